@@ -1,8 +1,9 @@
 # jjm: make demo builds it and runs its main job; make test passes its tests.
 
 GO      ?= go
-VERSION ?= $(shell git describe --always --dirty 2>/dev/null || echo development)
-LDFLAGS  = -s -w -X main.version=$(VERSION)
+# The version's number is in internal/version; a package of a distribution may set the commit.
+COMMIT  ?= $(shell git describe --always --dirty=.dirty --exclude '*' 2>/dev/null)
+LDFLAGS  = -s -w -X jjm/internal/version.commit=$(COMMIT)
 BUILD    = $(GO) build -ldflags '$(LDFLAGS)'
 
 # The same for programs, tests and lint: each package is compiled once.

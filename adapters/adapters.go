@@ -128,8 +128,7 @@ type Bulk struct {
 	// themselves, where the batch system wants such a file; "" discards them. The output of
 	// the application does not go there.
 	Log string
-	// Transfer is set if, and only if, the capabilities say that there is no
-	// shared file system.
+	// Transfer is set if, and only if, Capabilities.SharedFS is false.
 	Transfer *Transfer
 }
 
@@ -139,8 +138,8 @@ type Transfer struct {
 	// In are absolute paths of files and folders. Each job finds a copy, named by the
 	// path's last element, in the folder in which it starts.
 	In []string
-	// Each is the absolute path of a folder that holds a folder for each job, named by the
-	// job's index. A job finds a copy of its own, under that name, where it starts. "" for none.
+	// Each is the absolute path of a folder that holds a folder for each job, named by the job's index. The batch
+	// system copies a job's folder, under that name, to where the job starts. "" for none.
 	Each string
 	// Out is the name of the one file that each job leaves in its folder. The batch system
 	// brings it back into Back, an absolute folder, as a file named by the job's index,
@@ -170,7 +169,7 @@ type Receipt struct {
 // Ref names one job of a bulk in the batch system.
 type Ref struct {
 	Tag jjm.Tag
-	// ID is the bulk's, or the job's own where Index is -1.
+	// ID is the id of the bulk, or the job's own id if Index is -1.
 	ID    string
 	Index int32
 }
@@ -221,7 +220,7 @@ func (o Op) String() string {
 // the configuration file, and returns an error that names unknown keys.
 type Registry map[string]func(name string, env Env, decode func(config any) error) (Adapter, error)
 
-// Env is what jjm gives an adapter when it is made.
+// Env holds the folder, the clock and the functions of jjm that an adapter may use. New adapters get it.
 type Env struct {
 	// State is an existing folder on a local disk that belongs only to the adapter.
 	State string
@@ -233,7 +232,7 @@ type Env struct {
 	Now func() time.Time
 	// Warn logs trouble that no call could return; nil discards it.
 	Warn func(msg string, args ...any)
-	// Unmounted returns why no job's files are there now, for people, or "". It is asked when a command of a job does
-	// not exist, and looks at the disk; nil returns "".
+	// Unmounted looks at the disk and returns the reason why no job's files can be reached now, for people, or "". It
+	// is called when the command of a job does not exist. nil stands for a function that returns "".
 	Unmounted func() string
 }

@@ -59,7 +59,8 @@ func (c CLI) Check() (ps jjm.Problems) {
 	return ps
 }
 
-// Advice implements Advised. A folder that does not exist is no mistake: it may be mounted later.
+// Advice returns a note if Bin is an absolute path but not a folder. This is not an error, because the folder may be
+// mounted later.
 func (c CLI) Advice() jjm.Problems {
 	if c.Bin == "" || !filepath.IsAbs(c.Bin) {
 		return nil

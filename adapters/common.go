@@ -24,8 +24,8 @@ type Common struct {
 	AllowDirectives bool `toml:"allow_directives"`
 	// Hook is asked before each submission and may add directives, or refuse.
 	Hook Hook `toml:"hook"`
-	// SharedFS says that workers see the work area under the same path. If it is false, the
-	// batch system carries the files of each job, if the adapter supports that.
+	// SharedFS is set if workers see the work area under the same path. If it is false, the
+	// batch system carries the files of each job; adapters that cannot do that refuse false.
 	SharedFS bool `toml:"shared_fs"`
 	// MaxBulk is the largest number of jobs in one submission; 0 means what the batch system allows. The setting can
 	// lower that limit, never raise it.
@@ -105,13 +105,13 @@ func (c Common) Fill(r jjm.Request) jjm.Request {
 	return r
 }
 
-// Bulk returns the largest number of jobs in one submission; most is the batch system's own
-// limit.
-func (c Common) Bulk(most int) int {
+// Bulk returns the largest number of jobs in one submission: limit, which is the batch system's own
+// limit, or MaxBulk if that is set and lower.
+func (c Common) Bulk(limit int) int {
 	if c.MaxBulk > 0 {
-		return min(most, c.MaxBulk)
+		return min(limit, c.MaxBulk)
 	}
-	return most
+	return limit
 }
 
 // CheckDirectives returns a problem if a job file's directives are not accepted on this cluster. directive returns an

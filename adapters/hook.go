@@ -38,9 +38,9 @@ func (h Hook) Check() error {
 	return nil
 }
 
-// Ask runs the hook and returns the lines that it printed, without empty ones. An error
-// means that nothing was submitted: a refusal is of kind Invalid, a hook that could not be
-// run is of kind Busy.
+// Ask runs the hook and returns the lines that it printed, without empty lines; none if there is no
+// hook. After an error nothing must be submitted: a refusal is of kind Invalid, the error for a hook
+// that could not be run is of kind Busy.
 func (h Hook) Ask(ctx context.Context, cluster string, b Bulk) ([]string, error) {
 	if h == "" {
 		return nil, nil

@@ -14,9 +14,8 @@ func (l *laterError) Unwrap() error { return l.error }
 // cycle, because a repetition within seconds would make the trouble worse.
 func Later(err error) error { return &laterError{err, true} }
 
-// NotAsked marks an error as [Later] does. In addition it says that the adapter sent no
-// command, to spare the batch system, so that the error shows nothing about the batch
-// system's health.
+// NotAsked marks an error as [Later] does, for a call for which the adapter sent no command, to
+// spare the batch system. Such an error shows nothing about the batch system's health.
 func NotAsked(err error) error { return &laterError{err, false} }
 
 // IsLater reports whether an error is marked by [Later] or [NotAsked].

@@ -12,7 +12,7 @@ type tooMany struct{ error }
 func (t tooMany) Unwrap() error { return t.error }
 
 // TooMany marks the error of a Submit that the batch system refused because the account would
-// have too many jobs, or because the bulk has too many members. A smaller bulk, or the same one
+// have too many jobs, or because the bulk has too many members. A smaller bulk, or the same bulk
 // later, may be accepted. The error is of kind Busy. TooMany returns nil for nil.
 func TooMany(err error) error {
 	if err == nil {

@@ -9,7 +9,7 @@ import (
 
 // Unread is a record of a listing that could not be read. The rest of the listing is valid.
 type Unread struct {
-	// Tag and ID are those of the job in the record; "" where they could not be read. The job may be none of jjm's.
+	// Tag and ID name the job in the record; "" if they could not be read. The job need not be a job of jjm.
 	Tag jjm.Tag
 	ID  string
 	// Index is the job's index in its bulk, -1 if it could not be read.

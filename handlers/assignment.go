@@ -28,8 +28,9 @@ func Assigned(h Handler, spec *jjm.Spec, l *jjm.LocalJob) (sandbox.Assignment, e
 	}, nil
 }
 
-// Shared returns the settings for the wrappers of all local jobs of a grid job. The caller
-// adds package, files, credentials and the site's limits.
+// Shared returns the settings for the wrappers of all local jobs of a grid job. The caller adds package, files,
+// credentials and the site's limits. If the grid job has a merge or an output dataset, all outputs of the job file are
+// required.
 func Shared(grid jjm.GridID, spec *jjm.Spec) sandbox.Job {
 	wanted, required := spec.Outputs, spec.OutputsRequired
 	if spec.NeedsOutputs() {

@@ -14,8 +14,8 @@ import (
 	"jjm/internal/work/stream"
 )
 
-// Fits returns the problems of a job file whose datasets, cutting or recovery do not fit its type. It depends only on
-// the type's description; Check does the rest.
+// Fits returns a problem for each part of a job file that its type does not support: datasets, cutting or recovery. It
+// depends only on the type's description; Check finds the other problems.
 func Fits(typ string, d Description, spec *jjm.Spec) jjm.Problems {
 	var ps jjm.Problems
 	bad := func(field, format string, args ...any) {
@@ -45,7 +45,8 @@ func Fits(typ string, d Description, spec *jjm.Spec) jjm.Problems {
 	return ps
 }
 
-// checkOwnWork returns the problems with the datasets of a type that makes its work itself.
+// checkOwnWork returns the problems with the datasets of a job file whose type makes its work itself: without d.Along
+// it must have no datasets, and with it only secondary ones.
 func checkOwnWork(typ string, d Description, spec *jjm.Spec) (ps jjm.Problems) {
 	bad := func(field, format string, args ...any) {
 		ps = append(ps, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
@@ -67,9 +68,9 @@ func checkOwnWork(typ string, d Description, spec *jjm.Spec) (ps jjm.Problems) {
 	return ps
 }
 
-// checkSecondary returns the problems with the secondary datasets of a type that makes
-// events: its settings make something else than events, or the job file lists all files and
-// they are too few for all local jobs.
+// checkSecondary returns the problems with the secondary datasets of a type that makes events: with
+// these settings it does not make events, or the job file lists all files and there are too few of
+// them for all local jobs.
 func checkSecondary(h Handler, spec *jjm.Spec, site Site) jjm.Problems {
 	if !h.Describe().Along || len(spec.Datasets) == 0 {
 		return nil
@@ -155,7 +156,8 @@ func checkSettings(s *jjm.Splitting) (problems jjm.Problems) {
 	return problems
 }
 
-// checkAttributes refuses unknown attributes, and attributes that would change nothing.
+// checkAttributes returns an error for unknown attributes, and for attributes of a dataset that is not
+// secondary or is the dataset of sequence numbers.
 func checkAttributes(d *jjm.DatasetInput) error {
 	switch {
 	case d.Attributes == "":
@@ -169,10 +171,10 @@ func checkAttributes(d *jjm.DatasetInput) error {
 	return jedi.CheckAttributes(d.Attributes)
 }
 
-// CutFiles decides how the files of a job's datasets are cut. If the job file lists all of them, CutFiles refuses too
-// many local jobs immediately; otherwise Jobs is 0, because their number is not known yet. The caller adds the files to
-// the work. lines are the type's commands. If they contain {lumis}, one list of sections selects from all files of a
-// part, so files that share sections come into different parts.
+// CutFiles returns the cutting of the files of a job's datasets. If the job file lists all files, the result has the
+// number of local jobs, and too many local jobs are a problem. Otherwise Jobs is 0, because the number is not known
+// yet. The caller adds the files to the work. lines are the type's commands. If they contain {lumis}, one list of
+// sections selects from all files of a part, so files that share sections come into different parts.
 func (s Site) CutFiles(spec *jjm.Spec, own string, lines Lines, settings func(*split.Params)) (Cutting, jjm.Problems) {
 	name, params, problems := SplitOf(spec, own, settings)
 	if len(problems) > 0 {
@@ -189,7 +191,7 @@ func (s Site) CutFiles(spec *jjm.Spec, own string, lines Lines, settings func(*s
 	var all bool
 	c.Work, all = Inline(spec)
 	if c.Work.OneMask = lines.Use("lumis"); !all {
-		// Try the settings on no files, so that mistakes in them show.
+		// Try the settings on an empty list of files, to find mistakes in them.
 		if _, problems := s.Cut(Cutting{Splitter: name, Params: params, Work: split.Work{Closed: true}}, field,
 			"change its settings"); len(problems) > 0 {
 			return Cutting{}, problems
@@ -231,8 +233,8 @@ func SequenceStream() split.Stream {
 	return split.Stream{Dataset: jjm.Dataset{Name: jjm.SequenceDataset, Closed: true}}
 }
 
-// Inline returns the work of a job whose files are all listed in the job file; all is false
-// if some are not, or if more may come.
+// Inline returns the work of a job whose files are all listed in the job file. all is false if the
+// file does not list some of them, or if more may come.
 func Inline(spec *jjm.Spec) (w split.Work, all bool) {
 	all = true
 	for i := range spec.Datasets {

@@ -8,9 +8,9 @@ import (
 	"jjm/sandbox"
 )
 
-// End decides about local jobs that end with one of its exit codes.
+// End has the verdict for attempts that end with one of its exit codes.
 type End struct {
-	// ExitCodes are 0 to 255, 128+n for signal n.
+	// ExitCodes has numbers from 0 to 255; 128+n also stands for an end by signal n.
 	ExitCodes []int64 `toml:"exit_codes" json:"exit_codes"`
 	// Action is complete, retry, hold or fail; Text is the meaning of the exit codes.
 	Action jjm.Action `toml:"action" json:"action"`
@@ -20,7 +20,7 @@ type End struct {
 	RetryArgs []string `toml:"retry_args" json:"retry_args,omitempty"`
 }
 
-// Ends are the ends that a job type knows; each exit code is in at most one of them.
+// Ends has the ends of a job type. Each exit code is in at most one of them.
 type Ends []End
 
 // Check returns the problems of ends in the list with the name field.
@@ -56,8 +56,8 @@ func (es Ends) Check(field string) (problems jjm.Problems) {
 	return problems
 }
 
-// Opinion returns what becomes of an attempt: what the type's command said on the worker,
-// if analysed, or else what its exit code means; nil if neither says anything.
+// Opinion returns the decision about an attempt: the opinion of the type's command on the worker if
+// analysed is set and there is one, or else the end with the exit code; nil if there is neither.
 func (es Ends) Opinion(analysed bool, result *jjm.Result) *jjm.Opinion {
 	if analysed && result.Opinion != nil {
 		return result.Opinion
@@ -71,7 +71,7 @@ func (es Ends) Opinion(analysed bool, result *jjm.Result) *jjm.Opinion {
 	return nil
 }
 
-// CheckPhase returns what is wrong with the name of a phase, "" if nothing is. The empty name is allowed.
+// CheckPhase returns the problem with the name of a phase, or "" if there is none. The empty name is allowed.
 func CheckPhase(name string) string {
 	if name == "" || sandbox.ValidPhases([]jjm.AppPhase{{Progress: jjm.Progress{Phase: name}}}) {
 		return ""
@@ -79,9 +79,9 @@ func CheckPhase(name string) string {
 	return fmt.Sprintf("%.80q: want the name of a phase, one word of at most 64 letters", name)
 }
 
-// PhaseShown returns the phase with this name. Before it has started it returns the phase that was reported last. If
-// the application reports no total for the named phase, the total is the number of units of the part. There must be at
-// least one phase.
+// PhaseShown returns the progress of the phase with this name. If that phase was not reported yet, it returns the phase
+// that was reported last. If the application reports no total for the named phase, the total is the number of units of
+// the part, or the number done if that is larger. There must be at least one phase.
 func PhaseShown(name string, part *jjm.Part, phases []jjm.AppPhase) jjm.Progress {
 	i := slices.IndexFunc(phases, func(p jjm.AppPhase) bool { return p.Phase == name })
 	if i < 0 {

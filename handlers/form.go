@@ -13,8 +13,8 @@ type Form[S any] struct {
 	About Description
 	// Read parses the settings and returns their problems.
 	Read func(*jjm.Spec) (S, jjm.Problems)
-	// Cut names the splitter, or returns why the work cannot be cut. If About.Reads is set, the job file says how files
-	// are cut, and Cut may be called on settings with mistakes.
+	// Cut returns the cutting of the work, or problems if the work cannot be cut. If About.Reads is set, the job file
+	// decides how files are cut, and Cut may be called on settings with mistakes.
 	Cut func(S, *jjm.Spec, Site) (Cutting, jjm.Problems)
 	// Line returns the command line of a part; it is called only on settings without
 	// mistakes.
@@ -27,7 +27,8 @@ func (f Form[S]) Type() string { return f.Name }
 // Describe documents the type.
 func (f Form[S]) Describe() Description { return f.About }
 
-// Check returns the problems of the settings and of how the work is to be cut.
+// Check returns the problems of the settings and of the cutting. If the settings have problems, it checks the cutting
+// only if About.Reads is set.
 func (f Form[S]) Check(spec *jjm.Spec, site Site) jjm.Problems {
 	s, problems := f.Read(spec)
 	if len(problems) > 0 && !f.About.Reads {
@@ -37,7 +38,7 @@ func (f Form[S]) Check(spec *jjm.Spec, site Site) jjm.Problems {
 	return append(problems, more...)
 }
 
-// Split names the splitter.
+// Split returns the cutting of the work, or the problems as an error.
 func (f Form[S]) Split(spec *jjm.Spec, site Site) (Cutting, error) {
 	s, problems := f.Read(spec)
 	if len(problems) > 0 {
@@ -86,8 +87,8 @@ func CheckSections(only []jjm.Span, size int64) (problems jjm.Problems) {
 	return problems
 }
 
-// CheckName returns a problem if a setting does not name a file. The name must not look
-// like an option or a pattern.
+// CheckName returns a problem if a setting is not the name of a file: 1 to 100 letters, digits and . _ + -, the first
+// one a letter, a digit or _. So a name is never an option or a pattern.
 func CheckName(field, name string) jjm.Problems {
 	good := name != "" && len(name) <= 100
 	for i, r := range name {

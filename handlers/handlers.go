@@ -45,13 +45,11 @@ type Preparer interface {
 	Prepare(spec *jjm.Spec, site Site) ([]jjm.Input, error)
 }
 
-// Analyser is implemented by handlers that know better than exit code and log what became
-// of an attempt.
+// Analyser is implemented by handlers that judge an attempt better than its exit code and its log allow.
 type Analyser interface {
-	// Analyse returns what is to become of an attempt that has ended, nil to leave that to
-	// jjm. It is called only for attempts that left a result, perhaps more than once: it
-	// must do no I/O and return the same answer each time. Package analyse says where the
-	// answer counts; retries and holds count against the limits.
+	// Analyse returns the handler's opinion on an attempt that has ended, or nil to leave the verdict to jjm. It is
+	// called only for attempts that left a result, perhaps more than once: it must do no I/O and return the same answer
+	// each time. Package analyse documents where the opinion counts. Retries and holds count against the limits.
 	Analyse(spec *jjm.Spec, job *jjm.LocalJob, result *jjm.Result) *jjm.Opinion
 }
 

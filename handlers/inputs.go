@@ -10,8 +10,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Inputs returns the files for the sandbox of a grid job: the inputs of its job file, the list of ranges that it names,
-// and the files that the type adds.
+// Inputs returns the files for the sandbox of a grid job: the inputs of its job file, the file only_from if the job
+// file names one, and the files that the type adds.
 func Inputs(h Handler, spec *jjm.Spec, site Site) ([]jjm.Input, error) {
 	inputs := spec.Inputs
 	if from := spec.OnlyFrom; from != "" && !slices.ContainsFunc(inputs, func(in jjm.Input) bool {
@@ -53,8 +53,8 @@ func Added(h Handler, spec *jjm.Spec, site Site) ([]jjm.Input, error) {
 	return added, nil
 }
 
-// Lost returns an error for each input that cannot be packed because open cannot open it. URLs are left out: they are
-// fetched when the grid job is prepared.
+// Lost returns an error for each input that cannot be packed because open cannot open it. It does not check URLs: they
+// are fetched when the grid job is prepared.
 func Lost(inputs []jjm.Input, open func(path string) (io.ReadCloser, error)) (errs []error) {
 	for _, in := range inputs {
 		if weburl.Is(in.Path) {

@@ -7,8 +7,8 @@ import (
 
 // Lines holds the templates of the commands of a part.
 type Lines struct {
-	// Command is the command line, Analyse the command that says what becomes of an
-	// attempt, Env is added to the environment of both.
+	// Command is the command line of the application. Analyse is the command that judges an attempt. Env is added to
+	// the environment of both.
 	Command, Analyse CommandTemplate
 	Env              map[string]CommandTemplate
 }

@@ -83,7 +83,8 @@ func (c *Cutting) tryMerge() jjm.Problems {
 	return nil
 }
 
-// mergeBy chooses the splitter.
+// mergeBy sets the splitter that the job file names for the merge. It returns the problems of the settings that this
+// splitter does not allow.
 func (c *Cutting) mergeBy(spec *jjm.Spec) (problems jjm.Problems) {
 	m := spec.Merge
 	bad := func(field, format string, args ...any) {

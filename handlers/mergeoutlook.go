@@ -24,8 +24,8 @@ func NewOutlook(spec *jjm.Spec, cmd Command) *Outlook {
 	return &Outlook{spec: spec, each: outputsOf(spec, cmd), sizes: []int64{}}
 }
 
-// outputsOf returns the number of declared outputs; 0 if a pattern, or the application,
-// decides it.
+// outputsOf returns the number of output files of a local job, or 0 if it is not known: an output is a pattern or
+// optional, or the application reports its outputs.
 func outputsOf(spec *jjm.Spec, cmd Command) int64 {
 	if len(spec.OutputsOptional) > 0 {
 		return 0
@@ -41,7 +41,7 @@ func outputsOf(spec *jjm.Spec, cmd Command) int64 {
 	return int64(len(names))
 }
 
-// Add adds a part.
+// Add adds a part, unless the part must not be submitted.
 func (o *Outlook) Add(p *jjm.Part) {
 	if p.Failure() != nil {
 		return
@@ -57,7 +57,7 @@ func (o *Outlook) Add(p *jjm.Part) {
 // AddJobs adds n local jobs about which nothing else is known.
 func (o *Outlook) AddJobs(n int64) { o.jobs, o.sizes = o.jobs+n, nil }
 
-// Merges returns the estimate; nil if nothing is merged. more says that more local jobs may
+// Merges returns the estimate; nil if the job file has no merge. more is set if more local jobs may
 // come.
 func (o *Outlook) Merges(more bool) (*jjm.MergeOutlook, error) {
 	if o.spec.Merge == nil {
@@ -115,8 +115,8 @@ func pack(cut Cutting, sizes []int64) (int64, error) {
 	return sp.Count(work, cut.Params)
 }
 
-// Mergeable returns an output in the form that the merge splitters need: with a run, a
-// section and a location. They take files in the order of sections; n is the file's.
+// Mergeable returns an output in the form that the merge splitters need: with a run, a section and a
+// location. The splitters take files in the order of sections; n is the place of the file.
 func Mergeable(f jjm.File, n int64) jjm.File {
 	at := uint32(n) + 1
 	f.Lumis, f.Locations = []jjm.LumiRange{{Run: 1, First: at, Last: at}}, []string{"work-area"}

@@ -7,17 +7,18 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Off describes a job type that is off: it takes no new jobs, and jobs that it planned before go on.
+// Off describes a job type that is off: it accepts no new jobs. Jobs that were planned before go on, but see [MayPack].
 type Off struct {
-	// Type is the name of the type. If the file does not name a type, Type is the name of the file.
+	// Type is the name of the type. If the file does not name a type, or the type of another, Type is the name of the
+	// file.
 	Type string
 	// File is the path of the file or program to mend.
 	File string
-	// Restart says that a mended file counts only after the daemon was started again.
+	// Restart is set if the daemon reads the mended file only when it is started again.
 	Restart bool
-	// Distrusted says that others can change the file, the program, or a file that the type may pack.
+	// Distrusted is set if other accounts can change the file, the program, or a file that the type may pack.
 	Distrusted bool
-	// Why are all mistakes, at least one.
+	// Why has all mistakes, at least one.
 	Why jjm.Problems
 }
 
@@ -35,7 +36,7 @@ func OffOf(h Handler) *Off {
 	return nil
 }
 
-// AllOff returns the types of a registry that are off, in the order of their names, and more of them.
+// AllOff returns the types of a registry that are off, in the order of their names, followed by more.
 func (r Registry) AllOff(more ...Off) (all []Off) {
 	for _, name := range r.Types() {
 		if off := OffOf(r[name]); off != nil {
@@ -63,8 +64,8 @@ func (o *Off) Remedy() string {
 	return text
 }
 
-// MayPack returns an error of kind Busy for a job whose type adds files that others can change: no file of the job is
-// packed until the type works again.
+// MayPack returns an error of kind Busy if the type of a job is off because other accounts can change its files, and
+// the type adds files to the job. No file of the job is packed until the type works again.
 func MayPack(h Handler, spec *jjm.Spec, site Site) error {
 	off := OffOf(h)
 	if off == nil || !off.Distrusted {

@@ -9,7 +9,7 @@ import (
 	"jjm/internal/work/split"
 )
 
-// OwnWork is work that a type makes itself and a job file cuts: by ArgSplitter,
+// OwnWork is work that a type makes itself and that is divided by the splitter of the job file: ArgSplitter,
 // GenericSplitter or GaussSplitter.
 type OwnWork struct {
 	by     string
@@ -18,8 +18,8 @@ type OwnWork struct {
 	streams []string
 }
 
-// OwnWorkOf returns how a job file cuts the work of a type that makes its own; ok is false
-// if the job file leaves that to the type.
+// OwnWorkOf returns the own work of a job file, or its problems. ok is false if the job file names none of the
+// splitters of OwnWork.
 func OwnWorkOf(spec *jjm.Spec) (w OwnWork, ok bool, problems jjm.Problems) {
 	makers := []string{split.ArgSplitter, split.GenericSplitter, split.GaussSplitter}
 	if spec.Split == nil || !slices.Contains(makers, spec.Split.By) { // see Fits
@@ -44,7 +44,8 @@ func (w OwnWork) Unit() string {
 	return jjm.UnitRow
 }
 
-// Cut cuts the work; only selects rows or events of it.
+// Cut returns the cutting of the work. If only is not nil, it selects rows or events of the work. A cutting without
+// local jobs is a problem.
 func (w OwnWork) Cut(only []jjm.Span, site Site) (Cutting, jjm.Problems) {
 	c := Cutting{Splitter: w.by, Params: w.params, Why: []string{"cut by " + w.by + ", as the job file says"}}
 	c.Work = w.work()
@@ -59,8 +60,7 @@ func (w OwnWork) Cut(only []jjm.Span, site Site) (Cutting, jjm.Problems) {
 	return c, problems
 }
 
-// work returns the rows or events that the cutting makes, which the cover ledger must
-// cover.
+// work returns the rows or events that the splitter makes. The local jobs must cover exactly these.
 func (w OwnWork) work() split.Work {
 	rows := max(len(w.params.Args), len(w.params.Values))
 	for _, values := range w.params.MultiAttrs {
@@ -84,7 +84,7 @@ func (w OwnWork) Command(words []string, job *jjm.LocalJob, seedOffset int64) (C
 	if fields.Args != nil {
 		own, values["args"] = true, fields.Args
 	}
-	last := own && !slices.Contains(words, "{args}") // the arguments go to the end
+	last := own && !slices.Contains(words, "{args}") // the arguments go to the end of the command
 	if last && !w.params.Append && len(words) > 1 {
 		words = words[:1]
 	}
@@ -98,7 +98,7 @@ func (w OwnWork) Command(words []string, job *jjm.LocalJob, seedOffset int64) (C
 	return Command{Argv: t.Expand(values), Env: fields.Env}, nil
 }
 
-// settingsOf returns the fields that a local job's part sets.
+// settingsOf returns the fields that the splitter set for a local job.
 func settingsOf(job *jjm.LocalJob) (split.Fields, error) {
 	if job.Part.Input == nil || job.Part.Input.More == nil {
 		return split.Fields{}, nil

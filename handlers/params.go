@@ -12,12 +12,11 @@ import (
 	"jjm/internal/work/split"
 )
 
-// DefaultMaxLocalJobs is the largest number of local jobs of one grid job if the site sets
-// none.
+// DefaultMaxLocalJobs is the limit for the local jobs of one grid job at a site that sets no limit.
 const DefaultMaxLocalJobs = 100_000
 
-// specKeys are keys of a job file that people easily write below [params] by mistake: in
-// TOML everything after a [table] line belongs to that table.
+// specKeys has keys of the job file itself that people write below [params] by mistake: in TOML all keys after a
+// [table] line belong to that table.
 const specKeys = " name key key_reuse mode cluster clusters result retry request env inputs outputs outputs_required datasets split output_dataset only first_serial "
 
 // DecodeParams decodes params into the struct that into points to and returns every mistake
@@ -81,7 +80,8 @@ func setDefaults(v reflect.Value) {
 	}
 }
 
-// checkField checks one value against its tags.
+// checkField returns the problems of one value by its tags. A value that is not given is a problem only if it is
+// required.
 func checkField(field string, given bool, tag reflect.StructTag, v reflect.Value) jjm.Problems {
 	bad := func(format string, args ...any) jjm.Problems {
 		return jjm.Problems{{Field: field, Text: fmt.Sprintf(format, args...)}}
@@ -184,10 +184,9 @@ func plural(word string) string {
 	return word + "s"
 }
 
-// Cut completes a cutting: it counts the local jobs and refuses more than the site allows,
-// with their number and what to change. Handlers call it in Check and in Split, so that a
-// job that is refused is refused before anything is made. field is the field of the
-// problem.
+// Cut adds the number of local jobs to a cutting. If the splitter refuses the work, or the site allows fewer local
+// jobs, Cut returns a problem of field with remedy as the advice. If ranges of the work were selected, a refusal is a
+// problem of "only". Handlers call Cut in Check and in Split, so that a job is refused before anything is made.
 func (s Site) Cut(c Cutting, field, remedy string) (Cutting, jjm.Problems) {
 	refuse := func(format string, args ...any) (Cutting, jjm.Problems) {
 		return Cutting{}, jjm.Problems{{Field: field, Text: fmt.Sprintf(format, args...)}}
@@ -218,7 +217,7 @@ func (s Site) MaxJobs() int {
 	return DefaultMaxLocalJobs
 }
 
-// TooMany returns the error text for n local jobs; remedy says what to change.
+// TooMany returns the error text for n local jobs. remedy is its advice.
 func (s Site) TooMany(n int64, remedy string) string {
 	return fmt.Sprintf("would make %d local jobs, and this site allows %d per grid job: %s", n, s.MaxJobs(), remedy)
 }

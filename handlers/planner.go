@@ -12,8 +12,8 @@ import (
 // file. A Planner decides once how a job is done, when the job is accepted. The plan is stored with the job file, below
 // params, and all other methods of the handler must depend only on the plan.
 type Planner interface {
-	// Plan returns what is stored; its keys begin with [OwnKey]. It may take seconds. Its
-	// problems are reported like those of Check.
+	// Plan returns the plan, as keys and values; the keys begin with [OwnKey]. It may take seconds. Its problems are
+	// reported like those of Check.
 	Plan(spec *jjm.Spec, site Site) (map[string]any, jjm.Problems)
 }
 
@@ -30,8 +30,8 @@ type Program struct {
 	MaxOutput int64
 }
 
-// Ran is the result of a program. Exit is its exit code, 128+n after signal n; Truncated
-// says that it wrote more than MaxOutput.
+// Ran is the result of a program. Exit is its exit code, 128+n after signal n. Truncated is set if it
+// wrote more than MaxOutput.
 type Ran struct {
 	Stdout, Stderr []byte
 	Exit           int
@@ -54,8 +54,8 @@ func Unplanned(spec *jjm.Spec) (plan map[string]any, bare *jjm.Spec) {
 	return plan, &out
 }
 
-// Planned returns a job file with the plan of its type, if that is a [Planner]. A recovery
-// keeps the plan of the job that it recovers, because it has to make the same units again.
+// Planned returns a job file with the plan of its type, if that is a [Planner]. A recovery keeps the plan of the job
+// that it recovers, because it has to make the same units again. In any other job file a key of a plan is a problem.
 func Planned(h Handler, spec *jjm.Spec, site Site) (*jjm.Spec, jjm.Problems) {
 	p, ok := h.(Planner)
 	if !ok {

@@ -17,8 +17,9 @@ const MaxRanges = 5_000_000
 // maxRange is the longest line of such a list, in bytes: two numbers and an LFN.
 const maxRange = 8 << 10
 
-// Examine returns all mistakes of a job file that depend on its type: the problems of Check and Fits, and mistakes in
-// the list of ranges that it names, in its secondary datasets and in its serial numbers.
+// Examine returns the problems of a job file that depend on its type: with its list of ranges, those of Check and Fits,
+// with retry.on_exit, with secondary datasets, and with serial numbers. If an earlier check finds problems, the later
+// ones may be left out.
 func Examine(h Handler, spec *jjm.Spec, site Site) jjm.Problems {
 	some, _, err := withRanges(spec, site)
 	if err != nil {
@@ -34,7 +35,8 @@ func Examine(h Handler, spec *jjm.Spec, site Site) jjm.Problems {
 	return checkSerials(h, some, site)
 }
 
-// SplitBy calls h.Split for a job file that may name a list of ranges.
+// SplitBy calls h.Split. If the job file names a list of ranges, Split gets ranges of events or rows as Only, and
+// pieces of files are added to the cutting.
 func SplitBy(h Handler, spec *jjm.Spec, site Site) (Cutting, error) {
 	some, pieces, err := withRanges(spec, site)
 	if err != nil {
@@ -113,7 +115,7 @@ func (s Site) ReadRanges(path string, files bool) (list []split.Piece, err error
 	return list, nil
 }
 
-// parseRange parses a line.
+// parseRange parses a line of a list of ranges. A line has an LFN if and only if files is set.
 func parseRange(line []byte, files bool) (p split.Piece, ok bool) {
 	first, rest, ok1 := bytes.Cut(line, []byte(" "))
 	count, lfn, ok2 := bytes.Cut(rest, []byte(" "))

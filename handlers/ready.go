@@ -6,15 +6,15 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Learner is implemented by handlers whose description is not in jjm itself, such as that
-// of a program. Its Describe returns what is known, and never waits.
+// Learner is implemented by handlers whose description comes from outside jjm, such as from a program.
+// Their Describe never waits; before Learn succeeded it may return only a summary.
 type Learner interface {
-	// Learn finds out the description of the type, unless it is known. It may take seconds.
-	// The problems say why that failed; the type then cannot be used.
+	// Learn gets the description of the type, unless the handler has it already. It may take seconds. If it returns
+	// problems, the type accepts no new jobs.
 	Learn() jjm.Problems
 }
 
-// Learn makes a handler learn its description, and returns why it cannot.
+// Learn calls the Learn of a handler that is a [Learner]. For other handlers it returns no problems.
 func Learn(h Handler) jjm.Problems {
 	if l, ok := h.(Learner); ok {
 		return l.Learn()
@@ -22,9 +22,8 @@ func Learn(h Handler) jjm.Problems {
 	return nil
 }
 
-// Ready returns a job file as its type will run it, with what the type plans and how it
-// reports, and the mistakes that only the type can find. It may take as long as the program
-// of a type.
+// Ready returns a job file as its type will run it, with the plan of the type and the way in which it
+// reports, and the mistakes that only the type can find. It may take as long as the program of a type.
 func Ready(h Handler, spec *jjm.Spec, site Site) (*jjm.Spec, jjm.Problems) {
 	if problems := Learn(h); len(problems) > 0 {
 		if off := OffOf(h); off != nil {
@@ -43,7 +42,8 @@ func Ready(h Handler, spec *jjm.Spec, site Site) (*jjm.Spec, jjm.Problems) {
 	return &ready, Examine(h, &ready, site)
 }
 
-// checkRetry refuses exit codes that would mean nothing.
+// checkRetry returns a problem if the job file has retry.on_exit but the job reports by its GBS log file: then exit
+// codes have no effect on retries.
 func checkRetry(h Handler, spec *jjm.Spec) jjm.Problems {
 	if len(spec.Retry.OnExit) == 0 || cmp.Or(spec.Result, h.Describe().Result) != jjm.ResultGLF {
 		return nil

@@ -20,9 +20,9 @@ const (
 
 // ReadRows reads a file of rows through the site: one row on each line, with words
 // separated by blanks. Double quotes keep blanks in a word, and in quotes a backslash
-// escapes the next character. Empty lines and lines that start with # are ignored. It reads
-// at most most+1 rows, enough to see that there are too many.
-func (s Site) ReadRows(path string, most int) (rows [][]string, err error) {
+// escapes the next character. Empty lines and lines that start with # are ignored. ReadRows
+// returns at most limit+1 rows: one too many shows the caller that the file exceeds the limit.
+func (s Site) ReadRows(path string, limit int) (rows [][]string, err error) {
 	if s.Open == nil {
 		return nil, jjm.Errorf(jjm.Invalid, "%q cannot be read here: write the rows in the job file", path)
 	}
@@ -38,7 +38,7 @@ func (s Site) ReadRows(path string, most int) (rows [][]string, err error) {
 	lines := bufio.NewScanner(io.LimitReader(f, MaxRowsFile+1))
 	lines.Buffer(make([]byte, 0, 4096), MaxRow)
 	read := 0
-	for n := 1; lines.Scan() && len(rows) <= most; n++ {
+	for n := 1; lines.Scan() && len(rows) <= limit; n++ {
 		if read += len(lines.Bytes()) + 1; read > MaxRowsFile {
 			return nil, jjm.Errorf(jjm.Invalid, "%q is too large: at most %d bytes", path, MaxRowsFile)
 		}

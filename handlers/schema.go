@@ -20,10 +20,10 @@ type Setting struct {
 	Type string `toml:"type" json:"type"`
 	// Unit is the unit of a number, for people.
 	Unit string `toml:"unit" json:"unit,omitempty"`
-	// Help says in one sentence what it is for.
+	// Help is one sentence about the purpose of the setting.
 	Help string `toml:"help" json:"help"`
-	// Required says that it must be given. Default is used if it is not given; without a
-	// default that is the empty text, 0, false or no words.
+	// Required is set if the setting must be given. Otherwise Default is used if it is not given;
+	// without a Default that is the empty text, 0, false or no words.
 	Required bool `toml:"required" json:"required,omitempty"`
 	Default  any  `toml:"default" json:"default,omitempty"`
 	// Min and Max bound a number, both ends included.
@@ -63,7 +63,7 @@ func goType(typ string) reflect.Type {
 
 var settingName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 
-// Schema is the list of a job type's settings. Its other methods, but Find and Insert, may be
+// Schema is the list of a job type's settings. Its methods, except Check, Find and Insert, may be
 // called only if Check found no problem.
 type Schema []Setting
 
@@ -98,7 +98,8 @@ func (s Schema) Check(field string) (problems jjm.Problems) {
 	return problems
 }
 
-// defaults returns, by index, each default as it would be in a job file.
+// defaults returns the settings of a job file that sets only one setting, to its default, by the index of the setting.
+// Settings without a default are left out.
 func (s Schema) defaults() map[int]map[string]any {
 	all := map[int]map[string]any{}
 	for i := range s {
@@ -151,7 +152,7 @@ func (s *Setting) check() (problems jjm.Problems) {
 	return problems
 }
 
-// Params documents the settings.
+// Params returns the documentation of the settings.
 func (s Schema) Params() []Param { return ParamsOf(s.fresh().Interface()) }
 
 // fresh returns a struct with a field for each setting, with its tags.
@@ -196,8 +197,8 @@ func wordOf(v any) string {
 	return fmt.Sprint(v)
 }
 
-// Read reads the settings of a job file, each as a list of words with one word for all but
-// lists, and returns every mistake in them.
+// Read reads the settings of a job file, each as a list of words: a list has as many words as it has
+// elements, every other setting has one. It returns every mistake in the settings.
 func (s Schema) Read(params map[string]any) (map[string][]string, jjm.Problems) {
 	v := s.fresh()
 	problems := DecodeParams(params, v.Addr().Interface())
@@ -251,14 +252,15 @@ func (s Schema) Insert(words []string, unit string, values map[string][]string) 
 	return out
 }
 
-// named returns the setting whose placeholder a word is.
+// named returns the name of the setting whose placeholder is the whole word; false if there is none.
 func (s Schema) named(word string, parts []string) (string, bool) {
 	name, ok := strings.CutPrefix(word, "{")
 	name, end := strings.CutSuffix(name, "}")
 	return name, ok && end && !slices.Contains(parts, word) && s.Find(name) != nil
 }
 
-// insert replaces placeholders within a word, which stand for one word each.
+// insert replaces placeholders within a word by the values of their settings. A list, which should be a word of its
+// own, is joined by blanks.
 func (s Schema) insert(word string, parts []string, values map[string][]string) string {
 	var b strings.Builder
 	for {
@@ -283,7 +285,7 @@ func (s Schema) insert(word string, parts []string, values map[string][]string) 
 	}
 }
 
-// escape writes text so that its braces are not taken for placeholders.
+// escape doubles the opening braces of a text, so that they are not taken for placeholders.
 func escape(text string) string { return strings.ReplaceAll(text, "{", "{{") }
 
 // Example returns settings for an example job file, one for each that is required.

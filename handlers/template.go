@@ -54,8 +54,8 @@ type CommandTemplate struct {
 	append []string
 }
 
-// piece is literal text followed by a placeholder, if name is set. all says that it becomes
-// several words.
+// piece is literal text followed by the placeholder name, if that is set. all is set if the placeholder is a word of
+// its own that becomes several words.
 type piece struct {
 	text, name string
 	all        bool
@@ -108,7 +108,7 @@ func isList(name string) bool { return name == "args" || name == "files" || name
 // capitals.
 func isStream(name string) bool { return name != "" && name[0] >= 'A' && name[0] <= 'Z' }
 
-// placeholderOf returns jjm's name of JEDI's placeholders; other names stay.
+// placeholderOf returns jjm's name for a placeholder of JEDI. It returns a known name or any other name unchanged.
 func placeholderOf(name string, known []string) string {
 	if slices.Contains(known, "{"+name+"}") {
 		return name
@@ -155,8 +155,10 @@ func parseWord(whole string, known []string) ([]piece, error) {
 	}
 }
 
-// ofAScript reports whether an opening brace is not meant for a placeholder: what follows it is not one word, as in
-// { echo a; } and {print $1}; or a dollar stands before it, as in ${HOME}, and no placeholder is nearly the same.
+// ofAScript reports whether an opening brace belongs to a script and not to a placeholder. It does if the text in the
+// braces is empty or not one word, as in { echo a; } and {print $1}, but not if it is a known placeholder with blanks
+// around it. It also does if a dollar stands before the brace, as in ${HOME}, and the text resembles no known
+// placeholder.
 func ofAScript(before, word string, known []string) bool {
 	if strings.HasSuffix(before, "$") && nearest.Of("{"+word+"}", known) == "" {
 		return true
@@ -168,7 +170,8 @@ func ofAScript(before, word string, known []string) bool {
 		!slices.Contains(known, "{"+strings.TrimSpace(word)+"}")
 }
 
-// unknownPlaceholder returns the error for a text that looks like a placeholder and is none.
+// unknownPlaceholder returns the error for an unknown placeholder, with the most similar known one if there is one, and
+// all known ones.
 func unknownPlaceholder(text, word string, known []string) error {
 	meant := nearest.Of("{"+word+"}", known)
 	if meant != "" {

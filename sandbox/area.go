@@ -125,7 +125,7 @@ func (a *Area) empty(ctx context.Context, dir string, deep int) {
 	}
 }
 
-// RemoveTars removes the tars of a grid job, except the tars to keep, and partly written tars.
+// RemoveTars removes the tars of a grid job, also partly written ones, except the tars with the names to keep.
 func (a *Area) RemoveTars(grid jjm.GridID, keep ...string) error {
 	if len(keep) == 0 {
 		return a.wrap(a.fs.RemoveAll(TarDir(grid)), "remove tars of grid job %s", grid)
@@ -157,7 +157,7 @@ func (a *Area) RemoveTars(grid jjm.GridID, keep ...string) error {
 	}
 }
 
-// HasGrid reports whether the folder of a grid job is there, or cannot be looked at.
+// HasGrid reports whether the folder of a grid job exists. It also returns true if that is unknown.
 func (a *Area) HasGrid(grid jjm.GridID) bool {
 	_, err := a.fs.Stat(GridDir(grid))
 	return !errors.Is(err, fs.ErrNotExist)
@@ -192,8 +192,7 @@ func OutputPath(id jjm.AttemptID, name string) (string, error) {
 // GridDir returns the folder of a grid job below the area: "jobs/17".
 func GridDir(grid jjm.GridID) string { return "jobs/" + grid.String() }
 
-// checkTag returns an error for what is not a tag, so that nothing else becomes part of a
-// path.
+// checkTag returns an error of kind Invalid unless tag is valid, because tags become parts of paths.
 func checkTag(tag jjm.Tag) error {
 	if !tag.Valid() {
 		return jjm.Errorf(jjm.Invalid, "sandbox: tag %.40q: want a letter and at most 14 of a-z, 0-9", string(tag))
@@ -217,7 +216,7 @@ func posFile(tag jjm.Tag, kind string, pos int32, suffix string) string {
 }
 
 // wrap calls the function wrap for an error in this area. A path below the directory handle becomes absolute, because
-// nobody who reads the error knows the handle.
+// people who read the error do not know the handle.
 func (a *Area) wrap(err error, format string, args ...any) error {
 	if at, ok := err.(*fs.PathError); ok && !filepath.IsAbs(at.Path) && strings.Contains(at.Path, "/") {
 		err = &fs.PathError{Op: at.Op, Path: filepath.Join(a.root, at.Path), Err: at.Err}
@@ -273,7 +272,7 @@ func (a *Area) openRegular(name string) (*os.File, os.FileInfo, error) {
 	return f, info, nil
 }
 
-// notRegular returns an error that says what a file is instead of a regular one.
+// notRegular returns an error that names the kind of a file that is not regular.
 func notRegular(info os.FileInfo) error {
 	return fmt.Errorf("is a %s, not a regular file", jjm.FileKind(info.Mode()))
 }

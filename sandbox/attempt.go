@@ -105,8 +105,7 @@ func HeadTail(f *os.File, limit int64) (string, error) {
 	return string(head) + string(tail), nil
 }
 
-// readAt reads up to len(b) bytes. Fewer are no error, because the file may shrink while
-// it is read.
+// readAt reads up to len(b) bytes. It is not an error if the file has fewer, because it may shrink while it is read.
 func readAt(f *os.File, b []byte, off int64) (int, error) {
 	n, err := f.ReadAt(b, off)
 	if errors.Is(err, io.EOF) {

@@ -42,8 +42,8 @@ func backDir(tag jjm.Tag) string { return BulkDir(tag) + "/back" }
 // parcels of a bulk, named by position.
 func (a *Area) BackDir(tag jjm.Tag) string { return filepath.Join(a.root, backDir(tag)) }
 
-// WriteBox writes the box of a bulk whose assign file is written, and makes the folder
-// for its parcels. grids are the grid jobs of its members. It may be repeated.
+// WriteBox writes the box of a bulk, and makes the folder for its parcels. The assign file must exist. grids are the
+// grid jobs of the bulk's members. WriteBox may be called again.
 func (a *Area) WriteBox(tag jjm.Tag, grids []jjm.GridID) (Box, error) {
 	if err := checkTag(tag); err != nil {
 		return Box{}, err

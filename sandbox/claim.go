@@ -64,9 +64,9 @@ func (a *Area) Claim(tag jjm.Tag, pos int32, c jjm.Claim) (holder jjm.Claim, won
 	return *got, got.Nonce == c.Nonce, nil
 }
 
-// RestoreClaims makes the claims folder of a bulk again after somebody removed it. Without it
+// RestoreClaims makes the claims folder of a bulk again after it was removed. Without that folder
 // the daemon could not give up on attempts that have not started. If the folder of the grid job
-// is missing too, it returns an error, because then the file system may only be unmounted.
+// is missing too, RestoreClaims returns an error, because the file system may only be unmounted.
 func (a *Area) RestoreClaims(tag jjm.Tag, grid jjm.GridID) error {
 	if err := checkTag(tag); err != nil {
 		return err
@@ -77,9 +77,9 @@ func (a *Area) RestoreClaims(tag jjm.Tag, grid jjm.GridID) error {
 	return a.wrap(a.fs.MkdirAll(BulkDir(tag)+"/claims", dirMode), "restore claims of bulk %s", tag)
 }
 
-// ReadClaim returns the claim of a position, nil if nobody has claimed it. If it cannot
-// be decoded, or is no file that can be read (the job may have put a pipe in its place), only
-// Holder is set, to jjm.HolderWrapper.
+// ReadClaim returns the claim of a position, nil if there is none. If the claim cannot be decoded,
+// or is not a readable file (the job may have put a pipe in its place), only Holder is set, to
+// jjm.HolderWrapper.
 func (a *Area) ReadClaim(tag jjm.Tag, pos int32) (*jjm.Claim, error) {
 	if err := checkTag(tag); err != nil {
 		return nil, err
@@ -102,8 +102,8 @@ func (a *Area) ReadClaim(tag jjm.Tag, pos int32) (*jjm.Claim, error) {
 	return c, nil
 }
 
-// spoiled reports whether a claim that cannot be read stays unreadable until somebody repairs what the job did: the
-// claim is no file, too long or closed to its owner, or the folder of claims is no folder.
+// spoiled reports whether a claim that cannot be read stays unreadable until its owner repairs it: the claim is not a
+// regular file, is too long, or its owner may not read it, or the folder of claims is not a folder.
 func (a *Area) spoiled(name string) bool {
 	if st, err := a.fs.Lstat(path.Dir(name)); err == nil && !st.IsDir() {
 		return true

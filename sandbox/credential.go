@@ -83,8 +83,8 @@ func (a *Area) proxyOf(j Job) (p Proxy, ok bool, err error) {
 	return Proxy{File: filepath.Join(a.root, name), End: end}, true, nil
 }
 
-// newer reports whether the credential fresh is to replace old. It is not if it is the
-// same or expires earlier. If the expiry of either is not known, fresh replaces old.
+// newer reports whether the credential fresh replaces old: it does unless both are the same or
+// fresh expires earlier. If either expiry is unknown, a different credential replaces old.
 func newer(kind, fresh, old string) bool {
 	if fresh == old {
 		return false

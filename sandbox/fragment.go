@@ -7,8 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// PutFragment stores what the attempt at a position adds to its record, and replaces what
-// it added before. Nothing is synced.
+// PutFragment stores the fragment of XML that the attempt at a position adds to its record, and
+// replaces an earlier one. Nothing is synced.
 func (a *Area) PutFragment(tag jjm.Tag, pos int32, xml []byte) error {
 	if err := checkTag(tag); err != nil {
 		return err
@@ -20,7 +20,7 @@ func (a *Area) PutFragment(tag jjm.Tag, pos int32, xml []byte) error {
 	return a.put(fragments, tag, pos, xml)
 }
 
-// ReadFragment returns what the attempt at a position adds to its record, nil if nothing.
+// ReadFragment returns the fragment that the attempt at a position adds to its record, nil if there is none.
 func (a *Area) ReadFragment(tag jjm.Tag, pos int32) ([]byte, error) {
 	return a.one(fragments, tag, pos)
 }

@@ -34,8 +34,8 @@ type Given struct {
 // InDir returns the absolute path of the folder of an attempt's links, for a worker that sees the area.
 func (a *Area) InDir(id jjm.AttemptID) string { return filepath.Join(a.root, AttemptDir(id), InName) }
 
-// MoveIn replaces the paths of these files in the command, the environment and the part by paths in another folder,
-// because a worker that does not see the area has an area of its own.
+// MoveIn replaces the paths of the files in Given, in the command, the environment and the part, by paths in the folder
+// to, because a worker that does not see the area has an area of its own.
 func (s *Assignment) MoveIn(to string) {
 	if s.In == "" || s.In == to {
 		return
@@ -116,8 +116,9 @@ func (a *Area) PutGiven(folder string, s *Assignment) error {
 	return nil
 }
 
-// CheckMade returns the state of a file that a local job made: ready if it is as it was, otherwise lost or broken, and
-// why. An error is about the area; then nothing is known of the file.
+// CheckMade returns the state of a file that a local job made: ready if it still is a regular file of the size that it
+// had, lost if it does not exist, otherwise broken. why is the reason if it is lost or broken. If the area cannot be
+// read, CheckMade returns an error, and the state is unknown.
 func (a *Area) CheckMade(name string, size int64) (is jjm.FileState, why string, err error) {
 	info, err := a.fs.Stat(name)
 	switch {

@@ -10,8 +10,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Whose returns what a credential says about its bearer, "" for what it does not say. Nothing
-// is verified; the gatekeeper did that.
+// Whose returns the subject, the issuer and the virtual organisation in a credential, "" for each that it does not
+// have. It verifies nothing; the gatekeeper did that.
 //
 //	proxy            the subject of the certificate that it stands for; the virtual organisation with the role,
 //	                 as VOMS put them into it
@@ -74,7 +74,8 @@ func isProxy(cert *x509.Certificate) bool {
 	return strings.HasSuffix(name, "/CN=proxy") || strings.HasSuffix(name, "/CN=limited proxy")
 }
 
-// slashName returns a distinguished name as Globus writes it: /O=Grid/CN=somebody.
+// slashName returns a distinguished name as Globus writes it: /O=Grid/CN=somebody. It returns "" if the name cannot be
+// parsed.
 func slashName(raw []byte) string {
 	var names pkix.RDNSequence
 	if _, err := asn1.Unmarshal(raw, &names); err != nil {

@@ -74,8 +74,8 @@ func (a *Area) keep(tmp, name string) error {
 	return a.syncDir(path.Dir(name))
 }
 
-// packOne copies one input and returns its SHA-256 in hex, for a folder a text that
-// stands for its content.
+// packOne copies one input and returns its SHA-256 in hex, which must be that of the job file if that has one. For a
+// folder it returns the text of packTree.
 func (a *Area) packOne(ctx context.Context, name string, in jjm.Input,
 	open func(string) (io.ReadCloser, error)) (string, error) {
 	src, err := open(in.Path)
@@ -150,7 +150,7 @@ func inputNames(inputs []jjm.Input) ([]string, error) {
 	return names, problems.Err()
 }
 
-// badName returns what is wrong with the name of an input, or "". 255 bytes is NAME_MAX
+// badName returns the reason why an input cannot have a name, or "". 255 bytes is NAME_MAX
 // of Linux file systems.
 func badName(name string) string {
 	switch {

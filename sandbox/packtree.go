@@ -18,10 +18,9 @@ import (
 	"jjm/internal/sys/tree"
 )
 
-// packTree unpacks a folder that is an input below name, with its modes, and returns a text
-// that stands for its content. The tar may come from the helper process of an account and is
-// not trusted: an entry that would lead out of the folder, is a special file, or exceeds the
-// size announced in src is Invalid.
+// packTree unpacks an input that is a folder into the new folder name, with its modes, and returns a digest of its
+// content. The tar may come from the helper process of an account and is not trusted: an entry that would lead out of
+// the folder, is a special file, or exceeds the size announced in src is Invalid.
 func (a *Area) packTree(ctx context.Context, name string, src *tree.Source) (string, error) {
 	if err := a.fs.Mkdir(name, dirMode); err != nil {
 		return "", err

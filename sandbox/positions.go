@@ -23,8 +23,7 @@ type Look struct {
 const All int32 = -1
 
 // maxStrange is how many names that belong to no position are skipped in one look. If a folder
-// has more, its listing is no longer read, and the file of each position is tried: somebody
-// flooded the folder.
+// has more, because a job flooded it, its listing is no longer read, and the file of each position is tried.
 const maxStrange = 4096
 
 // unexpected are names in a folder that belong to no position.
@@ -34,7 +33,7 @@ type unexpected struct {
 	flood bool // there are more than maxStrange
 }
 
-// why returns what is wrong with the names, for people. n is the number of positions.
+// why returns the text of the problem, for people. n is the number of positions.
 func (s unexpected) why(n int) string {
 	text := fmt.Sprintf("no result: want a file name <position>.json, with a position below %d", n)
 	if s.flood {

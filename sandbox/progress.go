@@ -23,7 +23,8 @@ const (
 
 // PutProgress stores the progress of a phase of the application at a position, reported at a
 // time, and keeps the other phases. Nothing is synced, because progress may be reported many
-// times a second. Of two calls at the same time one may be lost.
+// times a second. If two calls run at the same time, one of them may be lost. At most maxPhases phases are kept; a
+// further phase is an error.
 func (a *Area) PutProgress(tag jjm.Tag, pos int32, p jjm.Progress, at jjm.Time) error {
 	if err := checkTag(tag); err != nil {
 		return err

@@ -24,8 +24,8 @@ const (
 	MaxOutputList = 16 << 20
 )
 
-// PutResult stores the result of an attempt. If it has too many outputs for MaxResult, it puts them into a file of
-// their own, from which Results and ReadResult read them.
+// PutResult stores the result of an attempt. If the result would be longer than MaxResult, its outputs go into a file
+// of their own, from which Results and ReadResult read them. More than MaxOutputs outputs are an error.
 func (a *Area) PutResult(r jjm.Result) error {
 	if err := checkTag(r.Tag); err != nil {
 		return err
@@ -65,10 +65,10 @@ func (a *Area) DoneChanged(tag jjm.Tag) (time.Time, error) {
 	return info.ModTime(), nil
 }
 
-// Results calls take for each result of a bulk, in the order of look, until take returns false. A file that is no
+// Results calls take for each result of a bulk, in the order of look, until take returns false. A file that is not a
 // result of this bulk and position, or longer than MaxResult, becomes a problem whose Field is the name of the file,
-// and Results goes on with the next file. It returns at most maxProblems. next is the position at which to continue, or
-// All.
+// and Results goes on with the next file. It returns at most maxProblems problems. next is the position at which to
+// continue, or All.
 func (a *Area) Results(ctx context.Context, tag jjm.Tag, look Look, take func(*jjm.Result) bool) (next int32,
 	problems []jjm.Problem, err error) {
 	if err := checkTag(tag); err != nil {

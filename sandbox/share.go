@@ -13,7 +13,7 @@ import (
 // which they still cannot list. It may be repeated. Root and this process's own account need no
 // permission and are left out. Files and folders that do not belong to the area's owner get no
 // access list. The error wraps [acl.ErrUnsupported] if the file system has no access lists;
-// then nobody was given access.
+// then no account was given access.
 func (a *Area) Share(name string, uids ...int) error {
 	own := os.Geteuid()
 	uids = slices.DeleteFunc(slices.Clone(uids), func(uid int) bool { return uid == 0 || uid == own })
@@ -23,7 +23,7 @@ func (a *Area) Share(name string, uids ...int) error {
 	if err := a.grant(name, false, acl.Read, uids); err != nil {
 		return a.wrap(err, "let others read %s", name)
 	}
-	for dir := name; dir != "."; { // after the file: nobody can reach it before
+	for dir := name; dir != "."; { // after the file, which cannot be reached before
 		dir = parent(dir)
 		if err := a.grant(dir, true, acl.Search, uids); err != nil {
 			return a.wrap(err, "let others pass through %s", dir)

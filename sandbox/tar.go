@@ -32,15 +32,15 @@ type TarEntry struct {
 	// are not known.
 	SHA256 string
 	Bytes  int64
-	// Absent is why there is no file.
+	// Absent is the reason why the tar has no file for the entry; "" if it is to have one.
 	Absent string
-	// Sums says that Absent is a remark on several entries: it becomes a line of the
+	// Sums is set if Absent is a remark on several entries. The remark becomes a line of the
 	// manifest, but does not count as an absent file.
 	Sums bool
 	// Lost, unless nil, is called if a file whose SHA256 is known is gone or has changed,
 	// before the next entry is asked for.
 	Lost func()
-	// LeftOut, unless nil, is called in the same way with the reason if a file is left out that may be there.
+	// LeftOut, unless nil, is called in the same way with the reason if a file is left out that may exist.
 	LeftOut func(reason jjm.LeftReason, why string)
 }
 
@@ -266,7 +266,7 @@ func (t *tarring) header(name string, size int64, modified time.Time) *tar.Heade
 	return &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644, ModTime: modified.Truncate(time.Second)}
 }
 
-// TarNames are how often each name was asked for in a tar.
+// TarNames counts how often each name was requested in a tar.
 type TarNames map[string]int
 
 // Unique returns a name that no earlier file of the tar has: name itself, or with a number.
@@ -281,8 +281,8 @@ func (t TarNames) Unique(name string) string {
 	}
 }
 
-// BadName returns why an output cannot have this name, or "": its result is JSON, and whoever unpacks the tar must be
-// able to write the name down.
+// BadName returns the reason why an output cannot have this name, or "". The name becomes part of the result, which is
+// JSON, and people who unpack the tar must be able to type it.
 func BadName(name string) string {
 	switch {
 	case !utf8.ValidString(name):

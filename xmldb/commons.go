@@ -26,7 +26,7 @@ const (
 // MostDropped bounds what one account may keep in a drop folder. The latest entries beyond it are removed.
 var MostDropped = commons.Most{Bytes: 256 << 20, Names: 20_000}
 
-// tally is what one account has in the drop folder.
+// tally counts the files of one account in the drop folder.
 type tally struct {
 	heap    commons.Heap
 	entries []os.FileInfo
@@ -38,11 +38,11 @@ type census struct {
 	drop  *Drop
 	now   time.Time
 	of    map[int]*tally
-	bad   []os.FileInfo  // complete files that are refused unread: what they take is counted for nobody
+	bad   []os.FileInfo  // complete files that are refused unread; they count for no account
 	stuck map[stamp]bool // entries that could not be removed
 }
 
-// count counts an entry, or removes it if it is no file of a writer.
+// count counts an entry, or removes it if it is strange, or if its account has far too many.
 func (c *census) count(st os.FileInfo) {
 	d := c.drop
 	switch {
@@ -73,8 +73,8 @@ func (c *census) count(st os.FileInfo) {
 	t.entries = append(t.entries, st)
 }
 
-// strange reports whether an entry that does not have the name of a complete file is to be removed unread: it is no
-// regular file, or has a second link and may be another account's file, or nobody has completed it in time.
+// strange reports whether an entry that does not have the name of a complete file is to be removed unread: it is not a
+// regular file, or has a second link and may be another account's file, or was not completed within unfinished.
 func strange(st os.FileInfo, now time.Time) bool {
 	if complete(st.Name()) {
 		return false
@@ -168,7 +168,7 @@ func (f DropFolder) change(to func(os.FileMode) os.FileMode) error {
 }
 
 // Heaps returns what each account has in the folder. A folder counts as larger than any file. A file
-// with a second link counts for nobody.
+// with a second link counts for no account.
 func (f DropFolder) Heaps() ([]commons.Heap, error) {
 	of := map[int]*commons.Heap{}
 	err := f.each(func(_ *wary.Dir, st os.FileInfo) error {

@@ -20,9 +20,9 @@ import (
 
 // Bounds of one scan of a drop folder.
 const (
-	// maxScan is the number of files read.
+	// maxScan is the largest number of files that a scan reads.
 	maxScan = 10_000
-	// maxScanBytes is their size.
+	// maxScanBytes is the size of these files together after which a scan reads no further file.
 	maxScanBytes = 32 << 20
 	// maxRefused is roughly how many entries of refused/ are kept, and maxRefusedBytes roughly
 	// what they take; the oldest are removed.
@@ -33,13 +33,13 @@ const (
 // refusedDir is the folder within a drop folder for refused files.
 const refusedDir = "refused"
 
-// Drop is a folder in which anybody at the site may leave fragments: files *.xml, written under a name that starts with
-// a dot and then renamed, so that only complete ones are seen. Links, devices, fifos, directories and files that are
-// too long are refused without being read. A copy of a refused file is kept in refused/, if the file is not too long; a
-// file of the same name with .why appended contains the reason. Both belong to the daemon. Apart from the daemon only
-// the writer can read them, where the file system has access lists.
+// Drop is the drop folder: any account of the site may leave fragments in it. A fragment is a file *.xml, written under
+// a name that starts with a dot and then renamed, so that only complete files are seen. Links, devices, fifos,
+// directories and files that are too long are refused without being read. A copy of a refused file is kept in refused/,
+// if the file is not too long; a file of the same name with .why appended contains the reason. Both belong to the
+// daemon. Apart from the daemon only the writer can read them, where the file system has access lists.
 //
-// Any account can fill the folder, so what one may keep there is bounded; see [MostDropped].
+// Any account can fill the folder, so the files of each account are bounded; see [MostDropped].
 //
 // Its methods are for one goroutine; only Watch may run beside them.
 type Drop struct {
@@ -72,9 +72,9 @@ type Dropped struct {
 	seen stamp
 }
 
-// OpenDrop opens a drop folder, an absolute path. A missing folder is made with mode 1733:
-// everybody may leave files, only their owners and jjm may remove them. It is an error if
-// refused/ belongs to somebody else.
+// OpenDrop opens the drop folder at an absolute path. A missing folder is made with mode 1733:
+// every account may leave files, only their owners and jjm may remove them. It is an error if
+// refused/ belongs to another account than the daemon's.
 func OpenDrop(dir string, warn func(msg string, args ...any)) (*Drop, error) {
 	if !filepath.IsAbs(dir) {
 		return nil, jjm.Errorf(jjm.Invalid, "open drop folder: %q: want an absolute path", dir)
@@ -144,9 +144,9 @@ func (d *Drop) makeRefused() error {
 // Close closes the folder.
 func (d *Drop) Close() error { return errors.Join(d.in.Close(), d.root.Close()) }
 
-// Scan returns the fragments in the folder, the oldest first, and refuses files that are none. It reads at most 10 000
-// files or 32 MiB; call it again until it returns none. An error concerns the folder as a whole, or is the error of
-// ctx; its kind is Busy.
+// Scan returns the fragments in the folder, the oldest first, and refuses files that are not fragments. It reads at
+// most 10 000 files or 32 MiB; call it again until it returns none. An error is of kind Busy and concerns the folder as
+// a whole, or is the error of ctx.
 func (d *Drop) Scan(ctx context.Context) ([]Dropped, error) {
 	infos, err := d.candidates(ctx)
 	if err != nil {
@@ -176,7 +176,8 @@ func (d *Drop) Scan(ctx context.Context) ([]Dropped, error) {
 }
 
 // candidates returns up to maxScan entries with the name of a complete file, the oldest
-// first. It removes what is no file of a writer, and what an account has beyond its bounds.
+// first. It removes entries that no writer of fragments makes (see strange), and the entries of an
+// account beyond its bounds.
 func (d *Drop) candidates(ctx context.Context) ([]os.FileInfo, error) {
 	dir, err := d.root.Open(".")
 	if err != nil {
@@ -220,8 +221,8 @@ func complete(name string) bool {
 	return strings.HasSuffix(name, ".xml") && !strings.HasPrefix(name, ".")
 }
 
-// read reads and parses one file. Every error but ErrNotExist and EWOULDBLOCK is a reason
-// to refuse it.
+// read reads and parses one file. Every error except ErrNotExist and EWOULDBLOCK is a reason to
+// refuse the file.
 func (d *Drop) read(lst os.FileInfo) (Dropped, error) {
 	if err := acceptable(lst); err != nil {
 		return Dropped{}, err
@@ -256,8 +257,8 @@ func (d *Drop) read(lst os.FileInfo) (Dropped, error) {
 	}, err
 }
 
-// acceptable returns an error for a wrong kind or size. With a second hard link it may be a
-// file of another owner that somebody linked here.
+// acceptable returns an error unless an entry is a regular file that is not too long and has only
+// one hard link: with a second link it may be the file of an account that did not leave it here.
 func acceptable(st os.FileInfo) error {
 	sys, ok := st.Sys().(*syscall.Stat_t)
 	switch {
@@ -278,8 +279,8 @@ func uidOf(st os.FileInfo) int {
 	return -1
 }
 
-// Accept removes the file once its fragment is safe elsewhere. A newer file of the same
-// name stays for the next scan.
+// Accept removes the file. The caller has stored its fragment. A newer file of the same name stays
+// for the next scan.
 func (f Dropped) Accept() error {
 	if !f.drop.unchanged(f.Name, f.seen) {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"jjm/xmldb/internal/xmltext"
 )
 
-// endings writes the ends of the past generations of a grid job, if there are any. It never leaves out the first one,
-// because gatekeepers are told that end.
+// endings writes the ends of the past generations of a grid job, if there are any, up to the limit of the list. It
+// never leaves out the first end, because gatekeepers get that end.
 func (e *encoder) endings(all []head.Ending) {
 	if len(all) == 0 && e.x.get("endings") == nil {
 		return

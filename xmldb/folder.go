@@ -34,7 +34,7 @@ func (db *DB) Reopen() error {
 		return jjm.Errorf(diskKind(err), "open records: %w", err)
 	}
 	if f, ok := db.fs.(*folder); ok {
-		f.root.Store(root) // the old one is closed when nobody uses it any more
+		f.root.Store(root) // the old root is closed when it is no longer used
 	}
 	db.mu.Lock()
 	grids := make([]jjm.GridID, 0, len(db.grids))

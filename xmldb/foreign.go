@@ -10,8 +10,8 @@ const (
 	// MaxForeign is the size of the foreign children kept, in bytes.
 	MaxForeign = 64 << 10
 	// maxShardForeign is the size of the foreign children kept in one file. Beyond it a job
-	// keeps jobFloor bytes. All jobs of a file belong to one owner, so nobody loses content
-	// because of somebody else.
+	// keeps jobFloor bytes. All jobs of a file belong to one owner, so no owner loses content
+	// because of another.
 	maxShardForeign = 16 << 20
 	jobFloor        = 4 << 10
 	// maxFileDepth bounds the nesting of a file on disk. libxml2 reads 256.
@@ -25,15 +25,15 @@ type child struct {
 	xml string
 }
 
-// foreign is what others put into one of our elements.
+// foreign is the content of one of our elements that does not come from jjm.
 type foreign struct {
 	attrs []byte // ready to write: ` a="1" b="2"`
 	kids  []child
 	cut   bool // something was cut, now or earlier
 }
 
-// extras is what others put into one file, by the path of the element: "" is the root,
-// "localjob:17.3000/part" a part. nil means nothing.
+// extras is the foreign content of one file, by the path of the element: "" is the root,
+// "localjob:17.3000/part" a part. nil means none.
 type extras struct {
 	at    map[string]*foreign
 	bytes int // size of the foreign content
@@ -64,7 +64,7 @@ func (x *extras) ensure(path string) *foreign {
 // empty reports whether there is no foreign content.
 func (x *extras) empty() bool { return x == nil || len(x.at) == 0 }
 
-// put adds a child at path, or replaces the one with the same key, and enforces the bounds.
+// put adds a child at path, or replaces the child with the same key, and enforces the bounds.
 func (x *extras) put(path string, c child) {
 	f := x.ensure(path)
 	x.bytes += len(c.xml)
@@ -104,7 +104,8 @@ func (f *foreign) find(key string) int {
 	return -1
 }
 
-// shrink drops at least n bytes: children of the root, the oldest first, then everything.
+// shrink drops at least n bytes: children of the root, the oldest first. If that is not enough, it
+// drops all foreign content.
 func (x *extras) shrink(n int) {
 	if x == nil {
 		return

@@ -15,7 +15,7 @@ import (
 // MaxDepth is how deep elements may nest within a fragment element.
 const MaxDepth = 16
 
-// Fragment is what an outside writer says about a job: elements to be merged into the job's
+// Fragment holds the elements that an outside writer adds to a job: they are merged into the job's
 // element in the record.
 type Fragment struct {
 	Grid jjm.GridID
@@ -168,8 +168,8 @@ func (t *tokens) checkForeign(e xml.StartElement) error {
 	return nil
 }
 
-// CheckKeys returns an error of kind Invalid if an element has neither a name nor an id:
-// merged twice, it would be there twice.
+// CheckKeys returns an error of kind Invalid if an element has neither a name nor an id: if such an
+// element were merged twice, the record would have it twice.
 func (f Fragment) CheckKeys() error {
 	for _, c := range f.elements {
 		if c.key == "" {

@@ -9,9 +9,9 @@ import (
 // maxChange bounds a text of a change, in bytes.
 const maxChange = 2 << 10
 
-// PublishHistory writes the changes of a grid job, oldest first: as many of the last ones as fit head.MaxHistory.
-// Publish must have written the record before. older is set if there were changes before these. Nobody else adds to
-// this file. Kinds of errors: as of Publish.
+// PublishHistory writes the changes of a grid job, oldest first: as many of the last changes as fit head.MaxHistory.
+// Publish must have written the record before. older is set if there were changes before these. The file has no foreign
+// content. Kinds of errors: as of Publish.
 func (db *DB) PublishHistory(grid jjm.GridID, changes []jjm.JournalEntry, older bool) error {
 	st := db.lock(grid)
 	defer db.unlock(grid, st)

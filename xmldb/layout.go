@@ -94,8 +94,8 @@ func shardLayout() *element {
 	}
 }
 
-// reserved reports whether name, without a namespace, is an element of jjm, which nobody
-// else may use in a record.
+// reserved reports whether name, without a namespace, is an element of jjm. Fragments must not use
+// it.
 func reserved(name string) bool {
 	switch name {
 	case "gridjob", "localjobs", "localjob", "fragment", "message", "reason", "counts", "clusterjobs",

@@ -93,7 +93,7 @@ func (l *loader) own(start xml.StartElement, e *element, path string) error {
 	return l.element(start, e, path)
 }
 
-// keyOf returns the key of a child of ours; nth counts those whose key is their order.
+// keyOf returns the key of a child of ours. nth counts the children whose key is their order.
 func (e *element) keyOf(start xml.StartElement, nth *int) string {
 	switch e.key {
 	case "":

@@ -36,8 +36,8 @@ func pendingFile(shard int) string {
 // AddFragment accepts a fragment for local job local of a grid job, or for the grid job
 // itself if local is -1; the fragment must name the same job. It is kept on disk and merged
 // by the next Publish of the job's shard (of any shard, for the grid job): see Pending.
-// After a crash between merging and cleaning up it is merged again, so an element without
-// name or id can then be there twice.
+// After a crash between merging and cleaning up it is merged again, and the record then has an
+// element without name or id twice.
 //
 // The caller has to check whether the writer may speak for the job. Kinds of errors:
 // Invalid for a bad fragment, Gone for a job that does not exist, Busy for a record that is
@@ -126,8 +126,8 @@ func (db *DB) appendTo(f *os.File, path string, xml []byte) error {
 	return err
 }
 
-// endTorn ends a fragment that a crash left without its NUL, so that the next one does not
-// join it.
+// endTorn adds the NUL to a fragment that a crash left without it, so that the next fragment is
+// separate.
 func (db *DB) endTorn(f *os.File, size int64) error {
 	if size == 0 {
 		return nil
@@ -167,7 +167,8 @@ type pending struct {
 	data  []byte
 }
 
-// readPending reads what waits. An error here must not stop a publication.
+// readPending reads the waiting fragments. An error must not stop a publication: it is logged, and
+// the fragments are dropped.
 func (db *DB) readPending(dir, name string) pending {
 	data, _, err := db.read(filepath.Join(dir, name), maxPending+jjm.MaxFragment+2)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -204,7 +205,7 @@ func (db *DB) mergePending(x *extras, p pending, f file) *extras {
 	return x
 }
 
-// dropPending removes what was merged.
+// dropPending removes the file of fragments that were merged. It logs an error.
 func (db *DB) dropPending(dir, name string, p pending) {
 	if !p.found {
 		return

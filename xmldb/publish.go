@@ -127,8 +127,8 @@ func (db *DB) rewrite(grid jjm.GridID, st *gridState, f file, buf *[]byte) error
 // overwritten, because an editor that writes all the time must not stop the record.
 const maxTries = 3
 
-// tryRewrite starts again if somebody else replaced the file in between, so that their
-// change is not lost.
+// tryRewrite loads a file, merges the waiting fragments and writes it. It starts again, up to
+// maxTries times, if another program replaced the file in between, so that its change is not lost.
 func (db *DB) tryRewrite(st *gridState, dir string, f file, buf *[]byte) error {
 	for try := 1; ; try++ {
 		x, seen, err := db.load(st, dir, f)
@@ -155,7 +155,7 @@ func (db *DB) tryRewrite(st *gridState, dir string, f file, buf *[]byte) error {
 	}
 }
 
-// remedy returns what a person can do about an error; "" if that is not known.
+// remedy returns the remedy for an error, for people; "" if it is not known.
 func remedy(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
@@ -247,8 +247,9 @@ func (db *DB) setAside(path string) error {
 	return db.fs.Rename(path, bad)
 }
 
-// replace writes a file under a temporary name and renames it, unless same reports that the
-// file there is no longer the one that was read. It leaves no temporary file.
+// replace writes a file under a temporary name and renames it, unless same returns false: then the
+// file at that path is no longer the file that was read, and done is false. It leaves no temporary
+// file.
 func (db *DB) replace(dir, name string, b []byte, same func() bool) (s stamp, done bool, err error) {
 	tmp := filepath.Join(dir, "."+name+".tmp")
 	defer func() {

@@ -84,8 +84,8 @@ func (db *DB) entries(grid jjm.GridID) ([]string, error) {
 	return d.Readdirnames(-1)
 }
 
-// queryFile adds the results from one file. A missing shard is no error: the record was
-// removed meanwhile.
+// queryFile adds the results from one file, unless the path cannot select anything in it. A missing
+// shard is not an error: the record was removed meanwhile.
 func (db *DB) queryFile(q *query.Query, path string) error {
 	root := "localjobs"
 	if filepath.Base(path) == head.File {

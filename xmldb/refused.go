@@ -15,14 +15,14 @@ import (
 	"jjm/xmldb/internal/xmltext"
 )
 
-// refusedMode lets a writer reach what was kept of its files, by name; nobody else can list the folder.
+// refusedMode lets a writer open the copies of its files by name. Only the daemon can list the folder.
 const refusedMode = 0o711
 
 // maxWhy is the longest reason, in bytes.
 const maxWhy = 4 << 10
 
-// refuse removes an entry and keeps a copy and the reason. The copy is the daemon's own file: the
-// writer may have the original open, and could go on writing to it.
+// refuse removes an entry, unless it changed since it was seen, and keeps a copy and the reason. The
+// copy is the daemon's own file: the writer may have the original open, and could go on writing to it.
 func (d *Drop) refuse(name string, seen stamp, why error) {
 	if !d.unchanged(name, seen) {
 		return

@@ -65,7 +65,7 @@ func (e *encoder) laterStep(h *head.Head, c *jjm.StepCounts) {
 	e.leaf("step:"+strconv.Itoa(int(c.Step)), "step", "", cut)
 }
 
-// stepCounts writes how far a step is; only for grid jobs with several steps.
+// stepCounts writes the counts of a step; nothing if c is nil, because the grid job has only one step.
 func (e *encoder) stepCounts(c *jjm.StepCounts) {
 	if c == nil {
 		return

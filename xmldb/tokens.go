@@ -18,9 +18,9 @@ const (
 )
 
 // tokens reads a document token by token and checks that it is well-formed XML with
-// namespaces. What encoding/xml accepts (unmatched tags of RawToken, a repeated attribute,
-// an undeclared prefix) is an error here, because accepted text is written into files that
-// others must be able to read.
+// namespaces. Some faults that encoding/xml accepts (unmatched tags of RawToken, a repeated
+// attribute, an undeclared prefix) are errors here, because accepted text is written into files
+// that other programs must be able to read.
 type tokens struct {
 	d        *xml.Decoder
 	stack    []scope
@@ -84,7 +84,7 @@ func (t *tokens) end() error {
 	return io.EOF
 }
 
-// errorf adds the place in the text.
+// errorf returns an error that begins with the place in the text.
 func (t *tokens) errorf(format string, args ...any) error {
 	line, col := t.d.InputPos()
 	return fmt.Errorf("line %d column %d: %w", line, col, fmt.Errorf(format, args...))
@@ -185,7 +185,8 @@ func (t *tokens) uri(n xml.Name) (string, bool) {
 	return "", n.Space == ""
 }
 
-// pop checks an end tag. The scope stays readable until the next token.
+// pop closes the innermost element. It returns an error unless the end tag matches its start tag. The scope stays
+// readable until the next token.
 func (t *tokens) pop(e xml.EndElement) error {
 	if len(t.stack) == 0 || t.stack[len(t.stack)-1].name != e.Name {
 		return t.errorf("end tag %s matches no start tag", qualified(e.Name))
@@ -230,8 +231,9 @@ func qualified(n xml.Name) string {
 }
 
 // copyElement appends the element that start opened, up to its end, in canonical form:
-// double quotes, references only where needed, no CDATA, no comments. The declarations in
-// inherit are repeated on it. check, if not nil, is called for every start tag.
+// double quotes, references only where needed, no CDATA, no comments. The namespace declarations
+// in inherit are repeated in its start tag. check, if not nil, is called for every start tag; its
+// error ends the copy.
 func (t *tokens) copyElement(b []byte, start xml.StartElement, inherit []xml.Attr,
 	check func(xml.StartElement) error) ([]byte, error) {
 	depth := 0

@@ -7,10 +7,10 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// Watch returns a channel that receives a value soon after files came, one for several. It
-// is closed when ctx ends, and its goroutine has ended by then. inotify(7) does not see
-// what other hosts write to a network file system, and may be out of watches, so callers
-// must also scan from time to time.
+// Watch returns a channel that receives a value soon after files came, one value for several files.
+// The channel is closed when ctx ends, and its goroutine has ended by then. inotify(7) does not see
+// files that other hosts write to a network file system, and may be out of watches, so callers must
+// also scan from time to time.
 func (d *Drop) Watch(ctx context.Context) <-chan struct{} {
 	c := make(chan struct{}, 1)
 	w, err := fsnotify.NewWatcher()

@@ -184,7 +184,7 @@ func (db *DB) Remove(grid jjm.GridID) error {
 	return nil
 }
 
-// gridState is what is remembered of the files of one grid job.
+// gridState is the memory of the files of one grid job, and their lock.
 type gridState struct {
 	mu   sync.Mutex
 	refs int // holders and waiters, guarded by DB.mu
@@ -197,8 +197,8 @@ type gridState struct {
 // if its stamp changed.
 type remembered struct {
 	stamp stamp
-	// x is its extras; nil if there are none. known is false if they are not kept because
-	// of maxCached.
+	// x holds the extras of the file; nil if there are none. known is false if the extras are not
+	// kept because of maxCached.
 	x     *extras
 	known bool
 }
@@ -242,8 +242,8 @@ func (db *DB) unlock(grid jjm.GridID, st *gridState) {
 	}
 }
 
-// maxCached bounds the extras kept in memory; others are read from disk at the next
-// writing.
+// maxCached bounds the extras kept in memory, in bytes. Extras that are not kept are read from disk
+// when their file is written next.
 const maxCached = 64 << 20
 
 // remember notes the content of a file.

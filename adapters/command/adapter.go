@@ -13,7 +13,7 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// Adapter runs a batch system as a description says.
+// Adapter uses a batch system through the commands of a description.
 type Adapter struct {
 	name   string
 	config Config
@@ -36,15 +36,15 @@ func (a *Adapter) Description() string { return a.config.Description.Path }
 // Name returns the cluster's name.
 func (a *Adapter) Name() string { return a.name }
 
-// Capabilities returns what the description and the last probe say.
+// Capabilities returns the capabilities of the description, with the limits that the last probe found.
 func (a *Adapter) Capabilities() adapters.Capabilities {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.caps
 }
 
-// Check returns an error of kind Invalid for a request that the description has no option
-// for.
+// Check returns an error of kind Invalid for a request whose directives are not allowed, for which the
+// description has no option, or that exceeds a limit.
 func (a *Adapter) Check(r jjm.Request) error {
 	if err := a.config.CheckDirectives(a.name, r, a.d.script.checkDirective).Err(); err != nil {
 		return err
@@ -82,8 +82,8 @@ func (a *Adapter) run(ctx context.Context, stdin []byte, argv []string) (run.Out
 	return cli.Run(ctx, stdin, argv...)
 }
 
-// runQuery runs a command that changes nothing. none is true if its outcome says that there
-// are no jobs; any outcome but "ok" and "none" is an error of kind Busy.
+// runQuery runs a command that changes nothing. none is set if its outcome is "none": there are no
+// jobs. Any other outcome except "ok" is an error of kind Busy.
 func (a *Adapter) runQuery(ctx context.Context, what string, c command, os outcomes, v values) (out run.Output,
 	none bool, err error) {
 	out, err = a.run(ctx, nil, c.argv(v))
@@ -100,7 +100,7 @@ func (a *Adapter) runQuery(ctx context.Context, what string, c command, os outco
 	return out, got.word == wordNone, nil
 }
 
-// query runs a query and reads what it printed.
+// query runs a query and parses its output.
 func (a *Adapter) query(ctx context.Context, what string, q *query, v values) (answer, error) {
 	out, none, err := a.runQuery(ctx, what, q.command, q.outcomes, v)
 	if err != nil || none {

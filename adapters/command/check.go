@@ -24,7 +24,7 @@ func (c *checker) bad(field, format string, args ...any) {
 	c.problems = append(c.problems, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
 }
 
-// suggest returns which of the known words was probably meant, else all of them.
+// suggest returns a text for people: the known word that was probably meant, or else all known words.
 func suggest(word string, known []string) string {
 	slices.Sort(known)
 	if near := nearest.Of(word, known); near != "" {
@@ -122,8 +122,8 @@ func (c *checker) capabilities(f *file, d *Description) adapters.Capabilities {
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// idLiteral matches what may stand in an id besides its numbers. It is strict because the
-// id becomes part of a shell script.
+// idLiteral matches the text of an id besides its numbers. It is strict because the id becomes part
+// of a shell script.
 var idLiteral = regexp.MustCompile(`^[][A-Za-z0-9._:/-]*$`)
 
 func (c *checker) ids(f fileIDs) (ids, *regexp.Regexp) {
@@ -222,7 +222,7 @@ func (c *checker) times(f fileTimes) times {
 	return t
 }
 
-// layout reports a layout that does not show the time of day or cannot read what it writes.
+// layout reports a layout of times without the day or the hour, or one that cannot read its own output.
 func (c *checker) layout(field, layout string) {
 	at := time.Date(2026, 11, 21, 17, 36, 49, 0, time.UTC)
 	back, err := time.Parse(layout, at.Format(layout))

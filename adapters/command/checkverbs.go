@@ -72,7 +72,7 @@ func (c *checker) submit(f *fileSubmit, i ids) submit {
 	return s
 }
 
-// requireID reports outcomes for success of a submission that capture no id.
+// requireID reports a problem if a submission has no outcome for success, or one that captures no id.
 func (c *checker) requireID(os outcomes) {
 	ok := false
 	for i, o := range os {
@@ -160,14 +160,15 @@ func (c *checker) pattern(field string, text, matches *string, names []string) *
 	return p
 }
 
-// A command with one of singular takes one id or tag in each call, with one of plural
-// several.
+// A command that uses a name of singular takes one id or tag in each call. A command that uses a name
+// of plural takes several.
 var (
 	singular = []string{"TAG", "JOB_ID", nameBulkID}
 	plural   = []string{"TAGS", "JOB_IDS", "BATCH_JOB_IDS"}
 )
 
-// perCall returns how many ids or tags one call takes.
+// perCall returns how many ids or tags one call takes. It reports a contradiction between that number
+// and the names in the command.
 func (c *checker) perCall(field string, n int, cmd command) int {
 	one, many := cmd.has(singular...), cmd.has(plural...)
 	switch {
@@ -229,7 +230,8 @@ func (c *checker) query(field string, f *fileQuery, names ...string) *query {
 	return q
 }
 
-// format finds out which of the three forms a listing has, and parses it.
+// format returns the form of a listing: columns, one expression for a line, or records of several
+// lines. It reports a problem unless the description has exactly one of them.
 func (c *checker) format(field string, f *fileQuery) format {
 	forms := 0
 	for _, given := range []bool{len(f.Columns) > 0, f.Line != "", f.Begin != "" || len(f.Fields) > 0} {
@@ -317,7 +319,7 @@ func (c *checker) records(at string, f *fileQuery) format {
 	return out
 }
 
-// requireFields reports fields that jjm needs of each job and that a listing does not have.
+// requireFields reports the fields that jjm needs of each job and that a listing lacks.
 func (c *checker) requireFields(at string, f format) {
 	known := f.fields()
 	if len(known) == 0 {

@@ -70,7 +70,8 @@ func inFile(path string, err error) error {
 	return named.Err()
 }
 
-// locate returns the path of a description.
+// locate returns the path of a description: name if it is an absolute path, otherwise the file of that name in the
+// first folder that has it.
 func locate(name string, folders []string) (string, error) {
 	if filepath.IsAbs(name) {
 		return name, nil
@@ -97,7 +98,7 @@ func (c Config) Advice() jjm.Problems {
 	return notes
 }
 
-// Check implements adapters.Checked: settings may be wrong in themselves, or not fit the
+// Check returns the problems of the settings: each setting by itself, and settings that do not fit the
 // description.
 func (c Config) Check(name string, _ adapters.Env) jjm.Problems {
 	d := c.Description.description
@@ -137,7 +138,7 @@ func New(name string, env adapters.Env, decode func(config any) error) (adapters
 	return a, nil
 }
 
-// merged returns both maps in one; values of b win.
+// merged returns both maps in one. If both have a key, the value of b counts.
 func merged(a, b map[string]string) map[string]string {
 	all := map[string]string{}
 	for _, m := range []map[string]string{a, b} {

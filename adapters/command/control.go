@@ -10,8 +10,8 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// Control first looks for the jobs by their tags, so that no job is touched that has the id but another tag. It then
-// acts on the jobs that are alive and not yet as wanted, and returns a result for each.
+// Control first looks for the jobs by their tags, so that it touches no job that has the id but another tag. It then
+// acts on the jobs that are alive and not yet as wanted. It returns a result for each reference.
 func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, refs []adapters.Ref) ([]error, error) {
 	if len(refs) == 0 {
 		return nil, busyIfEnded(ctx)
@@ -54,7 +54,7 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	return answers, nil
 }
 
-// waiting returns the ids of the jobs among the targets that are queued and named singly.
+// waiting returns the ids of the queued jobs that are targets by their own ids.
 func waiting(jobs []job, targets map[string][]int) []string {
 	var ids []string
 	for _, j := range jobs {
@@ -74,9 +74,9 @@ func (a *Adapter) holdWaiting(ctx context.Context, owner jjm.Owner, ids []string
 	}
 }
 
-// targets returns, for each ref, the id to name in the command, and "" where there is
-// nothing to do; the reason goes to answers. With whole, a bulk is named by its own id if
-// the refs are all of its jobs that need the operation.
+// targets returns, for each ref, the id to name in the command, or "" if there is nothing to do: then
+// answers gets the result. If whole is set, and the refs name all jobs of a bulk that need the
+// operation, the bulk's own id is named instead.
 func (d *Description) targets(whole bool, op adapters.Op, refs []adapters.Ref, got answer, answers []error) []string {
 	type key struct {
 		tag jjm.Tag

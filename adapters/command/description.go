@@ -32,7 +32,7 @@ type Description struct {
 	probes      []probe
 }
 
-// script is what a description says about the script of a job.
+// script is the part of a description about the script of a job.
 type script struct {
 	idVariable, indexVariable string
 	directive                 template // no parts: the batch system has no directives
@@ -62,7 +62,7 @@ type query struct {
 	format   format
 	exit     exitForm
 	outcomes outcomes
-	// mayLackIndex queries may report on a bulk without saying which of its jobs.
+	// mayLackIndex is set if the query may report on a bulk without naming one of its jobs.
 	mayLackIndex bool
 }
 

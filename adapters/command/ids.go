@@ -12,7 +12,7 @@ type ids struct {
 	bulk  *regexp.Regexp // matches a bulk's id
 	form  template       // a job's id: BATCH_JOB_ID, and ARRAY_INDEX if there are arrays
 	job   *regexp.Regexp // form as a regular expression
-	start *regexp.Regexp // matches an id that begins with a bulk's; group 1 is that
+	start *regexp.Regexp // matches an id that begins with the id of a bulk; group 1 is the bulk's id
 	first int64          // index of the first job of an array
 }
 
@@ -20,7 +20,7 @@ const nameIndex = "ARRAY_INDEX"
 
 func (i ids) arrays() bool { return i.form.has(nameIndex) }
 
-// write returns a job's id; index counts as the batch system does.
+// write returns a job's id. index is the index that the batch system uses.
 func (i ids) write(bulk, index string) string {
 	return i.form.fill(values{words: map[string]string{nameBulkID: bulk, nameIndex: index}}, "")
 }

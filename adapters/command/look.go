@@ -9,7 +9,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// List runs the verb list.
+// List runs the verb list. It leaves out jobs that ended before since.
 func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
 	got, err := a.query(ctx, "list", a.d.list, a.queryValues(a.d.list, owner, since))
 	if err != nil {
@@ -25,9 +25,9 @@ func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (a
 	return l, nil
 }
 
-// Find looks for tags with the verb find, or with list if there is none. Tags that it does
-// not have are looked for with the verb account, if that needs no ids. Absent means that
-// each of these answered and none has the tag.
+// Find looks for tags with the verb find, or with list if there is no find. It looks for the remaining
+// tags with the verb account, if that needs no ids. A tag is Absent if each of these commands answered
+// and none has the tag.
 func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
 	got, err := a.jobsOfTags(ctx, owner, tags)
 	if err != nil {
@@ -56,8 +56,8 @@ func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 	return found, nil
 }
 
-// bulksByTag returns, for each tag, the bulks that carry it; unless is the presence of a tag without any. A tag is not
-// absent if a record that cannot be read may have it.
+// bulksByTag returns, for each tag, the bulks that carry it. A tag without bulks gets the presence unless, or
+// NotYetKnown if a record that cannot be read may have the tag.
 func bulksByTag(tags []jjm.Tag, got answer, unless adapters.Presence) []adapters.Found {
 	found := make([]adapters.Found, len(tags))
 	at := map[jjm.Tag]int{}
@@ -134,7 +134,7 @@ func askAll(all []string, single bool, name func(job) string, ask func([]string)
 	return got, nil
 }
 
-// chunkSize returns how many of n tags one call is about: all, if the command names none.
+// chunkSize returns how many of n tags one call is about: all if the command names neither ids nor tags.
 func (a *Adapter) chunkSize(q *query, n int) int {
 	if !q.command.has(append(slices.Clone(singular), plural...)...) {
 		return max(1, n)

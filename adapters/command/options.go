@@ -10,12 +10,12 @@ import (
 	"jjm/internal/jjm"
 )
 
-// option is one thing that a job may ask for.
+// option is one field of a request that a job may set.
 type option struct {
 	// key is its name in descriptions, field its name in job files, name its name in
 	// templates.
 	key, field, name string
-	// value returns its text for a request; "" if it is not asked for.
+	// value returns the text of the option for a request; "" if the request does not set the field.
 	value func(s submit, r jjm.Request) string
 }
 
@@ -84,8 +84,8 @@ func (s submit) optionWords(v values) []string {
 	return words
 }
 
-// check returns an error for each option of a request that the description does not have.
-// One core is no request, because every job gets one.
+// check returns the problems of a request: fields for which the description has no option, and values
+// that are not plain. A request of one core needs no option, because every job gets one.
 func (s submit) check(r jjm.Request) error {
 	var ps jjm.Problems
 	for _, o := range requestOptions() {
@@ -103,8 +103,8 @@ func (s submit) check(r jjm.Request) error {
 	return ps.Err()
 }
 
-// isPlainValue reports whether a command line cannot take a value for an option or for more
-// than one word.
+// isPlainValue reports whether a command reads a value as one word that is not an option: it is not
+// empty, does not begin with "-", is not too long, and has no blanks or control characters.
 func isPlainValue(s string) bool {
 	return s != "" && s[0] != '-' && len(s) <= 200 &&
 		strings.IndexFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) < 0

@@ -74,10 +74,10 @@ func (o outcome) perJob() bool {
 	return false
 }
 
-// find returns what the outcome's patterns capture: one element for each line that matches,
-// one empty element for an outcome without patterns, nothing if the outcome does not match.
+// find returns the captured texts of the outcome's patterns: one element for each line that matches,
+// one empty element for an outcome without patterns, nil if the outcome does not match.
 func (o outcome) find(out run.Output, v values) []map[string]string {
-	// A command that was ended by a signal may not have printed all.
+	// A command that was ended by a signal may not have printed everything.
 	if out.Signal != 0 || !o.exit.has(out.Exit) {
 		return nil
 	}
@@ -104,8 +104,8 @@ func (o outcome) find(out run.Output, v values) []map[string]string {
 	return all
 }
 
-// combine joins what two patterns captured, every element of a with every one of b. On the
-// same name a wins.
+// combine joins the captured texts of two patterns: every element of a with every element of b. If
+// both have a name, the text of a counts. The result is nil if b has no element.
 func combine(a, b []map[string]string) []map[string]string {
 	if len(b) == 0 {
 		return nil
@@ -124,7 +124,7 @@ func combine(a, b []map[string]string) []map[string]string {
 	return all
 }
 
-// verdict is how a command ended, or what it did to one job.
+// verdict is the outcome of a command as a whole, or for one job.
 type verdict struct {
 	word word
 	// id is the id that an outcome caught, message its text for people.
@@ -156,7 +156,7 @@ func (os outcomes) judge(out run.Output, v values) (verdict, error) {
 	return verdict{}, fmt.Errorf("no outcome of the description explains this")
 }
 
-// jobs returns what single lines say about single jobs, by job id.
+// jobs returns the verdicts of lines about single jobs, by job id.
 func (os outcomes) jobs(out run.Output, v values) map[string]verdict {
 	all := map[string]verdict{}
 	for _, o := range os {

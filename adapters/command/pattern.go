@@ -15,7 +15,7 @@ type pattern struct {
 	template template
 	// bulkID and jobID are regular expressions for the ids of this batch system.
 	bulkID, jobID string
-	// perJob is set if the line says which job it is about.
+	// perJob is set if the line names the job that it is about.
 	perJob bool
 }
 
@@ -61,7 +61,8 @@ func (p pattern) expression(v values) *regexp.Regexp {
 	return regexp.MustCompile(`^(?:` + s.String() + `)$`)
 }
 
-// group names an expression at its first use; a name may be used only once.
+// group returns an expression as a named group, or without the name if seen has it, because a regular
+// expression can use a name only once.
 func group(name, expression string, seen map[string]bool) string {
 	if seen[name] {
 		return `(?:` + expression + `)`
@@ -70,9 +71,9 @@ func group(name, expression string, seen map[string]bool) string {
 	return `(?P<` + name + `>` + expression + `)`
 }
 
-// find returns what the pattern captures in each line that it matches. For an empty pattern
-// that is one empty match, or none. A line without a newline may have been cut, so no id is
-// read from it.
+// find returns the captured texts of each line that the pattern matches. An empty pattern has one
+// empty match if there is no text, otherwise none. A line without a newline may have been cut, so no
+// id is read from it.
 func (p pattern) find(text []byte, v values) []map[string]string {
 	if p.empty {
 		if strings.TrimSpace(string(text)) == "" {

@@ -10,8 +10,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Probe runs the description's probes and takes over the limits that they report. Without
-// probes it always succeeds.
+// Probe runs the description's probes and stores the limits that they report. It stops at the first
+// error and stores nothing then. Without probes it always succeeds.
 func (a *Adapter) Probe(ctx context.Context) error {
 	caps := a.d.caps
 	limits := map[string]int64{}
@@ -79,8 +79,8 @@ func (p probe) read(text string, limits map[string]int64) {
 	}
 }
 
-// withLimits returns capabilities with what a probe found. A probed max_bulk can only lower
-// the description's, which says what the adapter can do.
+// withLimits returns capabilities with the limits that probes found. A probed max_bulk can only lower
+// the description's max_bulk, which is the limit of the adapter.
 func withLimits(c adapters.Capabilities, limits map[string]int64) adapters.Capabilities {
 	fits := func(n int64) bool { return n > 0 && n < 1<<31 }
 	if n := limits["max_bulk"]; fits(n) {

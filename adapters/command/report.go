@@ -14,8 +14,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// job is a report, with the id of the job's bulk. Index is -1 where a line does not say
-// which job of the bulk it is about.
+// job is a report, with the id of the job's bulk. Index is -1 if the line does not name the job of
+// the bulk.
 type job struct {
 	jjm.Report
 	bulk string
@@ -32,7 +32,7 @@ type rule struct {
 // tagLike matches the form of jjm's own tags: "j" and 14 more characters, see jjm.NewTag.
 var tagLike = regexp.MustCompile(`^j[a-z0-9]{14}$`)
 
-// answer is what a query printed: jobs, and records that cannot be read and may be of jobs of jjm.
+// answer is the parsed output of a query: jobs, and records that cannot be read and may belong to jobs of jjm.
 type answer struct {
 	jobs   []job
 	unread []adapters.Unread
@@ -58,8 +58,8 @@ func (d *Description) read(q *query, text string, now time.Time) (answer, error)
 	return d.jobs(q, text, now)
 }
 
-// withoutHeader removes the first line that is the header. Lines before it stay, so that
-// the caller has to understand them too.
+// withoutHeader removes the first line that is the header; found is false if there is none. Lines
+// before it stay, so that the caller has to understand them too.
 func withoutHeader(text string, header *regexp.Regexp) (rest string, found bool) {
 	at := 0
 	for line := range strings.Lines(text) {
@@ -93,7 +93,7 @@ func (d *Description) jobs(q *query, text string, now time.Time) (out answer, er
 		}
 		tag, ok := d.tag(r[fieldName])
 		if !ok || whole && !q.mayLackIndex {
-			continue // the record of an array itself is none of its jobs
+			continue // the record of an array itself is not a job
 		}
 		switch j, ours, err := d.job(q, r, tag, now); {
 		case err != nil:
@@ -109,7 +109,7 @@ func (d *Description) jobs(q *query, text string, now time.Time) (out answer, er
 // tagWithin matches what may be a tag of jjm's own in a line.
 var tagWithin = regexp.MustCompile(`\bj[a-z0-9]{14}\b`)
 
-// unread describes a line that is not of the form of the description, with the tag that it has.
+// unread returns the record of a line that does not have the form of the description, with the tag in it.
 func (d *Description) unread(line string) adapters.Unread {
 	return adapters.Unread{Tag: jjm.Tag(tagWithin.FindString(line)), Index: -1, Text: line}
 }
@@ -124,8 +124,8 @@ func (d *Description) tag(name string) (jjm.Tag, bool) {
 	return tag, tag.Valid()
 }
 
-// job makes a report from a row. ours is false for a job whose name looks like a tag by
-// chance.
+// job makes a report from a row. ours is false for a job of another program whose name looks like a
+// tag by chance.
 func (d *Description) job(q *query, r row, tag jjm.Tag, now time.Time) (j job, ours bool, err error) {
 	j.Tag, j.Source = tag, q.source
 	id := r[fieldJob]
@@ -181,8 +181,9 @@ func (d *Description) numbers(j *job, q *query, r row, now time.Time) (err error
 	return nil
 }
 
-// state sets the batch state for a word: the whole text, or its first word ("CANCELLED by
-// 1000"). A word that the description does not have is unknown, and the reason says so.
+// state sets the batch state for a text of the listing: the state of the whole text, or else of its
+// first word ("CANCELLED by 1000"). If the description has neither, the state is BatchUnknown, and the
+// reason names the text.
 func (d *Description) state(j *job, text string) {
 	first, _, _ := strings.Cut(text, " ")
 	state, known := d.states[text]

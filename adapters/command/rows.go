@@ -41,7 +41,7 @@ func fieldNames() []string {
 // skipColumn is the name of a column that is not read.
 const skipColumn = "skip"
 
-// row is what a listing says about one job, by field.
+// row holds the texts of a listing about one job, by field.
 type row [numFields]string
 
 // format splits an output into rows. odd are the lines that are not of its form; the error means that the output is not
@@ -52,9 +52,9 @@ type format interface {
 	fields() []field
 }
 
-// columns is one line for each job, with separators between its fields. The last column
-// takes the rest of the line, separators included. With an end marker a job's text may also
-// contain newlines, as names of other people's jobs may.
+// columns is the form with one line for each job and separators between its fields. The last column
+// takes the rest of the line, separators included. With an end marker the text of a job may contain
+// newlines, which other users may put into the names of their jobs.
 type columns struct {
 	separator string // "" = blanks
 	columns   []field
@@ -120,12 +120,12 @@ func (c columns) split(line string) []string {
 	return append(words, strings.TrimSpace(line))
 }
 
-// ignored reports whether a line is known to be about no job. An empty line always is.
+// ignored reports whether a line is empty or matches an expression for lines that are about no job.
 func ignored(line string, ignore []*regexp.Regexp) bool {
 	return line == "" || slices.ContainsFunc(ignore, func(re *regexp.Regexp) bool { return re.MatchString(line) })
 }
 
-// expression is one line for each job, whose fields are the groups of a regular expression.
+// expression is the form with one line for each job, whose fields are the groups of a regular expression.
 type expression struct {
 	re     *regexp.Regexp
 	groups []field // field of each group of re; skipped for groups without a name
@@ -159,10 +159,9 @@ func (e expression) rows(text string) (all []row, odd []string, err error) {
 	return all, odd, nil
 }
 
-// records is several lines for each job. A record goes from a line that begin matches to
-// the next such line. Each field has an expression of its own, and its last match counts,
-// because the end of a job's history is the most recent. Text before the first record is
-// not read.
+// records is the form with several lines for each job. A record goes from a line that begin matches to
+// the next such line. Each field has an expression of its own, and its last match counts, because the
+// end of a job's history is the most recent. Text before the first record is not read.
 type records struct {
 	begin *regexp.Regexp
 	find  [numFields]*regexp.Regexp

@@ -72,8 +72,7 @@ func (a *Adapter) directives(ctx context.Context, b adapters.Bulk) ([]string, er
 	return append(all, more...), nil
 }
 
-// spool writes the script to a file that the batch system's command can read, as whatever
-// account it runs.
+// spool writes the script to a file that the batch system's command can read under any account.
 func (a *Adapter) spool(script string) (string, error) {
 	f, err := os.CreateTemp(a.env.State, "script-*")
 	if err != nil {
@@ -107,8 +106,8 @@ func (d *Description) submitValues(b adapters.Bulk) values {
 	return v
 }
 
-// submitted returns the id in the answer to a submission, or the error that the answer
-// means.
+// submitted returns the id in the answer to a submission, or the error of its outcome. It is Ambiguous
+// if no outcome matches.
 func (d *Description) submitted(out run.Output, v values) (string, error) {
 	got, err := d.submit.outcomes.judge(out, v)
 	switch {

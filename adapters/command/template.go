@@ -48,7 +48,7 @@ func (t template) literals() string {
 	return s.String()
 }
 
-// values holds what the names stand for in one call: a word, or a list of words.
+// values holds the values of the names in one call: a word, or a list of words.
 type values struct {
 	words map[string]string
 	lists map[string][]string

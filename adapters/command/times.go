@@ -18,14 +18,13 @@ type times struct {
 	layouts []string       // of package time, or layoutEpoch
 	suffix  *regexp.Regexp // matches what may follow a time
 	zone    *time.Location
-	// resolution is the smallest step: a real time is up to that much later than what is
-	// written.
+	// resolution is the smallest step: the real time is later than the written time by less than it.
 	resolution time.Duration
 }
 
-// parse returns 0 for an empty text. A layout without a year means the last such day that
-// is not later than tomorrow; the extra day is for jobs whose expected start is shown, and
-// for clocks that differ.
+// parse parses a time; an empty text is 0. If the layout has no year, the time is the last one that is
+// not later than tomorrow. The extra day is for jobs whose expected start is shown, and for clocks that
+// differ. It returns an error if no layout fits.
 func (t times) parse(text string, now time.Time) (jjm.Time, error) {
 	if text == "" {
 		return 0, nil

@@ -48,8 +48,7 @@ type Config struct {
 	// Keep is how long ended jobs stay in the queue, where condor_q shows them. They count
 	// towards MAX_JOBS_PER_OWNER.
 	Keep jjm.Duration `toml:"keep"`
-	// History says whether condor_history on this machine shows the jobs that left the
-	// queue.
+	// History is set if condor_history on this machine shows the jobs that left the queue.
 	History bool `toml:"history"`
 	// Grace is the time between TERM and KILL for a job that is removed
 	// (job_max_vacate_time). The configuration of the machines may allow less.
@@ -68,7 +67,7 @@ type Config struct {
 	// request.project and request.qos; "" refuses such requests.
 	ProjectAttribute string `toml:"project_attribute"`
 	QOSAttribute     string `toml:"qos_attribute"`
-	// DelegatedProxies hands proxies to HTCondor even where it delegates them to the jobs
+	// DelegatedProxies hands proxies to HTCondor even if HTCondor delegates them to the jobs
 	// instead of copying them; see delegates.
 	DelegatedProxies bool `toml:"delegated_proxies"`
 	// EventLog is the absolute path of the schedd's EVENT_LOG; "" for none. When it grows, jjm lists immediately.
@@ -95,8 +94,8 @@ type Adapter struct {
 	env     adapters.Env
 	changed chan struct{} // the event log has grown
 
-	proven  atomic.Bool   // it is proven that commands as owners ignore the owners' configuration, see ownersfile.go
-	proving chan struct{} // capacity 1; full while a call proves it
+	proven  atomic.Bool   // set once we verified that commands as owners ignore their configuration, see ownersfile.go
+	proving chan struct{} // capacity 1; full while a call verifies that
 
 	mu       sync.Mutex // guards what follows
 	found    limits
@@ -163,7 +162,7 @@ func jobRule(line string) error {
 	return nil
 }
 
-// rules returns what the common settings may contain.
+// rules returns the rules for the common settings.
 func rules() adapters.Rules {
 	return adapters.Rules{Carries: true, Word: func(text string) error {
 		if !plainWord.MatchString(text) {

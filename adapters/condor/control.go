@@ -17,9 +17,9 @@ var verbs = map[adapters.Op]struct{ command, guard, reason string }{
 	adapters.Release:  {"condor_release", "JobStatus =?= 5", "released through jjm"},
 }
 
-// Control looks at the jobs, acts with one command on those that need it, and looks again
-// if the result of that command is in doubt: it exits with 0 if any job matched, and with 1
-// both when none did and when the schedd is down.
+// Control looks at the jobs, and acts with one command on the jobs that need it. The command exits
+// with 0 if any job matched, and with 1 both if none matched and if the schedd is down. If its result
+// is in doubt, Control looks again.
 func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, jobs []adapters.Ref) ([]error, error) {
 	verb, ok := verbs[op]
 	if !ok {
@@ -105,8 +105,8 @@ func decide(op adapters.Op, owner jjm.Owner, jobs []adapters.Ref, seen map[tagge
 	return answers, todo
 }
 
-// needs reports whether a job has to be acted on. HTCondor holds a running job by killing
-// it, which is not what jjm means by a hold.
+// needs reports whether an operation has to act on a job. It returns an error for a hold of a running
+// job: HTCondor would kill that job, and a hold of jjm must not.
 func needs(op adapters.Op, r record) (bool, error) {
 	over := r.status == completed || r.status == removed
 	switch {

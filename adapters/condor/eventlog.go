@@ -13,8 +13,8 @@ import (
 // write to a shared file system.
 const lookEvery = 250 * time.Millisecond
 
-// Run follows the schedd's event log, if there is one. Growth only means that a listing may
-// differ; nothing is concluded from the content.
+// Run follows the schedd's event log until ctx ends, if there is one. Growth only means that a listing
+// may differ; Run draws no other conclusion from the content.
 func (a *Adapter) Run(ctx context.Context) error {
 	if a.config.EventLog == "" {
 		<-ctx.Done()
@@ -65,7 +65,7 @@ type follower struct {
 // EVENT_LOG_JOB_AD_INFORMATION_ATTRS names it.
 const jjmMark = "JJMTag"
 
-// maxNews is the most that is read at once; larger growth counts as news without being
+// maxNews is the largest growth, in bytes, that is read. Larger growth counts as news without being
 // read.
 const maxNews = 1 << 20
 

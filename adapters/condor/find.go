@@ -14,7 +14,7 @@ import (
 // KiB.
 const tagsAtOnce = 500
 
-// Find looks for bulks in the queue, then among the jobs that left it.
+// Find looks for bulks in the queue, and, if Config.History is set, among the jobs that left it.
 func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
 	var all []bulk
 	var unread []adapters.Unread
@@ -60,8 +60,7 @@ func found(tags []jjm.Tag, bulks []bulk, unread []adapters.Unread) []adapters.Fo
 	return out
 }
 
-// Account returns the ends of jobs, from the queue if they are still there, else from the
-// history.
+// Account returns the ends of jobs, from the queue if it still has them, else from the history.
 func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.Ref) ([]jjm.Report, error) {
 	wanted := jobSet(jobs)
 	var queue, history []record
@@ -159,7 +158,7 @@ func (set taggedJobs) constraints() []string {
 // KiB.
 const procsAtOnce = 2000
 
-// bulks yields the jobs of each bulk, at most procsAtOnce at once.
+// bulks yields the jobs of each bulk, in pieces of at most procsAtOnce jobs.
 func (set taggedJobs) bulks() func(yield func(taggedJobs) bool) {
 	return func(yield func(taggedJobs) bool) {
 		for i := 0; i < len(set); {

@@ -20,9 +20,9 @@ import (
 // was seen before. The memory is lost with the process; the first scan of the next process
 // reads it again.
 
-// overlap is for how long records are read again. While the file is rotated, or on a slow
-// disk, a scan may miss a record that the next one finds, and a schedd that was killed may
-// write a record twice.
+// overlap is how long after a scan its records are read again. While the file is rotated, or on a
+// slow disk, a scan may miss a record that the next scan finds, and a schedd that was killed may write
+// a record twice.
 const overlap = 20 * time.Second
 
 // askNewest is how often the end of scans is moved past the records of other owners. It
@@ -94,8 +94,8 @@ func (a *Adapter) bulksInHistory(ctx context.Context, owner jjm.Owner, tags []jj
 	return out, unread, nil
 }
 
-// jobsInHistory returns the records of those jobs that left the queue, and the records that cannot
-// be read. Only records that are no longer remembered are read again.
+// jobsInHistory returns the records of the given jobs that left the queue, and the records that cannot
+// be read. It reads again only records that memory no longer has.
 func (a *Adapter) jobsInHistory(ctx context.Context, owner jjm.Owner, jobs taggedJobs) (out []record,
 	unread []adapters.Unread, err error) {
 	var again taggedJobs
@@ -104,8 +104,8 @@ func (a *Adapter) jobsInHistory(ctx context.Context, owner jjm.Owner, jobs tagge
 		return nil, nil, err
 	}
 	for _, constraint := range again.constraints() {
-		// No -match: the number of matches is not known, because a record may be rotated
-		// away or be there twice.
+		// No -match: the number of matches is unknown, because a record may be rotated away or
+		// written twice.
 		records, odd, err := a.query(ctx, historyArgs(ownedBy(owner)+" && ("+constraint+")", ""))
 		if err != nil {
 			return nil, nil, err
@@ -139,7 +139,7 @@ func (a *Adapter) read(ctx context.Context, owner jjm.Owner, s scan, use func(p 
 	a.remember(owner.User, s, records, func(p *memory) {
 		for _, u := range unread {
 			a.env.Warn("a record of the history cannot be read", "cluster", a.name, "account", owner.User, "record", u.Text)
-			p.lossy = true // later calls ask for the tag or the job by name, and see the record again
+			p.lossy = true // later calls then ask for the tag or the job itself, and see the record again
 		}
 		use(p)
 	})
@@ -181,7 +181,7 @@ func (a *Adapter) scan(user string, from int64, enough func(*memory) bool, far r
 	}
 	s.ask = s.began.Sub(p.asked) >= askNewest
 	if !enough(p) {
-		if p.whole { // that was possible before, and is safer
+		if p.whole { // an earlier scan already read everything, and this is safer
 			s.reach = everything
 		}
 		return s

@@ -9,7 +9,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// List asks the queue, then the history.
+// List asks the queue, and then, if Config.History is set, the history.
 func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
 	at := a.env.Now()
 	from := since.Unix()
@@ -29,8 +29,8 @@ func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (a
 	return adapters.Listing{At: at, Reports: merge(queue, history), Unread: unread}, nil
 }
 
-// merge makes reports from both answers. A job in both is taken from the history, which was
-// asked later.
+// merge makes reports from both answers. If both have a job, the record of the history counts, which
+// was asked later.
 func merge(queue, history []record) []jjm.Report {
 	reports := make([]jjm.Report, 0, len(queue)+len(history))
 	type key struct {

@@ -9,18 +9,18 @@ import (
 	"jjm/internal/jjm"
 )
 
-// extraSeconds is how much longer than asked for records are remembered, because listings
-// may ask for different times in turn.
+// extraSeconds is how much older than requested the remembered records may be, because listings may
+// alternate between different times.
 const extraSeconds = 3600
 
 // maxBulks and maxRecords bound the memory of one owner: bulks of some 200 bytes each, and whole records of some 500
-// bytes each, where listings do not bound these.
+// bytes each, unless listings bound the records.
 const (
 	maxBulks   = 100_000
 	maxRecords = 20_000
 )
 
-// memory is what is remembered of the history of one owner's jobs.
+// memory holds the records of one owner's jobs that earlier scans of the history read.
 type memory struct {
 	// records holds all jobs that ended at from (Unix seconds) or later and whose records
 	// are not newer than newest.
@@ -63,7 +63,7 @@ func newMemory(from int64) *memory {
 // learn adds the records of a scan, which come with the newest first.
 func (p *memory) learn(s scan, records []record) {
 	p.used = s.began
-	if s.further { // all older records are to be read twice again
+	if s.further { // older records must be read in two scans again, see stop
 		p.from = min(p.from, s.from)
 		p.whole = p.whole || s.reach == everything
 		p.stop, p.next, p.waited = historyPos{}, historyPos{}, time.Time{}
@@ -141,7 +141,7 @@ func (p *memory) clusters(tags []jjm.Tag) []bulk {
 	return out
 }
 
-// trim forgets records that ended long before what listings ask for.
+// trim forgets the records of jobs that ended long before from, the earliest end that a listing asks for.
 func (p *memory) trim(from int64) {
 	p.listed = true
 	if from-p.from >= 2*extraSeconds {
@@ -155,7 +155,7 @@ func (p *memory) cut(from int64) {
 	maps.DeleteFunc(p.records, func(_ tagged, r record) bool { return r.entered < from })
 }
 
-// shrink enforces the bounds, but keeps what listings ask for.
+// shrink enforces the bounds. If there are listings, it keeps the records, which trim bounds.
 func (p *memory) shrink() {
 	if !p.listed && len(p.records) > maxRecords {
 		var ends []int64

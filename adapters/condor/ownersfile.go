@@ -29,19 +29,18 @@ const (
 // ownersFile is the name of the daemon's own configuration in the adapter's folder.
 const ownersFile = "condor_config"
 
-// The proof that a command reads the daemon's own configuration and no file of its account:
-// if both are asked for at once, only the value of the second is printed.
+// The proof that a command reads the daemon's own configuration and no file of its account: if one
+// command asks for both names, it prints only the value of the second.
 const (
 	userFile   = "USER_CONFIG_FILE"
 	proofName  = "JJM_USER_CONFIG_FILES"
 	proofValue = "ignored"
 )
 
-// ownersConfig returns a configuration that includes the site's, which is a file, a command
-// that ends with "|", or "" for none. Programs look for a setting under the name of their
-// kind first, so what the site's later files say about USER_CONFIG_FILE does not count.
-// CONFIG_ROOT is the folder of the first file; sites name their further files relative to
-// it.
+// ownersConfig returns a configuration that includes the site's configuration: site is a file, a
+// command that ends with "|", or "" for none. Programs look for a setting under the name of their kind
+// first, so a USER_CONFIG_FILE in the site's later files does not count. CONFIG_ROOT is the folder of
+// the first file; sites name their further files relative to it.
 func ownersConfig(site string) string {
 	var s strings.Builder
 	s.WriteString("# Written by jjm at its start, for the commands that it runs as the owners of jobs:\n" +
@@ -111,11 +110,11 @@ func (a *Adapter) run(ctx context.Context, stdin []byte, argv ...string) (run.Ou
 	return a.ownersCLI().Run(ctx, stdin, argv...)
 }
 
-// prove makes commands that run as owners ignore the owners' configuration, and proves that they do. It does so once,
-// and again if anew is set, because the site's configuration may have moved. The error is of kind Busy and means that
-// no command may be run.
-func (a *Adapter) prove(ctx context.Context, anew bool) error {
-	if !anew && a.proven.Load() {
+// prove makes commands that run as owners ignore the owners' configuration, and verifies that they do. It does nothing
+// if an earlier call succeeded, unless again is set, because the site's configuration may have moved. The error is of
+// kind Busy and means that no command may be run.
+func (a *Adapter) prove(ctx context.Context, again bool) error {
+	if !again && a.proven.Load() {
 		return nil
 	}
 	select {
@@ -124,7 +123,7 @@ func (a *Adapter) prove(ctx context.Context, anew bool) error {
 	case <-ctx.Done():
 		return jjm.Errorf(jjm.Busy, "wait for HTCondor's configuration: %w", jjm.Plainly(ctx.Err()))
 	}
-	if !anew && a.proven.Load() {
+	if !again && a.proven.Load() {
 		return nil
 	}
 	err := a.setOwnersConfig(ctx)
@@ -143,9 +142,9 @@ func (a *Adapter) ownersCLI() adapters.CLI {
 	return cli
 }
 
-// setOwnersConfig writes the daemon's own configuration and proves that it is used. It runs
-// as the daemon's account, whatever account ctx names, because the answers hold for all of
-// them. Errors are of kind Busy.
+// setOwnersConfig writes the daemon's own configuration and verifies that commands use it. Its commands
+// run as the daemon's account, whatever account ctx names, because the answers hold for all accounts.
+// Errors are of kind Busy.
 func (a *Adapter) setOwnersConfig(ctx context.Context) error {
 	ctx = run.WithRunner(ctx, nil)
 	site, err := a.siteFile(ctx)

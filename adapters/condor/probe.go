@@ -10,12 +10,12 @@ import (
 	"jjm/internal/jjm"
 )
 
-// limits holds what Probe found; 0 means not known.
+// limits holds the limits that Probe found; 0 means unknown.
 type limits struct {
 	bulk   int // jobs of one submission
 	queued int // jobs of one owner in the queue
 	slots  int // cores in the pool
-	// copies says that a proxy is copied to jobs, not delegated.
+	// copies is set if a proxy is copied to jobs, not delegated.
 	copies bool
 }
 
@@ -23,12 +23,12 @@ type limits struct {
 var limitNames = []string{"MAX_JOBS_PER_SUBMISSION", "MAX_JOBS_PER_OWNER", "MAX_JOBS_SUBMITTED", delegates}
 
 // delegates is the setting that makes a new, limited proxy for each job instead of a copy.
-// With OpenSSL 3.4 and later HTCondor 23.9.6 cannot do that: the jobs do not start and are
-// tried for ever.
+// With OpenSSL 3.4 and later HTCondor 23.9.6 cannot do that: the jobs do not start, and HTCondor
+// tries them forever.
 const delegates = "DELEGATE_JOB_GSI_CREDENTIALS"
 
-// Probe asks the schedd for its limits and the collector for the size of the pool. Without
-// a collector the schedd still takes jobs, so then only the size stays as it was.
+// Probe asks the schedd for its limits and the collector for the size of the pool. If the collector
+// does not answer, the schedd still accepts jobs: Probe keeps the previous size and succeeds.
 func (a *Adapter) Probe(ctx context.Context) error {
 	if a.env.Owners {
 		if err := a.prove(ctx, true); err != nil {

@@ -23,8 +23,7 @@ var columns = [...]string{
 	"ifThenElse(JobStatus == 5, HoldReason, ifThenElse(JobStatus == 1, LastRejMatchReason, RemoveReason))", markEnd,
 }
 
-// The marks are constants that are printed with every job: a line with neither is not an
-// answer.
+// The marks are constants that are printed with every job. A line without both of them is not a record.
 const (
 	markBegin = `"jjm-job"`
 	markEnd   = `"jjm-end"`
@@ -139,8 +138,8 @@ func jobIDs(cluster int64, procs []int32) string {
 	return fmt.Sprintf("(ClusterId == %d && (%s))", cluster, strings.Join(ranges, " || "))
 }
 
-// jobOf returns the cluster and position that a Ref names; ok is false for what cannot be
-// an id of HTCondor.
+// jobOf returns the cluster and position that a Ref names; ok is false if its id cannot be an id of
+// HTCondor.
 func jobOf(ref adapters.Ref) (id jobID, ok bool) {
 	cluster, proc, dotted := strings.Cut(ref.ID, ".")
 	if ref.Index >= 0 && dotted || ref.Index < 0 && !dotted {

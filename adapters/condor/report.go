@@ -50,10 +50,9 @@ func report(r record, source string) jjm.Report {
 	return out
 }
 
-// ended returns when a job ended, from attributes that no longer change. CompletionDate of
-// a completed job appears late, at times by a second. A removed job enters its state again
-// when its processes are gone, and when it was held before, but it leaves its machine only
-// once.
+// ended returns when a job ended, from attributes that no longer change. CompletionDate of a completed
+// job may appear a second late. A removed job enters its state again when its processes are gone, and
+// if it was held before, but it leaves its machine only once.
 func ended(r record) jjm.Time {
 	if r.status != completed && r.vacated > 0 {
 		return seconds(r.vacated)
@@ -107,9 +106,9 @@ func (r record) limitState() jjm.BatchState {
 	return jjm.BatchUnknown
 }
 
-// removedState returns how a removed job ended, by whether a limit, a person or the system removed it. HTCondor adds
-// the user to the reason of a person, "via condor_rm (by user ann)", and sets no reason if an expression removed the
-// job.
+// removedState returns how a removed job ended: it depends on whether a limit, a person or the system removed it.
+// HTCondor adds the user to a person's reason, "via condor_rm (by user ann)". It sets no reason if an expression
+// removed the job, which counts as a cancel.
 func removedState(r record) jjm.BatchState {
 	if over := r.limitState(); over != jjm.BatchUnknown {
 		return over

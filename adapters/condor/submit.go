@@ -12,9 +12,8 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// Submit submits a bulk on hold. condor_submit waits for ever for a frozen schedd (135 s
-// and more were seen), so ctx or the default deadline of package run ends it; the bulk is
-// then in doubt.
+// Submit submits a bulk on hold. condor_submit waits forever for a frozen schedd (135 s and more were
+// seen), so ctx or the default deadline of package run ends it; the error is then Ambiguous.
 func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, error) {
 	what := fmt.Sprintf("submit bulk of %d (tag %.20s)", b.N, b.Tag)
 	text, err := a.describe(ctx, b)
@@ -125,8 +124,8 @@ func encode(text string) string {
 // clusterLine matches what condor_submit -terse prints for a cluster: "119.0 - 119.7".
 var clusterLine = regexp.MustCompile(`(?m)^(\d+)\.(\d+) - (\d+)\.(\d+)\s*$`)
 
-// verdict returns the id of the cluster, or the error that the answer to a submission of n
-// jobs means.
+// verdict returns the id of the cluster from the answer to a submission of n jobs. If the answer has
+// none, or is not for n jobs, it returns an error: Ambiguous unless a complaint is one of refusals.
 func verdict(out run.Output, n int) (cluster string, err error) {
 	found := clusterLine.FindAllStringSubmatch(string(out.Stdout), -1)
 	complaint := complaints(out.Stderr)
@@ -170,8 +169,8 @@ func refused(kind jjm.Kind, many bool, told string) error {
 // remedyAsOwner is the remedy if HTCondor takes no jobs of an account.
 const remedyAsOwner = "HTCondor takes no jobs from this account (never from root): run the daemon as the jobs' owner"
 
-// refusals are complaints of condor_submit after which certainly nothing is in the queue;
-// the first match counts. After any other complaint the submission is in doubt.
+// refusals are complaints of condor_submit after which the queue certainly has no job of the bulk; the
+// first match counts. After any other complaint the submission is in doubt.
 var refusals = []struct {
 	says   string
 	kind   jjm.Kind
@@ -196,7 +195,7 @@ var refusals = []struct {
 	{"I don't know about the", jjm.Invalid, "", false},
 	{"Unterminated double-quote", jjm.Invalid, "", false},
 	{"Unexpected characters following", jjm.Invalid, "", false},
-	// With a reason behind it, the schedd has refused the whole transaction
-	// (SUBMIT_REQUIREMENT); without one, the connection may have broken.
+	// If a reason follows this text, the schedd has refused the whole transaction
+	// (SUBMIT_REQUIREMENT). Without a reason the connection may have broken.
 	{"Failed to commit job submission into the queue.; ERROR: ", jjm.Invalid, "", false},
 }

@@ -81,8 +81,8 @@ func parseTable(out []byte) (records []record, unread []adapters.Unread, err err
 	return records, unread, nil
 }
 
-// unreadRecord describes a record that cannot be read, with its tag and the id of its bulk if these
-// can.
+// unreadRecord returns a record that cannot be parsed, with its tag and the id of its bulk if these can
+// be parsed.
 func unreadRecord(fields []string, text string) adapters.Unread {
 	const clusterAt, tagAt = 1, 5 // among the columns
 	u := adapters.Unread{Index: -1, Text: text}
@@ -151,7 +151,7 @@ func (p *fieldReader) next() string {
 	return f
 }
 
-// required returns a whole number that has to be there.
+// required returns a whole number. If the field has none, it sets err.
 func (p *fieldReader) required() int64 {
 	f := p.next()
 	n, err := strconv.ParseInt(f, 10, 32)

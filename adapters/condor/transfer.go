@@ -34,16 +34,16 @@ func transferLines(t *adapters.Transfer) []string {
 		out = append(out, "x509userproxy = "+t.Proxy) // the shadow sends a newer proxy to the running job
 	}
 	if t.Out == "" {
-		// Without this line all new files would come back, to initialdir.
+		// Without this line HTCondor would bring all new files back to initialdir.
 		return append(out, `transfer_output_files = ""`)
 	}
 	return append(out, "transfer_output_files = "+t.Out,
 		fmt.Sprintf(`transfer_output_remaps = "%s=%s/$(Process)"`, t.Out, t.Back))
 }
 
-// transferOf returns what is carried for a bulk, nil where workers see the work area. A
-// bulk without Transfer, as in tests, gets an empty one, because its Dir does not exist on
-// the worker.
+// transferOf returns the files to carry for a bulk, nil if workers see the work area. A bulk without
+// Transfer, as in tests, gets an empty one, because its Dir does not exist on the worker. A bulk with a
+// log is an error, because the workers do not see the log.
 func (c Config) transferOf(b adapters.Bulk) (*adapters.Transfer, error) {
 	switch {
 	case c.SharedFS:

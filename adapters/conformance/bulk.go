@@ -13,8 +13,7 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// bulkChecks are about what a batch system does with bulks of several jobs, and with several bulks in
-// one call.
+// bulkChecks returns the checks of bulks of several jobs, and of calls about several bulks.
 func bulkChecks() []Check {
 	return []Check{
 		{Name: "a bulk of two is accepted", Bearable: true, early: true, lacks: oneJob, test: (*suite).bulkOfTwo,
@@ -42,7 +41,8 @@ func bulkChecks() []Check {
 	}
 }
 
-// bulkOfTwo notes for the other checks of a site if bulks are not usable. Fatalf may end it anywhere.
+// bulkOfTwo submits a bulk of two jobs. If bulks are not usable, it notes that for the other checks of a site, also if
+// Fatalf ends it.
 func (s *suite) bulkOfTwo() {
 	usable := false
 	defer func() {
@@ -116,8 +116,9 @@ func (s *suite) cancelScattered() {
 	}
 }
 
-// cancelOnce cancels jobs of one bulk and waits until all jobs whose cancel was accepted are gone, or patience is over.
-// It returns the jobs that live. Busy is a valid answer: the caller cancels that job again.
+// cancelOnce cancels jobs of one bulk and waits until all jobs whose cancel was accepted have ended or are no longer
+// listed, or patience is over. It returns the jobs that are still alive. Busy is a valid answer: the caller cancels
+// that job again.
 func (s *suite) cancelOnce(tag jjm.Tag, jobs []adapters.Ref, patience time.Duration) (left []adapters.Ref) {
 	s.Helper()
 	end := time.Now().Add(patience)

@@ -14,13 +14,13 @@ import (
 type Check struct {
 	// Name is a short sentence that names the property.
 	Name string
-	// Proves is what is known once the check has passed.
+	// Proves is a sentence that is true once the check has passed.
 	Proves string
 	// Alone marks checks that fill the batch system or disturb it: no other check runs at
 	// the same time.
 	Alone bool
-	// Bearable marks checks that can run on a site's own queue: a few short jobs that
-	// disturb nobody.
+	// Bearable marks checks that can run on a site's own queue: they start a few short jobs and
+	// disturb no other user.
 	Bearable bool
 	// Site marks checks that examine the site with a real job; they need [System].Site.
 	Site bool
@@ -30,12 +30,12 @@ type Check struct {
 	// Part names the tables of a description (kind "command") that the property depends on.
 	Part string
 
-	// early checks run one by one before the checks that depend on what they prove.
+	// early checks run one by one, before the checks that depend on them.
 	early bool
 	kinds map[string]string // a further remedy by kind of cluster
 	files bool              // its jobs talk to the check through files
-	// lacks returns what the check needs and the system does not have, "" if nothing. It is nil for a check that needs
-	// nothing.
+	// lacks returns the reason why the check cannot run on the system, "" if it can. It is nil for a check that can run
+	// everywhere.
 	lacks func(*suite) string
 	test  func(*suite)
 }
@@ -122,8 +122,8 @@ func (s *suite) lacking(c Check) string {
 // sharesFiles reports whether jobs see the check's folder. In a test of an adapter they do.
 func sharesFiles(s *suite) bool { return s.Site == nil || s.Adapter.Capabilities().SharedFS }
 
-// notTried ends a check that could not look at its property. In the test of an adapter, which can be
-// given what is missing, that is a failure.
+// notTried ends a check that could not look at its property. In the test of an adapter that is a failure, because the
+// test can provide the missing thing.
 func notTried(s *suite, why string) {
 	s.Helper()
 	if r, ok := s.TB.(*recorder); ok && s.Site != nil {

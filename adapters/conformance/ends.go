@@ -56,7 +56,7 @@ func (s *suite) exitCodes() {
 	}
 }
 
-// wrongExits runs a job for each exit code. For each code whose report is wrong it returns what is wrong.
+// wrongExits runs a job for each exit code. It returns the codes whose reports are wrong, each with the fault.
 func (s *suite) wrongExits(codes []int, words []string) map[int]string {
 	wrong := map[int]string{}
 	for i, r := range s.each(`exit "$1"`, words...) {
@@ -80,7 +80,7 @@ func (s *suite) notBegun(wrong map[int]string) map[int]string {
 	return s.wrongExits(codes, words)
 }
 
-// wrongExit returns what is wrong with the report of a job that exited, "" if nothing is. A code above 128 may also be
+// wrongExit returns the fault in the report of a job that exited, "" if there is none. A code above 128 may also be
 // reported as a signal, as shells do.
 func wrongExit(r jjm.Report, code int) string {
 	state := jjm.BatchEndedFailed
@@ -151,7 +151,8 @@ func (s *suite) memory() {
 	}
 }
 
-// outOfMemory reports whether a report says that the job was killed for its memory.
+// outOfMemory reports whether a job was killed for its memory, according to its report. With noOOM set it is enough
+// that the job failed and the reason mentions memory.
 func outOfMemory(r jjm.Report, noOOM bool) bool {
 	if r.State == jjm.BatchOOM {
 		return true

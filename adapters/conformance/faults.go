@@ -60,7 +60,7 @@ func WithoutCommands(reason string) map[string]string {
 	return all
 }
 
-// deadline ends a call through a command that hangs.
+// deadline is how long a call may take if its command hangs.
 const deadline = 2 * time.Second
 
 // faulty looks at one batch system through good and through faulty commands, and compares.

@@ -47,7 +47,7 @@ func (s *suite) identity() {
 	}
 }
 
-// folder makes a folder with an odd name that jobs can write.
+// folder makes a folder of a name, often an odd one, in which jobs of other accounts can write too.
 func (s *suite) folder(name string) string {
 	s.Helper()
 	dir := s.path(name)

@@ -7,7 +7,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// ledger remembers what listings said, and finds contradictions.
+// ledger keeps the jobs of earlier listings, and finds contradictions.
 type ledger struct {
 	lag   time.Duration // how long after its end a job may be missing
 	jobs  map[jobKey]*entry
@@ -102,7 +102,7 @@ func (l *ledger) spare() int { return max(1, len(l.jobs)/100) }
 // poor reports whether a job ended badly.
 func poor(r jjm.Report) bool { return r.State.Ended() && r.State != jjm.BatchEndedOK }
 
-// next returns what is wrong with a report that follows the last one, "" if nothing is.
+// next compares a report with the previous report of the job. It returns the contradiction, "" if there is none.
 func (e *entry) next(r jjm.Report) string {
 	switch was := e.last; {
 	case r.State == jjm.BatchUnknown:

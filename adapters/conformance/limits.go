@@ -41,7 +41,7 @@ func (s *suite) capabilities() {
 	}
 }
 
-// implausible returns what is wrong with the capabilities, "" if nothing is.
+// implausible returns the first fault of the capabilities, "" if they have none.
 func implausible(c adapters.Capabilities) string {
 	switch {
 	case strings.TrimSpace(c.Guarantee) == "":
@@ -118,8 +118,8 @@ func (s *suite) checkAgrees() {
 	}
 }
 
-// refused checks that an error of Check names the field and that Submit refuses too. It
-// reports whether there was an error.
+// refused checks that an error of the adapter's Check is of kind Invalid and names the field, and
+// that Submit refuses the bulk too. It returns false if err is nil.
 func (s *suite) refused(name string, err error, b adapters.Bulk) bool {
 	s.Helper()
 	if err == nil {

@@ -8,19 +8,20 @@ import (
 	"jjm/internal/jjm"
 )
 
-// patient repeats calls that an adapter did not send, to spare its batch system, as jjm does
-// in its next cycle.
+// patient repeats calls that the adapter did not send, because its batch system was busy enough (see
+// [adapters.NotAsked]). jjm repeats such a call in its next cycle; a check has no next cycle.
 type patient struct {
 	adapters.Adapter
-	most time.Duration // how long calls are repeated
+	limit time.Duration // how long calls are repeated
 }
 
 // refusedPause is how long to wait before a call is repeated.
 const refusedPause = 2 * time.Second // pause: the budget has room again a little later
 
-// patiently repeats a call, for at most p.most, while again reports that the adapter did not send it.
+// patiently repeats a call until again returns false for its error, ctx ends, or p.limit is over. It returns the last
+// result.
 func patiently[T any](ctx context.Context, p patient, again func(error) bool, call func() (T, error)) (T, error) {
-	for end := time.Now().Add(p.most); ; {
+	for end := time.Now().Add(p.limit); ; {
 		out, err := call()
 		if !again(err) || ctx.Err() != nil || time.Now().After(end) {
 			return out, err
@@ -32,7 +33,8 @@ func patiently[T any](ctx context.Context, p patient, again func(error) bool, ca
 	}
 }
 
-// Submit repeats submissions for which no command was started.
+// Submit repeats submissions that the adapter did not send. Here the error must also prove that no command was started:
+// a repeated submission could run jobs twice, while the other calls may be repeated at any time.
 func (p patient) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, error) {
 	unsent := func(err error) bool { return adapters.IsNotAsked(err) && adapters.IsNotStarted(err) }
 	return patiently(ctx, p, unsent, func() (adapters.Receipt, error) { return p.Adapter.Submit(ctx, b) })

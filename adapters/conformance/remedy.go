@@ -7,15 +7,15 @@ import (
 	"jjm/internal/jjm"
 )
 
-// cause is what went wrong before a check could look at its property. It decides what an admin
-// is told to do, because the remedy of the check itself would mislead.
+// cause classifies failures that happen before a check can look at its property. It selects the
+// remedy that an admin sees, because the remedy of the check itself would mislead.
 type cause uint8
 
 const (
 	causeProperty cause = iota // the property that the check is about
 	causeProbe                 // the batch system did not report its limits
 	causeSubmit                // the batch system accepted no job
-	causeDoubt                 // nobody knows whether the batch system took the jobs
+	causeDoubt                 // it is unknown whether the batch system accepted the jobs
 	causeList                  // the listing failed
 	causeUnlisted              // no listing shows the jobs
 	causeWaiting               // the jobs waited for too long

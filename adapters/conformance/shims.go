@@ -25,7 +25,7 @@ type shims struct {
 
 // fault is one way in which a command can go wrong.
 type fault struct {
-	// body is what each shim runs; "$real" is the real command.
+	// body is the script of each shim; "$real" is the real command.
 	body string
 	// acts is set if the real command runs nevertheless.
 	acts bool
@@ -61,7 +61,8 @@ func faults() map[string]fault {
 	}
 }
 
-// putShims makes shims in place of the real commands. Shims of the commands in well only note that they ran.
+// putShims makes shims in place of the real commands. The shim of a command in well notes that it ran and then runs the
+// real command.
 func (s *suite) putShims(f fault, well ...string) shims {
 	s.Helper()
 	dir := s.TempDir()
@@ -142,7 +143,7 @@ func (s *suite) noLeftovers(sh shims) {
 	}
 }
 
-// lives reports whether a process exists and is no zombie; only its parent can remove a
+// lives reports whether a process exists and is not a zombie; only its parent can remove a
 // zombie (proc(5), stat).
 func lives(pid int) bool {
 	if syscall.Kill(pid, 0) == syscall.ESRCH {

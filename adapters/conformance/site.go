@@ -11,13 +11,13 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Site is what the checks of a site need in addition. The first of them sends one job to a
-// worker; the others judge what that job reported.
+// Site holds the facts that only the checks of a site need. The first of these checks sends one job
+// to a worker; the others judge the report of that job.
 type Site struct {
 	// Wrapper is the path of the jjm-wrapper program on this machine.
 	Wrapper string
-	// Kind is the kind of the cluster. Description is the path of the file that describes the cluster; "" if there is
-	// none.
+	// Kind is the batch system of the cluster, such as "condor". Description is the path of the file that describes a
+	// cluster of kind "command"; "" for other kinds.
 	Kind, Description string
 
 	seen    *workerReport // report of the job on the worker
@@ -25,13 +25,13 @@ type Site struct {
 	noBulks atomic.Bool   // whether a bulk of two was not accepted or not listed
 }
 
-// workerReport is what a job on a worker found, and when it was read.
+// workerReport is the report of a job on a worker.
 type workerReport struct {
 	host, user, hello string
 	uid, gid          int
-	wrapper           string // exit code of "jjm-wrapper --help" and its error output
-	clock             int64  // Unix time on the worker in seconds, read between asked and told
-	asked, told       time.Time
+	wrapper           string    // exit code of "jjm-wrapper --help" and its error output
+	clock             int64     // Unix time on the worker in seconds
+	asked, told       time.Time // this machine's clock before and after the worker read its own
 }
 
 func siteChecks() []Check {
@@ -163,8 +163,8 @@ func (s *suite) clocks() {
 	}
 }
 
-// skew returns bounds of how far the worker's clock is ahead. The clock was read between the times asked and told of
-// this machine, in whole seconds.
+// skew returns bounds for the time by which the worker's clock is ahead. The worker read it in whole seconds, between
+// the times asked and told of this machine.
 func skew(v workerReport) (least, most time.Duration) {
 	there := time.Unix(v.clock, 0)
 	return there.Sub(v.told).Round(time.Millisecond), there.Add(time.Second).Sub(v.asked).Round(time.Millisecond)

@@ -264,7 +264,7 @@ func (s *suite) until(what string, tag jjm.Tag, n int, ok func(jjm.Report) bool)
 	return nil
 }
 
-// becauseOf notes why n jobs did not get as far as they should, if the last listing shows the reason.
+// becauseOf notes the cause if the last listing lacks some of the n jobs, or shows waiting jobs.
 func (s *suite) becauseOf(n int, found map[int32]jjm.Report) {
 	waits := 0
 	for _, r := range found {

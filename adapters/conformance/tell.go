@@ -62,7 +62,7 @@ func list[E any](all []E, tell func(E) string) string {
 	return strings.Join(texts, "; ")
 }
 
-// tell describes a job as the batch system reports it: "job 17.0 (index 0) RUNNING on node3,
+// tell returns the report of a job as text: "job 17.0 (index 0) RUNNING on node3,
 // submitted 12:00:01, started 12:00:02".
 func tell(r jjm.Report) string {
 	if r.ID == "" && r.Tag == "" {
@@ -99,7 +99,7 @@ func tell(r jjm.Report) string {
 	return text
 }
 
-// tellRef names a job of a call.
+// tellRef returns a reference as text.
 func tellRef(r adapters.Ref) string {
 	if r.Index < 0 {
 		return fmt.Sprintf("job %s (named %s)", r.ID, r.Tag)
@@ -107,7 +107,7 @@ func tellRef(r adapters.Ref) string {
 	return fmt.Sprintf("job %d of %s (named %s)", r.Index, r.ID, r.Tag)
 }
 
-// tellFound describes the answer to a search.
+// tellFound returns the answer to a search as text.
 func tellFound(f adapters.Found) string {
 	switch f.Presence {
 	case adapters.Present:

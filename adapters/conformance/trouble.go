@@ -52,7 +52,8 @@ func (s *suite) lostNode() {
 	s.rerun(b, was)
 }
 
-// rerun checks that a job either was run again and that was counted, or ended as ABORTED.
+// rerun waits until a job that lost its node has more restarts than before or has ended. It fails the check if the job
+// ended without a further restart in another state than ABORTED, or if its id changed.
 func (s *suite) rerun(b adapters.Bulk, was jjm.Report) {
 	s.Helper()
 	is := s.until("counted as a rerun or over", b.Tag, 1, func(r jjm.Report) bool {

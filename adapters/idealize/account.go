@@ -36,11 +36,12 @@ func (p *breakerPair) of(verb Verb) *breaker {
 	return &p[0]
 }
 
-// witnesses are the accounts that got no answer since anybody got the last one.
+// witnesses are the accounts that got no answer since the last answer to any account.
 type witnesses map[int]bool
 
-// judge returns what a call of an account shows about the batch system as a whole. Silence counts once two accounts
-// have met it. A probe that failed as an account shows nothing, so that another account may probe next.
+// judge returns the health of the batch system as a whole after a call of an account. A call without an answer counts
+// only if it ran as the daemon, or if two accounts got none. A probe that failed as another account shows nothing, so
+// that another account may probe next.
 func (w witnesses) judge(account int, seen health, probe bool) health {
 	switch {
 	case seen == responded:
@@ -72,7 +73,7 @@ func (l *limit) accountBreakers(account int) *breakerPair {
 	return p
 }
 
-// probes holds the numbers that the breakers gave to a call, 0 where the call is no probe.
+// probes holds the numbers that the breakers gave to a call; 0 if the call is not their probe.
 type probes struct{ shared, own int }
 
 func (l *limit) refused(verb Verb, account int) error {
@@ -112,7 +113,7 @@ func (l *limit) probesFirst(verb Verb) bool {
 	return l.prober != nil && verb != Probe && verb != Account
 }
 
-// note passes to the breakers what a call showed. began is when the call began. l.mu is held.
+// note updates the breakers after a call. began is when the call began, seen its health. l.mu is held.
 func (l *limit) note(began time.Time, verb Verb, account int, n probes, seen health, err error) {
 	now := time.Now()
 	at := 0

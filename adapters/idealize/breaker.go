@@ -70,12 +70,12 @@ func (b *breaker) refuse(now time.Time, verb Verb) error {
 	return nil
 }
 
-// canProbe reports whether a verb may be the probe: repeating it does no harm, and it asks
-// only one source.
+// canProbe reports whether a call of a verb can serve as the probe: a repetition does no harm, and
+// the call asks only one source.
 func canProbe(v Verb) bool { return v == List || v == Control || v == Probe || v == Account }
 
-// note updates the breaker with what a call showed. The call began at began and ended now; number is what admit
-// returned for the call. A probe that was admitted before a reset counts as an ordinary call.
+// note updates the breaker with the health that a call showed. The call began at began and ended now; number is the
+// number that admit returned for it. A probe that was admitted before a reset counts as an ordinary call.
 func (b *breaker) note(began, now time.Time, h health, number int, err error) {
 	probe := number != 0 && number == b.probing
 	if probe {

@@ -8,7 +8,7 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// health is what the outcome of a call shows about its batch system.
+// health is the state of a batch system as far as the outcome of a call shows it.
 type health uint8
 
 const (

@@ -45,20 +45,20 @@ func (v Verb) String() string {
 	return [numVerbs]string{"submit", "list", "find", "account", "control", "probe"}[v]
 }
 
-// call carries out one call of a verb. do runs the adapter's method; it may be called
-// never, once or several times.
+// call carries out one call of a verb. do runs the adapter's method; call may run it several times,
+// or not at all.
 type call func(ctx context.Context, verb Verb, do func(context.Context) error) error
 
-// Deps are what an idealizer works with.
+// Deps are the dependencies of an idealizer.
 type Deps struct {
 	// Log receives trouble and, at debug, each call; nil discards both.
 	Log *slog.Logger
 }
 
 // Adapter is an idealized adapter. It passes on the optional interfaces of the inner
-// adapter. Where the inner one lacks an interface, Run only waits for the end of its
-// context, Changed returns a nil channel, Check is adapters.PlainOnly, and Close does
-// nothing. It is an [adapters.Prober] only if the inner one is.
+// adapter. If the inner adapter lacks an interface, Run only waits for the end of its context,
+// Changed returns a nil channel, Check is adapters.PlainOnly, and Close does nothing. It is an
+// [adapters.Prober] only if the inner adapter is one.
 type Adapter struct {
 	inner adapters.Adapter
 	limit *limit
@@ -170,7 +170,7 @@ func (p probing) Probe(ctx context.Context) error {
 	return p.call(ctx, Probe, p.limit.prober.Probe)
 }
 
-// Run runs the inner adapter's own work.
+// Run calls the inner adapter's Run. If the adapter has none, it waits until ctx ends and returns nil.
 func (a *Adapter) Run(ctx context.Context) error {
 	if r, ok := a.inner.(adapters.Runner); ok {
 		return r.Run(ctx)

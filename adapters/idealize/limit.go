@@ -67,8 +67,8 @@ func newLimit(c Config, prober adapters.Prober) *limit {
 	return l
 }
 
-// call sends one call, or returns why not. After trouble the Prober takes the first turn
-// and the call itself another one.
+// call sends one call, or returns the error for which it is not sent. After trouble the Prober takes
+// the first turn, and the call itself the next.
 func (l *limit) call(ctx context.Context, verb Verb, do func(context.Context) error) error {
 	for {
 		probed, err := l.turn(ctx, verb, do)
@@ -78,10 +78,9 @@ func (l *limit) call(ctx context.Context, verb Verb, do func(context.Context) er
 	}
 }
 
-// turn takes one turn, for the call or for the probe that comes before it. The breaker is
-// asked before the wait for the turn, so that nobody waits in vain, and after it, because
-// it may have opened meanwhile. An error before the call's own command is marked with
-// adapters.NotStarted.
+// turn takes one turn, for the call or for the probe that comes before it. The breaker is asked
+// before the wait for the turn, so that no call waits in vain, and after it, because the breaker may
+// have opened meanwhile. An error before the call's own command is marked with adapters.NotStarted.
 func (l *limit) turn(ctx context.Context, verb Verb, do func(context.Context) error) (probed bool, err error) {
 	account := accountOf(ctx)
 	if err := l.refused(verb, account); err != nil {
@@ -98,13 +97,13 @@ func (l *limit) turn(ctx context.Context, verb Verb, do func(context.Context) er
 	if n.shared == 0 || !l.probesFirst(verb) {
 		return false, l.run(ctx, verb, n, do)
 	}
-	if err := l.run(run.WithRunner(ctx, nil), Probe, n, l.prober.Probe); err != nil { // as the daemon, whoever calls
+	if err := l.run(run.WithRunner(ctx, nil), Probe, n, l.prober.Probe); err != nil { // it runs as the daemon's account
 		return true, adapters.NotStarted(&openError{cause: err.Error(), asked: true})
 	}
 	return true, nil
 }
 
-// run runs one call within its deadline and notes what it showed.
+// run runs one call within its deadline and passes its outcome to the breakers.
 func (l *limit) run(ctx context.Context, verb Verb, n probes, do func(context.Context) error) error {
 	seen := healthUnknown // stays so if do panics
 	var err error

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// span is the context of one call. It ends with the caller's context, or when the time for
-// the call's commands is used up. That clock can be paused while a command waits for its
-// turn, which no context of the standard library offers.
+// span is the context of one call. It ends with the caller's context, or when the time for the
+// call's commands is used up. The clock of that time can be paused while a command waits for its
+// turn, which contexts of the standard library do not offer.
 type span struct {
 	context.Context // the caller's
 	done            chan struct{}
@@ -41,7 +41,7 @@ func newSpan(ctx context.Context, limit time.Duration) (s *span, end func()) {
 // Done returns a channel that is closed at the end.
 func (s *span) Done() <-chan struct{} { return s.done }
 
-// Err returns why it ended, nil before that.
+// Err returns the reason for which the call ended, nil before its end.
 func (s *span) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

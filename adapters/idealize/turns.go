@@ -17,8 +17,9 @@ const minute = time.Minute
 //	place    one for each call, from its first command to its end
 //	minute   one start for each command, within any 60 seconds
 //
-// A part of both is kept for urgent callers. Urgent callers come first, then calls that
-// already have a place, because others wait for that place; among equals the first to come.
+// A part of both is kept for urgent callers. Urgent callers come first, then calls that already have
+// a place, because other calls wait for that place. Equal callers get their turns in the order in
+// which they came.
 type turns struct {
 	places  int
 	ceiling int // commands in any minute; 0 = no ceiling
@@ -76,8 +77,8 @@ func (t *turns) acquireNext(ctx context.Context, urgent bool) error {
 	return nil
 }
 
-// wait puts w in line and returns true once it has its turn, false if ctx ended first. In
-// the second case w may have been granted a turn at the same moment.
+// wait puts w in line and returns true once w has its turn, false if ctx ended first. If it returns
+// false, w.granted shows whether w got its turn at the same moment.
 func (t *turns) wait(ctx context.Context, w *waiter) bool {
 	t.mu.Lock()
 	line := t.line(w)
@@ -153,8 +154,8 @@ func (t *turns) takePlace(account int) {
 	t.placesOf[account]++
 }
 
-// grant gives turns to all in line who can have one. A waiter that is stopped by the limits
-// of its account does not stop those behind it. The lock is held.
+// grant gives turns to all waiters in line that can have one, in order. A waiter that is stopped by
+// the limits of its account does not stop the waiters behind it. The lock is held.
 func (t *turns) grant() {
 	now := time.Now()
 	t.expire(now)
@@ -162,7 +163,7 @@ func (t *turns) grant() {
 		for i := 0; i < len(*line); {
 			w := (*line)[i]
 			if t.excess(w, theDaemon) >= 0 || !w.hasPlace && !t.room(w) {
-				break // the shared limit is reached for the whole line
+				break // a shared limit is reached, which stops the whole line
 			}
 			if !t.free(w) {
 				i++
@@ -229,8 +230,8 @@ func (t *turns) available(n, kept int, urgent bool) int {
 	return n - max(kept, 1)
 }
 
-// schedule sets the timer that calls grant when a command expires for whose start a waiter in line waits. The lock is
-// held.
+// schedule sets the timer that calls grant when the next command that stops a waiter in line leaves the last minute.
+// The lock is held.
 func (t *turns) schedule(now time.Time) {
 	if t.timer != nil {
 		t.timer.Stop()
@@ -258,8 +259,8 @@ func (t *turns) schedule(now time.Time) {
 	})
 }
 
-// expires returns the index of the command with whose expiry w can start, -1 if w does not
-// wait for one.
+// expires returns the index of the started command that must expire before w can start, -1 if w
+// waits for none.
 func (t *turns) expires(w *waiter) int {
 	at := t.excess(w, theDaemon)
 	if w.account == theDaemon {

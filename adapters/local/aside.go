@@ -13,14 +13,14 @@ import (
 	"jjm/internal/jjm"
 )
 
-// aside is a spool entry that cannot be read. Its jobs may have run, or run still, so they are
-// unknown as long as its folder is there.
+// aside is a spool entry that cannot be read. Its jobs may have run, or may still run, so their
+// states are unknown as long as its folder exists.
 type aside struct {
 	path string
 	adapters.Unread
 }
 
-// tagInEntry matches the tag in what is left of an entry.
+// tagInEntry matches the tag in the text of a damaged entry.
 var tagInEntry = regexp.MustCompile(`"tag":"([a-z0-9]+)"`)
 
 // setAside renames the folder of an entry that cannot be read. The caller holds a.mu, or is New.
@@ -51,7 +51,7 @@ func (a *Adapter) noteAside(id int64, path string) {
 	a.damaged = append(a.damaged, aside{path, u})
 }
 
-// unread returns the entries that are set aside and still there. The caller holds a.mu.
+// unread returns the entries that are set aside and still exist. The caller holds a.mu.
 func (a *Adapter) unread() (out []adapters.Unread) {
 	a.damaged = slices.DeleteFunc(a.damaged, func(e aside) bool {
 		_, err := os.Lstat(e.path)

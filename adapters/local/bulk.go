@@ -12,8 +12,8 @@ import (
 	"jjm/internal/sys/wary"
 )
 
-// job is what is known of one job. It is kept small because there are as many as the site
-// runs in a day.
+// job is the state of one job. It is small because the adapter keeps as many as the site runs in a
+// day.
 type job struct {
 	state    jjm.BatchState
 	endAsked endCause
@@ -27,7 +27,7 @@ type job struct {
 	reason   string
 }
 
-// endCause is why a job is ended before it is done; both bits may be set.
+// endCause is the reason for ending a job before it is done; both bits may be set.
 type endCause uint8
 
 const (
@@ -45,10 +45,9 @@ type proc struct {
 	pid  int
 	born [2]int64
 	boot string
-	// p is nil until the process runs, and for a process that cannot be found now.
+	// p is nil until the process runs, and while the process cannot be found.
 	p *run.Process
-	// deadline is when its walltime is over, killAt when KILL is sent after TERM; 0 for
-	// never.
+	// deadline is the end of its walltime; killAt is when KILL is sent after TERM. 0 means never.
 	deadline, killAt jjm.Time
 }
 
@@ -161,9 +160,9 @@ func (b *bulk) openLog() error {
 	return nil
 }
 
-// append writes lines to the log, after the lines that could not be written before. If happened is set, the lines
-// report something that is already true: lines that cannot be written are kept for the next call. Otherwise they are
-// dropped, because the caller does not act.
+// append writes lines to the log, after the lines that could not be written before. If it returns an error and happened
+// is set, the lines report something that is already true and are kept for the next call. Otherwise they are dropped,
+// because the caller then does not act.
 func (b *bulk) append(happened bool, lines ...[]byte) error {
 	text := append([]byte(nil), b.pending...)
 	for _, l := range lines {
@@ -196,7 +195,7 @@ func (b *bulk) append(happened bool, lines ...[]byte) error {
 	return nil
 }
 
-// idle closes the files of a bulk without running jobs.
+// idle closes the files of a bulk if it has neither running jobs nor lines to write.
 func (b *bulk) idle() {
 	if len(b.procs) == 0 && len(b.pending) == 0 {
 		b.closeFiles()
@@ -226,8 +225,8 @@ func (b *bulk) takeLock(pos int32) (*os.File, error) {
 	return f, nil
 }
 
-// lockHeld reports whether a living process holds the lock of the job. It returns true if
-// that cannot be found out.
+// lockHeld reports whether a living process holds the lock of the job. It returns true if that is
+// unknown.
 func (b *bulk) lockHeld(pos int32) bool {
 	if b.openLog() != nil {
 		return true

@@ -62,8 +62,8 @@ func (a *Adapter) isStarting(targets []target) bool {
 	return false
 }
 
-// cancelWaiting ends jobs of a bulk that wait. If that cannot be written, the answer of each is an error and all of
-// them go on waiting. The caller holds a.mu.
+// cancelWaiting ends waiting jobs of a bulk. If the log cannot be written, the answer for each job is an error, and all
+// of them go on waiting. The caller holds a.mu.
 func (a *Adapter) cancelWaiting(b *bulk, of []target) {
 	now := jjm.At(a.env.Now())
 	lines := make([][]byte, 0, 2*len(of))
@@ -97,8 +97,9 @@ func withdrawn(j job, now jjm.Time) job {
 	return j
 }
 
-// syncLogs makes the ends of cancelled jobs survive a loss of power, and the logs themselves where they are new. A log
-// that cannot be synced makes the answers of its jobs errors, so that the cancel is repeated. The caller holds a.mu.
+// syncLogs syncs the logs of bulks, and the names of new logs, so that the ends of cancelled jobs survive a loss of
+// power. If a log cannot be synced, the answers for its jobs are errors, so that the cancel is repeated. The caller
+// holds a.mu.
 func (a *Adapter) syncLogs(of map[*bulk][]target) {
 	var wg sync.WaitGroup
 	places := make(chan struct{}, maxSyncs)

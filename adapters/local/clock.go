@@ -27,7 +27,7 @@ func (a *Adapter) wakeBy(t time.Time) {
 	}
 }
 
-// pauseFor starts no job for a while. The caller holds a.mu.
+// pauseFor keeps the adapter from starting jobs for d. The caller holds a.mu.
 func (a *Adapter) pauseFor(d time.Duration) {
 	a.pause = a.env.Now().Add(d)
 	a.wakeBy(a.pause)
@@ -97,7 +97,7 @@ func (a *Adapter) overdue(now time.Time) (kill, lost []*proc) {
 	return kill, lost
 }
 
-// purgeOld removes bulks whose last job ended longer than Keep ago. The caller holds a.mu.
+// purgeOld removes the bulks whose last job ended more than Keep ago. The caller holds a.mu.
 func (a *Adapter) purgeOld(now jjm.Time) {
 	var old []*bulk
 	for _, b := range a.order {

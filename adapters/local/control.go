@@ -8,9 +8,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Control acts on jobs. Unknown jobs count as long gone, which is a success. Only a waiting job can be held. A request
-// is in the log before it is acted on, so that it outlives the daemon. After a cancel none of its jobs starts; see
-// cancelAll.
+// Control acts on jobs. For an unknown job the answer is success, because the job ended long ago. Only a waiting job
+// can be held. Control writes a request to the log before it acts, so that the request outlives the daemon. After a
+// cancel none of its jobs starts; see cancelAll.
 func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, jobs []adapters.Ref) ([]error, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, jjm.Errorf(jjm.Busy, "%s: %v: %w", a.name, op, err)

@@ -52,8 +52,8 @@ func (a *Adapter) conclude(p *proc, over job) {
 	notify(a.changed)
 }
 
-// outcome returns how a process ended: what wait4(2) says if the process is a child of this
-// daemon, else what the job wrote in its end record.
+// outcome returns how a process ended: from wait4(2) if the process is a child of this daemon, else
+// from the end record that the job wrote.
 func (a *Adapter) outcome(e ending) job {
 	now := jjm.At(a.env.Now())
 	if e.err == nil {

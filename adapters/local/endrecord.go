@@ -14,9 +14,9 @@ import (
 // maxEndRecord is the largest size of an end record, in bytes.
 const maxEndRecord = 4 << 10
 
-// endRecord is what a job wrote about its own end at the path in JJM_SPOOL_END: one line
-// "exit=0 user_ms=10 sys_ms=2 rss_kb=2048", renamed into place. It is used where no daemon
-// waited for the process.
+// endRecord is the record of its own end that a job wrote to the path in JJM_SPOOL_END: one line
+// "exit=0 user_ms=10 sys_ms=2 rss_kb=2048", renamed into place. It is used if no daemon waited for
+// the process.
 type endRecord struct {
 	exit         uint8
 	cpuMS, rssKB int64

@@ -2,7 +2,7 @@
 // other exists.
 //
 // Submit is a single durable act. Jobs wait in a spool and start as cores become free. The jobs of one account start in
-// the order of their submission. Of several accounts, the account with the fewest cores in use is next (see whoseTurn).
+// the order of their submission. The account with the fewest cores in use is next (see whoseTurn).
 // Jobs run detached, in sessions of their own, so that they go on when the daemon ends or dies. After a restart the
 // daemon finds the running jobs again, and reads how other jobs ended meanwhile from the records that they left.
 //
@@ -37,7 +37,7 @@
 // Jobs of other owners start as processes of root, become their owner's in a program of
 // their own, and open their folder and log themselves (package run). An owner may stop or
 // kill such a process at any moment, or serve those folders from a file system of his own,
-// and holds up nobody else's jobs.
+// and does not delay the jobs of other owners.
 //
 // # What it leaves to others
 //
@@ -70,8 +70,8 @@ type Config struct {
 	// may be down, or the ends of those jobs are lost.
 	Keep jjm.Duration `toml:"keep"`
 	// Grace is the time between TERM and KILL for a job that is cancelled or over its
-	// walltime. The grace time that the wrapper gives the application (20 s by default)
-	// must be shorter, or the wrapper is killed before it can report.
+	// walltime. The grace time of the application (20 s by default) must be shorter, or the
+	// wrapper is killed before it can report.
 	Grace jjm.Duration `toml:"grace"`
 }
 

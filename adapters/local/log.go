@@ -96,8 +96,8 @@ func (b *bulk) applyLine(verb, rest, boot string) bool {
 	return b.apply(verb, int32(n[0]), n, words, boot, reason)
 }
 
-// apply changes the job at pos. A line that does not fit its state is bad. A line may be
-// there twice: it was written although the disk reported an error.
+// apply changes the job at pos; it returns false for a line that does not fit the state of the job.
+// The log may have a line twice, because a line may be written although the disk reports an error.
 func (b *bulk) apply(verb string, pos int32, n []int64, words []string, boot, reason string) bool {
 	j := &b.jobs[pos]
 	p := b.procs[pos]

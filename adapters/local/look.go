@@ -43,7 +43,7 @@ func (b *bulk) visible(owner jjm.Owner, from jjm.Time) bool {
 }
 
 // reports appends the jobs that are alive or ended at or after from. All ids of a bulk
-// share one string, because a listing may contain a hundred thousand jobs. waits is why queued ones wait.
+// share one string, because a listing may contain a hundred thousand jobs. waits is the reason why queued jobs wait.
 func (b *bulk) reports(to []jjm.Report, from jjm.Time, host, waits string) []jjm.Report {
 	prefix := strconv.FormatInt(b.ID, 10) + "_"
 	ids := make([]byte, 0, b.N*(len(prefix)+3))
@@ -66,7 +66,7 @@ func (b *bulk) reports(to []jjm.Report, from jjm.Time, host, waits string) []jjm
 	return to
 }
 
-// report returns all of a report but the id.
+// report returns the report of a job without the id.
 func (b *bulk) report(pos int32, host, waits string) jjm.Report {
 	j := &b.jobs[pos]
 	r := jjm.Report{
@@ -83,7 +83,7 @@ func (b *bulk) report(pos int32, host, waits string) jjm.Report {
 	return r
 }
 
-// waitReason returns why a job waits or is about to end; waits is why a queued one does.
+// waitReason returns the reason why a job waits or is about to end; waits is the reason for queued jobs.
 func waitReason(j *job, waits string) string {
 	switch {
 	case j.state == jjm.BatchQueued:
@@ -169,7 +169,7 @@ func (a *Adapter) find(owner jjm.Owner, ref adapters.Ref) (*bulk, int32, error) 
 		}
 		b = a.bulks[id]
 		if b != nil && ref.Tag != "" && b.Tag != ref.Tag {
-			return nil, 0, nil // the id is another bulk's now, or of another spool
+			return nil, 0, nil // the id now belongs to another bulk, or comes from another spool
 		}
 	}
 	switch {

@@ -57,8 +57,8 @@ func holdByte(f *os.File, at int64) error {
 	return unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_RDLCK, Start: at, Len: 1})
 }
 
-// byteHeld reports whether anybody holds the lock on a byte. It returns true if that cannot
-// be found out. f must be writable.
+// byteHeld reports whether a process holds the lock on a byte. It returns true if that is unknown. f
+// must be writable.
 func byteHeld(f *os.File, at int64) bool {
 	l := unix.Flock_t{Type: unix.F_WRLCK, Start: at, Len: 1}
 	err := unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &l)
@@ -146,8 +146,8 @@ func processes() []int {
 	return pids
 }
 
-// members returns the living processes of p's session. It returns none if the session's
-// number now belongs to another one.
+// members returns the living processes of p's session. It returns none if the number now belongs to
+// another session.
 func (p *proc) members() []stat {
 	if p.pid <= 1 {
 		return nil
@@ -193,9 +193,9 @@ func holders(path string, at int64) []stat {
 	return found
 }
 
-// holds reports whether a process holds the lock on a byte. It follows a descriptor only if
-// that lies on the mount of the spool: any other may belong to a file server that is lost,
-// or to a file system that an account serves, and never answer.
+// holds reports whether a process holds the lock on a byte. It follows a descriptor only if its file
+// lies on the mount of the spool: any other file may lie on a lost file server, or on a file system
+// that an account serves, which may never answer.
 func holds(pid int, want os.FileInfo, mount string, at int64) bool {
 	base := "/proc/" + strconv.Itoa(pid)
 	dir, err := os.Open(base + "/fd")
@@ -264,10 +264,9 @@ func locksByte(fdinfo []byte, at int64) bool {
 	return false
 }
 
-// killRest kills whatever is left of a job: its session, and processes that left the
-// session but hold its lock. It repeats until nothing is found, because a killed process
-// may just have forked. The number of rounds is bounded, because a process that hangs in
-// the kernel stays.
+// killRest kills the remaining processes of a job: its session, and processes that left the session
+// but hold its lock. It repeats the search until it finds none, because a killed process may just have
+// forked. The number of rounds is bounded, because a process that hangs in the kernel stays.
 func (p *proc) killRest(held func() bool) {
 	for range 20 {
 		rest := p.members()

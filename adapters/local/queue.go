@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// queue is what the adapter knows of one account: its waiting bulks, and what decides when it is next; see whoseTurn.
+// queue holds the waiting bulks of one account, and its standing among the accounts; see whoseTurn.
 type queue struct {
-	waiting []*bulk // with queued jobs, by id; some may have none any more
+	waiting []*bulk // with queued jobs, by id; some may no longer have any
 	standing
 }
 
-// standing is what decides when an account is next, compared with others.
+// standing holds the numbers by which accounts are compared to find the next one.
 type standing struct {
 	cores  int   // in use
 	served int64 // number of starts in all accounts, up to and including the last start of this account; 0 for none
-	passed int   // jobs of others started since this account's last one, while its next job was first and did not fit
+	passed int   // jobs of other accounts that started while this account was next and its job did not fit
 }
 
 // turn is an account with a job that may start.
@@ -41,11 +41,11 @@ func (t turn) before(other turn) bool {
 // whoseTurn returns the index of the account whose job starts next, -1 if none does, and the indices of the accounts
 // that it passes. free is the number of free cores.
 //
-// The account with the fewest cores in use is next; of several such accounts, the account that was served longest ago.
+// The account with the fewest cores in use is next. If several have the fewest, it is the one served longest ago.
 // So a thousand waiting jobs of one account delay other accounts only until a core is free. If the next job of that
 // account needs more cores than are free, other accounts' jobs that fit start meanwhile, as many as there are slots;
 // after that free cores are kept for the next job. So neither do cores idle for long because of one wide job, nor do
-// small jobs keep a wide job from starting for ever.
+// small jobs keep a wide job from starting forever.
 func whoseTurn(turns []turn, free, slots int) (next int, passed []int) {
 	order := make([]int, len(turns))
 	for i := range order {

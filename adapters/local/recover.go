@@ -34,7 +34,7 @@ func (a *Adapter) recoverAll(ctx context.Context, watchers *sync.WaitGroup) {
 	notify(a.changed)
 }
 
-// recoverJob decides what became of a job, from what is left of it:
+// recoverJob decides how a job continues, from its traces:
 //
 //	a living process            it goes on
 //	an end record, or a pid     it has ended
@@ -101,9 +101,9 @@ func (a *Adapter) adopt(p *proc) bool {
 	return false
 }
 
-// takeLeader adopts, among the processes that hold the job's lock, the one that was
-// started. It is needed if the daemon died before it wrote the pid, or if the start times
-// do not fit; the lock proves the identity. It reports whether the job is alive.
+// takeLeader adopts the main process of a job from the processes that hold its lock. It is needed if
+// the daemon died before it wrote the pid, or if the start times do not fit; the lock proves the
+// identity. It reports whether the job is alive.
 func (a *Adapter) takeLeader(p *proc, found []stat) bool {
 	// The oldest comes first, because a later one may have made a session within the job.
 	sort.Slice(found, func(i, k int) bool { return found[i].startMS < found[k].startMS })
@@ -127,8 +127,8 @@ func (a *Adapter) takeLeader(p *proc, found []stat) bool {
 	return false
 }
 
-// adoptPID adopts a process if it is the one that was started. An error means that this
-// cannot be found out now.
+// adoptPID adopts a process if it is the process that was started for the job. An error means that
+// this is unknown now.
 func (a *Adapter) adoptPID(p *proc, pid int) (mine bool, err error) {
 	process, err := run.Adopt(pid)
 	if errors.Is(err, syscall.ESRCH) {

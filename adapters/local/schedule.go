@@ -20,8 +20,8 @@ type ending struct {
 	p   *proc
 	ws  syscall.WaitStatus
 	ru  *syscall.Rusage
-	err error // run.ErrNotChild: it ended, and it is not known how
-	// start is why the command was never executed, of kind Busy or Invalid; nil if it was.
+	err error // run.ErrNotChild: the process ended, and it is unknown how
+	// start is the error for which the command was never executed, of kind Busy or Invalid; nil if it was executed.
 	start error
 }
 
@@ -105,9 +105,9 @@ func (a *Adapter) watch(ctx context.Context, watchers *sync.WaitGroup, p *proc) 
 		if errors.Is(err, os.ErrClosed) {
 			return
 		}
-		// Remaining processes would use cores that are now given to others, and would write
-		// to the files of the next attempt. The search takes long where there are many
-		// processes, so it is done here, where nobody waits for it.
+		// Remaining processes would use cores of the next jobs, and would write to the files of the
+		// next attempt. The search takes long if the machine has many processes, so it is done in
+		// this goroutine, for which no caller waits.
 		if a.lockHeld(p) {
 			a.killRest(p)
 		}
@@ -118,9 +118,9 @@ func (a *Adapter) watch(ctx context.Context, watchers *sync.WaitGroup, p *proc) 
 	}()
 }
 
-// awaitStart waits until a process executes the job's command. The account can stop the
-// process and so delay this; the result is a job that does nothing, like any other that is
-// stopped.
+// awaitStart waits until a process executes the job's command. It returns the error if the command
+// cannot be executed. The account can stop the process and so delay this: then the job does nothing,
+// like every job that its account stops.
 func (a *Adapter) awaitStart(b *bulk, process *run.Process) error {
 	trouble, err := process.AwaitStart()
 	a.mu.Lock()
@@ -250,7 +250,8 @@ func (a *Adapter) markNext() (*proc, *os.File) {
 	return p, lock
 }
 
-// prepare makes what a job of the bulk needs to start, and returns its lock.
+// prepare makes the folder of end records, the identity and the log of a bulk, unless it has them, and returns the lock
+// of the job.
 func (a *Adapter) prepare(b *bulk, pos int32) (lock *os.File, err error) {
 	if err := b.makeEnd(a.uid == 0); err != nil {
 		return nil, err
@@ -292,14 +293,14 @@ func (a *Adapter) launch(p *proc, lock *os.File) (*run.Process, error) {
 	})
 }
 
-// unmounted reports whether a command or folder does not exist because the files of all jobs are not there now. Then
-// the job waits, because it has done nothing wrong.
+// unmounted reports whether a command or folder does not exist because the file system of the jobs is not mounted. Then
+// the job waits, because the failure is not its fault.
 func (a *Adapter) unmounted(err error) bool {
 	return errors.Is(err, os.ErrNotExist) && a.env.Unmounted != nil && a.env.Unmounted() != ""
 }
 
-// startFailed is the end of a job whose command cannot be started: exit code 127 if it does
-// not exist, else 126, as in a shell.
+// startFailed returns the end of a job whose command cannot be started: exit code 127 if the command
+// does not exist, else 126, as in a shell.
 func startFailed(err error, now jjm.Time) job {
 	exit := uint8(126)
 	if errors.Is(err, os.ErrNotExist) {

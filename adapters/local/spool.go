@@ -126,7 +126,7 @@ func (a *Adapter) store(e *entry) error {
 		err = os.Rename(temp, final)
 	}
 	if err != nil {
-		_ = os.RemoveAll(temp) // what cannot be removed is removed at the next start
+		_ = os.RemoveAll(temp) // after a failure the next start removes the rest
 		return jjm.Errorf(jjm.Busy, "write spool entry %d; nothing of it was kept; "+
 			"make room on the disk, or make the spool writable: %w", e.ID, err)
 	}
@@ -153,8 +153,8 @@ func syncFolder(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// loadSpool reads the spool. It removes what a crash left incomplete, sets aside what it cannot
-// read, and notes what was set aside before.
+// loadSpool reads the spool. It removes entries that a crash left incomplete, sets aside entries that
+// it cannot read, and notes the entries that were set aside before.
 func (a *Adapter) loadSpool() error {
 	names, err := os.ReadDir(a.dir)
 	if err != nil {
@@ -225,7 +225,8 @@ func (a *Adapter) read(id int64) (*bulk, error) {
 	return b, nil
 }
 
-func readBounded(path string, most int64) ([]byte, error) {
+// readBounded returns the text of a regular file. It returns an error if the file is longer than limit.
+func readBounded(path string, limit int64) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -238,12 +239,12 @@ func readBounded(path string, most int64) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: not a plain file", path)
 	}
-	text, err := io.ReadAll(io.LimitReader(f, most+1))
+	text, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {
 		return text, err
 	}
-	if int64(len(text)) > most {
-		return text, fmt.Errorf("%s: longer than %d bytes", path, most)
+	if int64(len(text)) > limit {
+		return text, fmt.Errorf("%s: longer than %d bytes", path, limit)
 	}
 	return text, nil
 }
@@ -297,9 +298,9 @@ func (a *Adapter) remove(b *bulk) error {
 	return nil
 }
 
-// removeFolder removes a folder of the spool in the background: part of it belongs to an
-// owner, who may have put anything and any amount there. What stays is removed at the next
-// start.
+// removeFolder removes a folder of the spool. The caller runs it in the background: part of the folder
+// belongs to an owner, who may have put any number of files there. The next start removes the files
+// that stay.
 func (a *Adapter) removeFolder(name string) {
 	d, err := wary.In(a.dir)
 	if err == nil {

@@ -9,8 +9,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Submit spools a bulk in one durable act. A second Submit of a tag returns the id of the
-// first, whatever else the bulk says, because a tag names one bulk.
+// Submit spools a bulk in one durable act. A second Submit of a tag returns the id of the first and
+// ignores the rest of the bulk, because a tag names one bulk.
 //
 // It writes to local disk and is not interrupted once it has started. If ctx has ended
 // before that, the error is Busy, because certainly nothing was done.

@@ -19,7 +19,7 @@ type listingSize struct {
 	// until is when the listing may be tried again, rest how long that pause was.
 	until time.Time
 	rest  time.Duration
-	// why is what went wrong, for people; "" while the listing may be tried.
+	// why describes, for people, the failure after which jobs were asked for by id; "" once a listing succeeded again.
 	why string
 }
 

@@ -144,9 +144,9 @@ func (a *Adapter) listFor(ctx context.Context, ids []string, members bool) ([]ra
 	}), nil
 }
 
-// byID asks for jobs by id, including the history, and calls take with the ids that were answered and their jobs.
-// Chunks that are too much are made smaller. Some versions of OpenPBS answer only the first of several ids (recorded in
-// json_several_ids): the others are asked for again, one at a time.
+// byID asks for jobs by id, including the history, and calls take with the ids that were answered and their jobs. If
+// the answer to several ids is too large, byID asks for fewer. Some versions of OpenPBS answer only the first of
+// several ids (recorded in json_several_ids): byID asks for the others again, one at a time.
 func (a *Adapter) byID(ctx context.Context, ids []string, members bool,
 	take func(answered []string, has []raw) error) error {
 	for len(ids) > 0 {

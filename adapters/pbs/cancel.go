@@ -140,7 +140,7 @@ func (a *Adapter) confirm(ctx context.Context, owner jjm.Owner, p *plan, todo []
 	return nil
 }
 
-// fate is what a listing after a qdel shows about a job.
+// fate is the state of a job according to a listing after a qdel.
 type fate uint8
 
 const (
@@ -178,9 +178,9 @@ func isUnreachable(text string) bool {
 	return false
 }
 
-// noteServerGone notes that the server, which had just answered a listing, was gone after
-// commands with several operands. From then on each operand has its own command, so that
-// the command that may have ended the server is not repeated.
+// noteServerGone checks whether the server, which had just answered a listing, became unreachable after a command with
+// several operands. From then on each operand has its own command, so that the command that may have ended the server
+// is not repeated.
 func (a *Adapter) noteServerGone(done []command, err error) {
 	shared := false
 	for _, c := range done {

@@ -59,7 +59,7 @@ type indexRun struct {
 	refs []int
 }
 
-// runs joins the members of a target to runs. A member may be there twice.
+// runs joins the members of a target to runs. The target may have a member twice.
 func (t target) runs() []indexRun {
 	list := slices.SortedFunc(slices.Values(t.members), func(a, b memberRef) int { return int(a.index - b.index) })
 	var out []indexRun

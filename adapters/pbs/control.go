@@ -142,7 +142,7 @@ type bulkView struct {
 	damaged  bool // one of the members could not be read
 }
 
-// views sorts a listing by sequence number.
+// views groups the jobs of a listing into bulks, by sequence number.
 func views(all []job, expanded bool) map[string]*bulkView {
 	out := map[string]*bulkView{}
 	for _, j := range all {
@@ -182,7 +182,7 @@ func (t target) refs() []int {
 	return out
 }
 
-// plan is what a Control has to do, and the answers that are already known.
+// plan holds the work of a call of Control by bulk, and the answers for references that need no work.
 type plan struct {
 	answers []error
 	targets []target
@@ -222,7 +222,8 @@ type memberRef struct {
 	ref   int
 }
 
-// missing returns the answer for a job that does not exist, or is another one by now.
+// missing returns the answer for a reference whose job does not exist, or whose id belongs to another job by now: nil
+// for a cancel, otherwise an error of kind Gone.
 func missing(op adapters.Op, ref adapters.Ref) error {
 	if op == adapters.Cancel {
 		return nil
@@ -310,8 +311,8 @@ func (p *plan) plain(op adapters.Op, seq string, v *bulkView, wishes []memberRef
 	}
 }
 
-// wholeArray releases an array whose members were not listed. If only some of them are
-// meant, they have to be listed.
+// wholeArray plans the release of an array whose members were not listed. If the wishes do not name all members, it
+// sets needMembers instead.
 func (p *plan) wholeArray(seq string, v *bulkView, wishes []memberRef) {
 	distinct := map[int32]bool{}
 	t := target{tag: v.tag, seq: seq, array: true, whole: true, members: wishes, rerunnable: !v.whole.neverReruns()}

@@ -10,7 +10,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// sortOut returns the readable jobs of an owner, and the unreadable jobs that may be the owner's.
+// sortOut returns the readable jobs of an owner, and the unreadable jobs that may be the owner's. An owner without a
+// user stands for all accounts.
 func sortOut(jobs []job, owner jjm.Owner) (out, odd []job) {
 	for _, j := range jobs {
 		ours := owner.User == "" || j.owner == "" || accountOf(j.owner) == owner.User
@@ -61,9 +62,9 @@ func tasks(jobs []job) ([]job, error) {
 	return out, nil
 }
 
-// List returns every tagged job of the owner that is alive or ended at since or later. The
-// living come from a listing, the ended from memory; the end of each bulk is asked for by
-// id once.
+// List returns every tagged job of the owner that is alive or ended at since or later. Torque lists both. For OpenPBS
+// the live jobs come from a listing, and the ended jobs from memory: List asks once, by id, how the jobs of a bulk
+// ended.
 func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
 	now := a.env.Now()
 	all, d, err := a.live(ctx, owner, true)
@@ -85,11 +86,11 @@ func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (a
 	return adapters.Listing{At: now, Reports: reports, Unread: unread(odd)}, nil
 }
 
-// ends finds out how the jobs ended that are no longer alive. It returns the jobs that it asked for, and the unreadable
-// ones among them. In the first listing, and whenever since goes back, it asks the server for everything that ended
-// since then. Later it asks for that once a minute at most, if there is nothing else to ask and the budget of ports has
-// room, to find bulks that the server forgot and bulks that came and went unseen. odd are listed jobs that cannot be
-// read: their bulks have not ended.
+// ends finds out how the jobs ended that are no longer alive. It returns the readable and the unreadable jobs among the
+// jobs that it asked for. In the first listing, and whenever since goes back, it asks the server for everything that
+// ended at since or later. Afterwards it asks for that at most once a minute, if there is nothing else to ask and the
+// budget of ports has room, to find bulks that the server forgot and bulks that no listing ever showed. odd are listed
+// jobs that cannot be read: their bulks have not ended.
 func (a *Adapter) ends(ctx context.Context, owner jjm.Owner, live, odd []job, since time.Time) (asked, unread []job,
 	err error) {
 	a.mu.Lock()
@@ -124,8 +125,8 @@ func (a *Adapter) ends(ctx context.Context, owner jjm.Owner, live, odd []job, si
 // port, for each account.
 const compareEvery = portLife
 
-// compareEnds compares memory with what the server says ended since, and returns the ids
-// that were not known.
+// compareEnds asks the server for the bulks that ended at since or later, compares them with memory, and returns the
+// unknown ids. It returns none if the server keeps no history or does not support the query.
 func (a *Adapter) compareEnds(ctx context.Context, owner jjm.Owner, since time.Time) ([]string, error) {
 	ended, ok, err := a.endedSince(ctx, owner, since)
 	if err != nil || !ok {
@@ -141,8 +142,8 @@ func (a *Adapter) compareEnds(ctx context.Context, owner jjm.Owner, since time.T
 	return p.compare(ended, since), nil
 }
 
-// learnEnds looks bulks up and stores each answer as it comes. If the deadline ends
-// it, only the rest is asked for next time.
+// learnEnds looks bulks up, stores each answer as it comes, and forgets bulks that the server no longer has. It forgets
+// none if an answer has a job whose id cannot be read. If the deadline ends it, only the rest is asked for next time.
 func (a *Adapter) learnEnds(ctx context.Context, owner jjm.Owner, ids []string) (asked, unread []job, err error) {
 	err = a.lookUp(ctx, ids, true, func(answered []string, has []raw) error {
 		jobs, odd := sortOut(jobsOf(has, openpbs), owner)
@@ -169,7 +170,8 @@ func (a *Adapter) memoryOf(owner jjm.Owner) *memory {
 	return p
 }
 
-// reports returns the reports of jobs that are alive or ended at since or later.
+// reports returns the reports of tasks that are alive or ended at since or later. For OpenPBS the ended ones come from
+// memory, also if a listing shows them.
 func (a *Adapter) reports(owner jjm.Owner, jobs []job, d dialect, since time.Time) (out []jjm.Report, err error) {
 	jobs, err = tasks(jobs)
 	if err != nil {
@@ -199,7 +201,8 @@ func (a *Adapter) lastSeen(j job, r jjm.Report) time.Time {
 	return later(r.Ended.Time(), parseTime(j.history, a.zone))
 }
 
-// Find looks for tags among the living jobs and in memory, and in the history for the rest.
+// Find looks for tags among the listed jobs. For OpenPBS it also looks in memory, and in the history for tags that are
+// in neither.
 func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
 	all, d, err := a.live(ctx, owner, false)
 	if err != nil {
@@ -231,8 +234,8 @@ func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 	return out, nil
 }
 
-// findInMemory returns the ended bulks by tag, and stores the live ones. If it listed the history, odd are the jobs of
-// the history that could not be read.
+// findInMemory stores the live bulks, and returns the live and the ended bulks by tag. It searches the history for tags
+// that no bulk has. If it listed the history, odd are the jobs of the history that could not be read.
 func (a *Adapter) findInMemory(ctx context.Context, owner jjm.Owner, live []job, tags []jjm.Tag) (
 	known map[jjm.Tag][]string, odd []job, err error) {
 	a.mu.Lock()
@@ -320,7 +323,8 @@ func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, refs []adapters.
 	return append(found, adapters.Doubtful(unread(odd), refs, found)...), nil
 }
 
-// matching returns the reports for the references whose jobs have ended.
+// matching returns the reports for the references whose jobs have ended. While the server keeps no history, it leaves
+// out members without a record of their own.
 func (a *Adapter) matching(jobs []job, d dialect, refs []adapters.Ref) (out []jjm.Report) {
 	type key struct {
 		tag   jjm.Tag
@@ -347,7 +351,8 @@ func (a *Adapter) matching(jobs []job, d dialect, refs []adapters.Ref) (out []jj
 	return out
 }
 
-// jobsByID returns what the server knows about ids.
+// jobsByID returns the jobs that the server has for ids. If the budget of ports could never allow a question for so
+// many ids, the jobs come from a listing of everything.
 func (a *Adapter) jobsByID(ctx context.Context, ids []string, members bool) ([]job, error) {
 	if !a.everAffordable(len(ids)) {
 		raws, err := a.listFor(ctx, ids, members)

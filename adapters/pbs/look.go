@@ -131,8 +131,8 @@ func (a *Adapter) noteTooMuch(history bool, began time.Time, argv []string, why 
 		next.until.UTC().Format(time.RFC3339))
 }
 
-// mayList reports whether a listing of everything may be tried. The one with the history is
-// the larger one.
+// mayList reports whether a listing of everything may be tried. A listing with the history is larger, so it may be
+// tried only if the listing without the history may be tried too.
 func (a *Adapter) mayList(history bool) bool {
 	now := a.env.Now()
 	a.mu.Lock()
@@ -140,7 +140,7 @@ func (a *Adapter) mayList(history bool) bool {
 	return a.alive.mayTry(now) && (!history || a.past.mayTry(now))
 }
 
-// updateListing changes the size of one of the two listings.
+// updateListing applies change to the size of a listing (the history if history is set) and returns the new size.
 func (a *Adapter) updateListing(history bool, change func(listingSize) listingSize) listingSize {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -26,8 +26,8 @@ type memory struct {
 	served, refused time.Time
 }
 
-// bulk is what is remembered of one array or plain job. A bulk that is not jjm's has no
-// tag.
+// bulk holds the facts that memory keeps about one array or plain job. A bulk that is not jjm's has no tag; nor has a
+// bulk that compare found, before its end is known.
 type bulk struct {
 	tag   jjm.Tag
 	array bool
@@ -55,14 +55,15 @@ func (p *memory) noteBulk(seq string, tag jjm.Tag, array bool) {
 	p.bulks[seq] = &bulk{tag: tag, array: array}
 }
 
-// learn stores what a listing shows of bulks; detailed is set if it shows members.
+// learn replaces the bulks that a listing shows as a whole, and then calls shrink. detailed is set if the listing shows
+// members.
 func (p *memory) learn(jobs []job, detailed bool, d dialect, zone *time.Location) {
 	for seq, v := range views(jobs, detailed) {
 		if v.whole.id == "" { // a single member
 			continue
 		}
 		b := &bulk{tag: v.tag, array: v.array}
-		if !v.tag.Valid() { // not jjm's, whatever becomes of it
+		if !v.tag.Valid() { // not jjm's; set to over so that nobody asks for its end
 			p.bulks[seq] = &bulk{array: v.array, over: true, detailed: true}
 			continue
 		}
@@ -109,8 +110,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// unlisted returns the ids of bulks whose end has to be asked for: bulks that were alive and are no longer listed, and
-// bulks that ended at since or later and of which no member is known.
+// unlisted returns the ids of bulks whose end has to be asked for: bulks without a known end that are not listed, and
+// bulks of jjm that ended at since or later, but the ends of whose members are not known.
 func (p *memory) unlisted(live []job, since time.Time) []string {
 	listed := map[string]bool{}
 	for _, j := range live {
@@ -142,8 +143,9 @@ func (p *memory) forgetMissing(ids []string, jobs []job) {
 	}
 }
 
-// compare stores which bulks ended at start or later, by their ids. It forgets bulks that the history has forgotten,
-// and returns the ids of bulks that it did not know.
+// compare compares memory with the bulks that ended at start or later by the server's answer. It adds the unknown
+// bulks, without a tag, and returns their ids. It forgets bulks that ended after start but are not in the answer: the
+// history no longer has them.
 func (p *memory) compare(ended []jobID, start time.Time) (unknown []string) {
 	has := map[string]bool{}
 	for _, id := range ended {
@@ -161,8 +163,8 @@ func (p *memory) compare(ended []jobID, start time.Time) (unknown []string) {
 	return unknown
 }
 
-// since returns the reports of jobs that ended at since or later, from bulks that are over.
-// It forgets the reports of bulks that ended an hour or more before.
+// since returns the reports of jjm's jobs that ended at since or later, from bulks that are over. It forgets the
+// reports of bulks that ended more than an hour before since.
 func (p *memory) since(since time.Time) (out []jjm.Report) {
 	for _, b := range p.bulks {
 		if b.detailed && b.ended.Before(since.Add(-time.Hour)) {
@@ -200,7 +202,8 @@ func (p *memory) tagged() map[jjm.Tag][]string {
 	return out
 }
 
-// shrink enforces maxBulks: bulks that ended first go first.
+// shrink forgets half of the ended bulks, those that ended first, if there are more than maxBulks bulks. The history
+// then counts as not listed.
 func (p *memory) shrink() {
 	if len(p.bulks) <= maxBulks {
 		return

@@ -42,7 +42,7 @@ const (
 	fewPorts     = 20
 )
 
-// purpose is what a command is for. It decides how much of the budget the command may use.
+// purpose classifies commands: it decides how much of the budget a command may use.
 type purpose uint8
 
 const (
@@ -79,16 +79,17 @@ type ports struct {
 	until time.Time
 }
 
-// portUse is a number of connections made by one command.
+// portUse counts the connections that one command made, and when.
 type portUse struct {
 	at time.Time
 	n  int
 }
 
-// limit returns how many ports may be in use after a command with ids.
+// limit returns how many ports may be in use after a command that names several ids.
 func (p *ports) limit(now time.Time) int { return p.most(now, byIDs) }
 
-// most returns how many ports may be in use after a command.
+// most returns how many ports may be in use after a command of a purpose. It is less for a while after PBS ran out of
+// ports (see less), except for cancels and their confirmation.
 func (p *ports) most(now time.Time, why purpose) int {
 	switch why {
 	case cancelling:
@@ -103,7 +104,7 @@ func (p *ports) most(now time.Time, why purpose) int {
 	switch why {
 	case ordinary:
 		most = maxPorts
-	case submission: // there is nothing to use in its place
+	case submission: // no other command does its work, so only half of less is subtracted
 		less /= 2
 	}
 	return most - less
@@ -176,13 +177,13 @@ func (p *ports) take(now time.Time, why purpose, n int) (wait time.Duration, roo
 	return wait, true
 }
 
-// ranOut makes the budget smaller for a while: the host had no port left.
+// ranOut makes the budget smaller for portRest, after the host had no port left.
 func (p *ports) ranOut(now time.Time) {
 	p.less = idPorts - max(leastPorts, p.limit(now)/2)
 	p.until = now.Add(portRest)
 }
 
-// idCost returns the number of connections of commands that ask for n ids, some at once.
+// idCost returns the number of connections of the commands that ask for n ids, if each command names some ids at most.
 func idCost(n, some int) int { return n + (n+some-1)/some }
 
 // connections returns the number of connections that a command makes: one, and one for
@@ -251,7 +252,7 @@ func notSent(format string, args ...any) error {
 	return adapters.NotStarted(adapters.NotAsked(jjm.Errorf(jjm.Busy, format, args...)))
 }
 
-// described names a command by what matters for the budget.
+// described returns the name of a command, and the number of ids that it asks for.
 func described(argv []string) string {
 	if n := connections(argv); n > 1 {
 		return argv[0] + " with " + jjm.Count(n-1, "id")
@@ -305,7 +306,7 @@ type pace struct {
 	pause func(ctx context.Context, d time.Duration) error
 }
 
-// pauseFor waits.
+// pauseFor waits for d, or returns an error if ctx ends before.
 func pauseFor(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -131,7 +131,8 @@ func (l *limits) nodes(nodes []object) {
 	}
 }
 
-// takesJobs reports whether a node accepts jobs now or after the present ones.
+// takesJobs reports whether a node in this state accepts jobs, perhaps only after its present jobs. It returns false
+// for an empty state.
 func takesJobs(state string) bool {
 	for _, bad := range []string{"down", "offline", "unknown", "stale", "unresolvable", "maintenance", "sleep",
 		"provisioning"} {
@@ -142,7 +143,8 @@ func takesJobs(state string) bool {
 	return state != ""
 }
 
-// noHistory reports whether ended jobs vanish immediately.
+// noHistory reports whether ended jobs vanish immediately: by the server's settings or, for Torque, by those of the
+// queue if it has its own.
 func noHistory(d dialect, server, queues []object, use string) bool {
 	s := server[len(server)-1]
 	if d != torque {
@@ -157,16 +159,16 @@ func noHistory(d dialect, server, queues []object, use string) bool {
 	return number(keep) == 0
 }
 
-// queuedLimit returns how many jobs of an account a queue or the server takes; 0 for no limit. OpenPBS has max_queued,
-// Torque has the other two; max_queuable counts the jobs of all accounts.
+// queuedLimit returns how many jobs of an account a queue or the server accepts, 0 for no limit. OpenPBS has the
+// attribute max_queued; Torque has max_user_queuable, and max_queuable, which limits the jobs of all accounts together.
 func queuedLimit(o object, who string) int {
 	low := minLimit(number(o.attrs["max_user_queuable"]), number(o.attrs["max_queuable"]))
 	return minLimit(low, userLimit(o.attrs["max_queued"], who))
 }
 
-// userLimit reads a limit such as "[u:PBS_GENERIC=100],[u:ann=200],[o:PBS_ALL=5000]" and returns
-// what it means for an account. A limit for its name replaces the generic one. Those for groups
-// and projects are left to the refusals of the server: which of them holds is not known here.
+// userLimit reads limits such as "[u:PBS_GENERIC=100],[u:ann=200],[o:PBS_ALL=5000]" and returns the lowest that holds
+// for an account, 0 for none. A limit for its name replaces the generic one. userLimit ignores the limits of groups and
+// projects, because it is not known here which of them hold; the server refuses jobs beyond them.
 func userLimit(s, who string) int {
 	all, own, generic, named := 0, 0, 0, false
 	for item := range strings.SplitSeq(s, ",") {

@@ -40,7 +40,7 @@ func jobOf(r raw, d dialect) (job, bool) {
 // isTask reports whether the job itself runs, that is, is not an array as a whole.
 func (j job) isTask() bool { return !j.whole }
 
-// report translates a job.
+// report returns jjm's report of a job.
 func (j job) report(d dialect, zone *time.Location) jjm.Report {
 	r := jjm.Report{
 		Tag: j.tag, ID: j.jobID.String(), Index: max(j.index, 0), Source: "qstat",
@@ -76,8 +76,8 @@ func at(s string, zone *time.Location) jjm.Time {
 	return 0
 }
 
-// restarts counts the starts after the first. A job that waits and has run will run again;
-// run_count counts its past starts.
+// restarts returns the number of starts after the first, 0 if PBS has no count. For a job that waits again, every past
+// start counts, because the next start is one more.
 func (j job) restarts() int {
 	n, err := strconv.Atoi(j.runs)
 	if err != nil || n < 1 || !j.hasRecord {
@@ -93,7 +93,7 @@ func (j job) restarts() int {
 // is still alive, C completed (Torque).
 func (j job) isOver() bool { return j.state == "F" || j.state == "X" || j.state == "C" }
 
-// stateAlive returns the state of a job that has not ended; BatchUnknown for others.
+// stateAlive returns the state of a job that has not ended, BatchUnknown for an ended job.
 func (j job) stateAlive(dialect) jjm.BatchState {
 	if j.state == "Q" && !j.hasRecord && heldBy(j.holds) {
 		return jjm.BatchHold // members of a held array are shown as Q, with its holds

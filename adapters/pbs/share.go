@@ -119,8 +119,8 @@ func (a *Adapter) lead(ctx context.Context, l *line, r *round, why purpose, argv
 	r.void = r.err != nil && (ctx.Err() != nil || run.IsRunnerError(r.err))
 }
 
-// listingTurn waits until the next listing of a queue may begin: the one before must have
-// ended, and the budget of ports must allow it.
+// listingTurn waits until the next listing of a queue may begin: the previous listing must have ended, listings must
+// be listingPause apart if many ports are in use, and the budget of ports must have room.
 func (a *Adapter) listingTurn(ctx context.Context, l *line, why purpose, argv []string) error {
 	for {
 		now := a.pace.now()

@@ -11,9 +11,8 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// Submit submits one bulk, held. The script is read from standard input, and no text of a
-// user goes into qsub's options: the listing shows these to everybody, in JSON that some
-// values break.
+// Submit submits one bulk as held jobs, so that a bulk whose id got lost never runs. The script goes to standard input.
+// No user text goes into qsub's options: listings show the options to all accounts, and some values break their JSON.
 func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, error) {
 	if err := adapters.CheckBulk(b, a.Capabilities()); err != nil {
 		return adapters.Receipt{}, a.wrap("submit", err)

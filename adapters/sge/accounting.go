@@ -100,7 +100,7 @@ func parseRecord(line string) (r record, ok bool, err error) {
 	return r, r.bulk > 0 && r.task > 0 && (len(f) != columns || f[colPETask] == "NONE"), nil
 }
 
-// unreadRecord describes a line of a task of jjm that parseRecord refuses with cause.
+// unreadRecord returns the unread record for a line of a task of jjm that parseRecord refused with the error cause.
 func unreadRecord(line string, cause error) unreadLine {
 	f := strings.Split(line, ":")
 	u := unreadLine{user: f[colOwner], Unread: adapters.Unread{Tag: jjm.Tag(f[colName]), Index: -1,
@@ -117,8 +117,7 @@ func unreadRecord(line string, cause error) unreadLine {
 	return u
 }
 
-// limits reads what the job asked for from its category: "-l h_rt=60,h_vmem=300M -pe smp
-// 4".
+// limits reads the limits that the job asked for from its category: "-l h_rt=60,h_vmem=300M -pe smp 4".
 func (r *record) limits(category string) {
 	f := strings.Fields(category)
 	for i := 0; i+1 < len(f); i++ {
@@ -164,8 +163,8 @@ func quantity(text string) int64 {
 	return int64(v)
 }
 
-// The values of "failed" that are not simply trouble of the system (accounting(5), and
-// measured on 8.1.9).
+// The values of "failed" with a meaning of their own (accounting(5), and measured on 8.1.9). All other
+// values are failures of the system.
 const (
 	failedNot      = 0
 	failedRerun    = 25  // the job goes back to the queue
@@ -258,9 +257,9 @@ func (r record) overMemory() bool {
 	return killed && !r.overTime() && r.hVMEM > 0 && r.vmemMB >= r.hVMEM
 }
 
-// nearLimit explains the failure of a job that may have hit its memory limit: h_vmem limits
-// the address space (setrlimit(2)), so an allocation fails and the program ends in its own
-// way.
+// nearLimit returns an explanation for the failure of a job that may have reached its memory limit, or
+// "" if it used less than half of it or had none. h_vmem limits the address space (setrlimit(2)), so an
+// allocation fails and the program ends in its own way.
 func (r record) nearLimit() string {
 	if r.hVMEM == 0 || max(r.vmemMB, r.rssKB>>10) < r.hVMEM/2 {
 		return ""

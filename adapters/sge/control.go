@@ -10,7 +10,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// task is what Control needs to know about a living task.
+// task holds the facts about a living task that Control needs.
 type task struct {
 	letters            string
 	submitted, started jjm.Time
@@ -61,7 +61,7 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	return answers, nil
 }
 
-// doubt sets an error as the answer for each job that is not alive but may be one of those that cannot be read.
+// doubt sets an error as the answer for each job that is not alive but to which an unreadable record may belong.
 func doubt(jobs []adapters.Ref, living map[key]task, unread []adapters.Unread, answers []error) {
 	for i, job := range jobs {
 		k, ok := keyOf(job)

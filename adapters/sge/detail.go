@@ -9,12 +9,12 @@ import (
 	"jjm/internal/jjm"
 )
 
-// detail is what qstat -j says about one array beyond the listing.
+// detail holds the facts of qstat -j about one array that the listing lacks.
 type detail struct {
 	bulk      int64
 	name      string
 	submitted jjm.Time
-	// errors holds, by task, the reason of an error. pending is why the array waits.
+	// errors holds, by task, the reason of an error. pending is the reason why the array waits.
 	errors  map[int32]string
 	pending string
 }

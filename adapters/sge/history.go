@@ -36,7 +36,8 @@ type history struct {
 	pruned  time.Time
 }
 
-// unreadLine is a line that cannot be read: whose it is, and when it was read.
+// unreadLine is a line of the accounting file that cannot be parsed, with the owner of its task and the
+// time at which it was read.
 type unreadLine struct {
 	adapters.Unread
 	user string
@@ -47,7 +48,7 @@ func newHistory(path string, keep time.Duration, warn func(string, ...any)) *his
 	return &history{path: path, keep: keep, warn: warn, reading: make(chan struct{}, 1), records: map[key]record{}}
 }
 
-// refresh reads new records. The error is of kind Busy; records read before stay.
+// refresh reads new records. The error is of kind Busy; the records of earlier calls stay.
 func (h *history) refresh(ctx context.Context, now time.Time) error {
 	select {
 	case h.reading <- struct{}{}:
@@ -93,8 +94,8 @@ func (h *history) read(ctx context.Context, now time.Time) error {
 	}
 }
 
-// open returns false without an error if the file does not exist yet: Grid Engine makes it
-// when the first job ends. A missing folder is an error.
+// open opens the accounting file. It returns false without an error if the file does not exist yet:
+// Grid Engine makes it when the first job ends. A missing folder is an error.
 func (h *history) open() (bool, error) {
 	f, err := os.Open(h.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -183,7 +184,7 @@ func (h *history) take(lines []byte, now time.Time) {
 	}
 }
 
-// prune forgets tasks that ended longer than keep ago.
+// prune forgets tasks that ended more than keep ago. It does nothing if it ran within the last hour.
 func (h *history) prune(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

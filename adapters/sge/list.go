@@ -9,10 +9,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// List takes the living tasks from one qstat, and the ended ones from the accounting file.
-// The living are read first, so that a task which ends in between is in both sources, not
-// in none. A second command, qstat -j, asks about arrays for which that is due: see
-// memory.toAskAbout.
+// List reads the living tasks from one qstat, and the ended tasks from the accounting file. It reads
+// the living tasks first, so that a task which ends in between is in both sources, not in none. A
+// second command, qstat -j, asks about some of the arrays: see memory.toAskAbout.
 func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
 	entries, unread, err := a.qstat(ctx, owner)
 	if err != nil {
@@ -47,7 +46,7 @@ func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (a
 	return adapters.Listing{At: now, Reports: reports, Unread: unread}, nil
 }
 
-// mayBe reports whether one of the records that cannot be read may be a task's.
+// mayBe reports whether one of the unreadable records may belong to a task.
 func mayBe(unread []adapters.Unread, k key) bool {
 	ref := adapters.Ref{Tag: k.tag, ID: k.id(), Index: k.task - 1}
 	return slices.ContainsFunc(unread, func(u adapters.Unread) bool { return u.MayBe(ref) })
@@ -67,7 +66,7 @@ func (a *Adapter) readBoth(ctx context.Context, owner jjm.Owner) (entries []entr
 	return entries, append(unread, a.history.unreadOf(owner.User)...), nil
 }
 
-// recordDelay is how long an ended task may have no record.
+// recordDelay returns how long after its end a task may have no record.
 func (a *Adapter) recordDelay() time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -84,9 +83,9 @@ func (a *Adapter) addRestarts(alive map[key]jjm.Report, owner jjm.Owner) {
 	}
 }
 
-// ranBefore returns how often a living task ran before, by its last record. That record may
-// be of the current run, if that ended after qstat was asked: then its start, by the
-// worker's clock, is later than the one that qmaster reported.
+// ranBefore returns how often a living task ran before, by its last record. If the current run ended
+// after qstat was asked, the last record is that of the current run: then its start, by the worker's
+// clock, is later than the start that qmaster reported.
 func ranBefore(alive jjm.Report, last record) int {
 	if alive.Started != 0 && last.started >= alive.Started {
 		return last.runs - 1
@@ -94,8 +93,8 @@ func ranBefore(alive jjm.Report, last record) int {
 	return last.runs
 }
 
-// endReports returns a report for each ended task: from its record, or, if there is none,
-// from the note of its cancel. late are tasks that have ended and have no record yet.
+// endReports returns a report for each task that ended at since or later: from its record, or, if it
+// has none, from the note of its cancel. late are tasks that left the queue and have no record yet.
 func endReports(alive map[key]jjm.Report, late []jjm.Report, records []record, notes map[key]note, since jjm.Time,
 	recorded func(key) bool) []jjm.Report {
 	var out []jjm.Report
@@ -192,8 +191,8 @@ func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.
 	return append(reports, adapters.Doubtful(unread, jobs, reports)...), nil
 }
 
-// ofDoubtful returns the ends of the tasks with a record or a note, except for tasks that live or may be one of those
-// that cannot be read. unread are the records that cannot be read.
+// ofDoubtful returns the ends of the tasks with a record or a note, except for tasks that live or to which an
+// unreadable record may belong. unread are the unreadable records.
 func (a *Adapter) ofDoubtful(ctx context.Context, owner jjm.Owner, tasks []key, notes map[key]note) (
 	reports []jjm.Report, unread []adapters.Unread, err error) {
 	entries, unread, err := a.readBoth(ctx, owner)

@@ -30,21 +30,21 @@ type bulkKey struct {
 	num int64
 }
 
-// bulk is what is known about one array.
+// bulk holds facts about one array.
 type bulk struct {
 	submitted jjm.Time
 	pending   string
 	errors    map[int32]string
-	asked     time.Time // when qstat -j was last asked about it
-	listed    time.Time
+	asked     time.Time // when qstat -j last answered for it
+	listed    time.Time // when a listing last had it
 }
 
 func newMemory() *memory {
 	return &memory{alive: map[key]seen{}, bulks: map[bulkKey]bulk{}}
 }
 
-// askAgain is how old the answer of qstat -j about a waiting array may be. Its reason
-// changes with each run of the scheduler, but nobody reads it so often.
+// askAgain is how old the answer of qstat -j about a queued array may be. The reason why it waits changes with each run
+// of the scheduler, but people do not read it that often. A younger array usually starts before its reason is read.
 const askAgain = 2 * time.Minute
 
 // forgetAfter is when facts about tasks that are no longer listed are dropped. It is longer
@@ -55,8 +55,9 @@ const forgetAfter = 15 * time.Minute
 // (measured on 8.1.9).
 const maxAsked = 200
 
-// toAskAbout notes the arrays of a listing, and returns the arrays to ask qstat -j about: running arrays with unknown
-// submission time, arrays in error without a reason, and waiting arrays whose reason is old.
+// toAskAbout notes the arrays of a listing, and returns at most maxAsked arrays to ask qstat -j about: arrays with
+// unknown submission time, arrays in error without a reason, and queued arrays that were submitted more than askAgain
+// ago and about which qstat -j was not asked since.
 func (m *memory) toAskAbout(entries []entry, now time.Time) []int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -142,7 +143,8 @@ func (m *memory) reports(entries []entry) map[key]jjm.Report {
 }
 
 // awaitingRecords notes the living tasks, and returns the tasks of the user that were alive within gap and now are
-// neither alive nor recorded. It also puts the start time that a task had while it was alive into its record.
+// neither alive nor recorded. It also puts the start time and the restarts that a task had while it was alive into its
+// record, and forgets a task that has a record or left the queue more than forgetAfter ago.
 func (m *memory) awaitingRecords(user string, alive map[key]jjm.Report, h *history, now time.Time,
 	gap time.Duration) []jjm.Report {
 	m.mu.Lock()

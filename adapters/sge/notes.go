@@ -17,11 +17,10 @@ import (
 	"jjm/internal/jjm"
 )
 
-// notes remembers the cancels that jjm made, because Grid Engine does not record them: a
-// task that waited leaves no record at all, and the record of one that ran looks like that
-// of a job that killed itself. A note is written and synced before qdel runs. A note alone
-// proves nothing: it counts once the task is neither listed nor recorded, or if its record
-// says that a signal ended it.
+// notes stores the cancels that jjm made, because Grid Engine does not record them: a task that
+// waited leaves no record at all, and the record of a running task looks as if the job had killed
+// itself. A note is written and synced before qdel runs. A note alone proves nothing: it counts once
+// the task is neither listed nor recorded, or if a signal ended it according to its record.
 type notes struct {
 	path string
 	keep time.Duration
@@ -132,7 +131,7 @@ func (n *notes) add(lines []noteLine) error {
 	return nil
 }
 
-// all returns the notes of a user, and forgets those that are older than keep.
+// all returns the notes of a user. It forgets all notes older than keep.
 func (n *notes) all(user string, now time.Time) map[key]note {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -12,14 +12,14 @@ import (
 	"jjm/internal/jjm"
 )
 
-// site is what a probe learned about a Grid Engine.
+// site holds the settings of a Grid Engine that a probe found.
 type site struct {
 	maxTasks   int // max_aj_tasks: the largest number of tasks in one array; 0 = no limit
 	slots      int
 	maxCores   int // the largest number of slots of one host
 	flushEvery time.Duration
 	accounting bool
-	// noRerun and noAppError say that exit codes 99 and 100 have no special meaning.
+	// noRerun and noAppError are set if exit codes 99 and 100 have no special meaning.
 	noRerun, noAppError bool
 	probed              bool
 }

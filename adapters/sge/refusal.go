@@ -12,7 +12,7 @@ import (
 // and also beyond max_aj_tasks (measured on 8.1.9).
 const exitFull = 25
 
-// answer is what a text says about a submission.
+// answer is the meaning of a text for a submission.
 type answer uint8
 
 const (
@@ -83,7 +83,7 @@ var refusals = []struct {
 	{invalid, "does not exist", "qsub_bad_pe"},
 }
 
-// refusalIn returns what a message means for a submission; known is false if the message contains no text of the table.
+// refusalIn returns the meaning of a message for a submission; known is false if it contains no text of the table.
 func refusalIn(message string) (means answer, known bool) {
 	message = strings.ToLower(message)
 	for _, r := range refusals {

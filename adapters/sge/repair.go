@@ -22,12 +22,11 @@ var (
 	validName = regexp.MustCompile(`^[A-Za-z_:][\w:.-]*(?:\s+[A-Za-z_:][\w:.-]*\s*=\s*(?:"[^"]*"|'[^']*'))*\s*/?$`)
 )
 
-// listName is what Grid Engine calls an element without a name of its own.
+// listName is the name that Grid Engine uses for an element without a name of its own.
 const listName = "ulong_sublist"
 
 // repair turns the output of qstat -j into XML: it escapes messages, and renames elements
-// without a valid name to listName. What it does not understand stays, for the parser to
-// refuse.
+// without a valid name to listName. Other faults stay, and the parser refuses them.
 func repair(text string) string {
 	var out strings.Builder
 	at := 0

@@ -11,11 +11,11 @@ const (
 	signalFor100 = 63
 )
 
-// shield is a script that runs the command in its first argument and ends as that did,
-// except for exit codes 99 and 100. The shell alone cannot do it, because its $? is 137
-// both for a KILL and for an exit with 137. system() of awk distinguishes them: signal +
-// 256, + 512 with a core file, a fraction in the oldest versions. That of BusyBox does not,
-// it returns 0 for a KILL; there a code above 128 is taken for a signal.
+// shield is a script that runs the command in its first argument and ends as the command did, except
+// for exit codes 99 and 100. The shell alone cannot do that, because its $? is 137 both for a KILL and
+// for an exit with 137. system() of awk distinguishes them: it returns the signal + 256, + 512 with a
+// core file, a fraction in the oldest versions. system() of BusyBox does not distinguish them, and
+// returns 0 for a KILL; with BusyBox a code above 128 counts as a signal.
 const shield = `exec 3>&1
 s=$(awk 'BEGIN {
 	s = system("kill -9 $$")

@@ -67,7 +67,7 @@ func defaults() Config {
 // which would break the lines of the accounting file.
 var name = regexp.MustCompile(`^[A-Za-z0-9_.@*?][A-Za-z0-9_.@*?+/-]*$`)
 
-// noQOS is the advice what to use instead of a QOS.
+// noQOS is the advice for a request with a QOS.
 const noQOS = "Grid Engine has no quality of service: use project or queue"
 
 // Check implements adapters.Checked.

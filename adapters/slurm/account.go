@@ -95,8 +95,8 @@ func withSteps(records []record) []jjm.Report {
 	return out
 }
 
-// pick returns each ended job that was asked for once: as shown by squeue, with the usage
-// from accounting, or else as in ended.
+// pick returns one report for each wanted job that has ended: the report of squeue with the usage from
+// accounting, or else the report in ended. It leaves out jobs that squeue shows as alive.
 func pick(wanted map[key]bool, shown, ended []jjm.Report) []jjm.Report {
 	use := map[key]jjm.Report{}
 	for _, r := range ended {

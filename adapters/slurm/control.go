@@ -62,8 +62,8 @@ func (a *Adapter) control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	return answers, nil
 }
 
-// refuseUnread sets an error as the answer for each job that squeue does not show but that a record which cannot be
-// read may show: the job may exist.
+// refuseUnread sets an error as the answer for each job that squeue does not show but to which an unreadable record may
+// belong: the job may exist.
 func refuseUnread(jobs []adapters.Ref, unread []adapters.Unread, seen map[key]jjm.Report, answers []error) {
 	for i, ref := range jobs {
 		if k, ok := refKey(ref); ok && answers[i] == nil && seen[k].ID == "" {
@@ -119,7 +119,7 @@ func decide(op adapters.Op, jobs []adapters.Ref, seen map[key]jjm.Report, answer
 			continue // no job can have such an id
 		}
 		r, alive := seen[k]
-		alive = alive && !r.State.Ended() // also if its state is not known
+		alive = alive && !r.State.Ended() // a job in an unknown state counts as alive
 		switch {
 		case answers[i] != nil:
 		case !alive: // gone, ended, or another job by now
@@ -153,8 +153,8 @@ func arrayOf(k key) string { return strings.TrimSuffix(k.id, "_"+strconv.Itoa(in
 // MessageTimeout.
 const splitAtOnce = 20
 
-// commands returns the commands for a decision. If all living jobs of an array are meant,
-// the array is named as a whole: that is quick, and Slurm keeps a record of each job.
+// commands returns the commands for a decision. If the decision has all living jobs of an array, the
+// command names the array as a whole: that is quick, and Slurm keeps a record of each job.
 func commands(op adapters.Op, d decision, seen map[key]jjm.Report) [][]string {
 	alive := map[string]int{}
 	for k, r := range seen {
@@ -209,8 +209,8 @@ func ranges(n []int32) string {
 	return strings.Join(parts, ",")
 }
 
-// outcome returns the result for one job from its report before and after the commands; a
-// zero report means that the job is gone.
+// outcome returns the result for one job from its reports before and after the commands. A zero
+// report means that the job is gone. trouble is the error of the commands, nil if they succeeded.
 func outcome(op adapters.Op, was, is jjm.Report, trouble error) error {
 	failed := func(what string) error {
 		if trouble != nil {
@@ -237,8 +237,8 @@ func outcome(op adapters.Op, was, is jjm.Report, trouble error) error {
 	return nil
 }
 
-// noteCancel remembers a job that waited inside its array and is gone after a cancel. Slurm
-// keeps no record of such jobs, neither in squeue nor in sacct.
+// noteCancel stores the end of a job that waited inside its array and is gone after a cancel, because
+// neither squeue nor sacct has a record of such a job.
 func (a *Adapter) noteCancel(owner jjm.Owner, was jjm.Report) {
 	r := jjm.Report{
 		Tag: was.Tag, Index: was.Index, ID: was.ID, State: jjm.BatchCancelled, Submitted: was.Submitted,
@@ -249,7 +249,7 @@ func (a *Adapter) noteCancel(owner jjm.Owner, was jjm.Report) {
 	a.cancelled[keyOf(&r)] = cancelledJob{owner.User, r}
 }
 
-// cancelledJob is a cancellation that only this process knows.
+// cancelledJob is the report of a cancelled job of which Slurm keeps no record.
 type cancelledJob struct {
 	user   string
 	report jjm.Report

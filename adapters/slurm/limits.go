@@ -19,16 +19,16 @@ type submitLimits struct {
 	assoc        int            // of the account's associations and the accounts above them
 	qos          map[string]int // of each QOS
 	partitionQOS map[string]string
-	usualQOS     string // of jobs that name none
+	usualQOS     string // the QOS of jobs that name none
 }
 
-// most returns the smallest limit for jobs of a partition and a QOS; "" stands for the QOS of jobs that name none. If a
-// QOS has a limit, Slurm ignores that of the association; the smaller of the two is always safe.
+// most returns the smallest limit for jobs of a partition and a QOS, 0 if there is none; "" stands for the QOS of jobs
+// that name none. If a QOS has a limit, Slurm ignores the limit of the association; the smaller one is always safe.
 func (l submitLimits) most(queue, qos string) int {
 	return least(l.assoc, l.qos[cmp.Or(qos, l.usualQOS)], l.qos[l.partitionQOS[queue]])
 }
 
-// least returns the smallest limit; 0 is no limit.
+// least returns the smallest limit; 0 means that there is none.
 func least(limits ...int) int {
 	low := 0
 	for _, n := range limits {
@@ -94,7 +94,8 @@ type association struct {
 	maxSubmit, grpSubmit             int
 }
 
-// parseAssociations skips lines that it cannot read: sacctmgr may warn.
+// parseAssociations parses the output of sacctmgr in assocFormat. It skips lines that it cannot read, because sacctmgr
+// may print warnings.
 func parseAssociations(text string) (all []association) {
 	for line := range strings.Lines(text) {
 		f := strings.Split(strings.TrimRight(line, "\n"), "|")
@@ -214,8 +215,8 @@ func parsePartitionQOS(text string) map[string]string {
 	return all
 }
 
-// checkSize refuses a bulk that is larger than accounting allows in its partition and QOS. The capabilities have no
-// room for such a limit.
+// checkSize returns an error if a bulk is larger than accounting allows in its partition and QOS. The capabilities
+// cannot express such a limit.
 func (a *Adapter) checkSize(b adapters.Bulk) error {
 	a.mu.Lock()
 	s := a.site

@@ -86,10 +86,9 @@ func keyOf(r *jjm.Report) key { return key{r.Tag, r.ID, r.Index} }
 // coverage is the time span in which every end of a job has been listed.
 type coverage struct{ from, to jjm.Time }
 
-// gap reports whether jobs may have ended after since that squeue has forgotten and no
-// listing has shown. The controller forgets jobs MinJobAge after their end at the earliest.
-// A quarter of that is kept as a margin, and a MinJobAge under a minute is not relied on at
-// all.
+// gap reports whether squeue may have forgotten jobs that ended after since and that no listing has
+// shown. The controller forgets jobs MinJobAge after their end at the earliest. A quarter of that time
+// is kept as a margin; a MinJobAge under a minute is not trusted at all.
 func (c coverage) gap(since, now jjm.Time, minJobAge time.Duration) bool {
 	trusted := minJobAge / 4 * 3
 	if minJobAge < time.Minute {

@@ -12,7 +12,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// site is what the controller says about itself. It is never changed once made.
+// site holds the settings of the controller. It is never changed once made.
 type site struct {
 	version      string
 	maxArray     int // largest array index + 1 (MaxArraySize, slurm.conf(5))
@@ -27,7 +27,7 @@ type site struct {
 	defaultQueue string
 }
 
-// partition is what one job can get of a partition, and the CPUs for all jobs.
+// partition holds the limits of a partition for one job, and the CPUs for all jobs.
 type partition struct {
 	cpus         int // of the nodes that are up
 	maxCores     int
@@ -47,8 +47,8 @@ const (
 // lag is how long the controller may take to hear of a job's end.
 const lag = time.Second
 
-// Probe asks whether the controller answers, with a command that needs only 14 ms if it
-// does not run, unlike every other, and then for its settings and partitions.
+// Probe asks whether the controller answers, and then for its settings and partitions. The first
+// command is "scontrol ping", the only one that ends within 14 ms if the controller does not run.
 func (a *Adapter) Probe(ctx context.Context) error {
 	out, err := a.timed.Run(ctx, nil, "scontrol", "ping")
 	if err != nil {
@@ -237,7 +237,7 @@ func parseLimit(s string) time.Duration {
 	return time.Duration(parseCPU(s)) * time.Millisecond
 }
 
-// overLimits returns a problem for each field that no node of the queue can satisfy.
+// overLimits returns a problem for each field that no node of the queue can satisfy; none for an unknown queue.
 func (s *site) overLimits(r jjm.Request, queue string) jjm.Problems {
 	p, known := s.partitions[cmp.Or(queue, s.defaultQueue)]
 	if !known {
@@ -266,8 +266,8 @@ func (s *site) overLimits(r jjm.Request, queue string) jjm.Problems {
 	return ps
 }
 
-// capabilities returns the capabilities of a site; s is nil before the controller has
-// answered.
+// capabilities returns the capabilities of a site, or safe ones if s is nil, because the controller
+// has not answered yet.
 func capabilities(s *site, c Config) adapters.Capabilities {
 	out := adapters.Capabilities{
 		MaxBulk: safeBulk, SharedFS: true, Settle: safeSettle, Lag: lag,

@@ -9,8 +9,8 @@ import (
 )
 
 // receipt makes a receipt or an error from the output of a sbatch for n jobs. A job certainly
-// exists if the controller printed its id, and certainly does not if the text of the refusal is
-// one of [refusals] that says so.
+// exists if the controller printed its id. It certainly does not exist if the message contains a text
+// of [refusals] that is not ambiguous.
 func receipt(out run.Output, n int) (adapters.Receipt, error) {
 	text := strings.Join(strings.Fields(string(out.Stderr)), " ")
 	if out.Exit == 0 {

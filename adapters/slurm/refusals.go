@@ -7,7 +7,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// answer is what a text of sbatch or slurmctld says about a submission.
+// answer is the meaning of a text of sbatch or slurmctld for a submission.
 type answer uint8
 
 const (
@@ -16,11 +16,11 @@ const (
 	tooMany // busy, for the number of jobs
 	denied
 	invalid
-	tooLarge // invalid for one job; for more of them, fewer may be accepted
+	tooLarge // invalid for a bulk of one job; of a larger bulk, fewer jobs may be accepted
 )
 
-// unexplainedPolicy is the text of all refusals by a limit of accounting. Slurm prints the name
-// of the limit before it; where the name is missing, it is not known whether the limit passes.
+// unexplainedPolicy is the text of all refusals by a limit of accounting. Slurm prints the name of
+// the limit before it. If the name is missing, it is unknown whether a later submission can succeed.
 const unexplainedPolicy = "Job violates accounting/QOS policy"
 
 // refusals are the texts with which submissions fail. The first one that a message contains
@@ -30,7 +30,7 @@ var refusals = []struct {
 	means             answer
 	text, source, why string
 }{
-	// These first, because later texts are in them or beside them.
+	// These texts come first, because such messages also contain later texts of this list.
 	{ambiguous, `Munge decode failed`, "45-munge-down", `the answer could not be read`},
 	{invalid, `Unable to resolve path`, "slurm_errno", ``},
 	{busy, `Munge encode failed`, "45-munge-down", `munged of this host is down`},
@@ -63,7 +63,7 @@ var refusals = []struct {
 	{ambiguous, `Connection forced closed by quiesce timeout`, "slurm_errno of 2026", `no answer came back`},
 	{ambiguous, `Kernel reported delayed socket error`, "slurm_errno of 2026", `no answer came back`},
 	{ambiguous, `Process is shutting down`, "slurm_errno of 2026", `no answer came back`},
-	// The number of jobs: fewer, or the same ones later.
+	// The number of jobs is too large: fewer jobs may be accepted, or the same jobs later.
 	{tooMany, `AssocMaxSubmitJobLimit`, "60-enforce-errors", `MaxSubmitJobs of the association`},
 	{tooMany, `AssocGrpSubmitJobsLimit`, "found B, acct_policy.c", `GrpSubmitJobs of an association above`},
 	{tooMany, `QOSMaxSubmitJobPerUserLimit`, "found A, acct_policy.c", `MaxSubmitJobsPerUser of the QOS`},
@@ -74,7 +74,7 @@ var refusals = []struct {
 	{tooMany, `temporarily unable to accept job`, "sbatch.c", `MaxJobCount, or too many requests`},
 	{tooMany, `Unable to create job record, try again`, "slurm_errno", `MaxJobCount`},
 	{tooMany, `MaxJobCount limit reached`, "slurm_errno of 2026", `MaxJobCount`},
-	// The request never got there, or can succeed later.
+	// The request did not reach the controller, or can succeed later.
 	{busy, `Failed to connect to authentication agent`, "slurm_errno", `munged of this host is down`},
 	{busy, `(connect failure)`, "40-slurmctld-down", `nobody listens`},
 	{busy, `Communication connection failure`, "slurm_errno", `nobody listens`},
@@ -112,7 +112,7 @@ var refusals = []struct {
 	{busy, `Incompatible versions of client and server code`, "slurm_errno", `Slurm is being updated`},
 	{busy, `Slurm controller is not running`, "sbatch.c", `nobody listens`},
 	{busy, `Memory management error`, "slurm_errno", `the host is short of memory`},
-	// The account may not.
+	// The account has no permission.
 	{denied, `Invalid account or account/partition combination`, "60-enforce-errors", `no association`},
 	{denied, `not permitted to use this partition`, "11-sbatch-errors", `AllowGroups, AllowAccounts, AllowQos`},
 	{denied, `Access/permission denied`, "slurm_errno", ``},
@@ -227,7 +227,7 @@ var refusals = []struct {
 var kinds = map[answer]jjm.Kind{ambiguous: jjm.Ambiguous, busy: jjm.Busy, denied: jjm.Denied, invalid: jjm.Invalid,
 	tooLarge: jjm.Invalid}
 
-// find returns what a message means for a submission; known is false if the message contains no text of the table.
+// find returns the meaning of a message for a submission; known is false if the message contains no text of the table.
 func find(text string) (means answer, known bool) {
 	for _, r := range refusals {
 		if strings.Contains(text, r.text) {

@@ -68,8 +68,8 @@ func newRestClient(c Config, fetch func(context.Context, jjm.Owner) (string, err
 	}
 }
 
-// retryUnsent allows a second try only if no connection was made: what was sent once may
-// have been done.
+// retryUnsent allows a second try only if no connection was made: a request that was sent may have
+// been carried out.
 func retryUnsent(ctx context.Context, _ *http.Response, err error) (bool, error) {
 	return ctx.Err() == nil && neverConnected(err), nil
 }

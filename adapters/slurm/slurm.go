@@ -184,7 +184,7 @@ func (c Config) checkRest(bad func(field, format string, args ...any)) {
 // Name returns the cluster's name.
 func (a *Adapter) Name() string { return a.name }
 
-// Capabilities returns what Probe learned, or else what is safe.
+// Capabilities returns the capabilities that Probe found, or safe ones before its first success.
 func (a *Adapter) Capabilities() adapters.Capabilities {
 	a.mu.Lock()
 	defer a.mu.Unlock()

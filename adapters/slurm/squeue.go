@@ -28,12 +28,12 @@ type row struct {
 	index  int32 // -1: the jobs of an array without records of their own, or no array
 	state  jjm.BatchState
 	status int // as in wait(2)
-	// split jobs have left their array's record: they have an id of their own.
+	// split is set if the job has left the record of its array and has an id of its own.
 	split              bool
 	restarts           int
 	submit, start, end jjm.Time
 	host, reason       string
-	word               string // its state, if that is not known
+	word               string // the text of its state if jjm does not know that state, otherwise ""
 }
 
 func jobID(array string, index int32) string { return array + "_" + strconv.Itoa(int(index)) }
@@ -69,14 +69,14 @@ func parseSqueue(text string) (rows []row, unread []adapters.Unread, err error) 
 	return rows, unread, nil
 }
 
-// unread describes a record that cannot be read, the n-th one.
+// unread returns the n-th record as one that cannot be read.
 func (r row) unread(n int, record, why string) adapters.Unread {
 	return adapters.Unread{Tag: r.tag, ID: r.array, Index: -1,
 		Text: fmt.Sprintf("squeue: record %d: %.200q: %s", n, record, why)}
 }
 
-// noRecord returns what is wrong with a text in front of a record: the text is a record that lost its end, or, if it
-// does not begin as a record does, no record.
+// noRecord returns the fault of a text in front of a record: the text is a record that lost its end, or, if it does not
+// begin as a record does, it is not a record.
 func noRecord(text string) string {
 	if id, _, fields := strings.Cut(text, "|"); fields && id != "" && id[0] >= '0' && id[0] <= '9' {
 		return "it has no end"
@@ -84,9 +84,9 @@ func noRecord(text string) string {
 	return "it is no record, but stands between records"
 }
 
-// split searches the text between two ends of records for a record of ours. In front of that record is either a record
-// that lost its end, or a line that is no record: before is its text, and damaged holds what can be read of it. joined
-// is false if there is no such record of ours.
+// split searches the text between two ends of records for a record of a job of jjm. The text before that record is
+// either a record that lost its end, or a line that is not a record; damaged holds the fields of before that can be
+// read. joined is false if the text has no such record.
 func split(text string) (before string, damaged, last row, joined bool) {
 	for at := strings.Index(text, "\n"); at >= 0; {
 		if last, ours, err := parseRecord(text[at+1:]); ours && err == nil {

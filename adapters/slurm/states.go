@@ -66,7 +66,7 @@ func (r row) report(now jjm.Time) jjm.Report {
 		}
 		out.Host = ""
 	case r.host != "":
-		// A job without a host never started, and its start time is that of its end.
+		// A job without a host never started; squeue shows the time of its end as its start.
 		out.Started = r.start
 	}
 	if r.state.Ended() {
@@ -102,11 +102,11 @@ func exits(state jjm.BatchState, status int) (exit, signal int) {
 	return status >> 8 & 0xff, 0
 }
 
-// openFailed is what Slurm reports as the signal of a job whose standard input or output
+// openFailed is the number that Slurm reports as the signal of a job whose standard input or output
 // could not be opened (ESLURMD_..., "0:53").
 const openFailed = 53
 
-// endReason returns why a job ended, if Slurm knows more than the state.
+// endReason returns the reason why a job ended, "" if Slurm knows no more than the state.
 func endReason(state jjm.BatchState, reason string, signal int) string {
 	switch {
 	case reason == "JobLaunchFailure" && signal == openFailed:

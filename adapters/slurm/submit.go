@@ -53,8 +53,8 @@ func (a *Adapter) submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt
 	return receipt(out, b.N)
 }
 
-// Check returns an error of kind Invalid for what this cluster cannot provide. Slurm itself
-// accepts most of it and lets the job wait for ever.
+// Check returns an error of kind Invalid for a request that this cluster cannot satisfy. Slurm itself
+// accepts most such requests and lets the job wait forever.
 func (a *Adapter) Check(r jjm.Request) error {
 	var ps jjm.Problems
 	bad := func(field, format string, args ...any) {

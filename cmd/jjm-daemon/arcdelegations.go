@@ -37,8 +37,8 @@ Example:
 // delegationsTime limits the time to read the list.
 const delegationsTime = 10 * time.Second
 
-// lockedFor selects what A-REX notes when a job takes a credential, after it has verified that the job's user owns it
-// (tables rec and lock of its FileRecordSQLite).
+// lockedFor selects the jobs and their credentials. A-REX stores such a row when a job takes a credential, after it has
+// verified that the job's user owns the credential (tables rec and lock of its FileRecordSQLite).
 const lockedFor = "SELECT lock.lockid, rec.uid FROM lock JOIN rec ON rec.uid = lock.uid ORDER BY 1, 2"
 
 // Run prints the list.

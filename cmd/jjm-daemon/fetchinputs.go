@@ -39,7 +39,7 @@ func (w *workplace) fetch(ctx context.Context, job *splitJob, inputs []jjm.Input
 	return nil
 }
 
-// until repeats an order until it is done, fails permanently, or has failed tries times.
+// until repeats the fetch order until it succeeds, fails permanently, has failed tries times, or ctx ends.
 func (w *workplace) until(ctx context.Context, o fetch.Order, tries int, about string, stderr io.Writer) error {
 	for count := (fetch.Tries{}); ; {
 		r := fetch.Get(ctx, o)

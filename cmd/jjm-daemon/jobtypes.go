@@ -11,10 +11,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"jjm/handlers"
 	"jjm/handlers/conformance"
 	"jjm/handlers/declared"
+	"jjm/handlers/external"
 	"jjm/internal/app"
 	"jjm/internal/engine/floor/jobtype"
 	"jjm/internal/jjm"
@@ -23,7 +25,7 @@ import (
 // jobTypesGroup holds the commands for authors of job types.
 type jobTypesGroup struct {
 	New  newType  `cmd:"" help:"Write the files of a new job type."`
-	Test testType `cmd:"" help:"Hold a job type against what every type must do."`
+	Test testType `cmd:"" help:"Check that a job type does what every type must do."`
 }
 
 // newType is "jjm job-types new".
@@ -35,10 +37,11 @@ type newType struct {
 
 // Help returns the text of --help below the usage.
 func (newType) Help() string {
-	return `It writes NAME.toml, which declares the type, what its local jobs run, and
-NAME-job.toml, a job file. They work as they are; change them to what you need. With
---kind python the type is a program, in any language, that answers questions in JSON:
-what the type is, and how each grid job is done. Existing files are not overwritten.
+	return `It writes the files of a type that works as it is; change them to what you need:
+NAME.toml declares the type, a second file is the program that its local jobs run, and
+NAME-job.toml is a job file for a first try. With --kind python the type is a program,
+in any language, that answers questions in JSON: what the type is, and how each grid
+job is done. Existing files are not overwritten.
 
 Example:
   $ jjm job-types new zmumu && jjm job-types test zmumu.toml zmumu-job.toml`
@@ -61,6 +64,8 @@ type testType struct {
 	Jobs   []string `arg:"" optional:"" help:"Job files that it must accept, besides its example. JOB=8: it must make 8 local jobs of it."`
 	JSON   bool     `name:"json" help:"One JSON object per check."`
 	Config string   `help:"Configuration file (default: $$JJM_CONFIG, else ${config}, else none)." placeholder:"FILE"`
+
+	run external.Caller // nil runs programs as this account
 }
 
 // Help returns the text of --help below the usage.
@@ -73,7 +78,8 @@ only against the number of local jobs that you expect: JOB=8. Nothing is run, an
 daemon is needed.
 
 Exit code 0 if all passed, 1 if something failed, 2 if the command line is wrong or names
-a job file or a type that is not there, 5 if a file has mistakes.
+a job file or a type that is not there, 4 if something failed and a program did not end
+in its time, 5 if a file has mistakes.
 
 Example:
   $ jjm job-types test zmumu.toml zmumu-job.toml=8`
@@ -81,7 +87,11 @@ Example:
 
 // Run tests the type.
 func (t *testType) Run(stdout io.Writer) error {
-	h, err := t.handler()
+	asked := &programs{run: t.run}
+	if asked.run == nil {
+		asked.run = runProgram
+	}
+	h, err := t.handler(asked.call)
 	if err != nil {
 		return err
 	}
@@ -99,10 +109,10 @@ func (t *testType) Run(stdout io.Writer) error {
 		t.Jobs[i] = path
 		good, folder = append(good, conformance.Good{Spec: spec, Parts: parts}), filepath.Dir(path)
 	}
-	site := handlers.Site{Open: (&splitJob{File: filepath.Join(folder, "job")}).open, Run: runProgram}
+	site := handlers.Site{Open: (&splitJob{File: filepath.Join(folder, "job")}).open, Run: asked.call}
 	failed := 0
-	own := len(conformance.Checks(h, site))
-	unknown := false // nothing else can be tried without a description of the type
+	own := len(conformance.Checks(h, site)) // these checks come first; one for each job file follows
+	unknown := false                        // the type did not describe itself: the checks that remain cannot be tried
 	for i, check := range conformance.Checks(h, site, good...) {
 		if i >= own {
 			check.Name = t.Jobs[i-own]
@@ -119,7 +129,11 @@ func (t *testType) Run(stdout io.Writer) error {
 		}
 		unknown = len(handlers.Learn(h)) > 0
 	}
-	if failed > 0 {
+	switch {
+	case failed > 0 && asked.busy.Load():
+		return &exit{exitBusy, fmt.Errorf("%s of job type %s failed, and a program did not end in its time: try again",
+			count(failed, "check"), h.Type())}
+	case failed > 0:
 		return &exit{exitNo, fmt.Errorf("%s of job type %s failed", count(failed, "check"), h.Type())}
 	}
 	return nil
@@ -138,13 +152,30 @@ func expected(arg string) (path string, parts int, err error) {
 	return arg[:at], parts, nil
 }
 
-// handler returns the type of the site, or the type of a file.
-func (t *testType) handler() (handlers.Handler, error) {
+// programs runs the programs of types. It is safe for many goroutines.
+type programs struct {
+	run  external.Caller
+	busy atomic.Bool // a program was not run to its end, and a retry can help
+}
+
+func (ps *programs) call(p handlers.Program) (handlers.Ran, error) {
+	ran, err := ps.run(p)
+	if jjm.KindOf(err) == jjm.Busy {
+		ps.busy.Store(true)
+	}
+	return ran, err
+}
+
+// handler returns the type of the site, or the type of a file, whose program call runs.
+func (t *testType) handler(call external.Caller) (handlers.Handler, error) {
 	if strings.HasSuffix(t.Type, ".toml") {
 		if _, err := os.Stat(t.Type); err != nil {
 			return nil, &exit{exitUsage, fmt.Errorf("type: %w", err)}
 		}
-		h, problems := declared.Read(t.Type, runProgram)
+		h, problems := declared.Read(t.Type, call)
+		if len(problems) == 0 {
+			problems = app.Taken(t.Type, h.Type())
+		}
 		return h, problems.Err()
 	}
 	config, _, err := app.Load(t.Config, os.Getenv)

@@ -12,6 +12,12 @@ import (
 // those of the type's folder; toy.toml declares it, and toy-job.toml is its job file.
 func tested(t *testing.T, files map[string]string) (string, int) {
 	t.Helper()
+	return testedFor(t, files, "")
+}
+
+// testedFor is tested for a job file of which a number of local jobs is expected, such as "=2".
+func testedFor(t *testing.T, files map[string]string, expected string) (string, int) {
+	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
@@ -19,8 +25,8 @@ func tested(t *testing.T, files map[string]string) (string, int) {
 		}
 	}
 	var out, errs bytes.Buffer
-	code := run([]string{"job-types", "test", filepath.Join(dir, "toy.toml"), filepath.Join(dir, "toy-job.toml")}, &out,
-		&errs)
+	code := run([]string{"job-types", "test", filepath.Join(dir, "toy.toml"), filepath.Join(dir, "toy-job.toml"+expected)},
+		&out, &errs)
 	return strings.ReplaceAll(out.String()+errs.String(), dir+"/", ""), code
 }
 
@@ -80,6 +86,74 @@ func TestJobTypesTest_APlanThatDiffersAtEachCall(t *testing.T) {
 	why := "    the same settings must give the same plan: no clock, process id, unseeded random number, order of a set\n"
 	if code != exitNo || !strings.Contains(out, want) || !strings.Contains(out, why) {
 		t.Errorf("exit %d, want %q and %q\n%s", code, want, why, out)
+	}
+}
+
+// described is the description of a type with the settings n, a whole number, and word.
+const described = `printf %s '{"protocol": 1, "summary": "a toy", ` +
+	`"example": "type = \"toy\"\n[params]\nn = 2\nword = \"a\"", ` +
+	`"settings": [{"name": "n", "type": "whole number", "required": true, "min": 1, "max": 9, "help": "how many"}, ` +
+	`{"name": "word", "type": "text", "required": true, "help": "which"}]}'`
+
+// asks returns the files of a toy whose program has the settings of described and this script for its plans. The script
+// has the request in $r, and the settings in $n, $word and $most, the local jobs that the site allows.
+func asks(plan string) map[string]string {
+	get := `get() { printf %s "$r" | sed -n "s/.*\"$1\":\"*\([^,}\"]*\).*/\1/p"; }
+rows() { i=0; all=; while [ $i -lt $1 ]; do all="$all${all:+, }[\"$i\"]"; i=$((i+1)); done; printf %s "$all"; }
+reply() { echo '{"plan": {"rows": ['"$1"'], "command": ["echo", "'"$2"'", "{args}"]}}'; }
+read -r r
+n=$(get n); word=$(get word); most=$(get max_local_jobs)
+case $r in *'"verb":"describe"'*) ` + described + `; exit;; esac
+refused() { echo '{"problems": [{"field": "params.n", "text": "the site allows '$most'"}]}'; exit; }
+`
+	return map[string]string{"toy.toml": "name = \"toy\"\nprogram = \"toy.sh\"\n",
+		"toy-job.toml": "type = \"toy\"\n[params]\nn = 3\nword = \"b\"\n", "toy.sh": "#!/bin/sh\n" + get + plan + "\n"}
+}
+
+const heeds = `[ $n -le $most ] || refused
+`
+
+// The suite finds the three mistakes that cost most in the program of a type: it drops a row, it does not heed the
+// site's limit, it keeps something between calls.
+func TestJobTypesTest_FindsWhatProgramsDoWrong(t *testing.T) {
+	const right = heeds + `reply "$(rows $n)" "$word"`
+	for name, c := range map[string]struct{ plan, expected, check, want string }{
+		"right": {plan: right, expected: "=3"},
+		"a row is dropped": {heeds + `reply "$(rows $((n > 1 ? n - 1 : n)))" "$word"`, "=3", "toy-job.toml",
+			"the type makes 2 local jobs, want 3"},
+		"the limit is ignored": {`reply "$(rows $n)" "$word"`, "=3", "toy-job.toml",
+			"where the site allows 2 local jobs (site.max_local_jobs of the request), the program still plans 3"},
+		"a file keeps the last request": {heeds + `[ -e last ] && word=$(cat last)
+get word >last; reply "$(rows $n)" "$word"`, "=3", "calls at once",
+			"asked for the plans of several jobs in turn, the type mixes them up"},
+		"a file is shared by calls at once": {heeds + `get word >word.$$; mv word.$$ shared
+mkdir calls 2>/dev/null; : >calls/$$
+i=0; while [ $i -lt 8 ] && [ "$(ls calls | wc -l)" -lt 2 ]; do sleep 0.01; i=$((i+1)); done
+word=$(cat shared); rm calls/$$; reply "$(rows $n)" "$word"`, "=3", "calls at once",
+			"asked for the plans of several jobs at once, the type mixes them up"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out, code := testedFor(t, asks(c.plan), c.expected)
+			if c.want == "" && code == exitOK {
+				return
+			}
+			if code != exitNo || !strings.Contains(out, "FAILED: "+c.check+"\n") || !strings.Contains(out, c.want) {
+				t.Errorf("exit %d, want %q of %q\n%s", code, c.want, c.check, out)
+			}
+		})
+	}
+}
+
+// jjm itself makes the local jobs of a declared type and keeps the limit. Only what the file asks for can be too few.
+func TestJobTypesTest_ADeclaredTypeThatMakesTooFew(t *testing.T) {
+	out, code := testedFor(t, map[string]string{"toy.toml": toy, "toy-job.toml": "type = \"toy\"\n"}, "=3")
+	if code != exitNo || !strings.Contains(out, "the type makes 2 local jobs, want 3") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	out, code = testedFor(t, map[string]string{"toy.toml": toy, "toy-job.toml": "type = \"toy\"\n"}, "=2")
+	if code != exitOK {
+		t.Errorf("exit %d\n%s", code, out)
 	}
 }
 

@@ -15,7 +15,7 @@ type daemonPlace struct {
 	State  string `placeholder:"DIR" help:"The daemon keeps its state in this folder."`
 }
 
-// known is what the daemon knows of the files of a job file's datasets.
+// known holds the answers of the daemon about the files of a job file's datasets.
 type known struct {
 	open bool // more files may come into the dataset that is processed
 	lies map[fileOf]string

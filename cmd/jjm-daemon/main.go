@@ -12,7 +12,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -24,10 +23,8 @@ import (
 	"jjm/internal/sys/asuser"
 	"jjm/internal/sys/fetch"
 	starts "jjm/internal/sys/run"
+	"jjm/internal/version"
 )
-
-// The linker sets version.
-var version = "development"
 
 // commands is the grammar of the command line.
 type commands struct {
@@ -91,6 +88,7 @@ const (
 	exitOK       = 0
 	exitNo       = 1
 	exitUsage    = 2
+	exitBusy     = 4
 	exitInvalid  = 5
 	exitInternal = 8
 )
@@ -129,12 +127,20 @@ func run(args []string, stdout, stderr io.Writer) int {
 		if own := (*exit)(nil); errors.As(err, &own) {
 			return own.code
 		}
-		if k := jjm.KindOf(err); k == jjm.Invalid || k == jjm.Conflict {
-			return exitInvalid
-		}
-		return exitInternal
+		return codeOf(err)
 	}
 	return exitOK
+}
+
+// codeOf returns the exit code of an error without one of its own.
+func codeOf(err error) int {
+	switch jjm.KindOf(err) {
+	case jjm.Invalid, jjm.Conflict:
+		return exitInvalid
+	case jjm.Busy:
+		return exitBusy
+	}
+	return exitInternal
 }
 
 // usageText returns the text for a mistake in the command line: the command, its usage, and its example.
@@ -162,7 +168,7 @@ func (s *serve) Run(stderr io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("where am I: %w", err)
 	}
-	a, err := app.New(ctx, app.Options{Config: s.Config, Version: versionText(), Getenv: os.Getenv,
+	a, err := app.New(ctx, app.Options{Config: s.Config, Version: version.Text(), Getenv: os.Getenv,
 		Stderr: os.Stderr, Executable: exe, Adopt: s.Adopt})
 	if err != nil {
 		return err
@@ -208,15 +214,4 @@ func (c *check) Run(stdout io.Writer) error {
 	}
 	fmt.Fprintln(stdout, path+": ok")
 	return nil
-}
-
-// versionText returns the version that the linker set, or else that of the Go tool.
-func versionText() string {
-	if version != "development" {
-		return version
-	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return version
 }

@@ -12,8 +12,8 @@ import (
 	"jjm/sandbox"
 )
 
-// conclude prints how the part ended, where its files are, and what would become of its local job. It returns an
-// error if a first attempt with this end would not complete the local job. The error has the exit code of the
+// conclude prints how the part ended, where its files are, and the daemon's decision about such a local job. It returns
+// an error if a first attempt with this end would not complete the local job. The error has the exit code of the
 // command, or 1 if the command exited with 0.
 func (w *workplace) conclude(attempt string, result *jjm.Result, stderr io.Writer) error {
 	say := func(format string, args ...any) {
@@ -51,7 +51,7 @@ func ownName(o jjm.Output) string { return strings.TrimPrefix(o.Name, sandbox.Wo
 // maxCollected is how many outputs of a part are named.
 const maxCollected = 10
 
-// collected returns which outputs are collected.
+// collected returns the collected outputs as text.
 func collected(outputs []jjm.Output) string {
 	var names []string
 	for _, o := range outputs {
@@ -68,7 +68,8 @@ func collected(outputs []jjm.Output) string {
 	return "collects " + strings.Join(names, ", ")
 }
 
-// counted returns, as a last clause, how much of its part an application reports to have processed.
+// counted returns the last clause of a message: the share of its part that an application reports as processed. It
+// returns "" for a row without a report, because its exit code is the report.
 func counted(part *jjm.Part, said *jjm.Processed) string {
 	own := jjm.CountedAs(part.Unit)
 	switch {

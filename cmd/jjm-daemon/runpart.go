@@ -169,7 +169,7 @@ type workplace struct {
 	wrapper string
 	id      jjm.LocalID
 	part    *jjm.Part
-	verdict func(*jjm.Result) jjm.Verdict // what the daemon would decide about a first attempt
+	verdict func(*jjm.Result) jjm.Verdict // the daemon's decision about a first attempt with this result
 }
 
 // emptyFolder creates the folder in which the part runs, and returns its absolute path.
@@ -279,7 +279,7 @@ func (w *workplace) run(ctx context.Context, stdout, stderr io.Writer) error {
 // followEvery is how often a growing file is read.
 const followEvery = 50 * time.Millisecond
 
-// openGrowing opens a regular file; it returns nil if there is no such file.
+// openGrowing opens a regular file. It returns nil if it does not exist or is not regular.
 func openGrowing(path string) *os.File {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err != nil {

@@ -46,7 +46,8 @@ these, or --files lists them. The commands then name each file by the path at wh
 it lies. The preview does not know whether a cluster can satisfy the request, nor the
 files that outputs of grid jobs were made from.
 
-Exit code 0, or 5 if the job file is wrong.
+Exit code 0, 5 if the job file is wrong, or 4 if the program of its type did not end in its
+time.
 
 Example:
   $ jjm split --preview job.toml --limit 5`
@@ -90,8 +91,8 @@ func (s *splitJob) Run(stdout io.Writer) error {
 	return p.out.Flush()
 }
 
-// ready fills in a job file what its type will run, and returns the type. The error has the mistakes that were found
-// in its text and the mistakes that only its type can find, all at once.
+// ready completes a job file with the plan of its type, and returns the type. wrong are the mistakes in its text. The
+// error has these mistakes and the mistakes that only the type can find.
 func ready(config *app.Config, file string, site handlers.Site, doc *jobfile.Doc, wrong jjm.Problems) (handlers.Handler,
 	error) {
 	if doc.Incomplete {
@@ -110,7 +111,7 @@ func ready(config *app.Config, file string, site handlers.Site, doc *jobfile.Doc
 	return h, doc.Locate(append(wrong, wrong.Unsaid(mistakes)...)).Err()
 }
 
-// typeMistakes fills in a job file what its type will run, and returns the mistakes that the type finds.
+// typeMistakes completes a job file with the plan of its type, and returns the mistakes that the type finds.
 func typeMistakes(h handlers.Handler, site handlers.Site, spec *jjm.Spec) jjm.Problems {
 	planned, mistakes := handlers.Ready(h, spec, site)
 	*spec = *planned
@@ -412,7 +413,8 @@ func (p *preview) end(cut *handlers.Cutting, left *split.Left) error {
 // maxNamed is how many files of a part are shown by name.
 const maxNamed = 5
 
-// sectionsText returns which sections a part processes, file by file if one list would claim more than the part owns.
+// sectionsText returns the sections that a part processes, as text. It lists them file by file if one list would have
+// more sections than the part owns.
 func sectionsText(in *jjm.PartInput) string {
 	if lumis := in.LumiText(); lumis != "" {
 		return ", sections " + lumis

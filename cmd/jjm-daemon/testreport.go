@@ -30,7 +30,7 @@ type testReport struct {
 		WhyNot        string `json:"why_not_tried,omitempty"`
 		TookMS        int64  `json:"took_ms"`
 	}
-	err error // the first of writing
+	err error // the first error of writing
 }
 
 func (r *testReport) printf(format string, args ...any) {
@@ -98,8 +98,8 @@ const (
 	columns     = 120 - len(indent)
 )
 
-// details returns the lines below a check: why it failed or does not apply, further notes, and last what to do. Equal
-// texts appear once.
+// details returns the lines below a check: the reason why it failed or does not apply, further notes, and the remedy.
+// Equal texts appear once.
 func details(o conformance.Outcome) []string {
 	texts := slices.Concat(folded(o.Failures), folded(o.Notes))
 	if why := cmp.Or(o.Skipped, o.NotTried); why != "" && len(o.Failures) == 0 {
@@ -182,8 +182,8 @@ func (r *testReport) end(t *app.ClusterTest) {
 		untried, r.sums.NotApplicable, jjm.HowLong(time.Since(r.began)))
 }
 
-// printable replaces what could control a terminal: batch systems and jobs have
-// written some of it.
+// printable replaces characters that could control a terminal, because batch systems and jobs wrote
+// parts of the text.
 func printable(text string) string {
 	return strings.Map(func(c rune) rune {
 		if c == '\n' || unicode.IsPrint(c) {

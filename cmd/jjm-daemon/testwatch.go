@@ -11,10 +11,10 @@ import (
 	"jjm/internal/jjm"
 )
 
-// sayAfter is how long a test prints nothing before a line shows what it is doing.
+// sayAfter is how long a test prints nothing before a line names the running checks.
 const sayAfter = 30 * time.Second
 
-// testWatch shows people what a test waits for while no check ends.
+// testWatch prints the running checks for people while no check begins or ends.
 type testWatch struct {
 	out   io.Writer
 	begun time.Time

@@ -19,8 +19,8 @@ import (
 // refusal, and waits ten minutes for a script.
 const arcPatience = 3 * time.Minute
 
-// arcLanguage carries out a verb of A-REX: submit, cancel and scan are those of its scripts for batch systems;
-// scripts/arc/JJMmod.pm calls info. A-REX looks at the exit code only, and stores standard error with the job.
+// arcLanguage carries out a verb of A-REX. submit, cancel and scan are the verbs of its scripts for batch systems;
+// scripts/arc/JJMmod.pm calls info. A-REX looks only at the exit code, and stores standard error with the job.
 func arcLanguage(p *process, verb string, args []string) int {
 	verbs := map[string]func([]string) error{
 		"submit": p.arcSubmit, "cancel": p.arcCancel, "scan": p.arcScan, "info": p.arcInfo}
@@ -84,7 +84,7 @@ func (p *process) arcSubmit(args []string) error {
 	return appendTo(args[0], fmt.Sprintf("joboption_jobid=%s\n", r.Handle))
 }
 
-// arcOrigin returns where the job came from, as far as A-REX's own files say.
+// arcOrigin returns the origin of the job, as far as A-REX's own files have it.
 func arcOrigin(job arc.Job) *jjm.Origin {
 	host, err := os.Hostname()
 	if err != nil {
@@ -127,7 +127,7 @@ func (p *process) arcCancel(args []string) error {
 	return err
 }
 
-// arcInfo prints how full the site is and the state of jobs, as lines cluster.NAME=VALUE and job.ID.NAME=VALUE.
+// arcInfo prints the load of the site and the states of jobs, as lines cluster.NAME=VALUE and job.ID.NAME=VALUE.
 func (p *process) arcInfo(ids []string) error {
 	door := p.door()
 	for at := 0; at < len(ids); at += arcAtOnce {

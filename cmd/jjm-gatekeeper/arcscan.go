@@ -88,8 +88,8 @@ func readGramiOf(e *arcEntry) (arc.Job, error) {
 }
 
 // arcScan reports ended jobs to A-REX after their files were delivered to the session folders. All jobs are looked up
-// in one request. A delivery that fails is tried again at the next scan for as long as A-REX waits for the job; there
-// is no time limit. While files are being delivered the scan goes on, so that a large tar delays no other job.
+// in one request. A delivery that fails is tried again at the next scan for as long as A-REX waits for the job, without
+// a time limit. While files are being delivered the scan goes on, so that a large tar does not delay other jobs.
 func (p *process) arcScan(dirs []string) error {
 	if len(dirs) == 0 {
 		return jjm.Errorf(jjm.Invalid, "want A-REX's control folder")
@@ -211,7 +211,8 @@ func (p *process) arcEntry(control, status string) (*arcEntry, error) {
 	return e, nil
 }
 
-// start runs do in the background when its owner has a free place.
+// start runs do in the background once the owner of the job and the scan have a free place. It does nothing if a
+// goroutine already works on the job.
 func (s *scan) start(e *arcEntry, do func() error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -243,7 +244,7 @@ func (s *scan) start(e *arcEntry, do func() error) {
 }
 
 // arcEnd delivers the files of a job that is over and reports its end to A-REX. The lock on the grami keeps out another
-// process that does the same: the scan of an A-REX that died may still run.
+// process that delivers the files: the scan of an A-REX that died may still run.
 func (p *process) arcEnd(e *arcEntry, l wire.Lookup) error {
 	lock, err := e.open(".grami")
 	if err != nil {
@@ -341,7 +342,7 @@ func (p *process) arcForeign(door *gatekeeper.Door, e *arcEntry) {
 // proxyNow returns the file with the newest proxy of the job, and its owner.
 // A proxy that a client delegates again is in A-REX's own store, where A-REX notes its job (arcrenew, 6.17). A job
 // without a delegation there has the proxy that it was submitted with, which the user owns. The id in job.ID.local is
-// not used: the user owns the file and could write the id of somebody else's credential.
+// not used: the user owns the file and could write the id of another user's credential.
 func (e *arcEntry) proxyNow() (file string, keeper *jjm.Owner, err error) {
 	if file, err = e.delegations.newest(e.GridID); file != "" || err != nil {
 		return file, nil, err

@@ -180,7 +180,8 @@ func (p *process) blahpStatus(args []string) {
 	}
 }
 
-// blahpState returns the line of one job. A job is completed only after its files are where HTCondor wants them.
+// blahpState returns the line of one job. It reports a job as completed only after its files were delivered to the
+// places that HTCondor expects.
 func (p *process) blahpState(door *gatekeeper.Door, h jjm.Handle, l wire.Lookup) string {
 	switch kind := jjm.KindOf(l.Error.Err()); {
 	case l.Error != nil && (kind == jjm.Gone || kind == jjm.Denied || kind == jjm.Invalid):
@@ -219,16 +220,17 @@ func (p *process) blahpControl(args []string, do func(jjm.Handle) error) {
 	}
 }
 
-// blahpNoHold refuses: a held job would have to be reported as status 5, and HTCondor cancels such a job. blahpd takes
-// any answer but an exit code as success (23.9); the state that it appends to the job's id is the unchanged one.
+// blahpNoHold refuses hold and resume: a held job would have to be reported as status 5, and HTCondor cancels such a
+// job. blahpd counts every answer without an exit code as success (23.9), and appends the unchanged state to the job's
+// id.
 func (p *process) blahpNoHold(verb string) int {
 	_, _ = p.out.WriteString(blahp.Controlled(0, 1,
 		fmt.Errorf("HTCondor cannot %s a job of jjm: use jjm pause and jjm resume on the site", verb)))
 	return 1
 }
 
-// blahpCancel stores the request, and retries for a while, because HTCondor asks once. An unknown job counts as
-// cancelled.
+// blahpCancel stores the request. It retries for up to blahpPatience, because HTCondor asks only once. An unknown job
+// counts as cancelled.
 func (p *process) blahpCancel(h jjm.Handle) error {
 	p.removeNotes(h)
 	door := p.door()

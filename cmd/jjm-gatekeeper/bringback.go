@@ -17,8 +17,8 @@ import (
 // gatekeeper sees the job as running meanwhile: blahpd and Globus 2 end a script after 30 s, and a tar may need more.
 const bringWithin = 8 * time.Second
 
-// bringBack delivers the files of a job that is over to where its memo says. An error of kind Busy means that some are
-// not there yet.
+// bringBack delivers the files of a job that is over to the places in its memo. An error of kind Busy means that some
+// files are not delivered yet.
 func (p *process) bringBack(door *gatekeeper.Door, l wire.Lookup) error {
 	unlock, free := p.tryLock(l.Handle)
 	if !free {

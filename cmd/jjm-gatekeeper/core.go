@@ -144,7 +144,7 @@ func (p *process) coreLookup(args []string) error {
 	return first
 }
 
-// answer prints one lookup. For an error it prints only ERROR and MESSAGE, which nobody can mistake for a state.
+// answer prints one lookup. For an error it prints only ERROR and MESSAGE, which cannot be mistaken for a state.
 func (p *process) answer(l wire.Lookup) {
 	if l.Error != nil {
 		p.line("ERROR", l.Error.Kind.String())
@@ -199,7 +199,8 @@ func (p *process) coreKill(args []string) error {
 	return first
 }
 
-// checkRefs returns an error for a reference that is neither an id nor a handle.
+// checkRefs returns an error if there are no references, or for each reference that is neither an id nor a handle. With
+// grid set it also refuses references to local jobs. What follows a handle is checked as if it followed the id 1.
 func checkRefs(refs []string, grid bool) error {
 	if len(refs) == 0 {
 		return jjm.Errorf(jjm.Invalid, "want at least one id or handle")

@@ -42,8 +42,8 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// noteCredentials stores the names of the files that a job's credentials came from. If that fails, they are not renewed
-// and the job runs all the same.
+// noteCredentials stores the names of the files from which a job's credentials came, for renewals. If that fails, the
+// job runs nevertheless, but its credentials are not renewed.
 func (p *process) noteCredentials(h jjm.Handle, files []credentialFile) {
 	if len(files) == 0 {
 		return

@@ -25,7 +25,7 @@ const (
 // codeOf returns the exit code for an error.
 func codeOf(err error) int {
 	var ps jjm.Problems
-	if errors.As(err, &ps) {
+	if errors.As(err, &ps) && jjm.KindOf(err) != jjm.Busy {
 		return exitRefused
 	}
 	switch jjm.KindOf(err) {

@@ -88,8 +88,8 @@ func (p *process) globus2Submit(g globus2.Grami) (string, error) {
 	return globus2.Submitted(r.Handle), nil
 }
 
-// globus2Poll returns the state of the job. A job is over only after its standard output and error are where Globus
-// streams them from. If the state is unknown for now, it is pending, which changes nothing.
+// globus2Poll returns the state of the job. It reports a job as over only after standard output and error are in the
+// files from which Globus streams them. If the state is unknown for now, it returns pending, which changes nothing.
 func (p *process) globus2Poll(g globus2.Grami) (string, error) {
 	door := p.door()
 	l := door.Lookup(context.Background(), g["job_id"])[0]
@@ -118,8 +118,8 @@ func (p *process) globus2Poll(g globus2.Grami) (string, error) {
 	return globus2.State(l.GRAM), nil
 }
 
-// globus2Remove stores the request and returns the state as it is. A later poll returns DONE, after everything is
-// collected.
+// globus2Remove stores the request to kill the job, and returns the present state. A later poll returns DONE, after
+// everything is collected.
 func (p *process) globus2Remove(g globus2.Grami) (string, error) {
 	door := p.door()
 	err := door.Kill(context.Background(), g["job_id"])[0].Error.Err()

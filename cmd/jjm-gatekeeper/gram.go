@@ -124,7 +124,7 @@ func (p *process) gramSubmit(job gramTask) (gramAnswer, error) {
 	return gramAnswer{id: string(r.Handle), state: jjm.GRAMUnsubmitted}, nil
 }
 
-// createIfMissing creates a file if it does not exist.
+// createIfMissing creates a file if it does not exist. It does nothing if name is "".
 func createIfMissing(name string) error {
 	if name == "" {
 		return nil
@@ -161,7 +161,7 @@ func readJobFile(f *os.File) ([]byte, error) {
 	return text, nil
 }
 
-// gramOrigin returns where the job came from. The proxy has the subject.
+// gramOrigin returns the origin of the job: gatekeeper, host and job. The subject is in the proxy.
 func gramOrigin(job gramTask) *jjm.Origin {
 	host, err := os.Hostname()
 	if err != nil {
@@ -258,7 +258,7 @@ func joined(text, more string) string {
 	return text + ": " + more
 }
 
-// permanent reports whether a delivery would fail in the same way again. It is false if the daemon does not answer.
+// permanent reports whether a delivery would fail in the same way again. It returns false if the daemon did not answer.
 func permanent(err error) bool {
 	switch jjm.KindOf(err) {
 	case jjm.Gone, jjm.Denied:

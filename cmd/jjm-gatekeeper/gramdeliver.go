@@ -22,7 +22,7 @@ const gramBringWithin = 8 * time.Second
 
 // The files that jjm keeps in the job manager's own folder of a job.
 const (
-	delivered = "jjm-delivered" // the job's files are where GRAM expects them
+	delivered = "jjm-delivered" // the job's files were delivered to the places that GRAM expects
 	cancelled = "jjm-cancelled" // a cancel was requested
 	lockFile  = "jjm-lock"      // locked by the process that delivers the files
 	rslFile   = "jjm-description"
@@ -131,7 +131,8 @@ func (p *process) background(job gramTask) error {
 	return err
 }
 
-// gramDeliver is the background process. The next poll tries again what it could not deliver.
+// gramDeliver is the background process. The next poll tries again to deliver the files that it could not deliver. It
+// does nothing while another process delivers the files.
 func (p *process) gramDeliver(job gramTask) (gramAnswer, error) {
 	unlock, free := gramTryLock(job.Job)
 	if !free {

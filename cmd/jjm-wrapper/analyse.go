@@ -16,7 +16,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The limits of what the type's command writes, in bytes.
+// The limits of the output of the type's command, in bytes.
 const (
 	maxAnswer = 64 << 10 // of standard output
 	maxStderr = 1 << 10  // of standard error, quoted in the result
@@ -28,7 +28,7 @@ const (
 	complaintName = "analyse.stderr"
 )
 
-// question is what the type's command reads on its standard input.
+// question is the JSON object that the type's command reads on its standard input.
 type question struct {
 	Protocol int         `json:"protocol"` // always 1
 	Verb     string      `json:"verb"`     // always "analyse"
@@ -36,9 +36,9 @@ type question struct {
 	Result   *jjm.Result `json:"result"`
 }
 
-// analyse runs the job type's command that decides what becomes of the attempt, if there is one. It returns nil if
-// there is none, if the command has no opinion, and if the attempt was told to end. If the command fails, the opinion
-// is to hold the local job, because nobody knows what the type would have decided.
+// analyse runs the job type's command that decides about the attempt. It returns nil if the type has no such command,
+// if the command has no opinion, and if the attempt was ordered to end. If the command fails, the opinion is to hold
+// the local job, because the decision of the type is unknown.
 func (a *attempt) analyse(signals *signalBox) *jjm.Opinion {
 	if len(a.assign.Analyse) == 0 || signals.ending() {
 		return nil
@@ -144,7 +144,7 @@ func readAnswer(answers io.Reader, signals *signalBox) []byte {
 	return text
 }
 
-// stderrTail returns the end of what the command wrote to its standard error.
+// stderrTail returns the end of the command's standard error, "" if it cannot be read.
 func (a *attempt) stderrTail() string {
 	f, err := a.openRegular(complaintName)
 	if err != nil {

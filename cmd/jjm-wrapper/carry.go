@@ -65,7 +65,7 @@ func unpackBox(here string, at position) (*sandbox.Area, error) {
 	return area, nil
 }
 
-// movePackage moves the package to where the attempt's links to its inputs lead.
+// movePackage moves the package to the place to which the attempt's links to its inputs lead.
 func movePackage(here string, area *sandbox.Area, at position) error {
 	as, err := area.ReadAssignment(at.tag, at.pos)
 	if err != nil {
@@ -85,7 +85,7 @@ func movePackage(here string, area *sandbox.Area, at position) error {
 	return nil
 }
 
-// moveGiven moves the files that other local jobs made to where the attempt's links lead.
+// moveGiven moves the files that other local jobs made to the place to which the attempt's links lead.
 func moveGiven(here string, area *sandbox.Area, at position) error {
 	as, err := area.ReadAssignment(at.tag, at.pos)
 	if err != nil || len(as.Given) == 0 {
@@ -108,8 +108,8 @@ func linkHelpers(here string) error {
 	return nil
 }
 
-// writeParcel packs the files of the attempt, even if there are none: a batch system that waits for a file that never
-// comes holds the job.
+// writeParcel packs the result and the files of the attempt into the parcel. It writes a parcel even if there are none,
+// because a batch system holds a job whose file to transfer is missing.
 func writeParcel(here string, area *sandbox.Area, at position) error {
 	as, err := area.ReadAssignment(at.tag, at.pos)
 	if err != nil {

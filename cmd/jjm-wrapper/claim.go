@@ -12,7 +12,7 @@ import (
 // bootIDFile has an id that is new at each boot of the machine (random(4)).
 const bootIDFile = "/proc/sys/kernel/random/boot_id"
 
-// claim claims the attempt for this process, or returns who holds the claim.
+// claim claims the attempt for this process. won is false if another holder has the claim.
 func (a *attempt) claim() (own, holder jjm.Claim, won bool, err error) {
 	host, err := os.Hostname()
 	if err != nil {

@@ -75,7 +75,7 @@ func (c *collector) file(ctx context.Context, w wanted, o *jjm.Output) error {
 	} else {
 		o.SHA256, o.Bytes, err = c.read(ctx, src, io.Discard, o.Bytes)
 		if errors.Is(err, context.Canceled) {
-			o.Bytes, err = info.Size(), nil // the file is there; there was no time for its checksum
+			o.Bytes, err = info.Size(), nil // the file exists, but there was no time for its checksum
 			o.SHA256 = ""
 		}
 	}
@@ -193,8 +193,8 @@ func (c *collector) read(ctx context.Context, src io.Reader, dst io.Writer, size
 // errSizeCap is the error of files beyond MaxOutputBytes.
 var errSizeCap = errors.New("size cap")
 
-// leftBy returns the reason for which a file is left out, from the error of reading it; "" if there is no content to
-// leave out.
+// leftBy returns the reason for which a file is left out, from the error of reading it. It returns "" if the file does
+// not exist or cannot have content.
 func leftBy(err error) jjm.LeftReason {
 	var none noContent
 	switch {

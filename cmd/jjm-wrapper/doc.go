@@ -11,14 +11,15 @@
 // # What it does, in order (GBS Programmer Manual)
 //
 //  1. reads the assignment of its position;
-//  2. claims the attempt; if somebody else holds the claim it stops immediately and
+//  2. claims the attempt; if another holder has the claim it stops immediately and
 //     touches no file of the attempt;
 //  3. makes the attempt's folder, the log file and its start record, lists the
 //     files that the part reads (docs/JOB-TYPES.md), and links the inputs into
 //     work/;
 //  4. runs the application in work/, in a process group of its own, passes
 //     signals on to it, and touches the heartbeat file;
-//  5. ends what the application left running, and writes the end record;
+//  5. ends the processes that the application left running, and writes the end
+//     record;
 //  6. finds the outputs, copies the files of RETURN_FILE, and computes sizes
 //     and checksums;
 //  7. puts the result into the bulk's done folder.
@@ -31,7 +32,7 @@
 //
 //	0   the result was written, whatever became of the application
 //	2   the command line or the environment is wrong
-//	91  somebody else holds the claim: nothing was done
+//	91  another holder has the claim: nothing was done
 //	92  the area, the assignment or the claim could not be read or written:
 //	    nothing was started
 //	93  the result could not be written

@@ -18,9 +18,9 @@ const (
 	tagEnv  = "JJM_TAG"
 )
 
-// environment returns the application's environment. In case of equal names, the later one wins: the wrapper's own
-// variables, except those meant for the wrapper, then those of the job, of the part, and of GBS and jjm (GBS Programmer
-// Manual), and last the credentials.
+// environment returns the application's environment. It has, in this order, the wrapper's own environment without the
+// variables meant for the wrapper, the variables of the job, of the part, and of GBS and jjm (GBS Programmer Manual),
+// and the credentials. If a name occurs twice, the later variable counts.
 func (a *attempt) environment(inherited []string) []string {
 	env := make(map[string]string, len(inherited)+16)
 	for _, kv := range inherited {
@@ -48,7 +48,7 @@ func (a *attempt) environment(inherited []string) []string {
 }
 
 // transferred returns the credentials, by variable, that the batch system itself put into the folder where a carried
-// job starts. They win over those in the box, because only they are renewed.
+// job starts. They replace the credentials in the box, because only they are renewed.
 func (a *attempt) transferred(env map[string]string) map[string]string {
 	files := map[string]string{}
 	if filepath.Base(a.area.Root()) != carriedArea {

@@ -16,8 +16,8 @@ import (
 	"jjm/sandbox"
 )
 
-// maxLooked is how many names are examined for the patterns of outputs. With links, a few folders can have more names
-// than anybody can examine: "*/*/*/*/*" in a folder with a hundred links to itself.
+// maxLooked is how many names are examined for the patterns of outputs. With links, a few folders can have too many
+// names to examine: "*/*/*/*/*" in a folder with a hundred links to itself.
 const maxLooked = 1 << 20
 
 // globbing finds the files in work/ that match patterns. Unlike fs.Glob it opens only folders, so that no pipe or
@@ -28,7 +28,7 @@ type globbing struct {
 	looked int
 	// unread are the folders on the way to files that may match, with the reasons why they could not be listed.
 	unread []wanted
-	// stopped is why the search ended early, "" if it did not.
+	// stopped is the reason why the search ended early, "" if it did not.
 	stopped jjm.LeftReason
 }
 
@@ -123,7 +123,7 @@ func (g *globbing) look(n int) error {
 	return nil
 }
 
-// missing reports whether an error says that there is nothing of that name, or no folder.
+// missing reports whether an error means that the name, or a folder on the way to it, does not exist.
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

@@ -10,7 +10,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The files beside work/ that tell the application what to read.
+// The files beside work/ that list the application's input.
 const (
 	inputName       = "input.json"
 	inputFilesName  = "input.files"
@@ -30,8 +30,9 @@ type input struct {
 	*jjm.PartInput
 }
 
-// writeInput writes the files that describe the input of a part: the names of its files, one per line, those of the
-// parent files, and all of it as JSON. They are beside work/, where they cannot collide with the job's inputs.
+// writeInput writes the files that describe the input of a part: one with the names of its files, one per line, one
+// with the names of the parent files, and one with the whole part as JSON. They are beside work/, where they cannot
+// collide with the job's inputs. A part without files has none.
 func (a *attempt) writeInput() error {
 	part := &a.assign.Part
 	if part.Input == nil {

@@ -91,7 +91,7 @@ func (l *logFile) text() (string, error) {
 	return text + l.unwritten.String(), err
 }
 
-// readLog parses what can be read of the application's log.
+// readLog parses the readable part of the application's log.
 func (a *attempt) readLog() glf.Log {
 	text, err := a.log.text()
 	a.note(err)

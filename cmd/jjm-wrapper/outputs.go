@@ -22,16 +22,16 @@ type wanted struct {
 	from   string
 	absent string
 	left   jjm.LeftReason // why the file is left out, as in jjm.Output
-	// optional says that only optional patterns ask for the file.
+	// optional is set if only optional patterns ask for the file.
 	optional bool
 }
 
 // inWork returns the name that the application knows.
 func (w wanted) inWork() string { return strings.TrimPrefix(w.name, sandbox.WorkName+"/") }
 
-// outputNames returns the files to collect (decision R24): those that match the patterns, those that SUCCEEDED names,
-// and those of RETURN_FILE. Each file is in the list once. asked are the patterns and names with their files, the
-// required ones first.
+// outputNames returns the files to collect (decision R24): the files that match the patterns, and the files that
+// SUCCEEDED and RETURN_FILE name. Each file is in the list once. asked holds the patterns and names with their files,
+// the required ones first.
 func (l *lister) outputNames(said glf.Log) (list []wanted, asked []pattern) {
 	a := l.a
 	ask := func(required bool, patterns []string) {
@@ -118,13 +118,13 @@ type lister struct {
 	glob globbing
 	list []wanted
 	seen map[string]bool // names and absolute paths
-	// optional says that optional patterns are being matched now.
+	// optional is set while optional patterns are matched.
 	optional bool
-	// blind says that the file system hangs: no file is examined, and all are left out.
+	// blind is set if the file system hangs: no file is examined, and all are left out.
 	blind bool
 }
 
-// add appends a file that is not in the list yet.
+// add appends a file, unless the list already has it.
 func (l *lister) add(w wanted) {
 	key := w.name
 	if w.from != "" {

@@ -18,9 +18,9 @@ const patience = 5 * time.Second
 // overdue is the reason for leaving out outputs on a file system that did not answer until the attempt had to end.
 const overdue = "the file system did not answer before the attempt had to end"
 
-// within runs do, and returns true once do has ended. It returns false if ctx has ended and do goes on for longer than
-// patient: nobody can interrupt an open or a read on a file system that hangs. The goroutine of do then goes on until
-// the process ends, so that the caller must not read what do writes without a lock.
+// within runs do, and returns true once do has ended. It returns false if do has not ended patient after the end of
+// ctx: an open or a read on a file system that hangs cannot be interrupted. The goroutine of do then goes on until the
+// process ends, so the caller must not read anything that do writes without a lock.
 func within(ctx context.Context, patient time.Duration, do func()) bool {
 	ended := make(chan struct{})
 	go func() {
@@ -42,7 +42,8 @@ func within(ctx context.Context, patient time.Duration, do func()) bool {
 	}
 }
 
-// findOutputs returns the result of outputNames, or each pattern as not searched for if the file system hangs.
+// findOutputs returns the result of outputNames. If the file system hangs, it returns each pattern and name as left
+// out, because the search did not end.
 func (a *attempt) findOutputs(ctx context.Context, said glf.Log) ([]wanted, []pattern) {
 	if a.root == nil {
 		return nil, nil

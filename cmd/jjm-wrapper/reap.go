@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// siginfo is what waitid(2) fills in on 64-bit Linux: si_pid comes after the three words that all signals have, and
-// their padding.
+// siginfo is the structure that waitid(2) fills in on 64-bit Linux: si_pid comes after the three words that all signals
+// have, and their padding.
 type siginfo struct {
 	_   [4]int32
 	pid int32
@@ -21,7 +21,7 @@ type siginfo struct {
 }
 
 // awaitEnd waits until a child has ended and leaves it a zombie, so that no other process gets its number, which is
-// also that of its process group. Meanwhile it reaps other children, which are orphans of the application.
+// also the number of its process group. Meanwhile it reaps other children, which are orphans of the application.
 func awaitEnd(pid int) {
 	for {
 		var info siginfo
@@ -63,8 +63,8 @@ func numbered(pids []int) string {
 // stragglerTime is how long killed processes may take to end.
 const stragglerTime = 2 * time.Second
 
-// endStragglers kills and collects the processes that the application left behind, also those outside its process
-// group, until none is left.
+// endStragglers kills and collects the processes that the application left behind, also processes outside its process
+// group, until none is left. It returns an error if some are left after stragglerTime.
 func endStragglers() error {
 	for deadline := now().Add(stragglerTime); ; {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)

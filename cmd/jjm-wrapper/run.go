@@ -158,7 +158,7 @@ func (a *attempt) note(err error) {
 	}
 }
 
-// prepare creates the attempt's folder, log file and work directory.
+// prepare creates the attempt's folder, log file and work directory. It returns false after an error, which it notes.
 func (a *attempt) prepare() bool {
 	if err := a.makeFolder(); err != nil {
 		a.note(fmt.Errorf("prepare attempt %s: %w", sandbox.AttemptDir(a.assign.AttemptID()), err))
@@ -222,8 +222,8 @@ func (a *attempt) inputTarget(name string) string {
 // workDir returns the absolute path of the folder in which the application starts.
 func (a *attempt) workDir() string { return filepath.Join(a.dir, sandbox.WorkName) }
 
-// report puts the result. It retries for some seconds, because an attempt of many hours should not be lost to a short
-// failure of a network file system.
+// report puts the result into the bulk's done folder. It retries for some seconds, because an attempt of many hours
+// should not be lost to a short failure of a network file system.
 func (a *attempt) report(ctx context.Context) error {
 	r := &a.result
 	text, err := a.log.text()

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// signalBox passes signals to the application's process group. Signals that come before the group exists are kept for
-// it. After a TERM and the grace period it sends KILL.
+// signalBox passes signals to the application's process group. Earlier signals are delivered once the group exists.
+// When the grace period after a TERM is over, signalBox sends KILL.
 type signalBox struct {
 	// inTime ends with the grace period. Work that is not done by then is left undone.
 	inTime context.Context
@@ -101,7 +101,7 @@ func (s *signalBox) forwardTo(group int) {
 	s.pending = nil
 }
 
-// ending reports whether the attempt was told to end.
+// ending reports whether a TERM was received.
 func (s *signalBox) ending() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

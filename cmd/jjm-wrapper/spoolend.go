@@ -9,7 +9,7 @@ import (
 )
 
 // writeEnd writes an end record, atomically. It is one line with the wrapper's exit code, times in milliseconds since
-// 1970, and what the wrapper and its children used:
+// 1970, and the CPU time and memory of the wrapper and its children:
 //
 //	exit=0 started=1700000000000 ended=1700000001000 user_ms=12 sys_ms=3 rss_kb=4096
 func writeEnd(file string, code int, started jjm.Time) error {
@@ -24,7 +24,7 @@ func writeEnd(file string, code int, started jjm.Time) error {
 		int64(started), int64(jjm.At(now())),
 		(own.Utime.Nano()+kids.Utime.Nano())/1e6, (own.Stime.Nano()+kids.Stime.Nano())/1e6, max(own.Maxrss, kids.Maxrss))
 	tmp := fmt.Sprintf("%s.tmp-%d", file, os.Getpid())
-	_ = os.Remove(tmp) // whatever the application put there
+	_ = os.Remove(tmp) // the application may have put a file there
 	if err := writeNew(tmp, line); err != nil {
 		_ = os.Remove(tmp)
 		return err

@@ -64,8 +64,8 @@ func regular(info os.FileInfo) error {
 	return nil
 }
 
-// makeAnew makes an empty file below the attempt's folder for reading and writing, and replaces what the application
-// put there. It never opens the old file.
+// makeAnew makes an empty file below the attempt's folder for reading and writing, in place of any file that the
+// application put there. It never opens the old file.
 func (a *attempt) makeAnew(name string) (*os.File, error) {
 	if err := a.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -73,7 +73,7 @@ func (a *attempt) makeAnew(name string) (*os.File, error) {
 	return a.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
-// escapes reports whether an error says that a link leads out of the folder that a root stands for.
+// escapes reports whether an error was caused by a link that leads out of the folder of a root.
 func escapes(err error) bool {
 	var p *fs.PathError // package os has no error value for it
 	return errors.As(err, &p) && p.Err != nil && p.Err.Error() == "path escapes from parent"
@@ -106,7 +106,7 @@ func (a *attempt) relink(name string) error {
 		here := path.Join(at, element)
 		target, err := a.root.Readlink(here)
 		if err != nil {
-			at = here // it is no link, or is missing
+			at = here // it is not a link, or is missing
 			continue
 		}
 		if links++; links > maxLinks {

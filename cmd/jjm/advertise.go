@@ -109,7 +109,8 @@ func (c *cli) collectorTable(all []wire.AdCollector) error {
 	return c.table(rows, "COLLECTOR")
 }
 
-// collectorNotes prints a line for each error of a collector.
+// collectorNotes prints lines about a collector: its error, an ad under another name that it may have, and that it had
+// lost the ad.
 func (c *cli) collectorNotes(told wire.Advertised) error {
 	for _, k := range told.Collectors {
 		var notes []string
@@ -131,7 +132,7 @@ func (c *cli) collectorNotes(told wire.Advertised) error {
 	return nil
 }
 
-// adState returns the state of the ad in one or two words.
+// adState returns the state of the ad at a collector, with ", trying" while jjm tries to send it.
 func adState(k wire.AdCollector) string {
 	if k.Trying != 0 {
 		return k.State + ", trying"
@@ -139,7 +140,7 @@ func adState(k wire.AdCollector) string {
 	return k.State
 }
 
-// arrived returns an error unless all collectors have the ad.
+// arrived returns an error with the collectors to which the ad was not sent, or to which sending fails or is tried.
 func arrived(told wire.Advertised) error {
 	var missing []string
 	for _, k := range told.Collectors {

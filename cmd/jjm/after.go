@@ -7,7 +7,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// after returns the grid jobs of --after.
+// after returns the grid jobs of --after. It is an error if --after-end is set without --after.
 func (s *submit) after() (ids []jjm.GridID, err error) {
 	for _, text := range s.After {
 		ref, err := jjm.ParseRef(strings.TrimSpace(text))
@@ -22,7 +22,7 @@ func (s *submit) after() (ids []jjm.GridID, err error) {
 	return ids, nil
 }
 
-// afterText returns after which grid jobs a grid job begins, and how they must end: "12, 13: ok".
+// afterText returns the grid jobs that must end before a grid job begins, and how they must end: "12, 13: ok".
 func afterText(st *wire.Status) string {
 	if len(st.After) == 0 {
 		return ""

@@ -38,7 +38,7 @@ func (*cat) Help() string {
 		"script or glf, the name means the same as the option."
 }
 
-// file returns what the options ask for.
+// file returns the file that the options name, the standard output by default.
 func (s *cat) file() wire.CatFile {
 	file := wire.CatFile{Path: s.File, Attempt: s.Attempt}
 	switch {
@@ -55,7 +55,7 @@ func (s *cat) file() wire.CatFile {
 	return file
 }
 
-// check refuses options that exclude each other.
+// check returns an error for options that exclude each other, a negative attempt, or an id that is not one local job.
 func (s *cat) check() error {
 	wanted := 0
 	for _, given := range []bool{s.Stderr, s.Script, s.GLF, s.List, s.File != ""} {
@@ -154,7 +154,8 @@ func (c *cli) fileTable(files []jjm.JobFile) error {
 	return c.table(rows)
 }
 
-// whyOver returns an error if the output ended because the daemon stopped, nil if the job is over.
+// whyOver asks after the end of a followed output whether the daemon answers. It returns an error if not, because then
+// the job may go on.
 func (s *cat) whyOver(c *cli) error {
 	if _, err := ask(c, s.place, wire.VerbPing(), wire.PingRequest{}); err != nil {
 		return fmt.Errorf("the job may go on, but %w", err)

@@ -24,7 +24,8 @@ const (
 	examplePatience = 5 * time.Second
 )
 
-// causeText returns why local jobs failed or are tried again, with one example.
+// causeText returns the number of local jobs that have a cause, its text, and an example with its exit code if the
+// cause has an example.
 func causeText(c jjm.Cause) string {
 	text := c.Text
 	if text == "" {
@@ -58,7 +59,8 @@ func causeCell(st wire.Status) string {
 	return "recovered by " + idsText(st.RecoveredBy) + "; " + cause
 }
 
-// causeTitle returns what the local jobs of a cause did.
+// causeTitle returns the title of a row about a cause: "failed", or "tried again" if the local jobs get another
+// attempt.
 func causeTitle(c jjm.Cause) string {
 	if c.Again {
 		return "tried again"

@@ -139,7 +139,8 @@ func (c *cli) clusterTrouble(all []wire.Cluster) error {
 	return nil
 }
 
-// clusterState returns the state of a cluster in one or two words.
+// clusterState returns the state of a cluster in one to three words. An open circuit breaker goes before other trouble,
+// and trouble before orders.
 func clusterState(cl wire.Cluster, now jjm.Time) string {
 	switch {
 	case cl.Breaker != nil:
@@ -159,7 +160,8 @@ func clusterState(cl wire.Cluster, now jjm.Time) string {
 	return state
 }
 
-// clusterNotes returns the lines below the table: the problem, since when it exists, and when jjm checks again.
+// clusterNotes returns the lines about a cluster below the table: its problems, each since when and, if known, when
+// jjm checks again; the orders in force; the limits that jjm learnt from refusals.
 func clusterNotes(cl wire.Cluster) []string {
 	var notes []string
 	if b := cl.Breaker; b == nil && !cl.Healthy && cl.Cause != "" {
@@ -191,8 +193,8 @@ func clusterNotes(cl wire.Cluster) []string {
 	return append(notes, otherTrouble(cl)...)
 }
 
-// otherTrouble returns the troubles of a cluster whose cause the lines above do not show. The name of the cluster is
-// cut off, because it precedes each line.
+// otherTrouble returns the troubles of a cluster without the one whose cause clusterNotes shows already. The name of
+// the cluster is cut off, because it precedes each line.
 func otherTrouble(cl wire.Cluster) (notes []string) {
 	told := ""
 	switch {
@@ -224,7 +226,7 @@ func listingText(cl wire.Cluster) string {
 	return jjm.HowLong(cl.Listing.D()) + " every " + jjm.HowLong(cl.Interval.D())
 }
 
-// commandsText returns how many commands ran within the last minute, and how many may run.
+// commandsText returns how many commands ran within the last minute and, if there is a limit, how many may run.
 func commandsText(cl wire.Cluster) string {
 	n := strconv.Itoa(cl.Commands)
 	if cl.Ceiling > 0 {

@@ -51,15 +51,16 @@ type commands struct {
 	Version    versions   `cmd:"" group:"people" help:"The versions of this program and of the daemon." example:"jjm version"`
 	Completion completion `cmd:"" group:"people" help:"Print the completion script of a shell: bash, zsh, fish." example:"jjm completion bash"`
 
-	Drain     drain     `cmd:"" group:"site" help:"Accept no new grid jobs; or announce a maintenance window." example:"jjm drain cluster slurm --from 17:30 --for 4h --reason disks"`
-	Pause     pause     `cmd:"" group:"site" help:"Submit no more local jobs; running ones go on." example:"jjm pause user alice --for 2h --reason full-disk"`
-	Resume    resume    `cmd:"" group:"site" help:"End a drain, a pause or a maintenance window." example:"jjm resume cluster slurm"`
-	Ban       ban       `cmd:"" group:"site" help:"Ban an account or a DN, and kill its grid jobs." example:"jjm ban mallory --reason stolen-key"`
-	Unban     unban     `cmd:"" group:"site" help:"End a ban." example:"jjm unban mallory"`
-	Bans      bans      `cmd:"" group:"site" help:"The bans in force: whom, since when, by whom and why." example:"jjm bans"`
-	Advertise advertise `cmd:"" group:"site" help:"The ad that brokers read, and whether each collector has it." example:"jjm advertise"`
-	Serve     serve     `cmd:"" passthrough:"" group:"site" help:"Run the daemon in the foreground." example:"jjm serve --config /etc/jjm/jjm.toml"`
-	Config    config    `cmd:"" group:"site" help:"Check the configuration and report every mistake."`
+	Health    siteHealth `cmd:"" group:"site" help:"Is the site well? In the words and exit codes of Nagios." example:"jjm health"`
+	Drain     drain      `cmd:"" group:"site" help:"Accept no new grid jobs; or announce a maintenance window." example:"jjm drain cluster slurm --from 17:30 --for 4h --reason disks"`
+	Pause     pause      `cmd:"" group:"site" help:"Submit no more local jobs; running ones go on." example:"jjm pause user alice --for 2h --reason full-disk"`
+	Resume    resume     `cmd:"" group:"site" help:"End a drain, a pause or a maintenance window." example:"jjm resume cluster slurm"`
+	Ban       ban        `cmd:"" group:"site" help:"Ban an account or a DN, and kill its grid jobs." example:"jjm ban mallory --reason stolen-key"`
+	Unban     unban      `cmd:"" group:"site" help:"End a ban." example:"jjm unban mallory"`
+	Bans      bans       `cmd:"" group:"site" help:"The bans in force: whom, since when, by whom and why." example:"jjm bans"`
+	Advertise advertise  `cmd:"" group:"site" help:"The ad that brokers read, and whether each collector has it." example:"jjm advertise"`
+	Serve     serve      `cmd:"" passthrough:"" group:"site" help:"Run the daemon in the foreground." example:"jjm serve --config /etc/jjm/jjm.toml"`
+	Config    config     `cmd:"" group:"site" help:"Check the configuration and report every mistake."`
 }
 
 // place holds the flags that say where the daemon is.

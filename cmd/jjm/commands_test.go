@@ -119,6 +119,26 @@ func TestCodeOf_EveryKindHasItsExitCode(t *testing.T) {
 	}
 }
 
+// Problems that a retry may cure are no refusal of the job file; one mistake in the file is.
+func TestRefused_ABusyProgramIsNoRefusal(t *testing.T) {
+	busy := jjm.Problem{Where: "job.toml:1", Field: "type", Text: "2 programs run already: try again", Busy: true}
+	wrong := jjm.Problem{Field: "name", Text: "too long"}
+	for _, c := range []struct {
+		problems jjm.Problems
+		want     int
+		text     string
+	}{
+		{jjm.Problems{busy}, exitUnreachable, "not accepted for now"},
+		{jjm.Problems{busy, wrong}, exitRefused, "refused"},
+	} {
+		err := refused("job.toml", wire.ErrorOf(c.problems.Err()).Err())
+		if got := codeOf(err); got != c.want || !strings.Contains(err.Error(), c.text) ||
+			!strings.Contains(err.Error(), busy.Text) {
+			t.Errorf("%v: exit code %d, want %d and %q", err, got, c.want, c.text)
+		}
+	}
+}
+
 // TestLinks_NothingOfTheDaemon keeps this program small: whatever needs the store, the engine or batch systems belongs
 // to the daemon's program.
 func TestLinks_NothingOfTheDaemon(t *testing.T) {

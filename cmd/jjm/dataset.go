@@ -136,7 +136,8 @@ func (d *removeDatasets) Run(c *cli) error {
 	return all.of(inChunks(d.Names))
 }
 
-// removedText describes the outcome of a removal for one name.
+// removedText returns the line about the removal of one dataset or container: its error, or the number of its files or
+// datasets. If dry is set, the text is about a removal that was not done.
 func removedText(one *wire.RemovedDataset, dry bool) string {
 	done := "removed"
 	if dry {
@@ -154,7 +155,7 @@ func removedText(one *wire.RemovedDataset, dry bool) string {
 // Run carries out the command.
 func (d *showDatasets) Run(c *cli) error { return d.show(c, d.Name) }
 
-// send sends a request.
+// send sends a request, with the flag --uid if it was given.
 func (d *datasets) send(c *cli, w wire.Dataset) (*wire.Datasets, error) {
 	if d.UID >= 0 {
 		w.UID = &d.UID
@@ -234,7 +235,7 @@ func (d *closeDataset) close(c *cli, name string) error {
 	return err
 }
 
-// mark marks files as unreadable, or removes their marks.
+// mark marks files as unreadable, or removes their marks, and prints the effect on each file.
 func (d *markFiles) mark(c *cli, name string, lfns []string, state string) error {
 	got, err := d.send(c, wire.Dataset{Do: wire.DatasetMark, Name: name, LFNs: lfns, State: state, Reason: d.Reason,
 		DryRun: d.Dry})
@@ -261,7 +262,7 @@ func (d *markFiles) mark(c *cli, name string, lfns []string, state string) error
 	return nil
 }
 
-// markedText describes the effect of a mark on one file.
+// markedText returns the line about the mark of one file: its state, and the local jobs that have the file.
 func markedText(m *wire.MarkedFile) string {
 	text := field(m.LFN) + " " + m.State
 	if m.Before {
@@ -325,7 +326,7 @@ func (c *cli) datasetTable(all []wire.DatasetState) error {
 	return c.table(rows, "NAME", "CONTAINER")
 }
 
-// readers prints what datasets consist of and which grid jobs read them.
+// readers prints the origins of the files of datasets, and the grid jobs that read the datasets.
 func (c *cli) readers(sets []wire.DatasetState) error {
 	for _, s := range sets {
 		for _, o := range s.Origins {
@@ -342,7 +343,8 @@ func (c *cli) readers(sets []wire.DatasetState) error {
 	return nil
 }
 
-// inputText describes how much of a dataset a grid job has processed.
+// inputText returns how many files of a dataset a grid job has processed, or ": comes along" for a dataset that is not
+// the master dataset of the grid job.
 func inputText(in wire.Input) string {
 	if !in.Master {
 		return ": comes along"

@@ -3,8 +3,8 @@
 //
 // It sends its requests to the daemon and keeps no state. The daemon is another program,
 // jjm-daemon, beside this one or in ../libexec/jjm. "jjm serve", "jjm run", "jjm config
-// check", "jjm split", "jjm clusters test" and some of "jjm job-types" replace themselves
-// by it.
+// check", "jjm split", "jjm clusters test" and some commands of "jjm job-types" replace their process by
+// jjm-daemon.
 //
 // The grammar is the struct commands. A command is a struct in a file of its own: its
 // fields are the flags and arguments, and its method Run carries it out. Flags may stand
@@ -46,6 +46,8 @@
 //
 // The codes 0 to 3 of "jjm verify" are its verdicts: proven, gap, overlap, undecidable. If
 // it has no verdict, its code is 4, 6 or 8.
+//
+// The codes of "jjm health" are those of Nagios: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN. It has no other codes.
 //
 // With several ids, the first one that cannot be answered determines the code.
 //

@@ -40,7 +40,7 @@ func (e *explain) Run(c *cli) error {
 	return c.printExplained(a.Explain)
 }
 
-// printExplained prints evidence and verdict, and a line for each rule.
+// printExplained prints evidence and verdict if the attempt has both, and then a line for each rule.
 func (c *cli) printExplained(x *wire.Explained) error {
 	_, _ = fmt.Fprintf(c.out, "attempt %d of local job %s\n", x.Attempt.Attempt, printable(x.Local))
 	if x.Attempt.Evidence != nil && x.Attempt.Verdict != nil {

@@ -7,7 +7,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// holdReason returns the reason of a hold in the words of the party that holds.
+// holdReason returns ": " with the code and the text of a hold, or "" if both are empty.
 func holdReason(code, text string) string {
 	switch {
 	case code == "" && text == "":
@@ -20,8 +20,8 @@ func holdReason(code, text string) string {
 	return ": " + code + ": " + text
 }
 
-// heldText returns who holds a local job, why, for how long, and what jjm does about the hold; "" if the job is not
-// held.
+// heldText returns who holds a local job, why, since when, and what jjm does about the hold. It returns "" unless the
+// local job is in state held or in phase batch-held.
 func heldText(l jjm.LocalJob) string {
 	h := l.Holding
 	if !h.Now() || l.State != jjm.Held && l.Phase != jjm.BatchHeld {

@@ -36,8 +36,8 @@ func (c *cli) help(options kong.HelpOptions, ctx *kong.Context) error {
 	return nil
 }
 
-// showOwnArguments changes only the help: it replaces the arguments that a command passes to the daemon's program by
-// the arguments that its tag "takes" names, as that program shows them. "..." after a name means none or several.
+// showOwnArguments changes only the help. Some commands pass all arguments to the daemon's program. For these it shows
+// the arguments that the tag "takes" names, as the daemon's program does. "..." after a name means none or several.
 func showOwnArguments(node *kong.Node) {
 	for _, sub := range node.Children {
 		showOwnArguments(sub)

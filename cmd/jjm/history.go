@@ -136,7 +136,8 @@ func (c *cli) attemptTable(all []wire.Attempt) error {
 // milliseconds returns a time for people.
 func milliseconds(n int64) string { return jjm.HowLong(time.Duration(n) * time.Millisecond) }
 
-// verdictText returns what became of the local job, with level, class and reason: "retry (EXIT, EARLY): exit code 3".
+// verdictText returns the action of a verdict with its level, class and reason: "retry (EXIT, EARLY): exit code 3". It
+// returns "not over" if there is no verdict.
 func verdictText(v *jjm.Verdict) string {
 	if v == nil {
 		return "not over"

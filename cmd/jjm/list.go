@@ -78,7 +78,7 @@ func (l *list) of() (of wire.List, err error) {
 	return of, nil
 }
 
-// print shows the grid jobs.
+// print prints the grid jobs as a table or, with --json, one object per line.
 func (l *list) print(c *cli, all []wire.Status) error {
 	if l.JSON {
 		return c.printEach(all)
@@ -90,7 +90,8 @@ func (l *list) print(c *cli, all []wire.Status) error {
 	return c.listTable(all)
 }
 
-// noneText returns the restriction for the message that there are no grid jobs, and a hint where there may be some.
+// noneText returns the end of the message that there are no grid jobs: the restriction of the list, and an option that
+// shows others. It returns "" if the command line has other restrictions than --status failed.
 func (l *list) noneText() string {
 	switch {
 	case l.Status == jjm.GridFailed.String():
@@ -133,7 +134,7 @@ func (c *cli) listTable(all []wire.Status) error {
 	return c.table(rows, "TYPE", "OWNER", "STEPS", "NAME", "CAUSE")
 }
 
-// warningsText returns how many warnings there are.
+// warningsText returns the number of warnings, or "" for none.
 func warningsText(all []wire.Warning) string {
 	if len(all) == 0 {
 		return ""
@@ -141,7 +142,7 @@ func warningsText(all []wire.Warning) string {
 	return fmt.Sprint(len(all))
 }
 
-// column inserts a column before the last one of a table, which may be long.
+// column inserts a column before the last one of a table. The last one stays last because its texts may be long.
 func column(rows [][]string, title string, cell func(i int) string) {
 	for i := range rows {
 		text := title
@@ -152,7 +153,7 @@ func column(rows [][]string, title string, cell func(i int) string) {
 	}
 }
 
-// stepsText returns the progress of the steps of a grid job.
+// stepsText returns the stepText of each step.
 func stepsText(all []wire.Step) string {
 	var texts []string
 	for _, s := range all {

@@ -33,7 +33,7 @@ func (l *logs) show(c *cli, id string) error {
 	return c.printTexts(a.Log)
 }
 
-// fromRecord returns the log of the changes that are in the record.
+// fromRecord returns a line for each change in the record of a job, in the form of the log.
 func (l *logs) fromRecord(c *cli, id string, down error) ([]string, error) {
 	entries, err := l.offline(c, "log", down).history(id, 0)
 	if err != nil {

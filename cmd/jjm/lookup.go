@@ -79,9 +79,9 @@ func (l *lookup) ask(c *cli) ([]wire.Lookup, error) {
 	return answers, nil
 }
 
-// fromRecords answers with the last known states. If a record is missing, the state is unknown, because the daemon
-// may have accepted the job without having written its record yet. With several ids the answer for the job has an
-// error then; with a single id the command fails.
+// fromRecords answers from the records, with the last known states. A missing record does not mean that there is no
+// such job, because the daemon may have accepted the job without having written its record yet. With several ids, the
+// answer for that job is an error; with a single id the command fails.
 func (l *lookup) fromRecords(c *cli, down error) ([]wire.Lookup, error) {
 	o := l.offline(c, "lookup", down)
 	answers := make([]wire.Lookup, len(l.IDs))

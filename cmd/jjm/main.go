@@ -15,6 +15,7 @@ import (
 
 	"jjm/internal/api/gate/client"
 	"jjm/internal/jjm"
+	"jjm/internal/policy/health"
 )
 
 func main() { os.Exit(start()) }
@@ -35,7 +36,7 @@ func standard() *cli {
 	}
 }
 
-// cli is what a command uses of its process.
+// cli has the standard streams and the environment for a command.
 type cli struct {
 	in  io.Reader
 	out *bufio.Writer // main flushes it
@@ -55,6 +56,9 @@ func (c *cli) main(args []string) int {
 	code := codeOf(err)
 	var silent *exit
 	if err != nil && !(errors.As(err, &silent) && silent.err == nil) {
+		if name == " health" {
+			code = health.ExitCode(health.Unknown) // for a monitoring system 2 is critical
+		}
 		c.say("jjm%s: %v", name, err)
 		if client.IsUnreachable(err) {
 			c.say("Is it running? An installed one starts with: systemctl start jjm; your own with: jjm serve")

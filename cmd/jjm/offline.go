@@ -24,7 +24,8 @@ func (p place) offline(c *cli, name string, down error) *offline {
 	return &offline{c: c, name: name, dir: p.at(c).RecordsDir(), down: down, most: mostScanned}
 }
 
-// say prints that an answer is from the records, and from which time; 0 means the time is not known.
+// say prints why no daemon answers, and that the answer is from the records. asOf is the time of the records, 0 if it
+// is not known.
 func (o *offline) say(asOf jjm.Time) {
 	o.c.say("jjm %s: %v", o.name, o.down)
 	at := ""
@@ -34,8 +35,8 @@ func (o *offline) say(asOf jjm.Time) {
 	o.c.say("%sthe daemon does not answer: this is from the records in %s", at, o.dir)
 }
 
-// unknown returns the error if the records have no answer. It says nothing about the job, because the daemon may know
-// the job.
+// unknown returns the error for a job about which the records have no answer: kind Denied if this account may not read
+// the record, else Busy. It is never of kind Gone, because the daemon may know the job.
 func (o *offline) unknown(err error) error {
 	switch jjm.KindOf(err) {
 	case jjm.Denied:
@@ -59,8 +60,8 @@ func (o *offline) ref(text string) (jjm.Ref, error) {
 	return jjm.ParseRef(grid.String() + rest)
 }
 
-// head reads the head of a grid job's record. The error is of kind Gone if it is certain that there is no such local
-// job, else the error of unknown.
+// head reads the head of a grid job's record. It returns an error of kind Gone if the grid job is over and has no such
+// local job. Every other error is from unknown.
 func (o *offline) head(text string) (head.Head, jjm.Ref, error) {
 	ref, err := o.ref(text)
 	var h head.Head
@@ -150,7 +151,7 @@ func (o *offline) list(l wire.List) (found []wire.Status, bad int, err error) {
 	return found, bad, nil
 }
 
-// checkStatus returns an error for a word that is no status of grid jobs, as the daemon does.
+// checkStatus returns an error unless a word is empty or a status of grid jobs. The daemon checks the same.
 func checkStatus(word string) error {
 	if word == "" {
 		return nil
@@ -162,7 +163,7 @@ func checkStatus(word string) error {
 	return nil
 }
 
-// selects reports whether l selects a grid job.
+// selects reports whether l selects a grid job. Without l.All, it selects only grid jobs that are not over.
 func selects(l wire.List, h *head.Head) bool {
 	g := &h.Grid
 	return (l.Status == "" || g.Status.String() == l.Status) && (l.All || !g.Status.Final()) &&
@@ -178,8 +179,8 @@ func (o *offline) ids(below jjm.GridID) ([]jjm.GridID, error) {
 	return slices.DeleteFunc(ids, func(id jjm.GridID) bool { return below > 0 && id >= below }), nil
 }
 
-// readable reads the head of a record. ok is false if the record belongs to another account or no longer exists. The
-// error means that the record is damaged.
+// readable reads the head of a record. If this account may not read the record, or it no longer exists, readable
+// returns false and no error.
 func (o *offline) readable(id jjm.GridID) (h head.Head, ok bool, err error) {
 	h, err = head.Read(o.dir, id)
 	switch jjm.KindOf(err) {

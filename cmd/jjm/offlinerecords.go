@@ -10,7 +10,7 @@ import (
 	"jjm/xmldb/query"
 )
 
-// record returns what the path selects in the record of a grid job; "" selects the whole record.
+// record returns the results of a path in the record of a grid job. The path "" selects the whole record.
 func (o *offline) record(text, path string) ([]string, error) {
 	if _, err := query.Parse(path); err != nil {
 		return nil, err
@@ -30,7 +30,8 @@ func (o *offline) record(text, path string) ([]string, error) {
 	return found, nil
 }
 
-// query evaluates a path on the documents of a record, one at a time.
+// query evaluates a path on the documents of a record that the path needs, one at a time. It skips missing documents of
+// local jobs.
 func (o *offline) query(h *head.Head, path string) ([]string, error) {
 	q, err := query.Parse(path)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"jjm/xmldb/head"
 )
 
-// named returns the ids that patterns mean. It looks up names in the readable records. A name without a job is an
-// error, which says nothing about the jobs, because the daemon may know one.
+// named returns the patterns as words, with the ids in place of names. It looks up names in the readable records. A
+// name without a record is an error of kind Busy and not Gone, because the daemon may know such a job.
 func (o *offline) named(list selection.List) ([]string, error) {
 	var refs []string
 	for _, p := range list {
@@ -28,7 +28,8 @@ func (o *offline) named(list selection.List) ([]string, error) {
 	return refs, nil
 }
 
-// withName returns the grid jobs whose names match a pattern, by ascending ids.
+// withName returns the grid jobs whose names match a pattern, by ascending ids. It reads at most o.most records, the
+// newest. It prints which records are damaged.
 func (o *offline) withName(p selection.Pattern) ([]string, error) {
 	ids, err := o.ids(0)
 	if err != nil {
@@ -82,7 +83,7 @@ func (o *offline) fitting(list selection.List, where selection.Filters) (found [
 	return found, nil
 }
 
-// among returns the ids that patterns mean, or, without patterns, the ids of the newest records, in ascending order.
+// among returns the ids that patterns mean or, without patterns, the ids of at most o.most newest records, ascending.
 func (o *offline) among(list selection.List) (refs []string, err error) {
 	if len(list) > 0 {
 		return o.named(list)
@@ -98,8 +99,8 @@ func (o *offline) among(list selection.List) (refs []string, err error) {
 	return refs, err
 }
 
-// fits returns the status of a grid job, with its matching local jobs if the filter is about local jobs, and whether
-// the filter selects the grid job.
+// fits returns the status of a grid job, and whether the filter selects it. If the reference or the filter is about
+// local jobs, the status has the matching local jobs, and a grid job without such local jobs is not selected.
 func (o *offline) fits(text string, filter *selection.Filter) (st wire.Status, ok bool, err error) {
 	h, ref, err := o.head(text)
 	if err != nil || !filter.Grid(&h.Grid, jjm.At(time.Now())) {

@@ -206,7 +206,7 @@ func (o *order) print(c *cli, verb string, orders []jjm.Order) error {
 		return err
 	}
 	for _, order := range orders {
-		did := order.Doing()
+		did := orderWord(order)
 		switch {
 		case verb == jjm.OrderResume:
 			did = "resumed, was " + orderText(order)
@@ -232,15 +232,23 @@ func (c *cli) orderTable(orders []jjm.Order) error {
 		case o.Until != 0:
 			until = stamp(o.Until)
 		}
-		rows = append(rows, []string{o.Kind, o.Name, o.Doing(), o.By, since, until, o.Reason})
+		rows = append(rows, []string{o.Kind, o.Name, orderWord(o), o.By, since, until, o.Reason})
 	}
 	return c.table(rows, "NAME", "BY", "REASON")
+}
+
+// orderWord returns what a target is by an order. A maintenance window is announced before it begins.
+func orderWord(o jjm.Order) string {
+	if o.From != 0 && !o.Begun(jjm.At(time.Now())) {
+		return "maintenance announced"
+	}
+	return o.Doing()
 }
 
 // orderText returns who ordered what, why, and until when.
 func orderText(o jjm.Order) string {
 	if o.From != 0 {
-		return "in maintenance from " + o.From.Local() + " until " + o.Until.Local() + ", announced by " + o.By + ": " +
+		return orderWord(o) + " from " + o.From.Local() + " until " + o.Until.Local() + ", announced by " + o.By + ": " +
 			o.Reason
 	}
 	s := o.Doing() + " by " + o.By + " since " + clock(o.Since)

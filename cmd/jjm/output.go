@@ -90,7 +90,8 @@ func (o *output) Run(c *cli) error {
 		Generation: a.Output.Generation})
 }
 
-// checkID looks up what the id means, and returns an error if the command cannot fetch it.
+// checkID replaces a name by the id of the job that it means. It is an error if the id is a local job and no --file was
+// given, because only grid jobs have a tar.
 func (o *output) checkID(c *cli) (err error) {
 	if o.ID, err = o.one(c, "output", o.ID, false, false); err != nil || o.File != "" {
 		return err
@@ -108,11 +109,12 @@ type fetched struct {
 	Bytes   int64  `json:"bytes"`
 	SHA256  string `json:"sha256,omitempty"`
 	Partial bool   `json:"partial,omitempty"`
-	// Generation is the generation of the tar, if the grid job was reopened.
+	// Generation is the generation of the tar, 0 if the grid job was never reopened.
 	Generation int `json:"generation,omitempty"`
 }
 
-// tell prints what was fetched.
+// tell prints the path of the fetched file, or all fields with --json. It prints on standard error whether the tar is
+// partial, and its generation.
 func (o *output) tell(c *cli, f fetched) error {
 	if f.Partial {
 		c.say("the job is not finished: this is what there is")
@@ -127,7 +129,8 @@ func (o *output) tell(c *cli, f fetched) error {
 	return err
 }
 
-// unfinished returns an error with the progress of an unfinished job and what can be done.
+// unfinished prints the progress of a job that is not finished, and returns the error with the commands that help: wait
+// and, without --file, output --partial.
 func (o *output) unfinished(c *cli, err error) error {
 	a, serr := ask(c, o.place, wire.VerbStatus(), wire.StatusRequest{Refs: []string{o.ID}})
 	if serr != nil || len(a.Status) != 1 {
@@ -145,8 +148,9 @@ func (o *output) unfinished(c *cli, err error) error {
 	return &exit{exitUnfinished, err}
 }
 
-// path returns the path of the file to write. Only the last element of the name that the
-// daemon suggests is used.
+// path returns the path of the file to write: --out or, without it, the last element of the name that the daemon
+// suggests. If that begins with a dot or is no name of a file, path makes a name of the id. Without --out, it is an
+// error if the file exists.
 func (o *output) path(suggested string) (string, error) {
 	if o.Out != "" {
 		return o.Out, nil

@@ -52,7 +52,7 @@ func (p *pace) rate(now time.Time) float64 {
 	return (last.done - first.done) / seconds
 }
 
-// left estimates the time to the end. ok is false if it is not known yet.
+// left estimates the time to the end. ok is false if the rate is not known or 0, or the estimate exceeds 100 days.
 func (p *pace) left(now time.Time) (d time.Duration, ok bool) {
 	rate := p.rate(now)
 	if rate <= 0 {
@@ -66,8 +66,8 @@ func (p *pace) left(now time.Time) (d time.Duration, ok bool) {
 	return time.Duration(seconds * float64(time.Second)), true
 }
 
-// fraction returns how much of a grid job is done: its finished local jobs, and the
-// progress of the running ones if they have a single phase.
+// fraction returns the fraction of a grid job that is over: its finished local jobs, failed and killed ones included,
+// and the progress of the running local jobs if they have a single phase.
 func fraction(st wire.Status) float64 {
 	n := st.Lookup.Counts
 	all := max(n.Expected, n.Total)
@@ -160,8 +160,8 @@ func plainLine(st wire.Status) string {
 	return printable(s)
 }
 
-// soFar returns how many local jobs are in which state. For a grid job that is pending or paused it returns the
-// message instead, which has the reason and these numbers.
+// soFar returns how many local jobs are in each state. For a grid job that is pending or paused and has a message, it
+// returns the message, which has the reason and these numbers.
 func soFar(st wire.Status) string {
 	waits := st.Lookup.Status == jjm.Pending.String() || st.Lookup.Status == jjm.Paused.String()
 	switch n := st.Lookup.Counts; {
@@ -187,12 +187,12 @@ func obstacle(st wire.Status) string {
 	return ""
 }
 
-// lastLine describes how the job ended, never only by the status word.
+// lastLine returns a line with the grid job's id and the text of endText.
 func lastLine(st wire.Status) string {
 	return printable(fmt.Sprintf("job %v %s", st.Lookup.ID, endText(&st.Lookup)))
 }
 
-// lastLines describes how the job ended, and its warnings.
+// lastLines returns lastLine and a line for each warning of the grid job.
 func lastLines(st wire.Status) string {
 	text := lastLine(st) + "\n"
 	for _, w := range st.Warnings {
@@ -206,8 +206,8 @@ func warningLine(st wire.Status, w wire.Warning) string {
 	return printable(fmt.Sprintf("job %v warning: %s", st.Lookup.ID, w.Line))
 }
 
-// endText returns the status of a grid job with its meaning: how many of its local jobs did
-// their work, and why not all did.
+// endText returns the status of a grid job. If the grid job is over, its message follows or, if it has none, the counts
+// of its local jobs.
 func endText(l *wire.Lookup) string {
 	switch {
 	case !isFinal(l.Status):

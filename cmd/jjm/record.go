@@ -54,7 +54,7 @@ func (r *record) Run(c *cli) error {
 	return c.forEach(r.IDs, func(id string) error { return r.show(c, id) })
 }
 
-// show prints one record, or what the path selects in it.
+// show prints one record or, with a path, the results of the path in it. It is an error if a path has no results.
 func (r *record) show(c *cli, id string) error {
 	a, err := ask(c, r.place, wire.VerbRecord(), wire.RecordRequest{One: wire.OneRef(id), Path: r.Path})
 	if client.IsUnreachable(err) {
@@ -134,7 +134,7 @@ func (c *cli) printFrom(id string, found []string) error {
 	return c.printTexts(lines)
 }
 
-// past parses a time, or a duration before now; 0 for an empty text.
+// past parses a time, a duration before now, or a number of days before now such as "7d". An empty text gives 0.
 func past(flag, text string, now time.Time) (jjm.Time, error) {
 	if text == "" {
 		return 0, nil
@@ -161,14 +161,15 @@ func unreadable(n int) error {
 	return &exit{exitInternal, fmt.Errorf("not readable: %s", jjm.Count(n, "record"))}
 }
 
-// errNothing is the error if a path selects nothing in the record of a grid job.
+// errNothing is the error that a path has no results in the record of a grid job.
 type errNothing struct{ id, path string }
 
 func (e errNothing) Error() string {
 	return "the record of " + e.id + " holds nothing at " + e.path
 }
 
-// printTexts writes one text per line: unchanged to a file, and harmless to a terminal.
+// printTexts writes each text and a newline. A text goes to a file unchanged; to a terminal it goes as printableLines
+// returns it.
 func (c *cli) printTexts(texts []string) error {
 	safe := c.outFile != nil && isTerminal(c.outFile)
 	for _, t := range texts {

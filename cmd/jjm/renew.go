@@ -44,8 +44,8 @@ func (s secrets) read() ([]jjm.Credential, error) {
 	return all, nil
 }
 
-// openRegular opens a regular file. It never waits, although opening a pipe would wait for its writer, and reading it
-// could wait for ever.
+// openRegular opens a file and returns an error if it is not a regular file. It does not block on a pipe: opening a
+// pipe normally waits for a writer, and reading it might never return.
 func openRegular(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

@@ -28,7 +28,8 @@ func (*resubmit) Help() string {
 		"tar of its own. The previous generation keeps its end; gatekeepers see only the end of the first " +
 		"generation. It prints a line for each grid job: ID resubmitted N (and generation G, if one begins), ID " +
 		"no-change (there is nothing to run again, which is a success), or ID error KIND TEXT; and below it, which " +
-		"local jobs stay as they are and why. To run a completed local job again, retract it first (jjm retract). " +
+		"local jobs stay as they are and why. They run with the inputs that were packed at the submission: to run a " +
+		"script that was corrected since, submit a recovery (jjm verify 17 --recovery FILE). To run a completed local job again, retract it first (jjm retract). " +
 		"For the owner and administrators.\n\n" +
 		"With --memory, --walltime, --queue and --to-cluster these local jobs, and no others of the grid job, " +
 		"request something else in this and all later attempts; values and limits are those of a job file. A value " +
@@ -79,7 +80,8 @@ func (r *resubmit) Run(c *cli) error {
 	return err
 }
 
-// resources returns what the flags ask for, nil if there are none. The daemon checks the limits.
+// resources returns the resources that the flags request, or nil without such flags. It refuses empty values; the
+// daemon checks the limits.
 func (r *resubmit) resources() (*jjm.Resources, error) {
 	var asked jjm.Resources
 	if r.Memory != nil {
@@ -108,7 +110,7 @@ func (r *resubmit) resources() (*jjm.Resources, error) {
 	return &asked, nil
 }
 
-// nameFlags names the flags in an error about keys of a job file.
+// nameFlags replaces the keys of job files in an error by the flags of resubmit that correspond to them.
 func nameFlags(e *wire.Error) {
 	if e == nil || len(e.Problems) == 0 {
 		return
@@ -152,7 +154,7 @@ func resubmitLines(r wire.Resubmitted, dry bool) string {
 	return text
 }
 
-// beginning names the generation that begins, if one does.
+// beginning returns ", generation N", or "" if the number is 0 because no generation begins.
 func beginning(generation int) string {
 	if generation == 0 {
 		return ""
@@ -160,7 +162,7 @@ func beginning(generation int) string {
 	return fmt.Sprintf(", generation %d", generation)
 }
 
-// asking names the resources that were asked for, if any were.
+// asking returns " with" and the requested resources, or "" for nil.
 func asking(r *jjm.Resources) string {
 	if r == nil {
 		return ""

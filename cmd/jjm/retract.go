@@ -59,7 +59,8 @@ func (r *retract) Run(c *cli) error {
 	return r.print(c, got)
 }
 
-// print prints the result.
+// print prints for each local job whether its outputs were retracted, and the local job or the generation that makes
+// them again.
 func (r *retract) print(c *cli, got *wire.Retracted) error {
 	over := false
 	for _, l := range got.Locals {

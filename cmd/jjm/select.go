@@ -75,8 +75,8 @@ func hasName(list selection.List) bool {
 	return false
 }
 
-// named returns the ids that patterns mean, one by one. The daemon looks up names; for the commands that also answer
-// from the records, the records do if no daemon answers. name is the name of the command.
+// named returns the patterns as words, with the ids in place of names. The daemon looks up the names. If no daemon
+// answers and records is set, the names are looked up in the records. name is the name of the command.
 func (p place) named(c *cli, name string, refs []string, grid, records bool) ([]string, error) {
 	list, err := patterns(refs, grid)
 	if err != nil || !hasName(list) {
@@ -92,7 +92,8 @@ func (p place) named(c *cli, name string, refs []string, grid, records bool) ([]
 	return a.Select.Refs, nil
 }
 
-// one returns the id of the only job that a pattern means, for commands that take one job.
+// one returns the id of the only job that a pattern means, for commands that take one job. It is an error if the
+// pattern means several jobs.
 func (p place) one(c *cli, name, pattern string, grid, records bool) (string, error) {
 	refs, err := p.named(c, name, []string{pattern}, grid, records)
 	if err != nil {

@@ -137,7 +137,7 @@ func byGridJob(all []wire.Status) []wire.Status {
 	return out
 }
 
-// shownAs returns the id under which an answer is shown: the grid job's or, if the answer has local jobs, theirs.
+// shownAs returns the id by which a message names an answer: "12", or "12.*" if the answer has local jobs.
 func shownAs(st wire.Status) string {
 	if len(st.Locals) == 0 {
 		return st.Lookup.ID.String()
@@ -145,7 +145,7 @@ func shownAs(st wire.Status) string {
 	return st.Lookup.ID.String() + ".*"
 }
 
-// nothingFits returns the message that filters select nothing, and among which jobs.
+// nothingFits returns the message that the filters select nothing. It names the jobs of the command line, if any.
 func nothingFits(list selection.List, where selection.Filters) string {
 	text := "no grid job fits the filters"
 	if where.OfLocals() || slices.ContainsFunc(list, func(p selection.Pattern) bool { return p.Ref.Locals }) {
@@ -222,7 +222,7 @@ func (c *cli) printStatus(st wire.Status, ref string, words map[string][]string)
 	return c.localTable(st.Locals, len(st.Steps) > 0)
 }
 
-// originRows returns the rows about where a grid job came from.
+// originRows returns a row for each field of a grid job's origin. Only the first row has the title "from".
 func originRows(o *jjm.Origin) [][2]string {
 	var rows [][2]string
 	for i, f := range o.Fields() {
@@ -231,7 +231,8 @@ func originRows(o *jjm.Origin) [][2]string {
 	return rows
 }
 
-// usageText returns the resource usage of a grid job, as far as it is known.
+// usageText returns the resource usage of a grid job with its first batch job and host. Without a time of the end, it
+// returns only the batch job and the host.
 func usageText(u *jjm.Usage) string {
 	if u == nil {
 		return ""
@@ -334,12 +335,12 @@ func generationRows(st wire.Status) (rows [][2]string) {
 	return rows
 }
 
-// stepText describes how far a step is.
+// stepText returns the name of a step with its counts of done and expected local jobs.
 func stepText(s wire.Step) string {
 	return fmt.Sprintf("%s %d of %d", s.Name, s.Done, s.Counts.Expected)
 }
 
-// stepMore returns further facts about a step.
+// stepMore returns the counts of a step's local jobs that are not done, and whether the step may get more local jobs.
 func stepMore(s wire.Step) string {
 	text := ""
 	for _, p := range []struct {
@@ -366,8 +367,8 @@ func clustersText(st wire.Status) string {
 	return strings.Join(st.Clusters, ", ")
 }
 
-// waitsText says why a batch job waits. startsText says when it is expected to start. Both
-// are in the batch system's words.
+// waitsText returns why a batch job waits, in the batch system's words, with the source of the report. It returns "" if
+// the reason is not known.
 func waitsText(w *jjm.Waiting) string {
 	if reason := waitReason(w); reason != "" {
 		return reason + saidBy(w)
@@ -375,7 +376,7 @@ func waitsText(w *jjm.Waiting) string {
 	return ""
 }
 
-// waitReason returns what a local job waits for, "" if that is not known.
+// waitReason returns the reason why a batch job waits, or "" if it is not known. The text fits behind "waits for".
 func waitReason(w *jjm.Waiting) string {
 	if w == nil {
 		return ""
@@ -387,6 +388,7 @@ func waitReason(w *jjm.Waiting) string {
 	return s
 }
 
+// startsText returns when a batch job is expected to start, with the source of the report, or "" if that is not known.
 func startsText(w *jjm.Waiting) string {
 	if w == nil || w.Starts == 0 {
 		return ""
@@ -402,8 +404,8 @@ func saidBy(w *jjm.Waiting) string {
 	return " (" + w.Source + " at " + clock(w.At) + ")"
 }
 
-// jobsText is countsText, but it separates the local jobs that wait for another attempt from those that are being
-// submitted.
+// jobsText returns the text of countsText, but the local jobs in state submitting that wait for another attempt are
+// counted separately, with the time of the next attempt.
 func jobsText(st wire.Status, now time.Time) string {
 	l, n := st.Lookup, st.NextAttempts
 	if n == nil || n.Jobs > l.Counts.Submitting {
@@ -483,8 +485,8 @@ func retriesText(n jjm.Counters, limits jjm.Limits) string {
 	return strings.Join(texts, "; ")
 }
 
-// localUsedText returns what an attempt used: "attempt 1: ran 2 min, CPU 1 min 50 s user and 3 s system, 312 MiB
-// resident at most".
+// localUsedText returns the resource usage of an attempt: "attempt 1: ran 2 min, CPU 1 min 50 s user and 3 s system,
+// 312 MiB resident at most". It returns "" if the usage is not known.
 func localUsedText(d *wire.LocalDetail) string {
 	if d.Used == nil {
 		return ""
@@ -492,7 +494,7 @@ func localUsedText(d *wire.LocalDetail) string {
 	return fmt.Sprintf("attempt %d: %s", d.UsedBy, usageOfText(d.Used))
 }
 
-// usageOfText returns what one or more attempts used.
+// usageOfText returns the resource usage of one or more attempts, or "" if it is not known.
 func usageOfText(u *jjm.Usage) string {
 	if u == nil {
 		return ""
@@ -501,7 +503,8 @@ func usageOfText(u *jjm.Usage) string {
 		milliseconds(u.UserMS), milliseconds(u.SysMS), mebibytes(u.MaxRSSKB))
 }
 
-// wastedText returns the CPU time of wasted attempts, if there are several attempts to compare.
+// wastedText returns the CPU time that was wasted, and the CPU time of all attempts. It returns "" if the answer does
+// not have the usage of all attempts.
 func wastedText(d *wire.LocalDetail) string {
 	if d.UsedByAll == nil {
 		return ""
@@ -515,7 +518,8 @@ func wastedText(d *wire.LocalDetail) string {
 		milliseconds(lost.UserMS+lost.SysMS), milliseconds(all.UserMS+all.SysMS))
 }
 
-// judgedRows returns the rows about how the last attempt that ended was judged.
+// judgedRows returns the rows about how the last attempt that ended was judged, none if there is no verdict or no
+// evidence.
 func judgedRows(d *wire.LocalDetail) [][2]string {
 	if d.Verdict == nil || d.Evidence == nil {
 		return nil
@@ -524,7 +528,8 @@ func judgedRows(d *wire.LocalDetail) [][2]string {
 		verdictText(d.Verdict))}, {"rule", ruleText(d.Verdict)}}
 }
 
-// ruleText returns the names of the rules that decided, and what rules that only log would have said.
+// ruleText returns the names of the rules that decided, each with its effect, and the answers of the rules that are
+// only logged.
 func ruleText(v *jjm.Verdict) string {
 	var texts []string
 	if v.Rule != "" {
@@ -565,7 +570,7 @@ func (c *cli) printLocal(l jjm.LocalJob, detail *wire.LocalDetail, steps bool, w
 		waits = waitsText(l.Waits)
 	}
 	rows := [][2]string{
-		{"step", step}, {"work", l.Part.Units()}, {"words", strings.Join(l.Part.Args, " ")},
+		{"step", step}, {"work", l.Part.Work()}, {"words", strings.Join(l.Part.Args, " ")},
 		{"attempt", attemptText(&l)},
 		{"retries", retriesText(l.Counters, detail.Limits)}, {"retry with", strings.Join(l.RetryArgs,
 			" ")}, {"not before", clock(l.NotBefore)},
@@ -582,7 +587,7 @@ func (c *cli) printLocal(l jjm.LocalJob, detail *wire.LocalDetail, steps bool, w
 		[2]string{"of it wasted", wastedText(detail)}, [2]string{"work folder", detail.Folder}))
 }
 
-// askedText returns what a local job requests since it was resubmitted with other resources.
+// askedText returns the resources that a local job requests, or "" if it was not resubmitted with other resources.
 func askedText(d *wire.LocalDetail) string {
 	if d.Asked == nil {
 		return ""
@@ -590,8 +595,8 @@ func askedText(d *wire.LocalDetail) string {
 	return d.Asked.String() + ", since it was resubmitted"
 }
 
-// attemptText returns the number of the attempt. While the next attempt waits for its time, the facts that are shown
-// belong to the previous attempt.
+// attemptText returns the number of the attempt. While the next attempt waits for its time, the text adds that the
+// facts shown belong to the previous attempt.
 func attemptText(l *jjm.LocalJob) string {
 	if l.Phase != jjm.RetryWait || l.Attempt == 0 {
 		return fmt.Sprint(l.Attempt)
@@ -622,8 +627,8 @@ func (c *cli) localTable(ls []jjm.LocalJob, steps bool) error {
 	return c.table(rows, "CLUSTER", "BATCH JOB", "HOST", "DETAIL")
 }
 
-// detailText returns how far a local job is, who holds it, or why it is in its state. For an ended local job it
-// returns only how it ended, because the column is cut.
+// detailText returns the cell DETAIL of a local job: its message if it has ended with one, else who holds it, else the
+// reason why it waits, its progress and its message. There is never more, because the column is cut.
 func detailText(l jjm.LocalJob) string {
 	if l.State.Final() && l.Message != "" {
 		return l.Message
@@ -640,7 +645,7 @@ func detailText(l jjm.LocalJob) string {
 	return strings.Join(parts, "; ")
 }
 
-// waitsFor returns what a local job waits for, without the source of that report.
+// waitsFor returns the reason why a batch job waits, without the source of the report, or "" if it is not known.
 func waitsFor(w *jjm.Waiting) string {
 	if reason := waitReason(w); reason != "" {
 		return "waits for " + reason

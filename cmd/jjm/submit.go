@@ -82,12 +82,14 @@ func (s *submit) Run(c *cli) error {
 	return w.run(ctx)
 }
 
-// refused returns an error with the exit code of a refused job file.
+// refused returns an error with the exit code of a refused job file, or of a daemon that is too busy to check it.
 func refused(name string, err error) error {
 	var ps jjm.Problems
 	switch {
 	case errors.Is(err, context.Canceled):
 		return &exit{exitInterrupted, errors.New("interrupted; the grid job may have been accepted: see jjm list")}
+	case errors.As(err, &ps) && jjm.KindOf(err) == jjm.Busy:
+		return &exit{exitUnreachable, fmt.Errorf("%s not accepted for now, try again: %w", name, ps)}
 	case errors.As(err, &ps) && strings.HasPrefix(ps.Error(), name+":"):
 		return &exit{exitRefused, fmt.Errorf("refused: %w", ps)}
 	case errors.As(err, &ps):
@@ -145,7 +147,7 @@ func checkText(b []byte) error {
 	return nil
 }
 
-// planTable prints parts and the commands that they would get.
+// planTable prints a line for each part with the command of its local job.
 func (c *cli) planTable(parts []jjm.Part, commands [][]string) error {
 	rows := [][]string{{"LOCAL JOB", "WORK", "COMMAND"}}
 	for i, part := range parts {
@@ -158,7 +160,7 @@ func (c *cli) planTable(parts []jjm.Part, commands [][]string) error {
 	return c.table(rows, "WORK", "COMMAND")
 }
 
-// printPlan explains a decomposition.
+// printPlan prints how the grid job would be divided into local jobs, and why.
 func (c *cli) printPlan(p *wire.Plan) error {
 	if p == nil {
 		return jjm.Errorf(jjm.Internal, "the daemon's answer holds no plan")
@@ -197,7 +199,8 @@ func (c *cli) printPlan(p *wire.Plan) error {
 	return nil
 }
 
-// whereText returns where a part may run, if not every cluster can read its files; or why it must not be submitted.
+// whereText returns the reason if a part must not be submitted. Otherwise it returns the clusters that can read the
+// files of the part, or "" if all can.
 func whereText(p *jjm.Part) string {
 	if f := p.Failure(); f != nil {
 		return fmt.Sprintf(", createfailed %d: %s", f.Code, f.Reason)

@@ -26,7 +26,7 @@ func (c *cli) table(rows [][]string, cuts ...string) error {
 	return c.aligned(fit(cells(rows), cuts))
 }
 
-// cells returns texts from outside as a table shows them: printable, and "-" for an empty one.
+// cells returns rows with printable cells, and "-" in place of empty ones.
 func cells(rows [][]string) [][]string {
 	shown := make([][]string, len(rows))
 	for i, row := range rows {
@@ -105,8 +105,8 @@ func (c *cli) aligned(rows [][]string) error {
 	return w.Flush()
 }
 
-// fit cuts cells of the columns named in cuts, so that no row is longer than maxColumns. It cuts the widest column
-// first, and no column below leastColumn or the width of its name.
+// fit cuts cells of the columns named in cuts until no row is longer than maxColumns. It cuts the widest column first.
+// It never cuts a column below leastColumn or the width of its name, so rows may stay longer.
 func fit(rows [][]string, cuts []string) [][]string {
 	if len(rows) == 0 {
 		return rows

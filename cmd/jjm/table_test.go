@@ -93,6 +93,10 @@ func printers(long string, n int) map[string]func(*cli) error {
 			return c.planTable([]jjm.Part{{Unit: "event", First: int64(n), Count: int64(n), Args: []string{long}}},
 				[][]string{{long, long}})
 		},
+		"printChecks": func(c *cli) error {
+			return c.printChecks([]wire.HealthCheck{{State: "CRITICAL", Name: "fragments", Text: long, Detail: long, Since: at,
+				Remedy: long}})
+		},
 		"printWhy": func(c *cli) error {
 			cause := wire.Cause{Code: "held-by-batch-system", Text: long, Since: at, Until: at, Remedy: long, Jobs: n,
 				First: "1.0"}

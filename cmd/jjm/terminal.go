@@ -9,7 +9,8 @@ import (
 // defaultWidth is the assumed width of a terminal that does not report one.
 const defaultWidth = 80
 
-// terminal returns the size of f if f is a terminal that can move its cursor.
+// terminal returns the size of f. ok is false if f is not a terminal or cannot move its cursor (TERM is dumb). A
+// terminal that reports no size counts as 80 by 24.
 func (c *cli) terminal(f *os.File) (width, height int, ok bool) {
 	if f == nil || !isTerminal(f) || c.getenv("TERM") == "dumb" {
 		return 0, 0, false

@@ -39,8 +39,8 @@ func escape(s, keep string) string {
 	return b.String()
 }
 
-// terminalWriter removes from a stream what could control a terminal. A character that two
-// writes split is joined.
+// terminalWriter passes a stream on as printableLines returns it. If a write ends within a character, the character
+// is written with the next write, or by end.
 type terminalWriter struct {
 	w    io.Writer
 	rest []byte

@@ -32,8 +32,8 @@ func (*verify) Help() string {
 		"docs/JOB-TYPES.md); 8 if there is no answer."
 }
 
-// noVerdict returns an error with the exit code for a missing verdict, because the codes 1 and 3 have another meaning
-// here.
+// noVerdict changes the exit code of errors of kind Gone and Conflict to 8, because their codes 3 and 1 are verdicts
+// here. Other errors stay as they are.
 func noVerdict(err error) error {
 	if k := jjm.KindOf(err); k == jjm.Gone || k == jjm.Conflict {
 		return &exit{exitInternal, err}
@@ -145,7 +145,8 @@ func (c *cli) printReport(v *wire.Verified, recovery string) error {
 	return nil
 }
 
-// toldText returns how many of the completed local jobs proved their work by something other than a count.
+// toldText returns how many of the completed local jobs gave no count of what they processed: by the proof that they
+// gave instead, and those without any proof.
 func toldText(r *cover.Report) string {
 	text := ""
 	for _, told := range []struct {
@@ -159,7 +160,8 @@ func toldText(r *cover.Report) string {
 	return text
 }
 
-// recoveryText describes what a recovery did.
+// recoveryText returns how many units a recovery processed, and which local jobs it replaces; or why the recovery is
+// not counted.
 func recoveryText(r *wire.Recovery) string {
 	if r.Apart != "" {
 		return fmt.Sprintf("grid job %s recovers it, and is not counted: %s", r.ID, printable(r.Apart))
@@ -171,7 +173,7 @@ func recoveryText(r *wire.Recovery) string {
 	return text
 }
 
-// some returns the names of the first of several local jobs.
+// some returns the first 20 names of local jobs, and the number of the others.
 func some(names []string) string {
 	const enough = 20
 	if len(names) > enough {

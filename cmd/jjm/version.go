@@ -2,13 +2,10 @@ package main
 
 import (
 	"fmt"
-	"runtime/debug"
 
 	"jjm/internal/api/wire"
+	"jjm/internal/version"
 )
-
-// version is set by the linker.
-var version = "development"
 
 // versions shows the versions of the programs.
 type versions struct {
@@ -23,7 +20,7 @@ func (v *versions) Run(c *cli) error {
 		JJM    string `json:"jjm"`
 		Daemon string `json:"daemon,omitempty"`
 	}
-	told.JJM = ownVersion()
+	told.JJM = version.Text()
 	if a, err := ask(c, v.place, wire.VerbPing(), wire.PingRequest{}); err == nil {
 		told.Daemon = a.Version
 	}
@@ -35,12 +32,4 @@ func (v *versions) Run(c *cli) error {
 	}
 	_, err := fmt.Fprintf(c.out, "jjm %s\ndaemon %s\n", told.JJM, printable(told.Daemon))
 	return err
-}
-
-// ownVersion returns the linker's version or, without one, that of the Go module.
-func ownVersion() string {
-	if info, ok := debug.ReadBuildInfo(); version == "development" && ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return version
 }

@@ -63,13 +63,13 @@ type waiter struct {
 	refs   []string
 	quiet  bool
 	json   bool
-	last   io.Writer // for the lines about how the jobs ended
+	last   io.Writer // gets a line about the end of each grid job
 
 	states []wire.Status
 	lost   error // why no daemon answers; nil while a daemon answers
 	paces  map[jjm.GridID]*pace
 	screen screen
-	said   []string // the lines about the present state
+	said   []string // the lines that were printed last, see fresh
 	saidAt time.Time
 	warned map[string]bool // the warnings that were printed
 }
@@ -177,7 +177,7 @@ func (w *waiter) show(now time.Time) {
 // lostLine is the line while no daemon answers.
 const lostLine = "no daemon answers; trying again"
 
-// lines returns the progress of each grid job.
+// lines returns a line of progress for each grid job, and lostLine while no daemon answers.
 func (w *waiter) lines() (lines []string) {
 	for _, st := range w.states {
 		lines = append(lines, plainLine(st))
@@ -188,7 +188,7 @@ func (w *waiter) lines() (lines []string) {
 	return lines
 }
 
-// fresh returns the lines that were not printed before; all of them once a lost daemon answers again.
+// fresh returns the lines that the last output did not have, or all lines if a lost daemon answers again.
 func (w *waiter) fresh(lines []string) (fresh []string) {
 	back := slices.Contains(w.said, lostLine) && w.lost == nil
 	for _, line := range lines {
@@ -213,7 +213,8 @@ func (w *waiter) unprinted() map[string]string {
 	return lines
 }
 
-// bars returns the lines for a terminal.
+// bars returns the lines for a terminal of this size: a bar for each grid job, then texts about grid jobs that are
+// in trouble or wait, then warnings as far as there is room.
 func (w *waiter) bars(now time.Time, width, height int) []string {
 	var lines []string
 	room := max(height-2, 1)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"jjm/internal/api/wire"
@@ -21,8 +22,8 @@ func (*whyJobs) Help() string {
 	return "Every local job that has not ended has one cause: what it waits for, or what is being done. Local jobs " +
 		"with the same cause are shown together, with their number, the time since when, and one of them as an " +
 		"example. Causes that need a person come first, with what to do. docs/WORDS.md explains the word of each " +
-		"cause. jjm why 17.3 shows the cause of one local job; jjm explain 17.3 shows why an attempt that ended " +
-		"failed."
+		"cause. jjm why 17.3 shows the cause of one local job, or how and when it ended; jjm explain 17.3 " +
+		"shows why an attempt that ended failed."
 }
 
 // Run carries out the command.
@@ -75,10 +76,15 @@ func (c *cli) printWhy(ref string, one wire.Why) error {
 	}
 	_, _ = c.out.WriteString(":\n")
 	var rows [][2]string
+	causes := slices.Clone(one.Causes)
 	if one.Grid != nil {
-		rows = append(rows, causeLines(*one.Grid)...)
+		causes = slices.Insert(causes, 0, *one.Grid)
 	}
-	for _, cause := range one.Causes {
+	at := len(causes)
+	if one.Unfinished == 0 {
+		at = 0 // the local jobs were asked about, and the grid job explains none of them
+	}
+	for _, cause := range slices.Insert(causes, at, one.Ended...) {
 		rows = append(rows, causeLines(cause)...)
 	}
 	if one.LeftOut > 0 {

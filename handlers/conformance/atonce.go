@@ -35,11 +35,19 @@ type answers struct {
 // about other parts, from other goroutines.
 func atOnce(t TB, h handlers.Handler, site handlers.Site, good []Good) {
 	t.Helper()
-	var all []answers
+	var specs []*jjm.Spec
 	for _, g := range good {
-		spec, problems := handlers.Planned(h, g.filled(t, h).Spec, site)
+		spec := g.filled(t, h).Spec
+		specs = append(append(specs, spec), variants(t, h, spec)...)
+	}
+	if !planAtOnce(t, h, site, specs) {
+		return
+	}
+	var all []answers
+	for _, spec := range specs {
+		spec, problems := handlers.Planned(h, spec, site)
 		if len(problems) > 0 || h.Check(spec, site) != nil {
-			continue // the check of that spec says so
+			continue // the check of that spec says so; a variant may be wrong
 		}
 		all = append(all, asked(t, h, site, spec)...)
 	}

@@ -184,6 +184,13 @@ func TestSuite_FindsBrokenPromises(t *testing.T) {
 			c.Argv = *shared.Load()
 			return nil
 		}}, "asked about several jobs in turn, the type mixes them up: the command of part"},
+		"a global of the last settings": {broken{split: func(c *handlers.Cutting) error {
+			shared.Store(&[]string{fmt.Sprint(c.Work.Rows)}) // the same for all parts of a job
+			return nil
+		}, command: func(_ *jjm.Spec, _ *jjm.LocalJob, c *handlers.Command) error {
+			c.Argv = *shared.Load()
+			return nil
+		}}, "asked about several jobs in turn, the type mixes them up: the command of part"},
 		"one buffer for all": {broken{command: func(_ *jjm.Spec, _ *jjm.LocalJob, c *handlers.Command) error {
 			buffer[0] = strings.Join(c.Argv, " ")
 			c.Argv = buffer

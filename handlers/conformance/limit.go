@@ -14,10 +14,11 @@ func keepsLimit(t TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec, n 
 	}
 	site.MaxLocalJobs = n - 1
 	planned, problems := handlers.Planned(h, clone(t, spec), site)
-	if len(problems) == 0 {
-		problems = h.Check(planned, site)
-	}
 	if len(problems) > 0 {
+		return
+	}
+	if problems = h.Check(planned, site); len(problems) > 0 {
+		heedsLimit(t, h, n, problems)
 		return
 	}
 	c, err := h.Split(planned, site)
@@ -29,4 +30,16 @@ func keepsLimit(t TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec, n 
 		t.Errorf("the site allows %s (MaxLocalJobs), and the type makes %d: does it ask site.MaxJobs or site.Cut?",
 			jjm.Count(n-1, "local job"), got)
 	}
+}
+
+// heedsLimit reports a type whose program planned more local jobs than it was told the site allows, so that jjm refused
+// the plan. Only the program can name the setting to change.
+func heedsLimit(t TB, h handlers.Handler, n int, refused jjm.Problems) {
+	t.Helper()
+	if _, asked := h.(handlers.Learner); !asked {
+		return // no program
+	}
+	t.Errorf("where the site allows %s (site.max_local_jobs of the request), the program still plans %d, and jjm refuses "+
+		"the job file: %v: answer with fewer, or with a problem that names the setting to change",
+		jjm.Count(n-1, "local job"), n, refused)
 }

@@ -41,13 +41,12 @@ type File struct {
 	Outputs  []string    `toml:"outputs"`
 	Required []string    `toml:"outputs_required"`
 	Inputs   []jjm.Input `toml:"inputs"`
-	// Work says what the local jobs are.
+	// Work is the work that the local jobs share.
 	Work Work `toml:"work"`
-	// Analyse are the words of a command that runs on the worker and says what becomes of a
-	// local job.
+	// Analyse are the words of a command that runs on the worker and decides about the attempt.
 	Analyse []string `toml:"analyse"`
-	// Ends say what becomes of a local job by its exit code. Phase is the phase of the
-	// application that shows how far a local job is.
+	// Ends decide about attempts by their exit codes. Phase is the phase of the application whose
+	// progress is the progress of the local job.
 	Ends  handlers.Ends `toml:"ends"`
 	Phase string        `toml:"progress"`
 	// Rules are rules about how attempts end, which outrank those of the site.
@@ -58,8 +57,8 @@ type File struct {
 	Example string `toml:"example"`
 }
 
-// Work says what the local jobs are: ranges of events, a number of jobs, one job for each
-// word of a list, or files of datasets. Amounts are numbers, or names of settings.
+// Work is the work of a type, of one of four kinds: ranges of events, a number of jobs, one job for
+// each word of a list, or files of datasets. Amounts are numbers, or names of settings.
 type Work struct {
 	Events       any `toml:"events"`
 	EventsPerJob any `toml:"events_per_job"`
@@ -120,7 +119,7 @@ func (f *File) programType(dir string, call external.Caller) (handlers.Handler, 
 	return external.New(f.Name, path, call), nil
 }
 
-// check returns the problems of each value by itself.
+// check returns the problems of the values of a file that declares a type without a program.
 func (f *File) check() (problems jjm.Problems) {
 	bad := func(field, format string, args ...any) {
 		problems = append(problems, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
@@ -247,7 +246,7 @@ func (w *Work) unit() string {
 	return jjm.UnitRow
 }
 
-// amountProblem returns what is wrong with an amount, "" if nothing is.
+// amountProblem returns the fault of an amount, "" if it has none or is not given.
 func amountProblem(schema handlers.Schema, v any) string {
 	const want = "want a whole number, or the name of a setting that is one"
 	switch v := v.(type) {

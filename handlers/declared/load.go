@@ -36,12 +36,12 @@ type Folder struct {
 	Held func(path string) error
 }
 
-// Loaded is what a folder declares.
+// Loaded holds the types that a folder declares, and the mistakes in its files.
 type Loaded struct {
 	// Types are the types by their names. Types whose files have mistakes are among them: they are off.
 	Types handlers.Registry
 	// Off are files with mistakes that turn off no type in Types: another file or jjm itself has the type of that name,
-	// or the name is no valid name of a type.
+	// or the name is no valid name of a type. Their Type is the name of the file, so that each name has one entry.
 	Off []handlers.Off
 	// Loose are mistakes that belong to no type.
 	Loose jjm.Problems
@@ -86,14 +86,14 @@ func (f Folder) Load() (Loaded, error) {
 	return out, nil
 }
 
-// helper is a file or folder beside those that declare types, which others can change.
+// helper is a file or folder beside the declarations that other accounts can change.
 type helper struct {
 	path string
 	why  jjm.Problem
 }
 
-// turnOff adds the problem of the helper to the types that may read it, and reports whether there are any. The program
-// of a type is a helper of no other program.
+// turnOff turns off the types that may read the helper: it adds its problem to them. It reports whether there are such
+// types, or the helper is the program of a type.
 func (h helper) turnOff(found []candidate) (used bool) {
 	program := slices.ContainsFunc(found, func(c candidate) bool { return c.program == h.path })
 	for i := range found {
@@ -181,7 +181,7 @@ func inFolder(p jjm.Problem, dir string) jjm.Problem {
 	return p
 }
 
-// name decides which file has which name.
+// name decides which file has which name, and puts the types and the mistakes into out.
 func (f Folder) name(found []candidate, out *Loaded) {
 	has := map[string]string{} // the path of the file by the type
 	for _, c := range found {
@@ -206,6 +206,7 @@ func (f Folder) name(found []candidate, out *Loaded) {
 		case free:
 			out.Types[c.name] = newOff(off, c.program)
 		default:
+			off.Type = filepath.Base(c.path)
 			out.Off = append(out.Off, off)
 		}
 	}

@@ -83,7 +83,7 @@ func TestLoad_AMistakeCostsItsOwnType(t *testing.T) {
 		{"plain", "plain.toml", []string{"plain.toml:2: program: "}},
 		{"replaced", "replaced.toml", []string{"replaced.toml: program: others can write it: chmod"}},
 		{"theirs", "theirs.toml", []string{"theirs.toml: others can write it: chmod"}},
-		{"script", "script.toml", []string{"script.toml: name: \"script\" is the name of a type of jjm itself: choose"}},
+		{"script.toml", "script.toml", []string{"script.toml: name: \"script\" is the name of a type of jjm itself: choose"}},
 		{"Odd!.toml", "Odd!.toml", []string{"Odd!.toml:1: name: "}},
 		{"gone", "gone.toml", []string{"gone.toml: cannot be read: "}},
 	} {

@@ -11,8 +11,8 @@ import (
 	"jjm/internal/policy/analyse/rule"
 )
 
-// OffType stands for the type of a file that has mistakes. It plans no jobs. A job that was accepted before has
-// all that its local jobs need in its plan: it goes on, whether a file or a program planned it.
+// OffType stands for the type of a file that has mistakes. It plans no jobs. The plan of a job that was accepted before
+// has everything that its local jobs need: such a job goes on, whether a file or a program planned it.
 type OffType struct {
 	off      handlers.Off
 	declared *Type
@@ -128,7 +128,7 @@ func nameOf(path string, text []byte) (name string, named bool) {
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "[") {
-			break // a table: a name in it is not that of the type
+			break // a table: a name in it is not the type's name
 		}
 		if m := nameLine.FindStringSubmatch(line); m != nil {
 			return m[1], true

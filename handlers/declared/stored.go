@@ -24,8 +24,8 @@ type Type struct {
 	path string
 
 	mu        sync.Mutex
-	other     declared // the type as the job asked about last declares it
-	otherText string   // the text of other
+	other     declared // the type as declared by otherText
+	otherText string   // the latest stored text that differed from the file, "" if there was none
 }
 
 var (
@@ -42,9 +42,9 @@ func (t *Type) Plan(*jjm.Spec, handlers.Site) (map[string]any, jjm.Problems) {
 	return map[string]any{textKey: t.text}, nil
 }
 
-// at returns the type as declared by the text that is stored with a job file, and the job
-// file without that text. If none is stored (in a preview, or for a job of an older jjm)
-// the file counts.
+// at returns the type as declared by the text that is stored with a job file, and the job file without
+// that text. If no text is stored (in a preview, or for a job of an older jjm) the file counts. If the
+// stored text has mistakes, because another version of jjm accepted it, at returns a problem.
 func (t *Type) at(spec *jjm.Spec) (declared, *jjm.Spec, jjm.Problems) {
 	plan, bare := handlers.Unplanned(spec)
 	text, stored := plan[textKey].(string)
@@ -99,8 +99,9 @@ func (t *Type) Prepare(spec *jjm.Spec, _ handlers.Site) ([]jjm.Input, error) {
 	return d.inputs, problems.Err()
 }
 
-// Analyse returns what becomes of an attempt: what the type's command said on the worker,
-// or else what its exit code means.
+// Analyse returns the decision about an attempt: the opinion of the type's command on the worker, or
+// else the meaning of the exit code. It returns nil if there is neither, or the stored text has
+// mistakes.
 func (t *Type) Analyse(spec *jjm.Spec, _ *jjm.LocalJob, result *jjm.Result) *jjm.Opinion {
 	d, _, problems := t.at(spec)
 	if len(problems) > 0 {
@@ -127,12 +128,13 @@ func (t *Type) Progress(spec *jjm.Spec, job *jjm.LocalJob, phases []jjm.AppPhase
 	return handlers.PhaseShown(phase, &job.Part, phases)
 }
 
-// parse parses the text of a file; dir is its folder. The problems name every mistake with
-// its place; the example is tried when there is none.
+// parse parses the text of a file; dir is its folder. The problems name every mistake with its place.
+// If the text has no mistakes, parse also tries the example, and returns the problems of that.
 func parse(path, dir string, text []byte) (declared, jjm.Problems) {
 	var f File
 	places, problems := strict.Decode(path, text, &f)
-	if f.Program == "" || len(problems) == 0 { // else the other keys are not those of a file that declares all
+	// A file that names a program must have no other keys than the name, so check would only add problems.
+	if f.Program == "" || len(problems) == 0 {
 		problems = append(problems, problems.Unsaid(places.Locate(f.check()))...)
 	}
 	if len(problems) > 0 {

@@ -14,7 +14,8 @@ import (
 // Caller runs a program. An error means that it did not run to its end.
 type Caller func(handlers.Program) (handlers.Ran, error)
 
-// ask sends a request to a program and parses its reply. Every problem names the program.
+// ask sends a request to a program and parses its reply. Every problem names the program. The problem is Busy if the
+// error of call is.
 func (t *Type) ask(call Caller, req request, limit time.Duration, into any) jjm.Problems {
 	bad := func(format string, args ...any) jjm.Problems {
 		return jjm.Problems{{Field: "type", Text: t.whenAsked(req.Verb) + fmt.Sprintf(format, args...)}}
@@ -30,7 +31,9 @@ func (t *Type) ask(call Caller, req request, limit time.Duration, into any) jjm.
 	ran, err := call(handlers.Program{Path: t.path, Stdin: append(text, '\n'), Limit: limit, MaxOutput: maxReply})
 	switch {
 	case err != nil:
-		return bad("%v%s", err, errorOutput(ran.Stderr))
+		problems := bad("%v%s", err, errorOutput(ran.Stderr))
+		problems[0].Busy = jjm.KindOf(err) == jjm.Busy
+		return problems
 	case ran.Truncated: // which is why it was ended
 		return bad("it writes more than %d MiB: make the reply shorter", maxReply>>20)
 	case ran.Exit != 0:
@@ -43,7 +46,7 @@ func (t *Type) ask(call Caller, req request, limit time.Duration, into any) jjm.
 	return problems
 }
 
-// whenAsked returns the beginning of the text of a problem with the program: what it was asked to do.
+// whenAsked returns the beginning of the text of a problem: the program's path, and the verb of the request.
 func (t *Type) whenAsked(verb string) string {
 	return fmt.Sprintf("the program %s, asked to %s: ", t.path, verb)
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"jjm/handlers"
@@ -22,7 +23,10 @@ type program struct {
 	replies map[string]string
 	ran     handlers.Ran // other results of every run
 	err     error
-	asked   []request
+	jobs    int // how many local jobs its plan makes, 0 if it ignores the limit of the site
+
+	mu    sync.Mutex
+	asked []request
 }
 
 func (p *program) call(c handlers.Program) (handlers.Ran, error) {
@@ -30,9 +34,14 @@ func (p *program) call(c handlers.Program) (handlers.Ran, error) {
 	if err := json.Unmarshal(c.Stdin, &r); err != nil {
 		return handlers.Ran{}, err
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.asked = append(p.asked, r)
 	ran := p.ran
 	ran.Stdout = []byte(p.replies[r.Verb])
+	if r.Site != nil && r.Site.MaxLocalJobs < p.jobs {
+		ran.Stdout = []byte(`{"problems": [{"field": "params.n", "text": "too many"}]}`)
+	}
 	return ran, p.err
 }
 
@@ -64,7 +73,9 @@ func TestConformance(t *testing.T) {
 			handlertest.Good{Parts: 2, Units: 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, site := newType(t, plans(c.plan))
+			p := plans(c.plan)
+			p.jobs = c.good.Parts
+			h, site := newType(t, p)
 			handlertest.Run(t, h, site, c.good)
 		})
 	}

@@ -28,11 +28,11 @@ type request struct {
 	Protocol int    `json:"protocol"`
 	Verb     string `json:"verb"`
 	Type     string `json:"type"`
-	// Settings are the settings below [params], with the defaults of settings that are not given.
+	// Settings has the keys below [params] of the job file, with defaults for missing keys.
 	Settings map[string]any `json:"settings,omitempty"`
 	// Job has the other keys of the job file that a plan may depend on.
 	Job *jobPart `json:"job,omitempty"`
-	// Site is what the type may know about the site.
+	// Site has the facts about the site that a plan may depend on.
 	Site *sitePart `json:"site,omitempty"`
 }
 
@@ -101,8 +101,8 @@ type problem struct {
 	Text  string `json:"text"`
 }
 
-// plan says how a grid job is done. Exactly one of Events, Rows and Files says what the
-// local jobs are.
+// plan describes the local jobs of a grid job. Exactly one of Events, Rows and Files is set: it has the work that is
+// divided into local jobs.
 type plan struct {
 	Why    []string    `json:"why,omitempty"`
 	Events *events     `json:"events,omitempty"`
@@ -115,11 +115,11 @@ type plan struct {
 	Required   []string          `json:"outputs_required,omitempty"`
 	Inputs     []jjm.Input       `json:"inputs,omitempty"`
 	SeedOffset int64             `json:"seed_offset,omitempty"`
-	// Analyse are the words of a command that runs on the worker and says what becomes of a
-	// local job; they may have the placeholders of a part.
+	// Analyse has the words of a command that runs on the worker and judges the attempt; they may have the placeholders
+	// of a part.
 	Analyse []string `json:"analyse,omitempty"`
-	// Ends say what becomes of a local job by its exit code. Progress is the phase of the
-	// application that shows how far a local job is.
+	// Ends gives verdicts for exit codes. Progress is the phase of the application whose progress is shown for a
+	// running local job.
 	Ends     handlers.Ends `json:"ends,omitempty"`
 	Progress string        `json:"progress,omitempty"`
 }
@@ -131,7 +131,7 @@ type events struct {
 	PerJob int64  `json:"per_job"`
 }
 
-// files is work on files, which this splitter cuts unless the job file names another one.
+// files is work on files. The splitter divides it unless the job file names another splitter.
 type files struct {
 	Splitter string         `json:"splitter"`
 	Params   map[string]any `json:"params,omitempty"`

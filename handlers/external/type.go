@@ -28,7 +28,7 @@ const (
 	rowsKey = handlers.OwnKey + "rows"
 )
 
-// planField is what problems call the plan: its author never sees planKey.
+// planField is the name of the plan in problems, because its author never sees planKey.
 const planField = "plan"
 
 // Type is a job type that a program describes and plans.
@@ -62,10 +62,10 @@ var (
 // Learn.
 func New(name, path string, call Caller) *Type { return &Type{name: name, path: path, call: call} }
 
-// Learn asks the program for its description, unless that is known. The problems say why
-// there is none: then the type cannot be used, but jobs that it planned before go on, and
-// the program may be asked again after AskAgain. If several callers come at once, one asks
-// and the others wait for its answer.
+// Learn asks the program for its description, unless the description is known. If the program does
+// not describe itself, Learn returns the problems. The type then takes no new jobs, but jobs that it
+// planned before go on. Learn asks the program again once AskAgain is over. If several callers come at
+// the same time, one asks and the others wait for its answer.
 func (t *Type) Learn() jjm.Problems {
 	t.asking.Lock()
 	defer t.asking.Unlock()
@@ -80,6 +80,9 @@ func (t *Type) Learn() jjm.Problems {
 			why = append(why, jjm.Problem{Field: "type",
 				Text: t.whenAsked("describe") + p.Field + ": " + p.Text})
 		}
+	}
+	for i := range why {
+		why[i].Busy = false // the type is off until its program is asked again
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -97,15 +100,15 @@ func (t *Type) answered() (*description, jjm.Problems, time.Time) {
 	return t.about, t.why, t.asked
 }
 
-// Off returns why the type is off: its program was asked, and did not describe itself. nil if it did, or if
-// it was not asked yet.
+// Off returns why the type is off: its program was asked and did not describe itself. Off returns nil if the program
+// did, or if it was not asked yet.
 func (t *Type) Off() *handlers.Off {
 	d, why, asked := t.answered()
 	if d != nil || asked.IsZero() || len(why) == 0 {
 		return nil
 	}
 	why = slices.Clone(why)
-	for i := range why { // the field of a job file that names the type: no part of the program
+	for i := range why { // it is the field of a job file, but this problem is about the program
 		why[i].Field = ""
 	}
 	return &handlers.Off{Type: t.name, File: t.path, Why: why}
@@ -117,8 +120,8 @@ func (t *Type) Program() string { return t.path }
 // Type returns the type's name in job files.
 func (t *Type) Type() string { return t.name }
 
-// Describe documents the type as its program did. It does not ask the program: a program that hangs must not stop
-// people who want to read about other types.
+// Describe documents the type as its program did; if the program has not described itself, only the summary is set. It
+// does not ask the program: a program that hangs must not stop people who read about other types.
 func (t *Type) Describe() handlers.Description {
 	d, _, asked := t.answered()
 	switch {
@@ -168,7 +171,8 @@ func (t *Type) Plan(spec *jjm.Spec, site handlers.Site) (map[string]any, jjm.Pro
 	return a.Plan.store()
 }
 
-// field returns the field that a program names; "params", the field of all settings, if that is no field.
+// field returns the field that a program names. If the name cannot be a field, it returns "params", the field of all
+// settings.
 func field(name string) string {
 	if name == "" || len(name) > 200 || strings.ContainsAny(name, "\n\x00 ") {
 		return "params"
@@ -240,8 +244,8 @@ func (t *Type) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
 	return append(problems, p.Ends.Check(planField+".ends")...)
 }
 
-// Analyse returns what becomes of an attempt: what the planned command said on the worker,
-// or else what its exit code means.
+// Analyse returns the decision about an attempt: the opinion of the planned command on the worker, or
+// else the meaning of the exit code. It returns nil if the plan has neither, or cannot be read.
 func (t *Type) Analyse(spec *jjm.Spec, _ *jjm.LocalJob, result *jjm.Result) *jjm.Opinion {
 	p, problems := planOf(spec)
 	if len(problems) > 0 {
@@ -256,13 +260,13 @@ func (t *Type) Progress(spec *jjm.Spec, job *jjm.LocalJob, phases []jjm.AppPhase
 	return handlers.PhaseShown(p.Progress, &job.Part, phases)
 }
 
-// Split returns how the plan cuts the work.
+// Split returns the cutting of the plan.
 func (t *Type) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, error) {
 	c, problems := t.cut(spec, site)
 	return c, problems.Err()
 }
 
-// cut reads the plan.
+// cut reads the plan and returns its cutting. The plan must have exactly one kind of work.
 func (t *Type) cut(spec *jjm.Spec, site handlers.Site) (c handlers.Cutting, problems jjm.Problems) {
 	p, problems := planOf(spec)
 	if len(problems) > 0 {

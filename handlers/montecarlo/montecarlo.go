@@ -82,8 +82,8 @@ func (h Handler) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
 	return problems
 }
 
-// decode parses the settings. If the job file's splitter says how many events there are,
-// and how many for a local job, the settings must not.
+// decode parses the settings. If the job file names a splitter, which sets the numbers of events in
+// all and for each local job, the settings for these numbers are mistakes.
 func decode(spec *jjm.Spec) (p params, problems jjm.Problems) {
 	if spec.Split == nil {
 		return p, handlers.DecodeParams(spec.Params, &p)
@@ -166,9 +166,10 @@ func cut(p params, only []jjm.Span, site handlers.Site) (handlers.Cutting, jjm.P
 	return c, nil
 }
 
-// size returns the events per local job by decision R20: the recommended CPU time divided
-// by that of an event, at most what the maximum allows, at least 1; the rule of thumb if
-// either is unknown; the events of an output file if a phase may write only one.
+// size returns the events per local job by decision R20. events_per_job counts if it is set. Otherwise
+// it is the recommended CPU time divided by the CPU time of an event, or the rule of thumb if either is
+// unknown. It is limited by the maximum CPU time, and by the events of an output file if a phase may
+// write only one file; an events_per_job above these limits is a problem. It is at least 1.
 func size(p params, site handlers.Site) (n int64, why []string, problems jjm.Problems) {
 	say := func(format string, args ...any) { why = append(why, fmt.Sprintf(format, args...)) }
 	recommended, most := fit(site.RecommendedCPU, p.CPUPerEvent), fit(site.MaxCPU, p.CPUPerEvent)

@@ -20,8 +20,8 @@ var (
 	_ handlers.Preparer = Handler{}
 )
 
-// params are the settings; at most one of count, args, args_file and events says what the
-// local jobs are.
+// params are the settings. At most one of count, args, args_file and events may be given: it defines
+// the local jobs.
 type params struct {
 	Command      []string   `json:"command" required:"true" help:"the words of the command; may hold {serial} {seed} {job}, with events also {first_event} {events} {last_event}, else {row} {args}"`
 	Count        int64      `json:"count" default:"1" min:"1" max:"10000000" unit:"local jobs" help:"run the command so many times"`
@@ -105,8 +105,8 @@ func (h Handler) Prepare(spec *jjm.Spec, _ handlers.Site) ([]jjm.Input, error) {
 func (h Handler) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, error) {
 	lean := *spec
 	if _, ok := spec.Params["args"]; ok {
-		// Check has read the rows, and the part has its own: reading all of them for each
-		// part would take the square of their number.
+		// Check has read all rows, and the part holds its own row. Reading all rows again for each part would take
+		// quadratic time.
 		lean.Params = maps.Clone(spec.Params)
 		lean.Params["args"] = []any{[]any{}}
 	}
@@ -124,7 +124,7 @@ func (h Handler) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, e
 	return handlers.Command{Argv: t.Expand(handlers.PartValues(job, p.SeedOffset))}, nil
 }
 
-// decode parses the settings and says which of the four ways they choose.
+// decode parses the settings. how is the key that defines the local jobs: count, args, args_file or events.
 func decode(spec *jjm.Spec) (p params, how string, problems jjm.Problems) {
 	problems = handlers.DecodeParams(spec.Params, &p)
 	bad := func(key, text string) {
@@ -170,7 +170,7 @@ func unit(spec *jjm.Spec, how string) string {
 	return jjm.UnitRow
 }
 
-// cut returns the cutting for one of the four ways.
+// cut returns the cutting for the key that defines the local jobs.
 func cut(p params, how string, only []jjm.Span, site handlers.Site) (handlers.Cutting, jjm.Problems) {
 	c := handlers.Cutting{Splitter: split.ByRows}
 	field, remedy := "params."+how, "set a smaller count"

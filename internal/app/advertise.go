@@ -10,6 +10,7 @@ import (
 
 	"jjm/internal/api/gate"
 	"jjm/internal/api/wire"
+	"jjm/internal/engine"
 	"jjm/internal/jjm"
 	"jjm/internal/publish/advertise"
 	"jjm/internal/publish/advertise/collector"
@@ -57,6 +58,11 @@ func (b brokers) notes(c gate.Caller) []string {
 		out = append(out, "advertising: "+trouble)
 	}
 	return out
+}
+
+// around returns the facts about the health of the site that the engine does not know.
+func (b brokers) around(c gate.Caller, version string) engine.Around {
+	return engine.Around{Version: version, Doors: b.doors(c), Advertising: b.publisher.Trouble()}
 }
 
 // facts returns the present state of this site, for its ad.

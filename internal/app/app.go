@@ -65,7 +65,7 @@ type App struct {
 	gate    *gate.Server
 	socket  net.Listener
 	helpers *asuser.Pool // processes that act as the owners; nil if jobs run as the daemon's account
-	// reserve prevents a full letter box from stopping the store.
+	// reserve prevents a full spool from stopping the store.
 	reserve *reserve
 	models  func() []wire.Model // of job files, as they are now
 	// publisher sends the site's ad to brokers, if the configuration names collectors.
@@ -80,7 +80,8 @@ type closer struct {
 	do   func() error
 }
 
-// New opens everything that the daemon needs and starts nothing. If it fails, it closes what it opened.
+// New opens everything that the daemon needs. It carries out the requests in the spool, and starts only the questions
+// to the programs of job types; Run starts the rest. If New fails, it closes everything that it opened.
 func New(ctx context.Context, opts Options) (*App, error) {
 	config, path, problems := Examine(opts)
 	if len(problems) > 0 {
@@ -98,7 +99,8 @@ func New(ctx context.Context, opts Options) (*App, error) {
 	return a, nil
 }
 
-// open opens the state folder, store, records, clusters, engine and socket, in this order.
+// open opens the state folder, store, records, clusters, engine and socket, in this order. Before the socket, the
+// engine carries out requests that wait in the spool.
 func (a *App) open(ctx context.Context) error {
 	if a.config.shared() {
 		// Folders and files for other accounts get the modes that are written in the code, whatever the umask of
@@ -142,7 +144,7 @@ func (a *App) open(ctx context.Context) error {
 	b := brokers{publisher: a.publisher, advertises: len(a.config.Advertise.Collectors) > 0, low: a.engine.Low,
 		models: a.models, doors: a.reserve.notes.tell}
 	a.gate = gate.New(served(a.opts.Version, a.engine, b), a.config.Gate, a.log)
-	a.engine.TakeIn(ctx) // before the socket answers anybody
+	a.engine.TakeIn(ctx) // before the socket answers any request
 	if a.socket, err = gate.Listen(filepath.Join(state, "jjm.sock"), a.config.Gate); err != nil {
 		return err
 	}
@@ -201,7 +203,7 @@ func (a *App) dropDir() string { return filepath.Join(a.config.State, "drop") }
 
 func (c *Config) spoolDir() string { return filepath.Join(c.State, "spool") }
 
-// makeSpool makes the letter box. The accounts that may open the socket may write to it.
+// makeSpool makes the spool. The accounts that may open the socket may write to it.
 func (a *App) makeSpool() error {
 	mode, group, err := a.config.Gate.Access()
 	if err != nil {
@@ -211,7 +213,7 @@ func (a *App) makeSpool() error {
 }
 
 // callerOf returns the account that left a file in the spool. Its group comes from the account database, because the
-// file has the group of the folder.
+// file has the group of the folder; gid counts only for an account that the database does not have.
 func (a *App) callerOf(uid, gid int) gate.Caller {
 	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
 		if n, err := strconv.Atoi(u.Gid); err == nil {
@@ -230,7 +232,8 @@ func ownAccount() *jjm.Owner {
 	return &jjm.Owner{UID: os.Geteuid(), GID: os.Getegid(), User: name}
 }
 
-// Wrapper returns the path of the wrapper: as configured, beside the daemon's program, or in libexec.
+// Wrapper returns the path of the wrapper: as configured, beside the daemon's program, or in libexec. It checks only
+// the last two; the error is of kind Invalid if neither has a wrapper.
 func Wrapper(configured, executable string) (string, error) {
 	if configured != "" {
 		return configured, nil
@@ -248,7 +251,7 @@ func Wrapper(configured, executable string) (string, error) {
 		"jjm-wrapper is not beside %s: install it there, or set wrapper in the configuration", executable)
 }
 
-// clusters creates the adapters that the configuration names.
+// clusters creates the clusters that the configuration names, each with its adapter, wrapped by package idealize.
 func (a *App) clusters() ([]engine.Cluster, error) {
 	var out []engine.Cluster
 	for i, section := range a.config.Cluster {

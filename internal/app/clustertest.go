@@ -20,7 +20,7 @@ import (
 // a site's own queue can bear. It needs no daemon and does not disturb a running one: its adapters have state folders
 // of their own.
 type ClusterTest struct {
-	// Request is what the jobs of the test ask for.
+	// Request holds the resources that the jobs of the test request.
 	Request jjm.Request
 	// Patience is how long a job may take from submission to its end, most of it in the queue.
 	Patience time.Duration
@@ -30,7 +30,7 @@ type ClusterTest struct {
 	Cluster, Kind string
 	Owner         jjm.Owner
 	Dir           string
-	// Notes are what people should know before the first check.
+	// Notes are texts to show to people before the first check.
 	Notes []string
 
 	// NotTried is how many checks Run left out, and Why the reason, such as that no command of the batch system
@@ -48,8 +48,8 @@ type ClusterTest struct {
 	state       string
 }
 
-// The settings of a test that names none. Jobs with a short limit pass where a scheduler fills gaps. A listing every
-// two seconds is what an impatient user asks for.
+// The default settings of a test. Jobs with a short limit pass where a scheduler fills gaps. An impatient user lists
+// jobs every two seconds.
 const (
 	testPatience = 10 * time.Minute
 	testWalltime = 10 * time.Minute
@@ -57,8 +57,7 @@ const (
 	testJobs     = 8
 )
 
-// answerTime is how long a probe and a listing may take. After that the batch system counts as one that does not
-// answer.
+// answerTime is how long a probe and a listing may take. After that the batch system counts as not answering.
 const answerTime = 2 * time.Minute
 
 // ownPause is testPause for the embedded batch system, whose listings run no command.

@@ -35,8 +35,8 @@ type Config struct {
 	JobTypes string `toml:"job_types"`
 	// Models is the folder of the models of job files. If empty, it is "models.d" below State.
 	Models string `toml:"models"`
-	// Reserve is how many bytes are kept allocated on the state's file system while the letter box is on it too, but at
-	// most a sixteenth of it; 0 = nothing.
+	// Reserve is how many bytes are kept allocated on the state's file system while the spool is on it too, but at
+	// most a sixteenth of the file system; 0 = nothing.
 	Reserve int64 `toml:"reserve_bytes"`
 	// Log is the lowest level that is logged: debug, info, warn or error.
 	Log string `toml:"log"`
@@ -45,7 +45,7 @@ type Config struct {
 	Gate   gate.Config   `toml:"gate"`
 	// Accounting are the settings of the site's accounting.
 	Accounting AccountingConfig `toml:"accounting"`
-	// Advertise says what brokers read about the site, and where the collectors are.
+	// Advertise holds the facts about the site that are published to brokers, and the collectors to which they are sent.
 	Advertise collector.Config `toml:"advertise"`
 	// Cluster are the batch systems; the first is the default. Each section has a name, a kind, and the settings of its
 	// kind.

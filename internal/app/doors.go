@@ -22,7 +22,7 @@ func (d *door) remember() {
 }
 
 // lost returns the first path of a door that was removed, or that names another folder than when the door was opened;
-// "" if there is none.
+// "" if all paths are as they were.
 func (d *door) lost() string {
 	for i, was := range d.was {
 		if !was.Missing() && !was.Same(site.At(d.folders[i])) {

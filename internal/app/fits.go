@@ -136,7 +136,7 @@ func (c *Config) fitsWork(have store.Content) error {
 	return areasGone(c.Work, have, func(o jjm.Owner) bool { return !there[filepath.Base(areas.Path(c.Work, o))] })
 }
 
-// names returns the names in a folder, none if there is no folder.
+// names returns the names in a folder, none if the folder does not exist.
 func names(dir string) (map[string]bool, error) {
 	f, err := os.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -16,7 +16,7 @@ import (
 // shared reports whether accounts other than the daemon's must reach what is below the state folder and the work areas.
 func (c *Config) shared() bool { return c.RunAs == runAsOwner || c.Gate.Open() }
 
-// stranger is an account that nobody trusts, "nobody" on all Linux systems.
+// stranger is the number of the account "nobody" on all Linux systems: it has no rights of its own.
 const stranger = 65534
 
 // adviceOnReach returns a note for each existing folder that keeps other accounts out although the configuration lets
@@ -54,7 +54,8 @@ func (c *Config) adviceOnReach() (notes jjm.Problems) {
 }
 
 // refuses returns the topmost folder of an absolute path that an account of a group cannot enter, "" if there is
-// none. A missing folder refuses nobody. The error means that the process could not act as another account.
+// none. The account counts as able to enter a missing folder. The error means that the process could not act as
+// another account.
 func refuses(path string, gid int) (shut string, err error) {
 	err = asStranger(gid, func() {
 		var folders []string

@@ -18,7 +18,7 @@ import (
 	"jjm/xmldb"
 )
 
-// reserve prevents the folders in which accounts write, the letter box and the drop folder, from stopping the store
+// reserve prevents the folders in which accounts write, the spool and the drop folder, from stopping the store
 // by filling the file system that they share. It keeps a file allocated there. When the file system is nearly full,
 // reserve shuts the folders, removes the largest account's files in them, and then frees its own file.
 type reserve struct {
@@ -37,13 +37,13 @@ type reserve struct {
 	notes doorNotes
 }
 
-// door is a folder in which accounts write.
+// door is a folder that ordinary accounts can write to: the spool or the drop folder.
 type door struct {
 	commons.Folder
 	name string // for people
 	dir  string // where accounts write
 	open func() error
-	// folders are the paths of the door, and was what they named when the door was opened.
+	// folders holds the door's paths. was holds the folders that these paths named when the door was opened.
 	folders []string
 	was     []site.Place
 }
@@ -63,7 +63,7 @@ const (
 	// reserveFile is in the folder that only the daemon can enter.
 	reserveFile = "reserve"
 	// The file system is checked every reserveEvery. A shut folder is opened again after reserveCalm without trouble.
-	// There is no hurry: while the daemon answers nobody needs the letter box, and fragments can wait.
+	// There is no hurry: while the daemon answers, gatekeepers do not need the spool, and fragments can wait.
 	reserveEvery = 250 * time.Millisecond
 	reserveCalm  = time.Minute
 )
@@ -157,7 +157,7 @@ func (r *reserve) look(now time.Time) {
 	}
 }
 
-// open opens the folders that were shut: the letter box is needed while the daemon does not run.
+// open opens the folders that were shut: the spool is needed while the daemon does not run.
 func (r *reserve) open() error {
 	if !r.shut {
 		return nil

@@ -51,7 +51,7 @@ func holdersOf(dir string, account int) rights.Holders {
 }
 
 // unheld returns a problem of a setting if anybody but the holders can change a file or folder, or any folder above
-// it. A missing file is no problem.
+// it; nil for a missing file.
 func unheld(setting, path string, by rights.Holders) jjm.Problems {
 	full, err := filepath.Abs(path)
 	if err == nil {

@@ -97,14 +97,17 @@ func TestTypes_AMistakeInAFileDoesNotStopTheStart(t *testing.T) {
 			t.Errorf("not once %s in the log:\n%s", line, log)
 		}
 	}
-	off := map[string]bool{}
+	off, rows := map[string]bool{}, map[string]int{}
 	for _, typ := range a.engine.JobTypes() {
-		off[typ.Type] = off[typ.Type] || typ.Off
+		off[typ.Type] = typ.Off
+		if rows[typ.Type]++; rows[typ.Type] > 1 {
+			t.Errorf("%s has more than one row", typ.Type)
+		}
 		if typ.Off && (len(typ.Problems) == 0 || typ.Remedy == "" || typ.File == "") {
 			t.Errorf("%+v", typ)
 		}
 	}
-	if own, there := off["own"]; !there || own || !off["bad"] || !off["script"] {
+	if own, there := off["own"]; !there || own || !off["bad"] || off["script"] || !off["script.toml"] {
 		t.Errorf("off are %v", off)
 	}
 	for _, typ := range a.facts().Types {

@@ -90,13 +90,21 @@ func (c *Config) Types(further ...string) (Types, jjm.Problems) {
 		case len(mistakes) > 0:
 			problems = append(problems, mistakes...)
 		case own[h.Type()] != nil:
-			problems = append(problems, jjm.Problem{Where: filepath.Base(path), Field: "name",
-				Text: fmt.Sprintf("%q is the name of a type of jjm itself: choose another", h.Type())})
+			problems = append(problems, Taken(path, h.Type())...)
 		default:
 			out.Registry[h.Type()] = h // it may replace a type of the site, as a newer version
 		}
 	}
 	return out, problems
+}
+
+// Taken returns the problem of a file that declares a type of jjm itself, nil if jjm has no type of that name.
+func Taken(path, name string) jjm.Problems {
+	if handlersall.Registry()[name] == nil {
+		return nil
+	}
+	return jjm.Problems{{Where: filepath.Base(path), Field: "name",
+		Text: fmt.Sprintf("%q is the name of a type of jjm itself: choose another", name)}}
 }
 
 // Untold returns the reason for each type of the registry whose program does not describe it. It leaves out types

@@ -57,7 +57,7 @@ func (a *App) identity() (*jjm.Owner, engine.Users) {
 	return nil, users{a.helpers}
 }
 
-// checkRunAs returns a problem if run_as has an unknown value, or one that this account cannot carry out.
+// checkRunAs returns a problem if run_as has an unknown value, or a value that this account cannot carry out.
 func (c *Config) checkRunAs() jjm.Problems {
 	switch {
 	case c.RunAs == runAsService, c.RunAs == runAsOwner && os.Geteuid() == 0:

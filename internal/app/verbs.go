@@ -39,6 +39,9 @@ func served(version string, e *engine.Engine, b brokers) []gate.Verb {
 		verbs.JobTypes(e.JobTypes),
 		verbs.Models(b.models),
 		verbs.Clusters(e.Clusters, b.notes),
+		verbs.Health(func(ctx context.Context, c gate.Caller) *wire.Health {
+			return e.Health(ctx, c, b.around(c, version))
+		}),
 		verbs.Order(find, e.Order),
 		verbs.Reset(e.Reset),
 		verbs.Ban(e.Ban),

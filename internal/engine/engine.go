@@ -78,6 +78,7 @@ import (
 	"jjm/internal/engine/verdict"
 	"jjm/internal/engine/wish"
 	"jjm/internal/jjm"
+	"jjm/internal/policy/health"
 )
 
 // These are the parts of New's arguments; see package base.
@@ -90,12 +91,13 @@ type (
 	Config        = base.Config
 	ClusterConfig = base.ClusterConfig
 	Users         = areas.Users
+	Around        = health.Around // an argument of Health
 )
 
 // Defaults returns the settings of a site that sets nothing.
 func Defaults() Config { return base.Defaults() }
 
-// Engine is all rooms, wired. Its methods are what the daemon's socket offers, and may be
+// Engine connects all packages of the engine. Its methods carry out the requests on the daemon's socket. They may be
 // called from many goroutines.
 type Engine struct {
 	state *state.State
@@ -121,6 +123,7 @@ type asked struct {
 	answers         *answer.Answers
 	chooser         *choice.Chooser
 	*answer.Reasons // the verb why
+	*answer.Checkup // the verb health
 }
 
 // ahead are the parts that hold grid jobs back before they begin.
@@ -183,6 +186,8 @@ func build(cfg Config, deps Deps) *Engine {
 	e.Reasons = answer.NewReasons(s, cluster.NewCauses(e.clusters))
 	e.answers = answer.New(s, as, ln, answer.Rooms{Jobs: e.jobs, Records: e.records, Clusters: e.clusters,
 		Settle: e.intake.Settle, Told: e.remover.Told})
+	e.Checkup = answer.NewCheckup(e.answers, answer.Watched{Disks: e.site.Disks, Unpublished: e.records.Unpublished,
+		Fragments: e.intake.Fragments})
 	return e
 }
 

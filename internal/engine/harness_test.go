@@ -17,6 +17,7 @@ import (
 
 	"jjm/handlers"
 	handlersall "jjm/handlers/all"
+	"jjm/handlers/external"
 	"jjm/internal/api/wire"
 	"jjm/internal/engine"
 	"jjm/internal/jjm"
@@ -280,6 +281,9 @@ func (w *world) openIDs() {
 func types() handlers.Registry {
 	r := handlersall.Registry()
 	r["filetest"] = fileType{}
+	r["busytest"] = external.New("busytest", "/bin/true", func(handlers.Program) (handlers.Ran, error) {
+		return handlers.Ran{Stdout: []byte(`{"protocol": 1, "summary": "never ends", "example": "type = \"busytest\""}`)}, nil
+	})
 	return r
 }
 

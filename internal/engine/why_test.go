@@ -158,3 +158,52 @@ func TestWhy_OfTheGridJob(t *testing.T) {
 		}
 	})
 }
+
+// How a local job ended is told while its grid job lives, when the grid job is over, and from the history.
+func TestWhy_OfLocalJobsThatAreOver(t *testing.T) {
+	t.Parallel()
+	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
+		switch id.N {
+		case 0:
+			return adaptertest.Play{}
+		case 1:
+			return adaptertest.Play{Keyword: "FAILED", Data: "no calibration"}
+		}
+		return adaptertest.Play{Keyword: "HOLD", Data: "no licence"}
+	}
+	inWorld(t, options{play: play}, func(t *testing.T, w *world) {
+		id := w.submit(alice, mc(3))
+		w.causes(id, why.HeldByApp, 1, "")
+		check := func(when string) {
+			t.Helper()
+			for n, want := range []string{"it is over: completed", "it is over: failed/application: "} {
+				ref := jjm.Ref{Grid: id, Locals: true, First: int32(n), Last: int32(n)}
+				all, err := w.engine.Why(context.Background(), alice, []jjm.Ref{ref})
+				w.must(err)
+				w.must(all[0].Error.Err())
+				ended := all[0].Ended
+				if len(ended) != 1 || !strings.HasPrefix(ended[0].Text, want) || ended[0].Since == 0 || ended[0].Jobs != 1 ||
+					(n == 1) != (ended[0].Remedy != "") {
+					t.Errorf("%s, %v: %+v", when, ref, all[0])
+				}
+			}
+		}
+		w.until(time.Hour, "two over", func() bool {
+			ref := jjm.Ref{Grid: id, Locals: true, First: 0, Last: 1}
+			all, err := w.engine.Why(context.Background(), alice, []jjm.Ref{ref})
+			w.must(err)
+			return all[0].Unfinished == 0
+		})
+		check("while the grid job lives")
+		w.kill(id.String())
+		w.until(time.Hour, "over", func() bool { return w.why(id).Grid != nil && w.why(id).Grid.Code == string(why.Over) })
+		check("when the grid job is over")
+		w.until(100*24*time.Hour, "in the history", func() bool { return w.archived(id) })
+		check("from the history")
+		all, err := w.engine.Why(context.Background(), alice, []jjm.Ref{{Grid: id, Locals: true, First: 9, Last: 9}})
+		w.must(err)
+		if jjm.KindOf(all[0].Error.Err()) != jjm.Gone {
+			t.Errorf("of a local job that does not exist: %+v", all[0])
+		}
+	})
+}

@@ -12,7 +12,7 @@ import (
 	"jjm/xmldb/head"
 )
 
-// This file holds what the door does while the daemon does not answer. Requests go to the
+// This file holds the functions that the Door uses while the daemon does not answer. Requests go to the
 // spool; answers come from the spool and the records.
 
 // ownKey returns the request key in the job file. The handle follows from it.
@@ -22,7 +22,8 @@ func ownKey(job Job) string {
 }
 
 // spoolSubmit writes a submission to the spool, unless the grid job exists already or the
-// same submission waits there. down is the error of the daemon.
+// same submission waits there. With s.Anew, a grid job that was killed, or whose kill waits in the spool, does not
+// count as existing. down is the error of the daemon.
 func (d *Door) spoolSubmit(s *wire.Submit, down error) (Receipt, error) {
 	h := jjm.HandleOf(d.UID, s.Key)
 	waiting := d.pending(h)
@@ -64,9 +65,10 @@ func (d *Door) dropCredentials(s *wire.Submit) error {
 	return nil
 }
 
-// spoolKill writes a kill to the spool, unless the record says that the grid job is over.
-// The spool takes only handles. A grid job that the caller knows by its number was accepted
-// by a daemon, so it has a record, from which the handle follows.
+// spoolKill writes a kill to the spool, unless the record says that the grid job is over, or a kill of the whole grid
+// job is already its last entry there. The spool takes only handles. A grid job that the caller knows by its number was
+// accepted by a daemon, so it has a record, from which the handle follows. The error is of kind Busy if the record
+// cannot be read or has no request key.
 func (d *Door) spoolKill(ref string, down error) (over bool, err error) {
 	l, err := d.lastKnown(ref, d.pending)
 	if err == nil && Final(l) {
@@ -96,17 +98,18 @@ func (d *Door) spoolKill(ref string, down error) (over bool, err error) {
 	return false, nil
 }
 
-// pending is what waits in the spool for one handle.
+// pending describes the entries that wait in the spool for one handle.
 type pending struct {
 	lastVerb string // verb of the last entry, "" if there is none
 	killsAll bool   // the last entry kills the whole grid job
 }
 
-// pending returns what waits in the spool for a handle.
+// pending describes the entries that wait in the spool for a handle.
 func (d *Door) pending(h jjm.Handle) pending { return d.readBoxes()(h) }
 
-// readBoxes reads the names in the account's boxes once and returns a function that answers
-// for many handles. For root it reads the boxes of all accounts.
+// readBoxes reads the names in the account's boxes once and returns a function that describes the waiting entries of
+// each handle. For root it reads the boxes of all accounts. If the boxes cannot be read, the function returns a zero
+// pending.
 func (d *Door) readBoxes() func(jjm.Handle) pending {
 	by := map[jjm.Handle]entryRef{}
 	in, err := spool.Open(d.Spool)

@@ -13,7 +13,7 @@ import (
 )
 
 // maxCredential is the longest file with a credential, in bytes. The daemon accepts no
-// longer ones (jjm.CheckCredentials).
+// longer credential (jjm.CheckCredentials).
 const maxCredential = 512 << 10
 
 // ReadCredential reads the file in which a gatekeeper keeps a job's credential, with the
@@ -89,7 +89,7 @@ func checkPrivate(name string, info os.FileInfo, owner *jjm.Owner) error {
 // changes.
 type Stamp string
 
-// stampOf returns the stamp of a file. Of a link it is the stamp of the link itself.
+// stampOf returns the stamp of a file. The stamp of a link belongs to the link itself, not to its target.
 func stampOf(name string, owner *jjm.Owner) (stamp Stamp, err error) {
 	err = As(owner, func() error {
 		info, err := os.Lstat(name)
@@ -107,8 +107,8 @@ func stampOf(name string, owner *jjm.Owner) (stamp Stamp, err error) {
 // changed since the stamp seen ("" the first time). It returns the stamp for the next call.
 // While the file does not change it costs one lstat(2).
 //
-// It is no error if the daemon has no use for the credential because the jobs did not ask
-// for one or the grid job is over. After an error it returns seen, so that the next call
+// If the daemon has no use for the credential, because the jobs did not ask
+// for one or the grid job is over, Refresh returns no error. After an error it returns seen, so that the next call
 // tries again.
 func (d *Door) Refresh(ctx context.Context, ref, kind, name string, owner *jjm.Owner, seen Stamp) (Stamp, error) {
 	now, err := stampOf(name, owner)

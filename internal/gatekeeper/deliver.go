@@ -53,8 +53,8 @@ type Deliverer struct {
 // job.
 //
 // If there are several local jobs, their files of one name are joined in the order of the
-// local jobs. A file that an earlier call delivered is not written again, so the call may
-// be repeated, also after ctx ended it.
+// local jobs. The call may be repeated, also after ctx ended it. It does not write again a file that an earlier call
+// delivered, if that is the tar or if the grid job has only one local job.
 //
 // A copy appears complete. A link, a pipe or another file in its place is replaced and not
 // followed. For a file that the grid job did not create an empty one is delivered, and it
@@ -95,7 +95,8 @@ func tarTime(l wire.Lookup) time.Time {
 	return l.Usage.Ended.Time()
 }
 
-// open returns the tar and its size.
+// open returns the tar and its size: from the daemon, or from the tar file if the daemon does not answer and the lookup
+// names the file. The error is of kind Busy if neither can be read.
 func (d *Deliverer) open(ctx context.Context, l wire.Lookup) (io.ReadCloser, int64, error) {
 	ref := l.ID.String()
 	first := wire.OutputRequest{One: wire.OneRef(ref), Wanted: wire.Wanted{Generation: 1}} // l is about it
@@ -219,11 +220,11 @@ func (t ctxReader) Read(p []byte) (int, error) {
 	return t.Reader.Read(p)
 }
 
-// extraction says which entries of a tar are copied where.
+// extraction holds the wanted files of a tar, and copies the entries of the tar to them.
 type extraction struct {
-	id       string // id of the grid job
-	oneLocal bool   // the grid job has one local job
-	by       map[string][]*target
+	id       string               // id of the grid job
+	oneLocal bool                 // the grid job has one local job
+	by       map[string][]*target // by the last element of the wanted name
 	all      []*target
 }
 
@@ -231,8 +232,8 @@ type extraction struct {
 type target struct {
 	Delivery
 	f         *file
-	newest    time.Time
-	delivered bool // an earlier call delivered it
+	newest    time.Time // the latest time of the entries that were copied
+	delivered bool      // an earlier call delivered it
 }
 
 func newPlan(l wire.Lookup, wants []Delivery) *extraction {
@@ -281,7 +282,7 @@ func (p *extraction) take(h *tar.Header, r io.Reader) error {
 }
 
 // nameOf returns the name that the local job gave to a collected file. An entry is
-// STEM/STEM.GRID.N.NAME, and a stem contains no dot.
+// STEM/STEM.GRID.N.NAME, and a stem contains no dot. It returns false for any other entry.
 func (p *extraction) nameOf(entry string) (string, bool) {
 	_, rest, ok := strings.Cut(path.Base(entry), "."+p.id+".")
 	if !ok {
@@ -325,7 +326,7 @@ func (p *extraction) discard() {
 }
 
 // CreateEmpty creates the files of deliveries empty, unless they exist. Gatekeepers that
-// stream standard output want the file from the start of the job.
+// stream standard output want the file from the start of the job. A path that is not absolute is Invalid.
 func (d *Deliverer) CreateEmpty(wants []Delivery) error {
 	return asOwner{owner: d.Owner}.do(func() error {
 		for _, w := range wants {

@@ -1,6 +1,6 @@
-// Package gatekeeper is what gatekeepers use to submit, look up and kill grid jobs. It
-// promises an answer within a second, whatever the batch system, the disk or the daemon
-// does.
+// Package gatekeeper lets gatekeepers submit, look up and kill grid jobs. It
+// promises an answer within a second, even if the batch system, the disk or the daemon
+// hangs.
 //
 // A [Door] asks the daemon first, within a deadline. If the daemon does not answer, because
 // it is stopped or hangs:
@@ -39,7 +39,7 @@ type Door struct {
 	// Socket is the daemon's socket, Records the folder of the records, Spool the folder of
 	// the spool. All are absolute.
 	Socket, Records, Spool string
-	// Deadline is how long the daemon has to answer before the door uses the spool or the
+	// Deadline is how long the daemon has to answer before the Door uses the spool or the
 	// records. Default: DefaultDeadline.
 	Deadline time.Duration
 	// UID is the account of the caller.
@@ -52,8 +52,8 @@ type Door struct {
 // rest is for the records and the spool.
 const DefaultDeadline = 600 * time.Millisecond
 
-// Open returns the door to the daemon at p. $JJM_SPOOL names the spool if it is not in the
-// daemon's state folder, and $JJM_DEADLINE is the deadline ("5s").
+// Open returns the Door to the daemon at p. $JJM_SPOOL names the spool if it is not in the
+// daemon's state folder; it does not count if p.State is set. $JJM_DEADLINE is the deadline ("5s").
 func Open(p client.Place) *Door {
 	box := filepath.Join(p.StateDir(), "spool")
 	if dir := p.Getenv("JJM_SPOOL"); dir != "" && p.State == "" {
@@ -214,7 +214,7 @@ func (d *Door) daemon() *client.Client {
 }
 
 // undecided reports whether err leaves open what the daemon decided: it did not answer, is
-// too busy, or had an internal error. Then the door uses the spool and the records.
+// too busy, or had an internal error. Then the Door uses the spool and the records.
 func undecided(err error) bool {
 	switch jjm.KindOf(err) {
 	case jjm.Invalid, jjm.Denied, jjm.Gone, jjm.Conflict:

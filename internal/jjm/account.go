@@ -39,7 +39,7 @@ type Origin struct {
 	// these texts and they prove nothing.
 	Verified bool `json:"verified,omitempty"`
 	// Memo is the gatekeeper's note to itself, for instance where the output files are to
-	// go. It is returned once the grid job is final and shown to nobody else.
+	// go. It is returned to the gatekeeper once the grid job is final, and is shown to no other client.
 	Memo string `json:"memo,omitempty"`
 }
 

@@ -63,7 +63,7 @@ var bulkWords = [...]string{"intent", "accepted", "released", "refused", "closed
 
 func (s BulkState) String() string { return word(bulkWords[:], int(s)) }
 
-// Bulk is what one submission command submits: a job array, an HTCondor cluster of procs,
+// Bulk is the group of attempts that one command submits: a job array, an HTCondor cluster of procs,
 // or one entry in the spool of the embedded batch system. Members[i] is the attempt at
 // index i of the batch system's array.
 type Bulk struct {

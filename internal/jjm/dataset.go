@@ -119,7 +119,7 @@ const ToTheEnd = -1
 // an end.
 func (s Span) Last() int64 { return s.First + s.Count - 1 }
 
-// Mask tells the application which part of its input to process. A field that is not set
+// Mask is the part of its input that the application is to process. A field that is not set
 // restricts nothing.
 type Mask struct {
 	// Events are event numbers, as the application counts them.
@@ -131,7 +131,7 @@ type Mask struct {
 	Run uint32 `json:"run,omitempty"`
 }
 
-// PartInput is what a part reads of files.
+// PartInput lists the files that a part reads, and the pieces of them that the part owns.
 //
 // What the part owns depends on its unit. No other part ever owns the same:
 //
@@ -150,7 +150,7 @@ type PartInput struct {
 	// Group is the number of the job group, from 1 within the step: the parts of one call
 	// of the splitter for one place (decision R26). WMBSMergeBySize reads it.
 	Group int64 `json:"group,omitempty"`
-	// Estimate is what the part is expected to need.
+	// Estimate is the time and space that the part will probably need.
 	Estimate Estimate `json:"estimate,omitzero"`
 	// More holds the fields that few parts set, nil if none is set, so that all other parts stay small in memory.
 	More *PartMore `json:"more,omitempty"`
@@ -205,7 +205,7 @@ type Place struct {
 	// Request overrides fields of the grid job's request for local jobs of this place;
 	// nil overrides nothing.
 	Request *Request `json:"request,omitempty"`
-	// Asked is what resubmissions request for local jobs of this place, in place of Request and
+	// Asked holds the resources that resubmissions request for local jobs of this place, in place of Request and
 	// of the grid job's request; nil if no resubmission did.
 	Asked *Resources `json:"asked,omitempty"`
 	// From is the number of the place that the local jobs had when they were made; it is set
@@ -213,7 +213,7 @@ type Place struct {
 	From int32 `json:"from,omitempty"`
 }
 
-// Estimate is what a part is expected to need; 0 = not known.
+// Estimate is the time and space that a part will probably need; 0 = not known.
 type Estimate struct {
 	Seconds  float64 `json:"seconds,omitempty"`
 	DiskKB   float64 `json:"disk_kb,omitempty"`

@@ -96,6 +96,8 @@ type Problem struct {
 	Field string `json:"field,omitempty"`
 	// Text says what is wrong and what would be right.
 	Text string `json:"text"`
+	// Busy says that the input could not be checked now and may be right: a retry can help.
+	Busy bool `json:"busy,omitempty"`
 }
 
 func (p Problem) String() string {
@@ -152,10 +154,14 @@ func (ps Problems) about(field string) bool {
 	})
 }
 
-// Err returns the problems as an error of kind Invalid, or nil if there are none.
+// Err returns the problems as an error, or nil if there are none. The error is of kind Busy if all problems are Busy,
+// else Invalid.
 func (ps Problems) Err() error {
-	if len(ps) == 0 {
+	switch {
+	case len(ps) == 0:
 		return nil
+	case slices.ContainsFunc(ps, func(p Problem) bool { return !p.Busy }):
+		return &Error{Kind: Invalid, Err: ps}
 	}
-	return &Error{Kind: Invalid, Err: ps}
+	return &Error{Kind: Busy, Err: ps}
 }

@@ -31,7 +31,7 @@ const (
 	HolderDaemon  = "daemon"
 )
 
-// Result is what the wrapper reports when an attempt is over: one JSON file,
+// Result is the wrapper's report when an attempt is over: one JSON file,
 // renamed complete into its bulk's done folder.
 type Result struct {
 	Version int    `json:"v"` // 1
@@ -66,7 +66,7 @@ type Result struct {
 	Processed *Processed `json:"processed,omitempty"`
 	// Phases are the phases of the application in the order in which they started.
 	Phases []AppPhase `json:"phases,omitempty"`
-	// Fragment is what the application added to the record of its local job, XML.
+	// Fragment is the XML text that the application added to the record of its local job.
 	Fragment string `json:"fragment,omitempty"`
 	// Opinion is the answer of the job type's command that judges attempts on the worker, nil if the type has no such
 	// command.
@@ -74,7 +74,7 @@ type Result struct {
 	// Gone are the files of other local jobs that the attempt was to read and that are missing
 	// or changed. The application was not started.
 	Gone []GoneFile `json:"gone,omitempty"`
-	// Error is what kept the wrapper from doing its work: a full disk, a lost file
+	// Error is the error that kept the wrapper from doing its work: a full disk, a lost file
 	// system, an application that could not be started. Empty if nothing did.
 	Error string `json:"error,omitempty"`
 }
@@ -130,7 +130,7 @@ const MaxUnmet = 50
 // "INFO processed=250" of its log file, or "INFO processed=250 events".
 type Processed struct {
 	Count int64 `json:"count"`
-	// Unit is what was counted: events, files, sections or rows; "" is the unit
+	// Unit is the unit that was counted: events, files, sections or rows; "" is the unit
 	// of the part.
 	Unit string `json:"unit,omitempty"`
 }
@@ -156,7 +156,7 @@ type Evidence struct {
 	Claim *Claim `json:"claim,omitempty"`
 }
 
-// Opinion is what a job type decides about an attempt whose application ran to its end.
+// Opinion is a job type's decision about an attempt whose application ran to its end.
 type Opinion struct {
 	// Action is Complete, Retry, Hold or Fail.
 	Action Action `json:"action"`
@@ -167,7 +167,7 @@ type Opinion struct {
 	RetryArgs []string `json:"retry_args,omitempty"`
 }
 
-// Verdict is what package analyse decides from evidence.
+// Verdict is the decision of package analyse about an attempt, from its evidence.
 type Verdict struct {
 	// Level names the source that decided:
 	//
@@ -179,7 +179,7 @@ type Verdict struct {
 	// Class is the retry counter that the failure counts against: EARLY, LATE_HANDLED,
 	// LATE_UNHANDLED, or "" for none.
 	Class string `json:"class,omitempty"`
-	// Action says what becomes of the local job.
+	// Action is what happens to the local job: it completes, fails, is killed, held or tried again.
 	Action Action `json:"action"`
 	// Phase refines a failed, killed or held end.
 	Phase Phase `json:"phase,omitempty"`
@@ -194,13 +194,13 @@ type Verdict struct {
 	// had decided.
 	Rule    string `json:"rule,omitempty"`
 	Limited string `json:"limited,omitempty"`
-	// StepUps are what rules ordered for further attempts. They are recorded.
+	// StepUps are the changes that rules ordered for further attempts, such as more memory. They are recorded.
 	StepUps []StepUp `json:"step_ups,omitempty"`
 	// Attention is the name of the rule by which a person should look at the local job.
 	Attention string `json:"attention,omitempty"`
 	// LogOnly are the notes of rules that only log.
 	LogOnly []RuleNote `json:"log_only,omitempty"`
-	// Basis holds what else the decision rests on, besides the evidence; nil in a verdict stored by an older jjm.
+	// Basis holds the facts other than the evidence on which the decision rests; nil in a verdict stored by an older jjm.
 	Basis *Basis `json:"basis,omitempty"`
 	// Notices are further facts that people should know. They are not stored with the attempt, but counted with its
 	// grid job.
@@ -211,8 +211,8 @@ type Verdict struct {
 const restart = "RESTART"
 
 // Wasted reports whether no later attempt continues the work of this one. By GBS's convention (gbs.md 2), a RETRY
-// that the application asked for, or a HOLD, wastes the work only if its data is RESTART alone. Any other attempt
-// that did not complete is wasted.
+// that the application asked for, or a HOLD, wastes the work only if its data is the single word RESTART. Any other
+// attempt that did not complete is wasted.
 func (v *Verdict) Wasted() bool {
 	if v.Action == Retry && v.Handled || v.Action == Hold {
 		return len(v.RetryArgs) == 1 && v.RetryArgs[0] == restart
@@ -220,9 +220,9 @@ func (v *Verdict) Wasted() bool {
 	return v.Action != Complete
 }
 
-// Basis is what decides about an attempt besides its evidence: the counters and retry arguments that the local job
-// had before, the cluster, whether jjm wanted to end the attempt, whether the batch system provably lost it, and the
-// opinion of the job type.
+// Basis holds the facts other than the evidence that decide about an attempt: the counters and retry arguments that the
+// local job had before it, the cluster, whether jjm wanted to end the attempt, whether the batch system provably lost
+// it, and the opinion of the job type.
 type Basis struct {
 	Counters  Counters `json:"counters,omitzero"`
 	RetryArgs []string `json:"retry_args,omitempty"`
@@ -240,22 +240,22 @@ type StepUp struct {
 	Factor float64 `json:"factor,omitempty"`
 }
 
-// RuleNote is what a rule that only logs would have said.
+// RuleNote names a rule that only logs (log_only), and the verdict or order that it would have decided.
 type RuleNote struct {
 	Rule string `json:"rule"`
 	Says string `json:"says"`
 }
 
-// Action is what becomes of a local job by a verdict.
+// Action is the effect of a verdict on a local job.
 type Action string
 
 // The actions.
 const (
 	Complete Action = "complete"
-	Retry    Action = "retry"
+	Retry    Action = "retry" // another attempt follows
 	Hold     Action = "hold"
 	Fail     Action = "fail"
-	Cancel   Action = "cancel"
+	Cancel   Action = "cancel" // the local job becomes killed, as was asked for
 )
 
 // JournalEntry records one change of the local jobs First..Last of a grid job, which all
@@ -310,7 +310,7 @@ const (
 	BatchOOM
 	BatchTimeout
 	BatchAborted   // by the system: node failure, preemption, eviction
-	BatchCancelled // by someone
+	BatchCancelled // by jjm or a person
 )
 
 var batchWords = [...]string{"UNKNOWN", "QUEUED", "HELD", "STARTING", "RUNNING", "SUSPENDED",
@@ -334,7 +334,7 @@ func (s BatchState) Ended() bool { return s >= BatchEndedOK }
 // Alive reports whether the job is known and not over.
 func (s BatchState) Alive() bool { return s != BatchUnknown && !s.Ended() }
 
-// Report is what a batch system says about one job. A job is identified by cluster, Tag,
+// Report is a batch system's statement about one job. A job is identified by cluster, Tag,
 // Index, ID and Submitted together, because batch systems reuse ids.
 type Report struct {
 	Tag   Tag        `json:"tag"`
@@ -371,7 +371,7 @@ func (r *Report) NeverStarted() bool {
 	return r.State == BatchCancelled && r.Started == 0 && r.Restarts == 0
 }
 
-// Usage is what a grid job used, for gatekeepers and accounting. It counts all attempts of
+// Usage holds the resources that a grid job used, for gatekeepers and accounting. It counts all attempts of
 // each local job: times are summed, Started is the earliest, Ended the latest, and MaxRSSKB
 // the largest.
 type Usage struct {

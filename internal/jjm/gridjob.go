@@ -23,7 +23,7 @@ type GridJob struct {
 	// ends of the earlier generations, oldest first; they are never changed in place.
 	Generation int      `json:"generation"`
 	Endings    []Ending `json:"endings,omitempty"`
-	// Kill is set once somebody asked to kill the grid job; KillBy names them.
+	// Kill is set once a kill of the grid job was requested. KillBy names the person or the part of jjm that asked.
 	Kill   bool   `json:"kill,omitempty"`
 	KillBy string `json:"kill_by,omitempty"`
 	// Reason says why the status is failed, broken or pending.
@@ -52,7 +52,7 @@ type GridJob struct {
 	// final.
 	Origin *Origin `json:"origin,omitempty"`
 	Usage  *Usage  `json:"usage,omitempty"`
-	// Proof is what the status done rests on; "" if the grid job is not done, or if not all is proven.
+	// Proof is the kind of proof on which the status done rests; "" if the grid job is not done, or not all is proven.
 	Proof Proof `json:"proof,omitempty"`
 	// Warnings are never changed in place.
 	Warnings []Warning `json:"warnings,omitempty"`
@@ -127,12 +127,12 @@ type Spec struct {
 	// Key is the request key: two submissions of one owner with the same key are one grid
 	// job. Without a key, every submission makes a new one.
 	Key string `json:"key,omitempty"`
-	// KeyReuse makes a new grid job if the one that has the same key was cancelled.
+	// KeyReuse makes a new grid job if the grid job with the same key was cancelled.
 	KeyReuse bool `json:"key_reuse,omitempty"`
 	// Mode is GBS_MODE: Production or Test.
 	Mode string `json:"mode,omitempty"`
-	// Clusters are the candidates, best first. The local jobs are spread over those that
-	// can meet the request. AnyCluster alone stands for all clusters of the site; an
+	// Clusters are the candidates, best first. The local jobs are spread over the candidates that
+	// can meet the request. A list of only AnyCluster stands for all clusters of the site; an
 	// empty list for the site's default.
 	Clusters []string `json:"clusters,omitempty"`
 	// Result says how the job reports: "glf" or "exit" (decision R1). "" is the type's
@@ -140,7 +140,7 @@ type Spec struct {
 	Result string `json:"result,omitempty"`
 	// Retry overrides the site's retry limits, and says which failures are retried.
 	Retry Retries `json:"retry,omitzero"`
-	// Request is what each local job needs.
+	// Request holds the resources that each local job needs.
 	Request Request `json:"request,omitzero"`
 	// Env is added to the environment of the application.
 	Env map[string]string `json:"env,omitempty"`
@@ -160,7 +160,7 @@ type Spec struct {
 	// Credentials are the kinds of credentials that the jobs get, of those that came with
 	// the submission: ProxyKind, TokenKind.
 	Credentials []string `json:"credentials,omitempty"`
-	// Datasets are what the job reads: at most one master, and any number of secondary
+	// Datasets are the datasets that the job reads: at most one master, and any number of secondary
 	// ones. Without a master the type generates its work itself.
 	Datasets []DatasetInput `json:"datasets,omitempty"`
 	// Split says how the master dataset is cut, for types that leave that to the job
@@ -201,7 +201,7 @@ func (s *Spec) NeedsOutputs() bool { return s.Merge != nil || s.OutputDataset !=
 // AnyCluster stands for every cluster of the site.
 const AnyCluster = "any"
 
-// Request is what one local job needs from a batch system. Zero means the
+// Request holds the resources that one local job needs from a batch system. Zero means the
 // cluster's default. Two local jobs of equal requests may share a bulk.
 type Request struct {
 	Cores    int      `json:"cores,omitempty"`
@@ -239,7 +239,7 @@ func (r Request) With(o *Request) Request {
 	return r
 }
 
-// Resources are what resubmitted local jobs request in place of what their job file says. A
+// Resources are requested for resubmitted local jobs in place of the resources in their job file. A
 // zero field replaces nothing.
 type Resources struct {
 	MemoryMB int64    `json:"memory_mb,omitempty"` // MiB
@@ -371,8 +371,8 @@ func DefaultLimits() Limits {
 type Retries struct {
 	Limits
 	// OnExit are the only exit codes after which a job that reports by its exit code is
-	// retried; any other failure of a started attempt is final. If it is empty, the limits
-	// alone decide.
+	// retried; any other failure of a started attempt is final. If it is empty, only the
+	// limits decide.
 	OnExit []int `json:"on_exit,omitempty"`
 }
 
@@ -396,9 +396,9 @@ type Merge struct {
 	Concat bool `json:"concat,omitempty"`
 	// Output is the name of a merged file; default "merged".
 	Output string `json:"output,omitempty"`
-	// Files, Bytes and Events bound what one merge reads; a file above a bound is merged
-	// alone. Defaults 50, 5 GB, 100 000 000. With JEDIMerge, Bytes bounds what it is expected
-	// to write.
+	// Files, Bytes and Events bound the input of one merge; a file above a bound gets a merge
+	// of its own. Defaults 50, 5 GB, 100 000 000. With JEDIMerge, Bytes bounds the expected size of the merge's
+	// output.
 	Files  int   `json:"files,omitempty"`
 	Bytes  int64 `json:"bytes,omitempty"`
 	Events int64 `json:"events,omitempty"`
@@ -456,8 +456,7 @@ type StepCounts struct {
 // or not.
 func (c StepCounts) Done() int { return c.Counts[Completed] + c.Merging }
 
-// MergeOutlook is how many merges a grid job would make, as far as is known before it
-// runs.
+// MergeOutlook estimates, before a grid job runs, how many merges it will make.
 type MergeOutlook struct {
 	Splitter string `json:"splitter"`
 	// Outputs is how many files would be merged if every local job left all declared
@@ -473,7 +472,7 @@ type MergeOutlook struct {
 	Text string `json:"text"`
 }
 
-// MergeStep is how much of the merging of a grid job is cut already.
+// MergeStep is the progress of cutting the merge step of a grid job into local jobs.
 type MergeStep struct {
 	Splitter string `json:"splitter"`
 	// Made is the number of its local jobs made so far; Closed says that no more will

@@ -26,8 +26,8 @@ func (l LocalID) String() string {
 	return l.Grid.String() + "." + strconv.FormatInt(int64(l.N), 10)
 }
 
-// AttemptID names one attempt of a local job. Attempt is what the application finds in
-// JJM_ATTEMPT and GBS_RETRY_COUNT: 0 for the first (decision R16).
+// AttemptID names one attempt of a local job. Attempt is the number of the attempt, 0 for the first. The application
+// finds it in JJM_ATTEMPT and GBS_RETRY_COUNT (decision R16).
 type AttemptID struct {
 	LocalID
 	Attempt int32 `json:"attempt"`

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// LeftReason is why something was left out, in one word. Records, logs and tools tell reasons apart by the word.
+// LeftReason is why something was left out, in one word, by which records, logs and tools distinguish the reasons.
 type LeftReason string
 
 // The reasons for which work is left out. Outputs have reasons of their own.
@@ -50,7 +50,7 @@ func (l LeftOut) String() string {
 	return text
 }
 
-// LeftList is what was left out, one entry for each kind of thing and reason.
+// LeftList lists the units, files or outputs that were left out: one entry for each kind (What), reason, and Asked.
 type LeftList []LeftOut
 
 // Add adds more to the entry of the same What, Reason and Asked, or appends a new entry. The first entry names the

@@ -24,7 +24,7 @@ type LocalJob struct {
 	RetryArgs []string `json:"retry_args,omitempty"`
 	// NotBefore is the earliest time to submit the next attempt (phase retry-wait).
 	NotBefore Time `json:"not_before,omitempty"`
-	// Kill is set once somebody asked to kill this local job.
+	// Kill is set once a kill of this local job was requested.
 	Kill bool `json:"kill,omitempty"`
 
 	// Cluster to Ended describe the current or last attempt: its cluster, the tag of its bulk and its position there,
@@ -116,8 +116,7 @@ const (
 	HeldOperator    = "operator"     // a person, with the batch system's own commands
 )
 
-// HoldAction is what jjm does about a local job that its batch system holds (decision
-// R5).
+// HoldAction is jjm's action on a local job that its batch system holds (decision R5).
 type HoldAction string
 
 // The actions. The empty one does nothing: the local job waits.
@@ -131,7 +130,7 @@ const (
 func (d HoldAction) GivesUp() bool { return d == HoldRetry || d == HoldFail }
 
 // Holding is the history of the holds of a local job. It is stored with the local job: if
-// a restart forgot the count, rules that release n times would release for ever.
+// a restart forgot the count, rules that release n times would release forever.
 type Holding struct {
 	// By, Code, Text and Source describe the current hold, or else the last one: who
 	// holds, and why in the batch system's words.

@@ -6,8 +6,8 @@ import (
 )
 
 // Order stops work for a while: of a cluster, one of its queues, a job type, a user, or one grid job. It is in force
-// until somebody resumes the target or until Until. The owner of a grid job may order a pause of it; all other orders
-// are for administrators.
+// until a person resumes the target, or until the time Until. The owner of a grid job may order a pause of it; all
+// other orders are for administrators.
 type Order struct {
 	// Verb is OrderDrain (new grid jobs are refused, accepted ones go on), OrderPause
 	// (new ones are accepted, nothing more is submitted) or OrderMaintenance (new ones

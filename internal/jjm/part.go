@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Part is the piece of work that a local job owns for good. The parts of one step cover
+// Part is the piece of work that a local job owns permanently. The parts of one step cover
 // its work exactly once; the store refuses two parts that overlap.
 type Part struct {
 	// Unit names what First and Count number.
@@ -31,7 +31,7 @@ type Part struct {
 	// are computed from the other fields when the part is sent to a worker, and not
 	// stored.
 	Streams map[string][]string `json:"streams,omitempty"`
-	// Input is what the part reads of files; nil for plain events and rows.
+	// Input lists the files that the part reads; nil for plain events and rows.
 	Input *PartInput `json:"input,omitempty"`
 }
 
@@ -40,6 +40,29 @@ func (p Part) Last() int64 { return p.First + p.Count - 1 }
 
 // Units returns what the part owns, for people: "row 4", "events 1-250".
 func (p Part) Units() string { return UnitsText(p.Unit, p.First, p.Last()) }
+
+// mostNamed is how many files Work names.
+const mostNamed = 3
+
+// Work returns what the part owns, for people, with the names of its files. The number of a file would mislead: a part
+// that does work again has a number of its own.
+func (p Part) Work() string {
+	if p.Input == nil || len(p.Input.Files) == 0 {
+		return p.Units()
+	}
+	files := p.Input.Files
+	named := strings.Join(files[:min(mostNamed, len(files))], " ")
+	if more := len(files) - mostNamed; more > 0 {
+		named += fmt.Sprintf(" and %d more", more)
+	}
+	switch {
+	case p.Unit != UnitFile:
+		return p.Units() + " of " + named
+	case len(files) == 1:
+		return "file " + named
+	}
+	return fmt.Sprintf("%d files: %s", len(files), named)
+}
 
 // UnitsText returns units from a first one to a last one, for people.
 func UnitsText(unit string, first, last int64) string {
@@ -180,7 +203,7 @@ type DatasetInput struct {
 	// Stream is the placeholder that stands for the dataset's files in commands.
 	Stream string `json:"stream,omitempty"`
 	// Open says that more files may come after those of the source: the grid job does not
-	// end until somebody closes the dataset. A watched folder is always open.
+	// end until the dataset is closed. A watched folder is always open.
 	Open bool `json:"open,omitempty"`
 
 	// Files are the files themselves, and wildcards for some.

@@ -32,6 +32,21 @@ func TestUnitsText_OneFormForOneAndForMany(t *testing.T) {
 	}
 }
 
+func TestWork_NamesFiles(t *testing.T) {
+	reads := func(files ...string) *jjm.PartInput { return &jjm.PartInput{Files: files} }
+	for want, p := range map[string]jjm.Part{
+		"row 4":                     {Unit: jjm.UnitRow, First: 4, Count: 1},
+		"file b":                    {Unit: jjm.UnitFile, First: 9, Count: 1, Input: reads("b")},
+		"2 files: a b":              {Unit: jjm.UnitFile, First: 9, Count: 2, Input: reads("a", "b")},
+		"5 files: a b c and 2 more": {Unit: jjm.UnitFile, Count: 5, Input: reads("a", "b", "c", "d", "e")},
+		"ranges 0-249 of a":         {Unit: jjm.UnitRange, Count: 250, Input: reads("a")},
+	} {
+		if got := p.Work(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestLumiText_JoinsAdjacentSections(t *testing.T) {
 	lumi := func(file int32, run, first, last uint32) jjm.FileLumis {
 		return jjm.FileLumis{File: file, LumiRange: jjm.LumiRange{Run: run, First: first, Last: last}}

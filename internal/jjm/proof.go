@@ -1,6 +1,6 @@
 package jjm
 
-// Proof is the kind of proof that the work of a grid job was done exactly once. "" is no proof.
+// Proof is the kind of proof that the work of a grid job was done exactly once. "" means that there is no proof.
 type Proof string
 
 // The kinds of proofs, from the strongest to the weakest. A proof of several kinds is as strong as its weakest part.

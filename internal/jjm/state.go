@@ -64,7 +64,7 @@ const (
 	BySystem     Phase = "closed"           // killed or failed: by jjm itself
 	HeldByApp    Phase = "application-hold" // held: the application asked
 	GivenBack    Phase = "given-back"       // failed or killed: its work went to another local job
-	HeldByBatch  Phase = "batch-cancel"     // held: cancelled in the batch system by someone else
+	HeldByBatch  Phase = "batch-cancel"     // held: cancelled in the batch system, and not by jjm
 )
 
 // GridStatus is the status of a grid job: a word of JEDI (decision R10).

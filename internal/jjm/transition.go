@@ -14,7 +14,7 @@ type Transition struct {
 const ganga = "ganga"
 
 // transitions holds every change of state that a local job may make. Ganga's words unknown, incomplete, template and
-// removed are no states of a local job; frozen is a phase here.
+// removed are not states of a local job; frozen is a phase here.
 var transitions = []Transition{
 	{New, Submitting, ganga},
 	{Submitting, New, ganga}, // rollback

@@ -26,8 +26,8 @@ type accepted struct {
 	PeakMB           float64
 }
 
-// acceptOne submits a grid job and waits until all of it is in the record. As always, its local jobs are submitted to
-// the batch system meanwhile.
+// acceptOne submits a grid job of n local jobs and waits until the record has all of them. Meanwhile the engine submits
+// local jobs to the batch system, as always.
 func (s *site) acceptOne(ctx context.Context, n int) (a accepted, err error) {
 	err = profiled("accept", func() error {
 		began, cpu, playing := time.Now(), processCPU(), s.player.spent()

@@ -115,8 +115,7 @@ func limitOf(wanted bool) float64 {
 	return 0
 }
 
-// recorded is how long a grid job took until all ids were stored, and until the
-// first local job ran.
+// recorded holds the times that a grid job took until all ids were stored, and until the first local job ran.
 type recorded struct{ ids, ran time.Duration }
 
 // recorded submits a grid job of n local jobs to a daemon of its own, waits until the batch system's ids of all local
@@ -156,7 +155,7 @@ func (b *bench) submitTo(j *realDaemon, text string) (wire.SubmitAnswer, error) 
 		wire.SubmitRequest{Submit: &wire.Submit{Name: "job.toml", Text: text, BaseDir: j.state}})
 }
 
-// until polls the counts of a grid job.
+// until polls the counts of a grid job until ok accepts them, for at most 3 minutes.
 func (b *bench) until(j *realDaemon, id jjm.GridID, what string, ok func(wire.Counts) bool) error {
 	return b.untilOf(j, what, 3*time.Minute, func() (bool, error) {
 		a, err := client.Call(b.ctx, &j.client, wire.VerbLookup(), wire.LookupRequest{Refs: []string{id.String()}})
@@ -270,7 +269,7 @@ func (b *bench) polls(j *realDaemon, shims string) (int, procTimes, error) {
 	return len(calls), times, errors.Join(err, err2)
 }
 
-// counting makes a folder of the bed's commands, in which the named ones count their calls.
+// counting makes a folder of shims of the bed's commands. The shims of the named commands count their calls.
 func (b *bench) counting(d *bed, names ...string) (string, error) {
 	dir, err := os.MkdirTemp("/tmp", "jjm-bench-shims-")
 	if err != nil {

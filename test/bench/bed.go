@@ -26,9 +26,10 @@ type bed struct {
 // errNoBed is the error if the batch systems cannot be measured on this machine.
 var errNoBed = errors.New("NOT MEASURED: the real batch systems are installed and started as root on Debian only")
 
-// bed starts a test bed and reads where its parts are. The bench is a user of the bed, like a test, until the section
-// is over: the next user of a bed without users empties it of jobs or rebuilds it. With alone, others wait meanwhile;
-// it is for sections that wait for an empty queue and cancel all its jobs.
+// bed starts a test bed and returns its folders and accounts. The bench is a user of the bed, like a test, until the
+// section is over: the next user of a bed without users empties it of jobs or rebuilds it. With alone set, other users
+// wait until then; alone is for sections that wait for an empty queue and cancel all its jobs. It returns errNoBed on a
+// machine that has no beds.
 func (b *bench) bed(name string, alone bool) (*bed, error) {
 	if _, err := os.Stat("/etc/debian_version"); err != nil || os.Geteuid() != 0 {
 		return nil, errNoBed
@@ -86,7 +87,7 @@ func (b *bench) enter(name string, alone bool) (*testbed.Hold, error) {
 	}
 }
 
-// leaveBeds lets others use the beds of a section.
+// leaveBeds ends the use of all beds of a section.
 func (b *bench) leaveBeds() {
 	for _, h := range b.holds {
 		_ = h.Leave() // the lock ends with the program in any case

@@ -32,7 +32,7 @@ type answer struct {
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
-// worker is the child's side: it answers questions until there are no more.
+// worker runs in the child process: it answers the questions of the parent, until close.
 type worker interface {
 	answer(ctx context.Context, do string, arg func(into any) error) (any, error)
 	close() error
@@ -53,7 +53,7 @@ func workers(kind string) (worker, error) {
 	return nil, fmt.Errorf("child %q: not known", kind)
 }
 
-// childMain answers until in ends.
+// childMain answers the questions on in until it ends or a question or an answer is broken. It returns the exit code.
 func childMain(kind string, in io.Reader, out io.Writer) int {
 	w, err := workers(kind)
 	if err != nil {
@@ -85,7 +85,7 @@ func childMain(kind string, in io.Reader, out io.Writer) int {
 	return exitOK
 }
 
-// child is the parent's side.
+// child is the parent's handle of a child process: its command, and the pipes for questions and answers.
 type child struct {
 	kind string
 	cmd  *exec.Cmd
@@ -100,7 +100,7 @@ func (b *bench) child(kind string) (*child, error) {
 	}
 	cmd := exec.CommandContext(b.ctx, self, childWord, kind)
 	cmd.Stderr = os.Stderr
-	// A child without its parent would measure for nobody.
+	// Without its parent the child has no use.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	in, err := cmd.StdinPipe()
 	if err != nil {

@@ -7,8 +7,8 @@
 // Expensive parts run in child processes (this program again, with the hidden command "child"), so that CPU time and
 // peak memory are those of one part. The children answer each question with one line of JSON on standard output.
 //
-// CPU time is what the kernel counts for a process: wait4(2) for a program that runs once, getrusage(2) for a part of a
-// process, and /proc/PID/stat for the daemon and its children. Peak memory is VmHWM of /proc/PID/status, because
+// CPU time comes from the kernel: from wait4(2) for a program that runs once, from getrusage(2) for a part of a
+// process, and from /proc/PID/stat for the daemon and its children. Peak memory is VmHWM of /proc/PID/status, because
 // ru_maxrss of a new process starts with the memory of its parent (getrusage(2) includes the memory before execve(2)).
 //
 // The exit code is 0 if every target was met, 1 if one was missed, and 2 if something could not be measured.

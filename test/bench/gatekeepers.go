@@ -52,7 +52,7 @@ func (d *bed) credential() *syscall.Credential {
 	return &syscall.Credential{Uid: uint32(d.uid), Gid: uint32(d.gid)}
 }
 
-// gram runs the Perl process that a job manager keeps, in the same way as the job manager.
+// gram measures GRAM: it runs the Perl process that a job manager keeps, in the same way as the job manager.
 func (b *bench) gram() error {
 	d, daemon, dir, err := b.gatekeeperSite("gram")
 	if err != nil {
@@ -172,8 +172,8 @@ func (p *perl) ask(verb, job string) (string, error) {
 	}
 }
 
-// arc runs A-REX's scripts as A-REX does. It compares CPU time, because A-REX's scan-fork-job sleeps for ten seconds
-// at its end.
+// arc measures ARC: it runs A-REX's scripts as A-REX does. It compares CPU time, because A-REX's scan-fork-job sleeps
+// for ten seconds at its end.
 func (b *bench) arc() error {
 	d, daemon, dir, err := b.gatekeeperSite("arc")
 	if err != nil {

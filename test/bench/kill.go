@@ -10,9 +10,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The targets for killing a grid job whose local jobs wait in the embedded batch system: the time until all are
-// judged and the tar is there, compared with the time to make and submit them, and in milliseconds; and the time of
-// the answer, in milliseconds.
+// The targets for killing a grid job whose local jobs wait in the embedded batch system. killBeside and killMS limit
+// the time until all local jobs are judged and the tar is complete: compared with the time to make and submit them, and
+// in milliseconds. killAnswer limits the time of the answer, in milliseconds.
 const (
 	killBeside = 1
 	killMS     = 30_000

@@ -79,7 +79,7 @@ type cycles struct {
 // per returns a figure per cycle.
 func (c cycles) per(total float64) float64 { return total / c.Seconds * cycle.Seconds() }
 
-// cycles measures for a while.
+// cycles measures the cost of the live jobs for a while.
 func (s *site) cycles(ctx context.Context, while time.Duration) (c cycles, err error) {
 	completed, err := s.completed(ctx)
 	if err != nil {
@@ -124,7 +124,7 @@ type restarted struct{ WallMS, CPUMS float64 }
 
 // restart opens the store and everything that uses it, and sends one lookup through the gate.
 func (s *site) restart(ctx context.Context) (r restarted, err error) {
-	runtime.GC() // garbage of the last daemon is not this one's work
+	runtime.GC() // the new daemon must not pay for the garbage of the previous one
 	began, cpu, playing := time.Now(), processCPU(), s.player.spent()
 	err = profiled(fmt.Sprintf("restart-%d", s.args.Live), func() error {
 		if s.daemon, err = s.open(ctx, s.args.Dir); err != nil {
@@ -226,7 +226,7 @@ func (b *bench) tellLarge(m measured) {
 	b.tell("live", name+"restart, CPU", cpu, "ms")
 }
 
-// tellLinear compares the cost per local job with the cost at the smallest site.
+// tellLinear reports, for each site, the CPU time per local job beside that of the smallest site.
 func (b *bench) tellLinear(all []measured) {
 	for _, m := range all {
 		per := func(m measured) float64 { return m.cycles.per(m.cycles.CPU) / float64(m.live) * 1000 }
@@ -235,7 +235,7 @@ func (b *bench) tellLinear(all []measured) {
 	}
 }
 
-// tellHistory compares a site with history with a site without.
+// tellHistory reports the times of a site with finished jobs beside the times of a site that has none.
 func (b *bench) tellHistory(without, with measured) {
 	name := fmt.Sprintf("%d live, %d finished: ", with.live, b.size.history)
 	compare := func(what string, figure, other float64) {

@@ -85,7 +85,7 @@ func (b *bench) timeLookups(s *siteProc) ([]float64, error) {
 	return wall, nil
 }
 
-// executed is the time of one run of a program.
+// executed holds the times of one run of a program.
 type executed struct{ wall, cpu time.Duration }
 
 // exec runs a program once, for the daemon with this state folder.

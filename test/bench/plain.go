@@ -10,7 +10,7 @@ import (
 
 // plainly cuts work into parts as a program would that does nothing else: files by name, each in pieces, and a fixed
 // number of pieces in a part. It checks nothing, has no limits, places or groups, and allocates each slice
-// separately. The comparison shows the cost of what a splitter does in addition.
+// separately. The comparison shows the cost of the additional work of a splitter.
 func plainly(work split.Work, piecesOf func(*jjm.File) []jjm.FileLumis, perPart int) []jjm.Part {
 	files := slices.Clone(work.Files)
 	slices.SortFunc(files, func(a, b jjm.File) int { return cmp.Compare(a.LFN, b.LFN) })

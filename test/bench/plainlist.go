@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// plainRow is what a plain reader of listings stores of a job.
+// plainRow holds the facts about a job that a plain reader of listings stores.
 type plainRow struct {
 	state, host string
 	seen        int

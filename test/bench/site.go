@@ -106,7 +106,7 @@ func (s *site) begin(ctx context.Context) (err error) {
 	return err
 }
 
-// open opens what the daemon's app opens, in the same order, and runs it.
+// open opens and runs the parts of a daemon, in the order of package app.
 func (s *site) open(ctx context.Context, dir string) (d *daemon, err error) {
 	d = &daemon{}
 	if d.store, err = store.Open(filepath.Join(dir, "store.db"), store.Options{Now: time.Now}); err != nil {
@@ -190,7 +190,8 @@ func (s *site) counts(ctx context.Context, id jjm.GridID) (wire.Counts, error) {
 // errVain is the error of a wait that took too long.
 var errVain = errors.New("in vain")
 
-// until waits until done returns true, longer than within on a slow machine.
+// until waits until done returns true. It returns errVain after within, or later on a slow machine, and the error of
+// done or of ctx.
 func until(ctx context.Context, what string, within time.Duration, done func() (bool, error)) error {
 	within = await.Provoked(within)
 	deadline := time.Now().Add(within)
@@ -209,14 +210,14 @@ func until(ctx context.Context, what string, within time.Duration, done func() (
 	}
 }
 
-// siteProc is a site as the parent sees it.
+// siteProc is the parent's handle of a site in a child process.
 type siteProc struct {
 	*child
 	args siteArgs
 	grid jjm.GridID // the large grid job
 }
 
-// site returns a site whose local jobs all run. It starts one only if none runs.
+// site returns a site whose local jobs all run. It starts a site unless one of this size already runs.
 func (b *bench) site(live, history int) (*siteProc, error) {
 	key := siteArgs{Live: live, History: history, Quiet: b.size.quiet}
 	if s := b.sites[key]; s != nil {
@@ -237,7 +238,7 @@ func (b *bench) site(live, history int) (*siteProc, error) {
 	return s, nil
 }
 
-// newSite starts a site that has only history.
+// newSite starts a site without live local jobs. Its store has the history that args asks for.
 func (b *bench) newSite(args siteArgs) (*siteProc, error) {
 	var err error
 	if args.Dir, err = b.folder("site"); err != nil {
@@ -277,7 +278,7 @@ func (b *bench) closeSites() {
 	}
 }
 
-// asked returns the verbs that the bench uses.
+// asked returns the verbs of the socket that the bench uses.
 func asked(e *engine.Engine) []gate.Verb {
 	find := verbs.Resolve(e.Resolve)
 	return []gate.Verb{verbs.Ping("bench"), verbs.Lookup(find, e.Lookup), verbs.Status(find, e.Status),

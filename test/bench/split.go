@@ -11,7 +11,7 @@ import (
 	"jjm/internal/work/split"
 )
 
-// splitArgs describe the work for a splitter: Files files, as in the workload with the name Work.
+// splitArgs describe the work for a splitter: the number of files, and the name of the workload.
 type splitArgs struct {
 	Work  string
 	Files int
@@ -192,8 +192,8 @@ func roundCPU(rounds int, round func() error) (time.Duration, error) {
 	return (processCPU() - before) / time.Duration(rounds), nil
 }
 
-// splitter returns the splitter with the name of the workload, else JEDI, several of whose workloads have other
-// names.
+// splitter returns the splitter with the name of the workload. Without such a splitter it returns JEDI, whose workloads
+// have other names.
 func (l *workload) splitter() string {
 	for _, name := range split.Names() {
 		if l.name == name {
@@ -204,7 +204,7 @@ func (l *workload) splitter() string {
 }
 
 // split measures every splitter of files at every size. The last size but one is compared with a plain cut; the last
-// size is compared with the one before, to see that the cost is linear.
+// size is compared with the previous size, to see that the cost is linear.
 func (b *bench) split() error {
 	var errs []error
 	for _, l := range workloads() {

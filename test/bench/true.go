@@ -91,7 +91,7 @@ func (b *bench) tellBare(where string, jjms, plain, xargs []bareRun) {
 	b.tell("true", name+"peak memory of the daemon", of(jjms, func(r bareRun) float64 { return r.peakMB }), "MB")
 }
 
-// xargs runs /bin/true equally often, with equally many at once.
+// xargs runs /bin/true as often as the daemon does, with as many at the same time as there are CPUs.
 func (b *bench) xargs() (bareRun, error) {
 	cmd := exec.CommandContext(b.ctx, "xargs", "-P", strconv.Itoa(runtime.NumCPU()), "-n", "1", "/bin/true")
 	var lines strings.Builder

@@ -23,7 +23,7 @@ func cpuOf(who int) time.Duration {
 
 func processCPU() time.Duration { return cpuOf(syscall.RUSAGE_SELF) }
 
-// threadCPU may be called by goroutines that are locked to their thread.
+// threadCPU returns the CPU time of this thread. The goroutine must be locked to its thread.
 func threadCPU() time.Duration { return cpuOf(rusageThread) }
 
 // peakMB returns the peak of the resident memory of a process, in 10^6 bytes.
@@ -46,7 +46,7 @@ func parsePeak(status string) (float64, error) {
 	return 0, fmt.Errorf("VmHWM: not in the status of the process")
 }
 
-// procTimes are the CPU times of a process, and of those of its children that it has waited for.
+// procTimes are the CPU times of a process, and of the children for which it has waited.
 type procTimes struct{ own, children time.Duration }
 
 func (t procTimes) minus(o procTimes) procTimes {

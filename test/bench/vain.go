@@ -16,7 +16,7 @@ import (
 
 // The limits of a report about a wait that took too long.
 const (
-	vainJobs = 5  // grid jobs with details, of those that are not over
+	vainJobs = 5  // unfinished grid jobs with details
 	vainLog  = 40 // lines of the daemon's log
 )
 
@@ -60,12 +60,12 @@ func (b *bench) unfinished(j *realDaemon) string {
 	return out.String()
 }
 
-// detail returns all that jjm says about a grid job and its local jobs.
+// detail returns the status and the log of a grid job and the status of its local jobs, as people see them.
 func (b *bench) detail(j *realDaemon, id jjm.GridID) string {
 	return b.jjm(j, "status", id.String(), id.String()+".*") + b.jjm(j, "log", id.String())
 }
 
-// jjm runs the command that people run.
+// jjm runs the command jjm and returns its output, or a text about its error.
 func (b *bench) jjm(j *realDaemon, args ...string) string {
 	cmd := exec.CommandContext(b.ctx, filepath.Join(b.bin, "jjm"), args...)
 	cmd.Env = append(os.Environ(), "JJM_STATE="+j.state)

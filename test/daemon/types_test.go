@@ -225,7 +225,8 @@ func TestTypes_AProgramInAnyLanguage(t *testing.T) {
 	want(0, "done", "submit", "echo.toml", "--wait")
 }
 
-// A program that hangs, writes without end or goes away is killed and its job file refused, while others submit.
+// A program that hangs, writes without end or goes away is killed, and its job file is not accepted, while others
+// submit. Of a program that hangs the exit code says that a retry can help.
 func TestTypes_AProgramThatMisbehavesHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -244,10 +245,14 @@ func TestTypes_AProgramThatMisbehavesHoldsUpNobody(t *testing.T) {
 	d := start(t, "job_types = \""+folder+"\"\n")
 	d.write("echo.toml", "type = \"script\"\n[params]\ncommand = [\"echo\"]\n")
 	d.write("hangs.toml", "type = \"hangs\"\n")
-	hangs := make(chan int)
+	type answer struct {
+		out  string
+		code int
+	}
+	hangs := make(chan answer)
 	go func() {
-		_, code := d.tells("submit", "hangs.toml")
-		hangs <- code
+		out, code := d.tells("submit", "hangs.toml")
+		hangs <- answer{out, code}
 	}()
 	for name, text := range map[string]string{"floods": "writes more than 8 MiB", "dies": "exit code 137",
 		"mute": "it printed nothing"} {
@@ -259,7 +264,7 @@ func TestTypes_AProgramThatMisbehavesHoldsUpNobody(t *testing.T) {
 			t.Errorf("beside %s: exit %d\n%s", name, code, out)
 		}
 	}
-	if code := <-hangs; code == 0 {
-		t.Error("a program that hangs has made a plan")
+	if got := <-hangs; got.code != 4 || !strings.Contains(got.out, "it did not end within 20 s") {
+		t.Errorf("hangs: exit %d\n%s", got.code, got.out)
 	}
 }

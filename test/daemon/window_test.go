@@ -37,7 +37,7 @@ func TestWindow_IsAnnouncedShownAndKept(t *testing.T) {
 		from.Add(4*time.Hour).In(zone).Format("2006-01-02 15:04 MST")
 	out, code := d.says("drain", "cluster", "local", "--from", from.In(zone).Format("2006-01-02T15:04"), "--until",
 		from.Add(4*time.Hour).In(zone).Format("15:04"), "--reason", "new disks")
-	if code != 0 || !strings.HasPrefix(out, "cluster local in maintenance "+when) {
+	if code != 0 || !strings.HasPrefix(out, "cluster local maintenance announced "+when) {
 		t.Fatalf("announced: exit %d: %s", code, out)
 	}
 	d.write("long.toml", sleeper)
@@ -57,7 +57,8 @@ func TestWindow_IsAnnouncedShownAndKept(t *testing.T) {
 		d.until("new disks ("+when+")", "history", "--orders")
 		d.restart()
 	}
-	if out, code := d.says("resume", "cluster", "local"); code != 0 || !strings.Contains(out, "was in maintenance "+when) {
+	out, code = d.says("resume", "cluster", "local")
+	if code != 0 || !strings.Contains(out, "was maintenance announced "+when) {
 		t.Errorf("ended by hand: exit %d: %s", code, out)
 	}
 	if out, code := d.says("wait", "1"); code != 0 {

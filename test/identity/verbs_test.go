@@ -79,6 +79,8 @@ var sights = map[string]seen{
 	"clusters": {tells: "health and limits, the cause of an outage, numbers of all jobs; the ids of its own jobs " +
 		"that are missing; the learnt limit of the account that its jobs run as", others: siteWide,
 		asks: []string{`{"verb":"clusters"}`}},
+	"health": {tells: "whether the site is well: numbers of all accounts, no ids; only administrators see the bans and " +
+		"the errors of records", others: siteWide, asks: []string{`{"verb":"health"}`}},
 	"order": {tells: "the orders in force about the site, itself and its grid jobs", others: own, reads: true,
 		asks: []string{`{"verb":"order"}`, `{"verb":"order","order":{"verb":"resume","kind":"job","name":"ID"}}`}},
 	"reset": {tells: "nothing", others: admins, changes: true, asks: []string{`{"verb":"reset","cluster":"local"}`}},

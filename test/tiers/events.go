@@ -31,7 +31,7 @@ func (n name) root() name {
 type attempt struct {
 	outcome string // pass, fail, skip; "" if the test did not end
 	elapsed time.Duration
-	// output is what the test printed. A root test has the output of its subtests too.
+	// output is the output of the test. A root test has the output of its subtests too.
 	output strings.Builder
 }
 

@@ -100,9 +100,9 @@ func lockMachine(path string, people io.Writer) (unlock func(), err error) {
 	return func() { _ = f.Close() }, nil
 }
 
-// openShared opens a file that runs of several accounts lock. Linux may refuse O_CREATE for
-// another account's file in /tmp (fs.protected_regular), so an existing file is opened
-// without; where it may not be written, reading suffices for flock(2).
+// openShared opens a lock file that several accounts share. An existing file is opened without O_CREATE, which Linux
+// may refuse for another account's file in /tmp (fs.protected_regular), or only for reading if it is not writable;
+// flock(2) needs no more.
 func openShared(path string) (*os.File, error) {
 	for _, flags := range []int{os.O_RDWR, os.O_RDONLY} {
 		if f, err := os.OpenFile(path, flags, 0); err == nil {

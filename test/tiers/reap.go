@@ -78,7 +78,8 @@ func (r *reaper) pending(pid int) bool {
 	return r.waits[pid] != nil
 }
 
-// cost is what something used. CPU counts the process and all its descendants that have ended.
+// cost holds the wall time and the CPU time of a process, or the sum of several. The CPU time includes that of all
+// descendants that have ended.
 type cost struct {
 	Wall, User, Sys time.Duration
 }

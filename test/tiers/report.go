@@ -81,13 +81,13 @@ func (r *results) flaky() []name {
 type leftOut struct {
 	// targets counts tests by the target of the Makefile that runs them.
 	targets map[string]int
-	// missing are the reasons why tests did not run on this machine, with their number.
+	// missing counts tests by the reason why they did not run on this machine.
 	missing map[string]int
-	// nowhere are tests that were left to a step and that no step ran.
+	// nowhere has the tests that were left to another step of this run, but that no step ran.
 	nowhere []string
 }
 
-// skipped sorts the tests that no step ran by the reasons.
+// skipped returns the tests that no step ran, grouped by the reason that they printed.
 func (r *results) skipped() leftOut {
 	left := leftOut{targets: map[string]int{}, missing: map[string]int{}}
 	ran, seen := map[name]bool{}, map[name]bool{}
@@ -116,7 +116,7 @@ func (r *results) skipped() leftOut {
 	return left
 }
 
-// reasons returns what a test printed when the steps skipped it.
+// reasons returns the output of a test in all steps.
 func (r *results) reasons(of name) string {
 	var all strings.Builder
 	for _, n := range r.order {
@@ -129,7 +129,7 @@ func (r *results) reasons(of name) string {
 	return all.String()
 }
 
-// restOfLine returns the text after the words on their line.
+// restOfLine returns the rest of the line on which words first occurs, or "no reason given" if they do not occur.
 func restOfLine(text, words string) string {
 	_, rest, found := strings.Cut(text, words)
 	if !found {
@@ -143,7 +143,7 @@ func restOfLine(text, words string) string {
 func (r *run) report() (string, bool) {
 	var b strings.Builder
 	red, left := r.results.failures(), r.results.skipped()
-	if r.tier.partial { // the steps that the tests are left to do not run
+	if r.tier.partial { // the tests may be left to steps that this run leaves out
 		left.nowhere = nil
 	}
 	for step, why := range r.failed {

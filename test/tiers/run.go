@@ -35,8 +35,8 @@ type run struct {
 	mu      sync.Mutex // guards what follows: lanes add to it
 	results *results
 	failed  map[string]string // steps that failed though none of their tests did, with the reason
-	over    map[int]bool      // lanes
-	slots   int               // the lane that was over last, which has all slots
+	over    map[int]bool      // the lanes that are over
+	slots   int               // the lane that ended last; at the end of the run, this lane has all slots
 	done    []stepTime
 }
 
@@ -125,8 +125,8 @@ func (r *run) makePrograms() error {
 	return nil
 }
 
-// jobs returns how many test programs of a tier with so many lanes run at a time: JJM_TEST_JOBS, or two. On a quick
-// machine each lane has one, because tests of real systems wait nearly all the time.
+// jobs returns how many test programs run at a time: JJM_TEST_JOBS if it is set, else two. On a quick machine there is
+// one for each lane but at least two, because tests of real systems wait nearly all the time.
 func jobs(m machine, lanes int) (int, error) {
 	text := os.Getenv("JJM_TEST_JOBS")
 	switch {
@@ -272,14 +272,13 @@ func (r *run) argv(s step, packages []string, events string) []string {
 }
 
 // jobsOf returns how many packages go test works on at a time. Where lanes run beside each other it is one that runs
-// and one that is compiled meanwhile; programs wait for slots. Those of cached steps do not, so one job is left to the
-// other lanes.
+// and one that is compiled meanwhile; programs wait for slots. Those of cached steps do not, so there it is one.
 func (r *run) jobsOf(s step) int {
 	switch {
 	case len(r.tier.lanes) == 1:
 		return r.jobs
 	case s.cached:
-		return max(1, r.jobs-1)
+		return 1
 	}
 	return 2
 }

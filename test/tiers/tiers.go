@@ -13,8 +13,8 @@ import (
 type tier struct {
 	// env is the value of JJM_TIER.
 	env string
-	// lanes run at the same time; the steps of a lane run one after the other. A batch system is in one lane only. The
-	// last lanes are joined where fewer test programs run at a time.
+	// lanes run at the same time; the steps of a lane run one after the other. All steps on a batch system are in one
+	// lane. If fewer test programs than lanes may run at a time, the last lanes are joined (see join).
 	lanes [][]step
 	// checks is how many cases each property test draws (RAPID_CHECKS).
 	checks int
@@ -39,7 +39,7 @@ type step struct {
 	cached bool
 }
 
-// The number of cases that each property test draws while somebody waits, and in a campaign.
+// fewChecks is how many cases each property test draws in tiers that a person waits for, and manyChecks in campaigns.
 const (
 	fewChecks  = 40
 	manyChecks = 400

@@ -15,8 +15,8 @@ import (
 // namesAtOnce is how many names of a folder are in memory at a time.
 const namesAtOnce = 1024
 
-// IDs returns the grid jobs that have a folder in dir, newest first. What is in the folders is
-// not looked at.
+// IDs returns the grid jobs that have a folder in dir, newest first. It does not look into the
+// folders.
 func IDs(dir string) ([]jjm.GridID, error) {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -20,14 +20,14 @@ const (
 
 // History holds the last changes of a grid job, as its record has them.
 type History struct {
-	// Changes are the last ones, oldest first; Older says that there were others before.
+	// Changes are the last changes, oldest first. Older is set if there were earlier changes.
 	Changes []jjm.JournalEntry
 	Older   bool
 	Written jjm.Time
 }
 
 // ReadHistory reads the changes of a grid job. The error is of kind Gone if its record has
-// none, Denied if the caller may not read it, and Internal if the file is no history.
+// none, Denied if the caller may not read it, and Internal if the file is not a history.
 func ReadHistory(dir string, grid jjm.GridID) (History, error) {
 	path := filepath.Join(dir, grid.String(), HistoryFile)
 	data, err := readFile(path, MaxHistory)

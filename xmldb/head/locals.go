@@ -22,10 +22,10 @@ const MaxShard = 128 << 20
 // ShardFile returns the name of a shard within the folder of its grid job.
 func ShardFile(n int) string { return fmt.Sprintf("jobs-%04d.xml", n) }
 
-// Locals reads the local jobs that ref selects, in order, at most as many as most. It leaves out local jobs that the
-// record does not have, and fills in only what the record has. Kinds of errors: as of Read, but a missing record is no
-// error.
-func Locals(dir string, ref jjm.Ref, most int) ([]jjm.LocalJob, error) {
+// Locals reads the local jobs that ref selects, in order, at most limit. It leaves out local jobs that the record does
+// not have, and fills in only the fields that the record has. Kinds of errors: as of Read, but a missing record is not
+// an error.
+func Locals(dir string, ref jjm.Ref, limit int) ([]jjm.LocalJob, error) {
 	var out []jjm.LocalJob
 	for n := int(ref.First) / ShardSize; ref.Last < 0 || n <= int(ref.Last)/ShardSize; n++ {
 		path := filepath.Join(dir, ref.Grid.String(), ShardFile(n))
@@ -33,9 +33,9 @@ func Locals(dir string, ref jjm.Ref, most int) ([]jjm.LocalJob, error) {
 			if l.ID.Grid == ref.Grid && ref.Has(l.ID.N) {
 				out = append(out, l)
 			}
-			return len(out) < most
+			return len(out) < limit
 		})
-		if kind(err) == jjm.Gone || len(out) >= most {
+		if kind(err) == jjm.Gone || len(out) >= limit {
 			break
 		}
 		if err != nil {

@@ -61,7 +61,7 @@ func (p *parser) document() error {
 	}
 }
 
-// start reads the prologue and the start of the root element, which has to have the name.
+// start reads the prologue and the start of the root element. It returns an error unless the element has the name.
 func (p *parser) start(name string) (xml.StartElement, error) {
 	for {
 		tok, err := p.d.Token()
@@ -335,8 +335,8 @@ func (p *parser) causes() error {
 	})
 }
 
-// children calls fn for every child element without a namespace; fn has to read it to its
-// end. children returns at the end of the parent element.
+// children calls fn for every child element that has no namespace, and skips the others. fn must
+// read the child to its end. children returns at the end of the parent element.
 func (p *parser) children(fn func(xml.StartElement) error) error {
 	for {
 		tok, err := p.d.Token()

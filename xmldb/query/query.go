@@ -63,11 +63,11 @@ func (q *Query) Wants(root string) bool {
 	return !other || q.root == root
 }
 
-// Results returns what was found so far.
+// Results returns the results so far.
 func (q *Query) Results() []string { return q.results }
 
-// Add adds what the path selects in a document. It makes a tree of the document, which may take many times the
-// document's size in memory. The error is of kind Invalid if document or answer are too large.
+// Add adds the results of the path in a document. It makes a tree of the document, which may take many times the
+// document's size in memory. The error is of kind Invalid if the document or all results together are too large.
 func (q *Query) Add(data []byte) error {
 	if q.whole {
 		return q.add(string(data))

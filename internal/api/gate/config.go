@@ -41,7 +41,7 @@ type Config struct {
 	WriteTime   jjm.Duration `toml:"write_time"`
 	Drain       jjm.Duration `toml:"drain"`
 	// MemoryMB bounds the memory of all long requests and answers together, in MiB; default
-	// 512. Short ones are not counted. A quarter is reserved for administrators, and no
+	// 512. Short requests and answers are not counted. A quarter is reserved for administrators, and no
 	// other account may take more than half of the rest.
 	MemoryMB int `toml:"memory_mb"`
 

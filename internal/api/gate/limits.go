@@ -55,16 +55,17 @@ func (m *memory) release(c Caller, n int64) {
 
 // connections counts the open connections, in all and for each ordinary account. Root, the administrators, and the
 // daemon's account if it is an administrator have a count of their own with the same limit, so that others cannot
-// lock them out. An ordinary account may have at most as many connections as are still free: n accounts that take all
-// they can still leave 1/(n+1) of the limit to the next one (dynamic thresholds, Choudhury and Hahne 1998).
+// lock them out. An ordinary account may have at most as many connections as are still free. Even if n accounts take
+// as many as they can, 1/(n+1) of the limit is left for the next account (dynamic thresholds, Choudhury and Hahne
+// 1998).
 type connections struct {
 	all, perUser int
 	trusted      func(uid int) bool
 
 	mu       sync.Mutex
-	open     int // of ordinary accounts
-	reserved int
-	users    map[int]int
+	open     int         // connections of ordinary accounts
+	reserved int         // connections of trusted accounts
+	users    map[int]int // connections of each ordinary account
 }
 
 // add counts a new connection, or returns an error of kind Busy.

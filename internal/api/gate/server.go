@@ -14,9 +14,9 @@ import (
 )
 
 // Server answers requests on sockets.
-type Server struct { // by name
-	verbs       map[string]Verb
-	known       []string // their names, in order
+type Server struct {
+	verbs       map[string]Verb // by name
+	known       []string        // their names, in order
 	cfg         Config
 	log         *slog.Logger
 	callers     *callers
@@ -24,7 +24,7 @@ type Server struct { // by name
 	memory      *memory
 }
 
-// New makes a server of verbs. If two have the same name, the later one counts. New does no
+// New makes a server of verbs. If two verbs have the same name, the later verb counts. New does no
 // I/O.
 func New(verbs []Verb, cfg Config, log *slog.Logger) *Server {
 	cfg = cfg.WithDefaults()

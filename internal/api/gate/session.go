@@ -26,7 +26,7 @@ const (
 	decoded = 4
 	// chunk is how many bytes are written with one deadline.
 	chunk = 64 << 10
-	// finalWriteTime is how long a client has to read what is being written when the daemon
+	// finalWriteTime is how long a client has to read the bytes being written when the daemon
 	// no longer waits.
 	finalWriteTime = 500 * time.Millisecond
 )
@@ -39,8 +39,8 @@ type session struct {
 	*Server
 	conn   *net.UnixConn
 	caller Caller
-	// answered is set once bytes of the answer were written. An error cannot be sent any
-	// more.
+	// answered is set once bytes of the answer were written. Then an error can no longer be
+	// sent.
 	answered bool
 	// broken is set once a write failed.
 	broken bool
@@ -70,7 +70,8 @@ func (c *session) grow() func(int) error {
 	}
 }
 
-// readRequest reads and checks the request line.
+// readRequest reads and checks the request line. The error is of kind Busy if the daemon stops meanwhile, and of kind
+// Invalid if the line is not complete in time or is not a request that the daemon knows.
 func (c *session) readRequest(stop context.Context) (*request, error) {
 	limit := c.cfg.RequestTime.D()
 	if err := c.conn.SetReadDeadline(time.Now().Add(limit)); err != nil {
@@ -152,7 +153,7 @@ func hungUp(conn *net.UnixConn) bool {
 	return gone || err != nil
 }
 
-// serve carries out one request and turns a panic into an error.
+// serve carries out one request. An error or a panic is answered, unless the answer was already begun.
 func (c *session) serve(stop, ctx context.Context, req *request) {
 	verb, began := req.verb.Name, time.Now()
 	defer func() {
@@ -226,7 +227,7 @@ func (c *session) Write(b []byte) (int, error) {
 	return sent, nil
 }
 
-// shortenWrites limits the current write and all later ones to finalWriteTime.
+// shortenWrites limits the current write and all later writes to finalWriteTime.
 func (c *session) shortenWrites() {
 	c.late.Store(true)
 	_ = c.conn.SetWriteDeadline(time.Now().Add(finalWriteTime))

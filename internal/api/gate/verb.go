@@ -33,10 +33,11 @@ const (
 	// function of the verb knows the owners, so it must check [wire.Caller.May] itself.
 	Owners
 	// AnyoneReads is every account for a request that only reads, and administrators for
-	// one that changes something. The request says which it is in its method Changes.
+	// a request that changes something. The request's method Changes distinguishes these; a request without the
+	// method counts as a change.
 	AnyoneReads
 	// Administrators are root, the accounts of gate.admins, and the daemon's own account if
-	// nobody else may connect.
+	// no other account may connect.
 	Administrators
 )
 
@@ -142,7 +143,8 @@ func (v Verb) Check(line []byte) error {
 	return err
 }
 
-// context returns the context of a request of the verb.
+// context returns the context of a request of the verb. It ends with ctx; for a stream that does not finish also with
+// stop, and for a verb that is not a stream after the time to answer.
 func (v Verb) context(stop, ctx context.Context, cfg Config) (context.Context, context.CancelFunc) {
 	switch {
 	case v.finishes:

@@ -33,8 +33,8 @@ type Evidence struct {
 	BatchSignal int    `json:"batch_signal,omitempty"`
 	Reason      string `json:"reason,omitempty"`
 	Source      string `json:"source,omitempty"`
-	// Result is set if the wrapper left a result. Exit and Signal are the application's. Error is what kept the
-	// wrapper from its work.
+	// Result is set if the wrapper left a result. Exit and Signal are the application's. Error is the error that kept
+	// the wrapper from its work.
 	Result bool   `json:"result,omitempty"`
 	Exit   int    `json:"exit,omitempty"`
 	Signal int    `json:"signal,omitempty"`
@@ -42,7 +42,7 @@ type Evidence struct {
 	// Log is the content of the GBS log file: "start" and "end" for the records of the wrapper, and the keywords of
 	// the application.
 	Log []string `json:"log,omitempty"`
-	// Claim is the holder of the attempt's claim: "wrapper", "daemon", or "" if nobody claimed the attempt.
+	// Claim is the holder of the attempt's claim: "wrapper", "daemon", or "" if the attempt is unclaimed.
 	Claim string `json:"claim,omitempty"`
 }
 

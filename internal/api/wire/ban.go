@@ -36,7 +36,7 @@ type BanAnswer struct {
 // Check requires the member banned.
 func (a BanAnswer) Check() error { return present("banned", a.Banned != nil) }
 
-// Ban is what an administrator asks for: to ban somebody, or to end a ban.
+// Ban is an administrator's request to ban a person, or to end a ban.
 type Ban struct {
 	// Lift ends the ban instead of setting it.
 	Lift bool `json:"lift,omitempty"`

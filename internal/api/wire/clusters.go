@@ -70,6 +70,10 @@ type Cluster struct {
 	// each what has been unknown for long.
 	Since   jjm.Time `json:"since,omitempty"`
 	Trouble []string `json:"trouble,omitempty"`
+	// Unsettled are the submissions whose answer was lost, and Missing the local jobs that listings do not show, for
+	// engine.unknown_warn or longer; nil if there are none.
+	Unsettled *Unknown `json:"unsettled,omitempty"`
+	Missing   *Unknown `json:"missing,omitempty"`
 	// Listing is how long the last listing of all jobs took. Interval is the time from the
 	// start of one to the start of the next.
 	Listing  jjm.Duration `json:"listing,omitzero"`
@@ -89,6 +93,13 @@ type Cluster struct {
 	// Learnt are the limits on submitted jobs that jjm learnt from refusals of the batch system, one for each account
 	// that was refused. A caller sees only the limits of the account of its own jobs.
 	Learnt []LearntLimit `json:"learnt,omitempty"`
+}
+
+// Unknown counts local jobs of unknown state, over all accounts.
+type Unknown struct {
+	Bulks int      `json:"bulks,omitempty"` // submissions
+	Jobs  int      `json:"jobs"`            // local jobs
+	Since jjm.Time `json:"since"`           // the longest time
 }
 
 // LearntLimit is the number of jobs that an account may have in a batch system, as learnt from refusals.

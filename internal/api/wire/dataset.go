@@ -111,7 +111,7 @@ type MarkedFile struct {
 	State  string `json:"state"`
 	Before bool   `json:"before,omitempty"`
 	// Locals are the local jobs, not over yet, that own a part of the file. They go on.
-	// Back lists those that were not submitted yet: they give the part back.
+	// Back lists the local jobs that were not submitted yet: they give the part back.
 	Locals []string `json:"locals,omitempty"`
 	Back   []string `json:"back,omitempty"`
 	// Again are the grid jobs that can cut the file again now that its mark was removed.

@@ -27,7 +27,7 @@ func DecodeHead(line []byte) (Head, error) {
 	return h, nil
 }
 
-// headError turns an error of encoding/json into one that says what to write instead. The
+// headError turns an error of encoding/json into an error that shows what to write instead. The
 // package has no error types for most of these cases, only texts.
 func headError(err error) error {
 	text := err.Error()
@@ -93,8 +93,8 @@ func (a About) checkLength(n int) error {
 	return nil
 }
 
-// memberError turns an error of the decoder into one that names the verb and, for an
-// unknown member, a known one. encoding/json has no error type for an unknown member, only
+// memberError turns an error of the decoder into an error that names the verb and, for an
+// unknown member, the nearest known member. encoding/json has no error type for an unknown member, only
 // this text.
 func (a About) memberError(err error, into any) error {
 	_, name, ok := strings.Cut(err.Error(), "unknown field ")

@@ -25,8 +25,8 @@ type JobType struct {
 	Result  string     `json:"result"`
 	Params  []JobParam `json:"params"`
 	Example string     `json:"example"`
-	// Off says that the type takes no new jobs. File is the file to repair, Problems are all mistakes, and Remedy is
-	// what the administrator can do.
+	// Off says that the type takes no new jobs. File is the file to repair, Problems are all mistakes in it, and Remedy
+	// is advice to the administrator.
 	Off      bool     `json:"off,omitempty"`
 	File     string   `json:"file,omitempty"`
 	Problems []string `json:"problems,omitempty"`

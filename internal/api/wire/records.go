@@ -17,7 +17,7 @@ type RecordsRequest struct {
 	Head
 	// Path is a query in a subset of XPath (package xmldb).
 	Path string `json:"path"`
-	// Of selects the grid jobs, finished ones included.
+	// Of selects the grid jobs, including grid jobs that are over.
 	Of Selection `json:"of,omitzero"`
 }
 

@@ -42,7 +42,7 @@ type ReplayCheck struct {
 	// Findings are the differences, and what the type now refuses. It is empty if the
 	// answer is the same.
 	Findings []string `json:"findings,omitempty"`
-	// Note says what was compared, or why nothing was.
+	// Note names the things that were compared, or the reason why nothing was compared.
 	Note string `json:"note,omitempty"`
 }
 

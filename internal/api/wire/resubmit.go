@@ -23,7 +23,7 @@ type ResubmitHow struct {
 	DryRun bool `json:"dry_run,omitempty"`
 	// Stop stops at the first grid job that fails. All later grid jobs have an error that says so.
 	Stop bool `json:"stop,omitempty"`
-	// Resources are what the local jobs that run again request from now on, in place of the resources of the job file
+	// Resources are the resources that the local jobs that run again request, in place of the resources of the job file
 	// or of an earlier resubmission; nil changes nothing.
 	Resources *jjm.Resources `json:"resources,omitempty"`
 }
@@ -45,7 +45,7 @@ type Resubmitted struct {
 	Jobs int `json:"jobs"`
 	// Generation is the generation that begins with these local jobs; 0 if the grid job is not over.
 	Generation int `json:"generation,omitempty"`
-	// Resources are what the request asked for, nil if it asked for none. Notes say which
+	// Resources are the resources in the request, nil if it has none. Notes say which
 	// clusters cannot meet them, and why.
 	Resources *jjm.Resources `json:"resources,omitempty"`
 	Notes     []string       `json:"notes,omitempty"`

@@ -42,7 +42,7 @@ func (a RetractAnswer) Check() error { return present("retracted", a.Retracted !
 type Retract struct {
 	// Outputs are the names of the outputs as in the tar, at most MaxFiles.
 	Outputs []string `json:"outputs"`
-	// Reason says why. With DryRun nothing is changed, and the answer shows what would be.
+	// Reason says why. With DryRun nothing is changed, and the answer shows what would be changed.
 	Reason string `json:"reason,omitempty"`
 	DryRun bool   `json:"dry_run,omitempty"`
 	// NewOutput leaves a grid job that is over as it is, so that a new grid job makes the outputs again. Without

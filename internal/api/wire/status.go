@@ -75,7 +75,7 @@ func (r ListRequest) Check() error {
 
 // List selects grid jobs. The answer is newest first.
 type List struct {
-	All    bool   `json:"all,omitempty"` // finished ones too
+	All    bool   `json:"all,omitempty"` // also grid jobs that are over
 	Status string `json:"status,omitempty"`
 	Type   string `json:"type,omitempty"`
 	Owner  string `json:"owner,omitempty"`
@@ -114,7 +114,8 @@ type Status struct {
 	ExpectedEnd *ExpectedEnd `json:"expected_end,omitempty"`
 	// NextAttempts is set by "status" and "wait", nil if no local job waits for its next attempt.
 	NextAttempts *NextAttempts `json:"next_attempts,omitempty"`
-	Why          []string      `json:"why,omitempty"`
+	// Why are the reasons for the splitter that was chosen.
+	Why []string `json:"why,omitempty"`
 	// Waits is why no local jobs are made now although more will be, "" if nothing prevents it.
 	Waits string `json:"waits,omitempty"`
 	// WaitsFor is set only by "status": the limits that keep local jobs from being submitted, or why most of the
@@ -129,13 +130,13 @@ type Status struct {
 	Inputs []Input `json:"inputs,omitempty"`
 	// Steps are the steps in order, if the grid job has more than one.
 	Steps []Step `json:"steps,omitempty"`
-	// Proof is what the status done rests on: count, exit or type (docs/DATASETS.md); "" if the grid job is not done,
-	// or if not all is proven.
+	// Proof is the kind of proof that all work is done: count, exit or type (docs/DATASETS.md); "" if the grid job is
+	// not done, or if not all is proven.
 	Proof jjm.Proof `json:"proof,omitempty"`
 	// Trouble says why the last internal step failed, which jjm tries again, and has a sentence for each fact that
 	// has been unknown for long, with the time since when.
 	Trouble []string `json:"trouble,omitempty"`
-	// Warnings are what people should know and the status does not show.
+	// Warnings are facts that people should know and that the status does not show.
 	Warnings []Warning `json:"warnings,omitempty"`
 	// Holds are the kinds of holds: who holds how many local jobs, and why. If there are
 	// many kinds, those with the most jobs are listed.
@@ -143,7 +144,7 @@ type Status struct {
 	// Causes are the reasons why local jobs failed or are tried again. If there are many, those of most local jobs
 	// are listed.
 	Causes []jjm.Cause `json:"causes,omitempty"`
-	// RecoveredBy are the grid jobs that do, or did, what this one left undone.
+	// RecoveredBy are the grid jobs that do, or did, the work that this grid job left undone.
 	RecoveredBy []jjm.GridID `json:"recovered_by,omitempty"`
 	// Phases sums the progress of the running local jobs.
 	Phases []jjm.Progress `json:"phases,omitempty"`
@@ -161,7 +162,7 @@ type ExpectedEnd struct {
 	// of a younger grid job.
 	Ended  int          `json:"ended"`
 	Within jjm.Duration `json:"within"`
-	// Held is how many local jobs are left out, because they continue only when somebody releases them.
+	// Held is how many local jobs are left out, because they continue only when they are released.
 	Held int `json:"held,omitempty"`
 }
 
@@ -213,14 +214,14 @@ type LocalDetail struct {
 	// Folder is where the application of the current or last attempt runs or ran: an
 	// absolute path, "" if there was none. It may have been removed.
 	Folder string `json:"folder,omitempty"`
-	// Used is what the last attempt that ended used, UsedBy its number; nil if none has
+	// Used holds the resources that the last ended attempt used, UsedBy the number of this attempt; nil if none has
 	// ended.
 	Used   *jjm.Usage `json:"used,omitempty"`
 	UsedBy int32      `json:"used_by,omitempty"`
-	// UsedByAll is what all attempts used that have ended; nil if there are fewer than two.
+	// UsedByAll holds the resources that all ended attempts used; nil if fewer than two attempts have ended.
 	UsedByAll *jjm.Usage `json:"used_by_all,omitempty"`
-	// Wasted is what the attempts of UsedByAll used whose work was of no use (jjm.Verdict.Wasted); nil if there are
-	// none.
+	// Wasted is the share of UsedByAll that was used by attempts whose work is not needed (jjm.Verdict.Wasted); nil if
+	// no attempt was wasted.
 	Wasted *jjm.Usage `json:"wasted,omitempty"`
 	// Evidence and Verdict belong to the last attempt that ended.
 	Evidence *Evidence    `json:"evidence,omitempty"`
@@ -231,7 +232,7 @@ type LocalDetail struct {
 	// asks for no retries. Limits then apply to attempts that never started, and to attempts that ask for another
 	// one.
 	StartedFinal bool `json:"started_final,omitempty"`
-	// Asked is what resubmissions request for the local job in place of the job file's resources, nil if there was no
+	// Asked holds the resources that resubmissions request in place of the job file's resources, nil if there was no
 	// such resubmission.
 	Asked *jjm.Resources `json:"asked,omitempty"`
 }
@@ -261,8 +262,8 @@ type ClusterJob struct {
 // Warning is one warning of a grid job.
 type Warning struct {
 	Kind string `json:"kind"`
-	// Line is the whole warning for people. Text is the part that says what is wrong, Count
-	// the number of attempts concerned, and First a local job with one of them: "17.3".
+	// Line is the whole warning for people. Text is its description of the fault, Count
+	// the number of attempts with this fault, and First a local job with such an attempt: "17.3".
 	Line  string `json:"line"`
 	Text  string `json:"text"`
 	Count int    `json:"count"`

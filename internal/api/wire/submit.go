@@ -123,7 +123,7 @@ type Plan struct {
 	After string `json:"after,omitempty"`
 	// Fetch names the inputs that would be fetched from servers.
 	Fetch []string `json:"fetch,omitempty"`
-	// Parts and Commands are those of the first local jobs, ten at most.
+	// Parts and Commands are the parts and the commands of the first local jobs, ten at most.
 	Parts    []jjm.Part `json:"parts,omitempty"`
 	Commands [][]string `json:"commands,omitempty"`
 }

@@ -95,7 +95,7 @@ func Verbs() []About {
 		VerbStatus().About, VerbList().About, VerbWait().About, VerbRecord().About,
 		VerbRecords().About, VerbOutput().About, VerbCat().About,
 		VerbHistory().About, VerbExplain().About, VerbWhy().About, VerbLog().About, VerbJobTypes().About, VerbModels().About,
-		VerbClusters().About,
+		VerbClusters().About, VerbHealth().About,
 		VerbOrder().About,
 		VerbReset().About, VerbBan().About, VerbRenew().About, VerbRemark().About, VerbAdvertise().About, VerbDataset().About,
 		VerbVerify().About, VerbRetract().About, VerbReplay().About,
@@ -105,7 +105,7 @@ func Verbs() []About {
 // unsure is implemented by requests that may have been carried out although their answer
 // was lost.
 type unsure interface {
-	// Unsure says what may have happened and how to find out. "" means that a repeated
+	// Unsure returns the text for a lost answer: what may have happened and how to find out. "" means that a repeated
 	// request does no harm.
 	Unsure() string
 }

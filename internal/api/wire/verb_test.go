@@ -44,7 +44,7 @@ func everyVerb() []erased {
 		erase(VerbRecords()), erase(VerbOutput()),
 		erase(VerbCat()), erase(VerbHistory()), erase(VerbExplain()), erase(VerbWhy()), erase(VerbLog()),
 		erase(VerbJobTypes()), erase(VerbModels()),
-		erase(VerbClusters()),
+		erase(VerbClusters()), erase(VerbHealth()),
 		erase(VerbOrder()), erase(VerbReset()), erase(VerbBan()), erase(VerbRenew()), erase(VerbRemark()),
 		erase(VerbAdvertise()),
 		erase(VerbDataset()), erase(VerbVerify()), erase(VerbRetract()), erase(VerbReplay())}
@@ -96,6 +96,7 @@ func refused() map[string][2]string {
 		"log":       {`{"verb":"log"}`, "log: 0 refs"},
 		"job-types": {`{"verb":"job-types","type":"x"}`, `job-types: unknown member "type"`},
 		"clusters":  {`{"verb":"clusters","cluster":"x"}`, `clusters: unknown member "cluster"`},
+		"health":    {`{"verb":"health","cluster":"x"}`, `health: unknown member "cluster"`},
 		"order":     {`{"verb":"order","order":{"verb":"stop"}}`, "want drain, pause or resume"},
 		"reset":     {`{"verb":"reset"}`, "want the name of a cluster"},
 		"ban":       {`{"verb":"ban","ban":{"name":"mallory"}}`, "ban.reason is missing"},

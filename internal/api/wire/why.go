@@ -29,7 +29,7 @@ type Why struct {
 	ID     jjm.GridID `json:"id"`
 	Status string     `json:"status,omitempty"`
 	Error  *Error     `json:"error,omitempty"`
-	// Grid is what the grid job as a whole waits for, nil if the causes of its local jobs are all there is.
+	// Grid is the cause for which the grid job as a whole waits, nil if only its local jobs have causes.
 	Grid *Cause `json:"grid,omitempty"`
 	// Unfinished is how many of the Total selected local jobs have not ended. Causes are the causes of these: first
 	// the causes that need a person, then by number of local jobs. LeftOut is how many local jobs have other causes
@@ -38,6 +38,9 @@ type Why struct {
 	Total      int     `json:"total"`
 	Causes     []Cause `json:"causes,omitempty"`
 	LeftOut    int     `json:"left_out,omitempty"`
+	// Ended is how the selected local jobs ended that are over, if the reference selects local jobs. Their Since is the
+	// earliest end.
+	Ended []Cause `json:"ended,omitempty"`
 }
 
 // Cause is one cause, with the local jobs that have it.
@@ -46,12 +49,12 @@ type Cause struct {
 	Code string `json:"code"`
 	Text string `json:"text"`
 	// Since is when the cause began, for the local job that has had it longest; 0 if not known. Until is when the
-	// cause ends by itself, 0 if nobody knows.
+	// cause ends by itself, 0 if that is unknown.
 	Since jjm.Time `json:"since,omitempty"`
 	Until jjm.Time `json:"until,omitempty"`
-	// Remedy is what a person can do, "" if nothing needs to be done.
+	// Remedy is advice to a person, "" if nothing needs to be done.
 	Remedy string `json:"remedy,omitempty"`
-	// Jobs is the number of local jobs, First the one with the lowest number: "17.3". Both are absent for a grid job.
+	// Jobs is the number of local jobs, First the id of the lowest: "17.3". Both are absent for a grid job.
 	Jobs  int    `json:"jobs,omitempty"`
 	First string `json:"first,omitempty"`
 }

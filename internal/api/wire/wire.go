@@ -9,7 +9,7 @@
 //
 // The package holds the types, and reads and writes lines within limits of length. It
 // promises that a decoded request is complete and well formed, and that an error names the
-// member and what would be right. What a request does is left to package internal/api/gate/verbs, and
+// member and a correct value. Carrying out a request is left to package internal/api/gate/verbs, and
 // the connection to packages gate and internal/api/gate/client.
 //
 // # Verbs
@@ -29,7 +29,7 @@
 // # Versions
 //
 // A client may be older or newer than the daemon, because a daemon keeps running after an
-// update until somebody restarts it. Therefore each verb has a version, which the request
+// update until it is restarted. Therefore each verb has a version, which the request
 // has in the member "v" unless it is 1.
 //
 //	client and daemon                                | what happens

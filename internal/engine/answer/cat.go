@@ -215,7 +215,7 @@ func (an *Answers) script(ctx context.Context, job *jjm.GridJob, l *jjm.LocalJob
 		return "", err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "# local job %s, attempt %d: %s\n", l.ID, l.Attempt, l.Part.Units())
+	fmt.Fprintf(&b, "# local job %s, attempt %d: %s\n", l.ID, l.Attempt, l.Part.Work())
 	env := maps.Clone(job.Spec.Env)
 	if env == nil {
 		env = map[string]string{}

@@ -31,7 +31,7 @@ func expectedEnd(g *state.Grid, now jjm.Time) *wire.ExpectedEnd {
 			}
 		}
 	}
-	p.Left -= held // held local jobs go on when somebody releases them
+	p.Left -= held // held local jobs only go on when they are released
 	end := p.End()
 	if end == 0 {
 		return nil

@@ -274,7 +274,7 @@ func (an *Answers) Log(ctx context.Context, caller wire.Caller, id jjm.GridID) (
 }
 
 // Resolve returns the grid job that a handle names. The error is of kind Denied if it
-// belongs to another account and the caller is no administrator, and a wire.Refused if
+// belongs to another account and the caller is not an administrator, and a wire.Refused if
 // the submission with that handle was refused.
 func (an *Answers) Resolve(ctx context.Context, caller wire.Caller, h jjm.Handle) (jjm.GridID, error) {
 	// A request in the spool may give the handle to a newer grid job.

@@ -53,16 +53,41 @@ func (rs *Reasons) why(ctx context.Context, caller wire.Caller, ref jjm.Ref) (wi
 	if err != nil {
 		return wire.Why{}, err
 	}
+	out, known, err := rs.remembered(job, ref)
+	if err != nil || known || !ref.Locals {
+		return out, err
+	}
+	locals, err := rs.b.Store.Locals(ctx, ref.Grid, ref.First, ref.Last)
+	if err != nil {
+		return wire.Why{}, err
+	}
+	if len(locals) == 0 && ref.Last >= 0 {
+		return wire.Why{}, jjm.Errorf(jjm.Gone, "%s: grid job %s is over, and has no such local job", ref, ref.Grid)
+	}
+	out.Total = len(locals)
+	out.Ended, out.LeftOut = endsOf(locals)
+	return out, nil
+}
+
+// remembered returns what is known in memory. known is false if the grid job has ended and its local jobs are only in
+// the store.
+func (rs *Reasons) remembered(job jjm.GridJob, ref jjm.Ref) (out wire.Why, known bool, err error) {
 	v := rs.s.View()
 	defer v.Close()
 	g := v.Grid(ref.Grid)
 	if g == nil {
 		g = state.NewGrid(job)
 	}
-	out := wire.Why{ID: ref.Grid, Status: g.Job.Status.String()}
+	out = wire.Why{ID: ref.Grid, Status: g.Job.Status.String()}
+	if c, any := why.OfGrid(factsOf(v.Memory, g)); any {
+		out.Grid = causeOf(c)
+	}
+	if len(g.Locals) == 0 && g.Job.Status.Final() {
+		return out, false, nil
+	}
 	locals, err := selected(g, ref)
 	if err != nil {
-		return wire.Why{}, err
+		return wire.Why{}, true, err
 	}
 	out.Total = len(locals)
 	var groups why.Groups
@@ -73,21 +98,38 @@ func (rs *Reasons) why(ctx context.Context, caller wire.Caller, ref jjm.Ref) (wi
 			groups.Add(l.ID, of(l))
 		}
 	}
+	out.Causes, out.LeftOut = causesOf(&groups)
+	if ref.Locals {
+		var left int
+		out.Ended, left = endsOf(locals)
+		out.LeftOut += left
+	}
+	return out, true, nil
+}
+
+// endsOf returns how the local jobs ended that are over. left is the number of those that are left out.
+func endsOf(locals []jjm.LocalJob) (ends []wire.Cause, left int) {
+	var groups why.Groups
+	for i := range locals {
+		if l := &locals[i]; l.State.Final() {
+			groups.Add(l.ID, why.OfEnded(l))
+		}
+	}
+	return causesOf(&groups)
+}
+
+// causesOf returns the groups in the form of the socket. left is the number of local jobs in other groups.
+func causesOf(groups *why.Groups) (causes []wire.Cause, left int) {
 	all, left := groups.All(mostCauses)
 	for _, group := range all {
 		c := causeOf(group.Cause)
 		c.Jobs, c.First = group.Jobs, group.First.String()
-		out.Causes = append(out.Causes, *c)
+		causes = append(causes, *c)
 	}
-	out.LeftOut = left
-	if c, any := why.OfGrid(factsOf(v.Memory, g)); any {
-		out.Grid = causeOf(c)
-	}
-	return out, nil
+	return causes, left
 }
 
-// selected returns the local jobs that ref selects. For an ended grid job it returns no error if they are not in
-// memory, because ended local jobs wait for nothing.
+// selected returns the local jobs that ref selects.
 func selected(g *state.Grid, ref jjm.Ref) ([]jjm.LocalJob, error) {
 	if !ref.Locals {
 		return g.Locals, nil
@@ -97,7 +139,7 @@ func selected(g *state.Grid, ref jjm.Ref) ([]jjm.LocalJob, error) {
 	if ref.Last >= 0 {
 		to = min(int(ref.Last)+1, to)
 	}
-	if from >= to && !g.Job.Status.Final() && ref.Last >= 0 {
+	if from >= to && ref.Last >= 0 {
 		return nil, jjm.Errorf(jjm.Gone, "%s: grid job %s has %s so far, numbered from 0", ref, ref.Grid,
 			jjm.Count(len(g.Locals), "local job"))
 	}

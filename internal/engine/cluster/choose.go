@@ -11,8 +11,8 @@ import (
 )
 
 // Choose returns the clusters that spec names and that can meet its request, with notes
-// on the clusters that cannot. It returns problems if no cluster can, or if the site does
-// not have a cluster that spec names.
+// on the clusters that cannot, and on credentials that jobs on a cluster keep when they are renewed. It returns
+// problems if no cluster can, or if the site does not have a cluster that spec names.
 func (cs *Clusters) Choose(spec *jjm.Spec) (state.Choice, jjm.Problems) {
 	candidates, unknown := plan.Candidates(spec.Clusters, cs.s.Names)
 	var fit state.Choice
@@ -78,7 +78,7 @@ func unmet(name string, r jjm.Request, caps adapters.Capabilities) jjm.Problems 
 }
 
 // frozen returns a note for people on each kind of credential that, on this cluster, is
-// not replaced in jobs already submitted when somebody renews it.
+// not replaced in jobs already submitted when its owner renews it.
 func (c *Cluster) frozen(kinds []string) (notes []string) {
 	caps := c.adapter.Capabilities()
 	for _, kind := range kinds {

@@ -30,28 +30,31 @@ type Cluster struct {
 	// cannot probe, loops closes it.
 	ready  chan struct{}
 	probed sync.Once
-	// unprobed says since when probes have failed, and why; nil if the last probe succeeded
+	// unprobed holds since when probes have failed, and why; nil if the last probe succeeded
 	// or there was none.
 	unprobed atomic.Pointer[unprobed]
-	failing  failing
+	// failing holds since when commands have failed, and why.
+	failing failing
 
 	workers
 
 	// mu is taken after the memory lock, never before.
-	mu   sync.Mutex
-	busy map[jjm.Owner]deadline // accounts whose submission was answered Busy; work that can goes elsewhere until then
+	mu sync.Mutex
+	// busy holds the accounts whose submission was answered Busy, each with the time during which that counts against
+	// the cluster (wasBusy): work that other clusters can run goes there.
+	busy map[jjm.Owner]deadline
 }
 
-// workers are the parts of a Cluster. Each guards its fields with a mutex of its own.
+// workers are the parts of a Cluster. Each guards its own fields.
 type workers struct {
-	health     *health
-	submitter  *submitter
-	settler    *settler
-	watcher    *watcher
-	holder     *holder
-	controller *controller
-	halter     *halter
-	refusals   *refusals
+	health     *health     // whether listings succeed, and which jobs have been unknown for too long
+	submitter  *submitter  // forms bulks and submits them
+	settler    *settler    // finds out whether the batch system has the bulks of doubtful submissions
+	watcher    *watcher    // lists the batch system and compares the listings with memory
+	holder     *holder     // decides about local jobs that the batch system holds
+	controller *controller // cancels batch jobs and releases held ones
+	halter     *halter     // keeps local jobs that are to be killed from starting
+	refusals   *refusals   // the numbers of jobs that accounts may have, learnt from refused submissions
 }
 
 // deadline is a time to wait. It is stored as start and length, so that setting the clock
@@ -105,11 +108,11 @@ func (c *Cluster) wakeGrids() {
 			c.s.WakeGrid(id)
 		}
 	}
-	c.s.WakeSubmit() // of all clusters: waiting work may now go elsewhere, or come here
+	c.s.WakeSubmit() // wakes all clusters: waiting work may now go elsewhere, or come here
 }
 
-// patience is the deadline of an adapter call as a multiple of the deadline of one command:
-// a call waits for its turn, and may run a command twice.
+// patience is the deadline of an adapter call, as a multiple of the deadline of one command. It is more than 1
+// because a call waits for its turn, and may run a command twice.
 const patience = 3
 
 // command returns a context for one adapter call on behalf of an account. The adapter
@@ -147,12 +150,12 @@ func (c *Cluster) polling() plan.Polling {
 	return p
 }
 
-// pollSettle is how much longer than two intervals of listings a result waits for the
-// final report of a batch system that is only polled, because such a system cleans up
-// after a job before it reports the end.
+// pollSettle is the time for which a batch system cleans up after a job before it reports the job's end.
 const pollSettle = 10 * time.Second
 
-// batchSettle returns how long a result waits for this batch system's final report.
+// batchSettle returns how long a result waits for this batch system's final report. A setting of the cluster
+// is taken as it is. Otherwise it is the site's setting, but at least two intervals of listings and pollSettle
+// if the batch system does not signal changes; the lag that the adapter states is added.
 func (c *Cluster) batchSettle() time.Duration {
 	if d := c.config.BatchSettle.D(); d > 0 {
 		return d

@@ -36,7 +36,7 @@ type controller struct {
 	duplicates map[jjm.Owner][]adapters.Ref
 }
 
-// lastCancel is when a cancel of an attempt was last sent. If sent is false, none was sent,
+// lastCancel holds when a cancel of an attempt was last sent. If sent is false, none was sent,
 // and at lies so far back that the cancel is due.
 type lastCancel struct {
 	at   time.Time
@@ -105,7 +105,8 @@ type dueCancels struct {
 func (d dueCancels) all() []adapters.Ref { return slices.Concat(d.refs, d.running) }
 
 // cancelsDue returns the batch jobs to cancel now, duplicates included, and forgets
-// attempts that have ended. Accounts whose lane is taken wait.
+// attempts that have ended. A cancel is repeated after the time CancelAgain. Accounts whose lane is taken wait, and so
+// do attempts whose batch id is not known.
 func (ct *controller) cancelsDue() (due map[jjm.Owner]dueCancels) {
 	due = map[jjm.Owner]dueCancels{}
 	now := ct.b.Now()
@@ -170,7 +171,8 @@ func (ct *controller) cancel(ctx context.Context, owner jjm.Owner, refs []adapte
 	fair.Pause(ctx, 10*time.Millisecond)
 }
 
-// CancelDuplicate orders the control loop to cancel a second batch job of an attempt.
+// CancelDuplicate orders the control loop to cancel a second batch job of an attempt. It does nothing if the bulk is
+// closed or its cluster no longer configured.
 func (cs *Clusters) CancelDuplicate(l *jjm.LocalJob, owner jjm.Owner, ref adapters.Ref) {
 	v := cs.s.View()
 	b := v.Bulk(l.Tag)
@@ -192,7 +194,8 @@ func (cs *Clusters) clusterOf(tag jjm.Tag) *Cluster {
 	return nil
 }
 
-// AskCancel orders the control loop of an attempt's cluster to cancel the batch job.
+// AskCancel orders the control loop of an attempt's cluster to cancel the batch job. It does nothing if the bulk is
+// closed or its cluster no longer configured.
 func (cs *Clusters) AskCancel(l *jjm.LocalJob) {
 	v := cs.s.View()
 	b := v.Bulk(l.Tag)
@@ -238,7 +241,8 @@ func (cs *Clusters) Settle(tag jjm.Tag) (d time.Duration, open bool) {
 	return c.batchSettle(), true
 }
 
-// addCancel adds an attempt to the attempts whose batch jobs are to be cancelled.
+// addCancel adds an attempt to the attempts whose batch jobs are to be cancelled, due now. An attempt that is already
+// among them keeps its time.
 func (ct *controller) addCancel(id jjm.AttemptID) {
 	ct.mu.Lock()
 	if _, known := ct.cancels[id]; !known {

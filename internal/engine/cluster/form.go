@@ -59,7 +59,7 @@ func (sb *submitter) demand(a *state.Memo, now jjm.Time) []placed {
 	return all
 }
 
-// shape is what all members of a bulk have in common.
+// shape holds the properties that all members of a bulk have in common.
 type shape struct {
 	owner   jjm.Owner
 	request jjm.Request

@@ -45,7 +45,7 @@ type lateBulk struct {
 	why   string
 }
 
-// healthy reports whether the last listing succeeded. A cluster that was never listed is
+// healthy reports whether the cluster counts as answering listings (plan.Heard). A cluster that was never listed is
 // healthy.
 func (h *health) healthy() bool {
 	h.mu.Lock()
@@ -53,8 +53,9 @@ func (h *health) healthy() bool {
 	return h.cause == ""
 }
 
-// note records whether the cluster answers listings, and logs a change. err is why it does
-// not answer, nil if it does. seen is set if it has just answered a listing.
+// note records whether the cluster answers listings. err is why it does not answer, nil if it does. seen is set if it
+// has just answered a listing. note logs a change, and wakes the grid jobs that may use the cluster; after an outage,
+// it also makes all unsettled bulks due.
 func (h *health) note(err error, seen bool) {
 	cause := ""
 	if err != nil {
@@ -96,7 +97,7 @@ func (h *health) backSince(t jjm.Time) bool {
 	return jjm.At(h.back) > t
 }
 
-// absent is since when an attempt is missing from listings; unread is set if a record that may be
+// absent holds since when an attempt is missing from listings. unread is set if a record that may be
 // its own could not be read.
 type absent struct {
 	since  jjm.Time
@@ -174,8 +175,8 @@ func (h *health) outage() []string {
 	return []string{fmt.Sprintf("%s has answered no listing since %s: %s", h.name, jjm.At(h.badSince).Local(), h.cause)}
 }
 
-// doubts returns, for people, which local jobs of the grid jobs that of selects have been
-// unknown on this cluster for too long; nil selects all.
+// doubts returns texts about the local jobs that have been unknown on this cluster for too long. of selects the grid
+// jobs, nil selects all.
 func (h *health) doubts(mem state.Memory, of func(jjm.GridID) bool) []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -257,7 +258,26 @@ func (h *health) tellHealth(w *wire.Cluster) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	w.Healthy, w.Cause, w.LastSeen = h.cause == "", h.cause, jjm.At(h.lastGood)
+	w.Unsettled, w.Missing = h.overdue.count()
 	if !w.Healthy {
 		w.Since = jjm.At(h.badSince)
 	}
+}
+
+// count returns the submissions that are not settled and the missing local jobs; nil if there are none.
+func (o *overdue) count() (unsettled, missing *wire.Unknown) {
+	add := func(to **wire.Unknown, bulks, jobs int, since jjm.Time) {
+		if *to == nil {
+			*to = &wire.Unknown{Since: since}
+		}
+		u := *to
+		u.Bulks, u.Jobs, u.Since = u.Bulks+bulks, u.Jobs+jobs, min(u.Since, since)
+	}
+	for _, b := range o.bulks {
+		add(&unsettled, 1, b.jobs, b.since)
+	}
+	for _, m := range o.missing {
+		add(&missing, 0, 1, m.since)
+	}
+	return unsettled, missing
 }

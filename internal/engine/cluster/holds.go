@@ -156,7 +156,7 @@ func keepHolding(c *state.Change, n *holdNews) {
 }
 
 // holdTick is how often the age of holds by applications grows. The age does not grow while
-// the daemon is down, because nobody can release the local jobs then.
+// the daemon is down, because people cannot release the local jobs then.
 const holdTick = time.Minute
 
 // holdLoop lets holds by applications age, and fails local jobs whose hold reaches its

@@ -32,8 +32,8 @@ type look struct {
 	then func()
 }
 
-// tell hands a function to the watch loop. If all jobs run as one account, inquiries run in the
-// watch loop itself, so tell runs the function itself.
+// tell makes the watch loop run a function, and waits until the loop takes it or ctx ends. If all jobs run as one
+// account, inquiries run in the watch loop itself, so tell runs the function itself.
 func (w *watcher) tell(ctx context.Context, then func()) {
 	if w.inquiries.OneAccount {
 		then()
@@ -45,8 +45,8 @@ func (w *watcher) tell(ctx context.Context, then func()) {
 	}
 }
 
-// asking are the listings in progress, at most one for each account. Only the watch loop
-// touches the fields other than the channels.
+// asking holds the listings in progress, at most one for each account. Only the watch loop
+// touches the fields, except the channels.
 type asking struct {
 	under map[jjm.Owner]bool // accounts whose listing is in progress
 	looks chan look
@@ -128,7 +128,8 @@ func (w *watcher) watchOnce(ctx context.Context) error {
 	return nil
 }
 
-// take applies the outcome of a listing.
+// take runs the function of l, or applies the outcome of a listing: it notes the health of the cluster and how long the
+// listing took, and if the listing succeeded, applies it. If the account's helper failed, take changes nothing.
 func (w *watcher) take(ctx context.Context, l look) error {
 	if l.then != nil {
 		l.then()

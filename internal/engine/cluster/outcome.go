@@ -232,7 +232,7 @@ func (sb *submitter) moveOn(ctx context.Context, b *jjm.Bulk) error {
 }
 
 // movable reports whether a bulk has members that are not being killed, and all of these may
-// go to a better cluster.
+// go to a better cluster now (elsewhere).
 func (sb *submitter) movable(mem state.Memory, b *jjm.Bulk, now jjm.Time) bool {
 	movable := false
 	for _, m := range b.Members {
@@ -248,7 +248,8 @@ func (sb *submitter) movable(mem state.Memory, b *jjm.Bulk, now jjm.Time) bool {
 	return movable
 }
 
-// doubt marks the members of a bulk that the batch system may or may not have.
+// doubt marks the members of a bulk as doubtful, because the batch system may or may not have them, and counts the
+// try.
 func (sb *submitter) doubt(ctx context.Context, tag jjm.Tag, cause error) error {
 	return sb.s.Change(ctx, "doubt", func(ch *state.Change) error {
 		b := ch.Bulk(tag)

@@ -76,7 +76,7 @@ func (u *unprobed) tell(w *wire.Cluster) {
 }
 
 // awaitProbe waits for the first probe to succeed or fail. A probe has a deadline, so a
-// frozen batch system does not stop submission for ever.
+// frozen batch system does not stop submission forever.
 func (c *Cluster) awaitProbe(ctx context.Context) {
 	select {
 	case <-ctx.Done():

@@ -36,8 +36,8 @@ type oddRefusal struct {
 }
 
 // settleDue settles the unsettled bulks that are due, the bulks of one account one after another.
-// After a crash, every bulk without ids is due immediately. It returns the time until the next
-// bulk is due.
+// After a restart, every unsettled bulk is due immediately. Bulks of accounts whose lane is taken are left for the next
+// call. settleDue returns the time until the next bulk is due, at most an hour.
 func (st *settler) settleDue(ctx context.Context) (next time.Duration, err error) {
 	next = time.Hour
 	due := map[jjm.Owner][]jjm.Tag{}
@@ -73,7 +73,7 @@ func (st *settler) settleDue(ctx context.Context) (next time.Duration, err error
 	return next, nil
 }
 
-// settleAll settles bulks of one account. An error about one bulk does not stop the others.
+// settleAll settles bulks of one account. After an error about one bulk it goes on with the next.
 // settleAll returns an error only after a failpoint or when ctx ends.
 func (st *settler) settleAll(ctx context.Context, tags []jjm.Tag) error {
 	for _, tag := range tags {
@@ -117,9 +117,10 @@ func (st *settler) unsettled() map[jjm.Tag]jjm.Owner {
 	return tags
 }
 
-// settle settles one bulk by what plan.Reconcile decides: adopt it, submit it, refuse it,
-// or look again later. It is the only way out of doubt, whether an ambiguous error or a
-// crash caused it.
+// settle settles one bulk. A bulk that was accepted and is held is released. For a bulk in doubt, plan.Reconcile
+// decides: adopt it, submit it, refuse it, or look again later. A bulk that may not be submitted now because of an
+// order (halted) goes to another cluster if all its members may. settle is the only way out of doubt, whether an
+// ambiguous error or a crash caused it.
 func (st *settler) settle(ctx context.Context, tag jjm.Tag) error {
 	b, _, err := st.c.submitter.openBulk(tag)
 	if b == nil || err != nil {
@@ -254,7 +255,7 @@ func (st *settler) cancelExtra(ctx context.Context, b *jjm.Bulk, ids []string) e
 	return nil
 }
 
-// settled forgets when a bulk is due.
+// settled forgets when a bulk is due, and its refusals.
 func (st *settler) settled(tag jjm.Tag) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -267,7 +268,7 @@ func (st *settler) settled(tag jjm.Tag) {
 const unexplainedFor = 24 * time.Hour
 
 // heard notes the outcome of a submission of a bulk: it keeps a refusal in unknown words, and
-// forgets earlier ones after any other outcome.
+// forgets earlier refusals of the bulk after any other outcome.
 func (st *settler) heard(tag jjm.Tag, err error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()

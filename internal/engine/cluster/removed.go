@@ -9,7 +9,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// removedText says what to do about batch jobs on a cluster that is no longer in the configuration.
+// removedText is advice to a person about batch jobs on a cluster that is no longer in the configuration.
 func removedText(name string) string {
 	return fmt.Sprintf("cluster %s has left the configuration: nobody follows or ends its jobs there until its [[cluster]] "+
 		"is back and the daemon is started again", name)

@@ -10,8 +10,9 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// serves reports whether local jobs of a grid job may be submitted here at all. It does
-// not look at places and queues; see queueOpen and open.
+// serves reports whether local jobs of a grid job may be submitted here at all. It returns false if disk space is low,
+// the owner's work area is too large, the grid job is being killed or halted by an order, or this is none of its
+// clusters. It does not look at places and queues; see queueOpen and open.
 func (c *Cluster) serves(mem state.Memory, g *state.Grid, now jjm.Time) bool {
 	if c.s.Low() != "" || c.s.WorkUses.Excess(g.Job.Owner.UID) != "" || g.Job.Kill ||
 		!slices.Contains(g.Job.Step.Clusters, c.name) {
@@ -27,7 +28,8 @@ func (c *Cluster) queueOpen(mem state.Memory, g *state.Grid, place int32, now jj
 	return c.cs.closed(mem, g, place, c.name, now) == ""
 }
 
-// rank returns how suitable the cluster is for new work now.
+// rank returns how suitable the cluster is for new work now: Barred while it is paused, Troubled while it answers no
+// listing or was busy, Drained while it is drained, else Fit.
 func (c *Cluster) rank(mem state.Memory, now jjm.Time) plan.Rank {
 	if _, yes := mem.Ordered(jjm.OrderPause, jjm.OrderCluster, c.name, now); yes {
 		return plan.Barred
@@ -48,7 +50,9 @@ const (
 	busyMost  = 16 * time.Minute
 )
 
-// saidBusy notes that the submission of a bulk was answered Busy.
+// saidBusy notes that the submission of a bulk was answered Busy. The time during which that counts doubles each time,
+// from busyFirst to busyMost, until a submission of the account is accepted. While it lasts, a further Busy changes
+// nothing.
 func (c *Cluster) saidBusy(tag jjm.Tag) {
 	account := c.accountOf(tag)
 	c.mu.Lock()
@@ -69,7 +73,7 @@ func (c *Cluster) accountOf(tag jjm.Tag) jjm.Owner {
 	return jjm.Owner{}
 }
 
-// wasBusy reports whether the cluster answered Busy to submissions lately. If it answered Busy to
+// wasBusy reports whether the cluster answered Busy to submissions within the times of saidBusy. If it answered Busy to
 // one account only and has bulks of other accounts, that is the account's own trouble and does not
 // count.
 func (c *Cluster) wasBusy(mem state.Memory) bool {
@@ -95,7 +99,7 @@ func (c *Cluster) wasBusy(mem state.Memory) bool {
 	return h.Unhealthy()
 }
 
-// loads are the local jobs of each cluster of the site, by position in the configuration,
+// loads counts the local jobs of each cluster of the site, by position in the configuration,
 // in all and of each owner.
 type loads struct {
 	all    []plan.Load
@@ -149,7 +153,7 @@ func boundsOf(c *Cluster, o jjm.Owner) plan.Bounds {
 	return each
 }
 
-// maxPending returns how many local jobs may wait in this batch system.
+// maxPending returns how many local jobs may wait in this batch system: the cluster's setting, else the site's.
 func (c *Cluster) maxPending() int {
 	if n := c.config.MaxPending; n > 0 {
 		return n

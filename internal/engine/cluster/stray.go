@@ -40,7 +40,8 @@ func (s *strays) begin(account jjm.Owner) {
 	s.account, s.listed = account, map[strayKey]bool{}
 }
 
-// stray notes a report that belongs to no current attempt.
+// stray notes a report that belongs to no current attempt, if its batch job is alive and has a tag of this store. It
+// notes at most maxStrays in a listing.
 func (w *watcher) stray(r *jjm.Report) {
 	if !r.State.Alive() || !strings.HasPrefix(string(r.Tag), "j"+w.b.Store.Nonce()) {
 		return

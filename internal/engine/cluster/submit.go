@@ -77,7 +77,7 @@ func (sb *submitter) submitOnce(ctx context.Context) (time.Duration, error) {
 	return min(wait, sb.nextDue()), nil
 }
 
-// hand stores a bulk and submits it. If that fails, its owner is set aside.
+// hand stores a bulk and submits it. If that fails, its owner is set aside, unless ctx has ended.
 func (sb *submitter) hand(ctx context.Context, b *jjm.Bulk, members []jjm.LocalJob) error {
 	err := sb.handOver(ctx, b, members)
 	if err != nil && ctx.Err() == nil {
@@ -119,8 +119,8 @@ func isGiven(a sandbox.Assignment) bool { return len(a.Given) > 0 }
 
 func isTooLong(a sandbox.Assignment) bool { return a.TooLong() }
 
-// failTooLong fails the local jobs whose assignment is too long. Another attempt would
-// have the same assignment.
+// failTooLong fails the local jobs whose assignment is too long, except local jobs that changed meanwhile. Another
+// attempt would have the same assignment.
 func (sb *submitter) failTooLong(ctx context.Context, members []jjm.LocalJob, as []sandbox.Assignment) error {
 	text := fmt.Sprintf(
 		"its command line, environment and list of inputs have more than %d bytes together: cut the work into "+
@@ -177,7 +177,8 @@ func (sb *submitter) asideLeft(owner jjm.Owner) time.Duration {
 	return left
 }
 
-// launch stores the intent and then runs the submission.
+// launch stores the bulk as an intent and then runs the submission. If a member changed meanwhile, it drops the bulk
+// and returns nil: the other members form a new bulk. An empty bulk is dropped too.
 func (sb *submitter) launch(ctx context.Context, b *jjm.Bulk, as []sandbox.Assignment) error {
 	if len(b.Members) == 0 {
 		sb.formed(b)
@@ -189,7 +190,7 @@ func (sb *submitter) launch(ctx context.Context, b *jjm.Bulk, as []sandbox.Assig
 		sb.giveBack(b)
 		if jjm.KindOf(err) == jjm.Conflict {
 			sb.discard(b)
-			return nil // a member changed meanwhile: the other members form a new bulk
+			return nil
 		}
 		return err
 	}
@@ -240,8 +241,8 @@ func (sb *submitter) intend(ctx context.Context, b *jjm.Bulk, as []sandbox.Assig
 	})
 }
 
-// act runs the submission command of a stored bulk and stores its outcome. unsent says that
-// no command was started for the bulk before.
+// act runs the submission command of a stored bulk and stores its outcome. It does nothing if the bulk is closed, and
+// takes the bulk back if a member is to be killed. unsent says that no command was started for the bulk so far.
 func (sb *submitter) act(ctx context.Context, tag jjm.Tag, unsent bool) error {
 	b, ar, err := sb.openBulk(tag)
 	if b == nil || err != nil {

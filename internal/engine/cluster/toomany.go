@@ -21,7 +21,7 @@ type refusals struct {
 	// mu is taken after the memory lock, never before.
 	mu     sync.Mutex
 	learnt map[jjm.Owner]plan.Learnt
-	// alone has, by account, a refused bulk of one member. The account gets no other bulk until
+	// alone holds, by account, a refused bulk of one member. The account gets no other bulk until
 	// that bulk is accepted or taken back.
 	alone map[jjm.Owner]jjm.Tag
 }
@@ -91,7 +91,8 @@ func (sb *submitter) breakUp(ctx context.Context, tag jjm.Tag, cause error) erro
 	return err
 }
 
-// refused notes the limit of an account, and the bulk that waits alone if there is one.
+// refused notes the limit of an account, and with alone also the bulk of one member that must be accepted before the
+// account gets another bulk.
 func (r *refusals) refused(account jjm.Owner, tag jjm.Tag, l plan.Learnt, alone bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

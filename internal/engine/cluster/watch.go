@@ -41,11 +41,11 @@ type watcher struct {
 	times     times
 }
 
-// times is how long rounds of listings take, successful listings only.
+// times holds how long rounds of listings take, successful listings only.
 type times struct {
 	mu   sync.Mutex
-	took time.Duration // how long a round takes by plan.Took, smoothed over the last two rounds
-	last time.Duration // of the last round, -1 before the first; only the watch loop reads it
+	took time.Duration // the time of a round by plan.Took, smoothed over the last two rounds
+	last time.Duration // the time of the last round, -1 before the first; only the watch loop reads it
 }
 
 func newWatcher(c *Cluster) *watcher {
@@ -75,8 +75,8 @@ func (w *watcher) watchLoop(ctx context.Context) {
 	}
 }
 
-// rest waits until the next round is due. Listings of the last round that come late are
-// applied meanwhile.
+// rest waits until the next round is due: after the interval, soon after something asks for a round, or when enough
+// results wait for a listing. Listings of the last round that come late are applied meanwhile.
 func (w *watcher) rest(ctx context.Context) error {
 	every, soon, result := w.interval()
 	due, look := time.NewTimer(every), time.NewTicker(result)
@@ -136,8 +136,8 @@ func (w *watcher) inBatch() (n int) {
 	return n
 }
 
-// listed notes how long the successful listings of this round took. before is how long the
-// listings of the round before took.
+// listed notes how long the successful listings of this round took. before is the time of the
+// previous round.
 func (w *watcher) listed(before, took time.Duration) {
 	w.times.mu.Lock()
 	w.times.took, w.times.last = plan.Took(before, took), took
@@ -198,7 +198,9 @@ func (w *watcher) applyListing(ctx context.Context, listing adapters.Listing, as
 }
 
 // compare marks the attempts that the listing shows as seen, and returns the reports that
-// are news: alive has the reports of live jobs, ended the reports of ended jobs by attempt.
+// are news: alive has the reports of live jobs, ended the reports of ended jobs by attempt. The end of a batch job
+// whose bulk is still in doubt (BulkIntent) is not returned. compare notes strays, and ended batch jobs to which their
+// attempt does not point.
 func (w *watcher) compare(reports []jjm.Report) (alive []jjm.Report, ended map[jjm.AttemptID]jjm.Report) {
 	v := w.s.View()
 	defer v.Close()
@@ -243,7 +245,7 @@ func owns(b *state.Bulk, l *jjm.LocalJob, id string) bool {
 	return true
 }
 
-// tells reports whether a report says something that memory does not show yet.
+// tells reports whether a report is news: it says something that memory does not show yet.
 func (w *watcher) tells(mem state.Memory, l *jjm.LocalJob, r *jjm.Report) bool {
 	if r.State.Ended() {
 		return !w.ends.Knows(l.AttemptID(), r.State)
@@ -340,7 +342,7 @@ func (w *watcher) accounts() []jjm.Owner {
 }
 
 // idle returns the service account now and then, so that a cluster without jobs is listed and it
-// is known whether the cluster answers before somebody needs it. If jobs run as their owners it
+// is known whether the cluster answers before a grid job needs it. If jobs run as their owners, idle
 // returns nil: then only probes show whether the cluster answers.
 func (w *watcher) idle() []jjm.Owner {
 	every, now := probeEvery, w.b.Now()

@@ -18,7 +18,7 @@ import (
 // have this name.
 const sourceActor = "(source)"
 
-// sight is what earlier looks at one source found.
+// sight holds the files that earlier looks at one source found.
 type sight struct {
 	// missed are the files that the last look did not find.
 	missed map[string]bool
@@ -112,7 +112,7 @@ func (cp *comparer) compare(ctx context.Context, s Source, set store.Dataset, lo
 }
 
 // judge compares each file of a dataset with a look at its source. It leaves out files
-// that somebody else marked.
+// that a person marked.
 func (cp *comparer) judge(ctx context.Context, si *sight, set store.Dataset, look catalogue.Look) (*found, error) {
 	marks, err := cp.b.Store.Marks(ctx, set.ID)
 	if err != nil {

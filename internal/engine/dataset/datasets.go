@@ -225,7 +225,8 @@ func roomFor(c *state.Change, id store.DatasetID, name string) error {
 func hasList(d *jjm.DatasetInput) bool { return len(d.Files) > 0 || d.From != "" }
 
 // mayClose returns an error of kind Conflict for a job file that lists files of a dataset without
-// open, and so would close a dataset that was left open for more files.
+// open, and so would close a dataset that its owner or a grid job keeps open for more files. It returns nil if the
+// dataset is new or already closed, or if a grid job that is being prepared fills the dataset and will close it.
 func (ds *Datasets) mayClose(ctx context.Context, owner jjm.Owner, d jjm.DatasetInput) error {
 	if !hasList(&d) || d.Open {
 		return nil
@@ -282,7 +283,8 @@ func noDataset(owner jjm.Owner, name string) string {
 }
 
 // openInputs makes a grid job read its datasets. A dataset for which the job file lists files
-// is closed, unless the job file or another grid job keeps it open.
+// is closed, unless the job file or another grid job keeps it open. The error is of kind Invalid if a dataset does not
+// exist and the job file names no source for it.
 func (ds *Datasets) openInputs(c *state.Change, g *jjm.GridJob) error {
 	var all []store.Reads
 	for i := range g.Spec.Datasets {

@@ -45,9 +45,10 @@ func (o outside) list(ctx context.Context, owner jjm.Owner, folder string) ([]ca
 }
 
 // expand returns the files that a job file lists for a dataset, with each wildcard replaced by
-// the files that match it now, at most most files in all. It returns the errors of
-// [catalogue.Expand], and an error of kind Busy if a folder cannot be read now.
-func (o outside) expand(ctx context.Context, owner jjm.Owner, d *jjm.DatasetInput, most int) ([]jjm.File, error) {
+// the files that match it now, at most limit files in all. It returns the errors of
+// [catalogue.Expand], the error of mayLook if the dataset has entries and the owner may not look, and
+// an error of kind Busy if a folder cannot be read now.
+func (o outside) expand(ctx context.Context, owner jjm.Owner, d *jjm.DatasetInput, limit int) ([]jjm.File, error) {
 	named, all := d.Named()
 	if all || len(d.Files) == 0 {
 		return named, nil
@@ -57,7 +58,7 @@ func (o outside) expand(ctx context.Context, owner jjm.Owner, d *jjm.DatasetInpu
 	}
 	ctx, cancel := context.WithTimeout(o.areas.As(ctx, owner), sourceDeadline)
 	defer cancel()
-	return catalogue.Expand(d.Files, most, func(folder string) ([]catalogue.Entry, error) {
+	return catalogue.Expand(d.Files, limit, func(folder string) ([]catalogue.Entry, error) {
 		return o.list(ctx, owner, folder)
 	})
 }

@@ -192,7 +192,7 @@ func args(ids []jjm.GridID) string {
 	return strings.Join(words, " ")
 }
 
-// tellRemoval adds a removal to the journal, with who asked for it.
+// tellRemoval adds a removal to the journal, with the account that asked for it.
 func tellRemoval(c *state.Change, caller wire.Caller, uid int, what string) {
 	by := fmt.Sprintf("uid %d", caller.UID)
 	if caller.UID != uid { // who may read the entry; see package answer

@@ -50,9 +50,10 @@ func (ds *Datasets) KickSources(job *jjm.GridJob) {
 }
 
 // LookAt reads a source once: it adds new files to the dataset, and marks the files that the source
-// no longer has or has changed. It returns the time after which to read the source again, 0 for
-// never: once the dataset is closed or the grid job is fully cut. Even then it reads a watched folder
-// until the grid job ends, because files may vanish before local jobs read them.
+// no longer has or has changed. If the source has all of its files - a program ended well, or all datasets of a
+// container are closed - LookAt closes the dataset, unless the job file keeps it open. It returns the time after which
+// to read the source again, 0 for never: once the dataset is closed or the grid job is fully cut. Even then it reads a
+// watched folder until the grid job ends, because files may vanish before local jobs read them.
 func (ds *Datasets) LookAt(ctx context.Context, s Source) time.Duration {
 	defer ds.read(s)
 	job := ds.s.JobOf(s.Grid)

@@ -37,7 +37,8 @@ func (fs *feeds) take(id jjm.GridID) *feed {
 	return f
 }
 
-// keep stores f and drops the feeds of grid jobs that have ended, which nothing else drops.
+// keep stores f and drops the feeds of grid jobs that have ended, which no other function drops. whose returns the
+// account of a grid job, fair.Nobody if it has ended.
 func (fs *feeds) keep(id jjm.GridID, f *feed, whose func(jjm.GridID) int) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -91,8 +92,10 @@ func (fd *Feeder) TellReaders(c *state.Change, a *state.Memo) {
 }
 
 // Feed cuts the next chunk of the files that the first step of a grid job reads. It stores parts,
-// local jobs, ledger entries, states of files and the splitter's carry in one transaction. If
-// nothing can be cut, the step becomes idle.
+// local jobs, ledger entries, states of files and the splitter's carry in one transaction, and closes the step if
+// nothing more will be cut. If nothing can be cut now, the step becomes idle. If another change came first, Feed stores
+// nothing and returns nil: the next call starts a new cutting. The error is of kind Invalid for more local jobs than
+// the site allows.
 func (fd *Feeder) Feed(ctx context.Context, job *jjm.GridJob, cut *state.Cutting) error {
 	v := fd.s.View()
 	r := v.Grid(job.ID).Reads
@@ -124,6 +127,7 @@ func (fd *Feeder) Feed(ctx context.Context, job *jjm.GridJob, cut *state.Cutting
 	if err := fd.journalLacks(ctx, job.ID, left.Lacks); err != nil {
 		return err
 	}
+	// The step is idle if the cut changed nothing: no part, no file is done or dropped, and the same carry.
 	if len(parts) == 0 && !left.More && !over && len(left.Done)+len(left.Dropped)+len(f.drops) == 0 &&
 		bytes.Equal(text, f.carry) {
 		fd.setIdle(job.ID, f.news, left)
@@ -199,7 +203,7 @@ func (fd *Feeder) setIdle(id jjm.GridID, news uint64, left split.Left) {
 }
 
 // storeFiles stores the states of the files after a cut: fully cut, or dropped by the
-// splitter. over says that nothing more will be cut.
+// splitter. over says that nothing more will be cut: then all other files that were not cut are dropped too.
 func (f *feed) storeFiles(tx *store.Tx, g *jjm.GridJob, left split.Left, over bool) error {
 	done := make([]int64, len(left.Done))
 	for i, pos := range left.Done {
@@ -238,7 +242,7 @@ func (fd *Feeder) startFeed(ctx context.Context, job *jjm.GridJob, cut *state.Cu
 		return nil, err
 	}
 	processes := job.Spec.Master() != nil
-	f.complete = !processes // events and rows are all there from the beginning
+	f.complete = !processes // events and rows are complete from the beginning
 	for more := processes; more; {
 		err := fd.s.Change(ctx, "notice", func(c *state.Change) error {
 			n, complete, err := c.Tx.NoticeFiles(job.ID, 0, noticeChunk)
@@ -375,7 +379,7 @@ func (fd *Feeder) workOf(ctx context.Context, job *jjm.GridJob, cut *state.Cutti
 	return work, nil
 }
 
-// siblingsOf returns how far the other grid jobs that read the same files are with each file, nil if there are none.
+// siblingsOf returns, for each file, whether the other grid jobs that read it are done with it, nil if there are none.
 func (fd *Feeder) siblingsOf(ctx context.Context, id jjm.GridID, numbers []int64) ([]split.SiblingState, error) {
 	states, err := fd.b.Store.Siblings(ctx, id, 0, split.SiblingProcessingBased)
 	if err != nil || states == nil {

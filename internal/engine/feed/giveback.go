@@ -134,7 +134,7 @@ func stillReadable(c *state.Change, l *jjm.LocalJob, in *jjm.PartInput) (jjm.Par
 }
 
 // renumbered returns the same part with the next numbers of its step. Its seed and
-// sequence number go back to their pools, and it takes new ones.
+// sequence number go back to their pools, and the part takes a new seed and a new sequence number.
 func renumbered(g *jjm.GridJob, l *jjm.LocalJob, p jjm.Part) (jjm.Part, error) {
 	in, at := p.Input, &g.Step.Carry
 	if l.Step == jjm.StepMerge {

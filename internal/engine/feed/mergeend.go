@@ -13,10 +13,10 @@ import (
 // MergesOver decides about the local jobs whose outputs were read by merges that end in this
 // change:
 //
-//	all outputs merged           completed
-//	the merge failed for good    failed; if the local job reads files, and no other merge has or merged
-//	                             its outputs, its work is done again (JEDI: unmerged cancelled, inputs
-//	                             retried)
+//	all outputs merged             completed
+//	the merge failed permanently   failed; if the local job reads files, and no other merge has or merged
+//	                               its outputs, its work is done again (JEDI: unmerged cancelled, inputs
+//	                               retried)
 func (fd *Feeder) MergesOver(c *state.Change) error {
 	settled := map[jjm.LocalID]*jjm.LocalJob{}
 	for _, l := range c.EndedReaders {

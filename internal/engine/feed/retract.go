@@ -21,7 +21,8 @@ import (
 // jobs are lost too; a lost merged file stands for the local jobs whose outputs are in it. While
 // the grid job lives, new local jobs do the work again. Once the grid job has ended, the work counts
 // as missing, and the result has the job file of a recovery if w asks for one. Package reopen handles
-// requests to reopen the grid job. With DryRun nothing is stored.
+// requests to reopen the grid job. With DryRun nothing is stored. The error is of kind Conflict if w asks for a
+// recovery or NewOutput before the grid job has ended, and of kind Busy while the grid job is being reopened.
 func (fd *Feeder) Retract(ctx context.Context, caller wire.Caller, id jjm.GridID, w wire.Retract) (wire.Retracted,
 	error) {
 	out := wire.Retracted{ID: id}
@@ -128,8 +129,8 @@ func (r *retraction) maker(name string) (int32, error) {
 	return n, nil
 }
 
-// outputs returns the outputs of a completed local job, by their names in the tar. The
-// error is of kind Conflict if it has not completed.
+// outputs returns the outputs of a local job that completed or waits to be merged, without logs, by their names in the
+// tar; nil if the local job does not exist. The error is of kind Conflict if the local job is in another state.
 func (r *retraction) outputs(n int32) ([]string, error) {
 	if made, known := r.made[n]; known {
 		return made, nil
@@ -225,7 +226,8 @@ func (r *retraction) merged() (map[int32][]int32, error) {
 	return holds, nil
 }
 
-// store stores which outputs are lost, and makes new local jobs for the work if the grid job lives.
+// store stores which outputs are lost, and makes new local jobs for the work if the grid job lives. The error is of
+// kind Conflict if the grid job ended since it was read, or an error of mayRedo.
 func (r *retraction) store(c *state.Change) error {
 	reason := r.wish.Reason
 	if r.wish.DryRun {
@@ -262,7 +264,8 @@ func (r *retraction) store(c *state.Change) error {
 }
 
 // retractOne stores that the outputs of one local job are lost, and makes a new local job
-// for its work if the grid job lives; live is nil if it has ended.
+// for its work if the grid job lives; live is nil if it has ended. If the outputs were retracted earlier, it makes
+// none, and sets one.Before.
 func (r *retraction) retractOne(c *state.Change, live *state.Grid, id jjm.LocalID,
 	reason string) (one wire.RetractedLocal,
 	err error) {
@@ -288,8 +291,8 @@ func (r *retraction) retractOne(c *state.Change, live *state.Grid, id jjm.LocalI
 	return one, nil
 }
 
-// mayRedo returns an error if a live grid job cannot make lost outputs again (decision
-// R15).
+// mayRedo returns an error if a live grid job cannot make lost outputs again (decision R15): it is being killed, its
+// type generates its work, or its outputs are being collected or its merges are closed.
 func mayRedo(g *state.Grid) error {
 	switch {
 	case g.Job.Kill:
@@ -305,7 +308,8 @@ func mayRedo(g *state.Grid) error {
 }
 
 // redo makes a new local job for the part of l, whose outputs are lost, and returns the new
-// id. l gives its part back.
+// id. l gives its part back. The error is of kind Conflict if no input of the part can be read any longer, or if the
+// grid job may not get one more local job.
 func redo(c *state.Change, l *jjm.LocalJob, why, actor string) (next string, err error) {
 	if l == nil {
 		return "", jjm.Errorf(jjm.Internal, "retract: the local job is not in memory")

@@ -5,24 +5,24 @@ import (
 	"jjm/internal/jjm"
 )
 
-// redoUnmerged makes a new local job for the work of a local job whose lost outputs wait to
-// be merged. FeedMerge then drops these outputs. The error is of kind Busy while a merge
-// reads some of them.
+// redoUnmerged makes a new local job for the work of local job id, whose lost outputs wait to
+// be merged, and returns the new one's id as text. FeedMerge then drops the lost outputs. The error is of kind Busy
+// while a merge that has not ended owns some of them.
 func (r *retraction) redoUnmerged(c *state.Change, id jjm.LocalID, why string) (next string, err error) {
 	l := c.Local(id)
-	below, err := outputsBelow(c, l)
+	states, err := outputsBelow(c, l) // the number of outputs in each state of the merge step
 	if err != nil {
 		return "", err
 	}
-	if below[jjm.FilePicked] > 0 {
+	if states[jjm.FilePicked] > 0 { // a merge that has not ended owns some of them
 		return "", jjm.Errorf(jjm.Busy,
 			"another local job is merging the outputs of local job %s: retract them once that has ended", id)
 	}
 	return redo(c, l, why, r.caller.User)
 }
 
-// undoMerges retracts the merges of a live grid job that hold lost outputs. The outputs that the
-// merges read become unmerged again, and FeedMerge drops these outputs.
+// undoMerges retracts those merges of a live grid job whose merged files contain lost outputs (r.merges). The outputs
+// that these merges read become unmerged again, and FeedMerge drops the outputs.
 func (r *retraction) undoMerges(c *state.Change, reason string) error {
 	for _, n := range r.merges {
 		id := jjm.LocalID{Grid: r.job.ID, N: n}

@@ -41,7 +41,7 @@ func (fd *Feeder) withdrawDue(id jjm.GridID) (marked uint64, due bool) {
 	return g.Reads.Marked(), g.Reads.ToWithdraw()
 }
 
-// withdrawSome ends the given local jobs, except those that no longer wait for submission.
+// withdrawSome ends the given local jobs, except local jobs that no longer wait for submission.
 func (fd *Feeder) withdrawSome(ctx context.Context, id jjm.GridID, locals []int32) error {
 	locals = slices.DeleteFunc(slices.Clone(locals), func(n int32) bool {
 		return !fd.waitsToBeSent(jjm.LocalID{Grid: id, N: n})

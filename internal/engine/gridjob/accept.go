@@ -20,7 +20,7 @@ func (js *Jobs) Submit(ctx context.Context, caller wire.Caller, req wire.Submit)
 	return js.submit(ctx, caller, req, nil)
 }
 
-// submit is Submit; of is the grid job of which the new grid job is a copy, nil if it is no copy.
+// submit is Submit; of is the grid job of which the new grid job is a copy, nil if it is not a copy.
 func (js *Jobs) submit(ctx context.Context, caller wire.Caller, req wire.Submit, of *jjm.GridJob) (wire.Submitted,
 	error) {
 	if err := js.b.MayRun(caller); err != nil {
@@ -45,7 +45,7 @@ func (js *Jobs) submit(ctx context.Context, caller wire.Caller, req wire.Submit,
 	}
 	problems = append(problems, checkCredentials(spec, req.Credentials)...)
 	owner := jjm.Owner{UID: caller.UID, GID: caller.GID, User: caller.User}
-	site := js.types.Site(owner, req.BaseDir)
+	site := js.types.SubmissionSite(owner, req.BaseDir, caller.Spooled)
 	problems = append(problems, problems.Unsaid(js.after.Check(ctx, caller, spec))...)
 	h, fit, more := js.examine(ctx, owner, spec, site, req.BaseDir)
 	if problems = append(problems, problems.Unsaid(more)...); len(problems) > 0 {

@@ -22,8 +22,8 @@ import (
 )
 
 // collect makes the output tar of a grid job whose local jobs have all ended, and then
-// commits the final status. If the grid job is killed meanwhile, nothing is committed, and
-// the next step collects again.
+// commits the final status. If the grid job is not live, collect does nothing. If it is killed meanwhile, nothing is
+// committed, and the next step collects again.
 func (js *Jobs) collect(ctx context.Context, id jjm.GridID) error {
 	facts, live := js.gridFacts(id)
 	if !live {
@@ -99,8 +99,8 @@ func (js *Jobs) markAll(id jjm.GridID) {
 	js.s.Adjust(func(a *state.Memo) { a.MarkWhole(id) })
 }
 
-// finalRow returns the row of a grid job as it will be when it has ended. Usage is set by
-// TarEntries.
+// finalRow returns the row of a grid job as it will be when it has ended, except Usage, which TarEntries
+// sets. It also sets facts.Causes.
 func (js *Jobs) finalRow(id jjm.GridID, facts *plan.GridFacts) jjm.GridJob {
 	v := js.s.View()
 	defer v.Close()
@@ -126,7 +126,7 @@ var errEnough = errors.New("enough")
 
 // TarEntries returns the entries of the output tar, in this order: the files of each local job's last
 // attempt, jjm's own log of the grid job, and the record. Meanwhile it counts in facts the recorded
-// outputs, the lost ones and the outputs left out, and sets job.Usage. After all outputs it calls
+// outputs, the lost outputs and the outputs left out, and sets job.Usage. After all outputs it calls
 // counted, which may change job, so that log and record show the final status.
 func (js *Jobs) TarEntries(ctx context.Context, job *jjm.GridJob, facts *plan.GridFacts,
 	counted func()) iter.Seq2[sandbox.TarEntry, error] {
@@ -147,6 +147,9 @@ func (js *Jobs) TarEntries(ctx context.Context, job *jjm.GridJob, facts *plan.Gr
 			}
 			for _, left := range outputs.LeftOut(&l, ev, retracted) {
 				facts.LeftOut.Add(left)
+			}
+			if note, some := givenBack(job, &l, ev); some {
+				entries = append(entries, note)
 			}
 			for _, entry := range entries {
 				entry.LeftOut = func(reason jjm.LeftReason, why string) {
@@ -193,8 +196,8 @@ func addUsage(ctx context.Context, st *store.Store, job *jjm.GridJob, l *jjm.Loc
 	return nil
 }
 
-// collected returns the entries of one local job. retracted has the local jobs of the grid job
-// whose outputs are lost.
+// collected returns the entries of one local job. If its outputs are lost or in merged files, only its logs are among
+// the entries. retracted has the local jobs of the grid job whose outputs are lost.
 func (js *Jobs) collected(ctx context.Context, job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence,
 	retracted map[int32]string) (entries []sandbox.TarEntry, err error) {
 	report, err := js.createFailed(ctx, outputs.Stem(job), l)
@@ -204,7 +207,7 @@ func (js *Jobs) collected(ctx context.Context, job *jjm.GridJob, l *jjm.LocalJob
 	if report != nil {
 		entries = append(entries, *report)
 	}
-	if _, lost := retracted[l.ID.N]; lost {
+	if _, lost := retracted[l.ID.N]; lost || l.Phase == jjm.GivenBack {
 		ev = logsOnly(job, l, ev)
 	}
 	return append(entries, localEntries(job, l, withoutMerged(job, l, ev))...), nil
@@ -255,6 +258,24 @@ func withoutMerged(job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence) *jjm.Evi
 	return logsOnly(job, l, ev)
 }
 
+// givenBack returns a line of the manifest that stands for the outputs of a local job whose work others do again. The
+// outputs are not in the tar: a reader of all files would count the work twice. some is false if there are none.
+func givenBack(job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence) (line sandbox.TarEntry, some bool) {
+	if l.Phase != jjm.GivenBack || ev == nil || ev.Result == nil {
+		return line, false
+	}
+	n, names := 0, outputs.Names(&job.Spec, l)
+	for _, o := range ev.Result.Outputs {
+		if o.Absent == "" && !names[o.Name].Log {
+			n++
+		}
+	}
+	return sandbox.TarEntry{
+		Name: sandbox.OutputName(outputs.Stem(job), l.ID, "*"), Sums: true,
+		Absent: fmt.Sprintf("%s of a local job whose work was given back: another local job did it again", jjm.Count(int64(n), "output")),
+	}, n > 0
+}
+
 // logsOnly returns the evidence of a local job without its outputs, except for logs.
 func logsOnly(job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence) *jjm.Evidence {
 	if ev == nil || ev.Result == nil {
@@ -266,7 +287,9 @@ func logsOnly(job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence) *jjm.Evidence
 	return &less
 }
 
-// localEntries returns the entries of one local job.
+// localEntries returns the entries of one local job: its standard output, standard error and log, and the outputs of
+// its result. For a local job that never started, it returns one absent entry with the reason; for a local job that has
+// not ended and is not held, see liveEntries.
 func localEntries(job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence) []sandbox.TarEntry {
 	stem := outputs.Stem(job)
 	id := outputs.LastAttempt(l)
@@ -365,7 +388,7 @@ func (js *Jobs) LogLines(ctx context.Context, id jjm.GridID) ([]string, error) {
 
 // retire publishes the record of a final grid job, removes the folders of its bulks, moves its
 // rows to the history and forgets the grid job. It returns the time after which to try again, 0 if
-// all is done.
+// all is done or ctx has ended.
 func (js *Jobs) retire(ctx context.Context, id jjm.GridID) time.Duration {
 	js.rooms.Records.PublishNow(ctx, id)
 	if js.rooms.Records.Behind(id) {

@@ -12,7 +12,7 @@ import (
 // The new grid job is checked and accepted like a job file of the caller: paths are relative to the folder of the old
 // grid job, and files are read as they are now. With DryRun nothing is stored.
 //
-// Only the owner may copy a grid job: the copy belongs to the caller, and would run commands that somebody else wrote.
+// Only the owner may copy a grid job: the copy belongs to the caller, and would run commands that another person wrote.
 func (js *Jobs) Copy(ctx context.Context, caller wire.Caller, id jjm.GridID, how wire.CopyHow) (wire.Copied, error) {
 	old, err := js.s.Find(ctx, caller, id)
 	if err != nil {
@@ -35,8 +35,8 @@ func (js *Jobs) Copy(ctx context.Context, caller wire.Caller, id jjm.GridID, how
 	return out, err
 }
 
-// parse reads the job file of a submission; of is the grid job of which it is a copy, nil if it is no copy. model finds
-// models.
+// parse reads the job file of a submission; of is the grid job of which it is a copy, nil if it is not a copy. model
+// finds models.
 func parse(req wire.Submit, of *jjm.GridJob, model func(string) (jobfile.Model, jjm.Problems)) (jobfile.Doc,
 	jjm.Problems) {
 	given := jobfile.Given{Key: req.Key, After: req.After, AfterEnd: req.AfterEnd, Model: model}

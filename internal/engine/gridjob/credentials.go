@@ -94,13 +94,13 @@ func (js *Jobs) dropCredentials(owner jjm.Owner, spec *jjm.Spec, over jjm.GridID
 	}
 }
 
-// keyLives reports whether a live grid job of the owner, other than but, has the request
-// key.
-func (js *Jobs) keyLives(owner jjm.Owner, key string, but jjm.GridID) bool {
+// keyLives reports whether a grid job of the owner that has not ended, except the grid job except, has the
+// request key.
+func (js *Jobs) keyLives(owner jjm.Owner, key string, except jjm.GridID) bool {
 	v := js.s.View()
 	defer v.Close()
 	for id, g := range v.Grids() {
-		if id != but && g.Job.Spec.Key == key && g.Job.Owner.UID == owner.UID && !g.Job.Status.Final() {
+		if id != except && g.Job.Spec.Key == key && g.Job.Owner.UID == owner.UID && !g.Job.Status.Final() {
 			return true
 		}
 	}

@@ -97,7 +97,8 @@ func (js *Jobs) carryOut(ctx context.Context, id jjm.GridID, act plan.GridAction
 	return nil
 }
 
-// setStatus stores a status, unless it is final: collect commits a final status with the tar.
+// setStatus stores a status, unless it is stored already with the same reason, or is final: collect commits a final
+// status with the tar.
 func (js *Jobs) setStatus(ctx context.Context, id jjm.GridID, to jjm.GridStatus, reason string) error {
 	v := js.s.View()
 	job := &v.Grid(id).Job
@@ -114,8 +115,8 @@ func (js *Jobs) setStatus(ctx context.Context, id jjm.GridID, to jjm.GridStatus,
 	})
 }
 
-// showTrouble sets, for people, why a grid job makes no progress, or clears that text if err
-// is nil. It reports whether the same text was shown before.
+// showTrouble sets the text that shows people why a grid job makes no progress, or clears the text if err
+// is nil. It reports whether the same text was already shown.
 func (js *Jobs) showTrouble(ctx context.Context, id jjm.GridID, err error) (shown bool) {
 	text := ""
 	if err != nil && ctx.Err() == nil {

@@ -46,7 +46,7 @@ func sizeOf(f io.Reader) int64 {
 }
 
 // within returns a function that opens inputs as open does, until the inputs have more than limit
-// bytes in all; 0 is no bound. An input that is too large by its metadata is not read at all. An
+// bytes in all; 0 means no bound. An input that is too large by its metadata is not read at all. An
 // input that grows beyond the limit is cut off with an error.
 func within(limit int64, open func(string) (io.ReadCloser, error)) func(string) (io.ReadCloser, error) {
 	b := &inputBudget{limit, limit}

@@ -15,7 +15,8 @@ import (
 
 // prepare makes the work area and the sandbox, asks the job type how to cut the work,
 // chooses clusters, fills datasets, and stores the outcome. After a crash it does all this
-// again, which changes nothing that exists.
+// again, which changes nothing that exists. It returns nil without an outcome while an input is being fetched. The
+// error is of kind Invalid if the grid job would make more local jobs than the site allows.
 func (js *Jobs) prepare(ctx context.Context, id jjm.GridID) error {
 	job := js.s.JobOf(id)
 	h, err := js.b.Deps.Types.Get(job.Spec.Type)
@@ -41,7 +42,7 @@ func (js *Jobs) prepare(ctx context.Context, id jjm.GridID) error {
 		return fmt.Errorf("prepare grid job %s: %w", id, err)
 	}
 	if there, err := js.remote.Bring(&job, inputs); err != nil || !there {
-		return err // the grid job is woken when the inputs are there
+		return err // the grid job is woken when the inputs were fetched
 	}
 	if err := js.pack(ctx, &job, inputs); err != nil {
 		return fmt.Errorf("prepare grid job %s: %w", id, err)

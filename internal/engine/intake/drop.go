@@ -66,6 +66,8 @@ func (it *Intake) takeDropped(ctx context.Context, d *xmldb.Drop) error {
 	if err != nil {
 		return err
 	}
+	var left fragments
+	defer func() { it.fragments.Store(&left) }()
 	for _, f := range found {
 		err := it.mayDrop(f)
 		if err == nil {
@@ -73,7 +75,7 @@ func (it *Intake) takeDropped(ctx context.Context, d *xmldb.Drop) error {
 		}
 		switch {
 		case jjm.KindOf(err) == jjm.Busy && it.b.Now().Sub(f.Modified) < dropPatience:
-			// found again by the next scan
+			left.add(jjm.At(f.Modified)) // found again by the next scan
 		case err != nil:
 			f.Refuse(err)
 		default:
@@ -103,4 +105,25 @@ func (it *Intake) mayDrop(f xmldb.Dropped) error {
 			jjm.Count(len(g.Locals), "local job"))
 	}
 	return nil
+}
+
+// fragments are fragments that wait for a record: how many, and when the oldest was written.
+type fragments struct {
+	n      int
+	oldest jjm.Time
+}
+
+func (f *fragments) add(written jjm.Time) {
+	if f.n == 0 || written < f.oldest {
+		f.oldest = written
+	}
+	f.n++
+}
+
+// Fragments returns how many fragments in the drop folder wait for a record, and when the oldest was written.
+func (it *Intake) Fragments() (n int, oldest jjm.Time) {
+	if f := it.fragments.Load(); f != nil {
+		return f.n, f.oldest
+	}
+	return 0, 0
 }

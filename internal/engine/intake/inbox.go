@@ -106,7 +106,7 @@ func (b *boxes) of(uid *int) []*inbox {
 }
 
 // survey continues to look through the spool for boxes, and reports whether all boxes are known now.
-// It removes names that are no boxes.
+// It removes names that do not name a box.
 func (it *Intake) survey() bool {
 	b := &it.box
 	b.mu.Lock()

@@ -30,7 +30,7 @@ const (
 	turnRefused = 64
 )
 
-// startEntries is how many entries are carried out before the daemon answers anybody. The rest
+// startEntries is how many entries are carried out before the daemon answers the first request. The rest
 // follows, box by box. Entries about a handle are carried out before a request about the handle is
 // answered.
 const startEntries = 512
@@ -52,7 +52,7 @@ func (it *Intake) intakeLoop(ctx context.Context) {
 }
 
 // TakeIn carries out the requests that gatekeepers left, about startEntries at most. It is called
-// once, before the daemon answers anybody.
+// once, before the daemon answers the first request.
 func (it *Intake) TakeIn(ctx context.Context) {
 	for total := 0; total < startEntries && ctx.Err() == nil && it.b.Deps.SpoolDir != ""; {
 		acted, more := it.intakeRound(ctx)
@@ -184,7 +184,7 @@ func (t *turn) waiting(h jjm.Handle) error {
 	return nil
 }
 
-// tidy removes names that are no entries.
+// tidy removes the names in a box that do not name an entry.
 func (t *turn) tidy(strange []string) {
 	if len(strange) == 0 {
 		return
@@ -237,8 +237,9 @@ func (t *turn) refuse(ctx context.Context, name spool.Name) {
 	}
 }
 
-// entry carries out one entry and removes it, unless an earlier entry about its handle
-// waits.
+// entry carries out one entry and removes it, unless an earlier entry about its handle waits. An entry that is not
+// valid is removed without being carried out. No entry is carried out while too many that were carried out could not be
+// removed.
 func (t *turn) entry(ctx context.Context, name spool.Name) error {
 	note, owner, err := t.box.Read(name)
 	who := waiter{owner.UID, name.Handle}
@@ -313,8 +314,8 @@ func (it *Intake) act(ctx context.Context, caller wire.Caller, n spool.Note) err
 	return it.refuse(ctx, caller, n.Handle, err)
 }
 
-// actKill carries out a kill. If the grid job does not exist, or the caller may not kill it,
-// there is nothing to do.
+// actKill carries out a kill. If the grid job does not exist, its submission was refused, or the caller may not kill
+// it, there is nothing to do.
 func (it *Intake) actKill(ctx context.Context, caller wire.Caller, n spool.Note) error {
 	named, err := it.b.Store.Handle(ctx, n.Handle)
 	if jjm.KindOf(err) == jjm.Gone || err == nil && (named.Refused != "" || !caller.May(named.UID)) {
@@ -344,7 +345,7 @@ func final(err error) bool {
 	return false
 }
 
-// refuse stores why a submission in the spool was refused. The gatekeeper was told that the
+// refuse stores why a submission in the spool was refused. The gatekeeper got the answer that the
 // submission is accepted, so its lookups must say that it failed, and why.
 func (it *Intake) refuse(ctx context.Context, caller wire.Caller, h jjm.Handle, why error) error {
 	return it.s.Change(ctx, "spool-refuse", func(c *state.Change) error {

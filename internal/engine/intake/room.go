@@ -6,6 +6,7 @@ package intake
 
 import (
 	"context"
+	"sync/atomic"
 
 	"jjm/internal/api/wire"
 	"jjm/internal/engine/floor/base"
@@ -28,6 +29,8 @@ type Intake struct {
 	s     *state.State
 	rooms Rooms
 	box   boxes
+	// fragments are the fragments that the last scan of the drop folder left there.
+	fragments atomic.Pointer[fragments]
 }
 
 // New returns an Intake. It starts no goroutine; see Loops.

@@ -16,7 +16,7 @@ import (
 // CheckDone verifies a grid job before its status becomes final, and adds the work that was left out to facts.LeftOut,
 // even if the grid job is not done. If the proof fails, facts.Unproven has the reason, and the grid job must not be
 // called done. Work whose local jobs report no count is assumed to be done; facts.Undecided then says so in the words
-// of verify. If the proof does not fail, facts.Proof says what the proof rests on.
+// of verify. If the proof does not fail, facts.Proof is the kind of evidence on which it rests.
 func (pr *Prover) CheckDone(ctx context.Context, job *jjm.GridJob, facts *plan.GridFacts) error {
 	done := job.Status == jjm.Done
 	if !done && job.Step.Made == 0 && !job.Step.Closed {
@@ -106,7 +106,7 @@ func (t *task) readFiles(ctx context.Context, s *store.Store, job *jjm.GridJob, 
 	t.files = stream(func(fn func(cover.File) error) error {
 		return s.InputFiles(ctx, job.ID, 0, func(n int64, state jjm.FileState, why string, f jjm.File) error {
 			file := cover.File{N: n, LFN: f.LFN, State: state, Events: f.Events, Lumis: f.Lumis, GivenUp: why}
-			if state == jjm.FileDropped { // the file is no part of the work
+			if state == jjm.FileDropped { // the file does not belong to the work
 				file.GivenUp = ""
 				file.Reason, file.Asked = leaver.File(&f, why)
 				file.PassedOver = leaver.Why(file.Reason)

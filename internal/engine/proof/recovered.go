@@ -54,7 +54,7 @@ type joined struct {
 	tasks []*task
 	jobs  []cover.Job // of all recoveries, renumbered
 	rows  []cover.Row // of all recoveries, renumbered, in the order of the ledger
-	// owned are, for each recovery, the rows whose local jobs have completed or may still
+	// owned are, for each recovery, the rows that were not released and whose local jobs have completed or may still
 	// complete.
 	owned [][]cover.Row
 	// first is, for each recovery, the number of its first local job.
@@ -84,8 +84,9 @@ func (pr *Prover) joinedTask(ctx context.Context, caller wire.Caller, job *jjm.G
 	return t, recoveries, err
 }
 
-// joinRecoveries adds the work of its recoveries to a task. A recovery that counts in
-// another unit, or cannot be read, is left out, and its wire.Recovery.Apart says why.
+// joinRecoveries adds the work of its recoveries to a task. A recovery that counts in another unit, is not prepared, or
+// cannot be verified (kinds Invalid and Gone) is left out, and its wire.Recovery.Apart says why. All other errors are
+// returned.
 func (pr *Prover) joinRecoveries(ctx context.Context, caller wire.Caller, t *task) ([]wire.Recovery, error) {
 	ids, err := pr.b.Store.Recoveries(ctx, t.grid)
 	if err != nil || len(ids) == 0 {
@@ -165,8 +166,8 @@ func (t *task) numbers() (map[string]int64, error) {
 	return numbers, nil
 }
 
-// join adds one recovery. A file that is no part of the task gets a number above all other
-// numbers, so that verification reports who owns the file.
+// join adds one recovery. A file that does not belong to the task gets a number above all other
+// numbers, so that verification reports who owns the file. The error is of kind Internal if local jobs are missing.
 func (pr *Prover) join(ctx context.Context, j *joined, more *task, numbers map[string]int64) error {
 	base := int32(j.base + len(j.jobs))
 	to := map[int64]int64{} // from numbers of files in the recovery to those in the task
@@ -334,7 +335,8 @@ func (t *task) name(n int32) jjm.LocalID {
 	return jjm.LocalID{Grid: t.grid, N: n}
 }
 
-// tellRecoveries adds the work of each recovery to v, and names local jobs of recoveries in the findings.
+// tellRecoveries adds the work of each recovery to v. In the findings, it moves local jobs of recoveries from Locals to
+// Others, with their own ids.
 func tellRecoveries(t *task, v *wire.Verified) {
 	if t.joined == nil {
 		return

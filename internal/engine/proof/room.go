@@ -10,8 +10,8 @@ import (
 	"jjm/internal/engine/floor/state"
 )
 
-// Prover verifies grid jobs, makes job files of recoveries, and compares what job types
-// say now with what they said when the grid job was prepared.
+// Prover verifies grid jobs and makes job files of recoveries. It also replays grid jobs: it compares the present
+// answers of their job types with the answers that were stored when the grid jobs were prepared.
 type Prover struct {
 	b       *base.Base
 	s       *state.State

@@ -81,12 +81,16 @@ func (pu *Publisher) mendAll(ctx context.Context) (made int, ok bool) {
 			pu.rest(ctx, began)
 		}
 	}
+	if ok {
+		pu.unwritten.note(history, nil, 0)
+	}
 	return made, ok
 }
 
 // cannotMend logs an error and returns false.
 func (pu *Publisher) cannotMend(ctx context.Context, what string, err error) bool {
 	if ctx.Err() == nil {
+		pu.unwritten.note(history, err, jjm.At(pu.b.Now()))
 		pu.b.Complain(slog.LevelError, "mend/"+what, "missing record could not be made again, will try again", "job", what,
 			"error", err)
 	}

@@ -67,8 +67,8 @@ func (pu *Publisher) dirtyGrids() []jjm.GridID {
 	return ids
 }
 
-// PublishNow writes the changed parts of one record. An error is logged, and the parts
-// stay marked to be written.
+// PublishNow writes the changed parts of the record of a live grid job, and the file of its handle. An error is logged,
+// and the parts stay marked to be written.
 func (pu *Publisher) PublishNow(ctx context.Context, id jjm.GridID) {
 	if pu.b.Crash("publish.before") != nil {
 		return
@@ -77,6 +77,7 @@ func (pu *Publisher) PublishNow(ctx context.Context, id jjm.GridID) {
 	g := v.Grid(id)
 	v.Close()
 	if g == nil {
+		pu.unwritten.note(id, nil, 0)
 		return
 	}
 	g.Pub.Lock() // before takeDirty, so that an older state is never written last
@@ -87,6 +88,7 @@ func (pu *Publisher) PublishNow(ctx context.Context, id jjm.GridID) {
 	}
 	if err := pu.write(ctx, head, shards); err != nil {
 		if ctx.Err() == nil {
+			pu.unwritten.note(id, err, jjm.At(pu.b.Now()))
 			pu.b.Complain(slog.LevelError, "record/"+id.String(), "record could not be written, will try again", "job", id,
 				"error", err)
 		}
@@ -97,10 +99,11 @@ func (pu *Publisher) PublishNow(ctx context.Context, id jjm.GridID) {
 		pu.s.Mark(func(m *state.Marks) { m.Stale(id) })
 		return
 	}
+	pu.unwritten.note(id, nil, 0)
 	_ = pu.b.Crash("publish.after")
 }
 
-// write writes the head and some shards of a record.
+// write writes the head, some shards and the last changes of a record.
 func (pu *Publisher) write(ctx context.Context, head xmldb.Head, shards []int) error {
 	if err := pu.FillHead(ctx, &head); err != nil {
 		return err
@@ -267,8 +270,8 @@ func (pu *Publisher) live() (jobs []jjm.GridJob) {
 }
 
 // pointHandle writes the file by which clients find the record of a grid job by its
-// handle while the daemon is down. It reports whether the file is there, or none is
-// needed.
+// handle while the daemon is down. It reports whether the file exists, or none is needed because the grid job has no
+// request key.
 func (pu *Publisher) pointHandle(g *state.Grid) bool {
 	v := pu.s.View()
 	done, key, owner, id := g.Pointed(), g.Job.Spec.Key, g.Job.Owner.UID, g.Job.ID
@@ -277,6 +280,7 @@ func (pu *Publisher) pointHandle(g *state.Grid) bool {
 		return true
 	}
 	if err := head.WriteHandle(pu.b.Deps.RecordDir, jjm.HandleOf(owner, key), id); err != nil {
+		pu.unwritten.note(id, err, jjm.At(pu.b.Now()))
 		pu.b.Complain(slog.LevelError, "handle/"+id.String(), "file of a handle could not be written, will try again", "job", id,
 			"error", err)
 		return false
@@ -285,7 +289,8 @@ func (pu *Publisher) pointHandle(g *state.Grid) bool {
 	return true
 }
 
-// loadHandle notes whether the file of a grid job's handle points to its record.
+// loadHandle notes whether the file of a grid job's handle points to its record, or to the record of a later grid job
+// with the same handle.
 func (pu *Publisher) loadHandle(job *jjm.GridJob) {
 	if job.Spec.Key == "" {
 		return

@@ -20,6 +20,8 @@ type Publisher struct {
 	areas *areas.Areas
 	waits Waits
 	mend  chan struct{} // wakes MendLoop
+	// unwritten are the records that could not be written.
+	unwritten unwritten
 }
 
 // New returns a Publisher. It starts no goroutine; Loop and MendLoop do.

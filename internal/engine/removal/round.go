@@ -26,7 +26,7 @@ const (
 )
 
 // round carries out removals of an account, atOnce at most, and returns the time after which to go
-// on. Things that are gone already are no error, so the work that was done before a crash is skipped.
+// on. Things that are gone already are skipped without an error, and so is the work that was done before a crash.
 func (re *Remover) round(ctx context.Context, uid int) time.Duration {
 	todo, full, more := re.todo(uid)
 	wait := again
@@ -147,7 +147,7 @@ func (re *Remover) finish(ctx context.Context, owner jjm.Owner, gone []store.Rem
 		return err
 	}
 	err = area.RemovePackages(ctx)
-	if jjm.KindOf(err) == jjm.Invalid { // the owner spoilt a file, which nobody repairs
+	if jjm.KindOf(err) == jjm.Invalid { // the owner spoilt a file, which stays so
 		re.b.Complain(slog.LevelWarn, "packages/"+owner.User, "packages that are no longer used stay", "owner", owner.User,
 			"error", err)
 		err = nil

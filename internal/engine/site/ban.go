@@ -62,7 +62,7 @@ func (si *Site) Ban(ctx context.Context, caller wire.Caller, b *wire.Ban) (wire.
 	return out, nil
 }
 
-// resolveBan sets the name and uid of the account that a ban of a user is about. It accepts a uid
+// resolveBan sets the name and uid of the account of a user's ban; other bans stay as they are. It accepts a uid
 // without an account, because a removed account may still have processes.
 func (si *Site) resolveBan(ctx context.Context, b *jjm.Ban) error {
 	if b.Kind != jjm.BanUser {
@@ -128,7 +128,7 @@ func killOf(c *state.Change, b jjm.Ban) []jjm.GridID {
 	return killed
 }
 
-// unban lifts a ban and returns the lifted ban. If there is no such ban it succeeds. Grid jobs
+// unban lifts a ban and returns the lifted ban; it succeeds even if there is no such ban. Grid jobs
 // that the ban killed stay killed.
 func (si *Site) unban(ctx context.Context, by jjm.Ban) (wire.Banned, error) {
 	var out wire.Banned

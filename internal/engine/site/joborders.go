@@ -28,7 +28,7 @@ func (si *Site) ordersFor(caller wire.Caller) []jjm.Order {
 	})
 }
 
-// jobOf returns the id of the grid job that an order is about, 0 if Name is no reference.
+// jobOf returns the id of the grid job that an order is about, 0 if Name is not a reference.
 func jobOf(o jjm.Order) jjm.GridID {
 	ref, err := jjm.ParseRef(o.Name)
 	if err != nil {
@@ -39,7 +39,7 @@ func jobOf(o jjm.Order) jjm.GridID {
 
 // mayOrderJob returns an error for an order about a grid job that the caller may not see or
 // that has ended. The error is of kind Denied if the order would change another caller's pause
-// and the caller is no administrator.
+// and the caller is not an administrator.
 func (si *Site) mayOrderJob(ctx context.Context, caller wire.Caller, o *wire.Order) error {
 	job, err := si.s.Find(ctx, caller, jobOf(jjm.Order{Name: o.Name}))
 	if err != nil {

@@ -103,8 +103,8 @@ func (si *Site) knownTarget(o *wire.Order) error {
 		cmp.Or(strings.Join(known, ", "), "none"))
 }
 
-// queues returns the queues that the configuration names. any is true if the cluster of the
-// queue "named" has queues that its section does not name.
+// queues returns the queues that the configuration names. any is true if any queue is accepted: the section of the
+// cluster in named ("CLUSTER/QUEUE") names no queues, and the cluster is not the embedded batch system.
 func (si *Site) queues(named string) (known []string, any bool) {
 	of, _, _ := strings.Cut(named, "/")
 	for i, cluster := range si.s.Names {
@@ -210,7 +210,8 @@ func (si *Site) orderChanged(orders []jjm.Order) {
 	fair.Kick(si.orderKick)
 }
 
-// concerns reports whether an order is about a grid job.
+// concerns reports whether an order affects a grid job: its cluster or queue is one of the grid job's, or its type, job
+// or user is the grid job's.
 func concerns(o jjm.Order, g *state.Grid) bool {
 	switch o.Kind {
 	case jjm.OrderCluster:

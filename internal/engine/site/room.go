@@ -5,12 +5,14 @@ package site
 
 import (
 	"context"
+	"sync/atomic"
 
 	"jjm/internal/engine/floor/areas"
 	"jjm/internal/engine/floor/base"
 	"jjm/internal/engine/floor/fair"
 	"jjm/internal/engine/floor/state"
 	"jjm/internal/jjm"
+	"jjm/internal/policy/health"
 )
 
 // Shut reports whether a maintenance window keeps some local job of a grid job waiting now.
@@ -24,6 +26,7 @@ type Site struct {
 	areas     *areas.Areas
 	windows   windows
 	kept      kept // used by spaceLoop
+	disks     atomic.Pointer[health.Disks]
 	orderKick chan struct{}
 	counts    *fair.Keyed[int] // counts work areas, by account
 	halt      func(context.Context, jjm.GridID)

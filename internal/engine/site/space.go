@@ -3,11 +3,14 @@ package site
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"jjm/internal/engine/floor/fair"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/health"
 	"jjm/internal/policy/plan"
 )
 
@@ -35,23 +38,44 @@ func (si *Site) spaceLoop(ctx context.Context) {
 	}
 }
 
-// measure returns which file system has too little free space, for people, or "" if all
-// have enough.
+// measure stores the free space of the file systems, and returns which of them has too little for new work, for
+// people, or "" if all have enough.
 func (si *Site) measure() string {
 	cfg := si.b.Conf()
 	floor := plan.Floor{Bytes: uint64(cfg.MinFreeBytes), Files: uint64(cfg.MinFreeFiles)}
-	for _, dir := range []string{si.b.Deps.Work, si.b.Deps.RecordDir} {
+	full := ""
+	disks := health.Disks{At: jjm.At(si.b.Now())}
+	known := map[unix.Fsid]bool{}
+	for _, dir := range []struct {
+		of, path string
+		bounded  bool // by engine.min_free_bytes and engine.min_free_files
+	}{{"work", si.b.Deps.Work, true}, {"records", si.b.Deps.RecordDir, true},
+		{"state", filepath.Dir(si.b.Store.Path()), false}} {
 		var fs unix.Statfs_t
-		if dir == "" || unix.Statfs(dir, &fs) != nil {
+		if dir.path == "" || unix.Statfs(dir.path, &fs) != nil {
 			continue // the loops that use the folder will report the error
 		}
 		block := uint64(fs.Bsize)
 		s := plan.Space{Bytes: fs.Blocks * block, FreeBytes: fs.Bavail * block, Files: fs.Files, FreeFiles: fs.Ffree}
-		if low := plan.Low(s, floor); low != "" {
-			return fmt.Sprintf("the disk is full: in %s %s", dir, low)
+		if low := plan.Low(s, floor); low != "" && dir.bounded && full == "" {
+			full = fmt.Sprintf("the disk is full: in %s %s", dir.path, low)
 		}
+		if !known[fs.Fsid] {
+			disks.All = append(disks.All, health.Disk{Of: dir.of, Path: dir.path, Bytes: int64(s.Bytes),
+				Free: int64(s.FreeBytes), Near: plan.Near(s, floor)})
+		}
+		known[fs.Fsid] = fs.Fsid != unix.Fsid{}
 	}
-	return ""
+	si.disks.Store(&disks)
+	return full
+}
+
+// Disks returns the last measurement of the file systems of work areas, records and state, each once.
+func (si *Site) Disks() health.Disks {
+	if d := si.disks.Load(); d != nil {
+		return *d
+	}
+	return health.Disks{}
 }
 
 // noteLow stores the result of measure. It wakes the submit loops when the shortage begins or ends.

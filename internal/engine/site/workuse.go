@@ -18,7 +18,7 @@ const (
 	useTime  = 10 * time.Second
 	useShare = 20
 	// usesAtOnce is how many areas are counted at once. A count that lasts longer than
-	// usePatience no longer delays the next one.
+	// usePatience no longer delays the next count.
 	usesAtOnce  = 2
 	usePatience = 250 * time.Millisecond
 )

@@ -31,7 +31,7 @@ func (ju *Judge) settleDuplicate(l *jjm.LocalJob, owner jjm.Owner, id jjm.Attemp
 		return
 	}
 	if claim == nil {
-		return // either batch job may claim the attempt at any moment, and the one that does must not be cancelled
+		return // either batch job may claim the attempt at any moment, and the claimant must not be cancelled
 	}
 	out := adapters.Ref{Tag: l.Tag, ID: en.Suspect.ID, Index: -1}
 	if claim.Holder == jjm.HolderWrapper && claim.Batch == out.ID {

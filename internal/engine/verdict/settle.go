@@ -26,8 +26,8 @@ const lookAgain = 5 * time.Second
 const batchOfEvidence = 16 << 20
 
 // settleEndings looks at the due attempts of an account until the context time ends. It
-// judges the attempts whose evidence is complete, many in one transaction. more is true if
-// it stopped at a limit.
+// judges the attempts whose evidence is complete, many in one transaction. An attempt that cannot be looked at is
+// postponed; the error is about the last such attempt. more is true if settleEndings stopped at a limit.
 func (ju *Judge) settleEndings(ctx, time context.Context, uid int) (more bool, err error) {
 	ids := ju.ends.Due(uid, jjm.At(ju.b.Now()), batchOfVerdicts)
 	var ready []judgement
@@ -181,7 +181,8 @@ func (ju *Judge) postpone(id jjm.AttemptID, step plan.EndStep) {
 	ju.ends.With(id, func(en *endings.Ending) { en.Due, en.DueAt = now.Add(after), now })
 }
 
-// endFacts returns the input of plan.Ending.
+// endFacts returns the input of plan.Ending. If an attempt is missing from listings, it looks at the wrapper's
+// heartbeat; a heartbeat that cannot be read counts as fresh.
 func (ju *Judge) endFacts(ar *areas.Area, l *jjm.LocalJob, en *endings.Ending) plan.EndFacts {
 	now := jjm.At(ju.b.Now())
 	f := plan.EndFacts{Kill: l.Kill || l.Holding.GivenUp(), Batch: batchState(l, en), Absence: en.Absence}
@@ -212,7 +213,7 @@ const missedBeats = 2
 
 // beating reports whether an attempt's wrapper still runs: whether its heartbeat changed within
 // missedBeats intervals. It does not compare times of two clocks. The first look at a heartbeat
-// cannot know, and returns true. Without a heartbeat file beating returns false.
+// cannot know, and returns true. So does a look that fails. Without a heartbeat file beating returns false.
 func (ju *Judge) beating(ar *areas.Area, id jjm.AttemptID, now jjm.Time) bool {
 	beat, ok, err := ar.Heartbeat(id)
 	if err != nil || !ok {
@@ -221,8 +222,8 @@ func (ju *Judge) beating(ar *areas.Area, id jjm.AttemptID, now jjm.Time) bool {
 	return ju.ends.Beats(id, beat, now) < missedBeats*ju.b.Conf().Heartbeat.D()
 }
 
-// batchState returns the last state that the batch system reported for the batch job to
-// which the attempt points.
+// batchState returns the state of the batch job to which the attempt points: the ended state that the batch system
+// reported, BatchUnknown if listings miss the attempt or it has no batch id, else BatchRunning or BatchQueued.
 func batchState(l *jjm.LocalJob, en *endings.Ending) jjm.BatchState {
 	switch {
 	case en.Report.State.Ended() && (l.BatchID == "" || en.Report.ID == "" || en.Report.ID == l.BatchID):
@@ -235,9 +236,9 @@ func batchState(l *jjm.LocalJob, en *endings.Ending) jjm.BatchState {
 	return jjm.BatchQueued
 }
 
-// fetch unpacks the parcel of an ended attempt from a batch system that carries files, and
-// reports whether the attempt's result is known now. A damaged parcel counts as no parcel; then
-// the batch system's report decides.
+// fetch unpacks the parcel of an ended attempt - the archive of results that a batch system brings back if its workers
+// do not see the work area - and reports whether it has read the attempt's result. A damaged parcel counts as no
+// parcel; then the batch system's report decides. A parcel that is too large spoils the result permanently.
 func (ju *Judge) fetch(ar *areas.Area, l *jjm.LocalJob, id jjm.AttemptID, en *endings.Ending) (bool, error) {
 	if en.Result != nil || !en.Report.State.Ended() || !ju.systems.Carries(l.Tag) {
 		return false, nil

@@ -35,7 +35,7 @@ func SplitArgs(data string) []string {
 }
 
 // JoinArgs joins words with blanks so that SplitArgs returns the same words, and quotes
-// those that need it. Newlines and NULs, which a line cannot hold, become blanks.
+// words that need it. Newlines and NULs, which a line cannot hold, become blanks.
 func JoinArgs(args []string) string {
 	var b strings.Builder
 	for i, a := range args {

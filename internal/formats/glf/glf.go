@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// MaxLine is the longest line in bytes, newline included. Longer ones are cut, on writing
+// MaxLine is the longest line in bytes, newline included. Longer lines are cut, on writing
 // and on reading.
 const MaxLine = 8 << 10
 
@@ -71,25 +71,25 @@ type Record struct {
 
 // Log is the content of a GLF.
 type Log struct {
-	// Start and End say whether the wrapper's two records are there. The first start record and
+	// Start and End say whether the log has the wrapper's two records. The first start record and
 	// the last end record count, so that an application that writes the same words does not
 	// replace the wrapper's.
 	Start, End bool
 	// AppExit is the application's exit code in the end record, 128+n for signal n;
 	// meaningless unless End.
 	AppExit int
-	// StartTime and EndTime are the times of those two records, First and Last those of
+	// StartTime and EndTime are the times of the wrapper's two records, First and Last the times of
 	// the first and the last record of any keyword.
 	StartTime, EndTime, First, Last time.Time
 	// Terminals are the records SUCCEEDED, FAILED, RETRY and HOLD, in order, including
 	// those without data.
 	Terminals []Record
-	// Returns are the absolute paths of RETURN_FILE records, Ignored the relative ones,
+	// Returns are the absolute paths of RETURN_FILE records, Ignored the relative paths,
 	// which are not copied back.
 	Returns, Ignored []string
 	// Infos are the INFO records other than the wrapper's.
 	Infos []Record
-	// BadLines are lines that are no records, at most 1000 of them, each cut to 200
+	// BadLines are lines that are not records, at most 1000 of them, each cut to 200
 	// bytes. Bad counts all of them.
 	BadLines []string
 	Bad      int

@@ -11,8 +11,8 @@ import (
 // blanks are the characters that separate words.
 const blanks = " \t\r\v\f"
 
-// Parse reads a GLF. Lines end in LF or CRLF. Blank lines are skipped, unknown ones
-// counted, and of a line longer than MaxLine only the first MaxLine bytes count. NULs in
+// Parse reads a GLF. Lines end in LF or CRLF. Blank lines are skipped, unknown lines
+// counted, and lines are cut after MaxLine bytes. NULs in
 // data become blanks.
 func Parse(text []byte) Log {
 	var l Log
@@ -81,7 +81,7 @@ func (l *Log) wrapper(r Record) bool {
 	return false
 }
 
-// parseLine parses a line: a time, a keyword, and the rest. It is false if the line is no
+// parseLine parses a line: a time, a keyword, and the rest. It returns false if the line is not a
 // record.
 func parseLine(line string) (Record, bool) {
 	t, rest, ok := parseTime(strings.TrimLeft(line, blanks))

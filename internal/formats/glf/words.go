@@ -11,7 +11,7 @@ type Word struct {
 	Example string
 }
 
-// Words returns the keywords, first those that end a job.
+// Words returns the keywords, first the keywords that end a job.
 func Words() []Word {
 	return []Word{
 		{Succeeded, "the output files, or `-`",

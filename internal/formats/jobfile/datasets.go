@@ -23,7 +23,7 @@ const (
 // attributesForm is the form of JEDI's attributes.
 var attributesForm = formOf(`^[a-z][a-z0-9_=.,]*$`, 255)
 
-// datasets checks the datasets that the job reads, and the one that it fills.
+// datasets checks the datasets that the job reads, and the dataset that it fills.
 func (c *checker) datasets(s *jjm.Spec) {
 	if len(s.Datasets) > maxDatasets {
 		c.problem("datasets", "%d datasets are too many: at most %d", len(s.Datasets), maxDatasets)

@@ -75,7 +75,7 @@ const (
 // only useful to find more of them: see [jjm.Problems.Unsaid].
 func Parse(name string, text []byte) (Doc, jjm.Problems) { return ParseGiven(name, text, Given{}) }
 
-// Given is what a submission sets in addition to its job file. A value that is not zero replaces the job file's.
+// Given holds the values that a submission sets beside its job file. A value that is not zero replaces the job file's.
 type Given struct {
 	Key      string
 	After    []jjm.GridID

@@ -101,7 +101,7 @@ func (m *Model) under(doc *Doc, own file, decode func(*file)) file {
 type finder = func(name string) (Model, jjm.Problems)
 
 // withModel puts a job file over the model that it names, or over the default model. find returns a model, or why it
-// cannot be used; find is nil if there are no models. A recovery that names no model gets none, because it has all
+// cannot be used; find is nil if the site has no models. A recovery that names no model gets none, because it has all
 // words itself.
 func withModel(doc *Doc, f file, find finder, decode func(*file)) (file, jjm.Problems) {
 	switch {

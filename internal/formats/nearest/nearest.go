@@ -1,4 +1,4 @@
-// Package nearest finds the known word that somebody probably meant, for errors about an
+// Package nearest finds the known word that a user probably meant, for errors about an
 // unknown key or command.
 package nearest
 
@@ -14,12 +14,12 @@ const maxWord = 64
 // word.
 const shortest = 3
 
-// Of returns the known word nearest to word, or "" if none is near. A word is near if at
-// most a third of its letters would have to change (at least one, at most three). The case
-// of letters does not count, nor whether words are joined by "_", "-" or a blank. If only
-// the end is missing, that counts as one changed letter; of such words the one that misses
-// fewest letters is the nearest. Of two equally near words it returns the first in the
-// alphabet, so that the order of known does not matter.
+// Of returns the known word nearest to word, or "" if no known word is near. A known word is near if at
+// most a third of the letters of word would have to change (but one may always change, and never more than
+// three). The case of letters does not count, nor whether words are joined by "_", "-" or a blank. If word has
+// at least three letters and only lacks the end of the known word, that counts as one changed letter. If
+// several known words are equally near, the one with the fewest changed or missing letters wins, then the
+// alphabetically first, so that the order of known does not matter. Of returns "" for words over maxWord bytes.
 func Of(word string, known []string) string {
 	if word == "" || len(word) > maxWord {
 		return ""

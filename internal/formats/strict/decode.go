@@ -43,7 +43,7 @@ func (d *decoder) problem(field, format string, args ...any) {
 	d.problems = append(d.problems, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
 }
 
-// value stores v in to, whatever the type of to is.
+// value stores v in to, whatever the type of to is. null is a problem.
 func (d *decoder) value(field string, v any, to reflect.Value) {
 	v = plain(v)
 	if v == nil {
@@ -123,8 +123,9 @@ func (d *decoder) fields(field string, table map[string]any, fields map[string]r
 	}
 }
 
-// structFields adds the fields of a struct by key. The fields of an embedded struct count
-// as fields of the struct.
+// structFields adds the exported fields of a struct by key: the name in the toml tag, else in the json tag, else the
+// field's name in lower case. Fields with the name "-" are left out. The fields of an embedded struct without a name
+// count as fields of the struct.
 func structFields(v reflect.Value, into map[string]reflect.Value) {
 	t := v.Type()
 	for i := range t.NumField() {
@@ -215,7 +216,7 @@ func (d *decoder) scalar(field string, v any, to reflect.Value) {
 	}
 }
 
-// number returns a finite number.
+// number returns a value as a float; false if it is not a finite number.
 func number(v any) (float64, bool) {
 	switch n := v.(type) {
 	case int64:
@@ -226,6 +227,7 @@ func number(v any) (float64, bool) {
 	return 0, false
 }
 
+// integer stores a whole number, which may be a float that is whole. A number that the type cannot hold is a problem.
 func (d *decoder) integer(field string, v any, to reflect.Value) {
 	n, ok := v.(int64)
 	if f, isFloat := v.(float64); isFloat && f == math.Trunc(f) && math.Abs(f) <= 1<<53 {
@@ -247,8 +249,8 @@ func (d *decoder) integer(field string, v any, to reflect.Value) {
 	}
 }
 
-// anything copies a value that may have any type. It refuses what JSON cannot express,
-// because job descriptions are stored as JSON.
+// anything copies a value that may have any type. Values that JSON cannot express, such as dates and infinity, are a
+// problem, because job descriptions are stored as JSON.
 func (d *decoder) anything(field string, v any) (any, bool) {
 	before := len(d.problems)
 	switch v := plain(v).(type) {
@@ -278,7 +280,7 @@ func (d *decoder) anything(field string, v any) (any, bool) {
 	}
 }
 
-// plain converts the Go types of parsers and callers to those of a tree.
+// plain converts the Go types of parsers and callers to the types of a tree.
 func plain(v any) any {
 	switch v := v.(type) {
 	case int:

@@ -18,8 +18,8 @@ type scanner struct {
 	line   int // of pos, counted from 1
 	places Places
 	keys   int
-	// set has the line of each dotted key so far, headers that of each table. arrays has
-	// the number of elements of each array of tables.
+	// set holds the line of each dotted key so far, headers the line of each table header, and arrays the number of
+	// elements of each array of tables.
 	set, headers, arrays map[string]int
 	twice                jjm.Problems
 	// cut are the ranges of text that give a key a second time.
@@ -137,7 +137,7 @@ func (s *scanner) header() (string, error) {
 	return path, nil
 }
 
-// record stores the place of a key, unless it is that of its table.
+// record stores the place of a key, unless its table has the same place or the key already has a place.
 func (s *scanner) record(path string, line int) {
 	if where := s.where(line); s.places.Of(parent(path)) != where {
 		if _, known := s.places[path]; !known {
@@ -287,7 +287,7 @@ func (s *scanner) inline(path string, depth int) error {
 }
 
 // quoted scans a string of any of the four kinds. multi permits the two kinds that span
-// lines.
+// lines. A string that does not end is an error.
 func (s *scanner) quoted(quote byte, multi bool) error {
 	three := strings.Repeat(string(quote), 3)
 	long := multi && s.take(three)

@@ -147,7 +147,7 @@ func Readable(text []byte) jjm.Problems {
 	return nil
 }
 
-// Limited keeps the first MaxProblems problems and counts the others.
+// Limited keeps the first MaxProblems problems, and replaces the rest by a problem that counts them.
 func Limited(ps jjm.Problems) jjm.Problems {
 	if len(ps) <= MaxProblems {
 		return ps

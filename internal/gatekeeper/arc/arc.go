@@ -1,11 +1,11 @@
 // Package arc reads the file in which A-REX, the job service of ARC, describes a job to its
-// batch system (the grami), and returns what grid job it asks for. It also writes the files
+// batch system (the grami), and translates it to a grid job. It also writes the files
 // from which A-REX and its accounting learn how the job ended. It does no I/O; the commands
 // in cmd/jjm-gatekeeper act.
 //
 // A job whose environment has JJM_JOB_FILE or JJM_TYPE asks for a grid job of jjm. Any
-// other one is an ordinary job, as every batch system accepts it. The package promises that
-// nothing is ignored: what jjm cannot honour is an error.
+// other job is an ordinary job, as every batch system accepts it. The package promises that
+// nothing is ignored: an option that jjm cannot honour is an error.
 //
 // docs/GATEKEEPERS.md lists the variables.
 package arc
@@ -24,7 +24,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// DefaultTar is the name that a job's output files use for the tar of all outputs.
+// DefaultTar is the name by which a job's outputFiles request the tar of all outputs.
 const DefaultTar = "jjm-output.tar"
 
 const devNull = "/dev/null"
@@ -35,12 +35,12 @@ const (
 	maxMemory = 16777216
 )
 
-// Job is what a grami asks for. Paths are absolute.
+// Job is the job that a grami describes. Paths are absolute.
 type Job struct {
 	demand.Demand
 	// ID is jjm's id of the job, once it was submitted.
 	ID string
-	// GridID is A-REX's id of the job. A repeated submission of the job has the same.
+	// GridID is A-REX's id of the job. A repeated submission of the job has the same id.
 	GridID string
 	// URL is the URL by which people know the job.
 	URL string
@@ -61,7 +61,7 @@ type Job struct {
 	Outputs []gatekeeper.Delivery
 }
 
-// Read returns what a grami asks for. The error has every problem, as jjm.Problems, with
+// Read translates a grami. The error has every problem, as jjm.Problems, with
 // the names as in xRSL.
 func Read(g Grami) (Job, error) {
 	r := &reader{g: g, env: map[string]string{}, jjmVars: map[string]string{}}
@@ -137,7 +137,7 @@ func Remark(job string, foreign []string) string {
 	return text + ": A-REX does not keep it for this job, so it is not used"
 }
 
-// Deliveries returns the files that belong into the session folder when the job is over,
+// Deliveries returns the files to put into the session folder when the job is over,
 // except the summary.
 func (j *Job) Deliveries() []gatekeeper.Delivery {
 	var out []gatekeeper.Delivery
@@ -245,7 +245,8 @@ func (r *reader) stream(dir, name string) string {
 	return path.Clean(p)
 }
 
-// demand sets what the job asks for.
+// demand sets the job's JobFile, Spec or Plain, with the outputs of a plain job. JJM_JOB_FILE and JJM_TYPE together are
+// a problem.
 func (r *reader) demand(job *Job) {
 	file, kind := r.take("JOB_FILE"), r.take("TYPE")
 	switch {
@@ -305,8 +306,8 @@ func (r *reader) inputs(program string) []jjm.Input {
 	return inputs
 }
 
-// outputs returns the files that A-REX returns to the user and that the job makes, not
-// A-REX or jjm.
+// outputs returns the files that A-REX returns to the user and that the job itself makes. It leaves out standard output
+// and error, the tar and A-REX's log. A file in a folder is a problem.
 func (r *reader) outputs(job *Job) []gatekeeper.Delivery {
 	var out []gatekeeper.Delivery
 	for _, name := range r.g.numbered("outputfile") {
@@ -322,11 +323,11 @@ func (r *reader) outputs(job *Job) []gatekeeper.Delivery {
 	return out
 }
 
-// number returns a number of the grami, 0 if it is missing.
-func (r *reader) number(name string, most int64) int64 {
+// number returns a number of the grami, 0 if it is missing. A number above limit, or another text, is a problem.
+func (r *reader) number(name string, limit int64) int64 {
 	n, err := r.g.whole(name)
-	if err != nil || n > most {
-		r.wrong(name, "%q: want a whole number up to %d", r.g[name], most)
+	if err != nil || n > limit {
+		r.wrong(name, "%q: want a whole number up to %d", r.g[name], limit)
 		return 0
 	}
 	return n
@@ -349,7 +350,7 @@ func (r *reader) request() jjm.Request {
 	}
 }
 
-// plain returns an ordinary job.
+// plain returns an ordinary job, nil without a program, which is a problem.
 func (r *reader) plain(job *Job) *plain.Job {
 	words := r.g.numbered("arg")
 	if len(words) == 0 || words[0] == "" {

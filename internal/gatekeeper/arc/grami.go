@@ -64,7 +64,7 @@ func isName(s string) bool {
 	return s != ""
 }
 
-// word parses one word of a shell up to the end of its line. left is what follows.
+// word parses one word of a shell up to the end of its line. left is the text after it.
 func word(s string, line int) (value, left string, err error) {
 	var b strings.Builder
 	for i := 0; i < len(s); {

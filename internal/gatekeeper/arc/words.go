@@ -11,8 +11,8 @@ import (
 // varPrefix begins the variables that are for jjm.
 const varPrefix = "JJM_"
 
-// Words returns the variables that are for jjm and the options of a grami, each with what
-// it sets. A-REX translates xRSL and ADL to these options.
+// Words returns the variables that are for jjm and the options of a grami, each with the job-file
+// key that it sets. A-REX translates xRSL and ADL to these options.
 func Words() []demand.Word {
 	return []demand.Word{
 		{Name: "JJM_JOB_FILE", Sets: demand.File},

@@ -32,7 +32,7 @@ const (
 	reqJobFile = "jjm_job_file" // a grid job instead of the command
 )
 
-// Job is what a submission asks for.
+// Job is the job that a submission describes.
 type Job struct {
 	// Plain is the job, unless JobFile names a job file.
 	Plain   plain.Job

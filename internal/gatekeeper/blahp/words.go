@@ -12,7 +12,7 @@ import (
 const reqPrefix = "jjm_"
 
 // Words returns the options of the submit script and the requirements that are for jjm,
-// each with what it sets.
+// each with the job-file key that it sets.
 func Words() []demand.Word {
 	const command, cores = "params.command", "request.cores"
 	return []demand.Word{

@@ -1,4 +1,4 @@
-// Package demand holds what a gatekeeper's job asks for, in a form that does not depend on
+// Package demand holds the translated request of a gatekeeper's job, in a form that does not depend on
 // the gatekeeper: the path of a job file, a grid job described by attributes, or a plain
 // job. It turns each of them into a [gatekeeper.Job]. It also defines how a gatekeeper
 // package lists the words of its language ([Word]). Parsing that language is left to the
@@ -14,7 +14,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Demand is what a job asks for. Exactly one of JobFile, Spec and Plain is set.
+// Demand is the translated request of a job. Exactly one of JobFile, Spec and Plain is set.
 type Demand struct {
 	// JobFile is the absolute path of a job file on the gatekeeper's host.
 	JobFile string

@@ -25,14 +25,15 @@ import (
 	"jjm/internal/jjm"
 )
 
-// maxFile is how many bytes of the file are read.
+// maxFile is how many bytes of the file of assignments are read at most.
 const maxFile = 4 << 20
 
-// Grami has the values of the assignments, by name without the prefix grami_.
+// Grami holds the values of the assignments, by name without the prefix grami_.
 type Grami map[string]string
 
 // Parse parses the file. It skips lines that do not assign one of the known names: they are
-// for a shell. If a name is assigned twice, the last value counts.
+// for a shell. If a name is assigned twice, the last value counts. The error is Invalid if a value is not one quoted
+// word, or the file cannot be read. Text after maxFile bytes is ignored.
 func Parse(r io.Reader) (Grami, error) {
 	g := Grami{}
 	sc := bufio.NewScanner(io.LimitReader(r, maxFile))
@@ -58,7 +59,7 @@ func Parse(r io.Reader) (Grami, error) {
 	return g, nil
 }
 
-// Job is what a submission asks for.
+// Job is the job that a submission describes.
 type Job struct {
 	// Plain is the job, unless JobFile names a job file.
 	Plain   plain.Job
@@ -104,6 +105,7 @@ func (g Grami) Job() (*Job, error) {
 		j.Key = "globus2-" + strings.Map(toPrintable, id)
 	}
 	program := g["program"]
+	// jjm copies the program to the worker if its path is relative, or if it lies in the job's directory.
 	j.Plain = plain.Job{
 		Name: path.Base(program), Executable: program, Stage: filepath.IsAbs(program) && folder != "" &&
 			path.Dir(program) == path.Clean(folder) || !filepath.IsAbs(program),
@@ -123,8 +125,8 @@ func (g Grami) Job() (*Job, error) {
 	return j, t.problems.Err()
 }
 
-// checkRefused reports what jjm cannot do and, if there is a job file, what only that may
-// set.
+// checkRefused reports assignments that jjm cannot honour and, if the job has a job file, assignments that only the job
+// file may make.
 func (t *translation) checkRefused(jobFile bool) {
 	if t.number("host_count") > 1 {
 		t.bad("host_count", "a local job of jjm has one host: use count for several jobs")
@@ -148,8 +150,8 @@ func (t *translation) checkRefused(jobFile bool) {
 	}
 }
 
-// checkVariables reports variables with jjm's prefix that do not exist. If there is a job
-// file, it also reports those that are not set by the gatekeeper.
+// checkVariables reports variables that begin with JJM_ and mean nothing to jjm; Job has removed the known ones from
+// env. If the job has a job file, checkVariables also reports all variables that the gatekeeper does not set itself.
 func (t *translation) checkVariables(env map[string]string, jobFile bool) {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		own := slices.ContainsFunc([]string{"X509_", "GLOBUS_", "HOME", "LOGNAME", "PATH", "LD_LIBRARY_PATH"},
@@ -180,8 +182,9 @@ func toPrintable(r rune) rune {
 	return r
 }
 
-// wants returns the files to bring back: standard output and error, from which GRAM
-// streams, and the tar of a grid job, which GRAM may stage out.
+// wants returns the files to bring back: streamed are standard output and error, which GRAM reads while the job runs;
+// all also has the tar, which GRAM may stage out. tarTo and stdout are the values of JJM_TAR and JJM_STDOUT. Without
+// both, the grid job of a job file brings its tar back as defaultTar.
 func (t *translation) wants(gridJob bool, tarTo, stdout string) (streamed, all []gatekeeper.Delivery) {
 	var out []gatekeeper.Delivery
 	folder := t.Grami["directory"]
@@ -220,7 +223,7 @@ func (t *translation) bad(field, text string) {
 	t.problems = append(t.problems, jjm.Problem{Field: "grami_" + field, Text: text})
 }
 
-// number returns a whole number, 0 if it is missing.
+// number returns a whole number, 0 if it is missing. A value that is not a whole number becomes a problem, and 0.
 func (t *translation) number(name string) int {
 	text := strings.TrimSpace(t.Grami[name])
 	if text == "" {
@@ -243,7 +246,8 @@ func (t *translation) words(name string) []string {
 	return words
 }
 
-// environment returns the variables of the job. The file has names and values in turn.
+// environment returns the variables of the job. The file has names and values in turn; an odd number of words is a
+// problem.
 func (t *translation) environment() map[string]string {
 	words := t.words("env")
 	if len(words)%2 != 0 {
@@ -257,7 +261,8 @@ func (t *translation) environment() map[string]string {
 	return env
 }
 
-// request returns what the job needs. Times are in minutes, memory in MB.
+// request returns the resources that the job needs. The file has times in minutes and memory in MB. The walltime is
+// max_wall_time, else max_time, else max_cpu_time; the memory is max_memory, else min_memory.
 func (t *translation) request() jjm.Request {
 	minutes, cpu := t.number("max_wall_time"), t.number("max_cpu_time")
 	if minutes == 0 {
@@ -276,7 +281,8 @@ func (t *translation) request() jjm.Request {
 }
 
 // jobType applies the meaning of count: for the type multiple it is the number of
-// processes, for single the number of cores of the one process.
+// processes, for single the number of cores of the one process. The numbers 1 and 2 stand for multiple and single. A
+// missing type and 0 count as multiple. Other types are refused.
 func (t *translation) jobType(p *plain.Job) {
 	switch kind := t.Grami["job_type"]; kind {
 	case "", "0", "multiple", "1":
@@ -301,7 +307,7 @@ const (
 	NoSignal     = 108 // GLOBUS_GRAM_PROTOCOL_ERROR_UNKNOWN_SIGNAL_TYPE
 )
 
-// ErrorOf returns the code for an error.
+// ErrorOf returns the code for an error: Denied, NoResources for kinds after which a retry can help, else Failed.
 func ErrorOf(err error) int {
 	switch jjm.KindOf(err) {
 	case jjm.Denied:

@@ -3,7 +3,7 @@ package globus2
 import "jjm/internal/gatekeeper/demand"
 
 // Words returns the assignments that Globus writes and the variables of the job's
-// environment that are for jjm, each with what it sets.
+// environment that are for jjm, each with the job-file key that it sets.
 func Words() []demand.Word {
 	const command, memory = "params.command", "request.memory_mb"
 	return []demand.Word{

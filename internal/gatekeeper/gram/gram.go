@@ -1,10 +1,10 @@
 // Package gram reads the job descriptions of a Globus GRAM5 job manager, in RSL, and
-// returns what grid job they ask for. It does no I/O; the commands in cmd/jjm-gatekeeper
+// translates them to grid jobs. It does no I/O; the commands in cmd/jjm-gatekeeper
 // act.
 //
-// A description with jjm_job_file or jjm_type asks for a grid job of jjm. Any other one is
+// A description with jjm_job_file or jjm_type asks for a grid job of jjm. Any other description is
 // an ordinary job (executable, arguments, count, environment, stdin), as every job manager
-// accepts it. The package promises that nothing is ignored: what jjm cannot honour is an
+// accepts it. The package promises that nothing is ignored: an attribute that jjm cannot honour is an
 // error. If a request for memory were ignored, for example, the job would be killed hours
 // later for using it.
 //
@@ -30,13 +30,13 @@ const DefaultTar = "jjm-output.tar"
 // noExecutable is the executable that jjm.rvf sets if the description has none.
 const noExecutable = "/dev/null"
 
-// Job is what a description asks for. Paths are absolute, on the gatekeeper's host.
+// Job is the translated description of a job. Paths are absolute, on the gatekeeper's host.
 type Job struct {
 	demand.Demand
 	// ID is jjm's id of the job, once it was submitted.
 	ID string
 	// Key is the job manager's unique id of the job. A repeated submission of the job has
-	// the same.
+	// the same id.
 	Key string
 	// Contact is the URL by which people know the job.
 	Contact string
@@ -54,7 +54,7 @@ type Job struct {
 	Outputs []gatekeeper.Delivery
 }
 
-// Read returns what a description asks for. The error has every problem, as jjm.Problems,
+// Read translates a description. The error has every problem, as jjm.Problems,
 // with the names of the attributes as in RSL.
 func Read(d Description) (Job, error) {
 	r := &reader{d: d}
@@ -138,7 +138,7 @@ func (r *reader) values(name string) []Value { return r.d[strings.ReplaceAll(nam
 
 func (r *reader) has(name string) bool { return len(r.values(name)) > 0 }
 
-// word returns an attribute of one word, "" if it is missing.
+// word returns an attribute of one word, "" if it is missing. Several words or a list are a problem.
 func (r *reader) word(name string) string {
 	switch v := r.values(name); {
 	case len(v) == 0:
@@ -151,7 +151,7 @@ func (r *reader) word(name string) string {
 	}
 }
 
-// words returns an attribute of several words.
+// words returns an attribute of several words. A list is a problem.
 func (r *reader) words(name string) []string {
 	var out []string
 	for _, v := range r.values(name) {
@@ -164,21 +164,21 @@ func (r *reader) words(name string) []string {
 	return out
 }
 
-// number returns a whole number from 1 to most, 0 if the attribute is missing.
-func (r *reader) number(name string, most int64) int64 {
+// number returns a whole number from 1 to limit, 0 if the attribute is missing. Any other value is a problem.
+func (r *reader) number(name string, limit int64) int64 {
 	w := r.word(name)
 	if w == "" {
 		return 0
 	}
 	n, err := strconv.ParseInt(w, 10, 64)
-	if err != nil || n < 1 || n > most {
-		r.wrong(name, "%q: want a whole number from 1 to %d", w, most)
+	if err != nil || n < 1 || n > limit {
+		r.wrong(name, "%q: want a whole number from 1 to %d", w, limit)
 		return 0
 	}
 	return n
 }
 
-// forbid reports attributes that cannot be combined with another one.
+// forbid reports the named attributes, if they exist: they cannot be combined with the attribute with.
 func (r *reader) forbid(with string, names ...string) {
 	for _, name := range names {
 		if r.has(name) {
@@ -188,7 +188,7 @@ func (r *reader) forbid(with string, names ...string) {
 }
 
 // noProgram reports attributes that only an ordinary job has. Some of them always exist
-// with a default.
+// with a default. It also checks the type of the job.
 func (r *reader) noProgram(with string) {
 	if e := r.word("executable"); e != "" && e != noExecutable {
 		r.wrong("executable", "cannot be combined with %s", with)
@@ -253,7 +253,8 @@ func (r *reader) resolve(dir, p string) string {
 }
 
 // outputs returns the files that GRAM stages out when an ordinary job is over and that jjm
-// must bring from the worker. Files outside the job's directory are not made by the job.
+// must bring from the worker. It leaves out standard output and error, the tar, and files that are not directly in the
+// job's directory, because the job does not make those.
 func (r *reader) outputs(dir string) []gatekeeper.Delivery {
 	var out []gatekeeper.Delivery
 	for _, pair := range r.values("file_stage_out") {
@@ -292,7 +293,8 @@ func (r *reader) env(name string) string {
 	return ""
 }
 
-// request returns what the job needs. GRAM uses minutes and MB.
+// request returns the resources that the job needs. GRAM uses minutes and MB. The walltime is max_wall_time, else
+// max_time, else max_cpu_time; the memory is the larger of max_memory and min_memory.
 func (r *reader) request() jjm.Request {
 	minutes := r.number("max_wall_time", maxMinutes)
 	if minutes == 0 {

@@ -83,8 +83,8 @@ func (r *reader) jobType(p *plain.Job) {
 	p.Count = 1
 }
 
-// environment returns the variables for the job: those that the user set, and of GRAM's own
-// only those that tell the job about itself. GRAM writes its own first; gassCache is the
+// environment returns the variables for the job: the variables that the user set, and only those of GRAM's own
+// variables that describe the job. GRAM writes its own variables first; gassCache is the
 // last of them. Search paths of the gatekeeper's host have no meaning on a worker.
 func (r *reader) environment() map[string]string {
 	env := map[string]string{}
@@ -206,7 +206,7 @@ func (r *reader) params() map[string]any {
 		if _, twice := params[name]; twice {
 			r.wrong("jjm_params", "%s is given twice", name)
 		}
-		// RSL cannot tell one word from a list with one word. Only the command is always a
+		// RSL does not distinguish one word from a list with one word. Only the command is always a
 		// list.
 		if len(values) == 1 && name != "command" {
 			params[name] = typed(values[0])

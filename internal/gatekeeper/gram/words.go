@@ -6,7 +6,7 @@ import (
 	"jjm/internal/gatekeeper/demand"
 )
 
-// Words returns the attributes of RSL, each with what it sets.
+// Words returns the known RSL attributes, each with the job-file key that it sets.
 func Words() []demand.Word {
 	const command, memory = "params.command", "request.memory_mb"
 	return []demand.Word{

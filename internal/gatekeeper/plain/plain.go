@@ -42,13 +42,13 @@ type Job struct {
 	Count int
 	// Credentials are the kinds of credentials that the jobs ask for.
 	Credentials []string
-	// Request is what each local job needs.
+	// Request holds the resources that each local job needs.
 	Request jjm.Request
 	// Clusters are the clusters that may be used. Empty means the default of the site.
 	Clusters []string
 }
 
-// File returns the name and the text of the job file. The name tells that the text is JSON.
+// File returns the name and the text of the job file. The name's ending says that the text is JSON.
 // The error is Invalid if there is no program or a path is wrong.
 func (j *Job) File() (name, text string, err error) {
 	spec, err := j.Spec()
@@ -62,7 +62,7 @@ func (j *Job) File() (name, text string, err error) {
 	return "plain.json", string(b), nil
 }
 
-// Spec returns the grid job.
+// Spec returns the specification of the grid job. The error is Invalid if there is no program or a path is wrong.
 func (j *Job) Spec() (jjm.Spec, error) {
 	if problems := j.problems(); len(problems) > 0 {
 		return jjm.Spec{}, problems.Err()

@@ -23,8 +23,8 @@ type Input struct {
 	Limits    jjm.Limits
 	// KillIntent is true if jjm wanted to end the attempt.
 	KillIntent bool
-	// Retry says that the job file asks for retries, so that a started attempt of an exit
-	// job may be retried; unless OnExit is empty, only after these exit codes.
+	// Retry says that the job file asks for retries. Without Retry, a started attempt of an exit job is never
+	// retried. With Retry, it is retried only after the exit codes in OnExit; an empty OnExit allows all of them.
 	Retry  bool
 	OnExit []int
 	// Opinion is the job type's decision about the attempt, nil if it has no opinion.
@@ -32,8 +32,8 @@ type Input struct {
 	// Lost is true if it is proven that the batch system does not have the attempt
 	// (decision R2). Without it BatchUnknown decides nothing.
 	Lost bool
-	// Rules judge the attempt; if there are none, the rules that jjm ships. Rules can also
-	// ask for Type, Cluster and Params.
+	// Rules judge the attempt; an empty set stands for the rules that jjm ships. The conditions of rules can also
+	// name the job type, the cluster, and the parameters of the grid job.
 	Rules         rule.Set
 	Type, Cluster string
 	Params        map[string]any
@@ -124,19 +124,22 @@ func complete(log *glf.Log, r *jjm.Result) {
 	log.AppExit = r.Exit
 }
 
-// attempt is one case: the input and what newCase derived from it.
+// attempt is one case: the input and the facts that newCase derived from it. An attempt has two kinds of verdicts:
+// for the results that the application asked for (user, asSaid) and for all other ends (unhandled). Both use the
+// counters and limits of table (analyse.go).
 type attempt struct {
 	in      Input
-	batch   jjm.BatchState
-	glfMode bool
+	batch   jjm.BatchState // the state in the batch system
+	glfMode bool           // the job reports by its log (glf), not by its exit code
 	log     glf.Log
-	hasGLF  bool
-	started bool // a wrapper claimed the attempt
+	hasGLF  bool // a log file exists
+	started bool // a wrapper started the attempt: it left a result, a claim, or its start record in the log
 	table   table
 }
 
-// bySelf reports whether the application ended by itself and exited with 0, so that its words may
-// count.
+// bySelf reports whether the keywords that the application wrote may count. There must be a result with exit code 0
+// and without an error of the wrapper. If jjm wanted to end the attempt, they do not count if the job type has an
+// opinion other than complete.
 func (c *attempt) bySelf() bool {
 	r := c.in.Evidence.Result
 	if r == nil || r.Error != "" || r.Exit != 0 {
@@ -146,7 +149,8 @@ func (c *attempt) bySelf() bool {
 	return op == nil || !c.in.KillIntent || op.Action == jjm.Complete
 }
 
-// asked reports whether the application wrote a FAILED, RETRY or HOLD that counts.
+// asked reports whether the application wrote one valid FAILED, RETRY or HOLD that counts (bySelf). RETRY and HOLD do
+// not count if jjm wanted to end the attempt.
 func (c *attempt) asked() bool {
 	said, valid := Said(c.log)
 	if !valid || !c.bySelf() {
@@ -161,12 +165,14 @@ func (c *attempt) asked() bool {
 	return false
 }
 
-// success reports whether the application succeeded and all its outputs are there.
+// success reports whether the application ended by itself (bySelf), succeeded by its log or exit code (succeeded),
+// left all required outputs and, under glf, left all files that its SUCCEEDED names.
 func (c *attempt) success() bool {
 	return c.bySelf() && c.succeeded() && (!c.glfMode || len(c.missing()) == 0) && len(c.required()) == 0
 }
 
-// succeeded reports whether there is a result, and it is a success by log or exit code.
+// succeeded reports whether the result says success: exit code 0 and one valid SUCCEEDED, or under exit no valid
+// keyword. It does not look at outputs; see success.
 func (c *attempt) succeeded() bool {
 	if r := c.in.Evidence.Result; r == nil || r.Exit != 0 {
 		return false
@@ -175,7 +181,8 @@ func (c *attempt) succeeded() bool {
 	return valid && said.Keyword == glf.Succeeded || !valid && !c.glfMode
 }
 
-// asSaid returns the verdict of a result that counts, as the application or its exit code 0 says.
+// asSaid returns the verdict for an application that exited with 0 and whose keywords count. Under exit, the local
+// job completes if there is no valid keyword or SUCCEEDED. Otherwise the keyword decides (user).
 func (c *attempt) asSaid() jjm.Verdict {
 	said, valid := Said(c.log)
 	if !c.glfMode && (!valid || said.Keyword == glf.Succeeded) {
@@ -184,8 +191,9 @@ func (c *attempt) asSaid() jjm.Verdict {
 	return c.user(said)
 }
 
-// byLog returns the verdict of the table, for glf jobs that their batch system did not
-// end.
+// byLog returns the verdict for a glf job that its batch system did not end and that has no success (see success). A
+// valid keyword other than SUCCEEDED decides. A SUCCEEDED counts as an unhandled end, because there is no result or
+// files are absent. Without a valid keyword the table decides from the log.
 func (c *attempt) byLog() jjm.Verdict {
 	said, valid := Said(c.log)
 	switch {
@@ -208,21 +216,21 @@ func (c *attempt) byLog() jjm.Verdict {
 // not know that it has to.
 func (c *attempt) wordless() bool { return c.log.AppExit == 0 && len(c.log.Terminals) == 0 }
 
-// user returns the verdict of a valid result.
+// user returns the verdict that a valid keyword of the application asks for, within the limits.
 func (c *attempt) user(said glf.Record) jjm.Verdict {
 	o := c.table.user(said, c.log.RunSeconds())
 	return c.verdict(o, jjm.ByApp, "application says "+said.Keyword+": "+said.Data)
 }
 
-// plain returns a verdict that counts against no limit.
+// plain returns a verdict that leaves the counters as they are, so it counts against no limit.
 func (c *attempt) plain(level string, a jjm.Action, p jjm.Phase, text string) jjm.Verdict {
 	return jjm.Verdict{Level: level, Action: a, Phase: p, Text: tidy(text),
 		RetryArgs: c.in.RetryArgs, Counters: c.in.Counters}
 }
 
-// unhandled returns the verdict of an end that the application did not ask for: a retry
-// within the limits, or, for a started exit job that does not ask for a retry after such an
-// end, a failure with phase p.
+// unhandled returns the verdict for an end that the application did not ask for: a retry, or above the limits a
+// failure. A started exit job fails immediately, with phase p, if its job file does not ask for retries, or lists exit
+// codes for retries (OnExit) without this one.
 func (c *attempt) unhandled(level, class string, p jjm.Phase, text string) jjm.Verdict {
 	switch exempt := c.glfMode || !c.started; {
 	case !exempt && !c.in.Retry:
@@ -235,8 +243,8 @@ func (c *attempt) unhandled(level, class string, p jjm.Phase, text string) jjm.V
 	return c.verdict(c.table.unhandled(level, class), p, text)
 }
 
-// unlisted returns why OnExit does not include the application's exit code, "" if it
-// does.
+// unlisted returns why OnExit does not include this end, "" if it includes the application's exit code. An end
+// without an exit code is never included.
 func (c *attempt) unlisted() string {
 	r := c.in.Evidence.Result
 	if r == nil && !c.log.End {
@@ -278,8 +286,8 @@ func (c *attempt) verdict(o Outcome, failed jjm.Phase, text string) jjm.Verdict 
 // byTime returns the class of an unhandled end by how long the attempt ran.
 func (c *attempt) byTime() string { return c.table.class(c.seconds(), LateUnhandled) }
 
-// seconds returns how long the attempt ran: by its log, else by the wrapper's clock, else
-// by the batch system's clock.
+// seconds returns how long the attempt ran: by a complete log, else by the wrapper's clock, else
+// by the batch system's clock, else by the times of an incomplete log.
 func (c *attempt) seconds() int {
 	ev := &c.in.Evidence
 	switch {

@@ -52,7 +52,8 @@ func (c *attempt) saidByAll() string {
 	return strings.Join(lines, "\n")
 }
 
-// carryOut returns the verdict of a rule that matches; if r is nil the attempt fails.
+// carryOut returns the verdict of the matching rule r, with the rule's name, and its origin in the text unless jjm
+// ships the rule. If r is nil, the attempt fails.
 func (c *attempt) carryOut(r *rule.Rule) jjm.Verdict {
 	if r == nil {
 		return c.plain(LevelApplication, jjm.Fail, jjm.ByApp, "no rule says what to do: "+c.diagnosis())
@@ -73,7 +74,8 @@ func originText(origin string) string {
 	return origin
 }
 
-// ordered returns the verdict that a rule orders.
+// ordered returns the verdict that a rule orders, without the rule's name. Level and blame are the rule's own; by
+// default an attempt that never started is of level BATCH and its failure is blamed on the batch system.
 func (c *attempt) ordered(r *rule.Rule) jjm.Verdict {
 	level, phase := r.At, jjm.ByApp
 	if level == "" {
@@ -134,7 +136,8 @@ func (c *attempt) diagnosis() string {
 	return c.exitCode()
 }
 
-// note adds the rules to the verdict that would have decided if they had no log_only.
+// note lists in the verdict the rules that would have decided without their log_only, each with the verdict that it
+// would have returned.
 func (c *attempt) note(v *jjm.Verdict, noted []*rule.Rule) {
 	for _, r := range noted {
 		v.LogOnly = append(v.LogOnly, jjm.RuleNote{Rule: r.Name, Says: saysOf(c.carryOut(r))})
@@ -150,7 +153,8 @@ func saysOf(v jjm.Verdict) string {
 	return fmt.Sprintf("%s (%s)", v.Action, by)
 }
 
-// obey carries out the orders that come with a verdict of retry, hold or fail.
+// obey adds to a verdict of retry, hold or fail what further rules order in addition (more memory, fewer attempts,
+// attention). It lists the log_only rules in the verdict. Other verdicts stay unchanged.
 func (c *attempt) obey(v *jjm.Verdict, f *rule.Facts) {
 	switch v.Action {
 	case jjm.Retry, jjm.Hold, jjm.Fail:
@@ -178,8 +182,8 @@ func (c *attempt) obeyOne(v *jjm.Verdict, r *rule.Rule) {
 	}
 }
 
-// limitRetry turns a retry into a failure if a rule allows no further attempt. The counters already
-// include this failure.
+// limitRetry turns a retry into a failure if rule r allows no further attempt. made is the number of failed attempts:
+// the counters already include this one.
 func (c *attempt) limitRetry(v *jjm.Verdict, r *rule.Rule) {
 	most := max(r.MaxAttempts, 1)
 	if r.Do == rule.NoRetry {
@@ -193,7 +197,8 @@ func (c *attempt) limitRetry(v *jjm.Verdict, r *rule.Rule) {
 	v.Text = tidy(c.diagnosisOf(v) + fmt.Sprintf("; rule %s allows %s", r.Name, jjm.Count(most, "attempt")))
 }
 
-// diagnosisOf returns the text of a retry without its announcement of the next attempt.
+// diagnosisOf returns the text of a retry without the announcement of the next attempt, which retryText appended as
+// "; retry N of M".
 func (c *attempt) diagnosisOf(v *jjm.Verdict) string {
 	text, _, _ := strings.Cut(v.Text, "; retry ")
 	return text

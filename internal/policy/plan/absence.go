@@ -19,8 +19,8 @@ type Absence struct {
 	LastSeen jjm.Time `json:"last_seen,omitempty"`
 	// Counted is when the last listing that counted was asked for.
 	Counted jjm.Time `json:"counted,omitempty"`
-	// Proven is set once a cancel of the attempt succeeded (an attempt that is gone already
-	// is a success) and a later search by tag could say whether the tag is there.
+	// Proven is set once a cancel of the attempt succeeded (the cancel of an attempt that is already gone
+	// succeeds) and the batch system answered a later search by tag.
 	Proven bool `json:"proven,omitempty"`
 }
 
@@ -30,7 +30,8 @@ func (a Absence) Seen(at jjm.Time) Absence { return Absence{LastSeen: max(a.Last
 
 // Missed returns the absence after a successful listing, asked for at the given time,
 // that lacks the attempt. watched is Watched.For, this listing included. A listing that
-// is not newer than the submission, or than the last listing that counted, is ignored.
+// is not newer than the submission, the last listing that showed the attempt, or the last listing that counted, is
+// ignored.
 func (a Absence) Missed(at, submitted jjm.Time, watched time.Duration) Absence {
 	if at <= submitted || at <= a.LastSeen || at <= a.Counted {
 		return a
@@ -44,7 +45,8 @@ func (a Absence) Missed(at, submitted jjm.Time, watched time.Duration) Absence {
 }
 
 // Unread returns the absence after a listing, asked for at the given time, with a record that
-// could not be read and may be the attempt's: the attempt is unknown, and nothing counts.
+// could not be read and may be the attempt's: the attempt is unknown. Its earlier absences in listings no longer count,
+// and a proof is void; only Since and LastSeen stay.
 func (a Absence) Unread(at jjm.Time) Absence {
 	since := a.Since
 	if since == 0 {
@@ -57,9 +59,9 @@ func (a Absence) Unread(at jjm.Time) Absence {
 const namelessFor = time.Hour
 
 // Excuses reports whether a listing, asked for at the given time, with an unread record without a
-// readable tag and id leaves the attempt unknown. After an hour such a record is probably in every
-// listing, whatever it is. Then the attempt is missing, and is searched for by its tag before it
-// counts as lost.
+// readable tag and id leaves the attempt unknown. It does not if another listing already lacked the attempt, or
+// namelessFor after Since: such a record is then probably in every listing, whatever it is. Then the attempt is
+// missing, and is searched for by its tag before it counts as lost.
 func (a Absence) Excuses(at jjm.Time) bool {
 	return a.Listings == 0 && (a.Since == 0 || at.Sub(a.Since) < namelessFor)
 }
@@ -75,7 +77,7 @@ type AbsenceRules struct {
 // DefaultAbsenceRules returns the rules of decision R2.
 func DefaultAbsenceRules() AbsenceRules { return AbsenceRules{Listings: 3, Age: 10 * time.Minute} }
 
-// AbsenceVerdict is what to do about an attempt that is missing.
+// AbsenceVerdict is a decision about an attempt that is missing from the listings.
 type AbsenceVerdict uint8
 
 // The verdicts, in the order in which they come. Only Lost ends an attempt.
@@ -100,7 +102,8 @@ func (v AbsenceVerdict) String() string {
 // heartbeatFresh says that the wrapper's heartbeat is younger than configured. watched is the
 // present Watched.For.
 //
-//	fewer than rules.Listings listings, or younger than rules.Age   AbsentWait
+//	not missing, fewer than rules.Listings listings (at least 1),
+//	or younger than rules.Age                                       AbsentWait
 //	accounting not asked                                            AskAccounting
 //	the heartbeat is fresh                                          AbsentWait
 //	not proven                                                      Prove

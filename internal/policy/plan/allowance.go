@@ -6,7 +6,7 @@ import "fmt"
 type PerUser struct{ GridJobs, LocalJobs int }
 
 // Excess returns which bound keeps an account from having a further grid job, for people,
-// or "". A bound of 0 is no bound.
+// or "". A bound of 0 means no bound.
 func Excess(have, most PerUser) string {
 	over := func(setting, what string, n, limit int) string {
 		return fmt.Sprintf("the account has %d live %s, and engine.%s allows %d: wait until some end, kill some, "+
@@ -22,7 +22,7 @@ func Excess(have, most PerUser) string {
 }
 
 // ExcessOfWork returns which bound an account's work area exceeds, for people, or "". A
-// bound of 0 is no bound.
+// bound of 0 means no bound.
 func ExcessOfWork(bytes, mostBytes, files, mostFiles int64) string {
 	over := func(setting, what string, n, limit int64) string {
 		return fmt.Sprintf(
@@ -43,7 +43,7 @@ func ExcessOfWork(bytes, mostBytes, files, mostFiles int64) string {
 type Space struct{ Bytes, FreeBytes, Files, FreeFiles uint64 }
 
 // Floor is how much of a file system must stay free, but at most a hundredth of it, so
-// that small file systems can be used; 0 is no floor.
+// that small file systems can be used; 0 means no floor.
 type Floor struct{ Bytes, Files uint64 }
 
 // floorShare bounds a floor: to one part in so many of the file system.
@@ -56,6 +56,18 @@ func Low(s Space, f Floor) string {
 	}
 	if least := min(f.Files, s.Files/floorShare); s.FreeFiles < least {
 		return fmt.Sprintf("%d inodes are free, and engine.min_free_files keeps %d", s.FreeFiles, least)
+	}
+	return ""
+}
+
+// Near returns, for people, whether a file system has less than twice the free bytes or inodes at which it is Low, or
+// "".
+func Near(s Space, f Floor) string {
+	if least := min(f.Bytes, s.Bytes/floorShare); s.FreeBytes/2 < least {
+		return fmt.Sprintf("%d bytes are free, and below %d no new work is accepted", s.FreeBytes, least)
+	}
+	if least := min(f.Files, s.Files/floorShare); s.FreeFiles/2 < least {
+		return fmt.Sprintf("%d inodes are free, and below %d no new work is accepted", s.FreeFiles, least)
 	}
 	return ""
 }

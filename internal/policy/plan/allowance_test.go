@@ -60,3 +60,25 @@ func TestLow_IsTheFloorOrAHundredth(t *testing.T) {
 		})
 	}
 }
+
+// A file system is near its floor below twice as much.
+func TestNear(t *testing.T) {
+	floor := plan.Floor{Bytes: 64 << 20, Files: 1000}
+	for _, c := range []struct {
+		name  string
+		space plan.Space
+		want  string
+	}{
+		{"twice the floor", plan.Space{Bytes: 1 << 40, FreeBytes: 128 << 20, Files: 1 << 20, FreeFiles: 2000}, ""},
+		{"fewer bytes", plan.Space{Bytes: 1 << 40, FreeBytes: 128<<20 - 1, Files: 1 << 20, FreeFiles: 2000},
+			"134217727 bytes are free, and below 67108864 no new work is accepted"},
+		{"fewer inodes", plan.Space{Bytes: 1 << 40, FreeBytes: 128 << 20, Files: 1 << 20, FreeFiles: 1999},
+			"1999 inodes are free, and below 1000 no new work is accepted"},
+		{"no inodes are counted", plan.Space{Bytes: 1 << 40, FreeBytes: 128 << 20}, ""},
+		{"small", plan.Space{Bytes: 24 << 20, FreeBytes: 1 << 20, Files: 5000, FreeFiles: 100}, ""},
+	} {
+		if got := plan.Near(c.space, floor); got != c.want {
+			t.Errorf("%s: have %q: want %q", c.name, got, c.want)
+		}
+	}
+}

@@ -20,14 +20,14 @@ const maxCause = 160
 //	"17.3 wants 12 events, \"x\" has 7"           "… wants … events, … has …"
 //
 // The time that an attempt ran and its host are left out. Paths, quoted texts and numbers, alone or within words,
-// become an ellipsis. A number that says what happened stays: an exit code, a signal, a status or an error number.
+// become an ellipsis. A number that names the failure stays: an exit code, a signal, a status or an error number.
 // Only the first line counts. The cause of a cause is the same cause, unless it was cut.
 func Cause(message string) string {
 	return cut(strings.Join(causeWords(message, common), " "), maxCause)
 }
 
-// InCommon returns the text of a cause for one more local job. told is the text for the local jobs before, "" if there
-// are none. Whole numbers that all the messages have, such as a limit, stay.
+// InCommon returns the text of a cause for one more local job. told is the text for the previous local jobs, "" if
+// there are none. Whole numbers that all the messages have, such as a limit, stay.
 //
 //	""                              "walltime limit of 5 s reached after 7 s"   "walltime limit of 5 s reached"
 //	"walltime limit of 5 s reached" "walltime limit of 9 s reached after 9 s"   "walltime limit of … s reached"
@@ -142,7 +142,7 @@ func numbered(word, last string) string {
 	return common(word, last)
 }
 
-// telling reports whether the number after a word says what happened.
+// telling reports whether the number after a word names the failure, as in "exit code 3".
 func telling(word string) bool {
 	switch word {
 	case "code", "exit", "signal", "status", "error", "errno":

@@ -12,10 +12,10 @@ type Holder uint8
 
 // The holders.
 const (
-	HeldByNobody Holder = iota
-	HeldByThis          // a wrapper in the batch job that the attempt points to
-	HeldByOther         // a wrapper in another batch job, which the batch system shows under the attempt's tag
-	HeldByDaemon        // jjm took the claim: no wrapper can start the attempt any longer
+	HeldByNobody Holder = iota // unclaimed
+	HeldByThis                 // a wrapper in the batch job that the attempt points to
+	HeldByOther                // a wrapper in another batch job, which the batch system shows under the attempt's tag
+	HeldByDaemon               // jjm took the claim: no wrapper can start the attempt any longer
 	// HeldUnseen is a claim that names another batch job, which the batch system does not
 	// show: a duplicate that it does not list at present, or a forgery of the job.
 	HeldUnseen
@@ -72,7 +72,7 @@ type EndFacts struct {
 	Kill bool
 }
 
-// EndRules are how long to wait for evidence that is still to come.
+// EndRules are the times to wait for evidence that is still to come.
 type EndRules struct {
 	// ResultSettle is how long after the end in the batch system a claimed
 	// attempt's result may still appear: a worker's files reach the daemon
@@ -112,16 +112,16 @@ func (f EndFacts) wait(rules EndRules) time.Duration {
 	return rules.ResultSettle - f.EndAge
 }
 
-// EndDo is what to do about an attempt.
+// EndDo is an action on an attempt that is ending.
 type EndDo uint8
 
 // The actions.
 const (
-	// EndWait: do nothing; ask again when something changes, or after After.
+	// EndWait: do nothing; ask again when something changes, or after EndStep.After.
 	EndWait EndDo = iota
-	// WaitForResult: the attempt has ended, and its result may still come; or the result
-	// is there, and the batch system's final report may still come. Ask again after
-	// After. The local job is completing.
+	// WaitForResult: the attempt has ended, and its result may still come; or its result
+	// came, and the batch system's final report may still come. Ask again after
+	// EndStep.After. The local job is completing.
 	WaitForResult
 	// TakeClaim: create the daemon's claim, atomically, read who holds it now,
 	// and ask again.
@@ -133,7 +133,7 @@ const (
 	Judge
 )
 
-// EndStep is what to do now.
+// EndStep is the next action on an attempt that is ending, with its arguments.
 type EndStep struct {
 	Do EndDo
 	// To is the batch id to point to (Repoint).

@@ -9,12 +9,12 @@ type GiveBackFacts struct {
 	Phase jjm.Phase
 	// Result is how the job reports: jjm.ResultGLF or jjm.ResultExit.
 	Result string
-	// Kill is true once somebody asked to kill the grid job or the local job.
+	// Kill is true once a kill of the grid job or the local job was requested.
 	Kill bool
 	// Orphan is true if the local job did its work, but its outputs are useless without the
 	// outputs of another local job that failed permanently.
 	Orphan bool
-	// Before is how many local jobs had this work before, Attempts how many may have it
+	// Before is how many other local jobs had this work earlier, Attempts how many may have it
 	// in all.
 	Before, Attempts int
 	// Withdrawn is true if the local job processed nothing and ended because a file that it
@@ -25,10 +25,11 @@ type GiveBackFacts struct {
 // GiveBack reports whether a new local job does the work of a local job again (decision R7, layer
 // 4). It returns false if
 //
-//   - a person or another failure ended the local job permanently (Kill, Orphan, phase cancelled),
-//   - the part could never run (createfailed),
-//   - the application wrote FAILED in its GBS log file, which means no retry,
-//   - or the last of Attempts local jobs failed. A withdrawn local job does not count.
+//   - the local job neither failed nor was killed,
+//   - a person or another failure ended it permanently (Kill, Orphan, phase jjm.ByPerson),
+//   - the part could never run (jjm.CreateFailed),
+//   - it reports by its log and failed by its application (phase jjm.ByApp), such as with FAILED, which means no retry,
+//   - or it is the last of Attempts local jobs and is not withdrawn.
 func GiveBack(f GiveBackFacts) bool {
 	switch {
 	case f.Kill, f.Orphan, f.Phase == jjm.ByPerson, f.Phase == jjm.CreateFailed:

@@ -11,12 +11,12 @@ import (
 // GridFacts is everything that decides the next step of a grid job.
 type GridFacts struct {
 	Status jjm.GridStatus
-	// Kill is true once somebody asked to kill the grid job. KillAsked is true if all local
+	// Kill is true once a kill of the grid job was requested. KillAsked is true if all local
 	// jobs that have not ended are marked to be killed; while it is false, Grid returns
 	// KillLocals.
 	Kill      bool
 	KillAsked bool
-	// KillReason is why the grid job is killed, "" if because somebody asked for it.
+	// KillReason is why jjm kills the grid job, "" if a person or gatekeeper asked for the kill.
 	KillReason string
 	// Prepared says that work area and sandbox exist, Closed that no more local jobs will
 	// be made. Made and Expected are numbers of local jobs.
@@ -46,7 +46,7 @@ type GridFacts struct {
 	Proof jjm.Proof
 	// Waits says why no cluster accepts any of the local jobs now, "" if a cluster does.
 	Waits string
-	// Paused says who paused the grid job and why, "" if nobody did.
+	// Paused says who paused the grid job and why, "" if it is not paused.
 	Paused string
 	// AfterUnknown says that the grid job begins after others, and that their statuses are not known. After says for
 	// which of them it waits, "" if all have ended as required.
@@ -95,10 +95,11 @@ type GridAction struct {
 //	final                                      Nothing
 //	a local job has not ended, kill            aborting    KillLocals, or Nothing once all are marked
 //	all local jobs ended, kill                 aborting    Collect; Finish as aborted, even if some completed
-//	failure, a local job has not ended         as below    KillLocals if none was ever submitted;
-//	                                                       else Nothing: what reached a batch system goes on
+//	failure, a local job has not ended         as below    KillLocals if none was ever submitted, or all that have not
+//	                                                       ended wait for a merge; Nothing once all are marked, or
+//	                                                       while a local job that reached a batch system goes on
 //	failure                                    prepared    Collect, Finish as broken, or by its local jobs if any ran
-//	paused by somebody, something left to do   paused      Nothing
+//	paused by a person, something left to do   paused      Nothing
 //	not prepared, begins after others          as before   Await, then Nothing while it waits for them, as pending
 //	not prepared, an input is being fetched    pending     Nothing
 //	not prepared                               registered  Prepare

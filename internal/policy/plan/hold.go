@@ -10,7 +10,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// HoldRule says what to do about local jobs that their batch system holds (decision R5).
+// HoldRule orders an action on local jobs that their batch system holds (decision R5).
 // It matches a hold if every set field matches.
 type HoldRule struct {
 	// Kind is the kind of cluster, such as "condor".
@@ -139,7 +139,7 @@ type HoldFacts struct {
 	MaxAge time.Duration
 }
 
-// HoldStep is what to do about a hold; the empty action is to wait.
+// HoldStep is the decided action on a hold; the empty action is to wait.
 type HoldStep struct {
 	Action jjm.HoldAction
 	Why    string
@@ -224,10 +224,10 @@ func HeldBy(kind, code string) string {
 	return jjm.HeldBatchSystem
 }
 
-// HoldSeen returns the holding after a listing that shows an attempt held: a new hold, or
-// the current one, whose age grows by added, the growth of Watched.For. old may be nil. A
+// HoldSeen returns the holding after a listing that shows an attempt held. If there was no hold, it is new;
+// otherwise its age grows by watched, the time by which Watched.For grew. old may be nil. A
 // decision to give the attempt up is kept.
-func HoldSeen(old *jjm.Holding, r jjm.Report, by string, at jjm.Time, added time.Duration) jjm.Holding {
+func HoldSeen(old *jjm.Holding, r jjm.Report, by string, at jjm.Time, watched time.Duration) jjm.Holding {
 	var h jjm.Holding
 	if old != nil {
 		h = *old
@@ -236,7 +236,7 @@ func HoldSeen(old *jjm.Holding, r jjm.Report, by string, at jjm.Time, added time
 		h = HoldOver(h)
 		h.Since = at
 	} else {
-		h.Age += jjm.Duration(added)
+		h.Age += jjm.Duration(watched)
 	}
 	h.By, h.Code, h.Text, h.Source = by, r.Hold, r.Reason, r.Source
 	return h
@@ -271,7 +271,7 @@ func HoldAfter(h *jjm.Holding, state jjm.State, phase jjm.Phase, text string, no
 	}
 	held := jjm.Holding{By: jjm.HeldApplication, Text: text, Since: max(now, 1)}
 	if phase == jjm.HeldByBatch {
-		held.By = jjm.HeldOperator // somebody cancelled the attempt
+		held.By = jjm.HeldOperator // a person cancelled the attempt with the batch system's commands
 	}
 	if next != nil {
 		held.Retries = next.Retries

@@ -32,7 +32,7 @@ type LiveChange struct {
 
 // Live returns the state of a local job after a batch report. A running job does not go back to
 // queued or starting, because listings come out of order and schedulers flicker, unless the batch
-// system counts a new restart. A hold by the batch system is always shown, because somebody has to
+// system counts a new restart. A hold by the batch system is always shown, because a person has to
 // act on it. Local jobs that no batch system has (new, ended, held, waiting for their next attempt)
 // stay as they are, and so do completing local jobs.
 func Live(in LiveInput) LiveChange {

@@ -41,7 +41,7 @@ type BulkFacts struct {
 	Busy bool
 }
 
-// BulkDo is what to do about a bulk.
+// BulkDo is an action on a bulk whose submission is in doubt.
 type BulkDo uint8
 
 // The actions.
@@ -58,7 +58,7 @@ const (
 	BulkRefuse
 )
 
-// BulkAction is what to do about a bulk now.
+// BulkAction is the next action on a bulk, with its arguments.
 type BulkAction struct {
 	Do BulkDo
 	// ID is the batch system's id of the bulk to keep (BulkAdopt).
@@ -82,6 +82,7 @@ const (
 //
 //	found                                 BulkAdopt the bulk, of several the one with most claims; cancel the others
 //	wrappers claimed members              BulkAdopt: the bulk exists or existed, whatever the search says
+//	found, but without an id              BulkWait
 //	busy, refused                         BulkRefuse
 //	busy                                  BulkSubmit, after a back-off
 //	the search failed or cannot say yet   BulkWait

@@ -14,7 +14,7 @@ type Disk struct {
 	Shut, Calm bool
 }
 
-// Relief is what to do, in the order of the fields.
+// Relief lists the actions that free space, to carry out in the order of the fields.
 type Relief struct {
 	// Shut says to close the spool, and to remove the largest entries in it.
 	Shut bool

@@ -2,14 +2,14 @@ package plan
 
 import "slices"
 
-// Load is how many local jobs a batch system has: local jobs that wait there or are about to
-// be submitted, and running local jobs.
+// Load counts the local jobs of a batch system. Pending counts local jobs that wait there or are about to
+// be submitted.
 type Load struct{ Pending, Running int }
 
 // Plus returns the sum of two loads.
 func (l Load) Plus(m Load) Load { return Load{l.Pending + m.Pending, l.Running + m.Running} }
 
-// Bounds limit a load; 0 is no limit.
+// Bounds limit a load; 0 means no limit.
 type Bounds struct {
 	// Pending bounds the waiting local jobs.
 	Pending int
@@ -46,8 +46,8 @@ func limits(l Load, b Bounds) []Limit {
 	return slices.DeleteFunc(all, func(l Limit) bool { return l.Most <= 0 })
 }
 
-// Room returns how many more local jobs may be submitted within the bounds; never below 0. The bounds
-// hold whichever waiting local jobs the batch system starts.
+// Room returns how many more local jobs may be submitted within the bounds: at least 0, and the largest int if no bound
+// is set. The bounds hold whichever waiting local jobs the batch system starts.
 func Room(l Load, b Bounds) int {
 	room := int(^uint(0) >> 1)
 	for _, limit := range limits(l, b) {

@@ -8,17 +8,17 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Demand is how many local jobs of one place a grid job wants to submit to a cluster.
+// Demand is a grid job's wish to submit local jobs of one place to a cluster.
 type Demand struct {
 	Grid jjm.GridID
 	// Place is the place of the local jobs (jjm.LocalJob.Place).
 	Place int32
-	// Ready is how many local jobs could be submitted now, InBatch how many the batch system
-	// has already. Others is how many it has of the grid job's other places.
+	// Ready is how many local jobs of the place could be submitted now, InBatch how many the batch system
+	// has already. Others is how many the batch system has of the grid job's other places.
 	Ready, InBatch, Others int
 }
 
-// Budget is how many local jobs of a place a grid job may submit now, at least 1.
+// Budget permits a grid job to submit Jobs local jobs of a place now; Jobs is at least 1.
 type Budget struct {
 	Grid  jjm.GridID
 	Place int32
@@ -80,7 +80,7 @@ func byGrid(demands []Demand) (grids []Demand, members [][]int) {
 	return grids, members
 }
 
-// fair returns how much each demand gets of the room.
+// fair returns how many local jobs each demand gets; nil if there is no room or no demand.
 func fair(demands []Demand, room int) []int {
 	if room <= 0 || len(demands) == 0 {
 		return nil

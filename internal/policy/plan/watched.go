@@ -12,12 +12,12 @@ type Watched struct {
 	listed bool
 }
 
-// Listed returns the clock after a successful listing, which was asked for the time since after the
-// listing before. The time between two successful listings counts if no listing between them failed,
-// but at most most, the longest time that listings may be apart: more is a jump of the clock.
-func (w Watched) Listed(since, most time.Duration) Watched {
+// Listed returns the clock after a successful listing. since is the time between the requests for the previous
+// listing and for this one. It is added to For if the previous listing succeeded too. At most limit is added: a longer
+// time means that the system clock jumped.
+func (w Watched) Listed(since, limit time.Duration) Watched {
 	if w.listed {
-		w.For += min(max(since, 0), most)
+		w.For += min(max(since, 0), limit)
 	}
 	w.listed = true
 	return w

@@ -17,7 +17,7 @@ var never = []struct{ reason, remedy string }{
 	{"QOSNotAllowed", "the partition does not accept the QOS: change the QOS or the partition"},
 }
 
-// neverClears reports whether a pending reason stays until somebody changes something, and returns the remedy. Limits
+// neverClears reports whether a pending reason stays until a person changes something, and returns the remedy. Limits
 // for each job stay as well: Slurm names them QOSMaxWallDurationPerJobLimit, AssocMaxCpuPerJobLimit and the like.
 func neverClears(reason string) (remedy string, stays bool) {
 	word, _, _ := strings.Cut(strings.Trim(reason, "()"), ",")

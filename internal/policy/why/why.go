@@ -55,9 +55,9 @@ type Cause struct {
 	Text string
 	// Since is the time since which the cause has held, 0 if that is not known.
 	Since jjm.Time
-	// Until is when the cause ends by itself, 0 if it does not end or nobody knows.
+	// Until is when the cause ends by itself, 0 if it does not end by itself or the time is unknown.
 	Until jjm.Time
-	// Remedy says what a person can do, "" if nothing needs to be done.
+	// Remedy is advice to a person, "" if nothing needs to be done.
 	Remedy string
 }
 
@@ -106,7 +106,7 @@ func Of(f Facts) Cause {
 	return inBatch(l)
 }
 
-// killing returns the cause of a local job that somebody asked to end.
+// killing returns the cause of a local job for which a kill was requested.
 func killing(f Facts) Cause {
 	c := Cause{Code: Killing, Text: "it ends as soon as its batch system no longer has it"}
 	switch {
@@ -195,7 +195,7 @@ func queued(l *jjm.LocalJob) Cause {
 	return c
 }
 
-// Group is the local jobs that have the same cause for the same reason.
+// Group counts the local jobs that have the same cause for the same reason.
 type Group struct {
 	Cause
 	Jobs int
@@ -227,8 +227,8 @@ func (gs *Groups) Add(id jjm.LocalID, c Cause) {
 	g.Since, g.Until = earlier(g.Since, c.Since), earlier(g.Until, c.Until)
 }
 
-// keyOf returns the text that the local jobs of a group have in common besides the code. Running local jobs are one
-// group; only the cause of a single local job says where it runs.
+// keyOf returns the text that the local jobs of a group have in common besides the code. All running local jobs are one
+// group; the text of its cause says where they run only if there is one local job.
 func keyOf(c Cause) string {
 	if c.Code == Running {
 		return ""

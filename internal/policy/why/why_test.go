@@ -117,6 +117,28 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// A local job that is over says how it ended, and how it is run again if that is possible.
+func TestOfEnded(t *testing.T) {
+	id := jjm.LocalID{Grid: 17, N: 3}
+	for _, test := range []struct {
+		l            jjm.LocalJob
+		text, remedy string
+	}{
+		{jjm.LocalJob{State: jjm.Completed}, "it is over: completed", ""},
+		{jjm.LocalJob{State: jjm.Failed, Phase: jjm.ByApp, Message: "exit code 3"},
+			"it is over: failed/application: exit code 3", "jjm explain 17.3 tells why, jjm resubmit 17.3 runs it again"},
+		{jjm.LocalJob{State: jjm.Failed, Phase: jjm.GivenBack}, "it is over: failed/given-back", ""},
+		{jjm.LocalJob{State: jjm.Killed, Phase: jjm.ByPerson}, "it is over: killed/cancelled",
+			"jjm resubmit 17.3 runs it again"},
+	} {
+		test.l.ID, test.l.Ended = id, 8
+		want := why.Cause{Code: why.Over, Text: test.text, Since: 8, Remedy: test.remedy}
+		if got := why.OfEnded(&test.l); got != want {
+			t.Errorf("got %+v\nwant %+v", got, want)
+		}
+	}
+}
+
 // Groups have the longest time and the first example, and those that need a person come first.
 func TestGroups(t *testing.T) {
 	var gs why.Groups

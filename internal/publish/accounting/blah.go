@@ -44,7 +44,7 @@ type Entry struct {
 
 // Line formats an entry like blahpd (the fields are those of EGEE's BLAH accounting log).
 // ce names the computing element: "ce.example.org:9619/ce.example.org". store is the
-// identity of jjm's store, by which Open tells its own lines from those of another store.
+// identity of jjm's store, by which Open distinguishes the lines of its store from the lines of another store.
 func Line(e Entry, ce, store string) string {
 	o := e.Origin
 	if o == nil {
@@ -157,7 +157,7 @@ func (l *Log) lastIn(name string) (int64, error) {
 	for line := range bytes.Lines(text) {
 		_, rest, ok := bytes.Cut(line, []byte(`"clientID=`+plain(l.store)+"."))
 		if !ok || !bytes.HasSuffix(line, []byte("\"\n")) {
-			continue // a line of another store, or one that a crash cut off
+			continue // a line of another store, or a line that a crash cut off
 		}
 		number, _, _ := bytes.Cut(rest, []byte("."))
 		if n, err := strconv.ParseInt(string(number), 10, 64); err == nil {

@@ -42,7 +42,7 @@ func (f Facts) Ad() Ad {
 	}
 }
 
-// types returns the names of the job types that accept new grid jobs, or with drained those
+// types returns the names of the job types that accept new grid jobs, or with drained the job types
 // that do not.
 func (f Facts) types(drained bool) List {
 	out := List{}

@@ -48,7 +48,7 @@ func (h Held) Instance() string {
 	return s
 }
 
-// Differences compares a published ad with the one in a collector and describes at most
+// Differences compares a published ad with the ad in a collector and describes at most
 // three attributes that differ. Attributes that the collector added are ignored.
 func (a Ad) Differences(h Held) []string {
 	const most = 3
@@ -66,7 +66,7 @@ func (a Ad) Differences(h Held) []string {
 	return out
 }
 
-// same compares a value with one that encoding/json decoded from HTCondor's JSON, with
+// same compares a value with a value that encoding/json decoded from HTCondor's JSON, with
 // numbers as json.Number.
 func same(v Value, got any) bool {
 	switch v := v.(type) {

@@ -4,7 +4,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Facts are what a site publishes about itself.
+// Facts are the facts that a site publishes about itself.
 type Facts struct {
 	// Site is the name of the site. It may be any text.
 	Site string
@@ -30,12 +30,12 @@ type Facts struct {
 
 // Cluster is one batch system.
 type Cluster struct {
-	// Name and Kind are those of the configuration. Guarantee says how reliably a job is
+	// Name and Kind are the cluster's in the configuration. Guarantee says how reliably a job is
 	// submitted exactly once there, and why.
 	Name, Kind, Guarantee string
 	// Health says whether it answers.
 	Health Health
-	// Drained clusters accept no new grid jobs; jjm submits nothing to Paused ones. Reason
+	// Drained clusters accept no new grid jobs; jjm submits nothing to Paused clusters. Reason
 	// is the administrator's reason, or why the cluster does not answer.
 	Drained, Paused bool
 	Reason          string
@@ -69,7 +69,7 @@ type Limits struct {
 }
 
 // JobType is one job type. Drained types accept no new grid jobs; jjm submits nothing of
-// Paused ones.
+// Paused types.
 type JobType struct {
 	Name            string
 	Drained, Paused bool

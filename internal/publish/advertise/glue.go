@@ -211,7 +211,8 @@ func (f Facts) health() (state, info string) {
 	return "unknown", fmt.Sprintf("%d of %d batch systems have not answered yet", unasked, len(f.Clusters))
 }
 
-// serving returns the ServingState_t:
+// serving returns the ServingState_t. A drained cluster accepts no jobs; a cluster that is paused or does not answer
+// runs none. A cluster that is drained and does not answer counts as draining.
 //
 //	           | accepts jobs | runs jobs
 //	closed     | no           | no

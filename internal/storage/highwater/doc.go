@@ -7,12 +7,12 @@
 //
 //  1. the store commits the id;
 //  2. the mark is raised and synced;
-//  3. somebody is told the id.
+//  3. the client that submitted gets the id.
 //
 // Wherever a crash falls, the mark of the right store is never above the store's highest id, and never below an id that
-// somebody was told. The next start raises the mark to ids that were committed and never told.
+// a client got. The next start raises the mark to ids that were committed and that no client got.
 //
-// Each folder of the site that holds things named by ids - work areas, records, letter box - has a stamp: the store
+// Each folder of the site that holds things named by ids - work areas, records, spool - has a stamp: the store
 // that the folder belongs to, and the highest id that this store has reserved. A stamp is raised before an id above it
 // is stored, a block of ids at a time. So the stamps detect a store that comes to the folders of another store, and a
 // store that is older than a folder, even when the whole state folder was restored or replaced.

@@ -7,7 +7,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Folder holds what the folders of a site say about their store.
+// Folder holds the stamps and marks that the folders of a site have about their store.
 type Folder struct {
 	// State and Work are the state folder and the folder of the work areas.
 	State, Work string

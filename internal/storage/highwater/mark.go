@@ -146,7 +146,8 @@ func create(path string, w Written) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// Reach returns after the mark has reached an id and is synced. Calls at the same time share one write.
+// Reach raises the mark to at least id and syncs it. Concurrent calls share one write. The error is of kind Busy if the
+// file cannot be written or synced.
 func (m *Mark) Reach(id jjm.GridID) error {
 	for {
 		want := m.want.Load()

@@ -40,7 +40,7 @@ type Stamp struct {
 // Reserved returns the end of the block that has an id.
 func Reserved(id jjm.GridID) jjm.GridID { return (max(id, 0) + block - 1) / block * block }
 
-// Relation is what a stamp says about a store.
+// Relation is the relation of a stamp to a store.
 type Relation int
 
 // The relations.
@@ -55,8 +55,8 @@ const (
 	Older
 )
 
-// Relate returns what a stamp, nil if there is none, says about a store. highest is the highest id that the store
-// knows. A block may be reserved just before its first id is stored.
+// Relate returns the relation of a stamp, nil if there is none, to a store. highest is the highest id that the store
+// knows. A block may be reserved just before its first id is stored, so a stamp may be one block ahead of its store.
 func Relate(store string, highest jjm.GridID, s *Stamp) Relation {
 	switch {
 	case s == nil:
@@ -167,12 +167,13 @@ type Stamps struct {
 	until atomic.Int64 // the highest id that all stamps allow
 	given atomic.Int64
 
-	turn    chan struct{} // has a value while nobody writes
+	turn    chan struct{} // has a value while no goroutine writes
 	written jjm.GridID    // the Given in all stamps; guarded by turn
 }
 
 // Take writes the stamps of a store that fits, or takes its folders over. highest is the highest id that the store
-// knows. The folders must exist. A stamp that finds no room is written by Reserve.
+// knows. The folders must exist. A stamp that finds no room on its disk is written later by Reserve. The error is of
+// kind Busy if a folder cannot be written for another reason.
 func Take(store string, highest jjm.GridID, dirs []string) (*Stamps, error) {
 	s := &Stamps{store: store, dirs: dirs, turn: make(chan struct{}, 1)}
 	s.given.Store(int64(highest))
@@ -206,7 +207,8 @@ func (s *Stamps) take(dir string, highest jjm.GridID) (until jjm.GridID, err err
 // full reports whether a disk has no room, which may change while the daemon runs.
 func full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
-// Reserved reports whether the stamps allow an id to be assigned. It asks no disk.
+// Reserved reports whether the stamps allow an id to be assigned; without folders, they allow every id. It reads no
+// file.
 func (s *Stamps) Reserved(id jjm.GridID) bool { return int64(id) <= s.until.Load() || len(s.dirs) == 0 }
 
 // Reserve raises the stamps for an id. The error is of kind Busy if a folder is missing, does not answer, or now
@@ -272,8 +274,8 @@ func (s *Stamps) writeIn(dir string, next Stamp) error {
 	return nil
 }
 
-// Renew writes the stamp of a folder that was made again. The error is of kind Busy if the folder belongs to another
-// store, or if the stamps are being written just now.
+// Renew writes the stamp of a folder that was made again. It does nothing for a folder that is not one of the store's.
+// The error is of kind Busy if the folder belongs to another store, or if the stamps are being written just now.
 func (s *Stamps) Renew(dir string) error {
 	select {
 	case <-s.turn:

@@ -151,7 +151,7 @@ func (b *Box) Read(name Name) (Note, Owner, error) {
 	return note, owner, err
 }
 
-// Remove removes a file, a link or an empty folder. It is no error if the name does not
+// Remove removes a file, a link or an empty folder. It returns nil if the name does not
 // exist.
 func (b *Box) Remove(name string) error { return removeAt(b.dir, name) }
 
@@ -175,7 +175,8 @@ func removeAt(dir *os.File, name string) error {
 	return nil
 }
 
-// openat opens a name in a folder. It follows no links and enters no mounts.
+// openat opens a name in a folder. It follows no links and enters no mounts. On kernels before Linux 5.6, which lack
+// openat2(2), it only refuses a link.
 func openat(dir *os.File, name string, flags int) (*os.File, error) {
 	how := unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC | unix.O_NOFOLLOW),
 		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_XDEV}

@@ -99,7 +99,9 @@ func (in *In) BoxesOf(uid int) ([]*Box, error) {
 	return boxes, nil
 }
 
-// Each calls fn with each box that an account may see: its own boxes, or for root (uid 0) all boxes.
+// Each calls fn with each box that an account may see: its own boxes, or for root (uid 0) all boxes. For an account, it
+// stops at an error of fn and returns it. For root, errors of fn and boxes that cannot be opened are ignored, so that
+// one account cannot hide the boxes of another.
 func (in *In) Each(uid int, fn func(*Box) error) error {
 	if uid == 0 {
 		return in.eachBox(fn)
@@ -252,7 +254,8 @@ func (in *In) inspect(e fs.DirEntry, found func(Found), failed func(string, erro
 	}
 }
 
-// Free takes the plain name of an account's box away from another account that has it.
+// Free takes the plain name of an account's box away from another account that has it: it removes the folder, or
+// renames a folder that is not empty.
 func (in *In) Free(uid int) error {
 	if err := removeAt(in.dir, boxName(uid)); err != nil {
 		return in.rename(boxName(uid))

@@ -145,7 +145,7 @@ func Readable(dir string) bool {
 	return err == nil && info.Mode()&fs.ModeSetgid != 0
 }
 
-// abandoned is the age at which an unfinished file is removed: nobody will complete it.
+// abandoned is the age at which an unfinished file is removed: its writer has certainly ended.
 const abandoned = 24 * time.Hour
 
 // Make makes the folders of the spool; the daemon calls it when it starts. mode is the mode

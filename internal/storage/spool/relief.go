@@ -81,8 +81,8 @@ func (in *In) removeBox(below *wary.Dir, t commons.Heap) error {
 	return nil
 }
 
-// usage returns what a box holds. It does not enter folders: a box that contains one counts
-// as larger than any box without, because no entry is a folder.
+// usage returns the size and the number of names of a box. It does not enter folders. No proper entry is a folder, so
+// a box that contains a folder counts as larger than any box of files only. usage stops after 2*MaxEntries names.
 func (b *Box) usage() commons.Heap {
 	t := commons.Heap{Name: b.Name(), UID: b.UID}
 	for t.Names <= 2*MaxEntries {

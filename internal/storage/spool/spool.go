@@ -1,5 +1,5 @@
-// Package spool is the letter box of the daemon: a folder in which gatekeepers leave their
-// requests while no daemon answers. The daemon reads it when it runs again.
+// Package spool keeps requests for the daemon in a folder: gatekeepers leave their
+// requests there while no daemon answers. The daemon reads the folder when it runs again.
 //
 // Each account has a folder of its own, its box, below the folder "in". It makes the box
 // when it first leaves something:
@@ -32,7 +32,7 @@
 // form.
 //
 // Boxes are opened without following links and without leaving the file system, so that
-// nobody can lead the daemon into a mount of their own.
+// no account can lead the daemon into a mount of its own.
 package spool
 
 import (

@@ -53,8 +53,8 @@ func (e *AttemptEnd) follows(other *AttemptEnd) bool {
 	return e.ID == next && e.Ended == other.Ended
 }
 
-// alike returns how many of n values, the first included, belong together. joins reports whether value i belongs to
-// the value before it.
+// alike returns how many of n values, counted from the first, belong together. joins reports whether value i belongs to
+// the previous value.
 func alike(n int, joins func(i int) bool) int {
 	i := 1
 	for i < n && joins(i) {
@@ -63,7 +63,7 @@ func alike(n int, joins func(i int) bool) int {
 	return i
 }
 
-// endRun ends attempts, each of which follows the attempt before it.
+// endRun ends attempts, each of which follows the previous one.
 func (tx *Tx) endRun(run []AttemptEnd) error {
 	if run[0].Ended == 0 {
 		return jjm.Errorf(jjm.Internal, "the time of its end is not set")

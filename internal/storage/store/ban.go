@@ -25,7 +25,7 @@ func (tx *Tx) PutBan(b jjm.Ban) error {
 	return nil
 }
 
-// DropBan deletes the bans of a person. It is no error if there are none.
+// DropBan deletes the bans of a person. It returns nil if there are none.
 func (tx *Tx) DropBan(b jjm.Ban) error {
 	all, err := tx.c.bans(tx.ctx)
 	if err != nil {

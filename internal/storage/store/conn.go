@@ -35,7 +35,7 @@ const (
 	scratch       // writes, and lets the system decide when the data reach the disk
 	reading       // reads a store that this process also writes
 	readOnly      // reads a store of another process
-	still         // reads a store that nobody has open, and leaves nothing beside it
+	still         // reads a store that no process has open, and leaves nothing beside it
 )
 
 // busyMillis is how many milliseconds a statement waits for a lock of another process,
@@ -152,7 +152,7 @@ func (c *conn) query(ctx context.Context, query string, a args, fn func(row) err
 	}
 }
 
-// number returns the one integer of the first row, or 0 if there is none.
+// number returns the integer in the first column of the first row, or 0 if there is no row.
 func (c *conn) number(query string, a args) (n int64, err error) {
 	err = c.query(context.Background(), query, a, func(r row) error {
 		n = r.int(0)

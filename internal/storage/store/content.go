@@ -14,7 +14,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Content is what distinguishes one store from another.
+// Content holds the values that distinguish one store from another.
 type Content struct {
 	// Identity is chosen when the store is created and never changes; "" for a store that does not exist yet.
 	Identity string

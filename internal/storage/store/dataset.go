@@ -42,7 +42,7 @@ func scanDataset(r row) Dataset {
 		Events: r.int(8), Bytes: r.int(9)}
 }
 
-// PutDataset returns the dataset of an owner by its name, and makes the dataset if there is
+// PutDataset returns the dataset of an owner by its name, and makes the dataset, in d.Container, if there is
 // none; made says that it did. A new dataset is open, whatever d.Closed says. A name that is
 // empty, longer than 255 bytes or not one line is Invalid.
 func (tx *Tx) PutDataset(uid int, d jjm.Dataset) (id DatasetID, made bool, err error) {
@@ -122,8 +122,8 @@ type fileMore struct {
 	Path      string      `json:"path,omitempty"`
 }
 
-// AddFiles appends files to a dataset and returns how many were new. A file whose LFN is there
-// already stays as it is. Files without a time of arrival get the present time. A closed dataset is
+// AddFiles appends files to a dataset and returns how many were new. A file whose LFN the dataset
+// already has stays as it is. Files without a time of arrival get the present time. A closed dataset is
 // a Conflict if there are new files, an unknown dataset Gone; a bad LFN or a negative number is
 // Invalid, and the error names the file.
 func (tx *Tx) AddFiles(id DatasetID, files []jjm.File) (added int, err error) {
@@ -183,7 +183,7 @@ func checkFile(f *jjm.File) error {
 	return nil
 }
 
-// fileOf returns the number of a file in a dataset by its LFN, -1 if it is not there.
+// fileOf returns the number of a file in a dataset by its LFN, -1 if the dataset does not have the file.
 func (tx *Tx) fileOf(id DatasetID, lfn string) (int64, error) {
 	if tx.c == nil {
 		return 0, errOver()

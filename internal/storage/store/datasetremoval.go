@@ -82,7 +82,7 @@ func (s *Store) RemovedDatasets(ctx context.Context) ([]Dataset, error) {
 
 // ClearDataset deletes at most chunk of the files of a removed dataset with their marks, the last
 // files first. If no file is left, it deletes the dataset's row and returns false. An unknown dataset
-// is no error: it was cleared before.
+// is skipped: it was cleared earlier.
 func (s *Store) ClearDataset(ctx context.Context, id DatasetID, chunk int) (more bool, err error) {
 	if chunk < 1 {
 		return false, jjm.Errorf(jjm.Invalid, "store: clear dataset %d: chunk is %d: want 1 or more", id, chunk)

@@ -35,7 +35,7 @@ func failure(path string, err error, format string, a ...any) error {
 }
 
 // diagnose returns the kind of a database error and a remedy with one %s for the path.
-// The codes are those of https://www.sqlite.org/rescode.html.
+// https://www.sqlite.org/rescode.html explains the codes.
 func diagnose(err error) (kind jjm.Kind, remedy string) {
 	switch code(err) & 0xff {
 	case sqlite3.SQLITE_FULL:

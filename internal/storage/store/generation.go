@@ -13,7 +13,7 @@ type Reopening struct {
 	Grid jjm.GridID
 	// Generation is the generation that is to begin.
 	Generation int
-	// Wish is the wish as JSON of the room that carries it out.
+	// Wish is the wish as JSON of package reopen, which carries it out.
 	Wish       []byte
 	Actor, Why string
 	Time       jjm.Time
@@ -107,7 +107,7 @@ func (s *Store) Unsettled(ctx context.Context) (all []jjm.GridID, err error) {
 // their attempts and ledger entries, from the history tables back to the live tables, the last
 // first, in one transaction, and reports whether more remain. The grid job stays over and archived
 // until [Tx.Reopen]; reads see no difference. After an interruption Revive continues where it
-// stopped. A grid job that is not archived, or that nobody wishes to reopen, is refused.
+// stopped. A grid job that is not archived, or without a stored wish to reopen it, is refused.
 func (s *Store) Revive(ctx context.Context, id jjm.GridID, chunk int) (more bool, err error) {
 	if chunk < 1 {
 		return false, jjm.Errorf(jjm.Invalid, "store: revive grid job %d: chunk is %d: want 1 or more", id, chunk)

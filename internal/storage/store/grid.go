@@ -191,7 +191,7 @@ func (tx *Tx) FindKey(uid int, key string) (id jjm.GridID, found bool, err error
 }
 
 // ReleaseKey makes the request key of a grid job free for another grid job. A key that was
-// released already is no error; an unknown grid job is Gone.
+// released already changes nothing; an unknown grid job is Gone.
 func (tx *Tx) ReleaseKey(id jjm.GridID) error {
 	err := tx.change("UPDATE grid_jobs SET key_held = 0 WHERE id = ?", args{}.int(int64(id)), unknownGrid(id))
 	if err != nil {

@@ -49,7 +49,7 @@ func (tx *Tx) master(id jjm.GridID, step int) (DatasetID, error) {
 func stepArgs(id jjm.GridID, step int) args { return args{}.int(int64(id)).int(int64(step)) }
 
 // NoticeFiles adds at most limit new files of a step's master dataset to the files of the step: ready,
-// or in the state of their marks. noticed is how many there were. complete says that no more will
+// or in the state of their marks. noticed is the number of files that it added. complete says that no more will
 // come, because the dataset is closed and all its files are noticed.
 func (tx *Tx) NoticeFiles(id jjm.GridID, step, limit int) (noticed int, complete bool, err error) {
 	master, err := tx.master(id, step)
@@ -129,7 +129,7 @@ type Drop struct {
 }
 
 // DropFiles leaves files out of the cutting. If local jobs own pieces of a file, they keep the
-// pieces and only the rest of the file is left out.
+// pieces and only the rest of the file is left out. A state before jjm.FileFailed is an error of kind Internal.
 func (tx *Tx) DropFiles(id jjm.GridID, step int, drops []Drop) error {
 	for _, d := range drops {
 		if d.State < jjm.FileFailed {
@@ -186,7 +186,7 @@ func (s *Store) Available(ctx context.Context, id jjm.GridID, step int, fn func(
 // with the files that the step can still cut, by number of the file; nil if there are no other
 // steps. Steps of the splitter except do not count, because they would wait for one another.
 //
-//	FileFinished   all other steps are done with the file
+//	FileFinished   all other steps processed the file, or left it out for a mark or by their splitter
 //	FileFailed     another step failed with it, or ended without it
 //	FilePicked     otherwise
 func (s *Store) Siblings(ctx context.Context, id jjm.GridID, step int, except string) (map[int64]jjm.FileState, error) {

@@ -6,7 +6,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Live is what a daemon loads when it starts, other than the local jobs.
+// Live holds the rows that a daemon loads when it starts, except the local jobs.
 type Live struct {
 	// Grids are the grid jobs that are not archived, in the order of their ids. Final grid
 	// jobs among them wait for [Store.Archive].

@@ -241,7 +241,7 @@ func (s *Store) Owners(ctx context.Context, id DatasetID, files map[int64]int) (
 	return all, nil
 }
 
-// Unreadable returns which of the given files of a grid job's master dataset are marked.
+// Unreadable returns the marked files among the given files of a grid job's master datasets.
 func (tx *Tx) Unreadable(id jjm.GridID, lfns []string) (map[string]bool, error) {
 	if tx.c == nil {
 		return nil, errOver()

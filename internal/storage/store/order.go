@@ -19,7 +19,7 @@ func (tx *Tx) PutOrder(o jjm.Order) error {
 	return nil
 }
 
-// DropOrder deletes an order. It is no error if there is none.
+// DropOrder deletes an order. It returns nil if there is none.
 func (tx *Tx) DropOrder(o jjm.Order) error {
 	_, err := tx.exec("DELETE FROM orders WHERE kind = ? AND name = ? AND verb = ? AND start = ?",
 		args{}.value(o.Kind).value(o.Name).value(o.Verb).int(int64(o.From)))

@@ -62,6 +62,9 @@ func (o *owning) start(tx *Tx, id jjm.GridID, step int) error {
 	return err
 }
 
+// add collects the input of a new local job, and the pieces that it owns. It adds nothing for a part without input in a
+// step without a master dataset. The error is of kind Internal if a part has no input but its step has a master
+// dataset, or the reverse.
 func (o *owning) add(l *jjm.LocalJob) error {
 	if o.master == 0 && l.Part.Input == nil {
 		return nil
@@ -102,7 +105,7 @@ func (o *owning) add(l *jjm.LocalJob) error {
 	return nil
 }
 
-// number returns the number of a file in the master dataset.
+// number returns the number of a file in the master dataset. The error is of kind Internal if the file is not there.
 func (o *owning) number(lfn string) (int64, error) {
 	if n, ok := o.known[lfn]; ok {
 		return n, nil
@@ -285,8 +288,8 @@ func (tx *Tx) reopenFile(id jjm.GridID, step, file int64, set string, n int64) e
 	return nil
 }
 
-// PartInputs returns, by number, the inputs of the parts of local jobs of a grid job, and
-// whose work the local jobs do again. Local jobs whose parts have no input are left out.
+// PartInputs returns, by number, the inputs of the parts of local jobs of a grid job, and the
+// local jobs whose work they do again. Local jobs whose parts have no input are left out.
 func (s *Store) PartInputs(ctx context.Context, id jjm.GridID, numbers []int32) (map[int32]PartInput, error) {
 	out := make(map[int32]PartInput, len(numbers))
 	err := s.view(ctx, func(c *conn) error {
@@ -309,7 +312,7 @@ func (s *Store) PartInputs(ctx context.Context, id jjm.GridID, numbers []int32) 
 	return out, nil
 }
 
-// PartInput is the input of a part, and whose work its local job does again.
+// PartInput is the input of a part, and the local job whose work its local job does again.
 type PartInput struct {
 	Input  *jjm.PartInput
 	Origin *jjm.Successor // nil if the local job is the first to do its work

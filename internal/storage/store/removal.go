@@ -9,7 +9,7 @@ import (
 )
 
 // Removal is the order to remove an ended grid job. Once the order is stored, the grid job is gone
-// for everybody except gatekeepers, and nothing stops the removal.
+// for all clients except gatekeepers, and nothing stops the removal.
 type Removal struct {
 	Grid  jjm.GridID
 	Owner jjm.Owner // of the grid job
@@ -30,8 +30,8 @@ func (r *Removal) Text() string {
 	return fmt.Sprintf("was removed by %s at %s", r.Actor, r.Time.Local())
 }
 
-// hindrances are queries that return a text if something depends on the grid job ?1. The queries
-// about its gatekeeper do not count if the removal is forced.
+// hindrances are queries that return a text if something depends on the grid job ?1. A query with told set is about its
+// gatekeeper, and is skipped if the removal is forced.
 var hindrances = [...]struct {
 	query string
 	told  bool
@@ -261,7 +261,7 @@ func (tx *Tx) removeInputFiles(id jjm.GridID, chunk int) (some bool, err error) 
 func mergeDataset(id jjm.GridID) string { return fmt.Sprintf("(merge of %s)", id) }
 
 // removeMergeFiles deletes the last files of the dataset of the outputs that the grid job merged.
-// People cannot name that dataset, so nobody else reads it.
+// People cannot name that dataset, so no other grid job reads it.
 func (tx *Tx) removeMergeFiles(id jjm.GridID, chunk int) (some bool, err error) {
 	var dataset, files int64
 	err = tx.c.query(tx.ctx, `SELECT d.id, d.files FROM grid_jobs AS g
@@ -276,7 +276,7 @@ func (tx *Tx) removeMergeFiles(id jjm.GridID, chunk int) (some bool, err error) 
 	return true, tx.removeFiles(DatasetID(dataset), max(files-int64(chunk), 0))
 }
 
-// removeRest deletes the rows of which a grid job has few.
+// removeRest deletes the rows of which a grid job has few, and the dataset of the outputs that it merged.
 func (tx *Tx) removeRest(id jjm.GridID) error {
 	for _, from := range [...]string{"inputs", "steps", "output_templates", "told"} {
 		if _, err := tx.exec("DELETE FROM "+from+" WHERE grid = ?", args{}.int(int64(id))); err != nil {
@@ -288,8 +288,8 @@ func (tx *Tx) removeRest(id jjm.GridID) error {
 	return err
 }
 
-// EndRemoval stores that only the row of a grid job is left, and deletes the job file from the row.
-// The schema refuses that while other rows are left.
+// EndRemoval stores that only the row of a grid job is left, and reduces the job file in the row to type, name and
+// request key. The schema refuses that while other rows are left. The error is of kind Gone without an open removal.
 func (tx *Tx) EndRemoval(id jjm.GridID) error {
 	if err := tx.endRemoval(id); err != nil {
 		return tx.fail(err, "end the removal of grid job %s", id)
@@ -318,7 +318,8 @@ func (tx *Tx) endRemoval(id jjm.GridID) error {
 		args{}.int(int64(jjm.At(tx.s.o.Now()))).int(int64(id)), jjm.Errorf(jjm.Gone, "there is no such open removal"))
 }
 
-// Tell stores that gatekeepers were told the ends of grid jobs. Storing that again changes nothing.
+// Tell stores that gatekeepers were told the ends of grid jobs. Storing that again changes nothing. Grid jobs that are
+// being removed, or that have never ended, are skipped.
 func (tx *Tx) Tell(ids []jjm.GridID) error {
 	for _, id := range ids {
 		_, err := tx.exec(`INSERT INTO told (grid, time) SELECT id, ? FROM grid_jobs WHERE id = ? AND (status IN `+overGrids+

@@ -62,7 +62,7 @@ type Store struct {
 	o     Options
 	nonce string
 
-	// turn holds a token while nobody writes. Whoever takes the token owns writer, which
+	// turn holds a token while no goroutine writes. The goroutine that takes the token owns writer, which
 	// is nil after an error that left the connection in an unknown state.
 	turn   chan struct{}
 	writer *conn
@@ -78,6 +78,9 @@ const maxIdle = 4
 // Nonce returns four random characters of [a-z2-7] that were made with the store; see
 // jjm.NewTag.
 func (s *Store) Nonce() string { return s.nonce }
+
+// Schema returns the version of the store's schema.
+func (s *Store) Schema() int { return len(schema()) }
 
 // Path returns the absolute path of the file.
 func (s *Store) Path() string { return s.path }

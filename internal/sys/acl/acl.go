@@ -1,5 +1,5 @@
-// Package acl sets POSIX access control lists, so that certain accounts and nobody else may
-// read what belongs to another account. It also evaluates them ([Allows]).
+// Package acl sets POSIX access control lists, so that only certain accounts may
+// read a file of another account. It also evaluates the lists ([Allows]).
 //
 // It sets the extended attribute system.posix_acl_access of an open file (acl(5); the
 // layout is that of linux/posix_acl_xattr.h), so setfacl(1) is not needed. On file systems
@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Perm is what an account may do: the bits of one digit of a mode.
+// Perm is the set of permissions of an account: the bits of one digit of a mode.
 type Perm uint16
 
 // The permissions.

@@ -26,7 +26,7 @@ var errFull = errors.New("its output is longer than it may be")
 const endTime = 10 * time.Second
 
 // Run runs a command as the account, with the account's HOME, USER and LOGNAME, in the folder
-// "/" unless the command names one. Its errors are those of run.Run. One that wraps a
+// "/" unless the command names one. Its errors are the errors of run.Run. An error that wraps a
 // run.RunnerError says nothing about the command.
 func (u *User) Run(ctx context.Context, c run.Cmd) (run.Output, error) {
 	if len(c.Argv) == 0 || c.Argv[0] == "" {

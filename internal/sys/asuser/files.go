@@ -22,7 +22,7 @@ import (
 
 // Files is the file system below one folder, worked on by the account's helper. It implements
 // sandbox.FS. Names never lead out of the folder, whatever the account does to it meanwhile.
-// Errors are those of os.Root, or of kind Busy for a helper that does not answer.
+// Errors are the errors of os.Root, or of kind Busy for a helper that does not answer.
 type Files struct {
 	user *User
 	root string
@@ -36,9 +36,9 @@ func (f *Files) Remote() {}
 
 // Area makes the folder at an absolute path, with mode 0700 and owned by the account, and
 // returns the file system below it. All folders above must belong to root and be writable by
-// root alone, so that nobody can replace the folder. The error is of kind Denied for an unknown
-// account, Invalid for folders above that others can write, Conflict for a folder of somebody
-// else, Busy otherwise.
+// root alone, so that no account can replace the folder. The error is of kind Denied for an unknown
+// account, Invalid for folders above that others can write, Conflict for a folder of another
+// account, Busy otherwise.
 func (u *User) Area(root string) (*Files, error) {
 	fail := func(kind jjm.Kind, err error) (*Files, error) {
 		return nil, jjm.Errorf(kind, "work area %s of %s: %w", root, u.owner.User, err)
@@ -118,8 +118,9 @@ func checkParents(dir string) error {
 	return rights.Held(dir, rights.Holders{NoLinks: true})
 }
 
-// ask sends one request about files to the helper and waits for its answer. The caller closes
-// the files of the answer, also of one with an error.
+// ask sends one request about files to the helper and waits for its answer. If the answer takes longer than Limits.Act
+// (30 times that for removeall), ask ends the helper and returns an error of kind Busy. The caller closes
+// the files of the answer, also after an error.
 func (f *Files) ask(req request) (answer, error) {
 	limit := f.user.pool.limits.Act
 	if req.Op == "removeall" {
@@ -198,7 +199,8 @@ func (f *Files) checkOne(files []*os.File, mount, flag int) error {
 	return f.check(files[0], mount, flag)
 }
 
-// check refuses a file that is not the requested one. It does not rely on the guard.
+// check returns an error if a file is not what was requested: it is on another mount, opened with other flags, of
+// another type, or of another account. It does not rely on the guard.
 func (f *Files) check(file *os.File, mount, flag int) error {
 	fail := func(format string, args ...any) error {
 		return &fs.PathError{Op: "open", Path: file.Name(), Err: fmt.Errorf(format, args...)}

@@ -103,7 +103,7 @@ func (h *helper) serve() {
 	}
 }
 
-// readLong reads a request from the first descriptor (see wire.go) and returns the others.
+// readLong reads a request from the first descriptor (see wire.go) and returns the remaining descriptors.
 func readLong(files []*os.File, req *request) ([]*os.File, error) {
 	if len(files) == 0 {
 		return nil, errors.New("a long request without its file")

@@ -82,8 +82,8 @@ type User struct {
 	why        error
 }
 
-// maxUnended is how many helpers (each with its guard) an account may have at once: the one in
-// use, those being replaced, and those that no signal ends because they wait for a file system
+// maxUnended is how many helpers (each with its guard) an account may have at once: the helper in
+// use, helpers being replaced, and helpers that no signal ends because they wait for a file system
 // of the account.
 const maxUnended = 8
 

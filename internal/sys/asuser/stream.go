@@ -24,15 +24,15 @@ func (u *User) Open(path string) (io.ReadCloser, error) {
 }
 
 // OpenTree opens a folder that the account may read, as the tar that package tree writes, with
-// the promises of Open. The error is of kind Invalid if the folder holds more than most.
-func (u *User) OpenTree(path string, most tree.Most) (*tree.Source, error) {
-	s, err := u.stream(request{Op: "tree", Name: path, MaxBytes: most.Bytes, MaxFiles: most.Entries})
+// the promises of Open. The error is of kind Invalid if the folder holds more than limit allows.
+func (u *User) OpenTree(path string, limit tree.Most) (*tree.Source, error) {
+	s, err := u.stream(request{Op: "tree", Name: path, MaxBytes: limit.Bytes, MaxFiles: limit.Entries})
 	if err != nil {
 		return nil, err
 	}
-	if most.Bytes > 0 && s.size > most.Bytes {
+	if limit.Bytes > 0 && s.size > limit.Bytes {
 		return nil, errors.Join(jjm.Errorf(jjm.Invalid, "open %s: its files have %d bytes: at most %d", path, s.size,
-			most.Bytes), s.Close())
+			limit.Bytes), s.Close())
 	}
 	return &tree.Source{ReadCloser: s, Bytes: s.size}, nil
 }

@@ -28,7 +28,7 @@ type Most struct {
 	Names int
 }
 
-// Share is what each account may keep on a full disk.
+// Share is the amount that each account may keep in a common folder while the disk is full.
 var Share = Most{Bytes: 1 << 20, Names: 1000}
 
 // Over reports whether a heap is beyond a bound.

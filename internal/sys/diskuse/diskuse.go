@@ -15,7 +15,7 @@ import (
 
 // Use is the result of a count.
 type Use struct {
-	// Bytes are those allocated on the disk, so holes of sparse files do not count. Files
+	// Bytes are the bytes allocated on the disk, so holes of sparse files do not count. Files
 	// counts every name, also folders.
 	Bytes, Files int64
 	// Partial is set if the count stopped at a limit. The numbers are then lower bounds.

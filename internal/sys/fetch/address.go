@@ -23,8 +23,8 @@ func networksOf(texts []string) (networks, error) {
 	return out, nil
 }
 
-// special are ranges that are not part of the public internet, with what they are: those of IANA's registries of
-// special-purpose addresses (RFC 6890), and the address of a cloud's metadata service that is in none of these.
+// special lists address ranges outside the public internet, each with a description: IANA's special-purpose ranges
+// (RFC 6890), and a cloud's metadata address, which IANA's registries lack.
 var special = []struct {
 	prefix netip.Prefix
 	what   string

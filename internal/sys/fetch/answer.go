@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// step is what to do with the body of an answer.
+// step is the treatment of the body of an answer.
 type step uint8
 
 const (

@@ -106,11 +106,11 @@ const (
 	maxCertificate  = 1 << 20
 )
 
-// certificates returns the certificates of this machine and those of a file, or of the files in a folder whose names
-// end in .pem, .crt or .0, as in the folders of grid authorities.
+// certificates returns the certificates of this machine and the certificates of a file, or of the files in a folder
+// whose names end in .pem, .crt or .0, as in the folders of grid authorities.
 func certificates(path string) (*x509.CertPool, error) {
 	if path == "" {
-		return nil, nil // those of this machine
+		return nil, nil // only the certificates of this machine
 	}
 	pool, err := x509.SystemCertPool()
 	if err != nil {

@@ -23,8 +23,8 @@ type Config struct {
 	ParallelPerUser int `toml:"parallel_per_user"`
 	// Networks are the private networks from which files may be fetched, such as "10.1.0.0/16".
 	Networks []string `toml:"networks"`
-	// Certificates is a file with further trusted certificates (PEM), or a folder of such files; "" = only those of
-	// this machine.
+	// Certificates is a file with further trusted certificates (PEM), or a folder of such files; "" = only the
+	// certificates of this machine.
 	Certificates string `toml:"certificates"`
 }
 

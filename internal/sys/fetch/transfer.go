@@ -68,7 +68,7 @@ func (g *getter) get(ctx context.Context) Report {
 	return r.failed(g.explain(ctx, err))
 }
 
-// explain returns the error to report: the reason why the context ended, if it did.
+// explain returns the error to report: the reason why the try was ended, if it was, else err.
 func (g *getter) explain(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(context.Cause(ctx), errTime):
@@ -233,8 +233,9 @@ func (g *getter) tooLarge() error {
 		"engine.max_input_bytes): take a smaller one, or a dataset", g.MaxBytes)}
 }
 
-// verify gives a complete file its name. restart is set if the file is wrong although the server said that it continued
-// the same state: it may be a mixture.
+// verify gives a complete file its name. restart is set if the file must be fetched again: it has too many bytes, or
+// its checksum is wrong and it came in several transfers, so that it may be a mixture. A file that is too short is an
+// error; a wrong checksum after one transfer is a [refusal].
 func (g *getter) verify(p *partial) (restart bool, err error) {
 	switch {
 	case p.Total >= 0 && p.at < p.Total:

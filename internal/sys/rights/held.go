@@ -18,7 +18,7 @@ type Holders struct {
 	Group int
 	// NoLinks refuses symbolic links instead of following them.
 	NoLinks bool
-	// Instead says what the owner of a folder could do, for the error: "put something else in its place".
+	// Instead is the harm that the owner of a folder could do, for the error: "put something else in its place".
 	Instead string
 }
 

@@ -10,8 +10,8 @@ import (
 )
 
 // KeepDescriptors marks every open descriptor above 2 of this process close-on-exec, so that no
-// program that it starts inherits one. Go marks those that it opens itself; the others (a lock,
-// a pipe, a shell's terminal) come from whoever started the process.
+// program that it starts inherits a descriptor. Go marks the descriptors that it opens itself; other descriptors (a
+// lock, a pipe, a shell's terminal) come from the process that started this process.
 func KeepDescriptors() error {
 	err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 	if err == nil {

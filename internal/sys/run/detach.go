@@ -95,7 +95,7 @@ func (p *Process) expect(d Detached) (theirs *os.File, err error) {
 	return theirs, nil
 }
 
-// startKind returns Busy for an error of the machine, which passes, and Invalid for one of the
+// startKind returns Busy for an error of the machine, which passes, and Invalid for an error of the
 // command.
 func startKind(err error) jjm.Kind {
 	for _, e := range []error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.EIO,
@@ -135,7 +135,7 @@ func descriptors(d Detached) (fds []uintptr, done func(), err error) {
 
 // Process is a process that Detach started or that Adopt found.
 type Process struct {
-	// PID is its process id. For one that Detach started it is also the id of its session and
+	// PID is its process id. For a process that Detach started it is also the id of its session and
 	// process group.
 	PID int
 
@@ -153,10 +153,10 @@ var ErrNotChild = errors.New("the process has ended, and was not a child of this
 // pidfd_open(2); a young process is looked at more often.
 const pollInterval = 250 * time.Millisecond
 
-// Adopt returns a Process for one that an earlier run of jjm started. After Adopt returned, the
-// caller verifies that the process with that pid is the one it means: from then on Wait and
+// Adopt returns a Process for a process that an earlier run of jjm started. After Adopt returned, the
+// caller must verify that the process with that pid is still the process of the earlier run: from then on Wait and
 // Signal concern that process even if its number is reused (except on kernels before 5.3). The
-// error wraps syscall.ESRCH if no process has that pid.
+// error wraps syscall.ESRCH if no process has that pid, and is of kind Invalid for a pid below 2.
 func Adopt(pid int) (*Process, error) {
 	if pid <= 1 {
 		return nil, jjm.Errorf(jjm.Invalid, "adopt process %d: not a process of a job", pid)
@@ -226,7 +226,7 @@ func (p *Process) look(fd int, ws *syscall.WaitStatus, ru *syscall.Rusage) (ende
 		if n, err := unix.Poll(poll, 0); err != nil || n == 0 {
 			return false, nil
 		}
-		// WNOWAIT leaves the process a zombie, so that nobody else gets its pid before reap.
+		// WNOWAIT leaves the process a zombie, so that no other process gets its pid before reap.
 		err := unix.Waitid(unix.P_PIDFD, fd, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
 		if err != nil {
 			return true, ErrNotChild

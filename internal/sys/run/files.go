@@ -23,9 +23,9 @@ type Files struct {
 	MaxMemory int64
 }
 
-// RunFiles runs a command to its end as Run does, but returns no output. It calls started once
+// RunFiles runs a command to its end as Run does, but returns no output of the command. It calls started once
 // the kernel has executed the command. The command is killed when this process ends for
-// whatever reason. The errors are those of Run; with kind Ambiguous, out holds what is known.
+// whatever reason. The errors are those of Run; with kind Ambiguous, out holds the facts that are known.
 func RunFiles(ctx context.Context, f Files, started func()) (out Output, err error) {
 	if len(f.Argv) == 0 || f.Argv[0] == "" {
 		return Output{}, jjm.Errorf(jjm.Invalid, "run: empty command")

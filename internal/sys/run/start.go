@@ -17,13 +17,13 @@ import (
 // A command of another account starts in two steps:
 //
 //	step  process                              owner        may hold up
-//	1     this program, executed by Detach     root         nobody
+//	1     this program, executed by Detach     root         no process
 //	2     the same, Start: becomes the account the account  itself
 //	3     execve(2) of the command             the account  itself
 //
 // Between fork(2) and execve(2) the parent waits for its child, and the child holds a copy of
 // every descriptor. That happens before step 1, as root. The account can stop or kill the
-// process from step 2 on, which then concerns nobody else.
+// process from step 2 on, which then harms only the account itself.
 //
 // Start reports its errors through a pipe, a line each. The pipe is closed by the execution of
 // the command:

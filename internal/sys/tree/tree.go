@@ -24,12 +24,12 @@ import (
 // means no limit.
 type Most struct{ Entries, Bytes int64 }
 
-// mostDeep is how deep folders may be nested. The names of deeper ones come near PATH_MAX
+// mostDeep is how deep folders may be nested. The names of deeper folders come near PATH_MAX
 // of Linux (4096, limits.h), so they could hardly be opened.
 const mostDeep = 256
 
 // ModeBits are the bits of a mode that are kept: not setuid, setgid and sticky, and not the
-// permission of others to write.
+// permissions of the group and of others to write.
 const ModeBits fs.FileMode = 0o755
 
 // Tree is a folder whose content was listed and checked. Close releases it.
@@ -43,7 +43,7 @@ type Tree struct {
 type entry struct {
 	name   string
 	info   fs.FileInfo
-	target string // of a link
+	target string // the target, if it is a link
 }
 
 // Open lists everything below a folder. The error is of kind Invalid if the folder exceeds

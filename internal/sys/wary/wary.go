@@ -37,7 +37,7 @@ import (
 type Mount struct {
 	// ID is the number of the mount (proc_pid_mountinfo(5)).
 	ID int
-	// Flags are those with which it was opened (open(2)).
+	// Flags are the flags with which the descriptor was opened (open(2)).
 	Flags int
 }
 
@@ -93,13 +93,13 @@ func parseInfo(text string) (m Mount, err error) {
 	return m, nil
 }
 
-// Look is what the kernel knows of a file.
+// Look holds a file's attributes as the kernel reports them.
 type Look struct {
 	Mode uint32 // with the type, as in stat(2)
 	UID  int
 }
 
-// At returns what the kernel knows of a descriptor. The caller must have checked that it is
+// At returns the attributes of a descriptor's file that the kernel has cached. The caller must have checked that it is
 // on the expected mount.
 func At(fd int) (Look, error) {
 	var st unix.Statx_t
@@ -111,8 +111,8 @@ func At(fd int) (Look, error) {
 // Kind returns the type of the file, in the bits of stat(2).
 func (l Look) Kind() uint32 { return l.Mode & unix.S_IFMT }
 
-// CheckMount returns an error unless root made the mount. A FUSE file system that an
-// account mounted may never answer. An unknown mount, such as one of another mount
+// CheckMount returns an error if a mount is a FUSE file system that another account than root mounted, because such a
+// file system may never answer. An unknown mount, such as a mount of another mount
 // namespace, is an error too.
 func CheckMount(id int) error {
 	f, err := os.Open("/proc/self/mountinfo")
@@ -133,7 +133,8 @@ func CheckMount(id int) error {
 	return fmt.Errorf("its mount %d is not a mount of this machine", id)
 }
 
-// ofRoot checks a line of mountinfo: "... - fuse.sshfs source rw,user_id=1000".
+// ofRoot returns an error if a line of mountinfo is about a FUSE file system of another account than root:
+// "... - fuse.sshfs source rw,user_id=1000".
 func ofRoot(line string) error {
 	_, rest, _ := strings.Cut(line, " - ")
 	f := strings.Fields(rest)
@@ -148,7 +149,7 @@ func ofRoot(line string) error {
 	return nil
 }
 
-// Open opens a relative name below a folder that nobody but this process's account (or
+// Open opens a relative name below a folder that only this process's account (or
 // root) can replace. The folders and files below it may belong to others. It follows no
 // link, enters no other file system, and opens nothing but a regular file or, with
 // O_DIRECTORY, a folder. Neither a FIFO nor a lease can make it wait.
@@ -167,7 +168,7 @@ type Dir struct {
 	mount int
 }
 
-// In opens a folder that nobody but this process's account (or root) can replace.
+// In opens a folder that only this process's account (or root) can replace.
 func In(path string) (*Dir, error) {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -198,8 +199,8 @@ func (d *Dir) Open(name string, flag int) (*os.File, error) {
 	return f, nil
 }
 
-// Lstat returns what a name below the folder is. The error is [ErrElsewhere] if it is on
-// another file system.
+// Lstat returns the attributes of a name below the folder, and follows no link. The error is [ErrElsewhere] if the name
+// is on another file system.
 func (d *Dir) Lstat(name string) (os.FileInfo, error) {
 	h, err := d.path(name)
 	if err != nil {
@@ -234,8 +235,9 @@ func (d *Dir) path(name string) (*os.File, error) {
 // maxDepth is how deep folders may be nested for [Dir.RemoveAll].
 const maxDepth = 100
 
-// RemoveAll removes a name below the folder with everything in it. It stops at other file
-// systems that are mounted there. It is no error if the name does not exist.
+// RemoveAll removes a name below the folder with everything in it. If the name does not exist, it returns nil. It
+// returns an error, and leaves the rest, at another file system that is mounted there and at folders that are nested
+// deeper than maxDepth.
 func (d *Dir) RemoveAll(name string) error {
 	at := int(d.h.Fd())
 	if parent, last, ok := cutLast(name); ok {
@@ -303,7 +305,8 @@ func removeAll(at int, name string, mount, depth int) error {
 	return unix.Unlinkat(at, name, unix.AT_REMOVEDIR)
 }
 
-// into opens an entry of a folder if it is on the same mount.
+// into opens an O_PATH handle of an entry of a folder. The error is ErrElsewhere if the entry is on another mount, and
+// EINVAL for "", "." and "..".
 func into(at int, name string, mount int) (int, error) {
 	if name == "" || name == "." || name == ".." {
 		return -1, unix.EINVAL
@@ -327,7 +330,8 @@ func into(at int, name string, mount int) (int, error) {
 // ErrElsewhere means that a file is on another file system than its folder.
 var ErrElsewhere = errors.New("another file system is mounted there")
 
-// reopen opens the file of an O_PATH handle without waiting for anybody.
+// reopen opens the file of an O_PATH handle and never waits for another process. The file must be a regular file, or
+// with O_DIRECTORY a folder.
 func reopen(h *os.File, flag int) (*os.File, error) {
 	look, err := At(int(h.Fd()))
 	if err != nil {

@@ -51,7 +51,7 @@ func (w *CarryWrapper) Start(job SimJob, at jjm.Time) (jjm.AttemptID, bool, erro
 	return InArea(area).Start(job, at)
 }
 
-// bring copies what other local jobs made, as a batch system does.
+// bring copies the files that other local jobs made to the worker's area, as a batch system does.
 func (w *CarryWrapper) bring(job SimJob, area *sandbox.Area) error {
 	from, err := w.Area.GivenFolder(job.Tag)
 	if err != nil || from == "" {

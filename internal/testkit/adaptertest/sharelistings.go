@@ -12,9 +12,9 @@ import (
 
 // ShareListings makes an adapter whose listings are shared by checks that run at the same
 // time. A dozen checks that each list all the time would leave a batch system no CPU to run
-// the jobs that they wait for. A listing is shared only by those who asked before it
-// started, and the next one starts a second after the last one ended. Calls for another
-// owner, or with a context that has ended, get a listing of their own.
+// the jobs that they wait for. Callers share a listing only if they asked before it started. The next
+// listing starts a second after the end of the previous one. Calls for another owner, or with a
+// context that has ended, get a listing of their own.
 func ShareListings(a Shareable, owner jjm.Owner) adapters.Adapter {
 	return &sharedListings{Shareable: a, owner: owner, since: time.Now().Add(-time.Minute), every: time.Second}
 }
@@ -39,14 +39,15 @@ type sharedListings struct {
 	next *listing
 }
 
-// listing is a listing that somebody waits for.
+// listing is a listing for which callers wait.
 type listing struct {
 	once sync.Once
 	adapters.Listing
 	err error
 }
 
-// List lists from a time before all checks, and drops what the caller did not ask for.
+// List returns the shared listing without the jobs that ended before since. The shared listing begins at a time before
+// all checks.
 func (s *sharedListings) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
 	if owner != s.owner || ctx.Err() != nil {
 		return s.Shareable.List(ctx, owner, since)
@@ -77,7 +78,7 @@ func (s *sharedListings) join() *listing {
 	return s.next
 }
 
-// close lets nobody else join the next listing, because it starts now.
+// close keeps further callers from joining the next listing, because it starts now.
 func (s *sharedListings) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

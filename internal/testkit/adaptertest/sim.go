@@ -21,7 +21,7 @@ type SimConfig struct {
 	Now func() time.Time
 	// Slots is how many jobs run at once; 0 for no limit.
 	Slots int
-	// MaxBulk is the most jobs in a bulk; 1000 by default.
+	// MaxBulk is the largest number of jobs in a bulk; 1000 by default.
 	MaxBulk int
 	// MaxMemoryMB and MaxWalltime bound one job, as [adapters.Capabilities] says; 0 for no limit.
 	MaxMemoryMB int64
@@ -33,7 +33,7 @@ type SimConfig struct {
 	TwoPhase bool
 	// NoSharedFS means that workers do not see the work area.
 	NoSharedFS bool
-	// RenewsProxies is passed on in the capabilities.
+	// RenewsProxies is the field of this name in the capabilities; the simulation does nothing else with it.
 	RenewsProxies bool
 	// Idempotent makes a second Submit of a tag return the id of the first. Without it a
 	// second bulk is made, as real batch systems do.
@@ -70,7 +70,7 @@ type SimJob struct {
 	Attempt jjm.AttemptID
 }
 
-// Play says how a run goes. The zero value succeeds.
+// Play is the script of one run of a job. The zero value succeeds.
 type Play struct {
 	// Life is how long it runs; 0 for the configured time.
 	Life time.Duration
@@ -79,8 +79,8 @@ type Play struct {
 	Keyword, Data string
 	// Exit and Signal are the application's. Under a wrapper the batch job itself exits with 0.
 	Exit, Signal int
-	// State is what the batch system reports at the end. BatchUnknown derives OK or FAILED
-	// from the exit code.
+	// State is the state that the batch system reports at the end. BatchUnknown derives OK or
+	// FAILED from the exit code.
 	State jjm.BatchState
 	// Reason is the batch system's text.
 	Reason string
@@ -91,12 +91,12 @@ type Play struct {
 	Fragment string
 }
 
-// Fault is what goes wrong with one Submit.
+// Fault is a fault of one Submit.
 type Fault uint8
 
 // The faults.
 const (
-	// Accept is no fault.
+	// Accept accepts the bulk: it is not a fault.
 	Accept Fault = iota
 	// LoseReply accepts the bulk and loses the reply: kind Ambiguous.
 	LoseReply
@@ -112,7 +112,7 @@ const (
 	Mutter
 )
 
-// simJob is kept small: there may be a hundred thousand.
+// simJob is the state of one job. It is small, because a simulation may have a hundred thousand.
 type simJob struct {
 	state    jjm.BatchState
 	exit     uint8
@@ -138,7 +138,7 @@ type simBulk struct {
 // simKey names a job: the number of its bulk and its position.
 type simKey struct{ bulk, pos int32 }
 
-// simRun is a running job; kept only where there is a script or a wrapper.
+// simRun is a running job. It exists only if the simulation has a script or a wrapper.
 type simRun struct {
 	job     SimJob
 	play    Play
@@ -258,8 +258,8 @@ func (s *Sim) step() {
 
 func (s *Sim) job(k simKey) *simJob { return &s.bulks[k.bulk].jobs[k.pos] }
 
-// nextStart returns the time at which the first job of the queue may start, if a slot is
-// free.
+// nextStart returns the time at which the first job of the queue may start. It returns false if the queue is empty or
+// no slot is free.
 func (s *Sim) nextStart() (jjm.Time, bool) {
 	for len(s.queue) > 0 && s.job(s.queue[0]).state != jjm.BatchQueued {
 		s.queue = s.queue[1:]
@@ -300,7 +300,8 @@ func (s *Sim) start(at jjm.Time) {
 	s.ends.push(simEnd{at: j.due, key: k})
 }
 
-// claim makes the wrapper take its claim. It reports whether the application runs.
+// claim makes the wrapper take its claim, and reports whether the application runs. It runs also without a wrapper or
+// with NoClaim. It does not run if another wrapper has the claim, or after an error of Start.
 func (s *Sim) claim(r *simRun, at jjm.Time) bool {
 	if s.c.Wrapper == nil || r.play.NoClaim {
 		return true
@@ -326,7 +327,8 @@ const (
 	exitUnreadable = 92
 )
 
-// finish ends a run that reached its due time.
+// finish ends a run that reached its due time. If the wrapper writes a result and the script sets no state, the batch
+// job ends with 0.
 func (s *Sim) finish(k simKey, at jjm.Time) {
 	play := Play{}
 	if r := s.runs[k]; r != nil {
@@ -349,7 +351,8 @@ func (s *Sim) finish(k simKey, at jjm.Time) {
 	s.end(k, state, at, exit, signal, play.Reason)
 }
 
-// report makes the wrapper write its result. It reports whether it did.
+// report makes the wrapper write its result, and reports whether it was written. Without a claim, or with NoResult, the
+// wrapper writes none.
 func (s *Sim) report(k simKey, play Play, at jjm.Time) bool {
 	r := s.runs[k]
 	if r == nil || !r.claimed || play.NoResult {
@@ -362,7 +365,7 @@ func (s *Sim) report(k simKey, play Play, at jjm.Time) bool {
 	return true
 }
 
-// end notes the end of a job, of whatever kind.
+// end stores that a job has ended in a final state.
 func (s *Sim) end(k simKey, state jjm.BatchState, at jjm.Time, exit, signal int, reason string) {
 	b, j := s.bulks[k.bulk], s.job(k)
 	if j.state == jjm.BatchRunning {
@@ -386,14 +389,14 @@ func (s *Sim) describe(k simKey) SimJob {
 	}
 }
 
-// simEnd is an end that is to come.
+// simEnd is the future end of a running job.
 type simEnd struct {
 	at  jjm.Time
 	key simKey
 }
 
-// endHeap is a binary heap with the earliest end first. Of two ends at the same time the
-// one submitted first comes first, so that the same seed always gives the same run.
+// endHeap is a binary heap with the earliest end first. If two ends have the same time, the job that
+// was submitted first comes first, so that the same seed always leads to the same run.
 type endHeap []simEnd
 
 func (h endHeap) less(i, k int) bool {

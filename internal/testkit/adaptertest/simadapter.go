@@ -70,7 +70,8 @@ func (s *Sim) check(b adapters.Bulk) error {
 	return nil
 }
 
-// take makes the bulk and returns its id.
+// take adds the bulk and returns its id. If the Sim is idempotent and has a bulk with this tag, take returns the id of
+// that bulk instead.
 func (s *Sim) take(b adapters.Bulk) (id string) {
 	if old := s.tags[b.Tag]; len(old) > 0 && s.c.Idempotent {
 		return old[0].id
@@ -96,7 +97,7 @@ func (s *Sim) take(b adapters.Bulk) (id string) {
 	return nb.id
 }
 
-// available returns an error if the context ended or the system is down.
+// available returns an error of kind Busy if the context has ended or the batch system is down.
 func (s *Sim) available(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return jjm.Errorf(jjm.Busy, "%s: nothing was done: %w", s.c.Name, err)
@@ -107,8 +108,8 @@ func (s *Sim) available(ctx context.Context) error {
 	return nil
 }
 
-// List returns the jobs of the owner that are alive or ended after since, without those
-// that Lie told it to leave out.
+// List returns the jobs of the owner that are alive or ended after since, without the jobs that Lie
+// leaves out.
 func (s *Sim) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,7 +141,8 @@ func (b *simBulk) visible(owner jjm.Owner, from jjm.Time) bool {
 	return b.Owner.UID == owner.UID && (b.alive > 0 || b.lastEnd >= from)
 }
 
-// reports appends the jobs of a bulk. To save memory, their ids share one string.
+// reports appends reports of the jobs of a bulk, without jobs that are gone, that ended before from, or for which lie
+// returns true. To save memory, the ids share one string.
 func (s *Sim) reports(to []jjm.Report, b *simBulk, from jjm.Time, lie func(SimJob) bool) []jjm.Report {
 	ids := make([]byte, 0, b.N*(len(b.id)+4))
 	first := len(to)
@@ -222,7 +224,7 @@ func (b *simBulk) vanished() bool {
 	return true
 }
 
-// Account returns the jobs asked for that have ended.
+// Account returns reports of those of the jobs that have ended. Unknown jobs are left out.
 func (s *Sim) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.Ref) ([]jjm.Report, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -261,7 +263,7 @@ func (s *Sim) find(owner jjm.Owner, ref adapters.Ref) (simKey, error) {
 	return simKey{}, jjm.Errorf(jjm.Gone, "job %s, index %d, tag %s: not known", id, pos, ref.Tag)
 }
 
-// Control acts immediately. An unknown job counts as gone, which is a success.
+// Control takes effect immediately. An unknown job counts as gone, which is no error.
 func (s *Sim) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, jobs []adapters.Ref) ([]error, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -309,7 +311,7 @@ func (s *Sim) act(op adapters.Op, k simKey) error {
 	return nil
 }
 
-// cancel ends a job as SIGTERM does: its wrapper still writes a result.
+// cancel ends a job. If the job was running, it ends as by SIGTERM: its wrapper still writes a result.
 func (s *Sim) cancel(k simKey, reason string) {
 	now := jjm.At(s.c.Now())
 	signal := 0

@@ -123,8 +123,8 @@ func (s *Sim) Requeue(jobs ...adapters.Ref) {
 	})
 }
 
-// each applies do to the jobs named, of any owner. An empty ID stands for every bulk of the
-// tag, an Index below 0 for every job of a bulk.
+// each applies do to the named jobs of any owner. An empty ID stands for every bulk of the tag, an
+// Index below 0 for every job of a bulk.
 func (s *Sim) each(jobs []adapters.Ref, do func(simKey)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,7 +154,7 @@ func (s *Sim) Runs() map[jjm.AttemptID]int {
 
 // Calls counts calls and events since the start of the simulation.
 type Calls struct {
-	Submits int // calls of Submit, whatever became of them
+	Submits int // calls of Submit, also those that failed
 	Bulks   int // bulks accepted
 	Starts  int // runs started, those that lost the claim included
 	Lists   int // calls of List
@@ -174,8 +174,8 @@ func (s *Sim) Troubles() []error {
 	return append([]error(nil), s.troubles...)
 }
 
-// Next returns the time of the next end or start, so that a test can move its clock there;
-// false if nothing will happen by itself.
+// Next returns the time of the next end or start, so that a test can move its clock to it. It returns
+// false if no job will end or start by itself.
 func (s *Sim) Next() (time.Time, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,10 +13,10 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// System is a batch system that is tested.
+// System describes the batch system under test.
 type System = conformance.System
 
-// TB is what the functions of a System receive; *testing.T is one.
+// TB is the part of testing.TB that the functions of a System receive; *testing.T is one.
 type TB = conformance.TB
 
 // fewJobs is how many jobs the checks of listings have at most outside of the campaign of batch
@@ -36,7 +36,7 @@ func RunOnFake(t *testing.T, open func(t *testing.T) System) {
 	run(t, open, conformance.WithoutCommands("the campaign has them"))
 }
 
-// run runs the suite. later has the names of the checks that are left to the campaign, with the reason.
+// run runs the suite. later has the checks that are left to the campaign, by name, with the reason.
 func run(t *testing.T, open func(t *testing.T) System, later map[string]string) {
 	var mu sync.Mutex
 	ran, left, problems := 0, map[string]string{}, []string(nil)

@@ -73,7 +73,7 @@ func (w *AreaWrapper) Start(job SimJob, at jjm.Time) (jjm.AttemptID, bool, error
 	return id, true, err
 }
 
-// End writes the GLF, the outputs and the result.
+// End writes the GBS log file, the outputs and the result.
 func (w *AreaWrapper) End(job SimJob, play Play, started, ended jjm.Time) error {
 	id := job.Attempt
 	exit := play.Exit
@@ -120,8 +120,8 @@ func (w *AreaWrapper) End(job SimJob, play Play, started, ended jjm.Time) error 
 	return area.PutResult(r)
 }
 
-// missGiven notes files that other local jobs made and that are gone: without them the
-// application is not started.
+// missGiven stores in the result which given files, which other local jobs made, are missing. A wrapper does not start
+// the application without them.
 func missGiven(area *sandbox.Area, job SimJob, r *jjm.Result) error {
 	as, err := area.ReadAssignment(job.Tag, job.Index)
 	if err != nil {
@@ -142,7 +142,8 @@ func missGiven(area *sandbox.Area, job SimJob, r *jjm.Result) error {
 	return nil
 }
 
-// writeOutput makes one output file as an application would; none for "-".
+// writeOutput writes one output file as an application would, and describes it. It writes none for the name "-", nor
+// for a name outside of the job's folder; the latter is described as absent.
 func writeOutput(area *sandbox.Area, id jjm.AttemptID, name string) ([]jjm.Output, error) {
 	below := filepath.Join(sandbox.WorkName, name)
 	switch {
@@ -155,7 +156,7 @@ func writeOutput(area *sandbox.Area, id jjm.AttemptID, name string) ([]jjm.Outpu
 	return []jjm.Output{out}, err
 }
 
-// addLog makes the log of an attempt whose assignment asks for one.
+// addLog writes the log of an attempt and adds it to the outputs, if the assignment requests a log.
 func addLog(area *sandbox.Area, job SimJob, r *jjm.Result) error {
 	as, err := area.ReadAssignment(job.Tag, job.Index)
 	if err != nil || !as.Log {

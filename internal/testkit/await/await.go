@@ -20,8 +20,8 @@ const (
 const longestRest = 2 * time.Second
 
 // Rest returns the pause after a check that took some time: five times as long, and at least
-// least. Many tests wait at the same time, and checks that start a command would leave no CPU
-// for what the tests wait for.
+// least. Many tests wait at the same time, and checks that start a command would leave no CPU for the
+// work for which the tests wait.
 func Rest(least, took time.Duration) time.Duration {
 	return max(least, min(5*took, longestRest))
 }
@@ -46,21 +46,22 @@ func Nil(t testing.TB, what string, try func() error) {
 	wait(t, Guard(patience), what, try)
 }
 
-func wait(t testing.TB, most time.Duration, what string, try func() error) {
+// wait calls try until it returns nil. If it still fails after limit, the test ends.
+func wait(t testing.TB, limit time.Duration, what string, try func() error) {
 	t.Helper()
-	for end := time.Now().Add(most); ; {
+	for end := time.Now().Add(limit); ; {
 		began := time.Now()
 		err := try()
 		if err == nil {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("waited %v, %s: %s: %v", most, Hung, what, err)
+			t.Fatalf("waited %v, %s: %s: %v", limit, Hung, what, err)
 			return
 		}
 		time.Sleep(Rest(every, time.Since(began)))
 	}
 }
 
-// Hung is part of what a test prints whose hang guard ended it.
+// Hung is part of the message of a test that its hang guard ended.
 const Hung = "beyond its hang guard"

@@ -14,9 +14,8 @@ import (
 // machine this one starts processes. `make test` sets the variable from a measurement.
 const Slowness = "JJM_SLOWNESS"
 
-// leastGuard is the shortest guard: on a busy machine each shorter wait ends too early
-// some day. mostSlowness bounds the factor, so that a wrong measurement does not turn minutes
-// into days.
+// leastGuard is the shortest guard, because a shorter guard sometimes ends too early on a busy machine.
+// mostSlowness bounds the factor, so that a wrong measurement does not turn minutes into days.
 const (
 	leastGuard   = time.Minute
 	mostSlowness = 20
@@ -33,7 +32,7 @@ func Guard(d time.Duration) time.Duration {
 }
 
 // Provoked returns the deadline of a call that the test lets hang: d times the slowness of the
-// machine, rounded up to a whole number. Before the deadline the call must get as far as where
+// machine, rounded up to a whole number. Before the deadline the call must reach the point at which
 // it hangs.
 func Provoked(d time.Duration) time.Duration {
 	return d * time.Duration(math.Ceil(slowness(os.Getenv(Slowness))))
@@ -75,17 +74,17 @@ func Receive[T any](t testing.TB, what string, ch <-chan T) T {
 	return v
 }
 
-// receive returns what a receive from ch returns. If nothing comes within most, the test
-// ends, and open is true so that no second error follows.
-func receive[T any](t testing.TB, most time.Duration, what string, ch <-chan T) (v T, open bool) {
+// receive receives a value from ch; open is false if ch is closed. If no value comes within limit, the
+// test ends, and open is true so that no second error follows.
+func receive[T any](t testing.TB, limit time.Duration, what string, ch <-chan T) (v T, open bool) {
 	t.Helper()
-	timer := time.NewTimer(most)
+	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
 	case v, open = <-ch:
 		return v, open
 	case <-timer.C:
-		t.Fatalf("waited %v, %s: %s", most, Hung, what)
+		t.Fatalf("waited %v, %s: %s", limit, Hung, what)
 		return v, true
 	}
 }

@@ -45,7 +45,7 @@ func quoted(lines []string, n int) string {
 	return fmt.Sprintf("%q", lines[n])
 }
 
-// cut returns a part of a text from a byte on, at most as long as is shown.
+// cut returns the part of a text that begins at a byte, shortened to the bytes that are shown.
 func cut(text string, from int) string {
 	head, tail := "", ""
 	if from > 0 {

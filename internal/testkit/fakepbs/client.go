@@ -18,7 +18,7 @@ import (
 	jjmrun "jjm/internal/sys/run"
 )
 
-// request is one command as the server sees it.
+// request is the request of one command to the server.
 type request struct {
 	Verb       string
 	Args       []string
@@ -27,7 +27,7 @@ type request struct {
 	Stdin      []byte
 }
 
-// response is what the command prints, and its exit code.
+// response holds the output of the command and its exit code.
 type response struct {
 	Stdout, Stderr []byte
 	Exit           int
@@ -35,8 +35,8 @@ type response struct {
 	Endless bool
 }
 
-// call is a command of PBS. The server answers everything but --version and the faults that keep
-// the command from it.
+// call carries out a command of PBS and returns its exit code. The server answers every command, except
+// --version and commands that a fault keeps from the server.
 func call(dir, verb string, args []string) int {
 	if slices.Equal(args, []string{"--version"}) {
 		fmt.Println("pbs_version = " + version)
@@ -73,7 +73,7 @@ func (r response) deliver() int {
 	return r.Exit
 }
 
-// caller returns the user who calls; FAKEPBS_USER replaces it in tests with several users.
+// caller returns the value of FAKEPBS_USER, which tests with several users set, or else the name of this process' user.
 func caller() string {
 	if name := os.Getenv("FAKEPBS_USER"); name != "" {
 		return name
@@ -114,7 +114,8 @@ func exchange(c net.Conn, q request) (r response, err error) {
 // dial connects to the server of a folder.
 func dial(dir string) (net.Conn, error) { return net.Dial("unix", socket(dir)) }
 
-// socket returns the server's address, which is no file: the path of one may have only 107 bytes.
+// socket returns the server's address. It is abstract, not a file, because the path of a socket may have only 107
+// bytes.
 func socket(dir string) string { return fmt.Sprintf("@fakepbs-%x", sha256.Sum224([]byte(dir))) }
 
 // launch starts the server of a folder.
@@ -140,8 +141,8 @@ func launch(dir string) error {
 	return p.Close()
 }
 
-// stop ends the server of a folder, if there is one. The server closes the connection when its
-// jobs have ended.
+// stop ends the server of a folder, if there is one, and waits until the server closes the connection. The server does
+// that when its jobs have ended.
 func stop(dir string) error {
 	c, err := dial(dir)
 	if err != nil {

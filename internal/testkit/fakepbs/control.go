@@ -14,7 +14,7 @@ import (
 // server's name.
 type operand struct {
 	text        string
-	seq         int // -1 if it is none of these
+	seq         int // -1 if the text has none of these forms
 	array       bool
 	first, last int // elements; -1 for the whole job
 }
@@ -41,7 +41,8 @@ type target struct {
 	tasks []*task
 }
 
-// find returns what an operand stands for, or the error that there is no such job or element.
+// find returns the job and the elements for which an operand stands. It returns an error if the operand is malformed,
+// or the job or element does not exist.
 func (c *complex) find(x operand) (target, *refusal) {
 	if x.seq < 0 {
 		return target{}, errMalformed
@@ -83,8 +84,8 @@ func (c *complex) onJobs(q request, list []operand, act func(target) *refusal) (
 	return r
 }
 
-// named returns the identifier as it appears in a message: qdel repeats an unknown one as it was
-// given, the others write it in full.
+// named returns the identifier as it appears in a message: qdel repeats an unknown identifier as it was
+// given, the other commands write it in full.
 func named(verb, id string, no *refusal) string {
 	if strings.Contains(id, ".") || no == errMalformed || verb == "qdel" && no == errUnknownJob {
 		return id
@@ -92,7 +93,7 @@ func named(verb, id string, no *refusal) string {
 	return id + "." + server
 }
 
-// qalter knows the option -r only (array_norerun).
+// qalter carries out qalter -r; no other option is known (recorded in array_norerun).
 func (c *complex) qalter(q request, o options) response {
 	if c.fault("qalter-lost") {
 		return response{}
@@ -169,7 +170,7 @@ func (c *complex) del(t target, purge bool) *refusal {
 	return nil
 }
 
-// qhold is qhold and qrls. There is neither for elements of an array.
+// qhold carries out qhold and qrls. Both refuse elements of an array.
 func (c *complex) qhold(q request, o options) response {
 	letters := cmp.Or(o.value("h"), "u")
 	return c.onJobs(q, o.operands, func(t target) *refusal {
@@ -197,7 +198,8 @@ func (c *complex) qhold(q request, o options) response {
 	})
 }
 
-// qselect lists jobs. It is no error if none matches.
+// qselect prints the ids of the jobs that match the options, without -x only jobs that are not done. It is not an error
+// if none matches.
 func (c *complex) qselect(q request, o options) response {
 	after, ok := modified(o.value("t"), zone(q.Zone))
 	if o.has("t") && !ok {
@@ -227,7 +229,7 @@ func modified(value string, zone *time.Location) (time.Time, bool) {
 	return at, ok && err == nil && at.Unix() >= 0
 }
 
-// qmgr knows a few settings: set server NAME = VALUE, set queue QUEUE NAME = VALUE.
+// qmgr changes one of a few settings: set server NAME = VALUE, set queue QUEUE NAME = VALUE.
 func (c *complex) qmgr(_ request, o options) response {
 	setting, value, _ := strings.Cut(strings.ReplaceAll(o.value("c"), " ", ""), "=")
 	switch setting {

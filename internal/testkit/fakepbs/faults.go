@@ -37,13 +37,13 @@ func offline(dir, verb string, args []string) (r response, out bool) {
 	case "pbsnodes":
 		r.Exit, text = 1, "pbsnodes: cannot connect to server "+server+", error=15010\n"
 	case "qstat":
-		r.Exit, r.Stdout = 255, emptyListing(args) // looks like a good answer, and is worthless
+		r.Exit, r.Stdout = 255, emptyListing(args) // looks like a good answer, but is wrong
 	}
 	r.Stderr = []byte("Connection refused\n" + text)
 	return r, fault(dir, "refused")
 }
 
-// emptyListing returns what a command that wants JSON prints without an answer of the server.
+// emptyListing returns the output of a command that prints JSON if the server did not answer; nil for other commands.
 func emptyListing(args []string) []byte {
 	if !strings.Contains(strings.Join(args, " "), "-F json") {
 		return nil
@@ -58,8 +58,8 @@ func unauthenticated(verb string) string {
 		"%s: cannot connect to server %s (errno=-1)\n", server, verb, server)
 }
 
-// outOfPorts adds what a command prints if a port was missing (reserved_ports,
-// ports_exit255.json). r is the answer about the ids that had a port.
+// outOfPorts adds the messages and the exit code of a command for which a port was missing
+// (reserved_ports, ports_exit255.json). r is the answer about the ids that had a port.
 func (c *complex) outOfPorts(verb string, r response) response {
 	const quiet = noIff + "pbs_iff: all reserved ports in use\n"
 	if c.fault("ports-quiet") {

@@ -8,7 +8,7 @@ import (
 	jjmrun "jjm/internal/sys/run"
 )
 
-// job is what one qsub made: a plain job with one task, or an array.
+// job is the job of one qsub: a plain job with one task, or an array.
 type job struct {
 	seq     int
 	array   bool
@@ -29,12 +29,12 @@ type job struct {
 	mtime   time.Time
 	endedAt time.Time
 	ready   time.Time // when the scheduler looks at it
-	// comment is an array's: the last thing that happened to it, or that a listing said
-	// about one of its elements (see row.facts).
+	// comment is the comment of an array: its latest event, or the comment that a listing showed for
+	// one of its elements (see row.facts).
 	comment string
 }
 
-// facts are what a listing shows of a run, or of an array as a whole.
+// facts holds the state of a run, or of an array as a whole, that listings show.
 type facts struct {
 	substate int
 	exit     string // "" if there is none

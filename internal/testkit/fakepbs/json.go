@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// jsonText writes jobs as qstat 23.06.06 does. Without any the member Jobs and the last
-// newline are missing.
+// jsonText writes jobs as qstat 23.06.06 does. If there are none, the member Jobs and the last newline
+// are missing.
 func jsonText(jobs []record) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "{\n    \"timestamp\":%d,\n    \"pbs_version\":%q,\n    \"pbs_server\":%q", time.Now().Unix(), version,
@@ -29,7 +29,7 @@ func jsonText(jobs []record) []byte {
 	return []byte(b.String())
 }
 
-// jsonRecord writes the members of a job; those with the same word before a dot are a group.
+// jsonRecord writes the members of a job. Members with the same word before a dot form a group.
 func jsonRecord(r record) string {
 	var items, group []string
 	for i, a := range r.attrs {
@@ -50,7 +50,7 @@ func jsonRecord(r record) string {
 // quotedNumber matches numbers of strtod(3) that the writer nevertheless quotes.
 var quotedNumber = regexp.MustCompile(`^[+-]?0[0-9xX]|_`)
 
-// escaped escapes what the writer escapes; it is safe for concurrent use.
+// escaped escapes the same characters as PBS does; it is safe for concurrent use.
 var escaped = strings.NewReplacer(`"`, `\"`, "\n", `\n`, "\t", `\t`)
 
 // jsonValue writes a value. It is not quoted if strtod(3) would read all of it, which

@@ -13,8 +13,8 @@
 //	fakepbs stop          ends the server, and all jobs
 //
 // The complex lives in FAKEPBS_DIR, an absolute path. The first command starts a server, which
-// holds all state in memory. The server goes away when it is told to, when the folder is
-// removed, or when nothing has happened for ten minutes.
+// holds all state in memory. The server ends after "fakepbs stop", when the folder is removed, or
+// when nothing has happened for ten minutes.
 //
 // # Settings
 //
@@ -22,7 +22,7 @@
 //
 //	FAKEPBS_SLOTS     cores of the node; 8
 //	FAKEPBS_HISTORY   on or off; on
-//	FAKEPBS_USER      who calls, read anew for every command
+//	FAKEPBS_USER      the calling user, read again for every command
 //	FAKEPBS_WAIT      how long the scheduler lets a job wait that could run; 0s
 //	FAKEPBS_STUCK     how long output outside of /dev/null holds a job in E; 300ms (32s in PBS)
 //	FAKEPBS_PORTS     reserved ports of the host, each in use for a minute; 0 for no bound (512 in PBS)
@@ -34,7 +34,7 @@
 //
 // # Faults
 //
-// A file of this name in the folder's subfolder "faults" is a fault, for as long as it is there.
+// A fault lasts as long as the folder's subfolder "faults" has a file of its name.
 //
 //	refused       the server cannot be reached
 //	unauthorized  pbs_iff cannot authenticate

@@ -2,7 +2,7 @@ package main
 
 import "strings"
 
-// options are those of a command line, each with its values, and its operands.
+// options holds the options of a command line, each with its values, and the operands.
 type options struct {
 	values   map[string][]string
 	operands []operand
@@ -40,7 +40,7 @@ func parse(args []string, known string) (o options, bad string) {
 
 func (o options) has(letter string) bool { return len(o.values[letter]) > 0 }
 
-// value returns the value of an option that is given last.
+// value returns the last value of an option; "" if the option is not given.
 func (o options) value(letter string) string {
 	if !o.has(letter) {
 		return ""
@@ -49,5 +49,5 @@ func (o options) value(letter string) string {
 	return all[len(all)-1]
 }
 
-// fits reports whether an option is not given, or has a value.
+// fits reports whether an option is not given, or is given with this value.
 func (o options) fits(letter, value string) bool { return !o.has(letter) || o.value(letter) == value }

@@ -12,7 +12,7 @@ import (
 // portLife is how long a port stays in use after its connection (TIME_WAIT).
 const portLife = time.Minute
 
-// now returns the time by which ports become free: that in the file clock, if there is one.
+// now returns the time by which ports become free: the time in the file clock if that exists, else the real time.
 func (c *complex) now() time.Time {
 	text, _ := os.ReadFile(filepath.Join(c.dir, "clock"))
 	if at, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(string(text))); err == nil {
@@ -21,10 +21,9 @@ func (c *complex) now() time.Time {
 	return time.Now()
 }
 
-// connect takes a port of the host for a command, and one for each id that qstat is given
-// (reserved_ports). It writes the number of connections into the file connections. It
-// returns the command without the ids for which there was no port left, the number of
-// ports, and whether there was one for each connection.
+// connect takes a port of the host for a command, and one for each id of a qstat (recorded in reserved_ports). It
+// writes the number of connections into the file connections. It returns the command without the ids for which no port
+// was left, the number of ports, and whether there was a port for each connection.
 func (c *complex) connect(q request) (rest request, n int, all bool) {
 	now := c.now()
 	c.ports = slices.DeleteFunc(c.ports, func(used time.Time) bool { return now.Sub(used) >= portLife })

@@ -44,8 +44,8 @@ func zone(name string) *time.Location {
 	return time.Local
 }
 
-// rows returns what the identifiers stand for, or everything, and writes complaints about
-// them to r.
+// rows returns the rows of the jobs that the identifiers name, or of all jobs if there are no
+// identifiers. It writes complaints about the identifiers to r.
 func (c *complex) rows(o options, r *response) (rows []row) {
 	if len(o.operands) == 0 {
 		for _, j := range c.jobs {
@@ -80,7 +80,7 @@ func (c *complex) rows(o options, r *response) (rows []row) {
 	return rows
 }
 
-// rows returns the row of a job, and with members those of an array's elements.
+// rows returns the row of a job. With members set it also returns the rows of an array's elements.
 func (j *job) rows(members bool) []row {
 	rows := []row{j.row()}
 	for _, t := range j.tasks {

@@ -19,14 +19,14 @@ type record struct {
 	zone  *time.Location // of times
 }
 
-// put adds an attribute that has a value.
+// put adds an attribute, unless its value is empty.
 func (r *record) put(name, value string) {
 	if value != "" {
 		r.attrs = append(r.attrs, pair{name, value})
 	}
 }
 
-// when adds a time that is known.
+// when adds a time, unless it is zero.
 func (r *record) when(name string, at time.Time) {
 	if !at.IsZero() {
 		r.put(name, at.In(r.zone).Format(stamp))
@@ -41,8 +41,8 @@ func (w row) own() bool { return w.task != nil && w.task.began }
 // subjob reports whether it is an element of an array with a record of its own.
 func (w row) subjob() bool { return w.own() && w.job.array }
 
-// record returns what a listing shows of a row, in the order of PBS: the attributes that jjm
-// reads, Variable_List and Submit_arguments, which may hold any text.
+// record returns the record of a row in a listing, in the order of PBS: the attributes that jjm reads,
+// Variable_List and Submit_arguments, which may hold any text.
 func (w row) record(zone *time.Location) record {
 	j, t, f := w.job, w.task, w.facts()
 	r := record{id: w.id(), zone: zone}
@@ -88,8 +88,8 @@ func (w row) record(zone *time.Location) record {
 	return r
 }
 
-// facts returns those of a row. An element of an array without a record of its own is shown
-// with those of its array.
+// facts returns the facts of a row. An element of an array that has no record of its own shows the facts
+// of its array.
 func (w row) facts() facts {
 	j, t := w.job, w.task
 	switch {
@@ -114,7 +114,7 @@ func (w row) facts() facts {
 	return f
 }
 
-// facts are those of an array as a whole.
+// facts returns the facts of an array as a whole.
 func (j *job) facts() facts {
 	f := facts{substate: 10, comment: cmp.Or(j.comment, j.tasks[0].comment), mtime: j.mtime}
 	if j.holds != "" {
@@ -156,7 +156,7 @@ func clock(d time.Duration) string {
 	return fmt.Sprintf("%02d:%02d:%02d", s/3600, s/60%60, s%60)
 }
 
-// object writes the server, a queue or a node: its name and those attributes that have a value.
+// object returns the text of the server, a queue or a node: its name and the attributes with a value.
 func object(head, indent string, attrs ...pair) []byte {
 	out := []byte(head + "\n")
 	for _, a := range attrs {
@@ -167,14 +167,14 @@ func object(head, indent string, attrs ...pair) []byte {
 	return append(out, '\n')
 }
 
-// serverText is what qstat -B -f prints.
+// serverText returns the output of qstat -B -f.
 func (c *complex) serverText() []byte {
 	return object("Server: "+server, "    ", pair{"default_queue", "workq"}, pair{"max_queued", perUser(c.maxQueued)},
 		pair{"max_array_size", strconv.Itoa(c.maxArray)}, pair{"job_history_enable", title[c.history]},
 		pair{"query_other_jobs", "True"})
 }
 
-// queuesText is what qstat -Q -f prints.
+// queuesText returns the output of qstat -Q -f.
 func (c *complex) queuesText() (out []byte) {
 	for _, name := range slices.Sorted(maps.Keys(c.queue)) {
 		x, wall := c.queue[name], ""
@@ -188,7 +188,7 @@ func (c *complex) queuesText() (out []byte) {
 	return out
 }
 
-// perUser returns max_queued; "" for no limit.
+// perUser returns the value of max_queued for a limit of n jobs for each user, or "" for no limit.
 func perUser(n int) string {
 	if n == 0 {
 		return ""

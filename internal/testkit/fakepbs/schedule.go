@@ -13,16 +13,16 @@ import (
 	jjmrun "jjm/internal/sys/run"
 )
 
-// What takes longer in PBS: the shortest time of a job in state E, the time between TERM and
-// KILL of a deleted job (10 s), and how late limits are enforced (some 8 s).
+// Times that are longer in PBS: the shortest time of a job in state E, the time between TERM and KILL
+// of a deleted job (10 s), and the delay with which limits are enforced (some 8 s).
 const (
 	exiting = 10 * time.Millisecond
 	grace   = 300 * time.Millisecond
 	late    = 200 * time.Millisecond
 )
 
-// schedule starts the jobs that can start, in the order of submission; smaller jobs may
-// pass one that does not fit. The lock is held.
+// schedule starts the jobs that can start, in the order of submission. It passes over a job that needs more cores than
+// are free, so smaller jobs may start before it. The lock is held.
 func (c *complex) schedule() {
 	if c.ended || c.fault("mom-down") {
 		return
@@ -42,7 +42,7 @@ func (c *complex) schedule() {
 	}
 }
 
-// attend makes the scheduler look at a job that can run, after FAKEPBS_WAIT.
+// attend sets the time from which the scheduler may start a job: FAKEPBS_WAIT from now.
 func (c *complex) attend(j *job) { j.ready = time.Now().Add(c.pause) }
 
 // run starts one task.
@@ -136,8 +136,9 @@ func (t *task) terminate() {
 	time.AfterFunc(grace, func() { killSession(pid, true) })
 }
 
-// end records the end of a task: E while its output is copied, then F. The fake has thrown it
-// away, and acts as if a destination outside of /dev/null could not be reached.
+// end records the end of a task: state E while its output would be copied, then F. There is no output to copy; for a
+// destination outside of /dev/null, E lasts as long as if the destination could not be reached. A task that is run
+// again goes back to state Q instead, unless it was deleted.
 func (c *complex) end(j *job, t *task, exit int, ru *syscall.Rusage) {
 	defer c.all.Done()
 	c.mu.Lock()
@@ -195,7 +196,7 @@ func (c *complex) finish(j *job, t *task, exit int) {
 	c.closeJob(j)
 }
 
-// closeJob handles the end of a job's last task. Without history the job is gone at once.
+// closeJob ends a job if all its tasks have ended. Without history the job is gone immediately.
 func (c *complex) closeJob(j *job) {
 	if j.done() || slices.ContainsFunc(j.tasks, func(t *task) bool { return !t.over() }) {
 		return

@@ -56,7 +56,7 @@ type queue struct {
 	acl       string
 }
 
-// newComplex returns a complex with queues of the recorded one.
+// newComplex returns a complex with the queues of the recorded complex.
 func newComplex(dir string) *complex {
 	c := &complex{
 		dir: dir, history: os.Getenv("FAKEPBS_HISTORY") != "off", next: 1, maxArray: 20000, busy: time.Now(),
@@ -98,7 +98,8 @@ func serve(dir string) error {
 	}
 }
 
-// answer answers one request. One to stop is answered by the end of the server's process.
+// answer answers one request. After a request to stop it never returns: the connection closes when the server's process
+// ends.
 func (c *complex) answer(conn net.Conn, l net.Listener) {
 	defer conn.Close()
 	var q request
@@ -112,9 +113,9 @@ func (c *complex) answer(conn net.Conn, l net.Listener) {
 	_ = gob.NewEncoder(conn).Encode(c.do(q))
 }
 
-// watch does what no command asks for: it starts jobs that have waited for the scheduler, ends
-// those over a limit, and ends a server that nobody needs because its folder is gone or because
-// nothing has happened for idle.
+// watch carries out the work that no command asks for: it starts jobs that have waited for the scheduler,
+// ends jobs over a limit, and ends a server that is no longer needed, because its folder is gone or
+// because nothing has happened for idle.
 func (c *complex) watch(l net.Listener) {
 	for range time.Tick(50 * time.Millisecond) {
 		_, err := os.Stat(c.dir)
@@ -130,7 +131,7 @@ func (c *complex) watch(l net.Listener) {
 	}
 }
 
-// kill kills the running jobs. With again they run again later, else no job does.
+// kill kills the running jobs. With again set they run again later. Otherwise no job starts any more.
 func (c *complex) kill(again bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -152,7 +153,7 @@ func (c *complex) running(yield func(*job, *task) bool) {
 	}
 }
 
-// do answers one command.
+// do answers one command: normally if there is a port for each of its connections, else as PBS does without ports.
 func (c *complex) do(q request) response {
 	c.misbehave()
 	c.mu.Lock()
@@ -208,7 +209,7 @@ var (
 
 func (r *refusal) exit() int { return r.code & 0xFF }
 
-// number returns the number that text is; 0 for none.
+// number returns the number in text; 0 if text is not a number.
 func number(text string) int {
 	n, _ := strconv.Atoi(text)
 	return n

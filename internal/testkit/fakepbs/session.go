@@ -27,15 +27,15 @@ func sessionOf(sid int) (pids []int) {
 	return pids
 }
 
-// zombie reports whether a process has ended; true also for one that does not exist.
+// zombie reports whether a process has ended. It also returns true if the process does not exist.
 func zombie(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	// The state follows the last ")".
 	return err != nil || bytes.HasPrefix(text[bytes.LastIndexByte(text, ')')+1:], []byte(" Z"))
 }
 
-// killSession signals every process of a session. With hard it sends KILL until none is
-// left, because they may fork.
+// killSession sends TERM to every process of a session. With hard set it sends KILL instead, and
+// repeats that until none is left, because the processes may fork.
 func killSession(sid int, hard bool) {
 	signal, times := syscall.SIGTERM, 1
 	if hard {

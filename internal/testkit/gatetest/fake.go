@@ -23,7 +23,7 @@ import (
 
 // Job is a grid job of the fake. The test sets and changes it.
 type Job struct {
-	// UID is the owner. -1 means that nobody may see it, not even an administrator.
+	// UID is the owner. -1 means that no account may see it, not even an administrator.
 	UID    int
 	Status wire.Status
 	Locals []jjm.LocalJob
@@ -37,8 +37,8 @@ type Job struct {
 	Live bool
 }
 
-// Fake holds grid jobs in memory. It refuses a job file that contains the word "bad" with
-// two problems. The line "jobs = N" of a job file sets the number of local jobs.
+// Fake holds grid jobs in memory. If a job file contains the text "bad", the fake refuses it with two problems. The
+// line "jobs = N" of a job file sets the number of local jobs.
 type Fake struct {
 	mu      sync.Mutex
 	jobs    map[jjm.GridID]*Job
@@ -60,7 +60,7 @@ func New() *Fake {
 		refused: make(map[jjm.Handle]string), changed: make(chan struct{}), Poll: time.Millisecond}
 }
 
-// Verbs returns the verbs of jobs.
+// Verbs returns the verbs of the socket that concern jobs.
 func (f *Fake) Verbs() []gate.Verb {
 	return []gate.Verb{
 		verbs.Ping(f.Version), verbs.Submit(f.Submit), verbs.Lookup(f.Resolve, f.Lookup),
@@ -168,14 +168,14 @@ func (f *Fake) Submit(ctx context.Context, c gate.Caller, s wire.Submit) (wire.S
 	return wire.Submitted{ID: id, Handle: h}, nil
 }
 
-// Refuse makes the handle one whose submission was refused.
+// Refuse makes Resolve return the error [wire.Refused] with this reason for the handle.
 func (f *Fake) Refuse(h jjm.Handle, reason string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.refused[h] = reason
 }
 
-// Resolve returns the id of the job with a handle.
+// Resolve returns the id of the job with a handle, or the refusal that Refuse set for the handle.
 func (f *Fake) Resolve(ctx context.Context, c gate.Caller, h jjm.Handle) (jjm.GridID, error) {
 	if err := f.hook(ctx, "resolve"); err != nil {
 		return 0, err
@@ -212,7 +212,7 @@ func (f *Fake) Lookup(ctx context.Context, c gate.Caller, ids []jjm.GridID) []wi
 	return out
 }
 
-// Kill sets jobs to aborting. Final jobs stay as they are.
+// Kill sets jobs that are not final to aborting. It changes nothing in a dry run or for references to local jobs.
 func (f *Fake) Kill(ctx context.Context, c gate.Caller, refs []jjm.Ref, how wire.KillHow) []wire.Killed {
 	hookErr := f.hook(ctx, "kill")
 	out := make([]wire.Killed, len(refs))
@@ -240,7 +240,7 @@ func final(s wire.Status) bool {
 	return st.UnmarshalText([]byte(s.Lookup.Status)) == nil && st.Final()
 }
 
-// Status returns the jobs with the local jobs selected.
+// Status returns an answer for each reference: the job with the local jobs that the reference selects, or the error.
 func (f *Fake) Status(ctx context.Context, c gate.Caller, refs []jjm.Ref) ([]wire.Status, error) {
 	if err := f.hook(ctx, "status"); err != nil {
 		return nil, err
@@ -276,7 +276,7 @@ func (f *Fake) status(c gate.Caller, ref jjm.Ref) (wire.Status, error) {
 	return st, nil
 }
 
-// List returns the caller's jobs, newest first.
+// List returns the jobs that l selects, whoever owns them, newest first.
 func (f *Fake) List(ctx context.Context, c gate.Caller, l wire.List) ([]wire.Status, error) {
 	if err := f.hook(ctx, "list"); err != nil {
 		return nil, err
@@ -300,7 +300,7 @@ func (f *Fake) List(ctx context.Context, c gate.Caller, l wire.List) ([]wire.Sta
 	return out, nil
 }
 
-// Watch calls send at every change.
+// Watch calls send with the jobs now and after every change, until all are final, ctx ends, or an error occurs.
 func (f *Fake) Watch(ctx context.Context, c gate.Caller, refs []jjm.Ref, send func([]wire.Status) error) error {
 	for {
 		f.mu.Lock()

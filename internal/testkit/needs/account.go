@@ -35,8 +35,8 @@ func As(uid int, do func() error) error {
 	return err
 }
 
-// become changes the rights to files of this thread only. The raw call does so; that of
-// package syscall would change every thread.
+// become changes the rights to files of this thread only. It uses raw system calls, because the
+// functions of package syscall would change every thread.
 func become(uid int) error {
 	if _, _, e := unix.RawSyscall(unix.SYS_SETGROUPS, 0, 0, 0); e != 0 {
 		return os.NewSyscallError("setgroups", e)
@@ -51,8 +51,8 @@ func become(uid int) error {
 	return nil
 }
 
-// Unprivileged runs do with the rights of an ordinary account to files, because nothing is
-// unreadable to root. If the test runs as root, do has the rights of nobody, as with [As].
+// Unprivileged runs do with the rights of an ordinary account to files, because root can read every
+// file. If the test runs as root, do has the rights of the account nobody, as with [As].
 func Unprivileged(t testing.TB, do func()) {
 	t.Helper()
 	asksMachine()

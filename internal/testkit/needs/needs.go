@@ -2,12 +2,12 @@
 // that it needs: root, a program, a batch system.
 //
 // It promises that no test is left out silently. A test that lacks something is skipped
-// with one line that begins with "NOT TESTED" and says what is missing and how to get it.
+// with one line that begins with "NOT TESTED" and names the missing thing and how to get it.
 // If the environment has CI=true, tests must be complete, and the same line is a failure. A
 // test in test/house forbids other ways to skip.
 //
-// The package installs and starts nothing. It also has what only root can provide for a
-// test: a small disk, and the rights of another account.
+// The package installs and starts nothing. It also provides two things that need root: a small disk,
+// and the rights of another account.
 package needs
 
 import (
@@ -28,8 +28,7 @@ func asksMachine() { _ = os.Getenv(Machine) }
 // CI reports whether tests must be complete.
 func CI() bool { return os.Getenv("CI") == "true" }
 
-// Missing ends a test that lacks something. how says, in the imperative, what to do about
-// it.
+// Missing ends a test that lacks something. how is the remedy, in the imperative.
 func Missing(t testing.TB, what, how string) {
 	t.Helper()
 	asksMachine()
@@ -52,8 +51,8 @@ func Gap(t testing.TB, what, how string) {
 	t.Logf("NOT TESTED: part of this needs %s: %s", what, how)
 }
 
-// Root ends a test that does not run as root. why says what only root may do: "to run the
-// jobs of others".
+// Root ends a test that does not run as root. why is the purpose for which the test needs root: "to
+// run the jobs of others".
 func Root(t testing.TB, why string) {
 	t.Helper()
 	asksMachine()

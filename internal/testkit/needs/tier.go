@@ -76,8 +76,8 @@ func System(t testing.TB, name string) {
 	}
 }
 
-// NoSystem skips a test that uses no real system in the steps that have one, because the test
-// runs in the step without.
+// NoSystem skips a test that uses no real batch system in the steps that have one, because the test runs in the step
+// that has none.
 func NoSystem(t testing.TB) {
 	t.Helper()
 	if os.Getenv(systemsVar) != "" && os.Getenv(tierVar) != "" {

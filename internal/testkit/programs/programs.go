@@ -27,7 +27,7 @@ type Programs struct {
 	err  error
 }
 
-// Main runs the tests, removes what was built, and returns the exit code.
+// Main runs the tests, removes the programs that were built, and returns the exit code.
 func (p *Programs) Main(m *testing.M) int {
 	defer func() { _ = os.RemoveAll(p.made) }()
 	return m.Run()

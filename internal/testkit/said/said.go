@@ -64,8 +64,8 @@ func Wrong(text string) (all []string) {
 	return all
 }
 
-// oneOfMany returns the part of a line like "1 jobs": a 1 before a plural that is not part
-// of a number or an id, nor the number of a job.
+// oneOfMany returns the part of a line like "1 jobs": a 1 before a plural, unless the 1 is part of a
+// number or an id, or is the number of a job. It returns "" if there is none.
 func oneOfMany(line string) string {
 	plural := regexp.MustCompile(`(\S+ )?\b1 ((local|grid|batch|new) )?(jobs|files|events|checks|problems|bytes|` +
 		`seconds|minutes|hours|parts|records|rows|attempts|failures|retries|times|merges|datasets|entries|processes|` +

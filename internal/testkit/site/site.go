@@ -29,7 +29,7 @@ const (
 	pollEvery = 200 * time.Millisecond
 )
 
-// Person is an account.
+// Person is an account of the machine.
 type Person struct {
 	Name     string
 	UID, GID int
@@ -104,7 +104,7 @@ type Settings struct {
 	Dir string
 	// Umask is the umask with which the daemon is started, such as "077"; "" means the umask of the test.
 	Umask string
-	// Open are files that the daemon inherits open from its starter.
+	// Open are open files that the daemon inherits from its starter.
 	Open []*os.File
 }
 
@@ -175,7 +175,7 @@ func (s *Site) Must(err error) {
 	}
 }
 
-// Start starts the daemon and waits until it answers. The test ends if the daemon ends instead.
+// Start starts the daemon and waits until it answers. If the daemon ends instead, the test ends too.
 func (s *Site) Start() {
 	s.T.Helper()
 	s.Launch()
@@ -215,7 +215,8 @@ func (s *Site) Stop() {
 	<-s.ended
 }
 
-// close ends all processes of the site that still run.
+// close stops the daemon if it was started, and removes the site's folder. If the test failed, close logs the end of
+// the daemon's log.
 func (s *Site) close() {
 	if s.Daemon != nil {
 		s.Stop()
@@ -237,7 +238,7 @@ func (s *Site) Until(what string, ok func() bool) {
 	programs.Await(s.T, patience, pollEvery, what, ok)
 }
 
-// UntilNone waits until left returns 0, as long as the number keeps falling.
+// UntilNone waits until left returns 0. It ends the test if the number does not fall for a long time.
 func (s *Site) UntilNone(what string, left func() int) {
 	s.T.Helper()
 	programs.AwaitNone(s.T, patience, pollEvery, what, left)
@@ -259,7 +260,8 @@ func (p Person) credential() *syscall.Credential {
 	return &syscall.Credential{Uid: uint32(p.UID), Gid: uint32(p.GID)}
 }
 
-// JJM runs a command of jjm as an account and returns its output; with an error also its error output.
+// JJM runs a command of jjm as an account and returns its output. If the command fails, the error contains its standard
+// error.
 func (s *Site) JJM(p Person, args ...string) (string, error) {
 	cmd := p.As(append([]string{s.bin.Path(s.T, "jjm")}, args...)...)
 	cmd.Env = append(cmd.Env, "JJM_STATE="+s.Dir+"/s")
@@ -314,7 +316,7 @@ func (s *Site) Status(id string) wire.Status {
 	return st
 }
 
-// Final waits for the end of a grid job.
+// Final waits until a grid job has a final status, and returns its status. It ends the test if that is not want.
 func (s *Site) Final(id, want string) wire.Status {
 	s.T.Helper()
 	var st wire.Status
@@ -332,7 +334,7 @@ func (s *Site) Final(id, want string) wire.Status {
 	return st
 }
 
-// first describes what became of the first local job of a grid job.
+// first returns exit code, attempt and message of the first local job of a grid job, or "" if there is none.
 func (s *Site) first(id string) string {
 	for _, l := range s.Status(id + ".0").Locals {
 		return fmt.Sprintf("; local job %s: exit %d, attempt %d: %s", l.ID, l.Exit, l.Attempt, l.Message)
@@ -340,7 +342,7 @@ func (s *Site) first(id string) string {
 	return ""
 }
 
-// Stdout returns what the first local job of a grid job printed.
+// Stdout returns the standard output of the first local job of a grid job.
 func (s *Site) Stdout(p Person, id string) string {
 	s.T.Helper()
 	out, err := s.JJM(p, "cat", id+".0")

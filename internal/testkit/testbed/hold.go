@@ -8,18 +8,18 @@ import (
 	"syscall"
 )
 
-// Hold is a lock on a test bed that its users share. As long as anybody has one, no script
-// removes the jobs of the bed or rebuilds it; see scripts/testbed/common.sh. It ends with
-// the process at the latest.
+// Hold is a lock on a test bed that its users share. As long as a user has the lock, no script removes
+// the jobs of the bed or rebuilds it; see scripts/testbed/common.sh. The lock ends with the process at
+// the latest.
 type Hold struct {
 	file *os.File
 	name string
-	// Alone is true while nobody else uses the bed.
+	// Alone is true while the bed has no other user.
 	Alone bool
 }
 
-// Enter takes a lock on the bed. With alone it waits until there are no other users, else until nobody wants to be
-// alone. A user who finds no other user is alone until Share.
+// Enter takes a lock on the bed. With alone set it waits until the bed has no other users. Otherwise it waits while
+// another user is alone. A user who finds no other user is alone until Share.
 func Enter(name string, alone bool) (*Hold, error) {
 	f, err := os.OpenFile(lockFile(name), os.O_CREATE|os.O_RDWR, 0o666)
 	if err != nil {
@@ -40,7 +40,7 @@ func Enter(name string, alone bool) (*Hold, error) {
 	return h, nil
 }
 
-// Share lets others use the bed too.
+// Share lets other users use the bed too.
 func (h *Hold) Share() error {
 	err := h.lock(syscall.LOCK_SH)
 	h.Alone = h.Alone && err != nil
@@ -50,7 +50,7 @@ func (h *Hold) Share() error {
 // Leave releases the lock.
 func (h *Hold) Leave() error { return h.file.Close() }
 
-// Env returns the variables that tell the bed's script about the caller.
+// Env returns the variables for the bed's script: JJM_BED_ALONE=1 if the caller is alone, otherwise none.
 func (h *Hold) Env() []string {
 	if h.Alone {
 		return []string{"JJM_BED_ALONE=1"}

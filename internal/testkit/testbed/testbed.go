@@ -45,7 +45,7 @@ var statusTime = await.Guard(time.Minute)
 
 // Start brings up a bed ("slurm", "condor", "sge") unless it is up, and leaves it up. Until
 // the end of t other tests may use it at the same time, but none that called StartAlone. A
-// bed that nobody uses is first freed of jobs, and rebuilt if it does not work.
+// bed without users is first freed of jobs, and rebuilt if it does not work.
 func Start(t testing.TB, name string) *Bed { return start(t, name, false) }
 
 // StartAlone is Start for a test that disturbs the batch system: it waits until no other

@@ -40,8 +40,8 @@ func SplitWatch(watch string) (folder, pattern string, err error) {
 	return path.Clean(folder), pattern, nil
 }
 
-// SplitWildcard splits the wildcard of a list's entry, such as "/data/raw/*.root". Other than
-// with SplitWatch, the path must be absolute and have a wildcard.
+// SplitWildcard splits the wildcard of a list's entry, such as "/data/raw/*.root". Unlike in
+// SplitWatch, the path must be absolute and its last element must have a wildcard.
 func SplitWildcard(text string) (folder, pattern string, err error) {
 	switch folder, pattern, err = SplitWatch(text); {
 	case err != nil:
@@ -58,8 +58,8 @@ func SplitWildcard(text string) (folder, pattern string, err error) {
 // it matches, ordered by name. A file that the list also names itself stays at that place only.
 // list returns the regular files of a folder; its errors are returned with the entry. An error
 // is of kind Invalid for a wildcard that matches nothing or a name that a dataset cannot hold,
-// and for more than most files. Each error names the entry, such as "files[3]".
-func Expand(entries []jjm.Listed, most int, list func(folder string) ([]Entry, error)) ([]jjm.File, error) {
+// and for more than limit files. Each error names the entry, such as "files[3]".
+func Expand(entries []jjm.Listed, limit int, list func(folder string) ([]Entry, error)) ([]jjm.File, error) {
 	seen := map[string]bool{}
 	for i := range entries {
 		seen[entries[i].LFN] = true
@@ -78,9 +78,9 @@ func Expand(entries []jjm.Listed, most int, list func(folder string) ([]Entry, e
 			seen[f.LFN] = true
 			files = append(files, f)
 		}
-		if len(files) > most {
+		if len(files) > limit {
 			return nil, jjm.Errorf(jjm.Invalid, "files[%d].wildcard: up to this entry the list has %d files: want at most %d", i,
-				len(files), most)
+				len(files), limit)
 		}
 	}
 	return files, nil

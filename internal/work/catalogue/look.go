@@ -10,7 +10,7 @@ import (
 
 // Look is the content of a source of files, a folder or a program, at one moment.
 type Look struct {
-	// Files are the files in the source, by LFN, with what the source knows of them.
+	// Files are the files in the source by LFN, with the facts that the source states.
 	Files map[string]jjm.File
 	// Unsettled are the files that may still be written.
 	Unsettled map[string]bool

@@ -17,8 +17,8 @@
 //	unaccounted the ledger contradicts the local jobs, or the number of units that a
 //	            local job owned differs from what its application reports
 //	short       owned by a completed local job whose application reports fewer units:
-//	            nobody knows which ones it left out
-//	left out    owned by nobody, because a setting of the splitter leaves it out
+//	            it is unknown which ones it left out
+//	left out    owned by no local job, because a setting of the splitter leaves it out
 //	assumed     owned by a completed local job that reports no count; it is assumed to
 //	            have processed everything that it owned
 //

@@ -24,7 +24,7 @@ type Facts struct {
 	// says that the grid job has ended, so that failed local jobs are not tried again.
 	Closed, Over bool
 	// LeavesOut returns why the settings of the splitter leave out unit first of a file, and the
-	// last unit up to which the answer is the same, at most last. Units that nobody ever owned count
+	// last unit up to which the answer is the same, at most last. Units that no local job ever owned count
 	// as left out if it returns a reason, else as missing. nil means that the settings leave out
 	// nothing.
 	LeavesOut func(run uint32, first, last int64) (until int64, reason jjm.LeftReason)
@@ -52,8 +52,8 @@ type Job struct {
 	// Events is the number of events in its files, for parts of whole files and of ranges of
 	// events (EventsOf); 0 if unknown.
 	Events int64
-	// Processed is what the application of the accepted attempt reports; nil if it reports
-	// nothing.
+	// Processed is the count that the application of the accepted attempt reports; nil if it reports
+	// none.
 	Processed *jjm.Processed
 	// Merged says that the local job's outputs are in a merged file, together with outputs of other local jobs.
 	Merged bool
@@ -169,7 +169,7 @@ type Report struct {
 	// Why is the reason of the verdict.
 	Why  string `json:"why"`
 	Unit string `json:"unit"`
-	// Proof is what the verdict Proven rests on.
+	// Proof is the kind of evidence on which the verdict Proven rests.
 	Proof jjm.Proof `json:"proof,omitempty"`
 	// Expected is the work to do, without what is left out and without dropped files.
 	Expected int64 `json:"expected"`
@@ -225,7 +225,7 @@ func (r *Report) conclude() {
 	say := func(v Verdict, format string, args ...any) { r.Verdict, r.Why = v, fmt.Sprintf(format, args...) }
 	word := func(n int64) string { return count(n, r.Unit) }
 	r.LeavesOut = r.Left.Reasons()
-	r.Proven -= min(r.Short, r.Proven) // nobody knows which units these are, so they were counted with the others
+	r.Proven -= min(r.Short, r.Proven) // it is unknown which units these are, so they were counted with the others
 	switch {
 	case r.Overlap > 0:
 		say(Overlapping, "%s owned twice", word(r.Overlap))

@@ -14,8 +14,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Recovery collects missing work and writes a job file that does exactly that work. Nobody
-// knows which units a short local job left out, so its whole part is done again, and its
+// Recovery collects missing work and writes a job file that does exactly that work. It is unknown
+// which units a short local job left out, so its whole part is done again, and its
 // outputs must not be used.
 type Recovery struct {
 	// Generation is the generation at whose end work was missing, 0 for the first.
@@ -24,10 +24,10 @@ type Recovery struct {
 	spec   jjm.Spec
 	id     jjm.GridID
 	made   int
-	nth    int
-	base   string
+	nth    int    // 1 for the first recovery of the grid job
+	base   string // the folder of the specification's relative paths
 	unit   string
-	redone map[int32]bool
+	redone map[int32]bool // the short local jobs
 	spans  []jjm.Span
 	files  []lostFile
 	// pieces are ranges of events of files, as the splitter Pieces takes them.
@@ -108,10 +108,10 @@ func (r *Recovery) Add(f Finding) error {
 	return nil
 }
 
-// Empty reports whether nothing is missing.
+// Empty reports whether no missing or short work was added.
 func (r *Recovery) Empty() bool { return len(r.spans) == 0 && len(r.files) == 0 }
 
-// name returns the name of the recovery, unique among those of the grid job.
+// name returns the name of the recovery, unique among the recoveries of the grid job.
 func (r *Recovery) name() string {
 	if r.nth > 1 {
 		return fmt.Sprintf("recovery-of-%d-%d", r.id, r.nth)

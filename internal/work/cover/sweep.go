@@ -130,7 +130,7 @@ func (s *sweep) stretch(first, last int64) error {
 	return s.stray(first, last)
 }
 
-// stray reports an owner of units that are not part of the work.
+// stray reports, as a disagreement with the ledger, the first local job that owns units which are not part of the work.
 func (s *sweep) stray(first, last int64) error {
 	for _, r := range s.active {
 		if !r.Released {
@@ -141,8 +141,9 @@ func (s *sweep) stray(first, last int64) error {
 	return nil
 }
 
-// judgeEach classifies first..last, which are part of w and have the same rows, in pieces that the settings of the
-// splitter treat alike.
+// judgeEach classifies first..last, which are part of w and have the same rows. If no row has them, cutting has ended
+// and the file was not given up, it asks LeavesOut, and classifies them in pieces that the settings of the splitter
+// treat alike.
 func (s *sweep) judgeEach(w *want, first, last int64) error {
 	ask := s.v.facts.LeavesOut
 	if ask == nil || len(s.active) > 0 || !s.v.facts.Closed || w.givenUp != "" {
@@ -165,7 +166,15 @@ func (s *sweep) judgeEach(w *want, first, last int64) error {
 }
 
 // judge classifies first..last, which are part of w and have the same rows. left is the reason for which the settings
-// leave them out if nobody owns them.
+// leave them out, "" if they do not. The first match counts:
+//
+//	one completed owner, whose application reports fewer units   a finding Short
+//	a completed owner whose application reports a count           Proven
+//	a completed owner                                             Assumed
+//	an owner that has not ended; or no owner yet, while cutting
+//	has not ended                                                 Pending
+//	left is set                                                   LeftOut
+//	otherwise                                                     Missing
 func (s *sweep) judge(w *want, first, last int64, left jjm.LeftReason) error {
 	n := units(first, last)
 	s.done, s.holders = s.done[:0], s.holders[:0]
@@ -216,7 +225,8 @@ func (s *sweep) judge(w *want, first, last int64, left jjm.LeftReason) error {
 	return nil
 }
 
-// abandoned reports that a recovery may own the units of a local job, because the local job failed permanently.
+// abandoned reports whether a recovery may own the units of a local job: there are recoveries, and the local job ended
+// without completing.
 func (s *sweep) abandoned(j job) bool {
 	state := jjm.State(j.state) - 1
 	return len(s.v.facts.Recoveries) > 0 && j.state != 0 && state.Final() && state != jjm.Completed
@@ -239,7 +249,8 @@ func (s *sweep) jobOf(n int32) job {
 	return s.v.jobs[n]
 }
 
-// twice reports units that several local jobs own or processed.
+// twice adds a finding if several local jobs own or processed the units, and counts the units in total once for each
+// local job beyond the first.
 func (s *sweep) twice(w *want, first, last int64, kind Kind, total *int64, locals []int32) error {
 	if len(locals) < 2 {
 		return nil

@@ -73,7 +73,7 @@ func (v *verifier) note(f *File) {
 		Asked: f.Asked})
 }
 
-// job is what Verify stores of a local job: 24 bytes.
+// job holds the facts that Verify stores of each local job, in 24 bytes.
 type job struct {
 	count, owned int64
 	state        uint8 // jjm.State + 1; 0 = not in the stream; or other
@@ -113,7 +113,7 @@ func (v *verifier) disagree(local int32, format string, args ...any) error {
 	return v.find(Finding{Kind: Unaccounted, Last: -1, Locals: []int32{local}, Why: fmt.Sprintf(format, args...)})
 }
 
-// job stores a local job and compares its count with what its application reports.
+// job stores a local job and compares its count with the count that its application reports.
 func (v *verifier) job(j *Job) error {
 	if j.N < 0 || int(j.N) >= len(v.jobs) {
 		return v.disagree(j.N, "there should be local jobs 0 to %d only", len(v.jobs)-1)

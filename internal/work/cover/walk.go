@@ -21,7 +21,9 @@ type want struct {
 	whole bool
 }
 
-// wantsOf returns the work of a file, ascending.
+// wantsOf returns the work of a file, ascending. A dropped file has no work. But in a step that counts sections, a
+// file without sections that the job file does not ask to leave out has one want for the whole file, given up if the
+// file was dropped.
 func wantsOf(unit string, f *File) []want {
 	w := want{file: f.N, lfn: f.LFN, state: f.State, givenUp: f.GivenUp}
 	switch {
@@ -120,9 +122,9 @@ type walker struct {
 	sweep *sweep
 	at    int64 // the file that the sweep is in, -1 = none
 	ahead *File // the next file, if already read
-	over  bool
-	seen  bool
-	prev  int64
+	over  bool  // no file is left
+	seen  bool  // prev is set
+	prev  int64 // the last file that was read, to check the order
 }
 
 // to finishes all files before n (-1: all files) and starts n. A file that is not in the stream

@@ -48,7 +48,7 @@ func (r *ranges) records() []jedi.Record {
 	return records
 }
 
-// next makes the next part if its secondary files are there.
+// next makes the next part if its secondary files exist.
 func (a *alongCut) next(c *Cutting) (jjm.Part, bool) {
 	job, ok := a.jedi.take()
 	if !ok || len(job.Master) == 0 {

@@ -142,7 +142,7 @@ func (e *eventBased) count(*Cutting) int64 {
 	return n
 }
 
-// next returns the part that begins at the current event.
+// next returns the part that begins at the current event, false at the end.
 func (e *eventBased) next(c *Cutting) (jjm.Part, bool) {
 	for e.open() {
 		if part, ok := e.part(c); ok {
@@ -153,7 +153,7 @@ func (e *eventBased) next(c *Cutting) (jjm.Part, bool) {
 	return jjm.Part{}, false
 }
 
-// open starts the current file, if there is one and it is not started.
+// open starts the current file, unless it is started. It returns false if no file is left.
 func (e *eventBased) open() bool {
 	for len(e.places) > 0 && e.at == len(e.places[0].files) {
 		e.places, e.at = e.places[1:], 0
@@ -231,7 +231,7 @@ func (e *eventBased) mask(c *Cutting, in *jjm.PartInput, n, remain int64, made b
 	}
 }
 
-// wrap restarts the event numbers at 1 if those of the next part and of the rest of the file
+// wrap restarts the event numbers at 1 if the numbers of the next part and of the rest of the file
 // would exceed 32 bits, as WMCore does.
 func (e *eventBased) wrap(remain int64) {
 	const most = math.MaxUint32

@@ -26,11 +26,11 @@ func Settable() []string {
 
 // Fields are the job fields that a part sets.
 type Fields struct {
-	// Args are the command's arguments; nil means those of the job file.
+	// Args are the command's arguments; nil means the arguments in the job file.
 	Args []string
 	// Env are additional environment variables of the application.
 	Env map[string]string
-	// Request is what the part requests of the batch system; zero fields keep the grid job's.
+	// Request holds the resources that the part requests; zero fields keep the grid job's.
 	Request jjm.Request
 }
 

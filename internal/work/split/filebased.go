@@ -75,14 +75,14 @@ type fileBased struct {
 	mask   lumiMask
 	chosen []bool // by position, the files that total_files admits; nil = all
 	full   bool   // make only full parts, because more files may come
-	priced bool
+	priced bool   // parts get an estimate
 	places []*place
 	at     int
 	waits  int
 }
 
-// choose selects the first total_files files by name, of all places together; used is how many
-// earlier cuts took.
+// choose selects the first total_files usable files by name, of all places together, less used, the number that
+// earlier cuts took. Without total_files all files are chosen.
 func (f *fileBased) choose(used int64) {
 	if f.p.TotalFiles < 1 {
 		return
@@ -140,7 +140,8 @@ func (f *fileBased) next(c *Cutting) (jjm.Part, bool) {
 	return jjm.Part{}, false
 }
 
-// length returns how many of the files the next part takes.
+// length returns how many of the files the next part takes: at most size, and with RespectRuns only files with the
+// same lowest run.
 func (f *fileBased) length(files []int32) int {
 	n := min(f.size, len(files))
 	if f.p.RespectRuns {

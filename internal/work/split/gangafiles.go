@@ -159,8 +159,8 @@ func (k *bunches) next(c *Cutting) (jjm.Part, bool) {
 	return part, true
 }
 
-// told returns the events that a part of whole files tells its application: all to the end, or, under a limit that is
-// not exceeded, the sum of the known numbers, as if files of unknown length had no events.
+// told returns the events that a part of whole files names to its application: all to the end, or, under a limit that
+// is not exceeded, the sum of the known numbers, as if files of unknown length had no events.
 func (k *bunches) told(n int) jjm.Span {
 	var total int64
 	for _, f := range k.work.Files[k.at : k.at+n] {

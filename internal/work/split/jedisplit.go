@@ -73,18 +73,18 @@ type jediCut struct {
 	work        *Work
 	p           *Params
 	files       []int32 // sorted by LFN, which is the order of the records
-	ranged      bool
+	ranged      bool    // records are ranges of events, not whole files
 	chunk       jedi.Chunk
 	task        jedi.Task
 	queue       *jedi.Queue
 	rules       jedi.Rules
-	sequence    bool
-	waiting     int
-	mustSuffice bool // a secondary dataset must have enough files for every job
-	groups      map[string]int64
-	lacks       *jedi.Lack  // what the next job lacks, so that it is not made
-	why         string      // what the cut waits for, if known
-	resume      *Checkpoint // where the records that wait begin, nil for the beginning of a file
+	sequence    bool             // parts get sequence numbers
+	waiting     int              // the number of records or files that wait for more input
+	mustSuffice bool             // a secondary dataset must have enough files for every job
+	groups      map[string]int64 // numbers of groups of files
+	lacks       *jedi.Lack       // what the next job lacks, so that it is not made
+	why         string           // what the cut waits for, if known
+	resume      *Checkpoint      // where the records that wait begin, nil for the beginning of a file
 }
 
 func sortedFiles(w *Work) []int32 {
@@ -222,7 +222,8 @@ func (k *jediCut) midFile(n int) *Checkpoint {
 	return b
 }
 
-// truncateEvents makes all records wait except those of a multiple of per events.
+// truncateEvents makes the last records wait, so that the others have no more events than the largest multiple of per
+// that all records together have.
 func (k *jediCut) truncateEvents(per int64) {
 	var total, sum int64
 	for _, r := range k.chunk.Master.Records {
@@ -236,7 +237,7 @@ func (k *jediCut) truncateEvents(per int64) {
 	}
 }
 
-// eventCount returns the number of events of a record; 1 if unknown.
+// eventCount returns the number of events of a record that is a range; 1 for a whole file.
 func eventCount(r *jedi.Record) int64 {
 	if r.Start == jedi.Unknown {
 		return 1
@@ -244,9 +245,9 @@ func eventCount(r *jedi.Record) int64 {
 	return r.End - r.Start + 1
 }
 
-// findLack reports whether closed secondary datasets have too few files for all jobs. It cuts a
-// copy of the chunk to the end and returns, for the first dataset that falls short, what all
-// jobs together need and have; nil if nothing is short or more may come.
+// findLack returns, for the first secondary dataset that has too few files for all jobs, how many files or events all
+// jobs together need and have. It finds out by cutting a copy of the chunk to the end. It returns nil if no dataset is
+// short, if a dataset is open so that more files may come, or if the parameters allow incomplete jobs.
 func (k *jediCut) findLack() *jedi.Lack {
 	if k.p.AllowIncomplete || !k.mustSuffice || !k.work.Closed ||
 		slices.ContainsFunc(k.work.Secondary, func(s Stream) bool { return !s.Dataset.Closed }) {
@@ -288,7 +289,8 @@ func eventsOf(records []jedi.Record) (n int64) {
 	return n
 }
 
-// mustSuffice reports whether a dataset must have enough files for every job.
+// mustSuffice reports whether a dataset must have enough files for every job: its files may be used only once, it has
+// no files, or one job needs more files than it has.
 func mustSuffice(d *jedi.Dataset) bool {
 	return !d.Repeat && !d.Reusable && !d.NoSplit || len(d.Records) == 0 || d.PerJob > int64(len(d.Records))
 }
@@ -314,8 +316,8 @@ func cloneChunk(c *jedi.Chunk) jedi.Chunk {
 	return out
 }
 
-// take takes the next job from the chunk, unless it lacks secondary files: then it takes
-// nothing and notes the lack.
+// take takes the next job from the chunk. If the job lacks secondary files that every job must have, take takes
+// nothing, notes the lack, and returns false.
 func (k *jediCut) take() (jedi.Job, bool) {
 	if !k.mustSuffice || k.p.AllowIncomplete {
 		return k.chunk.Next(&k.rules)

@@ -123,7 +123,7 @@ func wholeFiles(w *Work) *Work {
 // isWhole reports whether sections stand for a whole file without sections.
 func isWhole(lumis []jjm.LumiRange) bool { return len(lumis) == 1 && lumis[0] == jjm.WholeFile() }
 
-// keep drops the files of a place that have no sections, and sorts the others by lowest run.
+// keep drops the files of a place that have no sections, and sorts the remaining files by lowest run.
 func (l *lumiWalk) keep(pl *place) {
 	files := pl.files[:0]
 	for _, i := range pl.files {
@@ -136,7 +136,7 @@ func (l *lumiWalk) keep(pl *place) {
 	sortByRun(l.work, files)
 }
 
-// sortByRun sorts files by their lowest run; the order of equal ones stays.
+// sortByRun sorts files by their lowest run; files with the same lowest run keep their order.
 func sortByRun(w *Work, files []int32) {
 	type entry struct {
 		lumis []jjm.LumiRange

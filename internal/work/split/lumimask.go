@@ -19,7 +19,7 @@ func (m lumiMask) add(run, first, last uint32) {
 	}
 }
 
-// tidy sorts the ranges and joins those that overlap or are adjacent.
+// tidy sorts the ranges and joins ranges that overlap or are adjacent.
 func (m lumiMask) tidy() {
 	for run, list := range m {
 		slices.SortFunc(list, func(a, b jjm.LumiRange) int { return int(int64(a.First) - int64(b.First)) })

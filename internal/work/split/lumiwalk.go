@@ -138,6 +138,7 @@ func (l *lumiWalk) open() {
 	if isWhole(l.lumis) {
 		l.stop = true // no list of sections describes the file
 	}
+	// long: the only section of the file takes longer than the time limit, or (legacy setting) has too many events.
 	long := l.aware && n == 1 && (float64(l.mean)*l.p.Performance.TimePerEvent > l.p.JobTimeLimit ||
 		l.p.LegacyMaxEvents && l.p.MaxEventsPerLumi > 0 && f.Events > l.p.MaxEventsPerLumi)
 	switch {
@@ -253,12 +254,13 @@ func (l *lumiWalk) firstSeen(lumi uint64) bool {
 	return false
 }
 
-// take adds good sections to the current part. It returns true, and adds nothing, if the part
-// is complete.
+// take adds good sections to the current part, and begins a part if there is none. It returns true, and adds nothing,
+// if the part is complete.
 func (l *lumiWalk) take(c *Cutting) bool {
 	if l.last > 0 && l.pos != l.last+1 { // as in WMCore, a gap after section 0 goes unnoticed
 		l.flush()
 	}
+	// The part ends if a new part was ordered, it is full, or its one mask would claim more than the part owns.
 	if l.stop = l.stop || l.inPart == l.room || l.work.OneMask && l.claimsMore(); l.stop {
 		if l.cur != nil {
 			l.flush()

@@ -140,7 +140,7 @@ func inOrder[K comparable](n int, key func(i int32) (K, bool)) [][]int32 {
 	return out
 }
 
-// byPlace sorts groups so that those of one place are adjacent; places keep their order.
+// byPlace sorts groups so that the groups of one place are adjacent; places keep their order.
 func byPlace(groups [][]int32, place func(i int32) string) [][]int32 {
 	rank := map[string]int{}
 	for _, g := range groups {

@@ -3,7 +3,7 @@ package split
 import "jjm/internal/work/split/jedi"
 
 // Params are the settings of all splitters together; docs/SPLITTERS.md says which ones each
-// splitter reads. Start with Defaults, because zero is a valid value. The keys are those of the
+// splitter reads. Start with Defaults, because zero is a valid value. The keys are the keys of the
 // systems that the splitters come from.
 type Params struct {
 	// EventsPerJob is the size of a part in events.
@@ -50,15 +50,15 @@ type Params struct {
 	Lumis        []string `json:"lumis,omitempty"`
 	RunWhitelist []uint32 `json:"runWhitelist,omitempty"`
 
-	// WithoutLumis says what happens to files without sections: WithoutSkip, WithoutWhole, or "" if they are left out
-	// although the job file does not ask for it.
+	// WithoutLumis is the treatment of files without sections: WithoutSkip leaves them out, WithoutWhole cuts them as
+	// wholes; "" leaves them out although the job file does not ask for it.
 	WithoutLumis string `json:"without_lumis,omitempty"`
 
 	// Performance is the basis of estimates.
 	Performance Performance `json:"performance,omitzero"`
 	// IncludeParents adds the merged ancestors of the files to what a part reads.
 	IncludeParents bool `json:"include_parents,omitempty"`
-	// DeterministicPileup tells each part how many pile-up events to skip.
+	// DeterministicPileup sets in each part how many pile-up events to skip.
 	DeterministicPileup bool `json:"deterministicPileup,omitempty"`
 	// LHEInputFiles is passed on to parts that generate events: the application reads LHE files.
 	LHEInputFiles bool `json:"lheInputFiles,omitempty"`

@@ -39,7 +39,7 @@ func all() []*method {
 }
 
 // Get returns a splitter by name. The error for an unknown name is of kind Invalid and names
-// the known ones.
+// the known splitters.
 func Get(name string) (Splitter, error) { return find(name) }
 
 func find(name string) (*method, error) {

@@ -40,7 +40,7 @@ func (l *lumiWalk) claimsMore() bool {
 	return slices.ContainsFunc(l.lumis, s.meets)
 }
 
-// hold adds the sections of a file that shares no section with the files before.
+// hold adds the sections of a file that shares no section with earlier files.
 func (s *shared) hold(lumis []jjm.LumiRange) {
 	if s.held == nil {
 		s.held = map[uint32][]jjm.LumiRange{}

@@ -39,7 +39,7 @@ type Work struct {
 	Skip map[string]int64
 	// Now is the current time.
 	Now jjm.Time
-	// Sites are, by storage, the clusters that can read from it, and under "" those that can
+	// Sites are, by storage, the clusters that can read from it, and under "" the clusters that can
 	// read a file without a location; nil = places are not wanted.
 	Sites map[string][]string
 	// Ancestors are, by LFN, the merged files that a file comes from; a file that is not listed
@@ -61,7 +61,7 @@ type Work struct {
 
 // Parent is a file from which files of the dataset were made.
 type Parent struct {
-	// ID is its number; earlier files have lower ones.
+	// ID is its number; earlier files have lower numbers.
 	ID int64
 	// Producers are the jobs that read it.
 	Producers []Producer
@@ -141,17 +141,17 @@ type Checkpoint struct {
 	Walk Walk `json:"walk,omitzero"`
 }
 
-// Walk is what a walk over events and sections knows about what it has passed.
+// Walk is the state from which a splitter that walks over events and sections continues a cut.
 type Walk struct {
-	// Event and Lumi are the next event and section numbers to generate. JEDI stores in them
-	// the events of the current chunk before File, and the last lumi block.
+	// Event and Lumi are the next event and section numbers to generate. The splitter jedi uses them for something
+	// else: the number of events of the current chunk before File, and the last lumi block.
 	Event int64 `json:"event,omitempty"`
 	Lumi  int64 `json:"lumi,omitempty"`
-	// Run is the run of the last section, if HasRun.
+	// Run is the run of the last section; it is only set if HasRun is.
 	Run    uint32 `json:"run,omitempty"`
 	HasRun bool   `json:"has_run,omitempty"`
-	// InPart and Room are the sections that the last part has and may have, and Events the
-	// events of earlier files in it.
+	// InPart is the number of sections in the last part, Room the most that it may have, and Events the number of
+	// events that it has of earlier files.
 	InPart int64 `json:"in_part,omitempty"`
 	Room   int64 `json:"room,omitempty"`
 	Events int64 `json:"events,omitempty"`
@@ -161,7 +161,7 @@ type Walk struct {
 	PerLumi int64 `json:"per_lumi,omitempty"`
 }
 
-// Left is what a cut leaves.
+// Left describes the work that a cut did not put into parts.
 type Left struct {
 	// More says that the limit ended the cut, so that cutting again makes more parts immediately.
 	// Otherwise nothing can be cut until the work changes.
@@ -171,7 +171,7 @@ type Left struct {
 	Done []int32
 	// Dropped are the files that get no part at all.
 	Dropped []Dropped
-	// Waiting is how many files could not be cut yet, and Why is what they wait for.
+	// Waiting is how many files could not be cut yet, and Why the text that names what they wait for.
 	Waiting int
 	Why     string
 	// Lacks is the same as Why if the files wait for a secondary dataset, else "".

@@ -40,7 +40,7 @@ func (t *Tally) Add(p *jjm.Part) error {
 	return err
 }
 
-// Left returns what the cut permanently leaves out of its work. For an open dataset that is what no later cut takes.
+// Left returns the work that the cut leaves out permanently: no later cut takes it, even if the dataset is open.
 // dropped are the files that the splitter dropped ([Left.Dropped]).
 func (t *Tally) Left(w *Work, dropped []Dropped) (out jjm.LeftList) {
 	why := map[int32]string{}

@@ -111,7 +111,7 @@ func (k *wmbsMerge) orphan(f *jjm.File) bool {
 	return false
 }
 
-// parent returns the parent by which a file is merged: the one with the lowest number that a
+// parent returns the parent by which a file is merged: the parent with the lowest number that a
 // successful job group read; false while there is none. A job group is successful if all its
 // jobs that read parents of the file succeeded.
 func (k *wmbsMerge) parent(f *jjm.File) (lowest string, found bool) {

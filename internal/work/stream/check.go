@@ -92,7 +92,7 @@ func (c *checker) stream(field, name string, sequence bool) {
 	c.streams[name] = strings.TrimSuffix(field, ".stream")
 }
 
-// template checks one template by itself; collisions compares it with the others.
+// template checks one template by itself; collisions compares it with the other templates.
 func (c *checker) template(field string, t *jjm.OutputTemplate, sources map[string]string) {
 	c.name(field+".name", t.Name)
 	c.stream(field+".stream", t.Stream, false)

@@ -70,7 +70,7 @@ type Named struct {
 	// Name is the output's final name, From its path relative to the attempt's folder.
 	Name, From string
 	Stream     string
-	// Log, Required and Optional are those of the template.
+	// Log, Required and Optional are the template's.
 	Log, Required, Optional bool
 }
 

@@ -30,8 +30,8 @@ type piece struct {
 	width int
 }
 
-// Parse parses a template. It refuses what could not be a plain file name: separators, blanks,
-// wildcards, and ${...} other than the forms of the number. The error is worded to follow the
+// Parse parses a template. It refuses text that could not be a plain file name: separators, blanks,
+// wildcards, and any ${...} that is not a form of the number. The text of the error follows the
 // name of the field.
 func Parse(text string) (Template, error) {
 	if text == "" {

@@ -29,6 +29,10 @@ def plan(request):
     given = request["settings"]
     if given["to"] <= given["from"]:
         return {"problems": [{"field": "params.to", "text": "must be above from"}]}
+    most = request["site"]["max_local_jobs"]
+    if given["steps"] > most:
+        return {"problems": [{"field": "params.steps",
+                              "text": "the site allows %d local jobs: ask for fewer steps" % most}]}
     width = (given["to"] - given["from"]) / (given["steps"] - 1)
     values = [given["from"] + i * width for i in range(given["steps"])]
     return {"plan": {

@@ -1,7 +1,7 @@
 // Package client sends requests to the daemon and reads its answers. A client opens one
 // connection per request. It repeats a request only if the daemon answers Busy, and only
-// for some seconds. What to do when no daemon answers is left to the caller, who recognises
-// it by [IsUnreachable].
+// for some seconds. If no daemon answers, the caller decides how to go on; it recognises
+// this error by [IsUnreachable].
 //
 // The package uses system calls instead of package net: gatekeepers start the program that
 // links it thousands of times, and the start of net alone doubles the time of a small
@@ -143,14 +143,14 @@ func begin[Req wire.Request, Ans wire.Answer](ctx context.Context, c *Client, v 
 type question struct {
 	verb string
 	line []byte
-	// unsure says what may have happened if the answer is lost; see [wire.UnsureOf].
+	// unsure is the text for a lost answer, about what may have happened; see [wire.UnsureOf].
 	unsure string
 	// read decodes a line of the answer. It returns the error that the line holds.
 	read func(line []byte) error
 }
 
 // open connects, sends the request and reads the first line. It repeats this while the
-// daemon is busy.
+// daemon answers Busy, for at most busyFor.
 func (c *Client) open(ctx context.Context, q question) (*stream, error) {
 	timeout := c.Timeout
 	if timeout == 0 {
@@ -173,7 +173,9 @@ func (c *Client) open(ctx context.Context, q question) (*stream, error) {
 	}
 }
 
-// once makes one attempt.
+// once makes one attempt. The error is of kind Denied if this account may not open the socket, an [*Unreachable] if no
+// daemon answered, and of kind Ambiguous if the connection was lost after the request was sent and the request must not
+// simply be repeated.
 func (c *Client) once(ctx context.Context, q question, deadline time.Time) (*stream, error) {
 	f, err := connect(c.Socket, time.Until(deadline))
 	if errors.Is(err, syscall.EACCES) {
@@ -247,7 +249,7 @@ type stream struct {
 	left     int64 // raw bytes still to come; -1 means until the connection closes
 }
 
-// next reads a line. If it holds an error of the daemon, next returns that.
+// next reads a line. If the line holds an error of the daemon, next returns that error.
 func (s *stream) next() error {
 	line, err := wire.ReadLine(s.r, wire.MaxAnswer, nil)
 	switch {

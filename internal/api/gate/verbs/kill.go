@@ -25,7 +25,7 @@ func Kill(find Resolve, do func(context.Context, gate.Caller, []jjm.Ref, wire.Ki
 }
 
 // allKilled returns an answer for each reference in the order asked, given the answers for
-// those that could be resolved. A submission that was refused counts as a job that is over.
+// the references that could be resolved. A submission that was refused counts as a job that is over.
 func allKilled(names []named, asked []string, killed []wire.Killed) []wire.Killed {
 	if names == nil {
 		return killed

@@ -27,7 +27,7 @@ func Lookup(find Resolve, do func(context.Context, gate.Caller, []jjm.GridID) []
 		})
 }
 
-// allLookups returns an answer for each reference, given the answers for those that could
+// allLookups returns an answer for each reference, given the answers for the references that could
 // be resolved.
 func allLookups(names []named, found []wire.Lookup) []wire.Lookup {
 	if names == nil {

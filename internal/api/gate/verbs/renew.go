@@ -8,8 +8,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Renew makes the verb that replaces the credentials of a grid job's jobs by newer ones. do
-// returns which kinds were newer and which running jobs keep their old ones.
+// Renew makes the verb that replaces the credentials of a grid job's jobs by newer credentials. do
+// returns the kinds that were newer and notes on the jobs that keep their old credentials.
 func Renew(find Resolve,
 	do func(context.Context, gate.Caller, jjm.GridID, []jjm.Credential) (wire.Renewal, error)) gate.Verb {
 	return onGrid(wire.VerbRenew(), find,

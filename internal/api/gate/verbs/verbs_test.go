@@ -147,6 +147,7 @@ func (r *replies) verbs() []gate.Verb {
 		verbs.Models(func() []wire.Model { return reads[wire.ModelsAnswer](r).Models }),
 		verbs.Clusters(func(ctx, caller) []wire.Cluster { return reads[wire.ClustersAnswer](r).Clusters },
 			func(caller) []string { return reads[wire.ClustersAnswer](r).Notes }),
+		verbs.Health(func(ctx, caller) *wire.Health { return reads[wire.HealthAnswer](r).Health }),
 		verbs.Order(find, func(_ ctx, _ caller, o *wire.Order) ([]jjm.Order, error) {
 			r.note(o)
 			return reads[wire.OrderAnswer](r).Orders, nil
@@ -197,7 +198,7 @@ const v1 = "../../wire/testdata/v1"
 // wants has the call that each request must lead to.
 func wants() map[string]string {
 	return map[string]string{
-		"ping": ``, "job-types": ``, "models": ``, "clusters": ``,
+		"ping": ``, "job-types": ``, "models": ``, "clusters": ``, "health": ``,
 		"submit":   `["a.toml","type = \"script\"\n","/tmp","k",true,true]`,
 		"lookup":   `[[12,13]]`,
 		"kill":     `[[{"grid":12},{"grid":12,"locals":true,"first":3,"last":7}],{}]`,

@@ -60,8 +60,8 @@ func New(work, wrapper string, users Users) *Areas {
 	return &Areas{work: work, wrapper: wrapper, users: users, open: map[string]*Area{}}
 }
 
-// Of returns the owner's area, and opens it if need be. A call may wait for that owner's
-// helper or file system, but never for another owner's.
+// Of returns the owner's area, and opens it if need be. A call may wait for the helper or the file system
+// of this owner, but never of another owner.
 func (as *Areas) Of(o jjm.Owner) (*Area, error) {
 	name := folderName(o)
 	as.mu.Lock()

@@ -69,7 +69,7 @@ type Deps struct {
 
 // IDs keeps outside the store how far ids of grid jobs are given out. Its methods may be called from many goroutines.
 type IDs interface {
-	// Reserved reports whether an id may be stored. It asks no disk.
+	// Reserved reports whether an id may be stored. It reads no file.
 	Reserved(jjm.GridID) bool
 	// Reserve makes Reserved true. The error is of kind Busy if the folders of the site do not allow it now.
 	Reserve(context.Context, jjm.GridID) error
@@ -145,8 +145,8 @@ func (b *Base) Reconfigure(cfg Config) {
 	b.cfg.Store(&cfg)
 }
 
-// Rules returns the rules by which attempts of a local job of a grid job are judged: those that jjm
-// ships, of the site, and of the type. The merge step has no type.
+// Rules returns the rules by which attempts of a local job of a grid job are judged: the rules that jjm
+// ships, the site's, and the job type's. The merge step has no type.
 func (b *Base) Rules(spec *jjm.Spec, step int32) rule.Set {
 	set := *b.rules.Load()
 	if step == jjm.StepMerge {

@@ -29,8 +29,8 @@ type ClusterConfig struct {
 	// owner; 0 = no bound but the cluster's.
 	MaxPendingPerUser int `toml:"max_pending_per_user"`
 	MaxRunningPerUser int `toml:"max_running_per_user"`
-	// DefaultWalltime is what the batch system gives a job that requests no walltime, as
-	// far as maintenance windows are concerned; 0 = the most that it gives any job.
+	// DefaultWalltime is the walltime that maintenance windows assume for a job that requests none; 0 = the longest that
+	// the batch system allows any job.
 	DefaultWalltime jjm.Duration `toml:"default_walltime"`
 	// Storages are the names of the storages that the workers of this cluster can read,
 	// as jjm.File.Locations names them; nil = all.

@@ -51,7 +51,7 @@ type Config struct {
 	// that it runs.
 	HeartbeatStale jjm.Duration `toml:"heartbeat_stale"`
 	// Heartbeat is the time between two heartbeats of the wrapper. Grace is how long the
-	// wrapper waits between the signal that asks its application to end and the one that
+	// wrapper waits between the signal that asks its application to end and the signal that
 	// kills it.
 	Heartbeat jjm.Duration `toml:"heartbeat"`
 	Grace     jjm.Duration `toml:"grace"`
@@ -60,7 +60,7 @@ type Config struct {
 	Backoff jjm.Duration `toml:"backoff"`
 	// MaxLocalJobs caps the local jobs of one grid job.
 	MaxLocalJobs int `toml:"max_local_jobs"`
-	// MaxGridJobsPerUser caps the live grid jobs of one account: further ones are
+	// MaxGridJobsPerUser caps the live grid jobs of one account: further grid jobs are
 	// refused. A grid job is live until its output is packed and its last record is
 	// written. MaxLocalJobsPerUser is the number of live local jobs of an account from
 	// which further grid jobs are refused. 0 = no bound.
@@ -68,20 +68,20 @@ type Config struct {
 	MaxLocalJobsPerUser int `toml:"max_local_jobs_per_user"`
 	// MinFreeBytes and MinFreeFiles are the free bytes and inodes below which no new work is
 	// accepted or submitted, in the file systems of the work areas and of the records. Each is
-	// capped at a hundredth of the file system's size. 0 = no bound.
+	// lowered to a hundredth of the file system's size if that is less. 0 = no bound.
 	MinFreeBytes int64 `toml:"min_free_bytes"`
 	MinFreeFiles int64 `toml:"min_free_files"`
-	// MaxFiles caps the files of one dataset, because a step holds all files that it can
-	// cut in memory, some 500 bytes each.
+	// MaxFiles caps the files of one dataset, because a step holds in memory all files that it can still cut,
+	// some 500 bytes each.
 	MaxFiles int `toml:"max_files"`
 	// DatasetPoll is how often the source of an open dataset is read again, and how often
 	// grid jobs that wait for files are looked at.
 	DatasetPoll jjm.Duration `toml:"dataset_poll"`
-	// MaxAttempts is how many local jobs may try the same file, one after another, each
-	// after the one before failed (decision R7).
+	// MaxAttempts is how many local jobs may try the same file: each is made after the previous one
+	// failed (decision R7).
 	MaxAttempts int `toml:"max_attempts"`
-	// RecommendedCPU and MaxCPU are the CPU time that a local job should, and may at
-	// most, need, in seconds; 0 = not set. Cutting by CPU time uses them (decision R20).
+	// RecommendedCPU is the CPU time that a local job should need, and MaxCPU the CPU time that it may need at
+	// most, in seconds; 0 = not set. Cutting by CPU time uses them (decision R20).
 	RecommendedCPU float64 `toml:"recommended_cpu"`
 	MaxCPU         float64 `toml:"max_cpu"`
 	// MaxPending is how many local jobs may wait in one batch system.

@@ -1,4 +1,4 @@
-// Package base holds what every room of the engine works with: the store, the clock, the
+// Package base holds the things that every package of the engine uses: the store, the clock, the
 // log, the settings of the site, and the failpoints of tests. It decides nothing.
 package base
 

@@ -25,7 +25,7 @@ func New(s *state.State) *Chooser { return &Chooser{s.B, s} }
 
 // Select returns the jobs that a request selects. Without a filter, it returns an id as it is, even if there is no
 // such job: the command that acts on the id reports that. Without a filter, a name that no grid job has is an error of
-// kind Gone.
+// kind Gone. The error is of kind Invalid for a bad pattern or filter, and for more than wire.MostSelected references.
 func (ch *Chooser) Select(ctx context.Context, caller wire.Caller, r wire.SelectRequest) (wire.Selected, error) {
 	list, err := selection.Parse(r.Refs)
 	if err != nil {
@@ -178,7 +178,8 @@ func (se *search) page(ctx context.Context, over bool, fn func(*jjm.GridJob) err
 	}
 }
 
-// fitting returns the jobs of ref, in a grid job, that fit the filters and the purpose.
+// fitting returns the jobs of ref, in a grid job, that fit the filters and the purpose: the local jobs if ref names
+// some or the purpose acts on local jobs, else the grid job if it has a local job that fits.
 func (se *search) fitting(ctx context.Context, job *jjm.GridJob, ref jjm.Ref) ([]jjm.Ref, error) {
 	if !se.filter.Grid(job, se.now) || !se.purpose.Grid(job.Status) {
 		return nil, nil
@@ -203,7 +204,7 @@ func (se *search) fitting(ctx context.Context, job *jjm.GridJob, ref jjm.Ref) ([
 	return refs, err
 }
 
-// add adds the references that were not found before.
+// add adds the references that were not found so far.
 func (se *search) add(refs []jjm.Ref) {
 	for _, ref := range refs {
 		if se.found[ref] {

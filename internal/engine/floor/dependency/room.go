@@ -1,7 +1,7 @@
-// Package dependency holds back grid jobs that are to begin after others (Spec.After) until the others have ended as
-// the job file requires (plan.After). It stores nothing: the job file and the statuses of the others are in the store.
-// It reads the statuses again after a start of the daemon, and whenever one of them changes. Once a grid job has begun,
-// it no longer depends on the others.
+// Package dependency holds back grid jobs that are to begin after other grid jobs (Spec.After) until these have ended
+// as the job file requires (plan.After). It stores nothing: the job file and the statuses of the grid jobs in
+// Spec.After are in the store. It reads the statuses again after a start of the daemon, and whenever one of them
+// changes. Once a grid job has begun, it no longer depends on other grid jobs.
 package dependency
 
 import (
@@ -27,7 +27,7 @@ type Dependencies struct {
 	of map[jjm.GridID]map[jjm.GridID]bool
 }
 
-// follower is a grid job that begins after others, and the statuses of the others when they were last read.
+// follower is a grid job that begins after other grid jobs, and the statuses of these when they were last read.
 type follower struct {
 	after   []jjm.GridID
 	changes int // counts the changes of the grid jobs in after

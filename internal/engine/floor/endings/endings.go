@@ -40,7 +40,7 @@ func (es *Endings) open() (n *notes, done func()) {
 	return &es.noted, es.mu.Unlock
 }
 
-// Ending is what was observed about one attempt.
+// Ending holds the observations about one attempt that is ending.
 type Ending struct {
 	Report   jjm.Report // the batch system's report of its end; zero until there is one
 	Ended    jjm.Time   // when Report was first seen
@@ -58,7 +58,7 @@ type Ending struct {
 	DueAt jjm.Time // when Due was set; if it is in the future, the clock was set back
 }
 
-// absence is what was observed about an attempt that listings do not show.
+// absence holds the observations about an attempt that listings do not show.
 type absence struct {
 	unaccounted bool // accounting was asked, and does not know it
 	Missing     bool
@@ -66,7 +66,7 @@ type absence struct {
 	Proving     bool // jjm cancelled it to prove its absence
 }
 
-// heartbeat is what was observed of a wrapper's heartbeat.
+// heartbeat holds the observations of a wrapper's heartbeat.
 type heartbeat struct {
 	beat     time.Time // the modification time last seen; zero = never looked at
 	beatSeen jjm.Time  // when beat last changed, by the daemon's clock
@@ -118,7 +118,8 @@ func (es *Endings) With(id jjm.AttemptID, fn func(*Ending)) {
 	fn(n.of(id))
 }
 
-// Report notes the batch system's report that the attempt has ended.
+// Report notes the batch system's report that the attempt has ended, and makes the attempt due. The attempt no longer
+// counts as missing from listings.
 func (es *Endings) Report(id jjm.AttemptID, r jjm.Report, now jjm.Time) {
 	es.With(id, func(en *Ending) {
 		if en.Ended == 0 {
@@ -134,7 +135,7 @@ func (es *Endings) Withdrawn(id jjm.AttemptID, r jjm.Report, now jjm.Time) {
 	es.With(id, func(en *Ending) { en.NeverRan = true })
 }
 
-// Result notes a wrapper's result. The first one counts.
+// Result notes a wrapper's result and makes its attempt due. Later results of the same attempt are ignored.
 func (es *Endings) Result(r *jjm.Result, now jjm.Time) {
 	n, done := es.open()
 	defer done()
@@ -180,7 +181,7 @@ func (es *Endings) Revived(id jjm.AttemptID) {
 	}
 }
 
-// Absent notes the present verdict about an attempt that listings do not show.
+// Absent notes the present verdict about an attempt that listings do not show. A new verdict makes the attempt due.
 func (es *Endings) Absent(id jjm.AttemptID, v plan.AbsenceVerdict) {
 	es.With(id, func(en *Ending) {
 		if !en.Missing || en.Absence != v {
@@ -195,7 +196,7 @@ func (es *Endings) NoteUnaccounted(id jjm.AttemptID) {
 	es.With(id, func(en *Ending) { en.unaccounted = true })
 }
 
-// Suspect notes a second live batch job under the attempt's tag and index.
+// Suspect notes a second live batch job under the attempt's tag and index, and makes the attempt due.
 func (es *Endings) Suspect(id jjm.AttemptID, r jjm.Report) {
 	es.With(id, func(en *Ending) { en.Suspect, en.Due = &r, 0 })
 	es.Other(id, r)
@@ -307,7 +308,8 @@ func (es *Endings) HasResult(id jjm.AttemptID) bool {
 }
 
 // Due returns at most limit attempts of an account that are to be judged now, in order. Each call begins after the last
-// attempt that the call before returned, so that each attempt has its turn.
+// attempt that the previous call returned, so that each attempt has its turn. If the clock was set back since an
+// attempt's time was set, the attempt is due.
 func (es *Endings) Due(uid int, now jjm.Time, limit int) []jjm.AttemptID {
 	n, done := es.open()
 	defer done()
@@ -324,7 +326,8 @@ func (es *Endings) Due(uid int, now jjm.Time, limit int) []jjm.AttemptID {
 	return ids
 }
 
-// Copy returns a snapshot of the entry of an attempt, without times in the future.
+// Copy returns a snapshot of the entry of an attempt, made if there is none. Times in the future become now, in the
+// entry too.
 func (es *Endings) Copy(id jjm.AttemptID, now jjm.Time) Ending {
 	n, done := es.open()
 	defer done()
@@ -376,7 +379,7 @@ func (n *notes) hold(uid int, bytes int64) {
 }
 
 // MayHold reports whether one more result of an account may be read into memory. An
-// account that holds none may always read one, so that none waits for ever.
+// account that holds none may always read one, so that none waits forever.
 func (es *Endings) MayHold(uid int) bool {
 	n, done := es.open()
 	defer done()
@@ -385,7 +388,7 @@ func (es *Endings) MayHold(uid int) bool {
 }
 
 // Weight returns roughly how many bytes of memory a result takes: 512 for the struct, 64
-// for each output, and the texts.
+// for each output, 32 for each unmet pattern, and the texts.
 func Weight(r *jjm.Result) int64 {
 	n := 512 + len(r.GLF) + len(r.Error)
 	for i := range r.Outputs {

@@ -15,10 +15,10 @@ import (
 // kicked while it runs runs once more. The function returns after how long to run it again, 0
 // for never.
 //
-// Every key belongs to an account. The next key to run is one of the account that has the
-// fewest runs, so that of two accounts with work neither gets more than half of the places. At
-// most width runs have a place. A run that lasts longer than patience gives its place up to
-// others, because it probably waits for something of its account; it still counts among the
+// Every key belongs to an account. The next key to run is a key of the account that has the
+// fewest runs, so that two accounts with work get half of the places each. At
+// most width runs have a place. A run that lasts longer than patience gives up its place to
+// other runs, because it probably waits for something of its account; it still counts among the
 // runs of its account, which never has more than width at once.
 type Keyed[K comparable] struct {
 	do       func(context.Context, K) time.Duration
@@ -39,8 +39,8 @@ type Keyed[K comparable] struct {
 // backlog holds the keys that wait for a run, by account.
 type backlog[K comparable] struct {
 	whose  func(K) int      // returns the account's uid; called under mu, so it must take no lock of the engine
-	lanes  map[int]*lane[K] // by account; only those with work
-	round  []*lane[K]       // the same lanes, the one whose last turn is longest ago first
+	lanes  map[int]*lane[K] // by account; only lanes with work
+	round  []*lane[K]       // the same lanes, in the order of their last turns, the oldest first
 	queued map[K]bool
 }
 
@@ -67,7 +67,7 @@ func NewKeyed[K comparable](width int, patience time.Duration, whose func(K) int
 }
 
 // ByAccount returns a Keyed whose keys are accounts. Each account has one run at a time,
-// and any number may last long without delaying the others.
+// and any number of runs may last long without delaying other accounts.
 func ByAccount(width int, patience time.Duration, do func(context.Context, int) time.Duration) *Keyed[int] {
 	return Apart(width, patience, func(uid int) int { return uid }, do)
 }
@@ -98,7 +98,7 @@ func (k *Keyed[K]) Kick(key K) {
 	Kick(k.wake)
 }
 
-// KickIn asks for a run of key after d at the latest.
+// KickIn asks for a run of key after d at the latest; if key runs now, d counts from the end of that run.
 func (k *Keyed[K]) KickIn(key K, d time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -1,6 +1,7 @@
 package jobtype
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +26,29 @@ func (jt *Types) Site(owner jjm.Owner, base string) handlers.Site {
 		Open:         func(path string) (io.ReadCloser, error) { return jt.openInput(owner, base, path) },
 		Run:          func(p handlers.Program) (handlers.Ran, error) { return jt.run(owner, p) },
 	}
+}
+
+// SubmissionSite returns the site for a submission. It is Site, but if the submission comes from the spool and a
+// program does not end within its time, the error is of kind Invalid: the entries of the spool are carried out in turn,
+// and a program that hangs at every attempt would delay all of them permanently.
+func (jt *Types) SubmissionSite(owner jjm.Owner, base string, spooled bool) handlers.Site {
+	site := jt.Site(owner, base)
+	if !spooled {
+		return site
+	}
+	site.Run = func(p handlers.Program) (handlers.Ran, error) {
+		leave, err := jt.enter(owner, p.Limit)
+		if err != nil {
+			return handlers.Ran{}, err
+		}
+		defer leave()
+		ran, err := RunProgram(jt.areas.As(context.Background(), owner), p)
+		if jjm.KindOf(err) == jjm.Busy {
+			err = jjm.Errorf(jjm.Invalid, "%w", err)
+		}
+		return ran, err
+	}
+	return site
 }
 
 // openInput opens a regular file with the owner's rights; it never blocks on a pipe or a
@@ -88,7 +112,7 @@ func passes(err error) bool {
 }
 
 // PackedSite is Site for a prepared grid job: inputs are read from the sandbox package,
-// because those in the job file's folder may have changed.
+// because the files in the job file's folder may have changed.
 func (jt *Types) PackedSite(job *jjm.GridJob, h handlers.Handler) (handlers.Site, error) {
 	site := jt.Site(job.Owner, job.BaseDir)
 	ar, err := jt.areas.Of(job.Owner)

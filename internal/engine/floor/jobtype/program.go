@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
+	"syscall"
 	"time"
 
 	"jjm/handlers"
@@ -18,15 +20,24 @@ const programsAtOnce = 2
 // jobs. If programsAtOnce programs of the account run already, it waits for one of them to end.
 // After p.Limit it returns an error of kind Busy.
 func (jt *Types) run(owner jjm.Owner, p handlers.Program) (handlers.Ran, error) {
+	leave, err := jt.enter(owner, p.Limit)
+	if err != nil {
+		return handlers.Ran{}, err
+	}
+	defer leave()
+	return RunProgram(jt.areas.As(context.Background(), owner), p)
+}
+
+// enter waits for a place among the programs of an account, at most for limit; then the error is of kind Busy. The
+// caller must call leave once its program has ended.
+func (jt *Types) enter(owner jjm.Owner, limit time.Duration) (leave func(), err error) {
 	seats := jt.seats(owner.UID)
 	select {
 	case seats <- struct{}{}:
-		defer func() { <-seats }()
-	case <-time.After(p.Limit):
-		return handlers.Ran{}, jjm.Errorf(jjm.Busy, "%d programs of job types run for %s already: try again", programsAtOnce,
-			owner.User)
+		return func() { <-seats }, nil
+	case <-time.After(limit):
+		return nil, jjm.Errorf(jjm.Busy, "%d programs of job types run for %s already: try again", programsAtOnce, owner.User)
 	}
-	return RunProgram(jt.areas.As(context.Background(), owner), p)
 }
 
 // seats returns the channel that counts the programs of an account.
@@ -40,13 +51,23 @@ func (jt *Types) seats(uid int) chan struct{} {
 }
 
 // RunProgram runs a type's program in the folder that holds it, without the environment and the
-// open files of the daemon. The error is of kind Busy if it does not end within p.Limit.
+// open files of the daemon. The error is of kind Busy if the program does not end within p.Limit, or if the machine
+// cannot start it now, and of kind Invalid if nobody could start it.
 func RunProgram(ctx context.Context, p handlers.Program) (handlers.Ran, error) {
 	out, err := run.Run(ctx, run.Cmd{Argv: []string{p.Path}, Dir: filepath.Dir(p.Path), Stdin: p.Stdin,
 		Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", "HOME=/nonexistent"}, Home: "/nonexistent",
 		Deadline: p.Limit, MaxOutput: p.MaxOutput, EndAtMax: true})
-	if errors.Is(err, context.DeadlineExceeded) {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
 		err = jjm.Errorf(jjm.Busy, "it did not end within %s", jjm.HowLong(p.Limit))
+	case cannotStart(err):
+		err = jjm.Errorf(jjm.Invalid, "%w", err)
 	}
 	return handlers.Ran{Stdout: out.Stdout, Stderr: out.Stderr, Exit: out.Exit, Truncated: out.Truncated}, err
+}
+
+// cannotStart reports whether a program was not started because of its file, so that a retry cannot help.
+func cannotStart(err error) bool {
+	return slices.ContainsFunc([]error{syscall.ENOENT, syscall.EACCES, syscall.EPERM, syscall.ENOEXEC, syscall.ENOTDIR,
+		syscall.EISDIR, syscall.ELOOP, syscall.ENAMETOOLONG}, func(errno error) bool { return errors.Is(err, errno) })
 }

@@ -14,18 +14,18 @@ import (
 	"jjm/sandbox"
 )
 
-// Family selects the local jobs that WMBSMergeBySize knows about: the local jobs of the grid
-// job that made the files to be merged.
+// Family selects the local jobs that the splitter WMBSMergeBySize takes into account: those of the grid job Maker,
+// which made the files to be merged from other files, their parents.
 type Family struct {
 	Maker jjm.GridID
-	// Success reports whether a local job counts as successful.
+	// Success reports whether a local job counts as successful: Completed or MergeReady.
 	Success func(store.Producer) bool
 }
 
-// Tell sets work.Parents to the local jobs that read the parents of the files, and how these
-// local jobs ended. For files without luminosity sections or locations it also sets what the
-// splitter needs: the lowest section of their parents, and one place for all. numbers are the
-// numbers of the files in their dataset.
+// Tell adds to work what WMBSMergeBySize needs. It sets work.Parents: for each parent of a file, the local jobs of
+// fam.Maker that read the parent, and whether each was successful. It also sets the sections of files without
+// luminosity sections: to the lowest section of their parents, or if no parent has one to the default of
+// handlers.Mergeable. Files without locations get its location. numbers are the numbers of the files in their dataset.
 func (ln *Lineage) Tell(ctx context.Context, fam Family, work *split.Work, numbers []int64) error {
 	var parents []string
 	seen := map[string]bool{}
@@ -65,9 +65,9 @@ func (ln *Lineage) Tell(ctx context.Context, fam Family, work *split.Work, numbe
 	return nil
 }
 
-// TellOf is Tell for the master dataset of a grid job. If the dataset is closed, it drops files
-// whose parents have no known reader, because these files would wait for ever. left are the
-// numbers of the files that remain in work.Files.
+// TellOf is Tell for the master dataset of a grid job. If work.Closed is set, it removes from work.Files the files none
+// of whose parents has a known reader, because these files would wait forever, and returns them as drops. left are
+// the numbers of the files that remain in work.Files.
 func (ln *Lineage) TellOf(ctx context.Context, job *jjm.GridJob, dataset string, work *split.Work,
 	numbers []int64) (left []int64, drops []store.Drop, err error) {
 	maker, err := ln.MakerOf(ctx, job.Owner.UID, dataset, nil)
@@ -90,8 +90,8 @@ func (ln *Lineage) TellOf(ctx context.Context, job *jjm.GridJob, dataset string,
 	return left, drops, nil
 }
 
-// lowestOf returns the lowest run and the lowest section number of the parents of a file,
-// as one range.
+// lowestOf returns the lowest run and the lowest section number of the parents of a file as one range, even if the
+// section is of another run; nil if the parents have no sections.
 func lowestOf(f *jjm.File, read map[string]store.Produced) []jjm.LumiRange {
 	var low *jjm.LumiRange
 	for _, parent := range f.Parents {
@@ -112,16 +112,18 @@ func lowestOf(f *jjm.File, read map[string]store.Produced) []jjm.LumiRange {
 	return []jjm.LumiRange{*low}
 }
 
-// Completed is the Success of local jobs of another grid job.
+// Completed reports whether a local job completed. It is the Success of a Family whose maker is not the grid job that
+// merges.
 func Completed(p store.Producer) bool { return p.State == jjm.Completed }
 
-// MergeReady is the Success of local jobs of the grid job that itself merges.
+// MergeReady reports whether a local job completed, or only waits for its outputs to be merged. It is the Success of a
+// Family whose maker itself merges.
 func MergeReady(p store.Producer) bool {
 	return p.State == jjm.Completed || p.State == jjm.Completing && p.Phase == jjm.Merging
 }
 
 // CheckFamily returns a problem if WMBSMergeBySize is to merge files that do not all come
-// from one grid job that reads a dataset.
+// from one grid job that reads a dataset. It looks at all datasets of the job file but the secondary ones.
 func (ln *Lineage) CheckFamily(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, site handlers.Site) jjm.Problems {
 	refuse := func(why string) jjm.Problems {
 		return jjm.Problems{{Field: "split.by",
@@ -176,7 +178,7 @@ func (ln *Lineage) filesFrom(ctx context.Context, uid int, d *jjm.DatasetInput) 
 // SomeFiles is how many files of a dataset are looked up to find who made it.
 const SomeFiles = 100
 
-// firstFiles returns the first files that a job file lists for a dataset.
+// firstFiles returns the first SomeFiles files that a job file lists for a dataset, nil if the list cannot be opened.
 func firstFiles(d *jjm.DatasetInput, site handlers.Site) []jjm.File {
 	if d.From == "" {
 		named, _ := d.Named()

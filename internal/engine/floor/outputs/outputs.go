@@ -1,5 +1,5 @@
 // Package outputs names the output files of local jobs, in the tar and in the dataset to
-// be merged, and cuts files out of parts. It does no I/O.
+// be merged, and removes unreadable files from parts (readable.go). It does no I/O.
 package outputs
 
 import (
@@ -11,12 +11,12 @@ import (
 	"jjm/sandbox"
 )
 
-// Stem returns the first part of the names of collected files that no output template
-// names.
+// Stem returns the stem of a grid job: collected files have names that begin with it, unless an output template names
+// them.
 func Stem(job *jjm.GridJob) string { return stream.Stem(&job.Spec) }
 
-// Names returns the final names of a local job's outputs that output templates name, by
-// their paths below the attempt's folder.
+// Names returns, for the outputs of a local job that have an output template, the names that the templates make. The
+// keys are the outputs' paths below the attempt's folder.
 func Names(spec *jjm.Spec, l *jjm.LocalJob) map[string]stream.Named {
 	all := map[string]stream.Named{}
 	for _, o := range stream.Names(spec, l) {
@@ -45,7 +45,7 @@ func TarName(job *jjm.GridJob) string {
 }
 
 // LastAttempt returns the id of the attempt that ended last. It is not always the current
-// attempt: a local job that was killed while it waited for its next attempt already has the
+// attempt: a local job that was killed while it waited for its next attempt (NotBefore is set) already has the
 // number of the next attempt.
 func LastAttempt(l *jjm.LocalJob) jjm.AttemptID {
 	id := l.AttemptID()
@@ -55,13 +55,14 @@ func LastAttempt(l *jjm.LocalJob) jjm.AttemptID {
 	return id
 }
 
-// AwaitsMerge reports whether a local job's result has outputs that are to be merged.
+// AwaitsMerge reports whether a local job's outputs must be merged: the grid job merges, the local job is of the first
+// step, and its result has mergeable outputs.
 func AwaitsMerge(spec *jjm.Spec, l *jjm.LocalJob, r *jjm.Result) bool {
 	return spec.Merge != nil && l.Step == jjm.StepWork && len(Mergeable(spec, l, r)) > 0
 }
 
-// Mergeable returns the outputs of a local job, without logs, as files of the dataset to
-// be merged. Their LFNs are their paths below the work area.
+// Mergeable returns the collected outputs of a local job as files of the dataset to be merged. Their LFNs are their
+// paths below the work area. It leaves out logs, absent outputs, and names that a dataset cannot hold.
 func Mergeable(spec *jjm.Spec, l *jjm.LocalJob, r *jjm.Result) []jjm.File {
 	if r == nil {
 		return nil
@@ -95,13 +96,15 @@ func Maker(id jjm.GridID, lfn string) (jjm.LocalID, bool) {
 	return jjm.LocalID{Grid: id, N: int32(n)}, err == nil
 }
 
-// Merged reports whether the outputs of a local job are in merged files.
+// Merged reports whether the outputs of a local job are in merged files: the local job is of the first step of a grid
+// job that merges, and completed.
 func Merged(job *jjm.GridJob, l *jjm.LocalJob) bool {
 	return job.Spec.Merge != nil && l.Step == jjm.StepWork && l.State == jjm.Completed
 }
 
-// LeftOut returns which outputs a local job left out. It returns nil for a local job that did not complete, because the
-// work of that local job is not done, whatever it made. retracted has the local jobs whose outputs were retracted.
+// LeftOut returns the outputs that a local job left out. It returns nil for a local job that did not complete or whose
+// outputs were retracted, because the work of that local job is not done. retracted holds the local jobs whose outputs
+// were retracted.
 func LeftOut(l *jjm.LocalJob, ev *jjm.Evidence, retracted map[int32]string) jjm.LeftList {
 	if _, lost := retracted[l.ID.N]; lost || l.State != jjm.Completed || ev == nil || ev.Result == nil {
 		return nil
@@ -109,8 +112,8 @@ func LeftOut(l *jjm.LocalJob, ev *jjm.Evidence, retracted map[int32]string) jjm.
 	return ev.Result.LeftOut()
 }
 
-// LacksOutput returns the cause of failure of a local job of the merge step that left no
-// merged file; else "".
+// LacksOutput returns the cause of failure of a merge that left no merged file; "" if it left one, and for local jobs
+// of other steps.
 func LacksOutput(spec *jjm.Spec, l *jjm.LocalJob, r *jjm.Result) string {
 	if l.Step != jjm.StepMerge || len(Mergeable(spec, l, r)) > 0 {
 		return ""

@@ -1,7 +1,7 @@
 // Package remote fetches the inputs of grid jobs that are on servers, before they are packed. It fetches one input at a
 // time for a grid job and a few at a time for an account, each in a child process with the account's rights (package
-// fetch). A slow or hostile server delays the grid job that names it; other grid jobs of the account may wait for their
-// turn, those of other accounts do not.
+// fetch). A slow or hostile server delays the grid job that names it. Other grid jobs of the account may have to wait
+// for their turn, but not grid jobs of other accounts.
 //
 // Fetched files stay in the work area until they are packed, so that neither a stop nor a crash of the daemon loses
 // them. A grid job that has its package asks no server again.

@@ -12,7 +12,7 @@ import (
 	"jjm/sandbox"
 )
 
-// outcome is the result of a run. The zero value means that all inputs are there.
+// outcome is the result of a run. The zero value means that all inputs were fetched.
 type outcome struct {
 	waits   string        // what the grid job waits for
 	again   time.Duration // when to run again
@@ -22,10 +22,10 @@ type outcome struct {
 // The waits that are not caused by a server.
 const (
 	soon     = 5 * time.Second  // for the account's helper or its area
-	fullDisk = 30 * time.Second // for free space, which somebody must make
+	fullDisk = 30 * time.Second // for free space, which a person must make
 )
 
-// run fetches for one grid job until all inputs are there, or until there is something to wait for.
+// run fetches for one grid job until all inputs were fetched, or until there is something to wait for.
 func (is *Inputs) run(ctx context.Context, id jjm.GridID) time.Duration {
 	is.mu.Lock()
 	e := is.downloads[id]

@@ -30,7 +30,7 @@ func (m Memory) WithinQuota(uid int) error {
 func WhomOf(job *jjm.GridJob) jjm.Whom { return Whom(job.Owner, job.Origin, nil) }
 
 // Whom returns a person for bans: the local account, with the subject that the gatekeeper
-// reported and those of the credentials of the submission.
+// reported and the subjects of the credentials of the submission.
 func Whom(owner jjm.Owner, origin *jjm.Origin, given []jjm.Credential) jjm.Whom {
 	w := jjm.Whom{User: owner.User, UID: owner.UID}
 	if origin != nil && origin.Subject != "" {

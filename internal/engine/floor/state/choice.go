@@ -4,7 +4,7 @@ package state
 type Choice struct {
 	// Clusters meet the request, best first.
 	Clusters []string
-	// Notes are for people: why a candidate is not among Clusters, and what the Clusters
-	// cannot do.
+	// Notes are texts for people: why a candidate is not among Clusters, and the limits of the
+	// Clusters.
 	Notes []string
 }

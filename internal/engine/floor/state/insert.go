@@ -25,7 +25,7 @@ func (c *Change) failUnsubmittable(ls []jjm.LocalJob) {
 	}
 }
 
-// Insert makes local jobs of the parts of a cut, numbered after those that exist.
+// Insert makes local jobs of the parts of a cut, numbered after the existing local jobs.
 func (c *Change) Insert(g *jjm.GridJob, parts []jjm.Part) {
 	if len(parts) == 0 {
 		return

@@ -76,7 +76,7 @@ func (s *State) View() *View {
 	return &View{Memory{s}}
 }
 
-// Close ends the lookup. What was read through it must not be used after this, except
+// Close ends the lookup. Afterwards, values that were read through the View must not be used, except
 // copies.
 func (v *View) Close() {
 	s := v.s
@@ -94,7 +94,7 @@ func (s *State) Mark(do func(*Marks)) {
 	do(&Marks{Memory{s}})
 }
 
-// Memo changes what memory alone knows.
+// Memo changes facts that are only in memory.
 type Memo struct{ Memory }
 
 // Adjust runs do under both locks. It waits for a change that is being committed, so it

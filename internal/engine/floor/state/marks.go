@@ -8,10 +8,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// published says what of a grid job's record is still to be written.
+// published tracks which parts of a grid job's record must still be written.
 type published struct {
-	// dirty are the numbers of the shards to write; headDirty says that the head is to be
-	// written.
+	// dirty are the numbers of the shards that must be written. headDirty is set if the head must be written.
 	dirty     map[int]bool
 	headDirty bool
 	// pointed is set once the file of its handle points to its record.
@@ -26,7 +25,7 @@ type published struct {
 	version uint64
 }
 
-// touch notes that the head of the record is to be written, and that watchers have news.
+// touch notes that the head of the record must be written, and makes watchers look at the grid job again.
 func (p *published) touch() {
 	p.headDirty = true
 	p.version++
@@ -83,7 +82,7 @@ func (m *Marks) StaleWhole(id jjm.GridID) {
 	}
 }
 
-// StaleAll marks all of every record to be written, as if none were there.
+// StaleAll marks all of every record to be written, as if no record existed.
 func (m *Marks) StaleAll() {
 	for id, g := range m.s.grids {
 		m.StaleWhole(id)

@@ -9,7 +9,7 @@ import (
 	"jjm/internal/work/split"
 )
 
-// MarkWhole marks the whole record of a grid job to be written, once in the grid job's
+// MarkWhole marks all shards of a grid job's record to be written, once in the grid job's
 // life.
 func (a *Memo) MarkWhole(id jjm.GridID) {
 	g := a.Grid(id)
@@ -70,14 +70,14 @@ func (a *Memo) ShowProgress(tag jjm.Tag, ps map[int32]jjm.Progress, next int32, 
 	return changed
 }
 
-// SetWaits sets why a batch job waits, nil if the batch system does not say.
+// SetWaits sets why a queued batch job waits, nil if the batch system does not say.
 func (a *Memo) SetWaits(id jjm.AttemptID, w *jjm.Waiting) {
 	if l := a.Current(id); l != nil && l.State == jjm.Submitted {
 		l.Waits = w
 	}
 }
 
-// SetHolding replaces the holding of an attempt, unless it is no longer old.
+// SetHolding replaces the holding of an attempt, if it still is old and the attempt is current.
 func (a *Memo) SetHolding(id jjm.AttemptID, old, now *jjm.Holding) {
 	if l := a.Local(id.LocalID); l != nil && l.Attempt == id.Attempt && l.Holding == old {
 		l.Holding = now
@@ -91,7 +91,7 @@ func (a *Memo) SetReleased(tag jjm.Tag, now jjm.Time) {
 	}
 }
 
-// Due makes those waiting local jobs of a grid job ready whose time has come.
+// Due makes the waiting local jobs of a grid job whose time has come ready.
 func (a *Memo) Due(g *Grid, now jjm.Time) { g.due(now) }
 
 // Ready returns an upper bound of the number of ready local jobs of a grid job at a
@@ -109,10 +109,10 @@ func (a *Memo) Take(g *Grid, place int32, now jjm.Time) (l jjm.LocalJob, ok bool
 	return g.Locals[q[0]], true
 }
 
-// Form adds a bulk to those being formed.
+// Form adds a bulk to the bulks being formed.
 func (a *Memo) Form(b *jjm.Bulk) { a.s.forming[b.Tag] = b }
 
-// GiveBack makes local jobs ready again that were taken for a bulk that is not stored.
+// GiveBack makes the members of a bulk that is not stored ready again.
 func (a *Memo) GiveBack(members []jjm.AttemptID) {
 	for _, m := range members {
 		if g := a.Grid(m.Grid); g != nil {
@@ -212,14 +212,14 @@ func (m Memory) timed(id jjm.GridID) *Reads {
 	return g.Merge
 }
 
-// NextLook returns after how long a grid job that WaitsForTime is to be looked at again,
-// 0 for never. Every poll it makes the grid job no longer idle.
+// NextLook returns the time until an idle grid job that WaitsForTime must be looked at again,
+// 0 for never. Once in each interval of poll, it makes the grid job no longer idle.
 func (a *Memo) NextLook(id jjm.GridID, now jjm.Time, poll time.Duration) time.Duration {
 	r := a.timed(id)
 	if r == nil {
 		return 0
 	}
-	if r.due == 0 || r.due > now.Add(poll) { // the latter after the clock was set back
+	if r.due == 0 || r.due > now.Add(poll) { // it is later only after the clock was set back
 		r.due = now.Add(poll)
 	}
 	if now < r.due {

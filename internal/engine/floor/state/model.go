@@ -33,7 +33,7 @@ type Grid struct {
 	Pub *sync.Mutex
 	published
 	cutting *Cutting
-	// Reads is what is known about the datasets of the first step, nil if it reads none.
+	// Reads describes the datasets of the first step, nil if it reads none.
 	Reads *Reads
 	// Merge is the same for the second step, nil if the grid job does not merge.
 	Merge *Reads
@@ -169,7 +169,8 @@ func (s *State) track(job jjm.GridJob) *Grid {
 	return g
 }
 
-// put replaces the row of a local job, or adds the next one, and updates all counters.
+// put replaces the row of a local job, or adds the row of the next local job, and updates all counters. A local job
+// that may be submitted, or waits for its next attempt, is queued. A row beyond the next number is ignored.
 func (g *Grid) put(l jjm.LocalJob) {
 	defer g.recount()
 	n := int(l.ID.N)

@@ -9,7 +9,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// target is what an order is about.
+// target is the thing to which an order applies, such as a grid job or a cluster.
 type target struct{ kind, name string }
 
 func targetOf(o jjm.Order) target { return target{o.Kind, o.Name} }

@@ -6,10 +6,10 @@ import (
 
 // Participant takes part in every change: it reads the decision, adds what follows from
 // the decision, and stores its share in the transaction. Participants run in order, and
-// each sees the additions of the participants before it.
+// each sees the additions of the previous participants.
 type Participant struct {
 	Name string
-	// Why says what its place in the order depends on.
+	// Why is the reason for its place in the order.
 	Why string
 	Do  func(*Change) error
 }
@@ -58,7 +58,7 @@ func (c *Change) PutNew() error {
 	return c.Tx.InsertLocals(c.Inserted)
 }
 
-// PutThen runs the statements that rooms left to be run after the local jobs are stored.
+// PutThen runs the statements that must run after the local jobs are stored.
 func (c *Change) PutThen() error {
 	for _, do := range c.Then {
 		if err := do(); err != nil {

@@ -10,7 +10,7 @@ import (
 	"jjm/internal/work/split"
 )
 
-// Reads holds what is known about the datasets that a step of a grid job reads, and
+// Reads describes the datasets that a step of a grid job reads, and
 // whether more can be cut from these datasets.
 type Reads struct {
 	// datasets are the datasets that the step reads, nil until the grid job is known to be
@@ -40,7 +40,7 @@ type Reads struct {
 	trouble map[int]string
 }
 
-// Idle returns why nothing can be cut now, "" if something can be cut or that is not known.
+// Idle returns why the step that is being cut can make no local jobs now, "" if it can or that is not known.
 func (g *Grid) Idle() string {
 	if g.Merge != nil && g.Job.Merging != nil && !g.Job.Merging.Closed && !g.CutsWork() {
 		return g.Merge.idle

@@ -9,19 +9,19 @@ import (
 )
 
 // PartsRoom returns how many local jobs the first step of a grid job may make now, at most
-// most. Each local job takes a serial number from every output template, so the result is 0 if a
+// limit. Each local job takes a serial number from every output template, so the result is 0 if a
 // template has no number left.
-func (s *State) PartsRoom(ctx context.Context, job *jjm.GridJob, most int) (int, error) {
+func (s *State) PartsRoom(ctx context.Context, job *jjm.GridJob, limit int) (int, error) {
 	if !bounded(&job.Spec) {
-		return most, nil
+		return limit, nil
 	}
 	left, err := s.B.Store.SerialsLeft(ctx, job.ID, jjm.StepWork)
 	for _, n := range left {
-		if n >= 0 && n < int64(most) {
-			most = int(n)
+		if n >= 0 && n < int64(limit) {
+			limit = int(n)
 		}
 	}
-	return most, err
+	return limit, err
 }
 
 // NoSerials returns an error of kind Invalid if an output template has no serial number
@@ -44,7 +44,7 @@ func bounded(spec *jjm.Spec) bool {
 }
 
 // WithinSerials returns the error of NoSerials if there are more parts than serial
-// numbers. room is what PartsRoom returned.
+// numbers. room is the result of PartsRoom.
 func (s *State) WithinSerials(ctx context.Context, job *jjm.GridJob, parts, room int) error {
 	if parts <= room || !bounded(&job.Spec) {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// tallied counts the local jobs of one step: in givenBack those that gave their work back,
+// tallied counts the local jobs of one step: in givenBack the local jobs that gave their work back,
 // in counts all other local jobs by state.
 type tallied struct {
 	counts    [jjm.NumStates]int

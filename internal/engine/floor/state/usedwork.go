@@ -21,8 +21,8 @@ type WorkUse struct {
 	why   string    // what there is too much of, for people, "" if nothing
 }
 
-// Excess returns what an account has too much of in its work area, for people, "" if
-// nothing.
+// Excess returns a text that names what exceeds the limits in an account's work area, "" if nothing
+// does.
 func (w *WorkUses) Excess(uid int) string {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()

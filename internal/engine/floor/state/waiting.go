@@ -14,7 +14,7 @@ func (g *Grid) NextDue() jjm.Time {
 	return g.waiting[0].at
 }
 
-// due moves the waiting local jobs whose time has come to the queues of ready ones.
+// due moves the waiting local jobs whose time has come to the queues of ready local jobs.
 func (g *Grid) due(now jjm.Time) {
 	for len(g.waiting) > 0 && g.waiting[0].at <= now {
 		w := heap.Pop(&g.waiting).(waiting)

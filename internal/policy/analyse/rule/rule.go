@@ -25,7 +25,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Rule is one rule. Zero fields are no conditions.
+// Rule is one rule. A condition that is zero is not set.
 type Rule struct {
 	// Name identifies a rule; About says what the rule is for.
 	Name  string `toml:"name" json:"name"`

@@ -34,8 +34,8 @@ func (s Set) Rules() []Rule { return s.rules }
 // Empty reports whether the set has no rules.
 func (s Set) Empty() bool { return len(s.rules) == 0 }
 
-// Verdict returns the rule that decides, the first of its kind that matches; nil if none matches.
-// noted is the rule with log_only that would have decided, if there is one.
+// Verdict returns the rule that decides: the first rule without log_only that orders a verdict and matches; nil if
+// none matches. noted holds at most one rule: the first with log_only that matches before the rule that decides.
 func (s Set) Verdict(f *Facts) (decides *Rule, noted []*Rule) {
 	for i := range s.rules {
 		r := &s.rules[i]
@@ -50,7 +50,7 @@ func (s Set) Verdict(f *Facts) (decides *Rule, noted []*Rule) {
 	return nil, noted
 }
 
-// Orders returns the rules of the other kinds that decide, at most one of each kind. noted are the
+// Orders returns the rules of the kinds other than KindVerdict that decide, at most one of each kind. noted are the
 // rules with log_only that would have decided instead.
 func (s Set) Orders(f *Facts) (decide, noted []*Rule) {
 	for _, kind := range []string{KindMemory, KindCPU, KindInput, KindRetry, KindAttention} {

@@ -16,7 +16,7 @@ type Collector interface {
 	Send(ctx context.Context, ad string) error
 	// Held returns the ads of a site, whoever published them.
 	Held(ctx context.Context, site string) ([]advertise.Held, error)
-	// Withdraw removes the ad of an instance. It is no error if there is none.
+	// Withdraw removes the ad of an instance. It returns nil if there is none.
 	Withdraw(ctx context.Context, site, instance string) error
 }
 

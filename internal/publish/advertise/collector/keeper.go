@@ -10,7 +10,7 @@ import (
 	"jjm/internal/publish/advertise"
 )
 
-// checkInterval is how often the facts are compared with those last sent. If the offer has
+// checkInterval is the time between two comparisons of the facts with the facts that were last sent. If the offer has
 // changed, the ad is sent early.
 const checkInterval = 5 * time.Second
 
@@ -19,8 +19,8 @@ const checkInterval = 5 * time.Second
 type keeper struct {
 	p         *Publisher
 	collector Collector
-	leftover  bool
-	wake      chan struct{} // somebody asks for an attempt now
+	leftover  bool          // the ad is of an earlier daemon, and is only withdrawn
+	wake      chan struct{} // requests an attempt now
 
 	// These are used by the goroutine of Run only.
 	failures int    // in a row
@@ -69,8 +69,8 @@ func (k *keeper) clear(ctx context.Context) {
 	}
 }
 
-// wait waits for the next attempt: until pause has passed, somebody asks for one, or the
-// offer has changed.
+// wait waits for the next attempt: until pause has passed, an attempt is requested, or, if the last attempt succeeded,
+// the offer has changed.
 func (k *keeper) wait(ctx context.Context, pause time.Duration) {
 	k.mu.Lock()
 	k.state.Next = k.now().Add(pause)
@@ -154,7 +154,7 @@ func (k *keeper) renew(ctx context.Context, facts advertise.Facts, seen bool) er
 }
 
 // readBack looks for the ad several times, because the collector processes it with some
-// delay.
+// delay. It returns an error if the ad does not appear within some seconds, or differs.
 func (k *keeper) readBack(ctx context.Context, facts advertise.Facts, ad advertise.Ad) (err error) {
 	for pause := 100 * time.Millisecond; ; pause *= 2 {
 		held, trouble := k.collector.Held(ctx, facts.Site)

@@ -11,7 +11,7 @@ import (
 	"jjm/internal/publish/advertise"
 )
 
-// Deps are what a publisher uses.
+// Deps are the dependencies of a publisher.
 type Deps struct {
 	// Facts returns the current facts. It is called often and must return without delay.
 	Facts func() advertise.Facts
@@ -19,7 +19,7 @@ type Deps struct {
 	File string
 	Now  func() time.Time
 	Log  *slog.Logger
-	// Open returns a collector by its address; nil means one that uses HTCondor's commands.
+	// Open returns a collector by its address; nil means a collector that uses HTCondor's commands.
 	Open func(address string) Collector
 }
 
@@ -33,7 +33,7 @@ type Publisher struct {
 	fileFailed bool // an error with the file was logged
 }
 
-// New makes a publisher, which continues with what an earlier one recorded in Deps.File. It
+// New makes a publisher, which continues from the state that an earlier publisher recorded in Deps.File. New
 // sends nothing.
 func New(config Config, deps Deps) *Publisher {
 	if deps.Open == nil {

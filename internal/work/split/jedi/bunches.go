@@ -66,13 +66,13 @@ type Queue struct {
 // hasRoom reports whether the queue accepts more jobs.
 func (q *Queue) hasRoom() bool { return q.Cap == nil || q.Queued == nil || *q.Cap > *q.Queued }
 
-// Bunch is a number of jobs for one queue.
+// Bunch is a group of jobs for one queue.
 type Bunch struct {
 	Queue string
 	Jobs  []Job
 }
 
-// The number of jobs for which one queue is chosen.
+// The number of jobs of a bunch: normally, and of a bunch of scouts.
 const (
 	bunchSize  = 25
 	scoutBunch = 2

@@ -8,13 +8,13 @@ import (
 )
 
 // Chunk is the input of a task: the master dataset, which determines the jobs, and the
-// secondary ones.
+// secondary datasets.
 type Chunk struct {
 	Master    *Dataset
 	Secondary []*Dataset
 }
 
-// Job is what one job reads. It shares its records with the datasets.
+// Job lists the records that one job reads. It shares its records with the datasets.
 type Job struct {
 	Master []Record
 	// Secondary has an entry for each secondary dataset, in their order.
@@ -39,7 +39,7 @@ type Lack struct {
 	Unit       string
 }
 
-// Next takes the records of the next job; false when no record is left. A job without records
+// Next takes the records of the next job; false when no record is left. With Dynamic, a job without records
 // means that a job for this queue would be too short (MinWalltime).
 func (c *Chunk) Next(r *Rules) (Job, bool) {
 	if !c.Master.Unused() {
@@ -65,7 +65,7 @@ func (c *Chunk) Next(r *Rules) (Job, bool) {
 	return f.job(), true
 }
 
-// bounds are the limits of a job. A negative number (unbounded) is no limit.
+// bounds are the limits of a job. A negative number (unbounded) means no limit.
 type bounds struct {
 	files, size, wall, events, out, disk float64
 	dynamic                              bool
@@ -75,6 +75,7 @@ type bounds struct {
 
 const unbounded = -1
 
+// bounds returns the limits that the rules set, and JEDI's default limits of files and size where they set none.
 func (r *Rules) bounds() bounds {
 	b := bounds{dynamic: r.Dynamic, batch: 1, files: defaultMaxFiles, size: unbounded, wall: orDefault(r.MaxWalltime, 0),
 		events: unbounded, out: orDefault(r.MaxOut, unbounded), disk: orDefault(r.MaxDisk, unbounded)}
@@ -106,7 +107,7 @@ func (r *Rules) bounds() bounds {
 	return b
 }
 
-// load is what a job has so far, or would have with the next batch.
+// load is the size of a job so far, or with the next batch.
 type load struct {
 	files, total int64
 	events       int64
@@ -147,7 +148,8 @@ func (l *load) within(b *bounds) bool {
 		l.total <= maxTotalFiles
 }
 
-// fields returns the fields of an LFN that all files of a job have in common.
+// fields returns the fields of an LFN, by their numbers from 1, that all files of a job must have in common; "" if the
+// LFN lacks one of them.
 func fields(lfn string, numbers []int) string {
 	words := strings.Split(lfn, ".")
 	var out strings.Builder

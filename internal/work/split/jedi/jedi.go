@@ -89,7 +89,7 @@ func (r *Record) effective() float64 {
 	return size
 }
 
-// Rules bound the size of a job. A nil pointer is no rule.
+// Rules bound the size of a job. A nil pointer means no rule.
 type Rules struct {
 	// FilesPerJob and EventsPerJob (NF, NE) are the files and events of a job.
 	FilesPerJob  *int64 `json:"nFilesPerJob"`
@@ -102,7 +102,7 @@ type Rules struct {
 	MaxSize *float64 `json:"maxSize"`
 	MaxDisk *float64 `json:"maxDiskSize"`
 	MaxOut  *float64 `json:"maxOutSize"`
-	// MaxWalltime is in seconds; 0 or less is no bound.
+	// MaxWalltime is in seconds; 0 or less means no bound.
 	MaxWalltime *float64 `json:"maxWalltime"`
 
 	// OutPerMB is the output in bytes per MB of input, or per event with OutPerEvent. WorkSize

@@ -1,0 +1,67 @@
+package conformance
+
+import (
+	"slices"
+	"strconv"
+
+	"jjm/handlers"
+	"jjm/internal/jjm"
+)
+
+// someVariants is the largest number of variants of a spec that are tried.
+const someVariants = 2
+
+// variants returns copies of a spec that differ from the spec in its name or in the value of one setting. A type that
+// keeps a setting between calls cannot be found out by one spec alone. The type may refuse a variant.
+func variants(t TB, h handlers.Handler, spec *jjm.Spec) (out []*jjm.Spec) {
+	t.Helper()
+	given, others := []handlers.Param{}, []handlers.Param{}
+	for _, p := range h.Describe().Params {
+		if spec.Params[p.Name] != nil {
+			given = append(given, p)
+		} else {
+			others = append(others, p)
+		}
+	}
+	for _, p := range append(given, others...) {
+		value, differs := another(spec.Params[p.Name], p)
+		if !differs {
+			continue
+		}
+		if len(out) == someVariants {
+			break
+		}
+		v := clone(t, spec)
+		if v.Params == nil {
+			v.Params = map[string]any{}
+		}
+		v.Params[p.Name] = value
+		out = append(out, v)
+	}
+	named := clone(t, spec)
+	named.Name += "again"
+	return append(out, named)
+}
+
+// another returns another value for a setting, given the value of a spec, nil if the spec has none. differs is false
+// if no other value is known.
+func another(value any, p handlers.Param) (other any, differs bool) {
+	switch v := value.(type) {
+	case bool:
+		return !v, true
+	case int64:
+		return v + 1, true
+	case float64:
+		return v + 1, true
+	case string:
+		return v + "x", true
+	case []string:
+		return append(slices.Clone(v), v...), len(v) > 0
+	case []any:
+		return append(slices.Clone(v), v...), len(v) > 0
+	case nil:
+		n, err := strconv.ParseInt(p.Default, 10, 64)
+		return n + 1, err == nil
+	}
+	return nil, false
+}

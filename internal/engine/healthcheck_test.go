@@ -1,0 +1,187 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"jjm/adapters/idealize"
+	"jjm/internal/api/wire"
+	"jjm/internal/engine"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/health"
+	"jjm/internal/testkit/adaptertest"
+	"jjm/internal/testkit/needs"
+)
+
+// checked returns a check of the site; of is its cluster or file system, "" for any.
+func (w *world) checked(by wire.Caller, name, of string) wire.HealthCheck {
+	w.t.Helper()
+	all := w.engine.Health(context.Background(), by, health.Around{Version: "test"}).Checks
+	for _, c := range all {
+		if c.Name == name && (of == "" || c.Of == of) {
+			return c
+		}
+	}
+	w.t.Fatalf("no check %s %s in %+v", name, of, all)
+	return wire.HealthCheck{}
+}
+
+// state checks the state of a check and that its text begins with text.
+func (w *world) state(name, of, state, text string) wire.HealthCheck {
+	w.t.Helper()
+	c := w.checked(admin, name, of)
+	if c.State != state || !strings.HasPrefix(c.Text, text) {
+		w.t.Errorf("%s %s: want %s %q, got %+v", name, of, state, text, c)
+	}
+	return c
+}
+
+func TestChecks_ShowAnOutage(t *testing.T) {
+	t.Parallel()
+	var cold *polled
+	clusters := func(w *world) []engine.Cluster {
+		cold = w.add("cold")
+		return []engine.Cluster{{Kind: "sim", Adapter: w.adapter},
+			{Kind: "sim", Adapter: idealize.Wrap(cold, engine.Defaults().ClusterDefaults().Config, idealize.Deps{})}}
+	}
+	long := func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play { return adaptertest.Play{Life: 2 * time.Hour} }
+	inWorld(t, options{clusters: clusters, play: long}, func(t *testing.T, w *world) {
+		w.running(w.submit(alice, mc(5, `cluster = "cold"`)), 5)
+		w.pass(time.Minute)
+		if all := w.engine.Health(t.Context(), admin, health.Around{}).Checks; health.Worst(all) != health.OK {
+			t.Errorf("a well site: %+v", all)
+		}
+		cold.frozen.Store(true)
+		w.until(10*time.Minute, "a young outage", func() bool {
+			return w.checked(admin, "listing", "cold").State == health.Warning
+		})
+		w.pass(20 * time.Minute)
+		c := w.state("listing", "cold", health.Critical, "cluster cold has not answered for ")
+		if c.Since == 0 || c.Detail == "" || !strings.Contains(c.Remedy, "jjm clusters") {
+			t.Errorf("%+v", c)
+		}
+		w.state("listing", "sim", health.OK, "cluster sim ")
+		cold.frozen.Store(false)
+		w.until(time.Hour, "the end of the outage", func() bool {
+			return w.checked(admin, "listing", "cold").State == health.OK
+		})
+	})
+}
+
+// Submissions in doubt and missing local jobs are counted for everybody, and named to nobody.
+func TestChecks_CountLocalJobsOfUnknownState(t *testing.T) {
+	t.Parallel()
+	config := func(c *engineConfig) { c.AbsentFor = jjm.Duration(10 * time.Hour) }
+	inWorld(t, options{sim: adaptertest.SimConfig{Settle: time.Hour, Life: 3 * time.Hour}, config: config},
+		func(t *testing.T, w *world) {
+			w.running(w.submit(bob, mc(2)), 2)
+			w.sim.OnSubmit(adaptertest.LoseRequest)
+			id := w.submit(bob, mc(3))
+			w.pass(time.Minute)
+			w.sim.Lie(1<<30, nil)
+			w.pass(20 * time.Minute)
+			w.state("unsettled", "sim", health.Warning, "1 submission of 3 local jobs to cluster sim not settled for ")
+			w.state("missing", "sim", health.Warning, "2 local jobs missing from the listings of cluster sim for ")
+			all, err := json.Marshal(w.engine.Health(t.Context(), alice, health.Around{}).Checks)
+			w.must(err)
+			if text := string(all); !strings.Contains(text, "3 local jobs") || strings.Contains(text, id.String()+".") ||
+				strings.Contains(text, "bob") {
+				t.Errorf("alice sees %s", text)
+			}
+			w.sim.Lie(0, nil)
+			w.until(3*time.Hour, "the end of all doubts", func() bool {
+				return w.checked(admin, "unsettled", "sim").State == health.OK &&
+					w.checked(admin, "missing", "sim").State == health.OK
+			})
+		})
+}
+
+func TestChecks_ShowBansToAdministratorsOnly(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{}, func(t *testing.T, w *world) {
+		_, err := w.engine.Ban(t.Context(), admin, &wire.Ban{Name: "/DC=org/CN=Mallory", Reason: "coins"})
+		w.must(err)
+		if c := w.state("bans", "", health.OK, "1 ban in force"); !strings.Contains(c.Detail, "Mallory") {
+			t.Errorf("%+v", c)
+		}
+		for _, c := range w.engine.Health(t.Context(), alice, health.Around{}).Checks {
+			if c.Name == "bans" {
+				t.Errorf("alice sees %+v", c)
+			}
+		}
+	})
+}
+
+// A lost folder is shown until it is back.
+func TestChecks_ShowThatNewWorkIsRefused(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{}, func(t *testing.T, w *world) {
+		w.pass(10 * time.Second)
+		w.state("space", "", health.OK, "new work is accepted")
+		records := filepath.Join(w.dir, "records")
+		w.must(os.Rename(records, records+".away"))
+		w.pass(10 * time.Second)
+		if c := w.state("space", "", health.Critical, "new work is refused"); !strings.Contains(c.Detail, "records") {
+			t.Errorf("%+v", c)
+		}
+		w.must(os.Rename(records+".away", records))
+		w.pass(10 * time.Second)
+		w.state("space", "", health.OK, "new work is accepted")
+	})
+}
+
+// On a full disk new work is refused, and records that cannot be written are counted until there is room.
+func TestChecks_ShowAFullDiskAndItsRecords(t *testing.T) {
+	needs.Root(t, "to mount a small file system")
+	t.Parallel()
+	inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Hour}}, func(t *testing.T, w *world) {
+		small := filepath.Join(w.dir, "records")
+		w.must(unix.Mount("small", small, "tmpfs", 0, "size=16m"))
+		defer func() { w.must(unix.Unmount(small, unix.MNT_DETACH)) }()
+		w.pass(10 * time.Second) // the engine opens the new folder of records
+		id := w.submit(alice, mc(2))
+		w.running(id, 2)
+		w.pass(time.Minute)
+		w.state("disk", "records", health.OK, "")
+		filler := filepath.Join(small, "filler")
+		w.must(fill(filler))
+		w.until(2*time.Hour, "a record that cannot be written", func() bool {
+			return w.checked(admin, "records", "").State != health.OK
+		})
+		w.state("space", "", health.Critical, "new work is refused")
+		w.state("disk", "records", health.Warning, "0.0 GB of 0.0 GB free for records in ")
+		c := w.checked(admin, "records", "")
+		if !strings.HasPrefix(c.Text, "1 record could not be written for ") || c.Detail == "" {
+			t.Errorf("%+v", c)
+		}
+		if c := w.checked(alice, "records", ""); c.Detail != "" {
+			t.Errorf("alice sees %+v", c)
+		}
+		w.must(os.Remove(filler))
+		w.until(time.Hour, "the record is written", func() bool {
+			return w.checked(admin, "records", "").State == health.OK
+		})
+		w.final(2*time.Hour, id)
+	})
+}
+
+// fill writes a file until its file system is full.
+func fill(path string) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	block := make([]byte, 4096)
+	for err == nil {
+		_, err = f.Write(block)
+	}
+	_ = f.Close()
+	return nil
+}

@@ -1,0 +1,71 @@
+package health
+
+import (
+	"fmt"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+)
+
+// DownFacts are the facts about a site whose daemon does not answer, as an account sees them in the folders.
+type DownFacts struct {
+	Now jjm.Time
+	// Error is why the daemon does not answer.
+	Error string
+	// State is the state folder. Written is when the store was last written, 0 if that cannot be seen.
+	State   string
+	Written jjm.Time
+	// Looked is how many of the newest records this account could read, Unfinished how many of their grid jobs had not
+	// ended, and AsOf when the latest of these records was written. RecordsError is why none can be read.
+	Looked, Unfinished int
+	AsOf               jjm.Time
+	RecordsError       string
+	// Spool are the requests that this account can see, nil if it may not look.
+	Spool *Spool
+	// Disk is the file system of the state; its size is 0 if it cannot be measured.
+	Disk Disk
+}
+
+// fullShare is the part of a file system, one in so many, that should be free while the daemon is down.
+const fullShare = 100
+
+// DownChecks returns the checks of a site whose daemon does not answer, the worst first.
+func DownChecks(f DownFacts) []wire.HealthCheck {
+	daemon := wire.HealthCheck{State: Critical, Name: "daemon", Text: "no daemon answers", Detail: f.Error,
+		Remedy: "systemctl status jjm says why; an installed daemon starts with systemctl start jjm"}
+	state := wire.HealthCheck{State: OK, Name: "state",
+		Text:    "the store in " + f.State + " was last written at " + f.Written.Local(),
+		Figures: []wire.HealthFigure{seconds("store_age", age(f.Now, f.Written), 0, 0)}}
+	if f.Written == 0 {
+		state.State, state.Text, state.Figures = Unknown, "this account sees no store in "+f.State, nil
+		state.Remedy = "ask as root or as the account of the daemon; --state or JJM_STATE names another folder"
+	}
+	all := []wire.HealthCheck{daemon, state, downRecords(f)}
+	if f.Spool != nil {
+		all = append(all, spool(*f.Spool, f.Now))
+	}
+	if d := f.Disk; d.Bytes > 0 {
+		if d.Free < d.Bytes/fullShare {
+			d.Near = fmt.Sprintf("less than a part in %d of the file system is free", fullShare)
+		}
+		all = append(all, disk(d))
+	}
+	return worstFirst(all)
+}
+
+// downRecords shows what the records say, and from which time.
+func downRecords(f DownFacts) wire.HealthCheck {
+	c := wire.HealthCheck{State: OK, Name: "records",
+		Figures: []wire.HealthFigure{{Name: "unfinished", Value: int64(f.Unfinished)}}}
+	switch {
+	case f.RecordsError != "":
+		return wire.HealthCheck{State: Unknown, Name: "records", Text: "the records cannot be read", Detail: f.RecordsError,
+			Remedy: "ask as root or as the account of the daemon; JJM_RECORDS names another folder"}
+	case f.Looked == 0:
+		c.Text = "this account can read no record"
+	default:
+		c.Text = fmt.Sprintf("as of %s, %d of the newest %s that this account may read had not ended", f.AsOf.Local(),
+			f.Unfinished, jjm.Count(f.Looked, "grid job"))
+	}
+	return c
+}

@@ -1,0 +1,263 @@
+// Package health decides whether a site is well: it makes checks of facts, each with a state in the words of Nagios,
+// and one line of all checks. It does no I/O. docs/SERVICE.md has the checks and their thresholds.
+package health
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+)
+
+// The states of a check, in the words of Nagios.
+const (
+	OK       = "OK"
+	Warning  = "WARNING"
+	Critical = "CRITICAL"
+	Unknown  = "UNKNOWN"
+)
+
+// The thresholds.
+const (
+	// OutageCritical is how long a cluster may be silent until that is critical. A shorter outage is a warning.
+	OutageCritical = 10 * time.Minute
+	// StaleWarning and StaleCritical are how old the last listing of a cluster with local jobs may be.
+	StaleWarning, StaleCritical = 15 * time.Minute, time.Hour
+	// UnknownCritical is how long a local job may be missing, or a submission unsettled, until that is critical. A
+	// shorter time is a warning, once it is longer than engine.unknown_warn.
+	UnknownCritical = 24 * time.Hour
+	// DiskWarning and DiskCritical are how long a file system may let a measurement of its free space hang.
+	DiskWarning, DiskCritical = time.Minute, 5 * time.Minute
+	// UnwrittenCritical is how long a record may stay unwritten until that is critical. A shorter time is a warning.
+	UnwrittenCritical = 10 * time.Minute
+	// FragmentWarning is how long a fragment may wait for its record. jjm refuses it after an hour.
+	FragmentWarning = 10 * time.Minute
+	// SpoolWarning and SpoolCritical are how long a request may wait in the spool.
+	SpoolWarning, SpoolCritical = 5 * time.Minute, time.Hour
+	// WALWarning is how large the write-ahead log of the store may be, in bytes. It grows while a reader keeps SQLite
+	// from moving the log into the store.
+	WALWarning = 1 << 30
+)
+
+// Facts are the facts about a site whose daemon answers.
+type Facts struct {
+	Now     jjm.Time
+	Started jjm.Time // when the daemon started
+	Around
+	Clusters []wire.Cluster
+	// Refuses is why no new work is accepted, "" if it is accepted.
+	Refuses string
+	Disks   Disks
+	Records Records
+	Store   Store
+	Spool   Spool
+	// Off are the job types that are off.
+	Off []Off
+	// Bans are the bans in force, nil if the caller may not see them.
+	Bans []jjm.Ban
+}
+
+// Around are the facts that the daemon knows outside its engine.
+type Around struct {
+	Version string
+	// Doors are the problems of the folders in which accounts write, Advertising those of the site's ad, one sentence
+	// each.
+	Doors, Advertising []string
+}
+
+// Disks are the file systems of the site, as measured at a time. At is 0 before the first measurement.
+type Disks struct {
+	At  jjm.Time
+	All []Disk
+}
+
+// Disk is one file system.
+type Disk struct {
+	// Of is the first of the folders on it: work, records or state. Path is the path of that folder.
+	Of, Path    string
+	Bytes, Free int64
+	// Near is not "" if less than twice the space is free that must stay free for new work; it says how much is free.
+	Near string
+}
+
+// Records are the facts about the XML records.
+type Records struct {
+	// Behind is how many records of live grid jobs wait to be written.
+	Behind int
+	// Unwritten is how many records could not be written when jjm tried last, Since when the first of them failed, and
+	// Error why.
+	Unwritten int
+	Since     jjm.Time
+	Error     string
+	// Fragments is how many fragments wait in the drop folder for their record, Oldest when the oldest was written.
+	Fragments int
+	Oldest    jjm.Time
+}
+
+// Store is the size of the store, in bytes, and the version of its schema. Error is why it could not be measured.
+type Store struct {
+	File, WAL int64
+	Schema    int
+	Error     string
+}
+
+// Spool are the requests that wait in the spool.
+type Spool struct {
+	Entries int
+	More    bool // there are more than Entries
+	Oldest  jjm.Time
+	Error   string // why it could not be read
+}
+
+// Off is a job type that is off.
+type Off struct{ Type, Why, Remedy string }
+
+// Checks returns the checks of a site whose daemon answers, the worst first.
+func Checks(f Facts) []wire.HealthCheck {
+	all := []wire.HealthCheck{{State: OK, Name: "daemon", Since: f.Started,
+		Text:    "the daemon answers, version " + f.Version,
+		Figures: []wire.HealthFigure{seconds("uptime", f.Now.Sub(f.Started), 0, 0)}}}
+	for i := range f.Clusters {
+		all = append(all, clusterChecks(f, &f.Clusters[i])...)
+	}
+	all = append(all, space(f), doors(f))
+	for _, d := range f.Disks.All {
+		all = append(all, disk(d))
+	}
+	all = append(all, records(f)...)
+	all = append(all, store(f.Store), spool(f.Spool, f.Now), types(f.Off), bans(f.Bans), advertising(f.Advertising))
+	return worstFirst(all)
+}
+
+// worstFirst sorts checks by state and drops the empty ones.
+func worstFirst(all []wire.HealthCheck) []wire.HealthCheck {
+	all = slices.DeleteFunc(all, func(c wire.HealthCheck) bool { return c.State == "" })
+	slices.SortStableFunc(all, func(a, b wire.HealthCheck) int { return cmp.Compare(rank(b.State), rank(a.State)) })
+	return all
+}
+
+// rank orders states: the worse, the higher.
+func rank(state string) int { return slices.Index([]string{OK, Unknown, Warning, Critical}, state) }
+
+// Worst returns the worst state of checks, UNKNOWN if there are none.
+func Worst(checks []wire.HealthCheck) string {
+	if len(checks) == 0 {
+		return Unknown
+	}
+	return slices.MaxFunc(checks, func(a, b wire.HealthCheck) int {
+		return cmp.Compare(rank(a.State), rank(b.State))
+	}).State
+}
+
+// ExitCode returns the exit code of a Nagios plug-in for a state.
+func ExitCode(state string) int {
+	if n := slices.Index([]string{OK, Warning, Critical}, state); n >= 0 {
+		return n
+	}
+	return 3
+}
+
+// Line returns the first line of a Nagios plug-in: the worst state, the first check that has it, how many other checks
+// are not OK, and after a bar the figures of all checks as performance data.
+func Line(checks []wire.HealthCheck) string {
+	worst := Worst(checks)
+	text := jjm.Count(len(checks), "check")
+	if worst != OK {
+		counts := map[string]int{}
+		for _, c := range checks {
+			if counts[c.State]++; c.State == worst && counts[worst] == 1 {
+				text = c.Text
+			}
+		}
+		counts[worst]--
+		var more []string
+		for _, of := range []struct{ state, one string }{{Critical, "critical check"}, {Warning, "warning"}} {
+			if n := counts[of.state]; n > 0 {
+				words := jjm.Count(n, of.one)
+				if of.state == worst {
+					words += " more"
+				}
+				more = append(more, words)
+			}
+		}
+		if len(more) > 0 {
+			text += "; " + strings.Join(more, ", ")
+		}
+	}
+	line := "JJM " + worst + ": " + NoBar(text)
+	if perf := perfdata(checks); perf != "" {
+		line += " | " + perf
+	}
+	return line
+}
+
+// NoBar replaces the bars of a text, because performance data begin after a bar.
+func NoBar(text string) string { return strings.ReplaceAll(text, "|", "/") }
+
+// perfdata returns the figures of checks in the form of Nagios, name=value[unit][;warning[;critical]], by their names:
+// programs that draw them go by their order, which must not change with the states.
+func perfdata(checks []wire.HealthCheck) string {
+	var words []string
+	for _, c := range checks {
+		for _, f := range c.Figures {
+			word := fmt.Sprintf("%s=%d%s", f.Name, f.Value, f.Unit)
+			warning, critical := threshold(f.Warning), threshold(f.Critical)
+			if warning+critical != "" {
+				word += strings.TrimSuffix(";"+warning+";"+critical, ";")
+			}
+			words = append(words, word)
+		}
+	}
+	slices.Sort(words)
+	return strings.Join(words, " ")
+}
+
+func threshold(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
+}
+
+// label returns the name of a figure: what is measured, and of what. It has letters, digits and underscores only, so
+// that it needs no quotes.
+func label(what, of string) string {
+	if of != "" {
+		what += "_" + of
+	}
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, what)
+}
+
+// seconds returns a figure of a duration.
+func seconds(name string, d, warning, critical time.Duration) wire.HealthFigure {
+	whole := func(d time.Duration) int64 { return int64(max(d, 0) / time.Second) }
+	return wire.HealthFigure{Name: name, Value: whole(d), Unit: "s", Warning: whole(warning), Critical: whole(critical)}
+}
+
+// age returns how long ago t was, 0 if t is unknown or in the future.
+func age(now, t jjm.Time) time.Duration {
+	if t == 0 {
+		return 0
+	}
+	return max(now.Sub(t), 0)
+}
+
+// graded returns the state of a duration with two thresholds. A threshold of 0 counts from the beginning.
+func graded(d, warning, critical time.Duration) string {
+	switch {
+	case d >= critical:
+		return Critical
+	case d >= warning:
+		return Warning
+	}
+	return OK
+}

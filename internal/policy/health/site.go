@@ -1,0 +1,168 @@
+package health
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+)
+
+// space checks whether new work is accepted, and whether the file systems can be measured.
+func space(f Facts) wire.HealthCheck {
+	c := wire.HealthCheck{State: OK, Name: "space", Text: "new work is accepted"}
+	hangs := age(f.Now, max(f.Disks.At, f.Started))
+	switch {
+	case f.Refuses != "":
+		c.State, c.Text, c.Detail = Critical, "new work is refused", f.Refuses
+		c.Remedy = "make room, or put back what was removed; jjm goes on by itself"
+	case hangs >= DiskWarning:
+		c.State, c.Since = graded(hangs, DiskWarning, DiskCritical), max(f.Disks.At, f.Started)
+		c.Text = "a file system of the site has not answered for " + jjm.HowLong(hangs)
+		c.Remedy = "look at the mounts of work areas, records and state"
+	}
+	return c
+}
+
+// disk checks the free space of one file system.
+func disk(d Disk) wire.HealthCheck {
+	c := wire.HealthCheck{State: OK, Name: "disk", Of: d.Of,
+		Text:    fmt.Sprintf("%s free for %s in %s", share(d), d.Of, d.Path),
+		Figures: []wire.HealthFigure{{Name: label("free", d.Of), Value: d.Free, Unit: "B"}}}
+	if d.Near != "" {
+		c.State, c.Detail = Warning, d.Near
+		c.Remedy = "make room: jjm remove grid jobs that are over, or enlarge the file system"
+	}
+	return c
+}
+
+// share returns the free part of a file system: "12.3 GB of 100.0 GB".
+func share(d Disk) string {
+	return fmt.Sprintf("%.1f GB of %.1f GB", float64(d.Free)/1e9, float64(d.Bytes)/1e9)
+}
+
+// doors checks the folders in which accounts write.
+func doors(f Facts) wire.HealthCheck {
+	if len(f.Doors) == 0 {
+		return wire.HealthCheck{}
+	}
+	return wire.HealthCheck{State: Critical, Name: "folders", Text: "a folder in which accounts write is shut or lost",
+		Detail: strings.Join(f.Doors, "; "), Remedy: "make room on the file system of the state; see jjm clusters"}
+}
+
+// records checks whether records are written, and whether fragments wait.
+func records(f Facts) []wire.HealthCheck {
+	r := f.Records
+	c := wire.HealthCheck{State: OK, Name: "records", Text: "all records are written",
+		Figures: []wire.HealthFigure{{Name: "records_behind", Value: int64(r.Behind)},
+			{Name: "records_unwritten", Value: int64(r.Unwritten)}}}
+	switch {
+	case r.Unwritten > 0:
+		c.State, c.Since = graded(age(f.Now, r.Since), 0, UnwrittenCritical), r.Since
+		c.Text = fmt.Sprintf("%s could not be written for %s", jjm.Count(r.Unwritten, "record"),
+			jjm.HowLong(age(f.Now, r.Since)))
+		c.Detail, c.Remedy = r.Error, "see the log of the daemon; jjm tries again by itself"
+	case r.Behind > 0:
+		c.Text = jjm.Count(r.Behind, "record") + " about to be written"
+	}
+	w := wire.HealthCheck{State: OK, Name: "fragments", Text: "no fragment waits for its record"}
+	waits := time.Duration(0)
+	if r.Fragments > 0 {
+		waits = age(f.Now, r.Oldest)
+		w.Since = r.Oldest
+		w.Text = fmt.Sprintf("%s waiting for a record, the oldest for %s", jjm.Count(r.Fragments, "fragment"),
+			jjm.HowLong(waits))
+		if waits >= FragmentWarning {
+			w.State, w.Remedy = Warning, "see the log of the daemon; jjm refuses fragments that wait for an hour"
+		}
+	}
+	w.Figures = []wire.HealthFigure{{Name: "fragments", Value: int64(r.Fragments)},
+		seconds("fragments_age", waits, FragmentWarning, 0)}
+	return []wire.HealthCheck{c, w}
+}
+
+// store checks the size of the store.
+func store(s Store) wire.HealthCheck {
+	c := wire.HealthCheck{State: OK, Name: "store",
+		Text: fmt.Sprintf("the store has %.1f MB, its write-ahead log %.1f MB, its schema is version %d",
+			float64(s.File)/1e6, float64(s.WAL)/1e6, s.Schema),
+		Figures: []wire.HealthFigure{{Name: "store", Value: s.File, Unit: "B"},
+			{Name: "store_wal", Value: s.WAL, Unit: "B", Warning: WALWarning}}}
+	switch {
+	case s.Error != "":
+		return wire.HealthCheck{State: Critical, Name: "store", Text: "the store cannot be measured", Detail: s.Error,
+			Remedy: "see the log of the daemon"}
+	case s.WAL >= WALWarning:
+		c.State, c.Remedy = Warning, "end programs that read store.db for long; else start the daemon again"
+	}
+	return c
+}
+
+// spool checks the requests that gatekeepers left.
+func spool(s Spool, now jjm.Time) wire.HealthCheck {
+	c := wire.HealthCheck{State: OK, Name: "spool", Text: "no request waits in the spool"}
+	waits := time.Duration(0)
+	switch {
+	case s.Error != "":
+		return wire.HealthCheck{State: Warning, Name: "spool", Text: "the spool cannot be read", Detail: s.Error,
+			Remedy: "see the log of the daemon"}
+	case s.Entries > 0:
+		waits = age(now, s.Oldest)
+		c.State, c.Since = graded(waits, SpoolWarning, SpoolCritical), s.Oldest
+		n := jjm.Count(s.Entries, "request")
+		if s.More {
+			n = "more than " + n
+		}
+		c.Text = fmt.Sprintf("%s waiting in the spool, the oldest for %s", n, jjm.HowLong(waits))
+		if c.State != OK {
+			c.Remedy = "see the log of the daemon for the reason"
+		}
+	}
+	c.Figures = []wire.HealthFigure{{Name: "spool", Value: int64(s.Entries)},
+		seconds("spool_age", waits, SpoolWarning, SpoolCritical)}
+	return c
+}
+
+// types checks whether job types are off.
+func types(off []Off) wire.HealthCheck {
+	c := wire.HealthCheck{State: OK, Name: "job-types", Text: "no job type is off",
+		Figures: []wire.HealthFigure{{Name: "job_types_off", Value: int64(len(off))}}}
+	if len(off) == 0 {
+		return c
+	}
+	var names []string
+	for _, o := range off {
+		names = append(names, o.Type)
+	}
+	c.State, c.Text = Warning, "job type "+names[0]+" is off"
+	if len(names) > 1 {
+		c.Text = "job types " + strings.Join(names, ", ") + " are off"
+	}
+	c.Detail, c.Remedy = off[0].Why, off[0].Remedy
+	return c
+}
+
+// bans shows who is banned. A ban is an order of an administrator, so the check is always OK. It has no state if there
+// are none.
+func bans(all []jjm.Ban) wire.HealthCheck {
+	if len(all) == 0 {
+		return wire.HealthCheck{}
+	}
+	var whom []string
+	since := all[0].Since
+	for _, b := range all {
+		whom, since = append(whom, b.Whom()), min(since, b.Since)
+	}
+	return wire.HealthCheck{State: OK, Name: "bans", Since: since, Text: jjm.Count(len(all), "ban") + " in force",
+		Detail: strings.Join(whom, ", "), Figures: []wire.HealthFigure{{Name: "bans", Value: int64(len(all))}}}
+}
+
+// advertising checks whether brokers have the site's ad. It has no state if nothing is wrong.
+func advertising(troubles []string) wire.HealthCheck {
+	if len(troubles) == 0 {
+		return wire.HealthCheck{}
+	}
+	return wire.HealthCheck{State: Warning, Name: "advertising", Text: "brokers may lack the ad of this site",
+		Detail: strings.Join(troubles, "; "), Remedy: "see jjm advertise"}
+}

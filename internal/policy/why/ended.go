@@ -1,0 +1,23 @@
+package why
+
+import (
+	"fmt"
+
+	"jjm/internal/jjm"
+)
+
+// OfEnded returns how a local job ended that is over. Since is its end. The remedy is the command that runs it again,
+// unless it completed or other local jobs do its work.
+func OfEnded(l *jjm.LocalJob) Cause {
+	c := Cause{Code: Over, Text: "it is over: " + jjm.StateWord(l.State, l.Phase), Since: l.Ended}
+	if l.Message != "" {
+		c.Text += ": " + l.Message
+	}
+	switch {
+	case l.State == jjm.Failed && l.Phase != jjm.GivenBack:
+		c.Remedy = fmt.Sprintf("jjm explain %s tells why, jjm resubmit %s runs it again", l.ID, l.ID)
+	case l.State == jjm.Killed:
+		c.Remedy = fmt.Sprintf("jjm resubmit %s runs it again", l.ID)
+	}
+	return c
+}
