@@ -20,6 +20,7 @@ import (
 	"jjm/handlers/external"
 	"jjm/internal/api/wire"
 	"jjm/internal/engine"
+	"jjm/internal/engine/floor/base"
 	"jjm/internal/jjm"
 	"jjm/internal/storage/highwater"
 	"jjm/internal/storage/spool"
@@ -70,6 +71,7 @@ type world struct {
 
 	store   *store.Store
 	ids     highwater.IDs
+	wrapIDs func(base.IDs) base.IDs // as in options
 	records *xmldb.DB
 	engine  *engine.Engine
 	stop    context.CancelFunc
@@ -106,6 +108,8 @@ type options struct {
 	fetch func(context.Context, fetch.Order) (fetch.Report, error)
 	// clusters makes others than the one of the simulation alone.
 	clusters func(w *world) []engine.Cluster
+	// ids, if set, wraps what keeps the ids.
+	ids func(base.IDs) base.IDs
 }
 
 // inWorld runs a test in a bubble with a world in it, whose engine runs. Time
@@ -141,13 +145,16 @@ func tempDir(t testing.TB) string {
 
 func newWorld(t *testing.T, dir string, o options) *world {
 	w := &world{t: t, dir: dir, crash: o.crash, logs: &logBook{}, config: engine.Defaults(), play: o.play,
-		account: o.account, users: o.users, chunk: o.chunk, fetch: o.fetch, areas: map[string]*sandbox.Area{}}
+		account: o.account, users: o.users, chunk: o.chunk, fetch: o.fetch, wrapIDs: o.ids, areas: map[string]*sandbox.Area{}}
 	if w.crash == nil {
 		w.crash = &crasher{}
 	}
 	w.config.Harvest = jjm.Duration(10 * time.Second) // each look costs real time
 	if o.config != nil {
 		o.config(&w.config)
+	}
+	if w.wrapIDs == nil {
+		w.wrapIDs = func(ids base.IDs) base.IDs { return ids }
 	}
 	w.clusters = o.clusters
 	if w.clusters == nil {
@@ -251,7 +258,7 @@ func (w *world) open() {
 		Folders: engine.Folders{Work: filepath.Join(w.dir, "work"), RecordDir: filepath.Join(w.dir, "records"),
 			SpoolDir: w.spool, DropDir: filepath.Join(w.dir, "drop"), Wrapper: filepath.Join(w.dir, "wrapper")},
 		Accounts: engine.Accounts{Caller: account, Find: find, Account: w.account, Users: w.users},
-		Now:      w.now, Log: slog.New(slog.NewTextHandler(w.logs, nil)), Crash: w.crash.at, IDs: w.ids,
+		Now:      w.now, Log: slog.New(slog.NewTextHandler(w.logs, nil)), Crash: w.crash.at, IDs: w.wrapIDs(w.ids),
 		Chunk: w.chunk, Fetch: w.fetch,
 	})
 	w.must(err)

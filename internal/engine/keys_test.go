@@ -227,3 +227,24 @@ func TestSubmit_ADeadContextStoresNothing(t *testing.T) {
 		}
 	})
 }
+
+// A submission that was accepted is answered with its grid job whenever it is repeated, also if it would be refused by
+// now: the gatekeeper perhaps never got the answer. Another submission is refused.
+func TestKey_ARepeatedSubmissionIsNotExaminedAgain(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{}, func(t *testing.T, w *world) {
+		cards := filepath.Join(w.dir, "cards")
+		w.must(os.WriteFile(cards, []byte("x"), 0o600))
+		text := mc(2, `inputs = [{path = "cards"}]`)
+		first, err := w.trySubmit(alice, "k", text)
+		w.must(err)
+		w.must(os.Remove(cards))
+		if again, err := w.trySubmit(alice, "k", text); err != nil || !again.Existed || again.ID != first.ID ||
+			again.Handle != first.Handle {
+			t.Errorf("repeated: %+v, %v", again, err)
+		}
+		if _, err := w.trySubmit(alice, "other", text); err == nil || !strings.Contains(err.Error(), "inputs[0].path") {
+			t.Errorf("another submission: %v", err)
+		}
+	})
+}

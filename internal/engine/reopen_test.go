@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jjm/internal/api/wire"
+	"jjm/internal/engine/floor/base"
 	"jjm/internal/jjm"
 	"jjm/internal/storage/store"
 	"jjm/internal/testkit/adaptertest"
@@ -370,9 +372,14 @@ func TestResubmit_BesideARecovery(t *testing.T) {
 		if again.Jobs != 1 || len(again.Left) != 1 || !strings.Contains(again.Left[0].Why, "did its work") {
 			t.Fatalf("%+v", again)
 		}
-		_, err = w.engine.Submit(t.Context(), alice, file)
+		other := file
+		other.Text = strings.Replace(file.Text, `"recovery-of-1"`, `"another"`, 1)
+		_, err = w.engine.Submit(t.Context(), alice, other)
 		if err == nil || !strings.Contains(err.Error(), "recovers") {
 			t.Errorf("a recovery of what is reopened: %v", err)
+		}
+		if same, err := w.engine.Submit(t.Context(), alice, file); err != nil || !same.Existed || same.ID != got.ID {
+			t.Errorf("the submission that was accepted before, repeated: %+v, %v", same, err)
 		}
 		w.over(time.Hour, id)
 		if v := w.proof(id, ""); !v.Whole() {
@@ -380,6 +387,67 @@ func TestResubmit_BesideARecovery(t *testing.T) {
 		}
 		w.verifyQuiet()
 	})
+}
+
+// lateIDs says once that an id is not reserved, and calls wait before it reserves it. Then a submission has checked
+// its job file, and has not stored its grid job.
+type lateIDs struct {
+	base.IDs
+	wait func()
+}
+
+func (l *lateIDs) Reserved(id jjm.GridID) bool { return l.wait == nil && l.IDs.Reserved(id) }
+
+func (l *lateIDs) Reserve(ctx context.Context, id jjm.GridID) error {
+	wait := l.wait
+	if l.wait = nil; wait != nil {
+		wait()
+	}
+	return l.IDs.Reserve(ctx, id)
+}
+
+// A recovery that is submitted while its grid job is reopened is refused, however far the reopening is when the
+// recovery is stored: two local jobs would own the same events.
+func TestResubmit_WhileARecoveryIsSubmitted(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name      string
+		refusal   *regexp.Regexp
+		meanwhile func(w *world, id jjm.GridID)
+	}{
+		{"asked for", regexp.MustCompile("is being reopened by alice|is in generation 2: make it anew"), func(w *world, id jjm.GridID) { w.resubmit(false, id.String()) }},
+		{"running", regexp.MustCompile("is in generation 2: make it anew"), func(w *world, id jjm.GridID) {
+			w.resubmit(false, id.String())
+			w.until(time.Hour, "the second generation", func() bool { return w.specOf(id).Generation == 2 })
+		}},
+		{"over again", regexp.MustCompile("is in generation 2: make it anew"), func(w *world, id jjm.GridID) {
+			w.resubmit(false, id.String())
+			w.over(time.Hour, id)
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			ids := &lateIDs{}
+			o := options{play: unluckyOnce(1, 2), ids: func(known base.IDs) base.IDs { ids.IDs = known; return ids }}
+			inWorld(t, o, func(t *testing.T, w *world) {
+				id := w.submit(alice, mc(4))
+				w.final(time.Hour, id)
+				recovery := w.proof(id, "again.json")
+				file := wire.Submit{Name: "again.json", Text: recovery.Recovery, BaseDir: w.dir}
+				ids.wait = func() { tt.meanwhile(w, id) }
+				_, err := w.engine.Submit(t.Context(), alice, file)
+				if err == nil || !tt.refusal.MatchString(err.Error()) {
+					t.Errorf("want %s, got %v", tt.refusal, err)
+				}
+				w.over(time.Hour, id)
+				if v := w.proof(id, ""); !v.Whole() {
+					t.Errorf("%+v", v)
+				}
+				w.verifyQuiet()
+			})
+		})
+	}
 }
 
 // A recovery does what one end left undone. Once the grid job was reopened that may be done.

@@ -37,6 +37,11 @@ func (js *Jobs) submit(ctx context.Context, caller wire.Caller, req wire.Submit,
 			return wire.Submitted{}, err
 		}
 	}
+	if len(problems) == 0 && !req.DryRun {
+		if out, err := js.repeated(ctx, caller, spec); err != nil || out.Existed {
+			return out, err
+		}
+	}
 	problems = append(problems, req.Origin.Problems()...)
 	if req.Origin = completedOrigin(req.Origin, req.Credentials); req.Origin != nil {
 		origin := *req.Origin
@@ -66,6 +71,27 @@ func (js *Jobs) submit(ctx context.Context, caller wire.Caller, req wire.Submit,
 		err = doc.Locate(late).Err()
 	}
 	return out, err
+}
+
+// repeated answers a submission whose request key has a grid job already. What would be refused by now is not looked
+// for: the submission was accepted, and the caller perhaps never got the answer. Existed is false if no grid job has
+// the key, or spec lets the key be used again.
+func (js *Jobs) repeated(ctx context.Context, caller wire.Caller, spec *jjm.Spec) (out wire.Submitted, err error) {
+	if spec.Key == "" || spec.KeyReuse {
+		return out, nil
+	}
+	id, found, err := js.b.Store.KeyHolder(ctx, caller.UID, spec.Key)
+	if err != nil || !found {
+		return out, err
+	}
+	err = js.s.Change(ctx, "accept", func(c *state.Change) error {
+		return js.ensureHandle(ctx, c, caller.UID, spec.Key, id)
+	})
+	if err != nil {
+		return out, fmt.Errorf("accept grid job: %w", err)
+	}
+	js.ids.giveOut(id)
+	return wire.Submitted{ID: id, Existed: true, Handle: jjm.HandleOf(caller.UID, spec.Key)}, nil
 }
 
 // mayAccept returns an error for a grid job that the site does not accept now: its owner is
@@ -168,6 +194,9 @@ func (js *Jobs) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, r
 				return js.ensureHandle(ctx, c, caller.UID, spec.Key, id)
 			}
 			if err := js.mayAccept(c.Live, owner, &spec, req, fit); err != nil {
+				return err
+			}
+			if err := js.rooms.Prover.StillRecovers(c, &spec); err != nil {
 				return err
 			}
 			if _, err := js.after.Outlook(ctx, &spec); err != nil {

@@ -53,6 +53,7 @@ type Feeder interface {
 type Prover interface {
 	CheckDone(ctx context.Context, job *jjm.GridJob, facts *plan.GridFacts) error
 	CheckRecovers(ctx context.Context, owner jjm.Owner, spec *jjm.Spec) jjm.Problems
+	StillRecovers(c *state.Change, spec *jjm.Spec) error
 }
 
 // Records publishes XML records; package record implements it.

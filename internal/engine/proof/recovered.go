@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"jjm/internal/api/wire"
+	"jjm/internal/engine/floor/state"
 	"jjm/internal/jjm"
 	"jjm/internal/work/cover"
 )
@@ -17,22 +18,41 @@ func (pr *Prover) CheckRecovers(ctx context.Context, owner jjm.Owner, spec *jjm.
 	if spec.Recovers == 0 {
 		return nil
 	}
-	bad := func(format string, args ...any) jjm.Problems {
-		return jjm.Problems{{Field: "recovers", Text: fmt.Sprintf(format, args...)}}
-	}
 	job, err := pr.s.Find(ctx, wire.Caller{UID: owner.UID, GID: owner.GID, User: owner.User}, spec.Recovers)
-	switch {
-	case err != nil:
-		return bad("%v: name a grid job of yours, or leave it out", err)
-	case max(spec.RecoversGeneration, 1) != job.Generation:
-		return bad("the file says what generation %d left undone, and grid job %s is in generation %d: make it anew, with "+
-			"jjm verify %s --recovery FILE", max(spec.RecoversGeneration, 1), job.ID, job.Generation, job.ID)
-	case !job.Status.Final():
-		return bad("grid job %s is %s: what it leaves undone is known once it has ended", job.ID, job.Status)
+	if err != nil {
+		return jjm.Problems{{Field: "recovers", Text: fmt.Sprintf("%v: name a grid job of yours, or leave it out", err)}}
 	}
 	v := pr.s.View()
 	defer v.Close()
-	if r, open := v.Reopening(job.ID); open {
+	return mayRecover(v.Memory, spec, &job)
+}
+
+// StillRecovers repeats CheckRecovers in the change that stores the recovery: the grid job that it recovers may
+// have been reopened or removed since. Whose that grid job is does not change.
+func (pr *Prover) StillRecovers(c *state.Change, spec *jjm.Spec) error {
+	if spec.Recovers == 0 {
+		return nil
+	}
+	job, err := pr.b.Store.Grid(c.Ctx, spec.Recovers)
+	if err != nil {
+		return err
+	}
+	return mayRecover(c.Live, spec, &job).Err()
+}
+
+// mayRecover returns a problem if spec cannot recover a grid job in its present state.
+func mayRecover(mem state.Memory, spec *jjm.Spec, job *jjm.GridJob) jjm.Problems {
+	bad := func(format string, args ...any) jjm.Problems {
+		return jjm.Problems{{Field: "recovers", Text: fmt.Sprintf(format, args...)}}
+	}
+	switch generation := max(spec.RecoversGeneration, 1); {
+	case generation != job.Generation:
+		return bad("the file says what generation %d left undone, and grid job %s is in generation %d: make it anew, with "+
+			"jjm verify %s --recovery FILE", generation, job.ID, job.Generation, job.ID)
+	case !job.Status.Final():
+		return bad("grid job %s is %s: what it leaves undone is known once it has ended", job.ID, job.Status)
+	}
+	if r, open := mem.Reopening(job.ID); open {
 		return bad("grid job %s is being reopened by %s: %s", job.ID, r.Actor, r.Why)
 	}
 	return nil

@@ -182,12 +182,33 @@ func (tx *Tx) FindKey(uid int, key string) (id jjm.GridID, found bool, err error
 	if tx.c == nil {
 		return 0, false, tx.fail(errOver(), "find request key %.80q", key)
 	}
-	n, err := tx.c.number("SELECT id FROM grid_jobs WHERE uid = ? AND req_key = ? AND key_held = 1",
-		args{}.int(int64(uid)).text(key))
+	id, err = keyHolder(tx.c, uid, key)
 	if err != nil {
 		return 0, false, tx.fail(err, "find request key %.80q of uid %d", key, uid)
 	}
-	return jjm.GridID(n), n != 0, nil
+	return id, id != 0, nil
+}
+
+// KeyHolder is FindKey outside a transaction.
+func (s *Store) KeyHolder(ctx context.Context, uid int, key string) (id jjm.GridID, found bool, err error) {
+	if key == "" {
+		return 0, false, nil
+	}
+	err = s.view(ctx, func(c *conn) error {
+		id, err = keyHolder(c, uid, key)
+		return err
+	})
+	if err != nil {
+		return 0, false, s.fail(err, "find request key %.80q of uid %d", key, uid)
+	}
+	return id, id != 0, nil
+}
+
+// keyHolder returns the grid job of uid that holds a request key, 0 if none does.
+func keyHolder(c *conn, uid int, key string) (jjm.GridID, error) {
+	n, err := c.number("SELECT id FROM grid_jobs WHERE uid = ? AND req_key = ? AND key_held = 1",
+		args{}.int(int64(uid)).text(key))
+	return jjm.GridID(n), err
 }
 
 // ReleaseKey makes the request key of a grid job free for another grid job. A key that was
