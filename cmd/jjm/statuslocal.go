@@ -1,0 +1,198 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+)
+
+// retriesText returns how many retries a local job had and how many it may have: "1 of 20 after early failures".
+func retriesText(n jjm.Counters, limits jjm.Limits) string {
+	var texts []string
+	for _, r := range []struct {
+		n     int
+		most  *int
+		after string
+	}{{n.Early, limits.Early, "early failures"}, {n.LateHandled, limits.LateHandled, "late failures, asked for"},
+		{n.LateUnhandled, limits.LateUnhandled, "late failures"}} {
+		switch {
+		case r.n == 0:
+		case r.most == nil:
+			texts = append(texts, fmt.Sprintf("%d after %s", r.n, r.after))
+		default:
+			texts = append(texts, fmt.Sprintf("%d of %d after %s", min(r.n, *r.most), *r.most, r.after))
+		}
+	}
+	return strings.Join(texts, "; ")
+}
+
+// localUsedText returns the resource usage of an attempt: "attempt 1: ran 2 min, CPU 1 min 50 s user and 3 s system,
+// 312 MiB resident at most". It returns "" if the usage is not known.
+func localUsedText(d *wire.LocalDetail) string {
+	if d.Used == nil {
+		return ""
+	}
+	return fmt.Sprintf("attempt %d: %s", d.UsedBy, usageOfText(d.Used))
+}
+
+// usageOfText returns the resource usage of one or more attempts, or "" if it is not known.
+func usageOfText(u *jjm.Usage) string {
+	if u == nil {
+		return ""
+	}
+	return fmt.Sprintf("ran %s, CPU %s user and %s system, %d MiB resident at most", milliseconds(u.WallMS),
+		milliseconds(u.UserMS), milliseconds(u.SysMS), mebibytes(u.MaxRSSKB))
+}
+
+// wastedText returns the CPU time that was wasted, and the CPU time of all attempts. It returns "" if the answer does
+// not have the usage of all attempts.
+func wastedText(d *wire.LocalDetail) string {
+	if d.UsedByAll == nil {
+		return ""
+	}
+	lost := d.Wasted
+	if lost == nil {
+		lost = &jjm.Usage{}
+	}
+	all := d.UsedByAll
+	return fmt.Sprintf("CPU %s of %s: attempts that failed, or began again from scratch",
+		milliseconds(lost.UserMS+lost.SysMS), milliseconds(all.UserMS+all.SysMS))
+}
+
+// judgedRows returns the rows about how the last attempt that ended was judged, none if there is no verdict or no
+// evidence.
+func judgedRows(d *wire.LocalDetail) [][2]string {
+	if d.Verdict == nil || d.Evidence == nil {
+		return nil
+	}
+	return [][2]string{{"evidence", d.Evidence.Text()}, {"verdict", fmt.Sprintf("attempt %d: %s", d.UsedBy,
+		verdictText(d.Verdict))}, {"rule", ruleText(d.Verdict)}}
+}
+
+// ruleText returns the names of the rules that decided, each with its effect, and the answers of the rules that are
+// only logged.
+func ruleText(v *jjm.Verdict) string {
+	var texts []string
+	if v.Rule != "" {
+		texts = append(texts, v.Rule)
+	}
+	if v.Limited != "" {
+		texts = append(texts, "no further attempt by "+v.Limited)
+	}
+	for _, up := range v.StepUps {
+		texts = append(texts, up.Do+" by "+up.Rule)
+	}
+	if v.Attention != "" {
+		texts = append(texts, "needs attention by "+v.Attention)
+	}
+	for _, note := range v.LogOnly {
+		texts = append(texts, "only logged: "+note.Rule+" would say "+note.Says)
+	}
+	return strings.Join(texts, "; ")
+}
+
+// printLocal prints a local job. detail may be nil; steps is set if its grid job has several steps; words are the
+// last lines of its standard error.
+func (c *cli) printLocal(l jjm.LocalJob, detail *wire.LocalDetail, steps bool, words map[string][]string) error {
+	if detail == nil {
+		detail = &wire.LocalDetail{}
+	}
+	_, _ = fmt.Fprintf(c.out, "local job %v: %s\n", l.ID, printable(stateText(l)))
+	exitCode := ""
+	if l.Exit >= 0 && l.Ended != 0 {
+		exitCode = fmt.Sprint(l.Exit)
+	}
+	step := ""
+	if steps {
+		step = jjm.StepName(l.Step)
+	}
+	held, waits := heldText(l), ""
+	if held == "" {
+		waits = waitsText(l.Waits)
+	}
+	rows := [][2]string{
+		{"step", step}, {"work", l.Part.Work()}, {"words", strings.Join(l.Part.Args, " ")},
+		{"attempt", attemptText(&l)},
+		{"retries", retriesText(l.Counters, detail.Limits)}, {"retry with", strings.Join(l.RetryArgs,
+			" ")}, {"not before", clock(l.NotBefore)},
+		{"requests", askedText(detail)},
+		{"cluster", l.Cluster}, {"batch job", l.BatchID}, {"held by", held}, {"waits for", waits},
+		{"expected start", startsText(l.Waits)}, {"host", l.Host}, {"submitted", clock(l.Submitted)},
+		{"started", clock(l.Started)},
+		{"ended", clock(l.Ended)}, {"exit", exitCode}, {"progress", phaseText(l.Progress)}, {"message", l.Message},
+	}
+	rows = append(rows, wordsRows(l.ID.String(), words)...)
+	rows = append(rows, judgedRows(detail)...)
+	return c.facts(append(rows, [2]string{"used", localUsedText(detail)},
+		[2]string{"all attempts", usageOfText(detail.UsedByAll)},
+		[2]string{"of it wasted", wastedText(detail)}, [2]string{"work folder", detail.Folder}))
+}
+
+// askedText returns the resources that a local job requests, or "" if it was not resubmitted with other resources.
+func askedText(d *wire.LocalDetail) string {
+	if d.Asked == nil {
+		return ""
+	}
+	return d.Asked.String() + ", since it was resubmitted"
+}
+
+// attemptText returns the number of the attempt. While the next attempt waits for its time, the text adds that the
+// facts shown belong to the previous attempt.
+func attemptText(l *jjm.LocalJob) string {
+	if l.Phase != jjm.RetryWait || l.Attempt == 0 {
+		return fmt.Sprint(l.Attempt)
+	}
+	return fmt.Sprintf("%d, the next one; host, times, exit and message are of attempt %d", l.Attempt, l.Attempt-1)
+}
+
+func stateText(l jjm.LocalJob) string {
+	if l.Phase == "" {
+		return l.State.String()
+	}
+	return l.State.String() + "/" + string(l.Phase)
+}
+
+func (c *cli) localTable(ls []jjm.LocalJob, steps bool) error {
+	rows := [][]string{{"ID", "STATE", "ATTEMPT", "CLUSTER", "BATCH JOB", "HOST", zoned("SINCE"), "EXIT", "DETAIL"}}
+	for _, l := range ls {
+		exitCode := "-"
+		if l.Exit >= 0 && l.Ended != 0 {
+			exitCode = fmt.Sprint(l.Exit)
+		}
+		rows = append(rows, []string{l.ID.String(), stateText(l), fmt.Sprint(l.Attempt), l.Cluster, l.BatchID, l.Host,
+			stamp(cmp.Or(l.Ended, l.Started, l.Submitted)), exitCode, detailText(l)})
+	}
+	if steps {
+		column(rows, "STEP", func(i int) string { return jjm.StepName(ls[i].Step) })
+	}
+	return c.table(rows, "CLUSTER", "BATCH JOB", "HOST", "DETAIL")
+}
+
+// detailText returns the cell DETAIL of a local job: its message if it has ended with one, else who holds it, else the
+// reason why it waits, its progress and its message. There is never more, because the column is cut.
+func detailText(l jjm.LocalJob) string {
+	if l.State.Final() && l.Message != "" {
+		return l.Message
+	}
+	if held := heldText(l); held != "" {
+		return "held by " + held
+	}
+	var parts []string
+	for _, part := range []string{waitsFor(l.Waits), phaseText(l.Progress), l.Message} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// waitsFor returns the reason why a batch job waits, without the source of the report, or "" if it is not known.
+func waitsFor(w *jjm.Waiting) string {
+	if reason := waitReason(w); reason != "" {
+		return "waits for " + reason
+	}
+	return ""
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"jjm/internal/api/gate/client"
+	"jjm/internal/api/selection"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+)
+
+// selected shows the jobs that filters select, among the ids if there are any.
+func (s *status) selected(c *cli, where selection.Filters) error {
+	list, err := patterns(s.Refs, false)
+	if err != nil {
+		return err
+	}
+	found, err := s.find(c, list, where)
+	if client.IsUnreachable(err) {
+		found, err = s.offline(c, "status", err).fitting(list, where)
+	}
+	if err != nil {
+		return err
+	}
+	found = byGridJob(found)
+	if len(found) == 0 {
+		c.say("jjm status: %s", nothingFits(list, where))
+	}
+	s.Refs = nil
+	for _, st := range found {
+		s.Refs = append(s.Refs, shownAs(st))
+	}
+	for i, st := range found {
+		if err := s.print(c, i, st); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// find asks the daemon for the jobs that filters select.
+func (s *status) find(c *cli, list selection.List, where selection.Filters) (found []wire.Status, err error) {
+	a, err := ask(c, s.place, wire.VerbSelect(), wire.SelectRequest{Refs: list.Words(), Where: where,
+		For: selection.ToShow})
+	if err != nil {
+		return nil, err
+	}
+	for _, refs := range inChunks(a.Select.Refs) {
+		a, err := ask(c, s.place, wire.VerbStatus(), wire.StatusRequest{Refs: refs})
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, a.Status...)
+	}
+	// A grid job that was removed since it was found is left out.
+	return slices.DeleteFunc(found, func(st wire.Status) bool { return st.Lookup.Error != nil }), nil
+}
+
+// byGridJob joins the answers that have local jobs of the same grid job. Each answer has each of its local jobs once,
+// by ascending ids.
+func byGridJob(all []wire.Status) []wire.Status {
+	var out []wire.Status
+	at := map[jjm.GridID]int{}
+	for _, st := range all {
+		i, joined := at[st.Lookup.ID]
+		if len(st.Locals) == 0 || !joined {
+			at[st.Lookup.ID] = len(out)
+			out = append(out, st)
+			continue
+		}
+		out[i].Locals = append(out[i].Locals, st.Locals...)
+		slices.SortStableFunc(out[i].Locals, func(a, b jjm.LocalJob) int { return cmp.Compare(a.ID.N, b.ID.N) })
+		out[i].Locals = slices.CompactFunc(out[i].Locals, func(a, b jjm.LocalJob) bool { return a.ID == b.ID })
+		if len(out[i].Locals) > 1 {
+			out[i].Detail = nil
+		}
+	}
+	return out
+}
+
+// shownAs returns the id by which a message names an answer: "12", or "12.*" if the answer has local jobs.
+func shownAs(st wire.Status) string {
+	if len(st.Locals) == 0 {
+		return st.Lookup.ID.String()
+	}
+	return st.Lookup.ID.String() + ".*"
+}
+
+// nothingFits returns the message that the filters select nothing. It names the jobs of the command line, if any.
+func nothingFits(list selection.List, where selection.Filters) string {
+	text := "no grid job fits the filters"
+	if where.OfLocals() || slices.ContainsFunc(list, func(p selection.Pattern) bool { return p.Ref.Locals }) {
+		text = "no local job fits the filters"
+	}
+	if len(list) > 0 {
+		text += ", of " + strings.Join(list.Words(), " ")
+	}
+	return text
+}
