@@ -10,7 +10,7 @@ import (
 
 // whom has the flags of a command about one account or DN.
 type whom struct {
-	Reason string `placeholder:"TEXT" help:"The reason, for the audit and for those concerned."`
+	Reason string `placeholder:"TEXT" help:"The reason, for the audit and for those concerned. A ban needs one."`
 	JSON   bool   `name:"json" help:"One JSON object per line."`
 	Name   string `arg:"" name:"USER|DN" help:"An account, or the DN of a certificate or token."`
 

@@ -12,7 +12,7 @@ import (
 
 // order has the arguments of a command about orders.
 type order struct {
-	Reason string `placeholder:"TEXT" help:"The reason, for people whose jobs wait."`
+	Reason string `placeholder:"TEXT" help:"The reason, for people whose jobs wait. A drain and a pause need one."`
 	JSON   bool   `name:"json" help:"One JSON object per line."`
 	Kind   string `arg:"" optional:"" name:"KIND" help:"cluster, queue, type, user or job."`
 	Name   string `arg:"" optional:"" name:"NAME" help:"Its name; of a queue CLUSTER/QUEUE, of a job its id. Without it, the orders in force are shown."`

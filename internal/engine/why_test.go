@@ -159,6 +159,25 @@ func TestWhy_OfTheGridJob(t *testing.T) {
 	})
 }
 
+// A grid job that waits for files names the datasets that it reads, and says how a person ends the wait.
+func TestWhy_OfAGridJobThatWaitsForFiles(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{}, func(t *testing.T, w *world) {
+		w.must(w.put("raw", "", 0, 2))
+		id := w.submit(alice, fileJob("", "name = \"raw\"\nopen = true\n"))
+		w.until(time.Hour, "it waits for files", func() bool {
+			c := w.why(id).Grid
+			return c != nil && c.Code == string(why.Files)
+		})
+		c := w.why(id).Grid
+		if !strings.HasSuffix(c.Text, "it reads raw") || !strings.Contains(c.Remedy, "jjm dataset close raw") {
+			t.Errorf("%+v", c)
+		}
+		w.closeDataset(alice, "raw")
+		w.final(time.Hour, id)
+	})
+}
+
 // How a local job ended is told while its grid job lives, when the grid job is over, and from the history.
 func TestWhy_OfLocalJobsThatAreOver(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"cmp"
 	"context"
 
 	"jjm/internal/api/wire"
@@ -151,6 +152,11 @@ func factsOf(mem state.Memory, g *state.Grid) why.GridFacts {
 	f := why.GridFacts{ID: g.Job.ID, Status: g.Job.Status, Reason: g.Job.Reason, Accepted: g.Job.Accepted,
 		Ended: g.Job.Ended, Trouble: g.Trouble(), Awaited: awaited(mem, &g.Job), Prepared: g.Job.Step.Prepared,
 		Closed: g.Closed(), Idle: g.Idle(), Unfinished: g.Live()}
+	if !g.Job.Step.Closed {
+		for _, d := range g.Job.Spec.Datasets {
+			f.Reads = append(f.Reads, cmp.Or(d.Name, d.Container))
+		}
+	}
 	if r, yes := mem.Reopening(g.Job.ID); yes {
 		f.Reopening, f.Reopened = true, r.Time
 	}

@@ -43,6 +43,8 @@ type GridFacts struct {
 	Prepared, Closed bool
 	Idle             string
 	Unfinished       int
+	// Reads are the datasets for whose files its first step waits.
+	Reads []string
 }
 
 // OfGrid returns the cause for which a grid job as a whole waits; false if the causes of its local jobs are enough.
@@ -59,13 +61,29 @@ func OfGrid(f GridFacts) (Cause, bool) {
 	case !f.Prepared:
 		return before(f), true
 	case !f.Closed && f.Idle != "":
-		return Cause{Code: Files, Text: f.Idle}, true
+		return files(f), true
 	case !f.Closed && f.Status != jjm.Aborting:
 		return Cause{Code: Cutting, Text: "its local jobs are being made"}, true
 	case f.Unfinished == 0:
 		return Cause{Code: Outputs, Text: "its local jobs have ended; its outputs are being collected in a tar"}, true
 	}
 	return Cause{}, false
+}
+
+// files returns the cause of a grid job that waits for files.
+func files(f GridFacts) Cause {
+	c := Cause{Code: Files, Text: f.Idle}
+	if len(f.Reads) == 0 {
+		return c
+	}
+	some := strings.Join(f.Reads[:min(len(f.Reads), 3)], ", ")
+	if more := len(f.Reads) - 3; more > 0 {
+		some += fmt.Sprintf(" and %d more", more)
+	}
+	c.Text += "; it reads " + some
+	c.Remedy = fmt.Sprintf("jjm dataset show %s tells which files are there; if no more will come, jjm dataset close %s",
+		f.Reads[0], f.Reads[0])
+	return c
 }
 
 // over returns the cause of a grid job that has ended.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"jjm/internal/formats/nearest"
 	"jjm/internal/jjm"
 )
 
@@ -47,6 +48,9 @@ func find(name string) (*method, error) {
 		if m.name == name {
 			return m, nil
 		}
+	}
+	if near := nearest.Of(name, Names()); near != "" {
+		return nil, jjm.Errorf(jjm.Invalid, "splitter: unknown splitter %.40q: did you mean %s?", name, near)
 	}
 	return nil, jjm.Errorf(jjm.Invalid, "splitter: unknown splitter %.40q: known are %s", name,
 		strings.Join(Names(), ", "))

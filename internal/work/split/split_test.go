@@ -103,6 +103,10 @@ func TestGet_UnknownSplitterNamesTheKnown(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("error is %v, want %s...", err, want)
 	}
+	if _, err := Get("FilesBased"); err == nil || err.Error() !=
+		`splitter: unknown splitter "FilesBased": did you mean FileBased?` {
+		t.Errorf("a name with one letter too much: %v", err)
+	}
 	for _, name := range Names() {
 		if got := mustGet(t, name).Name(); got != name {
 			t.Errorf("splitter %q calls itself %q", name, got)

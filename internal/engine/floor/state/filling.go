@@ -7,7 +7,7 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// awaitsFiles is why a step cuts nothing while files are being added to one of its datasets.
+// awaitsFiles tells people why a step cuts nothing while files are being added to one of its datasets.
 const awaitsFiles = "more files of its datasets are being added"
 
 // Filling notes that files are about to be added to a dataset in several transactions. A grid job that read the dataset
@@ -28,9 +28,9 @@ func (a *Memo) Filled(id store.DatasetID) (waited []jjm.GridID) {
 	}
 	delete(a.s.fills, id)
 	for gid, g := range a.s.grids {
-		if g.mayRead(id) && g.Reads.idle == awaitsFiles {
+		if g.mayRead(id) && g.Reads.filling {
 			g.Reads.news++
-			g.Reads.idle = ""
+			g.Reads.setIdle("", false)
 			waited = append(waited, gid)
 		}
 	}
@@ -47,7 +47,7 @@ func (a *Memo) AwaitsFiles(id jjm.GridID, fills uint64) bool {
 	}
 	r := g.Reads
 	if slices.ContainsFunc(r.datasets, func(d store.DatasetID) bool { return a.s.fills[d] > 0 }) {
-		r.idle = awaitsFiles
+		r.setIdle(awaitsFiles, true)
 		g.touch()
 		return true
 	}

@@ -175,7 +175,7 @@ func (a *Memo) SetIdle(id jjm.GridID, step int32, news uint64, why string) {
 	if g == nil || g.reads(step).news != news {
 		return
 	}
-	g.reads(step).idle = why
+	g.reads(step).setIdle(why, false)
 	g.touch()
 }
 
@@ -190,7 +190,7 @@ func (a *Memo) News(id store.DatasetID, marks bool) (readers []jjm.GridID) {
 		if marks {
 			g.Reads.marked++
 		}
-		g.Reads.idle = ""
+		g.Reads.setIdle("", false)
 		readers = append(readers, gid)
 	}
 	return readers

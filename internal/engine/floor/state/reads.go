@@ -29,6 +29,8 @@ type Reads struct {
 	// idle is why nothing can be cut now; "" if that is not known, or there has been news
 	// since it was set.
 	idle string
+	// filling says that idle is awaitsFiles: the step waits until Filled.
+	filling bool
 	// due is when to look again without news, for grid jobs for which WaitsForTime is true;
 	// 0 = not set.
 	due jjm.Time
@@ -55,7 +57,7 @@ func (g *Grid) Idle() string {
 func (g *Grid) wakeMerge() {
 	if g.Merge != nil {
 		g.Merge.news++
-		g.Merge.idle = ""
+		g.Merge.setIdle("", false)
 	}
 }
 
@@ -89,6 +91,9 @@ func (g *Grid) reads(step int32) *Reads {
 	}
 	return g.Reads
 }
+
+// setIdle sets why nothing can be cut now; "" lets the step be looked at again.
+func (r *Reads) setIdle(why string, filling bool) { r.idle, r.filling = why, filling }
 
 // News returns the number of events that may let more be cut.
 func (r *Reads) News() uint64 { return r.news }
