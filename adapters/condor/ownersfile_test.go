@@ -63,11 +63,11 @@ func TestCheckProof_AcceptsOnlyTheMark(t *testing.T) {
 }
 
 // pretend makes a folder of commands that treat CONDOR_CONFIG as HTCondor's do: without it
-// they use site; of the file that it names they read the one setting that matters.
+// they use the file that the file site names; of the file that it names they read the one setting that matters.
 type pretend struct {
-	t                *testing.T
-	bin, state, site string
-	adapter          *Adapter
+	t          *testing.T
+	bin, state string
+	adapter    *Adapter
 }
 
 const (

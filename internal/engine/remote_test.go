@@ -422,7 +422,7 @@ func TestRemote_TheCredentialFileIsReadAsTheOwner(t *testing.T) {
 			t.Error("the token is shown")
 		}
 		// The file gets another owner before it is used.
-		s.answer = func(context.Context, fetch.Order, int) fetch.Report { return failing(nil, fetch.Order{}, 0) }
+		s.answer = func(ctx context.Context, _ fetch.Order, _ int) fetch.Report { return failing(ctx, fetch.Order{}, 0) }
 		id = w.submit(bob, job("bobs"))
 		w.until(time.Minute, "a try", func() bool { return s.asked() == 2 })
 		w.must(os.Chown(filepath.Join(w.dir, "bobs"), 0, 0))

@@ -41,7 +41,8 @@ func (h *halter) all(ctx context.Context, match func(*state.Grid) bool) {
 	}
 	// Wait until the submissions that began before the kill was stored are over. Later submissions see the kill.
 	h.sending.Lock()
-	h.sending.Unlock() //nolint:staticcheck // it only waits
+	//lint:ignore SA2001 the lock is only waited for
+	h.sending.Unlock()
 	for owner, jobs := range h.doomed(match) {
 		if err := h.cancel(ctx, owner, jobs); err != nil && ctx.Err() == nil {
 			c.b.Complain(slog.LevelWarn, "halt/"+c.name+"/"+owner.User, "cancel failed, will be repeated", "cluster", c.name,
