@@ -60,7 +60,7 @@ Its state is in $JJM_STATE, else where the configuration says (an installed one 
 read no configuration: if the state is in another folder, or if there is a /var/lib/jjm
 and this is not its daemon, set JJM_STATE for them too.
 
-A store that does not fit its work area, records or letter box is refused. After
+A store that does not fit its work area, records or spool is refused. After
 a loss, --adopt takes these folders over and gives out ids above all that they
 know; what it did is in the log. It is for one start.
 

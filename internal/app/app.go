@@ -118,7 +118,7 @@ func (a *App) open(ctx context.Context) error {
 	}
 	a.onClose("state lock", release)
 	a.reserve = a.openReserve()
-	a.onClose("letter box", func() error { return a.reserve.open() })
+	a.onClose("spool", func() error { return a.reserve.open() })
 	if err := a.openStore(ctx); err != nil {
 		return err
 	}

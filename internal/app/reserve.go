@@ -50,11 +50,10 @@ type door struct {
 
 // doors returns the folders in which accounts write.
 func (a *App) doors() []door {
-	drop, letters := xmldb.DropFolder{Dir: a.dropDir()}, a.config.spoolDir()
-	in := filepath.Join(letters, "in")
+	drop, in := xmldb.DropFolder{Dir: a.dropDir()}, filepath.Join(a.config.spoolDir(), "in")
 	return []door{
-		{Folder: spool.Boxes{Dir: letters}, name: "the letter box", dir: in, open: a.makeSpool,
-			folders: []string{letters, in}},
+		{Folder: spool.Boxes{Dir: a.config.spoolDir()}, name: "the spool", dir: in, open: a.makeSpool,
+			folders: []string{a.config.spoolDir(), in}},
 		{Folder: drop, name: "the drop folder", dir: drop.Dir, open: drop.Open},
 	}
 }

@@ -60,7 +60,7 @@ func TestReserve_IsGivenUpWhenTheDiskIsFullAndTakenBack(t *testing.T) {
 		t.Fatalf("%d bytes are kept: want a sixteenth of the disk", got)
 	}
 	others := filepath.Join(r.app.config.State, "others")
-	fill(t, others) // files outside the letter box fill the disk
+	fill(t, others) // files outside the spool fill the disk
 	now := time.Now()
 	r.look(now)
 	if got := allocated(t, r.file); got != 0 || !r.shut {
@@ -77,12 +77,12 @@ func TestReserve_IsGivenUpWhenTheDiskIsFullAndTakenBack(t *testing.T) {
 		t.Errorf("there is room again: %d bytes are kept, shut is %v", got, r.shut)
 	}
 	if r.look(now.Add(2 * reserveCalm)); r.shut {
-		t.Error("the letter box stays shut")
+		t.Error("the spool stays shut")
 	}
 }
 
-// What fills the letter box is removed, and the reserve stays.
-func TestReserve_TheLetterBoxGoesFirst(t *testing.T) {
+// What fills the spool is removed, and the reserve stays.
+func TestReserve_TheSpoolGoesFirst(t *testing.T) {
 	r := keeper(t)
 	box := filepath.Join(r.app.config.spoolDir(), "in", "u4711")
 	if err := os.Mkdir(box, 0o700); err != nil {
@@ -156,8 +156,8 @@ func TestReserve_IsNotWhereTheFoldersOfAccountsAreApart(t *testing.T) {
 	}
 }
 
-// The letter box is removed, replaced by a folder that nobody can enter, and by a file.
-func TestReserve_MakesALostLetterBoxAgain(t *testing.T) {
+// The spool is removed, replaced by a folder that nobody can enter, and by a file.
+func TestReserve_MakesALostSpoolAgain(t *testing.T) {
 	var log bytes.Buffer
 	a := &App{config: Config{State: t.TempDir(), Engine: engine.Defaults()},
 		log: slog.New(slog.NewTextHandler(&log, nil))}
@@ -170,22 +170,22 @@ func TestReserve_MakesALostLetterBoxAgain(t *testing.T) {
 	}
 	r := a.openReserve()
 	must(r.makeAll())
-	letters, in := a.config.spoolDir(), filepath.Join(a.config.spoolDir(), "in")
+	spoolDir, in := a.config.spoolDir(), filepath.Join(a.config.spoolDir(), "in")
 	want, err := os.Stat(in)
 	must(err)
 	for name, lose := range map[string]func(){
 		"it is gone":         func() {},
-		"a folder is there":  func() { must(os.Mkdir(letters, 0o700)) },
+		"a folder is there":  func() { must(os.Mkdir(spoolDir, 0o700)) },
 		"its boxes are gone": func() { must(os.MkdirAll(in, 0o700)) },
 	} {
 		log.Reset()
-		must(os.Rename(letters, filepath.Join(t.TempDir(), "away"))) // so that no number of a file is used again
+		must(os.Rename(spoolDir, filepath.Join(t.TempDir(), "away"))) // so that no number of a file is used again
 		lose()
 		r.watch()
 		if got, err := os.Stat(in); err != nil || got.Mode() != want.Mode() {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
-		if !strings.Contains(log.String(), "the letter box was removed or replaced, and was made again") {
+		if !strings.Contains(log.String(), "the spool was removed or replaced, and was made again") {
 			t.Errorf("%s: the log says %q", name, log.String())
 		}
 		log.Reset()
@@ -193,18 +193,18 @@ func TestReserve_MakesALostLetterBoxAgain(t *testing.T) {
 			t.Errorf("%s: it is said again: %q", name, log.String())
 		}
 	}
-	must(os.RemoveAll(letters))
-	must(os.WriteFile(letters, nil, 0o600))
+	must(os.RemoveAll(spoolDir))
+	must(os.WriteFile(spoolDir, nil, 0o600))
 	log.Reset()
 	r.watch()
 	r.watch()
 	if n := strings.Count(log.String(), "cannot be made again"); n != 1 {
 		t.Errorf("said %d times: %q", n, log.String())
 	}
-	if told := r.notes.tell(gate.Caller{}); len(told) != 1 || !strings.Contains(told[0], letters) {
+	if told := r.notes.tell(gate.Caller{}); len(told) != 1 || !strings.Contains(told[0], spoolDir) {
 		t.Errorf("people are told %q", told)
 	}
-	must(os.Remove(letters))
+	must(os.Remove(spoolDir))
 	if r.watch(); r.notes.tell(gate.Caller{}) != nil {
 		t.Errorf("people are told %q", r.notes.tell(gate.Caller{}))
 	}
@@ -222,7 +222,7 @@ func TestDoorNotes_TellAdministratorsWhoFilledTheDisk(t *testing.T) {
 	r.look(now)
 	told, others := r.notes.tell(gate.Caller{Admin: true}), r.notes.tell(gate.Caller{})
 	want := "in drop, by uid " + strconv.Itoa(os.Getuid())
-	if len(told) != 2 || !strings.Contains(told[0], "nobody can write into the letter box") ||
+	if len(told) != 2 || !strings.Contains(told[0], "nobody can write into the spool") ||
 		!strings.Contains(told[0], drop) || !strings.Contains(told[1], want) || !strings.Contains(told[1], " MB in ") {
 		t.Errorf("an administrator is told %q", told)
 	}

@@ -60,14 +60,14 @@ func TestLost_IsNoticedAndHealed(t *testing.T) {
 	}
 	spool := at("spool")
 	must(os.RemoveAll(spool))
-	d.logs("the letter box was removed or replaced, and was made again")
-	d.eventually("the letter box again, of this store", func() bool {
+	d.logs("the spool was removed or replaced, and was made again")
+	d.eventually("the spool again, of this store", func() bool {
 		_, in := os.Stat(filepath.Join(spool, "in"))
 		_, stamp := os.Stat(filepath.Join(spool, highwater.StampFile))
 		return in == nil && stamp == nil
 	})
 	if out, code := d.says("submit", "job.toml"); code != 0 {
-		t.Errorf("exit %d after the letter box was removed\n%s", code, out)
+		t.Errorf("exit %d after the spool was removed\n%s", code, out)
 	}
 	d.eventually("the records again, of the grid job that runs and of the one that is over", recorded)
 }

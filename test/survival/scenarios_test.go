@@ -128,7 +128,7 @@ func fewerSlots(d design, point string) scenario {
 		}}
 }
 
-// leftInSpool leaves the grid job in the daemon's letter box before the daemon starts, after one that will be refused.
+// leftInSpool leaves the grid job in the daemon's spool before the daemon starts, after one that will be refused.
 func leftInSpool(sc scenario) scenario {
 	sc.before = func(t *testing.T, s *site) {
 		box := filepath.Join(s.state, "spool")
