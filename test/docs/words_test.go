@@ -40,7 +40,7 @@ func TestWords_AreThoseOfTheCode(t *testing.T) {
 		{"## Kinds of errors", words(jjm.Invalid, jjm.Kind.String)},
 		{"\n`jjm list`:", columns(t, "list.go", "listTable")},
 		{"\n`jjm clusters`, of all", columns(t, "clusters.go", "clusterTable")},
-		{"\n`jjm status '17.*'`:", columns(t, "status.go", "localTable")},
+		{"\n`jjm status '17.*'`:", columns(t, "statuslocal.go", "localTable")},
 		{"\n`jjm dataset show`:", columns(t, "dataset.go", "datasetTable")},
 		{"\n`jjm history 17`:", columns(t, "history.go", "historyTable")},
 		{"\nThe attempts below it,", columns(t, "history.go", "attemptTable")},
