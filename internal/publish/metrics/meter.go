@@ -50,7 +50,9 @@ func New(names Names) *Meter {
 	}
 	for _, verb := range names.Verbs {
 		m.verbs[verb] = true
-		m.requests.WithLabelValues(verb, answered)
+		for _, outcome := range []string{answered, refused, busy, failed} {
+			m.requests.WithLabelValues(verb, outcome) // a rate misses the first event of a series that did not exist
+		}
 	}
 	for _, name := range names.Clusters[:min(len(names.Clusters), MostClusters)] {
 		m.clusters[name] = true

@@ -142,7 +142,9 @@ func (s sink) ends(n health.Counts) {
 	type end struct{ verdict, level string }
 	ends, retries := map[end]int64{}, map[string]int64{}
 	for _, verdict := range verdicts() {
-		ends[end{verdict, other}] = 0 // so that a sum over the levels exists before the first end
+		for _, level := range levels() {
+			ends[end{verdict, level}] = 0 // a rate misses the first event of a series that did not exist
+		}
 	}
 	for _, class := range append(classes(), other) {
 		retries[class] = 0
