@@ -41,6 +41,9 @@ const (
 	numVerbs
 )
 
+// Verbs returns all verbs.
+func Verbs() []Verb { return []Verb{Submit, List, Find, Account, Control, Probe} }
+
 func (v Verb) String() string {
 	return [numVerbs]string{"submit", "list", "find", "account", "control", "probe"}[v]
 }
@@ -53,6 +56,9 @@ type call func(ctx context.Context, verb Verb, do func(context.Context) error) e
 type Deps struct {
 	// Log receives trouble and, at debug, each call; nil discards both.
 	Log *slog.Logger
+	// Observe is called after each call that was sent, with its duration and error; nil if nobody wants to know. A call
+	// that is retried is observed each time. Observe must not block.
+	Observe func(verb Verb, took time.Duration, err error)
 }
 
 // Adapter is an idealized adapter. It passes on the optional interfaces of the inner
@@ -85,6 +91,7 @@ func Wrap(inner adapters.Adapter, c Config, deps Deps) adapters.Adapter {
 	}
 	prober, probes := inner.(adapters.Prober)
 	l := newLimit(c, prober)
+	l.observe = deps.Observe
 	a := &Adapter{inner: inner, limit: l}
 	a.call = withRetry(c.RetryFor.D(), withLog(log, l.call))
 	if probes {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -477,5 +478,41 @@ func TestConfig_BadSettingsAreNamed(t *testing.T) {
 	}
 	if len(want) != 0 {
 		t.Errorf("not found: %v", want)
+	}
+}
+
+func TestObserve_EachCallThatWasSent(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		type seen struct {
+			verb idealize.Verb
+			took time.Duration
+			err  error
+		}
+		var all []seen
+		s := &scripted{play: once(errBusy, nil, errInvalid)}
+		a := idealize.Wrap(s, settings(nil), idealize.Deps{Observe: func(v idealize.Verb, took time.Duration, err error) {
+			all = append(all, seen{v, took, err})
+		}})
+		if err := ask(t.Context(), a, idealize.List, ""); err != nil {
+			t.Error(err)
+		}
+		if err := ask(t.Context(), a, idealize.Submit, ""); err == nil {
+			t.Error("a refused submission is none")
+		}
+		if len(all) != 3 || all[0].verb != idealize.List || !errors.Is(all[0].err, errBusy) || all[1].err != nil ||
+			all[2].verb != idealize.Submit || !errors.Is(all[2].err, errInvalid) {
+			t.Errorf("%v", all)
+		}
+		s.play = always(3*time.Second, nil)
+		err := ask(t.Context(), a, idealize.Control, "")
+		if want := (seen{idealize.Control, 3 * time.Second, nil}); err != nil || all[3] != want {
+			t.Errorf("%v, %v", err, all)
+		}
+	})
+}
+
+func TestVerbs_AreAll(t *testing.T) {
+	if got := idealize.Verbs(); !slices.Equal(got, verbs) {
+		t.Errorf("%v", got)
 	}
 }

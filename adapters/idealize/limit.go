@@ -16,6 +16,7 @@ type limit struct {
 	command time.Duration
 	prober  adapters.Prober // nil if there is none
 	turns   *turns
+	observe func(Verb, time.Duration, error) // nil: nobody
 
 	mu sync.Mutex
 	// breakers of the batch system and of its accounting, which may be down while the batch system answers; witnesses
@@ -109,11 +110,15 @@ func (l *limit) run(ctx context.Context, verb Verb, n probes, do func(context.Co
 	var err error
 	began := time.Now()
 	defer func() {
+		took := time.Since(began)
+		if l.observe != nil {
+			l.observe(verb, took, err)
+		}
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.note(began, verb, accountOf(ctx), n, seen, err)
 		if seen == responded {
-			l.lastTook[verb] = time.Since(began)
+			l.lastTook[verb] = took
 		}
 	}()
 	s, end := newSpan(ctx, l.command)

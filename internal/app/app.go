@@ -71,6 +71,8 @@ type App struct {
 	// publisher sends the site's ad to brokers, if the configuration names collectors.
 	publisher *collector.Publisher
 
+	metering
+
 	closers []closer // in the order of opening
 }
 
@@ -93,6 +95,7 @@ func New(ctx context.Context, opts Options) (*App, error) {
 	for _, p := range config.Advice() {
 		a.log.Warn("the configuration has a setting that may surprise", "setting", p.Field, "note", p.Text)
 	}
+	a.meter = newMeter(&a.config)
 	if err := a.open(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
@@ -143,13 +146,13 @@ func (a *App) open(ctx context.Context) error {
 	a.openPublisher()
 	b := brokers{publisher: a.publisher, advertises: len(a.config.Advertise.Collectors) > 0, low: a.engine.Low,
 		models: a.models, doors: a.reserve.notes.tell}
-	a.gate = gate.New(served(a.opts.Version, a.engine, b), a.config.Gate, a.log)
+	a.gate = gate.New(served(a.opts.Version, a.engine, b), a.observedGate(), a.log)
 	a.engine.TakeIn(ctx) // before the socket answers any request
 	if a.socket, err = gate.Listen(filepath.Join(state, "jjm.sock"), a.config.Gate); err != nil {
 		return err
 	}
 	a.onClose("socket", func() error { return ignoreClosed(a.socket.Close()) })
-	return nil
+	return a.openMetrics(b)
 }
 
 func ignoreClosed(err error) error {
@@ -269,7 +272,8 @@ func (a *App) clusters() ([]engine.Cluster, error) {
 			return nil, err
 		}
 		a.instrument(adapter)
-		adapter = idealize.Wrap(adapter, common.Config, idealize.Deps{Log: a.log.With("cluster", name)})
+		adapter = idealize.Wrap(adapter, common.Config, idealize.Deps{Log: a.log.With("cluster", name),
+			Observe: a.observeCommands(name)})
 		if c, ok := adapter.(io.Closer); ok {
 			a.onClose("cluster "+name, c.Close)
 		}
@@ -317,6 +321,7 @@ func (a *App) Run(ctx context.Context) error {
 	wg.Go(func() { a.publisher.Run(ctx) })
 	wg.Go(func() { a.reserve.keep(ctx) })
 	wg.Go(func() { a.ids.Keep(ctx) })
+	wg.Go(func() { a.serveMetrics(ctx) })
 	if a.config.Accounting.Blah != "" {
 		wg.Go(func() { a.runAccounting(ctx) })
 	}

@@ -18,6 +18,7 @@ import (
 	"jjm/internal/jjm"
 	"jjm/internal/policy/plan"
 	"jjm/internal/publish/advertise/collector"
+	"jjm/internal/publish/metrics"
 )
 
 // Config is the whole configuration. Each package owns its part.
@@ -47,6 +48,8 @@ type Config struct {
 	Accounting AccountingConfig `toml:"accounting"`
 	// Advertise holds the facts about the site that are published to brokers, and the collectors to which they are sent.
 	Advertise collector.Config `toml:"advertise"`
+	// Metrics are the settings of the listener for Prometheus.
+	Metrics metrics.Config `toml:"metrics"`
 	// Cluster are the batch systems; the first is the default. Each section has a name, a kind, and the settings of its
 	// kind.
 	Cluster []map[string]any `toml:"cluster"`
@@ -140,7 +143,7 @@ func noEnv(string) string { return "" }
 
 // check returns the problems of all values.
 func (c *Config) check() jjm.Problems {
-	problems := slices.Concat(c.Engine.Check(), c.Accounting.Check(), c.Advertise.Check())
+	problems := slices.Concat(c.Engine.Check(), c.Accounting.Check(), c.Advertise.Check(), c.Metrics.Check())
 	for _, p := range c.Gate.Check() {
 		p.Field = "gate." + strings.TrimPrefix(p.Field, "gate.")
 		problems = append(problems, p)

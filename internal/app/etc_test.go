@@ -15,6 +15,7 @@ import (
 	"jjm/internal/policy/analyse/rule"
 	"jjm/internal/policy/plan"
 	"jjm/internal/publish/advertise/collector"
+	"jjm/internal/publish/metrics"
 )
 
 const etcFile = "../../etc/jjm.toml"
@@ -58,6 +59,9 @@ func TestEtc_ShippedFileIsValidAsItIsAndWithEveryDefaultSet(t *testing.T) {
 	if !reflect.DeepEqual(c.Advertise, defaults) {
 		t.Errorf("[advertise] of the file:\n%+v\nof the program:\n%+v", c.Advertise, defaults)
 	}
+	if c.Metrics != (metrics.Config{}) {
+		t.Errorf("[metrics] of the file: %+v", c.Metrics)
+	}
 	got, want := c.Gate.WithDefaults(), gate.Config{}.WithDefaults()
 	got.UserName, want.UserName = nil, nil
 	got.Admins = nil
@@ -74,7 +78,7 @@ func TestEtc_ShippedFileNamesEverySetting(t *testing.T) {
 	}
 	for _, part := range []any{Config{}, engine.Config{}, engine.Defaults().Retry, engine.ClusterConfig{},
 		idealize.Config{}, plan.HoldRule{}, rule.Rule{}, gate.Config{}, local.Config{}, collector.Config{},
-		collector.Gatekeeper{}} {
+		collector.Gatekeeper{}, metrics.Config{}} {
 		typ := reflect.TypeOf(part)
 		for i := range typ.NumField() {
 			key, _, _ := strings.Cut(typ.Field(i).Tag.Get("toml"), ",")

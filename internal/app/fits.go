@@ -31,7 +31,8 @@ func (a *App) openStore(ctx context.Context) (err error) {
 		accept = a.config.fitsWork
 	}
 	open := func() error {
-		a.store, err = store.Open(a.config.storeFile(), store.Options{Now: time.Now, Accept: accept, Copied: a.copied})
+		a.store, err = store.Open(a.config.storeFile(), store.Options{Now: time.Now, Accept: accept, Copied: a.copied,
+			Observe: a.observeStore()})
 		return err
 	}
 	if jjm.KindOf(open()) == jjm.Busy { // an account may fill the disk again between that check and here

@@ -46,6 +46,12 @@ func (c *Config) preflight(executable string) (problems jjm.Problems) {
 				"%v: make it a folder that this account can write, or set accounting.blah to a file in another one", err)})
 		}
 	}
+	if socket := c.Metrics.Listen; c.Metrics.Socket() {
+		if err := checkFolder(filepath.Dir(socket)); err != nil {
+			problems = append(problems, jjm.Problem{Field: "metrics.listen", Text: fmt.Sprintf(
+				"%v: make it a folder that this account can write, or set metrics.listen to a socket in another one", err)})
+		}
+	}
 	if err := checkLocal(c.State); err != nil {
 		problems = append(problems, jjm.Problem{Field: "state", Text: err.Error()})
 	}

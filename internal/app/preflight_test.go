@@ -68,6 +68,9 @@ func breakages() []breakage {
 		{part: "accounting", lines: `blah = "relative"`},
 		{part: "accounting", lines: "blah = \"DIR/none/blah.log\"\nce = \"ce:9619/ce\""},
 		{part: "advertise", lines: `quality = "splendid"`},
+		{part: "metrics", lines: `listen = "0.0.0.0:9137"`},
+		{part: "metrics", lines: `listen = "DIR/none/scrapes"`},
+		{part: "metrics", lines: `allow = "all"`},
 		{part: "advertise", lines: `bin = "bin"`},
 		{part: "local", lines: `slots = -4`},
 		{part: "local", lines: `keep = "1s"`},
@@ -101,7 +104,7 @@ func configuration(dir string, broken []breakage) (path string, err error) {
 		}
 	}
 	text := parts["top"]
-	for _, part := range []string{"engine", "gate", "accounting", "advertise"} {
+	for _, part := range []string{"engine", "gate", "accounting", "advertise", "metrics"} {
 		text += "[" + part + "]\n" + parts[part]
 	}
 	text += "[[cluster]]\nname = \"local\"\nkind = \"local\"\n" + parts["local"] + parts["more"]

@@ -104,6 +104,7 @@ func fixed(old, next Config) []string {
 	old.Gate.Version = next.Gate.Version
 	differs("gate", old.Gate, next.Gate)
 	differs("advertise", old.Advertise, next.Advertise)
+	differs("metrics", old.Metrics, next.Metrics)
 	differs("cluster", old.Cluster, next.Cluster)
 	return names
 }

@@ -28,6 +28,7 @@ func TestFixed_NamesWhatNeedsARestart(t *testing.T) {
 			c.Gate = gate.Config{Mode: "0660"}
 			c.Cluster = []map[string]any{{"name": "b"}}
 		}, []string{"gate", "cluster"}},
+		{"metrics", func(c *Config) { c.Metrics.Listen = "127.0.0.1:1" }, []string{"metrics"}},
 	} {
 		next := base
 		c.change(&next)

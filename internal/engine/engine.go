@@ -124,6 +124,7 @@ type asked struct {
 	chooser         *choice.Chooser
 	*answer.Reasons // the verb why
 	*answer.Checkup // the verb health
+	*answer.Meter   // counts for metrics
 }
 
 // ahead are the parts that hold grid jobs back before they begin.
@@ -168,6 +169,7 @@ func build(cfg Config, deps Deps) *Engine {
 	types, ln, sw := jobtype.New(s, as), lineage.New(b), sweep.New(s, as)
 	e := &Engine{state: s, areas: as, asked: asked{chooser: choice.New(s)}}
 	e.clusters = cluster.New(s, as, sw, ln, ends)
+	e.Meter = answer.NewMeter(s)
 	e.prover = proof.New(s, types, ln)
 	e.datasets = dataset.New(s, as, types, ln, cfg.Workers, gridjob.StepPatience)
 	e.feeder = feed.New(s, ln, e.prover)
@@ -200,7 +202,7 @@ func (e *Engine) connect() {
 	e.state.Participants = e.transaction()
 	e.state.Shown = []func(*state.Change, *state.Memo){e.feeder.TellReaders}
 	e.state.Committed = []func(*state.Change){e.judge.WakeEndings, e.clusters.WakeReleases, e.site.JobsOver,
-		e.dependencies.Changed}
+		e.dependencies.Changed, e.Meter.Count}
 }
 
 // load fills the memory from the store, and wakes the loops for everything that was in progress

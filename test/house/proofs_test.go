@@ -85,6 +85,8 @@ func proofs() []proof {
 		{"gate.drain", "internal/api/gate", "TestSettings_TimesOfRequests"},
 		{"gate.memory_mb", "internal/api/gate", "TestHostile_LongAnswersShareOneBudget"},
 
+		{"metrics.listen", "test/daemon", "TestMetrics_AreServedWhereTheSettingsSay"},
+		{"metrics.allow", "test/daemon", "TestMetrics_AreServedWhereTheSettingsSay"},
 		{"advertise.site", "test/daemon", "TestSettings_OfTheAdAreObserved"},
 		{"advertise.collectors", "test/daemon", "TestSettings_OfTheAdAreObserved"},
 		{"advertise.bin", "test/daemon", "TestSettings_OfTheAdAreObserved"},

@@ -47,6 +47,9 @@ type Config struct {
 
 	// Version is the version of the daemon, for errors about unknown verbs.
 	Version string `toml:"-"`
+	// Observe is called after each request with the name of its verb and its error, nil if it was answered. The verb is
+	// "" if none could be read. Observe must not block; it may be nil.
+	Observe func(verb string, err error) `toml:"-"`
 	// UserName returns the name of an account. Default: the account database.
 	UserName func(uid int) string `toml:"-"`
 }

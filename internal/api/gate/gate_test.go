@@ -507,3 +507,27 @@ func TestGate_RefusesClientsOfOtherVersions(t *testing.T) {
 		t.Errorf("the same version: answer %+v", a)
 	}
 }
+
+func TestGate_PassesEveryOutcomeToTheObserver(t *testing.T) {
+	type outcome struct {
+		verb string
+		kind jjm.Kind
+	}
+	seen := make(chan outcome, 10)
+	f := gatetest.New()
+	s := gatetest.Serve(t, f.Verbs(), gate.Config{
+		Observe: func(verb string, err error) { seen <- outcome{verb, jjm.KindOf(err)} }}, nil)
+	for _, c := range []struct {
+		line string
+		want outcome
+	}{
+		{`{"verb":"list"}`, outcome{"list", jjm.Unclassified}},
+		{`{"verb":"record","refs":["99"],"path":"/gridjob"}`, outcome{"record", jjm.Gone}},
+		{`{"verb":"nonsense"}`, outcome{"", jjm.Invalid}},
+	} {
+		a := ask(t, s.Socket, c.line)
+		if got := <-seen; got != c.want {
+			t.Errorf("%s: observed %+v, want %+v; the answer: %+v", c.line, got, c.want, a.Error)
+		}
+	}
+}

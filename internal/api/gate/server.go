@@ -44,6 +44,13 @@ func New(verbs []Verb, cfg Config, log *slog.Logger) *Server {
 	return s
 }
 
+// observe passes the outcome of a request to Config.Observe.
+func (s *Server) observe(verb string, err error) {
+	if s.cfg.Observe != nil {
+		s.cfg.Observe(verb, err)
+	}
+}
+
 // errStopping is the error of requests that end because the daemon stops. It is Busy, so
 // that the client tries again and finds the restarted daemon.
 func errStopping() error { return jjm.Errorf(jjm.Busy, "the daemon is stopping: try again") }
@@ -135,6 +142,7 @@ func (s *Server) serveConn(ctx, hard context.Context, conn *net.UnixConn) {
 		return
 	}
 	if err := s.connections.add(int(cred.Uid)); err != nil {
+		s.observe("", err)
 		_ = c.reply(wire.Reply{Error: wire.ErrorOf(err)})
 		return
 	}

@@ -165,7 +165,9 @@ func (c *session) serve(stop, ctx context.Context, req *request) {
 	}()
 	if err := c.do(stop, ctx, req); err != nil {
 		c.refuse(verb, err)
+		return
 	}
+	c.observe(verb, nil)
 }
 
 // refuse answers with an error, unless the answer was already begun.
@@ -173,6 +175,7 @@ func (c *session) refuse(verb string, err error) {
 	if errors.Is(err, io.EOF) && verb == "" {
 		return // the client only tested whether the daemon accepts connections
 	}
+	c.observe(verb, err)
 	e := wire.ErrorOf(err)
 	level := c.log.Debug
 	if e.Kind == jjm.Internal && verb != "" && !c.broken {

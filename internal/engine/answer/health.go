@@ -31,9 +31,15 @@ func NewCheckup(an *Answers, w Watched) *Checkup {
 	return &Checkup{an: an, watched: w, started: jjm.At(an.b.Now())}
 }
 
-// Health returns all checks of the site as a caller may see them: only administrators see the bans, and the error of a
-// record, which names its grid job.
+// Health returns all checks of the site as a caller may see them.
 func (ch *Checkup) Health(ctx context.Context, caller wire.Caller, around health.Around) *wire.Health {
+	f := ch.Facts(ctx, caller, around)
+	return &wire.Health{At: f.Now, Checks: health.Checks(f)}
+}
+
+// Facts returns the facts about the site as a caller may see them: only administrators see the bans, and the error of a
+// record, which names its grid job.
+func (ch *Checkup) Facts(ctx context.Context, caller wire.Caller, around health.Around) health.Facts {
 	b := ch.an.b
 	now := jjm.At(b.Now())
 	f := health.Facts{Now: now, Started: ch.started, Around: around, Clusters: ch.an.Clusters(ctx, caller),
@@ -50,7 +56,7 @@ func (ch *Checkup) Health(ctx context.Context, caller wire.Caller, around health
 	} else {
 		f.Records.Error = ""
 	}
-	return &wire.Health{At: now, Checks: health.Checks(f)}
+	return f
 }
 
 func (ch *Checkup) storeSize(ctx context.Context) health.Store {

@@ -44,6 +44,9 @@ type Options struct {
 	// Accept is called before anything is written; its error ends Open. Nil accepts
 	// every store.
 	Accept func(Content) error
+	// Observe is called after each write transaction with its duration, without its wait for other transactions; may be
+	// nil. It must not block.
+	Observe func(took time.Duration)
 	// Copied is called after the copy before an update of the schema was made; may be nil.
 	Copied func(path string, from, to int)
 }
@@ -140,6 +143,10 @@ func (s *Store) Update(ctx context.Context, fn func(*Tx) error) error {
 		return err
 	}
 	defer func() { s.turn <- struct{}{} }()
+	if s.o.Observe != nil {
+		began := time.Now()
+		defer func() { s.o.Observe(time.Since(began)) }()
+	}
 	tx := &Tx{s: s, c: c, ctx: ctx}
 	committed := false
 	defer func() {

@@ -368,3 +368,16 @@ func TestTotalsAndSize(t *testing.T) {
 		t.Error(z, err)
 	}
 }
+
+func TestUpdate_IsObserved(t *testing.T) {
+	seen := 0
+	s, err := Open(t.TempDir()+"/jjm.db", Options{Observe: func(time.Duration) { seen++ }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	update(t, s, func(*Tx) error { return nil })
+	if err := s.Update(t.Context(), func(*Tx) error { return errors.New("no") }); err == nil || seen != 2 {
+		t.Errorf("%v; %d transactions were observed, want 2", err, seen)
+	}
+}

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"iter"
 	"slices"
 	"strings"
 
@@ -53,6 +54,22 @@ func (g *Grid) count(l *jjm.LocalJob, by int) {
 	t.Counts[l.State] += by
 	t.Retrying += by * retrying(l)
 	t.at.add(l.Place, by*inBatch(l))
+}
+
+// InBatch returns, by cluster, how many local jobs the batch system has or is about to get, by state.
+func (g *Grid) InBatch() iter.Seq2[string, [jjm.NumStates]int] {
+	return func(yield func(string, [jjm.NumStates]int) bool) {
+		for name, t := range g.ByCluster {
+			var jobs [jjm.NumStates]int
+			for s := jjm.Submitting; s.InBatch(); s++ {
+				jobs[s] = t.Counts[s]
+			}
+			jobs[jjm.Submitting] -= t.Retrying
+			if !yield(name, jobs) {
+				return
+			}
+		}
+	}
 }
 
 // Unsent returns the number of local jobs that wait for their first or next submission.

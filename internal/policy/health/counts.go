@@ -1,0 +1,33 @@
+package health
+
+import "jjm/internal/jjm"
+
+// Counts are how many jobs the site has, and what happened to jobs since the daemon started.
+type Counts struct {
+	// Grids are the live grid jobs, by status. Locals are their local jobs, by state, without the local jobs that gave
+	// their work back.
+	Grids  [jjm.NumGridStatuses]int
+	Locals [jjm.NumStates]int
+	// Clusters has an entry for each configured cluster, by name.
+	Clusters map[string]ClusterCounts
+	// Attempts are the ended attempts. GridsEnded are the ends of grid jobs, by status; a grid job that is reopened can
+	// end several times.
+	Attempts   map[End]int64
+	GridsEnded [jjm.NumGridStatuses]int64
+	// Collected is how many bytes the output tars of the ended grid jobs have.
+	Collected int64
+}
+
+// ClusterCounts are the counts of one cluster.
+type ClusterCounts struct {
+	// Jobs are the local jobs that the batch system has or is about to get, by state.
+	Jobs [jjm.NumStates]int
+	// Submissions are the bulks that were made for the cluster since the daemon started, and Submitted their local jobs.
+	Submissions, Submitted int64
+}
+
+// End is the kind of an attempt's end: the action, the level and the class of its verdict (jjm.Verdict).
+type End struct {
+	Action       jjm.Action
+	Level, Class string
+}

@@ -1,0 +1,219 @@
+package daemon_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"jjm/internal/testkit/await"
+	"jjm/internal/testkit/needs"
+)
+
+const (
+	alertRules = root + "/etc/prometheus/jjm-alerts.yml"
+	dashboard  = root + "/etc/prometheus/jjm-dashboard.json"
+)
+
+// promtool runs promtool, which must succeed.
+func promtool(t *testing.T, stdin string, args ...string) {
+	t.Helper()
+	cmd := exec.Command(needs.Program(t, "promtool", "prometheus"), args...)
+	cmd.Stdin = strings.NewReader(stdin)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// Each alert fires on its fault, as promtool plays it, and has a test.
+func TestPrometheus_AlertsFireOnTheirFaults(t *testing.T) {
+	needs.Campaign(t, needs.Systems)
+	t.Parallel()
+	const tests = "testdata/prometheus/alerts_test.yml"
+	promtool(t, "", "check", "rules", alertRules)
+	promtool(t, "", "test", "rules", tests)
+	rules, err := os.ReadFile(alertRules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tested, err := os.ReadFile(tests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := regexp.MustCompile(`(?m)^ +- alert: (\w+)$`).FindAllStringSubmatch(string(rules), -1)
+	if len(names) < 10 {
+		t.Errorf("only %d alerts were found", len(names))
+	}
+	for _, name := range names {
+		fires := regexp.MustCompile(`alertname: ` + name[1] + `\n\s+eval_time: \w+\n\s+exp_alerts:\n\s+- exp_labels`)
+		if !fires.Match(tested) {
+			t.Errorf("%s: no test shows that it fires", name[1])
+		}
+	}
+}
+
+// prometheus is a Prometheus that scrapes one daemon.
+type prometheus struct {
+	t       *testing.T
+	address string
+}
+
+// startPrometheus starts Prometheus with the shipped alert rules. They fire without a delay.
+func startPrometheus(t *testing.T, target string) *prometheus {
+	t.Helper()
+	program, dir := needs.Program(t, "prometheus", "prometheus"), shortDir(t)
+	rules, err := os.ReadFile(alertRules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules = regexp.MustCompile(`(?m)^ +for: \w+\n`).ReplaceAll(rules, nil)
+	config := fmt.Sprintf("global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: [rules.yml]\n"+
+		"scrape_configs:\n- job_name: jjm\n  static_configs: [{targets: [%q]}]\n", target)
+	for name, text := range map[string]string{"prometheus.yml": config, "rules.yml": string(rules)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := &prometheus{t, fmt.Sprintf("127.0.0.1:%d", freePort(t))}
+	cmd := exec.Command(program, "--config.file="+dir+"/prometheus.yml", "--storage.tsdb.path="+dir+"/data",
+		"--web.listen-address="+p.address)
+	log := &logBuffer{}
+	cmd.Stderr = log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("the log of Prometheus:\n%s", log)
+		}
+	})
+	return p
+}
+
+// query returns how many series a query has now.
+func (p *prometheus) query(expr string) (int, error) {
+	r, err := http.Get("http://" + p.address + "/api/v1/query?query=" + url.QueryEscape(expr))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = r.Body.Close() }()
+	var answer struct {
+		Status, Error string
+		Data          struct{ Result []json.RawMessage }
+	}
+	if err := json.NewDecoder(r.Body).Decode(&answer); err != nil {
+		return 0, err
+	}
+	if answer.Status != "success" {
+		return 0, fmt.Errorf("%s: %s", answer.Status, answer.Error)
+	}
+	return len(answer.Data.Result), nil
+}
+
+// has waits until a query has series.
+func (p *prometheus) has(expr string) {
+	p.t.Helper()
+	await.Nil(p.t, expr, func() error {
+		n, err := p.query(expr)
+		if err == nil && n == 0 {
+			err = fmt.Errorf("no series")
+		}
+		return err
+	})
+}
+
+// panelQueries returns the queries of the dashboard, for all daemons and rates over a minute.
+func panelQueries(t *testing.T) (exprs []string) {
+	t.Helper()
+	text, err := os.ReadFile(dashboard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal(text, &d); err != nil {
+		t.Fatal(err)
+	}
+	for _, panel := range d.Panels {
+		for _, target := range panel.Targets {
+			exprs = append(exprs, strings.NewReplacer("$__rate_interval", "1m", "$instance", ".+").Replace(target.Expr))
+		}
+		if panel.Title == "" || len(panel.Targets) == 0 {
+			t.Errorf("a panel lacks its title or its queries: %+v", panel)
+		}
+	}
+	return exprs
+}
+
+// A real Prometheus scrapes a real daemon: each query of the dashboard returns data, and alerts fire on real faults.
+func TestPrometheus_ScrapesTheDaemon(t *testing.T) {
+	needs.Campaign(t, needs.Systems)
+	t.Parallel()
+	target := fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	d := start(t, fmt.Sprintf("[metrics]\nlisten = %q\n", target))
+	p := startPrometheus(t, target)
+	p.has(`up{job="jjm"} == 1`)
+	d.write("j.toml", "type = \"script\"\n[params]\ncommand = [\"/bin/true\"]\n")
+	if out, code := d.says("submit", "j.toml", "--wait"); code != 0 {
+		t.Fatalf("exit %d\n%s", code, out)
+	}
+	promtool(t, scrape(t, "tcp", target), "check", "metrics")
+	exprs := panelQueries(t)
+	if len(exprs) < 30 {
+		t.Errorf("the dashboard has only %d queries", len(exprs))
+	}
+	for _, expr := range exprs {
+		p.has(expr)
+	}
+	for _, quiet := range []string{"JJMDown", "JJMRefusesWork", "JJMClusterDown"} {
+		if n, err := p.query(`ALERTS{alertname="` + quiet + `"}`); err != nil || n > 0 {
+			t.Errorf("%s fires on a well site: %d, %v", quiet, n, err)
+		}
+	}
+	records := filepath.Join(d.dir, "state", "records")
+	if err := os.Rename(records, records+".away"); err != nil {
+		t.Fatal(err)
+	}
+	p.has(`ALERTS{alertname="JJMRefusesWork",alertstate="firing"}`)
+	d.kill()
+	p.has(`ALERTS{alertname="JJMDown",alertstate="firing"}`)
+}
+
+// Alert rules and dashboard name only figures that exist.
+func TestPrometheus_FilesNameOnlyFiguresThatExist(t *testing.T) {
+	t.Parallel()
+	target := fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	start(t, fmt.Sprintf("[metrics]\nlisten = %q\n", target))
+	rules, err := os.ReadFile(alertRules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := []string{"jjm_spool_oldest_timestamp_seconds", "jjm_cluster_last_listing_timestamp_seconds"} // only at times
+	for _, m := range regexp.MustCompile(`(?m)^# TYPE (\S+)`).FindAllStringSubmatch(scrape(t, "tcp", target), -1) {
+		known = append(known, m[1])
+	}
+	exprs := string(rules) + strings.Join(panelQueries(t), "\n")
+	named := regexp.MustCompile(`\b(?:jjm|process)_[a-z_]+`).FindAllString(exprs, -1)
+	if len(named) < 40 {
+		t.Errorf("only %d names were found", len(named))
+	}
+	for _, name := range named {
+		base := regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(name, "")
+		if !slices.Contains(known, name) && !slices.Contains(known, base) {
+			t.Errorf("%s does not exist", name)
+		}
+	}
+}
