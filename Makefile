@@ -86,8 +86,10 @@ vet:
 	$(GO) vet ./...
 
 # What the tests need besides Go: installed when root on Debian, else named.
+# A campaign of systems needs Prometheus as well.
+test-systems campaign: TOOLS = prometheus
 tools:
-	@sh scripts/testbed/tools.sh
+	@sh scripts/testbed/tools.sh $(TOOLS)
 
 # Figures beside what they are compared with. PERFORMANCE.md keeps one run.
 bench: build
