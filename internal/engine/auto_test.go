@@ -212,3 +212,33 @@ func TestAutoResubmit_WaitsLongerEachTime(t *testing.T) {
 		w.final(2*time.Hour, id)
 	})
 }
+
+// A local job whose file is lost meanwhile does not run again, and its grid job ends.
+func TestAutoResubmit_NotWithoutItsFiles(t *testing.T) {
+	t.Parallel()
+	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
+		if id.N == 1 {
+			return adaptertest.Play{Keyword: "FAILED", Data: "bad luck"}
+		}
+		return adaptertest.Play{Life: time.Hour}
+	}
+	o := options{play: play, config: with(func(c *engine.Config) { c.AutoResubmitShare = 1 })}
+	inWorld(t, o, func(t *testing.T, w *world) {
+		w.must(w.put("raw", "", 0, 6))
+		_, err := w.engine.Dataset(context.Background(), alice, wire.Dataset{Do: wire.DatasetClose, Name: "raw"})
+		w.must(err)
+		id := w.submit(alice, fileJob("result = \"glf\"\nauto_resubmit = true\n", "name = \"raw\"\n"))
+		w.until(30*time.Minute, "failed, waits for the others", func() bool { return w.lookup(id).Counts.Failed == 1 })
+		_, err = w.engine.Dataset(context.Background(), alice,
+			wire.Dataset{Do: wire.DatasetMark, Name: "raw", LFNs: []string{lfn(2)}, State: "lost", Reason: "the disk is gone"})
+		w.must(err)
+		w.neverTakenBack(id)
+		l := w.locals(id)[1]
+		if l.Again.Times != 0 || !strings.Contains(l.Again.Stopped, "is lost") || w.attemptsOf(id, 1) != 1 {
+			t.Errorf("%+v", l)
+		}
+		if got := w.lookup(id).Status; got != "finished" {
+			t.Errorf("it ended as %s", got)
+		}
+	})
+}
