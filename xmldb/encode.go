@@ -155,6 +155,8 @@ func (e *encoder) localJob(j *jjm.LocalJob) {
 	e.count("early", j.Counters.Early)
 	e.count("lateHandled", j.Counters.LateHandled)
 	e.count("lateUnhandled", j.Counters.LateUnhandled)
+	e.count("resubmitted", j.Again.Times)
+	e.opt("notResubmitted", j.Again.Stopped, &cut)
 	e.opt("cluster", j.Cluster, &cut)
 	if w := j.Waits; w != nil {
 		e.opt("waits", w.Reason, &cut)

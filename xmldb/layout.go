@@ -83,7 +83,8 @@ func shardLayout() *element {
 			key: "id",
 			attrs: []string{"id", "state", "phase", "attempt", "batch", "host", "submitted", "started", "ended",
 				"exit", "tag", "pos", "notBefore", "kill", "early", "lateHandled", "lateUnhandled",
-				"cluster", "waits", "hold", "starts", "said", "at", "heldBy", "heldSince", "step", truncated},
+				"resubmitted", "notResubmitted", "cluster", "waits", "hold", "starts", "said", "at", "heldBy", "heldSince",
+				"step", truncated},
 			kids: map[string]*element{
 				"part": {attrs: []string{"unit", "first", "count", "serial", truncated},
 					kids: map[string]*element{"arg": leaf("#")}},

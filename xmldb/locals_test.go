@@ -27,6 +27,7 @@ func TestLocals_ComeBackAsTheyWere(t *testing.T) {
 	want[2].State, want[2].Phase, want[2].Exit, want[2].Kill = jjm.Failed, "limit", 137, true
 	want[2].Message, want[2].Step, want[2].NotBefore = "a <b> & c", 1, 1700000000123
 	want[2].Counters = jjm.Counters{Early: 1, LateHandled: 2, LateUnhandled: 3}
+	want[2].Again = jjm.Again{Times: 2, Stopped: "2 of 4"}
 	want[2].Part.Args = []string{"a b", "", "<c>"}
 	want[3].Waits = &jjm.Waiting{Reason: "Priority", Hold: "21", Starts: 1700000000001, Source: "squeue",
 		At: 1700000000002}

@@ -64,6 +64,7 @@ func everyState(grid jjm.GridID) Shard {
 	full.Phase, full.Message, full.Exit = jjm.RetryWait, "exit <139> & \x07 \xff \uFFFE", 139
 	full.Kill, full.NotBefore, full.Ended = true, jjm.At(noon), jjm.At(noon)
 	full.Counters = jjm.Counters{Early: 1, LateHandled: 2, LateUnhandled: 3}
+	full.Again = jjm.Again{Times: 2, Stopped: "2 of 4"}
 	full.Waits = &jjm.Waiting{Reason: "hold <1>\x00", Hold: "13/2", Starts: jjm.At(noon), Source: "condor_q",
 		At: jjm.At(noon)}
 	full.Part.Args = []string{"a b", "", "<\r\n>"}

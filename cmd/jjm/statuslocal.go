@@ -117,7 +117,7 @@ func (c *cli) printLocal(l jjm.LocalJob, detail *wire.LocalDetail, steps bool, w
 		{"step", step}, {"work", l.Part.Work()}, {"words", strings.Join(l.Part.Args, " ")},
 		{"attempt", attemptText(&l)},
 		{"retries", retriesText(l.Counters, detail.Limits)}, {"retry with", strings.Join(l.RetryArgs,
-			" ")}, {"not before", clock(l.NotBefore)},
+			" ")}, {"resubmitted", l.Again.Text(detail.MaxAutoResubmits)}, {"not before", clock(l.NotBefore)},
 		{"requests", askedText(detail)},
 		{"cluster", l.Cluster}, {"batch job", l.BatchID}, {"held by", held}, {"waits for", waits},
 		{"expected start", startsText(l.Waits)}, {"host", l.Host}, {"submitted", clock(l.Submitted)},

@@ -442,6 +442,23 @@ func scenarios() map[string]scenario {
 			wants:   map[string]want{"a": done(6)},
 			only:    []string{"resubmit"},
 		},
+		"failed local jobs run again by themselves": {
+			sim: adaptertest.SimConfig{MaxBulk: 3, Slots: 4}, play: failsFirst(map[int32]int32{1: 2, 4: -1}), chunk: 1,
+			actions: []action{{0, submitAs("a", plain(10, "auto_resubmit = true"))}, {2 * time.Hour, nothing}},
+			wants:   map[string]want{"a": ends(jjm.Finished, 10, map[int32]jjm.State{1: jjm.Completed, 4: jjm.Failed})},
+			also: func(s *stage) {
+				if one, four := s.attemptsOf(s.ids["a"], 1), s.attemptsOf(s.ids["a"], 4); one != 3 || four != 6 {
+					s.t.Errorf("%d and %d attempts, want 3 and 6", one, four)
+				}
+			},
+			only: []string{"auto-resubmit"},
+		},
+		"a grid job is killed because its local jobs fail": {
+			sim: adaptertest.SimConfig{Slots: 2}, play: failsAlways,
+			actions: []action{{0, submitAs("a", plain(9, "auto_kill = 2"))}},
+			wants:   map[string]want{"a": ends(jjm.Aborted, 9, nil)},
+			only:    []string{"auto-kill"},
+		},
 		"what failed runs again with other resources": {
 			sim: adaptertest.SimConfig{MaxBulk: 3, Slots: 4}, play: failsWithout(5000, 1, 4), chunk: 2,
 			actions: []action{

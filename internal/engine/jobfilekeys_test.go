@@ -146,6 +146,8 @@ func elsewhere() map[string]any {
 		"datasets[].program":       TestSource_AProgramListsFiles,
 		"datasets[].incremental":   TestSource_AFileThatAProgramNoLongerListsIsLost,
 		"after":                    TestAfter_BeginsOnceTheOthersAreDone,
+		"auto_resubmit":            TestAutoResubmit_WithinBothBrakes,
+		"auto_kill":                TestAutoKill_WhenManyFailedAndNoneCompleted,
 		"after_end":                TestAfter_OneThatEndedOtherwiseBreaksIt,
 		"retry.":                   "TestEffect_EveryKeyOfRetryChangesAttempts",
 		"merge.":                   "TestEffect_EveryKeyOfMergeChangesMerges",

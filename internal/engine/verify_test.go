@@ -124,12 +124,13 @@ func (w *world) verifyJournal(id jjm.GridID, locals []jjm.LocalJob) {
 	for _, e := range entries {
 		word, _, _ := strings.Cut(e.To, "/")
 		var s jjm.State
-		if e.First >= 0 && s.UnmarshalText([]byte(word)) == nil && s.Final() {
+		if e.First >= 0 && e.From != e.To && s.UnmarshalText([]byte(word)) == nil && s.Final() {
 			for n := e.First; n <= e.Last; n++ {
 				ends[n]++
 			}
 		}
-		for n := e.First; n >= 0 && n <= e.Last && strings.HasPrefix(e.Cause, "resubmitted"); n++ {
+		resubmitted := strings.HasPrefix(e.Cause, "resubmitted") || strings.HasPrefix(e.Cause, "run again by itself")
+		for n := e.First; n >= 0 && n <= e.Last && resubmitted; n++ {
 			again[n]++
 		}
 		var g jjm.GridStatus

@@ -140,6 +140,11 @@ type Spec struct {
 	Result string `json:"result,omitempty"`
 	// Retry overrides the site's retry limits, and says which failures are retried.
 	Retry Retries `json:"retry,omitzero"`
+	// AutoResubmit says that failed local jobs run again by themselves, within the limits of the site.
+	AutoResubmit bool `json:"auto_resubmit,omitempty"`
+	// AutoKill is the number of failed local jobs at which jjm kills the grid job if no local job completed. 0 and -1
+	// mean never; nil means the site's number.
+	AutoKill *int `json:"auto_kill,omitempty"`
 	// Request holds the resources that each local job needs.
 	Request Request `json:"request,omitzero"`
 	// Env is added to the environment of the application.

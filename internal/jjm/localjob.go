@@ -1,5 +1,7 @@
 package jjm
 
+import "fmt"
+
 // LocalJob is one job for a batch system: a part of a grid job, and its state so far. A
 // retry is a new attempt of the same local job.
 type LocalJob struct {
@@ -22,6 +24,8 @@ type LocalJob struct {
 	Counters Counters `json:"counters,omitzero"`
 	// RetryArgs are the GBS retry arguments of the next or current attempt.
 	RetryArgs []string `json:"retry_args,omitempty"`
+	// Again is the record of the automatic resubmissions.
+	Again Again `json:"again,omitzero"`
 	// NotBefore is the earliest time to submit the next attempt (phase retry-wait).
 	NotBefore Time `json:"not_before,omitempty"`
 	// Kill is set once a kill of this local job was requested.
@@ -71,6 +75,34 @@ type Waiting struct {
 	// Source names the source of Reason and Starts, such as squeue; At is their time.
 	Source string `json:"source,omitempty"`
 	At     Time   `json:"at"`
+}
+
+// Again is the record of a local job's automatic resubmissions.
+type Again struct {
+	// Times counts the automatic resubmissions since the local job was made, or since a person last resubmitted it.
+	Times int `json:"times,omitempty"`
+	// Stopped is why the failed local job is not resubmitted automatically, "" if nothing prevents the resubmission.
+	Stopped string `json:"stopped,omitempty"`
+}
+
+// Text returns the record for people: "run again by itself, 2 of 5", with the reason why no further resubmission
+// follows; "" if there was no resubmission and nothing stopped one. most is the largest number of resubmissions, 0 if
+// the number is not known.
+func (a Again) Text(most int) string {
+	text := ""
+	switch {
+	case a.Times > 0 && most > 0:
+		text = fmt.Sprintf("run again by itself, %d of %d", a.Times, max(a.Times, most))
+	case a.Times > 0:
+		text = fmt.Sprintf("run again by itself, %d times", a.Times)
+	}
+	if a.Stopped == "" {
+		return text
+	}
+	if text != "" {
+		text += "; "
+	}
+	return text + "not run again by itself: " + a.Stopped
 }
 
 // Counters are the three failure counters of GBS.

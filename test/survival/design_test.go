@@ -70,6 +70,8 @@ type design struct {
 	killed bool
 	// loose is set if the trouble that the test makes may cost any number of attempts, for example a full disk.
 	loose bool
+	// auto is set if failed local jobs run again by themselves, five times each: less than a quarter of them fail.
+	auto bool
 	// extra is how many more attempts each local job may need, because of trouble or an administrator who ends it. The
 	// states are the same.
 	extra int32
@@ -88,6 +90,9 @@ func (d design) text(s *site) string {
 	fmt.Fprintf(&b, "type = %q\nname = \"survival\"\n", kind)
 	if d.key != "" {
 		fmt.Fprintf(&b, "key = %q\n", d.key)
+	}
+	if d.auto {
+		fmt.Fprintf(&b, "auto_resubmit = true\n")
 	}
 	if !d.glf {
 		fmt.Fprintf(&b, "outputs = [\"out.txt\"]\n")
@@ -143,6 +148,9 @@ func (d design) of(n int32) want {
 		w.states = []jjm.State{jjm.Failed}
 	case kind == 8:
 		w.states = []jjm.State{jjm.Killed}
+	}
+	if d.auto && w.states[0] == jjm.Failed {
+		w.attempts += 5
 	}
 	if d.killed && !slices.Contains(w.states, jjm.Killed) {
 		w.states = append(w.states, jjm.Killed)

@@ -26,6 +26,7 @@ func elsewhere() map[string]string {
 	const many = "the embedded batch system takes any number of jobs; the engine's own crash tests come there"
 	const reopened = "the engine's own crash tests come there, at moments that are exact"
 	return map[string]string{"resubmit.before-commit": reopened, "resubmit.after-commit": reopened,
+		"auto-kill.before-commit": reopened, "auto-kill.after-commit": reopened,
 		"wish.before-commit": reopened, "wish.after-commit": reopened,
 		"reopen.chunk": reopened, "reopen.back": reopened, "reopen.before-commit": reopened, "reopen.after-commit": reopened,
 		"remove.before-commit": reopened, "remove.after-commit": reopened, "remove.record": reopened, "remove.area": reopened,
@@ -68,6 +69,9 @@ func scenarios() map[string]scenario {
 	changes("status", mixed, 2)
 	changes("watch", mixed, 4)
 	changes("verdict", mixed, 6)
+	changes("auto-resubmit", func(glf bool) scenario {
+		return scenario{design: design{jobs: 20, glf: glf, mix: "yes", auto: true}}
+	}, 3)
 	changes("kill", func(glf bool) scenario {
 		return scenario{design: design{jobs: 20, glf: glf, mix: "yes", killed: true}, drive: driveKilled}
 	})

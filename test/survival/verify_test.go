@@ -158,7 +158,7 @@ func (e *ended) checkStates() {
 func (e *ended) checkJournal() {
 	e.t.Helper()
 	at := make([]string, len(e.status.Locals))
-	ends := make([]int, len(at))
+	ends, again := make([]int, len(at)), make([]int, len(at))
 	grid, over := "", 0
 	for _, en := range e.journal {
 		if en.First < 0 {
@@ -178,8 +178,11 @@ func (e *ended) checkJournal() {
 				e.t.Errorf("journal %d: local job %d goes from %q to %q, and it was %q", en.Seq, n, en.From, en.To, at[n])
 			}
 			at[n] = en.To
-			if word, _, _ := strings.Cut(en.To, "/"); terminal(word) {
+			switch word, _, _ := strings.Cut(en.To, "/"); {
+			case terminal(word) && en.From != en.To:
 				ends[n]++
+			case en.Source == "auto-resubmit" && en.From != en.To:
+				again[n]++
 			}
 		}
 	}
@@ -187,7 +190,7 @@ func (e *ended) checkJournal() {
 		e.t.Errorf("the journal has %d ends of the grid job, want 1", over)
 	}
 	for n, l := range e.status.Locals {
-		if word, _, _ := strings.Cut(at[n], "/"); word != l.State.String() || ends[n] != 1 {
+		if word, _, _ := strings.Cut(at[n], "/"); word != l.State.String() || ends[n] != 1+again[n] {
 			e.t.Errorf("the journal ends local job %s %d times, at last as %s; it is %v", l.ID, ends[n], at[n], l.State)
 		}
 	}

@@ -134,7 +134,8 @@ func (p *parser) localAttrs(a map[string]string) jjm.LocalJob {
 		Exit: -1, Tag: jjm.Tag(a["tag"]), Pos: p.int32(a, at, "pos"), NotBefore: p.time(a, at, "notBefore"),
 		Kill: a["kill"] == "true", Cluster: a["cluster"], Step: p.int32(a, at, "step"),
 		Counters: jjm.Counters{Early: int(p.int(a, at, "early")), LateHandled: int(p.int(a, at, "lateHandled")),
-			LateUnhandled: int(p.int(a, at, "lateUnhandled"))}}
+			LateUnhandled: int(p.int(a, at, "lateUnhandled"))},
+		Again: jjm.Again{Times: int(p.int(a, at, "resubmitted")), Stopped: a["notResubmitted"]}}
 	if err := l.State.UnmarshalText([]byte(a["state"])); err != nil {
 		p.fail(fmt.Errorf("attribute state of %s: %w", at, err))
 	}

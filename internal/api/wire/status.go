@@ -232,6 +232,9 @@ type LocalDetail struct {
 	// asks for no retries. Limits then apply to attempts that never started, and to attempts that ask for another
 	// one.
 	StartedFinal bool `json:"started_final,omitempty"`
+	// MaxAutoResubmits is how often the local job is resubmitted automatically at most, 0 if its job file does not ask
+	// for that.
+	MaxAutoResubmits int `json:"max_auto_resubmits,omitempty"`
 	// Asked holds the resources that resubmissions request in place of the job file's resources, nil if there was no
 	// such resubmission.
 	Asked *jjm.Resources `json:"asked,omitempty"`

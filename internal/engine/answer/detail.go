@@ -13,7 +13,7 @@ import (
 func (an *Answers) showDetail(ctx context.Context, job *jjm.GridJob, s *wire.Status) error {
 	l := &s.Locals[0]
 	d := limitsOf(&job.Spec, l, an.b.Conf().Retry)
-	d.Asked = state.AskedAt(job, l.Place)
+	d.Asked, d.MaxAutoResubmits = state.AskedAt(job, l.Place), state.AgainLimit(job, an.b.Conf())
 	if l.Tag != "" {
 		d.Folder = an.areas.WorkPath(job.Owner, shownAttempt(l))
 	}

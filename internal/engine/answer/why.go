@@ -96,7 +96,11 @@ func (rs *Reasons) remembered(job jjm.GridJob, ref jjm.Ref) (out wire.Why, known
 	for i := range locals {
 		if l := &locals[i]; !l.State.Final() {
 			out.Unfinished++
-			groups.Add(l.ID, of(l))
+			c := of(l)
+			if len(locals) == 1 {
+				c = why.WithAgain(c, l, state.AgainLimit(&g.Job, rs.b.Conf()))
+			}
+			groups.Add(l.ID, c)
 		}
 	}
 	out.Causes, out.LeftOut = causesOf(&groups)

@@ -64,6 +64,7 @@ func (js *Jobs) gridFacts(id jjm.GridID) (plan.GridFacts, bool) {
 		killed = g.Job.Reason
 	}
 	after, unknown := js.after.Waits(&g.Job)
+	run, stopped := plan.Again(state.AgainFacts(g, js.b.Conf()))
 	return plan.GridFacts{
 		AfterUnknown: unknown, After: after,
 		Paused: paused, KillReason: killed,
@@ -72,7 +73,7 @@ func (js *Jobs) gridFacts(id jjm.GridID) (plan.GridFacts, bool) {
 		Made: g.Job.Step.Made - g.GivenBack, Expected: g.Job.Step.Expected, Idle: g.Idle(),
 		Counts: g.Counts, EverSubmitted: g.Submitted, EverRan: g.Ran,
 		Merging: g.Merging, TarReady: g.Job.Tar != "", Waits: js.rooms.Clusters.WaitsFor(v.Memory, g, now),
-		Failure: g.Failure(),
+		Failure: g.Failure(), Again: len(run)+len(stopped) > 0, AutoKill: state.AutoKillReason(g, js.b.Conf()),
 	}, true
 }
 
@@ -93,6 +94,10 @@ func (js *Jobs) carryOut(ctx context.Context, id jjm.GridID, act plan.GridAction
 		return js.killLocals(ctx, id)
 	case plan.Collect, plan.Finish:
 		return js.collect(ctx, id)
+	case plan.RunAgain:
+		return js.again(ctx, id)
+	case plan.KillItself:
+		return killItself(ctx, js.s, id)
 	}
 	return nil
 }
@@ -180,6 +185,28 @@ func (js *Jobs) killLocals(ctx context.Context, id jjm.GridID) error {
 				return nil
 			}
 		}
+		return nil
+	})
+}
+
+// autoKill is the name that stands for jjm where the record says who killed a grid job.
+const autoKill = "auto_kill"
+
+// killItself stores that jjm kills a grid job because too many of its local jobs failed. The reason is decided again,
+// because a local job may have completed meanwhile. It returns nil if the grid job is not to be killed.
+func killItself(ctx context.Context, s *state.State, id jjm.GridID) error {
+	return s.Change(ctx, "auto-kill", func(c *state.Change) error {
+		live := c.Live.Grid(id)
+		if live == nil || live.Job.Kill || live.Job.Status.Final() {
+			return nil
+		}
+		why := state.AutoKillReason(live, s.B.Conf())
+		if why == "" {
+			return nil
+		}
+		g := c.Grid(id)
+		g.Kill, g.KillBy, g.Reason = true, autoKill, why
+		c.Status(g, jjm.Aborting, why, "")
 		return nil
 	})
 }

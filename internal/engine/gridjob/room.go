@@ -64,6 +64,9 @@ type Records interface {
 	FillHead(context.Context, *xmldb.Head) error
 }
 
+// RunAgain resubmits failed local jobs of a grid job automatically; package reopen implements it.
+type RunAgain func(context.Context, jjm.GridID) error
+
 // Rooms are the other rooms that Jobs needs.
 type Rooms struct {
 	Clusters Clusters
@@ -88,6 +91,7 @@ type Jobs struct {
 	after   *dependency.Dependencies
 	rooms   Rooms
 	settle  Settle
+	again   RunAgain
 	work    *fair.Keyed[jjm.GridID] // steps grid jobs, fairly between accounts
 	ids     ids
 }
@@ -106,7 +110,9 @@ func New(s *state.State, as *areas.Areas, types *jobtype.Types, sw *sweep.Sweepe
 }
 
 // Connect sets the other rooms. It is called once, before any other method.
-func (js *Jobs) Connect(rooms Rooms, settle Settle) { js.rooms, js.settle = rooms, settle }
+func (js *Jobs) Connect(rooms Rooms, settle Settle, again RunAgain) {
+	js.rooms, js.settle, js.again = rooms, settle, again
+}
 
 // Wake asks for a grid job to be stepped soon. It does not block.
 func (js *Jobs) Wake(id jjm.GridID) { js.work.Kick(id) }

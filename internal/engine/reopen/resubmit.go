@@ -204,10 +204,6 @@ func (ro *Reopener) runAgain(c *state.Change, id jjm.GridID, run []int32, actor 
 	}
 	for _, n := range run {
 		l := c.Local(jjm.LocalID{Grid: id, N: n})
-		next, err := c.Tx.NextAttempt(l.ID)
-		if err != nil {
-			return err
-		}
 		if to != nil {
 			if l.Place = to.of[l.Place]; l.Place == 0 {
 				return jjm.Errorf(jjm.Internal, "local job %s: its resources have no place", l.ID)
@@ -216,15 +212,29 @@ func (ro *Reopener) runAgain(c *state.Change, id jjm.GridID, run []int32, actor 
 				return err
 			}
 		}
-		l.Kill, l.Counters, l.Holding, l.Message = false, jjm.Counters{}, nil, ""
-		l.Ended, l.Exit, l.NotBefore = 0, -1, 0
-		begins, phase := jjm.New, jjm.Phase("") // no batch system ever had it
-		if next > 0 {
-			begins, phase = jjm.Submitting, jjm.RetryWait
-			l.Attempt, l.NotBefore = next, c.Now
+		l.Counters, l.Again, l.Holding = jjm.Counters{}, jjm.Again{}, nil
+		if err := restart(c, l, cause, actor); err != nil {
+			return err
 		}
-		c.Move(l, begins, phase, cause)
-		c.Journal[len(c.Journal)-1].Actor = actor
 	}
+	return nil
+}
+
+// restart makes an ended local job wait for the submission of its next attempt. If no batch system ever had the local
+// job, it begins as new.
+func restart(c *state.Change, l *jjm.LocalJob, cause, actor string) error {
+	next, err := c.Tx.NextAttempt(l.ID)
+	if err != nil {
+		return err
+	}
+	l.Kill, l.Message = false, ""
+	l.Ended, l.Exit, l.NotBefore = 0, -1, 0
+	begins, phase := jjm.New, jjm.Phase("")
+	if next > 0 {
+		begins, phase = jjm.Submitting, jjm.RetryWait
+		l.Attempt, l.NotBefore = next, c.Now
+	}
+	c.Move(l, begins, phase, cause)
+	c.Journal[len(c.Journal)-1].Actor = actor
 	return nil
 }

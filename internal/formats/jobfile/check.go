@@ -40,6 +40,8 @@ const (
 	maxDirective  = 1024 // bytes of one directive
 
 	maxExit = 255 // wait(2)
+
+	maxAutoKill = 1_000_000
 )
 
 // checker collects problems.
@@ -106,6 +108,13 @@ func (c *checker) words(f *file) {
 	}
 	if f.KeyReuse && f.Key == "" {
 		c.problem("key_reuse", "has no effect without key: give key too, or leave it out")
+	}
+	if f.AutoResubmit && f.Merge != nil {
+		c.problem("auto_resubmit", "has no effect with [merge]: local jobs whose outputs are merged give their work to "+
+			"new local jobs, and merges have merge.attempts; leave one of the two out")
+	}
+	if n := f.AutoKill; n != nil && (*n < -1 || *n > maxAutoKill) {
+		c.problem("auto_kill", "%d is out of range: want 1 to %d failed local jobs, or 0 or -1 for never", *n, maxAutoKill)
 	}
 	switch f.Mode {
 	case "", ModeProduction, ModeTest:

@@ -61,6 +61,11 @@ type GridFacts struct {
 	Causes []jjm.Cause
 	// Failure says why preparing or generating failed permanently, "" if it did not.
 	Failure string
+	// Again says that failed local jobs are to be resubmitted automatically now, or that their automatic resubmission
+	// stops now; see the function Again.
+	Again bool
+	// AutoKill says why jjm kills the grid job, "" if jjm does not; see the function AutoKill.
+	AutoKill string
 }
 
 // GridDo is the next step of a grid job.
@@ -75,10 +80,13 @@ const (
 	KillLocals               // mark every local job that has not ended to be killed
 	Collect                  // make the tar; then ask again with TarReady
 	Finish                   // commit the final status together with the tar
+	RunAgain                 // resubmit failed local jobs automatically
+	KillItself               // store that jjm kills the grid job
 )
 
 func (d GridDo) String() string {
-	return [...]string{"nothing", "await", "prepare", "generate", "kill-locals", "collect", "finish"}[d]
+	return [...]string{"nothing", "await", "prepare", "generate", "kill-locals", "collect", "finish", "run-again",
+		"kill-itself"}[d]
 }
 
 // GridAction is the next step, with the status that the grid job has before the step is
@@ -99,6 +107,8 @@ type GridAction struct {
 //	                                                       ended wait for a merge; Nothing once all are marked, or
 //	                                                       while a local job that reached a batch system goes on
 //	failure                                    prepared    Collect, Finish as broken, or by its local jobs if any ran
+//	local jobs run again by themselves         paused, ready or running            RunAgain
+//	too many failed, none completed            as before   KillItself
 //	paused by a person, something left to do   paused      Nothing
 //	not prepared, begins after others          as before   Await, then Nothing while it waits for them, as pending
 //	not prepared, an input is being fetched    pending     Nothing
@@ -120,8 +130,12 @@ func Grid(f GridFacts) GridAction {
 		return gridKilled(f)
 	case f.Failure != "":
 		return gridFailing(f)
+	case f.Again:
+		return gridAgain(f)
 	case f.Prepared && f.Closed && allOver(f):
 		return gridCollect(f, jjm.Prepared)
+	case f.AutoKill != "":
+		return GridAction{Do: KillItself, Status: f.Status, Reason: f.AutoKill}
 	case f.Paused != "":
 		return GridAction{Status: jjm.Paused, Reason: f.Paused}
 	case !f.Prepared && f.AfterUnknown:
@@ -181,6 +195,14 @@ func gridCollect(f GridFacts, meanwhile jjm.GridStatus) GridAction {
 	}
 	status, reason := Final(f)
 	return GridAction{Do: Finish, Status: status, Reason: reason}
+}
+
+// gridAgain resubmits failed local jobs. The local jobs of a paused grid job then wait for the end of the pause.
+func gridAgain(f GridFacts) GridAction {
+	if f.Paused != "" {
+		return GridAction{Do: RunAgain, Status: jjm.Paused, Reason: f.Paused}
+	}
+	return gridLive(f, RunAgain)
 }
 
 func gridLive(f GridFacts, do GridDo) GridAction {

@@ -13,11 +13,23 @@ func OfEnded(l *jjm.LocalJob) Cause {
 	if l.Message != "" {
 		c.Text += ": " + l.Message
 	}
+	if again := l.Again.Text(0); again != "" {
+		c.Text += "; " + again
+	}
 	switch {
 	case l.State == jjm.Failed && l.Phase != jjm.GivenBack:
 		c.Remedy = fmt.Sprintf("jjm explain %s tells why, jjm resubmit %s runs it again", l.ID, l.ID)
 	case l.State == jjm.Killed:
 		c.Remedy = fmt.Sprintf("jjm resubmit %s runs it again", l.ID)
+	}
+	return c
+}
+
+// WithAgain returns the cause of an unfinished local job with the number of its automatic resubmissions. most is their
+// limit.
+func WithAgain(c Cause, l *jjm.LocalJob, most int) Cause {
+	if again := l.Again.Text(most); again != "" {
+		c.Text += "; " + again
 	}
 	return c
 }

@@ -36,6 +36,8 @@ func TestSaveLocalsAfter_StoresWhatSaveLocalsStores(t *testing.T) {
 				killed.Holding = &jjm.Holding{}
 			case 14:
 				killed.Message = "lost"
+			case 16:
+				killed.Again.Times = 2
 			case 20, 21:
 				killed.Progress.Done = 5
 			}

@@ -33,19 +33,47 @@ func lifeArgs(a args, l *jjm.LocalJob) args {
 	a = a.words(l.RetryArgs).int(int64(l.NotBefore)).bool(l.Kill).text(string(l.Tag)).int(int64(l.Pos))
 	a = a.text(l.BatchID).text(l.Host).int(int64(l.Submitted)).int(int64(l.Started)).int(int64(l.Ended))
 	a = a.int(int64(l.Exit)).text(l.Message).text(l.Progress.Phase).int(l.Progress.Done).int(l.Progress.Total)
-	return a.text(l.Cluster).text(holdingText(l.Holding))
+	return a.text(l.Cluster).text(holdingText(l))
 }
 
-// holdingText returns a holding as JSON, nil as "".
-func holdingText(h *jjm.Holding) string {
-	if h == nil {
+// holding is the column holding: the holds of a local job, and its automatic resubmissions. Few local jobs have either.
+type holding struct {
+	jjm.Holding
+	Again jjm.Again `json:"again,omitzero"`
+	// Never says that the local job was never held.
+	Never bool `json:"never_held,omitempty"`
+}
+
+// holdingText returns the column holding as JSON, "" if the local job was never held or resubmitted automatically.
+func holdingText(l *jjm.LocalJob) string {
+	if l.Holding == nil && l.Again == (jjm.Again{}) {
 		return ""
+	}
+	h := holding{Again: l.Again, Never: l.Holding == nil}
+	if l.Holding != nil {
+		h.Holding = *l.Holding
 	}
 	b, err := json.Marshal(h)
 	if err != nil {
 		panic(err) // texts and numbers have no error
 	}
 	return string(b)
+}
+
+// scanHolding reads the column holding.
+func scanHolding(text string, l *jjm.LocalJob) error {
+	if text == "" {
+		return nil
+	}
+	var h holding
+	if err := json.Unmarshal([]byte(text), &h); err != nil {
+		return jjm.Errorf(jjm.Internal, "local job %s: column holding: %w", l.ID, err)
+	}
+	if l.Again = h.Again; !h.Never {
+		held := h.Holding
+		l.Holding = &held
+	}
+	return nil
 }
 
 func scanLocal(r row, l *jjm.LocalJob) (err error) {
@@ -81,13 +109,7 @@ func scanLocal(r row, l *jjm.LocalJob) (err error) {
 	if err := scanSerials(r.text(32), l); err != nil {
 		return err
 	}
-	if text := r.text(29); text != "" {
-		l.Holding = new(jjm.Holding)
-		if err := json.Unmarshal([]byte(text), l.Holding); err != nil {
-			return jjm.Errorf(jjm.Internal, "local job %s: column holding: %w", l.ID, err)
-		}
-	}
-	return nil
+	return scanHolding(r.text(29), l)
 }
 
 // unit returns the constant for a known unit, so that a hundred thousand local jobs in
@@ -240,7 +262,7 @@ func sameLife(a, b *jjm.LocalJob) bool {
 	return a.State == b.State && a.Phase == b.Phase && a.Attempt == b.Attempt && a.Counters == b.Counters &&
 		a.NotBefore == b.NotBefore && a.Kill == b.Kill && a.Tag == b.Tag && a.Host == b.Host &&
 		a.Submitted == b.Submitted && a.Started == b.Started && a.Ended == b.Ended && a.Exit == b.Exit &&
-		a.Message == b.Message && a.Progress == b.Progress && a.Cluster == b.Cluster
+		a.Message == b.Message && a.Progress == b.Progress && a.Cluster == b.Cluster && a.Again == b.Again
 }
 
 // saveRun stores local jobs that are alike.

@@ -80,6 +80,14 @@ type Config struct {
 	// MaxAttempts is how many local jobs may try the same file: each is made after the previous one
 	// failed (decision R7).
 	MaxAttempts int `toml:"max_attempts"`
+	// MaxAutoResubmits is how often a failed local job of a job file with auto_resubmit is resubmitted automatically;
+	// 0 = never. AutoResubmitShare is the share of failed local jobs among the ended local jobs of a grid job, from
+	// which none is resubmitted. It must be above 0 and at most 1.
+	MaxAutoResubmits  int     `toml:"max_auto_resubmits"`
+	AutoResubmitShare float64 `toml:"auto_resubmit_share"`
+	// AutoKill is the number of failed local jobs at which a grid job is killed if no local job completed, and if its
+	// job file does not say otherwise; 0 = never.
+	AutoKill int `toml:"auto_kill"`
 	// RecommendedCPU is the CPU time that a local job should need, and MaxCPU the CPU time that it may need at
 	// most, in seconds; 0 = not set. Cutting by CPU time uses them (decision R20).
 	RecommendedCPU float64 `toml:"recommended_cpu"`
@@ -144,7 +152,9 @@ func Defaults() Config {
 		MinFreeFiles:       1000,
 		MaxGridJobsPerUser: 50_000,
 		DatasetPoll:        jjm.Duration(time.Minute),
-		MaxAttempts:        3, // maxAttempt of JEDI
+		MaxAttempts:        3,    // maxAttempt of JEDI
+		MaxAutoResubmits:   5,    // MaxNumResubmits of Ganga
+		AutoResubmitShare:  0.25, // MaxFracForResubmit of Ganga
 		MaxPending:         100_000,
 		MaxInputBytes:      16 << 30,
 		MaxInputFiles:      20_000,
@@ -190,7 +200,13 @@ func (c Config) Check() jjm.Problems {
 	atLeast("min_free_files", int(c.MinFreeFiles), 0)
 	atLeast("max_files", c.MaxFiles, 1)
 	atLeast("max_attempts", c.MaxAttempts, 1)
+	atLeast("max_auto_resubmits", c.MaxAutoResubmits, 0)
+	atLeast("auto_kill", c.AutoKill, 0)
 	atLeast("max_pending", c.MaxPending, 1)
+	if !(c.AutoResubmitShare > 0 && c.AutoResubmitShare <= 1) {
+		ps = append(ps, jjm.Problem{Field: "engine.auto_resubmit_share",
+			Text: "want a number above 0 and at most 1, such as 0.25"})
+	}
 	atLeast("workers", c.Workers, 1)
 	if c.ExitNotDone < 1 || c.ExitNotDone > 255 {
 		ps = append(ps, jjm.Problem{Field: "engine.exit_not_done", Text: "want an exit code other than 0: 1 to 255"})

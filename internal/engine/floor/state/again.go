@@ -1,0 +1,32 @@
+package state
+
+import (
+	"cmp"
+
+	"jjm/internal/engine/floor/base"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
+)
+
+// AgainFacts returns the input of plan.Again for a grid job.
+func AgainFacts(g *Grid, conf *base.Config) plan.AgainFacts {
+	spec := &g.Job.Spec
+	return plan.AgainFacts{Wanted: spec.AutoResubmit && spec.Merge == nil, Status: g.Job.Status, Kill: g.Job.Kill,
+		Failure: g.Failure(), Closed: g.Closed(), Counts: g.Counts, Locals: g.Locals,
+		Rules: plan.AgainRules{Most: conf.MaxAutoResubmits, FailedShare: conf.AutoResubmitShare}}
+}
+
+// AutoKillReason returns why jjm kills a grid job by itself, "" if jjm does not.
+func AutoKillReason(g *Grid, conf *base.Config) string {
+	limit := *cmp.Or(g.Job.Spec.AutoKill, &conf.AutoKill)
+	return plan.AutoKill(limit, g.Counts, g.Closed())
+}
+
+// AgainLimit returns how often a local job of a grid job is resubmitted automatically at most, 0 if its job file does
+// not ask for that.
+func AgainLimit(job *jjm.GridJob, conf *base.Config) int {
+	if !job.Spec.AutoResubmit {
+		return 0
+	}
+	return conf.MaxAutoResubmits
+}

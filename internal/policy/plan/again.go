@@ -1,0 +1,96 @@
+package plan
+
+import (
+	"fmt"
+
+	"jjm/internal/jjm"
+)
+
+// AgainRules are the site's limits of automatic resubmission (Ganga, auto_resubmit).
+type AgainRules struct {
+	// Most is how often a local job is resubmitted automatically at most.
+	Most int
+	// FailedShare is a share of the ended local jobs, above 0 and at most 1. While failed/(failed+completed) is not
+	// below FailedShare, no local job is resubmitted. A grid job of one local job has no such limit.
+	FailedShare float64
+}
+
+// AgainFacts is everything that decides which failed local jobs of a grid job are resubmitted automatically.
+type AgainFacts struct {
+	// Wanted says that the job file asks for automatic resubmission.
+	Wanted bool
+	// Status is the status of the grid job. Kill is true once a kill of the grid job was requested. Failure says why
+	// the grid job failed permanently, "" if it did not.
+	Status  jjm.GridStatus
+	Kill    bool
+	Failure string
+	// Closed says that no more local jobs will be made.
+	Closed bool
+	// Counts are the local jobs by state, without local jobs that gave their work back.
+	Counts [jjm.NumStates]int
+	Locals []jjm.LocalJob
+	Rules  AgainRules
+}
+
+// Again decides which local jobs are resubmitted automatically now. For each local job in stopped, it decides that no
+// automatic resubmission follows, and why. The first match counts:
+//
+//	grid job not asking for it, being killed, collected, failed or over   none
+//	local job not failed, or to be killed                                 none
+//	work given back, part never submitted                                 none
+//	stopped before                                                        none
+//	resubmitted Most times                                                stopped
+//	share of failed local jobs too large, all local jobs have ended       stopped
+//	share of failed local jobs too large, others may still complete       none: the local job waits
+//	else                                                                  resubmitted
+func Again(f AgainFacts) (run []int32, stopped []Left) {
+	failed, completed := f.Counts[jjm.Failed], f.Counts[jjm.Completed]
+	if !f.Wanted || f.Kill || f.Failure != "" || f.Status.Final() || f.Status == jjm.Prepared || failed == 0 {
+		return nil, nil
+	}
+	alone := f.Closed && len(f.Locals) == 1
+	share := float64(failed) / float64(failed+completed)
+	brake := !alone && share >= f.Rules.FailedShare
+	all := f.Closed && over(f.Counts) == total(f.Counts)
+	for i := range f.Locals {
+		l := &f.Locals[i]
+		switch {
+		case l.State != jjm.Failed || l.Kill || l.Again.Stopped != "" || staysSo(l, nil) != "":
+		case l.Again.Times >= f.Rules.Most:
+			stopped = append(stopped, Left{l.ID.N, fmt.Sprintf("%d of at most %d automatic resubmissions were made",
+				l.Again.Times, f.Rules.Most)})
+		case brake && all:
+			stopped = append(stopped, Left{l.ID.N, fmt.Sprintf("%d of %s failed, a share of %.2f, and the share must be "+
+				"below %.2f", failed, jjm.Count(failed+completed, "ended local job"), share, f.Rules.FailedShare)})
+		case brake:
+		default:
+			run = append(run, l.ID.N)
+		}
+	}
+	return run, stopped
+}
+
+// Able splits local jobs into those that can do their work again and those that cannot. why returns the reason why a
+// local job cannot do its work again, "" if it can.
+func Able(run []int32, why func(n int32) string) (able []int32, unable []Left) {
+	for _, n := range run {
+		if text := why(n); text != "" {
+			unable = append(unable, Left{n, text})
+		} else {
+			able = append(able, n)
+		}
+	}
+	return able, unable
+}
+
+// AutoKill returns why jjm kills a grid job by itself, "" if jjm does not (Ganga: no subjob completed, and too many
+// failed). limit is the number of failed local jobs from which the grid job is killed, 0 or less for never. counts are
+// the local jobs by state, without local jobs that gave their work back; closed says that no more will be made. If all
+// local jobs have ended, there is nothing left to kill.
+func AutoKill(limit int, counts [jjm.NumStates]int, closed bool) string {
+	failed := counts[jjm.Failed]
+	if limit <= 0 || failed < limit || counts[jjm.Completed] > 0 || closed && over(counts) == total(counts) {
+		return ""
+	}
+	return fmt.Sprintf("auto_kill = %d: %s failed, and none completed", limit, jjm.Count(failed, "local job"))
+}
