@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"sync"
@@ -174,8 +175,9 @@ func (s *suite) submitAndRelease(b adapters.Bulk) bool {
 	if !s.Adapter.Capabilities().TwoPhase {
 		return true
 	}
-	if _, err = s.Adapter.Control(s.Context(), s.Owner, adapters.Release, refs(b, r)); err != nil {
-		s.Errorf("%v", err)
+	answers, err := s.Adapter.Control(s.Context(), s.Owner, adapters.Release, refs(b, r))
+	if err = errors.Join(append(answers, err)...); err != nil {
+		s.Errorf("release of %s: %v", b.Tag, err)
 	}
 	return err == nil
 }

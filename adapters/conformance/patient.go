@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"jjm/adapters"
@@ -58,8 +59,14 @@ func (p patient) Account(ctx context.Context, owner jjm.Owner, refs []adapters.R
 	})
 }
 
+// Control also repeats calls in which the adapter did not send the commands for some of the jobs.
 func (p patient) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, refs []adapters.Ref) ([]error, error) {
-	return patiently(ctx, p, adapters.IsNotAsked, func() ([]error, error) {
-		return p.Adapter.Control(ctx, owner, op, refs)
+	var answers []error
+	unsent := func(err error) bool {
+		return adapters.IsNotAsked(err) || slices.ContainsFunc(answers, adapters.IsNotAsked)
+	}
+	return patiently(ctx, p, unsent, func() (_ []error, err error) {
+		answers, err = p.Adapter.Control(ctx, owner, op, refs)
+		return answers, err
 	})
 }

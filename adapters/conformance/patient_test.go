@@ -49,3 +49,29 @@ func TestPatient_RepeatsOnlySubmissionsThatWereNotStarted(t *testing.T) {
 		})
 	}
 }
+
+func (s *spent) Control(_ context.Context, _ jjm.Owner, _ adapters.Op, refs []adapters.Ref) ([]error, error) {
+	answers := make([]error, len(refs))
+	if s.left--; s.left >= 0 {
+		answers[1] = s.err
+	}
+	return answers, nil
+}
+
+func TestPatient_RepeatsActionsThatWereNotSentForSomeJobs(t *testing.T) {
+	busy := jjm.Errorf(jjm.Busy, "no port")
+	for name, tt := range map[string]struct {
+		err  error
+		good bool
+	}{"not sent": {jjm.Errorf(jjm.Busy, "it stays held: %w", adapters.NotAsked(busy)), true}, "busy": {busy, false}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := patient{&spent{left: 3, err: tt.err}, time.Minute}
+				answers, err := p.Control(t.Context(), jjm.Owner{}, adapters.Release, make([]adapters.Ref, 2))
+				if err != nil || len(answers) != 2 || (answers[1] == nil) != tt.good {
+					t.Errorf("answers %v, error %v", answers, err)
+				}
+			})
+		})
+	}
+}

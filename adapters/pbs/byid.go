@@ -106,7 +106,7 @@ func (a *Adapter) aliveInMemory(owner jjm.Owner) (ids []string, before int) {
 // into the budget of ports, are looked up in one listing of everything.
 func (a *Adapter) lookUp(ctx context.Context, ids []string, members bool,
 	take func(answered []string, has []raw) error) error {
-	few := len(ids) <= maxIDs && a.mayAskFor(len(ids))
+	few := len(ids) <= maxIDs && (a.mayAskFor(len(ids)) || a.keepsRoomFor(ctx, len(ids)))
 	left := ids
 	if len(ids) == 0 || few || !a.mayList(true) {
 		err := a.byID(ctx, ids, members, func(answered []string, has []raw) error {

@@ -57,6 +57,28 @@ const (
 // question by id.
 const followers = 3
 
+// followUp is the room that the submission of an array keeps in the budget for the commands that follow its qsub.
+// Without the room the array would exist, and the submission would be in doubt. The adapter's lock guards it.
+type followUp struct{ left int }
+
+type followUpKey struct{}
+
+// followUpOf returns the room that was kept for the commands of ctx, nil if there is none.
+func followUpOf(ctx context.Context) *followUp {
+	f, _ := ctx.Value(followUpKey{}).(*followUp)
+	return f
+}
+
+// keepRoom returns a context in which a qsub keeps room for the commands that follow it. done gives unused room back.
+func (a *Adapter) keepRoom(ctx context.Context) (_ context.Context, done func()) {
+	f := &followUp{}
+	return context.WithValue(ctx, followUpKey{}, f), func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.ports.keep(f, -f.left)
+	}
+}
+
 // purposeOf returns the purpose of a command.
 func purposeOf(argv []string) purpose {
 	switch {
@@ -74,6 +96,7 @@ func purposeOf(argv []string) purpose {
 // owner locks it and passes the time. The zero value has used nothing.
 type ports struct {
 	used []portUse // within the last minute, oldest first
+	kept int       // connections that submissions of arrays still need
 	// less is subtracted from idPorts and maxPorts before the time until.
 	less  int
 	until time.Time
@@ -131,10 +154,16 @@ func (p *ports) note(now time.Time, n int) {
 	p.used = append(p.used, portUse{now, n})
 }
 
-// inUse returns the number of ports in use.
+// keep keeps room for n more connections of a submission; a negative n gives room back.
+func (p *ports) keep(f *followUp, n int) {
+	f.left += n
+	p.kept += n
+}
+
+// inUse returns the number of ports that are in use or kept.
 func (p *ports) inUse(now time.Time) int {
 	p.expire(now)
-	sum := 0
+	sum := p.kept
 	for _, u := range p.used {
 		sum += u.n
 	}
@@ -162,19 +191,29 @@ func (p *ports) wait(now time.Time, why purpose, n int) time.Duration {
 }
 
 // take counts a command with n connections if it may be sent now. Otherwise it returns how
-// long the command has to wait, or false if the budget has no room for the command.
-func (p *ports) take(now time.Time, why purpose, n int) (wait time.Duration, room bool) {
+// long the command has to wait, or false if the budget has no room for the command. f is the room that is kept for
+// the command, or that a qsub keeps for the commands that follow it; nil if there is none.
+func (p *ports) take(now time.Time, why purpose, n int, f *followUp) (wait time.Duration, room bool) {
+	leads := f != nil && why == submission
+	follows := f != nil && f.left >= n
 	needs := n
-	if why == submission {
+	if leads {
 		needs += followers
 	}
-	if p.inUse(now)+needs > p.most(now, why) {
+	if !follows && p.inUse(now)+needs > p.most(now, why) {
 		return 0, false
 	}
-	if wait = p.wait(now, why, n); wait == 0 {
-		p.note(now, n)
+	if wait = p.wait(now, why, n); wait > 0 {
+		return wait, true
 	}
-	return wait, true
+	p.note(now, n)
+	switch {
+	case leads:
+		p.keep(f, followers)
+	case follows:
+		p.keep(f, -n)
+	}
+	return 0, true
 }
 
 // ranOut makes the budget smaller for portRest, after the host had no port left.
@@ -226,11 +265,11 @@ func (a *Adapter) admit(ctx context.Context, why purpose, argv []string) error {
 	if a.knownDialect() == torque {
 		return nil
 	}
-	n := connections(argv)
+	n, kept := connections(argv), followUpOf(ctx)
 	for n > 0 {
 		now := a.pace.now()
 		a.mu.Lock()
-		wait, room := a.ports.take(now, why, n)
+		wait, room := a.ports.take(now, why, n, kept)
 		used, most := a.ports.inUse(now), a.ports.most(now, why)
 		a.mu.Unlock()
 		switch {
@@ -280,6 +319,14 @@ func (a *Adapter) mayAskFor(n int) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.ports.affordable(a.pace.now(), idCost(n, a.chunk.n))
+}
+
+// keepsRoomFor reports whether room is kept in ctx for questions for n ids.
+func (a *Adapter) keepsRoomFor(ctx context.Context, n int) bool {
+	f := followUpOf(ctx)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return f != nil && f.left >= idCost(n, a.chunk.n)
 }
 
 // everAffordable reports whether the budget, when nothing of it is used, allows questions

@@ -294,6 +294,7 @@ func TestPorts_BudgetHoldsInEveryMinuteAndSecond(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var p ports
 		var all []portUse
+		var open []*followUp // of submissions that are not over
 		now := time.Unix(1_000_000, 0)
 		for range rapid.IntRange(1, 200).Draw(t, "commands") {
 			now = now.Add(time.Duration(rapid.IntRange(0, 3000).Draw(t, "ms")) * time.Millisecond)
@@ -308,15 +309,26 @@ func TestPorts_BudgetHoldsInEveryMinuteAndSecond(t *testing.T) {
 			if why == byIDs {
 				n = rapid.IntRange(1, perSecond).Draw(t, "connections")
 			}
-			d, room := p.take(now, why, n)
-			for ; room && d > 0; d, room = p.take(now, why, n) {
+			f := &followUp{}
+			follows := len(open) > 0 && rapid.Bool().Draw(t, "follows")
+			if follows {
+				f, open = open[0], open[1:]
+				why, n = byIDs, f.left
+			}
+			d, room := p.take(now, why, n, f)
+			for ; room && d > 0; d, room = p.take(now, why, n, f) {
 				now = now.Add(d)
 			}
-			if !room {
+			switch {
+			case !room && follows:
+				t.Fatal("a command after a qsub has no room")
+			case !room:
 				continue
-			}
-			if why != ordinary && p.inUse(now) > idPorts {
+			case !follows && why != ordinary && p.inUse(now) > idPorts:
 				t.Fatalf("%d ports are in use after a question by id", p.inUse(now))
+			}
+			if f.left > 0 {
+				open = append(open, f)
 			}
 			all = append(all, portUse{now, n})
 		}
@@ -430,6 +442,46 @@ func TestPorts_EveryCommandIsHeldToTheBudget(t *testing.T) {
 	}
 	if answers, err := s.a.Control(t.Context(), s.owner, adapters.Cancel, refs); err != nil || answers[0] != nil {
 		t.Errorf("cancel: %v, error %v", answers, err)
+	}
+}
+
+// If other commands use up the budget while qsub is under way, the array is there, and its submission would be in
+// doubt without the commands that follow.
+func TestPorts_ASubmissionKeepsRoomForWhatFollowsItsQsub(t *testing.T) {
+	s := newSite(t)
+	s.a.dialect = openpbs // or the first command asks for it
+	clk := s.clock(s.a)
+	s.replace("qsub", `touch "$state/asked"; until [ -e "$state/proceed" ]; do sleep 0.01; done; exec "$real" "$@"`)
+	b := s.bulk(3, "exit 0")
+	submitted := make(chan error, 1)
+	go func() { _, err := s.a.Submit(t.Context(), b); submitted <- err }()
+	asked := filepath.Join(s.state, "asked")
+	await.True(t, "qsub was started", func() bool { _, err := os.Stat(asked); return err == nil })
+	for room, wait := true, time.Duration(0); room; clk.advance(wait) {
+		s.a.mu.Lock()
+		wait, room = s.a.ports.take(clk.now(), ordinary, 1, nil)
+		s.a.mu.Unlock()
+	}
+	if err := os.WriteFile(filepath.Join(s.state, "proceed"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := await.Receive(t, "submit", submitted); err != nil {
+		t.Errorf("submit: %v", err)
+	}
+	if used := s.a.ports.inUse(clk.now()); used != maxPorts || s.a.ports.kept != 0 {
+		t.Errorf("%d ports are in use, and %d are kept", used, s.a.ports.kept)
+	}
+}
+
+// A submission that fails gives the room back that it kept.
+func TestPorts_AFailedSubmissionKeepsNoRoom(t *testing.T) {
+	s := newSite(t)
+	s.fault("qsub-cut", true)
+	if _, err := s.a.Submit(t.Context(), s.bulk(3, "exit 0")); err == nil {
+		t.Error("it did not fail")
+	}
+	if s.a.ports.kept != 0 {
+		t.Errorf("%d ports are kept", s.a.ports.kept)
 	}
 }
 

@@ -31,6 +31,11 @@ func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt
 	if err != nil {
 		return adapters.Receipt{}, a.wrap("submit", err)
 	}
+	if b.N > 1 && d == openpbs {
+		keeps, done := a.keepRoom(ctx)
+		defer done()
+		ctx = keeps
+	}
 	argv := append(submitArgs(b, a.config, d), more...)
 	out, err := a.run(ctx, []byte(script(b)), argv...)
 	if out.Truncated { // it ran, so the jobs may exist

@@ -10,13 +10,62 @@ import (
 	"time"
 )
 
-// operand is an identifier on a command line: 25, 25[], 25[3] or 25[3-7], with or without the
-// server's name.
+// options holds the options of a command line, each with its values, and the operands.
+type options struct {
+	values   map[string][]string
+	operands []operand
+}
+
+// parse parses options as getopt(3) does. A colon follows the letters in known that take a value. bad is the letter of
+// an option that is unknown or lacks its value.
+func parse(args []string, known string) (o options, bad string) {
+	o.values = map[string][]string{}
+	for len(args) > 0 && len(args[0]) > 1 && args[0][0] == '-' {
+		word := args[0][1:]
+		args = args[1:]
+		for word != "" {
+			letter := word[:1]
+			word = word[1:]
+			_, after, ok := strings.Cut(known, letter)
+			takes := strings.HasPrefix(after, ":")
+			if takes && word == "" && len(args) > 0 {
+				word, args = args[0], args[1:]
+			}
+			if !ok || letter == ":" || takes && word == "" {
+				return o, letter
+			}
+			value := ""
+			if takes {
+				value, word = word, ""
+			}
+			o.values[letter] = append(o.values[letter], value)
+		}
+	}
+	for _, word := range args {
+		o.operands = append(o.operands, operandOf(word))
+	}
+	return o, ""
+}
+
+func (o options) has(letter string) bool { return len(o.values[letter]) > 0 }
+
+// value returns the last value of an option; "" if the option is not given.
+func (o options) value(letter string) string {
+	all := append([]string{""}, o.values[letter]...)
+	return all[len(all)-1]
+}
+
+// fits reports whether an option is not given, or is given with this value.
+func (o options) fits(letter, value string) bool { return !o.has(letter) || o.value(letter) == value }
+
+// operand is an identifier on a command line: 25, 25[], 25[3] or 25[3-7], with or without the server's name.
 type operand struct {
 	text        string
 	seq         int // -1 if the text has none of these forms
 	array       bool
 	first, last int // elements; -1 for the whole job
+	job         *job
+	tasks       []*task
 }
 
 var operandForm = regexp.MustCompile(`^(\d+)(\[(?:(\d+)(?:-(\d+))?)?\])?(?:\.` + server + `)?$`)
@@ -34,91 +83,85 @@ func operandOf(text string) operand {
 	return x
 }
 
-// target is the job, and the elements of an array, that an operand stands for.
-type target struct {
-	operand
-	job   *job
-	tasks []*task
-}
-
-// find returns the job and the elements for which an operand stands. It returns an error if the operand is malformed,
+// find fills in the job and the elements for which an operand stands. It returns an error if the operand is malformed,
 // or the job or element does not exist.
-func (c *complex) find(x operand) (target, *refusal) {
-	if x.seq < 0 {
-		return target{}, errMalformed
-	}
+func (c *complex) find(x *operand) *refusal {
 	for _, j := range c.jobs {
 		if j.seq != x.seq || j.array != x.array {
 			continue
 		}
-		t := target{operand: x, job: j}
 		for _, k := range j.tasks {
 			if x.first < 0 || x.first <= k.index && k.index <= x.last {
-				t.tasks = append(t.tasks, k)
+				x.job, x.tasks = j, append(x.tasks, k)
 			}
 		}
-		if len(t.tasks) > 0 {
-			return t, nil
-		}
 	}
-	return target{}, errUnknownJob
+	switch {
+	case x.seq < 0:
+		return errMalformed
+	case x.job == nil:
+		return errUnknownJob
+	}
+	return nil
 }
 
-// onJobs calls act for every job that is named on a command line and that the caller may
-// change. The exit code is that of the last error.
-func (c *complex) onJobs(q request, list []operand, act func(target) *refusal) (r response) {
-	for _, x := range list {
-		t, no := c.find(x)
+// onJobs calls act for every operand whose job the caller may see or change. The job may have ended only if -x is set.
+// The exit code is that of the last error.
+func (c *complex) onJobs(q Request, o options, act func(operand) *refusal) (r Response) {
+	for _, x := range o.operands {
+		no := c.find(&x)
 		switch {
 		case no != nil:
-		case t.job.owner != q.User && q.User != "root", c.fault(q.Verb + "-denied"):
+		case q.Verb != "qstat" && x.job.owner != q.User && q.User != "root", c.fault(q.Verb + "-denied"):
 			no = errPermission
+		case x.job.done() && !o.has("x"):
+			no = errHistory
 		default:
-			no = act(t)
+			no = act(x)
 		}
 		if no != nil {
-			r.Exit = no.exit()
-			r.Stderr = fmt.Appendf(r.Stderr, "%s: %s %s\n", q.Verb, no.text, named(q.Verb, x.text, no))
+			r.Exit = no.code & 0xFF
+			r.Stderr = fmt.Appendf(r.Stderr, "%s: %s\n", q.Verb, no.about(q.Verb, x.text))
 		}
 	}
 	return r
 }
 
-// named returns the identifier as it appears in a message: qdel repeats an unknown identifier as it was
-// given, the other commands write it in full.
-func named(verb, id string, no *refusal) string {
-	if strings.Contains(id, ".") || no == errMalformed || verb == "qdel" && no == errUnknownJob {
-		return id
+// about returns the message about an identifier: qdel repeats an unknown identifier as it was given, the other commands
+// write it in full. qstat has a text of its own for jobs in the history.
+func (r *refusal) about(verb, id string) string {
+	if !strings.Contains(id, ".") && r != errMalformed && (verb != "qdel" || r != errUnknownJob) {
+		id += "." + server
 	}
-	return id + "." + server
+	if verb == "qstat" && r == errHistory {
+		return id + " Job has finished, use -x or -H to obtain historical job information"
+	}
+	return r.text + " " + id
 }
 
 // qalter carries out qalter -r; no other option is known (recorded in array_norerun).
-func (c *complex) qalter(q request, o options) response {
-	if c.fault("qalter-lost") {
-		return response{}
-	}
-	return c.onJobs(q, o.operands, func(t target) *refusal {
-		if t.job.done() {
-			return errHistory
+func (c *complex) qalter(q Request, o options) Response {
+	return c.onJobs(q, o, func(x operand) *refusal {
+		if !c.fault("qalter-lost") {
+			x.job.rerunnable = o.value("r") != "n"
 		}
-		t.job.rerunnable = o.value("r") != "n"
 		return nil
 	})
 }
 
-func (c *complex) qdel(q request, o options) response {
-	list, fatal := joined(o.operands)
-	r := c.onJobs(q, list, func(t target) *refusal { return c.del(t, o.has("x")) })
+func (c *complex) qdel(q Request, o options) Response {
+	kept, fatal := joined(o.operands)
+	o.operands = kept
+	r := c.onJobs(q, o, c.del)
 	if fatal && c.fault("qdel-crash") {
 		_ = begin(c.dir, "refused")
 	}
 	return r
 }
 
-// joined joins the operands of a qdel that follow each other in one array, as its client
-// does, and drops the ranges of an array after the first two. fatal is true if the server
-// dies of their number, which is 11 or more (qdel_several_operands).
+// joined joins the operands of a qdel that follow each other in one array, as its client does, and drops the ranges of
+// an array after the first two. fatal is true if the server dies of their number, which is 11 or more
+// (qdel_several_operands).
 func joined(list []operand) (kept []operand, fatal bool) {
 	arrays := map[int][]operand{}
 	for _, x := range list {
@@ -140,52 +183,47 @@ func joined(list []operand) (kept []operand, fatal bool) {
 	return kept, fatal
 }
 
-// del deletes a job, or elements of an array. Deleting a whole array or a range of it makes
-// the server forget how its ended elements ended.
-func (c *complex) del(t target, purge bool) *refusal {
+// del deletes a job, or elements of an array. Deleting a whole array or a range of it makes the server forget how its
+// ended elements ended.
+func (c *complex) del(x operand) *refusal {
 	switch {
-	case t.job.done() && purge:
-		c.forget(func(other *job) bool { return other == t.job })
+	case x.job.done(): // qdel -x
+		c.forget(func(other *job) bool { return other == x.job })
 		return nil
-	case t.job.done():
-		return errHistory
-	case t.first >= 0 && t.first == t.last && t.tasks[0].over():
-		return errSubjobEnded
+	case x.first >= 0 && x.first == x.last && x.tasks[0].over():
+		return &refusal{15159, "Request invalid for finished array subjob"}
 	}
-	for _, k := range t.tasks {
+	for _, k := range x.tasks {
 		switch {
-		case k.over() && t.array:
+		case k.over() && x.array:
 			k.began = false
 		case k.over() || k.state == 'E':
 		case k.state == 'Q':
-			k.state, k.substate, k.deleted, k.mtime = 'F', 91, true, time.Now()
+			k.state, k.substate, k.why, k.mtime = 'F', 91, "qdel", time.Now()
 		case c.fault("mom-down"):
-			return errNoMom
+			return &refusal{15070, "Server could not connect to MOM"}
 		default:
-			k.deleted = true
-			k.terminate()
+			k.terminate("qdel")
 		}
 	}
-	c.closeJob(t.job)
+	c.closeJob(x.job)
 	return nil
 }
 
 // qhold carries out qhold and qrls. Both refuse elements of an array.
-func (c *complex) qhold(q request, o options) response {
+func (c *complex) qhold(q Request, o options) Response {
 	letters := cmp.Or(o.value("h"), "u")
-	return c.onJobs(q, o.operands, func(t target) *refusal {
-		j, comment := t.job, ""
+	return c.onJobs(q, o, func(x operand) *refusal {
+		j, comment := x.job, ""
 		switch {
 		case letters != "u" && q.User != "root":
 			return errPermission
-		case t.first >= 0:
-			return errInvalid
-		case j.done():
-			return errHistory
+		case x.first >= 0:
+			return &refusal{15004, "Invalid request"}
 		}
 		j.holds = strings.Trim(j.holds, letters)
 		if q.Verb == "qrls" {
-			c.attend(j)
+			j.attend()
 		} else {
 			j.holds += letters
 			comment = "Job held by " + q.User + " on " + time.Now().Format(stamp)
@@ -198,18 +236,17 @@ func (c *complex) qhold(q request, o options) response {
 	})
 }
 
-// qselect prints the ids of the jobs that match the options, without -x only jobs that are not done. It is not an error
-// if none matches.
-func (c *complex) qselect(q request, o options) response {
-	after, ok := modified(o.value("t"), zone(q.Zone))
-	if o.has("t") && !ok {
-		return response{Exit: 2, Stderr: []byte("qselect: illegal -t value\n")}
+// qselect prints the ids of the jobs that match the options. It is not an error if none matches.
+func (c *complex) qselect(q Request, o options) Response {
+	// Of -t the fake knows the form m.ge.CCYYMMDDhhmm.SS, in the zone of the command (qselect.c, cvtdate.c).
+	after, err := time.ParseInLocation("m.ge.200601021504.05", o.value("t"), zone(q.Zone))
+	if o.has("t") && err != nil {
+		return Response{Exit: 2, Stderr: []byte("qselect: illegal -t value\n")}
 	}
 	if o.has("x") && !c.history {
-		// With exit 0, and nothing on stdout.
-		return response{Stderr: []byte("qselect: PBS is not configured to maintain job history\n")}
+		return Response{Stderr: []byte("qselect: PBS is not configured to maintain job history\n")}
 	}
-	var r response
+	var r Response
 	for _, j := range c.jobs {
 		w := j.row()
 		changed := w.facts().mtime.Truncate(time.Second)
@@ -221,16 +258,8 @@ func (c *complex) qselect(q request, o options) response {
 	return r
 }
 
-// modified parses the form of -t that this fake knows: m.ge.CCYYMMDDhhmm.SS, in the zone of
-// the command (qselect.c, cvtdate.c).
-func modified(value string, zone *time.Location) (time.Time, bool) {
-	text, ok := strings.CutPrefix(value, "m.ge.")
-	at, err := time.ParseInLocation("200601021504.05", text, zone)
-	return at, ok && err == nil && at.Unix() >= 0
-}
-
 // qmgr changes one of a few settings: set server NAME = VALUE, set queue QUEUE NAME = VALUE.
-func (c *complex) qmgr(_ request, o options) response {
+func (c *complex) qmgr(_ Request, o options) Response {
 	setting, value, _ := strings.Cut(strings.ReplaceAll(o.value("c"), " ", ""), "=")
 	switch setting {
 	case "setserverjob_history_enable":
@@ -246,7 +275,7 @@ func (c *complex) qmgr(_ request, o options) response {
 	case "setfakenext": // not a setting of PBS: the next job's number
 		c.next = number(value)
 	default:
-		return response{Exit: 1, Stderr: []byte("qmgr: fakepbs does not know: " + o.value("c") + "\n")}
+		return Response{Exit: 1, Stderr: []byte("qmgr: fakepbs does not know: " + o.value("c") + "\n")}
 	}
-	return response{}
+	return Response{}
 }

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -15,19 +18,21 @@ func fault(dir, name string) bool {
 
 func (c *complex) fault(name string) bool { return fault(c.dir, name) }
 
-// begin begins a fault.
 func begin(dir, name string) error {
 	return os.WriteFile(filepath.Join(dir, "faults", name), nil, 0o666)
 }
 
-// offline plays the faults that keep a command from its server. Each command has its own text for
-// a server that does not answer.
-func offline(dir, verb string, args []string) (r response, out bool) {
+// offline plays the faults that keep a command from its server. Each command has its own text for a server that does
+// not answer.
+func offline(dir, verb string, args []string) (r Response, out bool) {
 	for fault(dir, "frozen") {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if fault(dir, "unauthorized") {
-		return response{Exit: 255, Stderr: []byte(noIff + noIff + unauthenticated(verb))}, true
+		return Response{Exit: 255, Stderr: []byte(noIff + noIff + unauthenticated(verb))}, true
+	}
+	if !fault(dir, "refused") {
+		return Response{}, false
 	}
 	r.Exit = 15010 & 0xFF
 	text := fmt.Sprintf("%s: cannot connect to server %s (errno=15010)\n", verb, server)
@@ -40,7 +45,7 @@ func offline(dir, verb string, args []string) (r response, out bool) {
 		r.Exit, r.Stdout = 255, emptyListing(args) // looks like a good answer, but is wrong
 	}
 	r.Stderr = []byte("Connection refused\n" + text)
-	return r, fault(dir, "refused")
+	return r, true
 }
 
 // emptyListing returns the output of a command that prints JSON if the server did not answer; nil for other commands.
@@ -58,9 +63,9 @@ func unauthenticated(verb string) string {
 		"%s: cannot connect to server %s (errno=-1)\n", server, verb, server)
 }
 
-// outOfPorts adds the messages and the exit code of a command for which a port was missing
-// (reserved_ports, ports_exit255.json). r is the answer about the ids that had a port.
-func (c *complex) outOfPorts(verb string, r response) response {
+// outOfPorts adds the messages and the exit code of a command for which a port was missing (reserved_ports,
+// ports_exit255.json). r is the answer about the ids that had a port.
+func (c *complex) outOfPorts(verb string, r Response) Response {
 	const quiet = noIff + "pbs_iff: all reserved ports in use\n"
 	if c.fault("ports-quiet") {
 		r.Stderr = append([]byte(quiet), r.Stderr...)
@@ -70,14 +75,38 @@ func (c *complex) outOfPorts(verb string, r response) response {
 	return r
 }
 
-// misbehave plays the faults of the server itself.
-func (c *complex) misbehave() {
-	if c.fault("lost-history") {
-		c.mu.Lock()
-		c.forget((*job).done)
-		c.mu.Unlock()
+// portLife is how long a port stays in use after its connection (TIME_WAIT).
+const portLife = time.Minute
+
+// now returns the time by which ports become free: the time in the file clock if that exists, else the real time.
+func (c *complex) now() time.Time {
+	text, _ := os.ReadFile(filepath.Join(c.dir, "clock"))
+	if at, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(string(text))); err == nil {
+		return at
 	}
-	if os.Remove(filepath.Join(c.dir, "faults", "rerun")) == nil {
-		c.kill(true)
+	return time.Now()
+}
+
+// connect takes a port of the host for a command, and one for each id of a qstat (recorded in reserved_ports). It
+// writes the number of connections into the file connections. It returns the command without the ids for which no port
+// was left, the number of ports, and whether there was a port for each connection.
+func (c *complex) connect(q Request) (rest Request, n int, all bool) {
+	now := c.now()
+	c.ports = slices.DeleteFunc(c.ports, func(used time.Time) bool { return now.Sub(used) >= portLife })
+	free := max(0, cmp.Or(number(os.Getenv("FAKEPBS_PORTS")), math.MaxInt)-len(c.ports))
+	rest, n = q, 1
+	rest.Args = slices.DeleteFunc(slices.Clone(q.Args), func(word string) bool {
+		id := q.Verb == "qstat" && word[0] >= '0' && word[0] <= '9'
+		if id {
+			n++
+		}
+		return id && n > free
+	})
+	all, n = n <= free, min(n, free)
+	c.ports = append(c.ports, slices.Repeat([]time.Time{now}, n)...)
+	if f, err := os.OpenFile(filepath.Join(c.dir, "connections"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666); err == nil {
+		fmt.Fprintf(f, "%d %d %s %s\n", now.UnixNano(), n, q.Verb, strings.Join(q.Args, " "))
+		f.Close()
 	}
+	return rest, n, all
 }

@@ -1,8 +1,14 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	jjmrun "jjm/internal/sys/run"
@@ -29,9 +35,7 @@ type job struct {
 	mtime   time.Time
 	endedAt time.Time
 	ready   time.Time // when the scheduler looks at it
-	// comment is the comment of an array: its latest event, or the comment that a listing showed for
-	// one of its elements (see row.facts).
-	comment string
+	comment string    // of an array: its latest event, or what a listing showed of an element (see row.facts)
 }
 
 // facts holds the state of a run, or of an array as a whole, that listings show.
@@ -54,14 +58,10 @@ type task struct {
 	rss   int64 // kB
 	began bool  // PBS has a record of this element
 
-	proc    *jjmrun.Process
-	deleted bool
-	rerun   bool
-	limit   string // the resource whose limit was exceeded
-	dying   bool   // TERM was sent
+	proc *jjmrun.Process
+	why  string // it is ended: qdel, rerun, or the resource whose limit it exceeded; "" if it ends by itself
 }
 
-// over reports whether a task has ended.
 func (t *task) over() bool { return t.state == 'F' }
 
 // done reports whether the whole job has ended.
@@ -87,18 +87,14 @@ func (j *job) row() row {
 
 // id returns 25.pbshost, 25[].pbshost for an array, or 25[3].pbshost for an element.
 func (w row) id() string {
-	switch j := w.job; {
-	case !j.array:
-		return fmt.Sprintf("%d.%s", j.seq, server)
-	case w.task == nil:
-		return fmt.Sprintf("%d[].%s", j.seq, server)
-	default:
-		return fmt.Sprintf("%d[%d].%s", j.seq, w.task.index, server)
+	element := only(w.job.array, "[]")
+	if w.job.array && w.task != nil {
+		element = fmt.Sprintf("[%d]", w.task.index)
 	}
+	return fmt.Sprintf("%d%s.%s", w.job.seq, element, server)
 }
 
-// letter returns the state that a listing shows. Ended elements of an array with live ones
-// are X.
+// letter returns the state that a listing shows. Ended elements of an array with live ones are X.
 func (w row) letter() byte {
 	j, t := w.job, w.task
 	switch {
@@ -114,4 +110,187 @@ func (w row) letter() byte {
 		return 'H'
 	}
 	return 'Q'
+}
+
+const stamp = "Mon Jan _2 15:04:05 2006"
+
+// record returns what a listing shows of a row, in the order of PBS: the attributes that jjm reads, Variable_List and
+// Submit_arguments, which may hold any text. Attributes without a value are left out.
+func (w row) record(zone *time.Location) pair {
+	j, t, f := w.job, cmp.Or(w.task, &task{}), w.facts()
+	at := func(when time.Time) string { return only(!when.IsZero(), when.In(zone).Format(stamp)) }
+	subjob := t.began && j.array // an element of an array with a record of its own
+	attrs := []pair{{"Job_Name", j.name}, {"Job_Owner", j.owner + "@" + server}}
+	if t.began {
+		used := []pair{{"cput", clock(t.cpu)}, {"mem", strconv.FormatInt(t.rss, 10) + "kb"}}
+		attrs = append(attrs, pair{"resources_used", used})
+	}
+	attrs = append(attrs, []pair{
+		{"job_state", string(w.letter())},
+		{"ctime", at(j.ctime)},
+		{"exec_host", only(t.began && t.state != 'Q', server+"/0")},
+		{"Hold_Types", only(!subjob, cmp.Or(j.holds, "n"))},
+		{"mtime", at(f.mtime)},
+		{"Rerunable", title[j.rerunnable]},
+		{"stime", at(f.stime)},
+		{"obittime", at(f.obit)},
+		{"substate", strconv.Itoa(f.substate)},
+		{"Variable_List", j.vars},
+		{"comment", f.comment},
+		{"run_count", only(t.began, strconv.Itoa(t.runs))},
+		{"Exit_status", f.exit},
+		{"array_id", only(subjob, j.row().id())},
+		{"array_index", only(subjob, strconv.Itoa(t.index))},
+		{"Submit_arguments", only(!subjob, j.args)},
+		{"array_indices_submitted", only(w.task == nil, j.indices)},
+		{"history_timestamp", only(j.done() && (w.task == nil || t.began || !j.array),
+			strconv.FormatInt(j.endedAt.Unix(), 10))},
+	}...)
+	return pair{w.id(), slices.DeleteFunc(attrs, func(a pair) bool { return a.value == "" })}
+}
+
+// only returns the text if the condition holds, else "".
+func only(so bool, text string) string {
+	if so {
+		return text
+	}
+	return ""
+}
+
+// facts returns the facts of a row. An element of an array that has no record of its own shows the facts of its array.
+func (w row) facts() facts {
+	j, t := w.job, w.task
+	switch {
+	case t == nil:
+		return j.facts()
+	case t.began || !j.array:
+		return t.facts
+	}
+	f := j.facts()
+	f.mtime = t.mtime
+	if !t.over() {
+		f.substate = 10
+		return f
+	}
+	// It says so even of an element that was deleted while it waited. While the array is alive it is from then on
+	// also the comment of the array, and so of its elements that wait (deleted_waiting_subjob).
+	f.comment = "Subjob finished"
+	if !j.done() {
+		j.comment = f.comment
+	}
+	return f
+}
+
+// facts returns the facts of an array as a whole.
+func (j *job) facts() facts {
+	f := facts{substate: 10, comment: cmp.Or(j.comment, j.tasks[0].comment), mtime: j.mtime}
+	if j.holds != "" {
+		f.substate = 20
+	}
+	for _, t := range j.tasks {
+		if t.stime.IsZero() { // one that never ran leaves no status
+			continue
+		}
+		f.substate, f.obit = 70, j.endedAt
+		if f.stime.IsZero() || t.stime.Before(f.stime) {
+			f.stime = t.stime
+		}
+		if t.over() {
+			f.exit = max(f.exit, "0")
+			if t.exit != "0" || t.why == "qdel" {
+				f.exit = "1"
+			}
+		}
+	}
+	if j.done() {
+		f.substate = map[string]int{"": 91, "0": 92, "1": 93}[f.exit]
+	}
+	return f
+}
+
+var title = map[bool]string{true: "True", false: "False"}
+
+// clock writes a duration of less than a day as PBS does, "00:05:00".
+func clock(d time.Duration) string { return time.Time{}.Add(d).Format(time.TimeOnly) }
+
+// object returns the text of the server, a queue or a node: its name and the attributes with a value.
+func object(head, indent string, attrs ...pair) []byte {
+	out := []byte(head + "\n")
+	for _, a := range attrs {
+		if a.value != "" {
+			out = fmt.Appendf(out, "%s%s = %s\n", indent, a.name, a.value)
+		}
+	}
+	return append(out, '\n')
+}
+
+// serverText returns the output of qstat -B -f.
+func (c *complex) serverText() []byte {
+	return object("Server: "+server, "    ", pair{"default_queue", "workq"}, pair{"max_queued", perUser(c.maxQueued)},
+		pair{"max_array_size", strconv.Itoa(c.maxArray)}, pair{"job_history_enable", title[c.history]},
+		pair{"query_other_jobs", "True"})
+}
+
+// queuesText returns the output of qstat -Q -f.
+func (c *complex) queuesText() (out []byte) {
+	for _, name := range slices.Sorted(maps.Keys(c.queue)) {
+		x := c.queue[name]
+		wall := clock(time.Duration(x.maxWall) * time.Second)
+		out = append(out, object("Queue: "+name, "    ", pair{"enabled", title[!x.disabled]},
+			pair{"started", title[!x.stopped]}, pair{"max_queued", perUser(x.maxQueued)},
+			pair{"resources_max.walltime", only(x.maxWall > 0, wall)})...)
+	}
+	return out
+}
+
+// perUser returns the value of max_queued for a limit of n jobs for each user, or "" for no limit.
+func perUser(n int) string { return only(n > 0, fmt.Sprintf("[u:PBS_GENERIC=%d]", n)) }
+
+func (c *complex) pbsnodes(Request, options) Response {
+	state := "free"
+	if c.fault("mom-down") {
+		state = "down"
+	}
+	return Response{Stdout: object(server, "     ", pair{"state", state},
+		pair{"resources_available.mem", "16gb"}, pair{"resources_available.ncpus", strconv.Itoa(c.slots)})}
+}
+
+// pair is an attribute or a variable. Its value is a string, or a group of pairs.
+type pair struct {
+	name  string
+	value any
+}
+
+// jsonText writes jobs as qstat 23.06.06 does. If there are none, the member Jobs and the last newline are missing.
+func jsonText(jobs []pair) []byte {
+	now := strconv.FormatInt(time.Now().Unix(), 10)
+	all := []pair{{"timestamp", now}, {"pbs_version", version}, {"pbs_server", server}}
+	if len(jobs) == 0 {
+		return []byte(jsonValue(all, "\n"))
+	}
+	return []byte(jsonValue(append(all, pair{"Jobs", jobs}), "\n") + "\n")
+}
+
+// quotedNumber matches numbers of strtod(3) that the writer nevertheless quotes.
+var quotedNumber = regexp.MustCompile(`^[+-]?0[0-9xX]|_`)
+
+// escaped escapes the same characters as PBS does; it is safe for concurrent use.
+var escaped = strings.NewReplacer(`"`, `\"`, "\n", `\n`, "\t", `\t`)
+
+// jsonValue writes a value. A text is not quoted if strtod(3) would read all of it, which includes +5, .5 and nan.
+// indent begins the lines of a group.
+func jsonValue(v any, indent string) string {
+	if group, is := v.([]pair); is {
+		var members []string
+		for _, a := range group {
+			members = append(members, indent+`    "`+a.name+`":`+jsonValue(a.value, indent+"    "))
+		}
+		return "{" + strings.Join(members, ",") + indent + "}"
+	}
+	text, _ := v.(string)
+	_, err := strconv.ParseFloat(text, 64)
+	if (err == nil || errors.Is(err, strconv.ErrRange)) && !quotedNumber.MatchString(text) {
+		return text
+	}
+	return `"` + escaped.Replace(text) + `"`
 }

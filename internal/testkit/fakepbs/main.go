@@ -1,20 +1,19 @@
-// Command fakepbs plays an OpenPBS complex of one node, for tests and demonstrations where no
-// PBS is installed: qsub, qalter -r, qstat, qselect, qdel, qhold, qrls, pbsnodes and a little
-// of qmgr, chosen by the name under which it is called. Jobs really run, as detached processes.
+// Command fakepbs plays an OpenPBS complex of one node, for tests and demonstrations where no PBS is installed: qsub,
+// qalter -r, qstat, qselect, qdel, qhold, qrls, pbsnodes and a little of qmgr, chosen by the name under which it is
+// called. Jobs really run, as detached processes.
 //
-// It answers as OpenPBS 23.06.06 did, defects included: exit codes, messages, the invalid
-// JSON, what history remembers. It does what recordings show and jjm meets, and no more. Jobs
-// are shown as JSON only, with the attributes that jjm reads and those that may hold any text.
-// Scripts come from standard input, and their directives are not read. Unknown options are
-// refused, without the usage text. Of the resources only walltime, ncpus and mem are read, mem
-// in mb. What jobs print is lost.
+// It answers as OpenPBS 23.06.06 did, defects included: exit codes, messages, the invalid JSON, what history remembers.
+// It does what recordings show and jjm meets, and no more. Jobs are shown as JSON only, with the attributes that jjm
+// reads and those that may hold any text. Scripts come from standard input, and their directives are not read. Unknown
+// options are refused, without the usage text. Of the resources only walltime, ncpus and mem are read, mem in mb. What
+// jobs print is lost.
 //
 //	fakepbs install BIN   puts the commands into the folder BIN
 //	fakepbs stop          ends the server, and all jobs
 //
-// The complex lives in FAKEPBS_DIR, an absolute path. The first command starts a server, which
-// holds all state in memory. The server ends after "fakepbs stop", when the folder is removed, or
-// when nothing has happened for ten minutes.
+// The complex lives in FAKEPBS_DIR, an absolute path. The first command starts a server, which holds all state in
+// memory. The server ends after "fakepbs stop", when the folder is removed, or when nothing has happened for ten
+// minutes.
 //
 // # Settings
 //
@@ -62,7 +61,7 @@ import (
 
 // verb is a command of PBS.
 type verb struct {
-	do      func(*complex, request, options) response
+	do      func(*complex, Request, options) Response
 	options string // a colon follows those with a value
 }
 
@@ -80,11 +79,10 @@ func main() {
 
 func run(name string, args []string) int {
 	dir := os.Getenv("FAKEPBS_DIR")
-	if verbs[name].do != nil {
-		return call(dir, name, args)
-	}
 	var err error
 	switch {
+	case verbs[name].do != nil:
+		return call(dir, name, args)
 	case len(args) == 2 && args[0] == "install":
 		err = install(args[1])
 	case len(args) == 1 && args[0] == "stop":

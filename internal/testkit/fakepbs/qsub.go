@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -33,30 +35,27 @@ func (l *limits) read(resource string) {
 	}
 }
 
-// qsub creates a job of the script on standard input.
-func (c *complex) qsub(q request, o options) response {
-	if c.fault("qsub-cut") {
-		const cut = "qsub: End of File\nqsub: SIGPIPE received, job submission interrupted.: Success\n"
-		return response{Exit: 1, Stderr: []byte(cut)}
-	}
+func (c *complex) qsub(q Request, o options) Response {
 	j, no := jobFrom(q, o)
-	if no == nil {
+	switch {
+	case c.fault("qsub-cut"):
+		no = &refusal{1, "End of File\nqsub: SIGPIPE received, job submission interrupted.: Success"}
+	case no == nil:
 		no = c.admit(j)
 	}
+	if no == nil {
+		no = c.create(j, q.Stdin)
+	}
 	if no != nil {
-		return response{Exit: no.exit(), Stderr: []byte("qsub: " + no.text + "\n")}
+		return Response{Exit: no.code & 0xFF, Stderr: []byte("qsub: " + no.text + "\n")}
 	}
-	if err := c.create(j, q.Stdin); err != nil {
-		return response{Exit: 1, Stderr: fmt.Appendf(nil, "fakepbs: %v\n", err)}
-	}
-	return response{Stdout: []byte(j.row().id() + "\n")}
+	return Response{Stdout: []byte(j.row().id() + "\n")}
 }
 
-// create gives the job its number and adds it.
-func (c *complex) create(j *job, script []byte) error {
+func (c *complex) create(j *job, script []byte) *refusal {
 	j.seq, j.ctime, j.mtime = c.next, time.Now(), time.Now()
 	c.next++
-	c.attend(j)
+	j.attend()
 	for _, t := range j.tasks {
 		t.state, t.substate, t.mtime = 'Q', 10, j.ctime
 	}
@@ -64,28 +63,23 @@ func (c *complex) create(j *job, script []byte) error {
 		return nil
 	}
 	c.jobs = append(c.jobs, j)
-	return os.WriteFile(c.scriptPath(j), script, 0o600)
+	if err := os.WriteFile(c.scriptPath(j), script, 0o600); err != nil {
+		return &refusal{1, err.Error()}
+	}
+	return nil
 }
 
-// jobFrom makes a job of a command.
-func jobFrom(q request, o options) (*job, *refusal) {
+func jobFrom(q Request, o options) (*job, *refusal) {
 	j := &job{
-		owner: q.User, name: "STDIN", queue: "workq", shell: "/bin/bash", rerunnable: o.value("r") != "n", home: q.Home,
-		args: strings.Join(q.Args, " "), limits: limits{cores: 1}, tasks: []*task{{}},
+		name: cmp.Or(o.value("N"), "STDIN"), owner: q.User, queue: cmp.Or(o.value("q"), "workq"),
+		shell: cmp.Or(o.value("S"), "/bin/bash"), home: q.Home, vars: variables(q.Home, o.values["v"]),
+		args: strings.Join(q.Args, " "), holds: only(o.has("h"), "u"), rerunnable: o.value("r") != "n",
 		silent: o.value("o") == os.DevNull && o.value("e") == os.DevNull,
-	}
-	for letter, field := range map[string]*string{"N": &j.name, "q": &j.queue, "S": &j.shell} {
-		if o.has(letter) {
-			*field = o.value(letter)
-		}
-	}
-	if o.has("h") {
-		j.holds = "u"
+		limits: limits{cores: 1}, tasks: []*task{{}},
 	}
 	for _, resource := range o.values["l"] {
 		j.limits.read(resource)
 	}
-	j.vars = variables(q.Home, o.values["v"])
 	switch {
 	case len(o.operands) > 0 && o.operands[0].text != "-":
 		return nil, &refusal{1, "fakepbs reads scripts from standard input only"}
@@ -99,9 +93,8 @@ func jobFrom(q request, o options) (*job, *refusal) {
 
 // setArray makes the job an array. It returns false if there are not at least two elements.
 func (j *job) setArray(span string) bool {
-	left, right, _ := strings.Cut(span, "-")
-	first, last := number(left), number(right)
-	if first >= last {
+	var first, last int
+	if _, err := fmt.Sscanf(span, "%d-%d", &first, &last); err != nil || first >= last {
 		return false
 	}
 	j.array, j.indices, j.tasks = true, span, nil
@@ -113,43 +106,39 @@ func (j *job) setArray(span string) bool {
 
 // admit is the server's part: queue and limits.
 func (c *complex) admit(j *job) *refusal {
+	inQueue, inAll := len(j.tasks), len(j.tasks) // that would be alive, of the user
+	for _, other := range c.jobs {
+		for _, t := range other.tasks {
+			if other.owner == j.owner && !t.over() {
+				inAll++
+				if other.queue == j.queue {
+					inQueue++
+				}
+			}
+		}
+	}
 	queue := c.queue[j.queue]
 	switch {
 	case queue == nil:
-		return errUnknownQueue
+		return &refusal{15018, "Unknown queue"}
 	case queue.disabled:
-		return errQueueOff
+		return &refusal{15021, "Queue is not enabled"}
 	case queue.acl != "" && queue.acl != j.owner:
 		return errPermission
 	case queue.maxWall > 0 && j.limits.walltime > queue.maxWall:
-		return errQueueLimits
+		return &refusal{15036, "Job violates queue and/or server resource limits"}
 	case len(j.tasks) > c.maxArray:
-		return errArraySize
-	case queue.maxQueued > 0 && c.alive(j.owner, j.queue)+len(j.tasks) > queue.maxQueued:
-		return errQueueUser
-	case c.maxQueued > 0 && c.alive(j.owner, "")+len(j.tasks) > c.maxQueued:
-		return errServerUser
+		return &refusal{15107, "Array job exceeds server or queue size limit"}
+	case queue.maxQueued > 0 && inQueue > queue.maxQueued:
+		return &refusal{15142, "would exceed queue generic's per-user limit"}
+	case c.maxQueued > 0 && inAll > c.maxQueued:
+		return &refusal{15142, "would exceed complex's per-user limit"}
 	}
 	return nil
 }
 
-// alive counts the jobs of a user, in a queue or in all, that have not ended.
-func (c *complex) alive(owner, queue string) (n int) {
-	for _, j := range c.jobs {
-		if j.owner != owner || queue != "" && j.queue != queue {
-			continue
-		}
-		for _, t := range j.tasks {
-			if !t.over() {
-				n++
-			}
-		}
-	}
-	return n
-}
-
-// variables returns the job's Variable_List: the first of those that PBS sets, and the values of
-// -v. Quotes are removed from these; backslashes are doubled twice.
+// variables returns the job's Variable_List: the first of those that PBS sets, and the values of -v. Quotes are removed
+// from these; backslashes are doubled twice.
 func variables(home string, lists []string) []pair {
 	all := []pair{{"PBS_O_HOME", home}}
 	typed := strings.NewReplacer(`"`, "", "'", "", `\`, `\\\\`)
@@ -162,16 +151,15 @@ func variables(home string, lists []string) []pair {
 	return all
 }
 
-// mangle writes control characters and everything that is not ASCII as ^ and the byte plus
-// 64, as the recorded version does.
+// mangle writes control characters and everything that is not ASCII as ^ and the byte plus 64, as the recorded version
+// does.
 func mangle(s string) string {
-	var b strings.Builder
-	for _, ch := range []byte(s) {
-		if ch < ' ' && ch != '\n' && ch != '\t' || ch > 0x7f {
-			b.WriteByte('^')
-			ch += 64
+	return strange.ReplaceAllStringFunc(s, func(s string) (out string) {
+		for _, ch := range []byte(s) {
+			out += "^" + string([]byte{ch + 64})
 		}
-		b.WriteByte(ch)
-	}
-	return b.String()
+		return out
+	})
 }
+
+var strange = regexp.MustCompile(`[^\t\n -\x7f]`)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"os"
@@ -10,11 +11,13 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	jjmrun "jjm/internal/sys/run"
 )
 
-// Times that are longer in PBS: the shortest time of a job in state E, the time between TERM and KILL
-// of a deleted job (10 s), and the delay with which limits are enforced (some 8 s).
+// Times that are longer in PBS: the shortest time of a job in state E, the time between TERM and KILL of a deleted job
+// (10 s), and the delay with which limits are enforced (some 8 s).
 const (
 	exiting = 10 * time.Millisecond
 	grace   = 300 * time.Millisecond
@@ -43,9 +46,14 @@ func (c *complex) schedule() {
 }
 
 // attend sets the time from which the scheduler may start a job: FAKEPBS_WAIT from now.
-func (c *complex) attend(j *job) { j.ready = time.Now().Add(c.pause) }
+func (j *job) attend() { j.ready = time.Now().Add(setting("FAKEPBS_WAIT", "0s")) }
 
-// run starts one task.
+// setting returns the duration in a variable of the environment, or another one if the variable is not set.
+func setting(name, other string) time.Duration {
+	d, _ := time.ParseDuration(cmp.Or(os.Getenv(name), other))
+	return d
+}
+
 func (c *complex) run(j *job, t *task) {
 	now := time.Now()
 	const minute = "Mon Jan 02 at 15:04"
@@ -56,18 +64,18 @@ func (c *complex) run(j *job, t *task) {
 	}
 	t.state, t.substate, t.began, t.runs, t.stime, t.mtime = 'R', 42, true, t.runs+1, now, now
 	p, err := c.launch(j, t)
-	c.all.Add(1)
-	if err != nil {
-		go c.end(j, t, 254, &syscall.Rusage{}) // its shell could not start
-		return
-	}
 	t.proc = p
-	go c.wait(j, t, p)
+	c.all.Go(func() {
+		exit, used := 254, &syscall.Rusage{} // its shell could not start
+		if err == nil {
+			exit, used = outcome(p)
+		}
+		c.end(j, t, exit, used)
+	})
 }
 
-// launch starts the script through the job's shell, which leads the session, as the login
-// shell does in PBS: a job killed by signal n ends with 128+n, and only a killed shell with
-// 256+n.
+// launch starts the script through the job's shell, which leads the session, as the login shell does in PBS: a job
+// killed by signal n ends with 128+n, and only a killed shell with 256+n.
 func (c *complex) launch(j *job, t *task) (*jjmrun.Process, error) {
 	env := []string{
 		"HOME=" + j.home, "USER=" + j.owner, "LOGNAME=" + j.owner, "SHELL=/bin/bash",
@@ -77,78 +85,73 @@ func (c *complex) launch(j *job, t *task) (*jjmrun.Process, error) {
 		env = append(env, "PBS_ARRAY_INDEX="+strconv.Itoa(t.index))
 	}
 	for _, v := range j.vars {
-		env = append(env, v.name+"="+v.value)
+		env = append(env, fmt.Sprintf("%s=%s", v.name, v.value))
 	}
 	return jjmrun.Detach(jjmrun.Detached{
 		Argv: []string{j.shell, "-c", `"$0" "$1"; exit $?`, j.shell, c.scriptPath(j)}, Dir: j.home, Env: env,
 	})
 }
 
-// scriptPath is where the script of a job lies while it is alive.
 func (c *complex) scriptPath(j *job) string { return filepath.Join(c.dir, j.row().id()+".SC") }
 
-func (c *complex) wait(j *job, t *task, p *jjmrun.Process) {
-	ws, ru, err := p.Wait()
+// outcome waits for the end of a job's process, and kills the processes that remain, as MOM does. They have the grace
+// time, because they may have got a TERM.
+func outcome(p *jjmrun.Process) (exit int, used *syscall.Rusage) {
+	status, used, err := p.Wait()
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "%s: %v\n", row{j, t}.id(), err)
-		ru = &syscall.Rusage{}
+		fmt.Fprintf(os.Stderr, "process %d: %v\n", p.PID, err)
+		used = &syscall.Rusage{}
 	}
-	// MOM kills the processes that remain. After a TERM they have the grace time as well.
-	for end := time.Now().Add(grace); time.Now().Before(end) && len(sessionOf(p.PID)) > 0; {
-		time.Sleep(5 * time.Millisecond)
+	for end := time.Now().Add(grace); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if left, _ := session(p.PID); len(left) == 0 {
+			break
+		}
 	}
-	killSession(p.PID, true)
+	killSession(p.PID, syscall.SIGKILL)
 	_ = p.Close()
-	exit := ws.ExitStatus()
-	if ws.Signaled() {
-		exit = 256 + int(ws.Signal())
+	if status.Signaled() {
+		return 256 + int(status.Signal()), used
 	}
-	c.end(j, t, exit, ru)
+	return status.ExitStatus(), used
 }
 
-// enforce ends the tasks that are over a limit; mem is enforced as by a node with "$enforce
-// mem". The lock is held.
+// enforce ends the tasks that are over a limit; mem is enforced as by a node with "$enforce mem". The lock is held.
 func (c *complex) enforce() {
 	for j, t := range c.running {
 		switch l := j.limits; {
-		case t.dying:
-			continue
+		case t.why != "":
 		case l.walltime > 0 && time.Since(t.stime) > time.Duration(l.walltime)*time.Second+late:
-			t.limit = "walltime"
-		case l.memory > 0 && resident(t.proc.PID) > l.memory:
-			t.limit = "mem"
-		default:
-			continue
+			t.terminate("walltime")
+		case l.memory > 0:
+			if _, used := session(t.proc.PID); used > l.memory {
+				t.terminate("mem")
+			}
 		}
-		t.terminate()
 	}
 }
 
-// terminate sends TERM to the session of a task, and KILL after the grace time. The lock is
-// held.
-func (t *task) terminate() {
-	if t.dying || t.proc == nil {
+// terminate sends TERM to the session of a task, and KILL after the grace time. The lock is held.
+func (t *task) terminate(why string) {
+	again := t.why != ""
+	if t.why = why; again || t.proc == nil {
 		return
 	}
-	t.dying = true
 	pid := t.proc.PID
-	killSession(pid, false)
-	time.AfterFunc(grace, func() { killSession(pid, true) })
+	killSession(pid, syscall.SIGTERM)
+	time.AfterFunc(grace, func() { killSession(pid, syscall.SIGKILL) })
 }
 
 // end records the end of a task: state E while its output would be copied, then F. There is no output to copy; for a
 // destination outside of /dev/null, E lasts as long as if the destination could not be reached. A task that is run
 // again goes back to state Q instead, unless it was deleted.
 func (c *complex) end(j *job, t *task, exit int, ru *syscall.Rusage) {
-	defer c.all.Done()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.schedule()
 	defer func() { c.free += j.limits.cores }()
-	t.proc, t.dying = nil, false
-	if t.rerun && !t.deleted {
-		// Run again under the same id; the exit status of the lost run stays.
-		t.rerun, t.state, t.substate, t.exit = false, 'Q', 10, "-4"
+	t.proc = nil
+	if t.why == "rerun" { // under the same id; the exit status of the lost run stays
+		t.why, t.state, t.substate, t.exit = "", 'Q', 10, "-4"
 		return
 	}
 	t.state, t.substate, t.obit, t.mtime = 'E', 50, time.Now(), time.Now()
@@ -156,7 +159,7 @@ func (c *complex) end(j *job, t *task, exit int, ru *syscall.Rusage) {
 	t.rss = max(t.rss, ru.Maxrss)
 	copying := exiting
 	if !j.silent {
-		copying += c.stuck
+		copying += setting("FAKEPBS_STUCK", "300ms")
 	}
 	c.mu.Unlock()
 	time.Sleep(copying)
@@ -164,25 +167,22 @@ func (c *complex) end(j *job, t *task, exit int, ru *syscall.Rusage) {
 	c.finish(j, t, exit)
 }
 
-// overLimit has the exit statuses of jobs over a limit.
 var overLimit = map[string]int{"walltime": -29, "mem": -27}
 
-// endWords maps substates to the end of a comment.
 var endWords = map[int]string{91: " and terminated", 92: " and finished", 93: " and failed"}
 
-// finish gives a task its final state, and also its job if it was the last one. The lock is
-// held.
+// finish gives a task its final state, and also its job if it was the last one. The lock is held.
 func (c *complex) finish(j *job, t *task, exit int) {
 	t.state, t.mtime, t.substate = 'F', time.Now(), 93
 	how := ""
 	switch {
-	case t.deleted:
+	case t.why == "qdel":
 		t.substate = 91
 		if exit < 256 {
 			exit = 271
 		}
-	case t.limit != "":
-		exit, how = overLimit[t.limit], " and exceeded resource "+t.limit
+	case t.why != "":
+		exit, how = overLimit[t.why], " and exceeded resource "+t.why
 	case exit == 0:
 		t.substate = 92
 	}
@@ -208,5 +208,39 @@ func (c *complex) closeJob(j *job) {
 	_ = os.Remove(c.scriptPath(j))
 	if !c.history {
 		c.forget(func(other *job) bool { return other == j })
+	}
+}
+
+// session returns the live processes of a session, and their memory in bytes.
+func session(sid int) (pids []int, memory int64) {
+	folders, _ := filepath.Glob("/proc/[0-9]*")
+	for _, folder := range folders {
+		// Most processes belong to others. Getsid takes one system call; reading the state takes three, and more text.
+		pid := number(filepath.Base(folder))
+		if of, err := unix.Getsid(pid); err != nil || of != sid {
+			continue
+		}
+		text, _ := os.ReadFile(filepath.Join(folder, "stat"))
+		// The state follows the name, which ends with the last ")"; 21 fields later comes the number of resident pages.
+		fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
+		if len(fields) > 21 && fields[0][0] != 'Z' {
+			pids = append(pids, pid)
+			memory += int64(number(string(fields[21])) * os.Getpagesize())
+		}
+	}
+	return pids, memory
+}
+
+// killSession sends a signal to every process of a session. It repeats KILL until no process is left, because the
+// processes may fork.
+func killSession(sid int, signal syscall.Signal) {
+	for range 100 {
+		pids, _ := session(sid)
+		for _, pid := range pids {
+			_ = syscall.Kill(pid, signal)
+		}
+		if len(pids) == 0 || signal != syscall.SIGKILL {
+			return
+		}
 	}
 }

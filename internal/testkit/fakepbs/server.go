@@ -2,15 +2,16 @@ package main
 
 import (
 	"cmp"
-	"encoding/gob"
 	"fmt"
 	"net"
+	"net/rpc"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -20,19 +21,12 @@ const (
 	idle    = 10 * time.Minute // how long a server without work stays
 )
 
-// settings are taken from the environment of the command that started the server.
-type settings struct {
-	slots     int
-	pause     time.Duration
-	stuck     time.Duration
-	hostPorts int // reserved ports of the host; 0 for no bound
-}
-
 // complex is the whole PBS complex: its server, scheduler and node.
 type complex struct {
-	settings
-	dir   string
-	queue map[string]*queue
+	dir     string
+	address net.Listener
+	slots   int
+	queue   map[string]*queue
 
 	mu        sync.Mutex // guards what follows
 	history   bool
@@ -59,25 +53,19 @@ type queue struct {
 // newComplex returns a complex with the queues of the recorded complex.
 func newComplex(dir string) *complex {
 	c := &complex{
-		dir: dir, history: os.Getenv("FAKEPBS_HISTORY") != "off", next: 1, maxArray: 20000, busy: time.Now(),
+		dir: dir, slots: cmp.Or(number(os.Getenv("FAKEPBS_SLOTS")), 8), next: 1, maxArray: 20000,
+		history: os.Getenv("FAKEPBS_HISTORY") != "off", busy: time.Now(),
 		queue: map[string]*queue{
 			"workq": {}, "disabledq": {disabled: true}, "aclq": {acl: "nobody"}, "limitq": {maxQueued: 2, maxWall: 3600},
 		},
 	}
-	c.slots, c.hostPorts = cmp.Or(number(os.Getenv("FAKEPBS_SLOTS")), 8), number(os.Getenv("FAKEPBS_PORTS"))
 	c.free = c.slots
-	c.pause, _ = time.ParseDuration(os.Getenv("FAKEPBS_WAIT"))
-	c.stuck, _ = time.ParseDuration(cmp.Or(os.Getenv("FAKEPBS_STUCK"), "300ms"))
 	return c
 }
 
-// serve runs the server.
 func serve(dir string) error {
 	l, err := net.Listen("unix", socket(dir)) // an error if there is another server
 	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Join(dir, "faults"), 0o777); err != nil {
 		return err
 	}
 	for name := range strings.FieldsSeq(os.Getenv("FAKEPBS_FAULTS")) {
@@ -85,38 +73,23 @@ func serve(dir string) error {
 			return err
 		}
 	}
-	c := newComplex(dir)
-	go c.watch(l)
-	for {
-		conn, err := l.Accept()
-		if err != nil { // watch or a request to stop has closed it
-			c.kill(false)
-			c.all.Wait()
-			return nil
-		}
-		go c.answer(conn, l)
+	c, commands := newComplex(dir), rpc.NewServer()
+	if err := commands.RegisterName("PBS", c); err != nil {
+		return err
 	}
+	c.address = l
+	go c.watch()
+	commands.Accept(l) // until watch or Stop closes l
+	c.mu.Lock()
+	c.kill(false)
+	c.mu.Unlock()
+	c.all.Wait()
+	return nil
 }
 
-// answer answers one request. After a request to stop it never returns: the connection closes when the server's process
-// ends.
-func (c *complex) answer(conn net.Conn, l net.Listener) {
-	defer conn.Close()
-	var q request
-	if err := gob.NewDecoder(conn).Decode(&q); err != nil {
-		return
-	}
-	if q.Verb == "stop" {
-		_ = l.Close()
-		select {}
-	}
-	_ = gob.NewEncoder(conn).Encode(c.do(q))
-}
-
-// watch carries out the work that no command asks for: it starts jobs that have waited for the scheduler,
-// ends jobs over a limit, and ends a server that is no longer needed, because its folder is gone or
-// because nothing has happened for idle.
-func (c *complex) watch(l net.Listener) {
+// watch starts jobs that have waited for the scheduler, ends jobs over a limit, and ends a server whose folder is gone,
+// or that has had no work for the time idle.
+func (c *complex) watch() {
 	for range time.Tick(50 * time.Millisecond) {
 		_, err := os.Stat(c.dir)
 		c.mu.Lock()
@@ -125,20 +98,18 @@ func (c *complex) watch(l net.Listener) {
 		quiet := time.Since(c.busy) > idle && c.free == c.slots
 		c.mu.Unlock()
 		if err != nil || quiet {
-			_ = l.Close()
+			_ = c.address.Close()
 			return
 		}
 	}
 }
 
-// kill kills the running jobs. With again set they run again later. Otherwise no job starts any more.
+// kill kills the running jobs. With again set they run again later. Otherwise no job starts any more. The lock is held.
 func (c *complex) kill(again bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.ended = c.ended || !again
 	for _, t := range c.running {
-		t.rerun = again
-		killSession(t.proc.PID, true)
+		t.why = cmp.Or(t.why, only(again, "rerun"))
+		killSession(t.proc.PID, syscall.SIGKILL)
 	}
 }
 
@@ -153,61 +124,60 @@ func (c *complex) running(yield func(*job, *task) bool) {
 	}
 }
 
-// do answers one command: normally if there is a port for each of its connections, else as PBS does without ports.
-func (c *complex) do(q request) response {
-	c.misbehave()
+// Do carries out one command: normally if there is a port for each of its connections, else as PBS does without ports.
+func (c *complex) Do(q Request, r *Response) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.busy = time.Now()
 	defer c.schedule()
+	if c.fault("lost-history") {
+		c.forget((*job).done)
+	}
+	if os.Remove(filepath.Join(c.dir, "faults", "rerun")) == nil {
+		c.kill(true)
+	}
 	rest, n, all := c.connect(q)
 	switch {
 	case all:
-		return c.perform(q)
+		*r = c.perform(q)
 	case n > 1:
-		return c.outOfPorts(q.Verb, c.perform(rest))
+		*r = c.outOfPorts(q.Verb, c.perform(rest))
+	default:
+		*r = c.outOfPorts(q.Verb, Response{Stdout: emptyListing(q.Args)})
 	}
-	return c.outOfPorts(q.Verb, response{Stdout: emptyListing(q.Args)})
+	return nil
 }
 
-// perform carries out a command that has reached the server.
-func (c *complex) perform(q request) response {
+// Stop ends the server. It never returns: the connection closes when the server's process ends.
+func (c *complex) Stop(Request, *Response) error {
+	_ = c.address.Close()
+	select {}
+}
+
+func (c *complex) perform(q Request) Response {
 	v := verbs[q.Verb]
 	o, bad := parse(q.Args, v.options)
 	if bad != "" {
-		return response{Exit: 2, Stderr: fmt.Appendf(nil, "%s: invalid option -- '%s'\n", q.Verb, bad)}
+		return Response{Exit: 2, Stderr: fmt.Appendf(nil, "%s: invalid option -- '%s'\n", q.Verb, bad)}
 	}
 	return v.do(c, q, o)
 }
 
-// forget removes jobs from memory.
 func (c *complex) forget(which func(*job) bool) { c.jobs = slices.DeleteFunc(c.jobs, which) }
 
-// refusal is an error of the batch protocol, or a complaint of a client. The exit code is its
-// number modulo 256.
+// refusal is an error of the batch protocol, or a complaint of a client. The exit code is its number modulo 256.
 type refusal struct {
 	code int
 	text string
 }
 
-// The errors that jjm meets.
+// The errors that several commands meet.
 var (
-	errMalformed    = &refusal{1, "illegally formed job identifier:"}
-	errUnknownJob   = &refusal{15001, "Unknown Job Id"}
-	errInvalid      = &refusal{15004, "Invalid request"}
-	errPermission   = &refusal{15007, "Unauthorized Request "}
-	errUnknownQueue = &refusal{15018, "Unknown queue"}
-	errQueueOff     = &refusal{15021, "Queue is not enabled"}
-	errQueueLimits  = &refusal{15036, "Job violates queue and/or server resource limits"}
-	errNoMom        = &refusal{15070, "Server could not connect to MOM"}
-	errArraySize    = &refusal{15107, "Array job exceeds server or queue size limit"}
-	errHistory      = &refusal{15139, "Job has finished"}
-	errQueueUser    = &refusal{15142, "would exceed queue generic's per-user limit"}
-	errServerUser   = &refusal{15142, "would exceed complex's per-user limit"}
-	errSubjobEnded  = &refusal{15159, "Request invalid for finished array subjob"}
+	errMalformed  = &refusal{1, "illegally formed job identifier:"}
+	errUnknownJob = &refusal{15001, "Unknown Job Id"}
+	errPermission = &refusal{15007, "Unauthorized Request "}
+	errHistory    = &refusal{15139, "Job has finished"}
 )
-
-func (r *refusal) exit() int { return r.code & 0xFF }
 
 // number returns the number in text; 0 if text is not a number.
 func number(text string) int {
