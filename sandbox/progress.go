@@ -119,7 +119,7 @@ func formatPhases(said []jjm.AppPhase) []byte {
 	return b
 }
 
-// parsePhases parses what formatPhases returned. Lines of an older wrapper have no times.
+// parsePhases parses what formatPhases returned.
 func parsePhases(s string) ([]jjm.AppPhase, bool) {
 	var said []jjm.AppPhase
 	for line := range strings.Lines(s) {
@@ -133,7 +133,7 @@ func parsePhases(s string) ([]jjm.AppPhase, bool) {
 }
 
 func parsePhase(words []string) (p jjm.AppPhase, ok bool) {
-	if len(words) != 3 && len(words) != 5 {
+	if len(words) != 5 {
 		return p, false
 	}
 	var numbers [4]int64

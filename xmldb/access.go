@@ -25,7 +25,7 @@ func (db *DB) makeFolder(st *gridState, grid jjm.GridID, owner int) error {
 		return nil
 	}
 	if err == nil || errors.Is(err, fs.ErrExist) {
-		err = db.fs.Chmod(name, gridMode) // whatever the umask is, or an older jjm did
+		err = db.fs.Chmod(name, gridMode) // whatever the umask is, or somebody changed
 	}
 	if err != nil {
 		return jjm.Errorf(diskKind(err), "publish record of grid job %d in %s: %w", grid, db.dir, err)

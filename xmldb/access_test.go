@@ -58,8 +58,7 @@ func TestAccess_OwnerAndAdministratorsOnly(t *testing.T) {
 	write()
 	all := map[int]bool{owner: true, 70009: true, 70002: false}
 	try(all)
-	// Somebody widened the mode, or an older jjm made it; and a crash came before the list
-	// was set.
+	// Somebody widened the mode, and a crash came before the list was set.
 	if err := os.Chmod(filepath.Join(dir, "17"), 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -139,7 +139,7 @@ func TestDrop_NobodyElseReadsWhatWasRefused(t *testing.T) {
 	}
 }
 
-// What an older jjm moved to refused/ belongs to its writers and goes.
+// A file in refused/ that belongs to another account is removed.
 func TestOpenDrop_RemovesRefusedFilesOfOthers(t *testing.T) {
 	d, dir, _ := publicDrop(t)
 	sparseOf(t, filepath.Join(dir, "refused", "old.xml"), 4711, 10)

@@ -19,7 +19,7 @@ func Phases(id jjm.AttemptID, phases []jjm.AppPhase) (Fragment, error) {
 		b = xmltext.Attr(b, "name", p.Phase)
 		b = xmltext.Attr(b, "done", strconv.FormatInt(p.Done, 10))
 		b = xmltext.Attr(b, "total", strconv.FormatInt(p.Total, 10))
-		if p.Started != 0 { // an older wrapper reports no times
+		if p.Started != 0 { // a result is not trusted: it may have no times
 			b = xmltext.Attr(b, "started", p.Started.String())
 			b = xmltext.Attr(b, "ended", p.Ended.String())
 		}

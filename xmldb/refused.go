@@ -113,8 +113,8 @@ func clearIn(in *wary.Dir, name string, st os.FileInfo) error {
 	return in.RemoveAll(name)
 }
 
-// prune keeps refused/ from growing without bound. It also removes files that an older jjm moved there, because they
-// belong to their writers, or others can read them.
+// prune keeps refused/ from growing without bound. It also removes files that belong to other accounts, or that others
+// can read.
 func (d *Drop) prune() {
 	d.refusals, d.refusedBytes = 0, 0
 	dir, err := d.root.Open(refusedDir)

@@ -74,7 +74,7 @@ func (l *list) of() (of wire.List, err error) {
 	// Named grid jobs may be over, and so may those that a status or a filter of local jobs selects.
 	of = wire.List{All: l.All || l.Status != "" || len(list) > 0 || where.OfLocals(), Status: l.Status, Type: l.Type,
 		Owner: l.User, Limit: min(l.Limit, mostListed) + 1, Before: l.Before, Refs: list.Words(), Where: where}
-	of.Where.Status, of.Where.Type, of.Where.User = "", "", "" // they are sent in the fields that older daemons know
+	of.Where.Status, of.Where.Type, of.Where.User = "", "", "" // the request has fields of its own for them
 	return of, nil
 }
 

@@ -43,7 +43,7 @@ func (t *Type) Plan(*jjm.Spec, handlers.Site) (map[string]any, jjm.Problems) {
 }
 
 // at returns the type as declared by the text that is stored with a job file, and the job file without
-// that text. If no text is stored (in a preview, or for a job of an older jjm) the file counts. If the
+// that text. If no text is stored, as in a preview, the file counts. If the
 // stored text has mistakes, because another version of jjm accepted it, at returns a problem.
 func (t *Type) at(spec *jjm.Spec) (declared, *jjm.Spec, jjm.Problems) {
 	plan, bare := handlers.Unplanned(spec)

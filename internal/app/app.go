@@ -212,7 +212,7 @@ func (a *App) makeSpool() error {
 	if err != nil {
 		return err
 	}
-	return spool.Make(a.config.spoolDir(), mode, group, time.Now())
+	return spool.Make(a.config.spoolDir(), mode, group)
 }
 
 // callerOf returns the account that left a file in the spool. Its group comes from the account database, because the

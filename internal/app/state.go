@@ -60,7 +60,7 @@ func refuseNetwork(dir string, magic int64) error {
 }
 
 // The lock is in a folder that only the daemon can enter, because whoever can open a file for reading can lock it
-// (flock(2)). The lock of older daemons is in the state folder itself, where others can read it.
+// (flock(2)).
 const (
 	lockFolder = "daemon"
 	lockFile   = "lock"
@@ -71,7 +71,7 @@ const (
 // its process id a moment later.
 const lockWait = 2 * time.Second
 
-// lockState takes the lock that keeps out a second daemon, and the lock that an older daemon would take.
+// lockState takes the lock that keeps out a second daemon.
 func lockState(dir string) (release func() error, err error) {
 	folder := filepath.Join(dir, lockFolder)
 	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
@@ -80,16 +80,11 @@ func lockState(dir string) (release func() error, err error) {
 	if err := os.Chmod(folder, 0o700); err != nil { // whatever the umask is
 		return nil, unwritable(err)
 	}
-	ours, err := lock(filepath.Join(folder, lockFile), dir)
+	held, err := lock(filepath.Join(folder, lockFile), dir)
 	if err != nil {
 		return nil, err
 	}
-	older, err := lockOlder(filepath.Join(dir, lockFile), dir)
-	if err != nil {
-		ours.Close()
-		return nil, err
-	}
-	return func() error { return errors.Join(older.Close(), ours.Close()) }, nil
+	return held.Close, nil
 }
 
 func unwritable(err error) error {
@@ -99,57 +94,24 @@ func unwritable(err error) error {
 
 // lock takes an exclusive lock, which the kernel releases when this process ends.
 func lock(path, dir string) (*os.File, error) {
-	f, err := openLock(path)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_CLOEXEC|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
-		return nil, err
+		return nil, unwritable(err)
 	}
-	if !tryLock(f, func() bool { return false }) {
+	if !tryLock(f) {
 		defer f.Close()
 		return nil, taken(readPID(f), dir)
 	}
 	return f, writePID(f)
 }
 
-// lockOlder takes the lock of older daemons, so that this daemon and an older one never run together. The lock counts
-// as an older daemon's if the process whose id is in the file has the file open; only a daemon can write that id. Any
-// other lock is held by an account that could read the file, and is ignored; openLock has made the file unreadable
-// for others.
-func lockOlder(path, dir string) (*os.File, error) {
-	f, err := openLock(path)
-	if err != nil {
-		return nil, err
-	}
-	older := func() bool { return hasOpen(readPID(f), f) }
-	if tryLock(f, older) {
-		return f, writePID(f)
-	}
-	if older() {
-		defer f.Close()
-		return nil, taken(readPID(f), dir)
-	}
-	return f, nil
-}
-
-// openLock opens a lock file and makes it inaccessible to other accounts.
-func openLock(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_CLOEXEC|syscall.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return nil, unwritable(err)
-	}
-	if err := f.Chmod(0o600); err != nil {
-		f.Close()
-		return nil, unwritable(err)
-	}
-	return f, nil
-}
-
-// tryLock tries to lock a file for at most lockWait, and stops as soon as vain returns true.
-func tryLock(f *os.File, vain func() bool) bool {
+// tryLock tries to lock a file for at most lockWait.
+func tryLock(f *os.File) bool {
 	for end := time.Now().Add(lockWait); ; time.Sleep(20 * time.Millisecond) {
 		if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
 			return true
 		}
-		if vain() || time.Now().After(end) {
+		if time.Now().After(end) {
 			return false
 		}
 	}
@@ -179,53 +141,4 @@ func readPID(f *os.File) int {
 func taken(pid int, dir string) error {
 	return jjm.Errorf(jjm.Conflict, "another daemon (process %d) uses %s: stop it first, or choose another state folder",
 		pid, dir)
-}
-
-// hasOpen reports whether a process of root or of this account has a file open. It also returns true if the process
-// lives and its files cannot be listed. A process of another account does not count: it may have got the id of a daemon
-// that ended.
-func hasOpen(pid int, f *os.File) bool {
-	if pid <= 1 || pid == os.Getpid() || !trusted(pid) {
-		return false
-	}
-	want, err := f.Stat()
-	if err != nil {
-		return true
-	}
-	base := "/proc/" + strconv.Itoa(pid) + "/fd"
-	entries, err := os.ReadDir(base)
-	if err != nil {
-		return !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.ESRCH)
-	}
-	for _, e := range entries {
-		if link, err := os.Readlink(filepath.Join(base, e.Name())); err != nil || filepath.Base(link) != lockFile {
-			continue
-		}
-		if got, err := os.Stat(filepath.Join(base, e.Name())); err == nil && os.SameFile(got, want) {
-			return true
-		}
-	}
-	return false
-}
-
-// trusted reports whether a process belongs to root or this account in all respects: real, effective, saved and file
-// system user (proc_pid_status(5)).
-func trusted(pid int) bool {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
-	if err != nil {
-		return false
-	}
-	for line := range strings.Lines(string(text)) {
-		ids, ok := strings.CutPrefix(line, "Uid:")
-		if !ok {
-			continue
-		}
-		for _, id := range strings.Fields(ids) {
-			if id != "0" && id != strconv.Itoa(os.Geteuid()) {
-				return false
-			}
-		}
-		return true
-	}
-	return false
 }

@@ -184,7 +184,7 @@ func newWorld(t *testing.T, dir string, o options) *world {
 	if o.spool {
 		w.spool = filepath.Join(dir, "spool")
 	}
-	w.must(spool.Make(filepath.Join(dir, "spool"), 0o600, -1, time.Now()))
+	w.must(spool.Make(filepath.Join(dir, "spool"), 0o600, -1))
 	for _, sub := range []string{"work", "records", "drop"} {
 		w.must(os.Mkdir(filepath.Join(dir, sub), 0o755))
 	}

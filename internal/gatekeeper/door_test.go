@@ -37,7 +37,7 @@ func open(t *testing.T) *site {
 	s.server = gatetest.Serve(t, append(s.fake.Verbs(), verbs.Renew(s.fake.Resolve, s.renew)), gate.Config{}, nil)
 	s.Door = &Door{Socket: s.server.Socket, Records: filepath.Join(dir, "records"), Spool: filepath.Join(dir, "spool"),
 		Deadline: await.Provoked(2 * time.Second), UID: os.Geteuid(), Now: time.Now}
-	if err := errors.Join(os.Mkdir(s.Records, 0o755), spool.Make(s.Spool, 0o600, -1, time.Now())); err != nil {
+	if err := errors.Join(os.Mkdir(s.Records, 0o755), spool.Make(s.Spool, 0o600, -1)); err != nil {
 		t.Fatal(err)
 	}
 	return s

@@ -200,7 +200,7 @@ type Verdict struct {
 	Attention string `json:"attention,omitempty"`
 	// LogOnly are the notes of rules that only log.
 	LogOnly []RuleNote `json:"log_only,omitempty"`
-	// Basis holds the facts other than the evidence on which the decision rests; nil in a verdict stored by an older jjm.
+	// Basis holds the facts other than the evidence on which the decision rests; nil for a refused submission.
 	Basis *Basis `json:"basis,omitempty"`
 	// Notices are further facts that people should know. They are not stored with the attempt, but counted with its
 	// grid job.

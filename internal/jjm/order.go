@@ -106,9 +106,8 @@ type Ban struct {
 	// gatekeepers report it.
 	Kind string `json:"kind"`
 	Name string `json:"name"`
-	// Account is the uid, by which a ban of a user is compared whatever the account's
-	// names are. It is nil for a DN, and for a ban stored by an older jjm whose account
-	// no longer exists; then Name is compared.
+	// Account is the uid, by which a ban of a user is compared whatever the account's names are. It is nil for a DN,
+	// and if a ban is to be lifted whose account no longer exists; then Name is compared.
 	Account *int   `json:"account,omitempty"`
 	Reason  string `json:"reason"`
 	// By is the name of the administrator, UID their uid as the kernel reported it for
@@ -146,10 +145,7 @@ func BanKind(name string) string {
 // proxies ([DN.Covers]).
 func (b Ban) Concerns(w Whom) bool {
 	if b.Kind == BanUser {
-		if b.Account != nil {
-			return *b.Account == w.UID
-		}
-		return b.Name == w.User
+		return b.Account != nil && *b.Account == w.UID
 	}
 	banned, err := ParseDN(strings.TrimSpace(b.Name))
 	return slices.ContainsFunc(w.DNs, func(name string) bool {

@@ -2,11 +2,8 @@ package hostile_test
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"jjm/internal/testkit/needs"
 	"jjm/internal/testkit/site"
@@ -37,25 +34,23 @@ func TestLock_OfAnyFileThatAnAccountCanReadChangesNothing(t *testing.T) {
 }
 
 // Locks of the other kind (fcntl(2)) change nothing either, on all files that can be opened, including those that the
-// daemon's own store would wait for. Nor does a lock that she took before the daemon made the file unreadable for her.
-func TestLock_OfBytesAndOfWhatWasOnceOpenChangesNothing(t *testing.T) {
+// daemon's own store would wait for.
+func TestLock_OfBytesChangesNothing(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	for _, mode := range []string{"owner", "service"} {
 		t.Run(mode, func(t *testing.T) {
 			s := besiege(t, site.Settings{RunAs: mode, Gate: "mode = \"0666\"", As: daemonOf(t, mode)})
 			var still func()
 			s.withstands(attack{
-				name: "flock and fcntl locks on all that can be opened, and on the old lock",
+				name: "flock and fcntl locks on all that can be opened",
 				begin: func() {
 					s.Stop()
-					old := filepath.Join(s.Dir, "s", "lock")
-					s.Must(os.Chmod(old, 0o644)) // as older daemons left it
 					still = s.attacker("attack-lock-all")
-					s.Until("she holds the old lock", func() bool { return isLocked(old) })
+					s.Until("files are locked", func() bool { return s.counted("locked") > 0 })
 					s.Start()
 				},
 				inForce: func() error {
-					if s.counted("locked") == 0 || !isLocked(filepath.Join(s.Dir, "s", "lock")) {
+					if s.counted("locked") == 0 {
 						return errors.New("no lock is held")
 					}
 					return nil
@@ -72,14 +67,4 @@ func daemonOf(t *testing.T, mode string) site.Person {
 		return site.Person{}
 	}
 	return site.Account(t)
-}
-
-// isLocked reports whether somebody has locked a file by flock(2).
-func isLocked(path string) bool {
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil
 }

@@ -24,6 +24,8 @@ func unused() map[string]string {
 		"adapters/conformance/faults.go WithoutCommands": forTests,
 		"internal/publish/advertise/classad.go Plain":    forTests + ": it reads back what Safe wrote",
 		"internal/api/wire/verb.go Verbs":                forTests + ": each verb is tried",
+		"internal/policy/why/grid.go GridCodes":          forTests + ": docs/WORDS.md has each code",
+		"internal/policy/why/why.go Codes":               forTests + ": docs/WORDS.md has each code",
 		"internal/api/wire/verb.go Head.head":            "marks the types that have a Head",
 		"internal/work/split/jedi/bunches.go WorkSize":   jedi,
 		"internal/work/split/resplit.go WorkOf":          resplit,

@@ -136,7 +136,7 @@ func fewerSlots(d design, point string) scenario {
 func leftInSpool(sc scenario) scenario {
 	sc.before = func(t *testing.T, s *site) {
 		box := filepath.Join(s.state, "spool")
-		if err := spool.Make(box, 0o600, -1, time.Now()); err != nil {
+		if err := spool.Make(box, 0o600, -1); err != nil {
 			t.Fatal(err)
 		}
 		for key, text := range map[string]string{"wrong": "type = \"none\"", "once": sc.design.keyed("once").text(s)} {

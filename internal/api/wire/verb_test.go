@@ -137,10 +137,9 @@ func TestVerbs_EachHasALimitAHelpTextAndRefusesABadRequest(t *testing.T) {
 	}
 }
 
-// An older jjm, from before verbs had versions, wrote testdata/v1: for each verb a request
-// and the lines of its answer, with every member set. This jjm must understand the requests
-// and write the same answers.
-func TestVerbs_ReadAndWriteTheLinesOfOlderVersions(t *testing.T) {
+// testdata/v1 has the lines of version 1: for each verb a request and its answer, with every member set. This jjm must
+// understand the requests and write the same answers.
+func TestVerbs_ReadAndWriteTheLinesOfVersion1(t *testing.T) {
 	files, err := filepath.Glob("testdata/v1/*.jsonl")
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +173,7 @@ func TestVerbs_ReadAndWriteTheLinesOfOlderVersions(t *testing.T) {
 	}
 }
 
-func TestReply_WritesErrorsAsOlderVersionsDo(t *testing.T) {
+func TestReply_WritesErrorsAsVersion1Does(t *testing.T) {
 	want, err := os.ReadFile("testdata/v1/error.answer.json")
 	if err != nil {
 		t.Fatal(err)

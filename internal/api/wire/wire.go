@@ -40,8 +40,7 @@
 //	a verb or a member that the daemon does not know | Invalid: names the nearest that it knows
 //	a member that the client does not know           | the client ignores it
 //
-// All verbs have version 1 so far. Its lines are those of the time before verbs had
-// versions, so the oldest clients are still answered.
+// All verbs have version 1 so far.
 //
 // # Dependencies
 //

@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"cmp"
 	"context"
 
 	"jjm/internal/api/wire"
@@ -43,13 +44,7 @@ func (an *Answers) Explain(ctx context.Context, caller wire.Caller, ref jjm.Ref,
 
 // caseOf returns the case of an attempt as it was judged, with the present rules and limits.
 func caseOf(b *base.Base, job *jjm.GridJob, l *jjm.LocalJob, a *store.Attempt) analyse.Input {
-	spec, basis := &job.Spec, a.Verdict.Basis
-	if basis == nil { // an older jjm judged it
-		basis = &jjm.Basis{Killed: a.Verdict.Level == analyse.LevelIntent, Lost: a.Verdict.Level == analyse.LevelGanga}
-		if a.Evidence.Result != nil {
-			basis.Opinion = a.Evidence.Result.Opinion
-		}
-	}
+	spec, basis := &job.Spec, cmp.Or(a.Verdict.Basis, &jjm.Basis{}) // a refused submission has no basis
 	in := analyse.Input{Evidence: *a.Evidence, Result: spec.Result, Counters: basis.Counters, RetryArgs: basis.RetryArgs,
 		Limits: spec.Retry.Or(b.Conf().Retry), KillIntent: basis.Killed, Retry: spec.Retry.Asked(),
 		OnExit: spec.Retry.OnExit, Opinion: basis.Opinion, Lost: basis.Lost, Rules: b.Rules(spec, l.Step),

@@ -289,8 +289,8 @@ func putHandle(c *state.Change, uid int, key string, id jjm.GridID) error {
 	return c.Tx.PutHandle(jjm.HandleOf(uid, key), store.Handle{UID: uid, Grid: id, Time: c.Now})
 }
 
-// ensureHandle makes the handle name a grid job that existed already. A grid job that was
-// accepted by a jjm without handles has no handle yet.
+// ensureHandle makes the handle name a grid job that existed already. A submission with the same key that was refused
+// meanwhile no longer counts.
 func (js *Jobs) ensureHandle(ctx context.Context, c *state.Change, uid int, key string, id jjm.GridID) error {
 	if h, err := js.b.Store.Handle(ctx, jjm.HandleOf(uid, key)); err == nil && h.Grid == id && h.Refused == "" {
 		return nil

@@ -16,12 +16,7 @@ import (
 	"jjm/internal/storage/spool"
 )
 
-// maxOld is how many entries of the spool itself are read at once. An older jjm, which had
-// no boxes for accounts, read the same number.
-const maxOld = 1_000_000
-
-// boxes are the known boxes in the spool. A box is an account's own folder in the spool. The
-// spool itself counts as a box, for entries of an older jjm.
+// boxes are the known boxes in the spool. A box is an account's own folder in the spool.
 type boxes struct {
 	mu    sync.Mutex
 	known map[string]*inbox // by name
@@ -33,7 +28,7 @@ type boxes struct {
 // inbox is the state of one box.
 type inbox struct {
 	mu   sync.Mutex // held for a turn, so that entries are carried out in order
-	name string     // the name of the folder; "" is the spool itself
+	name string     // the name of the folder
 	uid  int
 	// seen is the time stamp of the box at a turn that found nothing to do, valid if
 	// clean.
@@ -44,9 +39,6 @@ type inbox struct {
 }
 
 func (in *inbox) open(dir string) (*spool.Box, error) {
-	if in.name == "" {
-		return spool.Old(dir)
-	}
 	folder, err := spool.Open(dir)
 	if err != nil {
 		return nil, err
@@ -78,7 +70,7 @@ func (b *boxes) know(name string, uid int) *inbox {
 
 func (b *boxes) note(name string, uid int) *inbox {
 	if b.known == nil {
-		b.known = map[string]*inbox{"": {uid: -1}}
+		b.known = map[string]*inbox{}
 	}
 	if b.known[name] == nil {
 		b.known[name] = &inbox{name: name, uid: uid}
@@ -89,15 +81,14 @@ func (b *boxes) note(name string, uid int) *inbox {
 // all returns all known boxes.
 func (b *boxes) all() []*inbox { return b.of(nil) }
 
-// of returns the boxes of an account, with the spool itself, shortest name first: the
-// spool, then the box of the plain name. With uid nil it returns all boxes.
+// of returns the boxes of an account, shortest name first, so that the box of the plain name is the first. With uid nil
+// it returns all boxes.
 func (b *boxes) of(uid *int) []*inbox {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.note("", -1)
 	var out []*inbox
 	for _, in := range b.known {
-		if uid == nil || in.uid == *uid || in.uid < 0 {
+		if uid == nil || in.uid == *uid {
 			out = append(out, in)
 		}
 	}

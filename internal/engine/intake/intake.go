@@ -117,43 +117,30 @@ type turn struct {
 	it      *Intake
 	in      *inbox
 	box     *spool.Box
-	only    jjm.Handle      // "" for all handles
-	held    map[waiter]bool // handles with an entry that could not be carried out now
-	acted   int             // entries carried out
-	removed int             // names removed otherwise
-	more    bool            // the budget was too small
-	waits   bool            // an entry could not be carried out now
-}
-
-// waiter is a handle of an account: entries about the same handle must not overtake each
-// other. Only the spool itself can have entries of several accounts.
-type waiter struct {
-	uid    int
-	handle jjm.Handle
+	only    jjm.Handle          // "" for all handles
+	held    map[jjm.Handle]bool // with an entry that could not be carried out now
+	acted   int                 // entries carried out
+	removed int                 // names removed otherwise
+	more    bool                // the budget was too small
+	waits   bool                // an entry could not be carried out now
 }
 
 // run carries out the entries in order, and removes each entry afterwards. If the daemon crashes in
 // between, the entry is carried out again, which changes nothing. An entry that cannot be carried
 // out now stays, with all later entries about its handle.
 func (t *turn) run(ctx context.Context) error {
-	limit := 2 * spool.MaxEntries
-	if t.box.UID < 0 {
-		limit = maxOld
-	}
-	names, strange, more, err := t.box.List(limit)
+	names, strange, more, err := t.box.List(2 * spool.MaxEntries)
 	if err != nil {
 		t.it.b.Complain(slog.LevelError, "spool/"+t.in.name, "a box of the spool could not be read", "box", t.in.name,
 			"error", err)
 		t.waits = true
 		return nil
 	}
-	t.more, t.held = more, map[waiter]bool{}
+	t.more, t.held = more, map[jjm.Handle]bool{}
 	t.tidy(strange)
-	if t.box.UID >= 0 {
-		fit := t.box.Fit(names)
-		t.cut(ctx, names[fit:])
-		names = names[:fit]
-	}
+	fit := t.box.Fit(names)
+	t.cut(ctx, names[fit:])
+	names = names[:fit]
 	for _, name := range names {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -242,7 +229,6 @@ func (t *turn) refuse(ctx context.Context, name spool.Name) {
 // removed.
 func (t *turn) entry(ctx context.Context, name spool.Name) error {
 	note, owner, err := t.box.Read(name)
-	who := waiter{owner.UID, name.Handle}
 	var bad *spool.Rejected
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -257,7 +243,7 @@ func (t *turn) entry(ctx context.Context, name spool.Name) error {
 	case err != nil:
 		t.waits = true
 		return err
-	case t.held[who]:
+	case t.held[name.Handle]:
 		return nil
 	case t.in.full():
 		t.waits = true
@@ -271,7 +257,7 @@ func (t *turn) entry(ctx context.Context, name spool.Name) error {
 	caller := t.it.b.Deps.Caller(owner.UID, owner.GID)
 	caller.Spooled = true
 	if err := t.it.act(ctx, caller, note); err != nil {
-		t.held[who], t.waits = true, true
+		t.held[name.Handle], t.waits = true, true
 		return err
 	}
 	if err := t.it.b.Crash("spool.acted"); err != nil {

@@ -2,7 +2,6 @@ package site
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,7 +10,6 @@ import (
 	"jjm/internal/api/wire"
 	"jjm/internal/engine/floor/state"
 	"jjm/internal/jjm"
-	"jjm/internal/storage/store"
 )
 
 // Ban stores or lifts a ban and returns it, with the grid jobs that it kills. A nil b lists the
@@ -79,36 +77,16 @@ func (si *Site) resolveBan(ctx context.Context, b *jjm.Ban) error {
 	return nil
 }
 
-// LoadBans loads the bans in force into memory. Bans that an older jjm stored only by name
-// get the uid of their account.
+// LoadBans loads the bans in force into memory.
 func (si *Site) LoadBans(ctx context.Context) error {
 	all, err := si.b.Store.Bans(ctx)
 	if err != nil {
 		return fmt.Errorf("load bans: %w", err)
 	}
 	for _, b := range all {
-		if b.Kind == jjm.BanUser && b.Account == nil {
-			b = si.renumber(ctx, b)
-		}
 		si.s.Adjust(func(a *state.Memo) { a.Ban(b) })
 	}
 	return nil
-}
-
-// renumber stores a ban with the uid of its account. If the account is not found, the ban
-// stays in force by name.
-func (si *Site) renumber(ctx context.Context, b jjm.Ban) jjm.Ban {
-	found := b
-	err := si.resolveBan(ctx, &found)
-	if err == nil {
-		err = si.b.Store.Update(ctx, func(tx *store.Tx) error { return errors.Join(tx.DropBan(b), tx.PutBan(found)) })
-	}
-	if err != nil {
-		si.b.Log.Warn("ban compares account names until a restart finds the uid of the account",
-			"name", b.Name, "error", err)
-		return b
-	}
-	return found
 }
 
 // killOf marks all live grid jobs of a banned person to be killed, and returns their ids.

@@ -84,8 +84,8 @@ func (ju *Judge) recordEarlier(ctx context.Context, id jjm.AttemptID, said []jjm
 }
 
 // recordAll records all phases of an attempt that is about to be judged, and returns the
-// progress to show of the attempt from now on. The phases are in the result. If there is no
-// result, or an older wrapper wrote it, recordAll reads the phases from the bulk's folder.
+// progress to show of the attempt from now on. The phases are in the result. If there is no result, or the wrapper
+// could not read the phases, recordAll reads them from the bulk's folder.
 func (ju *Judge) recordAll(ctx context.Context, ar *areas.Area, l *jjm.LocalJob, id jjm.AttemptID,
 	en *endings.Ending) jjm.Progress {
 	var said []jjm.AppPhase

@@ -16,24 +16,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Box is the open folder of one account, or the spool itself, in which former versions put
-// the entries of all accounts. Only one goroutine may use it at a time.
+// Box is the open folder of one account. Only one goroutine may use it at a time.
 type Box struct {
-	// UID is the owner. allAccounts means that each entry belongs to the owner of its file.
+	// UID is the owner.
 	UID int
 	dir *os.File
-}
-
-// allAccounts is the UID of a box with the entries of all accounts.
-const allAccounts = -1
-
-// Old opens the spool itself as a box.
-func Old(dir string) (*Box, error) {
-	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
-	if err != nil {
-		return nil, err
-	}
-	return &Box{UID: allAccounts, dir: f}, nil
 }
 
 // Close closes the folder.
@@ -91,7 +78,6 @@ func (b *Box) List(limit int) (names []Name, others []string, more bool, err err
 			switch n, ok := ParseName(s); {
 			case ok:
 				names = append(names, n)
-			case b.UID == allAccounts && (s == inName || strings.Contains(s, ownName)):
 			case strings.HasPrefix(s, tmpPrefix):
 				unfinished = append(unfinished, s)
 			default:
@@ -140,7 +126,7 @@ func (b *Box) Read(name Name) (Note, Owner, error) {
 	if err != nil {
 		return Note{}, owner, err
 	}
-	if b.UID != allAccounts && owner.UID != b.UID {
+	if owner.UID != b.UID {
 		return Note{}, owner, reject("%s is a file of account %d in the box of account %d", name, owner.UID, b.UID)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, MaxEntry+1))

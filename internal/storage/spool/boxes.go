@@ -19,10 +19,6 @@ import (
 // inName is the folder, below the spool, that holds the boxes.
 const inName = "in"
 
-// ownName is in the names of the daemon's own files beside that folder: StampFile of package highwater, and the file to
-// which it is first written.
-const ownName = ".store.ids"
-
 // maxFallbacks is how many boxes an account may have under other names than its plain name.
 const maxFallbacks = 8
 

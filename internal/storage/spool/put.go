@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -145,9 +144,6 @@ func Readable(dir string) bool {
 	return err == nil && info.Mode()&fs.ModeSetgid != 0
 }
 
-// abandoned is the age at which an unfinished file is removed: its writer has certainly ended.
-const abandoned = 24 * time.Hour
-
 // Make makes the folders of the spool; the daemon calls it when it starts. mode is the mode
 // of the daemon's socket:
 //
@@ -157,9 +153,8 @@ const abandoned = 24 * time.Hour
 //	0600 | the daemon's own account
 //
 // A daemon that is not root reads the boxes of other accounts as a member of its own group,
-// which therefore should have no other member. Make also removes unfinished files that were
-// abandoned.
-func Make(dir string, mode fs.FileMode, group int, now time.Time) error {
+// which therefore should have no other member.
+func Make(dir string, mode fs.FileMode, group int) error {
 	outer, inner := fs.FileMode(0o700), fs.FileMode(0o777|fs.ModeSticky)
 	switch {
 	case mode&0o066 == 0o066:
@@ -178,7 +173,7 @@ func Make(dir string, mode fs.FileMode, group int, now time.Time) error {
 	if err := makeFolder(filepath.Join(dir, inName), inner, os.Getegid()); err != nil {
 		return fmt.Errorf("spool: %w", err)
 	}
-	return sweep(dir, now.Add(-abandoned))
+	return nil
 }
 
 func makeFolder(dir string, perm fs.FileMode, group int) error {
@@ -200,20 +195,4 @@ func makeFolder(dir string, perm fs.FileMode, group int) error {
 		}
 	}
 	return os.Chmod(dir, perm) // regardless of the umask
-}
-
-// sweep removes unfinished files older than a time. A former jjm wrote them directly into
-// the spool.
-func sweep(dir string, before time.Time) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return fmt.Errorf("spool: %w", err)
-	}
-	for _, e := range entries {
-		info, err := e.Info()
-		if err == nil && strings.HasPrefix(e.Name(), tmpPrefix) && info.ModTime().Before(before) {
-			_ = os.Remove(filepath.Join(dir, e.Name())) // the next start tries again
-		}
-	}
-	return nil
 }

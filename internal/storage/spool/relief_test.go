@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -138,7 +137,7 @@ func TestShut_KeepsOthersOutUntilTheFolderIsMadeAgain(t *testing.T) {
 	dir := box(t)
 	in := filepath.Join(dir, inName)
 	open := func() fs.FileMode {
-		if err := Make(dir, 0o666, -1, time.Now()); err != nil {
+		if err := Make(dir, 0o666, -1); err != nil {
 			t.Fatal(err)
 		}
 		info, err := os.Stat(in)

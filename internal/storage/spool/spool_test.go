@@ -21,7 +21,7 @@ import (
 func box(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "spool")
-	if err := Make(dir, 0o666, -1, time.Now()); err != nil {
+	if err := Make(dir, 0o666, -1); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -213,24 +213,15 @@ func TestPut_ErrorsSayWhyNothingWasAdded(t *testing.T) {
 	}
 }
 
-func TestMake_SetsModesAndRemovesUnfinishedFiles(t *testing.T) {
+func TestMake_SetsModes(t *testing.T) {
 	dir := box(t)
-	old := filepath.Join(dir, ".tmp-old")
-	for _, name := range []string{old, filepath.Join(dir, ".tmp-new")} {
-		if err := os.WriteFile(name, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Chtimes(old, time.Unix(1, 0), time.Unix(1, 0)); err != nil {
-		t.Fatal(err)
-	}
 	all := 0o777 | fs.ModeSticky
 	if os.Geteuid() != 0 {
 		all |= fs.ModeSetgid
 	}
 	for mode, want := range map[fs.FileMode][2]fs.FileMode{0o666: {0o711, all}, 0o660: {0o710, all},
 		0o600: {0o700, 0o700}} {
-		if err := Make(dir, mode, -1, time.Now()); err != nil {
+		if err := Make(dir, mode, -1); err != nil {
 			t.Fatal(err)
 		}
 		for i, at := range []string{dir, filepath.Join(dir, inName)} {
@@ -239,14 +230,11 @@ func TestMake_SetsModesAndRemovesUnfinishedFiles(t *testing.T) {
 			}
 		}
 	}
-	if left, _ := os.ReadDir(dir); len(left) != 2 {
-		t.Errorf("left: %v", left)
-	}
 	link := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(dir, link); err != nil {
 		t.Fatal(err)
 	}
-	if err := Make(link, 0o666, -1, time.Now()); err == nil {
+	if err := Make(link, 0o666, -1); err == nil {
 		t.Error("a link was taken for the folder")
 	}
 }
@@ -322,8 +310,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// An older jjm wrote testdata/v1, the box of account 1003. This jjm must read its entries.
-func TestParse_ReadsEntriesOfOlderVersions(t *testing.T) {
+// testdata/v1 is the box of account 1003, as jjm 0.1.0 writes it. Later versions must read its entries too.
+func TestParse_ReadsEntriesOfVersion1(t *testing.T) {
 	entries, err := os.ReadDir("testdata/v1")
 	if err != nil {
 		t.Fatal(err)

@@ -11,52 +11,6 @@ import (
 	"jjm/internal/jjm"
 )
 
-// version1 makes a store of schema 1 with a live grid job, one in the history,
-// and a local job in each that was in a bulk and one that was not.
-func version1(t *testing.T, path string) {
-	t.Helper()
-	const local = `grid, n, unit, first, count, serial, state, attempt, early, late_handled, late_unhandled, not_before, kill, pos,
-		submitted, started, ended, exit, prog_done, prog_total, tag`
-	atSchema(t, path, 1, `INSERT INTO identity (one, nonce, created) VALUES (1, 'abcd', 1);
-		INSERT INTO grid_jobs (uid, gid, user, type, spec, accepted, status, kill, changed, ended, prepared, cluster, expected, made, closed, tar_bytes)
-			VALUES (1, 1, 'a', 'script', '{}', 1, 4, 0, 1, 0, 1, 'farm', 2, 2, 1, 0), (1, 1, 'a', 'script', '{}', 1, 8, 0, 1, 1, 1, 'old', 2, 2, 1, 0),
-			(1, 1, 'a', 'script', '{}', 1, 0, 0, 1, 0, 0, NULL, 0, 0, 0, 0);
-		INSERT INTO local_jobs (`+local+`) VALUES (1, 0, 'row', 0, 1, 1, 3, 0,0,0,0,0,0,0,0,0,0,0,0,0, 'jabcdx'), (1, 1, 'row', 1, 1, 2, 0, 0,0,0,0,0,0,0,0,0,0,0,0,0, NULL);
-		INSERT INTO history_local_jobs (`+local+`) VALUES (2, 0, 'row', 0, 1, 1, 6, 0,0,0,0,0,0,0,0,0,0,0,0,0, 'jabcdy'), (2, 1, 'row', 1, 1, 2, 6, 0,0,0,0,0,0,0,0,0,0,0,0,0, NULL);
-		UPDATE grid_jobs SET archived = 2 WHERE id = 2`)
-}
-
-func TestMigrate_OldLocalJobsAreOnTheClusterOfTheirGridJob(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "jjm.db")
-	version1(t, path)
-	s := open(t, path)
-	for id, want := range map[jjm.GridID][]string{1: {"farm"}, 2: {"old"}, 3: nil} {
-		g, err := s.Grid(t.Context(), id)
-		if err != nil || !cmp.Equal(g.Step.Clusters, want) {
-			t.Errorf("grid job %d goes to %v, %v; want %v", id, g.Step.Clusters, err, want)
-		}
-		ls, err := s.Locals(t.Context(), id, 0, -1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, l := range ls {
-			cluster := ""
-			if i == 0 {
-				cluster = want[0]
-			}
-			if l.Cluster != cluster {
-				t.Errorf("local job %s is on %q, want %q", l.ID, l.Cluster, cluster)
-			}
-		}
-	}
-	if err := raw(s, "UPDATE history_local_jobs SET cluster = 'x'"); err == nil {
-		t.Error("after the migration history can be changed")
-	}
-	if err := s.Check(t.Context()); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestClusterJobs_CountLiveAndArchivedLocalJobsAlike(t *testing.T) {
 	s := fresh(t)
 	g := fill(t, s, 7, 7)

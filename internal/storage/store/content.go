@@ -105,7 +105,7 @@ func areasOf(c *conn, have *Content) error {
 // Content returns what distinguishes this store from others.
 func (s *Store) Content(ctx context.Context) (have Content, err error) {
 	err = s.view(ctx, func(c *conn) error {
-		have, err = contentOf(c, len(schema()))
+		have, err = contentOf(c, len(s.steps))
 		return err
 	})
 	if err != nil {
@@ -150,7 +150,7 @@ func Look(path string) (Content, error) {
 	if err != nil {
 		return Content{}, jjm.Errorf(jjm.Invalid, "store: path %q: want the path of a file", path)
 	}
-	s := &Store{path: full, o: Options{Now: time.Now, ReadOnly: true}}
+	s := &Store{path: full, o: Options{Now: time.Now, ReadOnly: true}, steps: Options{}.schema()}
 	have, err := s.look()
 	if err != nil {
 		return Content{}, s.fail(err, "look at %s", full)

@@ -175,32 +175,3 @@ func archive(tb testing.TB, s *Store, id jjm.GridID, chunk int) (calls int) {
 	}
 	return calls
 }
-
-// atSchema makes a store of an older schema with rows, which a script of SQL inserts.
-func atSchema(t *testing.T, path string, schemaNumber int, rows string) {
-	t.Helper()
-	s := &Store{path: path, turn: make(chan struct{}, 1)}
-	if _, err := touch(path); err != nil {
-		t.Fatal(err)
-	}
-	c, err := dial(path, writing)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.writer = c
-	for i, name := range schema()[:schemaNumber] {
-		text, err := migrations.ReadFile("migrations/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.step(i, string(text)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := c.script(rows); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.close(); err != nil {
-		t.Fatal(err)
-	}
-}

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -278,33 +277,6 @@ func TestReopen_OpensWhatItMakes(t *testing.T) {
 	reopen(t, s, g, r)
 	if d, err := s.DatasetNamed(ctx, g.Owner.UID, "made"); err != nil || d.Closed != 0 {
 		t.Errorf("%+v, %v", d, err)
-	}
-}
-
-// A store of schema 18 keeps its retractions, of the attempts that completed.
-func TestMigrate_OldRetractionsAreOfAnAttempt(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "jjm.db")
-	rows := []string{`INSERT INTO identity (one, nonce, created) VALUES (1, 'abcd', 1)`,
-		`INSERT INTO grid_jobs (uid, gid, user, type, spec, accepted, status, kill, changed, ended, prepared, cluster, expected,
-			made, closed, tar_bytes) VALUES (7, 1, 'a', 'script', '{}', 1, 4, 0, 1, 0, 1, 'farm', 3, 3, 1, 0)`,
-		insertLocal(1, 0, "event", 0, 1), insertLocal(1, 1, "event", 1, 1), insertLocal(1, 2, "event", 2, 1),
-		`UPDATE local_jobs SET state = 5, attempt = 2 WHERE n < 2`,
-		`INSERT INTO retractions VALUES (1, 0, 9, 'a', 'lost'), (1, 1, 9, 'a', 'gone')`,
-		`UPDATE local_jobs SET state = 6 WHERE n = 1`}
-	atSchema(t, path, 18, strings.Join(rows, ";"))
-	s := open(t, path)
-	got, err := s.Retracted(t.Context(), 1)
-	if d := cmp.Diff(map[int32]string{0: "lost", 1: "gone"}, got); d != "" || err != nil {
-		t.Errorf("%s, %v", d, err)
-	}
-	if n := number(t, s, "SELECT count(*) FROM retractions WHERE attempt = 2"); n != 2 {
-		t.Errorf("%d retractions of attempt 2, want 2", n)
-	}
-	if err := raw(s, "UPDATE local_jobs SET state = 7 WHERE n = 0"); err == nil {
-		t.Error("completed and retracted, it is killed")
-	}
-	if err := s.Check(t.Context()); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -79,23 +78,5 @@ func TestParentsOf_OfTheNamedFilesAlone(t *testing.T) {
 	})
 	if want := "SEARCH f USING INDEX files_lfn (dataset=? AND lfn=?)"; err != nil || plan != want {
 		t.Errorf("%q, %v; want %q", plan, err, want)
-	}
-}
-
-// A store of schema 8 comes to know who made its datasets.
-func TestMigrate_OldDatasetsKnowTheirMaker(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "jjm.db")
-	atSchema(t, path, 8, `INSERT INTO identity (one, nonce, created) VALUES (1, 'abcd', 1);
-		INSERT INTO grid_jobs (uid, gid, user, type, spec, accepted, status, kill, changed, ended, prepared, cluster, expected, made, closed, tar_bytes)
-			VALUES (7, 1, 'a', 'script', '{"output_dataset":"reco"}', 1, 4, 0, 1, 0, 1, 'farm', 2, 2, 1, 0), (8, 1, 'b', 'script', '{}', 1, 4, 0, 1, 0, 1, 'farm', 2, 2, 1, 0);
-		INSERT INTO datasets (uid, name, created) VALUES (7, 'raw', 1), (7, 'reco', 1), (8, 'reco', 1)`)
-	s := open(t, path)
-	for id, want := range map[DatasetID]Made{1: {}, 2: {Grid: 1}, 3: {}} {
-		if got, err := s.Made(t.Context(), id); err != nil || got != want {
-			t.Errorf("dataset %d: %+v, %v; want %+v", id, got, err, want)
-		}
-	}
-	if err := s.Check(t.Context()); err != nil {
-		t.Error(err)
 	}
 }

@@ -3,14 +3,12 @@ package store
 import (
 	"context"
 	"crypto/rand"
-	"embed"
+	_ "embed" // for schema/1.sql
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -23,8 +21,16 @@ import (
 // and file(1) can distinguish a store from other databases.
 const applicationID = 'j'<<24 | 'j'<<16 | 'm'<<8 | '1'
 
-//go:embed migrations/*.sql
-var migrations embed.FS
+//go:embed schema/1.sql
+var schema1 string
+
+// schema returns the steps of the schema in order. The position of a step, from 1, is the version that it leads to.
+func (o Options) schema() []string {
+	if o.steps != nil {
+		return o.steps
+	}
+	return []string{schema1}
+}
 
 // smallFile is the size in bytes up to which Open checks a store that was not closed. The
 // check reads every page, about 100 MB per second.
@@ -46,7 +52,7 @@ func Open(path string, o Options) (*Store, error) {
 	if err != nil || strings.ContainsRune(path, 0) || path == "" {
 		return nil, jjm.Errorf(jjm.Invalid, "store: path %q: want the path of a file", path)
 	}
-	s := &Store{path: full, o: o, turn: make(chan struct{}, 1)}
+	s := &Store{path: full, o: o, steps: o.schema(), turn: make(chan struct{}, 1)}
 	if o.ReadOnly {
 		err = s.openReadOnly()
 	} else {
@@ -116,7 +122,7 @@ func (s *Store) openReadOnly() error {
 		if err != nil {
 			return err
 		}
-		if n := len(schema()); version < n {
+		if n := len(s.steps); version < n {
 			return jjm.Errorf(jjm.Conflict,
 				"its schema is version %d, this jjm needs version %d: start the daemon once to bring it up to date", version, n)
 		}
@@ -177,8 +183,8 @@ func unreachable(path string, err error) error {
 	return jjm.Errorf(jjm.Busy, "%w: check the folder and the disk of %s", err, path)
 }
 
-// identify returns the version of the schema, 0 for an empty file. A database of another
-// program, or a newer schema, is Invalid.
+// identify returns the version of the schema, 0 for an empty file. A database of another program, a schema of a jjm
+// before 0.1.0 and a newer schema are Invalid.
 func (s *Store) identify(c *conn) (int, error) {
 	id, err := c.number("PRAGMA application_id", nil)
 	if err != nil {
@@ -196,11 +202,28 @@ func (s *Store) identify(c *conn) (int, error) {
 		return 0, jjm.Errorf(jjm.Invalid, "it is a database of another program (application id %#x, want %#x): %s", id,
 			applicationID, nameOurs)
 	}
-	if n := int64(len(schema())); version > n {
-		return 0, jjm.Errorf(jjm.Invalid,
-			"its schema is version %d, this jjm knows up to version %d: run the newer jjm, or restore the backup made before the upgrade", version, n)
+	n := int64(len(s.steps))
+	if old, err := unreleased(c, version); err != nil {
+		return 0, err
+	} else if old {
+		return 0, jjm.Errorf(jjm.Invalid, "it was made by a jjm before 0.1.0, with schema version %d of that time, and "+
+			"this jjm reads version %d of its own: finish its grid jobs with that jjm, and begin a new state folder", version, n)
+	}
+	if version > n {
+		return 0, jjm.Errorf(jjm.Invalid, "its schema is version %d, this jjm reads version %d: run the newer jjm, or "+
+			"restore the backup made before the upgrade", version, n)
 	}
 	return int(version), nil
+}
+
+// unreleased reports whether a jjm before 0.1.0 made the store. It counted its schemas up to 22, and 0.1.0 began again
+// with 1. Of the old schemas only 21 and 22 have the index datasets_removed, which all newer schemas have.
+func unreleased(c *conn, version int64) (bool, error) {
+	if version == 0 {
+		return false, nil
+	}
+	n, err := c.number("SELECT count(*) FROM sqlite_schema WHERE name = 'datasets_removed'", nil)
+	return version <= 22 && n == 0 || version == 21 || version == 22, err
 }
 
 func (s *Store) useWAL() error {
@@ -219,42 +242,17 @@ func (s *Store) useWAL() error {
 	return nil
 }
 
-// schema returns the names of the migrations in order. The position of a name, from 1, is
-// the version that it leads to; its first four digits must be that number.
-func schema() []string {
-	entries, err := migrations.ReadDir("migrations")
-	if err != nil {
-		return nil // cannot happen: the folder is embedded
-	}
-	names := make([]string, len(entries))
-	for i, e := range entries {
-		names[i] = e.Name()
-	}
-	return names
-}
-
-// migrate updates the schema from version to the newest, each step in its own
-// transaction.
+// migrate updates the schema from version to the newest. Each step is a transaction of its own.
 func (s *Store) migrate(version int) error {
-	names := schema()
-	for ; version < len(names); version++ {
-		name := names[version]
-		digits, _, _ := strings.Cut(name, "_")
-		if n, err := strconv.Atoi(digits); err != nil || n != version+1 {
-			return jjm.Errorf(jjm.Internal, "migration %s: its number must be %04d", name, version+1)
-		}
-		text, err := migrations.ReadFile(path.Join("migrations", name))
-		if err != nil {
-			return err
-		}
-		if err := s.step(version, string(text)); err != nil {
-			return fmt.Errorf("migration %s: %w", name, err)
+	for ; version < len(s.steps); version++ {
+		if err := s.step(version, s.steps[version]); err != nil {
+			return fmt.Errorf("schema version %d: %w", version+1, err)
 		}
 	}
 	return nil
 }
 
-// step runs one migration, unless another process has run it meanwhile.
+// step runs one step of the schema, unless another process has run it meanwhile.
 func (s *Store) step(from int, text string) error {
 	if _, err := s.writer.exec("BEGIN IMMEDIATE", nil); err != nil {
 		return err
@@ -266,7 +264,7 @@ func (s *Store) step(from int, text string) error {
 	return err
 }
 
-// migrateFrom runs one migration in the open transaction and commits it.
+// migrateFrom runs one step in the open transaction and commits it.
 func (s *Store) migrateFrom(from int, text string) error {
 	now, err := s.writer.number("PRAGMA user_version", nil)
 	if err != nil {

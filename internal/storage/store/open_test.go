@@ -115,9 +115,17 @@ func TestOpen_RefusesWhatIsNotAStore(t *testing.T) {
 		{"another program's", sql("CREATE TABLE t (x); PRAGMA application_id = 77"), jjm.Invalid,
 			"another program (application id 0x4d"},
 		{"another program's, unmarked", sql("CREATE TABLE t (x)"), jjm.Invalid, "another program (application id 0x0"},
-		{"newer", sql(fmt.Sprintf("CREATE TABLE t (x); PRAGMA application_id = %d; PRAGMA user_version = 999",
-			applicationID)), jjm.Invalid,
-			fmt.Sprintf("schema is version 999, this jjm knows up to version %d: run the newer jjm", len(schema()))},
+		{"newer", sql("CREATE TABLE t (x)" + marks(999)), jjm.Invalid,
+			"schema is version 999, this jjm reads version 1: run the newer jjm"},
+		{"the next version", sql(schema1 + marks(2)), jjm.Invalid,
+			"schema is version 2, this jjm reads version 1: run the newer jjm"},
+		{"before 0.1.0", sql(schema1 + marks(22)), jjm.Invalid,
+			"made by a jjm before 0.1.0, with schema version 22 of that time, and this jjm reads version 1 of its own: " +
+				"finish its grid jobs with that jjm, and begin a new state folder"},
+		{"before 0.1.0, version 1", sql("CREATE TABLE grid_jobs (id)" + marks(1)), jjm.Invalid,
+			"made by a jjm before 0.1.0, with schema version 1 of that time"},
+		{"before 0.1.0, version 20", sql("CREATE TABLE grid_jobs (id)" + marks(20)), jjm.Invalid,
+			"made by a jjm before 0.1.0, with schema version 20 of that time"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -134,6 +142,11 @@ func TestOpen_RefusesWhatIsNotAStore(t *testing.T) {
 			}
 		})
 	}
+}
+
+// marks is SQL that marks a database as a store whose schema has a version.
+func marks(version int) string {
+	return fmt.Sprintf("; PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, version)
 }
 
 // content reads a regular file.
@@ -302,33 +315,22 @@ func TestClose_MarksTheStoreCleanAndEndsIt(t *testing.T) {
 	}
 }
 
-func TestMigrations_AreNumberedWithoutGaps(t *testing.T) {
-	if len(schema()) == 0 {
-		t.Fatal("no migrations")
-	}
-	for i, name := range schema() {
-		if !strings.HasPrefix(name, fmt.Sprintf("%04d_", i+1)) || !strings.HasSuffix(name, ".sql") {
-			t.Errorf("migration %s at place %d", name, i+1)
-		}
-	}
-}
-
 func TestMigrate_IsAllOrNothing(t *testing.T) {
 	s := fresh(t)
-	version := len(schema())
+	version := len(s.steps)
 	if err := s.step(version, "CREATE TABLE half (x); CREATE TABLE half (x)"); err == nil {
-		t.Fatal("a broken migration passed")
+		t.Fatal("a broken step passed")
 	}
 	if n := number(t, s, "SELECT count(*) FROM sqlite_schema WHERE name = 'half'"); n != 0 {
-		t.Error("half of a migration stayed")
+		t.Error("half of a step stayed")
 	}
 	if n := number(t, s, "PRAGMA user_version"); n != int64(version) {
-		t.Errorf("version %d after a broken migration, want %d", n, version)
+		t.Errorf("version %d after a broken step, want %d", n, version)
 	}
 	if err := s.step(version-1, "CREATE TABLE late (x)"); err != nil {
 		t.Error(err)
 	}
 	if n := number(t, s, "SELECT count(*) FROM sqlite_schema WHERE name = 'late'"); n != 0 {
-		t.Error("a migration that another process made ran again")
+		t.Error("a step that another process made ran again")
 	}
 }

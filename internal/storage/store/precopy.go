@@ -21,16 +21,16 @@ func (s *Store) copyName(version int) string { return s.path + ".v" + strconv.It
 
 // update copies a store whose schema is older, then updates the schema. An error of the update names the copy.
 func (s *Store) update(version int) error {
-	if version == 0 || version == len(schema()) {
+	if version == 0 || version == len(s.steps) {
 		return s.migrate(version)
 	}
 	path := s.copyName(version)
 	if err := s.copyTo(path); err != nil {
 		return fmt.Errorf("copy it to %s before its schema goes from version %d to %d, nothing was changed: %w", path,
-			version, len(schema()), err)
+			version, len(s.steps), err)
 	}
 	if s.o.Copied != nil {
-		s.o.Copied(path, version, len(schema()))
+		s.o.Copied(path, version, len(s.steps))
 	}
 	if err := s.migrate(version); err != nil {
 		return fmt.Errorf("%w: the store as it was before is in %s; docs/SERVICE.md, \"Upgrade\", tells the way back", err,

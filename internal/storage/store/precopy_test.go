@@ -23,23 +23,61 @@ func namesIn(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-func TestOpen_CopiesAStoreBeforeItsSchemaIsUpdated(t *testing.T) {
+// next returns the options of a jjm whose schema has one more step.
+func next(step string) Options { return Options{steps: []string{schema1, step}} }
+
+// storeOfToday makes a store with three grid jobs and returns its path.
+func storeOfToday(t *testing.T) string {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "store.db")
-	version1(t, path)
+	s := open(t, path)
+	for range 3 {
+		fill(t, s, 2, 2)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// versionOf returns the version of the schema of a store.
+func versionOf(t *testing.T, path string) int64 {
+	t.Helper()
+	c, err := dial(path, writing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	n, err := c.number("PRAGMA user_version", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestOpen_CopiesAStoreBeforeItsSchemaIsUpdated(t *testing.T) {
+	path := storeOfToday(t)
 	for _, name := range []string{".v1.new", ".v3", ".v7", ".vx"} { // a crash in the middle, older copies, somebody's file
 		if err := os.WriteFile(path+name, []byte("half"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	told := ""
-	s, err := Open(path, Options{Copied: func(path string, from, to int) {
-		if from != 1 || to != len(schema()) {
+	o, told := next("ALTER TABLE meta ADD COLUMN more TEXT"), ""
+	o.Copied = func(path string, from, to int) {
+		if from != 1 || to != 2 {
 			t.Errorf("told of versions %d and %d", from, to)
 		}
 		told = path
-	}})
+	}
+	s, err := Open(path, o)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if n := number(t, s, "SELECT count(more) FROM meta"); n != 0 || s.Schema() != 2 {
+		t.Errorf("%d, schema %d", n, s.Schema())
+	}
+	if g, err := s.Grid(t.Context(), 3); err != nil || g.ID != 3 {
+		t.Errorf("%+v, %v", g, err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -51,10 +89,21 @@ func TestOpen_CopiesAStoreBeforeItsSchemaIsUpdated(t *testing.T) {
 	if info, err := os.Stat(told); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the copy: %v, %v", info, err)
 	}
-	if have, err := Look(told); err != nil || have.Highest != 3 { // the old store, whole
+	wayBack(t, path, told)
+}
+
+// wayBack opens the updated store with the jjm of before, which refuses it, and the copy, which it accepts.
+func wayBack(t *testing.T, updated, copied string) {
+	t.Helper()
+	_, err := Open(updated, Options{})
+	if wantKind(t, err, jjm.Invalid); !strings.Contains(err.Error(), "run the newer jjm") {
+		t.Error(err)
+	}
+	if have, err := Look(copied); err != nil || have.Highest != 3 {
 		t.Errorf("the copy has %+v, %v", have, err)
 	}
-	if s, err = Open(told, Options{}); err != nil { // the way back, and forward again
+	s, err := Open(copied, Options{})
+	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
@@ -65,42 +114,37 @@ func TestOpen_CopiesAStoreBeforeItsSchemaIsUpdated(t *testing.T) {
 
 // A store that cannot be copied is not touched.
 func TestOpen_WithoutACopyNothingIsUpdated(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "store.db")
-	version1(t, path)
+	path := storeOfToday(t)
 	if err := os.MkdirAll(path+".v1.new/in", 0o700); err != nil { // stands for a full disk
 		t.Fatal(err)
 	}
-	_, err := Open(path, Options{})
+	_, err := Open(path, next("CREATE TABLE late (x)"))
 	if jjm.KindOf(err) != jjm.Busy || !strings.Contains(err.Error(), "nothing was changed") {
 		t.Fatalf("%v", err)
 	}
-	if err := os.RemoveAll(path + ".v1.new"); err != nil {
-		t.Fatal(err)
-	}
-	c, err := dial(path, writing)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.close()
-	if n, err := c.number("PRAGMA user_version", nil); err != nil || n != 1 {
-		t.Errorf("version %d, %v after a copy that failed", n, err)
+	if n := versionOf(t, path); n != 1 {
+		t.Errorf("version %d after a copy that failed", n)
 	}
 }
 
 // An update that fails in one of its steps says where the store of before is.
 func TestOpen_AnUpdateThatFailsNamesTheCopy(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "store.db")
-	atSchema(t, path, 1, "CREATE TABLE removals (a)") // stands in the way of a table of a later version
-	_, err := Open(path, Options{})
+	path := storeOfToday(t)
+	_, err := Open(path, next("CREATE TABLE removals (a)")) // there is such a table
 	if err == nil || !strings.Contains(err.Error(), "the store as it was before is in "+path+".v1") {
 		t.Fatalf("%v", err)
 	}
-	c, err := dial(path+".v1", writing)
-	if err != nil {
-		t.Fatal(err)
+	if n := versionOf(t, path+".v1"); n != 1 {
+		t.Errorf("the copy has version %d: want 1", n)
 	}
-	defer c.close()
-	if n, err := c.number("PRAGMA user_version", nil); n != 1 || err != nil {
-		t.Errorf("the copy has version %d, %v: want 1", n, err)
+}
+
+// Commands that only read wait for the daemon to update the store.
+func TestOpen_ReadOnlyNeedsAnUpdatedStore(t *testing.T) {
+	o := next("CREATE TABLE late (x)")
+	o.ReadOnly = true
+	_, err := Open(storeOfToday(t), o)
+	if wantKind(t, err, jjm.Conflict); !strings.Contains(err.Error(), "start the daemon once") {
+		t.Error(err)
 	}
 }

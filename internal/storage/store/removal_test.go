@@ -292,33 +292,3 @@ func TestRemoval_Hindrances(t *testing.T) {
 	wish(t, s, reopened)
 	wants(reopened.ID, true, "it is being reopened by alice: resubmit")
 }
-
-// A grid job from before there were removals can be removed, and its gatekeeper counts as not told.
-func TestMigrate_OldGridJobsCanBeRemoved(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "jjm.db")
-	rows := []string{`INSERT INTO identity (one, nonce, created) VALUES (1, 'abcd', 1)`,
-		`INSERT INTO grid_jobs (uid, gid, user, type, spec, req_key, key_held, accepted, status, kill, changed, ended,
-			prepared, cluster, expected, made, closed, tar_bytes)
-			VALUES (7, 1, 'a', 'script', '{"type":"script","params":{"x":1}}', 'k', 1,
-			1, 4, 0, 1, 0, 1, 'farm', 2, 2, 1, 0)`,
-		insertLocal(1, 0, "event", 0, 1), insertLocal(1, 1, "event", 1, 1), `UPDATE local_jobs SET state = 6`,
-		`UPDATE grid_jobs SET status = 8, ended = 2`}
-	atSchema(t, path, 19, strings.Join(rows, ";"))
-	s := open(t, path)
-	archive(t, s, 1, 9)
-	err := s.Update(t.Context(), func(tx *Tx) error {
-		if why := tx.Hindrance(1, false); why == nil || !strings.Contains(why.Error(), "was not told") {
-			t.Errorf("error %v", why)
-		}
-		return errors.Join(tx.Hindrance(1, true), tx.PutRemoval(&Removal{Grid: 1, Actor: "alice"}))
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	removeRows(t, s, 1, 1)
-	update(t, s, func(tx *Tx) error { return tx.EndRemoval(1) })
-	g, gone, err := s.Kept(t.Context(), 1)
-	if err != nil || gone == nil || gone.Done == 0 || g.Status != jjm.GridFailed || g.Spec.Params != nil {
-		t.Errorf("%+v, %+v, %v", g, gone, err)
-	}
-}

@@ -285,13 +285,13 @@ func TestSchema_NumbersOfStatesArePinned(t *testing.T) {
 	got := fmt.Sprint(jjm.New, jjm.Submitting, jjm.Submitted, jjm.Running, jjm.Completing, jjm.Completed, jjm.Failed,
 		jjm.Killed, jjm.Held, jjm.NumStates)
 	if want := "new submitting submitted running completing completed failed killed held 9"; got != want {
-		t.Errorf("states: %s, want %s: write a migration", got, want)
+		t.Errorf("states: %s, want %s: write a new step of the schema", got, want)
 	}
 	for i, want := range []string{"registered", "defined", "ready", "pending", "running", "prepared", "done", "finished",
 		"failed", "broken", "aborting", "aborted", "paused"} {
 		st := jjm.GridStatus(i)
 		if st.String() != want || jjm.NumGridStatuses != 13 {
-			t.Errorf("grid status %d is %s, want %s: write a migration", i, st, want)
+			t.Errorf("grid status %d is %s, want %s: write a new step of the schema", i, st, want)
 		}
 		if final := i == 6 || i == 7 || i == 8 || i == 9 || i == 11; final != st.Final() {
 			t.Errorf("status %s: final is %v, and %v in the schema", st, st.Final(), final)
@@ -299,7 +299,7 @@ func TestSchema_NumbersOfStatesArePinned(t *testing.T) {
 	}
 	for i, want := range []string{"intent", "accepted", "released", "refused", "closed"} {
 		if st := jjm.BulkState(i); st.String() != want {
-			t.Errorf("bulk state %d is %s, want %s: write a migration", i, st, want)
+			t.Errorf("bulk state %d is %s, want %s: write a new step of the schema", i, st, want)
 		}
 	}
 	for i := range jjm.State(jjm.NumStates) {

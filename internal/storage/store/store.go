@@ -4,7 +4,7 @@
 //
 // It promises that a transaction is stored whole or not at all, whatever kills the process or
 // the machine (WAL, synchronous=FULL), and that wrong code above cannot store impossible states:
-// constraints and triggers of the schema, in migrations/, refuse them. A local job never loses its
+// constraints and triggers of the schema, in schema/, refuse them. A local job never loses its
 // part. Two local jobs never own the same unit. A completed local job stays completed unless it is
 // retracted or its grid job is removed. A final status changes only for the next generation, which
 // keeps the end of the generation before. Done needs every local job completed, and the tar.
@@ -49,6 +49,8 @@ type Options struct {
 	Observe func(took time.Duration)
 	// Copied is called after the copy before an update of the schema was made; may be nil.
 	Copied func(path string, from, to int)
+	// steps replaces the steps of the schema, in tests of an update.
+	steps []string
 }
 
 // writeMode returns how the writing connection is opened.
@@ -63,6 +65,7 @@ func (o Options) writeMode() mode {
 type Store struct {
 	path  string
 	o     Options
+	steps []string // of the schema
 	nonce string
 
 	// turn holds a token while no goroutine writes. The goroutine that takes the token owns writer, which
@@ -83,7 +86,7 @@ const maxIdle = 4
 func (s *Store) Nonce() string { return s.nonce }
 
 // Schema returns the version of the store's schema.
-func (s *Store) Schema() int { return len(schema()) }
+func (s *Store) Schema() int { return len(s.steps) }
 
 // Path returns the absolute path of the file.
 func (s *Store) Path() string { return s.path }

@@ -9,7 +9,7 @@ import (
 
 // holdTransitions makes the writer refuse every change of a local job's state that is not one of
 // [jjm.Transitions]. The trigger is temporary and belongs to the connection, so the list is written only once, in
-// package jjm, and a new transition needs no migration.
+// package jjm, and a new transition needs no new step of the schema.
 func holdTransitions(c *conn) error {
 	var pairs []string
 	for _, t := range jjm.Transitions() {

@@ -25,8 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// replies are the functions of every verb. They answer as an older jjm did and record their
-// arguments.
+// replies are the functions of every verb. They return the recorded answers of version 1 and record their arguments.
 type replies struct {
 	t        *testing.T
 	recorded [][]byte // the lines of the recorded answer
@@ -236,8 +235,8 @@ func wants() map[string]string {
 	}
 }
 
-// An older client sends every verb and receives, byte by byte, what it received then.
-func TestVerbs_AnswerOlderClientsAsBefore(t *testing.T) {
+// A client of version 1 sends every verb and receives the recorded answer, byte by byte.
+func TestVerbs_AnswerClientsOfVersion1AsRecorded(t *testing.T) {
 	served := map[string]bool{}
 	for name, want := range wants() {
 		t.Run(name, func(t *testing.T) {
