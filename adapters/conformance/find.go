@@ -85,7 +85,7 @@ func (s *suite) find() {
 }
 
 func (s *suite) findMany() {
-	first, last := s.shell(1, "exit 0"), s.shell(1, "exit 0")
+	first, last := s.shell(1, "exec sleep 600"), s.shell(1, "exec sleep 600") // they outlast the search
 	r1, r2 := s.submit(first), s.submit(last)
 	tags := []jjm.Tag{first.Tag}
 	for range 298 {
