@@ -46,7 +46,7 @@ func (s *status) Run(c *cli) error {
 	if s.Refs, err = s.named(c, "status", s.Refs, false, true); err != nil {
 		return err
 	}
-	a, err := ask(c, s.place, wire.VerbStatus(), wire.StatusRequest{Refs: s.Refs})
+	a, err := ask(c, s.place, wire.VerbStatus(), wire.StatusRequest{Many: wire.Refs(s.Refs...)})
 	if client.IsUnreachable(err) {
 		a.Status, err = s.offline(c, "status", err).status(s.Refs)
 	}
@@ -105,7 +105,7 @@ func (s *status) find(c *cli, list selection.List, where selection.Filters) (fou
 		return nil, err
 	}
 	for _, refs := range inChunks(a.Select.Refs) {
-		a, err := ask(c, s.place, wire.VerbStatus(), wire.StatusRequest{Refs: refs})
+		a, err := ask(c, s.place, wire.VerbStatus(), wire.StatusRequest{Many: wire.Refs(refs...)})
 		if err != nil {
 			return nil, err
 		}
