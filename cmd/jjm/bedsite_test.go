@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"jjm/internal/api/gate"
-	"jjm/internal/api/gate/verbs"
+	served "jjm/internal/api/serve"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 	"jjm/internal/testkit/gatetest"
@@ -38,61 +38,80 @@ func newBedSite(jobs *gatetest.Fake) *bedSite {
 }
 
 // verbs returns the verbs that bedSite answers.
-func (b *bedSite) verbs() []gate.Verb {
-	find := verbs.Resolve(b.jobs.Resolve)
-	return append(b.jobs.Verbs(),
-		verbs.JobTypes(func() []wire.JobType { return b.types }),
-		verbs.Clusters(func(context.Context, gate.Caller) []wire.Cluster { return b.clusters },
-			func(gate.Caller) []string { return nil }),
-		verbs.Advertise(b.advertise), verbs.Reset(b.reset), verbs.Order(find, b.order), verbs.Ban(b.ban),
-		verbs.Dataset(b.dataset), verbs.Release(find, b.release), verbs.History(find, b.historyOf, b.attemptsOf),
-		verbs.Renew(find, b.renew), verbs.Verify(find, b.verify), verbs.Retract(find, b.retract),
-		verbs.Copy(find, b.copy))
+func (b *bedSite) verbs() []served.Verb {
+	all := []served.Verb{
+		served.Handle(wire.VerbJobTypes(), served.Anyone, func(context.Context, gate.Caller, wire.JobTypesRequest) (
+			wire.JobTypesAnswer, error) {
+			return wire.JobTypesAnswer{JobTypes: b.types}, nil
+		}),
+		served.Handle(wire.VerbClusters(), served.Anyone, func(context.Context, gate.Caller, wire.ClustersRequest) (
+			wire.ClustersAnswer, error) {
+			return wire.ClustersAnswer{Clusters: b.clusters}, nil
+		}),
+		served.Handle(wire.VerbAdvertise(), served.AnyoneReads, b.advertise),
+		served.Handle(wire.VerbReset(), served.Administrators, b.reset),
+		served.Handle(wire.VerbOrder(), served.Owners, b.order),
+		served.Handle(wire.VerbBan(), served.Administrators, b.ban),
+		served.Handle(wire.VerbDataset(), served.Owners, b.dataset),
+		served.Handle(wire.VerbRelease(), served.Owners, b.release),
+		served.Handle(wire.VerbHistory(), served.Owners, b.historyOf),
+		served.Handle(wire.VerbRenew(), served.Owners, b.renew),
+		served.Handle(wire.VerbVerify(), served.Owners, b.verify),
+		served.Handle(wire.VerbRetract(), served.Owners, b.retract),
+		served.Handle(wire.VerbCopy(), served.Owners, b.copy),
+	}
+	for i := range all {
+		all[i] = all[i].Resolving(b.jobs.Resolve)
+	}
+	return append(b.jobs.Verbs(), all...)
 }
 
 // asked calls the hook of the fake's jobs, which counts requests.
 func (b *bedSite) asked(ctx context.Context, verb string) error { return b.jobs.Hook(ctx, verb) }
 
-// advertise returns the ad. If now is set, it first counts as sent again.
-func (b *bedSite) advertise(ctx context.Context, now bool) (wire.Advertised, error) {
+// advertise returns the ad. If Now is set, it first counts as sent again.
+func (b *bedSite) advertise(ctx context.Context, _ gate.Caller, r wire.AdvertiseRequest) (wire.AdvertiseAnswer, error) {
 	if err := b.asked(ctx, "advertise"); err != nil {
-		return wire.Advertised{}, err
+		return wire.AdvertiseAnswer{}, err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if now {
+	if r.Now {
 		for i := range b.ad.Collectors {
 			b.ad.Collectors[i].Sent += 1000
 		}
 	}
-	return b.ad, nil
+	ad := b.ad
+	return wire.AdvertiseAnswer{Advertised: &ad}, nil
 }
 
 // reset closes the circuit breaker of a cluster in Sites.
-func (b *bedSite) reset(ctx context.Context, c gate.Caller, cluster string) error {
+func (b *bedSite) reset(ctx context.Context, c gate.Caller, r wire.ResetRequest) (a wire.None, err error) {
 	if err := b.asked(ctx, "reset"); err != nil {
-		return err
+		return a, err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i := range b.clusters {
-		if b.clusters[i].Name == cluster {
+		if b.clusters[i].Name == r.Cluster {
 			b.clusters[i].Breaker = nil
-			return nil
+			return a, nil
 		}
 	}
-	return jjm.Errorf(jjm.Gone, "this site has no cluster %q", cluster)
+	return a, jjm.Errorf(jjm.Gone, "this site has no cluster %q", r.Cluster)
 }
 
 // order stores one order per target and verb; nil lists them.
-func (b *bedSite) order(ctx context.Context, c gate.Caller, o *wire.Order) ([]jjm.Order, error) {
+func (b *bedSite) order(ctx context.Context, c gate.Caller, r wire.OrderRequest) (a wire.OrderAnswer, err error) {
+	o := r.Order
 	if err := b.asked(ctx, "order"); err != nil {
-		return nil, err
+		return a, err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if o == nil {
-		return slices.Clone(b.orders), nil
+		a.Orders = slices.Clone(b.orders)
+		return a, nil
 	}
 	given := jjm.Order{Verb: o.Verb, Kind: o.Kind, Name: o.Name, Reason: o.Reason, By: c.User, Since: 1, From: o.From,
 		Until: o.Until}
@@ -102,33 +121,35 @@ func (b *bedSite) order(ctx context.Context, c gate.Caller, o *wire.Order) ([]jj
 	if o.From != 0 && o.For != 0 {
 		given.Until = o.From.Add(o.For.D())
 	}
-	var ended []jjm.Order
 	b.orders = slices.DeleteFunc(b.orders, func(old jjm.Order) bool {
 		same := old.Kind == o.Kind && old.Name == o.Name && (o.Verb == jjm.OrderResume || old.Verb == given.Verb)
 		if same {
-			ended = append(ended, old)
+			a.Orders = append(a.Orders, old)
 		}
 		return same
 	})
 	if o.Verb == jjm.OrderResume {
-		return ended, nil
+		return a, nil
 	}
 	b.orders = append(b.orders, given)
-	return []jjm.Order{given}, nil
+	a.Orders = []jjm.Order{given}
+	return a, nil
 }
 
 // ban stores one ban per name; nil lists them.
-func (b *bedSite) ban(ctx context.Context, c gate.Caller, wish *wire.Ban) (wire.Banned, error) {
+func (b *bedSite) ban(ctx context.Context, c gate.Caller, r wire.BanRequest) (wire.BanAnswer, error) {
+	out, wish := &wire.Banned{}, r.Ban
+	a := wire.BanAnswer{Banned: out}
 	if err := b.asked(ctx, "ban"); err != nil {
-		return wire.Banned{}, err
+		return a, err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if wish == nil {
-		return wire.Banned{Bans: slices.Clone(b.bans)}, nil
+		out.Bans = slices.Clone(b.bans)
+		return a, nil
 	}
 	given := jjm.Ban{Kind: jjm.BanKind(wish.Name), Name: wish.Name, Reason: wish.Reason, By: c.User, UID: c.UID, Since: 1}
-	var out wire.Banned
 	b.bans = slices.DeleteFunc(b.bans, func(old jjm.Ban) bool {
 		if wish.Lift && old.Same(given) {
 			out.Bans = append(out.Bans, old)
@@ -136,7 +157,7 @@ func (b *bedSite) ban(ctx context.Context, c gate.Caller, wish *wire.Ban) (wire.
 		return old.Same(given)
 	})
 	if wish.Lift {
-		return out, nil
+		return a, nil
 	}
 	b.bans = append(b.bans, given)
 	theirs, err := b.jobs.List(ctx, c, wire.List{All: true, Owner: wish.Name})
@@ -144,20 +165,21 @@ func (b *bedSite) ban(ctx context.Context, c gate.Caller, wish *wire.Ban) (wire.
 		out.Killed = append(out.Killed, st.Lookup.ID)
 	}
 	out.Bans = []jjm.Ban{given}
-	return out, err
+	return a, err
 }
 
 // dataset counts the files of each dataset.
-func (b *bedSite) dataset(ctx context.Context, c gate.Caller, d wire.Dataset) (wire.Datasets, error) {
+func (b *bedSite) dataset(ctx context.Context, c gate.Caller, r wire.DatasetRequest) (a wire.DatasetAnswer, err error) {
+	d := r.Dataset
 	if err := b.asked(ctx, "dataset"); err != nil {
-		return wire.Datasets{}, err
+		return a, err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if d.UID != nil && *d.UID != c.UID && !c.Admin {
-		return wire.Datasets{}, jjm.Errorf(jjm.Denied, "%s is no administrator", c.User)
+		return a, jjm.Errorf(jjm.Denied, "%s is no administrator", c.User)
 	}
-	out := wire.Datasets{Added: len(d.Files), Changed: d.Do == wire.DatasetClose}
+	out := &wire.Datasets{Added: len(d.Files), Changed: d.Do == wire.DatasetClose}
 	if d.Do != wire.DatasetShow {
 		state := b.sets[d.Name]
 		state.Name, state.UID, state.Files = d.Name, c.UID, state.Files+int64(len(d.Files))
@@ -179,71 +201,75 @@ func (b *bedSite) dataset(ctx context.Context, c gate.Caller, d wire.Dataset) (w
 			out.Shown = append(out.Shown, b.sets[name])
 		}
 	}
-	return out, nil
+	a.Datasets = out
+	return a, nil
 }
 
 // renew stores nothing and accepts every credential as newer.
-func (b *bedSite) renew(ctx context.Context, c gate.Caller, id jjm.GridID, given []jjm.Credential) (
-	r wire.Renewal, err error) {
-	err = b.jobs.Use(ctx, "renew", c, id, func(*gatetest.Job) {
-		for _, one := range given {
-			r.Kinds = append(r.Kinds, one.Kind)
+func (b *bedSite) renew(ctx context.Context, c gate.Caller, r wire.RenewRequest) (a wire.RenewAnswer, err error) {
+	err = b.jobs.Use(ctx, "renew", c, r.Grid(), func(*gatetest.Job) {
+		for _, one := range r.Credentials {
+			a.Renewed = append(a.Renewed, one.Kind)
 		}
 	})
-	return r, err
+	return a, err
 }
 
 // retract answers that local job 0 made each output, and that the grid job is reopened, or that
 // a recovery is needed.
-func (b *bedSite) retract(ctx context.Context, c gate.Caller, id jjm.GridID, w wire.Retract) (
-	out wire.Retracted, err error) {
+func (b *bedSite) retract(ctx context.Context, c gate.Caller, r wire.RetractRequest) (a wire.RetractAnswer, err error) {
+	id, w := r.Grid(), r.Retract
 	err = b.jobs.Use(ctx, "retract", c, id, func(*gatetest.Job) {
 		local := jjm.LocalID{Grid: id}.String()
-		out = wire.Retracted{ID: id, Locals: []wire.RetractedLocal{{Local: local, Outputs: w.Outputs}}, Lost: w.Outputs}
+		out := &wire.Retracted{ID: id, Lost: w.Outputs,
+			Locals: []wire.RetractedLocal{{Local: local, Outputs: w.Outputs}}}
 		switch {
 		case w.Recovery != "":
 			out.Recovery = "{}\n"
 		case !w.NewOutput:
 			out.Generation = 2
 		}
+		a.Retracted = out
 	})
-	return out, err
+	return a, err
 }
 
 // copy submits the edits as the lines of a job file.
-func (b *bedSite) copy(ctx context.Context, c gate.Caller, id jjm.GridID, how wire.CopyHow) (
-	out wire.Copied, err error) {
+func (b *bedSite) copy(ctx context.Context, c gate.Caller, r wire.CopyRequest) (a wire.CopyAnswer, err error) {
+	id, how := r.Grid(), r.CopyHow
 	if err := b.jobs.Use(ctx, "copy", c, id, func(*gatetest.Job) {}); err != nil {
-		return out, err
+		return a, err
 	}
+	out := &wire.Copied{}
+	a.Copied = out
 	text := strings.ReplaceAll(strings.Join(how.Set, "\n"), "=", " = ") + "\n"
 	out.Submitted, err = b.jobs.Submit(ctx, c, wire.Submit{Name: "copy", Text: text, Key: how.Key, DryRun: how.DryRun})
 	if out.Of = id; how.DryRun {
 		out.JobFile = text
 	}
-	return out, err
+	return a, err
 }
 
 // verify returns the answer that the script stored.
-func (b *bedSite) verify(ctx context.Context, c gate.Caller, id jjm.GridID, recovery string) (
-	v wire.Verified, err error) {
-	err = b.jobs.Use(ctx, "verify", c, id, func(*gatetest.Job) {
-		v = b.verified[id]
-		if v.ID = id; recovery == "" {
+func (b *bedSite) verify(ctx context.Context, c gate.Caller, r wire.VerifyRequest) (a wire.VerifyAnswer, err error) {
+	err = b.jobs.Use(ctx, "verify", c, r.Grid(), func(*gatetest.Job) {
+		v := b.verified[r.Grid()]
+		a.Verify = &v
+		if v.ID = r.Grid(); r.Recovery == "" {
 			v.Recovery, v.RecoveryFiles = "", ""
 		}
 	})
-	return v, err
+	return a, err
 }
 
-// release counts the held local jobs and, unless dry, makes them wait.
-func (b *bedSite) release(ctx context.Context, c gate.Caller, refs []jjm.Ref, dry bool) []wire.Released {
-	out := make([]wire.Released, len(refs))
-	for i, ref := range refs {
+// release counts the held local jobs and, unless DryRun is set, makes them wait.
+func (b *bedSite) release(ctx context.Context, c gate.Caller, r wire.ReleaseRequest) (wire.ReleaseAnswer, error) {
+	out := make([]wire.Released, len(r.Jobs))
+	for i, ref := range r.Jobs {
 		err := b.jobs.Use(ctx, "release", c, ref.Grid, func(j *gatetest.Job) {
 			for k := range j.Locals {
 				if l := &j.Locals[k]; l.Holding.Now() && (!ref.Locals || ref.Has(l.ID.N)) {
-					if out[i].Jobs++; dry {
+					if out[i].Jobs++; r.DryRun {
 						continue
 					}
 					l.State, l.Phase, l.Holding = jjm.Submitting, jjm.RetryWait, nil
@@ -252,26 +278,22 @@ func (b *bedSite) release(ctx context.Context, c gate.Caller, refs []jjm.Ref, dr
 		})
 		out[i].Ref, out[i].Error, out[i].NoChange = ref.String(), wire.ErrorOf(err), err == nil && out[i].Jobs == 0
 	}
-	return out
+	return wire.ReleaseAnswer{Release: out}, nil
 }
 
-// historyOf returns the last limit entries; for orders, one entry for each order in force.
-func (b *bedSite) historyOf(ctx context.Context, c gate.Caller, ref jjm.Ref, limit int) (
-	h []jjm.JournalEntry, err error) {
-	if ref == (jjm.Ref{}) {
-		h, err = b.historyOfOrders(), b.asked(ctx, "history")
+// historyOf returns the last Limit entries; for orders, one entry for each order in force.
+func (b *bedSite) historyOf(ctx context.Context, c gate.Caller, r wire.HistoryRequest) (a wire.HistoryAnswer,
+	err error) {
+	if r.Orders {
+		a.History, err = b.historyOfOrders(), b.asked(ctx, "history")
 	} else {
-		err = b.jobs.Use(ctx, "history", c, ref.Grid, func(*gatetest.Job) { h = b.history[ref.Grid] })
+		id := r.Jobs[0].Grid
+		err = b.jobs.Use(ctx, "history", c, id, func(*gatetest.Job) { a.History = b.history[id] })
 	}
-	if limit > 0 && len(h) > limit {
-		h = h[len(h)-limit:]
+	if h := a.History; r.Limit > 0 && len(h) > r.Limit {
+		a.History = h[len(h)-r.Limit:]
 	}
-	return h, err
-}
-
-// attemptsOf returns no attempts: the jobs of the bed have none.
-func (b *bedSite) attemptsOf(context.Context, gate.Caller, jjm.Ref) ([]wire.Attempt, error) {
-	return nil, nil
+	return a, err
 }
 
 func (b *bedSite) historyOfOrders() (h []jjm.JournalEntry) {

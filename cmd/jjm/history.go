@@ -52,7 +52,8 @@ func (h *history) Run(c *cli) error {
 
 // show prints the journal of one job, or the journal of orders.
 func (h *history) show(c *cli, refs ...string) error {
-	a, err := ask(c, h.place, wire.VerbHistory(), wire.HistoryRequest{Refs: refs, Orders: h.Orders, Limit: h.Limit})
+	a, err := ask(c, h.place, wire.VerbHistory(),
+		wire.HistoryRequest{Many: wire.Refs(refs...), Orders: h.Orders, Limit: h.Limit})
 	if client.IsUnreachable(err) && !h.Orders {
 		a.History, err = h.offline(c, "history", err).history(refs[0], h.Limit)
 	}

@@ -35,7 +35,7 @@ func (k *kill) Run(c *cli) error {
 	how, killed := wire.KillHow{DryRun: k.Dry, Stop: !k.KeepGoing}, 0
 	r := results[wire.Killed]{c: c, command: "kill", stop: how.Stop,
 		ask: func(refs []string) ([]wire.Killed, error) {
-			a, err := ask(c, k.place, wire.VerbKill(), wire.KillRequest{Refs: refs, KillHow: how})
+			a, err := ask(c, k.place, wire.VerbKill(), wire.KillRequest{Many: wire.Refs(refs...), KillHow: how})
 			return a.Kill, err
 		},
 		outcome: func(one wire.Killed) *wire.Error { return one.Error },

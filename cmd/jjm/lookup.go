@@ -70,7 +70,8 @@ func (l *lookup) ask(c *cli) ([]wire.Lookup, error) {
 	for ids := l.IDs; len(ids) > 0; {
 		now := ids[:min(len(ids), lookupAtOnce)]
 		ids = ids[len(now):]
-		a, err := client.Call(context.Background(), daemon, wire.VerbLookup(), wire.LookupRequest{Refs: now})
+		a, err := client.Call(context.Background(), daemon, wire.VerbLookup(),
+			wire.LookupRequest{Many: wire.Refs(now...)})
 		if err != nil {
 			return nil, err
 		}

@@ -132,7 +132,7 @@ func (o *output) tell(c *cli, f fetched) error {
 // unfinished prints the progress of a job that is not finished, and returns the error with the commands that help: wait
 // and, without --file, output --partial.
 func (o *output) unfinished(c *cli, err error) error {
-	a, serr := ask(c, o.place, wire.VerbStatus(), wire.StatusRequest{Refs: []string{o.ID}})
+	a, serr := ask(c, o.place, wire.VerbStatus(), wire.StatusRequest{Many: wire.Refs(o.ID)})
 	if serr != nil || len(a.Status) != 1 {
 		return &exit{exitUnfinished, err}
 	}

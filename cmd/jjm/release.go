@@ -31,7 +31,7 @@ func (r *release) Run(c *cli) error {
 	jobs := 0
 	all := results[wire.Released]{c: c, command: "release",
 		ask: func(refs []string) ([]wire.Released, error) {
-			a, err := ask(c, r.place, wire.VerbRelease(), wire.ReleaseRequest{Refs: refs, DryRun: r.Dry})
+			a, err := ask(c, r.place, wire.VerbRelease(), wire.ReleaseRequest{Many: wire.Refs(refs...), DryRun: r.Dry})
 			return a.Release, err
 		},
 		outcome: func(one wire.Released) *wire.Error { return one.Error },

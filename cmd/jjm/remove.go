@@ -38,7 +38,8 @@ func (r *remove) Run(c *cli) error {
 	removed := 0
 	all := results[wire.Removed]{c: c, command: "remove",
 		ask: func(refs []string) ([]wire.Removed, error) {
-			a, err := ask(c, r.place, wire.VerbRemove(), wire.RemoveRequest{Refs: refs, Force: r.Force, DryRun: r.Dry})
+			a, err := ask(c, r.place, wire.VerbRemove(),
+				wire.RemoveRequest{Many: wire.Refs(refs...), Force: r.Force, DryRun: r.Dry})
 			return a.Remove, err
 		},
 		outcome: func(one wire.Removed) *wire.Error { return one.Error },

@@ -58,7 +58,8 @@ func (r *resubmit) Run(c *cli) error {
 		Resources: asked}, 0, 0
 	all := results[wire.Resubmitted]{c: c, command: "resubmit", stop: how.Stop,
 		ask: func(refs []string) ([]wire.Resubmitted, error) {
-			a, err := ask(c, r.place, wire.VerbResubmit(), wire.ResubmitRequest{Refs: refs, ResubmitHow: how})
+			a, err := ask(c, r.place, wire.VerbResubmit(),
+				wire.ResubmitRequest{Many: wire.Refs(refs...), ResubmitHow: how})
 			for i := range a.Resubmit {
 				nameFlags(a.Resubmit[i].Error)
 			}

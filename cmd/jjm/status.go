@@ -44,7 +44,7 @@ func (s *status) Run(c *cli) error {
 	if s.Refs, err = s.named(c, "status", s.Refs, false, true); err != nil {
 		return err
 	}
-	a, err := ask(c, s.place, wire.VerbStatus(), wire.StatusRequest{Refs: s.Refs})
+	a, err := ask(c, s.place, wire.VerbStatus(), wire.StatusRequest{Many: wire.Refs(s.Refs...)})
 	if client.IsUnreachable(err) {
 		a.Status, err = s.offline(c, "status", err).status(s.Refs)
 	}

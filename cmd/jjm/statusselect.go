@@ -48,7 +48,7 @@ func (s *status) find(c *cli, list selection.List, where selection.Filters) (fou
 		return nil, err
 	}
 	for _, refs := range inChunks(a.Select.Refs) {
-		a, err := ask(c, s.place, wire.VerbStatus(), wire.StatusRequest{Refs: refs})
+		a, err := ask(c, s.place, wire.VerbStatus(), wire.StatusRequest{Many: wire.Refs(refs...)})
 		if err != nil {
 			return nil, err
 		}

@@ -115,7 +115,8 @@ func (w *waiter) follow(ctx context.Context, feed chan<- news) error {
 	}
 	met, pause := false, retryFirst
 	for {
-		err := client.Watch(ctx, w.client, wire.VerbWait(), wire.WaitRequest{Refs: w.refs}, func(a wire.StatusAnswer) error {
+		req := wire.WaitRequest{Many: wire.Refs(w.refs...)}
+		err := client.Watch(ctx, w.client, wire.VerbWait(), req, func(a wire.StatusAnswer) error {
 			met, pause = true, retryFirst
 			return tell(news{states: a.Status})
 		})

@@ -32,7 +32,7 @@ func (w *whyJobs) Run(c *cli) error {
 	if err != nil {
 		return err
 	}
-	a, err := ask(c, w.place, wire.VerbWhy(), wire.WhyRequest{Refs: refs})
+	a, err := ask(c, w.place, wire.VerbWhy(), wire.WhyRequest{Many: wire.Refs(refs...)})
 	if err != nil {
 		return err
 	}

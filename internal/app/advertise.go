@@ -36,16 +36,18 @@ type brokers struct {
 	doors func(gate.Caller) []string
 }
 
-// advertised returns what brokers read. If now is set, it sends the ad first.
-func (b brokers) advertised(ctx context.Context, now bool) (wire.Advertised, error) {
-	if now && !b.advertises {
-		return wire.Advertised{}, jjm.Errorf(jjm.Conflict, "advertise now: this site is not advertised: "+
+// advertised returns what brokers read. If Now is set, it sends the ad first.
+func (b brokers) advertised(ctx context.Context, _ wire.Caller, r wire.AdvertiseRequest) (wire.AdvertiseAnswer,
+	error) {
+	if r.Now && !b.advertises {
+		return wire.AdvertiseAnswer{}, jjm.Errorf(jjm.Conflict, "advertise now: this site is not advertised: "+
 			"name collectors below [advertise] in the configuration, and restart")
 	}
-	if now {
+	if r.Now {
 		b.publisher.Now(ctx)
 	}
-	return b.publisher.Status(), nil
+	ad := b.publisher.Status()
+	return wire.AdvertiseAnswer{Advertised: &ad}, nil
 }
 
 // notes returns the problems of the site that do not belong to a batch system.
@@ -75,7 +77,7 @@ func (a *App) facts() advertise.Facts {
 	for i, w := range a.engine.Clusters(context.Background(), gate.Caller{Admin: true}) {
 		f.Clusters = append(f.Clusters, clusterFacts(w, a.config.Cluster[i], f.At))
 	}
-	orders, _ := a.engine.Order(context.Background(), gate.Caller{}, nil) // listing orders cannot fail
+	orders := a.engine.Orders(gate.Caller{})
 	for _, typ := range a.engine.JobTypes() {
 		if typ.Off {
 			continue // it takes no jobs

@@ -19,7 +19,7 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-var update = flag.Bool("update", false, "write the .want files anew")
+var update = flag.Bool("update", false, "write the .want files, and the table of docs/SOCKET.md, anew")
 
 func getenv(env map[string]string) func(string) string {
 	return func(key string) string { return env[key] }

@@ -2,55 +2,48 @@ package app
 
 import (
 	"context"
+	"slices"
+	"time"
 
-	"jjm/internal/api/gate"
-	"jjm/internal/api/gate/verbs"
+	"jjm/internal/api/serve"
 	"jjm/internal/api/wire"
 	"jjm/internal/engine"
-	"jjm/internal/jjm"
 )
 
-// served returns the verbs of the daemon's socket, in the order in which docs/SOCKET.md shows them.
-func served(version string, e *engine.Engine, b brokers) []gate.Verb {
-	find := verbs.Resolve(e.Resolve)
-	return []gate.Verb{
-		verbs.Ping(version),
-		verbs.Submit(e.Submit),
-		verbs.Lookup(find, e.Lookup),
-		verbs.Kill(find, e.Kill),
-		verbs.Release(find, e.Release),
-		verbs.Resubmit(find, e.Resubmit),
-		verbs.Copy(find, e.Copy),
-		verbs.Remove(find, e.Remove),
-		verbs.Select(find, e.Select),
-		verbs.Status(find, e.Status),
-		verbs.List(find, e.List),
-		verbs.Wait(find, e.Watch),
-		verbs.Record(find, e.Record),
-		verbs.Records(e.Records),
-		verbs.Output(find, e.Output),
-		verbs.Cat(find, e.Cat, e.ListFiles, verbs.Poll),
-		verbs.History(find, e.History, e.Attempts),
-		verbs.Explain(find, e.Explain),
-		verbs.Why(find, func(ctx context.Context, c gate.Caller, refs []jjm.Ref) ([]wire.Why, error) {
-			return e.Why(ctx, c, refs) // not the bound method of a field of e, which may be nil until a verb is called
+// adTime is how long sending an ad may take. If a collector hangs, the answer that says so must still come within the
+// time that clients wait.
+const adTime = 20 * time.Second
+
+// served returns the verbs of the daemon's socket, in the order in which docs/SOCKET.md shows them: those of the
+// engine, and those about the daemon itself.
+func served(version string, e *engine.Engine, b brokers) []serve.Verb {
+	all := append(e.Verbs(),
+		serve.Handle(wire.VerbPing(), serve.Anyone, func(context.Context, wire.Caller, wire.PingRequest) (
+			wire.PingAnswer, error) {
+			return wire.PingAnswer{Version: version}, nil
 		}),
-		verbs.Log(find, e.Log),
-		verbs.JobTypes(e.JobTypes),
-		verbs.Models(b.models),
-		verbs.Clusters(e.Clusters, b.notes),
-		verbs.Health(func(ctx context.Context, c gate.Caller) *wire.Health {
-			return e.Health(ctx, c, b.around(c, version))
+		serve.Handle(wire.VerbModels(), serve.Anyone, func(context.Context, wire.Caller, wire.ModelsRequest) (
+			wire.ModelsAnswer, error) {
+			return wire.ModelsAnswer{Models: b.models()}, nil
 		}),
-		verbs.Order(find, e.Order),
-		verbs.Reset(e.Reset),
-		verbs.Ban(e.Ban),
-		verbs.Renew(find, e.Renew),
-		verbs.Remark(find, e.Remark),
-		verbs.Advertise(b.advertised),
-		verbs.Dataset(e.Dataset),
-		verbs.Verify(find, e.Verify),
-		verbs.Retract(find, e.Retract),
-		verbs.Replay(find, e.Replay),
+		serve.Handle(wire.VerbClusters(), serve.Anyone, func(ctx context.Context, c wire.Caller,
+			_ wire.ClustersRequest) (wire.ClustersAnswer, error) {
+			return wire.ClustersAnswer{Clusters: e.Clusters(ctx, c), Notes: b.notes(c)}, nil
+		}),
+		serve.Handle(wire.VerbHealth(), serve.Anyone, func(ctx context.Context, c wire.Caller, _ wire.HealthRequest) (
+			wire.HealthAnswer, error) {
+			return wire.HealthAnswer{Health: e.Health(ctx, c, b.around(c, version))}, nil
+		}),
+		serve.Handle(wire.VerbAdvertise(), serve.AnyoneReads, b.advertised).Within(adTime))
+	return inOrder(all)
+}
+
+// inOrder sorts verbs in the order of [wire.Verbs].
+func inOrder(all []serve.Verb) []serve.Verb {
+	place := make(map[string]int)
+	for i, about := range wire.Verbs() {
+		place[about.Name] = i
 	}
+	slices.SortStableFunc(all, func(a, b serve.Verb) int { return place[a.Name] - place[b.Name] })
+	return all
 }

@@ -73,7 +73,7 @@ type world struct {
 	ids     highwater.IDs
 	wrapIDs func(base.IDs) base.IDs // as in options
 	records *xmldb.DB
-	engine  *engine.Engine
+	engine  *asked
 	stop    context.CancelFunc
 	ended   chan error // Run's, while it runs
 
@@ -252,7 +252,7 @@ func (w *world) open() {
 	w.records, err = xmldb.Open(filepath.Join(w.dir, "records"), xmldb.Options{})
 	w.must(err)
 	ctx, stop := context.WithCancel(context.Background())
-	w.engine, err = engine.New(ctx, w.config, engine.Deps{
+	made, err := engine.New(ctx, w.config, engine.Deps{
 		Store: w.store, Records: w.records, Types: types(), SiteFiles: engine.SiteFiles{Model: model},
 		Clusters: w.clusters(w),
 		Folders: engine.Folders{Work: filepath.Join(w.dir, "work"), RecordDir: filepath.Join(w.dir, "records"),
@@ -262,9 +262,10 @@ func (w *world) open() {
 		Chunk: w.chunk, Fetch: w.fetch,
 	})
 	w.must(err)
+	w.engine = &asked{made}
 	w.engine.TakeIn(ctx)
 	w.stop, w.ended = stop, make(chan error, 1)
-	go func(e *engine.Engine, ended chan error) { ended <- e.Run(ctx) }(w.engine, w.ended)
+	go func(e *asked, ended chan error) { ended <- e.Run(ctx) }(w.engine, w.ended)
 }
 
 // openIDs checks the store as a daemon does when it starts.

@@ -147,7 +147,7 @@ func (d *Door) Submit(ctx context.Context, job Job) (Receipt, error) {
 // which says nothing about the grid job. Gone comes from the daemon only. Answers that do
 // not come from the daemon have Stale set.
 func (d *Door) Lookup(ctx context.Context, refs ...string) []wire.Lookup {
-	a, err := client.Call(ctx, d.daemon(), wire.VerbLookup(), wire.LookupRequest{Refs: refs})
+	a, err := client.Call(ctx, d.daemon(), wire.VerbLookup(), wire.LookupRequest{Many: wire.Refs(refs...)})
 	if err == nil && len(a.Lookup) == len(refs) {
 		return a.Lookup
 	}
@@ -170,7 +170,7 @@ func (d *Door) Lookup(ctx context.Context, refs ...string) []wire.Lookup {
 // job that is over is a success with NoChange set. Gone comes from the daemon only. Busy
 // means that the request could not be stored.
 func (d *Door) Kill(ctx context.Context, refs ...string) []wire.Killed {
-	req := wire.KillRequest{Refs: refs, KillHow: wire.KillHow{First: true}}
+	req := wire.KillRequest{Many: wire.Refs(refs...), KillHow: wire.KillHow{First: true}}
 	a, err := client.Call(ctx, d.daemon(), wire.VerbKill(), req)
 	if err == nil && len(a.Kill) == len(refs) {
 		return a.Kill

@@ -13,7 +13,7 @@ import (
 
 	"jjm/internal/api/gate"
 	"jjm/internal/api/gate/client"
-	"jjm/internal/api/gate/verbs"
+	"jjm/internal/api/serve"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 	"jjm/internal/storage/spool"
@@ -34,7 +34,8 @@ func open(t *testing.T) *site {
 	t.Helper()
 	dir := t.TempDir()
 	s := &site{fake: gatetest.New()}
-	s.server = gatetest.Serve(t, append(s.fake.Verbs(), verbs.Renew(s.fake.Resolve, s.renew)), gate.Config{}, nil)
+	renew := serve.Handle(wire.VerbRenew(), serve.Owners, s.renew).Resolving(s.fake.Resolve)
+	s.server = gatetest.Serve(t, append(s.fake.Verbs(), renew), gate.Config{}, nil)
 	s.Door = &Door{Socket: s.server.Socket, Records: filepath.Join(dir, "records"), Spool: filepath.Join(dir, "spool"),
 		Deadline: await.Provoked(2 * time.Second), UID: os.Geteuid(), Now: time.Now}
 	if err := errors.Join(os.Mkdir(s.Records, 0o755), spool.Make(s.Spool, 0o600, -1)); err != nil {
@@ -44,14 +45,13 @@ func open(t *testing.T) *site {
 }
 
 // renew treats every credential as newer.
-func (s *site) renew(ctx context.Context, c gate.Caller, id jjm.GridID, given []jjm.Credential) (
-	r wire.Renewal, err error) {
-	err = s.fake.Use(ctx, "renew", c, id, func(*gatetest.Job) {
-		for _, one := range given {
-			r.Kinds = append(r.Kinds, one.Kind)
+func (s *site) renew(ctx context.Context, c gate.Caller, r wire.RenewRequest) (a wire.RenewAnswer, err error) {
+	err = s.fake.Use(ctx, "renew", c, r.Grid(), func(*gatetest.Job) {
+		for _, one := range r.Credentials {
+			a.Renewed = append(a.Renewed, one.Kind)
 		}
 	})
-	return r, err
+	return a, err
 }
 
 // box opens the caller's box in the spool.

@@ -92,6 +92,9 @@ func (r Ref) Has(n int32) bool {
 	return r.Locals && n >= r.First && (r.Last < 0 || n <= r.Last)
 }
 
+// One reports whether the reference is to exactly one local job.
+func (r Ref) One() bool { return r.Locals && r.First == r.Last }
+
 // String writes the reference in the form that ParseRef reads.
 func (r Ref) String() string {
 	switch {

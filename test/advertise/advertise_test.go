@@ -231,7 +231,8 @@ func TestAdvertise_AFrozenCollectorHoldsUpNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.eventually("the grid job is done", func() error {
-		a, err := client.Call(context.Background(), s.client(), wire.VerbLookup(), wire.LookupRequest{Refs: []string{"1"}})
+		a, err := client.Call(context.Background(), s.client(), wire.VerbLookup(),
+			wire.LookupRequest{Many: wire.Refs("1")})
 		if err == nil && a.Lookup[0].GRAM != jjm.GRAMDone {
 			err = fmt.Errorf("it is %s", a.Lookup[0].Status)
 		}

@@ -158,19 +158,19 @@ func (b *bench) submitTo(j *realDaemon, text string) (wire.SubmitAnswer, error) 
 // until polls the counts of a grid job until ok accepts them, for at most 3 minutes.
 func (b *bench) until(j *realDaemon, id jjm.GridID, what string, ok func(wire.Counts) bool) error {
 	return b.untilOf(j, what, 3*time.Minute, func() (bool, error) {
-		a, err := client.Call(b.ctx, &j.client, wire.VerbLookup(), wire.LookupRequest{Refs: []string{id.String()}})
+		a, err := client.Call(b.ctx, &j.client, wire.VerbLookup(), wire.LookupRequest{Many: wire.Refs(id.String())})
 		return err == nil && ok(a.Lookup[0].Counts), err
 	})
 }
 
 func (b *bench) killAndWait(j *realDaemon, id jjm.GridID) error {
 	_, err := client.Call(b.ctx, &j.client, wire.VerbKill(),
-		wire.KillRequest{Refs: []string{id.String()}})
+		wire.KillRequest{Many: wire.Refs(id.String())})
 	if err != nil {
 		return err
 	}
 	return b.untilOf(j, "the killed grid job is over", 5*time.Minute, func() (bool, error) {
-		a, err := client.Call(b.ctx, &j.client, wire.VerbLookup(), wire.LookupRequest{Refs: []string{id.String()}})
+		a, err := client.Call(b.ctx, &j.client, wire.VerbLookup(), wire.LookupRequest{Many: wire.Refs(id.String())})
 		var st jjm.GridStatus
 		return err == nil && st.UnmarshalText([]byte(a.Lookup[0].Status)) == nil && st.Final(), err
 	})

@@ -215,7 +215,7 @@ func (d *realDaemon) reads(b *bench, perPart int) (jjm.GridID, error) {
 // untilMade waits until a grid job has its local jobs.
 func (d *realDaemon) untilMade(b *bench, id jjm.GridID, parts int) error {
 	return until(b.ctx, fmt.Sprintf("%d local jobs are made", parts), 10*time.Minute, func() (bool, error) {
-		a, err := client.Call(b.ctx, &d.client, wire.VerbLookup(), wire.LookupRequest{Refs: []string{id.String()}})
+		a, err := client.Call(b.ctx, &d.client, wire.VerbLookup(), wire.LookupRequest{Many: wire.Refs(id.String())})
 		if err != nil {
 			return false, err
 		}

@@ -34,7 +34,7 @@ func (b *bench) kill() (err error) {
 	}
 	made := time.Since(began)
 	began = time.Now()
-	a, err := client.Call(b.ctx, &d.client, wire.VerbKill(), wire.KillRequest{Refs: []string{ref}})
+	a, err := client.Call(b.ctx, &d.client, wire.VerbKill(), wire.KillRequest{Many: wire.Refs(ref)})
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (b *bench) submitWaiting(d *realDaemon) (ref string, err error) {
 
 // lookupOf returns a daemon's lookup of a grid job.
 func (b *bench) lookupOf(d *realDaemon, ref string) (wire.Lookup, error) {
-	a, err := client.Call(b.ctx, &d.client, wire.VerbLookup(), wire.LookupRequest{Refs: []string{ref}})
+	a, err := client.Call(b.ctx, &d.client, wire.VerbLookup(), wire.LookupRequest{Many: wire.Refs(ref)})
 	if err != nil {
 		return wire.Lookup{}, err
 	}

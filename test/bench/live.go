@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"jjm/internal/api/gate/client"
+	"jjm/internal/api/serve"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 )
@@ -111,9 +112,9 @@ func (s *site) cycles(ctx context.Context, while time.Duration) (c cycles, err e
 
 // completed returns the number of completed local jobs of all grid jobs.
 func (s *site) completed(ctx context.Context) (int, error) {
-	states, err := s.engine.List(ctx, s.caller, wire.List{})
+	states, err := serve.Ask(ctx, s.engine.Verbs(), wire.VerbList(), s.caller, wire.ListRequest{})
 	n := 0
-	for _, st := range states {
+	for _, st := range states.Status {
 		n += st.Lookup.Counts.Completed
 	}
 	return n, err
@@ -131,7 +132,7 @@ func (s *site) restart(ctx context.Context) (r restarted, err error) {
 			return err
 		}
 		c := client.Client{Socket: filepath.Join(s.args.Dir, "jjm.sock")}
-		a, err := client.Call(ctx, &c, wire.VerbLookup(), wire.LookupRequest{Refs: []string{s.grid.String()}})
+		a, err := client.Call(ctx, &c, wire.VerbLookup(), wire.LookupRequest{Many: wire.Refs(s.grid.String())})
 		if err != nil {
 			return err
 		}

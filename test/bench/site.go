@@ -13,7 +13,7 @@ import (
 
 	handlersall "jjm/handlers/all"
 	"jjm/internal/api/gate"
-	"jjm/internal/api/gate/verbs"
+	"jjm/internal/api/serve"
 	"jjm/internal/api/wire"
 	"jjm/internal/engine"
 	"jjm/internal/jjm"
@@ -135,7 +135,7 @@ func (s *site) open(ctx context.Context, dir string) (d *daemon, err error) {
 	var failed [2]error
 	var parts sync.WaitGroup
 	parts.Go(func() { failed[0] = d.engine.Run(ctx) })
-	parts.Go(func() { failed[1] = gate.New(asked(d.engine), gate.Config{}, s.log).Serve(ctx, d.socket) })
+	parts.Go(func() { failed[1] = gate.New(d.engine.Verbs(), gate.Config{}, s.log).Serve(ctx, d.socket) })
 	d.running.Go(func() {
 		parts.Wait()
 		d.failed = errors.Join(failed[:]...)
@@ -177,13 +177,22 @@ command = ["simulate", "{first_event}", "{events}", "{seed}"]
 events = %d
 events_per_job = 1
 `, n)
-	made, err := s.engine.Submit(ctx, s.caller, wire.Submit{Name: "job.toml", Text: text, BaseDir: s.args.Dir})
-	return made.ID, err
+	made, err := serve.Ask(ctx, s.engine.Verbs(), wire.VerbSubmit(), s.caller, wire.SubmitRequest{
+		Submit: &wire.Submit{Name: "job.toml", Text: text, BaseDir: s.args.Dir}})
+	if err != nil {
+		return 0, err
+	}
+	return made.Submit.ID, nil
 }
 
 // counts returns the engine's counts of a grid job.
 func (s *site) counts(ctx context.Context, id jjm.GridID) (wire.Counts, error) {
-	l := s.engine.Lookup(ctx, s.caller, []jjm.GridID{id})[0]
+	a, err := serve.Ask(ctx, s.engine.Verbs(), wire.VerbLookup(), s.caller,
+		wire.LookupRequest{Many: wire.Refs(id.String())})
+	if err != nil {
+		return wire.Counts{}, err
+	}
+	l := a.Lookup[0]
 	return l.Counts, l.Error.Err()
 }
 
@@ -276,11 +285,4 @@ func (b *bench) closeSites() {
 		}
 		delete(b.sites, key)
 	}
-}
-
-// asked returns the verbs of the socket that the bench uses.
-func asked(e *engine.Engine) []gate.Verb {
-	find := verbs.Resolve(e.Resolve)
-	return []gate.Verb{verbs.Ping("bench"), verbs.Lookup(find, e.Lookup), verbs.Status(find, e.Status),
-		verbs.List(find, e.List), verbs.Wait(find, e.Watch)}
 }

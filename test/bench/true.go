@@ -240,7 +240,7 @@ func (d *realDaemon) runJob(ctx context.Context, text string) (status string, er
 	if err != nil {
 		return "", err
 	}
-	req := wire.WaitRequest{Refs: []string{a.Submit.ID.String()}}
+	req := wire.WaitRequest{Many: wire.Refs(a.Submit.ID.String())}
 	err = client.Watch(ctx, &d.client, wire.VerbWait(), req, func(a wire.StatusAnswer) error {
 		status = a.Status[0].Lookup.Status
 		return nil

@@ -167,7 +167,7 @@ func (s *site) wantAccounts(want map[string]int, on string) {
 	lines, ids, found := s.accounts(), s.ids(), 0
 	seen := map[string]bool{}
 	for _, g := range answer.Status {
-		detail, err := ask(s, wire.VerbStatus(), wire.StatusRequest{Refs: []string{g.Lookup.ID.String() + ".0"}})
+		detail, err := ask(s, wire.VerbStatus(), wire.StatusRequest{Many: wire.Refs(g.Lookup.ID.String() + ".0")})
 		s.must(err)
 		local := detail.Status[0].Locals[0]
 		if n := int(local.Attempt) + 1; n != want[g.Key] {

@@ -76,7 +76,7 @@ while [ "$(cat "$BEARER_TOKEN_FILE")" = one ] || look | grep -q short; do sleep 
 	id := b.id(b.result(b.ask("BLAH_JOB_SUBMIT", ad(a))))
 	status := func() { b.result(b.ask("BLAH_JOB_STATUS", id)) }
 	s.await("the job has looked", func() bool { status(); _, err := os.Stat(started); return err == nil })
-	answer, err := ask(s, wire.VerbStatus(), wire.StatusRequest{Refs: []string{id[strings.LastIndex(id, "/")+1:]}})
+	answer, err := ask(s, wire.VerbStatus(), wire.StatusRequest{Many: wire.Refs(id[strings.LastIndex(id, "/")+1:])})
 	if err != nil || answer.Status[0].Origin == nil || answer.Status[0].Origin.Subject != "/O=Grid/CN=Ann" {
 		t.Errorf("origin: %+v, %v", answer.Status, err)
 	}

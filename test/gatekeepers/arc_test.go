@@ -212,7 +212,7 @@ func arcRefused(t *testing.T, a *arcSite) {
 }
 
 func (a *arcSite) status(s wire.Status) wire.Lookup {
-	return ask(a.site, wire.VerbLookup(), wire.LookupRequest{Refs: []string{s.Lookup.ID.String()}}).Lookup[0]
+	return ask(a.site, wire.VerbLookup(), wire.LookupRequest{Many: wire.Refs(s.Lookup.ID.String())}).Lookup[0]
 }
 
 // A-REX is killed while it submits. When it is back it submits the same job again, while the first submission still

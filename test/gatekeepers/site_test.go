@@ -155,7 +155,8 @@ func (s *site) close() {
 			}
 		}
 		if len(left) > 0 {
-			_, _ = client.Call(context.Background(), s.client(), wire.VerbKill(), wire.KillRequest{Refs: left})
+			_, _ = client.Call(context.Background(), s.client(), wire.VerbKill(),
+				wire.KillRequest{Many: wire.Refs(left...)})
 			for deadline := time.Now().Add(patience); time.Now().Before(deadline) && s.alive(); time.Sleep(pollEvery) {
 			}
 		}

@@ -75,7 +75,6 @@ var sameLayer = map[string]bool{
 	"jjm/internal/policy/analyse -> jjm/internal/formats/glf":           true, // the evidence is in its format
 	"jjm/internal/policy/analyse -> jjm/internal/policy/analyse/rule":   true, // it carries them out
 	"jjm/internal/testkit/adaptertest -> jjm/adapters/conformance":      true, // the suite needs testing.T
-	"jjm/internal/testkit/gatetest -> jjm/internal/api/gate/verbs":      true, // for the verbs of its jobs
 	"jjm/internal/gatekeeper/demand -> jjm/internal/gatekeeper/plain":   true, // a job may be a plain one
 	"jjm/internal/gatekeeper/gram -> jjm/internal/gatekeeper/plain":     true,
 	"jjm/internal/gatekeeper/blahp -> jjm/internal/gatekeeper/plain":    true,

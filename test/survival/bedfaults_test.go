@@ -234,7 +234,7 @@ func (s *site) repair(b *testbed.Bed) bool {
 		}
 	}
 	if len(refs) > 0 {
-		must(s, wire.VerbRelease(), wire.ReleaseRequest{Refs: refs})
+		must(s, wire.VerbRelease(), wire.ReleaseRequest{Many: wire.Refs(refs...)})
 	}
 	s.t.Logf("an administrator finds %q and releases %v", found, refs)
 	return found != "" || len(refs) > 0

@@ -201,7 +201,7 @@ func (s *site) overNow(r *driven) bool {
 		s.t.Fatal(r.err)
 	}
 	a, err := client.Call(context.Background(), s.client(), wire.VerbLookup(),
-		wire.LookupRequest{Refs: []string{r.id.String()}})
+		wire.LookupRequest{Many: wire.Refs(r.id.String())})
 	return err == nil && isFinal(a.Lookup[0].Status)
 }
 
@@ -274,7 +274,7 @@ func again(code int, text string) bool {
 // until asks for the status of local jobs until ok returns true.
 func (s *site) until(ctx context.Context, ref string, ok func(wire.Status) bool) error {
 	for {
-		a, err := insist(ctx, s, wire.VerbStatus(), wire.StatusRequest{Refs: []string{ref}})
+		a, err := insist(ctx, s, wire.VerbStatus(), wire.StatusRequest{Many: wire.Refs(ref)})
 		switch {
 		case err == nil && ok(a.Status[0]):
 			return nil
@@ -291,7 +291,7 @@ func (s *site) until(ctx context.Context, ref string, ok func(wire.Status) bool)
 
 // killAll requests kills until each was answered with success.
 func (s *site) killAll(ctx context.Context, refs ...string) error {
-	a, err := insist(ctx, s, wire.VerbKill(), wire.KillRequest{Refs: refs})
+	a, err := insist(ctx, s, wire.VerbKill(), wire.KillRequest{Many: wire.Refs(refs...)})
 	if err != nil {
 		return err
 	}
@@ -399,7 +399,7 @@ func driveReleased(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 	if err := s.until(ctx, id.String(), held); err != nil {
 		return id, err
 	}
-	a, err := insist(ctx, s, wire.VerbRelease(), wire.ReleaseRequest{Refs: []string{id.String()}})
+	a, err := insist(ctx, s, wire.VerbRelease(), wire.ReleaseRequest{Many: wire.Refs(id.String())})
 	if err != nil {
 		return id, err
 	}
@@ -421,7 +421,7 @@ func killable(n int32) func(wire.Status) bool {
 
 // statusOf returns the status of a grid job without its local jobs.
 func statusOf(s *site, id jjm.GridID) wire.Status {
-	return must(s, wire.VerbStatus(), wire.StatusRequest{Refs: []string{id.String()}}).Status[0]
+	return must(s, wire.VerbStatus(), wire.StatusRequest{Many: wire.Refs(id.String())}).Status[0]
 }
 
 // only returns the site's one grid job.

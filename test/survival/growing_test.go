@@ -211,7 +211,7 @@ func (g *growth) submitAndGrow() {
 	}
 	g.sees("some are merged", func(n wire.Counts) bool { return n.Completed > 0 })
 	g.t.Logf("all came, at %+v", must(g.site, wire.VerbLookup(),
-		wire.LookupRequest{Refs: []string{g.id.String()}}).Lookup[0].Counts)
+		wire.LookupRequest{Many: wire.Refs(g.id.String())}).Lookup[0].Counts)
 	g.sees("all are known", func(wire.Counts) bool { return g.shown("raw") == int64(g.files) })
 	if out, code := g.jjm("dataset", "close", "raw"); code != 0 {
 		g.t.Fatalf("close: exit %d: %s", code, out)
@@ -223,7 +223,7 @@ func (g *growth) submitAndGrow() {
 func (g *growth) sees(what string, ok func(wire.Counts) bool) {
 	g.t.Helper()
 	g.await(what, g.patience, func() bool {
-		l := must(g.site, wire.VerbLookup(), wire.LookupRequest{Refs: []string{g.id.String()}}).Lookup[0]
+		l := must(g.site, wire.VerbLookup(), wire.LookupRequest{Many: wire.Refs(g.id.String())}).Lookup[0]
 		if isFinal(l.Status) {
 			g.t.Fatalf("its dataset is open, and it is over: %+v", l)
 		}

@@ -385,7 +385,7 @@ func must[Req wire.Request, Ans wire.Answer](s *site, v wire.Verb[Req, Ans], req
 // status returns a grid job and all its local jobs.
 func (s *site) status(id jjm.GridID) wire.Status {
 	s.t.Helper()
-	return must(s, wire.VerbStatus(), wire.StatusRequest{Refs: []string{id.String() + ".*"}}).Status[0]
+	return must(s, wire.VerbStatus(), wire.StatusRequest{Many: wire.Refs(id.String() + ".*")}).Status[0]
 }
 
 // final waits until the grid job is over and returns its lookup.
@@ -393,7 +393,7 @@ func (s *site) final(id jjm.GridID) wire.Lookup {
 	s.t.Helper()
 	var l wire.Lookup
 	s.await("grid job "+id.String()+" is over", s.patience, func() bool {
-		l = must(s, wire.VerbLookup(), wire.LookupRequest{Refs: []string{id.String()}}).Lookup[0]
+		l = must(s, wire.VerbLookup(), wire.LookupRequest{Many: wire.Refs(id.String())}).Lookup[0]
 		return isFinal(l.Status)
 	})
 	return l

@@ -99,7 +99,7 @@ func TestSurvival_FullDisk(t *testing.T) {
 		t.Errorf("on a full disk a submission is refused with %q (%v), want busy, and that the disk is full", err, kind)
 	}
 	for range 150 { // meanwhile local jobs end, and others try to start
-		l := must(s, wire.VerbLookup(), wire.LookupRequest{Refs: []string{first.String()}}).Lookup[0]
+		l := must(s, wire.VerbLookup(), wire.LookupRequest{Many: wire.Refs(first.String())}).Lookup[0]
 		if l.Error != nil {
 			t.Fatalf("lookup on a full disk: %v", l.Error)
 		}

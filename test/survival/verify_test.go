@@ -30,7 +30,7 @@ func (s *site) verify(id jjm.GridID, d design) *ended {
 	s.t.Helper()
 	s.nothingRuns()
 	e := &ended{site: s, id: id, design: d, status: s.status(id)}
-	e.journal = must(s, wire.VerbHistory(), wire.HistoryRequest{Refs: []string{id.String()}}).History
+	e.journal = must(s, wire.VerbHistory(), wire.HistoryRequest{Many: wire.Refs(id.String())}).History
 	tarSum := s.outputSum(id)
 	s.stop()
 	e.readStore()

@@ -15,9 +15,7 @@
 //
 // The kernel says who the caller is (SO_PEERCRED, unix(7)); a request cannot.
 //
-// Which requests exist and who may make them is left to the [Verb]s. A verb has its types
-// and limits from package wire; the daemon adds who may use it, its time limit and the
-// function that carries it out. Package internal/api/gate/verbs makes the verbs.
+// Which requests exist and who may make them is left to the verbs: see package serve.
 package gate
 
 import "jjm/internal/api/wire"

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"jjm/internal/api/gate"
+	"jjm/internal/api/serve"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 	"jjm/internal/testkit/await"
@@ -162,12 +163,12 @@ func TestGate_RefusesBadRequestsWithAReason(t *testing.T) {
 
 func TestGate_CallerComesFromTheKernel(t *testing.T) {
 	var got gate.Caller
-	ping := gate.Handle(wire.VerbPing(), gate.Anyone,
+	ping := serve.Handle(wire.VerbPing(), serve.Anyone,
 		func(_ context.Context, c gate.Caller, _ wire.PingRequest) (wire.PingAnswer, error) {
 			got = c
 			return wire.PingAnswer{}, nil
 		})
-	s := gatetest.Serve(t, []gate.Verb{ping}, gate.Config{UserName: func(int) string { return "alice" }}, nil)
+	s := gatetest.Serve(t, []serve.Verb{ping}, gate.Config{UserName: func(int) string { return "alice" }}, nil)
 	ask(t, s.Socket, `{"verb":"ping"}`)
 	want := gate.Caller{UID: os.Getuid(), GID: os.Getgid(), PID: os.Getpid(), User: "alice", Admin: true}
 	if got != want {
@@ -483,11 +484,11 @@ func TestServe_StopCutsRequestsThatOutliveTheDrainTime(t *testing.T) {
 func TestGate_RefusesClientsOfOtherVersions(t *testing.T) {
 	second := wire.VerbPing()
 	second.Version = 2
-	ping := gate.Handle(second, gate.Anyone,
+	ping := serve.Handle(second, serve.Anyone,
 		func(context.Context, gate.Caller, wire.PingRequest) (wire.PingAnswer, error) {
 			return wire.PingAnswer{Version: "9"}, nil
 		})
-	s := gatetest.Serve(t, []gate.Verb{ping}, gate.Config{Version: "2.1"}, nil)
+	s := gatetest.Serve(t, []serve.Verb{ping}, gate.Config{Version: "2.1"}, nil)
 	for _, c := range []struct {
 		line string
 		kind jjm.Kind

@@ -3,26 +3,27 @@ package gate
 import (
 	"context"
 	"errors"
+	"time"
 
+	"jjm/internal/api/serve"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 )
 
 // request is a request that was read and checked.
 type request struct {
-	verb Verb
+	verb serve.Verb
 	req  wire.Request
-	do   func(context.Context, *session) error
 }
 
 // do carries out a request if the caller may make it.
 func (c *session) do(stop, ctx context.Context, req *request) error {
-	if !req.verb.Who.admits(c.caller, req.req) {
-		return req.verb.denied(c.caller)
+	if !req.verb.Who.Admits(c.caller, req.req) {
+		return denied(req.verb.Name, c.caller)
 	}
-	ctx, cancel := req.verb.context(stop, ctx, c.cfg)
+	ctx, cancel := limited(stop, ctx, req.verb, c.cfg)
 	defer cancel()
-	if err := req.do(ctx, c); err != nil {
+	if err := req.verb.Do(ctx, c.caller, req.req, answer{c}); err != nil {
 		return c.explain(ctx, req, err)
 	}
 	return nil
@@ -42,10 +43,65 @@ func (c *session) explain(ctx context.Context, req *request, err error) error {
 	why := context.Cause(ctx)
 	if errors.Is(why, context.DeadlineExceeded) {
 		why = jjm.Errorf(jjm.Busy, "%s: no answer within %s: try again", req.verb.Name,
-			jjm.HowLong(req.verb.answerTime(c.cfg)))
+			jjm.HowLong(answerTime(req.verb, c.cfg)))
 	}
 	if unsure := wire.UnsureOf(req.req); unsure != "" {
 		return jjm.Errorf(jjm.Ambiguous, "%s: %s: %w", req.verb.Name, unsure, why)
 	}
 	return why
+}
+
+// answer sends the answer of a request to the client.
+type answer struct{ *session }
+
+// Line implements [serve.Out].
+func (a answer) Line(ans wire.Answer, last bool) error {
+	err := a.line(ans, last)
+	if err == nil {
+		a.answered = last
+	}
+	return err
+}
+
+// Begin implements [serve.Out].
+func (a answer) Begin(ans wire.Answer) error { return a.line(ans, false) }
+
+func (a answer) line(ans wire.Answer, last bool) error {
+	line, err := wire.AnswerLine(ans, last)
+	if err != nil {
+		return err
+	}
+	return a.send(line)
+}
+
+// limited returns the context of a request of the verb. It ends with ctx; for a stream that does not finish also with
+// stop, and for a verb that is not a stream after the time to answer.
+func limited(stop, ctx context.Context, v serve.Verb, cfg Config) (context.Context, context.CancelFunc) {
+	switch {
+	case v.Finishes:
+		return context.WithCancel(ctx)
+	case v.Streams:
+		return withStop(stop, ctx)
+	}
+	return context.WithTimeout(ctx, answerTime(v, cfg))
+}
+
+// withStop returns a context that ends with ctx, or with the cause errStopping when stop ends.
+func withStop(stop, ctx context.Context) (context.Context, context.CancelFunc) {
+	both, cancel := context.WithCancelCause(ctx)
+	done := context.AfterFunc(stop, func() { cancel(errStopping()) })
+	return both, func() { done(); cancel(nil) }
+}
+
+func answerTime(v serve.Verb, cfg Config) time.Duration {
+	if v.Limit > 0 {
+		return min(v.Limit, cfg.AnswerTime.D())
+	}
+	return cfg.AnswerTime.D()
+}
+
+// denied returns the error for a caller whom the rank of a verb does not admit.
+func denied(verb string, c Caller) error {
+	return jjm.Errorf(jjm.Denied, "%s: %s is no administrator: want root or one of gate.admins "+
+		"(with gate.mode 0600 the daemon's account too)", verb, c.User)
 }

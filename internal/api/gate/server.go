@@ -9,14 +9,15 @@ import (
 	"sync"
 	"time"
 
+	"jjm/internal/api/serve"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 )
 
 // Server answers requests on sockets.
 type Server struct {
-	verbs       map[string]Verb // by name
-	known       []string        // their names, in order
+	verbs       map[string]serve.Verb // by name
+	known       []string              // their names, in order
 	cfg         Config
 	log         *slog.Logger
 	callers     *callers
@@ -26,11 +27,11 @@ type Server struct {
 
 // New makes a server of verbs. If two verbs have the same name, the later verb counts. New does no
 // I/O.
-func New(verbs []Verb, cfg Config, log *slog.Logger) *Server {
+func New(verbs []serve.Verb, cfg Config, log *slog.Logger) *Server {
 	cfg = cfg.WithDefaults()
 	callers := newCallers(cfg)
 	s := &Server{
-		verbs: make(map[string]Verb), cfg: cfg, log: log, callers: callers,
+		verbs: make(map[string]serve.Verb), cfg: cfg, log: log, callers: callers,
 		connections: &connections{all: cfg.Connections, perUser: cfg.PerUser, trusted: callers.hasReserved,
 			users: make(map[int]int)},
 		memory: newMemory(int64(cfg.MemoryMB) << 20),

@@ -99,12 +99,11 @@ func (c *session) readRequest(stop context.Context) (*request, error) {
 	if !ok {
 		return nil, wire.UnknownVerb(head.Verb, c.known, c.cfg.Version)
 	}
-	req, err := verb.read(head, line)
+	req, err := verb.Read(head, line)
 	if err != nil {
 		return nil, err
 	}
-	req.verb = verb
-	return req, nil
+	return &request{verb, req}, nil
 }
 
 // watchClient cancels the request when its client closes the connection. It returns when

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"jjm/internal/api/serve"
 	"jjm/internal/jjm"
 	"jjm/internal/testkit/needs"
 )
@@ -57,7 +58,7 @@ func TestSettings_ConnectionsOfOneAccount(t *testing.T) {
 // The service has the configured time to answer. When the daemon stops, running requests have the drain time.
 func TestSettings_TimesOfRequests(t *testing.T) {
 	for _, d := range []time.Duration{time.Minute, time.Hour} {
-		if got := (Verb{}).answerTime(Config{AnswerTime: jjm.Duration(d)}); got != d {
+		if got := answerTime(serve.Verb{}, Config{AnswerTime: jjm.Duration(d)}); got != d {
 			t.Errorf("answer_time = %v: a verb has %v", d, got)
 		}
 		synctest.Test(t, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"jjm/internal/api/serve"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 )
@@ -16,22 +17,22 @@ func TestRank_AdmitsItsCallers(t *testing.T) {
 	asks, changes := wire.OrderRequest{}, wire.OrderRequest{Order: &wire.Order{}}
 	silent := wire.PingRequest{} // it has no method Changes
 	for _, c := range []struct {
-		rank   Rank
+		rank   serve.Rank
 		caller Caller
 		req    wire.Request
 		want   bool
 	}{
-		{Anyone, alice, changes, true},
-		{Owners, alice, changes, true}, // the function of the verb checks the owner
-		{AnyoneReads, alice, asks, true},
-		{AnyoneReads, alice, changes, false},
-		{AnyoneReads, alice, silent, false},
-		{AnyoneReads, admin, changes, true},
-		{Administrators, alice, asks, false},
-		{Administrators, admin, changes, true},
+		{serve.Anyone, alice, changes, true},
+		{serve.Owners, alice, changes, true}, // the function of the verb checks the owner
+		{serve.AnyoneReads, alice, asks, true},
+		{serve.AnyoneReads, alice, changes, false},
+		{serve.AnyoneReads, alice, silent, false},
+		{serve.AnyoneReads, admin, changes, true},
+		{serve.Administrators, alice, asks, false},
+		{serve.Administrators, admin, changes, true},
 		{0, admin, asks, false},
 	} {
-		if got := c.rank.admits(c.caller, c.req); got != c.want {
+		if got := c.rank.Admits(c.caller, c.req); got != c.want {
 			t.Errorf("%s, administrator %v, %+v: %v, want %v", c.rank, c.caller.Admin, c.req, got, c.want)
 		}
 	}
@@ -39,7 +40,7 @@ func TestRank_AdmitsItsCallers(t *testing.T) {
 
 func TestDo_ChecksTheRankBeforeItCallsTheVerb(t *testing.T) {
 	done := false
-	reset := Handle(wire.VerbReset(), Administrators,
+	reset := serve.Handle(wire.VerbReset(), serve.Administrators,
 		func(context.Context, Caller, wire.ResetRequest) (wire.None, error) {
 			done = true
 			return wire.None{}, nil
@@ -49,11 +50,11 @@ func TestDo_ChecksTheRankBeforeItCallsTheVerb(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req, err := reset.read(head, line)
+	asked, err := reset.Read(head, line)
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.verb = reset
+	req := &request{reset, asked}
 	c := &session{Server: New(nil, Config{}, slog.New(slog.DiscardHandler)), caller: Caller{UID: 1001, User: "alice"}}
 	err = c.do(t.Context(), t.Context(), req)
 	if jjm.KindOf(err) != jjm.Denied || !strings.Contains(err.Error(), "reset: alice is no administrator") || done {
@@ -67,18 +68,18 @@ func TestContext_HasTheTimeLimitOfTheVerb(t *testing.T) {
 	cfg := Config{AnswerTime: jjm.Duration(time.Hour)}
 	for _, c := range []struct {
 		name    string
-		verb    Verb
+		verb    serve.Verb
 		bounded time.Duration // 0: no limit
 		ends    bool          // because the daemon stops
 	}{
-		{"an answer", Verb{}, time.Hour, false},
-		{"a shorter one", Verb{}.Within(time.Minute), time.Minute, false},
-		{"none is longer than the daemon's", Verb{}.Within(2 * time.Hour), time.Hour, false},
-		{"a stream", Verb{Streams: true}, 0, true},
-		{"one that is finished", Verb{Streams: true}.Finishing(), 0, false},
+		{"an answer", serve.Verb{}, time.Hour, false},
+		{"a shorter one", serve.Verb{}.Within(time.Minute), time.Minute, false},
+		{"none is longer than the daemon's", serve.Verb{}.Within(2 * time.Hour), time.Hour, false},
+		{"a stream", serve.Verb{Streams: true}, 0, true},
+		{"one that is finished", serve.Verb{Streams: true}.Finishing(), 0, false},
 	} {
 		before := time.Now()
-		ctx, cancel := c.verb.context(stopping, t.Context(), cfg)
+		ctx, cancel := limited(stopping, t.Context(), c.verb, cfg)
 		after := time.Now()
 		deadline, has := ctx.Deadline()
 		early, late := deadline.Before(before.Add(c.bounded)), deadline.After(after.Add(c.bounded))
@@ -96,13 +97,14 @@ func TestContext_HasTheTimeLimitOfTheVerb(t *testing.T) {
 }
 
 func TestNew_TheLaterOfTwoVerbsCounts(t *testing.T) {
-	ping := func(who Rank) Verb {
-		return Handle(wire.VerbPing(), who, func(context.Context, Caller, wire.PingRequest) (a wire.PingAnswer, err error) {
-			return a, nil
+	ping := func(who serve.Rank) serve.Verb {
+		return serve.Handle(wire.VerbPing(), who, func(context.Context, Caller, wire.PingRequest) (
+			wire.PingAnswer, error) {
+			return wire.PingAnswer{}, nil
 		})
 	}
-	s := New([]Verb{ping(Anyone), ping(Administrators)}, Config{}, slog.New(slog.DiscardHandler))
-	if len(s.known) != 1 || s.verbs["ping"].Who != Administrators {
+	s := New([]serve.Verb{ping(serve.Anyone), ping(serve.Administrators)}, Config{}, slog.New(slog.DiscardHandler))
+	if len(s.known) != 1 || s.verbs["ping"].Who != serve.Administrators {
 		t.Errorf("known %v, rank %v", s.known, s.verbs["ping"].Who)
 	}
 }

@@ -9,7 +9,7 @@ import (
 // VerbCopy is the verb "copy": it makes a new grid job from what an old one asked for. The answer comes once the new
 // grid job is stored.
 func VerbCopy() Verb[CopyRequest, CopyAnswer] {
-	return Verb[CopyRequest, CopyAnswer]{About{Name: "copy", MaxBytes: MaxRequest,
+	return Verb[CopyRequest, CopyAnswer]{About{Name: "copy", MaxBytes: MaxRequest, Grids: true,
 		Help: "Make a new grid job of what an old one asked for, with edits."}}
 }
 

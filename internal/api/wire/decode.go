@@ -123,7 +123,10 @@ func members(t reflect.Type, names []string) []string {
 	}
 	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name != "" && name != "-" && !slices.Contains(names, name) {
+		if name == "-" || !f.IsExported() {
+			continue
+		}
+		if name != "" && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 		names = members(f.Type, names)
@@ -141,11 +144,14 @@ func parents(t reflect.Type, name, at string, found []string) []string {
 	}
 	for f := range t.Fields() {
 		own, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if own == "-" || !f.IsExported() {
+			continue
+		}
 		if strings.EqualFold(own, name) && !slices.Contains(found, at) {
 			found = append(found, at)
 		}
 		inner := at
-		if own != "" && own != "-" {
+		if own != "" {
 			inner = strconv.Quote(own)
 		}
 		found = parents(f.Type, name, inner, found)

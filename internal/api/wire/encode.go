@@ -24,10 +24,12 @@ func (a About) requestLine(req any) ([]byte, error) {
 	return line, a.checkLength(len(line) - 1)
 }
 
-// answerLine sets the Reply of the answer at ans to a success and returns its line.
-func answerLine(ans any, last bool) ([]byte, error) {
-	embedded[Reply](ans).Set(reflect.ValueOf(Reply{OK: true, Last: last}))
-	return Line(ans)
+// AnswerLine returns a success as a line. last marks the last line of an answer of several lines.
+func AnswerLine(ans Answer, last bool) ([]byte, error) {
+	p := reflect.New(reflect.TypeOf(ans))
+	p.Elem().Set(reflect.ValueOf(ans))
+	embedded[Reply](p.Interface()).Set(reflect.ValueOf(Reply{OK: true, Last: last}))
+	return Line(p.Interface())
 }
 
 // embedded returns the T that the struct at of embeds. The interfaces [Request] and

@@ -11,7 +11,7 @@ func VerbHistory() Verb[HistoryRequest, HistoryAnswer] {
 // HistoryRequest names one job, or asks for the orders of administrators.
 type HistoryRequest struct {
 	Head
-	Refs []string `json:"refs,omitempty"`
+	Many
 	// Limit is the most entries to return; 0 means the daemon's default.
 	Limit int `json:"limit,omitempty"`
 	// Orders asks for the journal of administrators' orders instead of the journal of a job.

@@ -1,16 +1,18 @@
 package wire
 
+import "errors"
+
 // VerbKill is the verb "kill": it ends jobs. The answer comes once the request is stored;
 // the jobs end later.
 func VerbKill() Verb[KillRequest, KillAnswer] {
-	return Verb[KillRequest, KillAnswer]{About{Name: "kill", MaxBytes: maxWithRefs, Spooled: true,
+	return Verb[KillRequest, KillAnswer]{About{Name: "kill", MaxBytes: maxWithRefs, Each: true, Spooled: true,
 		Help: "End grid jobs or local jobs."}}
 }
 
 // KillRequest names the jobs to end.
 type KillRequest struct {
 	Head
-	Refs []string `json:"refs,omitempty"`
+	Many
 	KillHow
 }
 
@@ -32,6 +34,27 @@ func (r KillRequest) Check() error { return checkRefs("kill", r.Refs) }
 type KillAnswer struct {
 	Reply
 	Kill []Killed `json:"kill,omitempty"`
+}
+
+func (a *KillAnswer) entries() int { return len(a.Kill) }
+
+// insert inserts the entries of the references that could not be resolved. A submission that was refused counts as a
+// job that is over.
+func (a *KillAnswer) insert(all []Asked) {
+	out, made := make([]Killed, len(all)), a.Kill
+	for i, one := range all {
+		var r *Refused
+		switch {
+		case errors.As(one.Err, &r):
+			out[i].NoChange = true
+		case one.Err != nil:
+			out[i].Error = ErrorOf(one.Err)
+		default:
+			out[i], made = made[0], made[1:]
+		}
+		out[i].Ref = one.Ref
+	}
+	a.Kill = out
 }
 
 // Killed is the result for one reference.

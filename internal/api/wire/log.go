@@ -2,7 +2,7 @@ package wire
 
 // VerbLog is the verb "log": it reads jjm's own log of a grid job.
 func VerbLog() Verb[LogRequest, LogAnswer] {
-	return Verb[LogRequest, LogAnswer]{About{Name: "log", MaxBytes: maxShort,
+	return Verb[LogRequest, LogAnswer]{About{Name: "log", MaxBytes: maxShort, Grids: true,
 		Help: "jjm's own log of a grid job."}}
 }
 

@@ -1,17 +1,21 @@
 package wire
 
-import "jjm/internal/jjm"
+import (
+	"errors"
+
+	"jjm/internal/jjm"
+)
 
 // VerbLookup is the verb "lookup": it returns the status of grid jobs.
 func VerbLookup() Verb[LookupRequest, LookupAnswer] {
-	return Verb[LookupRequest, LookupAnswer]{About{Name: "lookup", MaxBytes: maxWithRefs,
+	return Verb[LookupRequest, LookupAnswer]{About{Name: "lookup", MaxBytes: maxWithRefs, Grids: true, Each: true,
 		Help: "The status of grid jobs, for programs."}}
 }
 
 // LookupRequest names grid jobs by id or handle.
 type LookupRequest struct {
 	Head
-	Refs []string `json:"refs,omitempty"`
+	Many
 }
 
 // Check checks the references.
@@ -22,6 +26,28 @@ func (r LookupRequest) Check() error { return checkRefs("lookup", r.Refs) }
 type LookupAnswer struct {
 	Reply
 	Lookup []Lookup `json:"lookup,omitempty"`
+}
+
+func (a *LookupAnswer) entries() int { return len(a.Lookup) }
+
+// insert inserts the entries of the handles without a grid job. If the submission was read from the spool and refused,
+// the entry is that the job has failed.
+func (a *LookupAnswer) insert(all []Asked) {
+	out, made := make([]Lookup, len(all)), a.Lookup
+	for i, one := range all {
+		var r *Refused
+		switch {
+		case errors.As(one.Err, &r):
+			out[i] = Lookup{Status: jjm.Broken.String(), GRAM: jjm.GRAMFailed, Code: jjm.GRAMExecutionFailed,
+				Message: r.Error(), Master: "failed", Exit: 1}
+		case one.Err != nil:
+			out[i].Error = ErrorOf(one.Err)
+		default:
+			out[i], made = made[0], made[1:]
+		}
+		out[i].Handle = one.Handle
+	}
+	a.Lookup = out
 }
 
 // Lookup is the status of a grid job, as gatekeepers and people both see it.

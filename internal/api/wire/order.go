@@ -28,6 +28,21 @@ func (r OrderRequest) Check() error {
 	return r.Order.check()
 }
 
+// resolve implements refers.
+func (r *OrderRequest) resolve(a About, find func(jjm.Handle) (jjm.GridID, error)) error {
+	if r.Order == nil || r.Order.Kind != jjm.OrderJob {
+		return nil
+	}
+	a.Grids = true
+	o, m := *r.Order, Many{Refs: []string{r.Order.Name}}
+	if err := m.resolve(a, find); err != nil {
+		return err
+	}
+	o.Name = m.Jobs[0].Grid.String()
+	r.Order = &o
+	return nil
+}
+
 // Changes reports whether the request sets an order.
 func (r OrderRequest) Changes() bool { return r.Order != nil }
 

@@ -8,7 +8,7 @@ import (
 
 // VerbRecord is the verb "record": it reads the XML record of a grid job.
 func VerbRecord() Verb[RecordRequest, RecordAnswer] {
-	return Verb[RecordRequest, RecordAnswer]{About{Name: "record", MaxBytes: maxShort,
+	return Verb[RecordRequest, RecordAnswer]{About{Name: "record", MaxBytes: maxShort, Grids: true,
 		Help: "The XML record of a grid job, or what a query finds in it."}}
 }
 

@@ -10,8 +10,8 @@ func VerbRelease() Verb[ReleaseRequest, ReleaseAnswer] {
 // released.
 type ReleaseRequest struct {
 	Head
-	Refs   []string `json:"refs,omitempty"`
-	DryRun bool     `json:"dry_run,omitempty"`
+	Many
+	DryRun bool `json:"dry_run,omitempty"`
 }
 
 // Check checks the references.

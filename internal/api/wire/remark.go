@@ -5,7 +5,7 @@ import "jjm/internal/jjm"
 // VerbRemark is the verb "remark": it adds an observation of a gatekeeper to the history of
 // a grid job.
 func VerbRemark() Verb[RemarkRequest, RemarkAnswer] {
-	return Verb[RemarkRequest, RemarkAnswer]{About{Name: "remark", MaxBytes: maxShort,
+	return Verb[RemarkRequest, RemarkAnswer]{About{Name: "remark", MaxBytes: maxShort, Grids: true,
 		Help: "Add an observation of a gatekeeper to a grid job's history."}}
 }
 

@@ -4,7 +4,7 @@ import "jjm/internal/jjm"
 
 // VerbRemove is the verb "remove": it removes grid jobs that are over.
 func VerbRemove() Verb[RemoveRequest, RemoveAnswer] {
-	return Verb[RemoveRequest, RemoveAnswer]{About{Name: "remove", MaxBytes: maxWithRefs,
+	return Verb[RemoveRequest, RemoveAnswer]{About{Name: "remove", MaxBytes: maxWithRefs, Grids: true,
 		Help: "Remove grid jobs that are over, with all that is stored of them."}}
 }
 
@@ -12,9 +12,9 @@ func VerbRemove() Verb[RemoveRequest, RemoveAnswer] {
 // yet. With DryRun nothing is changed, and the answer shows what would be removed.
 type RemoveRequest struct {
 	Head
-	Refs   []string `json:"refs,omitempty"`
-	Force  bool     `json:"force,omitempty"`
-	DryRun bool     `json:"dry_run,omitempty"`
+	Many
+	Force  bool `json:"force,omitempty"`
+	DryRun bool `json:"dry_run,omitempty"`
 }
 
 // Check checks the references.

@@ -9,7 +9,7 @@ import (
 // VerbRenew is the verb "renew": it replaces the credentials of a grid job's local jobs by
 // newer ones.
 func VerbRenew() Verb[RenewRequest, RenewAnswer] {
-	return Verb[RenewRequest, RenewAnswer]{About{Name: "renew", MaxBytes: MaxRequest,
+	return Verb[RenewRequest, RenewAnswer]{About{Name: "renew", MaxBytes: MaxRequest, Grids: true,
 		Help: "Replace the proxy or token of a grid job's jobs by a newer one."}}
 }
 
@@ -43,7 +43,3 @@ type RenewAnswer struct {
 	// credential, with the reason.
 	NotReached []string `json:"not_reached,omitempty"`
 }
-
-// Renewal is the result of a renewal, as the daemon's function returns it: the members of
-// RenewAnswer.
-type Renewal struct{ Kinds, NotReached []string }

@@ -5,7 +5,7 @@ import "jjm/internal/jjm"
 // VerbReplay is the verb "replay": it runs the job type of a grid job again and compares
 // its answers with the recorded ones.
 func VerbReplay() Verb[ReplayRequest, ReplayAnswer] {
-	return Verb[ReplayRequest, ReplayAnswer]{About{Name: "replay", MaxBytes: maxShort,
+	return Verb[ReplayRequest, ReplayAnswer]{About{Name: "replay", MaxBytes: maxShort, Grids: true,
 		Help: "Run the type of a grid job again and compare its answers with the stored ones."}}
 }
 

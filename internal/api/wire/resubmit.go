@@ -11,7 +11,7 @@ func VerbResubmit() Verb[ResubmitRequest, ResubmitAnswer] {
 // ResubmitRequest names the jobs. A grid job stands for its failed local jobs.
 type ResubmitRequest struct {
 	Head
-	Refs []string `json:"refs,omitempty"`
+	Many
 	ResubmitHow
 }
 

@@ -7,7 +7,7 @@ import (
 // VerbRetract is the verb "retract": it declares outputs of a grid job lost, so that they
 // are made again.
 func VerbRetract() Verb[RetractRequest, RetractAnswer] {
-	return Verb[RetractRequest, RetractAnswer]{About{Name: "retract", MaxBytes: MaxRequest,
+	return Verb[RetractRequest, RetractAnswer]{About{Name: "retract", MaxBytes: MaxRequest, Grids: true,
 		Help: "Declare outputs lost, so that they are made again."}}
 }
 

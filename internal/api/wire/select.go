@@ -27,6 +27,12 @@ type SelectRequest struct {
 	For selection.Purpose `json:"for,omitempty"`
 }
 
+// resolve implements refers.
+func (r *SelectRequest) resolve(_ About, find func(jjm.Handle) (jjm.GridID, error)) (err error) {
+	r.Refs, err = resolvePatterns(r.Refs, find)
+	return err
+}
+
 // Check checks the form of patterns and filters.
 func (r SelectRequest) Check() error {
 	switch {

@@ -14,7 +14,7 @@ func VerbStatus() Verb[StatusRequest, StatusAnswer] {
 // StatusRequest names the jobs.
 type StatusRequest struct {
 	Head
-	Refs []string `json:"refs,omitempty"`
+	Many
 }
 
 // Check checks the references.
@@ -37,7 +37,7 @@ func VerbWait() Verb[WaitRequest, StatusAnswer] {
 // WaitRequest names the jobs to wait for.
 type WaitRequest struct {
 	Head
-	Refs []string `json:"refs,omitempty"`
+	Many
 }
 
 // Check checks the references.
@@ -53,6 +53,17 @@ func VerbList() Verb[ListRequest, StatusAnswer] {
 type ListRequest struct {
 	Head
 	List *List `json:"list,omitempty"`
+}
+
+// resolve implements refers.
+func (r *ListRequest) resolve(_ About, find func(jjm.Handle) (jjm.GridID, error)) error {
+	if r.List == nil {
+		return nil
+	}
+	refs, err := resolvePatterns(r.List.Refs, find)
+	list := *r.List // the request of the caller stays as it is
+	list.Refs, r.List = refs, &list
+	return err
 }
 
 // Check checks the form of List.

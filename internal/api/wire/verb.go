@@ -1,6 +1,10 @@
 package wire
 
-import "jjm/internal/jjm"
+import (
+	"context"
+
+	"jjm/internal/jjm"
+)
 
 // Verb is one verb of the socket: its name, its limits, and the types of its request and
 // its answer. Each verb is in a file named after its noun, together with these types.
@@ -20,6 +24,11 @@ type About struct {
 	// Spooled is set if a gatekeeper may leave the request in the spool (package spool)
 	// while no daemon answers. All other requests need a daemon.
 	Spooled bool
+	// Grids is set if the references of a request must be to whole grid jobs.
+	Grids bool
+	// Each is set if a handle that cannot be resolved is an error of its own entry in the answer, instead of an error
+	// of the whole request.
+	Each bool
 }
 
 // The longest request lines, in bytes.
@@ -87,21 +96,6 @@ func present(member string, there bool) error {
 // None is the answer of a verb that returns nothing but its success.
 type None struct{ Reply }
 
-// Verbs returns the descriptions of all verbs, in the order of the documentation.
-func Verbs() []About {
-	return []About{
-		VerbPing().About, VerbSubmit().About, VerbLookup().About, VerbKill().About, VerbRelease().About, VerbResubmit().About,
-		VerbCopy().About, VerbRemove().About, VerbSelect().About,
-		VerbStatus().About, VerbList().About, VerbWait().About, VerbRecord().About,
-		VerbRecords().About, VerbOutput().About, VerbCat().About,
-		VerbHistory().About, VerbExplain().About, VerbWhy().About, VerbLog().About, VerbJobTypes().About, VerbModels().About,
-		VerbClusters().About, VerbHealth().About,
-		VerbOrder().About,
-		VerbReset().About, VerbBan().About, VerbRenew().About, VerbRemark().About, VerbAdvertise().About, VerbDataset().About,
-		VerbVerify().About, VerbRetract().About, VerbReplay().About,
-	}
-}
-
 // unsure is implemented by requests that may have been carried out although their answer
 // was lost.
 type unsure interface {
@@ -137,9 +131,44 @@ func (v Verb[Req, Ans]) Decode(head Head, line []byte) (Req, error) {
 	return req, req.Check()
 }
 
-// AnswerLine returns an answer as a line. last marks the last line of an answer of several
-// lines.
-func (v Verb[Req, Ans]) AnswerLine(ans Ans, last bool) ([]byte, error) { return answerLine(&ans, last) }
+// Find returns the grid job of a handle. The error is Gone if no grid job has it, [Refused] if its submission was
+// refused, and Denied if the job belongs to another account.
+type Find func(context.Context, Caller, jjm.Handle) (jjm.GridID, error)
+
+// refers is implemented by pointers to the requests that name jobs.
+type refers interface {
+	// resolve parses the references of a request and replaces handles by ids.
+	resolve(a About, find func(jjm.Handle) (jjm.GridID, error)) error
+}
+
+// Resolve parses the references of a request, and replaces handles by the ids that find returns. Without find, a
+// handle is an error of kind Gone. A request that names no jobs is left unchanged.
+func (v Verb[Req, Ans]) Resolve(ctx context.Context, c Caller, req *Req, find Find) error {
+	r, ok := any(req).(refers)
+	if !ok {
+		return nil
+	}
+	err := r.resolve(v.About, func(h jjm.Handle) (jjm.GridID, error) {
+		if find == nil {
+			return 0, jjm.Errorf(jjm.Gone, "no grid job is known by %s", h)
+		}
+		return find(ctx, c, h)
+	})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// Complete adds to the answer of a verb about each job the entries of the references that Resolve could not resolve.
+// The error is of kind Internal if the answer lacks an entry.
+func (v Verb[Req, Ans]) Complete(req *Req, ans *Ans) error {
+	r, ok := any(req).(interface{ complete(About, any) error })
+	if !ok || !v.Each {
+		return nil
+	}
+	return r.complete(v.About, ans)
+}
 
 // DecodeAnswer reads an answer and ignores unknown members, because the daemon may be newer
 // than the client. If the daemon answered with an error, it is in the Reply of the answer

@@ -8,7 +8,7 @@ import (
 // VerbVerify is the verb "verify": it checks from the records whether all work of a grid
 // job was done exactly once.
 func VerbVerify() Verb[VerifyRequest, VerifyAnswer] {
-	return Verb[VerifyRequest, VerifyAnswer]{About{Name: "verify", MaxBytes: maxShort,
+	return Verb[VerifyRequest, VerifyAnswer]{About{Name: "verify", MaxBytes: maxShort, Grids: true,
 		Help: "Was all work done exactly once? With a job file for what is missing."}}
 }
 

@@ -11,7 +11,7 @@ func VerbWhy() Verb[WhyRequest, WhyAnswer] {
 // WhyRequest names grid jobs or local jobs.
 type WhyRequest struct {
 	Head
-	Refs []string `json:"refs,omitempty"`
+	Many
 }
 
 // Check checks the references.

@@ -9,14 +9,13 @@
 //
 // The package holds the types, and reads and writes lines within limits of length. It
 // promises that a decoded request is complete and well formed, and that an error names the
-// member and a correct value. Carrying out a request is left to package internal/api/gate/verbs, and
-// the connection to packages gate and internal/api/gate/client.
+// member and a correct value. Carrying out a request is left to the rooms of the engine (see package
+// internal/api/serve), and the connection to packages gate and internal/api/gate/client.
 //
 // # Verbs
 //
 // A [Verb] has a name, limits, and the types of its request and its answer, all in one
-// file. A new verb needs a file here and a line in [Verbs], a file in internal/api/gate/verbs and a line
-// in the daemon's list, and a command.
+// file. A new verb needs a file here, a room that answers it, and a command. [Verbs] is generated.
 //
 // A reference is an id, such as 12, or the handle that follows from owner and request key
 // ([jjm.Handle]). Local jobs are selected with a suffix: 12.3, HANDLE.3.

@@ -35,7 +35,7 @@ func TestDecode_ErrorsNameTheRemedy(t *testing.T) {
 		{"escaped NUL in a path", `{"verb":"record","refs":["1"],"path":"a\u0000b"}`, "path"},
 		{"not UTF-8", "{\"verb\":\"\xff\"}", "not UTF-8"},
 		{"unknown verb names the nearest", `{"verb":"sumbit"}`, `unknown verb "sumbit": did you mean "submit"?`},
-		{"unknown verb names the known", `{"verb":"destroy"}`, `unknown verb "destroy": want ping, submit`},
+		{"unknown verb names the known", `{"verb":"destroy"}`, `unknown verb "destroy": want advertise, ban`},
 		{"unknown verb names the daemon", `{"verb":"destroy"}`, "the daemon is jjm test: if the client is newer"},
 		{"a member of another verb", `{"verb":"kill","refs":["1"],"path":"x"}`,
 			`kill: unknown member "path": want verb, v, refs, first, dry_run or stop`},

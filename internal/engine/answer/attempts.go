@@ -10,8 +10,8 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// Attempts returns the attempts of a local job in order.
-func (an *Answers) Attempts(ctx context.Context, caller wire.Caller, ref jjm.Ref) ([]wire.Attempt, error) {
+// attempts returns the attempts of a local job in order.
+func (an *Answers) attempts(ctx context.Context, caller wire.Caller, ref jjm.Ref) ([]wire.Attempt, error) {
 	job, l, err := an.oneLocal(ctx, caller, ref)
 	if err != nil {
 		return nil, err

@@ -9,17 +9,37 @@ import (
 	"strings"
 
 	"jjm/handlers"
+	"jjm/internal/api/serve"
 	"jjm/internal/api/wire"
 	"jjm/internal/engine/floor/outputs"
 	"jjm/internal/jjm"
 )
 
-// Cat opens a file of an attempt of a local job, by default of the current or last attempt: stdout,
+// Cat sends a file of one local job, or the list of its files.
+func (an verbs) Cat(ctx context.Context, caller wire.Caller, r wire.CatRequest,
+	out *serve.Stream[wire.CatAnswer]) error {
+	ref := r.Job()
+	if !ref.One() {
+		return jjm.Errorf(jjm.Invalid, "cat: id %q: want one local job, such as %v.0", r.Ref(), ref.Grid)
+	}
+	if r.List {
+		files, more, err := an.listFiles(ctx, caller, ref, r.Attempt)
+		if err != nil {
+			return err
+		}
+		return out.Begin(wire.CatAnswer{Files: files, More: more})
+	}
+	return serve.SendFile(ctx, out, r, func() (io.ReadCloser, func() bool, error) {
+		return an.openFile(ctx, caller, ref, r.CatFile)
+	}, serve.Poll)
+}
+
+// openFile opens a file of an attempt of a local job, by default of the current or last attempt: stdout,
 // stderr, glf, "script", which is the command line of the attempt as a shell script, or a file
 // named by its path below the folder in which the application ran. live reports whether the file
-// may still grow. If the file does not exist but may come to exist, Cat returns live and an error
+// may still grow. If the file does not exist but may come to exist, openFile returns live and an error
 // of kind Gone; with any other error live is nil.
-func (an *Answers) Cat(ctx context.Context, caller wire.Caller, ref jjm.Ref, file wire.CatFile) (io.ReadCloser,
+func (an *Answers) openFile(ctx context.Context, caller wire.Caller, ref jjm.Ref, file wire.CatFile) (io.ReadCloser,
 	func() bool, error) {
 	job, l, id, err := an.oneAttempt(ctx, caller, ref, file.Attempt)
 	if err != nil {
@@ -66,7 +86,7 @@ func (an *Answers) Cat(ctx context.Context, caller wire.Caller, ref jjm.Ref, fil
 	return nil, nil, jjm.Errorf(jjm.Gone, "%s is %s and has no file %s: %s names what there is", l.ID, at, file, list)
 }
 
-// catScript is Cat for the script, which never grows.
+// catScript is openFile for the script, which never grows.
 func (an *Answers) catScript(ctx context.Context, job *jjm.GridJob, l *jjm.LocalJob, id jjm.AttemptID) (io.ReadCloser,
 	func() bool, error) {
 	one := []jjm.LocalJob{*l}
@@ -78,8 +98,8 @@ func (an *Answers) catScript(ctx context.Context, job *jjm.GridJob, l *jjm.Local
 	return io.NopCloser(strings.NewReader(text)), func() bool { return false }, err
 }
 
-// ListFiles lists the files that Cat opens by their paths.
-func (an *Answers) ListFiles(ctx context.Context, caller wire.Caller, ref jjm.Ref, attempt *int32) (all []jjm.JobFile,
+// listFiles lists the files that openFile opens by their paths.
+func (an *Answers) listFiles(ctx context.Context, caller wire.Caller, ref jjm.Ref, attempt *int32) (all []jjm.JobFile,
 	more bool, err error) {
 	job, l, id, err := an.oneAttempt(ctx, caller, ref, attempt)
 	if err != nil {

@@ -45,14 +45,14 @@ func (an *Answers) collected(ctx context.Context, caller wire.Caller, job *jjm.G
 			state))
 	case !found:
 		return nothing(jjm.Errorf(jjm.Gone, "local job %s is %s and left no %.100q%s: it left %s", id, state, name,
-			inWork(ctx, an.Cat, caller, ref, name), namesOf(entries, ref.Locals)))
+			inWork(ctx, an.openFile, caller, ref, name), namesOf(entries, ref.Locals)))
 	case entry.Absent != "":
 		return nothing(jjm.Errorf(jjm.Gone, "%s of local job %s: %s", entry.Name, id, entry.Absent))
 	}
 	return an.openEntry(job, entry)
 }
 
-// catter opens a file of a local job, as Answers.Cat does.
+// catter opens a file of a local job, as Answers.openFile does.
 type catter func(context.Context, wire.Caller, jjm.Ref, wire.CatFile) (io.ReadCloser, func() bool, error)
 
 // inWork returns the part of an error that says how to see a file of a local job that was not collected and is still in

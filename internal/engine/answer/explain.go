@@ -12,17 +12,18 @@ import (
 )
 
 // Explain returns an ended attempt of a local job, and what the rules say about it: the attempt with
-// the number, or the last ended attempt if number is nil. The error is of kind Conflict if the attempt
+// the number, or the last ended attempt if the request has none. The error is of kind Conflict if the attempt
 // has not ended.
-func (an *Answers) Explain(ctx context.Context, caller wire.Caller, ref jjm.Ref, number *int32) (wire.Explained,
+func (an *Answers) Explain(ctx context.Context, caller wire.Caller, r wire.ExplainRequest) (wire.ExplainAnswer,
 	error) {
-	job, l, id, err := an.oneAttempt(ctx, caller, ref, number)
+	number := r.Attempt
+	job, l, id, err := an.oneAttempt(ctx, caller, r.Job(), number)
 	if err != nil {
-		return wire.Explained{}, err
+		return wire.ExplainAnswer{}, err
 	}
 	attempts, err := an.b.Store.Attempts(ctx, l.ID)
 	if err != nil {
-		return wire.Explained{}, err
+		return wire.ExplainAnswer{}, err
 	}
 	var of *store.Attempt
 	for i := range attempts {
@@ -31,15 +32,15 @@ func (an *Answers) Explain(ctx context.Context, caller wire.Caller, ref jjm.Ref,
 		}
 	}
 	if of == nil {
-		return wire.Explained{}, jjm.Errorf(jjm.Conflict, "attempt %d of %s is not over: there is no verdict on it so far",
-			id.Attempt, l.ID)
+		return wire.ExplainAnswer{}, jjm.Errorf(jjm.Conflict, "attempt %d of %s is not over: there is no verdict "+
+			"on it so far", id.Attempt, l.ID)
 	}
 	out := wire.Explained{Local: l.ID.String(), Attempt: attemptOf(of, job, l)}
 	for _, o := range analyse.Explain(caseOf(an.b, job, l, of)) {
 		out.Rules = append(out.Rules, wire.RuleSays{Rule: o.Rule.Name, Origin: o.Rule.Origin, Do: o.Rule.Do,
 			LogOnly: o.Rule.LogOnly, Decides: o.Decides, Unmet: o.Unmet, Says: o.Says})
 	}
-	return out, nil
+	return wire.ExplainAnswer{Explain: &out}, nil
 }
 
 // caseOf returns the case of an attempt as it was judged, with the present rules and limits.

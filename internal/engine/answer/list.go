@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"jjm/internal/api/selection"
+	"jjm/internal/api/serve"
 	"jjm/internal/api/wire"
 	"jjm/internal/engine/floor/choice"
 	"jjm/internal/engine/floor/state"
@@ -20,7 +21,16 @@ const defaultList = 50
 const listPage = 200
 
 // List returns grid jobs that the caller may see, newest first.
-func (an *Answers) List(ctx context.Context, caller wire.Caller, l wire.List) ([]wire.Status, error) {
+func (an verbs) List(ctx context.Context, caller wire.Caller, r wire.ListRequest) (wire.StatusAnswer, error) {
+	var l wire.List
+	if r.List != nil {
+		l = *r.List
+	}
+	all, err := an.list(ctx, caller, l)
+	return wire.StatusAnswer{Status: all}, err
+}
+
+func (an *Answers) list(ctx context.Context, caller wire.Caller, l wire.List) ([]wire.Status, error) {
 	among, err := newAmong(l, an.choice, jjm.At(an.b.Now()))
 	if err != nil {
 		return nil, err
@@ -108,33 +118,32 @@ func (an *Answers) listed(ctx context.Context, job jjm.GridJob) (wire.Status, er
 	return s, an.showSteps(ctx, &job, &s)
 }
 
-// watchEvery is how often Watch looks for changes of its grid jobs.
+// watchEvery is how often Wait looks for changes of its grid jobs.
 const watchEvery = 250 * time.Millisecond
 
-// Watch calls send with the status of the grid jobs immediately and after every change, until
-// all are over. It returns the first error about a grid job, the error of send, or the error
-// of ctx.
-func (an *Answers) Watch(ctx context.Context, caller wire.Caller, refs []jjm.Ref,
-	send func([]wire.Status) error) error {
+// Wait sends the status of the grid jobs immediately and after every change, until all are over. The last line repeats
+// the last status. It returns the first error about a grid job, the error of out, or the error of ctx.
+func (an *Answers) Wait(ctx context.Context, caller wire.Caller, r wire.WaitRequest,
+	out *serve.Stream[wire.StatusAnswer]) error {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	var last []version
 	for {
-		versions := an.versions(refs)
+		versions := an.versions(r.Jobs)
 		if last == nil || !slices.Equal(versions, last) {
 			last = versions
-			states, err := an.Status(ctx, caller, refs)
+			states, err := an.statuses(ctx, caller, r.Jobs)
 			if err == nil {
 				err = firstError(states)
 			}
 			if err != nil {
 				return err
 			}
-			if err := send(states); err != nil {
+			if err := out.Line(wire.StatusAnswer{Status: states}, false); err != nil {
 				return err
 			}
 			if allFinal(states) {
-				return nil
+				return out.Line(wire.StatusAnswer{Status: states}, true)
 			}
 		}
 		select {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"jjm/internal/api/serve"
 	"jjm/internal/api/wire"
 	"jjm/internal/engine/floor/outputs"
 	"jjm/internal/jjm"
@@ -12,10 +13,28 @@ import (
 	"jjm/sandbox"
 )
 
-// Output opens an output tar, the newest or the tar of a generation, and returns its size in
-// bytes. If there is no complete tar, the error is of kind Conflict; with Partial, Output makes a
-// tar of the outputs so far instead. With a File it opens only this file; see collected.
-func (an *Answers) Output(ctx context.Context, caller wire.Caller, ref jjm.Ref, want wire.Wanted) (
+// Output sends an output tar, the newest or the tar of a generation. If there is no complete tar, the error is of kind
+// Conflict; with Partial, Output makes a tar of the outputs so far instead. With a File it sends only this file; see
+// collected.
+func (an verbs) Output(ctx context.Context, caller wire.Caller, r wire.OutputRequest,
+	out *serve.Stream[wire.OutputAnswer]) error {
+	ref := r.Job()
+	switch {
+	case r.File == "" && ref.Locals:
+		return jjm.Errorf(jjm.Invalid, "output: id %q: want a grid job, such as %v", ref, ref.Grid)
+	case ref.Locals && !ref.One():
+		return jjm.Errorf(jjm.Invalid, "output: id %q: want the grid job or one local job, such as %v.0", r.Ref(),
+			ref.Grid)
+	}
+	f, size, described, err := an.openOutput(ctx, caller, ref, r.Wanted)
+	if err != nil {
+		return err
+	}
+	return serve.SendTar(ctx, out, ref, f, size, described)
+}
+
+// openOutput opens the tar or file that Output sends, and returns its size in bytes.
+func (an *Answers) openOutput(ctx context.Context, caller wire.Caller, ref jjm.Ref, want wire.Wanted) (
 	io.ReadCloser, int64, wire.Output, error) {
 	id := ref.Grid
 	job, err := an.s.Find(ctx, caller, id)

@@ -16,16 +16,16 @@ import (
 // Lookup returns the status of each grid job as gatekeepers see it: of live grid jobs from memory, of
 // finished grid jobs from the store. Once the first generation is over, it is the status at the end
 // of that generation. An error about one grid job is in its Lookup.Error.
-func (an *Answers) Lookup(ctx context.Context, caller wire.Caller, ids []jjm.GridID) []wire.Lookup {
-	out := make([]wire.Lookup, len(ids))
-	for i, id := range ids {
-		l, err := an.lookup(ctx, caller, id)
+func (an *Answers) Lookup(ctx context.Context, caller wire.Caller, r wire.LookupRequest) (wire.LookupAnswer, error) {
+	out := make([]wire.Lookup, len(r.Jobs))
+	for i, ref := range r.Jobs {
+		l, err := an.lookup(ctx, caller, ref.Grid)
 		if err != nil {
-			l = wire.Lookup{ID: id, Error: wire.ErrorOf(err)}
+			l = wire.Lookup{ID: ref.Grid, Error: wire.ErrorOf(err)}
 		}
 		out[i] = l
 	}
-	return out
+	return wire.LookupAnswer{Lookup: out}, nil
 }
 
 func (an *Answers) lookup(ctx context.Context, caller wire.Caller, id jjm.GridID) (wire.Lookup, error) {
@@ -83,9 +83,14 @@ func (an *Answers) answer(mem state.Memory, g *state.Grid) wire.Lookup {
 // maxLocals bounds the local jobs in one answer; it is the default of max_local_jobs.
 const maxLocals = 100_000
 
-// Status returns the details of grid jobs, and of the local jobs that refs select. An error
+// Status returns the details of grid jobs, and of the local jobs that the request selects. An error
 // about one reference is in its Lookup.Error; Status itself fails only if ctx ended.
-func (an *Answers) Status(ctx context.Context, caller wire.Caller, refs []jjm.Ref) ([]wire.Status, error) {
+func (an verbs) Status(ctx context.Context, caller wire.Caller, r wire.StatusRequest) (wire.StatusAnswer, error) {
+	all, err := an.statuses(ctx, caller, r.Jobs)
+	return wire.StatusAnswer{Status: all}, err
+}
+
+func (an *Answers) statuses(ctx context.Context, caller wire.Caller, refs []jjm.Ref) ([]wire.Status, error) {
 	out := make([]wire.Status, 0, len(refs))
 	for _, ref := range refs {
 		s, err := an.status(ctx, caller, ref)
@@ -235,25 +240,38 @@ func (an *Answers) recordPath(id jjm.GridID) string {
 	return filepath.Join(an.b.Deps.RecordDir, id.String(), head.File)
 }
 
-// Record publishes the record of a grid job and returns the results of the XPath query path in
+// Record publishes the record of a grid job and returns the results of the XPath query Path in
 // it; "" returns the whole record.
-func (an *Answers) Record(ctx context.Context, caller wire.Caller, id jjm.GridID, path string) ([]string, error) {
-	if _, err := an.s.Find(ctx, caller, id); err != nil {
-		return nil, err
+func (an *Answers) Record(ctx context.Context, caller wire.Caller, r wire.RecordRequest) (a wire.RecordAnswer,
+	err error) {
+	if _, err := an.s.Find(ctx, caller, r.Grid()); err != nil {
+		return a, err
 	}
-	an.rooms.Records.PublishNow(ctx, id)
-	return an.b.Deps.Records.Query(id, path)
+	an.rooms.Records.PublishNow(ctx, r.Grid())
+	a.Record, err = an.b.Deps.Records.Query(r.Grid(), r.Path)
+	return a, err
 }
 
-// History returns the last entries of the journal about the jobs that ref selects, at most limit.
-// The zero reference selects the entries that belong to no grid job: about orders, bans, marks of
-// files and removals of datasets. An account gets the entries of these that it may see. The journal
-// of a removed grid job stays.
-func (an *Answers) History(ctx context.Context, caller wire.Caller, ref jjm.Ref, limit int) ([]jjm.JournalEntry,
-	error) {
-	if ref == (jjm.Ref{}) {
-		return orders(ctx, an, caller, limit)
+// History returns the last entries of the journal about the jobs that the request names, at most Limit; and the
+// attempts, if it names one local job. With Orders it returns the entries that belong to no grid job: about orders,
+// bans, marks of files and removals of datasets. An account gets the entries of these that it may see. The journal of a
+// removed grid job stays.
+func (an verbs) History(ctx context.Context, caller wire.Caller, r wire.HistoryRequest) (a wire.HistoryAnswer,
+	err error) {
+	if r.Orders {
+		a.History, err = orders(ctx, an.Answers, caller, r.Limit)
+		return a, err
 	}
+	ref := r.Jobs[0]
+	if a.History, err = an.history(ctx, caller, ref, r.Limit); err != nil || !ref.One() {
+		return a, err
+	}
+	a.Attempts, err = an.attempts(ctx, caller, ref)
+	return a, err
+}
+
+func (an *Answers) history(ctx context.Context, caller wire.Caller, ref jjm.Ref, limit int) ([]jjm.JournalEntry,
+	error) {
 	if ref.Locals && ref.Last >= 0 { // refuse a local job that does not exist
 		if _, err := an.status(ctx, caller,
 			jjm.Ref{Grid: ref.Grid, Locals: true, First: ref.First, Last: ref.First}); err != nil {
@@ -266,11 +284,12 @@ func (an *Answers) History(ctx context.Context, caller wire.Caller, ref jjm.Ref,
 }
 
 // Log returns the lines of jjm's own log of a grid job, as they go into the tar.
-func (an *Answers) Log(ctx context.Context, caller wire.Caller, id jjm.GridID) ([]string, error) {
-	if _, _, err := an.s.Kept(ctx, caller, id); err != nil {
-		return nil, err
+func (an *Answers) Log(ctx context.Context, caller wire.Caller, r wire.LogRequest) (a wire.LogAnswer, err error) {
+	if _, _, err := an.s.Kept(ctx, caller, r.Grid()); err != nil {
+		return a, err
 	}
-	return an.rooms.Jobs.LogLines(ctx, id)
+	a.Log, err = an.rooms.Jobs.LogLines(ctx, r.Grid())
+	return a, err
 }
 
 // Resolve returns the grid job that a handle names. The error is of kind Denied if it

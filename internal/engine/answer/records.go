@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"jjm/internal/api/serve"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 	"jjm/internal/storage/store"
@@ -12,11 +13,22 @@ import (
 // recordsAtOnce is how many rows of grid jobs are read from the store at a time.
 const recordsAtOnce = 200
 
-// RecordsOf evaluates the XPath query path on the records of the selected grid jobs that the
-// caller may see, newest first, and calls send for each record in which it finds something. A
-// record that cannot be read is sent with its error, and the next records follow. RecordsOf
-// returns an error of kind Invalid for a bad query or status, or the error of send.
-func (an *Answers) RecordsOf(ctx context.Context, caller wire.Caller, path string, of wire.Selection,
+// Records evaluates the XPath query Path on the records of the selected grid jobs that the caller may see, newest
+// first, and sends a line for each record in which it finds something. A record that cannot be read is sent with its
+// error, and the next records follow. Records returns an error of kind Invalid for a bad query or status, or the error
+// of out.
+func (an verbs) Records(ctx context.Context, caller wire.Caller, r wire.RecordsRequest,
+	out *serve.Stream[wire.RecordsAnswer]) error {
+	err := an.recordsOf(ctx, caller, r.Path, r.Of, func(f wire.Found) error {
+		return out.Line(wire.RecordsAnswer{Found: &f}, false)
+	})
+	if err != nil {
+		return err
+	}
+	return out.Line(wire.RecordsAnswer{}, true)
+}
+
+func (an *Answers) recordsOf(ctx context.Context, caller wire.Caller, path string, of wire.Selection,
 	send func(wire.Found) error) error {
 	f := store.Filter{Status: of.Status, Type: of.Type, Owner: of.Owner, All: true, Limit: recordsAtOnce,
 		Since: of.Since, Until: of.Until}

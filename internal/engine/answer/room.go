@@ -8,6 +8,7 @@ import (
 	"iter"
 	"sync/atomic"
 
+	"jjm/internal/api/serve"
 	"jjm/internal/api/wire"
 	"jjm/internal/engine/floor/areas"
 	"jjm/internal/engine/floor/base"
@@ -73,4 +74,27 @@ type Answers struct {
 func New(s *state.State, as *areas.Areas, ln *lineage.Lineage, rooms Rooms) *Answers {
 	return &Answers{choice: choice.New(s), b: s.B, s: s, areas: as, lineage: ln, rooms: rooms,
 		sources: []source{workFolder{as}}}
+}
+
+// verbs are those verbs of Answers that more than one method carries out.
+type verbs struct{ *Answers }
+
+// Verbs returns the verbs that Answers and Reasons answer.
+func Verbs(an *Answers, rs *Reasons) []serve.Verb {
+	vs := verbs{an}
+	return []serve.Verb{
+		serve.Handle(wire.VerbLookup(), serve.Owners, an.Lookup),
+		serve.Handle(wire.VerbStatus(), serve.Owners, vs.Status),
+		serve.Handle(wire.VerbList(), serve.Owners, vs.List),
+		serve.HandleStream(wire.VerbWait(), serve.Owners, an.Wait),
+		serve.Handle(wire.VerbRecord(), serve.Owners, an.Record),
+		serve.HandleStream(wire.VerbRecords(), serve.Owners, vs.Records),
+		serve.HandleStream(wire.VerbOutput(), serve.Owners, vs.Output).Finishing(),
+		serve.HandleStream(wire.VerbCat(), serve.Owners, vs.Cat),
+		serve.Handle(wire.VerbHistory(), serve.Owners, vs.History),
+		serve.Handle(wire.VerbExplain(), serve.Owners, an.Explain),
+		serve.Handle(wire.VerbLog(), serve.Owners, an.Log),
+		serve.Handle(wire.VerbWhy(), serve.Owners, rs.Why),
+		serve.Handle(wire.VerbJobTypes(), serve.Anyone, vs.JobTypes),
+	}
 }

@@ -9,8 +9,13 @@ import (
 	"jjm/internal/jjm"
 )
 
-// JobTypes returns the job types with their documentation. Types that are off come last, with their mistakes.
-func (an *Answers) JobTypes() []wire.JobType {
+// JobTypes answers with the job types of the site.
+func (an verbs) JobTypes(context.Context, wire.Caller, wire.JobTypesRequest) (wire.JobTypesAnswer, error) {
+	return wire.JobTypesAnswer{JobTypes: an.Types()}, nil
+}
+
+// Types returns the job types with their documentation. Types that are off come last, with their mistakes.
+func (an *Answers) Types() []wire.JobType {
 	var out []wire.JobType
 	for _, name := range an.b.Deps.Types.Types() {
 		if handlers.OffOf(an.b.Deps.Types[name]) != nil {

@@ -32,21 +32,21 @@ func NewReasons(s *state.State, causes Causes) *Reasons {
 	return &Reasons{b: s.B, s: s, causes: causes}
 }
 
-// Why returns what grid jobs, or the local jobs that refs select, wait for. An error about one reference is in its
-// Why.Error; Why itself fails only if ctx ended.
-func (rs *Reasons) Why(ctx context.Context, caller wire.Caller, refs []jjm.Ref) ([]wire.Why, error) {
-	out := make([]wire.Why, 0, len(refs))
-	for _, ref := range refs {
+// Why returns what grid jobs, or the local jobs that the request selects, wait for. An error about one reference is in
+// its Why.Error; Why itself fails only if ctx ended.
+func (rs *Reasons) Why(ctx context.Context, caller wire.Caller, r wire.WhyRequest) (a wire.WhyAnswer, err error) {
+	a.Why = make([]wire.Why, 0, len(r.Jobs))
+	for _, ref := range r.Jobs {
 		w, err := rs.why(ctx, caller, ref)
 		if err != nil && ctx.Err() != nil {
-			return nil, err
+			return a, err
 		}
 		if err != nil {
 			w = wire.Why{ID: ref.Grid, Error: wire.ErrorOf(err)}
 		}
-		out = append(out, w)
+		a.Why = append(a.Why, w)
 	}
-	return out, nil
+	return a, nil
 }
 
 func (rs *Reasons) why(ctx context.Context, caller wire.Caller, ref jjm.Ref) (wire.Why, error) {

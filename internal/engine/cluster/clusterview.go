@@ -91,23 +91,24 @@ func breakerView(b idealize.BreakerStatus) *wire.Breaker {
 // Reset closes the circuit breaker of a cluster, for an administrator who knows that the batch
 // system is back, and wakes the cluster's loops. The error is of kind Denied for other callers,
 // Gone for an unknown cluster.
-func (cs *Clusters) Reset(_ context.Context, caller wire.Caller, cluster string) error {
+func (cs *Clusters) Reset(_ context.Context, caller wire.Caller, r wire.ResetRequest) (a wire.None, err error) {
 	if !caller.Admin {
-		return jjm.Errorf(
-			jjm.Denied, "reset %.40s: %s is no administrator: want root or one of gate.admins (with gate.mode 0600 the daemon's account too)", cluster, caller.User)
+		return a, jjm.Errorf(jjm.Denied, "reset %.40s: %s is no administrator: want root or one of gate.admins "+
+			"(with gate.mode 0600 the daemon's account too)", r.Cluster, caller.User)
 	}
-	c := cs.all[cluster]
+	c := cs.all[r.Cluster]
 	if c == nil {
-		return jjm.Errorf(jjm.Gone, "this site has no cluster %.40q: it has %s", cluster, strings.Join(cs.s.Names, ", "))
+		return a, jjm.Errorf(jjm.Gone, "this site has no cluster %.40q: it has %s", r.Cluster,
+			strings.Join(cs.s.Names, ", "))
 	}
 	if i, ok := c.adapter.(ideal); ok {
 		i.Reset()
 	}
-	cs.b.Log.Info("circuit breaker closed by hand", "cluster", cluster, "by", caller.Actor())
+	cs.b.Log.Info("circuit breaker closed by hand", "cluster", r.Cluster, "by", caller.Actor())
 	c.watcher.wakeWatch()
 	c.submitter.wakeSubmit()
 	c.controller.wakeControl()
-	return nil
+	return a, nil
 }
 
 // TroubleOf returns, for people, the long outages that concern a grid job, its local jobs that

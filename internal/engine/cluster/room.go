@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"jjm/adapters"
+	"jjm/internal/api/serve"
+	"jjm/internal/api/wire"
 	"jjm/internal/engine/floor/areas"
 	"jjm/internal/engine/floor/base"
 	"jjm/internal/engine/floor/endings"
@@ -89,5 +91,12 @@ func (c *Cluster) runAdapter(ctx context.Context, r adapters.Runner) {
 			c.b.Log.Error("batch system stopped, starting it again", "cluster", c.name, "error", err)
 		}
 		fair.Pause(ctx, time.Second)
+	}
+}
+
+// Verbs returns the verbs that Clusters answers.
+func Verbs(cs *Clusters) []serve.Verb {
+	return []serve.Verb{
+		serve.Handle(wire.VerbReset(), serve.Administrators, cs.Reset),
 	}
 }

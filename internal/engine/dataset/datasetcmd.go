@@ -11,18 +11,19 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// Dataset does what d.Do says: it adds files to a dataset, marks or lists files of it, closes it, removes datasets, or
-// only shows datasets. Except after a removal, it returns the datasets as they are afterwards. It wakes the grid jobs
-// that read a changed dataset.
-func (ds *Datasets) Dataset(ctx context.Context, caller wire.Caller, d wire.Dataset) (wire.Datasets, error) {
-	out, err := ds.dataset(ctx, caller, d)
-	if jjm.KindOf(err) == jjm.Gone && caller.Admin && d.UID == nil {
+// Dataset does what Do of the request says: it adds files to a dataset, marks or lists files of it, closes it, removes
+// datasets, or only shows datasets. Except after a removal, it returns the datasets as they are afterwards. It wakes
+// the grid jobs that read a changed dataset.
+func (ds *Datasets) Dataset(ctx context.Context, caller wire.Caller, r wire.DatasetRequest) (wire.DatasetAnswer,
+	error) {
+	out, err := carryOut(ctx, ds, caller, *r.Dataset)
+	if jjm.KindOf(err) == jjm.Gone && caller.Admin && r.Dataset.UID == nil {
 		err = fmt.Errorf("%w: only your own datasets were looked through; name another account with --uid", err)
 	}
-	return out, err
+	return wire.DatasetAnswer{Datasets: &out}, err
 }
 
-func (ds *Datasets) dataset(ctx context.Context, caller wire.Caller, d wire.Dataset) (out wire.Datasets, err error) {
+func carryOut(ctx context.Context, ds *Datasets, caller wire.Caller, d wire.Dataset) (out wire.Datasets, err error) {
 	uid := caller.UID
 	if d.UID != nil {
 		uid = *d.UID

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"jjm/internal/api/serve"
+	"jjm/internal/api/wire"
 	"jjm/internal/engine/floor/areas"
 	"jjm/internal/engine/floor/base"
 	"jjm/internal/engine/floor/fair"
@@ -69,4 +71,11 @@ func (ds *Datasets) Begin(c *state.Change) error {
 func (ds *Datasets) prepares(mem state.Memory, id jjm.GridID, g *jjm.GridJob) bool {
 	live := mem.Grid(id)
 	return live != nil && !live.Job.Step.Prepared && g.Step.Prepared
+}
+
+// Verbs returns the verbs that Datasets answers.
+func Verbs(ds *Datasets) []serve.Verb {
+	return []serve.Verb{
+		serve.Handle(wire.VerbDataset(), serve.Owners, ds.Dataset),
+	}
 }

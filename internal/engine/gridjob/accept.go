@@ -16,11 +16,12 @@ import (
 // grid job with the same request key, Submit returns that grid job. All mistakes are reported
 // together, as jjm.Problems, and nothing is left behind. With DryRun it stores nothing and returns
 // the plan of the grid job.
-func (js *Jobs) Submit(ctx context.Context, caller wire.Caller, req wire.Submit) (wire.Submitted, error) {
-	return js.submit(ctx, caller, req, nil)
+func (js *Jobs) Submit(ctx context.Context, caller wire.Caller, r wire.SubmitRequest) (wire.SubmitAnswer, error) {
+	out, err := js.submit(ctx, caller, *r.Submit, nil)
+	return wire.SubmitAnswer{Submit: &out}, err
 }
 
-// submit is Submit; of is the grid job of which the new grid job is a copy, nil if it is not a copy.
+// submit carries out Submit; of is the grid job of which the new grid job is a copy, nil if it is not a copy.
 func (js *Jobs) submit(ctx context.Context, caller wire.Caller, req wire.Submit, of *jjm.GridJob) (wire.Submitted,
 	error) {
 	if err := js.b.MayRun(caller); err != nil {

@@ -13,18 +13,20 @@ import (
 // grid job, and files are read as they are now. With DryRun nothing is stored.
 //
 // Only the owner may copy a grid job: the copy belongs to the caller, and would run commands that another person wrote.
-func (js *Jobs) Copy(ctx context.Context, caller wire.Caller, id jjm.GridID, how wire.CopyHow) (wire.Copied, error) {
+func (js *Jobs) Copy(ctx context.Context, caller wire.Caller, r wire.CopyRequest) (wire.CopyAnswer, error) {
+	id, how := r.Grid(), r.CopyHow
 	old, err := js.s.Find(ctx, caller, id)
 	if err != nil {
-		return wire.Copied{}, err
+		return wire.CopyAnswer{}, err
 	}
 	if old.Owner.UID != caller.UID {
-		return wire.Copied{}, jjm.Errorf(jjm.Denied, "grid job %s belongs to %s, and a copy would run as %s: only its owner "+
-			"copies it", id, old.Owner.User, caller.User)
+		return wire.CopyAnswer{}, jjm.Errorf(jjm.Denied,
+			"grid job %s belongs to %s, and a copy would run as %s: only its owner "+
+				"copies it", id, old.Owner.User, caller.User)
 	}
 	text, problems := jobfile.Copy(old.Spec, how.Set)
 	if len(problems) > 0 {
-		return wire.Copied{}, problems.Err()
+		return wire.CopyAnswer{}, problems.Err()
 	}
 	made, err := js.submit(ctx, caller, wire.Submit{Text: string(text), BaseDir: old.BaseDir, Key: how.Key,
 		Credentials: how.Credentials, DryRun: how.DryRun}, &old)
@@ -32,7 +34,7 @@ func (js *Jobs) Copy(ctx context.Context, caller wire.Caller, id jjm.GridID, how
 	if how.DryRun {
 		out.JobFile = string(text)
 	}
-	return out, err
+	return wire.CopyAnswer{Copied: &out}, err
 }
 
 // parse reads the job file of a submission; of is the grid job of which it is a copy, nil if it is not a copy. model

@@ -109,17 +109,16 @@ func (js *Jobs) keyLives(owner jjm.Owner, key string, except jjm.GridID) bool {
 
 // Renew replaces the credentials of a grid job by newer credentials. It returns which kinds
 // were newer, and notes on jobs that the newer credentials do not reach.
-func (js *Jobs) Renew(ctx context.Context, caller wire.Caller, id jjm.GridID, given []jjm.Credential) (wire.Renewal,
-	error) {
-	job, err := js.s.Find(ctx, caller, id)
+func (js *Jobs) Renew(ctx context.Context, caller wire.Caller, r wire.RenewRequest) (wire.RenewAnswer, error) {
+	job, err := js.s.Find(ctx, caller, r.Grid())
 	if err == nil {
-		err = renewable(caller, &job, given)
+		err = renewable(caller, &job, r.Credentials)
 	}
 	if err != nil {
-		return wire.Renewal{}, err
+		return wire.RenewAnswer{}, err
 	}
-	kinds, err := js.putCredentials(job.Owner, &job.Spec, given)
-	return wire.Renewal{Kinds: kinds, NotReached: js.rooms.Clusters.NotReached(id, kinds)}, err
+	kinds, err := js.putCredentials(job.Owner, &job.Spec, r.Credentials)
+	return wire.RenewAnswer{Renewed: kinds, NotReached: js.rooms.Clusters.NotReached(job.ID, kinds)}, err
 }
 
 // renewable returns an error if the caller may not renew the credentials of a grid job, or

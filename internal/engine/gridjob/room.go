@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"jjm/handlers"
+	"jjm/internal/api/serve"
 	"jjm/internal/api/wire"
 	"jjm/internal/engine/floor/areas"
 	"jjm/internal/engine/floor/base"
@@ -119,3 +120,12 @@ func (js *Jobs) Wake(id jjm.GridID) { js.work.Kick(id) }
 
 // Run steps grid jobs until ctx ends.
 func (js *Jobs) Run(ctx context.Context) { js.work.Run(ctx) }
+
+// Verbs returns the verbs that Jobs answers.
+func Verbs(js *Jobs) []serve.Verb {
+	return []serve.Verb{
+		serve.Handle(wire.VerbSubmit(), serve.Anyone, js.Submit),
+		serve.Handle(wire.VerbCopy(), serve.Owners, js.Copy),
+		serve.Handle(wire.VerbRenew(), serve.Owners, js.Renew),
+	}
+}

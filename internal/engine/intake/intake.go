@@ -285,7 +285,8 @@ func (it *Intake) act(ctx context.Context, caller wire.Caller, n spool.Note) err
 	if n.Verb == spool.VerbKill {
 		return it.actKill(ctx, caller, n)
 	}
-	got, err := it.rooms.Submit(ctx, caller, *n.Submit)
+	made, err := it.rooms.Submit(ctx, caller, wire.SubmitRequest{Submit: n.Submit})
+	got := made.Submit
 	switch {
 	case err == nil && got.Existed && !it.recorded(got.ID):
 		return jjm.Errorf(jjm.Busy, "the record of grid job %s is not written yet", got.ID)
@@ -314,8 +315,12 @@ func (it *Intake) actKill(ctx context.Context, caller wire.Caller, n spool.Note)
 	if err != nil {
 		return nil
 	}
-	killed := it.rooms.Kill(ctx, caller, []jjm.Ref{ref}, wire.KillHow{First: true})
-	if err := killed[0].Error.Err(); err != nil && !final(err) {
+	killed, err := it.rooms.Kill(ctx, caller, wire.KillRequest{Many: wire.Many{Jobs: []jjm.Ref{ref}},
+		KillHow: wire.KillHow{First: true}})
+	if err != nil {
+		return err
+	}
+	if err := killed.Kill[0].Error.Err(); err != nil && !final(err) {
 		return err
 	}
 	it.b.Log.Info("kill in the spool carried out", "job", ref, "user", caller.User)

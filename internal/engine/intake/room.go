@@ -11,14 +11,13 @@ import (
 	"jjm/internal/api/wire"
 	"jjm/internal/engine/floor/base"
 	"jjm/internal/engine/floor/state"
-	"jjm/internal/jjm"
 	"jjm/xmldb"
 )
 
 // Rooms are the functions of other rooms that Intake needs.
 type Rooms struct {
-	Submit func(context.Context, wire.Caller, wire.Submit) (wire.Submitted, error)
-	Kill   func(context.Context, wire.Caller, []jjm.Ref, wire.KillHow) []wire.Killed
+	Submit func(context.Context, wire.Caller, wire.SubmitRequest) (wire.SubmitAnswer, error)
+	Kill   func(context.Context, wire.Caller, wire.KillRequest) (wire.KillAnswer, error)
 	// AddFragment adds a fragment to a record.
 	AddFragment func(context.Context, xmldb.Fragment) error
 }

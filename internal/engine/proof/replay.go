@@ -20,7 +20,12 @@ import (
 // description, its plan, the check of the job file, the files that it packs, how the work is cut -
 // and compares the parts with the stored parts. It changes nothing. A refusal of the type is in the
 // answer. The error is an error of [state.State.Find], of the store, or of ctx.
-func (pr *Prover) Replay(ctx context.Context, caller wire.Caller, id jjm.GridID) (wire.Replayed, error) {
+func (pr *Prover) Replay(ctx context.Context, caller wire.Caller, r wire.ReplayRequest) (wire.ReplayAnswer, error) {
+	out, err := pr.replay(ctx, caller, r.Grid())
+	return wire.ReplayAnswer{Replay: &out}, err
+}
+
+func (pr *Prover) replay(ctx context.Context, caller wire.Caller, id jjm.GridID) (wire.Replayed, error) {
 	job, err := pr.s.Find(ctx, caller, id)
 	if err != nil {
 		return wire.Replayed{}, err

@@ -4,6 +4,8 @@
 package proof
 
 import (
+	"jjm/internal/api/serve"
+	"jjm/internal/api/wire"
 	"jjm/internal/engine/floor/base"
 	"jjm/internal/engine/floor/jobtype"
 	"jjm/internal/engine/floor/lineage"
@@ -22,4 +24,12 @@ type Prover struct {
 // New returns a Prover.
 func New(s *state.State, types *jobtype.Types, ln *lineage.Lineage) *Prover {
 	return &Prover{s.B, s, types, ln}
+}
+
+// Verbs returns the verbs that Prover answers.
+func Verbs(pr *Prover) []serve.Verb {
+	return []serve.Verb{
+		serve.Handle(wire.VerbVerify(), serve.Owners, pr.Verify),
+		serve.Handle(wire.VerbReplay(), serve.Owners, pr.Replay),
+	}
 }

@@ -17,10 +17,15 @@ import (
 
 // Verify compares the work of a grid job with the cover ledger and the ends of its local jobs and
 // the local jobs of its recoveries. It reports which work and which outputs were left out; outputs
-// change the verdict only if they were to be merged. If recovery is not "", it is the name of a job
+// change the verdict only if they were to be merged. If Recovery is not "", it is the name of a job
 // file that Verify makes for the missing work; the error is of kind Conflict if the grid job has not
 // ended then.
-func (pr *Prover) Verify(ctx context.Context, caller wire.Caller, id jjm.GridID, recovery string) (wire.Verified,
+func (pr *Prover) Verify(ctx context.Context, caller wire.Caller, r wire.VerifyRequest) (wire.VerifyAnswer, error) {
+	v, err := pr.verify(ctx, caller, r.Grid(), r.Recovery)
+	return wire.VerifyAnswer{Verify: &v}, err
+}
+
+func (pr *Prover) verify(ctx context.Context, caller wire.Caller, id jjm.GridID, recovery string) (wire.Verified,
 	error) {
 	job, err := pr.s.Find(ctx, caller, id)
 	if err != nil {

@@ -15,13 +15,13 @@ import (
 const atOnce = 100
 
 // Remove orders the removal of ended grid jobs. It returns an answer for each grid job, in the order
-// in which refs first name them. It decides by ascending ids, so that a grid job comes before its
-// recoveries. With force it does not matter whether gatekeepers were told the end; with dry nothing
+// in which the request first names them. It decides by ascending ids, so that a grid job comes before its
+// recoveries. With Force it does not matter whether gatekeepers were told the end; with DryRun nothing
 // changes.
-func (re *Remover) Remove(ctx context.Context, caller wire.Caller, refs []jjm.Ref, force, dry bool) []wire.Removed {
+func (re *Remover) Remove(ctx context.Context, caller wire.Caller, r wire.RemoveRequest) (wire.RemoveAnswer, error) {
 	var out []wire.Removed
 	at := map[jjm.GridID]int{}
-	for _, ref := range refs {
+	for _, ref := range r.Jobs {
 		if _, known := at[ref.Grid]; !known {
 			at[ref.Grid] = len(out)
 			out = append(out, wire.Removed{ID: ref.Grid})
@@ -36,13 +36,13 @@ func (re *Remover) Remove(ctx context.Context, caller wire.Caller, refs []jjm.Re
 		re.b.Log.Warn("what gatekeepers were told could not be stored", "error", err)
 	}
 	for some := range slices.Chunk(ids, atOnce) {
-		o := order{caller: caller, force: force, dry: dry, errs: map[jjm.GridID]error{}}
+		o := order{caller: caller, force: r.Force, dry: r.DryRun, errs: map[jjm.GridID]error{}}
 		re.order(ctx, &o, some)
 		for _, id := range some {
 			out[at[id]].Error = wire.ErrorOf(o.errs[id])
 		}
 	}
-	return out
+	return wire.RemoveAnswer{Remove: out}, nil
 }
 
 // order is one request to remove grid jobs, and why some of them are not removed.

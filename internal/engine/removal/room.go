@@ -7,6 +7,8 @@ package removal
 import (
 	"context"
 
+	"jjm/internal/api/serve"
+	"jjm/internal/api/wire"
 	"jjm/internal/engine/floor/areas"
 	"jjm/internal/engine/floor/base"
 	"jjm/internal/engine/floor/fair"
@@ -42,4 +44,11 @@ func (re *Remover) run(ctx context.Context) {
 	}
 	v.Close()
 	re.work.Run(ctx)
+}
+
+// Verbs returns the verbs that Remover answers.
+func Verbs(re *Remover) []serve.Verb {
+	return []serve.Verb{
+		serve.Handle(wire.VerbRemove(), serve.Owners, re.Remove),
+	}
 }

@@ -16,27 +16,28 @@ import (
 // mostLeft is how many of the local jobs that do not run again an answer names.
 const mostLeft = 20
 
-// Resubmit runs failed and killed local jobs again. It returns an answer for each grid job that refs
-// name. An unfinished grid job goes on with these local jobs; for an ended grid job, Resubmit stores
-// the wish to reopen it. With how.Stop, the first grid job that fails is the last that is attempted.
-func (ro *Reopener) Resubmit(ctx context.Context, caller wire.Caller, refs []jjm.Ref,
-	how wire.ResubmitHow) (out []wire.Resubmitted) {
+// Resubmit runs failed and killed local jobs again. It returns an answer for each grid job that the
+// request names. An unfinished grid job goes on with these local jobs; for an ended grid job, Resubmit stores
+// the wish to reopen it. With Stop, the first grid job that fails is the last that is attempted.
+func (ro *Reopener) Resubmit(ctx context.Context, caller wire.Caller, r wire.ResubmitRequest) (wire.ResubmitAnswer,
+	error) {
+	var out []wire.Resubmitted
 	var failed error
-	for _, w := range wishesOf(refs, how) {
+	for _, w := range wishesOf(r.Jobs, r.ResubmitHow) {
 		got, err := wire.Resubmitted{}, failed
 		if failed == nil {
-			got, err = ro.resubmit(ctx, caller, w, how.DryRun)
+			got, err = ro.resubmit(ctx, caller, w, r.DryRun)
 		}
 		got.ID = w.refs[0].Grid
 		if err != nil {
 			got = wire.Resubmitted{ID: got.ID, Error: wire.ErrorOf(err)}
 		}
-		if err != nil && failed == nil && how.Stop {
+		if err != nil && failed == nil && r.Stop {
 			failed = wire.NotAttempted(got.ID.String())
 		}
 		out = append(out, got)
 	}
-	return out
+	return wire.ResubmitAnswer{Resubmit: out}, nil
 }
 
 // again is a wish to run local jobs of one grid job again.

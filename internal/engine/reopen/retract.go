@@ -13,7 +13,13 @@ import (
 
 // Retract declares outputs of a grid job lost (decision R34). An ended grid job is reopened and makes
 // the outputs again, unless a new grid job is to do that. Package feed does the rest.
-func (ro *Reopener) Retract(ctx context.Context, caller wire.Caller, id jjm.GridID, w wire.Retract) (wire.Retracted,
+func (ro *Reopener) Retract(ctx context.Context, caller wire.Caller, r wire.RetractRequest) (wire.RetractAnswer,
+	error) {
+	out, err := ro.retract(ctx, caller, r.Grid(), *r.Retract)
+	return wire.RetractAnswer{Retracted: &out}, err
+}
+
+func (ro *Reopener) retract(ctx context.Context, caller wire.Caller, id jjm.GridID, w wire.Retract) (wire.Retracted,
 	error) {
 	job, err := ro.s.Find(ctx, caller, id)
 	if err != nil {

@@ -6,6 +6,7 @@ package reopen
 import (
 	"context"
 
+	"jjm/internal/api/serve"
 	"jjm/internal/api/wire"
 	"jjm/internal/engine/floor/base"
 	"jjm/internal/engine/floor/fair"
@@ -55,3 +56,11 @@ func New(s *state.State, rooms Rooms) *Reopener {
 
 // Wake makes the loop look at the wishes immediately. It does not block.
 func (ro *Reopener) Wake() { fair.Kick(ro.kick) }
+
+// Verbs returns the verbs that Reopener answers.
+func Verbs(ro *Reopener) []serve.Verb {
+	return []serve.Verb{
+		serve.Handle(wire.VerbResubmit(), serve.Owners, ro.Resubmit),
+		serve.Handle(wire.VerbRetract(), serve.Owners, ro.Retract),
+	}
+}

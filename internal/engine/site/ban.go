@@ -12,13 +12,18 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Ban stores or lifts a ban and returns it, with the grid jobs that it kills. A nil b lists the
+// Ban stores or lifts a ban and returns it, with the grid jobs that it kills. Without a ban it lists the
 // bans in force. The error is of kind Denied for callers who are not administrators, Invalid
 // for a ban of root or of the caller.
 //
 // The ban and the kills are one transaction, and transactions are serialised with acceptances: no
 // grid job of the person is accepted after the ban, and none that was accepted before is overlooked.
-func (si *Site) Ban(ctx context.Context, caller wire.Caller, b *wire.Ban) (wire.Banned, error) {
+func (si *Site) Ban(ctx context.Context, caller wire.Caller, r wire.BanRequest) (wire.BanAnswer, error) {
+	out, err := si.ban(ctx, caller, r.Ban)
+	return wire.BanAnswer{Banned: &out}, err
+}
+
+func (si *Site) ban(ctx context.Context, caller wire.Caller, b *wire.Ban) (wire.Banned, error) {
 	if !caller.Admin {
 		return wire.Banned{}, jjm.Errorf(jjm.Denied,
 			"ban: %s is no administrator: want root or one of gate.admins (with gate.mode 0600 the daemon's account too)",

@@ -10,9 +10,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// ordersFor returns the orders in force that a caller may see: all orders except orders about
+// Orders returns the orders in force that a caller may see: all orders except orders about
 // other people and their grid jobs.
-func (si *Site) ordersFor(caller wire.Caller) []jjm.Order {
+func (si *Site) Orders(caller wire.Caller) []jjm.Order {
 	v := si.s.View()
 	defer v.Close()
 	return v.InForce(jjm.At(si.b.Now()), func(o jjm.Order) bool {

@@ -15,7 +15,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Order stores or ends an order and returns the orders that it changed. A nil o lists the
+// Order stores or ends an order and returns the orders that it changed. Without an order it lists the
 // orders in force that the caller may see. Owners and administrators pause and resume grid
 // jobs; only administrators give other orders. Kinds of errors:
 //
@@ -23,10 +23,15 @@ import (
 //	Gone      there is no such grid job
 //	Conflict  the grid job has ended
 //	Invalid   the site has no such cluster, queue or type, or Until is past
-func (si *Site) Order(ctx context.Context, caller wire.Caller, o *wire.Order) ([]jjm.Order, error) {
-	if o == nil {
-		return si.ordersFor(caller), nil
+func (si *Site) Order(ctx context.Context, caller wire.Caller, r wire.OrderRequest) (wire.OrderAnswer, error) {
+	if r.Order == nil {
+		return wire.OrderAnswer{Orders: si.Orders(caller)}, nil
 	}
+	changed, err := si.obey(ctx, caller, r.Order)
+	return wire.OrderAnswer{Orders: changed}, err
+}
+
+func (si *Site) obey(ctx context.Context, caller wire.Caller, o *wire.Order) ([]jjm.Order, error) {
 	if err := si.mayOrder(ctx, caller, o); err != nil {
 		return nil, err
 	}

@@ -7,6 +7,8 @@ import (
 	"context"
 	"sync/atomic"
 
+	"jjm/internal/api/serve"
+	"jjm/internal/api/wire"
 	"jjm/internal/engine/floor/areas"
 	"jjm/internal/engine/floor/base"
 	"jjm/internal/engine/floor/fair"
@@ -47,4 +49,12 @@ func New(s *state.State, as *areas.Areas, shut Shut, halt func(context.Context, 
 // Loops returns the loops to run until the engine stops.
 func (si *Site) Loops() []func(context.Context) {
 	return []func(context.Context){si.ordersLoop, si.spaceLoop, si.useLoop, si.counts.Run}
+}
+
+// Verbs returns the verbs that Site answers.
+func Verbs(si *Site) []serve.Verb {
+	return []serve.Verb{
+		serve.Handle(wire.VerbOrder(), serve.Owners, si.Order),
+		serve.Handle(wire.VerbBan(), serve.Administrators, si.Ban),
+	}
 }

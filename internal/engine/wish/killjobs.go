@@ -12,13 +12,13 @@ import (
 
 // Kill stores that grid jobs or local jobs are to be killed. It returns an answer for each
 // reference, in order. The loops do the rest: claims, cancels, verdicts, the tar. Ended jobs are
-// left unchanged, without an error (decision R13). With how.Stop, the first reference that fails is
+// left unchanged, without an error (decision R13). With Stop, the first reference that fails is
 // the last that is attempted (ganga.md 6, keep_going false).
-func (ws *Wishes) Kill(ctx context.Context, caller wire.Caller, refs []jjm.Ref, how wire.KillHow) []wire.Killed {
-	o := order{caller: caller, first: how.First, dry: how.DryRun}
-	out := make([]wire.Killed, len(refs))
+func (ws *Wishes) Kill(ctx context.Context, caller wire.Caller, r wire.KillRequest) (wire.KillAnswer, error) {
+	o := order{caller: caller, first: r.First, dry: r.DryRun}
+	out := make([]wire.Killed, len(r.Jobs))
 	var failed error
-	for i, ref := range refs {
+	for i, ref := range r.Jobs {
 		out[i].Ref = ref.String()
 		if failed != nil {
 			out[i].Error = wire.ErrorOf(failed)
@@ -29,11 +29,11 @@ func (ws *Wishes) Kill(ctx context.Context, caller wire.Caller, refs []jjm.Ref, 
 		if o.dry {
 			out[i].Jobs = n
 		}
-		if err != nil && how.Stop {
+		if err != nil && r.Stop {
 			failed = wire.NotAttempted(ref.String())
 		}
 	}
-	return out
+	return wire.KillAnswer{Kill: out}, nil
 }
 
 // order is an order to kill. With dry nothing changes; first is for gatekeepers.

@@ -16,14 +16,14 @@ import (
 //	in the batch system (state held)        application asked for (GBS)
 //	held by the batch system                the batch job is released there
 //
-// With dry nothing changes.
-func (ws *Wishes) Release(ctx context.Context, caller wire.Caller, refs []jjm.Ref, dry bool) []wire.Released {
-	out := make([]wire.Released, len(refs))
-	for i, ref := range refs {
-		n, err := ws.releaseOne(ctx, caller, ref, dry)
+// With DryRun nothing changes.
+func (ws *Wishes) Release(ctx context.Context, caller wire.Caller, r wire.ReleaseRequest) (wire.ReleaseAnswer, error) {
+	out := make([]wire.Released, len(r.Jobs))
+	for i, ref := range r.Jobs {
+		n, err := ws.releaseOne(ctx, caller, ref, r.DryRun)
 		out[i] = wire.Released{Ref: ref.String(), Jobs: n, NoChange: err == nil && n == 0, Error: wire.ErrorOf(err)}
 	}
-	return out
+	return wire.ReleaseAnswer{Release: out}, nil
 }
 
 func (ws *Wishes) releaseOne(ctx context.Context, caller wire.Caller, ref jjm.Ref, dry bool) (n int, err error) {

@@ -17,18 +17,21 @@ const (
 
 // Remark adds a text of a gatekeeper to the journal of a grid job, unless the grid job has
 // ended or the last remark has the same text: gatekeepers look repeatedly and find the same.
-// news reports whether the text was added.
-func (ws *Wishes) Remark(ctx context.Context, caller wire.Caller, id jjm.GridID, text string) (news bool, err error) {
+// News reports whether the text was added.
+func (ws *Wishes) Remark(ctx context.Context, caller wire.Caller, r wire.RemarkRequest) (a wire.RemarkAnswer,
+	err error) {
+	id := r.Grid()
 	if !caller.Admin {
-		return false, jjm.Errorf(jjm.Denied, "%s is no administrator: only one may make remarks about grid jobs", caller.User)
+		return a, jjm.Errorf(jjm.Denied, "%s is no administrator: only one may make remarks about grid jobs",
+			caller.User)
 	}
 	job, _, err := ws.s.Kept(ctx, caller, id) // a removed grid job counts as ended
 	if err != nil || job.Status.Final() {
-		return false, err
+		return a, err
 	}
 	past, err := ws.b.Store.History(ctx, jjm.Ref{Grid: id}, lastRemarks)
 	if err != nil {
-		return false, err
+		return a, err
 	}
 	said := ""
 	for _, entry := range past { // oldest first
@@ -36,18 +39,18 @@ func (ws *Wishes) Remark(ctx context.Context, caller wire.Caller, id jjm.GridID,
 			said = entry.Cause
 		}
 	}
-	if said == text {
-		return false, nil
+	if said == r.Remark {
+		return a, nil
 	}
-	news = true
 	err = ws.s.Change(ctx, remarkBy, func(c *state.Change) error {
 		g := c.Live.Grid(id) // the grid job may have ended since Kept
 		if g == nil {
 			return nil
 		}
 		word := g.Job.Status.String()
-		c.Note(id, word, word, text, caller.User)
+		c.Note(id, word, word, r.Remark, caller.User)
 		return nil
 	})
-	return err == nil, err
+	a.News = err == nil
+	return a, err
 }

@@ -6,6 +6,8 @@ package wish
 import (
 	"context"
 
+	"jjm/internal/api/serve"
+	"jjm/internal/api/wire"
 	"jjm/internal/engine/floor/base"
 	"jjm/internal/engine/floor/state"
 	"jjm/internal/jjm"
@@ -23,4 +25,13 @@ type Wishes struct {
 // to be killed from starting, on clusters where a cancel is final.
 func New(s *state.State, halt func(context.Context, jjm.GridID)) *Wishes {
 	return &Wishes{s.B, s, halt}
+}
+
+// Verbs returns the verbs that Wishes answers.
+func Verbs(ws *Wishes) []serve.Verb {
+	return []serve.Verb{
+		serve.Handle(wire.VerbKill(), serve.Owners, ws.Kill),
+		serve.Handle(wire.VerbRelease(), serve.Owners, ws.Release),
+		serve.Handle(wire.VerbRemark(), serve.Administrators, ws.Remark),
+	}
 }

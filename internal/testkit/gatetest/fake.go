@@ -1,7 +1,6 @@
 // Package gatetest helps to test the gate and its clients. It has a fake of the daemon that
 // serves the verbs of jobs from memory, without batch systems, and a server that serves
-// verbs on a socket of its own. A test that needs other verbs makes them with package
-// internal/api/gate/verbs.
+// verbs on a socket of its own. A test that needs other verbs makes them with package serve.
 package gatetest
 
 import (
@@ -16,7 +15,7 @@ import (
 	"time"
 
 	"jjm/internal/api/gate"
-	"jjm/internal/api/gate/verbs"
+	"jjm/internal/api/serve"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 )
@@ -61,15 +60,28 @@ func New() *Fake {
 }
 
 // Verbs returns the verbs of the socket that concern jobs.
-func (f *Fake) Verbs() []gate.Verb {
-	return []gate.Verb{
-		verbs.Ping(f.Version), verbs.Submit(f.Submit), verbs.Lookup(f.Resolve, f.Lookup),
-		verbs.Kill(f.Resolve, f.Kill), verbs.Select(f.Resolve, f.Select),
-		verbs.Status(f.Resolve, f.Status), verbs.List(f.Resolve, f.List), verbs.Wait(f.Resolve, f.Watch),
-		verbs.Record(f.Resolve, f.Record), verbs.Output(f.Resolve, f.Output), verbs.Cat(f.Resolve, f.Cat, f.ListFiles,
-			f.Poll),
-		verbs.Log(f.Resolve, f.Log),
+func (f *Fake) Verbs() []serve.Verb {
+	all := []serve.Verb{
+		serve.Handle(wire.VerbPing(), serve.Anyone, func(context.Context, gate.Caller, wire.PingRequest) (
+			wire.PingAnswer, error) {
+			return wire.PingAnswer{Version: f.Version}, nil
+		}),
+		serve.Handle(wire.VerbSubmit(), serve.Anyone, f.submitVerb),
+		serve.Handle(wire.VerbLookup(), serve.Owners, f.Lookup),
+		serve.Handle(wire.VerbKill(), serve.Owners, f.Kill),
+		serve.Handle(wire.VerbSelect(), serve.Owners, f.Select),
+		serve.Handle(wire.VerbStatus(), serve.Owners, f.Status),
+		serve.Handle(wire.VerbList(), serve.Owners, f.listVerb),
+		serve.HandleStream(wire.VerbWait(), serve.Owners, f.Wait),
+		serve.Handle(wire.VerbRecord(), serve.Owners, f.Record),
+		serve.HandleStream(wire.VerbOutput(), serve.Owners, f.Output).Finishing(),
+		serve.HandleStream(wire.VerbCat(), serve.Owners, f.Cat),
+		serve.Handle(wire.VerbLog(), serve.Owners, f.Log),
 	}
+	for i := range all {
+		all[i] = all[i].Resolving(f.Resolve)
+	}
+	return all
 }
 
 // Put stores a job under its Status.Lookup.ID.
@@ -128,6 +140,11 @@ func (f *Fake) get(c gate.Caller, id jjm.GridID) (*Job, error) {
 		return nil, jjm.Errorf(jjm.Denied, "grid job %v belongs to another account than %s", id, c.User)
 	}
 	return j, nil
+}
+
+func (f *Fake) submitVerb(ctx context.Context, c gate.Caller, r wire.SubmitRequest) (wire.SubmitAnswer, error) {
+	made, err := f.Submit(ctx, c, *r.Submit)
+	return wire.SubmitAnswer{Submit: &made}, err
 }
 
 // Submit stores a job in status registered.
@@ -193,30 +210,30 @@ func (f *Fake) Resolve(ctx context.Context, c gate.Caller, h jjm.Handle) (jjm.Gr
 }
 
 // Lookup returns an answer for each id.
-func (f *Fake) Lookup(ctx context.Context, c gate.Caller, ids []jjm.GridID) []wire.Lookup {
+func (f *Fake) Lookup(ctx context.Context, c gate.Caller, r wire.LookupRequest) (wire.LookupAnswer, error) {
 	hookErr := f.hook(ctx, "lookup")
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	out := make([]wire.Lookup, len(ids))
-	for i, id := range ids {
-		j, err := f.get(c, id)
+	out := make([]wire.Lookup, len(r.Jobs))
+	for i, ref := range r.Jobs {
+		j, err := f.get(c, ref.Grid)
 		if err == nil {
 			err = hookErr
 		}
 		if err != nil {
-			out[i] = wire.Lookup{ID: id, Error: wire.ErrorOf(err)}
+			out[i] = wire.Lookup{ID: ref.Grid, Error: wire.ErrorOf(err)}
 			continue
 		}
 		out[i] = j.Status.Lookup
 	}
-	return out
+	return wire.LookupAnswer{Lookup: out}, nil
 }
 
 // Kill sets jobs that are not final to aborting. It changes nothing in a dry run or for references to local jobs.
-func (f *Fake) Kill(ctx context.Context, c gate.Caller, refs []jjm.Ref, how wire.KillHow) []wire.Killed {
+func (f *Fake) Kill(ctx context.Context, c gate.Caller, r wire.KillRequest) (wire.KillAnswer, error) {
 	hookErr := f.hook(ctx, "kill")
-	out := make([]wire.Killed, len(refs))
-	for i, ref := range refs {
+	out := make([]wire.Killed, len(r.Jobs))
+	for i, ref := range r.Jobs {
 		out[i].Ref = ref.String()
 		f.mu.Lock()
 		j, err := f.get(c, ref.Grid)
@@ -228,11 +245,11 @@ func (f *Fake) Kill(ctx context.Context, c gate.Caller, refs []jjm.Ref, how wire
 			out[i].NoChange = final(j.Status)
 		}
 		f.mu.Unlock()
-		if err == nil && !out[i].NoChange && !ref.Locals && !how.DryRun {
+		if err == nil && !out[i].NoChange && !ref.Locals && !r.DryRun {
 			f.Change(ref.Grid, func(j *Job) { j.Status.Lookup.Status = jjm.Aborting.String() })
 		}
 	}
-	return out
+	return wire.KillAnswer{Kill: out}, nil
 }
 
 func final(s wire.Status) bool {
@@ -241,21 +258,20 @@ func final(s wire.Status) bool {
 }
 
 // Status returns an answer for each reference: the job with the local jobs that the reference selects, or the error.
-func (f *Fake) Status(ctx context.Context, c gate.Caller, refs []jjm.Ref) ([]wire.Status, error) {
+func (f *Fake) Status(ctx context.Context, c gate.Caller, r wire.StatusRequest) (a wire.StatusAnswer, err error) {
 	if err := f.hook(ctx, "status"); err != nil {
-		return nil, err
+		return a, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var out []wire.Status
-	for _, ref := range refs {
+	for _, ref := range r.Jobs {
 		st, err := f.status(c, ref)
 		if err != nil {
 			st = wire.Status{Lookup: wire.Lookup{ID: ref.Grid, Error: wire.ErrorOf(err)}}
 		}
-		out = append(out, st)
+		a.Status = append(a.Status, st)
 	}
-	return out, nil
+	return a, nil
 }
 
 // status returns the answer for one reference. f.mu must be held.
@@ -274,6 +290,15 @@ func (f *Fake) status(c gate.Caller, ref jjm.Ref) (wire.Status, error) {
 		return wire.Status{}, jjm.Errorf(jjm.Gone, "no local job %v", ref)
 	}
 	return st, nil
+}
+
+func (f *Fake) listVerb(ctx context.Context, c gate.Caller, r wire.ListRequest) (wire.StatusAnswer, error) {
+	var l wire.List
+	if r.List != nil {
+		l = *r.List
+	}
+	all, err := f.List(ctx, c, l)
+	return wire.StatusAnswer{Status: all}, err
 }
 
 // List returns the jobs that l selects, whoever owns them, newest first.
@@ -300,8 +325,9 @@ func (f *Fake) List(ctx context.Context, c gate.Caller, l wire.List) ([]wire.Sta
 	return out, nil
 }
 
-// Watch calls send with the jobs now and after every change, until all are final, ctx ends, or an error occurs.
-func (f *Fake) Watch(ctx context.Context, c gate.Caller, refs []jjm.Ref, send func([]wire.Status) error) error {
+// Wait sends the jobs now and after every change, until all are final, ctx ends, or an error occurs.
+func (f *Fake) Wait(ctx context.Context, c gate.Caller, r wire.WaitRequest,
+	out *serve.Stream[wire.StatusAnswer]) error {
 	for {
 		f.mu.Lock()
 		changed := f.changed
@@ -309,20 +335,20 @@ func (f *Fake) Watch(ctx context.Context, c gate.Caller, refs []jjm.Ref, send fu
 		if err := f.hook(ctx, "wait"); err != nil {
 			return err
 		}
-		st, err := f.Status(ctx, c, refs)
-		for i := range st {
-			if e := st[i].Lookup.Error; e != nil && err == nil {
+		st, err := f.Status(ctx, c, wire.StatusRequest{Many: r.Many})
+		for i := range st.Status {
+			if e := st.Status[i].Lookup.Error; e != nil && err == nil {
 				err = e.Err()
 			}
 		}
 		if err != nil {
 			return err
 		}
-		if err := send(st); err != nil {
+		if err := out.Line(st, false); err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(st, func(s wire.Status) bool { return !final(s) }) {
-			return nil
+		if !slices.ContainsFunc(st.Status, func(s wire.Status) bool { return !final(s) }) {
+			return out.Line(st, true)
 		}
 		select {
 		case <-ctx.Done():
@@ -332,21 +358,30 @@ func (f *Fake) Watch(ctx context.Context, c gate.Caller, refs []jjm.Ref, send fu
 	}
 }
 
-// Record returns the lines of the record that contain query.
-func (f *Fake) Record(ctx context.Context, c gate.Caller, id jjm.GridID, query string) (out []string, err error) {
-	err = f.Use(ctx, "record", c, id, func(j *Job) {
+// Record returns the lines of the record that contain Path.
+func (f *Fake) Record(ctx context.Context, c gate.Caller, r wire.RecordRequest) (a wire.RecordAnswer, err error) {
+	err = f.Use(ctx, "record", c, r.Grid(), func(j *Job) {
 		for _, line := range j.Record {
-			if strings.Contains(line, query) {
-				out = append(out, line)
+			if strings.Contains(line, r.Path) {
+				a.Record = append(a.Record, line)
 			}
 		}
 	})
-	return out, err
+	return a, err
 }
 
-// Output returns the tar. For a job that is not final it requires partial, and does not
-// return the size. With a file it returns Files["N/file"].
-func (f *Fake) Output(ctx context.Context, c gate.Caller, ref jjm.Ref, want wire.Wanted) (
+// Output sends the tar. For a job that is not final it requires partial, and does not
+// tell the size. With a file it sends Files["N/file"].
+func (f *Fake) Output(ctx context.Context, c gate.Caller, r wire.OutputRequest,
+	out *serve.Stream[wire.OutputAnswer]) error {
+	tar, size, described, err := f.open(ctx, c, r.Job(), r.Wanted)
+	if err != nil {
+		return err
+	}
+	return serve.SendTar(ctx, out, r.Job(), tar, size, described)
+}
+
+func (f *Fake) open(ctx context.Context, c gate.Caller, ref jjm.Ref, want wire.Wanted) (
 	io.ReadCloser, int64, wire.Output, error) {
 	id := ref.Grid
 	if err := f.hook(ctx, "output"); err != nil {
@@ -381,8 +416,8 @@ func (f *Fake) Output(ctx context.Context, c gate.Caller, ref jjm.Ref, want wire
 	return io.NopCloser(strings.NewReader(string(j.Tar))), size, out, nil
 }
 
-// ListFiles lists the files under Files["N/work/PATH"], by PATH.
-func (f *Fake) ListFiles(ctx context.Context, c gate.Caller, ref jjm.Ref, _ *int32) (all []jjm.JobFile, more bool,
+// listFiles lists the files under Files["N/work/PATH"], by PATH.
+func (f *Fake) listFiles(ctx context.Context, c gate.Caller, ref jjm.Ref) (all []jjm.JobFile, more bool,
 	err error) {
 	if err := f.hook(ctx, "cat"); err != nil {
 		return nil, false, err
@@ -400,8 +435,26 @@ func (f *Fake) ListFiles(ctx context.Context, c gate.Caller, ref jjm.Ref, _ *int
 	return all, false, nil
 }
 
-// Cat returns Files["N/file"], or Files["N/work/path"] for a path.
-func (f *Fake) Cat(ctx context.Context, c gate.Caller, ref jjm.Ref, file wire.CatFile) (io.ReadCloser, func() bool,
+// Cat sends a file of a job, or the list of its files.
+func (f *Fake) Cat(ctx context.Context, c gate.Caller, r wire.CatRequest, out *serve.Stream[wire.CatAnswer]) error {
+	ref := r.Job()
+	if !ref.One() {
+		return jjm.Errorf(jjm.Invalid, "cat: id %q: want one local job, such as %v.0", r.Ref(), ref.Grid)
+	}
+	if r.List {
+		files, more, err := f.listFiles(ctx, c, ref)
+		if err != nil {
+			return err
+		}
+		return out.Begin(wire.CatAnswer{Files: files, More: more})
+	}
+	return serve.SendFile(ctx, out, r, func() (io.ReadCloser, func() bool, error) {
+		return f.file(ctx, c, ref, r.CatFile)
+	}, f.Poll)
+}
+
+// file returns Files["N/file"], or Files["N/work/path"] for a path.
+func (f *Fake) file(ctx context.Context, c gate.Caller, ref jjm.Ref, file wire.CatFile) (io.ReadCloser, func() bool,
 	error) {
 	if err := f.hook(ctx, "cat"); err != nil {
 		return nil, nil, err
@@ -452,7 +505,7 @@ func (g *growing) Read(b []byte) (int, error) {
 func (g *growing) Close() error { return nil }
 
 // Log returns the log of the job.
-func (f *Fake) Log(ctx context.Context, c gate.Caller, id jjm.GridID) (out []string, err error) {
-	err = f.Use(ctx, "log", c, id, func(j *Job) { out = slices.Clone(j.Log) })
-	return out, err
+func (f *Fake) Log(ctx context.Context, c gate.Caller, r wire.LogRequest) (a wire.LogAnswer, err error) {
+	err = f.Use(ctx, "log", c, r.Grid(), func(j *Job) { a.Log = slices.Clone(j.Log) })
+	return a, err
 }

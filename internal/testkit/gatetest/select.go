@@ -13,17 +13,19 @@ import (
 
 // Select returns what patterns and filters select. The fake knows the name, type, owner and status of grid jobs, and
 // counts all as accepted just now.
-func (f *Fake) Select(ctx context.Context, c gate.Caller, r wire.SelectRequest) (out wire.Selected, err error) {
+func (f *Fake) Select(ctx context.Context, c gate.Caller, r wire.SelectRequest) (a wire.SelectAnswer, err error) {
+	out := &wire.Selected{}
+	a.Select = out
 	if err := f.hook(ctx, "select"); err != nil {
-		return out, err
+		return a, err
 	}
 	list, err := selection.Parse(r.Refs)
 	if err != nil {
-		return out, err
+		return a, err
 	}
 	filter, err := r.Where.Parse()
 	if err != nil {
-		return out, err
+		return a, err
 	}
 	if len(list) == 0 {
 		list = selection.List{{Name: "*"}}
@@ -43,7 +45,7 @@ func (f *Fake) Select(ctx context.Context, c gate.Caller, r wire.SelectRequest) 
 			}
 		}
 	}
-	return out, nil
+	return a, nil
 }
 
 // meant returns the references that a pattern means, with local jobs as ranges. f.mu must be held.

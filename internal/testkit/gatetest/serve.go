@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"jjm/internal/api/gate"
+	"jjm/internal/api/serve"
 )
 
 // Server is a gate that serves verbs during one test.
@@ -16,7 +17,7 @@ type Server struct {
 	// Socket is its path, short enough for every client.
 	Socket string
 	tb     testing.TB
-	verbs  []gate.Verb
+	verbs  []serve.Verb
 	cfg    gate.Config
 	log    *slog.Logger
 	mu     sync.Mutex
@@ -25,7 +26,7 @@ type Server struct {
 
 // Serve starts a gate that serves verbs until the test ends. A nil log discards the
 // messages.
-func Serve(tb testing.TB, verbs []gate.Verb, cfg gate.Config, log *slog.Logger) *Server {
+func Serve(tb testing.TB, verbs []serve.Verb, cfg gate.Config, log *slog.Logger) *Server {
 	tb.Helper()
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)

@@ -146,7 +146,7 @@ func TestWatch_ReturnsEveryLineAndReportsALostDaemon(t *testing.T) {
 	f.Put(job(1, "running"))
 	s := gatetest.Serve(t, f.Verbs(), gate.Config{}, nil)
 	c := client.Client{Socket: s.Socket}
-	req := wire.WaitRequest{Refs: []string{"1"}}
+	req := wire.WaitRequest{Many: wire.Refs("1")}
 	var seen []string
 	err := client.Watch(t.Context(), &c, wire.VerbWait(), req, func(a wire.StatusAnswer) error {
 		seen = append(seen, a.Status[0].Lookup.Status)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"jjm/internal/api/selection"
+	"jjm/internal/api/serve"
 	"jjm/internal/api/wire"
 	"jjm/internal/engine/floor/base"
 	"jjm/internal/engine/floor/state"
@@ -26,14 +27,14 @@ func New(s *state.State) *Chooser { return &Chooser{s.B, s} }
 // Select returns the jobs that a request selects. Without a filter, it returns an id as it is, even if there is no
 // such job: the command that acts on the id reports that. Without a filter, a name that no grid job has is an error of
 // kind Gone. The error is of kind Invalid for a bad pattern or filter, and for more than wire.MostSelected references.
-func (ch *Chooser) Select(ctx context.Context, caller wire.Caller, r wire.SelectRequest) (wire.Selected, error) {
+func (ch *Chooser) Select(ctx context.Context, caller wire.Caller, r wire.SelectRequest) (wire.SelectAnswer, error) {
 	list, err := selection.Parse(r.Refs)
 	if err != nil {
-		return wire.Selected{}, err
+		return wire.SelectAnswer{}, err
 	}
 	filter, err := r.Where.Parse()
 	if err != nil {
-		return wire.Selected{}, err
+		return wire.SelectAnswer{}, err
 	}
 	se := search{Chooser: ch, caller: caller, filter: &filter, purpose: r.For, now: jjm.At(ch.b.Now()),
 		found: map[jjm.Ref]bool{}}
@@ -42,13 +43,13 @@ func (ch *Chooser) Select(ctx context.Context, caller wire.Caller, r wire.Select
 	}
 	for _, p := range list {
 		if err := se.pattern(ctx, p, r.Where.Any()); err != nil {
-			return wire.Selected{}, err
+			return wire.SelectAnswer{}, err
 		}
 		if err := tooMany(len(se.out.Refs)); err != nil {
-			return wire.Selected{}, err
+			return wire.SelectAnswer{}, err
 		}
 	}
-	return se.out, nil
+	return wire.SelectAnswer{Select: &se.out}, nil
 }
 
 // tooMany returns an error of kind Invalid if more was found than an answer holds.
@@ -270,4 +271,11 @@ func (ch *Chooser) eachLive(job *jjm.GridJob, ref jjm.Ref, fn func(*jjm.LocalJob
 		}
 	}
 	return true
+}
+
+// Verbs returns the verbs that Chooser answers.
+func Verbs(ch *Chooser) []serve.Verb {
+	return []serve.Verb{
+		serve.Handle(wire.VerbSelect(), serve.Owners, ch.Select),
+	}
 }

@@ -1,0 +1,178 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+)
+
+// copyBuffer is how many bytes of a file each connection holds in memory.
+const copyBuffer = 32 << 10
+
+// Poll is how often the daemon reads a followed file again.
+const Poll = 500 * time.Millisecond
+
+// OpenFile opens the file that a request of "cat" names. While live returns true, more may be appended after f
+// returned io.EOF. If OpenFile returns an error together with live, the file may still be created.
+type OpenFile func() (f io.ReadCloser, live func() bool, err error)
+
+// SendFile answers a request of "cat" with a line and then the file. A followed file is sent for as long as it grows
+// and is read again every poll. Of any other file only the bytes are sent that it has when it is opened, however fast
+// it grows.
+func SendFile(ctx context.Context, out *Stream[wire.CatAnswer], r wire.CatRequest, open OpenFile,
+	poll time.Duration) error {
+	tick := time.NewTicker(poll)
+	defer tick.Stop()
+	again := func() (*followed, error) {
+		f, live, err := open()
+		return &followed{f, live, tick.C}, err
+	}
+	file, err := again()
+	if err != nil && (!r.Follow || file.live == nil) {
+		return err
+	}
+	if err := out.Begin(wire.CatAnswer{Follows: wire.Follows{Bytes: -1}}); err != nil {
+		return err
+	}
+	for err != nil {
+		if file.live == nil || !file.pause(ctx) {
+			return nil // the job is over, and the file was never created
+		}
+		file, err = again()
+	}
+	return file.copy(ctx, out, r.Follow, r.Tail)
+}
+
+// SendTar answers a request of "output" with a line and then f, and closes f. size is -1 if it is not known. When the
+// client closes the connection, f is closed during a Read, and afterwards a second time: its Close must permit both.
+func SendTar(ctx context.Context, out *Stream[wire.OutputAnswer], ref jjm.Ref, f io.ReadCloser, size int64,
+	described wire.Output) error {
+	defer func() { _ = f.Close() }()
+	// A Read of a tar that is still being made waits for its writer. Closing the tar ends the Read when the client
+	// closes the connection.
+	defer context.AfterFunc(ctx, func() { _ = f.Close() })()
+	if err := out.Begin(wire.OutputAnswer{Output: &described, Follows: wire.Follows{Bytes: size}}); err != nil {
+		return err
+	}
+	if err := copyTar(out, f, size); err != nil {
+		return fmt.Errorf("output %v: %w", ref, err)
+	}
+	return nil
+}
+
+// copyTar sends size bytes, or everything if size is -1.
+func copyTar(to io.Writer, f io.Reader, size int64) error {
+	if size >= 0 {
+		f = io.LimitReader(f, size)
+	}
+	// The anonymous struct hides other methods of f, which would bypass the buffer.
+	n, err := io.CopyBuffer(to, struct{ io.Reader }{f}, make([]byte, copyBuffer))
+	if err != nil {
+		return err
+	}
+	if n < size {
+		return jjm.Errorf(jjm.Internal, "its file ended after %d of %d bytes", n, size)
+	}
+	return nil
+}
+
+// followed is an open file to which more may be appended.
+type followed struct {
+	f    io.ReadCloser
+	live func() bool
+	tick <-chan time.Time
+}
+
+// pause waits until the file is to be read again. It returns false if ctx ended.
+func (o *followed) pause(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-o.tick:
+		return true
+	}
+}
+
+// copy sends the content of the file, or the last bytes of it. If follow is set, it also sends
+// what is appended until the job is over.
+func (o *followed) copy(ctx context.Context, to io.Writer, follow bool, last int64) error {
+	defer func() { _ = o.f.Close() }()
+	buf := make([]byte, copyBuffer)
+	from, err := tail(o.f, last)
+	if err != nil {
+		return err
+	}
+	if !follow {
+		return copyUntilEOF(ctx, to, from, buf)
+	}
+	if err := copyUntilEOF(ctx, to, from, buf); err != nil {
+		return err
+	}
+	for {
+		// live must be called before reading. If it returned false only afterwards, text
+		// written in between would be lost.
+		more := follow && o.live != nil && o.live()
+		if err := copyUntilEOF(ctx, to, o.f, buf); err != nil || !more {
+			return err
+		}
+		if !o.pause(ctx) {
+			return nil
+		}
+	}
+}
+
+// tail returns a reader of the bytes that the file has now, or of its last bytes, from the first line that begins
+// among them. A reader without a size is returned as it is.
+func tail(f io.Reader, last int64) (io.Reader, error) {
+	file, ok := f.(interface {
+		io.ReadSeeker
+		Stat() (fs.FileInfo, error)
+	})
+	if !ok {
+		return f, nil
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	size := info.Size()
+	if last <= 0 || size <= last {
+		return io.LimitReader(file, size), nil
+	}
+	if _, err := file.Seek(size-last, io.SeekStart); err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(file, last))
+	if err != nil {
+		return nil, err
+	}
+	if _, rest, found := bytes.Cut(text, []byte("\n")); found && len(rest) > 0 {
+		text = rest
+	}
+	return bytes.NewReader(text), nil
+}
+
+func copyUntilEOF(ctx context.Context, w io.Writer, r io.Reader, buf []byte) error {
+	for ctx.Err() == nil {
+		n, err := r.Read(buf)
+		if n > 0 {
+			if _, werr := w.Write(buf[:n]); werr != nil {
+				return werr
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return context.Cause(ctx)
+}

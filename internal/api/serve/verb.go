@@ -1,0 +1,137 @@
+// Package serve describes how the daemon serves the verbs of its socket. A [Verb] has its types and limits from
+// package wire; the daemon adds who may use it, its time limit, and the function that carries it out. The rooms of the
+// engine list their verbs with [Handle] and [HandleStream]; package gate calls them.
+package serve
+
+import (
+	"context"
+	"time"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+)
+
+// Verb is a verb as the daemon serves it. [Handle] and [HandleStream] make one.
+type Verb struct {
+	wire.About
+	// Who may use the verb.
+	Who Rank
+	// Streams is set if lines or bytes follow the first line of the answer.
+	Streams bool
+	// Limit is the longest time to answer if it is shorter than gate.answer_time; 0 means none. See Within.
+	Limit time.Duration
+	// Finishes is set if a stream goes on while the daemon stops. See Finishing.
+	Finishes bool
+
+	read func(wire.Head, []byte) (wire.Request, error)
+	do   func(context.Context, wire.Caller, wire.Find, wire.Request, Out) error
+	find wire.Find
+}
+
+// Handle makes a verb from the function that carries it out. The gate calls fn from many goroutines, only for callers
+// whom the rank admits and with requests that were checked and whose handles were resolved. fn must return soon after
+// ctx ends, which it does when the client closes the connection, the time to answer is over, or the daemon stops. The
+// errors of fn have the kinds of package jjm:
+//
+//	Gone     | what the request names does not exist
+//	Denied   | the caller may not do it
+//	Invalid  | the request is wrong; the error has all problems
+//	Conflict | the state of a job does not permit it
+//	Busy     | it can be tried again
+func Handle[Req wire.Request, Ans wire.Answer](v wire.Verb[Req, Ans], who Rank,
+	fn func(context.Context, wire.Caller, Req) (Ans, error)) Verb {
+	return handle(v, who, false, func(ctx context.Context, c wire.Caller, req Req, out Out) error {
+		ans, err := fn(ctx, c, req)
+		if err == nil {
+			err = v.Complete(&req, &ans)
+		}
+		if err != nil {
+			return err
+		}
+		return out.Begin(ans)
+	})
+}
+
+// HandleStream makes a verb from a function that answers in several lines or in bytes and may take any time. ctx ends
+// when the client closes the connection or the daemon begins to stop. For the rest see [Handle].
+func HandleStream[Req wire.Request, Ans wire.Answer](v wire.Verb[Req, Ans], who Rank,
+	fn func(context.Context, wire.Caller, Req, *Stream[Ans]) error) Verb {
+	return handle(v, who, true, func(ctx context.Context, c wire.Caller, req Req, out Out) error {
+		return fn(ctx, c, req, &Stream[Ans]{out})
+	})
+}
+
+func handle[Req wire.Request, Ans wire.Answer](v wire.Verb[Req, Ans], who Rank, streams bool,
+	do func(context.Context, wire.Caller, Req, Out) error) Verb {
+	return Verb{About: v.About, Who: who, Streams: streams,
+		read: func(head wire.Head, line []byte) (wire.Request, error) { return v.Decode(head, line) },
+		do: func(ctx context.Context, c wire.Caller, find wire.Find, r wire.Request, out Out) error {
+			req := r.(Req)
+			if err := v.Resolve(ctx, c, &req, find); err != nil {
+				return err
+			}
+			return do(ctx, c, req, out)
+		}}
+}
+
+// Within limits the time to answer to less than gate.answer_time.
+func (v Verb) Within(d time.Duration) Verb {
+	v.Limit = d
+	return v
+}
+
+// Finishing lets a stream go on while the daemon stops, within the drain time.
+func (v Verb) Finishing() Verb {
+	v.Finishes = true
+	return v
+}
+
+// Resolving sets the function that finds the grid job of a handle. Without it, every handle is unknown.
+func (v Verb) Resolving(find wire.Find) Verb {
+	v.find = find
+	return v
+}
+
+// Read decodes a request line of the verb and checks it. Errors are those of [wire.Verb.Decode].
+func (v Verb) Read(head wire.Head, line []byte) (wire.Request, error) { return v.read(head, line) }
+
+// Do carries out a request that Read returned, or another request of the verb's type: it replaces the handles in the
+// request by ids, calls the verb's function, and sends the answer to out. It does not check the rank.
+func (v Verb) Do(ctx context.Context, c wire.Caller, req wire.Request, out Out) error {
+	return v.do(ctx, c, v.find, req, out)
+}
+
+// Check decodes a request line of this verb as the gate does and returns its mistakes. It is for tests.
+func (v Verb) Check(line []byte) error {
+	head, err := wire.DecodeHead(line)
+	if err != nil {
+		return err
+	}
+	_, err = v.read(head, line)
+	return err
+}
+
+// Ask carries out a request of a verb within the process and returns its answer, the last one of a stream. The rank of
+// the caller is not checked. The error is of kind Invalid if the verb is not among those served.
+func Ask[Req wire.Request, Ans wire.Answer](ctx context.Context, served []Verb, v wire.Verb[Req, Ans], c wire.Caller,
+	req Req) (ans Ans, err error) {
+	for _, s := range served {
+		if s.Name == v.Name {
+			err = s.Do(ctx, c, req, &kept[Ans]{ans: &ans})
+			return ans, err
+		}
+	}
+	return ans, jjm.Errorf(jjm.Invalid, "verb %q is not served", v.Name)
+}
+
+// kept is an [Out] that keeps the last line and discards bytes.
+type kept[Ans wire.Answer] struct{ ans *Ans }
+
+func (k *kept[Ans]) Line(ans wire.Answer, _ bool) error { return k.Begin(ans) }
+
+func (k *kept[Ans]) Begin(ans wire.Answer) error {
+	*k.ans = ans.(Ans)
+	return nil
+}
+
+func (k *kept[Ans]) Write(b []byte) (int, error) { return len(b), nil }
