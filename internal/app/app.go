@@ -206,7 +206,7 @@ func (a *App) dropDir() string { return filepath.Join(a.config.State, "drop") }
 
 func (c *Config) spoolDir() string { return filepath.Join(c.State, "spool") }
 
-// makeSpool makes the spool. The accounts that may open the socket may write to it.
+// makeSpool makes the spool. Accounts that may open the socket may write to the spool.
 func (a *App) makeSpool() error {
 	mode, group, err := a.config.Gate.Access()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// GridFacts is everything that decides the next step of a grid job.
+// GridFacts holds the facts that decide the next step of a grid job.
 type GridFacts struct {
 	Status jjm.GridStatus
 	// Kill is true once a kill of the grid job was requested. KillAsked is true if all local
