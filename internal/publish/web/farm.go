@@ -50,7 +50,7 @@ func (p *Page) farm(ctx context.Context, v viewer, r *http.Request) (any, error)
 	if err != nil {
 		return nil, err
 	}
-	out := &farm{Older: before > 0}
+	out, now := &farm{Older: before > 0}, jjm.At(p.d.Now())
 	counts := p.d.Counts()
 	for i, n := range counts.Grids {
 		out.Grids = append(out.Grids, count{jjm.GridStatus(i).String(), n})
@@ -68,7 +68,7 @@ func (p *Page) farm(ctx context.Context, v viewer, r *http.Request) (any, error)
 			out.LeftOut = len(clusters.Clusters) - i
 			break
 		}
-		out.Clusters = append(out.Clusters, rowOf(&clusters.Clusters[i], v.known))
+		out.Clusters = append(out.Clusters, rowOf(&clusters.Clusters[i], v.known, now))
 	}
 	if !v.known {
 		return out, nil
@@ -91,8 +91,9 @@ func (p *Page) farm(ctx context.Context, v viewer, r *http.Request) (any, error)
 	return out, nil
 }
 
-// rowOf returns a cluster as a table shows it.
-func rowOf(c *wire.Cluster, causes bool) clusterRow {
+// rowOf returns a cluster as a table shows it. An open circuit breaker goes before other trouble, and trouble before
+// orders.
+func rowOf(c *wire.Cluster, causes bool, now jjm.Time) clusterRow {
 	row := clusterRow{Name: c.Name, Kind: c.Kind, State: "ok", Waiting: c.Waiting, Queued: c.Queued, Running: c.Running,
 		Slots: c.Slots}
 	switch {
@@ -102,6 +103,11 @@ func rowOf(c *wire.Cluster, causes bool) clusterRow {
 		row.State = "in trouble"
 	case c.LastSeen == 0 && c.Slots == 0: // neither a listing nor a probe has returned anything
 		row.State = "not asked yet"
+	}
+	for _, o := range c.Orders { // a pause comes after a drain in the order, and shows more
+		if c.Breaker == nil && c.Healthy && o.Kind == jjm.OrderCluster && o.Begun(now) {
+			row.State = o.Doing()
+		}
 	}
 	if causes {
 		row.Cause = c.Cause
@@ -140,7 +146,7 @@ func (p *Page) cluster(ctx context.Context, v viewer, r *http.Request) (any, err
 		if c.Name != r.PathValue("name") {
 			continue
 		}
-		out := &clusterView{Row: rowOf(c, v.known)}
+		out := &clusterView{Row: rowOf(c, v.known, jjm.At(p.d.Now()))}
 		if v.known {
 			c.LastSeen, c.Listing, c.Commands = c.LastSeen-c.LastSeen%60_000, 0, 0 // they change all the time
 			out.Cluster, out.Limits = c, limitsOf(c.Limits)

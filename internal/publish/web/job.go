@@ -166,6 +166,7 @@ func pageRef(locals []jjm.LocalJob) string {
 func (j *jobView) draw(entries []jjm.JournalEntry, now jjm.Time) {
 	spans := timeline(entries, now)
 	for i := range j.Shown {
+		spans[j.Shown[i].ID.N] = started(spans[j.Shown[i].ID.N], j.Shown[i].Started)
 		for _, s := range spans[j.Shown[i].ID.N] {
 			if j.Start == 0 || s.From < j.Start {
 				j.Start = s.From

@@ -175,7 +175,7 @@ func title(name string, r *http.Request) string {
 	case "job":
 		return "Job " + r.PathValue("id")
 	}
-	return "All clusters"
+	return "The site"
 }
 
 // ask returns what a view shows, and its version. With whole it also reads what is not watched.

@@ -218,6 +218,40 @@ func TestTimeline_OfAttempts(t *testing.T) {
 	}
 }
 
+func TestStarted_AShortRunIsShown(t *testing.T) {
+	for name, c := range map[string]struct {
+		spans []span
+		at    jjm.Time
+		want  []span
+	}{
+		"a short run":     {[]span{{"queued", 2, 10, 40}}, 30, []span{{"queued", 2, 10, 30}, {"running", 2, 30, 40}}},
+		"never started":   {[]span{{"queued", 1, 10, 40}}, 0, []span{{"queued", 1, 10, 40}}},
+		"another attempt": {[]span{{"queued", 2, 10, 40}}, 5, []span{{"queued", 2, 10, 40}}},
+		"it is running":   {[]span{{"running", 1, 10, 40}}, 20, []span{{"running", 1, 10, 40}}},
+		"nothing known":   {nil, 20, nil},
+	} {
+		if got := started(c.spans, c.at); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// A drained cluster that answers is shown as drained, to every reader; trouble goes before orders.
+func TestFarm_StatesOfClusters(t *testing.T) {
+	drained := []jjm.Order{{Kind: jjm.OrderCluster, Verb: jjm.OrderDrain}}
+	for want, c := range map[string]wire.Cluster{
+		"ok":            {Healthy: true, LastSeen: 1},
+		"not asked yet": {Healthy: true},
+		"drained":       {Healthy: true, LastSeen: 1, Orders: drained},
+		"in trouble":    {Orders: drained},
+		"breaker open":  {Breaker: &wire.Breaker{State: "open"}, Orders: drained},
+	} {
+		if got := rowOf(&c, false, 5).State; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestBars_AreWithinTheDrawing(t *testing.T) {
 	spans := []span{{"queued", 1, 0, 500}, {"running", 1, 500, 1000}, {"running", 2, 1000, 1000}}
 	out, text := bars(spans, 0, 1000)

@@ -80,6 +80,18 @@ func begins(e jjm.JournalEntry) bool {
 	return strings.HasPrefix(e.To, submitting) && !strings.HasPrefix(e.From, submitting)
 }
 
+// started returns the spans with the start of the last attempt, as the batch system or the wrapper reports it. The
+// journal does not have a start that jjm learnt only together with the end.
+func started(spans []span, at jjm.Time) []span {
+	last := len(spans) - 1
+	if last < 0 || spans[last].Kind != "queued" || at <= spans[last].From || at >= spans[last].To {
+		return spans
+	}
+	running := span{"running", spans[last].Attempt, at, spans[last].To}
+	spans[last].To = at
+	return append(spans, running)
+}
+
 // width is the width of a timeline in the units of its drawing.
 const width = 600
 

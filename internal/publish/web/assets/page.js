@@ -21,11 +21,20 @@
     place.replaceChildren();
     if (rows.length < 2) return;
     const data = [rows.map(r => Number(r.dataset.at) / 1000), rows.map(r => Number(r.dataset.n))];
-    const axis = {stroke: color('--text'), grid: {stroke: color('--line')}, ticks: {stroke: color('--line')}};
+    const line = {stroke: color('--line'), width: 1};
+    const axis = {stroke: color('--text'), grid: line, ticks: line};
+    const two = n => String(n).padStart(2, '0');
+    const clock = (u, times, i, space, step) => times.map(t => {
+      const d = new Date(t * 1000);
+      if (step >= 86400) return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())}`;
+      return `${two(d.getHours())}:${two(d.getMinutes())}` + (step < 60 ? `:${two(d.getSeconds())}` : '');
+    });
+    const whole = [1, 2, 5].map(n => [0, 1, 2, 3, 4, 5, 6].map(e => n * 10 ** e)).flat().sort((a, b) => a - b);
     new uPlot({
       width: Math.max(280, Math.min(place.clientWidth, 960)), height: 240, legend: {show: false},
       cursor: {show: false}, scales: {y: {range: (u, low, high) => [0, Math.max(1, high)]}},
-      axes: [axis, axis],
+      axes: [{...axis, values: clock, space: 80, incrs: [1, 5, 10, 30, 60, 300, 900, 1800, 3600, 10800, 21600, 43200,
+        86400, 172800, 604800]}, {...axis, incrs: whole}],
       series: [{}, {label: 'completed', stroke: color('--running'), width: 2, paths: uPlot.paths.stepped({align: 1})}],
     }, data, place);
   }
