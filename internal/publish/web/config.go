@@ -59,10 +59,12 @@ func (c Config) Check() (ps jjm.Problems) {
 			bad("proxy", "%v", err)
 		}
 	}
-	for field, value := range map[string]string{"tokens": c.Tokens, "user_header": c.UserHeader} {
-		if value != "" && c.Listen == "" {
-			bad(field, "has no effect, because nothing listens: set web.listen, such as \"127.0.0.1:9138\"")
-		}
+	const unheard = "has no effect, because nothing listens: set web.listen, such as \"/run/jjm/web.sock\""
+	if c.Tokens != "" && c.Listen == "" {
+		bad("tokens", unheard)
+	}
+	if c.UserHeader != "" && c.Listen == "" {
+		bad("user_header", unheard)
 	}
 	return ps
 }

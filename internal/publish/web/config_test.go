@@ -26,6 +26,7 @@ func TestConfig_CheckNamesTheFieldAndTheRemedy(t *testing.T) {
 		"long path":            {Config{Listen: "/run/" + strings.Repeat("x", 110)}, "listen", "at most 107 bytes"},
 		"relative tokens":      {Config{Listen: socket, Tokens: "tokens"}, "tokens", "absolute path of a file"},
 		"tokens, no listener":  {Config{Tokens: "/etc/t"}, "tokens", "nothing listens: set web.listen"},
+		"header, no listener":  {Config{UserHeader: "X-U", Proxy: "root"}, "user_header", "nothing listens: set web.listen"},
 		"header by TCP":        {Config{Listen: "[::1]:1", UserHeader: "X-U", Proxy: "root"}, "user_header", "a Unix socket"},
 		"header without proxy": {Config{Listen: socket, UserHeader: "X-U"}, "user_header", "set web.proxy"},
 		"a header of clients": {Config{Listen: socket, UserHeader: "authorization", Proxy: "root"}, "user_header",

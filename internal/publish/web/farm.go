@@ -19,6 +19,7 @@ const (
 // farm is the page of the whole site.
 type farm struct {
 	Grids, Locals []count
+	Known         bool // the reader has an account
 	Clusters      []clusterRow
 	LeftOut       int // clusters
 	// Jobs are grid jobs of the reader, newest first. Before continues the list with older grid jobs, 0 if there are
@@ -50,7 +51,7 @@ func (p *Page) farm(ctx context.Context, v viewer, r *http.Request) (any, error)
 	if err != nil {
 		return nil, err
 	}
-	out, now := &farm{Older: before > 0}, jjm.At(p.d.Now())
+	out, now := &farm{Older: before > 0, Known: v.known}, jjm.At(p.d.Now())
 	counts := p.d.Counts()
 	for i, n := range counts.Grids {
 		out.Grids = append(out.Grids, count{jjm.GridStatus(i).String(), n})

@@ -54,6 +54,10 @@ func (l *listeners) remove(account string) {
 // live returns the handler of the changes of a view: server-sent events, each with the version of the view.
 func (p *Page) live(name string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			http.Error(w, "want GET", http.StatusMethodNotAllowed)
+			return
+		}
 		v, err := p.who.viewer(r)
 		if err != nil {
 			p.refuse(w, r, v, err)

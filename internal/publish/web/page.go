@@ -216,10 +216,12 @@ func (p *Page) send(w http.ResponseWriter, name string, code int, f frame) {
 	_, _ = w.Write(text.Bytes()) // a reader who is gone needs no answer
 }
 
-// refuse sends a page that says why there is no other.
-func (p *Page) refuse(w http.ResponseWriter, _ *http.Request, v viewer, err error) {
-	code := http.StatusInternalServerError
-	text := err.Error()
+// refuse sends a page that says why there is no other. A reader who is gone gets none.
+func (p *Page) refuse(w http.ResponseWriter, r *http.Request, v viewer, err error) {
+	if r.Context().Err() != nil {
+		return
+	}
+	code, text := http.StatusInternalServerError, err.Error()
 	switch jjm.KindOf(err) {
 	case jjm.Denied:
 		code = http.StatusUnauthorized

@@ -1,7 +1,10 @@
 package web
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -127,6 +130,18 @@ func TestPage_AJobHasItsFacts(t *testing.T) {
 	}
 }
 
+func TestFarm_SaysThatThereAreNoJobs(t *testing.T) {
+	f := newFake()
+	f.jobs = nil
+	p := f.page(Config{Tokens: tokenFile(t)}, -1)
+	for path, want := range map[string]string{"/": "There are no grid jobs that you may see.",
+		"/?before=3": "There are no older grid jobs that you may see."} {
+		if _, text := answer(t, p, "ann", path); !strings.Contains(text, want) {
+			t.Errorf("%s: no %q in\n%s", path, want, text)
+		}
+	}
+}
+
 // The list of grid jobs has a bounded number of rows, and links to the older ones.
 func TestFarm_IsPaged(t *testing.T) {
 	f := newFake()
@@ -169,6 +184,37 @@ func TestPage_OnlyShows(t *testing.T) {
 		h.ServeHTTP(w, httptest.NewRequest(c.method, "/", strings.NewReader(c.body)))
 		if w.Code != c.code {
 			t.Errorf("%s with %q: %d, want %d", c.method, c.body, w.Code, c.code)
+		}
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodHead, "/live/", nil))
+	if w.Code != 405 {
+		t.Errorf("HEAD of live updates: %d, want 405", w.Code)
+	}
+}
+
+// A fault of the daemon is logged and not shown; a reader who went away is no fault.
+func TestPage_FaultsAreLoggedAndNotShown(t *testing.T) {
+	for name, c := range map[string]struct {
+		gone bool
+		code int
+	}{"a fault": {false, 500}, "a reader who is gone": {true, 200}} {
+		p := newFake().page(Config{}, -1)
+		var log strings.Builder
+		p.d.Log = slog.New(slog.NewTextHandler(&log, nil))
+		p.views["farm"] = view{state: func(context.Context, viewer, *http.Request) (any, error) {
+			return nil, errors.New("the disk is gone")
+		}}
+		ctx, leave := context.WithCancel(t.Context())
+		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil)
+		if c.gone {
+			leave()
+		}
+		w := httptest.NewRecorder()
+		p.Handler().ServeHTTP(w, r)
+		leave()
+		if w.Code != c.code || strings.Contains(w.Body.String(), "disk") || strings.Contains(log.String(), "disk") == c.gone {
+			t.Errorf("%s: %d\n%s\nlog: %s", name, w.Code, w.Body, &log)
 		}
 	}
 }
@@ -304,5 +350,26 @@ func TestPlain_ShowsWhatCannotBeSeen(t *testing.T) {
 		if got := plain(given); got != want {
 			t.Errorf("%q: %q, want %q", given, got, want)
 		}
+	}
+}
+
+// The pages that are made at the same time are bounded; a reader who waited in vain is told to try again.
+func TestPage_PagesThatAreMadeAreBounded(t *testing.T) {
+	p := newFake().page(Config{}, -1)
+	for range mostAsks {
+		p.asks <- struct{}{}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	if _, _, err := p.ask(ctx, "farm", nobody(), r, false); jjm.KindOf(err) != jjm.Busy {
+		t.Errorf("one page more: %v, want an error of kind busy", err)
+	}
+	<-p.asks
+	if _, _, err := p.ask(t.Context(), "farm", nobody(), r, false); err != nil {
+		t.Errorf("once a page is made: %v", err)
+	}
+	if len(p.asks) != mostAsks-1 {
+		t.Errorf("%d pages are being made, want %d", len(p.asks), mostAsks-1)
 	}
 }
