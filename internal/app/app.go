@@ -72,6 +72,7 @@ type App struct {
 	publisher *collector.Publisher
 
 	metering
+	paging
 
 	closers []closer // in the order of opening
 }
@@ -152,7 +153,10 @@ func (a *App) open(ctx context.Context) error {
 		return err
 	}
 	a.onClose("socket", func() error { return ignoreClosed(a.socket.Close()) })
-	return a.openMetrics(b)
+	if err := a.openMetrics(b); err != nil {
+		return err
+	}
+	return a.openPage(ctx, b)
 }
 
 func ignoreClosed(err error) error {
@@ -322,6 +326,7 @@ func (a *App) Run(ctx context.Context) error {
 	wg.Go(func() { a.reserve.keep(ctx) })
 	wg.Go(func() { a.ids.Keep(ctx) })
 	wg.Go(func() { a.serveMetrics(ctx) })
+	wg.Go(func() { a.servePage(ctx) })
 	if a.config.Accounting.Blah != "" {
 		wg.Go(func() { a.runAccounting(ctx) })
 	}

@@ -25,9 +25,9 @@ func (s *Site) Ask(p Person, line string, all bool) string {
 	return text
 }
 
-// dial connects to a socket with the effective ids of an account. Only the current thread takes on the ids
+// Dial connects to a socket with the effective ids of an account. Only the current thread takes on the ids
 // (credentials(7)), and gives them back.
-func dial(p Person, socket string) (net.Conn, error) {
+func (p Person) Dial(socket string) (net.Conn, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := effective(p.UID, p.GID); err != nil {
@@ -56,7 +56,7 @@ func effective(uid, gid int) error {
 }
 
 func ask(p Person, socket, line string, all bool) (string, error) {
-	conn, err := dial(p, socket)
+	conn, err := p.Dial(socket)
 	if err != nil {
 		return "", err
 	}
