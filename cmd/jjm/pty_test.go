@@ -50,9 +50,7 @@ func pty(ts *testscript.TestScript, _ bool, args []string) {
 	cmd.Args[0] = args[2]
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
 	cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{"JJM_SOCKET", "JJM_STATE", "TZ", "TERM", "HOME", saidVar} {
-		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
-	}
+	cmd.Env = ptyEnv(ts)
 	shown := make(chan []byte)
 	ts.Check(cmd.Start())
 	_ = terminal.Close()
@@ -73,4 +71,12 @@ func pty(ts *testscript.TestScript, _ bool, args []string) {
 	if got != want {
 		ts.Fatalf("exit code %d, want %d: %q", got, want, text)
 	}
+}
+
+// ptyEnv returns the environment of a program on a terminal.
+func ptyEnv(ts *testscript.TestScript) (env []string) {
+	for _, name := range []string{"JJM_SOCKET", "JJM_STATE", "TZ", "TERM", "HOME", "NO_COLOR", saidVar} {
+		env = append(env, name+"="+ts.Getenv(name))
+	}
+	return env
 }

@@ -72,6 +72,7 @@ func TestScripts(t *testing.T) {
 		Condition: exists,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "job": putJob, "server": serverCmd, "asked": asked, "repeat": repeat, "pty": pty,
+			"screen": screenCmd,
 		},
 	})
 }

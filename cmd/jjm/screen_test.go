@@ -1,0 +1,120 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
+
+	"jjm/internal/testkit/await"
+)
+
+// typist operates a program on a terminal.
+type typist struct {
+	ts       *testscript.TestScript
+	keyboard *os.File
+	mu       sync.Mutex
+	shown    strings.Builder
+	seen     int // the part of shown that earlier steps have used
+}
+
+// screenCmd FILE STEPS jjm ARGS...: runs jjm on a terminal of 80 by 24 and carries out the lines of the file STEPS. It
+// writes what the terminal shows to FILE. Steps: "see REGEXP" waits for a text in what is shown after the last step
+// that saw something; "press KEYS" types, with escapes as in Go strings; "resize COLUMNS ROWS"; "server stop|start";
+// "job ..." as the command of this name; "end CODE" waits for the end of jjm.
+func screenCmd(ts *testscript.TestScript, _ bool, args []string) {
+	control, terminal, err := openPTY()
+	if err != nil {
+		ts.Fatalf("screen: %v", err)
+	}
+	cmd := exec.Command(os.Args[0], args[3:]...)
+	cmd.Args[0] = args[2]
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
+	cmd.Dir, cmd.Env = ts.MkAbs("."), ptyEnv(ts)
+	// The terminal controls the session, so that the kernel tells jjm of a new size.
+	cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true, Setctty: true}
+	ts.Check(cmd.Start())
+	_ = terminal.Close()
+	t := &typist{ts: ts, keyboard: control}
+	over := make(chan struct{})
+	go t.watch(over)
+	defer func() {
+		_ = cmd.Process.Kill() // it has ended if no step failed
+		_ = cmd.Wait()
+		<-over
+		_ = control.Close()
+		ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(t.shown.String()), 0o600))
+	}()
+	for step := range strings.Lines(ts.ReadFile(args[1])) {
+		t.step(cmd, strings.TrimSpace(step))
+	}
+}
+
+// watch collects what the terminal shows, until the program ends.
+func (t *typist) watch(over chan<- struct{}) {
+	defer close(over)
+	buf := make([]byte, 4096)
+	for {
+		n, err := t.keyboard.Read(buf)
+		t.mu.Lock()
+		t.shown.Write(buf[:n])
+		t.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (t *typist) step(cmd *exec.Cmd, step string) {
+	word, rest, _ := strings.Cut(step, " ")
+	switch word {
+	case "":
+	case "see":
+		t.see(regexp.MustCompile(rest))
+	case "press":
+		_, err := t.keyboard.WriteString(unquote(rest))
+		t.ts.Check(err)
+	case "resize":
+		var size unix.Winsize
+		_, err := fmt.Sscan(rest, &size.Col, &size.Row)
+		t.ts.Check(err)
+		t.ts.Check(unix.IoctlSetWinsize(int(t.keyboard.Fd()), unix.TIOCSWINSZ, &size))
+	case "server":
+		serverCmd(t.ts, false, []string{rest})
+	case "job":
+		putJob(t.ts, false, strings.Fields(rest))
+	case "end":
+		got, failed := 0, &exec.ExitError{}
+		if err := cmd.Wait(); errors.As(err, &failed) {
+			got = failed.ExitCode()
+		}
+		if fmt.Sprint(got) != rest {
+			t.ts.Fatalf("exit code %d, want %s: %q", got, rest, t.shown.String())
+		}
+	default:
+		t.ts.Fatalf("unknown step %q", step)
+	}
+}
+
+// see waits until the terminal shows a text.
+func (t *typist) see(want *regexp.Regexp) {
+	for end := time.Now().Add(await.Guard(2 * time.Minute)); ; time.Sleep(5 * time.Millisecond) {
+		t.mu.Lock()
+		text := t.shown.String()[t.seen:]
+		t.mu.Unlock()
+		if at := want.FindStringIndex(text); at != nil {
+			t.seen += at[1]
+			return
+		}
+		if time.Now().After(end) {
+			t.ts.Fatalf("the terminal does not show %q, but %q", want, text)
+		}
+	}
+}

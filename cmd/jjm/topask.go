@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"jjm/internal/api/gate/client"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+)
+
+const (
+	// mostTop is how many grid jobs jjm top shows, and mostEnds for how many it asks the expected end at a time.
+	mostTop  = 500
+	mostEnds = 50
+)
+
+// topData is one answer of jjm top, and the object of --json.
+type topData struct {
+	At       jjm.Time       `json:"at"`
+	Clusters []wire.Cluster `json:"clusters"`
+	// Jobs are the newest grid jobs that are not over. More is set if there are others.
+	Jobs   []topJob    `json:"jobs"`
+	More   bool        `json:"more,omitempty"`
+	Counts wire.Counts `json:"counts"` // over Jobs
+	// PerMinute is nil until the grid jobs were watched long enough.
+	PerMinute *topRates `json:"per_minute,omitempty"`
+}
+
+// topJob is a grid job with the number of its local jobs that end per minute, 0 if that is not known.
+type topJob struct {
+	wire.Status
+	PerMinute float64 `json:"per_minute,omitempty"`
+}
+
+// topRates are the numbers of local jobs per minute.
+type topRates struct {
+	Submitted float64 `json:"submitted"`
+	Ended     float64 `json:"ended"`
+	Failed    float64 `json:"failed"` // killed ones included
+}
+
+// topAsker asks the daemon for what jjm top shows. One goroutine at a time may use it.
+type topAsker struct {
+	daemon *client.Client
+	meter  topMeter
+	last   []jjm.GridID // the grid jobs of the last answer
+}
+
+// next returns an answer. shown are the grid jobs whose expected end is wanted, nil for the first ones.
+func (a *topAsker) next(ctx context.Context, shown []jjm.GridID) (d topData, err error) {
+	clusters, err := client.Call(ctx, a.daemon, wire.VerbClusters(), wire.ClustersRequest{})
+	if err != nil {
+		return d, err
+	}
+	list, err := client.Call(ctx, a.daemon, wire.VerbList(), wire.ListRequest{List: &wire.List{Limit: mostTop + 1}})
+	if err != nil {
+		return d, err
+	}
+	all := list.Status
+	d = topData{At: jjm.At(time.Now()), Clusters: clusters.Clusters, More: len(all) > mostTop, Jobs: []topJob{}}
+	all = all[:min(len(all), mostTop)]
+	ids := make([]jjm.GridID, len(all))
+	for i := range all {
+		ids[i] = all[i].Lookup.ID
+	}
+	if shown == nil {
+		shown = ids
+	}
+	gone := without(a.last, ids)
+	asked, err := a.details(ctx, slices.Concat(gone[:min(len(gone), mostEnds)], shown[:min(len(shown), mostEnds)]))
+	if err != nil {
+		return d, err
+	}
+	a.last = ids
+	d.PerMinute = a.meter.add(d.At, slices.Concat(all, pick(asked, gone)))
+	for _, st := range all {
+		if detail, ok := asked[st.Lookup.ID]; ok {
+			st.ExpectedEnd = detail.ExpectedEnd
+		}
+		d.Jobs = append(d.Jobs, topJob{st, a.meter.perMinute(&st)})
+		d.Counts = sumCounts(d.Counts, st.Lookup.Counts)
+	}
+	return d, nil
+}
+
+// details returns the status of grid jobs. It leaves out grid jobs that were removed.
+func (a *topAsker) details(ctx context.Context, ids []jjm.GridID) (map[jjm.GridID]wire.Status, error) {
+	found := map[jjm.GridID]wire.Status{}
+	if len(ids) == 0 {
+		return found, nil
+	}
+	refs := make([]string, len(ids))
+	for i, id := range ids {
+		refs[i] = id.String()
+	}
+	answer, err := client.Call(ctx, a.daemon, wire.VerbStatus(), wire.StatusRequest{Many: wire.Refs(refs...)})
+	for _, st := range answer.Status {
+		if st.Lookup.Error == nil {
+			found[st.Lookup.ID] = st
+		}
+	}
+	return found, err
+}
+
+// without returns the ids that are not among others.
+func without(ids, others []jjm.GridID) (rest []jjm.GridID) {
+	for _, id := range ids {
+		if !slices.Contains(others, id) {
+			rest = append(rest, id)
+		}
+	}
+	return rest
+}
+
+// pick returns the entries of ids, in their order.
+func pick(all map[jjm.GridID]wire.Status, ids []jjm.GridID) (picked []wire.Status) {
+	for _, id := range ids {
+		if st, ok := all[id]; ok {
+			picked = append(picked, st)
+		}
+	}
+	return picked
+}
+
+// sumCounts adds the counts of two groups of local jobs.
+func sumCounts(a, b wire.Counts) wire.Counts {
+	return wire.Counts{Expected: a.Expected + max(b.Expected, b.Total), Total: a.Total + b.Total, New: a.New + b.New,
+		Submitting: a.Submitting + b.Submitting, Submitted: a.Submitted + b.Submitted, Running: a.Running + b.Running,
+		Completing: a.Completing + b.Completing, Completed: a.Completed + b.Completed, Failed: a.Failed + b.Failed,
+		Killed: a.Killed + b.Killed, Held: a.Held + b.Held, GivenBack: a.GivenBack + b.GivenBack}
+}

@@ -1,0 +1,436 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+)
+
+// This file draws the screen of jjm top. Its functions depend only on topView.
+
+// topView is what jjm top shows, and how.
+type topView struct {
+	data topData
+	now  time.Time
+	lost string // why there is no newer answer, "" if there is one
+
+	sort      topSort
+	filter    string
+	typing    bool         // the keys go to the filter
+	helped    bool         // the help covers the grid jobs
+	selected  jjm.GridID   // 0 until a grid job is selected
+	first     int          // the position of the first grid job on the screen
+	reasons   []whyLine    // why the selected grid job waits; they cover the grid jobs
+	reasonsOf jjm.GridID   // 0 if the reasons are not shown
+	shown     []jjm.GridID // the grid jobs on the screen
+}
+
+// topLine is a line of the screen. Its text has no control characters.
+type topLine struct {
+	text  string
+	style topStyle
+}
+
+// topStyle is how a line looks on a terminal with colours.
+type topStyle int
+
+const (
+	plainStyle topStyle = iota
+	headStyle
+	chosenStyle
+	troubleStyle
+)
+
+// topSort is an order of grid jobs.
+type topSort int
+
+const (
+	sortNewest topSort = iota
+	sortName
+	sortUser
+	sortDone
+	sortFailed
+	sortRate
+	sortCount // the number of orders
+)
+
+func (s topSort) String() string {
+	return [...]string{"newest first", "by name", "by user", "by share done", "by failures", "by rate"}[s]
+}
+
+// frame returns the lines of the screen. It returns at most height lines, and all lines if height is 0.
+func (v *topView) frame(width, height int) []topLine {
+	lines := v.header()
+	lines = append(lines, v.clusters(height)...)
+	room := 0
+	if height > 0 {
+		room = max(height-len(lines)-1, 0) // the last line is the footer
+	}
+	switch {
+	case v.helped:
+		lines = append(lines, within(textLines(topHelp(), width), room)...)
+	case v.reasonsOf != 0:
+		lines = append(lines, within(v.why(width), room)...)
+	default:
+		lines = append(lines, v.jobs(width, room)...)
+	}
+	if height > 0 {
+		lines = lines[:min(len(lines), height-1)]
+		for len(lines) < height-1 {
+			lines = append(lines, topLine{})
+		}
+		lines = append(lines, v.footer())
+	}
+	for i := range lines {
+		lines[i].text = strings.TrimRight(clip(lines[i].text, width), " ")
+	}
+	return lines
+}
+
+// within returns the first lines, or all if room is 0.
+func within(lines []topLine, room int) []topLine {
+	if room == 0 {
+		return lines
+	}
+	return lines[:min(len(lines), room)]
+}
+
+// header returns the time of the answer, the sums of local jobs, and the rates.
+func (v *topView) header() []topLine {
+	n := v.data.Counts
+	jobs := jjm.Count(len(v.data.Jobs), "grid job")
+	if v.data.More {
+		jobs = "the newest " + jobs
+	}
+	rates := "per minute: not known yet"
+	if r := v.data.PerMinute; r != nil {
+		rates = fmt.Sprintf("per minute: %.1f submitted, %.1f ended, %.1f failed", r.Submitted, r.Ended, r.Failed)
+	}
+	return []topLine{
+		{fmt.Sprintf("jjm top at %s: %s, %s, %s", v.data.At.Time().Local().Format(time.TimeOnly),
+			jjm.Count(len(v.data.Clusters), "cluster"), jobs, v.sort), headStyle},
+		{fmt.Sprintf("local jobs: %d running, %d submitted, %d waiting, %d held, %d of %d done, %d failed",
+			n.Running+n.Completing, n.Submitted, n.New+n.Submitting, n.Held, n.Completed, n.Expected, n.Failed+n.Killed),
+			plainStyle},
+		{rates, plainStyle},
+	}
+}
+
+// clusters returns a line for each cluster. On a screen they take at most a third of it; clusters in trouble come
+// first.
+func (v *topView) clusters(height int) []topLine {
+	all := slices.Clone(v.data.Clusters)
+	slices.SortStableFunc(all, func(a, b wire.Cluster) int { return cmp.Compare(badness(b), badness(a)) })
+	left := 0
+	if most := max(height/3-1, 1); height > 0 && len(all) > most {
+		left = len(all) - most + 1
+		all = all[:len(all)-left]
+	}
+	cells := [][]string{{"CLUSTER", "STATE", "WAITING", "QUEUED", "RUNNING", "LISTED", "TROUBLE"}}
+	for _, cl := range all {
+		cells = append(cells, []string{cl.Name, clusterState(cl, v.data.At), fmt.Sprint(cl.Waiting), fmt.Sprint(cl.Queued),
+			fmt.Sprint(cl.Running), v.listed(cl), orDash(clusterCause(cl))})
+	}
+	alignTop(cells, widthsTop(cells, []int{14, 17, 7, 7, 7, 12, maxColumns}))
+	lines := []topLine{{" " + strings.Join(cells[0], topGap), headStyle}}
+	for i, cl := range all {
+		style := plainStyle
+		if badness(cl) > 0 {
+			style = troubleStyle
+		}
+		lines = append(lines, topLine{" " + strings.Join(cells[i+1], topGap), style})
+	}
+	if left > 0 {
+		lines = append(lines, topLine{" and " + jjm.Count(left, "other cluster"), plainStyle})
+	}
+	return lines
+}
+
+// badness is 2 for a cluster whose breaker is not closed, 1 for one in other trouble, 0 for others.
+func badness(cl wire.Cluster) int {
+	switch {
+	case cl.Breaker != nil:
+		return 2
+	case !cl.Healthy:
+		return 1
+	}
+	return 0
+}
+
+// listed returns the age of the last complete listing of a cluster.
+func (v *topView) listed(cl wire.Cluster) string {
+	if cl.LastSeen == 0 {
+		return "never"
+	}
+	age := v.now.Sub(cl.LastSeen.Time()).Truncate(time.Second)
+	if age <= 0 {
+		return "0 s"
+	}
+	return jjm.HowLong(age)
+}
+
+// clusterCause returns why a cluster is in trouble, with the time of the next probe of an open breaker.
+func clusterCause(cl wire.Cluster) string {
+	switch {
+	case cl.Breaker != nil && cl.Breaker.NextProbe != 0:
+		return "next probe " + stamp(cl.Breaker.NextProbe) + ": " + cl.Breaker.Cause
+	case cl.Breaker != nil:
+		return cl.Breaker.Cause
+	}
+	return cl.Cause
+}
+
+// rows returns the grid jobs that pass the filter, in the order of sort.
+func (v *topView) rows() []topJob {
+	var rows []topJob
+	for _, j := range v.data.Jobs {
+		text := strings.ToLower(j.Lookup.ID.String() + " " + j.Name + " " + j.Owner + " " + j.Lookup.Status)
+		if strings.Contains(text, strings.ToLower(v.filter)) {
+			rows = append(rows, j)
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b topJob) int { return compareTop(v.sort, a, b) })
+	return rows
+}
+
+// compareTop compares two grid jobs. Grid jobs that are equal stay in the order of the daemon: newest first.
+func compareTop(by topSort, a, b topJob) int {
+	bad := func(j topJob) int { return j.Lookup.Counts.Failed + j.Lookup.Counts.Killed }
+	switch by {
+	case sortName:
+		return strings.Compare(a.Name, b.Name)
+	case sortUser:
+		return strings.Compare(a.Owner, b.Owner)
+	case sortDone:
+		return cmp.Compare(fraction(b.Status), fraction(a.Status))
+	case sortFailed:
+		return cmp.Compare(bad(b), bad(a))
+	case sortRate:
+		return cmp.Compare(b.PerMinute, a.PerMinute)
+	}
+	return 0
+}
+
+// jobs returns the table of grid jobs: as many as there is room for, and the selected one among them. It notes which
+// grid jobs it shows.
+func (v *topView) jobs(width, room int) []topLine {
+	rows := v.rows()
+	first, n := 0, len(rows)
+	if room > 0 {
+		n = min(n, max(room-1, 0)) // the first line is the head
+		at := max(v.position(rows), 0)
+		v.first = min(max(min(v.first, at), at-n+1, 0), len(rows)-n)
+		first = v.first
+	}
+	v.shown = []jjm.GridID{}
+	cells := [][]string{{"ID", "NAME", "USER", "STATUS", "DONE", "BAR", "FAILED", "/MIN", "END"}}
+	for _, j := range rows[first : first+n] {
+		v.shown = append(v.shown, j.Lookup.ID)
+		c := j.Lookup.Counts
+		cells = append(cells, []string{j.Lookup.ID.String(), j.Name, j.Owner, j.Lookup.Status,
+			fmt.Sprintf("%d/%d", c.Completed, max(c.Expected, c.Total)), "", fmt.Sprint(c.Failed + c.Killed),
+			rateText(j.PerMinute), v.end(j)})
+	}
+	bar := fitTop(cells, width)
+	lines := []topLine{{" " + strings.Join(cells[0], topGap), headStyle}}
+	for i, j := range rows[first : first+n] {
+		row := cells[i+1]
+		row[barColumn] = countBar(j.Lookup.Counts, bar)
+		line := topLine{" " + strings.Join(row, topGap), plainStyle}
+		if j.Lookup.ID == v.selected {
+			line = topLine{">" + line.text[1:], chosenStyle}
+		}
+		lines = append(lines, line)
+	}
+	if len(rows) == 0 {
+		lines = append(lines, topLine{" " + v.none(), plainStyle})
+	}
+	return lines
+}
+
+// none returns why there are no grid jobs on the screen.
+func (v *topView) none() string {
+	if v.filter != "" {
+		return "no grid job fits the filter " + printable(v.filter)
+	}
+	return "no grid jobs that are not over"
+}
+
+// position returns the position of the selected grid job, -1 if it is not there.
+func (v *topView) position(rows []topJob) int {
+	return slices.IndexFunc(rows, func(j topJob) bool { return j.Lookup.ID == v.selected })
+}
+
+const (
+	// topGap separates two columns.
+	topGap = "  "
+	// nameColumn and barColumn are columns of grid jobs.
+	nameColumn, barColumn = 1, 5
+)
+
+// fitTop makes the cells of grid jobs printable and equally wide, so that a row with a bar fits into width. It returns
+// the width of the bar.
+func fitTop(cells [][]string, width int) (bar int) {
+	const leastName, leastBar, mostBar = 6, 10, 30
+	widths := widthsTop(cells, []int{10, 40, 10, 10, 15, 0, 7, 7, 7})
+	rest := width - 1 - len(topGap)*(len(widths)-1)
+	for _, w := range widths {
+		rest -= w
+	}
+	if rest < leastBar { // the name makes room
+		cut := min(leastBar-rest, max(widths[nameColumn]-leastName, 0))
+		widths[nameColumn] -= cut
+		rest += cut
+	}
+	bar = max(min(rest, mostBar), 0)
+	widths[barColumn] = bar
+	alignTop(cells, widths)
+	return bar
+}
+
+// widthsTop makes cells printable, and returns the width of each column: that of its widest cell, up to its limit.
+func widthsTop(cells [][]string, limits []int) []int {
+	widths := make([]int, len(limits))
+	for _, row := range cells {
+		for j := range row {
+			row[j] = printable(row[j])
+			widths[j] = max(widths[j], min(utf8.RuneCountInString(row[j]), limits[j]))
+		}
+	}
+	return widths
+}
+
+// alignTop cuts or fills cells to the widths of their columns.
+func alignTop(cells [][]string, widths []int) {
+	for _, row := range cells {
+		for j := range row {
+			text := shorten(row[j], widths[j])
+			row[j] = text + strings.Repeat(" ", max(widths[j]-utf8.RuneCountInString(text), 0))
+		}
+	}
+}
+
+// countBar draws how many local jobs are done (=), failed or killed (!), running (>) and neither (.).
+func countBar(n wire.Counts, width int) string {
+	all := max(n.Expected, n.Total, 1)
+	text, sum := "", 0
+	for _, p := range []struct {
+		n    int
+		mark string
+	}{{n.Completed, "="}, {n.Failed + n.Killed, "!"}, {n.Running + n.Completing, ">"}} {
+		sum += p.n
+		text += strings.Repeat(p.mark, max(min(sum*width/all, width)-len(text), 0))
+	}
+	return text + strings.Repeat(".", width-len(text))
+}
+
+// rateText returns a rate for the table, "-" if it is not known.
+func rateText(perMinute float64) string {
+	switch {
+	case perMinute <= 0:
+		return "-"
+	case perMinute < 100:
+		return fmt.Sprintf("%.1f", perMinute)
+	}
+	return fmt.Sprintf("%.0f", perMinute)
+}
+
+// end returns roughly when a grid job ends: the time if that is today, otherwise the day; "-" if it is not known.
+func (v *topView) end(j topJob) string {
+	if j.ExpectedEnd == nil {
+		return "-"
+	}
+	at := j.ExpectedEnd.At.Time().In(v.now.Location())
+	if at.Format(time.DateOnly) == v.now.Format(time.DateOnly) {
+		return "~" + at.Format("15:04")
+	}
+	return at.Format("Jan 02")
+}
+
+// whyLine is a cause of the selected grid job: its word and its text.
+type whyLine = [2]string
+
+// whyLines returns the causes of a grid job.
+func whyLines(one wire.Why) (rows []whyLine) {
+	if one.Error != nil {
+		return []whyLine{{"error", one.Error.Text}}
+	}
+	if one.Grid != nil {
+		rows = append(rows, causeLines(*one.Grid)...)
+	}
+	for _, cause := range one.Causes {
+		rows = append(rows, causeLines(cause)...)
+	}
+	if one.LeftOut > 0 {
+		rows = append(rows, whyLine{"others", jjm.Count(one.LeftOut, "local job") + " with other causes"})
+	}
+	if len(rows) == 0 {
+		rows = []whyLine{{"none", "no local job of this grid job waits for anything"}}
+	}
+	return rows
+}
+
+// why returns what the selected grid job waits for.
+func (v *topView) why(width int) []topLine {
+	lines := []topLine{{fmt.Sprintf(" why grid job %s is not over:", v.reasonsOf), headStyle}}
+	if v.reasons == nil {
+		return append(lines, topLine{"   asking the daemon", plainStyle})
+	}
+	return append(lines, textLines(v.reasons, width)...)
+}
+
+// textLines returns texts with a title each, wrapped to a width. A text without a title belongs to the one before it.
+func textLines(rows [][2]string, width int) (lines []topLine) {
+	const indent = "   "
+	for _, row := range rows {
+		text := row[1]
+		if row[0] != "" {
+			text = row[0] + ": " + text
+		}
+		for i, line := range wrap(printable(text), max(width-2*len(indent), 20)) {
+			front := indent
+			if i > 0 || row[0] == "" {
+				front += indent
+			}
+			lines = append(lines, topLine{front + line, plainStyle})
+		}
+	}
+	return lines
+}
+
+// topHelp returns the explanation of the screen.
+func topHelp() [][2]string {
+	return [][2]string{
+		{"q", "quit"},
+		{"up, down, j, k, page up, page down, home, end", "select a grid job"},
+		{"enter", "what the selected grid job waits for, as jjm why"},
+		{"s", "sort by the next of: newest, name, user, share done, failures, rate"},
+		{"/", "filter by a text in the id, name, user or status; enter keeps it, escape removes it"},
+		{"escape", "go back"},
+		{"BAR", "= done, ! failed or killed, > running, . the others"},
+		{"/MIN", "local jobs that end per minute, over at most the last 5 minutes"},
+		{"END", "the expected end, roughly, by the local jobs that ended in the last hour"},
+		{"LISTED", "the age of the last complete listing of the batch system"},
+	}
+}
+
+// footer returns the last line: the filter, trouble with the daemon, or the keys.
+func (v *topView) footer() topLine {
+	switch {
+	case v.typing:
+		return topLine{"filter: " + printable(v.filter) + "_", plainStyle}
+	case v.lost != "":
+		return topLine{printable(v.lost), troubleStyle}
+	case v.helped || v.reasonsOf != 0:
+		return topLine{"escape: back  q: quit", plainStyle}
+	case v.filter != "":
+		return topLine{"filter: " + printable(v.filter) + "  /: change  escape: remove  q: quit", plainStyle}
+	}
+	return topLine{"q: quit  enter: why  s: sort  /: filter  ?: help", plainStyle}
+}
