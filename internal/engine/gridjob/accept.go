@@ -43,7 +43,7 @@ func (js *Jobs) submit(ctx context.Context, caller wire.Caller, req wire.Submit,
 		}
 	}
 	if len(problems) == 0 && !req.DryRun {
-		if out, err := js.repeated(ctx, caller, spec); err != nil || out.Existed {
+		if out, err := repeated(ctx, js, caller, spec); err != nil || out.Existed {
 			return out, err
 		}
 	}
@@ -81,7 +81,7 @@ func (js *Jobs) submit(ctx context.Context, caller wire.Caller, req wire.Submit,
 // repeated answers a submission whose request key has a grid job already. What would be refused by now is not looked
 // for: the submission was accepted, and the caller perhaps never got the answer. Existed is false if no grid job has
 // the key, or spec lets the key be used again.
-func (js *Jobs) repeated(ctx context.Context, caller wire.Caller, spec *jjm.Spec) (out wire.Submitted, err error) {
+func repeated(ctx context.Context, js *Jobs, caller wire.Caller, spec *jjm.Spec) (out wire.Submitted, err error) {
 	if spec.Key == "" || spec.KeyReuse {
 		return out, nil
 	}
