@@ -15,8 +15,12 @@ import (
 // Submit checks a job file and stores the grid job that it describes. If the caller already has a
 // grid job with the same request key, Submit returns that grid job. All mistakes are reported
 // together, as jjm.Problems, and nothing is left behind. With DryRun it stores nothing and returns
-// the plan of the grid job.
+// the plan of the grid job. With Again it submits a kept grid job again.
 func (js *Jobs) Submit(ctx context.Context, caller wire.Caller, r wire.SubmitRequest) (wire.SubmitAnswer, error) {
+	if r.Submit.Again != 0 {
+		out, err := submitAgain(ctx, js, caller, r.Submit.Again)
+		return wire.SubmitAnswer{Submit: &out}, err
+	}
 	out, err := js.submit(ctx, caller, *r.Submit, nil)
 	return wire.SubmitAnswer{Submit: &out}, err
 }
@@ -207,7 +211,7 @@ func (js *Jobs) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, r
 				return err
 			}
 			out.ID, err = js.insert(c, jjm.GridJob{Owner: owner, Spec: spec, BaseDir: req.BaseDir, Accepted: c.Now,
-				Changed: c.Now, Origin: req.Origin}, len(fit.Clusters), why)
+				Changed: c.Now, Origin: req.Origin, Rollback: req.Rollback}, len(fit.Clusters), why)
 			return err
 		})
 	})

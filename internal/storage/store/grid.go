@@ -13,7 +13,7 @@ const gridColumns = `id, uid, gid, user, spec, base_dir, accepted, status, kill,
 	counts, exit, clusters, origin, usage,
 	(SELECT splitter FROM steps WHERE grid = id AND step = 1), (SELECT made FROM steps WHERE grid = id AND step = 1),
 	(SELECT closed FROM steps WHERE grid = id AND step = 1), (SELECT carry FROM steps WHERE grid = id AND step = 1),
-	places, warnings, proof, causes, generation, ` + pastColumn
+	places, warnings, proof, causes, generation, ` + pastColumn + `, rollback`
 
 func scanGrid(r row) (g jjm.GridJob, err error) {
 	g = jjm.GridJob{
@@ -43,6 +43,7 @@ func scanGrid(r row) (g jjm.GridJob, err error) {
 		Proof:     jjm.Proof(r.text(35)),
 
 		Generation: int(r.int(37)),
+		Rollback:   jjm.Rollback(r.text(39)),
 	}
 	if r[29] != nil {
 		g.Merging = &jjm.MergeStep{Splitter: r.text(29), Made: int(r.int(30)), Closed: r.bool(31), Carry: r.blob(32)}
@@ -155,10 +156,11 @@ func (tx *Tx) InsertGrid(g *jjm.GridJob) error {
 	}
 	a := args{}.int(int64(g.Owner.UID)).int(int64(g.Owner.GID)).value(g.Owner.User).value(g.Spec.Type)
 	a = a.value(string(spec)).text(key).bool(key != "").text(g.BaseDir).int(int64(g.Accepted))
-	a = mutable(a, g).text(encoded(g.Origin))
+	a = mutable(a, g).text(encoded(g.Origin)).text(string(g.Rollback))
 	_, err = tx.exec(`INSERT INTO grid_jobs (uid, gid, user, type, spec, req_key, key_held, base_dir, accepted,
 		status, kill, kill_by, reason, changed, ended, prepared, cluster, splitter, why, expected, made, closed, carry,
-		tar, tar_bytes, tar_sha256, counts, exit, clusters, usage, places, warnings, proof, causes, origin) VALUES (?,?,?,?,?,?,?,?,?, ?,?,?,?,?,?,?,?,?,?,?,?,?,?, ?,?,?,?,?,?,?,?,?,?,?,?)`, a)
+		tar, tar_bytes, tar_sha256, counts, exit, clusters, usage, places, warnings, proof, causes, origin,
+		rollback) VALUES (?,?,?,?,?,?,?,?,?, ?,?,?,?,?,?,?,?,?,?,?,?,?,?, ?,?,?,?,?,?,?,?,?,?,?,?,?)`, a)
 	if err != nil {
 		return tx.fail(err, "insert a grid job")
 	}
