@@ -57,7 +57,7 @@ func (a *Adapter) settle(b *bulk, pos int32, over job) {
 	j := &b.jobs[pos]
 	asked := j.endAsked
 	state := over.state
-	over.state = j.state // set reads the old state from over
+	over.state = j.state // set expects the old state
 	*j = over
 	j.endAsked |= asked
 	b.set(pos, state)

@@ -244,9 +244,10 @@ func mountOf(fdinfo []byte) string {
 	return ""
 }
 
-// locksByte reports whether the content of /proc/PID/fdinfo/FD (proc_pid_fdinfo(5)) has a lock on exactly one byte:
+// locksByte reports whether /proc/PID/fdinfo/FD, see proc_pid_fdinfo(5), shows a lock on
+// exactly one byte:
 //
-// lock:   1: OFDLCK ADVISORY  READ -1 fd:01:131 5 5
+//	lock:	1: OFDLCK ADVISORY  READ -1 fd:01:131 5 5
 func locksByte(fdinfo []byte, at int64) bool {
 	number := strconv.FormatInt(at, 10)
 	for line := range strings.Lines(string(fdinfo)) {
