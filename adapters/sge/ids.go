@@ -20,7 +20,7 @@ type key struct {
 
 func (k key) id() string { return fmt.Sprintf("%d.%d", k.bulk, k.task) }
 
-// keyOf returns the task in a reference; ok is false if the reference cannot name a task.
+// keyOf returns the task in a reference. It returns false if the reference cannot name a task.
 func keyOf(r adapters.Ref) (key, bool) {
 	bulk, task, found := strings.Cut(r.ID, ".")
 	n, err := strconv.ParseInt(bulk, 10, 64)
