@@ -26,11 +26,11 @@ type Detached struct {
 	Stdin, Stdout, Stderr *os.File
 	// Extra become descriptors 3, 4, and so on.
 	Extra []*os.File
-	// As is the account to run the command as (only root can): Dir, Argv[0] and Log are then
-	// resolved with the account's rights. nil means the account of this process.
+	// As is the account as which the command runs; only root can set it. Dir, Argv[0] and Log are then resolved with the
+	// rights of this account. nil means the account of this process.
 	As *Account
-	// Log is a file that receives standard output and standard error instead of Stdout and
-	// Stderr, opened as the account; "" means none. Without As it is ignored.
+	// Log is a file that receives standard output and standard error instead of Stdout and Stderr. It is opened as the
+	// account; "" means no file. Log is ignored if As is nil.
 	Log string
 }
 
