@@ -140,8 +140,8 @@ func (b *simBulk) visible(owner jjm.Owner, from jjm.Time) bool {
 	return b.Owner.UID == owner.UID && (b.alive > 0 || b.lastEnd >= from)
 }
 
-// reports appends reports of the jobs of a bulk, without jobs that are gone, that ended before from, or for which lie
-// returns true. To save memory, the ids share one string.
+// reports appends the reports of a bulk's jobs. It leaves out jobs that are gone, jobs that ended before from, and jobs
+// for which lie returns true. The ids share one string to save memory.
 func (s *Sim) reports(to []jjm.Report, b *simBulk, from jjm.Time, lie func(SimJob) bool) []jjm.Report {
 	ids := make([]byte, 0, b.N*(len(b.id)+4))
 	first := len(to)
