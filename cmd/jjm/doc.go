@@ -50,9 +50,10 @@
 //
 // The codes of "jjm health" are those of Nagios: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN. It has no other codes.
 //
-// With several ids, the first one that cannot be answered determines the code. A command that changes jobs, such as kill,
-// release, resubmit, remove and dataset remove, ends with that code only if it succeeded for none of them. If it
-// succeeded for some, its code is 9; the line of each id says what was done. An id without a change counts as a success.
+// With several ids, the first one that cannot be answered determines the code. A command that changes jobs, such as
+// kill, release, resubmit, remove and dataset remove, ends with that code only if it succeeded for none of them. If it
+// succeeded for some, its code is 9; the line of each id says what was done. An id without a change counts as a
+// success.
 //
 // # Without a daemon
 //

@@ -45,6 +45,8 @@ type Facts struct {
 type Job struct {
 	N     int32
 	State jjm.State
+	// Forced says that a person forced the local job to completed. It proves nothing, so State is failed.
+	Forced bool
 	// Other says that the local job belongs to another step. Its other fields are ignored.
 	Other bool
 	// Count is the number of units of the local job's part (jjm.Part.Count).

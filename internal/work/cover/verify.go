@@ -78,6 +78,7 @@ type job struct {
 	count, owned int64
 	state        uint8 // jjm.State + 1; 0 = not in the stream; or other
 	said, short  bool
+	forced       bool
 }
 
 // other is the state of a local job of another step. It owns nothing in this one.
@@ -127,7 +128,7 @@ func (v *verifier) job(j *Job) error {
 		return nil
 	}
 	v.report.Jobs++
-	to.state, to.count = uint8(j.State)+1, j.Count
+	to.state, to.count, to.forced = uint8(j.State)+1, j.Count, j.Forced
 	if j.State != jjm.Completed {
 		return nil
 	}
