@@ -31,6 +31,7 @@ type commands struct {
 	Wait       wait       `cmd:"" group:"people" help:"Wait for the end, showing progress; exit 0 if all are done." example:"jjm wait 17 && jjm output 17"`
 	Release    release    `cmd:"" group:"people" help:"Release held jobs; others stay as they are." example:"jjm release 17.3"`
 	Resubmit   resubmit   `cmd:"" group:"people" help:"Run failed local jobs again; reopens a grid job that is over." example:"jjm resubmit 17 && jjm wait 17"`
+	Force      forceState `cmd:"" name:"force-status" group:"people" help:"Force local jobs to failed or completed, whatever the evidence says." example:"jjm force-status 17.3 failed --why 'node7 is gone'"`
 	Copy       copyJob    `cmd:"" group:"people" help:"A new grid job of what an old one asked for, with edits." example:"jjm copy 17 --set params.events=500 --set name=again"`
 	Remove     remove     `cmd:"" group:"people" help:"Remove grid jobs that are over, with their outputs, records and rows." example:"jjm remove 17 18"`
 	Output     output     `cmd:"" group:"people" help:"Fetch the tar of the outputs, or one file of it, and check it." example:"jjm output 17 -o results.tar"`

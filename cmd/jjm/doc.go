@@ -42,6 +42,7 @@
 //	6    denied: the job belongs to another account
 //	7    not finished yet (output, wait --timeout)
 //	8    anything else: the daemon's log says more
+//	9    some: a command that changes many jobs changed some of them, and was refused for others
 //	130  interrupted
 //
 // The codes 0 to 3 of "jjm verify" are its verdicts: proven, gap, overlap, undecidable. If
@@ -49,7 +50,10 @@
 //
 // The codes of "jjm health" are those of Nagios: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN. It has no other codes.
 //
-// With several ids, the first one that cannot be answered determines the code.
+// With several ids, the first one that cannot be answered determines the code. A command that changes jobs, such as
+// kill, release, resubmit, remove and dataset remove, ends with that code only if it succeeded for none of them. If it
+// succeeded for some, its code is 9; the line of each id says what was done. An id without a change counts as a
+// success.
 //
 // # Without a daemon
 //

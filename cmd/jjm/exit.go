@@ -19,6 +19,7 @@ const (
 	exitDenied      = 6
 	exitUnfinished  = 7
 	exitInternal    = 8
+	exitSome        = 9
 	exitInterrupted = 130 // 128 + SIGINT, as in shells
 )
 
@@ -28,7 +29,8 @@ const exitHelp = `Exit codes:
   1  the answer is "no": the job failed    6    denied: another account's job
   2  the command line is wrong             7    not finished yet
   3  no such job                           8    anything else
-  4  no daemon answers, or it is too busy  130  interrupted
+  4  no daemon answers, or it is too busy  9    some jobs were changed, others refused
+                                           130  interrupted
 `
 
 // exit is an error with an exit code of its own. If err is nil, nothing is printed.

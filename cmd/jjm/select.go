@@ -202,16 +202,21 @@ type results[T any] struct {
 	show    func(T) error
 }
 
-// of sends the chunks of ids one after the other and shows each answer. It returns the first error.
+// of sends the chunks of ids one after the other and shows each answer. It returns the first error, with the exit code
+// exitSome if other ids succeeded.
 func (r *results[T]) of(chunks [][]string) error {
 	var first error
+	some := false
 	for i, refs := range chunks {
 		answers, err := r.ask(refs)
 		if err != nil {
-			return err
+			return partly(some, err)
 		}
 		for _, one := range answers {
-			if e := r.outcome(one); e != nil && first == nil {
+			switch e := r.outcome(one); {
+			case e == nil:
+				some = true
+			case first == nil:
 				first = e.Err()
 			}
 			if err := r.show(one); err != nil {
@@ -221,10 +226,18 @@ func (r *results[T]) of(chunks [][]string) error {
 		_ = r.c.out.Flush() // before the total, which goes to another stream
 		if rest := chunks[i+1:]; first != nil && r.stop && len(rest) > 0 {
 			r.c.say("jjm %s: stopped; not attempted from %s on", r.command, rest[0][0])
-			return first
+			break
 		}
 	}
-	return first
+	return partly(some, first)
+}
+
+// partly returns err with the exit code exitSome if some ids succeeded, else err as it is.
+func partly(some bool, err error) error {
+	if !some || err == nil {
+		return err
+	}
+	return &exit{exitSome, err}
 }
 
 // inChunks divides ids into requests.

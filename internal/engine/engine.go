@@ -175,7 +175,7 @@ func build(cfg Config, deps Deps) *Engine {
 	e.feeder = feed.New(s, ln, e.prover)
 	e.records = record.New(s, as, e.clusters.Waits)
 	e.judge = verdict.New(s, as, ends, sw, ln, e.clusters, e.records.Add)
-	e.wishes = wish.New(s, cluster.Halting(e.clusters))
+	e.wishes = wish.New(s, cluster.Halting(e.clusters), cluster.Leaving(e.clusters))
 	e.reopener = reopen.New(s, reopen.Rooms{Feeder: e.feeder, Prover: e.prover, Clusters: e.clusters})
 	e.remover = removal.New(s, as)
 	e.site = site.New(s, as, e.clusters.Shut, cluster.Halting(e.clusters), e.records.Mend)

@@ -30,6 +30,9 @@ type LocalJob struct {
 	NotBefore Time `json:"not_before,omitempty"`
 	// Kill is set once a kill of this local job was requested.
 	Kill bool `json:"kill,omitempty"`
+	// Failing is set while the local job is killed because a person forces it to failed: who, and why. Once the kill is
+	// over, the local job is failed in phase Forced instead of killed.
+	Failing string `json:"failing,omitempty"`
 
 	// Cluster to Ended describe the current or last attempt: its cluster, the tag of its bulk and its position there,
 	// the batch system's id, the host, and when it was submitted, started and ended.
@@ -127,6 +130,9 @@ type AppPhase struct {
 	Started Time `json:"started,omitempty"`
 	Ended   Time `json:"ended,omitempty"`
 }
+
+// IsForced reports whether a person forced the local job to completed. Nothing proves that its work is done.
+func (l *LocalJob) IsForced() bool { return l.State == Completed && l.Phase == Forced }
 
 // IsHeld reports whether the local job is held, by the application, the batch system or a
 // person; Holding.By says which.

@@ -45,6 +45,8 @@ var sights = map[string]seen{
 		asks: []string{on("kill", ""),
 			`{"verb":"kill","refs":["ID.0"]}`, `{"verb":"kill","refs":["HANDLE"]}`}},
 	"release": {tells: "how many jobs", others: refused, changes: true, asks: []string{on("release", "")}},
+	"force-status": {tells: "how many jobs", others: refused, changes: true,
+		asks: []string{on("force-status", `,"to":"failed"`)}},
 	"resubmit": {tells: "which jobs begin again", others: refused, changes: true,
 		asks: []string{on("resubmit", `,"all":true,"dry_run":true`)}},
 	"copy": {tells: "the id of the copy, or what it would be", others: refused, changes: true,

@@ -406,6 +406,37 @@ func driveReleased(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 	return id, a.Release[0].Error.Err()
 }
 
+// driveForced forces a failed local job to failed, which changes nothing whenever the daemon dies. The sleepers keep
+// the grid job from its end meanwhile.
+func driveForced(ctx context.Context, s *site, d design) (jjm.GridID, error) {
+	id, err := s.submit(ctx, d)
+	if err != nil {
+		return 0, err
+	}
+	failed := int32(-1)
+	some := func(st wire.Status) bool {
+		for i := range st.Locals {
+			if st.Locals[i].State == jjm.Failed {
+				failed = st.Locals[i].ID.N
+			}
+		}
+		return failed >= 0 || st.Over()
+	}
+	if err := s.until(ctx, id.String()+".*", some); err != nil {
+		return id, err
+	}
+	ref := jjm.LocalID{Grid: id, N: max(failed, 0)}
+	a, err := insist(ctx, s, wire.VerbForceStatus(), wire.ForceStatusRequest{Many: wire.Refs(ref.String()),
+		ForceHow: wire.ForceHow{To: jjm.Failed.String()}})
+	if err != nil {
+		return id, err
+	}
+	if err := a.Forced[0].Error.Err(); err != nil {
+		return id, err
+	}
+	return driveMix(ctx, s, d)
+}
+
 // driveOnly only submits.
 func driveOnly(ctx context.Context, s *site, d design) (jjm.GridID, error) { return s.submit(ctx, d) }
 

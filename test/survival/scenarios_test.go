@@ -89,6 +89,9 @@ func scenarios() map[string]scenario {
 	changes("release-held", func(glf bool) scenario {
 		return scenario{design: design{jobs: 12, glf: glf, mix: "held"}, drive: driveReleased}
 	})
+	changes("force-status", func(glf bool) scenario {
+		return scenario{design: mixed(glf).design, drive: driveForced}
+	})
 	add("local.withdrawn", scenario{design: design{jobs: 20, glf: true, mix: "yes", killed: true}, drive: driveKilled})
 	for i, point := range []string{"refuse.before-commit", "refuse.after-commit"} {
 		add(point, fewerSlots(design{jobs: 12, glf: i == 0, request: "cores = 4", refused: true}, point))

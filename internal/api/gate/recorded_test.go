@@ -75,6 +75,7 @@ func (r *recording) verbs() []serve.Verb {
 		plain(wire.VerbLookup(), r),
 		plain(wire.VerbKill(), r),
 		plain(wire.VerbRelease(), r),
+		plain(wire.VerbForceStatus(), r),
 		plain(wire.VerbResubmit(), r),
 		plain(wire.VerbCopy(), r),
 		plain(wire.VerbRemove(), r),

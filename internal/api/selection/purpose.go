@@ -14,22 +14,24 @@ const (
 	ToResubmit Purpose = "resubmit" // local jobs that failed or were killed
 	ToRemove   Purpose = "remove"   // grid jobs that are over
 	ToShow     Purpose = "status"   // all jobs
+	// ToForce selects local jobs of grid jobs that are not over.
+	ToForce Purpose = "force-status"
 )
 
 // Check returns an error of kind Invalid for a word that is not a purpose.
 func (p Purpose) Check() error {
 	switch p {
-	case "", ToKill, ToRelease, ToResubmit, ToRemove, ToShow:
+	case "", ToKill, ToRelease, ToResubmit, ToRemove, ToShow, ToForce:
 		return nil
 	}
-	return jjm.Errorf(jjm.Invalid, "for %.40q: want kill, release, resubmit, remove, status or nothing", string(p))
+	return jjm.Errorf(jjm.Invalid, "for %.40q: want kill, release, resubmit, remove, force-status, status or nothing", string(p))
 }
 
 // Locals reports whether local jobs are selected, not whole grid jobs. Grid jobs are listed and removed whole. They
 // are killed and shown whole unless a filter of local jobs is set. A grid job that is killed whole ends.
 func (p Purpose) Locals(f *Filter) bool {
 	switch p {
-	case ToRelease, ToResubmit:
+	case ToRelease, ToResubmit, ToForce:
 		return true
 	case ToKill, ToShow:
 		return f.OfLocals()
@@ -40,7 +42,7 @@ func (p Purpose) Locals(f *Filter) bool {
 // Grid reports whether the command can change a grid job of this status, or local jobs of it.
 func (p Purpose) Grid(s jjm.GridStatus) bool {
 	switch p {
-	case ToKill, ToRelease:
+	case ToKill, ToRelease, ToForce:
 		return !s.Final()
 	case ToRemove:
 		return s.Final()

@@ -65,10 +65,12 @@ func decode(line []byte) (erased, Request, error) {
 // For a verb without members, an unknown member serves.
 func refused() map[string][2]string {
 	return map[string][2]string{
-		"ping":      {`{"verb":"ping","refs":["1"]}`, `ping: unknown member "refs"`},
-		"submit":    {`{"verb":"submit","submit":{"name":"a","base_dir":"/"}}`, "the job file is empty"},
-		"lookup":    {`{"verb":"lookup"}`, "lookup: refs is empty"},
-		"kill":      {`{"verb":"kill","refs":[]}`, "kill: refs is empty"},
+		"ping":   {`{"verb":"ping","refs":["1"]}`, `ping: unknown member "refs"`},
+		"submit": {`{"verb":"submit","submit":{"name":"a","base_dir":"/"}}`, "the job file is empty"},
+		"lookup": {`{"verb":"lookup"}`, "lookup: refs is empty"},
+		"kill":   {`{"verb":"kill","refs":[]}`, "kill: refs is empty"},
+		"force-status": {`{"verb":"force-status","refs":["12.3"],"to":"done"}`,
+			"force-status: to \"done\": want completed or failed"},
 		"release":   {`{"verb":"release"}`, "release: refs is empty"},
 		"remove":    {`{"verb":"remove"}`, "remove: refs is empty"},
 		"resubmit":  {`{"verb":"resubmit"}`, "resubmit: refs is empty"},

@@ -210,6 +210,20 @@ func (cs *Clusters) AskCancel(l *jjm.LocalJob) {
 	c.controller.addCancel(l.AttemptID())
 }
 
+// Leaving returns a function that prepares the cancel of a batch job that jjm no longer waits for. The prepared
+// function orders one cancel, also if the attempt is over and its bulk closed by then. It does nothing if the batch id
+// is not known or the cluster is no longer configured.
+func Leaving(cs *Clusters) func(*state.Bulk, *jjm.LocalJob) func() {
+	return func(b *state.Bulk, l *jjm.LocalJob) func() {
+		ref, known := refIn(b, l)
+		c, owner := cs.all[b.Cluster], b.Owner
+		if !known || c == nil {
+			return func() {}
+		}
+		return func() { c.controller.addDuplicate(owner, ref) }
+	}
+}
+
 // RefOf returns the batch job of an attempt and the owner of its bulk. ok is false if the bulk is closed or the batch
 // system's id is unknown.
 func (cs *Clusters) RefOf(l *jjm.LocalJob) (ref adapters.Ref, owner jjm.Owner, ok bool) {

@@ -71,7 +71,7 @@ func (js *Jobs) gridFacts(id jjm.GridID) (plan.GridFacts, bool) {
 		Status: g.Job.Status, Kill: g.Job.Kill, KillAsked: g.Closed() && g.KillsPending == g.Live(),
 		Fetching: js.remote.Waits(id), Prepared: g.Job.Step.Prepared, Closed: g.Closed(),
 		Made: g.Job.Step.Made - g.GivenBack, Expected: g.Job.Step.Expected, Idle: g.Idle(),
-		Counts: g.Counts, EverSubmitted: g.Submitted, EverRan: g.Ran,
+		Counts: g.Counts, Forced: g.Forced, EverSubmitted: g.Submitted, EverRan: g.Ran,
 		Keep: g.Job.Rollback == jjm.RollbackKeep, Kept: g.Job.Kept(),
 		Merging: g.Merging, TarReady: g.Job.Tar != "", Waits: js.rooms.Clusters.WaitsFor(v.Memory, g, now),
 		Failure: g.Failure(), Again: len(run)+len(stopped) > 0, AutoKill: state.AutoKillReason(g, js.b.Conf()),

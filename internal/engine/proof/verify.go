@@ -115,8 +115,8 @@ func (pr *Prover) jobsOf(ctx context.Context, t *task, fn func(cover.Job) error)
 		}
 		j := cover.Job{N: l.ID.N, Other: int(l.Step) != t.step, State: l.State, Count: l.Part.Count, Events: t.events(&l),
 			Processed: processed(&l, ev), Merged: t.merged(&l), Exit: l.Exit}
-		if _, lost := t.retracted[l.ID.N]; lost {
-			j.State, j.Processed = jjm.Failed, nil
+		if _, lost := t.retracted[l.ID.N]; lost || l.IsForced() {
+			j.State, j.Processed, j.Forced = jjm.Failed, nil, l.IsForced()
 		}
 		return fn(j)
 	})

@@ -228,7 +228,7 @@ func restart(c *state.Change, l *jjm.LocalJob, cause, actor string) error {
 	if err != nil {
 		return err
 	}
-	l.Kill, l.Message = false, ""
+	l.Kill, l.Failing, l.Message = false, "", ""
 	l.Ended, l.Exit, l.NotBefore = 0, -1, 0
 	begins, phase := jjm.New, jjm.Phase("")
 	if next > 0 {

@@ -1,5 +1,5 @@
 // Package wish stores requests of people and gatekeepers about grid jobs and local jobs: to
-// kill them, to release their holds, and to remark on them. It only stores the request; the
+// kill them, to release their holds, to force their states, and to remark on them. It only stores the request; the
 // loops of packages gridjob, cluster and verdict carry it out.
 package wish
 
@@ -13,18 +13,22 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Wishes stores kills, releases and remarks.
+// Wishes stores kills, releases, forced states and remarks.
 type Wishes struct {
 	b *base.Base
 	s *state.State
 	// halt keeps the local jobs of a grid job that are to be killed from starting, on clusters where a cancel is final.
 	halt func(context.Context, jjm.GridID)
+	// leave returns a function that cancels the batch job of a local job of a bulk once, whatever becomes of both.
+	leave func(*state.Bulk, *jjm.LocalJob) func()
 }
 
 // New returns a Wishes. halt is called after a kill is stored and before it is answered: it keeps local jobs that are
-// to be killed from starting, on clusters where a cancel is final.
-func New(s *state.State, halt func(context.Context, jjm.GridID)) *Wishes {
-	return &Wishes{s.B, s, halt}
+// to be killed from starting, on clusters where a cancel is final. leave returns a function that cancels the batch job
+// of a local job, which is called once the attempt is over for jjm.
+func New(s *state.State, halt func(context.Context, jjm.GridID),
+	leave func(*state.Bulk, *jjm.LocalJob) func()) *Wishes {
+	return &Wishes{s.B, s, halt, leave}
 }
 
 // Verbs returns the verbs that Wishes answers.
@@ -32,6 +36,7 @@ func Verbs(ws *Wishes) []serve.Verb {
 	return []serve.Verb{
 		serve.Handle(wire.VerbKill(), serve.Owners, ws.Kill),
 		serve.Handle(wire.VerbRelease(), serve.Owners, ws.Release),
+		serve.Handle(wire.VerbForceStatus(), serve.Owners, ws.ForceStatus),
 		serve.Handle(wire.VerbRemark(), serve.Administrators, ws.Remark),
 	}
 }

@@ -36,7 +36,7 @@ type AgainFacts struct {
 // automatic resubmission follows, and why. The first match counts:
 //
 //	grid job not asking for it, being killed, collected, failed or over   none
-//	local job not failed, or to be killed                                 none
+//	local job not failed, to be killed, or forced to failed by a person   none
 //	work given back, part never submitted                                 none
 //	stopped before                                                        none
 //	resubmitted Most times                                                stopped
@@ -55,7 +55,7 @@ func Again(f AgainFacts) (run []int32, stopped []Left) {
 	for i := range f.Locals {
 		l := &f.Locals[i]
 		switch {
-		case l.State != jjm.Failed || l.Kill || l.Again.Stopped != "" || staysSo(l, nil) != "":
+		case l.State != jjm.Failed || l.Kill || l.Phase == jjm.Forced || l.Again.Stopped != "" || staysSo(l, nil) != "":
 		case l.Again.Times >= f.Rules.Most:
 			stopped = append(stopped, Left{l.ID.N, fmt.Sprintf("%d of at most %d automatic resubmissions were made",
 				l.Again.Times, f.Rules.Most)})

@@ -15,6 +15,7 @@
 //	backoff.go    how long its next attempt waits
 //	cause.go      which failures of local jobs have the same cause
 //	giveback.go   whether the work of a failed local job is done again
+//	force.go      what becomes of a local job whose state a person forces
 //	resubmit.go   which local jobs run again because a person asks for it
 //	polling.go    how often a cluster is listed
 //	reconcile.go  what to do about a bulk that may or may not exist

@@ -24,6 +24,8 @@ type GridFacts struct {
 	Made, Expected   int
 	// Counts are the local jobs by state.
 	Counts [jjm.NumStates]int
+	// Forced counts the local jobs that a person forced to completed. Nothing proves that their work is done.
+	Forced int
 	// EverSubmitted says that a local job ever reached a batch system, EverRan that a local
 	// job ever ran.
 	EverSubmitted, EverRan bool
@@ -243,7 +245,7 @@ func gridLive(f GridFacts, do GridDo) GridAction {
 //	killed on request                                        aborted
 //	failure, nothing ever submitted                          broken
 //	no local jobs                                            broken
-//	all completed, no failure, no output lost, nothing left
+//	all completed, none of them forced, no failure, no output lost, nothing left
 //	out that the job file does not ask for, and the proof
 //	that all work was done did not fail                      done
 //	some completed                                           finished
@@ -264,14 +266,23 @@ func ending(f GridFacts) (jjm.GridStatus, string) {
 		return jjm.Broken, f.Failure
 	case n == 0:
 		return jjm.Broken, noLocalJobs
-	case completed == n && f.Failure == "" && f.Lost == 0 && f.Unproven == "" && len(f.LeftOut.Unasked()) == 0:
+	case completed == n && f.Failure == "" && f.Lost == 0 && f.Forced == 0 && f.Unproven == "" &&
+		len(f.LeftOut.Unasked()) == 0:
 		return jjm.Done, f.Undecided
 	case completed > 0:
-		return jjm.Finished, also(f.Failure, also(ended(f), also(lost(f), f.Unproven)))
+		return jjm.Finished, also(f.Failure, also(ended(f), also(forced(f), also(lost(f), f.Unproven))))
 	case f.Counts[jjm.Killed] == n && f.Failure == "":
 		return jjm.Aborted, also("every local job was killed", ended(f))
 	}
 	return jjm.GridFailed, also(f.Failure, ended(f))
+}
+
+// forced returns how many local jobs a person forced to completed, for people; "" for none.
+func forced(f GridFacts) string {
+	if f.Forced == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of the completed local jobs forced by a person, which proves nothing", f.Forced)
 }
 
 // lost returns how many outputs were lost before they were collected, for people

@@ -34,6 +34,7 @@ type Left struct {
 //	killed                         -                    again         again
 //	failed or killed, but unfit    left                 left          left
 //	completed                      -                    -             left: its result counts
+//	forced to completed            -                    -             left: it is to be forced to failed first
 //	given back                     -                    -             left: another one does its work
 //	never submitted for its part   left                 left          left
 //	not over                       -                    -             left
@@ -57,6 +58,8 @@ func Resubmit(f ResubmitFacts) (again []int32, left []Left) {
 // staysSo returns why a local job cannot run again, "" if it can.
 func staysSo(l *jjm.LocalJob, unfit map[int32]string) string {
 	switch {
+	case l.IsForced():
+		return "a person forced it to completed: force it to failed first (jjm force-status ID failed)"
 	case l.State == jjm.Completed:
 		return "it is completed, and its result counts: retract that first"
 	case !l.State.Final():

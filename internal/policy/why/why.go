@@ -109,6 +109,9 @@ func Of(f Facts) Cause {
 // killing returns the cause of a local job for which a kill was requested.
 func killing(f Facts) Cause {
 	c := Cause{Code: Killing, Text: "it ends as soon as its batch system no longer has it"}
+	if f.Local.Failing != "" {
+		c.Text += "; then it is failed: " + f.Local.Failing
+	}
 	switch {
 	case f.Gone:
 		c.Remedy = "cluster " + f.Local.Cluster + " has left the configuration: put its [[cluster]] back and start the " +

@@ -35,20 +35,23 @@ func lifeArgs(a args, l *jjm.LocalJob) args {
 	return a.text(l.Cluster).text(holdingText(l))
 }
 
-// holding is the column holding: the holds of a local job, and its automatic resubmissions. Few local jobs have either.
+// holding is the column holding: the holds of a local job, its automatic resubmissions, and why a person forces it to
+// failed. Few local jobs have any of them.
 type holding struct {
 	jjm.Holding
-	Again jjm.Again `json:"again,omitzero"`
+	Again   jjm.Again `json:"again,omitzero"`
+	Failing string    `json:"failing,omitempty"`
 	// Never is set if the local job was never held.
 	Never bool `json:"never_held,omitempty"`
 }
 
-// holdingText returns the column holding as JSON, "" if the local job was never held or resubmitted automatically.
+// holdingText returns the column holding as JSON, "" if the local job was never held or resubmitted automatically and
+// is not being forced to failed.
 func holdingText(l *jjm.LocalJob) string {
-	if l.Holding == nil && l.Again == (jjm.Again{}) {
+	if l.Holding == nil && l.Again == (jjm.Again{}) && l.Failing == "" {
 		return ""
 	}
-	h := holding{Again: l.Again, Never: l.Holding == nil}
+	h := holding{Again: l.Again, Failing: l.Failing, Never: l.Holding == nil}
 	if l.Holding != nil {
 		h.Holding = *l.Holding
 	}
@@ -68,6 +71,7 @@ func scanHolding(text string, l *jjm.LocalJob) error {
 	if err := json.Unmarshal([]byte(text), &h); err != nil {
 		return jjm.Errorf(jjm.Internal, "local job %s: column holding: %w", l.ID, err)
 	}
+	l.Failing = h.Failing
 	if l.Again = h.Again; !h.Never {
 		held := h.Holding
 		l.Holding = &held
@@ -259,7 +263,8 @@ func sameLife(a, b *jjm.LocalJob) bool {
 	return a.State == b.State && a.Phase == b.Phase && a.Attempt == b.Attempt && a.Counters == b.Counters &&
 		a.NotBefore == b.NotBefore && a.Kill == b.Kill && a.Tag == b.Tag && a.Host == b.Host &&
 		a.Submitted == b.Submitted && a.Started == b.Started && a.Ended == b.Ended && a.Exit == b.Exit &&
-		a.Message == b.Message && a.Progress == b.Progress && a.Cluster == b.Cluster && a.Again == b.Again
+		a.Message == b.Message && a.Progress == b.Progress && a.Cluster == b.Cluster && a.Again == b.Again &&
+		a.Failing == b.Failing
 }
 
 // saveRun stores consecutive local jobs that differ only in position and batch job.

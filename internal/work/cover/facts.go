@@ -42,6 +42,8 @@ type Facts struct {
 type Job struct {
 	N     int32
 	State jjm.State
+	// Forced is set if a person forced the local job to completed. That proves nothing, so State is failed.
+	Forced bool
 	// Other is set if the local job belongs to another step. Its other fields are then ignored.
 	Other bool
 	// Count is the number of units of the local job's part (jjm.Part.Count).

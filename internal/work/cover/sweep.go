@@ -295,7 +295,9 @@ func (s *sweep) stateOf(n int32) string {
 	if why, yes := s.v.facts.Retracted[n]; yes {
 		return "retracted: " + why
 	}
-	if j := s.jobOf(n); j.state > 0 {
+	if j := s.jobOf(n); j.forced {
+		return "forced to completed by a person, which proves nothing"
+	} else if j.state > 0 {
 		return (jjm.State(j.state) - 1).String()
 	}
 	return "not there"

@@ -77,6 +77,7 @@ type job struct {
 	count, owned int64
 	state        uint8 // jjm.State + 1; 0 = not in the stream; or the constant other
 	said, short  bool
+	forced       bool
 }
 
 // other is the state of a local job of another step. Such a local job owns nothing in this step.
@@ -127,7 +128,7 @@ func (v *verifier) job(j *Job) error {
 		return nil
 	}
 	v.report.Jobs++
-	to.state, to.count = uint8(j.State)+1, j.Count
+	to.state, to.count, to.forced = uint8(j.State)+1, j.Count, j.Forced
 	if j.State != jjm.Completed {
 		return nil
 	}

@@ -182,9 +182,16 @@ func (c *Change) End(l *jjm.LocalJob, ev jjm.Evidence, v jjm.Verdict) {
 	}
 }
 
-// Move sets the state and phase of a local job and adds it to the journal.
+// Move sets the state and phase of a local job and adds it to the journal. A local job that a person forces to failed
+// is failed where it would be killed.
 func (c *Change) Move(l *jjm.LocalJob, to jjm.State, phase jjm.Phase, cause string) {
 	from := jjm.StateWord(l.State, l.Phase)
+	if to == jjm.Killed && l.Failing != "" {
+		to, phase, cause, l.Message = jjm.Failed, jjm.Forced, l.Failing, l.Failing
+	}
+	if to.Final() {
+		l.Failing = ""
+	}
 	l.State, l.Phase = to, phase
 	c.Journal = append(c.Journal, jjm.JournalEntry{
 		Time: c.Now, Grid: l.ID.Grid, First: l.ID.N, Last: l.ID.N,

@@ -44,6 +44,8 @@ type counts struct {
 	Counts [jjm.NumStates]int // by state, without the local jobs that gave their work back
 	// GivenBack counts the local jobs that gave their work back.
 	GivenBack int
+	// Forced counts the local jobs that a person forced to completed.
+	Forced int
 	// bySteps counts the local jobs by step.
 	bySteps [jjm.StepMerge + 1]tallied
 	// causes counts the local jobs that failed or are tried again, by cause.
