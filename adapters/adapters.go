@@ -175,7 +175,7 @@ type Listing struct {
 	Unread []Unread
 }
 
-// Presence says whether a batch system has the bulk of a tag.
+// Presence is the answer to the question whether a batch system has the bulk of a tag.
 type Presence uint8
 
 // NotYetKnown is the zero value, so an answer that was never filled in claims nothing.

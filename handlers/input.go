@@ -4,13 +4,13 @@ import "jjm/internal/jjm"
 
 // inputValues adds the values of a part that reads files:
 //
-//	files, file              its files, and the first of them
+//	files, file              the part's files, and the first file
 //	first_event, events,
-//	last_event               its event range; events and last_event are -1 if there is no end
-//	first_number             the first event as its file numbers it
-//	lumis                    as jjm.PartInput.LumiText writes them
-//	parents                  files to read along, if include_parents asks for them
-//	seed                     if the splitter drew one
+//	last_event               the part's event range; events and last_event are -1 if there is no end
+//	first_number             the number of the first event in its file
+//	lumis                    the text of jjm.PartInput.LumiText
+//	parents                  parent files to read too, if include_parents is set
+//	seed                     the seed, the seed, if the splitter drew one
 func inputValues(v Values, in *jjm.PartInput) {
 	v["files"] = in.Files
 	v["file"] = in.Files[:min(1, len(in.Files))]

@@ -51,7 +51,7 @@ func (w OwnWork) Cut(only []jjm.Span, site Site) (Cutting, jjm.Problems) {
 	c.Work = w.work()
 	c.Work.Only = only
 	if only != nil {
-		c.Why = append(c.Why, fmt.Sprintf("only %d ranges of them", len(only)))
+		c.Why = append(c.Why, fmt.Sprintf("only %d selected ranges", len(only)))
 	}
 	c, problems := site.Cut(c, "split.params", "change its settings")
 	if len(problems) == 0 && c.Jobs == 0 {

@@ -30,7 +30,7 @@ const specKeys = " name key key_reuse auto_resubmit auto_kill mode cluster clust
 //	unit      the unit of a number, for people
 //	help      one sentence, for people
 //
-// The same tags make the documentation: see [ParamsOf].
+// [ParamsOf] generates the documentation from the same tags.
 func DecodeParams(params map[string]any, into any) jjm.Problems {
 	v := reflect.ValueOf(into).Elem()
 	setDefaults(v)

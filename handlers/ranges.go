@@ -96,7 +96,7 @@ func (s Site) ReadRanges(path string, files bool) (list []split.Piece, err error
 		case !ok:
 			return nil, jjm.Errorf(jjm.Invalid, "%s:%d: %.80q: want FIRST COUNT", path, n, lines.Bytes())
 		case len(list) == MaxRanges:
-			return nil, jjm.Errorf(jjm.Invalid, "%q has more than %d ranges: make several lists of it", path, MaxRanges)
+			return nil, jjm.Errorf(jjm.Invalid, "%q has more than %d ranges: split it into several lists", path, MaxRanges)
 		}
 		if last := len(list) - 1; last >= 0 && list[last].LFN == p.LFN {
 			p.LFN = list[last].LFN // shares the string, because a list may have millions of ranges

@@ -124,7 +124,7 @@ func (s *Setting) check() (problems jjm.Problems) {
 			SettingWords)
 	}
 	if s.Help == "" || strings.ContainsAny(s.Help, "\n\r\x00") {
-		bad("help", "want one line that says what it is for")
+		bad("help", "want one line about the purpose of the setting")
 	}
 	if s.Required && s.Default != nil {
 		bad("default", "a required setting has no default: leave one of the two out")

@@ -22,8 +22,8 @@ type Values map[string][]string
 //	row              row, args
 //	files            see inputValues
 //
-// The seed is seedOffset plus the serial, so that all attempts of a local job have the
-// same (decision R17), unless the splitter drew one.
+// The seed is seedOffset plus the serial, unless the splitter drew a seed. All attempts of a local job therefore have
+// the same seed (decision R17).
 func PartValues(job *jjm.LocalJob, seedOffset int64) Values {
 	p := &job.Part
 	v := Values{"serial": num(p.Serial), "seed": num(seedOffset + p.Serial), "job": {job.ID.String()}}
@@ -44,11 +44,10 @@ func PartValues(job *jjm.LocalJob, seedOffset int64) Values {
 
 func num(n int64) []string { return []string{strconv.FormatInt(n, 10)} }
 
-// CommandTemplate is a command line with placeholders such as {first_event}. A brace before
-// one word is written {{; other braces, and ${HOME}, stand for themselves. {args}, the words
-// of a row, and {files} and {parents}, names of files, must be words of their own and become
-// several words. A stream, such as {EVNT}, does that too if it is a word of its own; within a
-// word its files are joined by commas.
+// CommandTemplate is a command line with placeholders such as {first_event}. An opening brace in front of one word is
+// written {{; other braces, and ${HOME}, stay unchanged. {args}, the words of a row, and {files} and {parents}, names
+// of files, must be separate words and become several words. A stream, for example {EVNT}, also becomes several words
+// if it is a separate word; within a word its files are joined by commas.
 type CommandTemplate struct {
 	words  [][]piece
 	append []string

@@ -52,8 +52,8 @@ func (s *Assignment) AttemptID() jjm.AttemptID {
 //	n offset lines  offsetDigits and a newline each
 //	n JSON lines    the assignments, by position
 //
-// The offset of a position is where its JSON line ends, counted from the first JSON line. So a
-// wrapper reads three small pieces of a file with thousands of positions.
+// The offset of a position is the end of its JSON line, counted from the first JSON line. A wrapper therefore reads
+// three small pieces of a file with thousands of positions.
 const (
 	offsetDigits = 12
 	offsetLine   = offsetDigits + 1

@@ -10,11 +10,11 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Whose returns the subject, the issuer and the virtual organisation in a credential, "" for each that it does not
-// have. It verifies nothing; the gatekeeper did that.
+// Whose returns the subject, the issuer and the virtual organisation in a credential, "" for each that the credential
+// does not contain. It verifies nothing, because the gatekeeper has verified the credential.
 //
-//	proxy            the subject of the certificate that it stands for; the virtual organisation with the role,
-//	                 as VOMS put them into it
+//	proxy            the subject of the user's certificate; the virtual organisation with the role,
+//	                 from the attributes of VOMS
 //	JSON Web Token   subject, issuer, and the first group (WLCG token profile, wlcg.groups)
 func Whose(c jjm.Credential) (subject, issuer, vo string) {
 	if c.Kind == jjm.TokenKind {

@@ -95,7 +95,7 @@ func checkEntry(h *tar.Header, left int64) error {
 		}
 		return nil
 	}
-	return jjm.Errorf(jjm.Invalid, "%.200q is no file, folder or link", h.Name)
+	return jjm.Errorf(jjm.Invalid, "%.200q is not a file, folder or link", h.Name)
 }
 
 // packTreeFile writes a file of a folder with its mode.

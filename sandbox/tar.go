@@ -114,7 +114,7 @@ func (a *Area) WriteTar(ctx context.Context, dest string, prefix string, entries
 	return t.info, nil
 }
 
-// tarring is one call of WriteTar.
+// tarring is the state of one call of WriteTar.
 type tarring struct {
 	area     *Area
 	prefix   string

@@ -56,7 +56,7 @@ func (c *census) count(st os.FileInfo) {
 		return
 	case complete(st.Name()) && acceptable(st) != nil, strange(st, c.now):
 		c.remove(st)
-		d.warn("an entry of the drop folder is no plain file, or nobody completed it: it is removed", "dir", d.dir,
+		d.warn("an entry of the drop folder is not a plain file, or was never completed: it is removed", "dir", d.dir,
 			"account", uidOf(st), "kind", jjm.FileKind(st.Mode()))
 		return
 	}

@@ -17,8 +17,8 @@ const (
 	maxFileDepth = 100
 )
 
-// child is a foreign element in canonical form. A new child replaces an old one with the
-// same key; key is "" if the element has neither name nor id.
+// child is a foreign element in canonical form. A new child replaces an old child with the same key; key is "" if the
+// element has neither name nor id.
 type child struct {
 	key string
 	xml string

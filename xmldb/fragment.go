@@ -42,14 +42,14 @@ func (f Fragment) XML() []byte {
 	return append(b, "</fragment>"...)
 }
 
-// ParseFragment parses
+// ParseFragment parses a fragment, for example
 //
 //	<fragment job="12.3"><phase name="d0gstar" done="117" total="250"/></fragment>
 //
-// Elements may have any name but those of jjm itself, unless they are in a namespace.
-// Refused are a document type declaration, entities, processing instructions, attributes of
-// XML Schema instances, more than jjm.MaxFragment bytes, more than MaxDepth levels, and
-// more than MaxChildren elements. The error is of kind Invalid and names the place.
+// Elements may have any name except the names of jjm's own elements, which are allowed only in a namespace.
+// ParseFragment returns an error for a document type declaration, entities, processing instructions, attributes of XML
+// Schema instances, more than jjm.MaxFragment bytes, more than MaxDepth levels, and more than MaxChildren elements. The
+// error is of kind Invalid and names the place.
 func ParseFragment(b []byte) (Fragment, error) {
 	f, err := parseFragment(b)
 	if err != nil {

@@ -15,10 +15,9 @@ import (
 	"jjm/xmldb/head"
 )
 
-// Fragments wait on disk for the next publication of their file, in fragments-0003.pending
-// (fragments-head.pending for those of the grid job itself): canonical fragments, each
-// ended by a NUL, which XML cannot contain. If the last one has no NUL, a crash cut it
-// short.
+// Fragments wait on disk for the next publication of their file, in fragments-0003.pending (for the grid job itself in
+// fragments-head.pending). A file contains canonical fragments, each ended by a NUL, which XML cannot contain. If the
+// last fragment has no NUL, a crash cut it short.
 
 // headShard represents the head among the shard numbers.
 const headShard = -1

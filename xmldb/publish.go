@@ -117,7 +117,7 @@ func (db *DB) rewrite(grid jjm.GridID, st *gridState, f file, buf *[]byte) error
 	if errors.Is(err, errTooLong) {
 		kind = jjm.Internal
 	}
-	return jjm.Errorf(kind, "publish record of grid job %d: %s: %w%s (what was published before is intact)",
+	return jjm.Errorf(kind, "publish record of grid job %d: %s: %w%s (the file published before is intact)",
 		grid, filepath.Join(db.dir, grid.String(), f.name), err, remedy(err))
 }
 

@@ -333,7 +333,7 @@ func (c *checker) requireFields(at string, f format) {
 	for _, f := range []struct {
 		field field
 		why   string
-	}{{fieldName, "it contains the tag"}, {fieldState, "it says what became of the job"}} {
+	}{{fieldName, "it contains the tag"}, {fieldState, "it contains the state of the job"}} {
 		if !slices.Contains(known, f.field) {
 			c.bad(at, "want the field %q: %s", fieldNames()[f.field], f.why)
 		}

@@ -46,7 +46,7 @@ func (p probe) values(queue string) values {
 	return v
 }
 
-// read adds the limits found in an output to limits:
+// read adds the limits in the output text to limits:
 //
 //	slots                    summed over all lines
 //	max_bulk, max_queued     the smallest counts: they hold for the whole system

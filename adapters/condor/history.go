@@ -13,12 +13,11 @@ import (
 	"jjm/internal/jjm"
 )
 
-// condor_history reads from the newest record backwards, 8000 records a second, and a
-// schedd's history has tens of thousands. Records are in the order in which jobs left the
-// queue, which is neither the order of their ends nor that of any clock. Therefore the
-// records of each owner's jobs are remembered, and a scan reads back only to a record that
-// was seen before. The memory is lost with the process; the first scan of the next process
-// reads it again.
+// condor_history reads backwards from the newest record, 8000 records a second, and a schedd's history has tens of
+// thousands of records. Records are in the order in which jobs left the queue, which is neither the order of the jobs'
+// ends nor the order of any clock. Therefore the adapter keeps the records of each owner's jobs in memory, and a scan
+// reads back only to a record of an earlier scan. The memory is lost with the process; the first scan of the next
+// process reads the records again.
 
 // overlap is the time after a scan in which its records are read again. While the file is rotated, or on a slow disk, a
 // scan may miss a record that the next scan finds, and a schedd that was killed may write a record twice.

@@ -82,7 +82,7 @@ func checkAnswer(command string, out run.Output) error {
 	case out.Exit != 0:
 		return jjm.Errorf(jjm.Busy, "%s: exit %d: %s", command, out.Exit, complaint)
 	case complaint != "":
-		return jjm.Errorf(jjm.Busy, "%s: it complained: %s", command, complaint)
+		return jjm.Errorf(jjm.Busy, "%s: printed errors: %s", command, complaint)
 	}
 	return nil
 }

@@ -150,7 +150,7 @@ func Undeclared(notHere map[string]string) (problems []string) {
 	for _, name := range slices.Sorted(maps.Keys(notHere)) {
 		switch known := slices.ContainsFunc(ForTests(), func(c Check) bool { return c.Name == name }); {
 		case !known:
-			problems = append(problems, fmt.Sprintf("NotHere has %q, and there is no such check: was it renamed?", name))
+			problems = append(problems, fmt.Sprintf("NotHere has %q, but no check has that name: was the check renamed?", name))
 		case notHere[name] == "":
 			problems = append(problems, fmt.Sprintf("NotHere has %q without a reason", name))
 		}

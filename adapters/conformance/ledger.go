@@ -74,7 +74,7 @@ func (l *ledger) look(now time.Time, reports []jjm.Report) (problems []string) {
 		}
 		e.last, e.missing = r, time.Time{}
 		if poor(r) && l.poor > l.spare() {
-			problems = append(problems, "it did not end well: "+tell(r))
+			problems = append(problems, "the job did not end well: "+tell(r))
 		}
 	}
 	l.ended = 0

@@ -8,10 +8,9 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// Where commands run as several accounts, an account could hold up or kill its own commands
-// and so make the batch system look dead. Therefore each account has circuit breakers of
-// its own and may use at most half of the places and of the commands per minute. The shared
-// breakers open only when two accounts, or the daemon itself, get no answer.
+// If commands run in several accounts, an account could delay or kill its own commands and so make the batch system
+// look dead. Therefore each account has its own circuit breakers and may use at most half of the places and of the
+// commands per minute. The shared breakers open only if two accounts, or the daemon itself, get no answer.
 
 // theDaemon stands for the daemon's own account, with whose commands no other account can
 // interfere.

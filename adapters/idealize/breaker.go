@@ -20,15 +20,15 @@ const (
 
 func (s State) String() string { return [...]string{"closed", "open", "half-open"}[s] }
 
-// breaker is a circuit breaker as a plain state machine: its owner locks it and passes the
-// time.
+// breaker is a circuit breaker as a plain state machine: the caller holds the lock and passes the time. The table lists
+// state, event and next state:
 //
-//	Closed    limit times no response in a row    Open, or HalfOpen at once where a probe is cheap
-//	          the same, of overlapping calls      HalfOpen at once: one freeze may be over again
+//	Closed    limit consecutive silent calls      Open, or HalfOpen immediately if a probe is cheap
+//	          the same, of overlapping calls      HalfOpen immediately: the freeze may be over
 //	Open      wait is over                        HalfOpen, by the next call that may probe
 //	HalfOpen  responded                           Closed
 //	          no response                         Open, for twice the wait
-//	          health not known                    Open, to be probed again at once
+//	          health not known                    Open, with an immediate probe
 type breaker struct {
 	limit      int // consecutive failures that open the breaker; 0 means never
 	first, max time.Duration

@@ -17,15 +17,15 @@ const (
 	noResponse
 )
 
-// healthOf classifies the outcome of a call. ctx is the caller's.
+// healthOf classifies the outcome of a call. ctx is the caller's context. It returns healthUnknown for these outcomes:
 //
 //	outcome                       why it shows nothing
 //	ctx ended                     the call was cut short by its caller
-//	Find                          it may ask several sources; which one failed is not known
+//	Find                          Find may query several sources; it is unknown which source failed
 //	marked by adapters.NotAsked   no command was sent
-//	error of the run layer        it is trouble of the account that the command runs as
-//	Submit, Busy                  "too many jobs" is an answer, a time-out is not
-//	Invalid, Denied, Gone, ...    they may come from the adapter alone
+//	error of the run layer        the trouble is in the account of the command
+//	Submit, Busy                  the error may be an answer ("too many jobs") or a time-out
+//	Invalid, Denied, Gone, ...    the adapter may have made the error itself
 func healthOf(ctx context.Context, verb Verb, err error) health {
 	if ctx.Err() != nil || verb == Find || run.IsRunnerError(err) || adapters.IsNotAsked(err) {
 		return healthUnknown

@@ -1,20 +1,18 @@
-// Package idealize stands between the engine and the adapter of a batch system that may be
-// slow, busy, frozen or down, so that the engine sees an ideal one: its calls end in time,
-// failures of a few seconds do not show, and a system in trouble is left in peace until it
-// answers again.
+// Package idealize is a layer between the engine and the adapter of a batch system that may be slow, busy, frozen or
+// down. To the engine the batch system then looks ideal: its calls end in time, failures of a few seconds are hidden,
+// and a system in trouble receives no commands except probes until it answers again.
 //
-// It is Retry(Log(Limit(adapter))). Each layer treats all verbs alike:
+// The package consists of the layers Retry(Log(Limit(adapter))). Each layer treats all verbs alike:
 //
 //	Limit   places, a ceiling on commands per minute, a deadline for each call,
-//	        and a circuit breaker; innermost, so that a call that backs off
-//	        holds no place
-//	Log     each call at debug; trouble once when it starts and once when it
-//	        is over
-//	Retry   for seconds only, and only what may be done twice or certainly did
-//	        nothing: a submission that is in doubt is never repeated
+//	        and a circuit breaker; the innermost layer, because a call that backs off
+//	        must not occupy a place
+//	Log     logs each call at debug level, and trouble once when it starts and once when it
+//	        ends
+//	Retry   repeats, for seconds only, calls that may be done twice or certainly did
+//	        nothing: a submission with an unknown outcome is never repeated
 //
-// It does not decide what a missing job means or what to do about a doubtful submission;
-// package plan does.
+// Package plan decides what a missing job means, and what to do about a submission with an unknown outcome.
 package idealize
 
 import (

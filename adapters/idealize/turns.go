@@ -12,14 +12,13 @@ import (
 // minute is the time window of the ceiling.
 const minute = time.Minute
 
-// turns decides who may run a command now. There are two resources:
+// turns decides which caller may run a command now. There are two resources:
 //
 //	place    one for each call, from its first command to its end
 //	minute   one start for each command, within any 60 seconds
 //
-// A part of both is kept for urgent callers. Urgent callers come first, then calls that already have
-// a place, because other calls wait for that place. Equal callers get their turns in the order in
-// which they came.
+// A part of both resources is reserved for urgent callers. Urgent callers come first, then calls that already have a
+// place, because other calls wait for that place. Equal callers get their turns in the order of their arrival.
 type turns struct {
 	places  int
 	ceiling int // largest number of commands in any minute; 0 for no limit

@@ -1,48 +1,45 @@
-// Package local is jjm's own batch system for one machine: the default cluster where no
-// other exists.
+// Package local is jjm's own batch system for one machine. It is the default cluster if there is no other batch system.
 //
-// Submit is a single durable act. Jobs wait in a spool and start as cores become free. The jobs of one account start in
-// the order of their submission. The account with the fewest cores in use is next (see whoseTurn).
-// Jobs run detached, in sessions of their own, so that they go on when the daemon ends or dies. After a restart the
-// daemon finds the running jobs again, and reads how other jobs ended meanwhile from the records that they left.
+// Submit is a single durable act. Jobs wait in a spool and start when cores become free. The jobs of one account start
+// in the order of their submission. The account with the fewest cores in use is next (see whoseTurn). Jobs run
+// detached, each in a separate session, and continue when the daemon ends or dies. After a restart the daemon finds the
+// running jobs again, and reads how other jobs ended meanwhile from the records that they left.
 //
 // # The spool
 //
 //	spool/lock           held by the one daemon that may use the spool
 //	spool/next           the next id, written when an entry is removed
-//	spool/17/bulk.json   a bulk; complete and durable once the folder has this name
-//	spool/17/log         what happened to its jobs, one line each (see log.go)
+//	spool/17/bulk.json   a bulk; complete and durable if the folder has this name
+//	spool/17/log         the events of its jobs, one line each (see log.go)
 //	spool/17/locks       byte n is locked as long as a process of job n is alive
-//	spool/17/end/3       the end record that job 3 wrote itself, if it did
-//	spool/17.bad         an entry that could not be read, kept for people
+//	spool/17/end/3       the end record that job 3 wrote, if any
+//	spool/17.bad         an unreadable entry, kept for people
 //
-// The lock on a byte of spool/17/locks is an open file description lock (fcntl(2)). It
-// belongs to a descriptor that the job inherits, so the kernel releases it when the last
-// process of the job that has the descriptor ends, for whatever reason.
+// The lock on a byte of spool/17/locks is an open file description lock (fcntl(2)). It belongs to a descriptor that the
+// job inherits. The kernel therefore releases the lock when the last process of the job with that descriptor ends, for
+// any reason.
 //
 // # What it promises
 //
-// A kill -9 of the daemon at any instruction loses no job and causes no wrong report of an
-// end. A line in the log says that a job will be started before it is started. If after a
-// crash only this line is known of a job, with no process and no end record, the job is
-// started again with a greater restart count. Nothing else causes a second start, and the
-// claim that jjm's wrapper takes makes it harmless.
+// A kill -9 of the daemon at any instruction loses no job and causes no wrong report of an end. Before a job is
+// started, a line in the log announces the start. If a crash leaves only this line of a job, without a process and an
+// end record, the job is started again with a greater restart count. Nothing else causes a second start, and the claim
+// of jjm's wrapper makes a second start harmless.
 //
-// The log is synced to disk when waiting jobs are cancelled, and not otherwise: after a loss
-// of power jobs of the last seconds may be started again in the same way.
+// The log is synced to disk only when waiting jobs are cancelled: after a loss of power, jobs of the last seconds may
+// be started again in the same way.
 //
-// A cancel is final once Control has returned: a job that waited never starts, and one that
-// was being started has got its TERM.
+// A cancel is final when Control has returned: a job that waited never starts, and a job that was being started has
+// received its TERM.
 //
-// Jobs of other owners start as processes of root, become their owner's in a program of
-// their own, and open their folder and log themselves (package run). An owner may stop or
-// kill such a process at any moment, or serve those folders from a file system of his own,
-// and does not delay the jobs of other owners.
+// Jobs of other owners start as processes of root, change to their owner's account in a separate program, and open
+// their folder and log themselves (package run). An owner may stop or kill such a process at any moment, or serve these
+// folders from a file system of the owner, without delaying the jobs of other owners.
 //
 // # What it leaves to others
 //
-// It does not limit memory. Users who are known only to a directory service need a jjm that
-// is built with cgo, or their jobs get no supplementary groups.
+// The adapter does not limit memory. Users who are known only to a directory service need a jjm that is built with cgo;
+// otherwise their jobs get no supplementary groups.
 package local
 
 import (

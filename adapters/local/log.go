@@ -9,9 +9,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The log of a bulk records what happened to its jobs, one line each. Every line ends with
-// " ;", so that a line cut short by a full disk or a loss of power is not taken for a
-// complete one.
+// The log of a bulk records the events of its jobs, one line each. Every line ends with " ;". A line that a full disk
+// or a loss of power cut short is therefore not mistaken for a complete line.
 //
 //	boot ID ;                        the lines below were written in this boot
 //	run POS RESTARTS MS BOOTMS ;     the job is about to be started

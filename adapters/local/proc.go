@@ -244,8 +244,8 @@ func mountOf(fdinfo []byte) string {
 	return ""
 }
 
-// locksByte reports whether /proc/PID/fdinfo/FD, see proc_pid_fdinfo(5), shows a lock on
-// exactly one byte:
+// locksByte reports whether the content of /proc/PID/fdinfo/FD (proc_pid_fdinfo(5)) contains a lock on exactly one
+// byte:
 //
 //	lock:	1: OFDLCK ADVISORY  READ -1 fd:01:131 5 5
 func locksByte(fdinfo []byte, at int64) bool {

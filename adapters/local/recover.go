@@ -33,11 +33,11 @@ func (a *Adapter) recoverAll(ctx context.Context, watchers *sync.WaitGroup) {
 	notify(a.changed)
 }
 
-// recoverJob decides how a job continues, from its traces:
+// recoverJob decides how a job continues, according to its traces:
 //
-//	a living process            it goes on
-//	an end record, or a pid     it has ended
-//	only the "run" line         it waits again, and is started with a greater restart count
+//	a living process            the job continues
+//	an end record, or a pid     the job has ended
+//	only the "run" line         the job waits again, and is started with a greater restart count
 func (a *Adapter) recoverJob(ctx context.Context, watchers *sync.WaitGroup, p *proc) {
 	if p.boot == a.boot && a.adopt(p) {
 		a.mu.Lock()

@@ -127,7 +127,7 @@ func (a *Adapter) store(e *entry) error {
 	}
 	if err != nil {
 		_ = os.RemoveAll(temp) // after a failure the next start removes the remaining files
-		return jjm.Errorf(jjm.Busy, "write spool entry %d; nothing of it was kept; "+
+		return jjm.Errorf(jjm.Busy, "write spool entry %d; the entry was not kept; "+
 			"make room on the disk, or make the spool writable: %w", e.ID, err)
 	}
 	if err := syncFolder(a.dir); err != nil {

@@ -49,8 +49,7 @@ func commands(op adapters.Op, d dialect, targets []target, atOnce int) []command
 	return append(shared, single...)
 }
 
-// addOperand adds an operand to the last command, or to a new one if the last has atOnce
-// operands.
+// addOperand adds an operand to the last command, or to a new command if the last command has atOnce operands.
 func addOperand(out []command, op adapters.Op, operand string, refs []int, atOnce int) []command {
 	last := len(out) - 1
 	if last < 0 || len(out[last].operands) >= atOnce {

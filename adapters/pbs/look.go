@@ -88,7 +88,7 @@ func (a *Adapter) listAll(ctx context.Context, why purpose, history, members boo
 	return raws, err
 }
 
-// errNoHistory says that the server keeps no history.
+// errNoHistory is the error of a listing with the history if the server keeps no history.
 var errNoHistory = errors.New("the server keeps no history")
 
 // listNow lists everything. The caller has already counted the command in the budget.
@@ -191,7 +191,7 @@ func parseIDs(text []byte, argv []string) (ids []jobID, err error) {
 // maxSkew is the largest expected difference between the clocks of the server and of jjm.
 const maxSkew = 5 * time.Minute
 
-// errUnsupported says that a server or its client does not support a query.
+// errUnsupported is the error of a query that a server or its client does not support.
 var errUnsupported = errors.New("this query is not supported")
 
 // isUnsupported reports whether the server or the client rejected a command because of its query: qselect exited with 2

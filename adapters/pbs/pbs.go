@@ -1,31 +1,28 @@
 // Package pbs is the adapter for OpenPBS, PBS Pro and Torque. It uses their commands.
 //
-// A bulk is one job array, or one plain job if it has a single member, whose name is the
-// tag. It is submitted with a user hold and released by Control, so that a submission whose
-// answer was lost never runs. One qstat lists everything that is alive, and shows whether a
-// tag is there. How the other jobs ended is asked for by id once, and remembered as long as
-// listings need it, because the history grows without bound.
+// A bulk is one job array, or one plain job if the bulk has a single member; its name is the tag. It is submitted with
+// a user hold and released by Control; a submission whose answer was lost therefore never runs. One qstat lists all
+// living jobs, and shows whether a tag is present. The adapter looks up the ends of other jobs by id, only once, and
+// keeps them in memory as long as listings need them, because the history grows without bound.
 //
 // # Identity
 //
-// The id of a bulk is its sequence number, "25"; the ids of its jobs are "25[3]" or, for a
-// plain job, "25". PBS adds the server's name, which some commands cut or leave out, so jjm
-// drops it; the bulk's jobs do the same with PBS_JOBID. The commands must therefore act on
-// their default server.
+// The id of a bulk is its sequence number, "25"; the ids of its jobs are "25[3]" or, for a plain job, "25". PBS adds
+// the server's name, which some commands cut or leave out, so jjm drops the name; the bulk's jobs also drop it from
+// PBS_JOBID. The commands must therefore act on their default server.
 //
 // # What it promises
 //
-// Nothing that PBS says is trusted further than it is known to be right: an exit status
-// counts only in a final state, a listing with any complaint is an error, and a job is
-// acted on only after a listing showed it with its tag and owner.
+// The adapter trusts no answer of PBS beyond the cases in which the answer is known to be right: an exit status counts
+// only in a final state, a listing with any complaint is an error, and the adapter acts on a job only after a listing
+// showed the job with its tag and owner.
 //
 // # What it leaves to others
 //
-// Retrying, doubt and absence, like every adapter. With job_history_enable unset (OpenPBS)
-// or keep_completed 0 (Torque) jobs vanish at their end, and only the wrapper's result says
-// how they ended. If the batch system runs a job twice under one id in spite of "-r n", the
-// wrapper's claim prevents the second run. OpenPBS cannot hold or release single members of
-// an array.
+// Retries, ambiguous outcomes and missing jobs are left to the callers, as in every adapter. With job_history_enable
+// unset (OpenPBS) or keep_completed 0 (Torque) jobs vanish at their end, and only the wrapper's result says how they
+// ended. If the batch system runs a job twice under one id in spite of "-r n", the wrapper's claim prevents the second
+// run. OpenPBS cannot hold or release single members of an array.
 package pbs
 
 import (

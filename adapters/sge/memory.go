@@ -58,7 +58,7 @@ const maxAsked = 200
 
 // toAskAbout stores the arrays of a listing, and returns at most maxAsked arrays to look up with qstat -j: arrays with
 // unknown submission time, arrays in error without a reason, and queued arrays that were submitted longer ago than
-// askAgain and not looked up since then.
+// askAgain and not looked up within askAgain.
 func (m *memory) toAskAbout(entries []entry, now time.Time) []int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -5,13 +5,12 @@ import (
 	"strings"
 )
 
-// Grid Engine 8.1.9 writes two things into the XML of qstat -j that are not XML. While a
-// rescheduled task waits for the clean-up of its last run, it names elements after its own
-// lists, with blanks:
+// Grid Engine 8.1.9 writes two things into the output of qstat -j that are not valid XML. If a rescheduled task waits
+// for the clean-up of its last run, Grid Engine names elements after its own lists, with blanks:
 //
 //	<job ids><ULNG_value>1730</ULNG_value></job ids>
 //
-// And some of its messages contain unescaped marks: "task <1730.9> ...".
+// Some of its messages contain unescaped characters: "task <1730.9> ...".
 
 var (
 	// A message extends up to its end mark.

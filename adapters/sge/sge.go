@@ -206,7 +206,7 @@ func guarantee(cfg Config, s site, known bool) string {
 	case !known:
 		g.WriteString("; not probed yet")
 	default:
-		fmt.Fprintf(&g, "; ends from %s, written up to %s late: a crash of the qmaster loses what was not written",
+		fmt.Fprintf(&g, "; ends from %s, written up to %s late: a crash of the qmaster loses unwritten ends",
 			cfg.accounting(), jjm.HowLong(s.flushTime()))
 	}
 	if !s.exitCodesHarmless() {

@@ -59,8 +59,8 @@ func parseSacct(text string) (out []record, unread []adapters.Unread, err error)
 	return out, unread, nil
 }
 
-// shortRecord returns an Unread for a job record that has too few fields. is is false if the line is not the record of
-// a job.
+// shortRecord returns an Unread for a job record that has too few fields. It returns is = false if the line is not the
+// record of a job.
 func shortRecord(f []string) (u adapters.Unread, is bool) {
 	array, _, err := parseJobID(f[0])
 	if err != nil || len(f) < 2 {

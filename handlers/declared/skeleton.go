@@ -11,8 +11,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// skeleton holds the files of a new type, in one folder for each kind. They work once NAME
-// is replaced in their names and texts.
+// skeleton holds the files of a new type, in one folder for each kind. The files are valid after NAME is replaced in
+// their names and texts.
 //
 //go:embed skeleton
 var skeleton embed.FS

@@ -193,7 +193,7 @@ func (f *File) cut(r reading, spec *jjm.Spec, site handlers.Site) (handlers.Cutt
 		return c, jjm.Problems{{Field: field, Text: "make no local jobs: give at least one"}}
 	}
 	if c.Work.Only = spec.Only; spec.Only != nil {
-		c.Why = append(c.Why, fmt.Sprintf("only %d ranges of them", len(spec.Only)))
+		c.Why = append(c.Why, fmt.Sprintf("only %d selected ranges", len(spec.Only)))
 	}
 	return site.Cut(c, field, "make fewer local jobs")
 }

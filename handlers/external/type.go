@@ -126,7 +126,7 @@ func (t *Type) Describe() handlers.Description {
 	case d == nil && asked.IsZero():
 		return handlers.Description{Summary: "its program has not said yet what it is", Result: jjm.ResultExit}
 	case d == nil:
-		return handlers.Description{Summary: "off: its program does not say what it is", Result: jjm.ResultExit}
+		return handlers.Description{Summary: "off: its program does not describe the type", Result: jjm.ResultExit}
 	}
 	return handlers.Description{Summary: d.Summary, Result: d.Result, Reads: d.Reads, Along: d.Along,
 		Params: d.Settings.Params(), Example: d.Example}
@@ -317,7 +317,7 @@ func (t *Type) cut(spec *jjm.Spec, site handlers.Site) (c handlers.Cutting, prob
 		}
 	}
 	if c.Work.Only = spec.Only; spec.Only != nil {
-		c.Why = append(c.Why, fmt.Sprintf("only %d ranges of them", len(spec.Only)))
+		c.Why = append(c.Why, fmt.Sprintf("only %d selected ranges", len(spec.Only)))
 	}
 	return site.Cut(c, "params", "make fewer local jobs")
 }

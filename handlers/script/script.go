@@ -208,7 +208,7 @@ func cut(p params, how string, only []jjm.Span, site handlers.Site) (handlers.Cu
 		c.Why = []string{fmt.Sprintf("count is %d", p.Count)}
 	}
 	if c.Work.Only = only; only != nil {
-		c.Why = append(c.Why, fmt.Sprintf("only %d ranges of them", len(only)))
+		c.Why = append(c.Why, fmt.Sprintf("only %d selected ranges", len(only)))
 	}
 	return site.Cut(c, field, remedy)
 }

@@ -13,9 +13,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// handlesDir, within the folder of the records, has a symbolic link for each handle, in a
-// folder named by the first two random characters of the handle. The text of the link is
-// the id of the grid job.
+// handlesDir is a folder within the folder of the records. It contains a symbolic link for each handle, in a folder
+// named by the first two random characters of the handle. The text of the link is the id of the grid job.
 const handlesDir = "handles"
 
 func handlePath(dir string, h jjm.Handle) string {

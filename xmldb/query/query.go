@@ -1,7 +1,6 @@
 // Package query evaluates paths on the documents of records. It reads no files itself.
 //
-// It is the path language of etree, a subset of XPath 1.0; a path may end in @name, @* or
-// text():
+// The path language is that of etree, a subset of XPath 1.0; a path may end in @name, @* or text():
 //
 //	//localjob[@state='failed']/@id
 //	/gridjob/@status
