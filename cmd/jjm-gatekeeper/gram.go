@@ -216,7 +216,7 @@ func (p *process) gramRenew(job gram.Job) {
 		return
 	}
 	mark := filepath.Join(job.Folder, proxyMark)
-	seen, _ := os.ReadFile(mark) // if there is none, no renewal was noted yet
+	seen, _ := os.ReadFile(mark) // a missing file means that no renewal was noted yet
 	stamp, err := p.door().Refresh(context.Background(), job.ID, jjm.ProxyKind, job.Proxy, nil, gatekeeper.Stamp(seen))
 	if err != nil {
 		p.say("gram: %v", err)
