@@ -107,7 +107,7 @@ func sum(counts []Count) Count {
 	return total
 }
 
-// Health is the answer to the question whether a batch system answers.
+// Health is the observed health of a batch system: whether it answers.
 type Health uint8
 
 // The values of Health. HealthUnknown means that the batch system has not answered yet

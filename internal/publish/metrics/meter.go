@@ -52,7 +52,7 @@ func New(names Names) *Meter {
 	for _, verb := range names.Verbs {
 		m.verbs[verb] = true
 		for _, outcome := range []string{answered, refused, busy, failed} {
-			m.requests.WithLabelValues(verb, outcome) // create the series with 0, because a rate misses the first event of a new series
+			m.requests.WithLabelValues(verb, outcome) // a rate misses the first event of a new series
 		}
 	}
 	for _, name := range names.Clusters[:min(len(names.Clusters), MostClusters)] {
