@@ -23,7 +23,7 @@ import (
 // files stay in their places.
 type collector struct {
 	a           *attempt
-	limit, left int64 // in bytes: MaxOutputBytes, and what is left of it; if limit is 0, there is no limit
+	limit, left int64 // in bytes: MaxOutputBytes, and the unused rest; limit 0 means no limit
 	returned    map[string]int
 	buf         []byte
 	open        func(w wanted) (*os.File, error) // openWanted, except in tests

@@ -155,8 +155,8 @@ func (f Facts) State() string {
 	return Drained
 }
 
-// Offer returns what the site accepts now, as one text for comparisons: its name and the state of each cluster and job
-// type. Brokers should learn of a changed offer immediately; changed counts can wait until the ad is sent the next
+// Offer returns the present offer of the site, as one text for comparisons: its name and the state of each cluster and
+// job type. Brokers should learn of a changed offer immediately; changed counts can wait until the ad is sent the next
 // time.
 func (f Facts) Offer() string {
 	text := f.Site
