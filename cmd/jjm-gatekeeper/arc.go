@@ -15,12 +15,12 @@ import (
 	"jjm/internal/jjm"
 )
 
-// arcPatience is how long a submission is retried while nothing can be stored: A-REX fails the job at the first
-// refusal, and waits ten minutes for a script.
+// arcPatience is how long a submission is retried while it cannot be stored. A-REX fails the job at the first refusal,
+// and waits ten minutes for a script.
 const arcPatience = 3 * time.Minute
 
-// arcLanguage carries out a verb of A-REX. submit, cancel and scan are the verbs of its scripts for batch systems;
-// scripts/arc/JJMmod.pm calls info. A-REX looks only at the exit code, and stores standard error with the job.
+// arcLanguage carries out a verb of A-REX. submit, cancel and scan are the verbs of A-REX's scripts for batch systems;
+// scripts/arc/JJMmod.pm calls info. A-REX reads only the exit code, and stores standard error with the job.
 func arcLanguage(p *process, verb string, args []string) int {
 	verbs := map[string]func([]string) error{
 		"submit": p.arcSubmit, "cancel": p.arcCancel, "scan": p.arcScan, "info": p.arcInfo}
@@ -69,7 +69,7 @@ func (p *process) arcSubmit(args []string) error {
 		return err
 	}
 	asked.Key, asked.Origin = "arc-"+job.GridID, arcOrigin(job)
-	if exists(job.Proxy) { // a job that was submitted with a token has none
+	if exists(job.Proxy) { // a job that was submitted with a token has no proxy
 		if err := addCredentials(&asked, proxyFile(job.Proxy)); err != nil {
 			return err
 		}
@@ -79,12 +79,12 @@ func (p *process) arcSubmit(args []string) error {
 		return err
 	}
 	if job.ID == string(r.Handle) {
-		return nil // A-REX submits again a job that jjm already has
+		return nil // otherwise A-REX would submit a job again that jjm already has
 	}
 	return appendTo(args[0], fmt.Sprintf("joboption_jobid=%s\n", r.Handle))
 }
 
-// arcOrigin returns the origin of the job, as far as A-REX's own files have it.
+// arcOrigin returns the origin of the job, with the facts that A-REX's own files contain.
 func arcOrigin(job arc.Job) *jjm.Origin {
 	host, err := os.Hostname()
 	if err != nil {
@@ -117,7 +117,7 @@ func (p *process) arcCancel(args []string) error {
 		return err
 	}
 	if job.ID == "" {
-		// The submission was interrupted; jjm may have the job all the same.
+		// The submission was interrupted, but jjm may have stored the job.
 		job.ID = string(jjm.HandleOf(os.Geteuid(), "arc-"+job.GridID))
 	}
 	err = p.door().Kill(context.Background(), job.ID)[0].Error.Err()

@@ -14,9 +14,9 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// delegations are the credentials that A-REX keeps in a control folder, by job. They come from A-REX's own list, which
-// only A-REX writes, and not from the users' files. The list is read once per pass, and only if a job may have a
-// delegation.
+// delegations are the credentials that A-REX keeps in a control folder, by job. They are read from A-REX's own list,
+// which only A-REX writes, and not from the users' files. The list is read once in each pass, and only if a job may
+// have a delegation.
 type delegations struct {
 	control string
 	once    sync.Once
@@ -24,8 +24,8 @@ type delegations struct {
 	err     error
 }
 
-// credentialsOf returns the ids of the credentials that A-REX keeps for a job. known is false if the list cannot be
-// read or there is none.
+// credentialsOf returns the ids of the credentials that A-REX keeps for a job. known is false if there is no list, or
+// if the list cannot be read.
 func (d *delegations) credentialsOf(job string) (ids []string, known bool) {
 	d.read()
 	return d.of[job], d.of != nil
@@ -35,7 +35,7 @@ func (d *delegations) read() {
 	d.once.Do(func() { d.of, d.err = readDelegations(d.control) })
 }
 
-// newest returns the path of the job's credential that was written last, "" if it has none.
+// newest returns the path of the job's credential that was written last, "" if the job has no credential.
 func (d *delegations) newest(job string) (string, error) {
 	d.read()
 	var file string
@@ -53,7 +53,8 @@ func (d *delegations) newest(job string) (string, error) {
 	return file, d.err
 }
 
-// readDelegations runs jjm-daemon, which can read A-REX's database. It returns nil if the site has no delegations.
+// readDelegations runs jjm-daemon, which can read A-REX's database, and returns the credentials by job. It returns nil
+// if the site has no delegations.
 func readDelegations(control string) (map[string][]string, error) {
 	if _, err := os.Stat(filepath.Join(control, "delegations", "list")); err != nil {
 		return nil, nil

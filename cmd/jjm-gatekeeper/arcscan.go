@@ -22,18 +22,18 @@ import (
 )
 
 const (
-	// The files of at most arcDeliverers jobs are delivered at the same time, and of at most arcOfOwner jobs of one
-	// owner: the file systems of sixteen owners must hang before other owners wait.
+	// The files of at most arcDeliverers jobs are delivered at the same time, and of at most arcOfOwner jobs of one owner.
+	// So other owners wait only if the file systems of sixteen owners hang.
 	arcOfOwner    = 2
 	arcDeliverers = 32
-	// arcScanAgain is the pause between two passes of a scan that still delivers files. It is as long as A-REX's own
-	// pause between scans.
+	// arcScanAgain is the pause between two passes of a scan that still delivers files. It is as long as the pause between
+	// A-REX's own scans.
 	arcScanAgain = 10 * time.Second
 	// gmKick is A-REX's program that makes A-REX look at a job immediately.
 	gmKick = "/usr/lib/arc/gm-kick"
 )
 
-// arcEntry is a job that A-REX waits for.
+// arcEntry is a job whose end A-REX waits for.
 type arcEntry struct {
 	arc.Job
 	control     string
@@ -45,8 +45,8 @@ func (e *arcEntry) file(ending string) string {
 	return filepath.Join(e.control, "job."+e.GridID+ending)
 }
 
-// open opens a file of the control folder. The folder is A-REX's, but the user owns some files in it and can mount a
-// file system on them: open does not cross a mount.
+// open opens a file of the control folder. The folder belongs to A-REX, but the user owns some files in it and can
+// mount a file system on these files. Therefore open does not cross a mount.
 func (e *arcEntry) open(ending string) (*os.File, error) {
 	return wary.Open(e.control, "job."+e.GridID+ending, os.O_RDONLY)
 }
@@ -88,8 +88,8 @@ func readGramiOf(e *arcEntry) (arc.Job, error) {
 }
 
 // arcScan reports ended jobs to A-REX after their files were delivered to the session folders. All jobs are looked up
-// in one request. A delivery that fails is tried again at the next scan for as long as A-REX waits for the job, without
-// a time limit. While files are being delivered the scan goes on, so that a large tar does not delay other jobs.
+// in one request. A failed delivery is tried again at the next scan, without a time limit, as long as A-REX waits for
+// the job. The scan continues while files are being delivered, so that a large tar does not delay other jobs.
 func (p *process) arcScan(dirs []string) error {
 	if len(dirs) == 0 {
 		return jjm.Errorf(jjm.Invalid, "want A-REX's control folder")
@@ -110,13 +110,14 @@ func (p *process) arcScan(dirs []string) error {
 type scan struct {
 	p      *process
 	mu     sync.Mutex
-	busy   map[string]bool       // by A-REX's id: jobs that a goroutine works on
+	busy   map[string]bool       // by A-REX's id: jobs on which a goroutine works
 	owners map[int]chan struct{} // by uid: a semaphore of arcOfOwner places
 	places chan struct{}
 	idle   chan struct{} // signalled when a job leaves busy
 }
 
-// rest waits for the pause, and returns false as soon as no files are being delivered.
+// rest waits until the pause is over and returns true. If no files are being delivered any longer, it returns false
+// immediately.
 func (s *scan) rest(pause time.Duration) bool {
 	t := time.NewTimer(pause)
 	defer t.Stop()
@@ -136,7 +137,7 @@ func (s *scan) working() bool {
 	return len(s.busy) > 0
 }
 
-// pass looks at every job once.
+// pass handles every job once.
 func (s *scan) pass(dirs []string) error {
 	var waiting []*arcEntry
 	for _, dir := range dirs {
@@ -175,7 +176,7 @@ func (s *scan) pass(dirs []string) error {
 	return nil
 }
 
-// arcEntry reads a job by its status file. It returns nil if A-REX does not wait for it.
+// arcEntry reads a job by its status file. It returns nil if A-REX does not wait for the end of the job.
 func (p *process) arcEntry(control, status string) (*arcEntry, error) {
 	word, err := os.ReadFile(status)
 	if errors.Is(err, os.ErrNotExist) {
@@ -203,7 +204,7 @@ func (p *process) arcEntry(control, status string) (*arcEntry, error) {
 	if e.GridID = id; e.ID == "" {
 		return nil, nil // the submission is not over
 	}
-	// The user can write the grami: root must not act on another job because of it.
+	// The user can write the grami, so it must not make root act on the job of another user.
 	if own := string(jjm.HandleOf(e.owner.UID, "arc-"+id)); e.ID != own {
 		return nil, jjm.Errorf(jjm.Denied, "job %s: its grami says jobid %.40q: want %s, the job of its owner", id, e.ID, own)
 	}
@@ -211,7 +212,7 @@ func (p *process) arcEntry(control, status string) (*arcEntry, error) {
 	return e, nil
 }
 
-// start runs do in the background once the owner of the job and the scan have a free place. It does nothing if a
+// start runs do in the background when the owner of the job and the scan have a free place. It does nothing if a
 // goroutine already works on the job.
 func (s *scan) start(e *arcEntry, do func() error) {
 	s.mu.Lock()
@@ -243,8 +244,8 @@ func (s *scan) start(e *arcEntry, do func() error) {
 	}()
 }
 
-// arcEnd delivers the files of a job that is over and reports its end to A-REX. The lock on the grami keeps out another
-// process that delivers the files: the scan of an A-REX that died may still run.
+// arcEnd delivers the files of a job that is over and reports its end to A-REX. A lock on the grami prevents two
+// processes from delivering the files at the same time: the scan of an A-REX that died may still run.
 func (p *process) arcEnd(e *arcEntry, l wire.Lookup) error {
 	lock, err := e.open(".grami")
 	if err != nil {
@@ -293,7 +294,7 @@ func (p *process) arcBring(e *arcEntry, l wire.Lookup) error {
 	return e.asOwner(func() error { return replace(e.Stdout, summary(l)) })
 }
 
-// arcRenew sends the job's proxy to jjm if A-REX has received a newer one. The stamp of the proxy that jjm has is in
+// arcRenew sends the job's proxy to jjm if A-REX has received a newer proxy. The stamp of the proxy that jjm has is in
 // the grami, which the user owns.
 func (p *process) arcRenew(door *gatekeeper.Door, e *arcEntry) {
 	p.arcForeign(door, e)
@@ -318,8 +319,8 @@ func (p *process) arcRenew(door *gatekeeper.Door, e *arcEntry) {
 	}
 }
 
-// arcForeign reports the credentials that the job's user names in job.ID.local and that A-REX does not keep for this
-// job. The report goes to A-REX's log and the grid job's history, once for each change.
+// arcForeign reports credentials that the job's user names in job.ID.local but that A-REX does not keep for this job.
+// The report goes to A-REX's log and the grid job's history, once for each change.
 func (p *process) arcForeign(door *gatekeeper.Door, e *arcEntry) {
 	local, err := e.read(".local")
 	if err != nil {
@@ -339,10 +340,10 @@ func (p *process) arcForeign(door *gatekeeper.Door, e *arcEntry) {
 	}
 }
 
-// proxyNow returns the file with the newest proxy of the job, and its owner.
-// A proxy that a client delegates again is in A-REX's own store, where A-REX notes its job (arcrenew, 6.17). A job
-// without a delegation there has the proxy that it was submitted with, which the user owns. The id in job.ID.local is
-// not used: the user owns the file and could write the id of another user's credential.
+// proxyNow returns the file with the newest proxy of the job, and its owner. If a client delegates a proxy again, the
+// proxy is in A-REX's own store, where A-REX notes the job (arcrenew, 6.17). A job without a delegation in the store
+// has the proxy with which it was submitted, and which the user owns. The id in job.ID.local is not used, because the
+// user owns this file and could write the id of another user's credential.
 func (e *arcEntry) proxyNow() (file string, keeper *jjm.Owner, err error) {
 	if file, err = e.delegations.newest(e.GridID); file != "" || err != nil {
 		return file, nil, err
@@ -360,8 +361,8 @@ func appendTo(name, line string) error {
 	return errors.Join(err, f.Close())
 }
 
-// overwrite writes a text to a file, which may exist. It uses no temporary file, because the folder may not let the
-// account create one.
+// overwrite writes a text to a new or existing file. It uses no temporary file, because the account may not be
+// permitted to create a file in the folder.
 func overwrite(name, text string) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {

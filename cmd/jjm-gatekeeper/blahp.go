@@ -17,9 +17,8 @@ import (
 )
 
 const (
-	// blahpPatience is how long a submission or a cancel that cannot be stored is retried: blahpd ends its scripts
-	// after 30 s (blah_child_poll_timeout), holds the job at the first failure of a submission, and tries a cancel
-	// once.
+	// blahpPatience is how long a submission or a cancel that cannot be stored is retried. blahpd ends its scripts after
+	// 30 s (blah_child_poll_timeout), holds the job at the first failure of a submission, and tries a cancel only once.
 	blahpPatience = 20 * time.Second
 )
 
@@ -40,7 +39,7 @@ func blahpLanguage(p *process, verb string, args []string) int {
 		return p.blahpNoHold(verb)
 	case "ping":
 		return p.blahpPing()
-	case "deliver": // not of blahpd: inBackground calls it
+	case "deliver": // not a verb of blahpd: inBackground calls it
 		return p.deliver(args)
 	default:
 		p.say("blahp: unknown verb %.40q", verb)
@@ -63,7 +62,7 @@ func (p *process) blahpSubmit(args []string) error {
 		return err
 	}
 	if o.Requirements != "" {
-		defer os.Remove(o.Requirements) // blahpd leaves its removal to the script
+		defer os.Remove(o.Requirements) // blahpd expects the script to remove the file
 	}
 	asked, err := blahp.Translate(o, lists)
 	if err != nil {
@@ -82,7 +81,7 @@ func (p *process) blahpSubmit(args []string) error {
 	job.Key, job.Anew, job.Origin = o.Key, true, &asked.Origin
 	mover := gatekeeper.Deliverer{Door: door}
 	if err := mover.CreateEmpty(standard(asked.Wants)); err != nil {
-		return err // reported now, not when the results of hours of work are to be delivered
+		return err // reported now, not when results of many hours of work must be delivered
 	}
 	r, err := gatekeeper.Persist(context.Background(), blahpPatience, job, door.Submit)
 	if err != nil {
@@ -103,7 +102,7 @@ func blahpCredentials(asked *blahp.Job) []credentialFile {
 	return files
 }
 
-// blahpJob returns the job file that the job names, or one made of the plain job.
+// blahpJob returns the job file that the job names, or a job file made from the plain job.
 func (p *process) blahpJob(asked *blahp.Job) (gatekeeper.Job, error) {
 	if asked.JobFile != "" {
 		return p.readJob(asked.JobFile)
@@ -137,7 +136,7 @@ func readLists(o *blahp.Options) (blahp.Lists, error) {
 		}
 		file, err := os.Open(f.path)
 		if errors.Is(err, os.ErrNotExist) && f.option == "-C" {
-			continue // an earlier call, which blahpd repeats, removed it
+			continue // an earlier call, which blahpd repeats, has removed the file
 		}
 		if err != nil {
 			return l, jjm.Errorf(jjm.Invalid, "option %s: %w", f.option, err)
@@ -156,7 +155,7 @@ func readLists(o *blahp.Options) (blahp.Lists, error) {
 func (p *process) blahpStatus(args []string) {
 	var refs []string
 	for _, a := range args {
-		if !strings.HasPrefix(a, "-") { // -w and -n ask for what is printed anyway
+		if !strings.HasPrefix(a, "-") { // -w and -n request data that are always printed
 			refs = append(refs, a)
 		}
 	}
@@ -180,14 +179,14 @@ func (p *process) blahpStatus(args []string) {
 	}
 }
 
-// blahpState returns the line of one job. It reports a job as completed only after its files were delivered to the
-// places that HTCondor expects.
+// blahpState returns the line of one job. It reports a job as completed only after the job's files were delivered to
+// the places that HTCondor expects.
 func (p *process) blahpState(door *gatekeeper.Door, h jjm.Handle, l wire.Lookup) string {
 	switch kind := jjm.KindOf(l.Error.Err()); {
 	case l.Error != nil && (kind == jjm.Gone || kind == jjm.Denied || kind == jjm.Invalid):
 		return blahp.ErrorLine(l.Error.Err())
 	case l.Error != nil:
-		// The state is unknown for now. An error would count: after five HTCondor holds the job.
+		// The state is temporarily unknown. An error would be counted: after five errors HTCondor holds the job.
 		p.say("%v", l.Error.Err())
 		return blahp.Status(h, blahp.Idle, wire.Lookup{})
 	}
@@ -220,7 +219,7 @@ func (p *process) blahpControl(args []string, do func(jjm.Handle) error) {
 	}
 }
 
-// blahpNoHold refuses hold and resume: a held job would have to be reported as status 5, and HTCondor cancels such a
+// blahpNoHold refuses hold and resume. A held job would have to be reported with status 5, and HTCondor cancels such a
 // job. blahpd counts every answer without an exit code as success (23.9), and appends the unchanged state to the job's
 // id.
 func (p *process) blahpNoHold(verb string) int {
@@ -229,8 +228,8 @@ func (p *process) blahpNoHold(verb string) int {
 	return 1
 }
 
-// blahpCancel stores the request. It retries for up to blahpPatience, because HTCondor asks only once. An unknown job
-// counts as cancelled.
+// blahpCancel stores the request. It retries for up to blahpPatience, because HTCondor requests a cancel only once. An
+// unknown job counts as cancelled.
 func (p *process) blahpCancel(h jjm.Handle) error {
 	p.removeNotes(h)
 	door := p.door()
@@ -260,8 +259,8 @@ func (p *process) blahpPing() int {
 	return exitOK
 }
 
-// blahConfig adds the settings of blah.config, which blahpd's scripts read: jjm_state, jjm_socket, jjm_records and
-// jjm_spool set the variables of the same name in capitals, unless those are set.
+// blahConfig adds the settings of blah.config, which blahpd's scripts read. jjm_state, jjm_socket, jjm_records and
+// jjm_spool set the variables with the same names in capitals, unless these variables are already set.
 func blahConfig(getenv func(string) string) func(string) string {
 	path := getenv("BLAHPD_CONFIG_LOCATION")
 	if path == "" {

@@ -13,12 +13,13 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// bringWithin is how long a status call itself delivers files. After that a background process goes on, and the
-// gatekeeper sees the job as running meanwhile: blahpd and Globus 2 end a script after 30 s, and a tar may need more.
+// bringWithin is how long a status call itself delivers files. After this time a background process continues, and the
+// gatekeeper sees the job as running meanwhile. blahpd and Globus 2 end a script after 30 s, and the delivery of a tar
+// may take longer.
 const bringWithin = 8 * time.Second
 
-// bringBack delivers the files of a job that is over to the places in its memo. An error of kind Busy means that some
-// files are not delivered yet.
+// bringBack delivers the files of a job that is over to the places in its memo. The error is of kind Busy if some files
+// are not delivered yet.
 func (p *process) bringBack(door *gatekeeper.Door, l wire.Lookup) error {
 	unlock, free := p.tryLock(l.Handle)
 	if !free {
@@ -41,7 +42,7 @@ func (p *process) bringAll(ctx context.Context, door *gatekeeper.Door, l wire.Lo
 		return err
 	}
 	mover := gatekeeper.Deliverer{Door: door}
-	if l.Tar == "" { // the job ended before anything could be collected
+	if l.Tar == "" { // the job ended before any file could be collected
 		return mover.CreateEmpty(standard(wants))
 	}
 	absent, err := mover.DeliverEach(ctx, l, wants)
@@ -51,8 +52,8 @@ func (p *process) bringAll(ctx context.Context, door *gatekeeper.Door, l wire.Lo
 	return err
 }
 
-// inBackground starts another process of this program, which outlives this one and inherits no descriptors: blahpd
-// waits until they are closed.
+// inBackground starts another process of this program, which outlives this process and inherits no descriptors, because
+// blahpd waits until the descriptors are closed.
 func (p *process) inBackground(args ...string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -62,7 +63,7 @@ func (p *process) inBackground(args ...string) error {
 	return err
 }
 
-// deliver is the background process. The next status call tries again what it could not deliver.
+// deliver is the background process. If it cannot deliver a file, the next status call tries again.
 func (p *process) deliver(args []string) int {
 	if len(args) != 1 {
 		p.say("deliver: want one job")

@@ -15,7 +15,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// core carries out a verb of scripts/jjm-submit, jjm-lookup and jjm-kill. It prints lines KEY=value and nothing else;
+// core carries out a verb of scripts/jjm-submit, jjm-lookup and jjm-kill. It prints only lines KEY=value;
 // docs/GATEKEEPERS.md lists the keys.
 func core(p *process, verb string, args []string) int {
 	var err error
@@ -144,7 +144,8 @@ func (p *process) coreLookup(args []string) error {
 	return first
 }
 
-// answer prints one lookup. For an error it prints only ERROR and MESSAGE, which cannot be mistaken for a state.
+// answer prints one lookup. For an error it prints only ERROR and MESSAGE, so that no reader mistakes an error for a
+// state.
 func (p *process) answer(l wire.Lookup) {
 	if l.Error != nil {
 		p.line("ERROR", l.Error.Kind.String())
@@ -199,8 +200,8 @@ func (p *process) coreKill(args []string) error {
 	return first
 }
 
-// checkRefs returns an error if there are no references, or for each reference that is neither an id nor a handle. With
-// grid set it also refuses references to local jobs. What follows a handle is checked as if it followed the id 1.
+// checkRefs returns an error if there are no references, or if a reference is neither an id nor a handle. With grid set
+// it also refuses references to local jobs. The text after a handle is checked as if it followed the id 1.
 func checkRefs(refs []string, grid bool) error {
 	if len(refs) == 0 {
 		return jjm.Errorf(jjm.Invalid, "want at least one id or handle")

@@ -10,12 +10,12 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The exit codes of core are those of the jjm command.
+// The exit codes of core are the exit codes of the jjm command.
 const (
 	exitOK       = 0
-	exitNo       = 1 // the state of the grid job forbids it
+	exitNo       = 1 // the state of the grid job forbids the request
 	exitUsage    = 2
-	exitGone     = 3 // no such grid job
+	exitGone     = 3 // there is no such grid job
 	exitAgain    = 4 // no answer for now: call again
 	exitRefused  = 5 // the job file is wrong
 	exitDenied   = 6 // the job belongs to another account

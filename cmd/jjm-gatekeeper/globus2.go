@@ -12,12 +12,11 @@ import (
 	"jjm/internal/jjm"
 )
 
-// globus2Patience is how long a submission is retried while nothing can be stored: Globus 2 ends its scripts after 30
-// s.
+// globus2Patience is how long a submission is retried while it cannot be stored. Globus 2 ends its scripts after 30 s.
 const globus2Patience = 20 * time.Second
 
-// globus2Language carries out a verb of scripts/globus2/globus-script-jjm-VERB. A job manager reads only the last line:
-// it is always one that the job manager understands, and the exit code is 0.
+// globus2Language carries out a verb of scripts/globus2/globus-script-jjm-VERB. A job manager reads only the last line,
+// so the last line is always a line that the job manager understands, and the exit code is 0.
 func globus2Language(p *process, verb string, args []string) int {
 	verbs := map[string]func(globus2.Grami) (string, error){
 		"submit": p.globus2Submit, "poll": p.globus2Poll, "rm": p.globus2Remove, "signal": p.globus2Signal,
@@ -89,7 +88,8 @@ func (p *process) globus2Submit(g globus2.Grami) (string, error) {
 }
 
 // globus2Poll returns the state of the job. It reports a job as over only after standard output and error are in the
-// files from which Globus streams them. If the state is unknown for now, it returns pending, which changes nothing.
+// files from which Globus streams them. If the state is temporarily unknown, it returns pending, which changes nothing
+// for Globus.
 func (p *process) globus2Poll(g globus2.Grami) (string, error) {
 	door := p.door()
 	l := door.Lookup(context.Background(), g["job_id"])[0]
@@ -118,8 +118,8 @@ func (p *process) globus2Poll(g globus2.Grami) (string, error) {
 	return globus2.State(l.GRAM), nil
 }
 
-// globus2Remove stores the request to kill the job, and returns the present state. A later poll returns DONE, after
-// everything is collected.
+// globus2Remove stores the request to kill the job, and returns the present state. A later poll returns DONE when all
+// files are collected.
 func (p *process) globus2Remove(g globus2.Grami) (string, error) {
 	door := p.door()
 	err := door.Kill(context.Background(), g["job_id"])[0].Error.Err()
@@ -138,7 +138,7 @@ func (p *process) globus2Remove(g globus2.Grami) (string, error) {
 	return globus2.State(l.GRAM), nil
 }
 
-// globus2Signal refuses: jjm does not suspend single jobs for gatekeepers.
+// globus2Signal returns an error for every signal, because jjm does not suspend single jobs for gatekeepers.
 func (p *process) globus2Signal(globus2.Grami) (string, error) {
 	return globus2.Error(globus2.NoSignal), jjm.Errorf(jjm.Invalid, "jjm takes no signals for jobs")
 }

@@ -28,7 +28,7 @@ const (
 	gramStageOut     = 155 // ..._STAGE_OUT_FAILED
 )
 
-// gramPatience is how long a submission is retried while nothing can be stored: a job manager does not try again.
+// gramPatience is how long a submission is retried while it cannot be stored, because a job manager does not try again.
 // jjm.pm waits 25 s.
 const gramPatience = 18 * time.Second
 
@@ -82,7 +82,7 @@ func (p *process) gramLines(a gramAnswer) {
 	}
 }
 
-// gramTask is a job with the RSL that it was read from.
+// gramTask is a job, and the RSL from which the job was read.
 type gramTask struct {
 	gram.Job
 	rsl string
@@ -103,7 +103,7 @@ func (p *process) gramJob() (gramTask, error) {
 }
 
 func (p *process) gramSubmit(job gramTask) (gramAnswer, error) {
-	// GRAM streams both while the job runs: if one is missing, GRAM fails the job.
+	// GRAM streams both files while the job runs. If a file is missing, GRAM fails the job.
 	for _, name := range []string{job.Stdout, job.Stderr} {
 		if err := createIfMissing(name); err != nil {
 			return gramFailure(gramStdout, "%v", err), err
@@ -124,7 +124,7 @@ func (p *process) gramSubmit(job gramTask) (gramAnswer, error) {
 	return gramAnswer{id: string(r.Handle), state: jjm.GRAMUnsubmitted}, nil
 }
 
-// createIfMissing creates a file if it does not exist. It does nothing if name is "".
+// createIfMissing creates a file if the file does not exist. It does nothing if name is "".
 func createIfMissing(name string) error {
 	if name == "" {
 		return nil
@@ -149,7 +149,7 @@ func readFile(name string) ([]byte, error) {
 	return readJobFile(f)
 }
 
-// readJobFile reads a file that is at most as long as a job file may be.
+// readJobFile reads a file. It returns an error if the file is longer than a job file may be.
 func readJobFile(f *os.File) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(f, jjm.MaxJobFile+1))
 	if err != nil {
@@ -180,7 +180,7 @@ func gramRefusal(err error) gramAnswer {
 	return gramFailure(gramFailed, "%v", err)
 }
 
-// gramCancel stores the request. After it, a failed delivery no longer keeps the job active.
+// gramCancel stores the request. After a cancel, a failed delivery no longer keeps the job active.
 func (p *process) gramCancel(job gramTask) (gramAnswer, error) {
 	if err := gramMark(job.Job, cancelled); err != nil {
 		p.say("gram cancel: %v", err)
@@ -209,14 +209,14 @@ func (p *process) gramPoll(job gramTask) (gramAnswer, error) {
 	return p.gramEnd(job, l)
 }
 
-// gramRenew sends the job's proxy to jjm if the job manager has received a newer one, which it writes to the file of
-// each job of the user.
+// gramRenew sends the job's proxy to jjm if the job manager has received a newer proxy. The job manager writes a newer
+// proxy to the file of each job of the user.
 func (p *process) gramRenew(job gram.Job) {
 	if job.Proxy == "" || job.Folder == "" {
 		return
 	}
 	mark := filepath.Join(job.Folder, proxyMark)
-	seen, _ := os.ReadFile(mark) // if there is none, no renewal was noted yet
+	seen, _ := os.ReadFile(mark) // a missing file means that no renewal was noted yet
 	stamp, err := p.door().Refresh(context.Background(), job.ID, jjm.ProxyKind, job.Proxy, nil, gatekeeper.Stamp(seen))
 	if err != nil {
 		p.say("gram: %v", err)
@@ -242,12 +242,12 @@ func gramFinal(l wire.Lookup) gramAnswer {
 	return gramAnswer{state: jjm.GRAMFailed, code: code, message: joined(l.Message, "exit code "+strconv.Itoa(l.Exit))}
 }
 
-// summary returns the text that a grid job gets as its standard output.
+// summary returns the text that is delivered as the standard output of a grid job.
 func summary(l wire.Lookup) string {
 	return fmt.Sprintf("grid job %v: %s\n", l.ID, oneLine(joined(l.Status, l.Message)))
 }
 
-// joined returns both texts with a colon between, or only the one that is not empty.
+// joined returns both texts with a colon between them. If a text is empty, it returns the other text.
 func joined(text, more string) string {
 	switch {
 	case text == "":
@@ -258,7 +258,8 @@ func joined(text, more string) string {
 	return text + ": " + more
 }
 
-// permanent reports whether a delivery would fail in the same way again. It returns false if the daemon did not answer.
+// permanent reports whether a repeated delivery would fail in the same way. It returns false if the daemon did not
+// answer.
 func permanent(err error) bool {
 	switch jjm.KindOf(err) {
 	case jjm.Gone, jjm.Denied:

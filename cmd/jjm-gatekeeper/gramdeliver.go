@@ -16,8 +16,8 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// gramBringWithin is how long a poll itself delivers files. After that a background process goes on: a job manager
-// polls all jobs of a user with five processes.
+// gramBringWithin is how long a poll itself delivers files. After this time a background process continues, because a
+// job manager polls all jobs of a user with only five processes.
 const gramBringWithin = 8 * time.Second
 
 // The files that jjm keeps in the job manager's own folder of a job.
@@ -29,7 +29,7 @@ const (
 	proxyMark = "jjm-proxy" // the stamp of the proxy that jjm has
 )
 
-// gramMark creates one of these files.
+// gramMark creates one of the files above in a job's folder.
 func gramMark(job gram.Job, name string) error {
 	if job.Folder == "" {
 		return nil
@@ -42,8 +42,8 @@ func gramMarked(job gram.Job, name string) bool {
 	return job.Folder != "" && err == nil
 }
 
-// gramEnd delivers the files of a job that is over and returns how the job ended. Until the files are delivered the
-// job is active, because GRAM stages them out as soon as the job ends.
+// gramEnd delivers the files of a job that is over and returns how the job ended. Until the files are delivered, it
+// reports the job as active, because GRAM stages the files out as soon as the job ends.
 func (p *process) gramEnd(job gramTask, l wire.Lookup) (gramAnswer, error) {
 	wait := gramAnswer{state: jjm.GRAMActive}
 	if gramMarked(job.Job, delivered) {
@@ -109,7 +109,7 @@ func (p *process) bring(ctx context.Context, job gram.Job, l wire.Lookup) error 
 	return nil
 }
 
-// background starts a process that goes on with the delivery.
+// background starts a process that continues the delivery.
 func (p *process) background(job gramTask) error {
 	if job.Folder == "" {
 		return nil
@@ -131,8 +131,8 @@ func (p *process) background(job gramTask) error {
 	return err
 }
 
-// gramDeliver is the background process. The next poll tries again to deliver the files that it could not deliver. It
-// does nothing while another process delivers the files.
+// gramDeliver is the background process. If it cannot deliver a file, the next poll tries again. It does nothing while
+// another process delivers the files.
 func (p *process) gramDeliver(job gramTask) (gramAnswer, error) {
 	unlock, free := gramTryLock(job.Job)
 	if !free {

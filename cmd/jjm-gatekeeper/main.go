@@ -7,11 +7,11 @@
 //	gram      submit, poll, cancel: Globus GRAM5's
 //	arc       submit, cancel, scan, info: A-REX's
 //
-// Standard output carries only the protocol of the language; messages for people go to standard error. Every answer
-// comes within a second, except for a submission that cannot be stored anywhere, which is retried for a while, and
-// for files that are brought back.
+// Standard output has only the protocol of the language; messages for people go to standard error. Every answer comes
+// within a second. There are two exceptions: a submission that cannot be stored anywhere is retried for a while, and
+// bringing back files may take longer.
 //
-// It links little: gatekeepers run it thousands of times.
+// The program links few packages, because gatekeepers run it thousands of times.
 package main
 
 import (
@@ -27,8 +27,8 @@ import (
 func main() { os.Exit(start()) }
 
 func start() int {
-	// The process lives for milliseconds: without the garbage collector it starts and ends sooner. The memory limit
-	// starts the collector if much is allocated.
+	// The process lives for milliseconds. Without the garbage collector it starts and ends sooner. The memory limit starts
+	// the collector if the process allocates much.
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(64 << 20)
 	p := &process{in: os.Stdin, out: bufio.NewWriter(os.Stdout), err: os.Stderr, getenv: os.Getenv}

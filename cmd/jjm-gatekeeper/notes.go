@@ -9,8 +9,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Notes are files per job below the home folder of its account, for gatekeepers that have no folder of their own for
-// a job. One note names the files of the job's credentials, and holds no secret. The other is a lock.
+// Notes are files for each job, below the home folder of the job's account. They are for gatekeepers that have no
+// folder of their own for a job. One note names the files of the job's credentials, and contains no secret. The other
+// note is a lock.
 
 // notes is the name of the folder of notes, below the home folder.
 const notes = ".jjm-gatekeeper"
@@ -18,7 +19,7 @@ const notes = ".jjm-gatekeeper"
 // maxNote limits the length of a note, in bytes.
 const maxNote = 64 << 10
 
-// noteOf returns the path of a job's note, and creates the folder.
+// noteOf returns the path of a job's note, and creates the folder of the notes.
 func (p *process) noteOf(h jjm.Handle) (string, error) {
 	if _, ok := jjm.ParseHandle(string(h)); !ok {
 		return "", jjm.Errorf(jjm.Invalid, "%.80q is no job of jjm", h)
@@ -34,8 +35,8 @@ func (p *process) noteOf(h jjm.Handle) (string, error) {
 // lockEnding is the ending of the name of a job's lock.
 const lockEnding = ".lock"
 
-// tryLock locks the delivery of a job's files. free is false while another process has the lock. Without a home folder
-// nothing is locked: two deliveries at the same time do no harm.
+// tryLock locks the delivery of a job's files. free is false while another process has the lock. If there is no home
+// folder, tryLock locks nothing, because two deliveries at the same time do no harm.
 func (p *process) tryLock(h jjm.Handle) (unlock func(), free bool) {
 	name, err := p.noteOf(h)
 	var f *os.File

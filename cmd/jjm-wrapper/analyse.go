@@ -18,8 +18,8 @@ import (
 
 // The limits of the output of the type's command, in bytes.
 const (
-	maxAnswer = 64 << 10 // of standard output
-	maxStderr = 1 << 10  // of standard error, quoted in the result
+	maxAnswer = 64 << 10 // standard output
+	maxStderr = 1 << 10  // standard error, quoted in the result
 )
 
 // The files of the type's command, in the attempt's folder.
@@ -36,9 +36,9 @@ type question struct {
 	Result   *jjm.Result `json:"result"`
 }
 
-// analyse runs the job type's command that decides about the attempt. It returns nil if the type has no such command,
-// if the command has no opinion, and if the attempt was ordered to end. If the command fails, the opinion is to hold
-// the local job, because the decision of the type is unknown.
+// analyse runs the job type's command that judges the attempt, and returns the command's opinion. It returns nil if the
+// type has no such command, if the command has no opinion, or if the attempt was ordered to end. If the command fails,
+// the opinion is to hold the local job, because the decision of the type is unknown.
 func (a *attempt) analyse(signals *signalBox) *jjm.Opinion {
 	if len(a.assign.Analyse) == 0 || signals.ending() {
 		return nil
@@ -57,8 +57,8 @@ func (a *attempt) analyse(signals *signalBox) *jjm.Opinion {
 	return op
 }
 
-// askCommand runs the type's command to its end and parses its answer. The command has as long as an application has
-// between TERM and KILL.
+// askCommand runs the type's command to its end and parses its answer. The command may run as long as an application
+// may run between SIGTERM and SIGKILL.
 func (a *attempt) askCommand(signals *signalBox) (*jjm.Opinion, error) {
 	files, answers, err := a.analyseFiles()
 	if err != nil {
@@ -80,7 +80,7 @@ func (a *attempt) askCommand(signals *signalBox) (*jjm.Opinion, error) {
 	})
 	exit, _ := a.finish(pid, signals)
 	timer.Stop()
-	_ = answers.SetReadDeadline(now().Add(stragglerTime)) // a process that could not be killed may hold the other end
+	_ = answers.SetReadDeadline(now().Add(stragglerTime)) // a process that could not be killed may keep the other end open
 	switch text := <-read; {
 	case late.Load():
 		return nil, fmt.Errorf("it did not end within %s", jjm.HowLong(a.grace()))
@@ -93,8 +93,8 @@ func (a *attempt) askCommand(signals *signalBox) (*jjm.Opinion, error) {
 	}
 }
 
-// analyseFiles opens the command's standard files: the question, a pipe whose other end is answers, and a file for
-// its standard error. With an error it also returns the files that it opened.
+// analyseFiles opens the command's standard files: the question, a pipe whose reading end is answers, and a file for
+// standard error. If it returns an error, it also returns the files that it opened.
 func (a *attempt) analyseFiles() (files []*os.File, answers *os.File, err error) {
 	seen := a.result
 	var logErr error
@@ -119,7 +119,7 @@ func (a *attempt) analyseFiles() (files []*os.File, answers *os.File, err error)
 	return []*os.File{asked, write, complaints}, answers, nil
 }
 
-// ask writes the question into a file, and returns the file at its beginning.
+// ask writes the question to a file, and returns the open file, positioned at its beginning.
 func (a *attempt) ask(text []byte) (*os.File, error) {
 	f, err := a.makeAnew(questionName)
 	if err != nil {
@@ -135,7 +135,7 @@ func (a *attempt) ask(text []byte) (*os.File, error) {
 	return f, nil
 }
 
-// readAnswer reads until the command and all its children are gone. A command that writes too much is killed.
+// readAnswer reads until the command and all its children have ended. It kills a command that writes too much.
 func readAnswer(answers io.Reader, signals *signalBox) []byte {
 	text, _ := io.ReadAll(io.LimitReader(answers, maxAnswer+1))
 	if len(text) > maxAnswer {
@@ -162,7 +162,7 @@ func (a *attempt) stderrTail() string {
 	return ", and says nothing on its standard error"
 }
 
-// readOpinion parses the command's answer: an opinion, or {} for none.
+// readOpinion parses the command's answer: an opinion, or {} for no opinion.
 func readOpinion(text []byte) (*jjm.Opinion, error) {
 	const form = `want {"action": ..., "text": ...}, or {} for no opinion`
 	op := &jjm.Opinion{}

@@ -13,10 +13,10 @@ import (
 	"jjm/internal/formats/glf"
 )
 
-// exitUnknown is reported for an application whose end the kernel did not report.
+// exitUnknown is the exit code reported for an application whose exit status the kernel did not report.
 const exitUnknown = 255
 
-// execute runs the application to its end and fills in its part of the result.
+// execute runs the application to its end and sets the application's fields of the result.
 func (a *attempt) execute(signals *signalBox) {
 	r := &a.result
 	started := now()
@@ -37,8 +37,8 @@ func (a *attempt) execute(signals *signalBox) {
 	r.UserMS, r.SysMS, r.RSSKB = ru.Utime.Nano()/1e6, ru.Stime.Nano()/1e6, ru.Maxrss
 }
 
-// finish waits for the end of a program that was launched, kills all processes that it left behind, and returns how it
-// ended: 128+n for signal n.
+// finish waits for the end of a launched program and kills all processes that the program left behind. It returns how
+// the program ended; for signal n the exit code is 128+n.
 func (a *attempt) finish(pid int, signals *signalBox) (exit, signal int) {
 	signals.forwardTo(pid)
 	awaitEnd(pid)
@@ -81,11 +81,11 @@ func (a *attempt) launch(argv []string, files []*os.File) (pid, exit int, err er
 	if err != nil {
 		return 0, exit, err
 	}
-	// The kernel kills the program when the thread that started it ends (prctl(2), PR_SET_PDEATHSIG): the thread must
-	// live as long as the wrapper.
+	// The kernel kills the program when the thread that started the program ends (prctl(2), PR_SET_PDEATHSIG). Therefore
+	// the thread must live as long as the wrapper.
 	runtime.LockOSThread()
-	// Orphans of the program become children of this process, which sees and kills them (prctl(2)). If the kernel
-	// refuses, they become children of init.
+	// Orphans of the program become children of this process, which then finds and kills them (prctl(2)). If the kernel
+	// refuses, the orphans become children of init.
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	pid, err = syscall.ForkExec(program, argv, &syscall.ProcAttr{
 		Dir: a.workDir(), Env: env,
@@ -105,9 +105,9 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// limitCPU limits the processor time of each process of the application: it sets the limit of this process, which they
-// inherit, until unlimit is called. A process that uses more gets XCPU every second (setrlimit(2)). An existing smaller
-// limit stays.
+// limitCPU limits the processor time of each process of the application. It sets the limit of this process, which the
+// application's processes inherit, until unlimit is called. A process that exceeds the limit gets SIGXCPU every second
+// (setrlimit(2)). A smaller limit that is already set stays.
 func limitCPU(limit time.Duration) (unlimit func(), err error) {
 	var before syscall.Rlimit
 	if err := syscall.Getrlimit(unix.RLIMIT_CPU, &before); err != nil || limit <= 0 {
@@ -121,7 +121,8 @@ func limitCPU(limit time.Duration) (unlimit func(), err error) {
 	return func() { _ = syscall.Setrlimit(unix.RLIMIT_CPU, &before) }, nil
 }
 
-// standardFiles opens the application's three standard files. With an error it also returns the files that it opened.
+// standardFiles opens the application's three standard files. If it returns an error, it also returns the files that it
+// opened.
 func (a *attempt) standardFiles() ([]*os.File, error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 const carriedArea = "area"
 
 // carry runs an attempt on a worker that does not see the work area. The batch system has transferred the wrapper, the
-// box and the packages to the current folder, and will transfer the parcel back. Inside the area from the box, the
-// attempt runs as it does elsewhere.
+// box and the packages to the current folder, and will transfer the parcel back. The attempt runs inside the area from
+// the box, in the same way as on other workers.
 func carry(at position) (int, error) {
 	here, err := os.Getwd()
 	if err != nil {
@@ -34,7 +34,7 @@ func carry(at position) (int, error) {
 	return code, err
 }
 
-// unpackBox creates the area and fills it from the box, the package and the files of other local jobs.
+// unpackBox creates the area and unpacks the box, the package and the files of other local jobs into the area.
 func unpackBox(here string, at position) (*sandbox.Area, error) {
 	box, err := os.Open(filepath.Join(here, sandbox.BoxName))
 	if err != nil {
@@ -108,8 +108,8 @@ func linkHelpers(here string) error {
 	return nil
 }
 
-// writeParcel packs the result and the files of the attempt into the parcel. It writes a parcel even if there are none,
-// because a batch system holds a job whose file to transfer is missing.
+// writeParcel packs the result and the files of the attempt into the parcel. It writes a parcel even without a result
+// and files, because a batch system holds a job if a file to be transferred is missing.
 func writeParcel(here string, area *sandbox.Area, at position) error {
 	as, err := area.ReadAssignment(at.tag, at.pos)
 	if err != nil {
@@ -123,7 +123,7 @@ func writeParcel(here string, area *sandbox.Area, at position) error {
 	if err := notGone(os.RemoveAll(name)); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // never a pipe of the application's
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // never a pipe that the application made
 	if err != nil {
 		return err
 	}

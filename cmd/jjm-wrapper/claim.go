@@ -26,7 +26,7 @@ func (a *attempt) claim() (own, holder jjm.Claim, won bool, err error) {
 	return own, holder, won, err
 }
 
-// bootID returns the id of this boot, "" if the kernel has none: it is only information for people.
+// bootID returns the id of this boot, "" if the kernel has no such id. The id is only information for people.
 func bootID() string {
 	b, err := os.ReadFile(bootIDFile)
 	if err != nil {

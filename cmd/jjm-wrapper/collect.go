@@ -19,11 +19,11 @@ import (
 	"jjm/sandbox"
 )
 
-// collector examines outputs: it reads their sizes and checksums, and copies the files of RETURN_FILE. All other
-// files stay where they are.
+// collector examines outputs: it determines their sizes and checksums, and copies the files of RETURN_FILE. All other
+// files stay in their places.
 type collector struct {
 	a           *attempt
-	limit, left int64 // bytes of MaxOutputBytes; if limit is 0 there is none
+	limit, left int64 // in bytes: MaxOutputBytes, and the unused rest; limit 0 means no limit
 	returned    map[string]int
 	buf         []byte
 	open        func(w wanted) (*os.File, error) // openWanted, except in tests
@@ -51,7 +51,7 @@ func (c *collector) collect(ctx context.Context, w wanted) jjm.Output {
 	return o
 }
 
-// file examines one file and fills in its output.
+// file examines one file and sets the fields of its output.
 func (c *collector) file(ctx context.Context, w wanted, o *jjm.Output) error {
 	src, err := c.open(w)
 	if err != nil {
@@ -83,8 +83,8 @@ func (c *collector) file(ctx context.Context, w wanted, o *jjm.Output) error {
 	return err
 }
 
-// openWanted opens a regular file and never waits for any other kind of file. A file below the attempt's folder is
-// opened relative to the folder's handle, so that no link leads outside; the daemon collects it in the same way.
+// openWanted opens a regular file. It never waits for files of other kinds. A file below the attempt's folder is opened
+// relative to the folder's handle, so that no link leads outside; the daemon collects the file in the same way.
 func (a *attempt) openWanted(w wanted) (*os.File, error) {
 	if w.from != "" {
 		info, err := os.Stat(w.from)
@@ -106,8 +106,8 @@ func (a *attempt) openWanted(w wanted) (*os.File, error) {
 	return f, err
 }
 
-// plain returns an error for everything that is not a file with content of its own: folders, devices, FIFOs, and the
-// files of proc and sysfs, which have no size and may have no end.
+// plain returns an error unless a file has content of its own. Folders, devices and FIFOs have none, and neither have
+// the files of proc and sysfs, which have no size and may have no end.
 func plain(f *os.File, info os.FileInfo) error {
 	if err := regular(info); err != nil {
 		return err
@@ -155,7 +155,8 @@ func (c *collector) copy(ctx context.Context, name string, src *os.File, size in
 	return sum, n, err
 }
 
-// diskFull returns the error if the disk or a quota is full, because people should see it, and nil for other errors.
+// diskFull returns the error if the disk or a quota is full, because people must see this error. It returns nil for
+// other errors.
 func diskFull(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
 		return fmt.Errorf("collect outputs: %w", err)
@@ -163,7 +164,7 @@ func diskFull(err error) error {
 	return nil
 }
 
-// read copies at most size bytes and returns their SHA-256 and number.
+// read copies at most size bytes and returns the SHA-256 and the number of the copied bytes.
 func (c *collector) read(ctx context.Context, src io.Reader, dst io.Writer, size int64) (sum string, n int64,
 	err error) {
 	if c.buf == nil {
@@ -190,11 +191,11 @@ func (c *collector) read(ctx context.Context, src io.Reader, dst io.Writer, size
 	return hex.EncodeToString(h.Sum(nil)), n, nil
 }
 
-// errSizeCap is the error of files beyond MaxOutputBytes.
+// errSizeCap is the error for files that exceed MaxOutputBytes.
 var errSizeCap = errors.New("size cap")
 
-// leftBy returns the reason for which a file is left out, from the error of reading it. It returns "" if the file does
-// not exist or cannot have content.
+// leftBy returns the reason for which a file is left out after an error of reading the file. It returns "" if the file
+// does not exist or cannot have content.
 func leftBy(err error) jjm.LeftReason {
 	var none noContent
 	switch {
@@ -210,7 +211,7 @@ func leftBy(err error) jjm.LeftReason {
 	return jjm.LeftUnreadable
 }
 
-// cause returns the text of an error without the path, which is in the output's name.
+// cause returns the text of an error without the path, because the path is already in the output's name.
 func cause(err error) string {
 	if escapes(err) {
 		return errLeadsOut.Error()

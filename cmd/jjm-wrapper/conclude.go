@@ -8,11 +8,11 @@ import (
 	"jjm/internal/jjm"
 )
 
-// maxListed limits the output names in a SUCCEEDED record, in bytes. It is well below the longest line that a log may
-// have.
+// maxListed is the maximum length of the list of output names in a SUCCEEDED record, in bytes. It is well below the
+// maximum length of a line in a log.
 const maxListed = 4 << 10
 
-// conclude appends the record that says how the job ended, if the job reports by its exit code and wrote no such record
+// conclude appends the record of how the job ended, if the job reports by its exit code and did not write such a record
 // itself (decision R1): SUCCEEDED with the outputs, "-" if there are none, or FAILED exit=<n>.
 func (a *attempt) conclude(said glf.Log, names []wanted) {
 	if a.job.Result != jjm.ResultExit && !a.assign.Merge || len(said.Terminals) > 0 {

@@ -41,14 +41,15 @@
 //
 // # Helpers
 //
-// The program has further names. gbs_log, which the application finds in $GBS_LOG, appends one record to the log file:
-// "$GBS_LOG KEYWORD words...". jjm_progress is in $JJM_PROGRESS: "$JJM_PROGRESS PHASE DONE [TOTAL]". jjm_record is in
-// $JJM_RECORD and adds elements to the job's record. The exit code of all is 2 for a wrong command line and otherwise
-// 0, so that an application does not fail only because a log cannot be written. An unknown keyword is logged as INFO.
+// The program has further names. gbs_log, whose path is in $GBS_LOG, appends one record to the log file: "$GBS_LOG
+// KEYWORD words...". jjm_progress, in $JJM_PROGRESS, stores the progress: "$JJM_PROGRESS PHASE DONE [TOTAL]".
+// jjm_record, in $JJM_RECORD, adds elements to the job's record. The exit code of these helpers is 2 for a wrong
+// command line and otherwise 0, so that an application does not fail only because a log cannot be written. An unknown
+// keyword is logged as INFO.
 //
 // # Other promises
 //
 // The program is static and starts in a few milliseconds, because a site may run many jobs that last only a second. It
 // is the only program of jjm that starts a child process without package run: it must keep the application's process
-// group to forward signals to it, and must reap what the application leaves behind.
+// group to forward signals to the group, and must reap the processes that the application leaves behind.
 package main

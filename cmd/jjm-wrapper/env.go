@@ -47,8 +47,8 @@ func (a *attempt) environment(inherited []string) []string {
 	return list
 }
 
-// transferred returns the credentials, by variable, that the batch system itself put into the folder where a carried
-// job starts. They replace the credentials in the box, because only they are renewed.
+// transferred returns, by variable, the credentials that the batch system itself put into the folder where a carried
+// job starts. They replace the credentials in the box, because the batch system renews only its own copies.
 func (a *attempt) transferred(env map[string]string) map[string]string {
 	files := map[string]string{}
 	if filepath.Base(a.area.Root()) != carriedArea {

@@ -11,12 +11,13 @@ import (
 	"jjm/sandbox"
 )
 
-// roomForGLF is how much of the log a result holds, in bytes. JSON may need six bytes for one ("\u0000"), and the
-// outputs need room too.
+// roomForGLF is the maximum length of the log in a result, in bytes. JSON may need six bytes for one byte ("\u0000"),
+// and the outputs also need room.
 const roomForGLF = 256 << 10
 
-// fit shortens a result to the longest that PutResult accepts: the log, whose head and tail stay, and a list of more
-// outputs than a separate file may hold, whose last entry counts the missing ones.
+// fit shortens a result to the maximum length that PutResult accepts. It shortens the log, but keeps the log's head and
+// tail. It also shortens a list with more outputs than a separate file may have; the last entry then counts the missing
+// outputs.
 func fit(r *jjm.Result) {
 	r.Error = clip(r.Error, 16<<10)
 	r.GLF = shorten(r.GLF, roomForGLF)

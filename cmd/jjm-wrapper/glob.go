@@ -16,19 +16,19 @@ import (
 	"jjm/sandbox"
 )
 
-// maxLooked is how many names are examined for the patterns of outputs. With links, a few folders can have too many
-// names to examine: "*/*/*/*/*" in a folder with a hundred links to itself.
+// maxLooked is the maximum number of names that are examined for the patterns of outputs. With links, a few folders can
+// have too many names to examine: for example "*/*/*/*/*" in a folder with a hundred links to itself.
 const maxLooked = 1 << 20
 
 // globbing finds the files in work/ that match patterns. Unlike fs.Glob it opens only folders, so that no pipe or
-// device blocks it, and returns the folders that it could not list.
+// device blocks the search, and it reports the folders that it could not list.
 type globbing struct {
 	a      *attempt
 	ctx    context.Context
 	looked int
 	// unread are the folders on the way to files that may match, with the reasons why they could not be listed.
 	unread []wanted
-	// stopped is the reason why the search ended early, "" if it did not.
+	// stopped is the reason why the search ended early, "" if the search did not end early.
 	stopped jjm.LeftReason
 }
 
@@ -77,8 +77,8 @@ func (g *globbing) element(dir, element string, last bool) (names []string, err 
 	return names, nil
 }
 
-// list returns the names in a folder below work/, in order. It returns none for anything but a folder; a folder that
-// cannot be listed is noted in unread.
+// list returns the names in a folder below work/, in order. It returns no names if dir is not a folder. A folder that
+// cannot be listed is added to unread.
 func (g *globbing) list(dir string) (names []string, err error) {
 	at := path.Join(sandbox.WorkName, dir)
 	if dir != "" && g.a.isInput(dir) {
@@ -110,7 +110,7 @@ func (g *globbing) list(dir string) (names []string, err error) {
 	return names, nil
 }
 
-// look counts names. It returns an error once there are too many, and if the time is up.
+// look counts examined names. It returns an error if there are too many names, or if the time is over.
 func (g *globbing) look(n int) error {
 	if g.looked += n; g.looked > maxLooked {
 		g.stopped = jjm.LeftTooMany
@@ -128,10 +128,11 @@ func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// hasMeta reports whether a part of a pattern is more than a name.
+// hasMeta reports whether a part of a pattern has meta characters, so that it is not a plain name.
 func hasMeta(p string) bool { return strings.ContainsAny(p, `*?[\`) }
 
-// openDir opens a folder below the attempt's folder. For anything else it returns an error and never waits.
+// openDir opens a folder below the attempt's folder. It never waits, and returns an error for files that are not
+// folders.
 func (a *attempt) openDir(name string) (*os.File, error) {
 	f, err := a.root.OpenFile(name, reading|syscall.O_DIRECTORY, 0)
 	if escapes(err) {
@@ -143,7 +144,7 @@ func (a *attempt) openDir(name string) (*os.File, error) {
 	return f, err
 }
 
-// lstat looks at a name below the attempt's folder.
+// lstat returns the attributes of a name below the attempt's folder, without following a link at the end of the name.
 func (a *attempt) lstat(name string) (os.FileInfo, error) {
 	info, err := a.root.Lstat(name)
 	if escapes(err) {

@@ -10,9 +10,9 @@ import (
 	"jjm/sandbox"
 )
 
-// beat touches the heartbeat file now and at every interval, until stop is called. Each time it also looks for the
-// daemon's order to end the attempt: a batch system that has forgotten the job will not end it. A file system that
-// hangs does not delay signals to the application, because the timer runs in a goroutine of its own.
+// beat touches the heartbeat file now and at every interval, until stop is called. Each time it also checks whether the
+// daemon has ordered the end of the attempt, because a batch system that has forgotten the job will not end it. A file
+// system that hangs does not delay signals to the application, because the timer runs in a goroutine of its own.
 func (a *attempt) beat(signals *signalBox) (stop func()) {
 	every := a.job.Heartbeat.D()
 	if every <= 0 {
@@ -21,7 +21,7 @@ func (a *attempt) beat(signals *signalBox) (stop func()) {
 	a.note(a.touch())
 	a.endIfOrdered(signals)
 	var mu sync.Mutex
-	var trouble error // of the last touch only: an error that passed does not count
+	var trouble error // error of the last touch only: earlier errors do not count
 	var timer *time.Timer
 	stopped := false
 	mu.Lock()
@@ -45,15 +45,15 @@ func (a *attempt) beat(signals *signalBox) (stop func()) {
 	}
 }
 
-// endIfOrdered ends the application if the daemon ordered it.
+// endIfOrdered ends the application if the daemon has ordered the end of the attempt.
 func (a *attempt) endIfOrdered(signals *signalBox) {
 	if a.area.EndOrdered(a.at.tag, a.at.pos) {
 		signals.terminate()
 	}
 }
 
-// touch writes the heartbeat file. It does not only set its time: the server of a network file system sets the time, by
-// its own clock, when a file is written and closed.
+// touch writes the heartbeat file. It is not enough to set the file's time: the server of a network file system sets
+// the time by its own clock when a file is written and closed.
 func (a *attempt) touch() error {
 	f, err := a.root.OpenFile(sandbox.HeartbeatName,
 		os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0o600)
@@ -62,7 +62,7 @@ func (a *attempt) touch() error {
 	}
 	info, err := f.Stat()
 	if err == nil {
-		err = regular(info) // a pipe that is full would be waited for
+		err = regular(info) // a write to a full pipe would wait
 	}
 	if err == nil {
 		_, err = f.WriteString(jjm.At(now()).String() + "\n")

@@ -89,8 +89,8 @@ func folded(text string, width int) (lines []string) {
 	return lines
 }
 
-// recordData joins words to the data of a record: as a list that can be split into the same words if the keyword has a
-// list, otherwise as a text.
+// recordData joins words to the data of a record. If the keyword has a list, the data can be split into the same words;
+// otherwise the data are a text.
 func recordData(keyword string, words []string) string {
 	switch keyword {
 	case glf.Succeeded, glf.Retry, glf.Hold:
@@ -99,7 +99,7 @@ func recordData(keyword string, words []string) string {
 	return strings.Join(words, " ")
 }
 
-// plainFiles opens files by their path, as the application itself does.
+// plainFiles opens files by their path, like the application itself.
 type plainFiles struct{}
 
 func (plainFiles) OpenFile(name string, flag int, perm os.FileMode) (*os.File, error) {

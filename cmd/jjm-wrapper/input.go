@@ -17,22 +17,22 @@ const (
 	parentFilesName = "input.parents"
 )
 
-// maxVariable is the longest value of a variable that jjm sets, in bytes. It is less than execve(2) accepts
-// (MAX_ARG_STRLEN, 128 KiB).
+// maxVariable is the maximum length of the value of a variable that jjm sets, in bytes. It is below the limit of
+// execve(2) (MAX_ARG_STRLEN, 128 KiB).
 const maxVariable = 96 << 10
 
-// input is the content of input.json: the part, for applications that need all of it.
+// input is the content of input.json: the whole part, for applications that need more than the variables.
 type input struct {
 	Unit   string `json:"unit"`
 	Serial int64  `json:"serial"`
-	// Streams are the names in place of the streams of the job file.
+	// Streams are the names that replace the streams of the job file in commands.
 	Streams map[string][]string `json:"streams,omitempty"`
 	*jjm.PartInput
 }
 
-// writeInput writes the files that describe the input of a part: one with the names of its files, one per line, one
-// with the names of the parent files, and one with the whole part as JSON. They are beside work/, where they cannot
-// collide with the job's inputs. A part without files has none.
+// writeInput writes the files that describe the input of a part: a file with the names of the part's files, one per
+// line, a file with the names of the parent files, and a file with the whole part as JSON. They are beside work/, where
+// they cannot collide with the job's inputs. For a part without files, writeInput writes nothing.
 func (a *attempt) writeInput() error {
 	part := &a.assign.Part
 	if part.Input == nil {

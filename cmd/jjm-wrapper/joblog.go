@@ -14,8 +14,8 @@ import (
 	"jjm/sandbox"
 )
 
-// keepLog packs standard output, standard error and the GBS log file into the file that the job file's log template
-// names. It returns that file, which is to be collected.
+// keepLog packs standard output, standard error and the GBS log file into one file, the output of the job file's log
+// template. It returns this file for the collection of outputs.
 func (a *attempt) keepLog(ctx context.Context) wanted {
 	w := wanted{name: stream.LogName}
 	f, err := a.root.OpenFile(stream.LogName, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

@@ -12,10 +12,10 @@ import (
 )
 
 // logFile is the GBS log file of the attempt. It is opened again for each line, because the application may have
-// removed it or put a FIFO in its place.
+// removed the file or replaced it by a FIFO.
 type logFile struct {
 	root *os.Root // nil until the attempt's folder exists
-	// unwritten are the lines that could not be written to the file. The result holds them all the same.
+	// unwritten are the lines that could not be written to the file. The result nevertheless contains them.
 	unwritten strings.Builder
 }
 
@@ -37,7 +37,7 @@ type opener interface {
 	OpenFile(name string, flag int, perm os.FileMode) (*os.File, error)
 }
 
-// appendLine appends a line with one write. If the last line has no newline, it writes that first.
+// appendLine appends a line with one write. If the last line of the file has no newline, it writes a newline first.
 func appendLine(dir opener, name, line string) error {
 	f, err := dir.OpenFile(name, os.O_RDWR|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0o600)
 	if err != nil {
@@ -66,7 +66,8 @@ func missingNewline(f io.ReaderAt, size int64) string {
 	return ""
 }
 
-// text returns the log for the result: the head and tail of the file, and the lines that could not be written to it.
+// text returns the log for the result: the head and tail of the file, and the lines that could not be written to the
+// file.
 func (l *logFile) text() (string, error) {
 	if l.root == nil {
 		return l.unwritten.String(), nil

@@ -49,7 +49,7 @@ func lookup(name, workDir, path string) (program string, exit int, err error) {
 	return "", exitNotExecutable, hereErr
 }
 
-// executable returns why a file cannot be executed, or nil.
+// executable returns the reason why a file cannot be executed, or nil.
 func executable(file string) error {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -65,7 +65,7 @@ func executable(file string) error {
 	return nil
 }
 
-// startError explains why the kernel refused a program, and returns the exit code of a shell.
+// startError returns the reason why the kernel refused a program, and the exit code that a shell returns.
 func startError(program string, err error) (int, error) {
 	switch {
 	case errors.Is(err, syscall.ENOENT):

@@ -30,12 +30,12 @@ const (
 )
 
 func main() {
-	// The wrapper does nothing in parallel: further threads would cost time and find no work.
+	// The wrapper does nothing in parallel: further threads would cost time and have no work.
 	runtime.GOMAXPROCS(1)
 	os.Exit(dispatch(os.Args, os.Stdout, os.Stderr))
 }
 
-// dispatch runs the program that the name in argv[0] asks for.
+// dispatch runs the program that is named by argv[0].
 func dispatch(argv []string, stdout, stderr io.Writer) int {
 	switch filepath.Base(argv[0]) {
 	case sandbox.LogHelper:
@@ -59,7 +59,7 @@ func dispatch(argv []string, stdout, stderr io.Writer) int {
 	return exitUsage
 }
 
-// runAs reads the environment, runs the attempt, and writes the end record if the batch system wants one.
+// runAs reads the environment and runs the attempt. If JJM_SPOOL_END is set, it writes the end record.
 func runAs(tag jjm.Tag, stderr io.Writer, do func(position) (int, error)) int {
 	started := jjm.At(now())
 	code := exitUsage

@@ -16,22 +16,23 @@ import (
 
 // wanted is a file to collect, or the reason why it cannot be collected.
 type wanted struct {
-	// name is the path below the attempt's folder; if the file is to be copied there, the path of the copy.
+	// name is the path below the attempt's folder. If the file will be copied into the folder, name is the path of the
+	// copy.
 	name string
 	// from is the absolute path of a file to copy, or "".
 	from   string
 	absent string
-	left   jjm.LeftReason // why the file is left out, as in jjm.Output
-	// optional is set if only optional patterns ask for the file.
+	left   jjm.LeftReason // reason why the file is left out, see jjm.Output
+	// optional is set if only optional patterns match the file.
 	optional bool
 }
 
-// inWork returns the name that the application knows.
+// inWork returns the name of the file relative to work/, which the application uses.
 func (w wanted) inWork() string { return strings.TrimPrefix(w.name, sandbox.WorkName+"/") }
 
 // outputNames returns the files to collect (decision R24): the files that match the patterns, and the files that
-// SUCCEEDED and RETURN_FILE name. Each file is in the list once. asked holds the patterns and names with their files,
-// the required ones first.
+// SUCCEEDED and RETURN_FILE name. Each file is in the list only once. asked are the patterns and names with their
+// files, the required patterns first.
 func (l *lister) outputNames(said glf.Log) (list []wanted, asked []pattern) {
 	a := l.a
 	ask := func(required bool, patterns []string) {
@@ -120,11 +121,11 @@ type lister struct {
 	seen map[string]bool // names and absolute paths
 	// optional is set while optional patterns are matched.
 	optional bool
-	// blind is set if the file system hangs: no file is examined, and all are left out.
+	// blind is set if the file system hangs. Then no file is examined, and all files are left out.
 	blind bool
 }
 
-// add appends a file, unless the list already has it.
+// add appends a file, unless the file is already in the list.
 func (l *lister) add(w wanted) {
 	key := w.name
 	if w.from != "" {
@@ -159,8 +160,8 @@ func (l *lister) file(name string) string {
 	return w.name
 }
 
-// match adds the files that match a glob pattern, and returns their names. If none matches, it adds the pattern with
-// the reason. A pattern without meta characters is a name.
+// match adds the files that match a glob pattern, and returns their names. If no file matches, it adds the pattern with
+// the reason. A pattern without meta characters is the name of a file.
 func (l *lister) match(p string) (names []string) {
 	clean := path.Clean(p)
 	take := func(name, absent string) {

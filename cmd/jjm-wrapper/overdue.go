@@ -11,16 +11,16 @@ import (
 	"jjm/internal/work/stream"
 )
 
-// patience is how long after the grace period the wrapper waits for a file system: about as long as a busy file
+// patience is how long after the grace period the wrapper waits for a file system: about the time that a busy file
 // system needs for an open or a read.
 const patience = 5 * time.Second
 
-// overdue is the reason for leaving out outputs on a file system that did not answer until the attempt had to end.
+// overdue is the reason why outputs are left out if their file system did not answer before the attempt had to end.
 const overdue = "the file system did not answer before the attempt had to end"
 
-// within runs do, and returns true once do has ended. It returns false if do has not ended patient after the end of
-// ctx: an open or a read on a file system that hangs cannot be interrupted. The goroutine of do then goes on until the
-// process ends, so the caller must not read anything that do writes without a lock.
+// within runs do, and returns true when do has ended. It returns false if do has not ended by the time patient after
+// the end of ctx, because an open or a read on a file system that hangs cannot be interrupted. The goroutine of do then
+// continues until the process ends, so the caller must not read variables that do writes without a lock.
 func within(ctx context.Context, patient time.Duration, do func()) bool {
 	ended := make(chan struct{})
 	go func() {
@@ -76,8 +76,8 @@ func (g *gathering) soFar() []jjm.Output {
 	return slices.Clone(g.outputs)
 }
 
-// gather collects the outputs, and the log if the job file keeps it. It returns the names, including the log's, and
-// one output for each. Files on a file system that hangs are left out.
+// gather collects the outputs, and the log if the job file requests the log. It returns the names, including the log's
+// name, and one output for each name. Files on a file system that hangs are left out.
 func (a *attempt) gather(ctx context.Context, c *collector, patient time.Duration, names []wanted) ([]wanted,
 	[]jjm.Output) {
 	var done gathering
@@ -101,7 +101,7 @@ func (a *attempt) gather(ctx context.Context, c *collector, patient time.Duratio
 		if w.absent == "" {
 			w.absent, w.left = overdue, jjm.LeftTime
 		}
-		outputs = append(outputs, c.collect(ctx, w)) // it only copies the reason
+		outputs = append(outputs, c.collect(ctx, w)) // collect then only copies the reason
 	}
 	return names, outputs
 }

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// siginfo is the structure that waitid(2) fills in on 64-bit Linux: si_pid comes after the three words that all signals
+// siginfo is the structure that waitid(2) writes on 64-bit Linux. si_pid comes after the three words that all signals
 // have, and their padding.
 type siginfo struct {
 	_   [4]int32
@@ -63,8 +63,8 @@ func numbered(pids []int) string {
 // stragglerTime is how long killed processes may take to end.
 const stragglerTime = 2 * time.Second
 
-// endStragglers kills and collects the processes that the application left behind, also processes outside its process
-// group, until none is left. It returns an error if some are left after stragglerTime.
+// endStragglers kills and reaps the processes that the application left behind, including processes outside its process
+// group, until none is left. It returns an error if processes are left after stragglerTime.
 func endStragglers() error {
 	for deadline := now().Add(stragglerTime); ; {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
@@ -79,7 +79,7 @@ func endStragglers() error {
 			return fmt.Errorf("processes of the application are still there after KILL: %s", numbered(left))
 		}
 		for _, pid := range left {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended by itself
+			_ = syscall.Kill(pid, syscall.SIGKILL) // an error is ignored: the process may have ended by itself
 		}
 		time.Sleep(time.Millisecond)
 	}

@@ -11,7 +11,7 @@ import (
 	"jjm/xmldb"
 )
 
-// recordHelper is the program $JJM_RECORD: it adds elements to the record of the job that calls it.
+// recordHelper is the program $JJM_RECORD. It adds elements to the record of the job that calls the program.
 func recordHelper(args []string, getenv func(string) string, stdin io.Reader, stderr io.Writer) int {
 	if len(args) > 1 {
 		fmt.Fprintln(stderr, "jjm_record: want: jjm_record [FILE]; without a file it reads the standard input")
@@ -28,7 +28,7 @@ func recordHelper(args []string, getenv func(string) string, stdin io.Reader, st
 		fmt.Fprintf(stderr, "jjm_record: %v\n", err)
 		return exitUsage
 	}
-	fmt.Fprintf(stderr, "jjm_record: %v\n", err) // not a reason for the job to fail
+	fmt.Fprintf(stderr, "jjm_record: %v\n", err) // this error must not fail the job
 	return exitOK
 }
 

@@ -28,7 +28,7 @@ type attempt struct {
 	assign sandbox.Assignment
 	dir    string   // absolute
 	root   *os.Root // of dir
-	// aliases are the absolute paths of dir, once paths found them.
+	// aliases are the absolute paths of dir. They are nil until paths has found them.
 	aliases []string
 	log     *logFile
 	result  jjm.Result
@@ -91,7 +91,7 @@ func (a *attempt) grace() time.Duration {
 	return a.job.Grace.D()
 }
 
-// perform runs the application and fills in the result.
+// perform runs the application and sets the fields of the result.
 func (a *attempt) perform(signals *signalBox) {
 	a.result.Started = jjm.At(now())
 	r := &a.result
@@ -121,7 +121,7 @@ func (a *attempt) perform(signals *signalBox) {
 	}
 }
 
-// readRecorded copies what the application stored for its record into the result.
+// readRecorded copies the phases and the fragment that the application stored for its record to the result.
 func (a *attempt) readRecorded() {
 	var err error
 	a.result.Phases, err = a.area.Phases(a.at.tag, a.at.pos)
@@ -131,7 +131,7 @@ func (a *attempt) readRecorded() {
 	a.result.Fragment = string(fragment)
 }
 
-// troubles are errors of the wrapper itself, for Result.Error, each once. Several goroutines may add errors.
+// troubles collects errors of the wrapper itself, each text once, for Result.Error. Several goroutines may add errors.
 type troubles struct {
 	mu    sync.Mutex
 	texts []string
@@ -151,14 +151,15 @@ func (t *troubles) list() []string {
 	return slices.Clone(t.texts)
 }
 
-// note remembers an error of the wrapper itself.
+// note stores an error of the wrapper itself for the result. It does nothing for nil.
 func (a *attempt) note(err error) {
 	if err != nil {
 		a.trouble.add(err.Error())
 	}
 }
 
-// prepare creates the attempt's folder, log file and work directory. It returns false after an error, which it notes.
+// prepare creates the attempt's folder, log file and work directory. If that fails, it notes the error and returns
+// false.
 func (a *attempt) prepare() bool {
 	if err := a.makeFolder(); err != nil {
 		a.note(fmt.Errorf("prepare attempt %s: %w", sandbox.AttemptDir(a.assign.AttemptID()), err))
@@ -175,7 +176,7 @@ func (a *attempt) makeFolder() error {
 	if err != nil {
 		return err
 	}
-	// The log file can be created only once: if two bulks ever hold the same attempt, the second one stops here.
+	// The log file can be created only once: if two bulks hold the same attempt, the second attempt to run it stops here.
 	f, err := root.OpenFile(sandbox.GLFName, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return errors.New("the attempt was run before: its log file exists; its files are left as they are")
@@ -222,8 +223,8 @@ func (a *attempt) inputTarget(name string) string {
 // workDir returns the absolute path of the folder in which the application starts.
 func (a *attempt) workDir() string { return filepath.Join(a.dir, sandbox.WorkName) }
 
-// report puts the result into the bulk's done folder. It retries for some seconds, because an attempt of many hours
-// should not be lost to a short failure of a network file system.
+// report writes the result to the bulk's done folder. It retries for some seconds, because an attempt of many hours
+// should not be lost by a short failure of a network file system.
 func (a *attempt) report(ctx context.Context) error {
 	r := &a.result
 	text, err := a.log.text()
@@ -245,11 +246,11 @@ func (a *attempt) report(ctx context.Context) error {
 	}
 }
 
-// pauses are the waits before each retry to put a result.
+// pauses are the waits before each try to write a result.
 var pauses = [...]time.Duration{0, 500 * time.Millisecond, 2 * time.Second}
 
-// makeRoom frees a block of a full disk and shortens the result so that it fits in one: 4 KiB on the usual file
-// systems.
+// makeRoom frees a block of a full disk, 4 KiB on the usual file systems, and shortens the result so that it fits into
+// the block.
 func (a *attempt) makeRoom(cause error) {
 	if a.root != nil {
 		a.note(notGone(a.root.Remove(sandbox.HeartbeatName)))

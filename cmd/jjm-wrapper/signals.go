@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// signalBox passes signals to the application's process group. Earlier signals are delivered once the group exists.
-// When the grace period after a TERM is over, signalBox sends KILL.
+// signalBox passes signals to the application's process group. Signals that arrive before the group exists are
+// delivered when the group exists. When the grace period after a SIGTERM is over, signalBox sends SIGKILL.
 type signalBox struct {
-	// inTime ends with the grace period. Work that is not done by then is left undone.
+	// inTime ends when the grace period is over. Work that is not finished by then is not done.
 	inTime context.Context
 
 	grace  time.Duration
@@ -31,15 +31,15 @@ type signalBox struct {
 func catchSignals(grace time.Duration) *signalBox {
 	s := &signalBox{grace: grace, caught: make(chan os.Signal, 16), done: make(chan struct{})}
 	s.inTime, s.cancel = context.WithCancel(context.Background())
-	// XFSZ is caught and not passed on: a limit on file sizes must not end the wrapper, and the kernel sends the
-	// application its own signal.
+	// SIGXFSZ is caught and not passed on: a limit on file sizes must not end the wrapper, and the kernel sends the
+	// application a signal of its own.
 	signal.Notify(s.caught, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT,
 		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGXCPU, syscall.SIGXFSZ)
 	go s.pass()
 	return s
 }
 
-// terminate has the effect of a TERM to the wrapper. If signals are waiting already, it adds none.
+// terminate has the same effect as a SIGTERM to the wrapper. It does nothing if signals are already waiting.
 func (s *signalBox) terminate() {
 	select {
 	case s.caught <- syscall.SIGTERM:
@@ -47,7 +47,8 @@ func (s *signalBox) terminate() {
 	}
 }
 
-// stop stops passing signals. They stay caught, so that no signal interrupts the last steps of the wrapper.
+// stop ends the passing of signals. Signals are still caught, so that no signal interrupts the last steps of the
+// wrapper.
 func (s *signalBox) stop() {
 	close(s.done)
 	s.cancel()
@@ -90,7 +91,7 @@ func (s *signalBox) send(sig syscall.Signal) {
 	}
 }
 
-// forwardTo sets the group and sends it the signals that came before.
+// forwardTo sets the group, and sends the group the signals that arrived before.
 func (s *signalBox) forwardTo(group int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,8 +109,8 @@ func (s *signalBox) ending() bool {
 	return s.term
 }
 
-// killGroup kills the rest of the group. Its leader has ended and was not reaped yet; afterwards another process may
-// get its number.
+// killGroup kills the remaining processes of the group. The group's leader must have ended but not been reaped, because
+// after the reap another process may get its number.
 func (s *signalBox) killGroup() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

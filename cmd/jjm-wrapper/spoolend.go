@@ -8,8 +8,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// writeEnd writes an end record, atomically. It is one line with the wrapper's exit code, times in milliseconds since
-// 1970, and the CPU time and memory of the wrapper and its children:
+// writeEnd writes an end record atomically. The record is one line with the wrapper's exit code, times in milliseconds
+// since 1970, and the CPU time and memory of the wrapper and its children:
 //
 //	exit=0 started=1700000000000 ended=1700000001000 user_ms=12 sys_ms=3 rss_kb=4096
 func writeEnd(file string, code int, started jjm.Time) error {

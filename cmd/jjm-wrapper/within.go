@@ -13,12 +13,12 @@ import (
 	"jjm/internal/jjm"
 )
 
-// reading are the flags with which the wrapper opens files that an application may have made. With them it does not
-// wait for the other end of a pipe, and a terminal does not become the wrapper's.
+// reading are the flags with which the wrapper opens files that an application may have made. With these flags an open
+// does not wait for the other end of a pipe, and a terminal does not become the wrapper's terminal.
 const reading = os.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY
 
-// openFolder opens a folder by its path. Unlike os.OpenRoot alone, it returns an error if a pipe has taken the place of
-// the folder, and does not wait for the other end.
+// openFolder opens a folder by its path. If a pipe has replaced the folder, openFolder returns an error; os.OpenRoot
+// would wait for the other end of the pipe.
 func openFolder(dir string) (*os.Root, error) {
 	if dir == "" {
 		return nil, &fs.PathError{Op: "open", Path: dir, Err: fs.ErrNotExist}
@@ -26,13 +26,14 @@ func openFolder(dir string) (*os.Root, error) {
 	return os.OpenRoot(dir + "/.")
 }
 
-// openRegular opens a regular file below the attempt's folder. For anything else it returns an error and never waits.
+// openRegular opens a regular file below the attempt's folder. It never waits, and returns an error for files of other
+// kinds.
 func (a *attempt) openRegular(name string) (*os.File, error) {
 	info, err := a.root.Stat(name)
 	if err != nil {
 		return nil, err
 	}
-	if err := regular(info); err != nil { // a device is not even opened
+	if err := regular(info); err != nil { // a device must not be opened
 		return nil, err
 	}
 	f, err := a.root.OpenFile(name, reading, 0)
@@ -48,12 +49,12 @@ func (a *attempt) openRegular(name string) (*os.File, error) {
 	return f, nil
 }
 
-// noContent is the error for files without content that could be collected: folders, devices, pipes, sockets.
+// noContent is the error for a file that has no content to collect: a folder, device, pipe or socket.
 type noContent string
 
 func (n noContent) Error() string { return string(n) }
 
-// regular returns an error of type noContent for anything but a regular file.
+// regular returns an error of type noContent unless the file is a regular file.
 func regular(info os.FileInfo) error {
 	switch {
 	case info.IsDir():
@@ -64,8 +65,8 @@ func regular(info os.FileInfo) error {
 	return nil
 }
 
-// makeAnew makes an empty file below the attempt's folder for reading and writing, in place of any file that the
-// application put there. It never opens the old file.
+// makeAnew creates an empty file below the attempt's folder for reading and writing. It replaces any file that the
+// application put there, and never opens the old file.
 func (a *attempt) makeAnew(name string) (*os.File, error) {
 	if err := a.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -79,15 +80,15 @@ func escapes(err error) bool {
 	return errors.As(err, &p) && p.Err != nil && p.Err.Error() == "path escapes from parent"
 }
 
-// errLeadsOut is the reason for leaving out files that a link puts elsewhere.
+// errLeadsOut is the reason why a file is left out if a link leads out of the job's directory.
 var errLeadsOut = errors.New("a symbolic link leads out of the job's directory")
 
-// maxLinks is how many links a path may have, as for the kernel (path_resolution(7)).
+// maxLinks is the maximum number of links on a path, equal to the kernel's limit (path_resolution(7)).
 const maxLinks = 40
 
-// relink replaces the absolute links on the way to a name below the attempt's folder with relative ones, if they lead
-// into the folder. The daemon and the parcel follow only relative links, because the folder may have another path
-// there. It returns errLeadsOut if a link leads elsewhere.
+// relink replaces the absolute links on the way to a name below the attempt's folder with relative links, if the links
+// lead into the folder. Absolute links would break on the daemon's machine and in the parcel, where the folder has
+// another path. relink returns errLeadsOut if a link leads out of the folder.
 func (a *attempt) relink(name string) error {
 	at, rest := "", strings.Split(name, "/")
 	for links := 0; len(rest) > 0; {
@@ -106,7 +107,7 @@ func (a *attempt) relink(name string) error {
 		here := path.Join(at, element)
 		target, err := a.root.Readlink(here)
 		if err != nil {
-			at = here // it is not a link, or is missing
+			at = here // here is not a link, or is missing
 			continue
 		}
 		if links++; links > maxLinks {
@@ -122,7 +123,8 @@ func (a *attempt) relink(name string) error {
 	return nil
 }
 
-// makeRelative replaces an absolute link in the folder at, which has no links in its path, and returns the new target.
+// makeRelative replaces an absolute link in the folder at by a relative link, and returns the new target. The path of
+// the folder must contain no links.
 func (a *attempt) makeRelative(at, link, target string) (string, error) {
 	for _, dir := range a.paths() {
 		below, ok := strings.CutPrefix(path.Clean(target)+"/", dir+"/")
@@ -139,7 +141,7 @@ func (a *attempt) makeRelative(at, link, target string) (string, error) {
 	return "", errLeadsOut
 }
 
-// replaceLink gives a link another target.
+// replaceLink replaces a link by a link with another target.
 func (a *attempt) replaceLink(link, target string) error {
 	next := path.Join(path.Dir(link), ".jjm-link")
 	if err := a.root.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -154,8 +156,8 @@ func (a *attempt) replaceLink(link, target string) error {
 	return nil
 }
 
-// paths returns the absolute paths of the attempt's folder: the path as the daemon wrote it, and each path that
-// results from following the links in it one after another, down to the path that getcwd(3) returns.
+// paths returns the absolute paths of the attempt's folder: the path that the daemon wrote, and each path that results
+// from following the links in this path one after another, up to the path that getcwd(3) returns.
 func (a *attempt) paths() []string {
 	if a.aliases != nil {
 		return a.aliases
@@ -171,7 +173,8 @@ func (a *attempt) paths() []string {
 	return a.aliases
 }
 
-// followFirst replaces the first element of an absolute path that is a link with its target; false if there is none.
+// followFirst replaces the first element of an absolute path that is a link by the link's target. It returns false if
+// no element is a link.
 func followFirst(dir string) (string, bool) {
 	for i := 1; i <= len(dir); i++ {
 		if i < len(dir) && dir[i] != '/' {

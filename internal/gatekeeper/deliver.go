@@ -96,7 +96,7 @@ func tarTime(l wire.Lookup) time.Time {
 // answer and the lookup names the file. The error is of kind Busy if neither can be read.
 func (d *Deliverer) open(ctx context.Context, l wire.Lookup) (io.ReadCloser, int64, error) {
 	ref := l.ID.String()
-	first := wire.OutputRequest{One: wire.OneRef(ref), Wanted: wire.Wanted{Generation: 1}} // generation 1, because the lookup l is about it
+	first := wire.OutputRequest{One: wire.OneRef(ref), Wanted: wire.Wanted{Generation: 1}} // l is about it
 	a, src, err := client.Open(ctx, d.Door.daemon(), wire.VerbOutput(), first)
 	if err == nil || !undecided(err) || l.Tar == "" {
 		return src, a.Bytes, err

@@ -191,7 +191,7 @@ func (c *checker) recovery(s *jjm.Spec) {
 	if s.RecoversGeneration < 0 || s.RecoversGeneration > maxNumber {
 		c.problem("recovers_generation", "%d is no generation: want 1 or more", s.RecoversGeneration)
 	} else if s.RecoversGeneration > 0 && s.Recovers == 0 {
-		c.problem("recovers_generation", "it is one of the grid job that recovers names: give that as well")
+		c.problem("recovers_generation", "needs recovers: give the grid job that this generation belongs to")
 	}
 	if len(s.Only) > maxSpans {
 		c.problem("only", "%d ranges are too many: at most %d", len(s.Only), maxSpans)

@@ -1,11 +1,9 @@
-// Package accounting writes the accounting log of BLAH. From this log a site's accounting
-// (for example the blah parser of APEL) learns which person and organisation a job of the
-// batch system belongs to. There is one line for each attempt that was in a batch system,
-// with the batch system's real id.
+// Package accounting writes the accounting log of BLAH. From this log a site's accounting (for example the blah parser
+// of APEL) learns the person and the organisation to which a job of the batch system belongs. There is one line for
+// each attempt that was in a batch system, with the batch system's real id.
 //
-// The package promises that each line is written exactly once, whatever ended the last
-// daemon: [Open] reads from the files which lines exist. Which attempts have ended is left
-// to the caller.
+// The package promises that each line is written exactly once, however the last daemon ended: [Open] reads from the
+// files which lines already exist. The caller decides which attempts have ended.
 package accounting
 
 import (
@@ -27,24 +25,24 @@ import (
 
 // Entry is an attempt that has ended.
 type Entry struct {
-	// Seq is the number of the entry; numbers increase within one store.
+	// Seq is the number of the entry. Numbers increase within one store.
 	Seq     int64
 	Attempt jjm.AttemptID
 	Owner   string      // the local account
 	Origin  *jjm.Origin // nil if nothing is known about the sender of the grid job
 	Queue   string      // "" is the default queue of the batch system
 	Cluster string
-	// Batch is the batch system's id. It is "" if the attempt never was in a batch system;
-	// such an entry gets no line. Submitted is when the batch system accepted the job. If
-	// it is not known (0), the line has the time of the end instead.
+	// Batch is the batch system's id, "" if the attempt never was in a batch system; such an entry gets no line. Submitted
+	// is the time when the batch system accepted the job. If the time is unknown (0), the line has the time of the end
+	// instead.
 	Batch     string
 	Submitted jjm.Time
 	Ended     jjm.Time
 }
 
-// Line formats an entry like blahpd (the fields are those of EGEE's BLAH accounting log).
-// ce names the computing element: "ce.example.org:9619/ce.example.org". store is the
-// identity of jjm's store, by which Open distinguishes the lines of its store from the lines of another store.
+// Line formats an entry like blahpd (the fields are defined by EGEE's BLAH accounting log). ce names the computing
+// element: "ce.example.org:9619/ce.example.org". store is the identity of jjm's store; Open uses it to distinguish the
+// lines of its store from the lines of other stores.
 func Line(e Entry, ce, store string) string {
 	o := e.Origin
 	if o == nil {
@@ -68,8 +66,8 @@ func Line(e Entry, ce, store string) string {
 		plain(job), plain(e.Batch), plain(e.Owner), originBy(o), client(e, store))
 }
 
-// originBy returns the source of userDN, userFQAN and jobID: "administrator" if it is
-// trusted, "account" if the submitting account stated them.
+// originBy returns the source of userDN, userFQAN and jobID: "administrator" if the origin is trusted, "account" if the
+// submitting account stated it.
 func originBy(o *jjm.Origin) string {
 	if o.Verified {
 		return "administrator"
@@ -82,7 +80,7 @@ func client(e Entry, store string) string {
 	return fmt.Sprintf("%s.%d.%s.%d", plain(store), e.Seq, e.Attempt.LocalID, e.Attempt.Attempt)
 }
 
-// plain replaces what would end the quotes or the line.
+// plain replaces the characters that would end the quotes or the line.
 func plain(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -95,20 +93,17 @@ func plain(s string) string {
 	}, s)
 }
 
-// Log appends to the files PATH-YYYYMMDD, one for each day in UTC, as blahpd does. Only one
-// goroutine may use it.
+// Log appends to the files PATH-YYYYMMDD, one file for each day in UTC, like blahpd. Only one goroutine may use it.
 type Log struct {
 	path, ce, store string
 	last            int64
 }
 
-// maxTail is how many bytes at the end of a file are read to find the last entry. They hold
-// some hundred lines.
+// maxTail is how many bytes at the end of a file are read to find the last entry. They contain some hundred lines.
 const maxTail = 256 << 10
 
-// Open finds out which entries are in the files. done is the Seq of the last entry that the
-// store knows to be written. Open reads the two newest files, however old they are: the
-// last daemon may have stopped days ago.
+// Open determines which entries are in the files. done is the Seq of the last entry that the store knows to be written.
+// Open reads the two newest files, even if they are old, because the last daemon may have stopped days ago.
 func Open(path, ce, store string, done int64) (*Log, error) {
 	l := &Log{path: path, ce: ce, store: store, last: done}
 	names, err := filepath.Glob(escaped(path) + "-" + strings.Repeat("[0-9]", 8))
@@ -132,10 +127,10 @@ func escaped(path string) string {
 
 func (l *Log) file(day time.Time) string { return l.path + "-" + day.UTC().Format("20060102") }
 
-// Last returns the Seq of the last entry that was written or needs no line.
+// Last returns the Seq of the last entry that was written, or that needs no line.
 func (l *Log) Last() int64 { return l.last }
 
-// lastIn returns the Seq of the last entry of this store in a file, 0 if there is none.
+// lastIn returns the Seq of the last entry of this store in a file, 0 if the file has no such entry.
 func (l *Log) lastIn(name string) (int64, error) {
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -167,8 +162,8 @@ func (l *Log) lastIn(name string) (int64, error) {
 	return last, nil
 }
 
-// Append writes the entries that are not in the files yet and syncs them to the disk. After
-// an error it can be called again with the same entries.
+// Append writes the entries that are not in the files yet, and syncs them to the disk. After an error it may be called
+// again with the same entries.
 func (l *Log) Append(now time.Time, entries []Entry) error {
 	var text []byte
 	last := l.last
@@ -202,7 +197,7 @@ func (l *Log) write(name string, text []byte) error {
 		return err
 	}
 	begin := end
-	if end > 0 { // a crash may have cut off the last line; end it
+	if end > 0 { // end the last line, which a crash may have cut off
 		var b [1]byte
 		if _, err := f.ReadAt(b[:], end-1); err != nil {
 			return err

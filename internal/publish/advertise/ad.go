@@ -8,17 +8,16 @@ import (
 // AdType is the MyType of a site's ad.
 const AdType = "JJMSite"
 
-// NameKey returns a word of hexadecimal digits that stands for a site's name in
-// constraints. Constraints cannot contain every name, because they have other rules for
-// quotes than ads.
+// NameKey returns a word of hexadecimal digits that represents a site's name in constraints. Not every name can be
+// written in a constraint, because constraints have other rules for quotes than ads.
 func NameKey(site string) string {
 	sum := sha256.Sum256([]byte(site))
 	return hex.EncodeToString(sum[:8])
 }
 
-// Ad returns the site's ad. The collector itself uses three attributes: MyType is the
-// table, Name is the key in it, and ClassAdLifetime is the number of seconds after which it
-// drops the ad. docs/ADVERTISING.md documents all attributes.
+// Ad returns the site's ad. The collector itself uses three attributes: MyType is the table, Name is the key in the
+// table, and ClassAdLifetime is the number of seconds after which the collector drops the ad. docs/ADVERTISING.md
+// documents all attributes.
 func (f Facts) Ad() Ad {
 	t := f.totals()
 	return Ad{
@@ -42,8 +41,8 @@ func (f Facts) Ad() Ad {
 	}
 }
 
-// types returns the names of the job types that accept new grid jobs, or with drained the job types
-// that do not.
+// types returns the names of the job types that accept new grid jobs. With drained set it returns the names of the
+// other job types.
 func (f Facts) types(drained bool) List {
 	out := List{}
 	for _, t := range f.Types {
@@ -78,8 +77,7 @@ func (f Facts) clusters() List {
 	return out
 }
 
-// ad returns a cluster's part of the site's ad. Limits that do not exist or are not known
-// are left out.
+// ad returns a cluster's part of the site's ad. Limits that do not exist or are unknown are left out.
 func (c Cluster) ad() Ad {
 	ad := Ad{{"Name", c.Name}, {"Kind", c.Kind}, {"State", c.State()}, {"Drained", c.Drained}, {"Paused", c.Paused}}
 	if c.Health != HealthUnknown {
@@ -130,8 +128,8 @@ func Withdrawal(site, instance string) string {
 		` && Instance == "` + instance + "\"\n"
 }
 
-// Constraint returns the expression for condor_status -constraint that finds all ads of a
-// site, whichever instance published them.
+// Constraint returns the expression for condor_status -constraint that selects all ads of a site, including ads of
+// other instances.
 func Constraint(site string) string {
 	return `MyType == "` + AdType + `" && NameKey == "` + NameKey(site) + `"`
 }

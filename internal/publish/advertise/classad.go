@@ -18,15 +18,14 @@ type Attr struct {
 	Value Value
 }
 
-// Value is a string, an int, an int64, a bool, a Count, a List, or an Ad (a nested one).
+// Value is a string, an int, an int64, a bool, a Count, a List, or a nested Ad.
 type Value any
 
 // List is a list of values.
 type List []Value
 
-// Text formats the ad so that every version of condor_advertise can read it: one attribute
-// per line, each with a line end ("old" ClassAds in the ClassAds section of HTCondor's
-// manual).
+// Text formats the ad in the form that every version of condor_advertise can read: one attribute per line, each with a
+// line end ("old" ClassAds in the ClassAds section of HTCondor's manual).
 func (a Ad) Text() string {
 	var b strings.Builder
 	for _, attr := range a {
@@ -37,7 +36,7 @@ func (a Ad) Text() string {
 	return b.String()
 }
 
-// Get returns the value of an attribute, nil if it does not exist.
+// Get returns the value of an attribute, nil if the ad has no such attribute.
 func (a Ad) Get(name string) Value {
 	for _, attr := range a {
 		if attr.Name == name {
@@ -82,14 +81,14 @@ func write(b *strings.Builder, v Value) {
 	}
 }
 
-// quote returns a string literal. Old ClassAds have only the escape \" for a quote. Any
-// other backslash stands for itself, a backslash before the closing quote is misread, and a
-// line end cannot be escaped. Therefore Safe replaces these characters first.
+// quote returns a string literal. Old ClassAds have only the escape \" for a quote. Any other backslash means itself, a
+// backslash before the closing quote is misread, and a line end cannot be escaped. Therefore quote first calls Safe,
+// which replaces these characters.
 func quote(s string) string { return `"` + strings.ReplaceAll(Safe(s), `"`, `\"`) + `"` }
 
-// Safe returns the text as an ad shows it. It writes the bytes of unprintable characters,
-// of invalid UTF-8 and of backslashes as \xNN, with two hexadecimal digits, and keeps
-// everything else. Different texts stay different; Plain reverses it.
+// Safe returns the form of a text in an ad. It writes the bytes of unprintable characters, of invalid UTF-8 and of
+// backslashes as \xNN, with two hexadecimal digits, and keeps all other characters. Different texts stay different.
+// Plain is the inverse of Safe.
 func Safe(s string) string {
 	if utf8.ValidString(s) && strings.IndexFunc(s, unsafe) < 0 {
 		return s
@@ -111,7 +110,7 @@ func Safe(s string) string {
 
 func unsafe(r rune) bool { return r == '\\' || !unicode.IsPrint(r) }
 
-// Plain returns the text from which Safe made s. It keeps what Safe does not write.
+// Plain returns the text from which Safe made s. Text that Safe does not produce is kept unchanged.
 func Plain(s string) string {
 	var b strings.Builder
 	for {

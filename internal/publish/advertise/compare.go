@@ -13,8 +13,7 @@ import (
 // Held is an ad in a collector.
 type Held map[string]any
 
-// ParseHeld parses the output of "condor_status -any -json": a list of ads, or nothing if
-// there is none.
+// ParseHeld parses the output of "condor_status -any -json": a list of ads, or an empty text if there are no ads.
 func ParseHeld(text []byte) ([]Held, error) {
 	text = bytes.TrimSpace(text)
 	if len(text) == 0 {
@@ -29,7 +28,7 @@ func ParseHeld(text []byte) ([]Held, error) {
 	return ads, nil
 }
 
-// Get returns an attribute. The case of its name does not matter.
+// Get returns the value of an attribute. Upper and lower case of the name count as equal.
 func (h Held) Get(name string) any {
 	if v, ok := h[name]; ok {
 		return v
@@ -42,7 +41,7 @@ func (h Held) Get(name string) any {
 	return nil
 }
 
-// Instance returns the jjm instance that published the ad, "" if the ad does not name one.
+// Instance returns the jjm instance that published the ad, "" if the ad names no instance.
 func (h Held) Instance() string {
 	s, _ := h.Get("Instance").(string)
 	return s
@@ -66,8 +65,8 @@ func (a Ad) Differences(h Held) []string {
 	return out
 }
 
-// same compares a value with a value that encoding/json decoded from HTCondor's JSON, with
-// numbers as json.Number.
+// same reports whether a value is equal to a value that encoding/json decoded from HTCondor's JSON, with numbers as
+// json.Number.
 func same(v Value, got any) bool {
 	switch v := v.(type) {
 	case string:

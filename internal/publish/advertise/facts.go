@@ -8,8 +8,7 @@ import (
 type Facts struct {
 	// Site is the name of the site. It may be any text.
 	Site string
-	// Instance identifies this jjm, whatever the name of its site. It consists of letters
-	// and digits.
+	// Instance identifies this jjm, independent of the name of its site. It consists of letters and digits.
 	Instance string
 	// Version is the version of jjm.
 	Version string
@@ -20,8 +19,7 @@ type Facts struct {
 	At jjm.Time
 	// Lifetime is how many seconds a reader may rely on the facts.
 	Lifetime int
-	// Waiting is the number of local jobs that are in no batch system yet. Each is counted
-	// once.
+	// Waiting is the number of local jobs that are in no batch system yet. Each local job is counted once.
 	Waiting     int
 	Clusters    []Cluster
 	Types       []JobType
@@ -30,46 +28,45 @@ type Facts struct {
 
 // Cluster is one batch system.
 type Cluster struct {
-	// Name and Kind are the cluster's in the configuration. Guarantee says how reliably a job is
-	// submitted exactly once there, and why.
+	// Name and Kind are the cluster's name and kind in the configuration. Guarantee describes how reliably a job is
+	// submitted exactly once to this cluster, and why.
 	Name, Kind, Guarantee string
-	// Health says whether it answers.
+	// Health reports whether the batch system answers.
 	Health Health
-	// Drained clusters accept no new grid jobs; jjm submits nothing to Paused clusters. Reason
-	// is the administrator's reason, or why the cluster does not answer.
+	// If Drained is set, the cluster accepts no new grid jobs. If Paused is set, jjm submits nothing to the cluster.
+	// Reason is the administrator's reason, or the reason why the cluster does not answer.
 	Drained, Paused bool
 	Reason          string
-	// Slots is how many jobs can run at once. Queued and Running count jjm's own local jobs
-	// there.
+	// Slots is the number of jobs that can run at the same time. Queued and Running count jjm's own local jobs in the
+	// batch system.
 	Slots, Queued, Running Count
-	// Waiting is the number of local jobs that may go to this cluster and are in no batch system yet. A local job
-	// that may go to several clusters is counted at each.
+	// Waiting is the number of local jobs that may go to this cluster and are in no batch system yet. A local job that may
+	// go to several clusters is counted at each of these clusters.
 	Waiting int
 	// LastSeen is the time of the last listing, 0 if there was none yet.
 	LastSeen jjm.Time
 	Limits   Limits
-	// Queue is the queue of jobs that name none. Queues are all queues that the
-	// configuration names, as any text.
+	// Queue is the queue of jobs that name no queue. Queues are all queues in the configuration, as any text.
 	Queue  string
 	Queues []string
 }
 
-// Limits are the limits for jobs. 0 means that there is none, or that it is not known.
+// Limits are the limits for jobs. 0 means that there is no limit, or that the limit is unknown.
 type Limits struct {
 	// MaxCores, MaxMemoryMB (MiB) and MaxWallTime (seconds) bound one job.
 	MaxCores    int
 	MaxMemoryMB int64
 	MaxWallTime int64
-	// MaxQueued is how many jobs one account may have in the batch system. MaxPending and
-	// MaxRunning are how many of jjm's jobs may wait and run there; the last two are the
-	// same for the jobs of one user.
+	// MaxQueued is the maximum number of jobs of one account in the batch system. MaxPending and MaxRunning are the
+	// maximum numbers of jjm's waiting and running jobs there. MaxPendingPerUser and MaxRunningPerUser are the same for
+	// the jobs of one user.
 	MaxQueued                            int
 	MaxPending, MaxRunning               int
 	MaxPendingPerUser, MaxRunningPerUser int
 }
 
-// JobType is one job type. Drained types accept no new grid jobs; jjm submits nothing of
-// Paused types.
+// JobType is one job type. If Drained is set, the type accepts no new grid jobs. If Paused is set, jjm submits no jobs
+// of the type.
 type JobType struct {
 	Name            string
 	Drained, Paused bool
@@ -83,8 +80,7 @@ type Gatekeeper struct {
 	Contact string
 }
 
-// Kinds returns the kinds of gatekeepers that can be advertised: those that clients reach
-// by a contact.
+// Kinds returns the kinds of gatekeepers that can be advertised: the kinds that clients reach by a contact.
 func Kinds() []string { return []string{"gram5", "htcondor-ce", "arc"} }
 
 // Count is a number that may be unknown. The zero Count is unknown.
@@ -99,7 +95,7 @@ func Known(n int) Count { return Count{n, true} }
 // Get returns the number and whether it is known.
 func (c Count) Get() (n int, known bool) { return c.n, c.known }
 
-// sum adds the counts. It is unknown if one of them is.
+// sum adds counts. The sum is unknown if any count is unknown.
 func sum(counts []Count) Count {
 	total := Known(0)
 	for _, c := range counts {
@@ -111,7 +107,7 @@ func sum(counts []Count) Count {
 	return total
 }
 
-// Health says whether a batch system answers.
+// Health is the observed health of a batch system: whether it answers.
 type Health uint8
 
 // The values of Health. HealthUnknown means that the batch system has not answered yet
@@ -125,14 +121,13 @@ const (
 // The states of a cluster or a site.
 const (
 	Open        = "open"        // accepts grid jobs and runs them
-	Drained     = "drained"     // accepts no new grid jobs; existing ones go on
+	Drained     = "drained"     // accepts no new grid jobs; existing grid jobs continue
 	Paused      = "paused"      // accepts grid jobs and submits nothing
 	Unreachable = "unreachable" // accepts grid jobs, which wait until the batch system answers
 	Unknown     = "unknown"     // accepts grid jobs; the batch system has not answered yet
 )
 
-// State returns the state of the cluster. What an administrator ordered comes before what
-// was observed.
+// State returns the state of the cluster. An order of an administrator takes precedence over an observation.
 func (c Cluster) State() string {
 	switch {
 	case c.Drained:
@@ -160,8 +155,9 @@ func (f Facts) State() string {
 	return Drained
 }
 
-// Offer returns what the site accepts now, as one text to be compared: its name and the state of each cluster and job
-// type. Brokers should learn of a change immediately; changed counts can wait until the ad is sent the next time.
+// Offer returns the present offer of the site, as one text for comparisons: its name and the state of each cluster and
+// job type. Brokers should learn of a changed offer immediately; changed counts can wait until the ad is sent the next
+// time.
 func (f Facts) Offer() string {
 	text := f.Site
 	for _, c := range f.Clusters {

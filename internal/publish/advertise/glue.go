@@ -7,11 +7,10 @@ import (
 	"time"
 )
 
-// The GLUE 2.0 document has a list of entities for each class (GLUE v. 2.0, reference
-// realization to JSON Schema, GFD.219; the attributes are those of the GLUE specification
-// v. 2.0, GFD.147). Attributes with unknown values are left out, as appendix A of GFD.147
-// says for optional ones. There are no ExecutionEnvironments, because jjm knows nothing
-// about the worker nodes.
+// glue is a GLUE 2.0 document. It has a list of entities for each class (GLUE v. 2.0, reference realization to JSON
+// Schema, GFD.219; the attributes are defined in the GLUE specification v. 2.0, GFD.147). Attributes with unknown
+// values are left out; appendix A of GFD.147 permits this for optional attributes. There are no ExecutionEnvironments,
+// because jjm knows nothing about the worker nodes.
 type glue struct {
 	ComputingService  []glueService
 	ComputingEndpoint []glueEndpoint `json:",omitempty"`
@@ -19,13 +18,13 @@ type glue struct {
 	ComputingManager  []glueManager  `json:",omitempty"`
 }
 
-// glueEntity has the attributes of every entity.
+// glueEntity has the attributes that every entity has.
 type glueEntity struct {
 	CreationTime string // xsd:dateTime in UTC
 	Validity     int    // seconds after CreationTime
 	ID           string // a URI
 	Name         string `json:",omitempty"`
-	// OtherInfo has a NAME=VALUE for each fact without an attribute of its own.
+	// OtherInfo has an element NAME=VALUE for each fact without an attribute of its own.
 	OtherInfo    []string `json:",omitempty"`
 	Associations glueLinks
 }
@@ -38,8 +37,7 @@ type glueLinks struct {
 	ManagerID  []string `json:",omitempty"`
 }
 
-// glueJobs counts jobs. The members are pointers, so that 0 is written and an unknown
-// number is left out.
+// glueJobs counts jobs. The members are pointers: 0 is written, and an unknown number is left out.
 type glueJobs struct {
 	TotalJobs          *int `json:",omitempty"`
 	RunningJobs        *int `json:",omitempty"`
@@ -97,8 +95,8 @@ func executes() []string {
 		"executionmanagement.jobmanager"}
 }
 
-// endpoints returns, for each kind of gatekeeper, the interface name of GLUE under which
-// the information providers of XSEDE, HTCondor-CE and ARC themselves publish it.
+// endpoints returns, for each kind of gatekeeper, the interface name in GLUE that the information providers of XSEDE,
+// HTCondor-CE and ARC use for such a gatekeeper.
 func endpoints() map[string]glueEndpoint {
 	return map[string]glueEndpoint{
 		"gram5": {InterfaceName: "globus.gram5", Technology: "legacy", JobDescription: []string{"globus.rsl"}},
@@ -134,8 +132,7 @@ func (f Facts) GLUE() ([]byte, error) {
 	return json.MarshalIndent(doc, "", "  ")
 }
 
-// entity returns the common attributes of an entity. part identifies it within its class at
-// this site.
+// entity returns the common attributes of an entity. part identifies the entity within its class at this site.
 func (f Facts) entity(class, part, name string) glueEntity {
 	id := "urn:glue2:" + class + ":" + url.PathEscape(f.Site)
 	if part != "" {
@@ -152,7 +149,7 @@ func (f Facts) glueService() glueService {
 	s := glueService{
 		glueEntity: f.entity("ComputingService", "", f.Site), Capability: executes(), Type: "jjm.sitejobmanager",
 		QualityLevel: f.Quality,
-		// The format is that of GFD.147.
+		// GFD.147 defines the format of Complexity.
 		Complexity: fmt.Sprintf("endpointType=%d, share=%d, resource=0", len(f.Gatekeepers), len(f.Clusters)),
 	}
 	s.OtherInfo = []string{"JJMVersion=" + f.Version, "JJMInstance=" + f.Instance, "State=" + f.State()}
@@ -171,7 +168,7 @@ func jobs(running, queued Count, waiting int) glueJobs {
 	}
 }
 
-// number returns nil for an unknown count, which JSON leaves out.
+// number returns a pointer to a count, or nil for an unknown count. JSON leaves out nil.
 func number(c Count) *int {
 	if n, known := c.Get(); known {
 		return &n
@@ -211,8 +208,8 @@ func (f Facts) health() (state, info string) {
 	return "unknown", fmt.Sprintf("%d of %d batch systems have not answered yet", unasked, len(f.Clusters))
 }
 
-// serving returns the ServingState_t. A drained cluster accepts no jobs; a cluster that is paused or does not answer
-// runs none. A cluster that is drained and does not answer counts as draining.
+// serving returns the ServingState_t of a cluster. A drained cluster accepts no jobs. A cluster that is paused or does
+// not answer runs no jobs. A cluster that is drained and does not answer counts as draining.
 //
 //	           | accepts jobs | runs jobs
 //	closed     | no           | no

@@ -12,10 +12,10 @@ import (
 
 // Config is the section [metrics] of the configuration.
 type Config struct {
-	// Listen is where Prometheus scrapes the daemon: ADDRESS:PORT, or the absolute path of a Unix socket. If it is
-	// empty, nothing listens.
+	// Listen is the address where Prometheus scrapes the daemon: ADDRESS:PORT, or the absolute path of a Unix socket. If
+	// it is empty, nothing listens.
 	Listen string `toml:"listen"`
-	// Allow says who may connect: "" for this machine only, "anyone" for every host that reaches the address.
+	// Allow determines who may connect: "" for this machine only, "anyone" for every host that reaches the address.
 	Allow string `toml:"allow"`
 }
 
@@ -25,7 +25,8 @@ const anyone = "anyone"
 // Socket reports whether Listen is the path of a Unix socket.
 func (c Config) Socket() bool { return strings.HasPrefix(c.Listen, "/") }
 
-// maxSocket is the longest path of a Unix socket in bytes (unix(7): sun_path has 108 bytes with the final 0).
+// maxSocket is the maximum length of the path of a Unix socket in bytes (unix(7): sun_path has 108 bytes with the final
+// 0).
 const maxSocket = 107
 
 // Check returns every mistake in the settings.

@@ -10,7 +10,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// MostClusters is how many clusters have series. It keeps a scrape below 2000 series.
+// MostClusters is the maximum number of clusters with series. The limit keeps a scrape below 2000 series.
 const MostClusters = 20
 
 // Meter observes events and publishes all figures. Its methods may be called from many goroutines.
@@ -25,11 +25,12 @@ type Meter struct {
 	transactions prometheus.Histogram
 }
 
-// Names are the names that labels can have. They do not change while the daemon runs.
+// Names are the possible values of labels that name clusters, commands and verbs. They do not change while the daemon
+// runs.
 type Names struct {
 	// Clusters are the configured clusters, in order.
 	Clusters []string
-	// Commands are the kinds of commands that batch systems are sent. Verbs are the verbs of the socket.
+	// Commands are the kinds of commands that are sent to batch systems. Verbs are the verbs of the socket.
 	Commands, Verbs []string
 }
 
@@ -51,7 +52,7 @@ func New(names Names) *Meter {
 	for _, verb := range names.Verbs {
 		m.verbs[verb] = true
 		for _, outcome := range []string{answered, refused, busy, failed} {
-			m.requests.WithLabelValues(verb, outcome) // a rate misses the first event of a series that did not exist
+			m.requests.WithLabelValues(verb, outcome) // a rate misses the first event of a new series
 		}
 	}
 	for _, name := range names.Clusters[:min(len(names.Clusters), MostClusters)] {
@@ -73,7 +74,7 @@ const (
 	answered = "ok"
 	refused  = "refused" // the client is the cause
 	busy     = "busy"    // the client may try again
-	failed   = "failed"  // jjm is the cause, or the outcome is not known
+	failed   = "failed"  // jjm is the cause, or the outcome is unknown
 )
 
 // outcomeOf returns the outcome of a request.
@@ -98,7 +99,7 @@ func kindWord(kind jjm.Kind) string {
 	return kind.String()
 }
 
-// Request counts a request on the socket. A verb that is not among the known verbs counts as "none".
+// Request counts a request on the socket. An unknown verb is counted as "none".
 func (m *Meter) Request(verb string, err error) {
 	if !m.verbs[verb] {
 		verb = "none"
@@ -120,5 +121,5 @@ func (m *Meter) Command(cluster, command string, took time.Duration, err error) 
 // Transaction observes a write transaction of the store.
 func (m *Meter) Transaction(took time.Duration) { m.transactions.Observe(took.Seconds()) }
 
-// valid returns a name as the value of a label, which must be UTF-8.
+// valid returns a name as the value of a label. It replaces invalid UTF-8, because the value must be UTF-8.
 func valid(name string) string { return strings.ToValidUTF8(name, "?") }

@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// mostConnections bounds the open connections, and mostScrapes the scrapes in progress.
+	// mostConnections is the maximum number of open connections, and mostScrapes the maximum number of concurrent scrapes.
 	mostConnections = 32
 	mostScrapes     = 4
-	// requestTime is how long a client may take to send a request, and answerTime how long the answer may take in all.
-	// idleTime is how long a connection may stay open between two requests.
+	// requestTime is the time for a client to send a request, and answerTime the time for the whole answer. idleTime is
+	// how long a connection may stay open between two requests.
 	requestTime = 5 * time.Second
 	answerTime  = 2 * scrapeTime
 	idleTime    = 2 * time.Minute
@@ -26,7 +26,7 @@ const (
 	maxHeader = 16 << 10
 )
 
-// Handler answers GET /metrics, and refuses every other request.
+// Handler returns a handler that answers GET /metrics and refuses every other request.
 func (m *Meter) Handler() http.Handler {
 	scrape := promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: mostScrapes, Timeout: scrapeTime})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -42,8 +42,8 @@ func (m *Meter) Handler() http.Handler {
 	})
 }
 
-// Serve answers requests on l until ctx ends, then closes l and all connections. It returns nil then, and an error if l
-// fails.
+// Serve answers requests on l until ctx ends. It then closes l and all connections and returns nil. It returns an error
+// if l fails.
 func (m *Meter) Serve(ctx context.Context, l net.Listener, log *slog.Logger) error {
 	server := &http.Server{Handler: m.Handler(), ReadTimeout: requestTime, WriteTimeout: answerTime, IdleTimeout: idleTime,
 		MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}

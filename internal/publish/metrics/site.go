@@ -14,7 +14,7 @@ import (
 	"jjm/internal/policy/health"
 )
 
-// Site returns the figures of the site at each scrape. Its methods may be called from many goroutines.
+// Site is the source of the figures of the site at each scrape. Its methods may be called from many goroutines.
 type Site interface {
 	// Facts returns the facts about the health of the site.
 	Facts(context.Context) health.Facts
@@ -25,7 +25,7 @@ type Site interface {
 // Watch adds the figures of a site to each scrape. It is called once, before the first scrape.
 func (m *Meter) Watch(s Site) { m.registry.MustRegister(&watched{site: s, clusters: m.clusters}) }
 
-// scrapeTime is how long a scrape may take. Prometheus waits 10 s if it is not configured otherwise.
+// scrapeTime is the maximum duration of a scrape. By default, Prometheus waits 10 s.
 const scrapeTime = 10 * time.Second
 
 // watched collects the figures of a site.
@@ -34,7 +34,8 @@ type watched struct {
 	clusters map[string]bool // the clusters that have series
 }
 
-// Describe sends nothing, because some figures exist only at times: the age of a listing before the first listing.
+// Describe sends nothing, because some figures do not always exist. For example, the age of a listing does not exist
+// before the first listing.
 func (*watched) Describe(chan<- *prometheus.Desc) {}
 
 // Collect sends all figures.
@@ -59,12 +60,12 @@ func (w *watched) Collect(ch chan<- prometheus.Metric) {
 // sink receives figures.
 type sink struct{ ch chan<- prometheus.Metric }
 
-// gauge sends a value that can rise and fall. labels are names of labels, each followed by its value.
+// gauge sends a value that can rise and fall. labels alternates names and values of labels.
 func (s sink) gauge(name, help string, value float64, labels ...string) {
 	s.send(prometheus.GaugeValue, name, help, value, labels)
 }
 
-// counter sends a value that only rises.
+// counter sends a value that never falls.
 func (s sink) counter(name, help string, value float64, labels ...string) {
 	s.send(prometheus.CounterValue, name, help, value, labels)
 }
@@ -82,7 +83,7 @@ func (s sink) send(typ prometheus.ValueType, name, help string, value float64, l
 	s.ch <- metric
 }
 
-// at sends a time, unless the time is not known.
+// at sends a time. It sends nothing if the time is unknown.
 func (s sink) at(name, help string, t jjm.Time, labels ...string) {
 	if t != 0 {
 		s.gauge(name, help, float64(t.Time().UnixMilli())/1000, labels...)
@@ -119,7 +120,7 @@ func (s sink) daemon(f health.Facts) {
 	}
 }
 
-// jobs sends how many jobs there are.
+// jobs sends the numbers of jobs.
 func (s sink) jobs(n health.Counts) {
 	for status, jobs := range n.Grids {
 		s.gauge("jjm_grid_jobs", "Live grid jobs, by status. Grid jobs in the history are not counted.", float64(jobs),
@@ -131,7 +132,7 @@ func (s sink) jobs(n health.Counts) {
 	}
 }
 
-// ends sends what ended since the daemon started.
+// ends sends the numbers of jobs and attempts that ended since the daemon started.
 func (s sink) ends(n health.Counts) {
 	for status, ended := range n.GridsEnded {
 		if jjm.GridStatus(status).Final() {
@@ -143,7 +144,7 @@ func (s sink) ends(n health.Counts) {
 	ends, retries := map[end]int64{}, map[string]int64{}
 	for _, verdict := range verdicts() {
 		for _, level := range levels() {
-			ends[end{verdict, level}] = 0 // a rate misses the first event of a series that did not exist
+			ends[end{verdict, level}] = 0 // send the count 0, because a rate misses the first event of a new series
 		}
 	}
 	for _, class := range append(classes(), other) {
@@ -167,7 +168,7 @@ func (s sink) ends(n health.Counts) {
 	s.counter("jjm_collected_bytes_total", "Bytes of the output tars of grid jobs that ended.", float64(n.Collected))
 }
 
-// other is the value of a label for everything outside its closed set.
+// other is the value of a label for all words outside its closed set.
 const other = "other"
 
 // verdicts, levels and classes return the closed sets of the labels about attempts.
@@ -192,7 +193,7 @@ func lower(words ...string) []string {
 	return words
 }
 
-// oneOf returns a word in lower case if it belongs to a closed set, else "other".
+// oneOf returns a word in lower case if the word belongs to a closed set, and otherwise "other".
 func oneOf(word string, set []string) string {
 	if word = strings.ToLower(word); slices.Contains(set, word) {
 		return word
@@ -232,7 +233,7 @@ func (s sink) cluster(name string, cl wire.Cluster, n health.ClusterCounts) {
 		float64(n.Submitted), "cluster", name)
 }
 
-// orNone returns what u points to, or a count of 0.
+// orNone returns the value of u, or a count of 0 if u is nil.
 func orNone(u *wire.Unknown) wire.Unknown {
 	if u == nil {
 		return wire.Unknown{}

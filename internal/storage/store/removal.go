@@ -184,6 +184,7 @@ func (s *Store) RemoveRows(ctx context.Context, id jjm.GridID, chunk int) (more 
 }
 
 func (tx *Tx) removeRows(id jjm.GridID, chunk int) (more bool, err error) {
+	// archived = 2: all rows are in the history; reviving = 0: none are moved back for a reopening.
 	may, err := tx.c.number(`SELECT EXISTS (SELECT 1 FROM grid_jobs AS g JOIN removals AS r ON r.grid = g.id
 		WHERE g.id = ? AND g.archived = 2 AND g.reviving = 0 AND r.done = 0)`, args{}.int(int64(id)))
 	if err != nil {
@@ -238,6 +239,7 @@ func (tx *Tx) removeLocals(id jjm.GridID, chunk int) (some bool, err error) {
 			return false, err
 		}
 	}
+	// A bulk is deleted only if it is refused or closed (state >= 3) and has no attempt of another local job.
 	for _, tag := range tags {
 		_, err := tx.exec(`DELETE FROM bulks WHERE tag = ?1 AND state >= 3
 			AND NOT EXISTS (SELECT 1 FROM attempts WHERE tag = ?1)

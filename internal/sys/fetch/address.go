@@ -23,8 +23,8 @@ func networksOf(texts []string) (networks, error) {
 	return out, nil
 }
 
-// special lists address ranges outside the public internet, each with a description: IANA's special-purpose ranges (RFC
-// 6890), and the metadata address of a cloud, which is not in IANA's registries.
+// special lists ranges of addresses outside the public internet, with descriptions: the special-purpose ranges of IANA
+// (RFC 6890), and the metadata address of a cloud, which is not in IANA's registries.
 var special = []struct {
 	prefix netip.Prefix
 	what   string

@@ -1,22 +1,21 @@
-// Package wary examines what a hostile account provides (an open descriptor, a name in a
-// folder of its own) without calling the file system behind it. That may be a file system
-// of the account (FUSE) which never answers, and a process that waits for it cannot even be
-// killed.
+// Package wary examines objects that a hostile account provides (an open descriptor, a name in a folder of its own)
+// without calling the file system behind them. This may be a file system of the account (FUSE) that never answers, and
+// a process that waits for such a file system cannot even be killed.
 //
 // These calls cannot block:
 //
 //   - readlink(2) of /proc/self/fd/N: the kernel makes the text from its own names.
 //   - /proc/self/fdinfo/N has the flags and the mount (proc_pid_fdinfo(5), mnt_id since
-//     Linux 3.15). For descriptors without a path, such as an epoll instance or a pipe, it
-//     may wait for a lock; so the link is read first, and those are refused.
+//     Linux 3.15). For descriptors without a path, such as an epoll instance or a pipe, this
+//     read may wait for a lock; so the link is read first, and such descriptors are refused.
 //   - openat(2) with O_PATH: "the file itself is not opened". If the name is a mount point,
-//     the result is the root of the mount, and its file system was not called yet.
+//     the result is the root of the mount, and the mount's file system is not called.
 //   - statx(2) with AT_STATX_DONT_SYNC: "just take whatever the system has cached". FUSE
 //     obeys since Linux 4.20. This package calls it only when the mount is known to be the
-//     expected one.
+//     expected mount.
 //
-// These can block: fstat(2), fstatfs(2), read(2), fgetxattr(2), ioctl(2), adding the
-// descriptor to a poller, and close(2), which is a FLUSH for FUSE.
+// These calls can block: fstat(2), fstatfs(2), read(2), fgetxattr(2), ioctl(2), adding the descriptor to a poller, and
+// close(2), which sends a FLUSH to FUSE.
 package wary
 
 import (
@@ -33,7 +32,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Mount is where a descriptor leads, as the kernel knows it without calling a file system.
+// Mount is the mount on which a descriptor's file is. The kernel knows it without calling a file system.
 type Mount struct {
 	// ID is the number of the mount (proc_pid_mountinfo(5)).
 	ID int
@@ -41,8 +40,7 @@ type Mount struct {
 	Flags int
 }
 
-// MountOf returns the mount of a descriptor. It is an error if the descriptor has no path,
-// as a pipe has none.
+// MountOf returns the mount of a descriptor. It returns an error if the descriptor has no path, for example a pipe.
 func MountOf(fd int) (Mount, error) {
 	n := strconv.Itoa(fd)
 	to, err := os.Readlink("/proc/self/fd/" + n)
@@ -57,7 +55,7 @@ func MountOf(fd int) (Mount, error) {
 		return Mount{}, &fs.PathError{Op: "open", Path: "/proc/self/fdinfo/" + n, Err: err}
 	}
 	defer unix.Close(info)
-	var text [1024]byte // the lines that are needed come first
+	var text [1024]byte // long enough for the needed lines, which come first
 	got, err := unix.Read(info, text[:])
 	if err != nil {
 		return Mount{}, err
@@ -93,14 +91,14 @@ func parseInfo(text string) (m Mount, err error) {
 	return m, nil
 }
 
-// Look holds a file's attributes as the kernel reports them.
+// Look holds the attributes of a file that the kernel has cached.
 type Look struct {
-	Mode uint32 // with the type, as in stat(2)
+	Mode uint32 // permissions and type, see stat(2)
 	UID  int
 }
 
-// At returns the attributes of a descriptor's file that the kernel has cached. The caller must have checked that it is
-// on the expected mount.
+// At returns the attributes of a descriptor's file that the kernel has cached. The caller must have checked that the
+// file is on the expected mount.
 func At(fd int) (Look, error) {
 	var st unix.Statx_t
 	err := unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE|unix.STATX_MODE|unix.STATX_UID,
@@ -112,8 +110,8 @@ func At(fd int) (Look, error) {
 func (l Look) Kind() uint32 { return l.Mode & unix.S_IFMT }
 
 // CheckMount returns an error if a mount is a FUSE file system that another account than root mounted, because such a
-// file system may never answer. An unknown mount, such as a mount of another mount
-// namespace, is an error too.
+// file system may never answer. It also returns an error for an unknown mount, such as a mount of another mount
+// namespace.
 func CheckMount(id int) error {
 	f, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
@@ -149,10 +147,9 @@ func ofRoot(line string) error {
 	return nil
 }
 
-// Open opens a relative name below a folder that only this process's account (or
-// root) can replace. The folders and files below it may belong to others. It follows no
-// link, enters no other file system, and opens nothing but a regular file or, with
-// O_DIRECTORY, a folder. Neither a FIFO nor a lease can make it wait.
+// Open opens a relative name below a folder that only this process's account (or root) can replace. The folders and
+// files below may belong to other accounts. Open follows no link, enters no other file system, and opens only regular
+// files or, with O_DIRECTORY, folders. Neither a FIFO nor a lease can make Open wait.
 func Open(root, name string, flag int) (*os.File, error) {
 	d, err := In(root)
 	if err != nil {
@@ -162,7 +159,7 @@ func Open(root, name string, flag int) (*os.File, error) {
 	return d.Open(name, flag)
 }
 
-// Dir is a folder in which others may have put things.
+// Dir is an open folder in which other accounts may have put files.
 type Dir struct {
 	h     *os.File
 	mount int
@@ -199,7 +196,7 @@ func (d *Dir) Open(name string, flag int) (*os.File, error) {
 	return f, nil
 }
 
-// Lstat returns the attributes of a name below the folder, and follows no link. The error is [ErrElsewhere] if the name
+// Lstat returns the attributes of a name below the folder. It follows no link. The error is [ErrElsewhere] if the name
 // is on another file system.
 func (d *Dir) Lstat(name string) (os.FileInfo, error) {
 	h, err := d.path(name)
@@ -214,8 +211,7 @@ func (d *Dir) Lstat(name string) (os.FileInfo, error) {
 	return info, nil
 }
 
-// path returns an O_PATH handle of a name, of a file of any type. It does not open the
-// file.
+// path returns an O_PATH handle of a name. The file may have any type, and is not opened.
 func (d *Dir) path(name string) (*os.File, error) {
 	at, path := int(d.h.Fd()), d.h.Name()
 	for step := range strings.SplitSeq(name, "/") {
@@ -232,12 +228,12 @@ func (d *Dir) path(name string) (*os.File, error) {
 	return os.NewFile(uintptr(at), path), nil
 }
 
-// maxDepth is how deep folders may be nested for [Dir.RemoveAll].
+// maxDepth is the maximum depth of nested folders for [Dir.RemoveAll].
 const maxDepth = 100
 
-// RemoveAll removes a name below the folder with everything in it. If the name does not exist, it returns nil. It
-// returns an error, and leaves the rest, at another file system that is mounted there and at folders that are nested
-// deeper than maxDepth.
+// RemoveAll removes a name below the folder and, if it is a folder, everything below it. If the name does not exist,
+// RemoveAll returns nil. It returns an error if another file system is mounted below the name, or if folders are nested
+// deeper than maxDepth; these are not removed.
 func (d *Dir) RemoveAll(name string) error {
 	at := int(d.h.Fd())
 	if parent, last, ok := cutLast(name); ok {
@@ -298,7 +294,7 @@ func removeAll(at int, name string, mount, depth int) error {
 			}
 			break
 		}
-		if _, err := dir.Seek(0, io.SeekStart); err != nil { // the removed names shifted the others
+		if _, err := dir.Seek(0, io.SeekStart); err != nil { // start again, because removing names shifted the remaining names
 			return err
 		}
 	}
@@ -330,7 +326,7 @@ func into(at int, name string, mount int) (int, error) {
 // ErrElsewhere means that a file is on another file system than its folder.
 var ErrElsewhere = errors.New("another file system is mounted there")
 
-// reopen opens the file of an O_PATH handle and never waits for another process. The file must be a regular file, or
+// reopen opens the file of an O_PATH handle. It never waits for another process. The file must be a regular file, or
 // with O_DIRECTORY a folder.
 func reopen(h *os.File, flag int) (*os.File, error) {
 	look, err := At(int(h.Fd()))

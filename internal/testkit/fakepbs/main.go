@@ -46,8 +46,8 @@
 //	qalter-lost   qalter exits with 0 and alters nothing
 //	qdel-crash    a qdel with 11 or more ranges of an array begins the fault "refused"
 //	mom-down      the node's daemon cannot be reached
-//	one-id        qstat -F json answers the first of several ids, as OpenPBS does since December 2023
-//	endless       qstat -t of all jobs prints without end
+//	one-id        qstat -F json shows only the first of several ids, like OpenPBS since December 2023
+//	endless       qstat -t of all jobs prints its output again and again, without end
 //	ports-quiet   a command without a port prints two lines and exits with 0
 //	rerun         once: running jobs are killed, queued and run again
 package main

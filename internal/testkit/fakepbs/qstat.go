@@ -2,6 +2,8 @@ package main
 
 import "time"
 
+// qstat carries out qstat: -B prints the server, -Q the queues. Otherwise it prints the jobs that the operands name, or
+// all jobs if there are no operands; jobs that have ended are printed only with -x. Jobs are printed only as JSON.
 func (c *complex) qstat(q Request, o options) Response {
 	switch {
 	case o.has("B"):
@@ -11,6 +13,7 @@ func (c *complex) qstat(q Request, o options) Response {
 	}
 	var r Response
 	if o.has("x") && !c.history {
+		// One message for each operand, or one message with an empty name if there are no operands.
 		for _, x := range append(o.operands, operand{})[:max(1, len(o.operands))] {
 			r.Stderr = append(r.Stderr, "qstat: PBS is not configured to maintain job history "+x.text+"\n"...)
 		}

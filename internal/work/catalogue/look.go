@@ -8,13 +8,13 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Look is the content of a source of files, a folder or a program, at one moment.
+// Look is the content of a source of files (a folder or a program) at one time.
 type Look struct {
 	// Files are the files in the source by LFN, with the facts that the source states.
 	Files map[string]jjm.File
 	// Unsettled are the files that may still be written.
 	Unsettled map[string]bool
-	// Sized says that the source knows all sizes, so that 0 means an empty file.
+	// Sized is set if the source states all sizes, so that 0 means an empty file.
 	Sized bool
 	// Covers reports whether the source would list a file if it existed.
 	Covers func(lfn string) bool
@@ -38,12 +38,12 @@ func LookInto(folder, pattern string, entries []Entry, settled jjm.Time) Look {
 	return l
 }
 
-// Judge compares a file of a dataset with the present content of the source. ok is false if nothing can be said,
+// Judge compares a file of a dataset with the present content of the source. ok is false if the file cannot be judged,
 // because the source does not cover the file or the file may still be written.
 //
-//	FileReady   they agree; a size or checksum that one side does not know counts as equal
+//	FileReady   source and dataset agree; an unknown size or checksum counts as equal
 //	FileLost    the source covers the file and does not have it
-//	FileBroken  size or checksum differ; why says how
+//	FileBroken  the size or checksum differs; why is the difference
 func (l *Look) Judge(f *jjm.File) (state jjm.FileState, why string, ok bool) {
 	now, there := l.Files[f.LFN]
 	switch {

@@ -2,8 +2,8 @@
 // three things: the units of work, the cover ledger (which local job owns which units), and how
 // the local jobs ended.
 //
-// It is pure. It relies on its callers for complete streams in ascending order, and decides
-// nothing about what happens to the grid job.
+// The package does no I/O. Its callers must pass complete streams in ascending order, and decide on the consequences
+// for the grid job.
 //
 // Work is numbered units. Events and rows have their own numbers. For files, each file has its number in the master
 // dataset, and within it there are events from 0, sections by run and number, or one unit for the whole file.
@@ -30,9 +30,9 @@
 //
 // # Recoveries
 //
-// A recovery is a grid job that does what another one left missing. Both can be verified
-// together: the local jobs and rows of the recovery are appended to those of the grid job. Then
-// only local jobs that completed, or still may, own units.
+// A recovery is a grid job that processes the units that another grid job left missing. Both can be verified together:
+// the local jobs and rows of the recovery are appended to those of the grid job. Then only local jobs that completed,
+// or still may complete, own units.
 //
 // # What it costs
 //

@@ -9,8 +9,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// shareSections reports whether a missing section of a file is also in another one of the files. The recovery lists
-// only the missing sections of files, so its splitter cannot see which other sections they hold.
+// shareSections reports whether a missing section of a file is also in another of the files. The recovery lists only
+// the missing sections of files, so its splitter cannot detect shared sections.
 func shareSections(files []lostFile, held [][]jjm.LumiRange) bool {
 	twice := heldTwice(held)
 	return slices.ContainsFunc(files, func(f lostFile) bool {
@@ -22,7 +22,7 @@ func shareSections(files []lostFile, held [][]jjm.LumiRange) bool {
 	})
 }
 
-// heldTwice returns, by run, the sections that several files hold, ascending and disjoint.
+// heldTwice returns, by run, the sections that are in several files, ascending and disjoint.
 func heldTwice(held [][]jjm.LumiRange) map[uint32][]jjm.LumiRange {
 	in := map[uint32][]jjm.LumiRange{}
 	for _, lumis := range held {
@@ -45,8 +45,8 @@ func heldTwice(held [][]jjm.LumiRange) map[uint32][]jjm.LumiRange {
 	return in
 }
 
-// byFile returns the splitting with parts that end with each file, so that no list of sections claims too much. With
-// applyLumiCorrection no list claims too much in any case.
+// byFile returns the splitting changed so that parts end with each file. Then no list of sections claims too much. With
+// applyLumiCorrection no change is needed.
 func byFile(before *jjm.Splitting) *jjm.Splitting {
 	if before == nil || before.Params["applyLumiCorrection"] == true {
 		return before

@@ -5,15 +5,15 @@ import (
 	"jjm/internal/work/split/jedi"
 )
 
-// alongCut cuts generated events, and adds files of secondary datasets (minimum bias, cards) to each part by the
-// attributes of these datasets. As with JEDI's pseudo input, a part counts as one file of a master dataset.
+// alongCut cuts generated events. It adds files of secondary datasets (minimum bias, cards) to each part, by the
+// attributes of these datasets. A part counts as one file of a master dataset, like JEDI's pseudo input.
 type alongCut struct {
 	*ranges
 	jedi *jediCut
 }
 
-// newAlong returns the cut of ranges with the secondary datasets of its work. The error is of
-// kind Invalid: a closed dataset has too few files for all parts.
+// newAlong returns the cut of ranges with the secondary datasets of its work. The error is of kind Invalid if a closed
+// dataset has too few files for all parts.
 func newAlong(m *method, c *Cutting, w *Work, p *Params, r *ranges) (*alongCut, error) {
 	whole := *w
 	whole.Closed = true // the number of events is final
@@ -36,7 +36,7 @@ func newAlong(m *method, c *Cutting, w *Work, p *Params, r *ranges) (*alongCut, 
 	return &alongCut{r, k}, nil
 }
 
-// records returns the parts still to come, each as a file with as many events.
+// records returns the remaining parts, each as a file with the part's number of events.
 func (r *ranges) records() []jedi.Record {
 	records := make([]jedi.Record, 0, r.parts())
 	rest := *r
@@ -48,7 +48,7 @@ func (r *ranges) records() []jedi.Record {
 	return records
 }
 
-// next makes the next part if its secondary files exist.
+// next returns the next part. It returns false if the part's secondary files do not exist.
 func (a *alongCut) next(c *Cutting) (jjm.Part, bool) {
 	job, ok := a.jedi.take()
 	if !ok || len(job.Master) == 0 {
@@ -65,8 +65,8 @@ func (a *alongCut) next(c *Cutting) (jjm.Part, bool) {
 	return part, true
 }
 
-// count returns the number of parts, including those that wait for secondary files.
+// count returns the number of parts, including parts that wait for secondary files.
 func (a *alongCut) count(*Cutting) int64 { return a.parts() }
 
-// left reports what the next part waits for.
+// left adds to l the dataset for which the next part waits.
 func (a *alongCut) left(l *Left) { a.jedi.left(l) }

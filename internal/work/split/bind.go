@@ -7,8 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// binder finds where a part may run if its splitter does not group files by place: on the
-// clusters that can read all of its files.
+// binder determines where a part may run if its splitter does not group files by place: on the clusters that can read
+// all files of the part.
 type binder struct {
 	work *Work
 	// at are the positions of the files in Work.Files, by LFN. places are the places found so far, by storages and
@@ -17,7 +17,7 @@ type binder struct {
 	places map[string]*jjm.Place
 }
 
-// start fills at.
+// start sets the positions of the files by LFN, and an empty list of places.
 func (b *binder) start() {
 	b.at, b.places = make(map[string]int32, len(b.work.Files)), map[string]*jjm.Place{}
 	for i := range b.work.Files {
@@ -25,7 +25,7 @@ func (b *binder) start() {
 	}
 }
 
-// bind sets the place of a part, unless it has one or reads no files.
+// bind sets the place of a part, unless the part already has a place or reads no files.
 func (b *binder) bind(part *jjm.Part) {
 	in := part.Input
 	if in == nil || in.Place != nil || len(in.Files) == 0 {

@@ -6,25 +6,24 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Cutting is a cut in progress. It is for use by one goroutine.
+// Cutting is a cut in progress. Only one goroutine may use it.
 //
-// Cutting in pieces makes the same parts as cutting at once. So does continuing after a
-// restart: call Start with the carry of the last committed piece, and with the files that were
-// not done then, in the same order. Exceptions are the splitters that docs/SPLITTERS.md says
-// cut in cycles.
+// A cut in pieces makes the same parts as a cut in one piece. This also holds after a restart: call Start with the
+// carry of the last committed piece, and with the files that were not done then, in the same order. The exceptions are
+// the splitters that cut in cycles (docs/SPLITTERS.md).
 type Cutting struct {
 	cutter cutter
 	unit   string
-	run    uint32 // the run of generated parts, else 0
+	run    uint32 // the run of generated parts, otherwise 0
 	carry  Carry
-	// ahead is a part that was made to find out whether there are more.
+	// ahead is a part that was made only to check whether there are more parts; it is the next part.
 	ahead *jjm.Part
 	done  []int32
-	// expect is an estimate of the parts of a cut without a limit, 0 = unknown.
+	// expect is the estimated number of parts of a cut without a limit, 0 = unknown.
 	expect int64
-	// whole says that all parts of a cut must be committed together, whatever the limit.
+	// whole is set if all parts of a cut must be committed together, regardless of the limit.
 	whole bool
-	// binder sets the place of parts that have none; nil if the caller does not ask for places.
+	// binder sets the places of parts without a place; nil if the caller does not request places.
 	binder *binder
 
 	inputs arena[jjm.PartInput]
@@ -35,21 +34,21 @@ type Cutting struct {
 
 // cutter is the algorithm of one splitter.
 type cutter interface {
-	// next makes the next part; false at the end. It leaves serial numbers to the Cutting.
+	// next returns the next part, or false if no part is left. The Cutting sets the serial numbers.
 	next(*Cutting) (jjm.Part, bool)
-	// checkpoint returns the position between the last part and the next.
+	// checkpoint returns the position between the last part and the next part.
 	checkpoint() *Checkpoint
-	// left adds to l what the cut leaves. It is called at the end of the cut.
+	// left adds to l the work that the cut leaves. It is called at the end of the cut.
 	left(*Left)
 }
 
 // pauser is a cutter that may have to wait for input in the middle of a file.
 type pauser interface {
-	// pause returns where the cut continues later, nil for the beginning of a file.
+	// pause returns the position where the cut will continue, nil for the beginning of a file.
 	pause() *Checkpoint
 }
 
-// pause returns where a cut continues that has no more work for now.
+// pause returns the position where a cut that has no more work for now will continue.
 func (c *Cutting) pause() *Checkpoint {
 	if p, ok := c.cutter.(pauser); ok {
 		return p.pause()
@@ -57,7 +56,7 @@ func (c *Cutting) pause() *Checkpoint {
 	return nil
 }
 
-// Next returns at most limits.MaxParts parts, what is left, and the carry to commit with them.
+// Next returns at most limits.MaxParts parts, the work that is left, and the carry to commit together with the parts.
 func (c *Cutting) Next(limits Limits) ([]jjm.Part, Left, Carry) {
 	var parts []jjm.Part
 	if c.whole {
@@ -111,7 +110,7 @@ func (c *Cutting) next() (jjm.Part, bool) {
 	return part, ok
 }
 
-// ended returns the Left of a finished cut.
+// ended returns the Left at the end of a cut.
 func (c *Cutting) ended() Left {
 	left := Left{Done: c.done}
 	c.done = nil
@@ -126,7 +125,7 @@ func (c *Cutting) snapshot(at *Checkpoint) Carry {
 	return carry
 }
 
-// finish notes that no later part will own anything of a file.
+// finish notes that no later part will own any units of a file.
 func (c *Cutting) finish(file int32) { c.done = append(c.done, file) }
 
 // part returns a new part of count units that reads files at a place.
@@ -145,11 +144,11 @@ func more(in *jjm.PartInput) *jjm.PartMore {
 	return in.More
 }
 
-// arena makes small slices without an allocation for each.
+// arena makes small slices with few allocations.
 type arena[T any] struct{ free []T }
 
-// arenaSize is how many elements an arena allocates at once: few, because one part in use keeps
-// all of them in memory.
+// arenaSize is how many elements an arena allocates together. The number is small, because one part in use keeps all
+// these elements in memory.
 const arenaSize = 128
 
 // take returns a slice of n zero elements without spare capacity, so that appending to it

@@ -2,13 +2,12 @@ package split
 
 import "jjm/internal/jjm"
 
-// estimate sets the expected needs of a part with that many events.
+// estimate sets the expected needs of a part with a number of events.
 func estimate(in *jjm.PartInput, p *Performance, events float64) {
 	in.Estimate = jjm.Estimate{Seconds: events * p.TimePerEvent, DiskKB: events * p.SizePerEvent, MemoryMB: p.Memory}
 }
 
-// addParents adds to a part the merged ancestors of files, each once, if include_parents is
-// set.
+// addParents adds the merged ancestors of files to a part, each ancestor once, if include_parents is set.
 func addParents(in *jjm.PartInput, w *Work, p *Params, files ...int32) {
 	if !p.IncludeParents {
 		return

@@ -30,13 +30,12 @@ type Fields struct {
 	Args []string
 	// Env are additional environment variables of the application.
 	Env map[string]string
-	// Request holds the resources that the part requests; zero fields keep the grid job's.
+	// Request holds the resources that the part requests. For zero fields the grid job's request is used.
 	Request jjm.Request
 }
 
-// FieldsOf converts settings (jjm.PartMore.Settings) to fields. Memory is in MiB, the wall time
-// a duration such as "2h" or a number of seconds. The error is of kind Invalid and names the
-// field.
+// FieldsOf converts settings (jjm.PartMore.Settings) to fields. Memory is in MiB; the wall time is a duration such as
+// "2h" or a number of seconds. The error is of kind Invalid and names the field.
 func FieldsOf(settings map[string]any) (f Fields, err error) {
 	for path, value := range settings {
 		if err = f.set(path, value); err != nil {
@@ -51,7 +50,7 @@ func (f *Fields) set(path string, value any) (err error) {
 	switch path {
 	case fieldArgs:
 		if text, ok := value.(string); ok {
-			f.Args = []string{text} // one argument, as Ganga takes it
+			f.Args = []string{text} // one argument, like in Ganga
 			return nil
 		}
 		f.Args, err = scalars(value)
@@ -74,7 +73,7 @@ func (f *Fields) set(path string, value any) (err error) {
 	return err
 }
 
-// variables converts a table of names and texts.
+// variables converts a table of names and texts to environment variables.
 func variables(value any) (map[string]string, error) {
 	all, ok := value.(map[string]any)
 	if !ok {
@@ -91,7 +90,7 @@ func variables(value any) (map[string]string, error) {
 	return out, nil
 }
 
-// wholeNumber converts a whole number from 1 to most.
+// wholeNumber returns value as an int64. It returns an error if value is not a whole number from 1 to most.
 func wholeNumber(value any, most int64) (int64, error) {
 	var n float64
 	switch v := value.(type) {
@@ -110,7 +109,7 @@ func wholeNumber(value any, most int64) (int64, error) {
 	return int64(n), nil
 }
 
-// duration converts a duration such as "2h", or seconds.
+// duration returns a value as a duration. The value is a text such as "2h", or a number of seconds.
 func duration(value any) (jjm.Duration, error) {
 	text, ok := value.(string)
 	if !ok {
@@ -127,8 +126,8 @@ func duration(value any) (jjm.Duration, error) {
 	return d, nil
 }
 
-// RequestOf returns what a part requests differently from its grid job, nil for nothing. Its
-// settings were checked when the work was cut, so there is no error.
+// RequestOf returns the resources that a part requests differently from its grid job, nil if there are none. It returns
+// no error, because the settings were checked when the work was cut.
 func RequestOf(p *jjm.Part) *jjm.Request {
 	if p.Input == nil || p.Input.More == nil || len(p.Input.More.Settings) == 0 {
 		return nil
@@ -140,12 +139,11 @@ func RequestOf(p *jjm.Part) *jjm.Request {
 	return &f.Request
 }
 
-// maxRequests is how many different requests the parts of a grid job may have, because parts
-// with different requests go into different bulks.
+// maxRequests is the maximum number of different requests of the parts of a grid job. Parts with different requests are
+// in different bulks.
 const maxRequests = 64
 
-// checkFields returns an error for invalid values of fields and for too many different
-// requests.
+// checkFields returns an error if a field has an invalid value, or if there are too many different requests.
 func (g *generic) checkFields(m *method) error {
 	seen := map[jjm.Request]bool{}
 	for row := range g.rows {

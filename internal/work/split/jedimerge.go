@@ -5,12 +5,12 @@ import (
 	"jjm/internal/work/split/jedi"
 )
 
-// JEDIMerge is JEDI's way to merge outputs: files in their order fill a part until the next file would exceed a
-// bound. The bound in bytes applies to the expected output. A part that has room left is made only when no more files
-// can come.
+// JEDIMerge is JEDI's way to merge outputs: files are added to a part in their order until the next file would exceed a
+// bound. The bound in bytes applies to the expected output. A part that has room left is made only if no more files can
+// come.
 const JEDIMerge = "JEDIMerge"
 
-// MaxJEDIMergeFiles is the most files of a part of JEDIMerge: the limit of package jedi for all
+// MaxJEDIMergeFiles is the maximum number of files of a part of JEDIMerge. It is the limit of package jedi for all
 // files of a job.
 const MaxJEDIMergeFiles = 1000
 
@@ -49,7 +49,7 @@ type jediMerge struct {
 	limits jedi.MergeLimits
 }
 
-// mergeGroup is files that may be merged together.
+// mergeGroup is a group of files that may be merged together.
 type mergeGroup struct {
 	place *place
 	files []int32
@@ -72,7 +72,7 @@ func (k *jediMerge) groups(p *Params) (out []mergeGroup) {
 	return out
 }
 
-// pack makes the parts of a group. The last part waits for more files if it has room for them.
+// pack makes the parts of a group. The last part waits for more files if it has room for more.
 func (k *jediMerge) pack(c *Cutting, pl *place, files []int32) {
 	chunk := jedi.Chunk{Master: &jedi.Dataset{Records: make([]jedi.Record, len(files))}}
 	for n, i := range files {

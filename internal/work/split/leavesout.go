@@ -7,7 +7,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Leaver knows which units of the files a splitter leaves out, and why.
+// Leaver determines which units of the files a splitter leaves out, and why.
 type Leaver struct {
 	name, unit string
 	p          Params
@@ -15,7 +15,8 @@ type Leaver struct {
 	read       []string
 }
 
-// LeaverOf returns the Leaver of a splitter with its settings. The error is of kind Invalid.
+// LeaverOf returns the Leaver of a splitter with its settings. The error is of kind Invalid if the splitter is unknown
+// or a setting is wrong.
 func LeaverOf(name string, p Params) (*Leaver, error) {
 	m, err := find(name)
 	if err != nil {
@@ -32,8 +33,8 @@ func LeaverOf(name string, p Params) (*Leaver, error) {
 
 func (l *Leaver) reads(key string) bool { return slices.Contains(l.read, key) }
 
-// asks returns the reason for which the settings leave out units of files in general: a number of units that is
-// enough, pieces, or rules for records. It is "" if no setting does.
+// asks returns the reason for which the settings leave out units of files in general: a limit of the number of units,
+// pieces, or rules for records. It returns "" if no setting leaves out units.
 func (l *Leaver) asks() jjm.LeftReason {
 	p, r := &l.p, &l.p.Records
 	switch {
@@ -51,9 +52,9 @@ func (l *Leaver) asks() jjm.LeftReason {
 // CountsSections reports whether the splitter counts sections, so that a file without sections has no part.
 func (l *Leaver) CountsSections() bool { return l.unit == jjm.UnitLumi }
 
-// Units returns the reason for which the settings leave out unit first of a file, and the last unit up to which the
-// answer is the same, at most last. If the splitter counts sections, the units are sections of a run. The reason is
-// "" if no setting leaves the unit out; if no part owns the unit, it is then missing.
+// Units returns the reason for which the settings leave out unit first of a file, and until, the last unit with the
+// same result, at most last. If the splitter counts sections, the units are sections of a run. The reason is "" if no
+// setting leaves the unit out; if no part owns such a unit, the unit is missing.
 func (l *Leaver) Units(run uint32, first, last int64) (until int64, reason jjm.LeftReason) {
 	if l.unit != jjm.UnitLumi {
 		return last, l.asks()
@@ -68,8 +69,8 @@ func (l *Leaver) Units(run uint32, first, last int64) (until int64, reason jjm.L
 	return int64(end), l.asks()
 }
 
-// File returns the reason for which a file has no part, and whether the job file asks for that. why is the splitter's
-// reason, or "".
+// File returns the reason for which a file has no part. asked is set if the job file requests this. why is the
+// splitter's own reason, or "".
 func (l *Leaver) File(f *jjm.File, why string) (reason jjm.LeftReason, asked bool) {
 	switch {
 	case why == whySibling:
@@ -112,7 +113,7 @@ func (l *Leaver) without() (jjm.LeftReason, bool) {
 	return jjm.LeftSplitter, false
 }
 
-// Why returns a reason for people.
+// Why returns the text of a reason, for people.
 func (l *Leaver) Why(reason jjm.LeftReason) string {
 	switch reason {
 	case jjm.LeftNoSections:

@@ -15,7 +15,7 @@ func (m lumiMask) add(run, first, last uint32) {
 	if first <= last {
 		m[run] = append(m[run], jjm.LumiRange{Run: run, First: first, Last: last})
 	} else if _, ok := m[run]; !ok {
-		m[run] = nil // the run is listed, without a good section
+		m[run] = nil // the run is listed, but has no good section
 	}
 }
 
@@ -35,8 +35,7 @@ func (m lumiMask) tidy() {
 	}
 }
 
-// good reports whether section first is good, and the last section up to which the answer is
-// the same, at most last.
+// good reports whether section first is good. until is the last section with the same result, at most last.
 func (m lumiMask) good(run, first, last uint32) (until uint32, ok bool) {
 	if len(m) == 0 {
 		return last, true

@@ -7,8 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// sortedRuns returns the ranges of a file sorted by run; the order within a run stays. It
-// returns ranges itself if they are sorted, as in most files.
+// sortedRuns returns the ranges of a file sorted by run. Ranges of the same run keep their order. If the ranges are
+// already sorted, as in most files, it returns ranges itself.
 func sortedRuns(ranges []jjm.LumiRange) []jjm.LumiRange {
 	byRun := func(a, b jjm.LumiRange) int { return cmp.Compare(a.Run, b.Run) }
 	if slices.IsSortedFunc(ranges, byRun) {
@@ -28,8 +28,7 @@ func lumiCount(ranges []jjm.LumiRange) int64 {
 	return n
 }
 
-// eventsPerLumi returns the mean number of events of a section, rounded half to even as in
-// Python.
+// eventsPerLumi returns the mean number of events of a section, rounded half to even like in Python.
 func eventsPerLumi(f *jjm.File) int64 { return meanEvents(f.Events, lumiCount(f.Lumis)) }
 
 func meanEvents(events, lumis int64) int64 {
@@ -52,8 +51,8 @@ func firstRun(ranges []jjm.LumiRange) []jjm.LumiRange {
 	return ranges[:n]
 }
 
-// compareRuns compares files by their lowest run: first its number, then its sorted sections,
-// as Python compares lists.
+// compareRuns compares files by their lowest run: first by the run's number, then by its sorted sections, in the way in
+// which Python compares lists.
 func compareRuns(a, b []jjm.LumiRange) int {
 	if c := cmp.Compare(a[0].Run, b[0].Run); c != 0 {
 		return c
@@ -69,7 +68,7 @@ func compareRuns(a, b []jjm.LumiRange) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// without removes the first n sections, which are all in the first range.
+// without removes the first n sections. All of them must be in the first range.
 func without(r []jjm.LumiRange, n int64) []jjm.LumiRange {
 	if r[0].Count() == n {
 		return r[1:]

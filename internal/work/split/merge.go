@@ -24,8 +24,8 @@ func (b *bin) over(p *Params, size, events int64) bool {
 	return b.size+size > p.MaxMergeSize || b.events+events > p.MaxMergeEvents
 }
 
-// merges holds the parts of a merge splitter, which makes all parts of a cut at its start (a
-// cycle). The parts of a cycle are one job group, wherever their files are.
+// merges holds the parts of a merge splitter, which makes all parts of a cut at its start (a cycle). The parts of a
+// cycle are one job group, even if their files are at different places.
 type merges struct {
 	parts   []jjm.Part
 	done    [][]int32
@@ -71,13 +71,11 @@ func (m *merges) emit(c *Cutting, w *Work, pl *place, files []int32) *jjm.PartIn
 	return part.Input
 }
 
-// mergeable reports whether a file has a location and a section, without which WMCore does not
-// merge it.
+// mergeable reports whether a file has a location and a section. WMCore does not merge other files.
 func mergeable(f *jjm.File) bool { return len(f.Locations) > 0 && lumiCount(f.Lumis) > 0 }
 
-// lowest returns the lowest run and the lowest section of a file, each by itself, so the
-// section may be of another run. Both are 0 for a file without sections, which therefore sorts
-// first.
+// lowest returns the lowest run and the lowest section of a file. Both are determined separately, so the section may
+// belong to another run. For a file without sections both are 0, and the file sorts first.
 func lowest(f *jjm.File) (run, lumi uint32) {
 	if lumiCount(f.Lumis) == 0 {
 		return 0, 0
@@ -111,7 +109,7 @@ func firstLocation(f *jjm.File) string {
 	return f.Locations[0]
 }
 
-// mergeMethod returns what the merge splitters have in common.
+// mergeMethod returns a method with the properties that all merge splitters share.
 func mergeMethod(name string, maxEvents int64) *method {
 	return &method{name: name, unit: jjm.UnitFile,
 		defaults: func(p *Params) {
@@ -120,8 +118,8 @@ func mergeMethod(name string, maxEvents int64) *method {
 		bound: func(w *Work, _ *Params) int64 { return int64(len(w.Files)) }}
 }
 
-// inOrder groups the positions 0..n-1 by a key. Groups and their members keep the order in
-// which they come first. A position for which key returns false is in no group.
+// inOrder groups the positions 0..n-1 by a key. Groups and their members are in the order in which they first occur. A
+// position for which key returns false is in no group.
 func inOrder[K comparable](n int, key func(i int32) (K, bool)) [][]int32 {
 	at := map[K]int{}
 	var out [][]int32

@@ -70,7 +70,7 @@ func (k *parentless) groups() [][]int32 {
 	return groups
 }
 
-// old reports whether something has waited longer than max_wait_time.
+// old reports whether a file with the time since has waited longer than max_wait_time.
 func (k *parentless) old(since jjm.Time) bool {
 	return int64(k.work.Now-since) > k.p.MaxWaitTime*1000
 }
@@ -104,8 +104,8 @@ func (k *parentless) pack(c *Cutting, group []int32) {
 	}
 }
 
-// full reports whether a bin has max_merge_files (JEDI: 50). Such a bin is merged however small
-// it is. WMCore has no such bound.
+// full reports whether a bin has max_merge_files files (JEDI: 50). A full bin is merged even if it is small. WMCore has
+// no such bound.
 func (k *parentless) full(b *bin) bool {
 	return k.p.MaxMergeFiles > 0 && int64(len(b.items)) >= k.p.MaxMergeFiles
 }

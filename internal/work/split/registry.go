@@ -9,19 +9,19 @@ import (
 	"jjm/internal/jjm"
 )
 
-// MaxParts is the most parts of a step, whatever the site allows. Local jobs have 32-bit
-// numbers, and the store of a site holds far fewer.
+// MaxParts is the maximum number of parts of a step, for all settings of a site. Local jobs have 32-bit numbers, and
+// the store of a site can hold far fewer local jobs.
 const MaxParts = 10_000_000
 
 // method is a splitter.
 type method struct {
 	name, unit string
 	defaults   func(*Params)
-	// start checks the parameters and prepares the work. The Cutting has only its carry then.
+	// start checks the parameters and prepares the work. At this time the Cutting has only its carry.
 	start func(*Cutting, *Work, *Params) (cutter, error)
 	// bound quickly returns an upper bound of the number of parts.
 	bound func(*Work, *Params) int64
-	// size, unless nil, describes the amount of work in front of "would make N parts".
+	// size, unless nil, returns a description of the amount of work, to be placed before "would make N parts".
 	size func(*Work, *Params) string
 }
 
@@ -39,8 +39,7 @@ func all() []*method {
 		jediMethod(), jediMergeMethod(), piecesMethod())
 }
 
-// Get returns a splitter by name. The error for an unknown name is of kind Invalid and names
-// the known splitters.
+// Get returns a splitter by name. If the name is unknown, the error is of kind Invalid and names the known splitters.
 func Get(name string) (Splitter, error) { return find(name) }
 
 func find(name string) (*method, error) {
@@ -88,7 +87,7 @@ func (m *method) Start(work Work, params Params, carry Carry) (*Cutting, error) 
 	return c, err
 }
 
-// begin does Start without the check of MaxParts.
+// begin is Start without the check of MaxParts.
 func (m *method) begin(work *Work, params *Params, carry Carry) (*Cutting, error) {
 	if carry.Next < 0 || carry.Serial < 0 {
 		return nil, m.conflict("the carry says that %d units and %d parts were made before", carry.Next, carry.Serial)
@@ -105,7 +104,7 @@ func (m *method) begin(work *Work, params *Params, carry Carry) (*Cutting, error
 	return c, nil
 }
 
-// Count counts by cutting, or faster if the splitter can.
+// Count implements [Splitter.Count]. It cuts the work to count the parts, unless the splitter can count faster.
 func (m *method) Count(work Work, params Params) (int64, error) {
 	n, err := m.refuse(work, params)
 	if n >= 0 || err != nil {
@@ -114,8 +113,8 @@ func (m *method) Count(work Work, params Params) (int64, error) {
 	return m.tally(&work, &params)
 }
 
-// refuse returns an error for work that makes more than MaxParts. It returns the number of
-// parts if it had to count them, else -1.
+// refuse returns an error for work that makes more than MaxParts parts. It returns the number of parts if it had to
+// count the parts, and otherwise -1.
 func (m *method) refuse(work Work, params Params) (int64, error) {
 	if m.bound(&work, &params) <= MaxParts {
 		return -1, nil
@@ -134,7 +133,7 @@ func (m *method) refuse(work Work, params Params) (int64, error) {
 	return n, nil
 }
 
-// tally returns the number of parts of work to which nothing more is added.
+// tally returns the number of parts of the work if no further files come.
 func (m *method) tally(work *Work, params *Params) (int64, error) {
 	whole := *work
 	whole.Closed, whole.Pending = true, false

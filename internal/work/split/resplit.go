@@ -6,9 +6,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// WorkOf returns the work that a part owns, so that it can be cut again. file returns the description of a file, by
-// LFN, nil for an unknown file. Events of files keep their numbers from the beginning of the file. The error is of
-// kind Gone for an unknown file.
+// WorkOf returns the work that a part owns, so that the work can be cut again. file returns the description of a file
+// by LFN, nil for an unknown file. Events of files keep their numbers from the beginning of the file. The error is of
+// kind Gone if a file is unknown.
 func WorkOf(p *jjm.Part, file func(lfn string) *jjm.File) (Work, error) {
 	w := Work{Closed: true}
 	switch p.Unit {
@@ -41,7 +41,7 @@ func WorkOf(p *jjm.Part, file func(lfn string) *jjm.File) (Work, error) {
 	return w, nil
 }
 
-// ownedLumis reduces each file to the owned sections, and drops files without any.
+// ownedLumis reduces each file to the owned sections, and removes files without owned sections.
 func ownedLumis(files []jjm.File, owned []jjm.FileLumis) []jjm.File {
 	for i := range files {
 		all := lumiCount(files[i].Lumis)
@@ -59,8 +59,8 @@ func ownedLumis(files []jjm.File, owned []jjm.FileLumis) []jjm.File {
 	return withSome(files, func(f *jjm.File) bool { return len(f.Lumis) > 0 })
 }
 
-// ownedEvents reduces each file to the owned events, and returns where in the file they begin
-// (Work.Skip).
+// ownedEvents reduces each file to the owned events. It also returns the position in each file at which these events
+// begin (Work.Skip).
 func ownedEvents(files []jjm.File, owned []jjm.EventRange) ([]jjm.File, map[string]int64) {
 	skip := map[string]int64{}
 	var out []jjm.File
@@ -83,7 +83,7 @@ func withSome(files []jjm.File, some func(*jjm.File) bool) []jjm.File {
 	return out
 }
 
-// finerUnits returns the units into which a part may be cut: never more than it owns.
+// finerUnits returns the units into which a part may be cut again. They never cover more than the part owns.
 func finerUnits(unit string) []string {
 	switch unit {
 	case jjm.UnitFile:
@@ -92,9 +92,9 @@ func finerUnits(unit string) []string {
 	return []string{unit}
 }
 
-// Resplit cuts a part again, as Ganga does with a completed, failed or killed subjob. The new parts together own the
-// units of the old part, and continue the serial numbers and job groups of the carry. The caller returns the old part
-// in the same transaction.
+// Resplit cuts a part again; Ganga does this with a completed, failed or killed subjob. The new parts together own the
+// units of the old part, and continue the serial numbers and job groups of the carry. The caller must give back the old
+// part in the same transaction.
 func Resplit(name string, p *jjm.Part, file func(lfn string) *jjm.File, params Params, carry Carry) ([]jjm.Part, Carry,
 	error) {
 	m, err := find(name)

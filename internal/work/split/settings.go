@@ -49,7 +49,8 @@ func settings() map[string][]string {
 	}
 }
 
-// Settings returns the keys of Params that a splitter reads, sorted. Its error is the error of Get.
+// Settings returns the keys of Params that a splitter reads, sorted. It returns the error of Get if the splitter is
+// unknown.
 func Settings(name string) ([]string, error) {
 	m, err := find(name)
 	if err != nil {
@@ -58,7 +59,7 @@ func Settings(name string) ([]string, error) {
 	return slices.Sorted(slices.Values(settings()[m.name])), nil
 }
 
-// Unit returns the unit of the parts that a splitter makes. Its error is the error of Get.
+// Unit returns the unit of the parts that a splitter makes. It returns the error of Get if the splitter is unknown.
 func Unit(name string) (string, error) {
 	m, err := find(name)
 	if err != nil {
@@ -67,16 +68,16 @@ func Unit(name string) (string, error) {
 	return m.unit, nil
 }
 
-// foreign returns the settings of WMCore's splitters that only configure other components of
-// WMCore, and why they would have no effect here.
+// foreign returns the settings of WMCore's splitters that only configure other components of WMCore, and the reason why
+// each has no effect in jjm.
 func foreign() map[string]string {
 	return map[string]string{
 		"trustPUSitelists": "it has WMCore read pile-up from afar, and jjm does not look where pile-up is: leave it out",
 	}
 }
 
-// CheckSettings returns an error of kind Invalid for a key that a splitter does not read,
-// naming a similar one that it reads.
+// CheckSettings returns an error of kind Invalid for a key that a splitter does not read. The error names a similar key
+// that the splitter reads.
 func CheckSettings(name string, keys []string) error {
 	known, err := Settings(name)
 	if err != nil {

@@ -7,25 +7,25 @@ import (
 	"jjm/internal/jjm"
 )
 
-// shared finds files of a part that share sections with one another. One list of sections for all files would then
-// claim, in some file, a section that the part does not own there.
+// shared detects files of a part that share sections with each other. One list of sections for all files would then
+// claim, in one of the files, a section that the part does not own there.
 type shared struct {
 	// held are the sections of the first files of the part, disjoint and ascending in each run.
 	held map[uint32][]jjm.LumiRange
 	// files is the number of files whose sections are in held.
 	files int
-	// found says that two files of the part share a section.
+	// found is set if two files of the part share a section.
 	found bool
 }
 
-// joins reports whether a file is the first of a part, or follows another.
+// joins reports whether a file is not the last file of the current part, so that it would be added to the part.
 func (l *lumiWalk) joins(file int32) bool {
 	files := l.cur.files
 	return len(files) == 0 || files[len(files)-1] != file
 }
 
-// claimsMore reports whether the current file is new in the current part, and shares a section with a file of the
-// part. With LumiCorrection this does not matter, because a part owns a section in all files.
+// claimsMore reports whether the current file is new in the current part, and shares a section with a file of the part.
+// With LumiCorrection this does not matter, because a part then owns a section in all files.
 func (l *lumiWalk) claimsMore() bool {
 	if l.seen != nil || l.cur == nil || len(l.cur.files) == 0 || l.cur.shared.found {
 		return false

@@ -6,9 +6,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// SiblingProcessingBased is WMCore's splitter that follows the other grid jobs that read the
-// same dataset: a file is ready once all of them have processed it. A file that failed with one
-// of them is dropped when the dataset closes.
+// SiblingProcessingBased is WMCore's splitter that follows the other grid jobs that read the same dataset. A file is
+// ready when all these grid jobs have processed it. A file that failed in one of them is dropped when the dataset
+// closes.
 const SiblingProcessingBased = "SiblingProcessingBased"
 
 func siblingMethod() *method {
@@ -29,10 +29,10 @@ func siblingMethod() *method {
 	return m
 }
 
-// whyProducer is why WMBSMergeBySize makes no merge of a file.
+// whyProducer is the reason why WMBSMergeBySize does not merge a file.
 const whyProducer = "a job that read a parent of it failed"
 
-// whySibling is why a file that failed elsewhere has no part.
+// whySibling is the reason why a file that failed in another grid job has no part.
 const whySibling = "it failed with another grid job that reads the dataset"
 
 // siblings cuts ready files into parts, storage by storage.

@@ -8,26 +8,26 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Tally finds what a cut leaves out, from its parts.
+// Tally determines from the parts of a cut which units the cut leaves out.
 type Tally struct {
 	leaver *Leaver
-	owned  map[string]int64 // units by LFN
+	owned  map[string]int64 // number of owned units by LFN
 	unit   string
 }
 
-// NewTally returns the Tally of a cut by a splitter with its settings. The error is of kind Invalid.
+// NewTally returns the Tally of a cut by a splitter with its settings. It returns the error of [LeaverOf].
 func NewTally(name string, p Params) (*Tally, error) {
 	l, err := LeaverOf(name, p)
 	return &Tally{leaver: l, owned: map[string]int64{}}, err
 }
 
-// Add adds a part of the cut. Its error is the error of [jjm.Part.Pieces].
+// Add adds a part of the cut. It returns the error of [jjm.Part.Pieces].
 func (t *Tally) Add(p *jjm.Part) error {
 	if t.unit = p.Unit; p.Input == nil || p.Unit == jjm.UnitEvent || p.Unit == jjm.UnitRow {
 		return nil
 	}
 	for _, lfn := range p.Input.Files {
-		t.owned[lfn] += 0 // read, even if it owns nothing of it
+		t.owned[lfn] += 0 // the part reads the file, even if it owns no units of it
 	}
 	pieces, err := p.Pieces()
 	for _, o := range pieces {
@@ -40,8 +40,8 @@ func (t *Tally) Add(p *jjm.Part) error {
 	return err
 }
 
-// Left returns the work that the cut leaves out permanently: no later cut takes it, even if the dataset is open.
-// dropped are the files that the splitter dropped ([Left.Dropped]).
+// Left returns the work that the cut leaves out permanently: no later cut will take this work, even if the dataset is
+// open. dropped are the files that the splitter dropped ([Left.Dropped]).
 func (t *Tally) Left(w *Work, dropped []Dropped) (out jjm.LeftList) {
 	why := map[int32]string{}
 	for _, d := range dropped {
@@ -66,7 +66,7 @@ func (t *Tally) Left(w *Work, dropped []Dropped) (out jjm.LeftList) {
 	return out
 }
 
-// once reports whether a section that several files hold is owned in one of them.
+// once reports whether a section that is in several files is owned in only one of these files.
 func (t *Tally) once() bool { return t.leaver.p.LumiCorrection && t.leaver.CountsSections() }
 
 // corrected adds the sections that are left out if [Tally.once] is true; for an open dataset only sections of files
@@ -105,8 +105,8 @@ func (t *Tally) corrected(out *jjm.LeftList, w *Work) {
 	}
 }
 
-// masked adds the sections of a range that a setting leaves out, one by one, and returns how many it does not leave
-// out.
+// masked adds the sections of a range that a setting leaves out, one by one. It returns the number of the other
+// sections.
 func (t *Tally) masked(out *jjm.LeftList, r jjm.LumiRange, lfn string) (good int64) {
 	for at := int64(r.First); at <= int64(r.Last); {
 		until, reason := t.leaver.Units(r.Run, at, int64(r.Last))
@@ -120,7 +120,7 @@ func (t *Tally) masked(out *jjm.LeftList, r jjm.LumiRange, lfn string) (good int
 	return good
 }
 
-// add adds n units of a file that are left out.
+// add adds n left-out units of a file, with the reason.
 func (t *Tally) add(out *jjm.LeftList, what string, n int64, reason jjm.LeftReason, lfn string) {
 	if reason == "" {
 		reason = jjm.LeftSplitter
@@ -129,7 +129,7 @@ func (t *Tally) add(out *jjm.LeftList, what string, n int64, reason jjm.LeftReas
 		Asked: reason != jjm.LeftSplitter})
 }
 
-// partly adds the left-out units of a file of which parts own n units.
+// partly adds the left-out units of a file. n is the number of the file's units that parts own.
 func (t *Tally) partly(out *jjm.LeftList, f *jjm.File, n int64) {
 	switch {
 	case t.once(): // another file may stand for its sections

@@ -7,9 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// WMBSMergeBySize is WMCore's splitter that merges files by parent: a file waits until a whole
-// job group of its producers has succeeded, and files of one parent, run and place stay
-// together.
+// WMBSMergeBySize is WMCore's splitter that merges files by parent. A file waits until a whole job group of its
+// producers has succeeded. Files of one parent, run and place stay together.
 const WMBSMergeBySize = "WMBSMergeBySize"
 
 func wmbsMergeMethod() *method {
@@ -24,7 +23,7 @@ func wmbsMergeMethod() *method {
 	return m
 }
 
-// wmbsMerge merges units, each the files of one parent, run and place.
+// wmbsMerge merges units. A unit is the files of one parent, run and place.
 type wmbsMerge struct {
 	merges
 	work   *Work
@@ -36,8 +35,8 @@ type wmbsMerge struct {
 
 type mergeUnit struct {
 	place        string
-	run          uint32 // the lowest run of its files
-	lumi         uint32 // the lowest section of its files
+	run          uint32 // the lowest run of the unit's files
+	lumi         uint32 // the lowest section of the unit's files
 	files        []int32
 	size, events int64
 }
@@ -111,9 +110,9 @@ func (k *wmbsMerge) orphan(f *jjm.File) bool {
 	return false
 }
 
-// parent returns the parent by which a file is merged: the parent with the lowest number that a
-// successful job group read; false while there is none. A job group is successful if all its
-// jobs that read parents of the file succeeded.
+// parent returns the parent by which a file is merged: the parent with the lowest number that a successful job group
+// read. found is false if there is no such parent yet. A job group is successful if all its jobs that read parents of
+// the file succeeded.
 func (k *wmbsMerge) parent(f *jjm.File) (lowest string, found bool) {
 	failed := map[int64]bool{}
 	for _, parent := range f.Parents {

@@ -1,6 +1,5 @@
-// Package stream gives names to what local jobs read and write (decision R29): templates of
-// output names, the numbers in them, and the placeholders of streams in command lines. It is
-// pure.
+// Package stream names the files that local jobs read and write (decision R29): templates of output names, the numbers
+// in these names, and the placeholders of streams in command lines. It does no I/O.
 //
 // A stream is a short name, such as EVNT, for an input dataset, an output or a sequence of
 // numbers; "{EVNT}" in a command stands for the file names (or numbers) of the local job.

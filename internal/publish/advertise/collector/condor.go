@@ -10,13 +10,13 @@ import (
 	"jjm/internal/publish/advertise"
 )
 
-// Collector is a broker's collector. Its errors are of kind Busy: the call can be repeated.
+// Collector is a broker's collector. Its errors are of kind Busy: the call may be repeated.
 type Collector interface {
 	// Send publishes an ad. A nil error does not prove that the collector accepted it.
 	Send(ctx context.Context, ad string) error
-	// Held returns the ads of a site, whoever published them.
+	// Held returns all ads of a site, including ads of other publishers.
 	Held(ctx context.Context, site string) ([]advertise.Held, error)
-	// Withdraw removes the ad of an instance. It returns nil if there is none.
+	// Withdraw removes the ad of an instance. It returns nil if the collector has no such ad.
 	Withdraw(ctx context.Context, site, instance string) error
 }
 
@@ -49,7 +49,7 @@ func (c condor) Withdraw(ctx context.Context, site, instance string) error {
 	return err
 }
 
-// run runs a command and returns an error unless it exits with 0.
+// run runs a command. It returns an error unless the command exits with 0.
 func (c condor) run(ctx context.Context, stdin string, argv ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -63,7 +63,7 @@ func (c condor) run(ctx context.Context, stdin string, argv ...string) ([]byte, 
 	return out.Stdout, nil
 }
 
-// outputOf returns the output of a failed command in one line.
+// outputOf returns the output of a failed command as one line.
 func outputOf(stderr, stdout []byte) string {
 	const most = 300
 	words := strings.Fields(string(stderr) + " " + string(stdout))

@@ -16,13 +16,12 @@ import (
 type Config struct {
 	// Site is the name of the site among all sites; "" means the name of the host.
 	Site string `toml:"site"`
-	// Collectors are the addresses of the brokers' collectors, HOST or HOST:PORT. If there
-	// are none, nothing is sent.
+	// Collectors are the addresses of the brokers' collectors, HOST or HOST:PORT. If the list is empty, nothing is sent.
 	Collectors []string `toml:"collectors"`
-	// CLI says where condor_advertise and condor_status are.
+	// CLI locates the commands condor_advertise and condor_status.
 	adapters.CLI
-	// Interval is the time from one sending of the ad to the next. Lifetime is how long a
-	// collector keeps an ad that is not sent again.
+	// Interval is the time between two sendings of the ad. Lifetime is how long a collector keeps an ad that is not sent
+	// again.
 	Interval jjm.Duration `toml:"interval"`
 	Lifetime jjm.Duration `toml:"lifetime"`
 	// Timeout is the deadline of one command. WithdrawTime is the deadline for withdrawing
@@ -41,10 +40,9 @@ type Gatekeeper struct {
 	Contact string `toml:"contact"`
 }
 
-// Defaults returns the default settings. HTCondor's own daemons send their ads every 5
-// minutes, and collectors drop them after 15 (UPDATE_INTERVAL and CLASSAD_LIFETIME in its
-// manual). jjm sends more often, because a broker that was restarted should not miss a site
-// for 5 minutes.
+// Defaults returns the default settings. HTCondor's own daemons send their ads every 5 minutes, and collectors drop
+// these ads after 15 minutes (UPDATE_INTERVAL and CLASSAD_LIFETIME in HTCondor's manual). jjm sends its ad more often,
+// because a broker that was restarted should not miss a site for 5 minutes.
 func Defaults() Config {
 	return Config{
 		Collectors: []string{}, Interval: jjm.Duration(2 * time.Minute), Lifetime: jjm.Duration(15 * time.Minute),
@@ -53,7 +51,7 @@ func Defaults() Config {
 	}
 }
 
-// missable is how many times in a row sending may fail before the collector drops the ad.
+// missable is how many sendings in a row may fail before the collector drops the ad.
 const missable = 3
 
 // Check returns every mistake in the settings.
@@ -69,7 +67,7 @@ func (c Config) Check() jjm.Problems {
 	}
 	between("interval", c.Interval, time.Second, 24*time.Hour)
 	between("timeout", c.Timeout, time.Second, 10*time.Minute)
-	// Systemd kills the daemon 30 s after it asked it to stop.
+	// Systemd kills the daemon if it has not stopped 30 s after the request to stop.
 	between("withdraw_time", c.WithdrawTime, time.Second, 20*time.Second)
 	if c.Lifetime < missable*c.Interval {
 		bad("lifetime", "%v: want at least %d times interval, %v", c.Lifetime, missable, missable*c.Interval)
@@ -101,7 +99,7 @@ func (c Config) Check() jjm.Problems {
 	return ps
 }
 
-// maxText is the longest name that is published, in bytes.
+// maxText is the maximum length of a published name, in bytes.
 const maxText = 1000
 
 // address reports whether s can be the argument of condor_advertise -pool: one word that is

@@ -8,11 +8,11 @@
 //   - After each sending the ad is read back and compared, because condor_advertise exits
 //     with 0 even if nothing was published.
 //   - The ad is withdrawn when the daemon stops. Before the first sending, the collector
-//     is recorded in a file. So a daemon with other settings can withdraw what a killed
-//     one left.
-//   - A collector that is down, refuses, hangs or forgets delays nothing else: each has a
-//     goroutine of its own, and each command a deadline. [Publisher.Status] shows the
-//     errors, and the keeper tries again.
+//     is recorded in a file, so that a daemon with other settings can withdraw the ad of
+//     a killed daemon.
+//   - A collector that is down, refuses, hangs or forgets delays nothing else: each
+//     collector has a goroutine of its own, and each command has a deadline.
+//     [Publisher.Status] returns the errors, and the keeper tries again.
 //
-// The content of the ad is left to package advertise.
+// Package advertise defines the content of the ad.
 package collector

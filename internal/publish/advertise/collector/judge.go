@@ -8,7 +8,7 @@ import (
 	"jjm/internal/publish/advertise"
 )
 
-// checkHeld returns an error unless the collector holds the ad that was sent.
+// checkHeld returns an error unless the collector has the ad that was sent.
 func checkHeld(ad advertise.Ad, instance string, held []advertise.Held) error {
 	for _, h := range held {
 		if h.Instance() != instance {
@@ -27,14 +27,15 @@ func checkHeld(ad advertise.Ad, instance string, held []advertise.Held) error {
 			"(ALLOW_ADVERTISE_*, ALLOW_DAEMON in its configuration)?")
 }
 
-// conflict returns the error that another instance of jjm publishes under the same name.
+// conflict returns the error of kind Conflict for a collector in which another instance of jjm publishes under the same
+// name.
 func conflict(held []advertise.Held) error {
 	return jjm.Errorf(jjm.Conflict,
 		"another jjm (Instance %.40q) publishes an ad of the same name, and each replaces the other's: "+
 			"give one of the sites another advertise.site", advertise.Safe(held[0].Instance()))
 }
 
-// holds reports whether the ad of an instance is among those held.
+// holds reports whether the ads contain an ad of the instance.
 func holds(held []advertise.Held, instance string) bool {
 	for _, h := range held {
 		if h.Instance() == instance {
@@ -44,8 +45,7 @@ func holds(held []advertise.Held, instance string) bool {
 	return false
 }
 
-// retryFirst is the pause after the first failure. It doubles with each further failure, up
-// to the interval.
+// retryFirst is the pause after the first failure. The pause doubles with each further failure, up to the interval.
 const retryFirst = 5 * time.Second
 
 // pauseAfter returns the pause after a number of failures in a row.

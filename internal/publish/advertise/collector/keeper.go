@@ -10,8 +10,8 @@ import (
 	"jjm/internal/publish/advertise"
 )
 
-// checkInterval is the time between two comparisons of the facts with the facts that were last sent. If the offer has
-// changed, the ad is sent early.
+// checkInterval is the time between two comparisons of the current facts with the facts that were sent last. If the
+// offer has changed, the ad is sent early.
 const checkInterval = 5 * time.Second
 
 // keeper keeps the ad in one collector, or withdraws an ad that an earlier daemon left
@@ -19,16 +19,16 @@ const checkInterval = 5 * time.Second
 type keeper struct {
 	p         *Publisher
 	collector Collector
-	leftover  bool          // the ad is of an earlier daemon, and is only withdrawn
+	leftover  bool          // the ad belongs to an earlier daemon, and is only withdrawn
 	wake      chan struct{} // requests an attempt now
 
-	// These are used by the goroutine of Run only.
-	failures int    // in a row
-	offer    string // of the facts that were sent last
+	// The following fields are used only by the goroutine of Run.
+	failures int    // number of failed attempts in a row
+	offer    string // the offer in the facts that were sent last
 
 	mu    sync.Mutex
 	state wire.AdCollector
-	asked []chan struct{} // to be closed after the next attempt
+	asked []chan struct{} // channels to close after the next attempt
 }
 
 func newKeeper(p *Publisher, state wire.AdCollector) *keeper {
@@ -53,7 +53,7 @@ func (k *keeper) keep(ctx context.Context) {
 	}
 }
 
-// clear withdraws an ad of former settings. It tries until the ad is gone or has expired.
+// clear withdraws an ad of former settings. It tries again until the ad is gone or has expired.
 func (k *keeper) clear(ctx context.Context) {
 	for ctx.Err() == nil && k.view().There {
 		err := k.withdraw(ctx)
@@ -69,8 +69,8 @@ func (k *keeper) clear(ctx context.Context) {
 	}
 }
 
-// wait waits for the next attempt: until pause has passed, an attempt is requested, or, if the last attempt succeeded,
-// the offer has changed.
+// wait waits for the next attempt. It returns when pause is over or an attempt is requested. If the last attempt
+// succeeded, it also returns when the offer has changed.
 func (k *keeper) wait(ctx context.Context, pause time.Duration) {
 	k.mu.Lock()
 	k.state.Next = k.now().Add(pause)
@@ -114,8 +114,7 @@ func (k *keeper) try(ctx context.Context) {
 	}
 }
 
-// noteSending records that the collector may hold an ad. It must be called before the ad is
-// sent.
+// noteSending records that the collector may have an ad. It must be called before the ad is sent.
 func (k *keeper) noteSending(before wire.AdCollector) {
 	if before.There {
 		return
@@ -123,8 +122,8 @@ func (k *keeper) noteSending(before wire.AdCollector) {
 	k.change(func(s *wire.AdCollector) { s.There, s.Expires = true, k.now().Add(k.p.config.Lifetime.D()) })
 }
 
-// renew sends the ad. If the last one was seen in the collector, renew first looks for it,
-// to find out whether the collector keeps ads.
+// renew sends the ad. If seen is set, because the collector had the last ad, renew first checks whether the collector
+// still has it, to detect a collector that forgets ads.
 func (k *keeper) renew(ctx context.Context, facts advertise.Facts, seen bool) error {
 	var rival error
 	if seen {
@@ -153,8 +152,8 @@ func (k *keeper) renew(ctx context.Context, facts advertise.Facts, seen bool) er
 	return rival
 }
 
-// readBack looks for the ad several times, because the collector processes it with some
-// delay. It returns an error if the ad does not appear within some seconds, or differs.
+// readBack queries the collector for the ad several times, because the collector processes an ad with some delay. It
+// returns an error if the ad does not appear within some seconds, or if it differs.
 func (k *keeper) readBack(ctx context.Context, facts advertise.Facts, ad advertise.Ad) (err error) {
 	for pause := 100 * time.Millisecond; ; pause *= 2 {
 		held, trouble := k.collector.Held(ctx, facts.Site)
@@ -243,7 +242,7 @@ func (k *keeper) view() wire.AdCollector {
 	return k.state
 }
 
-// request asks for an attempt. The channel is closed after the first attempt that starts from now on.
+// request requests an attempt. The returned channel is closed after the first attempt that starts after the call.
 func (k *keeper) request() <-chan struct{} {
 	done := make(chan struct{})
 	k.mu.Lock()
@@ -258,7 +257,7 @@ func (k *keeper) request() <-chan struct{} {
 
 func (k *keeper) now() jjm.Time { return jjm.At(k.p.deps.Now()) }
 
-// sleep returns true if d passed before ctx ended.
+// sleep waits for the time d and returns true. If ctx ends before, it returns false.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -15,7 +15,7 @@ import (
 type Deps struct {
 	// Facts returns the current facts. It is called often and must return without delay.
 	Facts func() advertise.Facts
-	// File is where the publisher records the state of the ads; see wire.AdvertisedFile.
+	// File is the path of the file where the publisher records the state of the ads; see wire.AdvertisedFile.
 	File string
 	Now  func() time.Time
 	Log  *slog.Logger
@@ -30,11 +30,11 @@ type Publisher struct {
 	keepers []*keeper
 
 	mu         sync.Mutex
-	fileFailed bool // an error with the file was logged
+	fileFailed bool // an error of the file was already logged
 }
 
-// New makes a publisher, which continues from the state that an earlier publisher recorded in Deps.File. New
-// sends nothing.
+// New returns a publisher, which continues from the state that an earlier publisher recorded in Deps.File. New sends
+// nothing.
 func New(config Config, deps Deps) *Publisher {
 	if deps.Open == nil {
 		deps.Open = func(address string) Collector {
@@ -57,8 +57,8 @@ func New(config Config, deps Deps) *Publisher {
 	return p
 }
 
-// Run keeps the ads in the collectors until ctx ends. It then withdraws them, which takes
-// Config.WithdrawTime at most.
+// Run keeps the ads in the collectors until ctx ends. It then withdraws the ads, which takes at most
+// Config.WithdrawTime.
 func (p *Publisher) Run(ctx context.Context) {
 	p.note()
 	var wg sync.WaitGroup
@@ -74,7 +74,7 @@ func (p *Publisher) Run(ctx context.Context) {
 	wg.Wait()
 }
 
-// Now sends the ad immediately. It returns after an attempt with each collector, or when ctx ends. Status shows the
+// Now sends the ad immediately. It returns after one attempt with each collector, or when ctx ends. Status returns the
 // result.
 func (p *Publisher) Now(ctx context.Context) {
 	var tried []<-chan struct{}

@@ -13,8 +13,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// writeState writes the state of the ads to a file. Everybody may read it, as everybody may
-// read the ads.
+// writeState writes the state of the ads to a file. Every account may read the file, because every account may read the
+// ads.
 func writeState(path string, a wire.Advertised) error {
 	text, err := json.MarshalIndent(a, "", " ")
 	if err != nil {
@@ -28,8 +28,7 @@ func writeState(path string, a wire.Advertised) error {
 	return nil
 }
 
-// readState reads the file. If it cannot be parsed, the ads that it recorded cannot be
-// withdrawn, but they expire.
+// readState reads the file. If the file cannot be parsed, the ads recorded in it cannot be withdrawn, but they expire.
 func readState(path string) (a wire.Advertised, err error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -45,9 +44,8 @@ func readState(path string) (a wire.Advertised, err error) {
 	return a, nil
 }
 
-// leftovers returns the ads that an earlier daemon may have left in collectors and that the
-// current settings do not replace, because the collector or the site's name differs. An ad
-// that has expired is not among them.
+// leftovers returns the ads that an earlier daemon may have left in collectors and that the current settings do not
+// replace, because the collector or the site's name has changed. Expired ads are left out.
 func leftovers(before wire.Advertised, site string, collectors []string, now jjm.Time) []wire.AdCollector {
 	replaced := func(c wire.AdCollector) bool {
 		for _, name := range collectors {

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// Chunk is the input of a task: the master dataset, which determines the jobs, and the
-// secondary datasets.
+// Chunk is the input of a task: the master dataset, which determines the jobs, and the secondary datasets.
 type Chunk struct {
 	Master    *Dataset
 	Secondary []*Dataset
@@ -22,7 +21,7 @@ type Job struct {
 	// Order lists the datasets in the order in which they were first used: 0 is the master, n is the n-th secondary
 	// dataset (from 1).
 	Order []int
-	// Short says that the job has fewer files or events than the rules ask for.
+	// Short is set if the job has fewer files or events than the rules request.
 	Short bool
 	// Seconds is the expected wall time.
 	Seconds float64
@@ -31,16 +30,16 @@ type Job struct {
 	Lacks *Lack
 }
 
-// Lack is a shortage of a secondary dataset: how much a job needs and how much there is, in Unit: "files", or
-// "events" with the attribute er.
+// Lack is a shortage of a secondary dataset. Need is how much a job needs and Have how much there is, in Unit: "files",
+// or "events" with the attribute er.
 type Lack struct {
 	Dataset    string
 	Need, Have int64
 	Unit       string
 }
 
-// Next takes the records of the next job; false when no record is left. With Dynamic, a job without records
-// means that a job for this queue would be too short (MinWalltime).
+// Next returns the next job with its records, or false if no record is left. With Dynamic, a job without records means
+// that a job for this queue would be too short (MinWalltime).
 func (c *Chunk) Next(r *Rules) (Job, bool) {
 	if !c.Master.Unused() {
 		return Job{}, false
@@ -69,13 +68,14 @@ func (c *Chunk) Next(r *Rules) (Job, bool) {
 type bounds struct {
 	files, size, wall, events, out, disk float64
 	dynamic                              bool
-	batch                                int64 // records added at a time
-	perJob                               int64 // files per job, 0 = not set
+	batch                                int64 // number of records added in one round
+	perJob                               int64 // number of files of a job, 0 = not set
 }
 
 const unbounded = -1
 
-// bounds returns the limits that the rules set, and JEDI's default limits of files and size where they set none.
+// bounds returns the limits that the rules set. If a rule for files or size is missing, it returns JEDI's default
+// limit.
 func (r *Rules) bounds() bounds {
 	b := bounds{dynamic: r.Dynamic, batch: 1, files: defaultMaxFiles, size: unbounded, wall: orDefault(r.MaxWalltime, 0),
 		events: unbounded, out: orDefault(r.MaxOut, unbounded), disk: orDefault(r.MaxDisk, unbounded)}
@@ -107,7 +107,7 @@ func (r *Rules) bounds() bounds {
 	return b
 }
 
-// load is the size of a job so far, or with the next batch.
+// load is the size of a job so far, or with the next batch added.
 type load struct {
 	files, total int64
 	events       int64
@@ -148,8 +148,8 @@ func (l *load) within(b *bounds) bool {
 		l.total <= maxTotalFiles
 }
 
-// fields returns the fields of an LFN, by their numbers from 1, that all files of a job must have in common; "" if the
-// LFN lacks one of them.
+// fields returns the fields of an LFN, by their numbers from 1, that must be equal for all files of a job. It returns
+// "" if the LFN lacks one of these fields.
 func fields(lfn string, numbers []int) string {
 	words := strings.Split(lfn, ".")
 	var out strings.Builder

@@ -10,7 +10,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Dataset is an input dataset of a task, and the position up to which it is used.
+// Dataset is an input dataset of a task, and the position up to which its records are used.
 type Dataset struct {
 	Name    string
 	Records []Record
@@ -21,24 +21,24 @@ type Dataset struct {
 
 // Attributes determine how many files of a secondary dataset a job gets.
 type Attributes struct {
-	// Repeat starts again at the end. NoSplit adds all files to every job. Reusable starts again if fewer files are
-	// left than a job needs.
+	// Repeat starts again with the first file at the end of the dataset. NoSplit adds all files to every job. Reusable
+	// starts again if fewer files are left than a job needs.
 	Repeat, NoSplit, Reusable bool
 	// PerJob is the number of files of each job, 0 = by Ratio.
 	PerJob int64
-	// Ratio is the number of files per file of the master. Whole says that it was written
+	// Ratio is the number of secondary files for each file of the master dataset. Whole is set if Ratio was written
 	// without a decimal point.
 	Ratio float64
 	Whole bool
-	// Events is the number of secondary events per event, 0 = not by events.
+	// Events is the number of secondary events for each event of the job, 0 = not by events.
 	Events float64
 	// Offset is the number of files to skip at the beginning.
 	Offset int
-	// Pseudo says that the dataset has no real files.
+	// Pseudo is set if the dataset has no real files.
 	Pseudo bool
 }
 
-// Sequence is the name of the dataset of sequence numbers, of which each job gets one.
+// Sequence is the name of the dataset of sequence numbers. Each job gets one number.
 const Sequence = jjm.SequenceDataset
 
 var (
@@ -73,12 +73,12 @@ func ParseAttributes(name, text string) Attributes {
 	return a
 }
 
-// filesFor returns the number of files for n files of the master, by Ratio.
+// filesFor returns the number of secondary files for n files of the master dataset, by Ratio.
 func (a *Attributes) filesFor(n int64) int64 {
 	return int64(math.Ceil(float64(n) * a.Ratio))
 }
 
-// next returns at most n records from the current position on, without using them.
+// next returns at most n records from the current position on, without marking them as used.
 func (d *Dataset) next(n int64) []Record {
 	rest := d.Records[min(d.Used, len(d.Records)):]
 	return rest[:max(0, min(n, int64(len(rest))))]

@@ -25,7 +25,7 @@ func (p *Numbers) Take() int64 {
 	return p.Last
 }
 
-// TakeBack takes a returned number again, and reports whether the number was still free.
+// TakeBack takes a returned number again. It returns false if the number is no longer free.
 func (p *Numbers) TakeBack(n int64) bool {
 	i, free := slices.BinarySearch(p.Free, n)
 	if free {
@@ -34,8 +34,7 @@ func (p *Numbers) TakeBack(n int64) bool {
 	return free
 }
 
-// GiveBack frees the number of a failed job. It ignores a number that is free already or was
-// never taken.
+// GiveBack frees the number of a failed job. It ignores a number that is already free or was never taken.
 func (p *Numbers) GiveBack(n int64) {
 	i, found := slices.BinarySearch(p.Free, n)
 	if found || n < 1 || n > p.Last {

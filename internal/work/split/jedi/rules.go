@@ -27,8 +27,8 @@ const (
 //	MF, MW      maximum number of files, and of hours
 //	GB          keep boundaries together
 //	RL          respect lumi blocks
-//	OM          put everything into one job
-//	RR          scouts may have more than one file
+//	OM          do not split the task
+//	RR          do not reduce scouts without NF and NE to one file
 //	DY, MX      fit the events to the queue's wall time; maximum number of events
 func (t *Task) Rules(q *Queue, o Options) Rules {
 	r := Rules{HS06: t.HS06, BaseWall: t.BaseWall, Efficiency: t.Efficiency, OutPerEvent: t.OutPerEvent,

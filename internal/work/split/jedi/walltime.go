@@ -5,8 +5,7 @@ import "math"
 // DefaultEfficiency is the efficiency of a task that does not set it, in percent.
 const DefaultEfficiency = 100
 
-// JobWalltime returns the wall time in seconds that a job of so many events requests of a
-// queue:
+// JobWalltime returns the wall time in seconds that a job with a number of events requests from a queue:
 //
 //	CPUTime * events / Cores / CorePower / (Efficiency/100) / Copies + BaseWall
 //
