@@ -22,7 +22,7 @@ type walkKey struct{}
 
 // always are the scripts that run outside of campaigns too: each shows a promise that users rely on.
 func always() []string {
-	return []string{"after", "auto", "baggage", "causes", "chain", "copy", "dataset_remove", "down",
+	return []string{"after", "auto", "baggage", "causes", "chain", "copy", "dataset_remove", "down", "find",
 		"generations", "health", "jedimerge", "keywords", "leftout", "listcolumns", "offtypes", "outputs", "proof",
 		"remove", "required", "resources", "run", "selection", "short", "status", "steps", "why"}
 }
