@@ -133,8 +133,8 @@ func (s *siteHealth) down(c *cli, why error) *wire.Health {
 }
 
 // spoolDir returns the folder of the spool: $JJM_SPOOL, as for gatekeepers, or spool in the state folder.
-func (s *siteHealth) spoolDir(c *cli, state string) string {
-	if dir := c.getenv("JJM_SPOOL"); dir != "" && s.State == "" {
+func (p place) spoolDir(c *cli, state string) string {
+	if dir := c.getenv("JJM_SPOOL"); dir != "" && p.State == "" {
 		return dir
 	}
 	return filepath.Join(state, "spool")

@@ -15,13 +15,16 @@ import (
 // mostListed is the largest useful --limit: there are no more ids.
 const mostListed = math.MaxInt32
 
-// list shows many grid jobs in a table.
+// list shows many grid jobs in a table or as CSV.
 type list struct {
-	All    bool     `short:"a" help:"Those that are over too; so do ids, --status and filters of local jobs."`
-	Limit  int      `short:"n" placeholder:"N" default:"50" help:"At most N, newest first; 50 unless told."`
-	Before int64    `placeholder:"ID" help:"Only ids below this one: the next page."`
-	JSON   bool     `name:"json" help:"One JSON object per line."`
-	Refs   []string `arg:"" optional:"" name:"ID" help:"Only these grid jobs: 12, name:GLOB; those of local jobs such as 12.3."`
+	All     bool     `short:"a" help:"Those that are over too; so do ids, --status and filters of local jobs."`
+	Limit   int      `short:"n" placeholder:"N" default:"50" help:"At most N, newest first; 50 unless told."`
+	Before  int64    `placeholder:"ID" help:"Only ids below this one: the next page."`
+	Columns string   `placeholder:"NAME,..." help:"These columns, such as id,name,status; an unknown one lists all that there are."`
+	Sort    string   `placeholder:"COLUMN" help:"Sort what is shown by this column; :desc reverses, such as failed:desc."`
+	CSV     bool     `name:"csv" help:"Print CSV with a header, for spreadsheets."`
+	JSON    bool     `name:"json" help:"One JSON object per line."`
+	Refs    []string `arg:"" optional:"" name:"ID" help:"Only these grid jobs: 12, name:GLOB; those of local jobs such as 12.3."`
 
 	filters
 	place
@@ -30,13 +33,19 @@ type list struct {
 // Help returns the text of --help below the usage.
 func (*list) Help() string {
 	return "A grid job must match all filters. Filters of local jobs select the grid jobs that have a local job which " +
-		"matches all of them. The same filters exist for kill, release, resubmit and remove: docs/SELECTION.md."
+		"matches all of them. The same filters exist for kill, release, resubmit and remove: docs/SELECTION.md. " +
+		"--sort sorts the grid jobs that are shown, which are the newest ones that fit. docs/SEEING.md describes the " +
+		"columns and the CSV."
 }
 
 // Run implements the command.
 func (l *list) Run(c *cli) error {
 	if l.Limit < 1 {
 		return usage("--limit %d: want at least 1", l.Limit)
+	}
+	lay, err := l.layout()
+	if err != nil {
+		return err
 	}
 	of, err := l.of()
 	if err != nil {
@@ -51,7 +60,7 @@ func (l *list) Run(c *cli) error {
 		return err
 	}
 	shown := a.Status[:min(l.Limit, len(a.Status))]
-	if err := l.print(c, shown); err != nil {
+	if err := l.print(c, lay, lay.sorted(shown)); err != nil {
 		return err
 	}
 	if len(shown) < len(a.Status) {
@@ -79,13 +88,19 @@ func (l *list) of() (of wire.List, err error) {
 }
 
 // print prints the grid jobs as a table or, with --json, one object per line.
-func (l *list) print(c *cli, all []wire.Status) error {
+func (l *list) print(c *cli, lay layout, all []wire.Status) error {
 	if l.JSON {
 		return c.printEach(all)
+	}
+	if l.CSV {
+		return c.columnCSV(lay.columns, all)
 	}
 	if len(all) == 0 {
 		c.say("no grid jobs%s", l.noneText())
 		return nil
+	}
+	if lay.columns != nil {
+		return c.columnTable(lay.columns, all)
 	}
 	return c.listTable(all)
 }

@@ -18,10 +18,13 @@ type offline struct {
 	dir  string // of the records
 	down error  // why no daemon answers
 	most int    // the most heads to read for a list of grid jobs
+	// spool is the folder of requests that wait for the daemon.
+	spool string
 }
 
 func (p place) offline(c *cli, name string, down error) *offline {
-	return &offline{c: c, name: name, dir: p.at(c).RecordsDir(), down: down, most: mostScanned}
+	return &offline{c: c, name: name, dir: p.at(c).RecordsDir(), down: down, most: mostScanned,
+		spool: p.spoolDir(c, p.at(c).StateDir())}
 }
 
 // say prints why no daemon answers, and that the answer is from the records. asOf is the time of the records, 0 if it

@@ -87,7 +87,19 @@ func printers(long string, n int) map[string]func(*cli) error {
 			return c.printJobType(wire.JobType{Type: "script", Summary: long, Result: "exit",
 				Params: []wire.JobParam{{Name: "events", Type: "int", Help: long}}})
 		},
-		"listTable":  func(c *cli) error { return c.listTable([]wire.Status{st}) },
+		"listTable": func(c *cli) error { return c.listTable([]wire.Status{st}) },
+		"columnTable": func(c *cli) error {
+			cols, err := columnsNamed(usualColumns + ",key,cause")
+			if err != nil {
+				return err
+			}
+			return c.columnTable(cols, []wire.Status{st})
+		},
+		"traceTable": func(c *cli) error {
+			attempt := int32(n)
+			return c.traceTable([]wire.Trace{{ID: l.ID.String(), Attempt: &attempt, User: long, State: "failed/application",
+				Host: long, Started: at, Ended: at, Why: long}})
+		},
 		"localTable": func(c *cli) error { return c.localTable([]jjm.LocalJob{l}, true) },
 		"planTable": func(c *cli) error {
 			return c.planTable([]jjm.Part{{Unit: "event", First: int64(n), Count: int64(n), Args: []string{long}}},

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"jjm/internal/api/gate/client"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 )
@@ -23,7 +24,9 @@ func (*whyJobs) Help() string {
 		"with the same cause are shown together, with their number, the time since when, and one of them as an " +
 		"example. Causes that need a person come first, with what to do. docs/WORDS.md explains the word of each " +
 		"cause. jjm why 17.3 shows the cause of one local job, or how and when it ended; jjm explain 17.3 " +
-		"shows why an attempt that ended failed."
+		"shows why an attempt that ended failed. " +
+		"While no daemon answers, the records answer with what they know, and the time of it. A request that waits in " +
+		"the spool is shown by its handle."
 }
 
 // Run carries out the command.
@@ -33,6 +36,9 @@ func (w *whyJobs) Run(c *cli) error {
 		return err
 	}
 	a, err := ask(c, w.place, wire.VerbWhy(), wire.WhyRequest{Many: wire.Refs(refs...)})
+	if client.IsUnreachable(err) {
+		a.Why, err = w.offline(c, "why", err).why(refs)
+	}
 	if err != nil {
 		return err
 	}

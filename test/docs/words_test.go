@@ -49,6 +49,7 @@ func TestWords_AreThoseOfTheCode(t *testing.T) {
 		{"\nWhat it tells of a grid job as a whole,", codes(slices.DeleteFunc(why.GridCodes(), func(c why.Code) bool {
 			return slices.Contains(why.Codes(), c)
 		}))},
+		{"\nWords that it tells only while", codes(why.RecordCodes())},
 		{"## States of a cluster", clusterWords(t)},
 		{"## States of a file", words(jjm.FileReady, jjm.FileState.String)},
 		{"## Verify\n", constants(t, "internal/work/cover/facts.go", "Verdict")},

@@ -90,6 +90,7 @@ func (r *recording) verbs() []serve.Verb {
 		plain(wire.VerbHistory(), r),
 		plain(wire.VerbExplain(), r),
 		plain(wire.VerbWhy(), r),
+		plain(wire.VerbFind(), r),
 		plain(wire.VerbLog(), r),
 		plain(wire.VerbJobTypes(), r),
 		plain(wire.VerbModels(), r),

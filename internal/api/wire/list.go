@@ -12,6 +12,7 @@ func Verbs() []About {
 		VerbCopy().About,
 		VerbDataset().About,
 		VerbExplain().About,
+		VerbFind().About,
 		VerbForceStatus().About,
 		VerbHealth().About,
 		VerbHistory().About,

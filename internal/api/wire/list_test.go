@@ -11,6 +11,7 @@ func everyVerb() []erased {
 		erase(VerbCopy()),
 		erase(VerbDataset()),
 		erase(VerbExplain()),
+		erase(VerbFind()),
 		erase(VerbForceStatus()),
 		erase(VerbHealth()),
 		erase(VerbHistory()),

@@ -84,6 +84,7 @@ func refused() map[string][2]string {
 		"cat":       {`{"verb":"cat","refs":["1.0"],"file":"/etc/passwd"}`, "want stdout, stderr"},
 		"history":   {`{"verb":"history"}`, "exactly one id, or orders"},
 		"log":       {`{"verb":"log"}`, "log: 0 refs"},
+		"find":      {`{"verb":"find"}`, "find: nothing says which jobs"},
 		"job-types": {`{"verb":"job-types","type":"x"}`, `job-types: unknown member "type"`},
 		"clusters":  {`{"verb":"clusters","cluster":"x"}`, `clusters: unknown member "cluster"`},
 		"health":    {`{"verb":"health","cluster":"x"}`, `health: unknown member "cluster"`},

@@ -41,6 +41,9 @@ type Why struct {
 	// Ended is how the selected local jobs ended that are over, if the reference selects local jobs. Their Since is the
 	// earliest end.
 	Ended []Cause `json:"ended,omitempty"`
+	// Stale is set if no daemon answered and the client read the record instead. AsOf is then the time of the record.
+	Stale bool     `json:"stale,omitempty"`
+	AsOf  jjm.Time `json:"as_of,omitempty"`
 }
 
 // Cause is one cause, with the local jobs that have it.

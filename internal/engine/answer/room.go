@@ -95,6 +95,7 @@ func Verbs(an *Answers, rs *Reasons) []serve.Verb {
 		serve.Handle(wire.VerbExplain(), serve.Owners, an.Explain),
 		serve.Handle(wire.VerbLog(), serve.Owners, an.Log),
 		serve.Handle(wire.VerbWhy(), serve.Owners, rs.Why),
+		serve.Handle(wire.VerbFind(), serve.Owners, finder{an}.Find),
 		serve.Handle(wire.VerbJobTypes(), serve.Anyone, vs.JobTypes),
 	}
 }

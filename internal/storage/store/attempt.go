@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -123,14 +124,30 @@ func (tx *Tx) insertEvidence(ends []AttemptEnd) error {
 	if err != nil {
 		return tx.fail(err, "number the evidence of %d attempts", len(ends))
 	}
-	err = tx.insertMany("INSERT INTO evidence (id, grid, local, attempt, evidence, verdict)", 6, len(ends),
-		func(a args, i int) args {
-			return attemptArgs(a.int(last+1+int64(i)), ends[i].ID).value(texts[i][0]).value(texts[i][1])
+	err = tx.insertMany("INSERT INTO evidence (id, grid, local, attempt, evidence, verdict, ran_on, ran_from, ran_until)",
+		9, len(ends), func(a args, i int) args {
+			a = attemptArgs(a.int(last+1+int64(i)), ends[i].ID).value(texts[i][0]).value(texts[i][1])
+			host, started, ended := ends[i].ran()
+			return a.text(host).int(int64(started)).int(int64(ended))
 		})
 	if err != nil {
 		return tx.fail(err, "store the evidence of %d attempts", len(ends))
 	}
 	return nil
+}
+
+// ran returns where and when the attempt ran, as far as its evidence says. The host is "" and the start 0 if they are
+// unknown. If the evidence has no end, the end is the time at which the attempt was judged.
+func (e *AttemptEnd) ran() (host string, started, ended jjm.Time) {
+	b, r := &e.Evidence.Batch, e.Evidence.Result
+	if r == nil {
+		r = &jjm.Result{}
+	}
+	host = cmp.Or(b.Host, r.Claim.Host)
+	if c := e.Evidence.Claim; host == "" && c != nil && c.Holder == jjm.HolderWrapper {
+		host = c.Host
+	}
+	return host, cmp.Or(b.Started, r.Started), cmp.Or(b.Ended, r.Ended, e.Ended)
 }
 
 // mustBeOpen returns an error with the reason if an attempt cannot end, or nil.

@@ -69,6 +69,10 @@ CREATE TABLE grid_jobs (
 CREATE UNIQUE INDEX grid_jobs_key ON grid_jobs (uid, req_key) WHERE key_held = 1;
 CREATE INDEX grid_jobs_live ON grid_jobs (id) WHERE archived < 2;
 CREATE INDEX grid_jobs_status ON grid_jobs (status);
+-- jjm find searches the history too, by user, by the subject of a certificate and by the gatekeeper's own id.
+CREATE INDEX grid_jobs_user ON grid_jobs (user, id);
+CREATE INDEX grid_jobs_subject ON grid_jobs (origin ->> '$.subject') WHERE origin IS NOT NULL;
+CREATE INDEX grid_jobs_origin ON grid_jobs (origin ->> '$.job') WHERE origin IS NOT NULL;
 
 CREATE TRIGGER grid_jobs_keep BEFORE DELETE ON grid_jobs BEGIN
 	SELECT RAISE(ABORT, format('grid job %d: a grid job is never deleted', OLD.id));
@@ -446,6 +450,7 @@ CREATE TABLE bulks (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX bulks_live ON bulks (created, tag) WHERE state < 3;
+CREATE INDEX bulks_id ON bulks (id) WHERE id IS NOT NULL; -- jjm find --batch-id
 
 CREATE TRIGGER bulks_fixed BEFORE UPDATE OF tag, cluster, uid, gid, user, request, members, created ON bulks BEGIN
 	SELECT RAISE(ABORT, format('bulk %s: what was intended never changes', OLD.tag));
@@ -517,8 +522,14 @@ CREATE TABLE evidence (
 	attempt  INTEGER NOT NULL,
 	evidence TEXT    NOT NULL,                  -- JSON
 	verdict  TEXT    NOT NULL,                  -- JSON
+	-- Where and when the attempt ran, as far as the evidence says: for jjm find --host. ran_from is 0 if it is unknown.
+	ran_on    TEXT,
+	ran_from  INTEGER NOT NULL DEFAULT 0,
+	ran_until INTEGER NOT NULL DEFAULT 0,
 	UNIQUE (grid, local, attempt)
 ) STRICT;
+
+CREATE INDEX evidence_host ON evidence (ran_on, ran_until, ran_from) WHERE ran_on IS NOT NULL;
 
 CREATE TRIGGER evidence_fixed BEFORE UPDATE ON evidence BEGIN
 	SELECT RAISE(ABORT, format('attempt %d.%d #%d: evidence is kept as it was', OLD.grid, OLD.local, OLD.attempt));

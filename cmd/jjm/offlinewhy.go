@@ -1,0 +1,113 @@
+package main
+
+import (
+	"errors"
+	"os"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/why"
+	"jjm/internal/storage/spool"
+	"jjm/xmldb/head"
+)
+
+// why returns what the records say about why jobs wait. With several references, the error of one is in its answer.
+func (o *offline) why(refs []string) ([]wire.Why, error) {
+	out := make([]wire.Why, len(refs))
+	var asOf jjm.Time
+	for i, text := range refs {
+		one, id, err := o.whyOf(text)
+		if err != nil && len(refs) == 1 {
+			return nil, err
+		}
+		if err != nil {
+			one = wire.Why{ID: id, Error: wire.ErrorOf(err)}
+		}
+		out[i] = one
+		asOf = max(asOf, one.AsOf)
+	}
+	o.say(asOf)
+	o.c.say("records do not know orders, limits and what the batch systems say now: the daemon tells the rest")
+	return out, nil
+}
+
+// whyOf returns what the record says about one reference. If there is no record, the submission may lie in the spool.
+func (o *offline) whyOf(text string) (wire.Why, jjm.GridID, error) {
+	h, ref, err := o.head(text)
+	if err != nil {
+		if since, found := o.spooled(text); found {
+			c := why.InSpool(since)
+			return wire.Why{Status: string(why.Spooled), Grid: wireCause(c), Stale: true}, 0, nil
+		}
+		return wire.Why{}, ref.Grid, err
+	}
+	out := wire.Why{ID: ref.Grid, Status: h.Grid.Status.String(), Stale: true, AsOf: h.Written}
+	want := ref
+	if !ref.Locals {
+		want = jjm.Ref{Grid: ref.Grid, Locals: true, Last: -1}
+	}
+	locals, err := head.Locals(o.dir, want, mostLocals)
+	if err != nil {
+		return out, ref.Grid, o.unknown(err)
+	}
+	if len(locals) == 0 && ref.Locals && ref.Last >= 0 {
+		return out, ref.Grid, o.unknown(jjm.Errorf(jjm.Gone, "%s is not in it", ref))
+	}
+	out.Total = len(locals)
+	var groups, ends why.Groups
+	for i := range locals {
+		l := &locals[i]
+		if !l.State.Final() {
+			out.Unfinished++
+			groups.Add(l.ID, why.FromRecord(l, h.Written))
+		} else if ref.Locals {
+			ends.Add(l.ID, why.OfEnded(l))
+		}
+	}
+	var left int
+	out.Causes, out.LeftOut = wireCauses(&groups)
+	out.Ended, left = wireCauses(&ends)
+	out.LeftOut += left
+	facts := why.GridFacts{ID: ref.Grid, Status: h.Grid.Status, Reason: h.Grid.Reason, Accepted: h.Grid.Accepted,
+		Ended: h.Grid.Ended, Prepared: h.Grid.Step.Prepared, Closed: h.Grid.Step.Closed, Unfinished: out.Unfinished}
+	if ref.Locals {
+		facts.Unfinished = max(out.Unfinished, 1) // the other local jobs were not read
+	}
+	if c, any := why.GridFromRecord(facts); any {
+		out.Grid = wireCause(c)
+	}
+	return out, ref.Grid, nil
+}
+
+// spooled returns the time since when the submission of a handle lies in the spool of this account, or for root of any
+// account.
+func (o *offline) spooled(text string) (since jjm.Time, found bool) {
+	h, _, ok := jjm.CutHandle(text)
+	if !ok {
+		return 0, false
+	}
+	at, found, err := spool.Submitted(o.spool, os.Getuid(), h)
+	if err != nil && !errors.Is(err, os.ErrPermission) {
+		o.c.say("jjm %s: %v", o.name, err)
+	}
+	return jjm.At(at), found
+}
+
+// mostCauses is how many causes are shown for a grid job, as by the daemon.
+const mostCauses = 20
+
+// wireCauses returns groups in the form of answers. left is the number of local jobs in other groups.
+func wireCauses(groups *why.Groups) (causes []wire.Cause, left int) {
+	all, left := groups.All(mostCauses)
+	for _, g := range all {
+		c := wireCause(g.Cause)
+		c.Jobs, c.First = g.Jobs, g.First.String()
+		causes = append(causes, *c)
+	}
+	return causes, left
+}
+
+// wireCause returns a cause in the form of answers.
+func wireCause(c why.Cause) *wire.Cause {
+	return &wire.Cause{Code: string(c.Code), Text: c.Text, Since: c.Since, Until: c.Until, Remedy: c.Remedy}
+}
