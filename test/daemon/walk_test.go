@@ -23,7 +23,7 @@ type walkKey struct{}
 // always are the scripts that run outside of campaigns too: each shows a promise that users rely on.
 func always() []string {
 	return []string{"after", "auto", "baggage", "causes", "chain", "copy", "dataset_remove", "down", "generations",
-		"health", "jedimerge", "keywords", "leftout", "offtypes", "outputs", "proof", "remove", "required",
+		"health", "jedimerge", "keywords", "leftout", "offtypes", "outputs", "proof", "remove", "report", "required",
 		"resources", "run", "selection", "short", "status", "steps", "top", "why"}
 }
 
