@@ -86,8 +86,8 @@ vet:
 	$(GO) vet ./...
 
 # What the tests need besides Go: installed when root on Debian, else named.
-# A campaign of systems needs Prometheus as well.
-test-systems campaign: TOOLS = prometheus
+# A campaign of systems needs Prometheus and Chromium as well.
+test-systems campaign: TOOLS = prometheus chromium
 tools:
 	@sh scripts/testbed/tools.sh $(TOOLS)
 

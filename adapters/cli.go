@@ -16,29 +16,26 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// CLI is the part of an adapter's configuration that says where the commands of its batch
-// system are and what they may use.
+// CLI holds the settings for the commands of a batch system: their folder, their environment and their limits.
 type CLI struct {
 	// Bin is the absolute folder of the commands; "" means the daemon's PATH.
 	Bin string `toml:"bin"`
-	// Env is added to the environment of every command. Apart from it a command gets only
-	// PATH, HOME, USER, LOGNAME, TZ and LC_ALL=C, because its output must not depend on who
-	// started the daemon. A HOME set here is also used for commands that run as owners.
+	// Env is added to the environment of every command. A command otherwise gets only PATH, HOME, USER, LOGNAME, TZ and
+	// LC_ALL=C, because its output must not depend on who started the daemon. A HOME in Env is also used for commands
+	// that run in the accounts of owners.
 	Env map[string]string `toml:"env"`
-	// MaxOutputMB and MaxMemoryMB bound what one command may print and the private memory
-	// that it may use, in MiB; 0 means 256 and 4096. A command that prints more is ended; a
-	// command that needs more memory gets none from the kernel.
+	// MaxOutputMB and MaxMemoryMB limit the output and the private memory of one command, in MiB; 0 means 256 and 4096.
+	// A command that prints more is killed; a command that needs more memory gets none from the kernel.
 	MaxOutputMB int64 `toml:"command_output_mb"`
 	MaxMemoryMB int64 `toml:"command_memory_mb"`
 }
 
-// The bounds of a command where the site sets none. 256 MiB is the output of 400 000 jobs
-// at 600 bytes each, rounded up. The memory is some ten times that, plus a margin, because
-// a client such as squeue holds its whole answer in memory.
+// The limits of a command if the site sets none. 256 MiB is the output of 400 000 jobs at 600 bytes each, rounded up.
+// The memory is some ten times that, plus a margin, because a client such as squeue holds its whole answer in memory.
 const (
 	defaultOutputMB = 256
 	defaultMemoryMB = 4096
-	// mostMB is the largest bound that can be set: 1 TiB.
+	// mostMB is the largest limit that can be set: 1 TiB.
 	mostMB = 1 << 20
 )
 
@@ -75,11 +72,11 @@ func (c CLI) Advice() jjm.Problems {
 	return jjm.Problems{{Field: "bin", Text: fmt.Sprintf("%v: no command of the batch system is found there", err)}}
 }
 
-// Run runs one command to its end and returns what it printed, whatever its exit code. The deadline is that of ctx. The
-// command first waits for its turn if ctx carries turns (see WithTurns). Errors are those of run.Run: Busy if the
-// command certainly did nothing, Ambiguous if it was stopped before its end. A command that printed too much is an
-// error of kind Busy, because half a listing is useless. If such a command changes something, Output.Truncated warns
-// the caller that the change may have been made.
+// Run runs one command to its end and returns its output, whatever its exit code. The deadline is that of ctx. If ctx
+// carries turns (see WithTurns), the command first waits for its turn. The errors are those of run.Run: Busy if the
+// command certainly did nothing, Ambiguous if it was stopped before its end. If a command printed too much, the error
+// is of kind Busy, because half a listing is useless. If such a command changes something, Output.Truncated warns the
+// caller that the change may have been made.
 func (c CLI) Run(ctx context.Context, stdin []byte, argv ...string) (run.Output, error) {
 	if len(argv) == 0 {
 		return run.Output{}, jjm.Errorf(jjm.Internal, "no command to run")
@@ -111,16 +108,15 @@ func (c CLI) Run(ctx context.Context, stdin []byte, argv ...string) (run.Output,
 // turnKey is the key of the wait function in a context.
 type turnKey struct{}
 
-// WithTurns returns a context under which each command first calls wait and starts when it
-// returns nil. The idealizer uses it to hold all commands of a call to the limits of the
-// cluster. wait may be called from many goroutines; its error is of kind Busy and means
-// that the command was not started.
+// WithTurns returns a context in which each command first calls wait and starts when wait returns nil. The idealizer
+// uses it to keep all commands of a call within the limits of the cluster. wait may be called from many goroutines; its
+// error is of kind Busy and means that the command was not started.
 func WithTurns(ctx context.Context, wait func(context.Context) error) context.Context {
 	return context.WithValue(ctx, turnKey{}, wait)
 }
 
-// Turn waits until a command may start. CLI.Run calls it; an adapter calls it before other
-// requests to the batch system, such as HTTP.
+// Turn waits until a command may start. CLI.Run calls it; an adapter calls it before other requests to the batch
+// system, for example over HTTP.
 func Turn(ctx context.Context) error {
 	if wait, ok := ctx.Value(turnKey{}).(func(context.Context) error); ok {
 		return wait(ctx)
@@ -144,8 +140,8 @@ func (c CLI) environ() []string {
 	return env
 }
 
-// AsBusy turns an error of a command that changes nothing (a listing, a search) into one of
-// kind Busy: nothing is known, ask again. It returns nil for nil.
+// AsBusy converts an error of a command that changes nothing (a listing, a search) into an error of kind Busy: nothing
+// is known, and the caller should repeat the call. It returns nil for nil.
 func AsBusy(err error) error {
 	if err == nil || jjm.KindOf(err) == jjm.Busy {
 		return err
@@ -153,12 +149,11 @@ func AsBusy(err error) error {
 	return jjm.Errorf(jjm.Busy, "%w", err)
 }
 
-// Quote returns s as one word of sh(1).
+// Quote returns s as one quoted word for sh(1).
 func Quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// JobScript returns a script for sh(1) that runs the command of b as the contract of Bulk
-// says. index and id are shell expressions for the job's index and its batch id; they must
-// be in double quotes if they contain variables.
+// JobScript returns a script for sh(1) that runs the command of b according to the contract of Bulk. index and id are
+// shell expressions for the job's index and its batch id; expressions with variables must be in double quotes.
 func JobScript(b Bulk, index, id string) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "#!/bin/sh\n%s=%s\n%s=%s\nexport %s %s\n", IndexEnv, index, BatchEnv, id, IndexEnv, BatchEnv)
@@ -177,8 +172,7 @@ func JobScript(b Bulk, index, id string) string {
 	return s.String()
 }
 
-// CheckBulk returns an error of kind Invalid for a bulk that no batch system with these
-// capabilities could run.
+// CheckBulk returns an error of kind Invalid if no batch system with these capabilities could run the bulk.
 func CheckBulk(b Bulk, c Capabilities) error {
 	bad := func(format string, args ...any) error { return jjm.Errorf(jjm.Invalid, format, args...) }
 	switch {
@@ -209,8 +203,8 @@ func CheckBulk(b Bulk, c Capabilities) error {
 	return nil
 }
 
-// Stopped reports whether CLI.Run's error means that the command was started and then
-// stopped, so that what it was to do may have happened.
+// Stopped reports whether an error of CLI.Run means that the command was started and then stopped. Such a command may
+// have made its changes.
 func Stopped(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || jjm.KindOf(err) == jjm.Ambiguous
 }

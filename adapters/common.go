@@ -7,44 +7,42 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Common holds the settings of every cluster whose batch system is reached by commands. The
-// configuration of each adapter embeds it and adds its own keys.
+// Common holds the settings of every cluster whose batch system is controlled by commands. The configuration of each
+// adapter embeds it and adds its own keys.
 type Common struct {
 	CLI
-	// Queue, Account, Project and QOS are used for jobs that name none. A site leaves out the keys that its batch
-	// system does not have.
+	// Queue, Account, Project and QOS are used for jobs that do not set them. A site leaves out the keys that its batch
+	// system does not support.
 	Queue   string `toml:"queue"`
 	Account string `toml:"account"`
 	Project string `toml:"project"`
 	QOS     string `toml:"qos"`
-	// Directives are options for every job in the batch system's own language, one option
-	// in each text.
+	// Directives are options for every job, in the language of the batch system, one option in each text.
 	Directives []string `toml:"directives"`
-	// AllowDirectives accepts request.directives of job files too.
+	// AllowDirectives is set if job files may contain request.directives.
 	AllowDirectives bool `toml:"allow_directives"`
-	// Hook is asked before each submission and may add directives, or refuse.
+	// Hook is called before each submission. It may add directives or reject the submission.
 	Hook Hook `toml:"hook"`
-	// SharedFS is set if workers see the work area under the same path. If it is false, the
-	// batch system carries the files of each job; adapters that cannot do that refuse false.
+	// SharedFS is set if workers see the work area under the same path. If it is false, the batch system carries the
+	// files of each job; adapters that cannot carry files reject the value false.
 	SharedFS bool `toml:"shared_fs"`
-	// MaxBulk is the largest number of jobs in one submission; 0 means what the batch system allows. The setting can
+	// MaxBulk is the largest number of jobs in one submission; 0 means the batch system's own limit. The setting can
 	// lower that limit, never raise it.
 	MaxBulk int `toml:"max_bulk"`
 }
 
-// DefaultCommon returns the defaults: a shared file system and nothing else set.
+// DefaultCommon returns the defaults: a shared file system, and no other setting.
 func DefaultCommon() Common { return Common{SharedFS: true} }
 
-// Rules say which common settings one batch system accepts.
+// Rules define which common settings one batch system accepts.
 type Rules struct {
-	// Word returns an error if a queue, an account, a project or a QOS that is not empty is wrong; nil accepts every
-	// word.
+	// Word returns an error if a non-empty queue, account, project or QOS is wrong; nil accepts every word.
 	Word func(text string) error
 	// Directive returns an error if a directive is wrong.
 	Directive func(line string) error
-	// Without maps each setting that this batch system does not have to the advice what to do instead.
+	// Without maps each setting that this batch system does not support to advice about an alternative.
 	Without map[string]string
-	// Carries is true if the adapter can carry files to workers.
+	// Carries is set if the adapter can carry files to workers.
 	Carries bool
 }
 
@@ -85,7 +83,7 @@ func (c Common) Check(cluster string, rules Rules) (ps jjm.Problems) {
 	return ps
 }
 
-// word is a setting for jobs that do not name their own.
+// word is a setting for jobs that do not set it themselves.
 type word struct{ key, text string }
 
 func (c Common) words() []word {
@@ -105,8 +103,8 @@ func (c Common) Fill(r jjm.Request) jjm.Request {
 	return r
 }
 
-// Bulk returns the largest number of jobs in one submission: limit, which is the batch system's own
-// limit, or MaxBulk if that is set and lower.
+// Bulk returns the largest number of jobs in one submission: the batch system's own limit, or MaxBulk if MaxBulk is set
+// and lower.
 func (c Common) Bulk(limit int) int {
 	if c.MaxBulk > 0 {
 		return min(limit, c.MaxBulk)
@@ -114,8 +112,8 @@ func (c Common) Bulk(limit int) int {
 	return limit
 }
 
-// CheckDirectives returns a problem if a job file's directives are not accepted on this cluster. directive returns an
-// error if a line is wrong.
+// CheckDirectives returns a problem if this cluster does not accept a job file's directives. directive returns an error
+// if a line is wrong.
 func (c Common) CheckDirectives(cluster string, r jjm.Request, directive func(line string) error) jjm.Problems {
 	bad := func(format string, args ...any) jjm.Problems {
 		return jjm.Problems{{Field: "request.directives", Text: fmt.Sprintf(format, args...)}}
@@ -134,8 +132,7 @@ func (c Common) CheckDirectives(cluster string, r jjm.Request, directive func(li
 	return nil
 }
 
-// Whole returns e with the fields that may be nil filled in: the real clock, and a Warn
-// that discards.
+// Whole returns e with defaults for nil fields: the real clock, and a Warn that discards its messages.
 func (e Env) Whole() Env {
 	if e.Now == nil {
 		e.Now = time.Now
@@ -147,20 +144,20 @@ func (e Env) Whole() Env {
 }
 
 // Checked is implemented by the settings of one kind of cluster. Check returns a problem for each wrong setting; the
-// problem's Field is the key of the setting. Check opens and runs nothing, so that "jjm config check" finds what the
-// constructor of an adapter refuses.
+// problem's Field is the key of the setting. Check opens and runs nothing; "jjm config check" can therefore report
+// everything that the constructor of an adapter would reject.
 type Checked interface {
 	Check(cluster string, env Env) jjm.Problems
 }
 
-// Advised is implemented by settings of one kind of cluster that may surprise without being wrong. Advice returns a
+// Advised is implemented by the settings of one kind of cluster that may be correct but surprising. Advice returns a
 // note for each such setting; the note's Field is the key of the setting.
 type Advised interface {
 	Advice() jjm.Problems
 }
 
 // Settings decodes the section of a cluster into config, which holds the defaults, and checks it. Every constructor of
-// an adapter starts with it. It returns the error of decode, or else the problems of Check.
+// an adapter calls it first. It returns the error of decode, or otherwise the problems of Check.
 func Settings(cluster string, env Env, decode func(config any) error, config Checked) error {
 	if err := decode(config); err != nil {
 		return err

@@ -12,10 +12,9 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// Hook is the absolute path of a site's own program that is asked before each submission;
-// "" for none. It reads one line of JSON, a [HookQuestion], and prints options for the
-// submission, one on each line. Any exit code but 0 refuses the bulk; standard error is the
-// reason.
+// Hook is the absolute path of a site's own program that runs before each submission; "" for none. It reads one line of
+// JSON, a [HookQuestion], and prints options for the submission, one on each line. With any exit code except 0 it
+// rejects the bulk; its standard error is the reason.
 type Hook string
 
 // HookQuestion is the JSON object that a hook reads. N is the number of jobs in the bulk.
@@ -30,7 +29,7 @@ type HookQuestion struct {
 // hookTime is the deadline of a hook. It is short because submissions wait for it.
 const hookTime = 10 * time.Second
 
-// Check returns an error of kind Invalid for a path that is not absolute.
+// Check returns an error of kind Invalid if the path is not absolute.
 func (h Hook) Check() error {
 	if h != "" && !filepath.IsAbs(string(h)) {
 		return jjm.Errorf(jjm.Invalid, "%q: want the absolute path of a program", string(h))
@@ -38,9 +37,9 @@ func (h Hook) Check() error {
 	return nil
 }
 
-// Ask runs the hook and returns the lines that it printed, without empty lines; none if there is no
-// hook. After an error nothing must be submitted: a refusal is of kind Invalid, the error for a hook
-// that could not be run is of kind Busy.
+// Ask runs the hook and returns the lines that it printed, without empty lines; no lines if there is no hook. After an
+// error nothing must be submitted: the error is of kind Invalid if the hook rejected the bulk, and of kind Busy if the
+// hook could not run.
 func (h Hook) Ask(ctx context.Context, cluster string, b Bulk) ([]string, error) {
 	if h == "" {
 		return nil, nil
@@ -74,7 +73,7 @@ func Lines(text string) []string {
 	return all
 }
 
-// Brief returns what a command printed as one line of at most 300 bytes for people.
+// Brief returns the output of a command as one line of at most 300 bytes, for people.
 func Brief(printed []byte) string {
 	text := strings.Join(strings.Fields(strings.ToValidUTF8(string(printed[:min(len(printed), 1000)]), "?")), " ")
 	if len(text) > 300 {

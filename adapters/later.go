@@ -5,16 +5,16 @@ import "errors"
 // laterError is an error whose call must not be repeated immediately.
 type laterError struct {
 	error
-	asked bool // a command was sent
+	asked bool // whether a command was sent
 }
 
 func (l *laterError) Unwrap() error { return l.error }
 
-// Later marks an error of kind Busy: the call is not repeated before its caller's next
-// cycle, because a repetition within seconds would make the trouble worse.
+// Later marks an error of kind Busy: the call is repeated only in the caller's next cycle, because a repetition within
+// seconds would make the trouble worse.
 func Later(err error) error { return &laterError{err, true} }
 
-// NotAsked marks an error as [Later] does, for a call for which the adapter sent no command, to
+// NotAsked marks an error in the same way as [Later], for a call for which the adapter sent no command, in order to
 // spare the batch system. Such an error shows nothing about the batch system's health.
 func NotAsked(err error) error { return &laterError{err, false} }
 

@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// mailAddress matches addresses that a mailer cannot take for an option and a shell cannot
-// take for more than one word.
+// mailAddress matches addresses that no mailer can mistake for an option and no shell can split into several words.
 var mailAddress = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+-]*(@[A-Za-z0-9][A-Za-z0-9.-]*)?$`)
 
-// CheckMail returns an error unless list consists of mail addresses, separated by commas. Batch systems hand the
-// addresses to a mailer that runs as root or as an account of their own, so an address must not start with "-".
+// CheckMail returns an error unless list consists of mail addresses, separated by commas. Batch systems pass the
+// addresses to a mailer that runs as root or in the batch system's own account, so an address must not start with "-".
 func CheckMail(list string) error {
 	for address := range strings.SplitSeq(list, ",") {
 		if !mailAddress.MatchString(address) {

@@ -6,8 +6,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// notStarted is an error of a call that ended before a command of the batch system, or
-// another request to it, was started.
+// notStarted is the error of a call that ended before a command of the batch system, or another request to it, was
+// started.
 type notStarted struct{ error }
 
 func (n notStarted) Unwrap() error { return n.error }
@@ -21,8 +21,8 @@ func NotStarted(err error) error {
 	return notStarted{err}
 }
 
-// IsNotStarted reports whether err is of kind Busy and proves that no command was started,
-// so that the batch system need not be asked what the call did.
+// IsNotStarted reports whether err is of kind Busy and proves that no command was started. In that case no search in
+// the batch system is needed to find out what the call did.
 func IsNotStarted(err error) bool {
 	var mark notStarted
 	return jjm.KindOf(err) == jjm.Busy && errors.As(err, &mark)

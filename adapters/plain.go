@@ -2,8 +2,8 @@ package adapters
 
 import "jjm/internal/jjm"
 
-// PlainOnly checks requests for adapters that have no Check of their own. It returns an error of kind Invalid for the
-// fields that such an adapter would silently ignore: all but cores, memory, wall time and queue.
+// PlainOnly checks requests for adapters that have no Check of their own. It returns an error of kind Invalid if a
+// request sets a field that such an adapter would silently ignore: any field except cores, memory, wall time and queue.
 func PlainOnly(cluster string, r jjm.Request) error {
 	var ps jjm.Problems
 	for _, w := range []struct {

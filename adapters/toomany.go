@@ -6,14 +6,14 @@ import (
 	"jjm/internal/jjm"
 )
 
-// tooMany is the refusal of a bulk for the number of jobs.
+// tooMany marks the rejection of a bulk because of the number of jobs.
 type tooMany struct{ error }
 
 func (t tooMany) Unwrap() error { return t.error }
 
-// TooMany marks the error of a Submit that the batch system refused because the account would
-// have too many jobs, or because the bulk has too many members. A smaller bulk, or the same bulk
-// later, may be accepted. The error is of kind Busy. TooMany returns nil for nil.
+// TooMany marks the error of a Submit that the batch system rejected because the account would have too many jobs, or
+// because the bulk has too many members. The batch system may accept a smaller bulk, or the same bulk later. The error
+// is of kind Busy. TooMany returns nil for nil.
 func TooMany(err error) error {
 	if err == nil {
 		return nil

@@ -2,14 +2,14 @@ package adapters
 
 import "errors"
 
-// unexplained is a refusal in unknown words.
+// unexplained marks a rejection with an unknown message.
 type unexplained struct{ error }
 
 func (u unexplained) Unwrap() error { return u.error }
 
-// Unexplained marks the error of a Submit that the batch system refused in words that the adapter does not know, so
-// that a repetition may succeed or not. jjm submits such a bulk again for a day, and then gives it up. Unexplained
-// returns nil for nil.
+// Unexplained marks the error of a Submit that the batch system rejected with a message that the adapter does not know.
+// A repetition may succeed or fail: jjm submits such a bulk again for a day, and then gives up. Unexplained returns nil
+// for nil.
 func Unexplained(err error) error {
 	if err == nil {
 		return nil

@@ -7,9 +7,10 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Unread is a record of a listing that could not be read. The rest of the listing is valid.
+// Unread is an unreadable record of a listing. The rest of the listing is valid.
 type Unread struct {
-	// Tag and ID name the job in the record; "" if they could not be read. The job need not be a job of jjm.
+	// Tag and ID name the job in the record; "" if they could not be read. The job may belong to another program than
+	// jjm.
 	Tag jjm.Tag
 	ID  string
 	// Index is the job's index in its bulk, -1 if it could not be read.
@@ -18,8 +19,8 @@ type Unread struct {
 	Text string
 }
 
-// MayBe reports whether the record may belong to the job: it has the job's tag, or an id of the same bulk, or neither a
-// tag nor an id could be read. A record with another index does not belong to the job.
+// MayBe reports whether the record may belong to the job: the record has the job's tag, or an id of the same bulk, or
+// neither its tag nor its id could be read. A record with another index does not belong to the job.
 func (u Unread) MayBe(job Ref) bool {
 	if u.Index >= 0 && job.Index >= 0 && u.Index != job.Index {
 		return false
@@ -30,8 +31,8 @@ func (u Unread) MayBe(job Ref) bool {
 // Nameless reports whether neither the tag nor the id of the record could be read.
 func (u Unread) Nameless() bool { return u.Tag == "" && u.ID == "" }
 
-// sameBulk reports whether two ids may be of one bulk: their numbers are the same, or one id
-// begins with the other.
+// sameBulk reports whether two ids may belong to one bulk: their numbers are the same, or one id is a prefix of the
+// other.
 func sameBulk(a, b string) bool {
 	x, y := number(a), number(b)
 	if x != "" || y != "" {
@@ -40,17 +41,17 @@ func sameBulk(a, b string) bool {
 	return strings.HasPrefix(a, b) || strings.HasPrefix(b, a)
 }
 
-// number returns the digits with which an id begins.
+// number returns the leading digits of an id.
 func number(id string) string { return id[:len(id)-len(strings.TrimLeft(id, "0123456789"))] }
 
-// UnreadOf reports whether one of the records may belong to a job with the tag: its tag is the same, or could not be
-// read.
+// UnreadOf reports whether one of the records may belong to a job with the tag: the record has the same tag, or its tag
+// could not be read.
 func UnreadOf(all []Unread, tag jjm.Tag) bool {
 	return slices.ContainsFunc(all, func(u Unread) bool { return u.Tag == tag || u.Tag == "" })
 }
 
-// Doubt returns an error of kind Busy if one of the records may belong to the job, which then must not count as gone.
-// Otherwise it returns nil.
+// Doubt returns an error of kind Busy if one of the records may belong to the job, which then must not count as gone;
+// otherwise nil.
 func Doubt(all []Unread, job Ref) error {
 	i := slices.IndexFunc(all, func(u Unread) bool { return u.MayBe(job) })
 	if i < 0 {
@@ -60,8 +61,8 @@ func Doubt(all []Unread, job Ref) error {
 		all[i].Text)
 }
 
-// Doubtful returns a report of state BatchUnknown for each job that is missing in reports and to which one of the
-// unread records may belong. Account adds these reports to its answer.
+// Doubtful returns a report with state BatchUnknown for each job that is missing in reports and that one of the unread
+// records may describe. Account adds these reports to its answer.
 func Doubtful(all []Unread, jobs []Ref, reports []jjm.Report) (out []jjm.Report) {
 	if len(all) == 0 {
 		return nil

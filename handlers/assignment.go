@@ -10,8 +10,8 @@ import (
 	"jjm/sandbox"
 )
 
-// Assigned returns the assignment for the wrapper of a local job's next attempt. It is for
-// the work step; the engine makes the assignments of merges.
+// Assigned returns the assignment for the wrapper of a local job's next attempt. It is used for the work step; the
+// engine makes the assignments of merges.
 func Assigned(h Handler, spec *jjm.Spec, l *jjm.LocalJob) (sandbox.Assignment, error) {
 	cmd, err := CommandOf(h, spec, l)
 	if err != nil {

@@ -45,8 +45,8 @@ func Fits(typ string, d Description, spec *jjm.Spec) jjm.Problems {
 	return ps
 }
 
-// checkOwnWork returns the problems with the datasets of a job file whose type makes its work itself: without d.Along
-// it must have no datasets, and with it only secondary ones.
+// checkOwnWork returns the problems with the datasets in a job file whose type makes its work itself: without d.Along
+// the job file must have no datasets, and with d.Along only secondary datasets.
 func checkOwnWork(typ string, d Description, spec *jjm.Spec) (ps jjm.Problems) {
 	bad := func(field, format string, args ...any) {
 		ps = append(ps, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
@@ -68,9 +68,8 @@ func checkOwnWork(typ string, d Description, spec *jjm.Spec) (ps jjm.Problems) {
 	return ps
 }
 
-// checkSecondary returns the problems with the secondary datasets of a type that makes events: with
-// these settings it does not make events, or the job file lists all files and there are too few of
-// them for all local jobs.
+// checkSecondary returns the problems with the secondary datasets of a type that makes events: with these settings the
+// type does not make events, or the job file lists all files and has too few for all local jobs.
 func checkSecondary(h Handler, spec *jjm.Spec, site Site) jjm.Problems {
 	if !h.Describe().Along || len(spec.Datasets) == 0 {
 		return nil
@@ -92,9 +91,8 @@ func checkSecondary(h Handler, spec *jjm.Spec, site Site) jjm.Problems {
 	return problems
 }
 
-// SplitOf returns the splitter that a job file chooses for its datasets, or else the type's
-// own, and its settings. If both are the same splitter, the type's settings are the
-// defaults of the job's.
+// SplitOf returns the splitter that a job file chooses for its datasets, or otherwise the type's own splitter, and the
+// settings of the splitter. If both are the same splitter, the type's settings are the defaults for the job's settings.
 func SplitOf(spec *jjm.Spec, own string, settings func(*split.Params)) (string, split.Params, jjm.Problems) {
 	name := own
 	if spec.Split != nil && spec.Split.By != "" {
@@ -146,7 +144,7 @@ func SplitOf(spec *jjm.Spec, own string, settings func(*split.Params)) (string, 
 	return name, p, problems
 }
 
-// checkSettings refuses settings that a splitter does not have.
+// checkSettings returns a problem for each setting that the splitter does not have.
 func checkSettings(s *jjm.Splitting) (problems jjm.Problems) {
 	for _, key := range slices.Sorted(maps.Keys(s.Params)) {
 		if err := split.CheckSettings(s.By, []string{key}); err != nil {
@@ -156,8 +154,8 @@ func checkSettings(s *jjm.Splitting) (problems jjm.Problems) {
 	return problems
 }
 
-// checkAttributes returns an error for unknown attributes, and for attributes of a dataset that is not
-// secondary or is the dataset of sequence numbers.
+// checkAttributes returns an error for unknown attributes, and for attributes of a dataset that is not secondary or
+// that is the dataset of sequence numbers.
 func checkAttributes(d *jjm.DatasetInput) error {
 	switch {
 	case d.Attributes == "":
@@ -171,10 +169,10 @@ func checkAttributes(d *jjm.DatasetInput) error {
 	return jedi.CheckAttributes(d.Attributes)
 }
 
-// CutFiles returns the cutting of the files of a job's datasets. If the job file lists all files, the result has the
-// number of local jobs, and too many local jobs are a problem. Otherwise Jobs is 0, because the number is not known
-// yet. The caller adds the files to the work. lines are the type's commands. If they contain {lumis}, one list of
-// sections selects from all files of a part, so files that share sections come into different parts.
+// CutFiles returns the cutting for the files of a job's datasets. If the job file lists all files, the result has the
+// number of local jobs, and CutFiles returns a problem if there are too many. Otherwise Jobs is 0, because the number
+// is not known yet. The caller adds the files to the work. lines are the type's commands. If they contain {lumis}, one
+// list of sections selects from all files of a part, so files that share sections go into different parts.
 func (s Site) CutFiles(spec *jjm.Spec, own string, lines Lines, settings func(*split.Params)) (Cutting, jjm.Problems) {
 	name, params, problems := SplitOf(spec, own, settings)
 	if len(problems) > 0 {
@@ -191,7 +189,7 @@ func (s Site) CutFiles(spec *jjm.Spec, own string, lines Lines, settings func(*s
 	var all bool
 	c.Work, all = Inline(spec)
 	if c.Work.OneMask = lines.Use("lumis"); !all {
-		// Try the settings on an empty list of files, to find mistakes in them.
+		// Cut an empty list of files with the settings, to find mistakes in the settings.
 		if _, problems := s.Cut(Cutting{Splitter: name, Params: params, Work: split.Work{Closed: true}}, field,
 			"change its settings"); len(problems) > 0 {
 			return Cutting{}, problems
@@ -200,11 +198,11 @@ func (s Site) CutFiles(spec *jjm.Spec, own string, lines Lines, settings func(*s
 	}
 	counted, problems := s.Cut(c, field, "give each part more, or process fewer files")
 	c.Jobs = counted.Jobs
-	c.Work.Files, c.Work.Secondary = nil, nil // the caller adds them
+	c.Work.Files, c.Work.Secondary = nil, nil // the caller adds the files
 	return c, problems
 }
 
-// CutWhole is CutFiles for a type that works on whole files: it refuses splitters that cut
+// CutWhole does the same as CutFiles, for a type that works on whole files: it returns a problem for splitters that cut
 // a file into ranges of events.
 func (s Site) CutWhole(spec *jjm.Spec, own string, settings func(*split.Params)) (Cutting, jjm.Problems) {
 	if spec.Split != nil {
@@ -217,8 +215,8 @@ func (s Site) CutWhole(spec *jjm.Spec, own string, settings func(*split.Params))
 	return s.CutFiles(spec, own, Lines{}, settings) // whole files need no sections
 }
 
-// queueOf returns the limits that JEDI takes from a queue. Here they are the wall time,
-// disk and cores that the job file requests, because the local jobs get exactly these.
+// queueOf returns the limits that JEDI takes from a queue. Here they are the wall time, disk and cores that the job
+// file requests, because the local jobs get exactly these resources.
 func queueOf(spec *jjm.Spec) *jedi.Queue {
 	r := &spec.Request
 	q := &jedi.Queue{Cores: float64(r.Cores), MaxTime: r.Walltime.D().Seconds()}
@@ -233,8 +231,8 @@ func SequenceStream() split.Stream {
 	return split.Stream{Dataset: jjm.Dataset{Name: jjm.SequenceDataset, Closed: true}}
 }
 
-// Inline returns the work of a job whose files are all listed in the job file. all is false if the
-// file does not list some of them, or if more may come.
+// Inline returns the work of a job whose files are all listed in the job file. all is false if the job file does not
+// list all files, or if more files may come.
 func Inline(spec *jjm.Spec) (w split.Work, all bool) {
 	all = true
 	for i := range spec.Datasets {

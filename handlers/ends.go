@@ -8,22 +8,21 @@ import (
 	"jjm/sandbox"
 )
 
-// End has the verdict for attempts that end with one of its exit codes.
+// End is the verdict for attempts that end with one of its exit codes.
 type End struct {
-	// ExitCodes has numbers from 0 to 255; 128+n also stands for an end by signal n.
+	// ExitCodes are numbers from 0 to 255; 128+n also means an end by signal n.
 	ExitCodes []int64 `toml:"exit_codes" json:"exit_codes"`
 	// Action is complete, retry, hold or fail; Text is the meaning of the exit codes.
 	Action jjm.Action `toml:"action" json:"action"`
 	Text   string     `toml:"text" json:"text"`
-	// RetryArgs are the arguments of the next attempt, with retry; nil keeps the current
-	// ones.
+	// RetryArgs are the arguments of the next attempt if Action is retry; nil keeps the current arguments.
 	RetryArgs []string `toml:"retry_args" json:"retry_args,omitempty"`
 }
 
-// Ends has the ends of a job type. Each exit code is in at most one of them.
+// Ends are the ends of a job type. Each exit code is in at most one End.
 type Ends []End
 
-// Check returns the problems of ends in the list with the name field.
+// Check returns the problems with the ends; field is the name of the list.
 func (es Ends) Check(field string) (problems jjm.Problems) {
 	known := map[int64]int{}
 	for i, e := range es {
@@ -56,8 +55,8 @@ func (es Ends) Check(field string) (problems jjm.Problems) {
 	return problems
 }
 
-// Opinion returns the decision about an attempt: the opinion of the type's command on the worker if
-// analysed is set and there is one, or else the end with the exit code; nil if there is neither.
+// Opinion returns the decision about an attempt: the opinion of the type's command on the worker if analysed is set and
+// there is such an opinion, or otherwise the End with the exit code; nil if there is neither.
 func (es Ends) Opinion(analysed bool, result *jjm.Result) *jjm.Opinion {
 	if analysed && result.Opinion != nil {
 		return result.Opinion
@@ -71,7 +70,7 @@ func (es Ends) Opinion(analysed bool, result *jjm.Result) *jjm.Opinion {
 	return nil
 }
 
-// CheckPhase returns the problem with the name of a phase, or "" if there is none. The empty name is allowed.
+// CheckPhase returns the problem with the name of a phase, "" if there is none. The empty name is allowed.
 func CheckPhase(name string) string {
 	if name == "" || sandbox.ValidPhases([]jjm.AppPhase{{Progress: jjm.Progress{Phase: name}}}) {
 		return ""
@@ -81,7 +80,7 @@ func CheckPhase(name string) string {
 
 // PhaseShown returns the progress of the phase with this name. If that phase was not reported yet, it returns the phase
 // that was reported last. If the application reports no total for the named phase, the total is the number of units of
-// the part, or the number done if that is larger. There must be at least one phase.
+// the part, or the number done if that number is larger. There must be at least one phase.
 func PhaseShown(name string, part *jjm.Part, phases []jjm.AppPhase) jjm.Progress {
 	i := slices.IndexFunc(phases, func(p jjm.AppPhase) bool { return p.Phase == name })
 	if i < 0 {

@@ -8,27 +8,26 @@ import (
 
 // Form is a [Handler] made from functions. S is the type of its parsed settings.
 type Form[S any] struct {
-	// Name is the type's name in job files, About documents it.
+	// Name is the type's name in job files; About documents the type.
 	Name  string
 	About Description
 	// Read parses the settings and returns their problems.
 	Read func(*jjm.Spec) (S, jjm.Problems)
 	// Cut returns the cutting of the work, or problems if the work cannot be cut. If About.Reads is set, the job file
-	// decides how files are cut, and Cut may be called on settings with mistakes.
+	// defines how files are cut, and Cut may be called with settings that have mistakes.
 	Cut func(S, *jjm.Spec, Site) (Cutting, jjm.Problems)
-	// Line returns the command line of a part; it is called only on settings without
-	// mistakes.
+	// Line returns the command line of a part; it is called only with settings without mistakes.
 	Line func(S, *jjm.LocalJob) Command
 }
 
 // Type returns the type's name in job files.
 func (f Form[S]) Type() string { return f.Name }
 
-// Describe documents the type.
+// Describe returns the documentation of the type.
 func (f Form[S]) Describe() Description { return f.About }
 
-// Check returns the problems of the settings and of the cutting. If the settings have problems, it checks the cutting
-// only if About.Reads is set.
+// Check returns the problems with the settings and with the cutting. If the settings have problems, it checks the
+// cutting only if About.Reads is set.
 func (f Form[S]) Check(spec *jjm.Spec, site Site) jjm.Problems {
 	s, problems := f.Read(spec)
 	if len(problems) > 0 && !f.About.Reads {
@@ -57,14 +56,14 @@ func (f Form[S]) Command(spec *jjm.Spec, job *jjm.LocalJob) (Command, error) {
 	return f.Line(s, job), nil
 }
 
-// Commanded holds settings that contain the words of a command, and that command parsed.
+// Commanded holds settings that contain the words of a command, and the parsed command.
 type Commanded[P any] struct {
 	Params  P
 	Command CommandTemplate
 }
 
-// ReadCommand returns the Read of a Form whose settings contain a command for parts of a unit. The placeholders of the
-// command are the unit's, those of the job file's streams, and own.
+// ReadCommand returns the function Read for a Form whose settings contain a command for parts of a unit. The command
+// may have the placeholders of the unit, of the job file's streams, and own.
 func ReadCommand[P any](unit string, words func(P) []string,
 	own ...string) func(*jjm.Spec) (Commanded[P], jjm.Problems) {
 	return func(spec *jjm.Spec) (s Commanded[P], problems jjm.Problems) {
@@ -88,7 +87,7 @@ func CheckSections(only []jjm.Span, size int64) (problems jjm.Problems) {
 }
 
 // CheckName returns a problem if a setting is not the name of a file: 1 to 100 letters, digits and . _ + -, the first
-// one a letter, a digit or _. So a name is never an option or a pattern.
+// of which is a letter, a digit or _. Such a name is never an option or a pattern.
 func CheckName(field, name string) jjm.Problems {
 	good := name != "" && len(name) <= 100
 	for i, r := range name {

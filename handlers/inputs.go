@@ -10,7 +10,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Inputs returns the files for the sandbox of a grid job: the inputs of its job file, the file only_from if the job
+// Inputs returns the files for the sandbox of a grid job: the inputs in its job file, the file only_from if the job
 // file names one, and the files that the type adds.
 func Inputs(h Handler, spec *jjm.Spec, site Site) ([]jjm.Input, error) {
 	inputs := spec.Inputs
@@ -36,7 +36,7 @@ func Added(h Handler, spec *jjm.Spec, site Site) ([]jjm.Input, error) {
 	if err != nil {
 		return nil, err
 	}
-	added := slices.Clone(more) // the type may have returned its own list
+	added := slices.Clone(more) // the type may have returned a list that it still uses
 	for i := range added {
 		in := &added[i]
 		if ps := weburl.Check(in); len(ps) > 0 {
@@ -53,7 +53,7 @@ func Added(h Handler, spec *jjm.Spec, site Site) ([]jjm.Input, error) {
 	return added, nil
 }
 
-// Lost returns an error for each input that cannot be packed because open cannot open it. It does not check URLs: they
+// Lost returns an error for each input that cannot be packed because open cannot open it. It does not check URLs, which
 // are fetched when the grid job is prepared.
 func Lost(inputs []jjm.Input, open func(path string) (io.ReadCloser, error)) (errs []error) {
 	for _, in := range inputs {

@@ -8,7 +8,7 @@ import (
 // Lines holds the templates of the commands of a part.
 type Lines struct {
 	// Command is the command line of the application. Analyse is the command that judges an attempt. Env is added to
-	// the environment of both.
+	// the environment of both commands.
 	Command, Analyse CommandTemplate
 	Env              map[string]CommandTemplate
 }
@@ -25,7 +25,7 @@ func (l Lines) Expand(values Values) Command {
 	return c
 }
 
-// Use reports whether a placeholder stands in one of the commands, or in the environment.
+// Use reports whether one of the commands, or the environment, contains a placeholder.
 func (l Lines) Use(name string) bool {
 	used := l.Command.uses(name) || l.Analyse.uses(name)
 	for _, t := range l.Env {
@@ -34,7 +34,7 @@ func (l Lines) Use(name string) bool {
 	return used
 }
 
-// uses reports whether a placeholder stands in the template.
+// uses reports whether the template contains a placeholder.
 func (t CommandTemplate) uses(name string) bool {
 	return slices.ContainsFunc(t.words, func(pieces []piece) bool {
 		return slices.ContainsFunc(pieces, func(p piece) bool { return p.name == name })

@@ -10,9 +10,9 @@ import (
 	"jjm/internal/work/split"
 )
 
-// concatScript reads the names from a file with one on each line, so that their number is
-// not limited. It checks that every file exists and is a plain file before it writes
-// anything, and reports the number of files only if no byte is missing.
+// concatScript reads the names from a file with one name on each line, so the number of names is not limited. It checks
+// that every file exists and is a plain file before it writes anything, and reports the number of files only if no byte
+// is missing.
 const concatScript = `set -eu
 out=$1 want=0 n=0
 while IFS= read -r f; do
@@ -32,7 +32,7 @@ got=$(($(wc -c < "$out")))
 // Concat returns the command that concatenates the files of a part.
 func Concat(output string) []string { return []string{"/bin/sh", "-c", concatScript, "concat", output} }
 
-// MergeCutting returns how the outputs of a grid job are merged.
+// MergeCutting returns the cutting for the merge of a grid job's outputs.
 func MergeCutting(spec *jjm.Spec) (Cutting, jjm.Problems) {
 	m := spec.Merge
 	c := Cutting{Splitter: split.ParentlessMergeBySize}
@@ -52,7 +52,7 @@ func MergeCutting(spec *jjm.Spec) (Cutting, jjm.Problems) {
 		c.Params.MaxWaitTime = int64(m.MaxWait.D().Seconds())
 	}
 	if c.Splitter != split.JEDIMerge {
-		c.Params.MinMergeSize = m.Bytes / 2 // a merge that is half full ends at a file that does not fit
+		c.Params.MinMergeSize = m.Bytes / 2 // a half-full merge ends before a file that does not fit
 	}
 	if m.Split != nil {
 		for _, key := range slices.Sorted(maps.Keys(m.Split.Params)) {
@@ -71,7 +71,7 @@ func MergeCutting(spec *jjm.Spec) (Cutting, jjm.Problems) {
 	return c, append(problems, more...)
 }
 
-// tryMerge returns a problem if the splitter refuses the settings.
+// tryMerge returns a problem if the splitter rejects the settings.
 func (c *Cutting) tryMerge() jjm.Problems {
 	sp, err := split.Get(c.Splitter)
 	if err == nil {
@@ -83,7 +83,7 @@ func (c *Cutting) tryMerge() jjm.Problems {
 	return nil
 }
 
-// mergeBy sets the splitter that the job file names for the merge. It returns the problems of the settings that this
+// mergeBy sets the splitter that the job file names for the merge. It returns a problem for each setting that this
 // splitter does not allow.
 func (c *Cutting) mergeBy(spec *jjm.Spec) (problems jjm.Problems) {
 	m := spec.Merge

@@ -13,18 +13,18 @@ import (
 // Outlook estimates the number of merges from parts that have not run yet.
 type Outlook struct {
 	spec  *jjm.Spec
-	each  int64   // outputs of one local job, 0 = not known
-	jobs  int64   // local jobs that will be submitted
-	sizes []int64 // estimated sizes of the outputs; nil once one has no estimate
+	each  int64   // number of outputs of one local job, 0 if unknown
+	jobs  int64   // number of local jobs that will be submitted
+	sizes []int64 // estimated sizes of the outputs; nil if one output has no estimate
 }
 
-// NewOutlook starts an estimate. cmd is the command of any part; it may name outputs in
-// addition to those of the job file.
+// NewOutlook starts an estimate. cmd is the command of any part; it may name outputs in addition to those in the job
+// file.
 func NewOutlook(spec *jjm.Spec, cmd Command) *Outlook {
 	return &Outlook{spec: spec, each: outputsOf(spec, cmd), sizes: []int64{}}
 }
 
-// outputsOf returns the number of output files of a local job, or 0 if it is not known: an output is a pattern or
+// outputsOf returns the number of output files of a local job, or 0 if it is unknown: an output is a pattern or
 // optional, or the application reports its outputs.
 func outputsOf(spec *jjm.Spec, cmd Command) int64 {
 	if len(spec.OutputsOptional) > 0 {
@@ -54,11 +54,10 @@ func (o *Outlook) Add(p *jjm.Part) {
 	o.sizes = append(o.sizes, int64(math.Ceil(p.Input.Estimate.DiskKB*1024)))
 }
 
-// AddJobs adds n local jobs about which nothing else is known.
+// AddJobs adds n local jobs whose outputs are unknown.
 func (o *Outlook) AddJobs(n int64) { o.jobs, o.sizes = o.jobs+n, nil }
 
-// Merges returns the estimate; nil if the job file has no merge. more is set if more local jobs may
-// come.
+// Merges returns the estimate; nil if the job file has no merge. more means that more local jobs may come.
 func (o *Outlook) Merges(more bool) (*jjm.MergeOutlook, error) {
 	if o.spec.Merge == nil {
 		return nil, nil
@@ -102,7 +101,7 @@ func (o *Outlook) Merges(more bool) (*jjm.MergeOutlook, error) {
 	return out, nil
 }
 
-// pack counts the merges for outputs of known sizes.
+// pack returns the number of merges for outputs of known sizes.
 func pack(cut Cutting, sizes []int64) (int64, error) {
 	sp, err := split.Get(cut.Splitter)
 	if err != nil {
@@ -115,8 +114,8 @@ func pack(cut Cutting, sizes []int64) (int64, error) {
 	return sp.Count(work, cut.Params)
 }
 
-// Mergeable returns an output in the form that the merge splitters need: with a run, a section and a
-// location. The splitters take files in the order of sections; n is the place of the file.
+// Mergeable returns an output in the form that the merge splitters need: with a run, a section and a location. The
+// splitters take files in the order of sections; n is the position of the file in this order.
 func Mergeable(f jjm.File, n int64) jjm.File {
 	at := uint32(n) + 1
 	f.Lumis, f.Locations = []jjm.LumiRange{{Run: 1, First: at, Last: at}}, []string{"work-area"}

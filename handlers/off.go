@@ -7,28 +7,29 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Off describes a job type that is off: it accepts no new jobs. Jobs that were planned before go on, but see [MayPack].
+// Off describes a job type that is off: the type accepts no new jobs. Jobs that were planned before continue, with the
+// exception in [MayPack].
 type Off struct {
-	// Type is the name of the type. If the file does not name a type, or the type of another, Type is the name of the
-	// file.
+	// Type is the name of the type. If the file names no type, or names the type of another file, Type is the name of
+	// the file.
 	Type string
-	// File is the path of the file or program to mend.
+	// File is the path of the file or program to repair.
 	File string
-	// Restart is set if the daemon reads the mended file only when it is started again.
+	// Restart is set if the daemon reads the repaired file only after a restart.
 	Restart bool
 	// Distrusted is set if other accounts can change the file, the program, or a file that the type may pack.
 	Distrusted bool
-	// Why has all mistakes, at least one.
+	// Why contains all mistakes, at least one.
 	Why jjm.Problems
 }
 
-// Switched is implemented by handlers of types that may be off.
+// Switched is implemented by handlers whose types may be off.
 type Switched interface {
-	// Off returns why the type is off, nil if it is on. It does not wait.
+	// Off returns the reason why the type is off, nil if it is on. It returns without waiting.
 	Off() *Off
 }
 
-// OffOf returns why a type is off, nil if it is on.
+// OffOf returns the reason why a type is off, nil if it is on.
 func OffOf(h Handler) *Off {
 	if s, ok := h.(Switched); ok {
 		return s.Off()
@@ -36,7 +37,7 @@ func OffOf(h Handler) *Off {
 	return nil
 }
 
-// AllOff returns the types of a registry that are off, in the order of their names, followed by more.
+// AllOff returns the types in a registry that are off, sorted by name, followed by more.
 func (r Registry) AllOff(more ...Off) (all []Off) {
 	for _, name := range r.Types() {
 		if off := OffOf(r[name]); off != nil {
@@ -46,7 +47,7 @@ func (r Registry) AllOff(more ...Off) (all []Off) {
 	return append(all, slices.Clone(more)...)
 }
 
-// Short returns the first mistake and the number of the others, in one line.
+// Short returns the first mistake and the number of the other mistakes, in one line.
 func (o *Off) Short() string {
 	text := o.Why[0].String()
 	if more := len(o.Why) - 1; more > 0 {
@@ -55,7 +56,7 @@ func (o *Off) Short() string {
 	return text
 }
 
-// Remedy returns what the administrator has to do.
+// Remedy returns the action that the administrator should take.
 func (o *Off) Remedy() string {
 	text := "mend " + o.File
 	if o.Restart {
@@ -78,7 +79,7 @@ func MayPack(h Handler, spec *jjm.Spec, site Site) error {
 		off.Type, off.Short(), off.Remedy())
 }
 
-// Refusal returns the problem of a new job of the type.
+// Refusal returns the problem for a new job of the type.
 func (o *Off) Refusal() jjm.Problems {
 	return jjm.Problems{{Field: "type", Text: fmt.Sprintf("%s is off: %s: ask the site's administrator to %s",
 		o.Type, o.Short(), o.Remedy())}}

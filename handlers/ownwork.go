@@ -9,12 +9,12 @@ import (
 	"jjm/internal/work/split"
 )
 
-// OwnWork is work that a type makes itself and that is divided by the splitter of the job file: ArgSplitter,
-// GenericSplitter or GaussSplitter.
+// OwnWork is work that a type itself makes and that the splitter in the job file divides: ArgSplitter, GenericSplitter
+// or GaussSplitter.
 type OwnWork struct {
 	by     string
 	params split.Params
-	// streams are the placeholders of streams of files.
+	// streams are the placeholders for streams of files.
 	streams []string
 }
 
@@ -22,7 +22,7 @@ type OwnWork struct {
 // splitters of OwnWork.
 func OwnWorkOf(spec *jjm.Spec) (w OwnWork, ok bool, problems jjm.Problems) {
 	makers := []string{split.ArgSplitter, split.GenericSplitter, split.GaussSplitter}
-	if spec.Split == nil || !slices.Contains(makers, spec.Split.By) { // see Fits
+	if spec.Split == nil || !slices.Contains(makers, spec.Split.By) { // Fits reports other splitters
 		return w, false, nil
 	}
 	w.by, w.streams = spec.Split.By, Streams(spec)
@@ -36,7 +36,7 @@ func OwnWorkOf(spec *jjm.Spec) (w OwnWork, ok bool, problems jjm.Problems) {
 	return w, true, strict.DecodeMap(spec.Split.Params, "split.params", &w.params)
 }
 
-// Unit returns the unit of its parts: events for GaussSplitter, else rows.
+// Unit returns the unit of the parts: events for GaussSplitter, otherwise rows.
 func (w OwnWork) Unit() string {
 	if w.by == split.GaussSplitter {
 		return jjm.UnitEvent
@@ -44,8 +44,8 @@ func (w OwnWork) Unit() string {
 	return jjm.UnitRow
 }
 
-// Cut returns the cutting of the work. If only is not nil, it selects rows or events of the work. A cutting without
-// local jobs is a problem.
+// Cut returns the cutting of the work. If only is not nil, it selects rows or events of the work. Cut returns a problem
+// if there are no local jobs.
 func (w OwnWork) Cut(only []jjm.Span, site Site) (Cutting, jjm.Problems) {
 	c := Cutting{Splitter: w.by, Params: w.params, Why: []string{"cut by " + w.by + ", as the job file says"}}
 	c.Work = w.work()
@@ -60,7 +60,7 @@ func (w OwnWork) Cut(only []jjm.Span, site Site) (Cutting, jjm.Problems) {
 	return c, problems
 }
 
-// work returns the rows or events that the splitter makes. The local jobs must cover exactly these.
+// work returns the rows or events that the splitter makes. The local jobs must cover exactly these rows or events.
 func (w OwnWork) work() split.Work {
 	rows := max(len(w.params.Args), len(w.params.Values))
 	for _, values := range w.params.MultiAttrs {
@@ -72,8 +72,8 @@ func (w OwnWork) work() split.Work {
 	return split.Work{Rows: make([][]string, rows)}
 }
 
-// Command returns the command line of a part. Its arguments replace {args}; without that
-// placeholder they replace the words after the first, or, with append = true, follow them.
+// Command returns the command line of a part. The part's arguments replace {args}. If the words do not contain that
+// placeholder, the arguments replace all words after the first, or, with append = true, follow the words.
 func (w OwnWork) Command(words []string, job *jjm.LocalJob, seedOffset int64) (Command, error) {
 	fields, err := settingsOf(job)
 	if err != nil {
@@ -84,7 +84,7 @@ func (w OwnWork) Command(words []string, job *jjm.LocalJob, seedOffset int64) (C
 	if fields.Args != nil {
 		own, values["args"] = true, fields.Args
 	}
-	last := own && !slices.Contains(words, "{args}") // the arguments go to the end of the command
+	last := own && !slices.Contains(words, "{args}") // the arguments follow the command
 	if last && !w.params.Append && len(words) > 1 {
 		words = words[:1]
 	}

@@ -12,10 +12,10 @@ import (
 	"jjm/internal/work/split"
 )
 
-// DefaultMaxLocalJobs is the limit for the local jobs of one grid job at a site that sets no limit.
+// DefaultMaxLocalJobs is the largest number of local jobs of one grid job at a site that sets no limit.
 const DefaultMaxLocalJobs = 100_000
 
-// specKeys has keys of the job file itself that people write below [params] by mistake: in TOML all keys after a
+// specKeys contains keys of the job file itself that people write below [params] by mistake: in TOML all keys after a
 // [table] line belong to that table.
 const specKeys = " name key key_reuse auto_resubmit auto_kill mode cluster clusters result retry request env inputs outputs outputs_required datasets split output_dataset only first_serial "
 
@@ -80,8 +80,8 @@ func setDefaults(v reflect.Value) {
 	}
 }
 
-// checkField returns the problems of one value by its tags. A value that is not given is a problem only if it is
-// required.
+// checkField returns the problems with one value according to its tags. A missing value is a problem only if the value
+// is required.
 func checkField(field string, given bool, tag reflect.StructTag, v reflect.Value) jjm.Problems {
 	bad := func(format string, args ...any) jjm.Problems {
 		return jjm.Problems{{Field: field, Text: fmt.Sprintf(format, args...)}}
@@ -136,8 +136,8 @@ func span(low, high, unit string) string {
 	return s
 }
 
-// ParamsOf documents the parameters of a job type from the tags of the struct into which
-// its handler decodes them.
+// ParamsOf returns the documentation of a job type's parameters, from the tags of the struct into which the handler
+// decodes them.
 func ParamsOf(params any) []Param {
 	t := reflect.TypeOf(params)
 	out := make([]Param, t.NumField())
@@ -184,9 +184,9 @@ func plural(word string) string {
 	return word + "s"
 }
 
-// Cut adds the number of local jobs to a cutting. If the splitter refuses the work, or the site allows fewer local
-// jobs, Cut returns a problem of field with remedy as the advice. If ranges of the work were selected, a refusal is a
-// problem of "only". Handlers call Cut in Check and in Split, so that a job is refused before anything is made.
+// Cut adds the number of local jobs to a cutting. If the splitter rejects the work, or the site allows fewer local
+// jobs, Cut returns a problem for field with remedy as the advice. If ranges of the work were selected, a rejection is
+// a problem for "only". Handlers call Cut in Check and in Split, which rejects a job before anything is created.
 func (s Site) Cut(c Cutting, field, remedy string) (Cutting, jjm.Problems) {
 	refuse := func(format string, args ...any) (Cutting, jjm.Problems) {
 		return Cutting{}, jjm.Problems{{Field: field, Text: fmt.Sprintf(format, args...)}}
@@ -217,7 +217,7 @@ func (s Site) MaxJobs() int {
 	return DefaultMaxLocalJobs
 }
 
-// TooMany returns the error text for n local jobs. remedy is its advice.
+// TooMany returns the error text if n local jobs are too many. remedy is the advice in the text.
 func (s Site) TooMany(n int64, remedy string) string {
 	return fmt.Sprintf("would make %d local jobs, and this site allows %d per grid job: %s", n, s.MaxJobs(), remedy)
 }

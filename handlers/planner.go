@@ -9,29 +9,29 @@ import (
 )
 
 // Planner is implemented by handlers whose behaviour can change while jobs run, because it comes from a program or a
-// file. A Planner decides once how a job is done, when the job is accepted. The plan is stored with the job file, below
-// params, and all other methods of the handler must depend only on the plan.
+// file. A Planner decides how a job is done only once, when the job is accepted. The plan is stored with the job file,
+// below params, and all other methods of the handler must depend only on the plan.
 type Planner interface {
 	// Plan returns the plan, as keys and values; the keys begin with [OwnKey]. It may take seconds. Its problems are
-	// reported like those of Check.
+	// reported in the same way as those of Check.
 	Plan(spec *jjm.Spec, site Site) (map[string]any, jjm.Problems)
 }
 
-// OwnKey is the prefix of the keys below params that hold a plan. People may not use it.
+// OwnKey is the prefix of the keys below params that hold a plan. Job files of users must not contain such keys.
 const OwnKey = "jjm_"
 
 // Program is a run of a type's program.
 type Program struct {
 	Path  string
 	Stdin []byte
-	// Limit is how long it may take.
+	// Limit is the longest time that the program may take.
 	Limit time.Duration
-	// MaxOutput is the most that it may write to each of its outputs, in bytes.
+	// MaxOutput is the largest size of each of its two outputs, in bytes.
 	MaxOutput int64
 }
 
-// Ran is the result of a program. Exit is its exit code, 128+n after signal n. Truncated is set if it
-// wrote more than MaxOutput.
+// Ran is the result of a program. Exit is its exit code, 128+n after signal n. Truncated is set if it wrote more than
+// MaxOutput.
 type Ran struct {
 	Stdout, Stderr []byte
 	Exit           int
@@ -54,8 +54,9 @@ func Unplanned(spec *jjm.Spec) (plan map[string]any, bare *jjm.Spec) {
 	return plan, &out
 }
 
-// Planned returns a job file with the plan of its type, if that is a [Planner]. A recovery keeps the plan of the job
-// that it recovers, because it has to make the same units again. In any other job file a key of a plan is a problem.
+// Planned returns a job file with the plan of its type, if the type is a [Planner]. A recovery keeps the plan of the
+// job that it recovers, because it has to make the same units again. In any other job file, Planned returns a problem
+// for a key of a plan.
 func Planned(h Handler, spec *jjm.Spec, site Site) (*jjm.Spec, jjm.Problems) {
 	p, ok := h.(Planner)
 	if !ok {

@@ -14,12 +14,12 @@ import (
 // MaxRanges is the largest number of ranges in a list that a job file names with only_from.
 const MaxRanges = 5_000_000
 
-// maxRange is the longest line of such a list, in bytes: two numbers and an LFN.
+// maxRange is the largest length of a line in such a list, in bytes: two numbers and an LFN.
 const maxRange = 8 << 10
 
-// Examine returns the problems of a job file that depend on its type: with its list of ranges, those of Check and Fits,
-// with retry.on_exit, with secondary datasets, and with serial numbers. If an earlier check finds problems, the later
-// ones may be left out.
+// Examine returns the problems of a job file that depend on its type: problems with its list of ranges, from Check and
+// Fits, with retry.on_exit, with secondary datasets, and with serial numbers. If an earlier check finds problems, later
+// checks may be skipped.
 func Examine(h Handler, spec *jjm.Spec, site Site) jjm.Problems {
 	some, _, err := withRanges(spec, site)
 	if err != nil {
@@ -49,13 +49,13 @@ func SplitBy(h Handler, spec *jjm.Spec, site Site) (Cutting, error) {
 	return cut, err
 }
 
-// withRanges reads the list of ranges that a job file names. Ranges of events and rows are
-// returned as Only of the job file, pieces of files separately, for the splitter.
+// withRanges reads the list of ranges that a job file names. It returns ranges of events and rows as Only of the job
+// file, and pieces of files separately, for the splitter.
 func withRanges(spec *jjm.Spec, site Site) (*jjm.Spec, []split.Piece, error) {
 	if spec.OnlyFrom == "" {
 		return spec, nil, nil
 	}
-	reads := spec.Master() != nil // the description is not used, because a missing program has none
+	reads := spec.Master() != nil // not from the description, which is missing if the program is missing
 	if reads && (spec.Split == nil || spec.Split.By != split.Pieces) {
 		return nil, nil, jjm.Errorf(jjm.Invalid, "for files it lists pieces: want by = %q in [split]", split.Pieces)
 	}
@@ -71,8 +71,8 @@ func withRanges(spec *jjm.Spec, site Site) (*jjm.Spec, []split.Piece, error) {
 	return &some, nil, nil
 }
 
-// ReadRanges reads a list of ranges through the site: FIRST COUNT on each line, and with
-// files FIRST COUNT LFN. The splitter checks whether the ranges make sense.
+// ReadRanges reads a list of ranges through the site: FIRST COUNT on each line, or FIRST COUNT LFN if files is set. The
+// splitter checks whether the ranges are plausible.
 func (s Site) ReadRanges(path string, files bool) (list []split.Piece, err error) {
 	if s.Open == nil {
 		return nil, jjm.Errorf(jjm.Invalid, "%q cannot be read here", path)
@@ -99,7 +99,7 @@ func (s Site) ReadRanges(path string, files bool) (list []split.Piece, err error
 			return nil, jjm.Errorf(jjm.Invalid, "%q has more than %d ranges: make several lists of it", path, MaxRanges)
 		}
 		if last := len(list) - 1; last >= 0 && list[last].LFN == p.LFN {
-			p.LFN = list[last].LFN // share one string: a list may have millions of ranges
+			p.LFN = list[last].LFN // shares the string, because a list may have millions of ranges
 		}
 		list = append(list, p)
 	}

@@ -6,15 +6,15 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Learner is implemented by handlers whose description comes from outside jjm, such as from a program.
-// Their Describe never waits; before Learn succeeded it may return only a summary.
+// Learner is implemented by handlers whose description comes from outside jjm, for example from a program. Their
+// Describe never waits; before Learn has succeeded it may return only a summary.
 type Learner interface {
-	// Learn gets the description of the type, unless the handler has it already. It may take seconds. If it returns
+	// Learn obtains the description of the type, unless the handler already has it. It may take seconds. If it returns
 	// problems, the type accepts no new jobs.
 	Learn() jjm.Problems
 }
 
-// Learn calls the Learn of a handler that is a [Learner]. For other handlers it returns no problems.
+// Learn calls the method Learn of a handler that is a [Learner]. For other handlers it returns no problems.
 func Learn(h Handler) jjm.Problems {
 	if l, ok := h.(Learner); ok {
 		return l.Learn()
@@ -22,8 +22,8 @@ func Learn(h Handler) jjm.Problems {
 	return nil
 }
 
-// Ready returns a job file as its type will run it, with the plan of the type and the way in which it
-// reports, and the mistakes that only the type can find. It may take as long as the program of a type.
+// Ready returns a job file in the form in which its type will run it, with the plan of the type and the way in which
+// the job reports, and the mistakes that only the type can find. It may take as long as the program of a type.
 func Ready(h Handler, spec *jjm.Spec, site Site) (*jjm.Spec, jjm.Problems) {
 	if problems := Learn(h); len(problems) > 0 {
 		if off := OffOf(h); off != nil {

@@ -18,10 +18,10 @@ const (
 	MaxRow      = 64 << 10
 )
 
-// ReadRows reads a file of rows through the site: one row on each line, with words
-// separated by blanks. Double quotes keep blanks in a word, and in quotes a backslash
-// escapes the next character. Empty lines and lines that start with # are ignored. ReadRows
-// returns at most limit+1 rows: one too many shows the caller that the file exceeds the limit.
+// ReadRows reads a file of rows through the site: one row on each line, with words separated by blanks. Double quotes
+// keep blanks in a word, and within quotes a backslash escapes the next character. Empty lines and lines that start
+// with # are ignored. ReadRows returns at most limit+1 rows: the extra row shows the caller that the file exceeds the
+// limit.
 func (s Site) ReadRows(path string, limit int) (rows [][]string, err error) {
 	if s.Open == nil {
 		return nil, jjm.Errorf(jjm.Invalid, "%q cannot be read here: write the rows in the job file", path)
@@ -59,7 +59,7 @@ func (s Site) ReadRows(path string, limit int) (rows [][]string, err error) {
 	return rows, nil
 }
 
-// splitRow returns the words of a line, nil if it has none.
+// splitRow returns the words of a line, nil if the line has none.
 func splitRow(line []byte) ([]string, error) {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 || line[0] == '#' {

@@ -11,25 +11,25 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Setting describes one setting of a job type as data. A type in Go describes its settings
-// with the tags of a struct instead; see [DecodeParams].
+// Setting describes one setting of a job type as data. A type in Go describes its settings with the tags of a struct
+// instead (see [DecodeParams]).
 type Setting struct {
-	// Name is its key below [params]: small letters, digits and _.
+	// Name is the key of the setting below [params]: lower-case letters, digits and _.
 	Name string `toml:"name" json:"name"`
-	// Type is one of text, whole number, number, true or false, list of words.
+	// Type is the type of the setting's values: text, whole number, number, true or false, or list of words.
 	Type string `toml:"type" json:"type"`
 	// Unit is the unit of a number, for people.
 	Unit string `toml:"unit" json:"unit,omitempty"`
 	// Help is one sentence about the purpose of the setting.
 	Help string `toml:"help" json:"help"`
-	// Required is set if the setting must be given. Otherwise Default is used if it is not given;
-	// without a Default that is the empty text, 0, false or no words.
+	// Required is set if a job file must set the setting. Otherwise a job file that does not set it gets Default, or if
+	// there is no Default the empty text, 0, false or no words.
 	Required bool `toml:"required" json:"required,omitempty"`
 	Default  any  `toml:"default" json:"default,omitempty"`
-	// Min and Max bound a number, both ends included.
+	// Min and Max are the smallest and the largest value of a number.
 	Min *float64 `toml:"min" json:"min,omitempty"`
 	Max *float64 `toml:"max" json:"max,omitempty"`
-	// Choices are the values that a text may have.
+	// Choices are the allowed values of a text.
 	Choices []string `toml:"choices" json:"choices,omitempty"`
 }
 
@@ -63,11 +63,11 @@ func goType(typ string) reflect.Type {
 
 var settingName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 
-// Schema is the list of a job type's settings. Its methods, except Check, Find and Insert, may be
-// called only if Check found no problem.
+// Schema is the list of a job type's settings. Its methods, except Check, Find and Insert, may be called only if Check
+// found no problem.
 type Schema []Setting
 
-// Check returns the problems of the settings; field is the name of the list.
+// Check returns the problems with the settings; field is the name of the list.
 func (s Schema) Check(field string) (problems jjm.Problems) {
 	if len(s) > maxSettings {
 		return jjm.Problems{{Field: field, Text: fmt.Sprintf("%d settings: want at most %d", len(s), maxSettings)}}
@@ -88,7 +88,7 @@ func (s Schema) Check(field string) (problems jjm.Problems) {
 	if len(problems) > 0 {
 		return problems
 	}
-	for i, given := range s.defaults() { // a default must be a value that its setting accepts
+	for i, given := range s.defaults() { // a setting must accept its own default
 		bare := s[i]
 		bare.Default, bare.Required = nil, false
 		if _, more := (Schema{bare}).Read(given); len(more) > 0 {
@@ -98,8 +98,8 @@ func (s Schema) Check(field string) (problems jjm.Problems) {
 	return problems
 }
 
-// defaults returns the settings of a job file that sets only one setting, to its default, by the index of the setting.
-// Settings without a default are left out.
+// defaults returns job-file settings that set only one setting, to its default, by the index of the setting. It omits
+// settings without a default.
 func (s Schema) defaults() map[int]map[string]any {
 	all := map[int]map[string]any{}
 	for i := range s {
@@ -155,7 +155,7 @@ func (s *Setting) check() (problems jjm.Problems) {
 // Params returns the documentation of the settings.
 func (s Schema) Params() []Param { return ParamsOf(s.fresh().Interface()) }
 
-// fresh returns a struct with a field for each setting, with its tags.
+// fresh returns a struct with a field for each setting; each field has the tags of its setting.
 func (s Schema) fresh() reflect.Value {
 	fields := make([]reflect.StructField, len(s))
 	for i := range s {
@@ -197,8 +197,8 @@ func wordOf(v any) string {
 	return fmt.Sprint(v)
 }
 
-// Read reads the settings of a job file, each as a list of words: a list has as many words as it has
-// elements, every other setting has one. It returns every mistake in the settings.
+// Read parses the settings of a job file, each into a list of words: a list has one word for each element, every other
+// setting has one word. It returns every mistake in the settings.
 func (s Schema) Read(params map[string]any) (map[string][]string, jjm.Problems) {
 	v := s.fresh()
 	problems := DecodeParams(params, v.Addr().Interface())
@@ -213,8 +213,8 @@ func (s Schema) Read(params map[string]any) (map[string][]string, jjm.Problems) 
 	return values, problems
 }
 
-// Values reads the settings of a job file with their types: texts, whole numbers (int64), numbers, booleans and lists
-// of words. Settings that are not given have their defaults.
+// Values parses the settings of a job file into their types: texts, whole numbers (int64), numbers, booleans and lists
+// of words. Missing settings have their defaults.
 func (s Schema) Values(params map[string]any) (map[string]any, jjm.Problems) {
 	v := s.fresh()
 	problems := DecodeParams(params, v.Addr().Interface())
@@ -234,9 +234,9 @@ func (s Schema) Find(name string) *Setting {
 	return &s[i]
 }
 
-// Insert replaces the placeholders of settings, "{mass}", in the words of a command, which
-// [ParseCommand] reads afterwards. The placeholder of a list must be a word of its own, and
-// becomes as many words as the list has. Placeholders of the part, "{events}", stay.
+// Insert replaces the placeholders of settings, for example "{mass}", in the words of a command, which [ParseCommand]
+// parses afterwards. The placeholder of a list must be a separate word; it is replaced by the words of the list.
+// Placeholders of the part, for example "{events}", stay.
 func (s Schema) Insert(words []string, unit string, values map[string][]string) []string {
 	parts, _ := placeholders(unit)
 	var out []string
@@ -252,15 +252,16 @@ func (s Schema) Insert(words []string, unit string, values map[string][]string) 
 	return out
 }
 
-// named returns the name of the setting whose placeholder is the whole word; false if there is none.
+// named returns the name of the setting whose placeholder is the whole word. It returns false if there is no such
+// setting.
 func (s Schema) named(word string, parts []string) (string, bool) {
 	name, ok := strings.CutPrefix(word, "{")
 	name, end := strings.CutSuffix(name, "}")
 	return name, ok && end && !slices.Contains(parts, word) && s.Find(name) != nil
 }
 
-// insert replaces placeholders within a word by the values of their settings. A list, which should be a word of its
-// own, is joined by blanks.
+// insert replaces placeholders within a word by the values of their settings. A list, whose placeholder should be a
+// separate word, is joined by blanks.
 func (s Schema) insert(word string, parts []string, values map[string][]string) string {
 	var b strings.Builder
 	for {
@@ -285,10 +286,10 @@ func (s Schema) insert(word string, parts []string, values map[string][]string) 
 	}
 }
 
-// escape doubles the opening braces of a text, so that they are not taken for placeholders.
+// escape doubles the opening braces of a text, which prevents them from being parsed as placeholders.
 func escape(text string) string { return strings.ReplaceAll(text, "{", "{{") }
 
-// Example returns settings for an example job file, one for each that is required.
+// Example returns settings for an example job file, one for each required setting.
 func (s Schema) Example() map[string]any {
 	out := map[string]any{}
 	for _, one := range s {
@@ -313,7 +314,7 @@ func (s Schema) Example() map[string]any {
 	return out
 }
 
-// near returns the number within the bounds that is nearest to n.
+// near returns the number between Min and Max that is nearest to n.
 func (s *Setting) near(n float64) float64 {
 	if s.Max != nil {
 		n = min(n, *s.Max)

@@ -10,8 +10,8 @@ import (
 	"jjm/sandbox"
 )
 
-// Streams returns the placeholders that a job file adds to those of its type: its streams,
-// and the sequence number if it asks for one. They are for ParseCommand.
+// Streams returns the placeholders that a job file adds to those of its type, for ParseCommand: the job file's streams,
+// and the sequence number if the job file asks for one.
 func Streams(spec *jjm.Spec) []string {
 	all := stream.Placeholders(spec)
 	if stream.HasSequence(spec) {
@@ -20,8 +20,8 @@ func Streams(spec *jjm.Spec) []string {
 	return all
 }
 
-// CommandOf returns the command of a local job, with the values of its job file's streams,
-// and with the outputs that templates name.
+// CommandOf returns the command of a local job, with the values of its job file's streams, and with the outputs that
+// templates name.
 func CommandOf(h Handler, spec *jjm.Spec, l *jjm.LocalJob) (Command, error) {
 	job := *l
 	job.Part.Streams = stream.Of(spec, l)
@@ -43,16 +43,16 @@ func CommandOf(h Handler, spec *jjm.Spec, l *jjm.LocalJob) (Command, error) {
 	return cmd, nil
 }
 
-// CommandForeseen is like CommandOf, for a preview: the output names are those that the part would have as local job
-// number place of its step, counted from 0.
+// CommandForeseen does the same as CommandOf, for a preview: the output names are those that the part would have as the
+// local job with the number place in its step, counted from 0.
 func CommandForeseen(h Handler, spec *jjm.Spec, part *jjm.Part, place int) (Command, error) {
 	l := jjm.LocalJob{ID: jjm.LocalID{N: int32(place)}, Part: *part}
 	l.Part.Serials = stream.Foreseen(spec, jjm.StepWork, place)
 	return CommandOf(h, spec, &l)
 }
 
-// checkSerials refuses more local jobs than an output template has serial numbers, if the
-// number of local jobs is known.
+// checkSerials returns a problem if there are more local jobs than an output template has serial numbers, provided that
+// the number of local jobs is known.
 func checkSerials(h Handler, spec *jjm.Spec, site Site) (problems jjm.Problems) {
 	if !slices.ContainsFunc(spec.OutputTemplates, func(t jjm.OutputTemplate) bool { return t.MaxSerial > 0 }) {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Values maps placeholders to what replaces them.
+// Values maps placeholders to the words that replace them.
 type Values map[string][]string
 
 // PartValues returns the values of a part's placeholders:
@@ -54,14 +54,14 @@ type CommandTemplate struct {
 	append []string
 }
 
-// piece is literal text followed by the placeholder name, if that is set. all is set if the placeholder is a word of
-// its own that becomes several words.
+// piece is literal text followed by the placeholder name, if name is set. all is set if the placeholder is a separate
+// word that becomes several words.
 type piece struct {
 	text, name string
 	all        bool
 }
 
-// placeholders returns the placeholders that parts of a unit have, and the placeholders whose values are appended to a
+// placeholders returns the placeholders for parts of a unit, and the placeholders whose values are appended to a
 // command without placeholders.
 func placeholders(unit string) (known, appended []string) {
 	known = []string{"{serial}", "{seed}", "{job}"}
@@ -76,10 +76,10 @@ func placeholders(unit string) (known, appended []string) {
 		[]string{"files"}
 }
 
-// ParseCommand parses the words of a command for parts of a unit; UnitFile stands for all units that read files. more
-// are further placeholders of the type, such as "{section}". An unknown placeholder is a problem that lists the known
-// ones; its field is field with the word's index. A command without placeholders gets the part's own words appended:
-// first_event and events, the words of its row, or its files.
+// ParseCommand parses the words of a command for parts of a unit; UnitFile means all units that read files. more are
+// further placeholders of the type, for example "{section}". It returns a problem for an unknown placeholder, which
+// lists the known placeholders; its field is field with the word's index. If a command has no placeholders, the part's
+// own words are appended: first_event and events, the words of its row, or its files.
 func ParseCommand(field string, words []string, unit string, more ...string) (CommandTemplate, jjm.Problems) {
 	var t CommandTemplate
 	known, appended := placeholders(unit)
@@ -104,11 +104,10 @@ func ParseCommand(field string, words []string, unit string, more ...string) (Co
 // isList reports whether a placeholder becomes several words.
 func isList(name string) bool { return name == "args" || name == "files" || name == "parents" }
 
-// isStream reports whether a placeholder is a stream of the job file: other names have no
-// capitals.
+// isStream reports whether a placeholder is a stream of the job file: other names contain no capitals.
 func isStream(name string) bool { return name != "" && name[0] >= 'A' && name[0] <= 'Z' }
 
-// placeholderOf returns jjm's name for a placeholder of JEDI. It returns a known name or any other name unchanged.
+// placeholderOf returns jjm's name for a placeholder of JEDI. Any other name is returned unchanged.
 func placeholderOf(name string, known []string) string {
 	if slices.Contains(known, "{"+name+"}") {
 		return name
@@ -155,10 +154,10 @@ func parseWord(whole string, known []string) ([]piece, error) {
 	}
 }
 
-// ofAScript reports whether an opening brace belongs to a script and not to a placeholder. It does if the text in the
-// braces is empty or not one word, as in { echo a; } and {print $1}, but not if it is a known placeholder with blanks
-// around it. It also does if a dollar stands before the brace, as in ${HOME}, and the text resembles no known
-// placeholder.
+// ofAScript reports whether an opening brace belongs to a script and not to a placeholder. That is so if the text in
+// the braces is empty or not one word, for example { echo a; } and {print $1}, except if it is a known placeholder with
+// blanks around it. It is also so if a dollar is in front of the brace, for example in ${HOME}, and the text resembles
+// no known placeholder.
 func ofAScript(before, word string, known []string) bool {
 	if strings.HasSuffix(before, "$") && nearest.Of("{"+word+"}", known) == "" {
 		return true
@@ -170,8 +169,8 @@ func ofAScript(before, word string, known []string) bool {
 		!slices.Contains(known, "{"+strings.TrimSpace(word)+"}")
 }
 
-// unknownPlaceholder returns the error for an unknown placeholder, with the most similar known one if there is one, and
-// all known ones.
+// unknownPlaceholder returns the error for an unknown placeholder. The error names the most similar known placeholder,
+// if there is one, and lists all known placeholders.
 func unknownPlaceholder(text, word string, known []string) error {
 	meant := nearest.Of("{"+word+"}", known)
 	if meant != "" {
@@ -181,14 +180,13 @@ func unknownPlaceholder(text, word string, known []string) error {
 		strings.Join(known, " "))
 }
 
-// Literal returns the template of a text that is not a command: nothing is appended to it
-// if it has no placeholders.
+// Literal returns the template for a text that is not a command: nothing is appended if the text has no placeholders.
 func (t CommandTemplate) Literal() CommandTemplate {
 	t.append = nil
 	return t
 }
 
-// Expand returns the command line with the values of a part.
+// Expand returns the command line with its placeholders replaced by the values of a part.
 func (t CommandTemplate) Expand(values Values) []string {
 	var argv []string
 	for _, pieces := range t.words {

@@ -17,8 +17,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// FS is a rooted file system; *os.Root is one. Names are slash-separated and relative to
-// the root; a name that leads out of it is refused.
+// FS is a rooted file system; *os.Root implements it. Names are slash-separated and relative to the root; a name that
+// leads out of the root is an error.
 type FS interface {
 	OpenFile(name string, flag int, perm os.FileMode) (*os.File, error)
 	Mkdir(name string, perm os.FileMode) error
@@ -48,8 +48,8 @@ type Area struct {
 	fs   FS
 }
 
-// OpenArea opens the area below an absolute path, and makes the folder, mode 0700, if it is missing. The folder above
-// must exist: where it was unmounted, nothing is made in its place.
+// OpenArea opens the area below an absolute path. It creates the folder with mode 0700 if it is missing. The folder
+// above must exist: if that folder is not mounted, nothing is created in its place.
 func OpenArea(root string) (*Area, error) {
 	if !filepath.IsAbs(root) {
 		return nil, jjm.Errorf(jjm.Invalid, "sandbox: work area %q: want an absolute path", root)
@@ -58,21 +58,21 @@ func OpenArea(root string) (*Area, error) {
 	if err := os.Mkdir(root, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, wrap(err, "make work area")
 	}
-	r, err := os.OpenRoot(root + "/.") // never a pipe, whose other end it would wait for
+	r, err := os.OpenRoot(root + "/.") // never opens a pipe, which would wait for its other end
 	if err != nil {
 		return nil, wrap(err, "open work area")
 	}
 	return NewArea(root, r), nil
 }
 
-// NewArea makes an area of an FS. root is the absolute path by which the owner's
-// processes and the workers reach it.
+// NewArea returns an area on an FS. root is the absolute path of the area for the owner's processes and for the
+// workers.
 func NewArea(root string, fs FS) *Area { return &Area{root: root, fs: fs} }
 
 // Root returns the absolute path of the area.
 func (a *Area) Root() string { return a.root }
 
-// MakeAttempt makes the folder of an attempt.
+// MakeAttempt creates the folder of an attempt.
 func (a *Area) MakeAttempt(id jjm.AttemptID) error {
 	return a.wrap(a.fs.MkdirAll(AttemptDir(id), dirMode), "make %s", AttemptDir(id))
 }
@@ -80,8 +80,9 @@ func (a *Area) MakeAttempt(id jjm.AttemptID) error {
 // Close releases the directory handle.
 func (a *Area) Close() error { return a.fs.Close() }
 
-// RemoveBulk removes the folder of a bulk, which may hold any number of files. If ctx ends, RemoveBulk stops with an
-// error of kind Busy, and another call removes the rest. Where a helper process removes the files, ctx is ignored.
+// RemoveBulk removes the folder of a bulk, which may contain any number of files. If ctx ends, RemoveBulk stops with an
+// error of kind Busy, and another call removes the remaining files. If a helper process removes the files, ctx is
+// ignored.
 func (a *Area) RemoveBulk(ctx context.Context, tag jjm.Tag) error {
 	if err := checkTag(tag); err != nil {
 		return err
@@ -95,11 +96,10 @@ func (a *Area) RemoveBulk(ctx context.Context, tag jjm.Tag) error {
 	return a.wrap(a.fs.RemoveAll(BulkDir(tag)), "remove bulk %s", tag)
 }
 
-// mostDeep is how many levels of folders empty descends.
+// mostDeep is the number of folder levels that empty descends.
 const mostDeep = 16
 
-// empty removes what it can of a folder's content, until ctx ends. RemoveAll does the
-// rest.
+// empty removes as much of a folder's content as possible, until ctx ends. RemoveAll removes the rest.
 func (a *Area) empty(ctx context.Context, dir string, deep int) {
 	if deep == 0 {
 		return
@@ -125,7 +125,7 @@ func (a *Area) empty(ctx context.Context, dir string, deep int) {
 	}
 }
 
-// RemoveTars removes the tars of a grid job, also partly written ones, except the tars with the names to keep.
+// RemoveTars removes the tars of a grid job, including partly written tars, except those whose names are in keep.
 func (a *Area) RemoveTars(grid jjm.GridID, keep ...string) error {
 	if len(keep) == 0 {
 		return a.wrap(a.fs.RemoveAll(TarDir(grid)), "remove tars of grid job %s", grid)
@@ -157,14 +157,14 @@ func (a *Area) RemoveTars(grid jjm.GridID, keep ...string) error {
 	}
 }
 
-// HasGrid reports whether the folder of a grid job exists. It also returns true if that is unknown.
+// HasGrid reports whether the folder of a grid job exists. It also returns true if this cannot be determined.
 func (a *Area) HasGrid(grid jjm.GridID) bool {
 	_, err := a.fs.Stat(GridDir(grid))
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// AttemptDir returns the folder of an attempt below the area:
-// "jobs/17/3xxx/3117/attempt.0". The element 3xxx bounds folders to a thousand entries.
+// AttemptDir returns the folder of an attempt below the area: "jobs/17/3xxx/3117/attempt.0". The element 3xxx limits
+// folders to a thousand entries.
 func AttemptDir(id jjm.AttemptID) string {
 	b := make([]byte, 0, 48)
 	b = append(append(b, GridDir(id.Grid)...), '/')
@@ -179,8 +179,8 @@ func TarDir(grid jjm.GridID) string { return GridDir(grid) + "/output" }
 // BulkDir returns the folder of a bulk below the area: "bulks/<tag>".
 func BulkDir(tag jjm.Tag) string { return "bulks/" + string(tag) }
 
-// OutputPath returns the path, below the area, of a file that an attempt reports as its
-// output. A name that would lead out of the attempt's folder is Invalid.
+// OutputPath returns the path, below the area, of a file that an attempt reports as its output. The error is of kind
+// Invalid if the name would lead out of the attempt's folder.
 func OutputPath(id jjm.AttemptID, name string) (string, error) {
 	if !fs.ValidPath(name) || name == "." {
 		return "", jjm.Errorf(jjm.Invalid, "sandbox: output %.100q of %s: want a relative path without . or ..", name,
@@ -200,7 +200,7 @@ func checkTag(tag jjm.Tag) error {
 	return nil
 }
 
-// makeBulk makes the folders of a bulk, in the area or on a worker that does not see it.
+// makeBulk creates the folders of a bulk, in the area or on a worker that does not see the area.
 func (a *Area) makeBulk(tag jjm.Tag) error {
 	for _, dir := range []string{"claims", "done", string(progress), string(fragments)} {
 		if err := a.fs.MkdirAll(BulkDir(tag)+"/"+dir, dirMode); err != nil {
@@ -210,12 +210,12 @@ func (a *Area) makeBulk(tag jjm.Tag) error {
 	return nil
 }
 
-// posFile returns the path of a file of a position in the folder kind of a bulk.
+// posFile returns the path of the file for a position, in the subfolder kind of a bulk.
 func posFile(tag jjm.Tag, kind string, pos int32, suffix string) string {
 	return BulkDir(tag) + "/" + kind + "/" + strconv.Itoa(int(pos)) + suffix
 }
 
-// wrap calls the function wrap for an error in this area. A path below the directory handle becomes absolute, because
+// wrap calls the function wrap for an error in this area. Paths below the directory handle become absolute, because
 // people who read the error do not know the handle.
 func (a *Area) wrap(err error, format string, args ...any) error {
 	if at, ok := err.(*fs.PathError); ok && !filepath.IsAbs(at.Path) && strings.Contains(at.Path, "/") {
@@ -224,7 +224,7 @@ func (a *Area) wrap(err error, format string, args ...any) error {
 	return wrap(err, format, args...)
 }
 
-// wrap adds to an error what was attempted, and classifies it; nil stays nil.
+// wrap adds the attempted action to an error, and classifies the error; nil stays nil.
 func wrap(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
@@ -232,8 +232,8 @@ func wrap(err error, format string, args ...any) error {
 	return jjm.Errorf(kindOf(err), "sandbox: %s: %w", fmt.Sprintf(format, args...), err)
 }
 
-// kindOf classifies an error of the file system. It is Busy if a retry can help: a full
-// disk, an exceeded quota or file size, an error of a network file system.
+// kindOf classifies an error of the file system. The kind is Busy if a retry can help: a full disk, an exceeded quota
+// or file size, an error of a network file system.
 func kindOf(err error) jjm.Kind {
 	if k := jjm.KindOf(err); k != jjm.Unclassified {
 		return k
@@ -253,8 +253,8 @@ func kindOf(err error) jjm.Kind {
 	return jjm.Unclassified
 }
 
-// openRegular opens a file that a job may have made. It does not block on a FIFO, and
-// returns an error unless it is a regular file.
+// openRegular opens a file that a job may have made. It does not block on a FIFO, and returns an error if the file is
+// not regular.
 func (a *Area) openRegular(name string) (*os.File, os.FileInfo, error) {
 	f, err := a.fs.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err != nil {
@@ -287,8 +287,7 @@ func (a *Area) readBounded(name string, limit int64) ([]byte, error) {
 	return readLimited(f, info.Size(), limit)
 }
 
-// readLimited reads f to its end, at most limit bytes. size is its length when it was
-// opened; it may grow.
+// readLimited reads f to its end, at most limit bytes. size is the length of f when it was opened; f may grow.
 func readLimited(f *os.File, size, limit int64) ([]byte, error) {
 	if size > limit {
 		return nil, tooBig(f.Name(), limit)

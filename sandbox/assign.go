@@ -13,7 +13,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Assignment tells the wrapper at one position of a bulk what to run.
+// Assignment contains the command and the files of the attempt at one position of a bulk, for the wrapper.
 type Assignment struct {
 	Grid    jjm.GridID `json:"grid"`
 	Local   int32      `json:"local"`
@@ -24,24 +24,24 @@ type Assignment struct {
 	Outputs  []string          `json:"outputs,omitempty"`
 	Required []string          `json:"outputs_required,omitempty"`
 	Optional []string          `json:"outputs_optional,omitempty"`
-	// Analyse is the command, run in the job's directory after the application ended,
-	// that decides what becomes of the attempt; empty if there is none.
+	// Analyse is the command that judges the attempt. It runs in the job's directory after the application has ended;
+	// empty if there is none.
 	Analyse []string `json:"analyse,omitempty"`
-	// RetryArgs become GBS_RETRY_ARG_1 and so on, from the second attempt.
+	// RetryArgs become GBS_RETRY_ARG_1 and so on, from the second attempt on.
 	RetryArgs []string `json:"retry_args,omitempty"`
 	Part      jjm.Part `json:"part"`
-	// Merge is set if the local job merges outputs of others: it reports by its exit code, and only its own Outputs are
-	// collected.
+	// Merge is set if the local job merges outputs of other local jobs: it reports by its exit code, and only its own
+	// Outputs are collected.
 	Merge bool `json:"merge,omitempty"`
-	// Log asks for a log of the attempt among the outputs.
+	// Log is set if the outputs include a log of the attempt.
 	Log bool `json:"log,omitempty"`
-	// Given are the files of the part that local jobs here made, and In is the absolute
-	// folder in which command and part name them.
+	// Given are the files of the part that local jobs of this site made. In is the absolute folder of these files in
+	// the paths of command and part.
 	Given []Given `json:"given,omitempty"`
 	In    string  `json:"in,omitempty"`
 }
 
-// AttemptID returns the id of the attempt that the assignment is about.
+// AttemptID returns the id of the attempt in the assignment.
 func (s *Assignment) AttemptID() jjm.AttemptID {
 	return jjm.AttemptID{LocalID: jjm.LocalID{Grid: s.Grid, N: s.Local}, Attempt: s.Attempt}
 }
@@ -63,7 +63,7 @@ const (
 // MaxAssignment is the longest assignment of one local job, in bytes of its line.
 const MaxAssignment = 4 << 20
 
-// Rough returns about how many bytes an assignment has as JSON, without escapes.
+// Rough returns the approximate number of bytes of an assignment as JSON, without escapes.
 func (s *Assignment) Rough() int {
 	rough := 0
 	for _, w := range slices.Concat(s.Argv, s.Analyse, s.RetryArgs) {
@@ -95,10 +95,9 @@ func (s *Assignment) Rough() int {
 	return rough
 }
 
-// TooLong reports whether an assignment cannot be written because its line would be
-// longer than MaxAssignment.
+// TooLong reports whether an assignment cannot be written because its line would be longer than MaxAssignment.
 func (s *Assignment) TooLong() bool {
-	if s.Rough() < MaxAssignment/8 { // JSON makes at most six bytes of one
+	if s.Rough() < MaxAssignment/8 { // JSON makes at most six bytes of one byte
 		return false
 	}
 	line, err := json.Marshal(s)
@@ -113,8 +112,7 @@ type assignHeader struct {
 
 func assignFile(tag jjm.Tag) string { return BulkDir(tag) + "/assign" }
 
-// WriteAssignment makes the folders of a bulk and writes its assign file. as[i] is the
-// assignment of position i.
+// WriteAssignment creates the folders of a bulk and writes its assign file. as[i] is the assignment of position i.
 func (a *Area) WriteAssignment(tag jjm.Tag, as []Assignment) error {
 	if err := checkTag(tag); err != nil {
 		return err
@@ -139,7 +137,7 @@ func (a *Area) WriteAssignment(tag jjm.Tag, as []Assignment) error {
 	return a.wrap(a.syncDir("bulks"), "sync bulks")
 }
 
-// encodeAssignments returns the header and offset lines as head, the JSON lines as body.
+// encodeAssignments returns the header and the offset lines as head, and the JSON lines as body.
 func encodeAssignments(tag jjm.Tag, as []Assignment) (head, body []byte, err error) {
 	head, err = json.Marshal(assignHeader{Version: 1, Tag: tag, N: len(as)})
 	if err != nil {
@@ -164,7 +162,7 @@ func encodeAssignments(tag jjm.Tag, as []Assignment) (head, body []byte, err err
 	return head, buf.Bytes(), nil
 }
 
-// ReadAssignment returns the assignment of one position without reading the others.
+// ReadAssignment returns the assignment of one position without reading the other assignments.
 func (a *Area) ReadAssignment(tag jjm.Tag, pos int32) (Assignment, error) {
 	if err := checkTag(tag); err != nil {
 		return Assignment{}, err
@@ -228,8 +226,7 @@ func readHeader(f io.ReaderAt) (h assignHeader, size int64, err error) {
 	return h, int64(len(line)) + 1, nil
 }
 
-// readSpan returns where the JSON line of a position begins and ends, counted from the
-// first JSON line.
+// readSpan returns the offsets at which the JSON line of a position begins and ends, counted from the first JSON line.
 func readSpan(f io.ReaderAt, header, pos int64) (from, to int64, err error) {
 	first := max(pos-1, 0)
 	buf := make([]byte, (pos-first+1)*offsetLine)
@@ -247,7 +244,7 @@ func readSpan(f io.ReaderAt, header, pos int64) (from, to int64, err error) {
 	return from, to, nil
 }
 
-// short turns io.EOF, where there should be more, into an error about the file.
+// short converts an io.EOF in the middle of the file into an error that says that the file is too short.
 func short(err error) error {
 	if errors.Is(err, io.EOF) {
 		return jjm.Errorf(jjm.Invalid, "the file is cut short")

@@ -11,17 +11,18 @@ import (
 	"jjm/internal/jjm"
 )
 
-// maxGLF is how many bytes are read of a GBS log file; see glf.MaxFile.
+// maxGLF is the number of bytes that are read of a GBS log file (see glf.MaxFile).
 const maxGLF = 1 << 20
 
-// The files that OpenJobFile opens, by the words that people use.
+// The words by which users request the files that OpenJobFile opens.
 const (
 	Stdout = "stdout"
 	Stderr = "stderr"
 	GLF    = "glf"
 )
 
-// jobFile returns the name in the attempt's folder of the file that such a word means.
+// jobFile returns the name, in the attempt's folder, of the file that a word means. It returns false if the word is
+// unknown.
 func jobFile(what string) (string, bool) {
 	switch what {
 	case Stdout, Stderr:
@@ -32,10 +33,9 @@ func jobFile(what string) (string, bool) {
 	return "", false
 }
 
-// GLFName, HeartbeatName, WorkName and ReturnedName are names in an attempt's
-// folder: the GBS log file, the file that the wrapper touches while it lives,
-// the directory in which the application starts, and the folder of copies that
-// RETURN_FILE asked for.
+// GLFName, HeartbeatName, WorkName and ReturnedName are names in an attempt's folder: the GBS log file, the file that
+// the wrapper touches while it lives, the directory in which the application starts, and the folder for copies that
+// RETURN_FILE requested.
 const (
 	GLFName       = "job.glf"
 	HeartbeatName = "heartbeat"
@@ -43,8 +43,8 @@ const (
 	ReturnedName  = "returned"
 )
 
-// OpenJobFile opens stdout, stderr or glf of an attempt. The error is of kind jjm.Gone if
-// it does not exist (yet). The caller closes it.
+// OpenJobFile opens stdout, stderr or glf of an attempt. The error is of kind jjm.Gone if the file does not exist
+// (yet). The caller closes the file.
 func (a *Area) OpenJobFile(id jjm.AttemptID, what string) (*os.File, error) {
 	base, ok := jobFile(what)
 	if !ok {
@@ -56,7 +56,7 @@ func (a *Area) OpenJobFile(id jjm.AttemptID, what string) (*os.File, error) {
 }
 
 // ReadGLF returns the GBS log file of an attempt; ok is false if there is none. If the file is longer than 1 MiB,
-// ReadGLF returns the first line, which is the wrapper's start record, and the tail.
+// ReadGLF returns the first line, which is the wrapper's start record, and the end of the file.
 func (a *Area) ReadGLF(id jjm.AttemptID) (text string, ok bool, err error) {
 	f, err := a.OpenJobFile(id, GLF)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -70,8 +70,8 @@ func (a *Area) ReadGLF(id jjm.AttemptID) (text string, ok bool, err error) {
 	return text, err == nil, a.wrap(err, "read %s/%s", AttemptDir(id), GLFName)
 }
 
-// HeadTail returns at most limit bytes of a text: all of it, or its first line (cut at a
-// quarter of the limit) and as many whole lines of its end as fit.
+// HeadTail returns at most limit bytes of a text: the whole text, or its first line (cut at a quarter of the limit) and
+// as many whole lines from its end as fit.
 func HeadTail(f *os.File, limit int64) (string, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -105,7 +105,8 @@ func HeadTail(f *os.File, limit int64) (string, error) {
 	return string(head) + string(tail), nil
 }
 
-// readAt reads up to len(b) bytes. It is not an error if the file has fewer, because it may shrink while it is read.
+// readAt reads up to len(b) bytes. It returns no error if the file has fewer bytes, because the file may shrink during
+// the read.
 func readAt(f *os.File, b []byte, off int64) (int, error) {
 	n, err := f.ReadAt(b, off)
 	if errors.Is(err, io.EOF) {
@@ -114,9 +115,8 @@ func readAt(f *os.File, b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// HeartbeatAge returns how long ago the wrapper of an attempt last touched its heartbeat
-// file; ok is false if it never did. If the clock of the file system is ahead of now, the
-// age is 0.
+// HeartbeatAge returns the time since the wrapper of an attempt last touched its heartbeat file; ok is false if the
+// wrapper never touched the file. If the clock of the file system is ahead of now, the age is 0.
 func (a *Area) HeartbeatAge(id jjm.AttemptID, now time.Time) (age time.Duration, ok bool, err error) {
 	at, ok, err := a.Heartbeat(id)
 	if !ok || err != nil {
@@ -125,8 +125,8 @@ func (a *Area) HeartbeatAge(id jjm.AttemptID, now time.Time) (age time.Duration,
 	return max(0, now.Sub(at)), true, nil
 }
 
-// Heartbeat returns when the wrapper of an attempt last touched its heartbeat file, by
-// the clock of the file system; ok is false if it never did.
+// Heartbeat returns the time at which the wrapper of an attempt last touched its heartbeat file, by the clock of the
+// file system; ok is false if the wrapper never touched the file.
 func (a *Area) Heartbeat(id jjm.AttemptID) (at time.Time, ok bool, err error) {
 	name := AttemptDir(id) + "/" + HeartbeatName
 	info, err := a.fs.Lstat(name)

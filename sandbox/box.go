@@ -15,35 +15,32 @@ import (
 	"jjm/internal/jjm"
 )
 
-// BoxName is the file name of a box, in the bulk's folder and on the worker in the folder
-// where the job starts.
+// BoxName is the file name of a box, in the bulk's folder and, on the worker, in the folder in which the job starts.
 const BoxName = "box.tar"
 
-// Box is what the batch system carries to workers that do not see the work area, in
-// addition to the wrapper.
+// Box lists the files that the batch system carries to workers that do not see the work area, in addition to the
+// wrapper.
 type Box struct {
-	// File is the absolute path of the box: a tar with the assign file of the bulk, the
-	// job.json of its grid jobs and their credentials, with the same paths as in the
-	// area.
+	// File is the absolute path of the box: a tar of the bulk's assign file, the job.json of its grid jobs and their
+	// credentials, with the same paths as in the area.
 	File string
 	// Packages are the absolute paths of the sandbox packages.
 	Packages []string
-	// Proxies are the proxy certificates of the grid jobs that ask for one. They are in
-	// the box too.
+	// Proxies are the proxy certificates of the grid jobs that request one. The box contains the certificates too.
 	Proxies map[jjm.GridID]Proxy
 }
 
 func boxFile(tag jjm.Tag) string { return BulkDir(tag) + "/" + BoxName }
 
-// backDir returns the folder in which the parcels of a bulk arrive.
+// backDir returns the folder to which the parcels of a bulk are returned.
 func backDir(tag jjm.Tag) string { return BulkDir(tag) + "/back" }
 
-// BackDir returns the absolute path of the folder in which the batch system puts the
-// parcels of a bulk, named by position.
+// BackDir returns the absolute path of the folder into which the batch system puts the parcels of a bulk, named by
+// position.
 func (a *Area) BackDir(tag jjm.Tag) string { return filepath.Join(a.root, backDir(tag)) }
 
-// WriteBox writes the box of a bulk, and makes the folder for its parcels. The assign file must exist. grids are the
-// grid jobs of the bulk's members. WriteBox may be called again.
+// WriteBox writes the box of a bulk, and creates the folder for the bulk's parcels. The assign file must exist. grids
+// are the grid jobs of the bulk's members. WriteBox may be called repeatedly.
 func (a *Area) WriteBox(tag jjm.Tag, grids []jjm.GridID) (Box, error) {
 	if err := checkTag(tag); err != nil {
 		return Box{}, err
@@ -104,8 +101,7 @@ func (a *Area) addFile(w *tar.Writer, name string) error {
 	return err
 }
 
-// Unbox unpacks a box on the worker into an area there, and makes the folders that a
-// wrapper writes to.
+// Unbox unpacks a box on the worker into an area there, and creates the folders that a wrapper writes to.
 func (a *Area) Unbox(tag jjm.Tag, box io.Reader) error {
 	if err := checkTag(tag); err != nil {
 		return err
@@ -123,8 +119,8 @@ func (a *Area) Unbox(tag jjm.Tag, box io.Reader) error {
 	return a.wrap(err, "unpack the box of bulk %s", tag)
 }
 
-// eachFile calls do for each entry of a tar. All entries must be regular files with
-// relative names without . or ..; anything else is Invalid.
+// eachFile calls do for each entry of a tar. It returns an error of kind Invalid for an entry that is not a regular
+// file or whose name is absolute or contains . or .. elements.
 func eachFile(r io.Reader, do func(*tar.Header, io.Reader) error) error {
 	for t := tar.NewReader(r); ; {
 		h, err := t.Next()
@@ -144,8 +140,8 @@ func eachFile(r io.Reader, do func(*tar.Header, io.Reader) error) error {
 	}
 }
 
-// isSparse reports whether an entry is a sparse file, in which some kilobytes may stand
-// for terabytes of zeros (GNU tar's manual, section "Storing Sparse Files").
+// isSparse reports whether an entry is a sparse file. In such a file some kilobytes may represent terabytes of zeros
+// (GNU tar's manual, section "Storing Sparse Files").
 func isSparse(h *tar.Header) bool {
 	for key := range h.PAXRecords {
 		if strings.HasPrefix(key, "GNU.sparse.") {

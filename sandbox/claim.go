@@ -10,20 +10,19 @@ import (
 	"jjm/internal/jjm"
 )
 
-// maxClaim bounds a claim in bytes, because it may be a file that the job wrote.
+// maxClaim is the largest size of a claim in bytes. The size is limited because the file may have been written by the
+// job.
 const maxClaim = 64 << 10
 
-// Claim claims an attempt. Of all who claim a position, on any machine, exactly one wins,
-// permanently; the holder is returned to winner and losers. A claimant whose nonce the holder
-// has is the winner, so that a claim can be repeated after a lost answer. After an error it is
-// unknown who holds the claim.
+// Claim claims an attempt. Of all claimants of a position, on any machine, exactly one wins, permanently; both the
+// winner and the losers receive the holder. A claimant whose nonce is the holder's nonce is the winner; a claim can
+// therefore be repeated after a lost answer. After an error it is unknown who holds the claim.
 //
-// Nothing is synced: after a power failure a claim may be empty, but then all processes that
-// could hold it are dead too. A claim that cannot be decoded counts as held by an unknown
-// wrapper.
+// Nothing is synced: after a power failure a claim may be empty, but then all processes that could hold it are dead
+// too. A claim that cannot be decoded counts as held by an unknown wrapper.
 //
-// The claim is written to a temporary file, which then gets its name by link(2): link is atomic
-// on NFS too, where O_EXCL was not always (open(2), NOTES, O_EXCL).
+// The claim is written to a temporary file, which then gets its name by link(2): link is atomic on NFS too, where
+// O_EXCL was not always atomic (open(2), NOTES, O_EXCL).
 func (a *Area) Claim(tag jjm.Tag, pos int32, c jjm.Claim) (holder jjm.Claim, won bool, err error) {
 	if err := checkTag(tag); err != nil {
 		return holder, false, err
@@ -53,7 +52,7 @@ func (a *Area) Claim(tag jjm.Tag, pos int32, c jjm.Claim) (holder jjm.Claim, won
 	if linkErr == nil {
 		return c, true, nil
 	}
-	// The claim may exist, perhaps as ours: a network file system can lose the reply to link.
+	// The claim may exist, perhaps as our own claim: a network file system can lose the reply to link.
 	got, err := a.ReadClaim(tag, pos)
 	switch {
 	case err != nil:
@@ -64,9 +63,9 @@ func (a *Area) Claim(tag jjm.Tag, pos int32, c jjm.Claim) (holder jjm.Claim, won
 	return *got, got.Nonce == c.Nonce, nil
 }
 
-// RestoreClaims makes the claims folder of a bulk again after it was removed. Without that folder
-// the daemon could not give up on attempts that have not started. If the folder of the grid job
-// is missing too, RestoreClaims returns an error, because the file system may only be unmounted.
+// RestoreClaims creates the claims folder of a bulk again after it was removed. Without that folder the daemon could
+// not give up on attempts that have not started. If the folder of the grid job is missing too, RestoreClaims returns an
+// error, because the file system may only be unmounted.
 func (a *Area) RestoreClaims(tag jjm.Tag, grid jjm.GridID) error {
 	if err := checkTag(tag); err != nil {
 		return err
@@ -77,9 +76,8 @@ func (a *Area) RestoreClaims(tag jjm.Tag, grid jjm.GridID) error {
 	return a.wrap(a.fs.MkdirAll(BulkDir(tag)+"/claims", dirMode), "restore claims of bulk %s", tag)
 }
 
-// ReadClaim returns the claim of a position, nil if there is none. If the claim cannot be decoded,
-// or is not a readable file (the job may have put a pipe in its place), only Holder is set, to
-// jjm.HolderWrapper.
+// ReadClaim returns the claim of a position, nil if there is none. If the claim cannot be decoded, or is not a readable
+// file (the job may have replaced it by a pipe), only Holder is set, to jjm.HolderWrapper.
 func (a *Area) ReadClaim(tag jjm.Tag, pos int32) (*jjm.Claim, error) {
 	if err := checkTag(tag); err != nil {
 		return nil, err
@@ -102,8 +100,8 @@ func (a *Area) ReadClaim(tag jjm.Tag, pos int32) (*jjm.Claim, error) {
 	return c, nil
 }
 
-// spoiled reports whether a claim that cannot be read stays unreadable until its owner repairs it: the claim is not a
-// regular file, is too long, or its owner may not read it, or the folder of claims is not a folder.
+// spoiled reports whether an unreadable claim stays unreadable until its owner repairs it: the claim is not a regular
+// file, is too long, or its owner may not read it, or the folder of claims is not a folder.
 func (a *Area) spoiled(name string) bool {
 	if st, err := a.fs.Lstat(path.Dir(name)); err == nil && !st.IsDir() {
 		return true

@@ -13,20 +13,19 @@ import (
 	"jjm/internal/jjm"
 )
 
-// maxCredential bounds a stored credential in bytes.
+// maxCredential is the largest size of a stored credential in bytes.
 const maxCredential = 1 << 20
 
-// CredentialPath returns the path, below the area, of a credential of the grid job with
-// the handle.
+// CredentialPath returns the path, below the area, of a credential of the grid job with the handle.
 func CredentialPath(h jjm.Handle, kind string) string {
 	return credentialDir(h) + "/" + kind
 }
 
 func credentialDir(h jjm.Handle) string { return "credentials/" + string(h) }
 
-// PutCredential stores a credential (mode 0600), complete or not at all, and replaces an older
-// one, so that running jobs find the new one under the same path. If it is the same, or expires
-// before the present one, nothing is stored.
+// PutCredential stores a credential (mode 0600), complete or not at all. It replaces an older credential, and running
+// jobs find the new one under the same path. If the credential is the same as the present one, or expires before the
+// present one, nothing is stored.
 func (a *Area) PutCredential(h jjm.Handle, c jjm.Credential) (stored bool, err error) {
 	if _, ok := jjm.ParseHandle(string(h)); !ok {
 		return false, jjm.Errorf(jjm.Invalid, "sandbox: credential of %.40q: want a handle", h)
@@ -52,8 +51,7 @@ func (a *Area) PutCredential(h jjm.Handle, c jjm.Credential) (stored bool, err e
 	return err == nil, a.wrap(err, "write %s", name)
 }
 
-// RemoveCredentials removes the credentials of a grid job. It is a success if there are
-// none.
+// RemoveCredentials removes the credentials of a grid job. It succeeds if there are none.
 func (a *Area) RemoveCredentials(h jjm.Handle) error {
 	if _, ok := jjm.ParseHandle(string(h)); !ok {
 		return jjm.Errorf(jjm.Invalid, "sandbox: credentials of %.40q: want a handle", h)
@@ -63,13 +61,13 @@ func (a *Area) RemoveCredentials(h jjm.Handle) error {
 
 // Proxy is a proxy certificate in the area.
 type Proxy struct {
-	// File is its absolute path.
+	// File is the absolute path of the certificate.
 	File string
-	// End is when it expires; zero if it cannot be parsed.
+	// End is the expiry; zero if it cannot be parsed.
 	End time.Time
 }
 
-// proxyOf returns the proxy of a grid job's jobs; ok is false if they have none.
+// proxyOf returns the proxy for the local jobs of a grid job; ok is false if they have no proxy.
 func (a *Area) proxyOf(j Job) (p Proxy, ok bool, err error) {
 	name := j.Credentials[jjm.CredentialKinds()[jjm.ProxyKind]]
 	if name == "" {
@@ -83,8 +81,8 @@ func (a *Area) proxyOf(j Job) (p Proxy, ok bool, err error) {
 	return Proxy{File: filepath.Join(a.root, name), End: end}, true, nil
 }
 
-// newer reports whether the credential fresh replaces old: it does unless both are the same or
-// fresh expires earlier. If either expiry is unknown, a different credential replaces old.
+// newer reports whether the credential fresh should replace old. It returns false if both are the same, or if fresh
+// expires earlier. If either expiry is unknown, it returns true for a different credential.
 func newer(kind, fresh, old string) bool {
 	if fresh == old {
 		return false
@@ -94,9 +92,9 @@ func newer(kind, fresh, old string) bool {
 	return !known || !before || !a.Before(b)
 }
 
-// Expiry returns when a credential expires: a proxy when the first of its certificates
-// does, a JSON Web Token at its exp (RFC 7519, section 4.1.4). known is false if it
-// cannot be parsed. Nothing is verified; whoever accepts the credential does that.
+// Expiry returns the expiry of a credential: for a proxy the earliest expiry of its certificates, for a JSON Web Token
+// its exp (RFC 7519, section 4.1.4). known is false if the expiry cannot be parsed. Expiry verifies nothing; the
+// recipient of the credential must verify it.
 func Expiry(kind, secret string) (end time.Time, known bool) {
 	if kind == jjm.TokenKind {
 		return tokenEnd(secret)

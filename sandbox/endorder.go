@@ -2,10 +2,9 @@ package sandbox
 
 import "jjm/internal/jjm"
 
-// OrderEnd orders the wrapper of a position to end. The wrapper looks for the order at each
-// heartbeat, and then ends its application as after a signal TERM. It is for batch jobs that
-// still run although the batch system was told to cancel them, or has forgotten them. An
-// existing order stays.
+// OrderEnd orders the wrapper of a position to end. The wrapper looks for the order at each heartbeat, and then ends
+// its application in the same way as after a signal TERM. The order is for batch jobs that still run although the batch
+// system was told to cancel them, or has forgotten them. An existing order stays.
 func (a *Area) OrderEnd(tag jjm.Tag, pos int32) error {
 	if err := checkTag(tag); err != nil {
 		return err
@@ -17,12 +16,12 @@ func (a *Area) OrderEnd(tag jjm.Tag, pos int32) error {
 	return a.wrap(a.replaceBytes(name, quick, nil), "write order %s", name)
 }
 
-// EndOrdered reports whether the wrapper of a position was ordered to end. An error
-// counts as no order; the next heartbeat looks again.
+// EndOrdered reports whether the wrapper of a position was ordered to end. After an error it returns false; the next
+// heartbeat looks again.
 func (a *Area) EndOrdered(tag jjm.Tag, pos int32) bool {
 	_, err := a.fs.Lstat(posFile(tag, endOrders, pos, ""))
 	return err == nil
 }
 
-// endOrders is the folder of a bulk that holds orders to end.
+// endOrders is the folder of a bulk for orders to end.
 const endOrders = "end"

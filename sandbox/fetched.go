@@ -24,7 +24,7 @@ func (a *Area) MakeFetched(grid jjm.GridID) error {
 	return a.wrap(a.fs.MkdirAll(fetchDir(grid), dirMode), "make %s", fetchDir(grid))
 }
 
-// FetchedSize returns the size of a fetched input. there is false if no regular file is at its path.
+// FetchedSize returns the size of a fetched input. there is false if its path has no regular file.
 func (a *Area) FetchedSize(grid jjm.GridID, url string) (size int64, there bool, err error) {
 	info, err := a.fs.Lstat(Fetched(grid, url))
 	if errors.Is(err, fs.ErrNotExist) {

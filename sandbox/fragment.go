@@ -7,8 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// PutFragment stores the fragment of XML that the attempt at a position adds to its record, and
-// replaces an earlier one. Nothing is synced.
+// PutFragment stores the fragment of XML that the attempt at a position adds to its record. It replaces an earlier
+// fragment. Nothing is synced.
 func (a *Area) PutFragment(tag jjm.Tag, pos int32, xml []byte) error {
 	if err := checkTag(tag); err != nil {
 		return err
@@ -25,13 +25,12 @@ func (a *Area) ReadFragment(tag jjm.Tag, pos int32) ([]byte, error) {
 	return a.one(fragments, tag, pos)
 }
 
-// FragmentsChanged returns when a fragment was last put in a bulk, by the clock of the
-// file system; zero if the bulk has no folder for fragments.
+// FragmentsChanged returns the time at which a fragment was last stored in a bulk, by the clock of the file system;
+// zero if the bulk has no folder for fragments.
 func (a *Area) FragmentsChanged(tag jjm.Tag) (time.Time, error) { return a.changed(fragments, tag) }
 
-// Fragments calls take for each fragment of the bulk that was written at or after since, by the
-// clock of the file system. It returns the position at which to continue, or All. Files that
-// are not regular, empty or too long are skipped.
+// Fragments calls take for each fragment of the bulk that was written at or after since, by the clock of the file
+// system. It returns the position at which to continue, or All. It skips files that are not regular, empty or too long.
 func (a *Area) Fragments(ctx context.Context, tag jjm.Tag, look Look, since time.Time,
 	take func(pos int32, xml []byte)) (next int32, err error) {
 	return a.latest(ctx, fragments, tag, look, since, take)

@@ -16,26 +16,26 @@ import (
 	"jjm/internal/jjm"
 )
 
-// InName is the name of a folder in the folder of an attempt. It has links to the files that the attempt reads and that
-// local jobs of this site made.
+// InName is the name of a folder in the folder of an attempt. It contains links to the files that the attempt reads and
+// that local jobs of this site made.
 const InName = "in"
 
-// Given is a file that a local job made and another one reads.
+// Given is a file that one local job made and another local job reads.
 type Given struct {
-	// Link is its name below InName: the name of the file in its dataset, after a number if several files of the part
-	// have that name.
+	// Link is the name of the link below InName: the name of the file in its dataset, with a number in front if several
+	// files of the part have that name.
 	Link string `json:"link"`
-	// Path is its path below the area.
+	// Path is the path of the file below the area.
 	Path string `json:"path"`
-	// Size is its size in bytes when it was made.
+	// Size is the size of the file in bytes when it was made.
 	Size int64 `json:"size"`
 }
 
-// InDir returns the absolute path of the folder of an attempt's links, for a worker that sees the area.
+// InDir returns the absolute path of the folder for an attempt's links, for a worker that sees the area.
 func (a *Area) InDir(id jjm.AttemptID) string { return filepath.Join(a.root, AttemptDir(id), InName) }
 
 // MoveIn replaces the paths of the files in Given, in the command, the environment and the part, by paths in the folder
-// to, because a worker that does not see the area has an area of its own.
+// to. It is used on a worker that does not see the area, which has its own area.
 func (s *Assignment) MoveIn(to string) {
 	if s.In == "" || s.In == to {
 		return
@@ -63,13 +63,13 @@ func (s *Assignment) MoveIn(to string) {
 	s.In = to
 }
 
-// givenDir is for workers that do not see the area. In the folder of a bulk, it has a folder for each position with the
-// files of that position.
+// givenDir returns the folder of a bulk for workers that do not see the area. It contains a folder for each position
+// with the files of that position.
 func givenDir(tag jjm.Tag) string { return BulkDir(tag) + "/" + InName }
 
-// LinkGiven makes links to the files that the positions of a bulk read, in the form in which a batch system can send
-// them: for each position a folder of its number, and in it a file for each file, named by its number. A missing file
-// is left out; the worker will report it.
+// LinkGiven creates links to the files that the positions of a bulk read, in a form that a batch system can send: for
+// each position a folder named by its number, which contains the files, each named by its number. A missing file is
+// left out; the worker will report it.
 func (a *Area) LinkGiven(tag jjm.Tag, as []Assignment) error {
 	if err := checkTag(tag); err != nil {
 		return err
@@ -89,7 +89,7 @@ func (a *Area) LinkGiven(tag jjm.Tag, as []Assignment) error {
 	return nil
 }
 
-// GivenFolder returns the absolute path of the folder that LinkGiven made for a bulk, "" if it made none.
+// GivenFolder returns the absolute path of the folder that LinkGiven created for a bulk, "" if there is no such folder.
 func (a *Area) GivenFolder(tag jjm.Tag) (string, error) {
 	_, err := a.fs.Stat(givenDir(tag))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -98,8 +98,8 @@ func (a *Area) GivenFolder(tag jjm.Tag) (string, error) {
 	return filepath.Join(a.root, givenDir(tag)), a.wrap(err, "look at %s", givenDir(tag))
 }
 
-// PutGiven moves the files that a batch system transferred for a position, in a folder beside the area, to the same
-// paths that they have in the area that they come from.
+// PutGiven moves the files that a batch system transferred for a position. It moves them from a folder next to the area
+// to the paths that they have in their original area.
 func (a *Area) PutGiven(folder string, s *Assignment) error {
 	for n, g := range s.Given {
 		if !fs.ValidPath(g.Path) {
@@ -116,8 +116,8 @@ func (a *Area) PutGiven(folder string, s *Assignment) error {
 	return nil
 }
 
-// CheckMade returns the state of a file that a local job made: ready if it still is a regular file of the size that it
-// had, lost if it does not exist, otherwise broken. why is the reason if it is lost or broken. If the area cannot be
+// CheckMade returns the state of a file that a local job made: ready if it still is a regular file of the original
+// size, lost if it does not exist, otherwise broken. why is the reason if it is lost or broken. If the area cannot be
 // read, CheckMade returns an error, and the state is unknown.
 func (a *Area) CheckMade(name string, size int64) (is jjm.FileState, why string, err error) {
 	info, err := a.fs.Stat(name)

@@ -13,9 +13,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Highest returns the highest id of a grid job that has a folder in a work area below work, and the path of these
-// folders. It returns 0 if there is none, or none that can be read. Areas of other accounts than this process's are
-// skipped, because their owners can forge folders.
+// Highest returns the highest id of a grid job that has a folder in a work area below work, and the path of the folder
+// with the folders of these grid jobs. It returns 0 if there is no such folder, or none that can be read. It skips
+// areas of other accounts than this process's own account, because their owners can forge folders.
 func Highest(work string) (highest jjm.GridID, dir string) {
 	entries, err := os.ReadDir(work)
 	if err != nil {
@@ -62,7 +62,7 @@ func highestIn(jobs string) (highest jjm.GridID) {
 	return highest
 }
 
-// GridsAbove returns the grid jobs above an id that have a folder in the area.
+// GridsAbove returns the grid jobs with ids above the given id that have a folder in the area.
 func (a *Area) GridsAbove(above jjm.GridID) (map[jjm.GridID]bool, error) {
 	dir, err := a.openDir("jobs")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -93,11 +93,11 @@ func (a *Area) GridsAbove(above jjm.GridID) (map[jjm.GridID]bool, error) {
 	}
 }
 
-// maxStrangers bounds the memory that the folders in one account's area can take.
+// maxStrangers limits the memory for the folders in one account's area.
 const maxStrangers = 100_000
 
-// CheckUnused returns an error of kind Invalid if the area already has local jobs of a new grid job. They belong to
-// another grid job with the same number, and their outputs would be taken for outputs of the new one.
+// CheckUnused returns an error of kind Invalid if the area already has local jobs of a new grid job. These local jobs
+// belong to another grid job with the same number, and their outputs would be mistaken for outputs of the new grid job.
 func (a *Area) CheckUnused(grid jjm.GridID) error {
 	dir, err := a.openDir(GridDir(grid))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -35,8 +35,8 @@ func Whose(c jjm.Credential) (subject, issuer, vo string) {
 	return "", "", vo
 }
 
-// certificates returns the certificates in a proxy's file, in order: the proxy comes
-// first. What cannot be parsed is skipped.
+// certificates returns the certificates in a proxy's file, in order: the proxy comes first. Certificates that cannot be
+// parsed are skipped.
 func certificates(text string) []*x509.Certificate {
 	var all []*x509.Certificate
 	for rest := []byte(text); ; {
@@ -53,8 +53,8 @@ func certificates(text string) []*x509.Certificate {
 	}
 }
 
-// Object identifiers: ProxyCertInfo (RFC 3820, section 3.8) and the one of its draft; the
-// attribute certificates in a VOMS proxy, and the names in these (GFD.182).
+// Object identifiers: ProxyCertInfo (RFC 3820, section 3.8) and the identifier in the draft of that RFC; the attribute
+// certificates in a VOMS proxy, and the names in these certificates (GFD.182).
 var (
 	proxyInfo      = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 14}
 	draftProxyInfo = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 3536, 1, 222}
@@ -62,8 +62,8 @@ var (
 	vomsNames      = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 8005, 100, 100, 4}
 )
 
-// isProxy reports whether a certificate is a proxy. Proxies made before the extension
-// existed are recognised by their names.
+// isProxy reports whether a certificate is a proxy. It recognizes proxies from before the extension existed by their
+// names.
 func isProxy(cert *x509.Certificate) bool {
 	for _, e := range cert.Extensions {
 		if e.Id.Equal(proxyInfo) || e.Id.Equal(draftProxyInfo) {
@@ -74,8 +74,8 @@ func isProxy(cert *x509.Certificate) bool {
 	return strings.HasSuffix(name, "/CN=proxy") || strings.HasSuffix(name, "/CN=limited proxy")
 }
 
-// slashName returns a distinguished name as Globus writes it: /O=Grid/CN=somebody. It returns "" if the name cannot be
-// parsed.
+// slashName returns a distinguished name in the form of Globus: /O=Grid/CN=somebody. It returns "" if the name cannot
+// be parsed.
 func slashName(raw []byte) string {
 	var names pkix.RDNSequence
 	if _, err := asn1.Unmarshal(raw, &names); err != nil {
@@ -111,12 +111,11 @@ func vomsName(cert *x509.Certificate) string {
 	return ""
 }
 
-// maxDepth bounds the nesting of an attribute certificate that is followed; the names are
-// at the eighth level.
+// maxDepth is the largest nesting of an attribute certificate that is searched; the names are at the eighth level.
 const maxDepth = 16
 
-// firstName searches der for the attribute vomsNames, and in it (inside is true) for the
-// first octet string. There are no others at the levels between.
+// firstName searches der for the attribute vomsNames, and within that attribute (inside is true) for the first octet
+// string. The levels between contain no other octet strings.
 func firstName(der []byte, inside bool, depth int) string {
 	for found := inside; len(der) > 0 && depth < maxDepth; {
 		var v asn1.RawValue

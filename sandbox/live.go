@@ -10,8 +10,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// live is a kind of file that running attempts rewrite, one for each position, in the
-// bulk's folder of this name. They are not synced.
+// live is a kind of file that running attempts rewrite, one file for each position, in the bulk's folder of this name.
+// The files are not synced.
 type live string
 
 const (
@@ -19,7 +19,7 @@ const (
 	fragments live = "fragments" // what attempts add to their records
 )
 
-// max returns the length of the longest file in bytes.
+// max returns the largest length of such a file in bytes.
 func (k live) max() int64 {
 	if k == fragments {
 		return jjm.MaxFragment
@@ -46,8 +46,8 @@ func (a *Area) one(k live, tag jjm.Tag, pos int32) ([]byte, error) {
 	return b, a.wrap(err, "read %s", name)
 }
 
-// changed returns when a file of this kind was last written in a bulk, by the clock of the file system; zero if the
-// bulk has no folder for such files.
+// changed returns the time at which a file of this kind was last written in a bulk, by the clock of the file system;
+// zero if the bulk has no folder for such files.
 func (a *Area) changed(k live, tag jjm.Tag) (time.Time, error) {
 	if err := checkTag(tag); err != nil {
 		return time.Time{}, err
@@ -62,9 +62,8 @@ func (a *Area) changed(k live, tag jjm.Tag) (time.Time, error) {
 	return info.ModTime(), nil
 }
 
-// latest calls take for each file that was written at or after since, by the clock of the file
-// system, in the order of look. It returns the position at which to continue, or All. Files
-// that are not regular, empty or too long are skipped.
+// latest calls take for each file that was written at or after since, by the clock of the file system, in the order of
+// look. It returns the position at which to continue, or All. It skips files that are not regular, empty or too long.
 func (a *Area) latest(ctx context.Context, k live, tag jjm.Tag, look Look, since time.Time,
 	take func(pos int32, b []byte)) (next int32, err error) {
 	if err := checkTag(tag); err != nil {
@@ -86,7 +85,7 @@ func (a *Area) latest(ctx context.Context, k live, tag jjm.Tag, look Look, since
 		}
 		f, info, err := a.openIn(dir, where, strconv.Itoa(int(pos)))
 		if err != nil {
-			continue // replaced or removed meanwhile, or not a regular file
+			continue // the file was replaced or removed meanwhile, or is not regular
 		}
 		if !info.ModTime().Before(since) {
 			if b, err := readLimited(f, info.Size(), k.max()); err == nil && len(b) > 0 {

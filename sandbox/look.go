@@ -8,7 +8,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// maxBulks is how many names in the folder of bulks are read.
+// maxBulks is the largest number of names that are read in the folder of bulks.
 const maxBulks = 50_000
 
 // Bulks returns the tags of the bulks that have a folder in the area. It reads at most maxBulks names.

@@ -11,10 +11,10 @@ import (
 	"jjm/internal/jjm"
 )
 
-// outputLists is the folder of a bulk that holds the lists of outputs for which results have no room.
+// outputLists is the folder of a bulk for lists of outputs that do not fit into results.
 const outputLists = "outputs"
 
-// putOutputs writes the outputs of a result into a file of their own, and their description into the result.
+// putOutputs writes the outputs of a result into a separate file, and a description of that file into the result.
 func (a *Area) putOutputs(r *jjm.Result) error {
 	name := posFile(r.Tag, outputLists, r.Pos, ".json")
 	b, err := json.Marshal(r.Outputs)
@@ -37,8 +37,8 @@ func (a *Area) putOutputs(r *jjm.Result) error {
 	return nil
 }
 
-// readOutputs reads the outputs of a result that has them in a file of their own. The job's account owns that file, so
-// readOutputs returns an error unless the file is as the result describes it.
+// readOutputs reads the outputs of a result from a separate file, if the result describes one. The job's account owns
+// that file, so readOutputs returns an error if the file differs from its description in the result.
 func (a *Area) readOutputs(r *jjm.Result) error {
 	if r.Listed == nil {
 		return nil
@@ -48,7 +48,7 @@ func (a *Area) readOutputs(r *jjm.Result) error {
 			MaxOutputList)
 	}
 	b, err := a.readBounded(posFile(r.Tag, outputLists, r.Pos, ".json"), MaxOutputList)
-	if errors.Is(err, fs.ErrNotExist) { // the caller must not take it for a missing result
+	if errors.Is(err, fs.ErrNotExist) { // the caller must not mistake it for a missing result
 		return errors.New("the list of its outputs is not there")
 	}
 	if err != nil {

@@ -20,11 +20,11 @@ import (
 	"jjm/internal/sys/tree"
 )
 
-// Pack copies the inputs of a grid job into a package named by its content, and returns that name and the
-// names of its files in the order of the inputs. The same inputs give the same package, which is stored
-// once. open opens an input by its path, a folder as a [tree.Source]. Inputs whose name is bad or used
-// twice, or whose SHA-256 is not that of the job file, are Invalid. After an error no package is left.
-// Without inputs there is no package, and pkg is "".
+// Pack copies the inputs of a grid job into a package named by its content. It returns that name and the names of the
+// files in the order of the inputs. The same inputs result in the same package, which is stored once. open opens an
+// input by its path, a folder as a [tree.Source]. The error is of kind Invalid if the name of an input is bad or used
+// twice, or if its SHA-256 differs from the job file's. After an error no package is left. Without inputs there is no
+// package, and pkg is "".
 func (a *Area) Pack(ctx context.Context, inputs []jjm.Input, open func(path string) (io.ReadCloser, error)) (pkg string,
 	files []string, err error) {
 	files, err = inputNames(inputs)
@@ -57,8 +57,8 @@ func (a *Area) Pack(ctx context.Context, inputs []jjm.Input, open func(path stri
 	return pkg, files, a.wrap(a.keep(tmp, "packages/"+pkg), "keep package %s", pkg)
 }
 
-// keep renames a finished folder to its name. If a folder of that name exists, it has the same content, because the
-// name is made from the content, and keep removes tmp.
+// keep renames a finished folder to its name. If a folder with that name exists, it has the same content, because the
+// name is computed from the content, and keep removes tmp.
 func (a *Area) keep(tmp, name string) error {
 	if err := a.syncDir(tmp); err != nil {
 		return err
@@ -74,8 +74,8 @@ func (a *Area) keep(tmp, name string) error {
 	return a.syncDir(path.Dir(name))
 }
 
-// packOne copies one input and returns its SHA-256 in hex, which must be that of the job file if that has one. For a
-// folder it returns the text of packTree.
+// packOne copies one input and returns its SHA-256 in hex, which must be the SHA-256 in the job file if the job file
+// has one. For a folder it returns the text of packTree.
 func (a *Area) packOne(ctx context.Context, name string, in jjm.Input,
 	open func(string) (io.ReadCloser, error)) (string, error) {
 	src, err := open(in.Path)
@@ -126,8 +126,7 @@ func (c ctxReader) Read(b []byte) (int, error) {
 	return c.r.Read(b)
 }
 
-// inputNames returns the names of the inputs in the job's directory, or all problems with
-// them.
+// inputNames returns the names of the inputs in the job's directory, or all problems with the names.
 func inputNames(inputs []jjm.Input) ([]string, error) {
 	names := make([]string, len(inputs))
 	first := make(map[string]int, len(inputs))
@@ -150,8 +149,8 @@ func inputNames(inputs []jjm.Input) ([]string, error) {
 	return names, problems.Err()
 }
 
-// badName returns the reason why an input cannot have a name, or "". 255 bytes is NAME_MAX
-// of Linux file systems.
+// badName returns the reason why an input cannot have a name, "" if it can. 255 bytes is NAME_MAX of Linux file
+// systems.
 func badName(name string) string {
 	switch {
 	case name == "" || name == "." || name == ".." || strings.Contains(name, "/"):

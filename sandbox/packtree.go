@@ -19,8 +19,8 @@ import (
 )
 
 // packTree unpacks an input that is a folder into the new folder name, with its modes, and returns a digest of its
-// content. The tar may come from the helper process of an account and is not trusted: an entry that would lead out of
-// the folder, is a special file, or exceeds the size announced in src is Invalid.
+// content. The tar may come from the helper process of an account and is not trusted: the error is of kind Invalid if
+// an entry would lead out of the folder, is a special file, or exceeds the size announced in src.
 func (a *Area) packTree(ctx context.Context, name string, src *tree.Source) (string, error) {
 	if err := a.fs.Mkdir(name, dirMode); err != nil {
 		return "", err
@@ -48,7 +48,7 @@ func (a *Area) packTree(ctx context.Context, name string, src *tree.Source) (str
 		sum := head.Linkname
 		switch head.Typeflag {
 		case tar.TypeDir:
-			err = a.fs.Mkdir(at, mode|dirMode) // so that the owner can always remove its content
+			err = a.fs.Mkdir(at, mode|dirMode) // the owner can then always remove the content
 			folders[at] = true
 		case tar.TypeSymlink:
 			err = a.fs.Symlink(head.Linkname, at)
@@ -60,7 +60,7 @@ func (a *Area) packTree(ctx context.Context, name string, src *tree.Source) (str
 		}
 		fmt.Fprintf(h, "%q %c %o %q\n", head.Name, head.Typeflag, mode, sum)
 	}
-	if _, err := io.Copy(io.Discard, src); err != nil { // reports an error if the folder was not read to its end
+	if _, err := io.Copy(io.Discard, src); err != nil { // returns an error if the folder was not read to its end
 		return "", err
 	}
 	for f := range folders {
@@ -71,8 +71,8 @@ func (a *Area) packTree(ctx context.Context, name string, src *tree.Source) (str
 	return "tree " + hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// checkEntry returns an error for an entry that does not belong in a folder, or has more
-// than the bytes left.
+// checkEntry returns an error if an entry does not belong in a folder, or is larger than left, the number of remaining
+// bytes.
 func checkEntry(h *tar.Header, left int64) error {
 	for _, r := range h.Name {
 		if unicode.IsControl(r) {

@@ -15,19 +15,18 @@ import (
 	"jjm/internal/jjm"
 )
 
-// ParcelName is the name of a parcel in the folder where the job ran.
+// ParcelName is the name of a parcel in the folder in which the job ran.
 const ParcelName = "parcel.tar"
 
-// A parcel is a tar of the attempt's files below parcelFiles, and of its result. The result
-// comes last, so that a parcel that was cut anywhere has none.
+// A parcel is a tar of the attempt's files below parcelFiles, and of the attempt's result. The result comes last: a
+// parcel that was cut at any point has no result.
 const (
 	parcelFiles  = "attempt/"
 	parcelResult = "result.json"
 )
 
-// WriteParcel writes the parcel of an attempt: standard output, standard error, log, the
-// files that its result lists, and the result. With r nil there is no result, and only
-// the files that exist are written.
+// WriteParcel writes the parcel of an attempt: standard output, standard error, log, the files in its result, and the
+// result. If r is nil, the parcel has no result, and contains only the files that exist.
 func (a *Area) WriteParcel(w io.Writer, id jjm.AttemptID, r *jjm.Result) error {
 	t := tar.NewWriter(w)
 	names := []string{Stdout, Stderr, GLFName}
@@ -59,8 +58,8 @@ func (a *Area) WriteParcel(w io.Writer, id jjm.AttemptID, r *jjm.Result) error {
 	return a.wrap(t.Close(), "parcel of %s", id.LocalID)
 }
 
-// addParcelFile adds a file of the attempt's folder. A file that is absent or not regular is left out, and the daemon
-// reports it as missing.
+// addParcelFile adds a file of the attempt's folder. It omits a file that is absent or not regular, which the daemon
+// then reports as missing.
 func (a *Area) addParcelFile(t *tar.Writer, name string) error {
 	if !fs.ValidPath(name) {
 		return nil
@@ -79,7 +78,7 @@ func (a *Area) addParcelFile(t *tar.Writer, name string) error {
 	return err
 }
 
-// below opens files below a folder of an FS. Its other methods are the methods of the whole FS and must not be used.
+// below opens files below a folder of an FS. Its other methods are those of the whole FS and must not be used.
 type below struct {
 	FS
 	dir string
@@ -89,17 +88,17 @@ func (b below) OpenFile(name string, flag int, perm os.FileMode) (*os.File, erro
 	return b.FS.OpenFile(path.Join(b.dir, name), flag, perm)
 }
 
-// parcelOf returns the path at which the parcel of a position arrives.
+// parcelOf returns the path of the returned parcel of a position.
 func parcelOf(tag jjm.Tag, pos int32) string { return backDir(tag) + "/" + strconv.Itoa(int(pos)) }
 
-// TakeParcel unpacks the parcel of a position, with the effect that a wrapper that sees the
-// area would have had: the attempt's files, the claim, the result. It is called once the batch
-// system says that the job has ended; before that the parcel may be incomplete. The result is
-// nil if there is no parcel, or if it has no result; its files are kept in any case. If another
-// claim exists - the daemon gave up on the attempt - the result does not count, and is nil.
+// TakeParcel unpacks the parcel of a position. Afterwards the area has the same content as after a wrapper that sees
+// the area: the attempt's files, the claim, the result. TakeParcel is called after the batch system reported the end of
+// the job; before that the parcel may be incomplete. The result is nil if there is no parcel, or if the parcel has no
+// result; the files of the parcel are kept in any case. If another claim exists - the daemon gave up on the attempt -
+// the parcel's result does not count, and the result is nil.
 //
-// At most limit bytes are unpacked; 0 means no bound. A parcel that is larger, damaged, or
-// about another attempt is an error of kind Invalid; a larger one wraps [TooLarge].
+// At most limit bytes are unpacked; 0 means no limit. The error is of kind Invalid if the parcel is larger, damaged, or
+// belongs to another attempt; for a larger parcel it wraps [TooLarge].
 func (a *Area) TakeParcel(tag jjm.Tag, pos int32, id jjm.AttemptID, limit int64) (*jjm.Result, error) {
 	if err := checkTag(tag); err != nil {
 		return nil, err
@@ -132,8 +131,8 @@ func (a *Area) TakeParcel(tag jjm.Tag, pos int32, id jjm.AttemptID, limit int64)
 	return r, a.PutResult(*r)
 }
 
-// entryBytes is how many bytes an entry counts in addition to its content, for header and
-// inode, so that the number of empty files is bounded too.
+// entryBytes is the number of bytes that an entry counts in addition to its content, for header and inode. It also
+// limits the number of empty files.
 const entryBytes = 1 << 10
 
 // TooLarge is the error for a parcel with more than Limit bytes. A retry cannot help.
@@ -143,9 +142,8 @@ func (t *TooLarge) Error() string {
 	return fmt.Sprintf("it has more than the %d bytes allowed", t.Limit)
 }
 
-// unpackParcel writes the files of a parcel and returns its result, nil if there is none.
-// At most as many bytes are written as the entries' headers announce, and these sums are
-// bounded by limit.
+// unpackParcel writes the files of a parcel and returns its result, nil if there is none. It writes at most as many
+// bytes as the entries' headers announce, and the sum of these announcements is at most limit.
 func (a *Area) unpackParcel(parcel io.Reader, id jjm.AttemptID, limit int64) (*jjm.Result, error) {
 	var r *jjm.Result
 	left := limit
@@ -178,7 +176,7 @@ func (a *Area) unpackParcel(parcel io.Reader, id jjm.AttemptID, limit int64) (*j
 	return r, err
 }
 
-// parcelHolds reports whether a parcel may hold this file of an attempt's folder.
+// parcelHolds reports whether a parcel may contain this file of an attempt's folder.
 func parcelHolds(name string) bool {
 	top, _, deep := strings.Cut(name, "/")
 	switch top {

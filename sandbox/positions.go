@@ -8,29 +8,29 @@ import (
 	"slices"
 )
 
-// Look says which files to read in a folder of a bulk that jobs write to. Only files of
-// the bulk's positions are opened, whatever else is there.
+// Look selects the files to read in a folder of a bulk that jobs write to. Only files of the bulk's positions are
+// opened, whatever other files the folder contains.
 type Look struct {
 	// N is the number of positions of the bulk.
 	N int
-	// From is the position to begin with. After the last position come the positions from 0 up to From.
+	// From is the position to begin with. After the last position follow the positions from 0 up to From.
 	From int32
-	// Skip reports whether to skip a position; nil skips none.
+	// Skip reports whether to skip a position; nil skips no position.
 	Skip func(pos int32) bool
 }
 
-// All is returned as the position at which to continue if all were looked at.
+// All is returned as the position at which to continue if all positions were looked at.
 const All int32 = -1
 
-// maxStrange is how many names that belong to no position are skipped in one look. If a folder
-// has more, because a job flooded it, its listing is no longer read, and the file of each position is tried.
+// maxStrange is the largest number of names without a position that are skipped in one look. If a folder has more such
+// names, because a job flooded it, its listing is no longer read, and the file of each position is tried.
 const maxStrange = 4096
 
-// unexpected are names in a folder that belong to no position.
+// unexpected describes names in a folder that belong to no position.
 type unexpected struct {
-	name  string // one of them
+	name  string // one of the names
 	n     int
-	flood bool // there are more than maxStrange
+	flood bool // whether there are more than maxStrange
 }
 
 // why returns the text of the problem, for people. n is the number of positions.
@@ -44,8 +44,8 @@ func (s unexpected) why(n int) string {
 	return text
 }
 
-// positions returns the positions that may have a file in a folder, in the order of the
-// look. It reads names in bounded portions, and a bounded number in all.
+// positions returns the positions that may have a file in a folder, in the order of the look. It reads the names in
+// limited portions, and a limited total number.
 func (l Look) positions(dir *os.File, suffix string) (there []int32, more unexpected, err error) {
 	const some = 1024
 	for {
@@ -82,7 +82,7 @@ func (l Look) positions(dir *os.File, suffix string) (there []int32, more unexpe
 	return append(there[i:], there[:i]...), more, nil
 }
 
-// every returns all positions.
+// every returns all positions in the order of the look.
 func (l Look) every() []int32 {
 	all := make([]int32, l.N)
 	for i := range all {

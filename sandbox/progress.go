@@ -15,16 +15,15 @@ import (
 
 const (
 	maxPhase = 64
-	// maxPhases is how many phases of an application are kept; they are for people.
+	// maxPhases is the largest number of phases of an application that are kept; phases are for people.
 	maxPhases = 32
-	// lastTime is the end of the year 9999, the last time that a record can show.
+	// lastTime is the end of the year 9999, the latest time that a record can show.
 	lastTime = jjm.Time(253_402_300_799_999)
 )
 
-// PutProgress stores the progress of a phase of the application at a position, reported at a
-// time, and keeps the other phases. Nothing is synced, because progress may be reported many
-// times a second. If two calls run at the same time, one of them may be lost. At most maxPhases phases are kept; a
-// further phase is an error.
+// PutProgress stores the progress of a phase of the application at a position, reported at the given time, and keeps
+// the other phases. Nothing is synced, because progress may be reported many times a second. If two calls run at the
+// same time, one of the reports may be lost. At most maxPhases phases are kept; an additional phase is an error.
 func (a *Area) PutProgress(tag jjm.Tag, pos int32, p jjm.Progress, at jjm.Time) error {
 	if err := checkTag(tag); err != nil {
 		return err
@@ -45,12 +44,12 @@ func (a *Area) PutProgress(tag jjm.Tag, pos int32, p jjm.Progress, at jjm.Time) 
 	return a.put(progress, tag, pos, formatPhases(said))
 }
 
-// withProgress returns the phases with the progress of one updated or added.
+// withProgress returns the phases with one phase updated or added.
 func withProgress(said []jjm.AppPhase, p jjm.Progress, at jjm.Time) []jjm.AppPhase {
 	for i := range said {
 		if said[i].Phase == p.Phase {
 			at = max(at, said[i].Ended)
-		} else { // the last report must have the latest time, even if the clocks of hosts differ
+		} else { // the latest report must have the latest time, even if the clocks of hosts differ
 			at = max(at, said[i].Ended+1)
 		}
 	}
@@ -74,8 +73,8 @@ func LastPhase(said []jjm.AppPhase) int {
 	return last
 }
 
-// Phases returns the phases that the application at a position has reported, in the order
-// in which they started; none if it reported none, or they cannot be parsed.
+// Phases returns the phases that the application at a position has reported, in the order of their starts; no phases if
+// it reported none, or if the report cannot be parsed.
 func (a *Area) Phases(tag jjm.Tag, pos int32) ([]jjm.AppPhase, error) {
 	if err := checkTag(tag); err != nil {
 		return nil, err
@@ -91,9 +90,8 @@ func (a *Area) Phases(tag jjm.Tag, pos int32) ([]jjm.AppPhase, error) {
 	return said, nil
 }
 
-// Progress returns, by position, the phases in files that were written at or after since,
-// by the clock of the file system, and the position at which to continue, or All. Files
-// that cannot be parsed are left out.
+// Progress returns, by position, the phases in files that were written at or after since, by the clock of the file
+// system, and the position at which to continue, or All. It omits files that cannot be parsed.
 func (a *Area) Progress(ctx context.Context, tag jjm.Tag, look Look, since time.Time) (map[int32][]jjm.AppPhase, int32,
 	error) {
 	all := make(map[int32][]jjm.AppPhase)
@@ -105,12 +103,12 @@ func (a *Area) Progress(ctx context.Context, tag jjm.Tag, look Look, since time.
 	return all, next, err
 }
 
-// ProgressChanged returns when progress was last put in a bulk, by the clock of the file
-// system; zero if the bulk has no folder for it.
+// ProgressChanged returns the time at which progress was last stored in a bulk, by the clock of the file system; zero
+// if the bulk has no folder for progress.
 func (a *Area) ProgressChanged(tag jjm.Tag) (time.Time, error) { return a.changed(progress, tag) }
 
-// formatPhases returns one line for each phase: "PHASE DONE TOTAL STARTED ENDED", the
-// times in milliseconds since 1970.
+// formatPhases returns one line for each phase: "PHASE DONE TOTAL STARTED ENDED". The times are in milliseconds since
+// 1970.
 func formatPhases(said []jjm.AppPhase) []byte {
 	var b []byte
 	for _, p := range said {
@@ -119,7 +117,7 @@ func formatPhases(said []jjm.AppPhase) []byte {
 	return b
 }
 
-// parsePhases parses what formatPhases returned.
+// parsePhases parses the output of formatPhases.
 func parsePhases(s string) ([]jjm.AppPhase, bool) {
 	var said []jjm.AppPhase
 	for line := range strings.Lines(s) {
@@ -148,8 +146,8 @@ func parsePhase(words []string) (p jjm.AppPhase, ok bool) {
 		Started: jjm.Time(numbers[2]), Ended: jjm.Time(numbers[3])}, true
 }
 
-// ValidPhases reports whether phases are valid: at most 32, each name once, one word of
-// at most 64 bytes, and numbers and times in range.
+// ValidPhases reports whether phases are valid: at most 32 phases with different names, each name one word of at most
+// 64 bytes, and numbers and times in range.
 func ValidPhases(said []jjm.AppPhase) bool {
 	known := make(map[string]bool, len(said))
 	for _, p := range said {

@@ -11,11 +11,11 @@ import (
 	"jjm/internal/jjm"
 )
 
-// RemoveGrid removes the folder of a grid job with all its tars. There may be any number of files
-// in it, so it stops when ctx ends, with an error of kind Busy, and another call removes the rest.
+// RemoveGrid removes the folder of a grid job with all its tars. The folder may contain any number of files, so
+// RemoveGrid stops with an error of kind Busy when ctx ends, and another call removes the remaining files.
 func (a *Area) RemoveGrid(ctx context.Context, grid jjm.GridID) error {
 	dir := GridDir(grid)
-	for name, err := range a.names(dir) { // a folder of a thousand local jobs, and few files
+	for name, err := range a.names(dir) { // folders of a thousand local jobs each, and few files
 		if ctx.Err() != nil {
 			return jjm.Errorf(jjm.Busy, "sandbox: remove grid job %s: %w", grid, ctx.Err())
 		}
@@ -29,7 +29,8 @@ func (a *Area) RemoveGrid(ctx context.Context, grid jjm.GridID) error {
 	return a.wrap(a.removeTree(ctx, dir), "remove grid job %s", grid)
 }
 
-// removeTree removes a file or folder. Applications leave folders without write permission, which the owner may change.
+// removeTree removes a file or folder. Applications may leave folders without write permission, which the owner can
+// change.
 func (a *Area) removeTree(ctx context.Context, name string) error {
 	err := a.fs.RemoveAll(name)
 	if !errors.Is(err, fs.ErrPermission) {
@@ -39,7 +40,7 @@ func (a *Area) removeTree(ctx context.Context, name string) error {
 	return a.fs.RemoveAll(name)
 }
 
-// openUp lets the owner write in a folder and the folders below, as far as possible.
+// openUp adds the owner's write permission to a folder and the folders below, as far as possible.
 func (a *Area) openUp(ctx context.Context, dir string, deep int) {
 	info, err := a.fs.Lstat(dir)
 	if err != nil || !info.IsDir() || deep == 0 || ctx.Err() != nil {
@@ -56,7 +57,7 @@ func (a *Area) openUp(ctx context.Context, dir string, deep int) {
 	}
 }
 
-// names yields the names in a folder, none if the folder does not exist. It ends after an error.
+// names yields the names in a folder, no names if the folder does not exist. It ends after an error.
 func (a *Area) names(dir string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		d, err := a.openDir(dir)
@@ -86,8 +87,8 @@ func (a *Area) names(dir string) iter.Seq2[string, error] {
 	}
 }
 
-// RemovePackages removes the packages that the job.json of no grid job names. No package may be made meanwhile. The
-// error is of kind Invalid if a job.json cannot be read: then nothing is removed, because that grid job may need any
+// RemovePackages removes the packages that no grid job's job.json names. No package may be created meanwhile. If a
+// job.json cannot be read, the error is of kind Invalid, and nothing is removed, because that grid job may need any
 // package.
 func (a *Area) RemovePackages(ctx context.Context) error {
 	used := map[string]bool{}

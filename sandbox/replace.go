@@ -10,16 +10,16 @@ import (
 	"syscall"
 )
 
-// tmpPrefix marks files and folders that are being written.
+// tmpPrefix is the prefix of files and folders that are being written.
 const tmpPrefix = ".tmp-"
 
-// durability is how much of a written file survives a power failure for certain.
+// durability is the part of a written file that certainly survives a power failure.
 type durability uint8
 
 const (
-	quick     durability = iota // nothing
-	syncFile                    // its content, if its name is there
-	syncNamed                   // its content and its name
+	quick     durability = iota // no part of the file
+	syncFile                    // the content, if the name survives
+	syncNamed                   // the content and the name
 )
 
 // writeBuffer is the size of buffers for files of some hundred kilobytes.
@@ -30,11 +30,11 @@ func tmpName(dir string) string {
 	return path.Join(dir, tmpPrefix+strconv.FormatUint(rand.Uint64(), 36))
 }
 
-// isTmp reports whether a name in a folder is a temporary one.
+// isTmp reports whether a name in a folder is temporary.
 func isTmp(name string) bool { return strings.HasPrefix(name, tmpPrefix) }
 
-// replace writes a file completely or not at all: fill writes its content to a temporary
-// file in the same folder, which is then renamed.
+// replace writes a file completely or not at all: fill writes the content to a temporary file in the same folder, which
+// is then renamed.
 func (a *Area) replace(name string, perm os.FileMode, d durability, fill func(*os.File) error) (err error) {
 	dir := path.Dir(name)
 	tmp := tmpName(dir)
@@ -51,7 +51,7 @@ func (a *Area) replace(name string, perm os.FileMode, d durability, fill func(*o
 	return nil
 }
 
-// create writes a new file with the content of fill; after an error it leaves none.
+// create writes a new file with the content from fill; after an error it leaves no file.
 func (a *Area) create(name string, perm os.FileMode, d durability, fill func(*os.File) error) error {
 	f, err := a.fs.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
 	if err != nil {
@@ -67,7 +67,7 @@ func (a *Area) create(name string, perm os.FileMode, d durability, fill func(*os
 	return err
 }
 
-// fillTo writes the content of a file, and syncs it if it is to be durable.
+// fillTo writes the content of a file, and syncs the file if d requires it.
 func fillTo(f *os.File, d durability, fill func(*os.File) error) error {
 	if err := fill(f); err != nil || d < syncFile {
 		return err
@@ -75,11 +75,10 @@ func fillTo(f *os.File, d durability, fill func(*os.File) error) error {
 	return f.Sync()
 }
 
-// discard removes a temporary file or folder. If that fails, a temporary name is left,
-// which readers skip.
+// discard removes a temporary file or folder. If that fails, a temporary name is left, which readers skip.
 func (a *Area) discard(name string) { _ = a.fs.RemoveAll(name) }
 
-// replaceBytes is replace for content in memory, with mode 0600.
+// replaceBytes calls replace for content in memory, with mode 0600.
 func (a *Area) replaceBytes(name string, d durability, content []byte) error {
 	return a.replace(name, fileMode, d, func(f *os.File) error {
 		_, err := f.Write(content)
@@ -87,7 +86,7 @@ func (a *Area) replaceBytes(name string, d durability, content []byte) error {
 	})
 }
 
-// buffered turns a fill function with a buffered writer into one for replace.
+// buffered converts a fill function with a buffered writer into a fill function for replace.
 func buffered(fill func(*bufio.Writer) error) func(*os.File) error {
 	return func(f *os.File) error {
 		b := bufio.NewWriterSize(f, writeBuffer)
@@ -98,7 +97,7 @@ func buffered(fill func(*bufio.Writer) error) func(*os.File) error {
 	}
 }
 
-// syncDir syncs a folder, so that the names in it are durable.
+// syncDir syncs a folder, which makes the names in the folder durable.
 func (a *Area) syncDir(dir string) error {
 	d, err := a.fs.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY, 0)
 	if err != nil {

@@ -15,17 +15,18 @@ import (
 	"jjm/internal/jjm"
 )
 
-// MaxResult is the longest result file, in bytes.
+// MaxResult is the largest length of a result file in bytes.
 const MaxResult = 1 << 20
 
-// The limits of the file that lists the outputs for which a result has no room: the number of outputs, and bytes.
+// The limits of the file that lists the outputs that do not fit into a result: the number of outputs, and bytes.
 const (
 	MaxOutputs    = 50_000
 	MaxOutputList = 16 << 20
 )
 
-// PutResult stores the result of an attempt. If the result would be longer than MaxResult, its outputs go into a file
-// of their own, from which Results and ReadResult read them. More than MaxOutputs outputs are an error.
+// PutResult stores the result of an attempt. If the result would be longer than MaxResult, its outputs are written into
+// a separate file, from which Results and ReadResult read them. PutResult returns an error for more than MaxOutputs
+// outputs.
 func (a *Area) PutResult(r jjm.Result) error {
 	if err := checkTag(r.Tag); err != nil {
 		return err
@@ -52,8 +53,8 @@ func (a *Area) PutResult(r jjm.Result) error {
 	return a.wrap(a.replaceBytes(name, syncFile, b), "write result %s", name)
 }
 
-// DoneChanged returns when a result last arrived in a bulk, by the clock of the file
-// system. It is a cheap way to see whether there are new results.
+// DoneChanged returns the time at which a result last arrived in a bulk, by the clock of the file system. It is a cheap
+// way to detect new results.
 func (a *Area) DoneChanged(tag jjm.Tag) (time.Time, error) {
 	if err := checkTag(tag); err != nil {
 		return time.Time{}, err
@@ -65,9 +66,9 @@ func (a *Area) DoneChanged(tag jjm.Tag) (time.Time, error) {
 	return info.ModTime(), nil
 }
 
-// Results calls take for each result of a bulk, in the order of look, until take returns false. A file that is not a
-// result of this bulk and position, or longer than MaxResult, becomes a problem whose Field is the name of the file,
-// and Results goes on with the next file. It returns at most maxProblems problems. next is the position at which to
+// Results calls take for each result of a bulk, in the order of look, until take returns false. If a file is not a
+// result of this bulk and position, or is longer than MaxResult, Results adds a problem whose Field is the name of the
+// file, and continues with the next file. It returns at most maxProblems problems. next is the position at which to
 // continue, or All.
 func (a *Area) Results(ctx context.Context, tag jjm.Tag, look Look, take func(*jjm.Result) bool) (next int32,
 	problems []jjm.Problem, err error) {
@@ -106,7 +107,7 @@ func (a *Area) Results(ctx context.Context, tag jjm.Tag, look Look, take func(*j
 	return All, problems, nil
 }
 
-// maxProblems is how many bad files of a folder one look reports.
+// maxProblems is the largest number of bad files in a folder that one look reports.
 const maxProblems = 10
 
 // ReadResult returns the result of one position, nil if there is none.
@@ -156,7 +157,7 @@ func (a *Area) readResult(dir *os.File, name string, tag jjm.Tag, pos int32) (*j
 		return nil, err
 	}
 	if !ValidPhases(r.Phases) {
-		r.Phases = nil // they are for people, and no reason to lose a result
+		r.Phases = nil // phases are for people, and no reason to lose a result
 	}
 	return r, nil
 }
@@ -165,13 +166,13 @@ func (a *Area) openDir(name string) (*os.File, error) {
 	return a.fs.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY, 0)
 }
 
-// remote is implemented by an FS whose files this process must not open itself, because
-// only the helper process behind it has the rights of the area's owner.
+// remote is implemented by an FS whose files this process must not open itself, because only the helper process of the
+// FS has the rights of the area's owner.
 type remote interface{ Remote() }
 
-// openIn opens a regular file by its name in an open folder. It takes one system call, where
-// opening a path below the root takes one for each element. path is the folder's path, for a
-// remote FS. A symbolic link is refused.
+// openIn opens a regular file by its name in an open folder. It takes one system call; opening a path below the root
+// takes one system call for each element. path is the folder's path, for a remote FS. openIn returns an error for a
+// symbolic link.
 func (a *Area) openIn(dir *os.File, path, name string) (*os.File, os.FileInfo, error) {
 	if _, ok := a.fs.(remote); ok && !strings.Contains(name, "/") {
 		return a.openRegular(path + "/" + name)
@@ -197,7 +198,7 @@ func (a *Area) openIn(dir *os.File, path, name string) (*os.File, os.FileInfo, e
 	return f, info, nil
 }
 
-// openat is openat(2), repeated if a signal interrupts it.
+// openat calls openat(2), and repeats the call if a signal interrupts it.
 func openat(dir *os.File, name string, flags int) (int, error) {
 	for {
 		fd, err := syscall.Openat(int(dir.Fd()), name, flags, 0)
@@ -207,7 +208,7 @@ func openat(dir *os.File, name string, flags int) (int, error) {
 	}
 }
 
-// position parses a file name of digits and a suffix, as posFile makes it.
+// position parses a file name that consists of digits and a suffix, which is the form of posFile.
 func position(name, suffix string) (int32, bool) {
 	digits, ok := strings.CutSuffix(name, suffix)
 	n, err := strconv.ParseUint(digits, 10, 31)

@@ -9,11 +9,10 @@ import (
 	"jjm/internal/sys/acl"
 )
 
-// Share lets accounts read one file of the area and pass through the folders that lead to it,
-// which they still cannot list. It may be repeated. Root and this process's own account need no
-// permission and are left out. Files and folders that do not belong to the area's owner get no
-// access list. The error wraps [acl.ErrUnsupported] if the file system has no access lists;
-// then no account was given access.
+// Share allows accounts to read one file of the area and to pass through the folders that lead to the file; the
+// accounts still cannot list these folders. Share may be repeated. Root and this process's own account need no
+// permission and are left out. Files and folders that do not belong to the area's owner get no access list. The error
+// wraps [acl.ErrUnsupported] if the file system has no access lists; then no account has got access.
 func (a *Area) Share(name string, uids ...int) error {
 	own := os.Geteuid()
 	uids = slices.DeleteFunc(slices.Clone(uids), func(uid int) bool { return uid == 0 || uid == own })
@@ -23,7 +22,7 @@ func (a *Area) Share(name string, uids ...int) error {
 	if err := a.grant(name, false, acl.Read, uids); err != nil {
 		return a.wrap(err, "let others read %s", name)
 	}
-	for dir := name; dir != "."; { // after the file, which cannot be reached before
+	for dir := name; dir != "."; { // after the file, which is unreachable until then
 		dir = parent(dir)
 		if err := a.grant(dir, true, acl.Search, uids); err != nil {
 			return a.wrap(err, "let others pass through %s", dir)
@@ -32,8 +31,8 @@ func (a *Area) Share(name string, uids ...int) error {
 	return nil
 }
 
-// granter is implemented by an FS that sets access lists itself, because only the helper
-// process behind it has the rights of the area's owner.
+// granter is implemented by an FS that sets access lists itself, because only the helper process of the FS has the
+// rights of the area's owner.
 type granter interface {
 	Grant(name string, folder bool, perm acl.Perm, uids ...int) error
 }
@@ -54,7 +53,7 @@ func (a *Area) grant(name string, folder bool, perm acl.Perm, uids []int) error 
 	return acl.GrantOwn(f, perm, uids...)
 }
 
-// parent returns the folder of a name below the area, "." for one at the root.
+// parent returns the folder of a name below the area, "." for a name at the root.
 func parent(name string) string {
 	if i := strings.LastIndexByte(name, '/'); i > 0 {
 		return name[:i]
@@ -62,7 +61,7 @@ func parent(name string) string {
 	return "."
 }
 
-// OpenTar opens a tar of a grid job by the name that WriteTar was given.
+// OpenTar opens a tar of a grid job by the name that was passed to WriteTar.
 func (a *Area) OpenTar(name string) (*os.File, error) {
 	f, _, err := a.openRegular(name)
 	return f, a.wrap(err, "open tar %s", name)
@@ -78,5 +77,5 @@ func (a *Area) OpenCollected(name string) (*os.File, int64, error) {
 	return f, info.Size(), nil
 }
 
-// RemoveTar removes one tar. Processes that have it open can still read it.
+// RemoveTar removes one tar. Processes that have the tar open can still read it.
 func (a *Area) RemoveTar(name string) error { return a.wrap(a.fs.Remove(name), "remove tar %s", name) }

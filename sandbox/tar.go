@@ -21,37 +21,35 @@ import (
 	"jjm/internal/jjm"
 )
 
-// TarEntry is one file for a tar, or the reason why it is absent.
+// TarEntry is one file for a tar, or the reason why the file is absent.
 type TarEntry struct {
-	// Name is its name in the tar, below the prefix.
+	// Name is the name of the file in the tar, below the prefix.
 	Name string
-	// Path is its path below the area. If it is "", the file is Content.
+	// Path is the path of the file below the area. If it is "", the content of the file is Content.
 	Path    string
 	Content []byte
-	// SHA256 and Bytes are the checksum and size that the file should have; "" if they
-	// are not known.
+	// SHA256 and Bytes are the expected checksum and size of the file; SHA256 is "" if they are unknown.
 	SHA256 string
 	Bytes  int64
-	// Absent is the reason why the tar has no file for the entry; "" if it is to have one.
+	// Absent is the reason why the tar has no file for the entry; "" if the tar should have a file.
 	Absent string
-	// Sums is set if Absent is a remark on several entries. The remark becomes a line of the
-	// manifest, but does not count as an absent file.
+	// Sums is set if Absent is a remark about several entries. The remark becomes a line of the manifest, but does not
+	// count as an absent file.
 	Sums bool
-	// Lost, unless nil, is called if a file whose SHA256 is known is gone or has changed,
-	// before the next entry is asked for.
+	// Lost, if not nil, is called if a file with a known SHA256 no longer exists or has changed, before the next entry
+	// is requested.
 	Lost func()
-	// LeftOut, unless nil, is called in the same way with the reason if a file is left out that may exist.
+	// LeftOut, if not nil, is called in the same way with the reason if the tar leaves out a file that may exist.
 	LeftOut func(reason jjm.LeftReason, why string)
 }
 
 // TarInfo describes a finished tar.
 type TarInfo struct {
-	// Path is its path below the area.
+	// Path is the path of the tar below the area.
 	Path   string
 	Bytes  int64
 	SHA256 string
-	// Files is the number of files in it without the manifest, Absent the number of
-	// entries without a file.
+	// Files is the number of files in the tar without the manifest; Absent is the number of entries without a file.
 	Files, Absent int
 }
 
@@ -61,7 +59,7 @@ func OutputName(stem string, id jjm.LocalID, name string) string {
 	return stem + "." + id.String() + "." + path.Base(name)
 }
 
-// OutputOf returns the local job in a name that [OutputName] made; false for other names.
+// OutputOf returns the local job in a name that [OutputName] made. It returns false for other names.
 func OutputOf(name string) (jjm.LocalID, bool) {
 	words := strings.SplitN(name, ".", 4) // a stem has no dot
 	if len(words) < 4 || strings.Contains(name, "/") {
@@ -74,8 +72,8 @@ func OutputOf(name string) (jjm.LocalID, bool) {
 	return jjm.LocalID{Grid: ref.Grid, N: ref.First}, true
 }
 
-// ManifestName is the name of the last file of every tar, below its prefix: a JSON list
-// of {path, size, sha256, absent}.
+// ManifestName is the name of the last file of every tar, below its prefix: a JSON list of {path, size, sha256,
+// absent}.
 const ManifestName = "manifest.json"
 
 type manifestLine struct {
@@ -85,17 +83,15 @@ type manifestLine struct {
 	Absent string `json:"absent,omitempty"`
 }
 
-// WriteTar writes entries into a tar at dest, below the area, and appends a manifest with a
-// line for each of them. The same entries and files give the same bytes: the order is that of
-// the entries; owner 0, mode 0644, and the file's modification time in whole seconds (for an
-// entry with Content, and the manifest: the newest one of the files before it). A name that was
-// used before gets a number.
+// WriteTar writes entries into a tar at dest, below the area, and appends a manifest with a line for each entry. The
+// same entries and files result in the same bytes: the order is the order of the entries; owner 0, mode 0644, and the
+// file's modification time in whole seconds (for an entry with Content, and for the manifest: the newest modification
+// time of the files before it). A name that was used before gets a number.
 //
-// A file that cannot be read, is not regular, differs from SHA256 or Bytes, or changes while it
-// is read is absent: it is not in the tar, and the manifest has the reason. Once the files
-// together would exceed maxBytes (0: no bound), further files are absent too; entries with
-// Content do not count. Only an error of the sequence, of dest or of ctx stops WriteTar; dest
-// then has no file, or the old one.
+// A file that cannot be read, is not regular, differs from SHA256 or Bytes, or changes during the read is absent: it is
+// not in the tar, and the manifest has the reason. When the total size of the files would exceed maxBytes (0: no
+// limit), further files are absent too; entries with Content do not count. Only an error of the sequence, of dest or of
+// ctx stops WriteTar; dest then has no file, or still the old file.
 func (a *Area) WriteTar(ctx context.Context, dest string, prefix string, entries iter.Seq2[TarEntry, error],
 	maxBytes int64) (TarInfo, error) {
 	t := tarring{area: a, prefix: prefix, maxBytes: maxBytes, names: TarNames{}}
@@ -126,9 +122,9 @@ type tarring struct {
 	sink     *tarSink
 	tw       *tar.Writer
 	info     TarInfo
-	bytes    int64     // of files so far
-	full     bool      // maxBytes is reached
-	newest   time.Time // modification time of the files so far
+	bytes    int64     // total size of the files so far
+	full     bool      // whether maxBytes is reached
+	newest   time.Time // newest modification time of the files so far
 	names    TarNames
 	manifest bytes.Buffer
 	hash     hash.Hash
@@ -167,7 +163,7 @@ func (t *tarring) run(ctx context.Context, entries iter.Seq2[TarEntry, error]) e
 	return t.sink.flush()
 }
 
-// entry adds one entry to tar and manifest. An error is about dest.
+// entry adds one entry to the tar and the manifest. An error concerns dest.
 func (t *tarring) entry(ctx context.Context, e TarEntry) error {
 	line := manifestLine{Path: e.Name, Absent: e.Absent}
 	if e.Sums {
@@ -197,7 +193,7 @@ func (t *tarring) entry(ctx context.Context, e TarEntry) error {
 	}
 	delete(t.names, line.Path)
 	if t.info.Absent++; t.info.Absent > maxAbsent {
-		return nil // one line at the end counts these
+		return nil // one line at the end contains their number
 	}
 	line.Path, line.Size, line.SHA256 = t.prefix+"/"+line.Path, e.Bytes, e.SHA256
 	return t.note(line)
@@ -209,12 +205,11 @@ func (e *TarEntry) leaveOut(reason jjm.LeftReason, why string) {
 	}
 }
 
-// maxAbsent is how many absent files the manifest names one by one. A job can list any
-// number of files that never existed, and the manifest is kept in memory.
+// maxAbsent is the largest number of absent files that the manifest names one by one. A job can list any number of
+// files that never existed, and the manifest is stored in memory.
 const maxAbsent = 200_000
 
-// note adds a line to the manifest. The manifest is kept as text, because a tar may have
-// a million entries.
+// note adds a line to the manifest. The manifest is stored as text, because a tar may have a million entries.
 func (t *tarring) note(line manifestLine) error {
 	b, err := json.Marshal(line)
 	if err != nil {
@@ -229,8 +224,8 @@ func (t *tarring) note(line manifestLine) error {
 	return nil
 }
 
-// file writes an entry that should have a file, and sets in line its size and checksum,
-// or why it is absent.
+// file writes an entry that should have a file. It sets in line the size and the checksum of the file, or the reason
+// why the file is absent.
 func (t *tarring) file(ctx context.Context, e TarEntry, line *manifestLine) error {
 	if e.Path == "" {
 		sum := sha256.Sum256(e.Content)
@@ -247,7 +242,7 @@ func (t *tarring) file(ctx context.Context, e TarEntry, line *manifestLine) erro
 		return err
 	}
 	line.Absent = reason.Error()
-	// Part of the file may be in the tar: remove it, with its header.
+	// Part of the file may already be in the tar: remove that part, with its header.
 	return t.sink.rewind(mark)
 }
 
@@ -269,7 +264,7 @@ func (t *tarring) header(name string, size int64, modified time.Time) *tar.Heade
 // TarNames counts how often each name was requested in a tar.
 type TarNames map[string]int
 
-// Unique returns a name that no earlier file of the tar has: name itself, or with a number.
+// Unique returns a name that no earlier file of the tar has: name itself, or name with a number.
 func (t TarNames) Unique(name string) string {
 	for {
 		t[name]++
@@ -281,8 +276,8 @@ func (t TarNames) Unique(name string) string {
 	}
 }
 
-// BadName returns the reason why an output cannot have this name, or "". The name becomes part of the result, which is
-// JSON, and people who unpack the tar must be able to type it.
+// BadName returns the reason why an output cannot have this name, "" if it can. The name becomes part of the result,
+// which is JSON, and people who unpack the tar must be able to type it.
 func BadName(name string) string {
 	switch {
 	case !utf8.ValidString(name):
@@ -295,12 +290,12 @@ func BadName(name string) string {
 	return ""
 }
 
-// maxOutputName is the longest name of an output, in bytes: with the folders above, the name becomes that of a file in
-// a dataset (jjm.CheckLFN).
+// maxOutputName is the largest length of an output's name in bytes: together with the folders above, the name becomes
+// the name of a file in a dataset (jjm.CheckLFN).
 const maxOutputName = 900
 
-// badTarName returns why a name must not be in a tar, or "". Whoever unpacks the tar must
-// not be led out of the folder.
+// badTarName returns the reason why a name must not be in a tar, "" if it may be. Unpacking the tar must not write
+// outside of the folder.
 func badTarName(name string) string {
 	switch {
 	case !fs.ValidPath(name) || name == ".":

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// stream writes a file of the area to the tar. reason is why the file is absent, nil if
-// it is not; err is about the tar itself.
+// stream writes a file of the area to the tar. reason is why the file is absent, nil if it is present; err is an error
+// of the tar itself.
 func (t *tarring) stream(ctx context.Context, e TarEntry, line *manifestLine) (reason, err error) {
 	if t.full {
 		return t.capped(), nil
@@ -49,9 +49,9 @@ func (t *tarring) stream(ctx context.Context, e TarEntry, line *manifestLine) (r
 	return nil, nil
 }
 
-// copyFile copies exactly size bytes of f to the sink, pads them as the format requires, and
-// returns their SHA-256 in hex. It bypasses the tar writer to save a copy, and replaces it,
-// because the old one does not know of these bytes.
+// copyFile copies exactly size bytes of f to the sink, pads them to the block size of the format, and returns their
+// SHA-256 in hex. It bypasses the tar writer to save a copy. It then replaces the tar writer, because the old writer
+// does not know about these bytes.
 func (t *tarring) copyFile(ctx context.Context, f *os.File, size int64) (sum string, reason, err error) {
 	const block = 512 // pax(1), ustar interchange format
 	t.tw = tar.NewWriter(t.sink)
@@ -78,8 +78,8 @@ func (t *tarring) copyFile(ctx context.Context, f *os.File, size int64) (sum str
 	return hex.EncodeToString(t.hash.Sum(nil)), nil, nil
 }
 
-// changed returns why a file that was read to its end cannot be used: its checksum is not
-// the wanted one, or it changed meanwhile.
+// changed returns the reason why a file that was read to its end cannot be used: its checksum differs from want, or it
+// changed during the read.
 func changed(f *os.File, before os.FileInfo, want, sum string) error {
 	if want != "" && !strings.EqualFold(want, sum) {
 		return fmt.Errorf("its SHA-256 is %s instead", sum)
@@ -94,12 +94,12 @@ func changed(f *os.File, before os.FileInfo, want, sum string) error {
 	return nil
 }
 
-// capped is the reason of files beyond maxBytes.
+// capped returns the reason for the absence of files beyond maxBytes.
 func (t *tarring) capped() error {
 	return fmt.Errorf("size cap of %d bytes reached", t.maxBytes)
 }
 
-// absence returns the cause of an error without the path, which the manifest has already.
+// absence returns the cause of an error without the path, which is already in the manifest.
 func absence(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {

@@ -8,8 +8,7 @@ import (
 	"sync"
 )
 
-// tarBuffer is the size of writes to a tar in bytes: large enough that the number of
-// system calls does not matter.
+// tarBuffer is the size of writes to a tar in bytes: large enough to make the number of system calls unimportant.
 const tarBuffer = 1 << 20
 
 // tarFile is the interface of a tarSink's file; *os.File is one.
@@ -20,25 +19,24 @@ type tarFile interface {
 	Truncate(size int64) error
 }
 
-// tarSink is the file behind a tar writer. Its own goroutine hashes and writes full buffers
-// while the next one is filled. What was written since a mark (size) can be removed again
-// (rewind).
+// tarSink is the file of a tar writer. A separate goroutine hashes and writes full buffers while the next buffer is
+// filled. rewind removes all bytes after a mark, which is a result of size.
 type tarSink struct {
 	f       tarFile
 	buf     []byte
-	handed  int64          // bytes handed to the goroutine
+	handed  int64          // number of bytes passed to the goroutine
 	full    chan []byte    // buffers to write
-	free    chan []byte    // buffers to fill
-	done    chan struct{}  // closed when the goroutine ended
-	pending sync.WaitGroup // buffers handed and not written yet
-	h       hash.Hash      // only the goroutine uses it while something is pending
-	rehash  bool           // bytes that h has seen were removed
+	free    chan []byte    // empty buffers
+	done    chan struct{}  // closed when the goroutine has ended
+	pending sync.WaitGroup // buffers passed to the goroutine and not written yet
+	h       hash.Hash      // used only by the goroutine while a buffer is pending
+	rehash  bool           // whether bytes that h includes were removed
 
 	mu  sync.Mutex
 	err error
 }
 
-// newTarSink makes a sink; its owner must call stop.
+// newTarSink returns a sink; its owner must call stop.
 func newTarSink(f tarFile) *tarSink {
 	s := &tarSink{f: f, h: sha256.New(), buf: make([]byte, 0, tarBuffer),
 		full: make(chan []byte, 2), free: make(chan []byte, 2), done: make(chan struct{})}
@@ -48,8 +46,7 @@ func newTarSink(f tarFile) *tarSink {
 	return s
 }
 
-// drain hashes and writes full buffers until stop; after an error it only makes them free
-// again.
+// drain hashes and writes full buffers until stop; after an error it only empties the buffers.
 func (s *tarSink) drain() {
 	defer close(s.done)
 	for b := range s.full {
@@ -91,8 +88,7 @@ func (s *tarSink) Write(p []byte) (int, error) {
 	return total, nil
 }
 
-// readFrom reads at most n bytes from r with one Read into the buffer, and writes them to
-// see too.
+// readFrom reads at most n bytes from r with one Read into the buffer, and also writes these bytes to see.
 func (s *tarSink) readFrom(r io.Reader, n int64, see io.Writer) (int, error) {
 	room := s.buf[len(s.buf):cap(s.buf)]
 	k, rerr := r.Read(room[:min(n, int64(len(room)))])
@@ -108,7 +104,7 @@ func (s *tarSink) readFrom(r io.Reader, n int64, see io.Writer) (int, error) {
 	return k, rerr
 }
 
-// hand passes the buffer to the goroutine and takes a free one.
+// hand passes the buffer to the goroutine and takes an empty buffer.
 func (s *tarSink) hand() error {
 	s.handed += int64(len(s.buf))
 	s.pending.Add(1)
@@ -117,10 +113,10 @@ func (s *tarSink) hand() error {
 	return s.failed()
 }
 
-// size returns the number of bytes so far, which is also the mark to rewind to.
+// size returns the number of bytes so far, which is also the mark for rewind.
 func (s *tarSink) size() int64 { return s.handed + int64(len(s.buf)) }
 
-// rewind removes what was written after a mark.
+// rewind removes the bytes after a mark.
 func (s *tarSink) rewind(mark int64) error {
 	if mark >= s.handed {
 		s.buf = s.buf[:mark-s.handed]
@@ -140,8 +136,8 @@ func (s *tarSink) rewind(mark int64) error {
 	return nil
 }
 
-// flush waits until all is written. After a rewind the hash is computed again from the
-// file, because rewinds are rare.
+// flush waits until all bytes are written. After a rewind it computes the hash again from the file, because rewinds are
+// rare.
 func (s *tarSink) flush() error {
 	if err := s.hand(); err != nil {
 		return err
@@ -158,7 +154,7 @@ func (s *tarSink) flush() error {
 // sum returns the SHA-256 of all bytes in hex; it is valid after flush.
 func (s *tarSink) sum() string { return hex.EncodeToString(s.h.Sum(nil)) }
 
-// stop ends the goroutine. It may be called once.
+// stop ends the goroutine. It may be called only once.
 func (s *tarSink) stop() {
 	close(s.full)
 	<-s.done

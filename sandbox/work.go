@@ -18,9 +18,9 @@ const (
 	deepestList = 16
 )
 
-// OpenWorkFile opens a regular file below the folder in which the application of an attempt runs or ran. A name that
-// leads out of it, also by a link, is refused. A link may be created after that check, but none leads out of the area.
-// The error is of kind Gone if the file does not exist. The caller closes the file.
+// OpenWorkFile opens a regular file below the folder in which the application of an attempt runs or ran. It returns an
+// error for a name that leads out of the folder, directly or through a link. A link may be created after that check,
+// but no link leads out of the area. The error is of kind Gone if the file does not exist. The caller closes the file.
 func (a *Area) OpenWorkFile(id jjm.AttemptID, name string) (*os.File, error) {
 	if !fs.ValidPath(name) || name == "." {
 		return nil, jjm.Errorf(jjm.Invalid, "file %.100q: want a path below the work folder, without . or ..", name)
@@ -42,8 +42,9 @@ func (a *Area) OpenWorkFile(id jjm.AttemptID, name string) (*os.File, error) {
 	return f, a.wrap(err, "open %s", at)
 }
 
-// ListWork returns the files below the folder in which the application of an attempt runs or ran, by name. more is set
-// if there are more than MaxListed. Links are not followed. The error is of kind Gone if the folder does not exist.
+// ListWork returns the files below the folder in which the application of an attempt runs or ran, sorted by name. more
+// is set if there are more than MaxListed files. Links are not followed. The error is of kind Gone if the folder does
+// not exist.
 func (a *Area) ListWork(id jjm.AttemptID) (all []jjm.JobFile, more bool, err error) {
 	work := AttemptDir(id) + "/" + WorkName
 	l := listing{area: a, root: work + "/"}
@@ -54,7 +55,7 @@ func (a *Area) ListWork(id jjm.AttemptID) (all []jjm.JobFile, more bool, err err
 	return l.all, l.more, nil
 }
 
-// listing is a listing in progress.
+// listing is the state of ListWork.
 type listing struct {
 	area *Area
 	root string
@@ -71,7 +72,7 @@ func (l *listing) folder(dir string, deep int) error {
 	names, err := d.Readdirnames(MaxListed + 1)
 	_ = d.Close()
 	if len(names) == 0 && err != nil {
-		return nil // it is empty, or was removed meanwhile
+		return nil // the folder is empty, or was removed meanwhile
 	}
 	for _, name := range names {
 		if len(l.all) >= MaxListed {
@@ -82,7 +83,7 @@ func (l *listing) folder(dir string, deep int) error {
 		info, err := l.area.fs.Lstat(at)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			continue // it was removed meanwhile
+			continue // the file was removed meanwhile
 		case err != nil:
 			return err
 		case info.IsDir() && deep > 0:

@@ -12,9 +12,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The names of the wrapper in its folder: WrapperName is the program, LogHelper,
-// ProgressHelper and RecordHelper are links to it that applications call as $GBS_LOG,
-// $JJM_PROGRESS and $JJM_RECORD.
+// The names of the wrapper in its folder. WrapperName is the program; LogHelper, ProgressHelper and RecordHelper are
+// links to the program, which applications call as $GBS_LOG, $JJM_PROGRESS and $JJM_RECORD.
 const (
 	WrapperName    = "jjm-wrapper"
 	LogHelper      = "gbs_log"
@@ -25,9 +24,8 @@ const (
 // Helpers returns the names under which applications call the wrapper.
 func Helpers() []string { return []string{LogHelper, ProgressHelper, RecordHelper} }
 
-// InstallWrapper copies the wrapper's program into the area, in a folder named by its
-// content, so that submitted jobs keep their version after an upgrade. It returns the
-// folder's absolute path.
+// InstallWrapper copies the wrapper's program into the area, into a folder named by the program's content; submitted
+// jobs therefore keep their version after an upgrade. It returns the folder's absolute path.
 func (a *Area) InstallWrapper(binary string) (binDir string, err error) {
 	src, err := os.Open(binary)
 	if err != nil {
@@ -77,10 +75,10 @@ func (a *Area) installAs(dir string, src io.Reader) (err error) {
 	return a.keep(tmp, dir)
 }
 
-// copyProgram copies a program that may be started immediately. While it writes, no child process is started
+// copyProgram copies a program that may be started immediately. During the copy, no child process is started
 // (ForkLock): a child would inherit the file open for writing until its exec, and execve(2) of the copy would fail with
-// ETXTBSY. A remote FS may have to start a child to write the copy. There jobs start seconds later, and the embedded
-// batch system tries again.
+// ETXTBSY. A remote FS may have to start a child to write the copy. In that case jobs start only seconds later, and the
+// embedded batch system repeats a failed start.
 func (a *Area) copyProgram(name string, src io.Reader) error {
 	if _, ok := a.fs.(remote); ok {
 		_, err := a.copyIn(context.Background(), name, execMode, src)

@@ -10,14 +10,13 @@ import (
 	"jjm/internal/sys/acl"
 )
 
-// gridMode closes the folder of a grid job to all but the daemon and those in its access
-// list: its owner, whose clients read the head while the daemon is down, and the site's
-// administrators. The files in the folder need no lists of their own, because they are
-// reached only through it.
+// gridMode closes the folder of a grid job to all accounts except the daemon and those in the folder's access list: its
+// owner, whose clients read the head while the daemon is down, and the site's administrators. The files in the folder
+// need no access lists of their own, because they are reached only through the folder.
 const gridMode = 0o700
 
-// makeFolder makes the folder of a grid job and lets its owner in. An existing folder may
-// have been left without access list, so the list is set once in the life of a daemon.
+// makeFolder creates the folder of a grid job and gives its owner access. An existing folder may lack its access list,
+// so each daemon process sets the list once.
 func (db *DB) makeFolder(st *gridState, grid jjm.GridID, owner int) error {
 	name := grid.String()
 	err := db.fs.Mkdir(name, gridMode)
@@ -25,7 +24,7 @@ func (db *DB) makeFolder(st *gridState, grid jjm.GridID, owner int) error {
 		return nil
 	}
 	if err == nil || errors.Is(err, fs.ErrExist) {
-		err = db.fs.Chmod(name, gridMode) // whatever the umask is, or somebody changed
+		err = db.fs.Chmod(name, gridMode) // independent of the umask, and of changes by others
 	}
 	if err != nil {
 		return jjm.Errorf(diskKind(err), "publish record of grid job %d in %s: %w", grid, db.dir, err)
@@ -38,7 +37,7 @@ func (db *DB) makeFolder(st *gridState, grid jjm.GridID, owner int) error {
 	return nil
 }
 
-// share lets the owner and the administrators read below a folder.
+// share allows the owner and the administrators to read below a folder.
 func (db *DB) share(name string, owner int) error {
 	readers := slices.DeleteFunc(append([]int{owner}, db.readers...), func(uid int) bool {
 		return uid == 0 || uid == db.own
@@ -54,7 +53,7 @@ func (db *DB) share(name string, owner int) error {
 	return acl.Grant(f, acl.Read|acl.Search, readers...)
 }
 
-// warnUnshared warns once that owners cannot read their records themselves.
+// warnUnshared logs, only once, that owners cannot read their records themselves.
 func (db *DB) warnUnshared(err error) {
 	db.unshared.Do(func() {
 		db.warn("owners cannot read their records themselves: their access lists cannot be set",

@@ -5,7 +5,7 @@ import (
 	"jjm/xmldb/internal/xmltext"
 )
 
-// causes writes why local jobs failed or are tried again, if any did.
+// causes writes the reasons why local jobs failed or are tried again, if there are any.
 func (e *encoder) causes(all []jjm.Cause) {
 	if len(all) == 0 && e.x.get("causes") == nil {
 		return

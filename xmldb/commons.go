@@ -17,20 +17,21 @@ import (
 )
 
 const (
-	// dropMode lets every account leave files, which only it and the daemon can remove.
+	// dropMode allows every account to leave files, which only that account and the daemon can remove.
 	dropMode = 0o733 | os.ModeSticky
-	// unfinished is the age at which a file that is not renamed to a complete one is removed.
+	// unfinished is the age at which an incomplete file, which was not renamed, is removed.
 	unfinished = time.Hour
 )
 
-// MostDropped bounds what one account may keep in a drop folder. The latest entries beyond it are removed.
+// MostDropped is the largest amount of data that one account may have in a drop folder. The latest entries beyond it
+// are removed.
 var MostDropped = commons.Most{Bytes: 256 << 20, Names: 20_000}
 
 // tally counts the files of one account in the drop folder.
 type tally struct {
 	heap    commons.Heap
 	entries []os.FileInfo
-	cut     bool // something beyond the bounds was removed
+	cut     bool // whether entries beyond the limits were removed
 }
 
 // census counts the entries of a drop folder by account.
@@ -38,11 +39,12 @@ type census struct {
 	drop  *Drop
 	now   time.Time
 	of    map[int]*tally
-	bad   []os.FileInfo  // complete files that are refused unread; they count for no account
+	bad   []os.FileInfo  // complete files that are rejected unread; they count for no account
 	stuck map[stamp]bool // entries that could not be removed
 }
 
-// count counts an entry, or removes it if it is strange, or if its account has far too many.
+// count counts an entry. It removes the entry instead if the entry is strange, or if its account has far too many
+// entries.
 func (c *census) count(st os.FileInfo) {
 	d := c.drop
 	switch {
@@ -63,7 +65,7 @@ func (c *census) count(st os.FileInfo) {
 		t = &tally{heap: commons.Heap{UID: uidOf(st)}}
 		c.of[uidOf(st)] = t
 	}
-	if len(t.entries) >= 2*d.most.Names && uidOf(st) != 0 { // the memory that a flood takes is bounded too
+	if len(t.entries) >= 2*d.most.Names && uidOf(st) != 0 { // limits the memory for a flood of entries
 		c.remove(st)
 		t.cut = true
 		return
@@ -73,8 +75,8 @@ func (c *census) count(st os.FileInfo) {
 	t.entries = append(t.entries, st)
 }
 
-// strange reports whether an entry that does not have the name of a complete file is to be removed unread: it is not a
-// regular file, or has a second link and may be another account's file, or was not completed within unfinished.
+// strange reports whether an entry without the name of a complete file must be removed unread: it is not a regular
+// file, or has a second link and may belong to another account, or was not completed within unfinished.
 func strange(st os.FileInfo, now time.Time) bool {
 	if complete(st.Name()) {
 		return false
@@ -83,7 +85,7 @@ func strange(st os.FileInfo, now time.Time) bool {
 	return !st.Mode().IsRegular() || ok && (sys.Nlink > 1 || changedAt(st).Before(now.Add(-unfinished)))
 }
 
-// changedAt is when the entry was last changed (st_ctime), which its owner cannot set.
+// changedAt returns the time at which the entry last changed (st_ctime), which its owner cannot set.
 func changedAt(st os.FileInfo) time.Time {
 	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
 		return time.Unix(sys.Ctim.Unix())
@@ -91,8 +93,8 @@ func changedAt(st os.FileInfo) time.Time {
 	return st.ModTime()
 }
 
-// within removes the latest entries of accounts that have more than the folder allows, and returns the complete files.
-// Root's entries are not bounded.
+// within removes the latest entries of accounts that have more entries than the folder allows, and returns the complete
+// files. Root's entries are not limited.
 func (c *census) within() []os.FileInfo {
 	infos := c.bad
 	for uid, t := range c.of {
@@ -129,19 +131,19 @@ func (c *census) remove(st os.FileInfo) {
 	}
 }
 
-// DropFolder is the drop folder as a folder that [commons.Relieve] relieves.
+// DropFolder is the drop folder in the form that [commons.Relieve] relieves.
 type DropFolder struct {
-	// Dir is the drop folder.
+	// Dir is the path of the drop folder.
 	Dir string
 }
 
-// Shut keeps other accounts from leaving files, until Open. It clears their write bits and keeps their search bits,
+// Shut prevents other accounts from leaving files, until Open. It clears their write bits and keeps their search bits,
 // from which Open restores the write bits.
 func (f DropFolder) Shut() error {
 	return f.change(func(m os.FileMode) os.FileMode { return m &^ 0o022 })
 }
 
-// Open lets other accounts leave files again, if the folder exists. A folder that the site closed stays closed.
+// Open allows other accounts to leave files again, if the folder exists. A folder that the site closed stays closed.
 func (f DropFolder) Open() error {
 	err := f.change(func(m os.FileMode) os.FileMode {
 		if m&os.ModeSticky == 0 {
@@ -167,7 +169,7 @@ func (f DropFolder) change(to func(os.FileMode) os.FileMode) error {
 	return nil
 }
 
-// Heaps returns what each account has in the folder. A folder counts as larger than any file. A file
+// Heaps returns the amount of data that each account has in the folder. A folder counts as larger than any file. A file
 // with a second link counts for no account.
 func (f DropFolder) Heaps() ([]commons.Heap, error) {
 	of := map[int]*commons.Heap{}
@@ -196,7 +198,7 @@ func (f DropFolder) Heaps() ([]commons.Heap, error) {
 	return heaps, err
 }
 
-// Remove removes everything that an account has in the folder.
+// Remove removes all entries of an account in the folder.
 func (f DropFolder) Remove(h commons.Heap) error {
 	return f.each(func(in *wary.Dir, st os.FileInfo) error {
 		if uidOf(st) != h.UID {
@@ -209,7 +211,7 @@ func (f DropFolder) Remove(h commons.Heap) error {
 	})
 }
 
-// each calls do for the entries of the folder but refused/, and goes on after an error.
+// each calls do for the entries of the folder except refused/, and continues after an error.
 func (f DropFolder) each(do func(in *wary.Dir, st os.FileInfo) error) error {
 	in, err := wary.In(f.Dir)
 	if err != nil {

@@ -18,63 +18,63 @@ import (
 	"jjm/internal/sys/wary"
 )
 
-// Bounds of one scan of a drop folder.
+// The limits of one scan of a drop folder.
 const (
 	// maxScan is the largest number of files that a scan reads.
 	maxScan = 10_000
-	// maxScanBytes is the size of these files together after which a scan reads no further file.
+	// maxScanBytes is the total size of these files after which a scan reads no further file.
 	maxScanBytes = 32 << 20
-	// maxRefused is roughly how many entries of refused/ are kept, and maxRefusedBytes roughly
-	// what they take; the oldest are removed.
+	// maxRefused is the approximate number of entries of refused/ that are kept, and maxRefusedBytes their approximate
+	// total size; the oldest entries are removed.
 	maxRefused      = 2_000
 	maxRefusedBytes = 16 << 20
 )
 
-// refusedDir is the folder within a drop folder for refused files.
+// refusedDir is the folder within a drop folder for rejected files.
 const refusedDir = "refused"
 
-// Drop is the drop folder: any account of the site may leave fragments in it. A fragment is a file *.xml, written under
-// a name that starts with a dot and then renamed, so that only complete files are seen. Links, devices, fifos,
-// directories and files that are too long are refused without being read. A copy of a refused file is kept in refused/,
-// if the file is not too long; a file of the same name with .why appended contains the reason. Both belong to the
-// daemon. Apart from the daemon only the writer can read them, where the file system has access lists.
+// Drop is the drop folder: any account of the site may leave fragments in it. A fragment is a file *.xml. It is written
+// under a name that starts with a dot and then renamed, so that only complete files are seen. Links, devices, fifos,
+// directories and files that are too long are rejected without being read. A copy of a rejected file is kept in
+// refused/, if the file is not too long; a file of the same name with .why appended contains the reason. Both belong to
+// the daemon. Apart from the daemon only the writer can read them, if the file system has access lists.
 //
-// Any account can fill the folder, so the files of each account are bounded; see [MostDropped].
+// Any account could fill the folder, so the files of each account are limited (see [MostDropped]).
 //
-// Its methods are for one goroutine; only Watch may run beside them.
+// The methods of a Drop are for one goroutine; only Watch may run at the same time.
 type Drop struct {
 	dir  string
 	root *os.Root
-	in   *wary.Dir // the same folder, to look at files of others without following them
+	in   *wary.Dir // the same folder, to open others' files without following links
 	warn func(msg string, args ...any)
-	most commons.Most // what an account may keep: MostDropped, but for tests
-	// immovable are refused entries that could not be removed; they are ignored.
+	most commons.Most // limits of an account: MostDropped, except in tests
+	// immovable contains rejected entries that could not be removed; they are ignored.
 	immovable map[stamp]bool
-	// refusals counts refused files since refused/ was last pruned, and refusedBytes what was
-	// kept of them.
+	// refusals is the number of rejected files since refused/ was last pruned; refusedBytes is the total size of their
+	// copies.
 	refusals     int
 	refusedBytes int64
 }
 
-// Dropped is a fragment found in a drop folder. The caller decides whether its writer may
-// speak for the job, and calls Accept or Refuse. If it calls neither, the next scan finds
-// the file again, so the caller has to refuse a file on which it never decides.
+// Dropped is a fragment found in a drop folder. The caller decides whether its writer may write about the job, and
+// calls Accept or Refuse. If the caller calls neither, the next scan finds the file again; the caller must therefore
+// refuse a file if it never decides about it.
 type Dropped struct {
 	Fragment Fragment
 	// Name is the file's name in the folder.
 	Name string
 	// UID is the owner of the file.
 	UID int
-	// Modified is when it was last written.
+	// Modified is the time at which the file was last written.
 	Modified time.Time
 
 	drop *Drop
 	seen stamp
 }
 
-// OpenDrop opens the drop folder at an absolute path. A missing folder is made with mode 1733:
-// every account may leave files, only their owners and jjm may remove them. It is an error if
-// refused/ belongs to another account than the daemon's.
+// OpenDrop opens the drop folder at an absolute path. It creates a missing folder with mode 1733: every account may
+// leave files, and only their owners and jjm may remove them. It returns an error if refused/ belongs to another
+// account than the daemon's.
 func OpenDrop(dir string, warn func(msg string, args ...any)) (*Drop, error) {
 	if !filepath.IsAbs(dir) {
 		return nil, jjm.Errorf(jjm.Invalid, "open drop folder: %q: want an absolute path", dir)
@@ -105,7 +105,7 @@ func openDropRoot(dir string) (*os.Root, error) {
 		return nil, err
 	}
 	err := os.Mkdir(dir, 0o700)
-	if err == nil { // whatever the umask is; mkdir(2) may ignore the sticky bit
+	if err == nil { // independent of the umask; mkdir(2) may ignore the sticky bit
 		err = os.Chmod(dir, dropMode)
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
@@ -114,7 +114,7 @@ func openDropRoot(dir string) (*os.Root, error) {
 	return os.OpenRoot(dir)
 }
 
-// Replaced reports whether the path of the folder no longer names it.
+// Replaced reports whether the path now leads to another folder or to none.
 func (d *Drop) Replaced() bool {
 	was, err := d.root.Stat(".")
 	if err != nil {
@@ -124,7 +124,7 @@ func (d *Drop) Replaced() bool {
 	return errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(was, now)
 }
 
-// makeRefused makes sure that refused/ is a folder of the daemon's account.
+// makeRefused ensures that refused/ is a folder of the daemon's account.
 func (d *Drop) makeRefused() error {
 	err := d.root.Mkdir(refusedDir, refusedMode)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
@@ -144,9 +144,9 @@ func (d *Drop) makeRefused() error {
 // Close closes the folder.
 func (d *Drop) Close() error { return errors.Join(d.in.Close(), d.root.Close()) }
 
-// Scan returns the fragments in the folder, the oldest first, and refuses files that are not fragments. It reads at
-// most 10 000 files or 32 MiB; call it again until it returns none. An error is of kind Busy and concerns the folder as
-// a whole, or is the error of ctx.
+// Scan returns the fragments in the folder, the oldest first, and rejects files that are not fragments. It reads at
+// most 10 000 files or 32 MiB; the caller repeats the call until it returns no fragment. An error is of kind Busy and
+// concerns the whole folder, or is the error of ctx.
 func (d *Drop) Scan(ctx context.Context) ([]Dropped, error) {
 	infos, err := d.candidates(ctx)
 	if err != nil {
@@ -164,7 +164,7 @@ func (d *Drop) Scan(ctx context.Context) ([]Dropped, error) {
 		f, err := d.read(st)
 		switch {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.EWOULDBLOCK):
-			continue // removed, or leased by its writer: the next scan reads it
+			continue // the file was removed, or leased by its writer: the next scan reads it
 		case err != nil:
 			d.refuse(st.Name(), stampOf(st), err)
 			continue
@@ -175,9 +175,8 @@ func (d *Drop) Scan(ctx context.Context) ([]Dropped, error) {
 	return found, nil
 }
 
-// candidates returns up to maxScan entries with the name of a complete file, the oldest
-// first. It removes entries that no writer of fragments makes (see strange), and the entries of an
-// account beyond its bounds.
+// candidates returns up to maxScan entries with the name of a complete file, the oldest first. It removes entries that
+// no writer of fragments makes (see strange), and the entries of an account beyond its limits.
 func (d *Drop) candidates(ctx context.Context) ([]os.FileInfo, error) {
 	dir, err := d.root.Open(".")
 	if err != nil {
@@ -195,7 +194,7 @@ func (d *Drop) candidates(ctx context.Context) ([]os.FileInfo, error) {
 			if name == refusedDir {
 				continue
 			}
-			if st, err := d.in.Lstat(name); err == nil { // else removed, or another file system is mounted there
+			if st, err := d.in.Lstat(name); err == nil { // otherwise removed, or hidden by a mounted file system
 				c.count(st)
 			}
 		}
@@ -221,14 +220,12 @@ func complete(name string) bool {
 	return strings.HasSuffix(name, ".xml") && !strings.HasPrefix(name, ".")
 }
 
-// read reads and parses one file. Every error except ErrNotExist and EWOULDBLOCK is a reason to
-// refuse the file.
+// read reads and parses one file. Every error except ErrNotExist and EWOULDBLOCK is a reason to reject the file.
 func (d *Drop) read(lst os.FileInfo) (Dropped, error) {
 	if err := acceptable(lst); err != nil {
 		return Dropped{}, err
 	}
-	// This waits neither for a fifo put in the file's place, nor for a lease or a file
-	// system.
+	// Open waits neither for a fifo that replaced the file, nor for a lease or a file system.
 	f, err := d.in.Open(lst.Name(), os.O_RDONLY)
 	if errors.Is(err, fs.ErrPermission) {
 		return Dropped{}, errors.New("jjm may not read it: chmod a+r before you rename it")
@@ -242,7 +239,7 @@ func (d *Drop) read(lst os.FileInfo) (Dropped, error) {
 		return Dropped{}, err
 	}
 	if !os.SameFile(st, lst) {
-		return Dropped{}, fs.ErrNotExist // it was replaced: the next scan sees the new file
+		return Dropped{}, fs.ErrNotExist // the file was replaced: the next scan sees the new file
 	}
 	if err := acceptable(st); err != nil {
 		return Dropped{}, err
@@ -257,8 +254,8 @@ func (d *Drop) read(lst os.FileInfo) (Dropped, error) {
 	}, err
 }
 
-// acceptable returns an error unless an entry is a regular file that is not too long and has only
-// one hard link: with a second link it may be the file of an account that did not leave it here.
+// acceptable returns an error unless an entry is a regular file that is not too long and has only one hard link: with a
+// second link it may be the file of an account that did not leave it here.
 func acceptable(st os.FileInfo) error {
 	sys, ok := st.Sys().(*syscall.Stat_t)
 	switch {
@@ -279,8 +276,8 @@ func uidOf(st os.FileInfo) int {
 	return -1
 }
 
-// Accept removes the file. The caller has stored its fragment. A newer file of the same name stays
-// for the next scan.
+// Accept removes the file. The caller has stored the file's fragment before. A newer file of the same name stays for
+// the next scan.
 func (f Dropped) Accept() error {
 	if !f.drop.unchanged(f.Name, f.seen) {
 		return nil
@@ -291,13 +288,13 @@ func (f Dropped) Accept() error {
 	return nil
 }
 
-// Refuse removes the file and keeps a copy in refused/, with the reason beside it. A file that
-// cannot be removed stays and is not found again.
+// Refuse removes the file and keeps a copy in refused/, together with the reason. A file that cannot be removed stays
+// in the folder, and later scans ignore it.
 func (f Dropped) Refuse(why error) {
 	f.drop.refuse(f.Name, f.seen, why)
 }
 
-// unchanged reports whether name is still the file that was seen.
+// unchanged reports whether name is still the file that was scanned.
 func (d *Drop) unchanged(name string, seen stamp) bool {
 	st, err := d.in.Lstat(name)
 	return err == nil && stampOf(st) == seen

@@ -14,15 +14,15 @@ const SchemaVersion = "1.1"
 
 const prologue = `<?xml version="1.0" encoding="UTF-8"?>` + "\n"
 
-// limits bound the texts and lists that are written.
+// limits are the largest sizes of texts and lists in a record.
 type limits struct {
-	text   int // bytes of one text or attribute
-	list   int // entries of why, phases and cluster jobs
+	text   int // largest number of bytes of one text or attribute
+	list   int // largest number of entries of why, phases and cluster jobs
 	shards int
-	args   int // bytes of the arguments of a part
+	args   int // largest number of bytes of a part's arguments
 }
 
-// headLimits returns the limits that are tried in turn until the head fits.
+// headLimits returns the limits that are tried one after the other until the head fits.
 func headLimits() []limits {
 	return []limits{
 		{text: 8 << 10, list: 500, shards: 400},
@@ -31,19 +31,17 @@ func headLimits() []limits {
 	}
 }
 
-// shardLimits returns the limits of a local job: no owner can fill the disk with one long
-// message.
+// shardLimits returns the limits for a local job. With these limits no owner can fill the disk with one long message.
 func shardLimits() limits { return limits{text: 4 << 10, args: 16 << 10} }
 
-// encoder appends a document. Its methods take the path of an element, which is the key of
-// its extras.
+// encoder appends a document. Its methods take the path of an element, which is the key for the element's extras.
 type encoder struct {
 	b   []byte
 	x   *extras
 	lim limits
 }
 
-// text returns s cut to the limit, and sets cut if it had to cut.
+// text returns s, cut to the limit. It sets cut if s was too long.
 func (e *encoder) text(s string, cut *bool) string {
 	s, c := xmltext.Cut(s, e.lim.text)
 	*cut = *cut || c
@@ -63,7 +61,7 @@ func (e *encoder) startDone(path string, cut bool) {
 	e.b = append(e.b, '>')
 }
 
-// end writes foreign children, each after sep, and the end tag.
+// end writes foreign children, with sep in front of each, and the end tag.
 func (e *encoder) end(path, tag, sep string) {
 	if f := e.x.get(path); f != nil {
 		for _, c := range f.kids {
@@ -73,7 +71,7 @@ func (e *encoder) end(path, tag, sep string) {
 	e.b = append(append(append(e.b, "</"...), tag...), '>')
 }
 
-// leaf ends an element with a text and no children of ours, whose start tag is open.
+// leaf ends an element that has a text and no children from jjm, and whose start tag is open.
 func (e *encoder) leaf(path, tag, text string, cut bool) {
 	text = e.text(text, &cut)
 	if text == "" && !cut && e.x.get(path) == nil {
@@ -123,7 +121,7 @@ func appendShard(b []byte, grid jjm.GridID, s Shard, written jjm.Time, x *extras
 	return e.b
 }
 
-// localJob appends the element of a local job, on a line of its own.
+// localJob appends the element of a local job, on a separate line.
 func (e *encoder) localJob(j *jjm.LocalJob) {
 	path := "" // built only if there are extras, because this loop runs for every local job
 	if e.x != nil {
@@ -198,7 +196,7 @@ func (e *encoder) part(path string, p *jjm.Part) {
 	e.end(path, "part", "")
 }
 
-// fitting returns how many arguments, from the first, the limit allows.
+// fitting returns the number of leading arguments that fit into the limit.
 func (e *encoder) fitting(args []string) int {
 	bytes := 0
 	for i, a := range args {
@@ -282,7 +280,7 @@ func (e *encoder) headAttrs(h *head.Head) {
 	e.startDone("", cut)
 }
 
-// afterText returns the ids of the grid jobs after which a grid job begins, separated by blanks.
+// afterText returns the ids of the grid jobs after whose end a grid job begins, separated by blanks.
 func afterText(ids []jjm.GridID) string {
 	var b []byte
 	for i, id := range ids {
@@ -343,7 +341,7 @@ func (e *encoder) phases(ps []jjm.Progress) {
 	e.end("phases", "phases", "\n    ")
 }
 
-// output never cuts paths, because half a path is useless.
+// output writes the output tar of a grid job. It never cuts paths, because half a path is useless.
 func (e *encoder) output(h *head.Head) {
 	e.raw("\n  <output")
 	e.b = xmltext.OptAttr(e.b, "tar", h.Tar)
@@ -355,8 +353,7 @@ func (e *encoder) output(h *head.Head) {
 	e.leaf("output", "output", "", false)
 }
 
-// maxMemo bounds the memo as it is written. A longer one is left out, because half of it is
-// useless.
+// maxMemo is the largest size of a written memo in bytes. A longer memo is left out, because half a memo is useless.
 const maxMemo = 32 << 10
 
 func (e *encoder) origin(o *jjm.Origin) {

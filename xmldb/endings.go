@@ -9,7 +9,7 @@ import (
 )
 
 // endings writes the ends of the past generations of a grid job, if there are any, up to the limit of the list. It
-// never leaves out the first end, because gatekeepers get that end.
+// never leaves out the first end, because gatekeepers receive that end.
 func (e *encoder) endings(all []head.Ending) {
 	if len(all) == 0 && e.x.get("endings") == nil {
 		return

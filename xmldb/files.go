@@ -14,9 +14,9 @@ type NamedFile struct {
 	Content []byte
 }
 
-// Files returns the files of a record as they go into an output tar: first the head made
-// from h, which need not be published yet, with the foreign content of the published head;
-// then the shards as published. The sequence ends after the first error.
+// Files returns the files of a record in the form for an output tar. First comes the head made from h, which need not
+// be published yet, with the foreign content of the published head; then come the published shards. The sequence ends
+// after the first error.
 func (db *DB) Files(h Head) iter.Seq2[NamedFile, error] {
 	return func(yield func(NamedFile, error) bool) {
 		b, err := db.render(h)
@@ -53,8 +53,8 @@ func (db *DB) render(h Head) ([]byte, error) {
 		h.Written = jjm.At(db.now())
 	}
 	f := file{name: head.File, root: "gridjob", layout: headLayout, pending: pendingFile(headShard)}
-	// If the head does not fit, the extras are cut; that must not be remembered, because
-	// nothing is written here.
+	// If the head does not fit, the extras are cut. The cut extras must not stay in memory, because nothing is written
+	// here.
 	defer db.forgetFile(st, f.name)
 	x, _, err := db.load(st, grid.String(), f)
 	if err != nil {

@@ -27,7 +27,7 @@ func (f *folder) RemoveAll(name string) error               { return f.root.Load
 func (f *folder) Lstat(name string) (os.FileInfo, error)    { return f.root.Load().Lstat(name) }
 func (f *folder) Close() error                              { return f.root.Load().Close() }
 
-// Reopen opens the folder that is now at the path, and forgets what was written to the previous folder.
+// Reopen opens the folder that is now at the path, and forgets the state of the previous folder's files.
 func (db *DB) Reopen() error {
 	root, err := os.OpenRoot(db.dir)
 	if err != nil {
@@ -50,7 +50,7 @@ func (db *DB) Reopen() error {
 	return nil
 }
 
-// Has reports whether the record of a grid job with so many local jobs has its head and all its shards.
+// Has reports whether the record of a grid job with the given number of local jobs has its head and all its shards.
 func (db *DB) Has(grid jjm.GridID, locals int) bool {
 	names := []string{head.File}
 	for n := 0; n*ShardSize < locals; n++ {

@@ -2,19 +2,18 @@ package xmldb
 
 import "encoding/xml"
 
-// Bounds of foreign content for each grid job or local job, that is, for each element into
-// which fragments are merged. If a bound is exceeded, the oldest children go.
+// The limits of foreign content for each grid job or local job, that is, for each element into which fragments are
+// merged. If a limit is exceeded, the oldest children are removed.
 const (
-	// MaxChildren is the number of foreign children kept.
+	// MaxChildren is the largest number of foreign children.
 	MaxChildren = 200
-	// MaxForeign is the size of the foreign children kept, in bytes.
+	// MaxForeign is the largest total size of the foreign children, in bytes.
 	MaxForeign = 64 << 10
-	// maxShardForeign is the size of the foreign children kept in one file. Beyond it a job
-	// keeps jobFloor bytes. All jobs of a file belong to one owner, so no owner loses content
-	// because of another.
+	// maxShardForeign is the largest total size of the foreign children in one file, in bytes. Beyond it a job keeps
+	// jobFloor bytes. All jobs of a file belong to one owner, so no owner loses content because of another owner.
 	maxShardForeign = 16 << 20
 	jobFloor        = 4 << 10
-	// maxFileDepth bounds the nesting of a file on disk. libxml2 reads 256.
+	// maxFileDepth is the largest nesting of a file on disk. libxml2 reads 256 levels.
 	maxFileDepth = 100
 )
 
@@ -27,17 +26,17 @@ type child struct {
 
 // foreign is the content of one of our elements that does not come from jjm.
 type foreign struct {
-	attrs []byte // ready to write: ` a="1" b="2"`
+	attrs []byte // in the form for writing: ` a="1" b="2"`
 	kids  []child
-	cut   bool // something was cut, now or earlier
+	cut   bool // whether content was cut, now or earlier
 }
 
-// extras is the foreign content of one file, by the path of the element: "" is the root,
-// "localjob:17.3000/part" a part. nil means none.
+// extras is the foreign content of one file, by the path of the element: "" is the root, "localjob:17.3000/part" is a
+// part. nil means no foreign content.
 type extras struct {
 	at    map[string]*foreign
-	bytes int // size of the foreign content
-	cost  int // part of DB.cached
+	bytes int // size of the foreign content in bytes
+	cost  int // share of DB.cached in bytes
 }
 
 // get returns the content at path; nil if there is none.
@@ -48,7 +47,7 @@ func (x *extras) get(path string) *foreign {
 	return x.at[path]
 }
 
-// ensure returns the content at path, made if it is missing.
+// ensure returns the content at path. It creates the content if it is missing.
 func (x *extras) ensure(path string) *foreign {
 	f := x.at[path]
 	if f == nil {
@@ -64,7 +63,7 @@ func (x *extras) ensure(path string) *foreign {
 // empty reports whether there is no foreign content.
 func (x *extras) empty() bool { return x == nil || len(x.at) == 0 }
 
-// put adds a child at path, or replaces the child with the same key, and enforces the bounds.
+// put adds a child at path, or replaces the child with the same key, and enforces the limits.
 func (x *extras) put(path string, c child) {
 	f := x.ensure(path)
 	x.bytes += len(c.xml)
@@ -104,8 +103,8 @@ func (f *foreign) find(key string) int {
 	return -1
 }
 
-// shrink drops at least n bytes: children of the root, the oldest first. If that is not enough, it
-// drops all foreign content.
+// shrink removes at least n bytes: children of the root, the oldest first. If that is not enough, it removes all
+// foreign content.
 func (x *extras) shrink(n int) {
 	if x == nil {
 		return
@@ -129,8 +128,8 @@ func (f *foreign) size() int {
 	return n
 }
 
-// childKey returns the key of a foreign element: its namespace, its name, and its attribute
-// name, or else id; "" if it has neither.
+// childKey returns the key of a foreign element: its namespace, its name, and its attribute name, or otherwise id; ""
+// if it has neither attribute.
 func childKey(uri string, e xml.StartElement) string {
 	for _, want := range [...]string{"name", "id"} {
 		for _, a := range e.Attr {

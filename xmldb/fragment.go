@@ -12,11 +12,11 @@ import (
 	"jjm/xmldb/internal/xmltext"
 )
 
-// MaxDepth is how deep elements may nest within a fragment element.
+// MaxDepth is the largest nesting of elements within a fragment element.
 const MaxDepth = 16
 
-// Fragment holds the elements that an outside writer adds to a job: they are merged into the job's
-// element in the record.
+// Fragment holds the elements that an outside writer adds to a job. They are merged into the job's element in the
+// record.
 type Fragment struct {
 	Grid jjm.GridID
 	// Local is the number of the local job, or -1 for the grid job.
@@ -24,7 +24,7 @@ type Fragment struct {
 	elements []child
 }
 
-// Ref returns the job meant, as people write it: "12.3", or "12".
+// Ref returns the job of the fragment in the form for people: "12.3", or "12".
 func (f Fragment) Ref() string {
 	if f.Local < 0 {
 		return f.Grid.String()
@@ -90,7 +90,7 @@ func parseFragment(b []byte) (Fragment, error) {
 	return f, nil
 }
 
-// fragmentStart reads the job, and the namespace declarations that the elements inherit.
+// fragmentStart reads the job from the start tag, and the namespace declarations that the elements inherit.
 func fragmentStart(t *tokens, start xml.StartElement) (f Fragment, inherit []xml.Attr, err error) {
 	job := ""
 	for _, a := range start.Attr {
@@ -154,8 +154,8 @@ func (f *Fragment) readElement(t *tokens, start xml.StartElement, inherit []xml.
 	return nil
 }
 
-// checkForeign refuses what would make a record invalid: a validator checks these names
-// wherever they appear.
+// checkForeign returns an error for an element that would make a record invalid: a validator checks these names at any
+// place.
 func (t *tokens) checkForeign(e xml.StartElement) error {
 	if uri, _ := t.uri(e.Name); uri == "" && (e.Name.Local == "gridjob" || e.Name.Local == "localjobs") {
 		return t.errorf("element %s belongs to jjm: use another name, or a namespace", e.Name.Local)
@@ -168,8 +168,8 @@ func (t *tokens) checkForeign(e xml.StartElement) error {
 	return nil
 }
 
-// CheckKeys returns an error of kind Invalid if an element has neither a name nor an id: if such an
-// element were merged twice, the record would have it twice.
+// CheckKeys returns an error of kind Invalid if an element has neither a name nor an id: if such an element were merged
+// twice, the record would contain it twice.
 func (f Fragment) CheckKeys() error {
 	for _, c := range f.elements {
 		if c.key == "" {
@@ -180,9 +180,8 @@ func (f Fragment) CheckKeys() error {
 	return nil
 }
 
-// With returns a fragment with the elements of f and other, which must be about the same
-// job and pass CheckKeys. Elements of other replace those of f with the same key. The error
-// is of kind Invalid if the result is too large.
+// With returns a fragment with the elements of f and other, which must belong to the same job and pass CheckKeys.
+// Elements of other replace elements of f with the same key. The error is of kind Invalid if the result is too large.
 func (f Fragment) With(other Fragment) (Fragment, error) {
 	all := Fragment{Grid: f.Grid, Local: f.Local}
 	for _, c := range f.elements {

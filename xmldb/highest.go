@@ -11,14 +11,14 @@ import (
 	"jjm/xmldb/head"
 )
 
-// namesAtOnce is how many names of a folder are read at once.
+// namesAtOnce is the number of names of a folder that are read at the same time.
 const namesAtOnce = 4096
 
-// near is how many grid jobs [HighestNear] looks at.
+// near is the number of grid jobs that [HighestNear] checks.
 const near = 64
 
-// HighestNear returns the highest grid job with a record below dir among the [near] ids that follow the one given; 0 if
-// none of them has a record. It takes the same time however many records there are.
+// HighestNear returns the highest grid job with a record below dir among the [near] ids after the given id; 0 if none
+// of them has a record. It takes the same time for any number of records.
 func HighestNear(dir string, above jjm.GridID) (highest jjm.GridID) {
 	for id := above + 1; id <= above+near; id++ {
 		if recorded(dir, id) {
@@ -34,8 +34,8 @@ func recorded(dir string, id jjm.GridID) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Highest returns the highest grid job, above the one given, that has a record below dir; 0 if there is none. It reads
-// the names of all records, some 100 000 in 0.1 s, and looks only at the records above.
+// Highest returns the highest grid job with a record below dir and an id above the given id; 0 if there is none. It
+// reads the names of all records, some 100 000 in 0.1 s, and checks only the records above the given id.
 func Highest(dir string, above jjm.GridID) (highest jjm.GridID, err error) {
 	d, err := os.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {

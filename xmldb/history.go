@@ -6,12 +6,12 @@ import (
 	"jjm/xmldb/internal/xmltext"
 )
 
-// maxChange bounds a text of a change, in bytes.
+// maxChange is the largest size of a text in a change, in bytes.
 const maxChange = 2 << 10
 
-// PublishHistory writes the changes of a grid job, oldest first: as many of the last changes as fit head.MaxHistory.
-// Publish must have written the record before. older is set if there were changes before these. The file has no foreign
-// content. Kinds of errors: as of Publish.
+// PublishHistory writes the changes of a grid job, oldest first: as many of the latest changes as fit into
+// head.MaxHistory. Publish must have written the record before. older is set if there were changes before these. The
+// file has no foreign content. The errors are of the same kinds as those of Publish.
 func (db *DB) PublishHistory(grid jjm.GridID, changes []jjm.JournalEntry, older bool) error {
 	st := db.lock(grid)
 	defer db.unlock(grid, st)
@@ -23,10 +23,10 @@ func (db *DB) PublishHistory(grid jjm.GridID, changes []jjm.JournalEntry, older 
 	return nil
 }
 
-// appendHistory encodes the last changes that fit.
+// appendHistory encodes the latest changes that fit.
 func appendHistory(grid jjm.GridID, changes []jjm.JournalEntry, older bool, written jjm.Time) []byte {
 	lines := make([][]byte, 0, len(changes))
-	size := 512 // for the document around them
+	size := 512 // size of the document around the changes
 	for i := len(changes) - 1; i >= 0; i-- {
 		line := appendChange(nil, &changes[i])
 		if size += len(line); size > head.MaxHistory {
@@ -45,7 +45,7 @@ func appendHistory(grid jjm.GridID, changes []jjm.JournalEntry, older bool, writ
 	return append(b, "\n</history>\n"...)
 }
 
-// appendChange appends the element of a change, on a line of its own.
+// appendChange appends the element of a change, on a separate line.
 func appendChange(b []byte, e *jjm.JournalEntry) []byte {
 	b = xmltext.Int(append(b, "\n<change"...), "seq", e.Seq)
 	b = xmltext.Time(b, "time", e.Time)

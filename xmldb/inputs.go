@@ -5,7 +5,7 @@ import (
 	"jjm/xmldb/internal/xmltext"
 )
 
-// inputs writes the datasets that the grid job reads, if it reads any.
+// inputs writes the datasets that the grid job reads, if there are any.
 func (e *encoder) inputs(all []head.Input) {
 	if len(all) == 0 && e.x.get("inputs") == nil {
 		return

@@ -2,19 +2,19 @@ package xmldb
 
 import "slices"
 
-// element describes an element of a record: which attributes and children belong to jjm.
-// Everything else in it is foreign and is kept.
+// element describes an element of a record: the attributes and children that belong to jjm. All other content of the
+// element is foreign and is kept.
 type element struct {
 	attrs []string
 	kids  map[string]*element
-	// key distinguishes siblings of this name: the name of an attribute, or "#" for their
-	// order; "" if there is only one.
+	// key distinguishes siblings of this name: the name of an attribute, or "#" for their order; "" if there is only
+	// one element of this name.
 	key string
 }
 
 func (e *element) owns(attr string) bool { return slices.Contains(e.attrs, attr) }
 
-// truncated is the attribute of an element from which something was cut.
+// truncated is the attribute that marks an element with cut content.
 const truncated = "truncated"
 
 // leaf describes an element without children of jjm.
@@ -22,8 +22,8 @@ func leaf(key string, attrs ...string) *element {
 	return &element{key: key, attrs: append(attrs, truncated)}
 }
 
-// headLayout and shardLayout describe the two documents. docs/record.xsd says the same; a
-// test compares them.
+// headLayout and shardLayout describe the two documents. docs/record.xsd contains the same description; a test compares
+// the two.
 func headLayout() *element {
 	return &element{
 		attrs: []string{"schemaVersion", "id", "type", "name", "model", "key", "mode", "result", "owner", "uid", "gid",
@@ -95,8 +95,7 @@ func shardLayout() *element {
 	}
 }
 
-// reserved reports whether name, without a namespace, is an element of jjm. Fragments must not use
-// it.
+// reserved reports whether name, without a namespace, is an element of jjm. Fragments must not use such a name.
 func reserved(name string) bool {
 	switch name {
 	case "gridjob", "localjobs", "localjob", "fragment", "message", "reason", "counts", "clusterjobs",

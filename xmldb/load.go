@@ -15,11 +15,11 @@ import (
 type loader struct {
 	t    *tokens
 	x    extras
-	seen map[string]bool // paths of ours that were read
+	seen map[string]bool // paths of our elements that were read
 }
 
-// loadExtras parses a file and returns its foreign content, nil if there is none. The error
-// names the place.
+// loadExtras parses a file and returns its foreign content, nil if there is none. The error contains the place in the
+// text.
 func loadExtras(data []byte, root string, layout *element) (*extras, error) {
 	l := loader{t: newTokens(data, maxFileDepth), seen: make(map[string]bool)}
 	tok, err := l.t.next()
@@ -62,8 +62,7 @@ func (l *loader) element(start xml.StartElement, e *element, path string) error 
 	}
 }
 
-// child reads a child element to its end. nth counts the children of ours whose key is
-// their order.
+// child reads a child element to its end. nth is the number of our children so far whose key is their order.
 func (l *loader) child(start xml.StartElement, parent *element, path string, nth *int) error {
 	uri, _ := l.t.uri(start.Name)
 	if kid := parent.kids[start.Name.Local]; uri == "" && kid != nil {
@@ -82,8 +81,8 @@ func (l *loader) child(start xml.StartElement, parent *element, path string, nth
 	return nil
 }
 
-// own reads a child of ours. A second one with the same path was copied by hand; its
-// content is dropped, because its attributes could clash.
+// own reads one of our child elements. A second child with the same path was copied by hand; its content is dropped,
+// because its attributes could clash.
 func (l *loader) own(start xml.StartElement, e *element, path string) error {
 	if l.seen[path] {
 		_, err := l.t.copyElement(nil, start, nil, nil)
@@ -93,7 +92,7 @@ func (l *loader) own(start xml.StartElement, e *element, path string) error {
 	return l.element(start, e, path)
 }
 
-// keyOf returns the key of a child of ours. nth counts the children whose key is their order.
+// keyOf returns the key of one of our child elements. nth is the number of children so far whose key is their order.
 func (e *element) keyOf(start xml.StartElement, nth *int) string {
 	switch e.key {
 	case "":
@@ -110,13 +109,12 @@ func (e *element) keyOf(start xml.StartElement, nth *int) string {
 	return ""
 }
 
-// attributes keeps the attributes that are not ours.
+// attributes stores the attributes that are not ours.
 func (l *loader) attributes(start xml.StartElement, e *element, path string) {
 	for _, a := range start.Attr {
 		if a.Name.Space == "" && e.owns(a.Name.Local) {
-			// The mark of a text or list is set again at every writing. The mark of an
-			// element into which fragments are merged is about content lost earlier, so it
-			// must stay.
+			// The mark of a text or list is set again at every writing. The mark of an element into which fragments are
+			// merged concerns content that was lost earlier, so that mark must stay.
 			if a.Name.Local == truncated && takesFragments(path) {
 				l.x.ensure(path).cut = true
 			}
@@ -129,7 +127,7 @@ func (l *loader) attributes(start xml.StartElement, e *element, path string) {
 	}
 }
 
-// kidPath returns the path of a child of ours.
+// kidPath returns the path of one of our child elements.
 func kidPath(parent, tag, key string) string {
 	if parent != "" {
 		tag = parent + "/" + tag

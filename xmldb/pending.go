@@ -20,10 +20,10 @@ import (
 // ended by a NUL, which XML cannot contain. If the last one has no NUL, a crash cut it
 // short.
 
-// headShard stands for the head among the shard numbers.
+// headShard represents the head among the shard numbers.
 const headShard = -1
 
-// maxPending bounds a file of waiting fragments, in bytes.
+// maxPending is the largest size of a file of waiting fragments, in bytes.
 const maxPending = 16 << 20
 
 func pendingFile(shard int) string {
@@ -33,15 +33,15 @@ func pendingFile(shard int) string {
 	return fmt.Sprintf("fragments-%04d.pending", shard)
 }
 
-// AddFragment accepts a fragment for local job local of a grid job, or for the grid job
-// itself if local is -1; the fragment must name the same job. It is kept on disk and merged
-// by the next Publish of the job's shard (of any shard, for the grid job): see Pending.
-// After a crash between merging and cleaning up it is merged again, and the record then has an
-// element without name or id twice.
+// AddFragment accepts a fragment for the local job with the number local of a grid job, or for the grid job itself if
+// local is -1; the fragment must name the same job. The fragment is stored on disk, and the next Publish of the job's
+// shard merges it (for the grid job, the next Publish of any shard); see Pending. If jjm crashes between the merge and
+// the removal of the fragment, the fragment is merged again, and an element without name or id is then in the record
+// twice.
 //
-// The caller has to check whether the writer may speak for the job. Kinds of errors:
-// Invalid for a bad fragment, Gone for a job that does not exist, Busy for a record that is
-// not published yet, for trouble of the disk, and if too much is waiting already.
+// The caller has to check whether the writer may write about the job. The error is of kind Invalid for a bad fragment,
+// of kind Gone for a job that does not exist, and of kind Busy if the record is not published yet, the disk has
+// trouble, or too many fragments are waiting.
 func (db *DB) AddFragment(grid jjm.GridID, local int32, xml []byte) error {
 	f, err := ParseFragment(xml)
 	if err != nil {
@@ -54,7 +54,7 @@ func (db *DB) AddFragment(grid jjm.GridID, local int32, xml []byte) error {
 	return db.Add(f)
 }
 
-// Add is AddFragment for a fragment that is already parsed.
+// Add does the same as AddFragment, for a parsed fragment.
 func (db *DB) Add(f Fragment) error {
 	if len(f.elements) == 0 {
 		return jjm.Errorf(jjm.Invalid, "want at least one element")
@@ -75,7 +75,7 @@ func (db *DB) Add(f Fragment) error {
 	return nil
 }
 
-// checkJob looks the job up in the published head.
+// checkJob returns an error if the published head does not contain the job.
 func (db *DB) checkJob(f Fragment) error {
 	data, _, err := db.read(filepath.Join(f.Grid.String(), head.File), head.MaxBytes)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -98,7 +98,7 @@ func (db *DB) checkJob(f Fragment) error {
 	return jjm.Errorf(jjm.Gone, "fragment for job %s: the grid job has %s", f.Ref(), jjm.Count(h.Jobs, "local job"))
 }
 
-// appendPending adds one fragment; on an error it removes what it wrote of it.
+// appendPending adds one fragment. After an error it removes the part of the fragment that it wrote.
 func (db *DB) appendPending(path string, xml []byte) error {
 	f, err := db.fs.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
@@ -107,7 +107,7 @@ func (db *DB) appendPending(path string, xml []byte) error {
 	return errors.Join(db.appendTo(f, path, xml), f.Close())
 }
 
-// appendTo adds a fragment to the file at path; on an error it removes what it wrote of it.
+// appendTo adds a fragment to the file at path. After an error it removes the part of the fragment that it wrote.
 func (db *DB) appendTo(f *os.File, path string, xml []byte) error {
 	st, err := f.Stat()
 	if err != nil {
@@ -126,8 +126,7 @@ func (db *DB) appendTo(f *os.File, path string, xml []byte) error {
 	return err
 }
 
-// endTorn adds the NUL to a fragment that a crash left without it, so that the next fragment is
-// separate.
+// endTorn adds the NUL to a fragment that a crash left without NUL, which separates it from the next fragment.
 func (db *DB) endTorn(f *os.File, size int64) error {
 	if size == 0 {
 		return nil
@@ -140,8 +139,8 @@ func (db *DB) endTorn(f *os.File, size int64) error {
 	return err
 }
 
-// Pending returns the shards for which fragments wait, in ascending order, and whether some
-// wait for the grid job itself. The caller should publish these soon, also after a restart.
+// Pending returns the shards for which fragments wait, in ascending order, and whether fragments wait for the grid job
+// itself. The caller should publish these files soon, also after a restart.
 func (db *DB) Pending(grid jjm.GridID) (shards []int, own bool, err error) {
 	names, err := db.entries(grid)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -167,8 +166,8 @@ type pending struct {
 	data  []byte
 }
 
-// readPending reads the waiting fragments. An error must not stop a publication: it is logged, and
-// the fragments are dropped.
+// readPending reads the waiting fragments. An error must not prevent a publication: readPending logs the error and
+// drops the fragments.
 func (db *DB) readPending(dir, name string) pending {
 	data, _, err := db.read(filepath.Join(dir, name), maxPending+jjm.MaxFragment+2)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -180,7 +179,7 @@ func (db *DB) readPending(dir, name string) pending {
 	return pending{found: true, data: data}
 }
 
-// mergePending merges fragments into the extras of a file, and may modify these.
+// mergePending merges fragments into the extras of a file. It may modify x.
 func (db *DB) mergePending(x *extras, p pending, f file) *extras {
 	for text := range bytes.SplitSeq(p.data, []byte{0}) {
 		if len(text) == 0 {
@@ -205,7 +204,7 @@ func (db *DB) mergePending(x *extras, p pending, f file) *extras {
 	return x
 }
 
-// dropPending removes the file of fragments that were merged. It logs an error.
+// dropPending removes the file of merged fragments. It logs an error.
 func (db *DB) dropPending(dir, name string, p pending) {
 	if !p.found {
 		return

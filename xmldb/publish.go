@@ -15,14 +15,12 @@ import (
 	"jjm/xmldb/head"
 )
 
-// Publish writes the given shards of a grid job's record, then its head; other shards stay
-// as they are. Each file is replaced atomically and keeps its foreign content; fragments
-// that wait for these files are merged.
+// Publish writes the given shards of a grid job's record, and then its head; other shards stay unchanged. Each file is
+// replaced atomically and keeps its foreign content; fragments that wait for these files are merged.
 //
-// After an error the head and the shards that were not reached yet are the old ones;
-// publishing again repairs that. Kinds of errors: Internal for a shard whose local jobs are
-// not its own, Denied and Busy for trouble of the file system, Ambiguous if ctx ended in
-// between.
+// After an error the head and the shards that were not yet written are still the old ones; another Publish repairs
+// that. The error is of kind Internal if a shard contains foreign local jobs or has gaps, Denied or Busy for trouble of
+// the file system, and Ambiguous if ctx ended during the call.
 func (db *DB) Publish(ctx context.Context, h Head, shards iter.Seq[Shard]) error {
 	grid := h.Grid.ID
 	st := db.lock(grid)
@@ -56,12 +54,12 @@ func (db *DB) Publish(ctx context.Context, h Head, shards iter.Seq[Shard]) error
 		return err
 	}
 	if h.Grid.Status.Final() {
-		db.forget(st) // memory must not grow with finished grid jobs
+		db.forget(st) // memory must not grow with the number of ended grid jobs
 	}
 	return nil
 }
 
-// checkShard returns an error if local jobs of a shard are not its own or leave gaps.
+// checkShard returns an error if a shard contains foreign local jobs or has gaps.
 func checkShard(grid jjm.GridID, s Shard) error {
 	if s.N < 0 || len(s.Jobs) > ShardSize {
 		return fmt.Errorf("shard %d of %d local jobs: want 0 or more, of at most %d", s.N, len(s.Jobs), ShardSize)
@@ -77,8 +75,8 @@ func checkShard(grid jjm.GridID, s Shard) error {
 
 var errTooLong = fmt.Errorf("the head exceeds %d bytes even after all cuts: its paths are too long", head.MaxBytes)
 
-// encodeHead makes a head fit: foreign elements go first, the oldest before others, then
-// long texts and lists are cut.
+// encodeHead makes a head fit into its largest size: it first removes foreign elements, starting with the oldest, and
+// then cuts long texts and lists.
 func encodeHead(b []byte, h *head.Head, x *extras) ([]byte, error) {
 	for _, lim := range headLimits() {
 		if own := appendHead(nil, h, nil, lim); len(own)+len(` truncated="true"`) > head.MaxBytes {
@@ -100,20 +98,20 @@ func encodeHead(b []byte, h *head.Head, x *extras) ([]byte, error) {
 
 // file is one file of a record that is to be rewritten.
 type file struct {
-	name    string // within the folder of the grid job
+	name    string // name within the folder of the grid job
 	root    string
 	layout  func() *element
-	pending string // file with the fragments that wait for it
+	pending string // name of the file with the fragments that wait for this file
 	encode  func(b []byte, x *extras) ([]byte, error)
 }
 
-// rewrite replaces a file, keeping its foreign content.
+// rewrite replaces a file and keeps its foreign content.
 func (db *DB) rewrite(grid jjm.GridID, st *gridState, f file, buf *[]byte) error {
 	err := db.tryRewrite(st, grid.String(), f, buf)
 	if err == nil {
 		return nil
 	}
-	// The remembered content may be newer than that on disk.
+	// The content in memory may be newer than the content on disk.
 	db.forgetFile(st, f.name)
 	kind := diskKind(err)
 	if errors.Is(err, errTooLong) {
@@ -123,12 +121,12 @@ func (db *DB) rewrite(grid jjm.GridID, st *gridState, f file, buf *[]byte) error
 		grid, filepath.Join(db.dir, grid.String(), f.name), err, remedy(err))
 }
 
-// maxTries is how often a file is written before a change that came in between is
-// overwritten, because an editor that writes all the time must not stop the record.
+// maxTries is the number of attempts to write a file before a concurrent change is overwritten, because an editor that
+// writes all the time must not block the record.
 const maxTries = 3
 
-// tryRewrite loads a file, merges the waiting fragments and writes it. It starts again, up to
-// maxTries times, if another program replaced the file in between, so that its change is not lost.
+// tryRewrite loads a file, merges the waiting fragments and writes the file. If another program replaced the file
+// meanwhile, tryRewrite starts again, up to maxTries times, to keep that program's change.
 func (db *DB) tryRewrite(st *gridState, dir string, f file, buf *[]byte) error {
 	for try := 1; ; try++ {
 		x, seen, err := db.load(st, dir, f)
@@ -155,7 +153,7 @@ func (db *DB) tryRewrite(st *gridState, dir string, f file, buf *[]byte) error {
 	}
 }
 
-// remedy returns the remedy for an error, for people; "" if it is not known.
+// remedy returns the remedy for an error, for people; "" if none is known.
 func remedy(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
@@ -168,8 +166,7 @@ func remedy(err error) string {
 	return ""
 }
 
-// load returns the extras of the file on disk and its stamp. A file that cannot be read as
-// a record is set aside.
+// load returns the extras of the file on disk and the file's stamp. It sets aside a file that is not a readable record.
 func (db *DB) load(st *gridState, dir string, f file) (*extras, stamp, error) {
 	path := filepath.Join(dir, f.name)
 	seen := db.stamp(path)
@@ -234,8 +231,8 @@ func (db *DB) read(path string, limit int64) ([]byte, stamp, error) {
 	return data, seen, err
 }
 
-// setAside keeps a copy of a file as *.bad, in place of an older copy. If it can be linked,
-// the file also stays where it is until it is replaced.
+// setAside keeps a copy of a file as *.bad, in place of an older copy. If the copy can be made by a link, the file also
+// stays at its place until it is replaced.
 func (db *DB) setAside(path string) error {
 	bad := path + ".bad"
 	if err := db.fs.RemoveAll(bad); err != nil {
@@ -247,9 +244,8 @@ func (db *DB) setAside(path string) error {
 	return db.fs.Rename(path, bad)
 }
 
-// replace writes a file under a temporary name and renames it, unless same returns false: then the
-// file at that path is no longer the file that was read, and done is false. It leaves no temporary
-// file.
+// replace writes a file under a temporary name and renames it. If same returns false, the file at that path is no
+// longer the file that was read; then replace does not rename, and done is false. It leaves no temporary file.
 func (db *DB) replace(dir, name string, b []byte, same func() bool) (s stamp, done bool, err error) {
 	tmp := filepath.Join(dir, "."+name+".tmp")
 	defer func() {
@@ -269,7 +265,7 @@ func (db *DB) replace(dir, name string, b []byte, same func() bool) (s stamp, do
 	if err = errors.Join(err, errStat, f.Close()); err != nil {
 		return s, false, err
 	}
-	if st.Mode().Perm() != fileMode { // the umask was tighter
+	if st.Mode().Perm() != fileMode { // the umask removed permissions
 		if err := db.fs.Chmod(tmp, fileMode); err != nil {
 			return s, false, err
 		}

@@ -13,10 +13,10 @@ import (
 	"jjm/xmldb/query"
 )
 
-// Query evaluates a path on the published record of a grid job: on the head, then on each
-// shard, as separate documents; package query describes paths. The path "" returns the files as
-// they are. Kinds of errors: Invalid for a path that cannot be parsed, that goes up with .. and
-// down again, or whose answer exceeds 32 MiB; Gone if there is no record.
+// Query evaluates a path on the published record of a grid job: on the head, then on each shard, as separate documents;
+// package query describes paths. The path "" returns the files unchanged. The error is of kind Invalid if the path
+// cannot be parsed, goes up with .. and down again, or has an answer of more than 32 MiB; it is of kind Gone if there
+// is no record.
 func (db *DB) Query(grid jjm.GridID, path string) ([]string, error) {
 	q, err := query.Parse(path)
 	if err != nil {
@@ -84,8 +84,8 @@ func (db *DB) entries(grid jjm.GridID) ([]string, error) {
 	return d.Readdirnames(-1)
 }
 
-// queryFile adds the results from one file, unless the path cannot select anything in it. A missing
-// shard is not an error: the record was removed meanwhile.
+// queryFile adds the results from one file, unless the path cannot select anything in that file. A missing shard is not
+// an error: the record was removed meanwhile.
 func (db *DB) queryFile(q *query.Query, path string) error {
 	root := "localjobs"
 	if filepath.Base(path) == head.File {
@@ -101,7 +101,7 @@ func (db *DB) queryFile(q *query.Query, path string) error {
 	if err != nil {
 		return err
 	}
-	db.queries.Lock() // one tree at a time
+	db.queries.Lock() // only one tree is in memory at a time
 	defer db.queries.Unlock()
 	if err := q.Add(data); err != nil {
 		return fmt.Errorf("%s: %w", path, err)

@@ -15,14 +15,14 @@ import (
 	"jjm/xmldb/internal/xmltext"
 )
 
-// refusedMode lets a writer open the copies of its files by name. Only the daemon can list the folder.
+// refusedMode allows a writer to open the copies of its files by name. Only the daemon can list the folder.
 const refusedMode = 0o711
 
-// maxWhy is the longest reason, in bytes.
+// maxWhy is the largest length of a reason in bytes.
 const maxWhy = 4 << 10
 
-// refuse removes an entry, unless it changed since it was seen, and keeps a copy and the reason. The
-// copy is the daemon's own file: the writer may have the original open, and could go on writing to it.
+// refuse removes an entry, unless it changed since it was scanned, and keeps a copy and the reason. The copy is the
+// daemon's own file: the writer may have the original open, and could continue to write to it.
 func (d *Drop) refuse(name string, seen stamp, why error) {
 	if !d.unchanged(name, seen) {
 		return
@@ -46,7 +46,7 @@ func (d *Drop) refuse(name string, seen stamp, why error) {
 	}
 }
 
-// textOf returns the content of a refused file, nil if it must not be kept.
+// textOf returns the content of a rejected file, nil if the content must not be kept.
 func (d *Drop) textOf(st os.FileInfo) []byte {
 	if acceptable(st) != nil {
 		return nil
@@ -71,8 +71,8 @@ func (d *Drop) keepWhy(target string, why error, uid int) error {
 	return d.keep(target+".why", []byte(text+"\n"), uid)
 }
 
-// keep writes a file in refused/ that only the daemon and an account can read, in place of an older one. If text is
-// nil, keep only removes the older one.
+// keep writes a file in refused/ that only the daemon and one account can read. It replaces an older file. If text is
+// nil, keep only removes the older file.
 func (d *Drop) keep(target string, text []byte, uid int) error {
 	path := filepath.Join(refusedDir, target)
 	if err := d.in.RemoveAll(path); err != nil || text == nil {
@@ -90,13 +90,13 @@ func (d *Drop) keep(target string, text []byte, uid int) error {
 		}
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, d.root.Remove(path)) // on a full disk half of it is of no use
+		return errors.Join(err, d.root.Remove(path)) // on a full disk half of the file is useless
 	}
 	return nil
 }
 
-// clear removes an entry. Root takes a folder from its owner first, so that a process which has it
-// open cannot add anything.
+// clear removes an entry. Root first takes a folder from its owner; then a process that has the folder open can no
+// longer add anything.
 func (d *Drop) clear(name string, st os.FileInfo) error { return clearIn(d.in, name, st) }
 
 func clearIn(in *wary.Dir, name string, st os.FileInfo) error {
@@ -113,8 +113,8 @@ func clearIn(in *wary.Dir, name string, st os.FileInfo) error {
 	return in.RemoveAll(name)
 }
 
-// prune keeps refused/ from growing without bound. It also removes files that belong to other accounts, or that others
-// can read.
+// prune keeps the size of refused/ limited. It also removes files that belong to other accounts, or that others can
+// read.
 func (d *Drop) prune() {
 	d.refusals, d.refusedBytes = 0, 0
 	dir, err := d.root.Open(refusedDir)
@@ -143,7 +143,7 @@ func (d *Drop) prune() {
 	}
 }
 
-// sizeOf returns how many bytes a file takes.
+// sizeOf returns the number of bytes that a file takes on disk.
 func sizeOf(st os.FileInfo) int64 {
 	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
 		return commons.Allocated(sys.Size, sys.Blocks)

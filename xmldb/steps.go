@@ -8,8 +8,8 @@ import (
 	"jjm/xmldb/internal/xmltext"
 )
 
-// steps writes the steps from the last to the first. Readers that know only one step take
-// the last one that they meet, which then is the first step.
+// steps writes the steps from the last to the first. Readers that know only one step use the last step that they read,
+// which is then the first step.
 func (e *encoder) steps(h *head.Head) {
 	var first *jjm.StepCounts
 	for i := len(h.Steps) - 1; i >= 0; i-- {
@@ -22,7 +22,7 @@ func (e *encoder) steps(h *head.Head) {
 	e.firstStep(&h.Grid.Step, first)
 }
 
-// firstStep writes the step that every grid job has; c is nil if it is the only one.
+// firstStep writes the step that every grid job has; c is nil if the grid job has only this step.
 func (e *encoder) firstStep(s *jjm.Step, c *jjm.StepCounts) {
 	const path = "step:0"
 	cut := false
@@ -65,7 +65,7 @@ func (e *encoder) laterStep(h *head.Head, c *jjm.StepCounts) {
 	e.leaf("step:"+strconv.Itoa(int(c.Step)), "step", "", cut)
 }
 
-// stepCounts writes the counts of a step; nothing if c is nil, because the grid job has only one step.
+// stepCounts writes the counts of a step. It writes nothing if c is nil, because the grid job has only one step.
 func (e *encoder) stepCounts(c *jjm.StepCounts) {
 	if c == nil {
 		return

@@ -17,21 +17,20 @@ const (
 	xsiURI   = "http://www.w3.org/2001/XMLSchema-instance"
 )
 
-// tokens reads a document token by token and checks that it is well-formed XML with
-// namespaces. Some faults that encoding/xml accepts (unmatched tags of RawToken, a repeated
-// attribute, an undeclared prefix) are errors here, because accepted text is written into files
-// that other programs must be able to read.
+// tokens reads a document token by token and checks that it is well-formed XML with namespaces. It returns errors for
+// some faults that encoding/xml accepts (unmatched tags of RawToken, a repeated attribute, an undeclared prefix),
+// because accepted text is written into files that other programs must be able to read.
 type tokens struct {
 	d        *xml.Decoder
 	stack    []scope
 	maxDepth int
-	rooted   bool // the root element has started
+	rooted   bool // whether the root element has started
 }
 
 // scope is an open element and the prefixes that it declares.
 type scope struct {
 	name xml.Name
-	decl map[string]string // prefix ("" = default) -> URI; nil if none
+	decl map[string]string // prefix ("" = default) -> URI; nil if there is none
 }
 
 func newTokens(data []byte, maxDepth int) *tokens {
@@ -39,10 +38,9 @@ func newTokens(data []byte, maxDepth int) *tokens {
 	return &tokens{d: xml.NewDecoder(bytes.NewReader(data)), maxDepth: maxDepth}
 }
 
-// next returns a start element, end element or character data; io.EOF after a complete
-// document. Comments are skipped, because encoding/xml does not check their characters. The
-// content of a token is valid until the next call. Names are as written: Space is the
-// prefix.
+// next returns a start element, an end element or character data, and io.EOF after a complete document. It skips
+// comments, because encoding/xml does not check their characters. The content of a token is valid until the next call.
+// Names are unchanged: Space is the prefix.
 func (t *tokens) next() (xml.Token, error) {
 	for {
 		tok, err := t.d.RawToken()
@@ -126,7 +124,8 @@ func (t *tokens) checkNames(e xml.StartElement) error {
 		if err != nil {
 			return t.errorf("element %s: %w", qualified(e.Name), err)
 		}
-		// A few attributes are compared pairwise; a text of 64 KiB can have ten thousand.
+		// A few attributes are compared in pairs; more are looked up in a map, because a text of 64 KiB can have ten
+		// thousand.
 		if i >= 32 {
 			return t.checkMany(e)
 		}
@@ -185,7 +184,7 @@ func (t *tokens) uri(n xml.Name) (string, bool) {
 	return "", n.Space == ""
 }
 
-// pop closes the innermost element. It returns an error unless the end tag matches its start tag. The scope stays
+// pop closes the innermost element. It returns an error if the end tag does not match the start tag. The scope stays
 // readable until the next token.
 func (t *tokens) pop(e xml.EndElement) error {
 	if len(t.stack) == 0 || t.stack[len(t.stack)-1].name != e.Name {
@@ -216,13 +215,13 @@ func checkDeclaration(prefix, uri string) error {
 	return nil
 }
 
-// badName reports whether a name has a colon that encoding/xml left in it, is empty, or has the prefix xmlns where it
-// is not allowed.
+// badName reports whether a name has a colon that encoding/xml left in it, is empty, or has the prefix xmlns at a place
+// where it is not allowed.
 func badName(n xml.Name) bool {
 	return n.Local == "" || n.Space == "xmlns" || strings.ContainsRune(n.Local, ':')
 }
 
-// qualified returns a name as written.
+// qualified returns a name with its prefix, in the form of the text.
 func qualified(n xml.Name) string {
 	if n.Space == "" {
 		return n.Local
@@ -230,15 +229,14 @@ func qualified(n xml.Name) string {
 	return n.Space + ":" + n.Local
 }
 
-// copyElement appends the element that start opened, up to its end, in canonical form:
-// double quotes, references only where needed, no CDATA, no comments. The namespace declarations
-// in inherit are repeated in its start tag. check, if not nil, is called for every start tag; its
-// error ends the copy.
+// copyElement appends the element that start opened, up to its end, in canonical form: double quotes, references only
+// where needed, no CDATA, no comments. Its start tag repeats the namespace declarations in inherit. If check is not
+// nil, copyElement calls it for every start tag; an error from check ends the copy.
 func (t *tokens) copyElement(b []byte, start xml.StartElement, inherit []xml.Attr,
 	check func(xml.StartElement) error) ([]byte, error) {
 	depth := 0
 	var tok xml.Token = start
-	open := false // the start tag lacks its ">"
+	open := false // whether the start tag still lacks its ">"
 	for {
 		switch tok := tok.(type) {
 		case xml.StartElement:

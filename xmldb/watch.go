@@ -7,10 +7,9 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// Watch returns a channel that receives a value soon after files came, one value for several files.
-// The channel is closed when ctx ends, and its goroutine has ended by then. inotify(7) does not see
-// files that other hosts write to a network file system, and may be out of watches, so callers must
-// also scan from time to time.
+// Watch returns a channel that receives a value soon after files arrived, one value for several files. The channel is
+// closed after ctx has ended; by then its goroutine has ended too. inotify(7) does not report files that other hosts
+// write to a network file system, and may run out of watches, so callers must also scan from time to time.
 func (d *Drop) Watch(ctx context.Context) <-chan struct{} {
 	c := make(chan struct{}, 1)
 	w, err := fsnotify.NewWatcher()
@@ -60,7 +59,7 @@ func (d *Drop) watch(ctx context.Context, w *fsnotify.Watcher, c chan<- struct{}
 			if !ok {
 				return
 			}
-			// An overflow means that events were lost, so a scan is due.
+			// An overflow means that events were lost, so a scan is necessary.
 			d.warn("events of the drop folder may be lost: it is scanned now", "dir", d.dir, "error", err)
 			tell()
 		}

@@ -1,29 +1,26 @@
-// Package xmldb is the XML monitoring database of a site: one record for each grid job,
-// which people, programs and gatekeepers can read without asking the daemon.
+// Package xmldb is the XML monitoring database of a site: one record for each grid job, which people, programs and
+// gatekeepers can read without contacting the daemon.
 //
-// A record is a folder with a head (DIR/17/record.xml, at most 64 KiB: states, counts,
-// links) and shards of 1000 local jobs (DIR/17/jobs-0000.xml). [DB.Publish] replaces files
-// atomically, the given shards first and then the head, so that readers see complete files
-// that are never older than the head says. docs/RECORDS.md describes the format,
-// docs/record.xsd is its schema.
+// A record is a folder with a head (DIR/17/record.xml, at most 64 KiB: states, counts, links) and shards of 1000 local
+// jobs (DIR/17/jobs-0000.xml). [DB.Publish] replaces files atomically, first the given shards and then the head;
+// readers therefore see complete files that are never older than the head's counts. docs/RECORDS.md describes the
+// format, docs/record.xsd is its schema.
 //
 // # What others write
 //
-// Elements and attributes that others put into a file of a record stay when jjm rewrites
-// it. While a grid job runs, a fragment is safer: a small file that names a job and has
-// elements for it ([ParseFragment], [DB.AddFragment]), brought through a drop folder
-// ([Drop]).
+// When jjm rewrites a file of a record, it keeps elements and attributes that others put into the file. While a grid
+// job runs, a fragment is safer: a small file that names a job and contains elements for the job ([ParseFragment],
+// [DB.AddFragment]), delivered through a drop folder ([Drop]).
 //
 // # What it promises
 //
-// The store is the authority. Records can be published again from it at any time, so
-// nothing is fsynced, and a file that cannot be read is set aside (*.bad) and never stops
-// jjm. Only foreign content exists nowhere else. It survives restarts of the daemon; a
-// crash of the machine can lose the last seconds of it.
+// The store is the authority. Records can be published again from the store at any time, so nothing is fsynced. An
+// unreadable file is set aside (*.bad) and never stops jjm. Only foreign content exists nowhere else. It survives
+// restarts of the daemon; a crash of the machine can lose its last seconds.
 //
 // # What it leaves to others
 //
-// Deciding when to publish what, and who may write about which job.
+// Other packages decide when to publish which files, and who may write about which job.
 package xmldb
 
 import (
@@ -49,23 +46,21 @@ type Input = head.Input
 // ShardSize is the number of local jobs in a shard.
 const ShardSize = head.ShardSize
 
-// Shard is the Nth thousand of local jobs of a grid job: 1000*N to 1000*N+999, in order;
-// the last shard may be shorter.
+// Shard is the Nth thousand of local jobs of a grid job: 1000*N to 1000*N+999, in order; the last shard may be shorter.
 type Shard struct {
 	N    int
 	Jobs []jjm.LocalJob
 }
 
-// Options of a DB; the zero value is usable.
+// Options are the settings of a DB; the zero value is usable.
 type Options struct {
-	// Now is the clock; time.Now if nil.
+	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// Warn reports trouble that stops nothing, such as a file set aside or a fragment
-	// dropped. The arguments are those of slog.Logger.Warn; nil discards them.
+	// Warn reports trouble that stops nothing, for example a file that was set aside or a fragment that was dropped.
+	// The arguments are those of slog.Logger.Warn; if Warn is nil, nothing is reported.
 	Warn func(msg string, args ...any)
-	// Readers are uids that may read every record, in addition to root, the daemon's own
-	// account and each record's owner. A change affects records that are written
-	// afterwards.
+	// Readers are the uids of accounts that may read every record, in addition to root, the daemon's own account and
+	// each record's owner. A change affects the records that are written afterwards.
 	Readers []int
 }
 
@@ -78,15 +73,15 @@ type DB struct {
 	now  func() time.Time
 	warn func(msg string, args ...any)
 
-	own      int   // the daemon's account
-	readers  []int // administrators
+	own      int   // uid of the daemon's account
+	readers  []int // uids of the administrators
 	unshared sync.Once
 
 	mu     sync.Mutex
 	grids  map[jjm.GridID]*gridState
-	cached int // bytes of extras kept in memory, over all grid jobs
+	cached int // bytes of extras kept in memory for all grid jobs together
 
-	queries sync.Mutex // held while a document is a tree in memory
+	queries sync.Mutex // held while a document is in memory as a tree
 }
 
 // disk is the part of a file system that DB needs; *os.Root implements it.
@@ -104,14 +99,14 @@ type disk interface {
 
 var _ disk = (*os.Root)(nil)
 
-// Everybody may pass through folders of this mode; the folder of each grid job decides who
-// may read its record, see access.go.
+// All accounts may pass through folders of this mode; the folder of each grid job determines who may read its record
+// (see access.go).
 const (
 	dirMode  = 0o755
 	fileMode = 0o644
 )
 
-// Open opens the records below dir, an absolute path. A missing folder is made.
+// Open opens the records below dir, an absolute path. It creates the folder if it is missing.
 func Open(dir string, o Options) (*DB, error) {
 	if !filepath.IsAbs(dir) {
 		return nil, jjm.Errorf(jjm.Invalid, "open records: %q: want an absolute path", dir)
@@ -167,13 +162,12 @@ func (db *DB) List() ([]jjm.GridID, error) {
 	return ids, nil
 }
 
-// Remove removes the record of a grid job with its foreign content. It is a success if
-// there is none.
+// Remove removes the record of a grid job with its foreign content. It succeeds if there is no record.
 func (db *DB) Remove(grid jjm.GridID) error {
 	st := db.lock(grid)
 	defer db.unlock(grid, st)
 	db.forget(st)
-	// Without the head the rest is not a record, so the head goes first.
+	// The head is removed first, because without the head the remaining files are not a record.
 	err := db.fs.Remove(filepath.Join(grid.String(), head.File))
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		err = db.fs.RemoveAll(grid.String())
@@ -184,21 +178,20 @@ func (db *DB) Remove(grid jjm.GridID) error {
 	return nil
 }
 
-// gridState is the memory of the files of one grid job, and their lock.
+// gridState is the memory about the files of one grid job, and their lock.
 type gridState struct {
 	mu   sync.Mutex
-	refs int // holders and waiters, guarded by DB.mu
-	// shared is set once the folder exists and its owner is let in.
+	refs int // number of holders and waiters; DB.mu guards it
+	// shared is set when the folder exists and its owner has access.
 	shared bool
 	files  map[string]remembered
 }
 
-// remembered is the content of a file when it was last written. The file is read again only
-// if its stamp changed.
+// remembered is the content of a file when it was last written. The file is read again only if its stamp has changed.
 type remembered struct {
 	stamp stamp
-	// x holds the extras of the file; nil if there are none. known is false if the extras are not
-	// kept because of maxCached.
+	// x holds the extras of the file; nil if there are none. known is false if maxCached prevents keeping the extras in
+	// memory.
 	x     *extras
 	known bool
 }
@@ -242,11 +235,11 @@ func (db *DB) unlock(grid jjm.GridID, st *gridState) {
 	}
 }
 
-// maxCached bounds the extras kept in memory, in bytes. Extras that are not kept are read from disk
-// when their file is written next.
+// maxCached is the largest size of the extras kept in memory, in bytes. Other extras are read from disk when their file
+// is written next.
 const maxCached = 64 << 20
 
-// remember notes the content of a file.
+// remember stores the content of a file in memory.
 func (db *DB) remember(st *gridState, name string, s stamp, x *extras) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -264,7 +257,7 @@ func (db *DB) remember(st *gridState, name string, s stamp, x *extras) {
 	st.files[name] = m
 }
 
-// forgetFile drops the remembered content of one file.
+// forgetFile drops the content of one file from memory.
 func (db *DB) forgetFile(st *gridState, name string) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -274,7 +267,7 @@ func (db *DB) forgetFile(st *gridState, name string) {
 	delete(st.files, name)
 }
 
-// forget drops what is remembered of a grid job.
+// forget drops the content of a grid job's files from memory.
 func (db *DB) forget(st *gridState) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -286,8 +279,7 @@ func (db *DB) forget(st *gridState) {
 	clear(st.files)
 }
 
-// diskKind classifies an error of the file system. An error that more room or another mount
-// can repair is Busy.
+// diskKind classifies an error of the file system. The kind is Busy if more room or another mount can repair the error.
 func diskKind(err error) jjm.Kind {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -1,4 +1,4 @@
-// Package all lists the adapters that are built in: one line each.
+// Package all lists the built-in adapters, one in each line.
 package all
 
 import (

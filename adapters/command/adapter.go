@@ -13,7 +13,7 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// Adapter uses a batch system through the commands of a description.
+// Adapter submits jobs to a batch system through the commands of a description.
 type Adapter struct {
 	name   string
 	config Config
@@ -30,21 +30,21 @@ var (
 	_ adapters.Prober  = (*Adapter)(nil)
 )
 
-// Description returns the path of the file that describes the batch system.
+// Description returns the path of the description's file.
 func (a *Adapter) Description() string { return a.config.Description.Path }
 
 // Name returns the cluster's name.
 func (a *Adapter) Name() string { return a.name }
 
-// Capabilities returns the capabilities of the description, with the limits that the last probe found.
+// Capabilities returns the capabilities in the description, with the limits that the last probe found.
 func (a *Adapter) Capabilities() adapters.Capabilities {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.caps
 }
 
-// Check returns an error of kind Invalid for a request whose directives are not allowed, for which the
-// description has no option, or that exceeds a limit.
+// Check returns an error of kind Invalid if a request has a directive that is not allowed, has a field for which the
+// description has no option, or exceeds a limit.
 func (a *Adapter) Check(r jjm.Request) error {
 	if err := a.config.CheckDirectives(a.name, r, a.d.script.checkDirective).Err(); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (a *Adapter) Check(r jjm.Request) error {
 	return checkLimits(r, a.Capabilities())
 }
 
-// checkLimits returns an error for a request that is greater than any job may have.
+// checkLimits returns an error if a request exceeds the limits of a job.
 func checkLimits(r jjm.Request, c adapters.Capabilities) error {
 	var ps jjm.Problems
 	if c.MaxCores > 0 && r.Cores > c.MaxCores {
@@ -73,7 +73,7 @@ func checkLimits(r jjm.Request, c adapters.Capabilities) error {
 	return ps.Err()
 }
 
-// run runs a command. A program with an absolute path is not looked for in bin.
+// run runs a command. A program with an absolute path is not searched in bin.
 func (a *Adapter) run(ctx context.Context, stdin []byte, argv []string) (run.Output, error) {
 	cli := a.config.CLI
 	if len(argv) > 0 && filepath.IsAbs(argv[0]) {
@@ -82,8 +82,8 @@ func (a *Adapter) run(ctx context.Context, stdin []byte, argv []string) (run.Out
 	return cli.Run(ctx, stdin, argv...)
 }
 
-// runQuery runs a command that changes nothing. none is set if its outcome is "none": there are no
-// jobs. Any other outcome except "ok" is an error of kind Busy.
+// runQuery runs a command that changes nothing. none is set if its outcome is "none": there are no jobs. For any other
+// outcome except "ok", the error is of kind Busy.
 func (a *Adapter) runQuery(ctx context.Context, what string, c command, os outcomes, v values) (out run.Output,
 	none bool, err error) {
 	out, err = a.run(ctx, nil, c.argv(v))
@@ -100,7 +100,7 @@ func (a *Adapter) runQuery(ctx context.Context, what string, c command, os outco
 	return out, got.word == wordNone, nil
 }
 
-// query runs a query and parses its output.
+// query runs the command of a query and parses its output.
 func (a *Adapter) query(ctx context.Context, what string, q *query, v values) (answer, error) {
 	out, none, err := a.runQuery(ctx, what, q.command, q.outcomes, v)
 	if err != nil || none {

@@ -13,10 +13,10 @@ import (
 	"jjm/internal/jjm"
 )
 
-// checker makes a Description from a file and collects all mistakes.
+// checker converts a file into a Description and collects all mistakes.
 type checker struct {
 	problems jjm.Problems
-	bulkID   string // regular expressions, set by ids
+	bulkID   string // regular expressions for ids; set by the method ids
 	jobID    string
 }
 
@@ -24,7 +24,7 @@ func (c *checker) bad(field, format string, args ...any) {
 	c.problems = append(c.problems, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
 }
 
-// suggest returns a text for people: the known word that was probably meant, or else all known words.
+// suggest returns a text for people: the known word that was probably meant, or otherwise all known words.
 func suggest(word string, known []string) string {
 	slices.Sort(known)
 	if near := nearest.Of(word, known); near != "" {
@@ -71,7 +71,7 @@ func (c *checker) description(f *file) *Description {
 	return d
 }
 
-// capabilities returns the capabilities, and reports those that contradict the verbs.
+// capabilities returns the capabilities in the description, and reports capabilities that contradict the verbs.
 func (c *checker) capabilities(f *file, d *Description) adapters.Capabilities {
 	from := f.Capabilities
 	caps := adapters.Capabilities{
@@ -122,8 +122,7 @@ func (c *checker) capabilities(f *file, d *Description) adapters.Capabilities {
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// idLiteral matches the text of an id besides its numbers. It is strict because the id becomes part
-// of a shell script.
+// idLiteral matches the literal text of an id. It is strict, because the id becomes part of a shell script.
 var idLiteral = regexp.MustCompile(`^[][A-Za-z0-9._:/-]*$`)
 
 func (c *checker) ids(f fileIDs) (ids, *regexp.Regexp) {
@@ -222,7 +221,8 @@ func (c *checker) times(f fileTimes) times {
 	return t
 }
 
-// layout reports a layout of times without the day or the hour, or one that cannot read its own output.
+// layout reports a mistake if a layout of times lacks the day or the hour, or if a time in this layout cannot be parsed
+// again.
 func (c *checker) layout(field, layout string) {
 	at := time.Date(2026, 11, 21, 17, 36, 49, 0, time.UTC)
 	back, err := time.Parse(layout, at.Format(layout))
@@ -297,7 +297,7 @@ func (c *checker) exits(field, text string) exits {
 	return e
 }
 
-// checkNames reports names in a template that are not allowed in its place.
+// checkNames reports the names in a template that are not allowed there.
 func (c *checker) checkNames(field string, t template, known ...string) {
 	for _, p := range t.parts {
 		switch {

@@ -11,7 +11,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// command parses the words of a command whose templates may use the names.
+// command parses the words of a command. names are the names that its templates may use.
 func (c *checker) command(field string, words []string, join string, names ...string) command {
 	if len(words) == 0 || words[0] == "" {
 		c.bad(field+".command", `missing: want a list of words, such as ["qstat", "-u", "%%__OWNER__"]`)
@@ -28,7 +28,7 @@ func (c *checker) command(field string, words []string, join string, names ...st
 	return cmd
 }
 
-// submitNames are the names that a submission may use, apart from the names of options.
+// submitNames are the names that a submission may use, besides the names of options.
 var submitNames = []string{"TAG", "COUNT", "FIRST_INDEX", "LAST_INDEX", "OWNER", "UID", "GID", "SCRIPT", "OPTIONS"}
 
 func (c *checker) submit(f *fileSubmit, i ids) submit {
@@ -72,7 +72,7 @@ func (c *checker) submit(f *fileSubmit, i ids) submit {
 	return s
 }
 
-// requireID reports a problem if a submission has no outcome for success, or one that captures no id.
+// requireID reports a mistake if a submission has no outcome for success, or has such an outcome that captures no id.
 func (c *checker) requireID(os outcomes) {
 	ok := false
 	for i, o := range os {
@@ -94,7 +94,7 @@ func (c *checker) requireID(os outcomes) {
 	}
 }
 
-// outcomes parses the outcomes of a verb whose texts may use the names.
+// outcomes parses the outcomes of a verb. names are the names that their texts may use.
 func (c *checker) outcomes(field string, from []fileOutcome, names []string) outcomes {
 	if len(from) == 0 {
 		c.bad(field+".outcome", "missing: want at least one, for success")
@@ -127,7 +127,7 @@ func (c *checker) outcomes(field string, from []fileOutcome, names []string) out
 	return all
 }
 
-// pattern parses a text or a regular expression; only one of them may be given.
+// pattern parses a text or a regular expression; a description may have only one of the two.
 func (c *checker) pattern(field string, text, matches *string, names []string) *pattern {
 	p := &pattern{bulkID: c.bulkID, jobID: c.jobID}
 	switch {
@@ -160,15 +160,15 @@ func (c *checker) pattern(field string, text, matches *string, names []string) *
 	return p
 }
 
-// A command that uses a name of singular takes one id or tag in each call. A command that uses a name
-// of plural takes several.
+// A command that uses a name of singular takes one id or tag in each call. A command that uses a name of plural takes
+// several ids or tags.
 var (
 	singular = []string{"TAG", "JOB_ID", nameBulkID}
 	plural   = []string{"TAGS", "JOB_IDS", "BATCH_JOB_IDS"}
 )
 
-// perCall returns how many ids or tags one call takes. It reports a contradiction between that number
-// and the names in the command.
+// perCall returns the number of ids or tags in one call. It reports a mistake if that number contradicts the names in
+// the command.
 func (c *checker) perCall(field string, n int, cmd command) int {
 	one, many := cmd.has(singular...), cmd.has(plural...)
 	switch {
@@ -230,8 +230,8 @@ func (c *checker) query(field string, f *fileQuery, names ...string) *query {
 	return q
 }
 
-// format returns the form of a listing: columns, one expression for a line, or records of several
-// lines. It reports a problem unless the description has exactly one of them.
+// format returns the form of a listing: columns, one expression for a line, or records of several lines. It reports a
+// mistake unless the description has exactly one of these forms.
 func (c *checker) format(field string, f *fileQuery) format {
 	forms := 0
 	for _, given := range []bool{len(f.Columns) > 0, f.Line != "", f.Begin != "" || len(f.Fields) > 0} {
@@ -319,11 +319,11 @@ func (c *checker) records(at string, f *fileQuery) format {
 	return out
 }
 
-// requireFields reports the fields that jjm needs of each job and that a listing lacks.
+// requireFields reports the fields that a listing lacks and that jjm needs for each job.
 func (c *checker) requireFields(at string, f format) {
 	known := f.fields()
 	if len(known) == 0 {
-		return // already reported
+		return // the missing form is already reported
 	}
 	job, bulk, index := slices.Contains(known, fieldJob), slices.Contains(known, fieldBulk),
 		slices.Contains(known, fieldIndex)
@@ -351,7 +351,7 @@ func (c *checker) control(field string, f *fileControl) *control {
 	return out
 }
 
-// probeNames are the groups that the expressions of a probe may have.
+// probeNames are the names of groups that the expressions of a probe may contain.
 var probeNames = []string{"slots", "max_bulk", "max_queued", "max_cores", "max_memory_mb"}
 
 func (c *checker) probes(from []fileProbe) []probe {

@@ -15,8 +15,8 @@ import (
 
 // Config is the section of a cluster of kind "command".
 type Config struct {
-	// Directives are written at the head of every job's script. Queue, Account, Project and
-	// QOS may be set only if the description has an option for them.
+	// Common holds the settings of all adapters. Directives are written at the head of every job's script. Queue,
+	// Account, Project and QOS may only be set if the description has an option for them.
 	adapters.Common
 	// Description is the file that describes the batch system: an absolute path, or NAME
 	// for the file NAME.toml in one of Folders.
@@ -26,19 +26,19 @@ type Config struct {
 // DefaultConfig returns the defaults: a shared file system, no directives.
 func DefaultConfig() Config { return Config{Common: adapters.DefaultCommon()} }
 
-// Folders returns the folders in which descriptions are looked for by name.
+// Folders returns the folders in which descriptions are searched by name.
 func Folders() []string {
 	return []string{"/etc/jjm/adapters", "/usr/local/share/jjm/adapters", "/usr/share/jjm/adapters"}
 }
 
-// Source is a description and its path. The file is read when the configuration is decoded,
-// so that a check of the configuration also checks the description.
+// Source is a description and the path of its file. The file is read while the configuration is decoded; a check of the
+// configuration therefore also checks the description.
 type Source struct {
 	Path        string
 	description *Description
 }
 
-// UnmarshalText finds, reads and checks a description.
+// UnmarshalText finds, reads and checks the description with the given name or path.
 func (s *Source) UnmarshalText(text []byte) error {
 	path, err := locate(string(text), Folders())
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *Source) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// inFile names the file in each problem of a description, by its whole path.
+// inFile adds the path of the file to each problem of a description.
 func inFile(path string, err error) error {
 	var ps jjm.Problems
 	if !errors.As(err, &ps) {
@@ -70,8 +70,8 @@ func inFile(path string, err error) error {
 	return named.Err()
 }
 
-// locate returns the path of a description: name if it is an absolute path, otherwise the file of that name in the
-// first folder that has it.
+// locate returns the path of a description: name if name is an absolute path, otherwise the path of the file with that
+// name in the first folder that has it.
 func locate(name string, folders []string) (string, error) {
 	if filepath.IsAbs(name) {
 		return name, nil
@@ -98,7 +98,7 @@ func (c Config) Advice() jjm.Problems {
 	return notes
 }
 
-// Check returns the problems of the settings: each setting by itself, and settings that do not fit the
+// Check returns the problems of the settings: mistakes in single settings, and settings that do not fit the
 // description.
 func (c Config) Check(name string, _ adapters.Env) jjm.Problems {
 	d := c.Description.description
@@ -123,7 +123,7 @@ func (c Config) Check(name string, _ adapters.Env) jjm.Problems {
 	return ps
 }
 
-// New makes an adapter; it is the constructor for adapters.Registry.
+// New returns an adapter; it is the constructor for adapters.Registry.
 func New(name string, env adapters.Env, decode func(config any) error) (adapters.Adapter, error) {
 	c := DefaultConfig()
 	if err := adapters.Settings(name, env, decode, &c); err != nil {
@@ -138,7 +138,7 @@ func New(name string, env adapters.Env, decode func(config any) error) (adapters
 	return a, nil
 }
 
-// merged returns both maps in one. If both have a key, the value of b counts.
+// merged returns the union of two maps. If both maps have a key, the value of b counts.
 func merged(a, b map[string]string) map[string]string {
 	all := map[string]string{}
 	for _, m := range []map[string]string{a, b} {

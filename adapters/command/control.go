@@ -10,8 +10,8 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// Control first looks for the jobs by their tags, so that it touches no job that has the id but another tag. It then
-// acts on the jobs that are alive and not yet as wanted. It returns a result for each reference.
+// Control first looks up the jobs by their tags, which prevents it from touching a job that has the id but another tag.
+// It then acts on the living jobs that are not in the wanted state yet. It returns a result for each reference.
 func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, refs []adapters.Ref) ([]error, error) {
 	if len(refs) == 0 {
 		return nil, busyIfEnded(ctx)
@@ -22,7 +22,7 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 		return nil, err
 	}
 	answers := make([]error, len(refs))
-	targets := map[string][]int{} // id to name in the command -> positions in refs
+	targets := map[string][]int{} // maps ids for the command to positions in refs
 	var order []string
 	for i, id := range a.d.targets(c != nil && c.wholeBulk, op, refs, got, answers) {
 		switch {
@@ -54,7 +54,7 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	return answers, nil
 }
 
-// waiting returns the ids of the queued jobs that are targets by their own ids.
+// waiting returns the ids of the queued jobs that targets names by their own ids.
 func waiting(jobs []job, targets map[string][]int) []string {
 	var ids []string
 	for _, j := range jobs {
@@ -65,8 +65,8 @@ func waiting(jobs []job, targets map[string][]int) []string {
 	return ids
 }
 
-// holdWaiting holds jobs before they are cancelled. Its result is ignored: a job that runs
-// by now is cancelled as well.
+// holdWaiting holds jobs before they are cancelled. Errors are ignored: a job that has started meanwhile is cancelled
+// as well.
 func (a *Adapter) holdWaiting(ctx context.Context, owner jjm.Owner, ids []string) {
 	c := a.d.control[adapters.HoldJobs]
 	for chunk := range slices.Chunk(ids, c.perCall) {
@@ -74,16 +74,16 @@ func (a *Adapter) holdWaiting(ctx context.Context, owner jjm.Owner, ids []string
 	}
 }
 
-// targets returns, for each ref, the id to name in the command, or "" if there is nothing to do: then
-// answers gets the result. If whole is set, and the refs name all jobs of a bulk that need the
-// operation, the bulk's own id is named instead.
+// targets returns, for each ref, the id to name in the command, or "" if nothing is to be done: then answers gets the
+// result. If whole is set, and refs names all jobs of a bulk that need the operation, targets returns the id of the
+// bulk instead.
 func (d *Description) targets(whole bool, op adapters.Op, refs []adapters.Ref, got answer, answers []error) []string {
 	type key struct {
 		tag jjm.Tag
 		id  string
 	}
 	known := map[key]job{}
-	due := map[string]int{} // by bulk: jobs that need the operation
+	due := map[string]int{} // by bulk: number of jobs that need the operation
 	for _, j := range got.jobs {
 		known[key{j.Tag, j.ID}] = j
 		if todo, _ := d.needs(op, j); todo {
@@ -91,7 +91,7 @@ func (d *Description) targets(whole bool, op adapters.Op, refs []adapters.Ref, g
 		}
 	}
 	ids := make([]string, len(refs))
-	named := map[string]map[string]bool{} // by bulk: jobs that were asked for
+	named := map[string]map[string]bool{} // by bulk: jobs that refs names
 	for i, ref := range refs {
 		id := d.refID(ref)
 		j, ok := known[key{ref.Tag, id}]
@@ -122,7 +122,7 @@ func (d *Description) targets(whole bool, op adapters.Op, refs []adapters.Ref, g
 	return ids
 }
 
-// needs reports whether an operation has something to do for a job. An error means that the operation is not possible.
+// needs reports whether an operation must act on a job. An error means that the operation is not possible.
 func (d *Description) needs(op adapters.Op, j job) (bool, error) {
 	if j.State.Ended() {
 		return false, nil
@@ -136,7 +136,7 @@ func (d *Description) needs(op adapters.Op, j job) (bool, error) {
 			return false, jjm.Errorf(jjm.Invalid, "job %s is %v: only waiting jobs can be held", j.ID, j.State)
 		}
 	case adapters.Release:
-		// A job that was submitted held may be shown as queued.
+		// The listing may show a job that was submitted held as queued.
 		held := j.State == jjm.BatchHold || j.State == jjm.BatchUnknown || d.caps.TwoPhase && j.State == jjm.BatchQueued
 		return held, nil
 	}
@@ -164,8 +164,8 @@ func (a *Adapter) act(ctx context.Context, owner jjm.Owner, op adapters.Op, c *c
 	return answers
 }
 
-// answers returns the result for each id: from a line of the output about that id, or else from the outcome of the
-// whole command. A job that is gone counts as cancelled, held or released.
+// answers returns the result for each id: from a line of the output about that id, or otherwise from the outcome of the
+// whole command. A job that no longer exists counts as cancelled, held or released.
 func (c *control) answers(out run.Output, v values, ids []string) []error {
 	single := c.outcomes.jobs(out, v)
 	whole, unclear := c.outcomes.judge(out, v)

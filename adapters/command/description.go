@@ -9,43 +9,43 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Description is a batch system as a file describes it, complete and without
-// contradictions. It never changes and may be used by many goroutines.
+// Description is the description of a batch system, read from a file, complete and without contradictions. It never
+// changes and may be used by many goroutines.
 type Description struct {
 	// Name is the name of the batch system for people.
 	Name string
 
 	environment map[string]string
-	none        []string // words that stand for an empty field
+	none        []string // words that mean an empty field
 	caps        adapters.Capabilities
 	ids         ids
-	name        *regexp.Regexp // matches a job's name; its first group is the tag
+	name        *regexp.Regexp // matches a job's name; group 1 is the tag
 	script      script
 	times       times
 	states      map[string]jjm.BatchState
 	rules       []rule
 	submit      submit
 	list        *query
-	find        *query // nil: list is used
-	account     *query // nil: no accounting
+	find        *query // nil if list replaces find
+	account     *query // nil if there is no accounting
 	control     map[adapters.Op]*control
 	probes      []probe
 }
 
-// script is the part of a description about the script of a job.
+// script describes how the script of a job is written.
 type script struct {
 	idVariable, indexVariable string
-	directive                 template // no parts: the batch system has no directives
+	directive                 template // has no parts if the batch system has no directives
 	reserved                  []string
 }
 
 // submit is the verb that submits a bulk.
 type submit struct {
 	command  command
-	argument bool // the script is passed as a file, not on standard input
+	argument bool // whether the script is passed as a file, not on standard input
 	options  map[string][]template
 	memory   unit
-	perCore  bool // the memory option is for each core
+	perCore  bool // whether the memory option counts for each core
 	scratch  unit
 	walltime walltimeForm
 	outcomes outcomes
@@ -54,11 +54,11 @@ type submit struct {
 // query is a verb that lists jobs.
 type query struct {
 	command  command
-	perCall  int            // ids or tags in one call
+	perCall  int            // number of ids or tags in one call
 	since    string         // layout of %__SINCE__
-	history  time.Duration  // how far back Find and Account look
-	source   string         // jjm.Report.Source of its reports
-	header   *regexp.Regexp // a line that every good output has; nil: none
+	history  time.Duration  // age of the oldest jobs that Find and Account look up
+	source   string         // jjm.Report.Source for its reports
+	header   *regexp.Regexp // matches a line that every valid output has; nil for none
 	format   format
 	exit     exitForm
 	outcomes outcomes
@@ -70,21 +70,21 @@ type query struct {
 type control struct {
 	command   command
 	perCall   int
-	wholeBulk bool // the id of a bulk stands for all its jobs
-	holdFirst bool // waiting jobs are held before they are cancelled
+	wholeBulk bool // whether the id of a bulk may replace the ids of all its jobs
+	holdFirst bool // whether waiting jobs are held before they are cancelled
 	outcomes  outcomes
 }
 
 // probe is a command that reports limits of the batch system.
 type probe struct {
 	command  command
-	queue    []template       // words for the cluster's default queue
-	find     []*regexp.Regexp // their groups are the limits, see probeNames
+	queue    []template       // words that select the cluster's default queue
+	find     []*regexp.Regexp // expressions whose groups are the limits (see probeNames)
 	outcomes outcomes
 }
 
-// Parse reads a description. name is the name of its file, for the error. The error lists
-// every mistake with its place: unknown keys, values of a wrong type, and contradictions.
+// Parse parses a description. name is the name of its file, for the error. The error lists every mistake with its
+// place: unknown keys, values of a wrong type, and contradictions.
 func Parse(name string, text []byte) (*Description, error) {
 	var f file
 	places, problems := strict.Decode(name, text, &f)

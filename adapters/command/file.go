@@ -6,13 +6,13 @@ import (
 	"jjm/internal/jjm"
 )
 
-// file is a description as it is written. docs/SITE-ADAPTERS.md explains every key.
+// file is the text form of a description. docs/SITE-ADAPTERS.md explains every key.
 type file struct {
 	// Name is the name of the batch system for people.
 	Name string `toml:"name"`
 	// Environment is added to the environment of every command.
 	Environment map[string]string `toml:"environment"`
-	// None are words that stand for an empty field of a listing.
+	// None are words that mean an empty field of a listing.
 	None         []string          `toml:"none"`
 	Capabilities fileCapabilities  `toml:"capabilities"`
 	IDs          fileIDs           `toml:"ids"`
@@ -129,7 +129,7 @@ type fileProbe struct {
 	Outcomes []fileOutcome `toml:"outcome"`
 }
 
-// The defaults of a description.
+// The defaults for keys that a description leaves out.
 const (
 	defaultPerCall = 100
 	defaultJoin    = ","

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// ids describes how a batch system names bulks and their jobs.
+// ids describes the ids of a batch system's bulks and jobs.
 type ids struct {
 	bulk  *regexp.Regexp // matches a bulk's id
-	form  template       // a job's id: BATCH_JOB_ID, and ARRAY_INDEX if there are arrays
-	job   *regexp.Regexp // form as a regular expression
+	form  template       // form of a job's id: BATCH_JOB_ID, and ARRAY_INDEX if there are arrays
+	job   *regexp.Regexp // matches a job's id, according to form
 	start *regexp.Regexp // matches an id that begins with the id of a bulk; group 1 is the bulk's id
-	first int64          // index of the first job of an array
+	first int64          // index of the first job in an array
 }
 
 const nameIndex = "ARRAY_INDEX"
@@ -30,8 +30,8 @@ func (i ids) id(bulk string, position int32) string {
 	return i.write(bulk, strconv.FormatInt(int64(position)+i.first, 10))
 }
 
-// read splits a job's id. If the id is not of the form but begins with the id of a bulk,
-// that bulk is returned with the error.
+// read splits a job's id. If the id does not have the form but begins with the id of a bulk, read returns that bulk
+// together with the error.
 func (i ids) read(id string) (bulk string, position int32, err error) {
 	m := i.job.FindStringSubmatch(id)
 	if m == nil {
@@ -68,8 +68,7 @@ func idExpression(form template, bulk string) string {
 	return s.String()
 }
 
-// anyID returns a regular expression, without named groups, for the ids that commands
-// print: of jobs or of whole bulks.
+// anyID returns a regular expression, without named groups, for the ids of jobs or whole bulks that commands print.
 func anyID(form template, bulk string) string {
 	var s strings.Builder
 	for _, p := range form.parts {

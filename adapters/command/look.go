@@ -9,7 +9,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// List runs the verb list. It leaves out jobs that ended before since.
+// List runs the verb list. It omits jobs that ended before since.
 func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
 	got, err := a.query(ctx, "list", a.d.list, a.queryValues(a.d.list, owner, since))
 	if err != nil {
@@ -25,9 +25,8 @@ func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (a
 	return l, nil
 }
 
-// Find looks for tags with the verb find, or with list if there is no find. It looks for the remaining
-// tags with the verb account, if that needs no ids. A tag is Absent if each of these commands answered
-// and none has the tag.
+// Find looks up tags with the verb find, or with list if there is no find. It looks up the remaining tags with the verb
+// account, if that verb needs no ids. A tag is Absent if each of these commands answered and no answer has the tag.
 func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
 	got, err := a.jobsOfTags(ctx, owner, tags)
 	if err != nil {
@@ -47,7 +46,7 @@ func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 	more, err := a.byTag(ctx, "account", q, owner, missing)
 	unless := adapters.Absent
 	if err != nil {
-		unless = adapters.NotYetKnown // the listing does not have them, but accounting did not answer
+		unless = adapters.NotYetKnown // the listing lacks these tags, but accounting did not answer
 	}
 	more.unread = append(more.unread, got.unread...)
 	for _, f := range bulksByTag(missing, more, unless) {
@@ -56,8 +55,8 @@ func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 	return found, nil
 }
 
-// bulksByTag returns, for each tag, the bulks that carry it. A tag without bulks gets the presence unless, or
-// NotYetKnown if a record that cannot be read may have the tag.
+// bulksByTag returns the bulks that have each tag. For a tag without bulks the presence is the argument unless, or
+// NotYetKnown if an unreadable record may have the tag.
 func bulksByTag(tags []jjm.Tag, got answer, unless adapters.Presence) []adapters.Found {
 	found := make([]adapters.Found, len(tags))
 	at := map[jjm.Tag]int{}
@@ -81,7 +80,7 @@ func bulksByTag(tags []jjm.Tag, got answer, unless adapters.Presence) []adapters
 	return found
 }
 
-// jobsOfTags returns the jobs with these tags, from find or else from list.
+// jobsOfTags returns the jobs with these tags, from find or otherwise from list.
 func (a *Adapter) jobsOfTags(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) (answer, error) {
 	if a.d.find != nil {
 		return a.byTag(ctx, "find", a.d.find, owner, tags)
@@ -90,7 +89,7 @@ func (a *Adapter) jobsOfTags(ctx context.Context, owner jjm.Owner, tags []jjm.Ta
 	return a.query(ctx, "find", q, a.queryValues(q, owner, a.env.Now().Add(-q.history)))
 }
 
-// byTag asks for tags, as many in one call as the command takes.
+// byTag looks up tags, in each call as many as the command takes.
 func (a *Adapter) byTag(ctx context.Context, what string, q *query, owner jjm.Owner, tags []jjm.Tag) (all answer,
 	err error) {
 	v := a.queryValues(q, owner, a.env.Now().Add(-q.history))
@@ -108,9 +107,9 @@ func (a *Adapter) byTag(ctx context.Context, what string, q *query, owner jjm.Ow
 	return all, nil
 }
 
-// askAll asks about several ids or tags in one command. Some commands silently answer only a part of the request
-// (recorded with OpenPBS, whose qstat answers the first of several ids). If single is set, and the answer has some of
-// the ids or tags, askAll asks for each missing one separately.
+// askAll looks up several ids or tags in one command. Some commands silently answer only a part of the request
+// (recorded with OpenPBS, whose qstat answers the first of several ids). If single is set, and the answer has some but
+// not all of the ids or tags, askAll looks up each missing id or tag separately.
 func askAll(all []string, single bool, name func(job) string, ask func([]string) (answer, error)) (answer, error) {
 	got, err := ask(all)
 	if err != nil || !single || len(all) == 1 {
@@ -134,7 +133,7 @@ func askAll(all []string, single bool, name func(job) string, ask func([]string)
 	return got, nil
 }
 
-// chunkSize returns how many of n tags one call is about: all if the command names neither ids nor tags.
+// chunkSize returns how many of n tags one call looks up: all if the command names neither ids nor tags.
 func (a *Adapter) chunkSize(q *query, n int) int {
 	if !q.command.has(append(slices.Clone(singular), plural...)...) {
 		return max(1, n)
@@ -150,7 +149,7 @@ func texts[S ~string](all []S) []string {
 	return out
 }
 
-// Account runs the verb account. Ids are reused, so only the job with the right tag counts. If a job has several
+// Account runs the verb account. Because ids are reused, only the job with the right tag counts. If a job has several
 // records, the record with the latest submission counts.
 func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, refs []adapters.Ref) ([]jjm.Report, error) {
 	if a.d.account == nil || len(refs) == 0 {
@@ -180,8 +179,7 @@ func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, refs []adapters.
 	return append(reports, adapters.Doubtful(got.unread, refs, reports)...), nil
 }
 
-// accounts asks about jobs in the way that the command needs: by tags, by job ids or by
-// bulk ids.
+// accounts looks up jobs in the way that the command needs: by tags, by job ids or by bulk ids.
 func (a *Adapter) accounts(ctx context.Context, owner jjm.Owner, refs []adapters.Ref) (all answer, err error) {
 	q := a.d.account
 	if !q.command.has("JOB_ID", "JOB_IDS", nameBulkID, "BATCH_JOB_IDS") {
@@ -220,7 +218,7 @@ func distinct[T comparable](refs []adapters.Ref, of func(adapters.Ref) T) []T {
 	return all
 }
 
-// refID returns the id of the job that a ref names.
+// refID returns the id of the job that a reference names.
 func (d *Description) refID(r adapters.Ref) string {
 	if r.Index < 0 {
 		return r.ID
@@ -228,7 +226,7 @@ func (d *Description) refID(r adapters.Ref) string {
 	return d.ids.id(r.ID, r.Index)
 }
 
-// refBulk returns the id of the bulk of the job that a ref names.
+// refBulk returns the id of the bulk that contains the job of a reference.
 func (d *Description) refBulk(r adapters.Ref) string {
 	if r.Index < 0 {
 		if bulk, _, _ := d.ids.read(r.ID); bulk != "" {

@@ -10,16 +10,15 @@ import (
 	"jjm/internal/jjm"
 )
 
-// option is one field of a request that a job may set.
+// option describes a field of a request that a job may set.
 type option struct {
-	// key is its name in descriptions, field its name in job files, name its name in
-	// templates.
+	// key is the name of the option in descriptions, field its name in job files, name its name in templates.
 	key, field, name string
 	// value returns the text of the option for a request; "" if the request does not set the field.
 	value func(s submit, r jjm.Request) string
 }
 
-// requestOptions returns the options in the order in which they stand on a command line.
+// requestOptions returns the options in their order on a command line.
 func requestOptions() []option {
 	return []option{
 		{"queue", "request.queue", "QUEUE", func(_ submit, r jjm.Request) string { return r.Queue }},
@@ -84,8 +83,8 @@ func (s submit) optionWords(v values) []string {
 	return words
 }
 
-// check returns the problems of a request: fields for which the description has no option, and values
-// that are not plain. A request of one core needs no option, because every job gets one.
+// check returns the problems of a request: fields for which the description has no option, and values that are not
+// plain (see isPlainValue). A request of one core needs no option, because every job has at least one core.
 func (s submit) check(r jjm.Request) error {
 	var ps jjm.Problems
 	for _, o := range requestOptions() {
@@ -103,8 +102,8 @@ func (s submit) check(r jjm.Request) error {
 	return ps.Err()
 }
 
-// isPlainValue reports whether a command reads a value as one word that is not an option: it is not
-// empty, does not begin with "-", is not too long, and has no blanks or control characters.
+// isPlainValue reports whether a command reads a value as one word that is not an option: the value is not empty, does
+// not begin with "-", is not too long, and has no blanks or control characters.
 func isPlainValue(s string) bool {
 	return s != "" && s[0] != '-' && len(s) <= 200 &&
 		strings.IndexFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) < 0
@@ -130,12 +129,12 @@ func (c *checker) unit(field, text string) unit {
 	return u
 }
 
-// ofMiB converts n MiB, rounded up so that a job gets what it asks for.
+// ofMiB converts n MiB, rounded up: a job then gets at least the requested size.
 func (u unit) ofMiB(n int64) int64 {
 	if n <= 0 {
 		return 0
 	}
-	const most = 1 << 42 // MiB; a larger number of bytes would not fit in an int64
+	const most = 1 << 42 // in MiB; more bytes would not fit into an int64
 	bytes := min(n, most) << 20
 	return (bytes-1)/int64(u) + 1
 }
@@ -173,7 +172,7 @@ func (c *checker) walltime(text string) walltimeForm {
 	return inSeconds
 }
 
-// write returns d in this form, rounded up; "" for 0.
+// write returns d in this form, rounded up; "" if d is 0.
 func (f walltimeForm) write(d time.Duration) string {
 	if d <= 0 {
 		return ""

@@ -11,11 +11,11 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// word names what an outcome means.
+// word names the meaning of an outcome.
 type word string
 
-// The words of outcomes. In verbs other than submit "ambiguous" is the same as "busy",
-// because these can be repeated.
+// The words of outcomes. In verbs other than submit "ambiguous" means the same as "busy", because these verbs can be
+// repeated.
 const (
 	wordOK        word = "ok"
 	wordInvalid   word = "invalid"
@@ -23,9 +23,9 @@ const (
 	wordAmbiguous word = "ambiguous"
 	wordDenied    word = "denied"
 	wordGone      word = "gone"
-	// wordNone is the successful answer of a query that there are no jobs.
+	// wordNone is the successful answer to a query that found no jobs.
 	wordNone word = "none"
-	// wordTooMany is the refusal of a submission for the number of jobs: a smaller bulk may be accepted.
+	// wordTooMany means that a submission was rejected because of the number of jobs: a smaller bulk may be accepted.
 	wordTooMany word = "too-many"
 )
 
@@ -42,7 +42,7 @@ func words(verb string) []string {
 	return all
 }
 
-// kind returns the kind of error that a word stands for.
+// kind returns the kind of error for a word.
 func (w word) kind() jjm.Kind {
 	switch w {
 	case wordInvalid:
@@ -57,14 +57,14 @@ func (w word) kind() jjm.Kind {
 	return jjm.Busy
 }
 
-// outcome is one way in which a command may end. All its conditions must hold.
+// outcome is one way in which a command may end. It matches if all its conditions hold.
 type outcome struct {
 	word                   word
 	exit                   exits
 	stdout, stderr, output *pattern
 }
 
-// perJob reports whether the outcome is about single jobs.
+// perJob reports whether the outcome concerns single jobs.
 func (o outcome) perJob() bool {
 	for _, p := range []*pattern{o.stdout, o.stderr, o.output} {
 		if p != nil && p.perJob {
@@ -74,10 +74,10 @@ func (o outcome) perJob() bool {
 	return false
 }
 
-// find returns the captured texts of the outcome's patterns: one element for each line that matches,
-// one empty element for an outcome without patterns, nil if the outcome does not match.
+// find returns the captured texts of the outcome's patterns: one element for each matching line, one empty element for
+// an outcome without patterns, nil if the outcome does not match.
 func (o outcome) find(out run.Output, v values) []map[string]string {
-	// A command that was ended by a signal may not have printed everything.
+	// A command that a signal ended may not have printed everything.
 	if out.Signal != 0 || !o.exit.has(out.Exit) {
 		return nil
 	}
@@ -104,8 +104,8 @@ func (o outcome) find(out run.Output, v values) []map[string]string {
 	return all
 }
 
-// combine joins the captured texts of two patterns: every element of a with every element of b. If
-// both have a name, the text of a counts. The result is nil if b has no element.
+// combine joins the captured texts of two patterns: every element of a with every element of b. If both elements have a
+// name, the text of a counts. The result is nil if b has no element.
 func combine(a, b []map[string]string) []map[string]string {
 	if len(b) == 0 {
 		return nil
@@ -124,18 +124,18 @@ func combine(a, b []map[string]string) []map[string]string {
 	return all
 }
 
-// verdict is the outcome of a command as a whole, or for one job.
+// verdict is the outcome of a whole command, or the outcome for one job.
 type verdict struct {
 	word word
-	// id is the id that an outcome caught, message its text for people.
+	// id is the id that an outcome captured; message is the captured text for people.
 	id, message string
 }
 
 // outcomes are tried in order; the first match counts.
 type outcomes []outcome
 
-// judge returns the first outcome that matches the command as a whole. It returns an error
-// if none matches, or if lines capture different ids.
+// judge returns the first outcome that matches the whole command. It returns an error if no outcome matches, or if
+// lines capture different ids.
 func (os outcomes) judge(out run.Output, v values) (verdict, error) {
 	for _, o := range os {
 		if o.perJob() {
@@ -156,7 +156,7 @@ func (os outcomes) judge(out run.Output, v values) (verdict, error) {
 	return verdict{}, fmt.Errorf("no outcome of the description explains this")
 }
 
-// jobs returns the verdicts of lines about single jobs, by job id.
+// jobs returns the verdicts of the lines about single jobs, by job id.
 func (os outcomes) jobs(out run.Output, v values) map[string]verdict {
 	all := map[string]verdict{}
 	for _, o := range os {
@@ -173,8 +173,8 @@ func (os outcomes) jobs(out run.Output, v values) map[string]verdict {
 	return all
 }
 
-// failure describes a failed command: what, its exit code, the cause, and the last line of
-// its error output, else of its output.
+// failure describes a failed command: its purpose, its exit code, the cause, and the last line of its error output, or
+// otherwise of its output.
 func failure(what string, out run.Output, because string) string {
 	said := cmp.Or(lastLine(out.Stderr), lastLine(out.Stdout), "it printed nothing")
 	text := fmt.Sprintf("%s: exit %d", what, out.Exit)

@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// pattern describes a line of an output. It always matches a whole line without the blanks
-// at its end, so that a banner which quotes an answer does not match.
+// pattern matches a line of an output. It always matches a whole line without the blanks at the line's end; a banner
+// that quotes an answer therefore does not match.
 type pattern struct {
-	// empty patterns match an output without any text.
+	// empty is set for a pattern that matches an output without any text.
 	empty bool
 	// fixed is the regular expression; nil if the template contains values of the call.
 	fixed    *regexp.Regexp
 	template template
 	// bulkID and jobID are regular expressions for the ids of this batch system.
 	bulkID, jobID string
-	// perJob is set if the line names the job that it is about.
+	// perJob is set if the line names the job that the line concerns.
 	perJob bool
 }
 
-// The names that a pattern captures (the first three) or skips.
+// The names in a pattern: the first three capture text, the others skip text.
 const (
 	nameBulkID  = "BATCH_JOB_ID"
 	nameJobID   = "JOB_ID"
@@ -61,8 +61,8 @@ func (p pattern) expression(v values) *regexp.Regexp {
 	return regexp.MustCompile(`^(?:` + s.String() + `)$`)
 }
 
-// group returns an expression as a named group, or without the name if seen has it, because a regular
-// expression can use a name only once.
+// group returns an expression as a named group, or without the name if seen has the name, because a regular expression
+// can use a name only once.
 func group(name, expression string, seen map[string]bool) string {
 	if seen[name] {
 		return `(?:` + expression + `)`
@@ -71,9 +71,8 @@ func group(name, expression string, seen map[string]bool) string {
 	return `(?P<` + name + `>` + expression + `)`
 }
 
-// find returns the captured texts of each line that the pattern matches. An empty pattern has one
-// empty match if there is no text, otherwise none. A line without a newline may have been cut, so no
-// id is read from it.
+// find returns the captured texts of each line that the pattern matches. An empty pattern has one empty match if there
+// is no text, otherwise no match. From a line without a newline find reads no id, because the line may have been cut.
 func (p pattern) find(text []byte, v values) []map[string]string {
 	if p.empty {
 		if strings.TrimSpace(string(text)) == "" {

@@ -10,8 +10,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Probe runs the description's probes and stores the limits that they report. It stops at the first
-// error and stores nothing then. Without probes it always succeeds.
+// Probe runs the description's probes and stores the limits that they report. At the first error it stops and stores
+// nothing. Without probes it always succeeds.
 func (a *Adapter) Probe(ctx context.Context) error {
 	caps := a.d.caps
 	limits := map[string]int64{}
@@ -33,8 +33,8 @@ func (a *Adapter) Probe(ctx context.Context) error {
 	return nil
 }
 
-// values returns the words that replace %__OPTIONS__ in the command: the description's
-// words for the cluster's default queue, if it has one.
+// values returns the words that replace %__OPTIONS__ in the command: the words that select the cluster's default queue,
+// if the cluster has one.
 func (p probe) values(queue string) values {
 	v := values{words: map[string]string{"QUEUE": queue}, lists: map[string][]string{"OPTIONS": {}}}
 	if queue == "" {
@@ -79,8 +79,8 @@ func (p probe) read(text string, limits map[string]int64) {
 	}
 }
 
-// withLimits returns capabilities with the limits that probes found. A probed max_bulk can only lower
-// the description's max_bulk, which is the limit of the adapter.
+// withLimits returns capabilities with the limits that probes found. A probed max_bulk can only lower the description's
+// max_bulk, which is the adapter's own limit.
 func withLimits(c adapters.Capabilities, limits map[string]int64) adapters.Capabilities {
 	fits := func(n int64) bool { return n > 0 && n < 1<<31 }
 	if n := limits["max_bulk"]; fits(n) {

@@ -14,25 +14,24 @@ import (
 	"jjm/internal/jjm"
 )
 
-// job is a report, with the id of the job's bulk. Index is -1 if the line does not name the job of
-// the bulk.
+// job is a report, with the id of the job's bulk. Index is -1 if the line does not name one job of the bulk.
 type job struct {
 	jjm.Report
 	bulk string
 }
 
-// rule refines a state by reason and exit code.
+// rule refines the state of a job by reason and exit code.
 type rule struct {
-	when    string // the batch system's word; "" = any state of an ended job
+	when    string // state in the batch system's words; "" for any state of an ended job
 	reason  *regexp.Regexp
 	exit    *exits
 	becomes jjm.BatchState
 }
 
-// tagLike matches the form of jjm's own tags: "j" and 14 more characters, see jjm.NewTag.
+// tagLike matches the form of jjm's own tags: "j" and 14 more characters (see jjm.NewTag).
 var tagLike = regexp.MustCompile(`^j[a-z0-9]{14}$`)
 
-// answer is the parsed output of a query: jobs, and records that cannot be read and may belong to jobs of jjm.
+// answer is the parsed output of a query: jobs, and unreadable records that may belong to jobs of jjm.
 type answer struct {
 	jobs   []job
 	unread []adapters.Unread
@@ -42,8 +41,8 @@ func (a *answer) add(b answer) {
 	a.jobs, a.unread = append(a.jobs, b.jobs...), append(a.unread, b.unread...)
 }
 
-// read reads the output of a query. It must end with a newline and contain the header, if there is
-// one; otherwise it may have been cut.
+// read parses the output of a query. It returns an error if the output does not end with a newline or lacks the header
+// of the description, because the output may then have been cut.
 func (d *Description) read(q *query, text string, now time.Time) (answer, error) {
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		return answer{}, errors.New("the output ends within a line")
@@ -58,8 +57,8 @@ func (d *Description) read(q *query, text string, now time.Time) (answer, error)
 	return d.jobs(q, text, now)
 }
 
-// withoutHeader removes the first line that is the header; found is false if there is none. Lines
-// before it stay, so that the caller has to understand them too.
+// withoutHeader removes the first line that matches the header; found is false if no line matches. Lines before the
+// header stay; the caller must be able to parse these lines too.
 func withoutHeader(text string, header *regexp.Regexp) (rest string, found bool) {
 	at := 0
 	for line := range strings.Lines(text) {
@@ -71,8 +70,8 @@ func withoutHeader(text string, header *regexp.Regexp) (rest string, found bool)
 	return text, false
 }
 
-// jobs parses an output. It leaves out jobs that cannot be jjm's. An output of which no line has
-// the form of the description is an error: the description does not fit it.
+// jobs parses an output. It omits jobs that cannot belong to jjm. It returns an error if no line of the output has the
+// form in the description, because then the description is wrong.
 func (d *Description) jobs(q *query, text string, now time.Time) (out answer, err error) {
 	rows, odd, err := q.format.rows(text)
 	if err != nil {
@@ -93,7 +92,7 @@ func (d *Description) jobs(q *query, text string, now time.Time) (out answer, er
 		}
 		tag, ok := d.tag(r[fieldName])
 		if !ok || whole && !q.mayLackIndex {
-			continue // the record of an array itself is not a job
+			continue // the record of a whole array is not a job
 		}
 		switch j, ours, err := d.job(q, r, tag, now); {
 		case err != nil:
@@ -106,10 +105,10 @@ func (d *Description) jobs(q *query, text string, now time.Time) (out answer, er
 	return out, nil
 }
 
-// tagWithin matches what may be a tag of jjm's own in a line.
+// tagWithin matches a text in a line that may be a tag of jjm.
 var tagWithin = regexp.MustCompile(`\bj[a-z0-9]{14}\b`)
 
-// unread returns the record of a line that does not have the form of the description, with the tag in it.
+// unread returns the record for a line that does not have the form in the description, with the line's tag.
 func (d *Description) unread(line string) adapters.Unread {
 	return adapters.Unread{Tag: jjm.Tag(tagWithin.FindString(line)), Index: -1, Text: line}
 }
@@ -124,8 +123,7 @@ func (d *Description) tag(name string) (jjm.Tag, bool) {
 	return tag, tag.Valid()
 }
 
-// job makes a report from a row. ours is false for a job of another program whose name looks like a
-// tag by chance.
+// job converts a row into a report. ours is false for a job of another program whose name looks like a tag by chance.
 func (d *Description) job(q *query, r row, tag jjm.Tag, now time.Time) (j job, ours bool, err error) {
 	j.Tag, j.Source = tag, q.source
 	id := r[fieldJob]
@@ -153,7 +151,7 @@ func (d *Description) job(q *query, r row, tag jjm.Tag, now time.Time) (j job, o
 	return j, true, nil
 }
 
-// numbers reads times, exit code and resource usage.
+// numbers sets times, exit code and resource usage.
 func (d *Description) numbers(j *job, q *query, r row, now time.Time) (err error) {
 	for _, t := range []struct {
 		field field
@@ -176,14 +174,14 @@ func (d *Description) numbers(j *job, q *query, r row, now time.Time) (err error
 			return fmt.Errorf("restarts %.40q is not a number of 0 or more", text)
 		}
 	}
-	// Resource usage is only for people, so values that cannot be read are left out.
+	// Resource usage is only shown to people, so unreadable values are omitted.
 	j.CPUms, j.RSSKB = parseCPU(r[fieldCPU]), parseRSS(r[fieldRSS])
 	return nil
 }
 
-// state sets the batch state for a text of the listing: the state of the whole text, or else of its
-// first word ("CANCELLED by 1000"). If the description has neither, the state is BatchUnknown, and the
-// reason names the text.
+// state sets the batch state for a text of the listing: the state for the whole text, or otherwise the state for its
+// first word ("CANCELLED by 1000"). If the description has neither, the state is BatchUnknown, and the reason contains
+// the text.
 func (d *Description) state(j *job, text string) {
 	first, _, _ := strings.Cut(text, " ")
 	state, known := d.states[text]
@@ -204,7 +202,7 @@ func (d *Description) state(j *job, text string) {
 	}
 }
 
-// normalize makes the parts of a report agree with its state.
+// normalize removes the parts of a report that contradict its state.
 func (d *Description) normalize(j *job, q *query) {
 	if j.State == jjm.BatchEndedOK && (j.Exit != 0 || j.Signal != 0) {
 		j.State = jjm.BatchEndedFailed
@@ -221,14 +219,14 @@ func (d *Description) normalize(j *job, q *query) {
 		j.Starts = 0
 	}
 	if j.State.Ended() && j.Host == "" && slices.Contains(q.format.fields(), fieldHost) {
-		j.Started = 0 // no host: it never ran
+		j.Started = 0 // a job without a host never ran
 	}
 	if j.State != jjm.BatchHold {
 		j.Hold = ""
 	}
 }
 
-// exitForm is the form in which a batch system writes how a job ended.
+// exitForm is the form in which a batch system reports the exit status of a job.
 type exitForm string
 
 // The forms of an exit status.
@@ -243,8 +241,8 @@ func exitForms() []string {
 	return []string{string(exitPlain), string(exitWait), string(exitPair), string(exitShell)}
 }
 
-// maxSignal is the last signal of Linux (signal(7)). Batch systems use greater numbers with
-// meanings of their own, such as Slurm's 125 for "out of memory".
+// maxSignal is the last signal of Linux (signal(7)). Batch systems use greater numbers with their own meanings, such as
+// Slurm's 125 for "out of memory".
 const maxSignal = 64
 
 func (f exitForm) parse(text string) (code, signal int, err error) {
@@ -277,8 +275,8 @@ func (f exitForm) parse(text string) (code, signal int, err error) {
 
 var firstNumber = regexp.MustCompile(`^[0-9]+(?:\.[0-9]+)?`)
 
-// parseCPU reads "12.5 second(s)", seconds, or [days-][hours:]minutes:seconds, and returns
-// milliseconds; 0 for what it cannot read.
+// parseCPU parses "12.5 second(s)", seconds, or [days-][hours:]minutes:seconds, and returns milliseconds; 0 for any
+// other text.
 func parseCPU(text string) int64 {
 	text, _, _ = strings.Cut(text, " ")
 	days, rest, dashed := strings.Cut(text, "-")
@@ -303,8 +301,7 @@ func parseCPU(text string) int64 {
 	return 0
 }
 
-// parseRSS reads "3256K", "12.3 Mbytes", "1G", or a number of KiB, and returns KiB; 0 for
-// what it cannot read.
+// parseRSS parses "3256K", "12.3 Mbytes", "1G", or a number of KiB, and returns KiB; 0 for any other text.
 func parseRSS(text string) int64 {
 	number := firstNumber.FindString(text)
 	n, err := strconv.ParseFloat(number, 64)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// field is one column of a listing, as jjm understands it.
+// field is one column of a listing that jjm uses.
 type field int
 
 // The fields. A job is identified by "job", or by "bulk" and "index".
@@ -38,31 +38,31 @@ func fieldNames() []string {
 		"submitted", "started", "ended", "starts", "restarts", "cpu", "rss"}
 }
 
-// skipColumn is the name of a column that is not read.
+// skipColumn is the name for a column that is not read.
 const skipColumn = "skip"
 
 // row holds the texts of a listing about one job, by field.
 type row [numFields]string
 
-// format splits an output into rows. odd are the lines that are not of its form; the error means that the output is not
-// whole.
+// format splits an output into rows. odd are the lines that do not have the form; the error means that the output is
+// incomplete.
 type format interface {
 	rows(text string) (all []row, odd []string, err error)
 	// fields returns the fields that the format can fill.
 	fields() []field
 }
 
-// columns is the form with one line for each job and separators between its fields. The last column
-// takes the rest of the line, separators included. With an end marker the text of a job may contain
-// newlines, which other users may put into the names of their jobs.
+// columns is the form with one line for each job and separators between its fields. The last column contains the rest
+// of the line, including separators. If the form has an end marker, the text of a job may contain newlines, which other
+// users may put into the names of their jobs.
 type columns struct {
-	separator string // "" = blanks
+	separator string // separator of fields; "" for blanks
 	columns   []field
-	end       string // end marker of each job's text; "" = the newline
+	end       string // end marker of each job's text; "" for the newline
 	ignore    []*regexp.Regexp
 }
 
-// skipped is a column that is not read.
+// skipped marks a column that is not read.
 const skipped = numFields
 
 func (c columns) fields() []field {
@@ -120,7 +120,7 @@ func (c columns) split(line string) []string {
 	return append(words, strings.TrimSpace(line))
 }
 
-// ignored reports whether a line is empty or matches an expression for lines that are about no job.
+// ignored reports whether a line is empty or matches an expression for lines that concern no job.
 func ignored(line string, ignore []*regexp.Regexp) bool {
 	return line == "" || slices.ContainsFunc(ignore, func(re *regexp.Regexp) bool { return re.MatchString(line) })
 }
@@ -159,9 +159,9 @@ func (e expression) rows(text string) (all []row, odd []string, err error) {
 	return all, odd, nil
 }
 
-// records is the form with several lines for each job. A record goes from a line that begin matches to
-// the next such line. Each field has an expression of its own, and its last match counts, because the
-// end of a job's history is the most recent. Text before the first record is not read.
+// records is the form with several lines for each job. A record extends from a line that begin matches to the next such
+// line. Each field has its own expression, whose last match counts, because the end of a job's history is the most
+// recent. Text before the first record is not read.
 type records struct {
 	begin *regexp.Regexp
 	find  [numFields]*regexp.Regexp

@@ -11,7 +11,7 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// Submit runs the verb submit. An answer that no outcome explains is Ambiguous.
+// Submit runs the verb submit. The error is of kind Ambiguous if no outcome matches the answer.
 func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, error) {
 	fail := func(err error) (adapters.Receipt, error) {
 		return adapters.Receipt{}, fmt.Errorf("%s: submit %s with tag %s: %w", a.name, jjm.Count(b.N, "job"), b.Tag, err)
@@ -40,7 +40,7 @@ func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt
 	}
 	out, err := a.run(ctx, stdin, a.d.submit.command.argv(v))
 	if err != nil {
-		if out.Wall > 0 { // it ran, and was stopped or printed too much
+		if out.Wall > 0 { // the command ran, and was stopped or printed too much
 			err = jjm.Errorf(jjm.Ambiguous, "%w", err)
 		}
 		return fail(err)
@@ -52,7 +52,7 @@ func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt
 	return adapters.Receipt{ID: id}, nil
 }
 
-// directives returns the directives of a script: the site's, the job's and the hook's.
+// directives returns the directives for a script, from the site, the job and the hook.
 func (a *Adapter) directives(ctx context.Context, b adapters.Bulk) ([]string, error) {
 	all := append([]string{}, a.config.Directives...)
 	all = append(all, adapters.Lines(b.Request.Directives)...)
@@ -72,7 +72,7 @@ func (a *Adapter) directives(ctx context.Context, b adapters.Bulk) ([]string, er
 	return append(all, more...), nil
 }
 
-// spool writes the script to a file that the batch system's command can read under any account.
+// spool writes the script to a file that the batch system's command can read in any account.
 func (a *Adapter) spool(script string) (string, error) {
 	f, err := os.CreateTemp(a.env.State, "script-*")
 	if err != nil {
@@ -106,8 +106,8 @@ func (d *Description) submitValues(b adapters.Bulk) values {
 	return v
 }
 
-// submitted returns the id in the answer to a submission, or the error of its outcome. It is Ambiguous
-// if no outcome matches.
+// submitted returns the id in the answer to a submission, or the error of the matching outcome. The error is of kind
+// Ambiguous if no outcome matches.
 func (d *Description) submitted(out run.Output, v values) (string, error) {
 	got, err := d.submit.outcomes.judge(out, v)
 	switch {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// templateName matches the names that jjm replaces, written as in SAM's batch adapters.
+// templateName matches the names that jjm replaces, in the syntax of SAM's batch adapters.
 var templateName = regexp.MustCompile(`%__([A-Z]+(?:_[A-Z]+)*)__`)
 
 // template is a text with names to replace.
@@ -39,7 +39,7 @@ func (t template) has(names ...string) bool {
 	return slices.ContainsFunc(t.parts, func(p part) bool { return p.name != "" && slices.Contains(names, p.name) })
 }
 
-// literals returns the text without its names.
+// literals returns the text of the template without its names.
 func (t template) literals() string {
 	var s strings.Builder
 	for _, p := range t.parts {
@@ -54,7 +54,7 @@ type values struct {
 	lists map[string][]string
 }
 
-// fill returns the text with its names replaced; the words of a list are joined with join.
+// fill returns the text with its names replaced by values; the words of a list are joined with join.
 func (t template) fill(v values, join string) string {
 	var s strings.Builder
 	for _, p := range t.parts {
@@ -73,8 +73,8 @@ func (t template) fill(v values, join string) string {
 // command is the command line of a verb.
 type command struct {
 	words []template
-	// join separates the words of a list that is part of a word. With joinWhole it also
-	// joins a list that is a word by itself.
+	// join separates the words of a list that is part of a word. If joinWhole is set, join also joins a list that is a
+	// word by itself.
 	join      string
 	joinWhole bool
 }
@@ -83,8 +83,8 @@ func (c command) has(names ...string) bool {
 	return slices.ContainsFunc(c.words, func(t template) bool { return t.has(names...) })
 }
 
-// argv returns the command line. A word that consists of the name of a list becomes as many
-// words as the list has, unless it is to be joined.
+// argv returns the command line. A word that consists only of the name of a list becomes one word for each element of
+// the list, unless joinWhole is set.
 func (c command) argv(v values) []string {
 	var argv []string
 	for _, t := range c.words {

@@ -10,21 +10,22 @@ import (
 	"jjm/internal/jjm"
 )
 
-// layoutEpoch stands for seconds since 1970.
+// layoutEpoch is the layout for seconds since 1970.
 const layoutEpoch = "epoch"
 
 // times describes how a batch system writes times.
 type times struct {
-	layouts []string       // of package time, or layoutEpoch
-	suffix  *regexp.Regexp // matches what may follow a time
+	layouts []string       // layouts of package time, or layoutEpoch
+	suffix  *regexp.Regexp // matches text that may follow a time
 	zone    *time.Location
-	// resolution is the smallest step: the real time is later than the written time by less than it.
+	// resolution is the smallest step of written times: the real time is later than the written time by less than
+	// resolution.
 	resolution time.Duration
 }
 
-// parse parses a time; an empty text is 0. If the layout has no year, the time is the last one that is
-// not later than tomorrow. The extra day is for jobs whose expected start is shown, and for clocks that
-// differ. It returns an error if no layout fits.
+// parse parses a time; an empty text is 0. If the layout has no year, the time is the latest such time that is not
+// later than tomorrow. The extra day allows for jobs whose expected start is shown, and for clock differences. parse
+// returns an error if no layout fits.
 func (t times) parse(text string, now time.Time) (jjm.Time, error) {
 	if text == "" {
 		return 0, nil
@@ -49,13 +50,12 @@ func (t times) parse(text string, now time.Time) (jjm.Time, error) {
 	return 0, fmt.Errorf("time %.60q is of none of the layouts %q", text, t.layouts)
 }
 
-// withYear puts a date without a year into the last year in which it is not later than
-// tomorrow.
+// withYear sets the year of a date without a year: the latest year in which the date is not later than tomorrow.
 func withYear(at, now time.Time, zone *time.Location) time.Time {
 	year := now.Year() + 1
 	for {
 		full := time.Date(year, at.Month(), at.Day(), at.Hour(), at.Minute(), at.Second(), 0, zone)
-		// The 29th of February becomes a day in March in other years.
+		// In other years the 29th of February becomes a day in March.
 		if !full.After(now.AddDate(0, 0, 1)) && full.Day() == at.Day() || year < now.Year()-8 {
 			return full
 		}

@@ -2,8 +2,8 @@ package command
 
 import "slices"
 
-// Unlisted returns those of the facts host, submitted, started, ended, exit and signal that
-// the listing of this description never has. It implements conformance.Partial.
+// Unlisted returns the facts that the listing of this description never contains. Possible facts are host, submitted,
+// started, ended, exit and signal. It implements conformance.Partial.
 func (a *Adapter) Unlisted() (facts []string) {
 	list := a.d.list
 	has := list.format.fields()

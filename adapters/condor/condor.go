@@ -2,26 +2,23 @@
 //
 // # Submission
 //
-// A bulk is one cluster of jobs, submitted on hold by one condor_submit that reads the
-// description on standard input. Every job carries the bulk's tag in the attribute JJMTag.
-// The engine stores the cluster's id and then releases the jobs, so a submission whose
-// answer was lost never runs. The jobs' requirements prevent a second start, and a job that
-// HTCondor took off its machine removes itself: jjm decides whether it runs again.
+// A bulk is one cluster of jobs, submitted on hold by one condor_submit that reads the description on standard input.
+// Every job has the bulk's tag in the attribute JJMTag. The engine stores the cluster's id and then releases the jobs;
+// a submission whose answer was lost therefore never runs. The jobs' requirements prevent a second start, and a job
+// that HTCondor took off its machine removes itself: jjm decides whether it runs again.
 //
 // # Listing
 //
-// Ended jobs stay in the queue for Config.Keep, so that condor_q alone usually shows how
-// they ended; condor_history adds those that left the queue. condor_q is asked first: a job
-// that leaves between the two commands is in the history by then. Only new records of the
-// history are read; see history.go.
+// Ended jobs stay in the queue for Config.Keep, so condor_q alone usually shows how they ended; condor_history adds the
+// jobs that left the queue. condor_q runs first: a job that leaves the queue between the two commands is then in the
+// history. Only new records of the history are read (see history.go).
 //
-// Both commands print nothing and exit with 0 when no job matches. They are asked for a
-// heading, which they always print, so that an answer without it is recognized as
-// incomplete.
+// Both commands print nothing and exit with 0 if no job matches. The adapter requests a heading, which the commands
+// always print, to recognize an answer without the heading as incomplete.
 //
 // # What it leaves to others
 //
-// Retrying, doubt and absence, like every adapter.
+// Retries, ambiguous outcomes and missing jobs are left to the callers, as in every adapter.
 //
 // Figures in comments were measured on HTCondor 23.9.6.
 package condor
@@ -42,33 +39,32 @@ import (
 
 // Config is the section of a cluster of kind "condor".
 type Config struct {
-	// Queue is one of Queues. Account is the accounting group; Project and QOS need
-	// ProjectAttribute and QOSAttribute. Directives are lines of a submit description.
+	// Queue is one of the keys of Queues. Account is the accounting group. Project requires ProjectAttribute, and QOS
+	// requires QOSAttribute. Directives are lines of a submit description.
 	adapters.Common
-	// Keep is how long ended jobs stay in the queue, where condor_q shows them. They count
-	// towards MAX_JOBS_PER_OWNER.
+	// Keep is the time for which ended jobs stay in the queue, where condor_q shows them. They count towards
+	// MAX_JOBS_PER_OWNER.
 	Keep jjm.Duration `toml:"keep"`
 	// History is set if condor_history on this machine shows the jobs that left the queue.
 	History bool `toml:"history"`
 	// Grace is the time between TERM and KILL for a job that is removed
 	// (job_max_vacate_time). The configuration of the machines may allow less.
 	Grace jjm.Duration `toml:"grace"`
-	// MaxCores, MaxMemoryMB and MaxWalltime are the most that one job may ask for; 0 means no bound. A pool does not
-	// report such bounds, because its machines come and go.
+	// MaxCores, MaxMemoryMB and MaxWalltime are the largest values that one job may request; 0 means no limit. A pool
+	// does not report such limits, because its machines come and go.
 	MaxCores    int          `toml:"max_cores"`
 	MaxMemoryMB int64        `toml:"max_memory_mb"`
 	MaxWalltime jjm.Duration `toml:"max_walltime"`
-	// Queues maps the names that request.queue of a job file may have to an expression that
-	// the job's machine must fulfil.
+	// Queues maps the possible values of request.queue in a job file to expressions that the job's machine must fulfil.
 	Queues map[string]string `toml:"queues"`
 	// Requirements is an expression that every job's machine must fulfil.
 	Requirements string `toml:"requirements"`
-	// ProjectAttribute and QOSAttribute name the job attributes that carry
-	// request.project and request.qos; "" refuses such requests.
+	// ProjectAttribute and QOSAttribute name the job attributes for request.project and request.qos. If a name is "",
+	// such requests are rejected.
 	ProjectAttribute string `toml:"project_attribute"`
 	QOSAttribute     string `toml:"qos_attribute"`
-	// DelegatedProxies hands proxies to HTCondor even if HTCondor delegates them to the jobs
-	// instead of copying them; see delegates.
+	// DelegatedProxies passes proxies to HTCondor even if HTCondor delegates proxies to the jobs instead of copying
+	// them (see delegates).
 	DelegatedProxies bool `toml:"delegated_proxies"`
 	// EventLog is the absolute path of the schedd's EVENT_LOG; "" for none. When it grows, jjm lists immediately.
 	EventLog string `toml:"event_log"`
@@ -77,29 +73,29 @@ type Config struct {
 // DefaultConfig returns the defaults.
 func DefaultConfig() Config {
 	common := adapters.DefaultCommon()
-	common.MaxBulk = 5000 // Probe finds the schedd's own limit if that is lower
+	common.MaxBulk = 5000 // Probe lowers this to the schedd's own limit
 	return Config{
 		Common: common, Keep: jjm.Duration(time.Hour), History: true, Grace: jjm.Duration(30 * time.Second),
 	}
 }
 
-// settle is how long after a doubtful submission the schedd may still commit it. Once the schedd handles requests, it
-// handles what a killed condor_submit had sent within a second; the rest is a margin.
+// settle is how long after a submission with an unknown outcome the schedd may still commit it. A schedd that handles
+// requests handles the data that a killed condor_submit had sent within a second; the rest is a margin.
 const settle = 15 * time.Second
 
-// Adapter uses one schedd.
+// Adapter submits to one schedd and reports its jobs.
 type Adapter struct {
 	name    string
 	config  Config
 	env     adapters.Env
-	changed chan struct{} // the event log has grown
+	changed chan struct{} // notifies that the event log has grown
 
-	proven  atomic.Bool   // set once we verified that commands as owners ignore their configuration, see ownersfile.go
-	proving chan struct{} // capacity 1; full while a call verifies that
+	proven  atomic.Bool   // set once commands are proven to ignore the owners' configuration (ownersfile.go)
+	proving chan struct{} // capacity 1; full during such a proof
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	found    limits
-	memories map[string]*memory // by the name of the owner
+	memories map[string]*memory // memories by name of owner
 }
 
 var (
@@ -110,7 +106,7 @@ var (
 	_ adapters.Watcher = (*Adapter)(nil)
 )
 
-// New makes the adapter of a cluster. It runs no command.
+// New returns the adapter for a cluster. It runs no command.
 func New(name string, env adapters.Env, decode func(config any) error) (adapters.Adapter, error) {
 	c := DefaultConfig()
 	if err := adapters.Settings(name, env, decode, &c); err != nil {
@@ -177,7 +173,7 @@ func rules() adapters.Rules {
 	}}
 }
 
-// checkWords checks the settings that become part of the submit description.
+// checkWords returns problems of the settings that become part of the submit description.
 func (c Config) checkWords(name string) (ps jjm.Problems) {
 	bad := func(field, format string, args ...any) {
 		ps = append(ps, jjm.Problem{Where: "cluster " + name, Field: field, Text: fmt.Sprintf(format, args...)})
@@ -211,7 +207,8 @@ func (c Config) checkWords(name string) (ps jjm.Problems) {
 	return ps
 }
 
-// expressionProblem returns why a text cannot be an expression on one line of a submit description; "" if it can.
+// expressionProblem returns why a text cannot be an expression on one line of a submit description; "" if it can be
+// one.
 func expressionProblem(text string) string {
 	switch {
 	case strings.TrimSpace(text) == "":
@@ -227,7 +224,7 @@ func expressionProblem(text string) string {
 // Name returns the cluster's name.
 func (a *Adapter) Name() string { return a.name }
 
-// Capabilities returns what HTCondor can do here.
+// Capabilities returns the capabilities of HTCondor with this configuration.
 func (a *Adapter) Capabilities() adapters.Capabilities {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -250,7 +247,7 @@ const guarantee = "strong: bulks arrive on hold under their tag and run only aft
 // Changed returns a channel that receives a value when the event log has grown.
 func (a *Adapter) Changed() <-chan struct{} { return a.changed }
 
-// fail adds the cluster and what was attempted to an error.
+// fail adds the cluster's name and the attempted action to an error.
 func (a *Adapter) fail(what string, err error) error {
 	return fmt.Errorf("%s: %s: %w", a.name, what, err)
 }

@@ -8,18 +8,18 @@ import (
 	"jjm/internal/jjm"
 )
 
-// verbs are the commands for each operation, and the states in which jobs are acted on. The guard makes the schedd skip
-// a job whose state has changed since jjm looked: condor_rm would turn a completed job that is still in the queue into
-// a removed one.
+// verbs are the commands for each operation, and the states of the jobs that they act on. The guard makes the schedd
+// skip a job whose state has changed since jjm listed it: condor_rm would turn a completed job that is still in the
+// queue into a removed job.
 var verbs = map[adapters.Op]struct{ command, guard, reason string }{
 	adapters.Cancel:   {"condor_rm", "JobStatus =!= 3 && JobStatus =!= 4", "cancelled through jjm"},
 	adapters.HoldJobs: {"condor_hold", "JobStatus =?= 1", "held through jjm"},
 	adapters.Release:  {"condor_release", "JobStatus =?= 5", "released through jjm"},
 }
 
-// Control looks at the jobs, and acts with one command on the jobs that need it. The command exits
-// with 0 if any job matched, and with 1 both if none matched and if the schedd is down. If its result
-// is in doubt, Control looks again.
+// Control lists the jobs, and acts with one command on the jobs that need it. The command exits with 0 if any job
+// matched. It exits with 1 if no job matched, but also if the schedd is down. If the result is unclear, Control lists
+// the jobs again.
 func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, jobs []adapters.Ref) ([]error, error) {
 	verb, ok := verbs[op]
 	if !ok {
@@ -57,8 +57,7 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	return answers, nil
 }
 
-// inQueue returns the jobs in the queue with the tags of these jobs, and the records that cannot be
-// read.
+// inQueue returns the queued jobs with the tags of these jobs, and the unreadable records.
 func (a *Adapter) inQueue(ctx context.Context, jobs []adapters.Ref) (seen map[tagged]record, unread []adapters.Unread,
 	err error) {
 	var tags []jjm.Tag
@@ -89,7 +88,7 @@ func decide(op adapters.Op, owner jjm.Owner, jobs []adapters.Ref, seen map[tagge
 	for i, ref := range jobs {
 		id, ok := jobOf(ref)
 		r, there := seen[tagged{ref.Tag, id}]
-		if !ok || !there { // it is gone, unless it cannot be read
+		if !ok || !there { // the job no longer exists, unless an unreadable record may be its
 			answers[i] = adapters.Doubt(unread, ref)
 			continue
 		}
@@ -105,8 +104,8 @@ func decide(op adapters.Op, owner jjm.Owner, jobs []adapters.Ref, seen map[tagge
 	return answers, todo
 }
 
-// needs reports whether an operation has to act on a job. It returns an error for a hold of a running
-// job: HTCondor would kill that job, and a hold of jjm must not.
+// needs reports whether an operation has to act on a job. It returns an error for the hold of a running job: HTCondor
+// would kill that job, and a hold of jjm must not kill jobs.
 func needs(op adapters.Op, r record) (bool, error) {
 	over := r.status == completed || r.status == removed
 	switch {

@@ -14,24 +14,24 @@ import (
 var directiveLine = regexp.MustCompile(`^(\+|[Mm][Yy]\.)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)$`)
 
 // allowed are the submit commands that a site or a job file may add (HTCondor manual, condor_submit), besides
-// request_NAME for resources of the site's own. All other commands are refused: the commands that jjm sets, and
-// commands that would start more, other or later jobs than jjm counts.
+// request_NAME for resources that the site defines. All other commands are rejected: the commands that jjm sets, and
+// commands that would start more jobs than jjm counts, other jobs, or later jobs.
 var allowed = []string{
 	"concurrency_limits", "container_image", "cuda_version", "email_attributes", "gpus_maximum_capability",
 	"gpus_minimum_capability", "gpus_minimum_memory", "gpus_minimum_runtime", "job_lease_duration", "keep_claim_idle",
 	"nice_user", "notification", "notify_user", "prefer_gpus", "priority", "rank", "require_gpus",
 }
 
-// mapped are submit commands for which jjm has fields of its own.
+// mapped are submit commands for which job files have separate fields.
 var mapped = map[string]string{
 	"request_cpus": "request.cores", "request_memory": "request.memory_mb", "request_disk": "request.scratch_mb",
 	"request_gpus": "request.gpus", "accounting_group": "request.account", "allowed_job_duration": "request.walltime",
 	"allowed_execute_duration": "request.walltime", "requirements": "request.queue",
 }
 
-// ownedAttributes are job attributes, in lower case, that only jjm or HTCondor may set: the
-// listing is read from them, they prevent a second start, or the commands above set them.
-// An entry that ends with * stands for all names that begin so.
+// ownedAttributes are job attributes, in lower case, that only jjm or HTCondor may set: jjm reads its listing from
+// them, they prevent a second start, or the commands above set them. An entry that ends with * matches all names with
+// that prefix.
 var ownedAttributes = []string{
 	"jjm*", "owner", "user", "acctgroup*", "accountinggroup*", "clusterid", "procid", "cmd", "args", "arguments",
 	"env", "environment", "iwd", "in", "out", "err", "requirements", "rootdir", "globaljobid", "qdate",
@@ -42,7 +42,7 @@ var ownedAttributes = []string{
 	"wantgracefulremoval", "killsig*", "lastrejmatch*", "x509*", "ntdomain", "mytype", "targettype",
 }
 
-// directiveProblem returns why a line may not be added to a submit description; "" if it may.
+// directiveProblem returns why a line must not be added to a submit description; "" if it may be added.
 func directiveProblem(line string) string {
 	m := directiveLine.FindStringSubmatch(strings.TrimSpace(line))
 	switch {
@@ -71,10 +71,9 @@ func commandProblem(name string) string {
 	return name + " is set by jjm or is not one of the commands that may be added: leave it out"
 }
 
-// jobOwnedAttributes are further attributes, in the form of ownedAttributes, that the site
-// may set and a job file may not. They name files that the schedd and the shadow read or
-// write on the submit host (UserLog), programs that run outside of the job (PreCmd),
-// identities and their tokens, and other kinds of jobs.
+// jobOwnedAttributes are further attributes, in the form of ownedAttributes, that the site may set but a job file must
+// not set. They name files that the schedd and the shadow read or write on the submit host (UserLog), programs that run
+// outside of the job (PreCmd), identities and their tokens, and other kinds of jobs.
 var jobOwnedAttributes = []string{
 	"userlog*", "ulog*", "dagman*", "dag*", "starter*", "log*", "precmd", "prearg*", "postcmd", "postarg*", "postenv*",
 	"preenv*", "hook*",
@@ -90,8 +89,8 @@ var jobOwnedAttributes = []string{
 	"submit*", "shadow*",
 }
 
-// jobDirectiveProblem is like directiveProblem, for a line of a job file. Macros are refused, because they could reveal
-// the environment of condor_submit ($ENV) or name a file ($F).
+// jobDirectiveProblem does the same as directiveProblem, for a line of a job file. It rejects macros, because they
+// could reveal the environment of condor_submit ($ENV) or name a file ($F).
 func jobDirectiveProblem(line string) string {
 	if problem := directiveProblem(line); problem != "" {
 		return problem
@@ -116,11 +115,10 @@ func jobDirectiveProblem(line string) string {
 	return ""
 }
 
-// remoteImage matches images that the worker fetches itself.
+// remoteImage matches images that the worker itself fetches.
 var remoteImage = regexp.MustCompile(`^(docker://|oras://|/cvmfs/)[A-Za-z0-9][A-Za-z0-9_.:/@+-]*$`)
 
-// inList reports whether a name in lower case matches an entry of a list like
-// ownedAttributes.
+// inList reports whether a name in lower case matches an entry of a list in the form of ownedAttributes.
 func inList(list []string, name string) bool {
 	return slices.ContainsFunc(list, func(entry string) bool {
 		begin, all := strings.CutSuffix(entry, "*")

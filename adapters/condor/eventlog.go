@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// lookEvery is how often the event log is looked at. Inotify would not see what other hosts
-// write to a shared file system.
+// lookEvery is the interval of checks of the event log. Inotify would not report the writes of other hosts to a shared
+// file system.
 const lookEvery = 250 * time.Millisecond
 
-// Run follows the schedd's event log until ctx ends, if there is one. Growth only means that a listing
-// may differ; Run draws no other conclusion from the content.
+// Run follows the schedd's event log until ctx ends, if there is such a log. Growth only means that a listing may
+// differ; Run draws no other conclusion from the content.
 func (a *Adapter) Run(ctx context.Context) error {
 	if a.config.EventLog == "" {
 		<-ctx.Done()
@@ -54,22 +54,20 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// follower reads what is appended to a file that may be rotated.
+// follower reads new text of a file that may be rotated.
 type follower struct {
 	path string
-	last os.FileInfo // of the file that was read last
-	at   int64       // offset of what was not read yet
+	last os.FileInfo // identity of the last file that was read
+	at   int64       // offset of the first unread byte
 }
 
-// jjmMark is in every event of a job of jjm if the schedd's
-// EVENT_LOG_JOB_AD_INFORMATION_ATTRS names it.
+// jjmMark is part of every event about a job of jjm if the schedd's EVENT_LOG_JOB_AD_INFORMATION_ATTRS names it.
 const jjmMark = "JJMTag"
 
-// maxNews is the largest growth, in bytes, that is read. Larger growth counts as news without being
-// read.
+// maxNews is the largest growth, in bytes, that is read. Larger growth counts as new events without being read.
 const maxNews = 1 << 20
 
-// grown reports whether the file has new events about jobs of jjm, or was replaced.
+// grown reports whether the file has new events about jobs of jjm, or was replaced by another file.
 func (f *follower) grown() (bool, error) {
 	file, err := os.Open(f.path)
 	if errors.Is(err, os.ErrNotExist) && f.last == nil {
@@ -90,7 +88,7 @@ func (f *follower) grown() (bool, error) {
 		return grown, nil
 	}
 	text, err := io.ReadAll(io.NewSectionReader(file, f.at, info.Size()-f.at))
-	// An event that is only half written is read again next time.
+	// A partly written event is read again next time.
 	whole := bytes.LastIndexByte(text, '\n') + 1
 	f.at += int64(whole)
 	return bytes.Contains(text[:whole], []byte(jjmMark)), err

@@ -10,11 +10,10 @@ import (
 	"jjm/internal/jjm"
 )
 
-// tagsAtOnce is the largest number of tags in one constraint: 500 of 15 characters are 8
-// KiB.
+// tagsAtOnce is the largest number of tags in one constraint: 500 tags of 15 characters are 8 KiB.
 const tagsAtOnce = 500
 
-// Find looks for bulks in the queue, and, if Config.History is set, among the jobs that left it.
+// Find searches the queue, and, if Config.History is set, the jobs that left the queue.
 func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
 	var all []bulk
 	var unread []adapters.Unread
@@ -28,7 +27,7 @@ func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 			all = append(all, bulk{r.tag, r.cluster})
 		}
 	}
-	if a.config.History && len(tags) > 0 { // without History a doubtful bulk is on hold, and does not leave the queue
+	if a.config.History && len(tags) > 0 { // without History, an unreleased bulk is on hold and stays in the queue
 		left, odd, err := a.bulksInHistory(ctx, owner, tags)
 		if err != nil {
 			return nil, a.fail("find", err)
@@ -38,7 +37,7 @@ func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 	return found(tags, all, unread), nil
 }
 
-// found returns the answer for each tag, in order. A tag is not absent if a record that cannot be read may have it.
+// found returns the answer for each tag, in order. A tag is not absent if an unreadable record may have it.
 func found(tags []jjm.Tag, bulks []bulk, unread []adapters.Unread) []adapters.Found {
 	ids := map[jjm.Tag][]int64{}
 	for _, b := range bulks {
@@ -60,7 +59,7 @@ func found(tags []jjm.Tag, bulks []bulk, unread []adapters.Unread) []adapters.Fo
 	return out
 }
 
-// Account returns the ends of jobs, from the queue if it still has them, else from the history.
+// Account returns the ends of jobs, from the queue if the queue still has the jobs, otherwise from the history.
 func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.Ref) ([]jjm.Report, error) {
 	wanted := jobSet(jobs)
 	var queue, history []record
@@ -84,7 +83,7 @@ func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.
 	return append(slices.DeleteFunc(reports, func(r jjm.Report) bool { return !r.State.Ended() }), doubtful...), nil
 }
 
-// tagged is a job with the tag that it must carry.
+// tagged is a job id with the tag that the job must have.
 type tagged struct {
 	tag jjm.Tag
 	jobID
@@ -93,7 +92,7 @@ type tagged struct {
 // taggedJobs is a set of jobs.
 type taggedJobs []tagged
 
-// jobSet returns the jobs that refs name, sorted, without those that cannot exist.
+// jobSet returns the jobs in refs, sorted, without jobs that cannot exist.
 func jobSet(refs []adapters.Ref) taggedJobs {
 	var set taggedJobs
 	for _, ref := range refs {
@@ -124,11 +123,11 @@ func compare[T string | jjm.Tag | int64 | int32](a, b T) int {
 	return 0
 }
 
-// maxConstraint is the largest size of a constraint, well below the 128 KiB of execve(2).
+// maxConstraint is the largest size of a constraint in bytes, well below the 128 KiB of execve(2).
 const maxConstraint = 60 << 10
 
-// constraints returns expressions that match the jobs of a set, as few as possible. They
-// contain the tags because ids are recycled.
+// constraints returns as few expressions as possible that match the jobs of a set. The expressions contain the tags,
+// because ids are reused.
 func (set taggedJobs) constraints() []string {
 	var all []string
 	text := ""
@@ -154,8 +153,7 @@ func (set taggedJobs) constraints() []string {
 	return all
 }
 
-// procsAtOnce is the largest number of positions in one term: 2000 scattered ones are 36
-// KiB.
+// procsAtOnce is the largest number of positions in one term: 2000 positions without neighbours are 36 KiB.
 const procsAtOnce = 2000
 
 // bulks yields the jobs of each bulk, in pieces of at most procsAtOnce jobs.

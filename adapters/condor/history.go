@@ -20,45 +20,43 @@ import (
 // was seen before. The memory is lost with the process; the first scan of the next process
 // reads it again.
 
-// overlap is how long after a scan its records are read again. While the file is rotated, or on a
-// slow disk, a scan may miss a record that the next scan finds, and a schedd that was killed may write
-// a record twice.
+// overlap is the time after a scan in which its records are read again. While the file is rotated, or on a slow disk, a
+// scan may miss a record that the next scan finds, and a schedd that was killed may write a record twice.
 const overlap = 20 * time.Second
 
-// askNewest is how often the end of scans is moved past the records of other owners. It
-// takes one more command.
+// askNewest is the interval at which the end of scans is moved past the records of other owners. Each move takes an
+// additional command.
 const askNewest = 5 * time.Minute
 
-// maxLate is how long a completed job may be in the queue beyond Keep: until the schedd
-// checks whether it may leave, also if the schedd was down meanwhile.
+// maxLate is how long a completed job may stay in the queue beyond Keep. The schedd checks from time to time whether
+// the job may leave, and may be down meanwhile.
 const maxLate = 24 * time.Hour
 
-// idleOwner is how long the history of an owner is remembered after the last request for it.
+// idleOwner is how long the history of an owner is kept in memory after the last request for it.
 const idleOwner = 24 * time.Hour
 
-// reach is how far back a scan goes.
+// reach is the extent to which a scan reads backwards.
 type reach int
 
 const (
-	// newOnly reaches back to the records seen before.
+	// newOnly scans back to the records of earlier scans.
 	newOnly reach = iota
-	// recent reaches back to the jobs that ended at some time or later.
+	// recent scans back to the jobs that ended at a given time or later.
 	recent
-	// everything reaches back to the beginning of the history.
+	// everything scans back to the beginning of the history.
 	everything
 )
 
-// scan is one look at the history.
+// scan describes one reading of the history.
 type scan struct {
 	began time.Time
 	reach reach
-	// from is the earliest end, in Unix seconds, of the jobs that are known after the scan.
+	// from is the earliest end, in Unix seconds, from which all jobs are known after the scan.
 	from int64
 	stop historyPos
-	// further is set for a scan that goes further back than earlier ones did.
+	// further is set for a scan that reads further back than earlier scans.
 	further bool
-	// ask is set if the newest record of all owners is asked for first; newest is the
-	// answer, or zero.
+	// ask is set if the newest record of all owners is read first; newest is that record, or zero.
 	ask    bool
 	newest historyPos
 }
@@ -72,8 +70,7 @@ func (a *Adapter) endedInHistory(ctx context.Context, owner jjm.Owner, from int6
 	return out, err
 }
 
-// bulksInHistory returns the bulks with these tags from which a job left the queue, and the records
-// that cannot be read.
+// bulksInHistory returns the bulks with these tags from which a job left the queue, and the unreadable records.
 func (a *Adapter) bulksInHistory(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) (out []bulk,
 	unread []adapters.Unread, err error) {
 	lossy := false
@@ -94,8 +91,8 @@ func (a *Adapter) bulksInHistory(ctx context.Context, owner jjm.Owner, tags []jj
 	return out, unread, nil
 }
 
-// jobsInHistory returns the records of the given jobs that left the queue, and the records that cannot
-// be read. It reads again only records that memory no longer has.
+// jobsInHistory returns the records of the given jobs that left the queue, and the unreadable records. It reads only
+// those records again that memory no longer has.
 func (a *Adapter) jobsInHistory(ctx context.Context, owner jjm.Owner, jobs taggedJobs) (out []record,
 	unread []adapters.Unread, err error) {
 	var again taggedJobs
@@ -104,8 +101,7 @@ func (a *Adapter) jobsInHistory(ctx context.Context, owner jjm.Owner, jobs tagge
 		return nil, nil, err
 	}
 	for _, constraint := range again.constraints() {
-		// No -match: the number of matches is unknown, because a record may be rotated away or
-		// written twice.
+		// Without -match: the number of matches is unknown, because a record may be rotated away or written twice.
 		records, odd, err := a.query(ctx, historyArgs(ownedBy(owner)+" && ("+constraint+")", ""))
 		if err != nil {
 			return nil, nil, err
@@ -115,7 +111,7 @@ func (a *Adapter) jobsInHistory(ctx context.Context, owner jjm.Owner, jobs tagge
 	return out, unread, nil
 }
 
-// pick returns the remembered records of jobs, and the jobs whose records have to be read.
+// pick returns the records in memory for jobs, and the jobs whose records must be read.
 func (p *memory) pick(jobs taggedJobs) (out []record, again taggedJobs) {
 	for _, j := range jobs {
 		if r, ok := p.records[j]; ok {
@@ -139,7 +135,7 @@ func (a *Adapter) read(ctx context.Context, owner jjm.Owner, s scan, use func(p 
 	a.remember(owner.User, s, records, func(p *memory) {
 		for _, u := range unread {
 			a.env.Warn("a record of the history cannot be read", "cluster", a.name, "account", owner.User, "record", u.Text)
-			p.lossy = true // later calls then ask for the tag or the job itself, and see the record again
+			p.lossy = true // later calls then look up the tag or the job itself, and read the record again
 		}
 		use(p)
 	})
@@ -169,8 +165,8 @@ func (a *Adapter) scanAll(user string) scan {
 	return a.scan(user, 0, func(p *memory) bool { return p.whole }, everything)
 }
 
-// scan returns a scan that continues earlier ones if enough reports that they went far enough. Otherwise it returns a
-// scan with the reach far.
+// scan returns a scan that continues earlier scans if enough reports that they reached far enough back. Otherwise it
+// returns a scan with the reach far.
 func (a *Adapter) scan(user string, from int64, enough func(*memory) bool, far reach) scan {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -181,7 +177,7 @@ func (a *Adapter) scan(user string, from int64, enough func(*memory) bool, far r
 	}
 	s.ask = s.began.Sub(p.asked) >= askNewest
 	if !enough(p) {
-		if p.whole { // an earlier scan already read everything, and this is safer
+		if p.whole { // an earlier scan already read everything, and this reach is safer
 			s.reach = everything
 		}
 		return s
@@ -198,9 +194,9 @@ func (a *Adapter) scan(user string, from int64, enough func(*memory) bool, far r
 	return s
 }
 
-// args returns the command of the scan. A scan of recent jobs stops at a completed job that certainly left the queue
-// before from: ended jobs stay there no longer than stay. Only jjm's own completed jobs are certain to have left:
-// HTCondor keeps a removed job as long as its machine does not answer.
+// args returns the command for the scan. A scan of recent jobs stops at a completed job that certainly left the queue
+// before from: ended jobs stay in the queue no longer than stay. Only jjm's own completed jobs are certain to have
+// left: HTCondor keeps a removed job as long as the job's machine does not answer.
 func (s scan) args(mine string, stay time.Duration) []string {
 	switch s.reach {
 	case recent:
@@ -213,8 +209,8 @@ func (s scan) args(mine string, stay time.Duration) []string {
 	return historyArgs(mine, "")
 }
 
-// newest returns the newest record of the history, of any owner; zero if it is not known.
-// Only numbers are asked for, because texts of other owners could look like answers.
+// newest returns the newest record of the history, of any owner; zero if it is unknown. The command requests only
+// numbers, because texts of other owners could look like answers.
 func (a *Adapter) newest(ctx context.Context) historyPos {
 	out, err := a.run(ctx, nil, sourceHistory, "-match", "1", "-af:h", "ClusterId", "ProcId", "QDate")
 	if err != nil || checkAnswer(sourceHistory, out) != nil {
@@ -223,7 +219,7 @@ func (a *Adapter) newest(ctx context.Context) historyPos {
 	return newestOf(string(out.Stdout))
 }
 
-// newestOf reads a heading and at most one line of three numbers.
+// newestOf parses a heading and at most one line of three numbers.
 func newestOf(text string) historyPos {
 	heading, rest, _ := strings.Cut(text, "\n")
 	fields := strings.Fields(rest)

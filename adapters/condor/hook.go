@@ -7,8 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// askHook returns the lines of a submit description that the site's hook adds. A line that
-// is not allowed in Config.Directives is an error of kind Invalid.
+// askHook returns the lines of a submit description that the site's hook adds. It returns an error of kind Invalid if a
+// line is not allowed in Config.Directives.
 func (a *Adapter) askHook(ctx context.Context, b adapters.Bulk) ([]string, error) {
 	lines, err := a.config.Hook.Ask(ctx, a.name, b)
 	if err != nil {

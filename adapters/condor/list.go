@@ -9,11 +9,11 @@ import (
 	"jjm/internal/jjm"
 )
 
-// List asks the queue, and then, if Config.History is set, the history.
+// List reads the queue, and then, if Config.History is set, the history.
 func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
 	at := a.env.Now()
 	from := since.Unix()
-	// CompletionDate is not used: for a moment a completed job has none.
+	// CompletionDate is not used, because a job lacks it for a moment after its completion.
 	queue, unread, err := a.query(ctx, queueArgs(fmt.Sprintf("%s && (JobStatus =!= %d || EnteredCurrentStatus >= %d)",
 		jjmJobsOf(owner), completed, from)))
 	if err != nil {
@@ -29,8 +29,8 @@ func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (a
 	return adapters.Listing{At: at, Reports: merge(queue, history), Unread: unread}, nil
 }
 
-// merge makes reports from both answers. If both have a job, the record of the history counts, which
-// was asked later.
+// merge makes reports from both answers. If both have a job, the record of the history counts, because it was read
+// later.
 func merge(queue, history []record) []jjm.Report {
 	reports := make([]jjm.Report, 0, len(queue)+len(history))
 	type key struct {

@@ -9,12 +9,12 @@ import (
 	"jjm/internal/jjm"
 )
 
-// extraSeconds is how much older than requested the remembered records may be, because listings may
-// alternate between different times.
+// extraSeconds is how much older than requested the records in memory may be, because listings may alternate between
+// different times.
 const extraSeconds = 3600
 
-// maxBulks and maxRecords bound the memory of one owner: bulks of some 200 bytes each, and whole records of some 500
-// bytes each, unless listings bound the records.
+// maxBulks and maxRecords limit the memory for one owner: bulks of some 200 bytes each, and whole records of some 500
+// bytes each, unless listings limit the records.
 const (
 	maxBulks   = 100_000
 	maxRecords = 20_000
@@ -22,48 +22,47 @@ const (
 
 // memory holds the records of one owner's jobs that earlier scans of the history read.
 type memory struct {
-	// records holds all jobs that ended at from (Unix seconds) or later and whose records
-	// are not newer than newest.
+	// records holds all jobs that ended at from (Unix seconds) or later and whose records are not newer than newest.
 	from    int64
 	records map[tagged]record
-	// bulks holds the positions of the jobs that were seen, by bulk; order has its keys in
-	// the order of their first sight. If whole is set, bulks has everything in the history,
-	// except that with lossy some old bulks were dropped.
+	// bulks holds the positions of the jobs that were read, by bulk; order has its keys in the order of their first
+	// reading. If whole is set, bulks has everything in the history, except some old bulks that were dropped if lossy
+	// is set.
 	bulks        map[bulk]spans
 	order        []bulk
 	whole, lossy bool
 
 	newest historyPos
-	// A scan ends at stop: two scans, with the overlap between them, have read all older
-	// records. next replaces stop after overlap; waited is when it was set.
+	// A scan ends at stop: two scans, with the overlap between them, have read all older records. next replaces stop
+	// after overlap; waited is the time at which next was set.
 	stop, next historyPos
 	waited     time.Time
-	asked      time.Time // when the newest record of all owners was asked for
-	used       time.Time // when a scan last used it
-	listed     bool      // since and trim are called, so trim bounds the records
+	asked      time.Time // time of the latest command for the newest record of all owners
+	used       time.Time // time at which a scan last used the memory
+	listed     bool      // whether since and trim are called; trim then limits the records
 }
 
-// bulk is a cluster of jobs with a tag. Two bulks have the same tag if a submission was
-// doubled, and the same number if ids were recycled.
+// bulk is a cluster of jobs with a tag. Two bulks have the same tag if a submission was duplicated, and the same number
+// if ids were reused.
 type bulk struct {
 	tag     jjm.Tag
 	cluster int64
 }
 
-// historyPos identifies a record of the history. The zero value is none.
+// historyPos identifies a record of the history. The zero value identifies no record.
 type historyPos struct {
 	jobID
-	queued int64 // submission time, because ids are recycled
+	queued int64 // submission time, because ids are reused
 }
 
 func newMemory(from int64) *memory {
 	return &memory{from: from, records: map[tagged]record{}, bulks: map[bulk]spans{}}
 }
 
-// learn adds the records of a scan, which come with the newest first.
+// learn adds the records of a scan. The newest record comes first.
 func (p *memory) learn(s scan, records []record) {
 	p.used = s.began
-	if s.further { // older records must be read in two scans again, see stop
+	if s.further { // two scans must read older records again (see stop)
 		p.from = min(p.from, s.from)
 		p.whole = p.whole || s.reach == everything
 		p.stop, p.next, p.waited = historyPos{}, historyPos{}, time.Time{}
@@ -77,8 +76,8 @@ func (p *memory) learn(s scan, records []record) {
 			top = historyPos{r.jobID, r.queued}
 		}
 	}
-	// Backwards, because a schedd that is killed at a bad moment writes a record twice; the
-	// newer counts.
+	// The loop runs backwards, because a schedd that is killed while it writes may write a record twice; the newer
+	// record counts.
 	for _, r := range slices.Backward(records) {
 		p.add(r)
 	}
@@ -91,8 +90,7 @@ func (p *memory) learn(s scan, records []record) {
 	p.shrink()
 }
 
-// add remembers a job. It clones the strings, which would otherwise keep the whole output
-// alive.
+// add stores a job. It clones the strings, which would otherwise keep the whole output in memory.
 func (p *memory) add(r record) {
 	k := tagged{r.tag, r.jobID}
 	if old, known := p.records[k]; known {
@@ -111,7 +109,7 @@ func (p *memory) add(r record) {
 	p.bulks[b] = p.bulks[b].with(r.proc)
 }
 
-// has reports whether the record of a job was seen.
+// has reports whether the record of a job was read before.
 func (p *memory) has(k tagged) bool { return p.bulks[bulk{k.tag, k.cluster}].has(k.proc) }
 
 // since returns the jobs that ended at from or later.
@@ -141,7 +139,7 @@ func (p *memory) clusters(tags []jjm.Tag) []bulk {
 	return out
 }
 
-// trim forgets the records of jobs that ended long before from, the earliest end that a listing asks for.
+// trim forgets the records of jobs that ended long before from, the earliest end that a listing requests.
 func (p *memory) trim(from int64) {
 	p.listed = true
 	if from-p.from >= 2*extraSeconds {
@@ -155,7 +153,7 @@ func (p *memory) cut(from int64) {
 	maps.DeleteFunc(p.records, func(_ tagged, r record) bool { return r.entered < from })
 }
 
-// shrink enforces the bounds. If there are listings, it keeps the records, which trim bounds.
+// shrink enforces maxBulks and maxRecords. If there are listings, it keeps the records, because trim limits them.
 func (p *memory) shrink() {
 	if !p.listed && len(p.records) > maxRecords {
 		var ends []int64
@@ -174,12 +172,12 @@ func (p *memory) shrink() {
 	}
 }
 
-// spans is a set of positions: ascending ranges that do not touch.
+// spans is a set of positions, as ascending ranges with gaps between them.
 type spans []span
 
 type span struct{ first, last int32 }
 
-// find returns the index of the range that contains n, or else of the first one after it.
+// find returns the index of the range that contains n, or otherwise of the first range after n.
 func (s spans) find(n int32) (int, bool) {
 	return slices.BinarySearchFunc(s, n, func(x span, n int32) int {
 		switch {

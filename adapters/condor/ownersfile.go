@@ -14,10 +14,9 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// Commands that run as the owners of jobs would read ~/.condor/user_config. HTCondor finds
-// that file by the number of the account, not by HOME, and reads it before the environment
-// counts. Therefore such commands get a configuration of the daemon's own, which includes
-// the site's and switches the user's file off.
+// Commands that run in the accounts of owners would read ~/.condor/user_config. HTCondor finds that file by the number
+// of the account, not by HOME, and reads it before it considers the environment. Therefore such commands use the
+// daemon's own configuration file, which includes the site's configuration and disables the user's file.
 
 // configEnv names the file that HTCondor's programs read first; the value onlyEnv means no
 // file.
@@ -26,21 +25,21 @@ const (
 	onlyEnv   = "ONLY_ENV"
 )
 
-// ownersFile is the name of the daemon's own configuration in the adapter's folder.
+// ownersFile is the name of the daemon's own configuration file in the adapter's folder.
 const ownersFile = "condor_config"
 
-// The proof that a command reads the daemon's own configuration and no file of its account: if one
-// command asks for both names, it prints only the value of the second.
+// These names prove that a command reads the daemon's own configuration file and no file of its account: a command that
+// asks for both names then prints only the value of the second.
 const (
 	userFile   = "USER_CONFIG_FILE"
 	proofName  = "JJM_USER_CONFIG_FILES"
 	proofValue = "ignored"
 )
 
-// ownersConfig returns a configuration that includes the site's configuration: site is a file, a
-// command that ends with "|", or "" for none. Programs look for a setting under the name of their kind
-// first, so a USER_CONFIG_FILE in the site's later files does not count. CONFIG_ROOT is the folder of
-// the first file; sites name their further files relative to it.
+// ownersConfig returns the text of a configuration that includes the site's configuration: site is a file, a command
+// that ends with "|", or "" for none. Programs first look up a setting under the name of their kind, so a
+// USER_CONFIG_FILE in the site's later files has no effect. CONFIG_ROOT is the folder of the first file; sites name
+// further files relative to this folder.
 func ownersConfig(site string) string {
 	var s strings.Builder
 	s.WriteString("# Written by jjm at its start, for the commands that it runs as the owners of jobs:\n" +
@@ -60,7 +59,7 @@ func ownersConfig(site string) string {
 	return s.String()
 }
 
-// configFileProblem returns why the value of CONDOR_CONFIG cannot be named on a line of a configuration; "" if it can.
+// configFileProblem returns why the value of CONDOR_CONFIG cannot be on a line of a configuration; "" if it can be.
 func configFileProblem(path string) string {
 	switch {
 	case strings.ContainsAny(path, "\n\r\x00") || strings.HasSuffix(path, `\`):
@@ -71,8 +70,7 @@ func configFileProblem(path string) string {
 	return "want an absolute path"
 }
 
-// siteFileOf returns the file that is read first, from the output of "condor_config_val
-// -config".
+// siteFileOf returns the first file that HTCondor reads, from the output of "condor_config_val -config".
 func siteFileOf(text string) (string, error) {
 	heading, rest, _ := strings.Cut(text, "\n")
 	file, _, _ := strings.Cut(rest, "\n")
@@ -86,8 +84,8 @@ func siteFileOf(text string) (string, error) {
 	return file, nil
 }
 
-// checkProof returns an error unless the output of condor_config_val for userFile and
-// proofName proves that commands read the daemon's configuration and no account's.
+// checkProof returns an error unless the output of condor_config_val for userFile and proofName proves that commands
+// read the daemon's configuration and no file of their account.
 func checkProof(stdout string) error {
 	lines := strings.Fields(stdout)
 	switch {
@@ -110,9 +108,9 @@ func (a *Adapter) run(ctx context.Context, stdin []byte, argv ...string) (run.Ou
 	return a.ownersCLI().Run(ctx, stdin, argv...)
 }
 
-// prove makes commands that run as owners ignore the owners' configuration, and verifies that they do. It does nothing
-// if an earlier call succeeded, unless again is set, because the site's configuration may have moved. The error is of
-// kind Busy and means that no command may be run.
+// prove ensures that commands in the accounts of owners ignore the owners' configuration, and verifies it. It does
+// nothing if an earlier call succeeded, unless again is set, because the site's configuration may have moved. An error
+// is of kind Busy and means that no command may run.
 func (a *Adapter) prove(ctx context.Context, again bool) error {
 	if !again && a.proven.Load() {
 		return nil
@@ -131,7 +129,7 @@ func (a *Adapter) prove(ctx context.Context, again bool) error {
 	return err
 }
 
-// ownersCLI returns the CLI of the configuration with the daemon's own CONDOR_CONFIG.
+// ownersCLI returns the CLI in the configuration, with CONDOR_CONFIG set to the daemon's own file.
 func (a *Adapter) ownersCLI() adapters.CLI {
 	cli := a.config.CLI
 	cli.Env = maps.Clone(cli.Env)
@@ -142,9 +140,9 @@ func (a *Adapter) ownersCLI() adapters.CLI {
 	return cli
 }
 
-// setOwnersConfig writes the daemon's own configuration and verifies that commands use it. Its commands
-// run as the daemon's account, whatever account ctx names, because the answers hold for all accounts.
-// Errors are of kind Busy.
+// setOwnersConfig writes the daemon's own configuration file and verifies that commands use it. The verifying commands
+// run in the daemon's account, whatever account ctx names, because the answers apply to all accounts. Errors are of
+// kind Busy.
 func (a *Adapter) setOwnersConfig(ctx context.Context) error {
 	ctx = run.WithRunner(ctx, nil)
 	site, err := a.siteFile(ctx)
@@ -168,8 +166,8 @@ func (a *Adapter) setOwnersConfig(ctx context.Context) error {
 	return nil
 }
 
-// siteFile returns CONDOR_CONFIG of the cluster's env, or else the file that HTCondor finds
-// by itself; "" if there is none.
+// siteFile returns CONDOR_CONFIG of the cluster's environment, or otherwise the file that HTCondor finds by itself; ""
+// if there is none.
 func (a *Adapter) siteFile(ctx context.Context) (string, error) {
 	if site := a.config.Env[configEnv]; site != "" {
 		return site, nil
@@ -193,7 +191,7 @@ func writeFile(file, text string) error {
 	if err := os.WriteFile(next, []byte(text), 0o644); err != nil {
 		return err
 	}
-	if err := os.Chmod(next, 0o644); err != nil { // whatever the umask is
+	if err := os.Chmod(next, 0o644); err != nil { // independent of the umask
 		return err
 	}
 	return os.Rename(next, file)

@@ -12,23 +12,22 @@ import (
 
 // limits holds the limits that Probe found; 0 means unknown.
 type limits struct {
-	bulk   int // jobs of one submission
-	queued int // jobs of one owner in the queue
-	slots  int // cores in the pool
-	// copies is set if a proxy is copied to jobs, not delegated.
+	bulk   int // largest number of jobs in one submission
+	queued int // largest number of queued jobs of one owner
+	slots  int // number of cores in the pool
+	// copies is set if HTCondor copies a proxy to jobs and does not delegate it.
 	copies bool
 }
 
-// limitNames are settings of the schedd, in the order in which limitsOf reads them.
+// limitNames are settings of the schedd, in the order in which limitsOf reads their values.
 var limitNames = []string{"MAX_JOBS_PER_SUBMISSION", "MAX_JOBS_PER_OWNER", "MAX_JOBS_SUBMITTED", delegates}
 
-// delegates is the setting that makes a new, limited proxy for each job instead of a copy.
-// With OpenSSL 3.4 and later HTCondor 23.9.6 cannot do that: the jobs do not start, and HTCondor
-// tries them forever.
+// delegates is the setting with which HTCondor makes a new, limited proxy for each job instead of a copy. With OpenSSL
+// 3.4 and later HTCondor 23.9.6 cannot do that: the jobs do not start, and HTCondor retries them forever.
 const delegates = "DELEGATE_JOB_GSI_CREDENTIALS"
 
-// Probe asks the schedd for its limits and the collector for the size of the pool. If the collector
-// does not answer, the schedd still accepts jobs: Probe keeps the previous size and succeeds.
+// Probe queries the schedd for its limits and the collector for the size of the pool. If the collector does not answer,
+// the schedd still accepts jobs: Probe then keeps the previous size and succeeds.
 func (a *Adapter) Probe(ctx context.Context) error {
 	if a.env.Owners {
 		if err := a.prove(ctx, true); err != nil {
@@ -57,8 +56,8 @@ func (a *Adapter) Probe(ctx context.Context) error {
 	return nil
 }
 
-// limitsOf reads one line for each limit, a number or "Not defined", and a line that says whether proxies are
-// delegated, which is the default.
+// limitsOf parses one line for each limit, a number or "Not defined", and a line that says whether HTCondor delegates
+// proxies, which is the default.
 func limitsOf(text string) (limits, error) {
 	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })
 	if len(lines) != len(limitNames) {
@@ -82,8 +81,8 @@ func limitsOf(text string) (limits, error) {
 	return limits{bulk: values[0], queued: queued, copies: strings.EqualFold(strings.TrimSpace(lines[3]), "false")}, nil
 }
 
-// countSlots returns the cores of the pool's machines. Dynamic slots are left out, because
-// TotalSlotCpus of their partitionable slot counts them.
+// countSlots returns the number of cores in the pool's machines. It omits dynamic slots, because TotalSlotCpus of their
+// partitionable slot includes them.
 func (a *Adapter) countSlots(ctx context.Context) (n int, known bool) {
 	out, err := a.run(ctx, nil, "condor_status", "-constraint", `SlotType =!= "Dynamic"`, "-af:ht", "TotalSlotCpus")
 	if err != nil || out.Exit != 0 {

@@ -11,9 +11,9 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// columns are the expressions that are asked of a job, in the order of the fields of a
-// record. -af evaluates them; -json would not. The free text is the last but one, so that
-// nothing in it can be taken for another field.
+// columns are the expressions that are printed for each job, in the order of the fields of a record. The option -af
+// evaluates them; -json would not. The free text is the last column but one, where none of its content can be mistaken
+// for another field.
 var columns = [...]string{
 	markBegin, "ClusterId", "ProcId", "JobStatus", "Owner", "JJMTag", "QDate", "JobStartDate", "LastVacateTime",
 	"EnteredCurrentStatus", "ExitBySignal", "ExitCode", "ExitSignal", "NumJobStarts", "HoldReasonCode",
@@ -23,13 +23,13 @@ var columns = [...]string{
 	"ifThenElse(JobStatus == 5, HoldReason, ifThenElse(JobStatus == 1, LastRejMatchReason, RemoveReason))", markEnd,
 }
 
-// The marks are constants that are printed with every job. A line without both of them is not a record.
+// The marks are constants that are printed with every job. A line without both marks is not a record.
 const (
 	markBegin = `"jjm-job"`
 	markEnd   = `"jjm-end"`
 )
 
-// The values of Report.Source.
+// The values for Report.Source.
 const (
 	sourceQueue   = "condor_q"
 	sourceHistory = "condor_history"
@@ -40,8 +40,8 @@ func queueArgs(constraint string) []string {
 	return tableArgs([]string{sourceQueue, "-allusers"}, constraint)
 }
 
-// historyArgs returns the condor_history command, which reads backwards and stops at the
-// first job that matches stop ("" = it reads everything).
+// historyArgs returns the condor_history command, which reads backwards and stops at the first job that matches stop;
+// if stop is "", it reads the whole history.
 func historyArgs(constraint, stop string) []string {
 	argv := []string{sourceHistory}
 	if stop != "" {
@@ -55,8 +55,8 @@ func tableArgs(argv []string, constraint string) []string {
 	return append(argv, columns[:]...)
 }
 
-// query runs a command that lists jobs and parses its answer. It returns the readable and the unreadable records. Any
-// doubt about the whole answer is an error of kind Busy.
+// query runs a command that lists jobs and parses its answer. It returns the readable and the unreadable records. It
+// returns an error of kind Busy if the command failed or its output as a whole cannot be trusted.
 func (a *Adapter) query(ctx context.Context, argv []string) ([]record, []adapters.Unread, error) {
 	out, err := a.run(ctx, nil, argv...)
 	if err != nil {
@@ -72,7 +72,7 @@ func (a *Adapter) query(ctx context.Context, argv []string) ([]record, []adapter
 	return records, unread, nil
 }
 
-// checkAnswer returns an error of kind Busy if a listing command did not end well.
+// checkAnswer returns an error of kind Busy if a listing command failed.
 func checkAnswer(command string, out run.Output) error {
 	complaint := complaints(out.Stderr)
 	switch {
@@ -87,8 +87,8 @@ func checkAnswer(command string, out run.Output) error {
 	return nil
 }
 
-// complaints joins the lines of a command's standard error, without warnings, which
-// HTCondor prints about its own configuration.
+// complaints returns the lines of a command's standard error, joined, without the warnings that HTCondor prints about
+// its own configuration.
 func complaints(stderr []byte) string {
 	var lines []string
 	for line := range strings.Lines(string(stderr)) {
@@ -105,8 +105,8 @@ func complaints(stderr []byte) string {
 // more quoting.
 func quoteString(s string) string { return `"` + strings.ReplaceAll(s, `"`, `\"`) + `"` }
 
-// taggedWith matches jobs with one of the tags. stringListMember takes hundreds of names
-// without a deep expression.
+// taggedWith returns an expression that matches jobs with one of the tags. stringListMember takes hundreds of names
+// without a deeply nested expression.
 func taggedWith(tags []jjm.Tag) string {
 	words := make([]string, len(tags))
 	for i, tag := range tags {
@@ -117,10 +117,10 @@ func taggedWith(tags []jjm.Tag) string {
 
 func ownedBy(owner jjm.Owner) string { return "Owner =?= " + quoteString(owner.User) }
 
-// jjmJobsOf matches the owner's jobs of jjm.
+// jjmJobsOf returns an expression that matches the owner's jobs of jjm.
 func jjmJobsOf(owner jjm.Owner) string { return "JJMTag =!= undefined && " + ownedBy(owner) }
 
-// jobIDs matches the jobs of one bulk at the given positions, which must ascend.
+// jobIDs returns an expression that matches the jobs of one bulk at the given positions, which must ascend.
 func jobIDs(cluster int64, procs []int32) string {
 	var ranges []string
 	for i := 0; i < len(procs); {
@@ -138,8 +138,7 @@ func jobIDs(cluster int64, procs []int32) string {
 	return fmt.Sprintf("(ClusterId == %d && (%s))", cluster, strings.Join(ranges, " || "))
 }
 
-// jobOf returns the cluster and position that a Ref names; ok is false if its id cannot be an id of
-// HTCondor.
+// jobOf returns the cluster and position in a Ref; ok is false if its id cannot be an id of HTCondor.
 func jobOf(ref adapters.Ref) (id jobID, ok bool) {
 	cluster, proc, dotted := strings.Cut(ref.ID, ".")
 	if ref.Index >= 0 && dotted || ref.Index < 0 && !dotted {

@@ -7,15 +7,15 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The hold codes of limits (HTCondor manual, "HoldReasonCode"). A job with one of them has
-// ended and removes itself, so jjm does not report it as held.
+// The hold codes of limits (HTCondor manual, "HoldReasonCode"). A job with such a code has ended and removes itself, so
+// jjm does not report it as held.
 const (
-	holdMemory  = 34 // out of memory, by the cgroup
+	holdMemory  = 34 // out of memory, according to the cgroup
 	holdJobTime = 46 // allowed_job_duration
 	holdRunTime = 47 // allowed_execute_duration
 )
 
-// report translates a record.
+// report converts a record into a report.
 func report(r record, source string) jjm.Report {
 	out := jjm.Report{
 		Tag: r.tag, Index: r.proc, ID: r.String(), Source: source, Host: r.host,
@@ -50,9 +50,9 @@ func report(r record, source string) jjm.Report {
 	return out
 }
 
-// ended returns when a job ended, from attributes that no longer change. CompletionDate of a completed
-// job may appear a second late. A removed job enters its state again when its processes are gone, and
-// if it was held before, but it leaves its machine only once.
+// ended returns the time at which a job ended, from attributes that no longer change. CompletionDate of a completed job
+// may appear a second late. A removed job enters its state again when its processes end, and also if it was held
+// before, but it leaves its machine only once.
 func ended(r record) jjm.Time {
 	if r.status != completed && r.vacated > 0 {
 		return seconds(r.vacated)
@@ -60,8 +60,8 @@ func ended(r record) jjm.Time {
 	return seconds(r.entered)
 }
 
-// state translates JobStatus. A job that is being removed or put on hold is attached to its
-// machine, and so still running, until its processes are gone.
+// state translates JobStatus. A job that HTCondor is removing or putting on hold stays attached to its machine, and so
+// counts as running, until its processes end.
 func state(r record, source string) jjm.BatchState {
 	attached := source == sourceQueue && r.host != ""
 	switch r.status {
@@ -90,8 +90,7 @@ func state(r record, source string) jjm.BatchState {
 	return jjm.BatchQueued
 }
 
-// limitState returns the end state of a held or removed job that exceeded a limit;
-// BatchUnknown if it did not.
+// limitState returns the end state of a held or removed job that exceeded a limit; BatchUnknown if it exceeded none.
 func (r record) limitState() jjm.BatchState {
 	code := r.lastHold
 	if r.status == held {
@@ -106,9 +105,9 @@ func (r record) limitState() jjm.BatchState {
 	return jjm.BatchUnknown
 }
 
-// removedState returns how a removed job ended: it depends on whether a limit, a person or the system removed it.
-// HTCondor adds the user to a person's reason, "via condor_rm (by user ann)". It sets no reason if an expression
-// removed the job, which counts as a cancel.
+// removedState returns how a removed job ended, depending on whether a limit, a person or the system removed it.
+// HTCondor adds the user to a person's reason: "via condor_rm (by user ann)". It sets no reason if an expression
+// removed the job; such a removal counts as a cancel.
 func removedState(r record) jjm.BatchState {
 	if over := r.limitState(); over != jjm.BatchUnknown {
 		return over

@@ -15,8 +15,7 @@ import (
 // plainWord matches names of accounts, projects and QOS that need no quoting.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,127}$`)
 
-// The most that a request may ask for: HTCondor accepts greater numbers, which no machine
-// ever matches.
+// The largest values in a request: HTCondor accepts greater numbers, which no machine ever matches.
 const (
 	maxCores    = 1 << 16
 	maxMemoryMB = 1 << 30
@@ -24,7 +23,7 @@ const (
 	maxWalltime = 10 * 365 * 24 * time.Hour
 )
 
-// Check returns an error of kind Invalid for what HTCondor, as configured, cannot express.
+// Check returns an error of kind Invalid if HTCondor, with this configuration, cannot express a request.
 func (a *Adapter) Check(r jjm.Request) error { return a.config.checkRequest(a.name, r).Err() }
 
 func (c Config) checkRequest(cluster string, r jjm.Request) (ps jjm.Problems) {
@@ -84,10 +83,10 @@ func (c Config) requestLines(r jjm.Request) []string {
 		add("request_cpus = %d", r.Cores)
 	}
 	if r.MemoryMB > 0 {
-		add("request_memory = %d", r.MemoryMB) // MiB
+		add("request_memory = %d", r.MemoryMB) // in MiB
 	}
 	if r.ScratchMB > 0 {
-		add("request_disk = %d", r.ScratchMB*1024) // KiB
+		add("request_disk = %d", r.ScratchMB*1024) // in KiB
 	}
 	if r.GPUs > 0 {
 		add("request_gpus = %d", r.GPUs)
@@ -108,8 +107,7 @@ func (c Config) requestLines(r jjm.Request) []string {
 	return append(out, "requirements = "+c.requirements(r))
 }
 
-// requirements returns an expression that prevents a second start and includes the site's
-// and the queue's.
+// requirements returns an expression that prevents a second start and includes the site's and the queue's requirements.
 func (c Config) requirements(r jjm.Request) string {
 	all := []string{"(NumJobStarts == 0)"}
 	for _, text := range []string{c.Requirements, c.Queues[c.Fill(r).Queue]} {

@@ -12,8 +12,9 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// Submit submits a bulk on hold. condor_submit waits forever for a frozen schedd (135 s and more were
-// seen), so ctx or the default deadline of package run ends it; the error is then Ambiguous.
+// Submit submits a bulk on hold. condor_submit waits forever for a frozen schedd (more than 135 s were observed).
+// Therefore the deadline of ctx or the default deadline of package run ends it, and the error is then of kind
+// Ambiguous.
 func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, error) {
 	what := fmt.Sprintf("submit bulk of %d (tag %.20s)", b.N, b.Tag)
 	text, err := a.describe(ctx, b)
@@ -62,10 +63,10 @@ func (a *Adapter) describe(ctx context.Context, b adapters.Bulk) (string, error)
 	return a.config.description(b, script, lines), nil
 }
 
-// maxScript is the largest size of one argument of a command: execve(2) allows 128 KiB.
+// maxScript is the largest size of one argument of a command, in bytes: execve(2) allows 128 KiB.
 const maxScript = 120 << 10
 
-// description returns the submit description of a bulk. extra comes first, because the last of two lines for one
+// description returns the submit description for a bulk. extra comes first, because the last of two lines for one
 // command counts.
 func (c Config) description(b adapters.Bulk, script string, extra []string) string {
 	lines := append([]string{}, extra...)
@@ -76,20 +77,20 @@ func (c Config) description(b adapters.Bulk, script string, extra []string) stri
 		"executable = /bin/sh",
 		"transfer_executable = false",
 		"initialdir = /",
-		// The shell decodes its script, so that HTCondor interprets nothing of it: $(X),
-		// $$(X), quotes, newlines.
+		// The shell decodes its script. Therefore HTCondor interprets nothing in it, neither $(X) and $$(X) nor quotes
+		// and newlines.
 		`arguments = "-c 'eval ""`+"`printf %b $1`"+`""' jjm `+script+`"`,
 		`environment = "PATH=/usr/local/bin:/usr/bin:/bin JJM_INDEX=$(Process) JJM_BATCH_ID=$(Cluster).$(Process)"`,
 		"hold = true",
 		"batch_name = jjm-"+string(b.Tag),
 		"+JJMTag = "+quoteString(string(b.Tag)),
 		"+JJMOverMemory = "+overMemory,
-		// When its job is removed, the wrapper gets TERM and time to report.
+		// When HTCondor removes the job, the wrapper receives TERM and has time to report.
 		"want_graceful_removal = true",
 		fmt.Sprintf("job_max_vacate_time = %d", int64(c.Grace.D().Seconds())),
 		fmt.Sprintf("leave_in_queue = (JobStatus == 4) && (time() - EnteredCurrentStatus < %d)", int64(c.Keep.D().Seconds())),
-		// A job is over if it started once and no longer runs, or if a limit put it on hold. The schedd evaluates both
-		// expressions every minute by default.
+		// A job is over if it started once and no longer runs, or if a limit put it on hold. By default the schedd
+		// evaluates both expressions every minute.
 		fmt.Sprintf("periodic_remove = (JobStatus == 1 && NumJobStarts > 0) || (JobStatus == 5 && "+
 			"(HoldReasonCode =?= %d || HoldReasonCode =?= %d || JJMOverMemory =?= true))", holdJobTime, holdRunTime),
 		`+PeriodicRemoveReason = ifThenElse(JobStatus == 5, strcat("over its limit: ", HoldReason), "taken off its machine")`,
@@ -97,17 +98,16 @@ func (c Config) description(b adapters.Bulk, script string, extra []string) stri
 	return strings.Join(lines, "\n")
 }
 
-// overMemory is true for a job that was held or removed because of its memory: by the
-// cgroup (34); by the machine, as POLICY:HOLD_IF_MEMORY_EXCEEDED does (21/102); or by a
-// SYSTEM_PERIODIC_REMOVE whose reason says so while the job used more than it asked for or
-// got. If it asked for nothing, RequestMemory follows the usage.
+// overMemory is true for a job that was held or removed because of its memory: by the cgroup (34); by the machine under
+// POLICY:HOLD_IF_MEMORY_EXCEEDED (21/102); or by a SYSTEM_PERIODIC_REMOVE whose reason mentions memory while the job
+// used more memory than it requested or received. If it requested none, RequestMemory follows the usage.
 const overMemory = `ifThenElse(JobStatus == 5, HoldReasonCode == 34 || (HoldReasonCode == 21 && HoldReasonSubCode == 102), ` +
 	`LastHoldReasonCode =?= 34 || (LastHoldReasonCode =?= 21 && LastHoldReasonSubCode =?= 102) || ` +
 	`(JobStatus == 3 && regexp("memory|residentset|imagesize", RemoveReason, "i") && !regexp("by user ", RemoveReason) && ` +
 	`ResidentSetSize_RAW > 1024 * min({RequestMemory, MemoryProvisioned}))) =?= true`
 
-// encode writes a text for printf(1) %b: letters, digits and harmless characters as they
-// are, other bytes as "\0ooo". None of the languages on the way gives them a meaning.
+// encode encodes a text for printf(1) %b: letters, digits and harmless characters stay unchanged, other bytes become
+// "\0ooo". This form has no special meaning in any of the languages that process it.
 func encode(text string) string {
 	var s strings.Builder
 	for _, c := range []byte(text) {
@@ -121,11 +121,11 @@ func encode(text string) string {
 	return s.String()
 }
 
-// clusterLine matches what condor_submit -terse prints for a cluster: "119.0 - 119.7".
+// clusterLine matches the line that condor_submit -terse prints for a cluster: "119.0 - 119.7".
 var clusterLine = regexp.MustCompile(`(?m)^(\d+)\.(\d+) - (\d+)\.(\d+)\s*$`)
 
-// verdict returns the id of the cluster from the answer to a submission of n jobs. If the answer has
-// none, or is not for n jobs, it returns an error: Ambiguous unless a complaint is one of refusals.
+// verdict returns the id of the cluster from the answer to a submission of n jobs. If the answer has no id, or is not
+// for n jobs, it returns an error, which is of kind Ambiguous unless a complaint is in refusals.
 func verdict(out run.Output, n int) (cluster string, err error) {
 	found := clusterLine.FindAllStringSubmatch(string(out.Stdout), -1)
 	complaint := complaints(out.Stderr)
@@ -152,7 +152,7 @@ func verdict(out run.Output, n int) (cluster string, err error) {
 		}
 	}
 	err = jjm.Errorf(jjm.Ambiguous, "%s", told)
-	if complaint != "" && !strings.Contains(complaint, "Failed to commit job submission") { // or else the connection broke
+	if complaint != "" && !strings.Contains(complaint, "Failed to commit job submission") { // else the connection broke
 		err = adapters.Unexplained(err)
 	}
 	return "", err
@@ -166,16 +166,16 @@ func refused(kind jjm.Kind, many bool, told string) error {
 	return err
 }
 
-// remedyAsOwner is the remedy if HTCondor takes no jobs of an account.
+// remedyAsOwner is the remedy if HTCondor accepts no jobs from an account.
 const remedyAsOwner = "HTCondor takes no jobs from this account (never from root): run the daemon as the jobs' owner"
 
-// refusals are complaints of condor_submit after which the queue certainly has no job of the bulk; the
-// first match counts. After any other complaint the submission is in doubt.
+// refusals are complaints of condor_submit after which the queue certainly has no job of the bulk; the first match
+// counts. After any other complaint the outcome of the submission is unknown.
 var refusals = []struct {
 	says   string
 	kind   jjm.Kind
 	remedy string
-	many   bool // marked by adapters.TooMany
+	many   bool // whether the error is marked by adapters.TooMany
 }{
 	{"is not permitted", jjm.Denied, remedyAsOwner, false},
 	{"Cannot allocate a cluster id", jjm.Denied, remedyAsOwner, false},
@@ -195,7 +195,7 @@ var refusals = []struct {
 	{"I don't know about the", jjm.Invalid, "", false},
 	{"Unterminated double-quote", jjm.Invalid, "", false},
 	{"Unexpected characters following", jjm.Invalid, "", false},
-	// If a reason follows this text, the schedd has refused the whole transaction
-	// (SUBMIT_REQUIREMENT). Without a reason the connection may have broken.
+	// If a reason follows this text, the schedd has rejected the whole transaction (SUBMIT_REQUIREMENT). Without a
+	// reason the connection may have broken.
 	{"Failed to commit job submission into the queue.; ERROR: ", jjm.Invalid, "", false},
 }

@@ -11,8 +11,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// record is one job as condor_q and condor_history print it. Times are in seconds since
-// 1970; 0 is not defined.
+// record is one job in the output of condor_q or condor_history. Times are in seconds since 1970; 0 means not defined.
 type record struct {
 	jobID
 	tag                               jjm.Tag
@@ -26,7 +25,7 @@ type record struct {
 	overMemory                        bool
 	cpu                               float64
 	rssKB                             int64
-	// host is the machine to which the job is attached now, lastHost the last one.
+	// host is the machine to which the job is attached now; lastHost is the machine of its last run.
 	host, lastHost string
 	// text is the reason why the job is held, pending or removed.
 	text string
@@ -39,12 +38,12 @@ const (
 	removed      = 3
 	completed    = 4
 	held         = 5
-	transferring = 6 // transferring output; jjm counts that as running
+	transferring = 6 // transferring output; counts as running
 	suspended    = 7
 )
 
-// parseTable reads the answer to tableArgs. Lines without our marks, such as a banner, are
-// ignored. An answer without the heading, or without its end, is an error.
+// parseTable parses the answer to tableArgs. It ignores lines without the marks, such as a banner. It returns an error
+// for an answer without the heading or without its end.
 func parseTable(out []byte) (records []record, unread []adapters.Unread, err error) {
 	headed := false
 	if len(out) > 0 && out[len(out)-1] != '\n' {
@@ -81,10 +80,10 @@ func parseTable(out []byte) (records []record, unread []adapters.Unread, err err
 	return records, unread, nil
 }
 
-// unreadRecord returns a record that cannot be parsed, with its tag and the id of its bulk if these can
+// unreadRecord returns the Unread for a record that cannot be parsed, with its tag and the id of its bulk if these can
 // be parsed.
 func unreadRecord(fields []string, text string) adapters.Unread {
-	const clusterAt, tagAt = 1, 5 // among the columns
+	const clusterAt, tagAt = 1, 5 // indices of columns
 	u := adapters.Unread{Index: -1, Text: text}
 	if len(fields) != len(columns) {
 		return u
@@ -110,7 +109,7 @@ func isHeading(fields []string) bool {
 	return true
 }
 
-// parseRecord reads one job. Its free text may contain tabs.
+// parseRecord parses one job. Its free text may contain tabs.
 func parseRecord(fields []string) (record, error) {
 	n := len(columns)
 	if len(fields) < n || fields[0] != markBegin || strings.TrimSpace(fields[len(fields)-1]) != markEnd {
@@ -151,7 +150,7 @@ func (p *fieldReader) next() string {
 	return f
 }
 
-// required returns a whole number. If the field has none, it sets err.
+// required returns a whole number. It sets err if the field has none.
 func (p *fieldReader) required() int64 {
 	f := p.next()
 	n, err := strconv.ParseInt(f, 10, 32)
@@ -161,8 +160,8 @@ func (p *fieldReader) required() int64 {
 	return n
 }
 
-// number returns a whole number, or none if it is not defined. Some attributes are real
-// numbers in some versions.
+// number returns a whole number, or the argument none if the field is not defined. Some attributes are real numbers in
+// some versions.
 func (p *fieldReader) number(none int64) int64 {
 	f := p.next()
 	if f == "undefined" || f == "error" {
@@ -181,7 +180,7 @@ func (p *fieldReader) number(none int64) int64 {
 	return int64(v)
 }
 
-// real returns a number of seconds; 0 for anything else.
+// real returns a number of seconds; 0 for any other text.
 func (p *fieldReader) real() float64 {
 	v, err := strconv.ParseFloat(p.next(), 64)
 	if err != nil || math.IsNaN(v) || v < 0 || v > 1<<40 {
@@ -192,8 +191,8 @@ func (p *fieldReader) real() float64 {
 
 func (p *fieldReader) text() string { return unquote(p.next()) }
 
-// unquote returns a printed string, or "" if f is not one. Only quotes are escaped, because
-// HTCondor prints strings in the old syntax of ClassAds.
+// unquote returns the text of a printed string, or "" if f is not a string. Only quotes are escaped, because HTCondor
+// prints strings in the old syntax of ClassAds.
 func unquote(f string) string {
 	f = strings.TrimRight(f, " ")
 	if len(f) < 2 || f[0] != '"' || f[len(f)-1] != '"' {

@@ -11,13 +11,11 @@ import (
 	"jjm/internal/jjm"
 )
 
-// transferLines returns the lines of a submit description that say where a job finds its
-// files.
+// transferLines returns the lines of a submit description that name a job's files.
 //
-// A folder without a slash at its end is sent as a folder, with modes. The schedd's side
-// writes what comes back, as the owner of the jobs, before the job counts as completed
-// (JobStatus 4; 6 meanwhile). A failed transfer puts the job on hold: code 13 for input, 12
-// for output, with errno(3) as the subcode.
+// A folder without a slash at its end is sent as a folder, with modes. The schedd's side writes the returned files, in
+// the account of the jobs' owner, before the job counts as completed (JobStatus 4; 6 meanwhile). A failed transfer puts
+// the job on hold: code 13 for input, 12 for output, with errno(3) as the subcode.
 func transferLines(t *adapters.Transfer) []string {
 	if t == nil {
 		return []string{"should_transfer_files = NO"}
@@ -34,16 +32,16 @@ func transferLines(t *adapters.Transfer) []string {
 		out = append(out, "x509userproxy = "+t.Proxy) // the shadow sends a newer proxy to the running job
 	}
 	if t.Out == "" {
-		// Without this line HTCondor would bring all new files back to initialdir.
+		// Without this line HTCondor would return all new files to initialdir.
 		return append(out, `transfer_output_files = ""`)
 	}
 	return append(out, "transfer_output_files = "+t.Out,
 		fmt.Sprintf(`transfer_output_remaps = "%s=%s/$(Process)"`, t.Out, t.Back))
 }
 
-// transferOf returns the files to carry for a bulk, nil if workers see the work area. A bulk without
-// Transfer, as in tests, gets an empty one, because its Dir does not exist on the worker. A bulk with a
-// log is an error, because the workers do not see the log.
+// transferOf returns the files to carry for a bulk, nil if workers see the work area. For a bulk without Transfer,
+// which occurs in tests, it returns an empty Transfer, because the bulk's Dir does not exist on the worker. It returns
+// an error for a bulk with a log, because the workers do not see the log.
 func (c Config) transferOf(b adapters.Bulk) (*adapters.Transfer, error) {
 	switch {
 	case c.SharedFS:
@@ -59,8 +57,8 @@ func (c Config) transferOf(b adapters.Bulk) (*adapters.Transfer, error) {
 // outName matches names of files that need no quoting.
 var outName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
-// checkTransfer returns an error for files that would not arrive under their names. Submit
-// descriptions have no way to quote a separator.
+// checkTransfer returns an error for files that would not arrive under their names. Submit descriptions cannot quote a
+// separator.
 func checkTransfer(t adapters.Transfer) error {
 	seen := map[string]bool{}
 	bring := func(field, path string) error {

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// lasts returns how long a job runs that the check cancels: longer than the check may wait for the job's end, so that
-// an end by itself is never mistaken for an effect of the cancel.
+// lasts returns how long a job runs that the check cancels. The time is longer than the check waits for the job's end,
+// so a job that ends by itself is never mistaken for a cancelled job.
 func lasts(s *suite) time.Duration { return 2*s.Patience + 10*time.Minute }
 
-// beat is how often a lasting job shows that it runs.
+// beat is the interval at which a lasting job shows that it runs.
 const beat = 100 * time.Millisecond
 
-// lasting returns a script that runs for the time of lasts. Where files are shared, the script writes a beat all the
-// time that it runs, and ends when the check's folder is gone.
+// lasting returns a script that runs for lasts(s). If jobs see the check's folder, the script appends a line every beat
+// and exits when the folder is gone.
 func lasting(s *suite) string {
 	if !sharesFiles(s) {
 		return fmt.Sprintf("exec sleep %d", int64(lasts(s).Seconds()))
@@ -24,8 +24,8 @@ func lasting(s *suite) string {
 		lasts(s)/beat, beat.Seconds())
 }
 
-// No process of a job that was reported as cancelled may beat for longer than dyingFor. The processes count as gone
-// after quietLooks looks, a beat apart, without a new beat.
+// After a job was reported as cancelled, its processes may beat for at most dyingFor. The processes count as gone if
+// quietLooks consecutive looks, a beat apart, find no new beat.
 const (
 	dyingFor   = 2 * time.Minute
 	quietLooks = 30
@@ -55,16 +55,16 @@ func nothingBeats(s *suite) {
 	}
 }
 
-// beating waits until n lasting jobs have written a beat. A listing shows a job as running before the batch system can
-// end it. (Grid Engine 8.1.9 kills a process group that the job makes a few ms after its start, and does not kill again
-// if it was too early: seen in 1 of some 100 runs.)
+// beating waits until n lasting jobs have written a beat, because a listing shows a job as running before the batch
+// system can end it. (Grid Engine 8.1.9 kills a process group that the job makes a few ms after its start, and does not
+// repeat a kill that was too early: seen in 1 of some 100 runs.)
 func (s *suite) beating(n int) {
 	for i := range n {
 		s.file(fmt.Sprintf("beats.%d", i))
 	}
 }
 
-// beats returns how much all lasting jobs of the check have written.
+// beats returns the number of bytes that all lasting jobs of the check have written.
 func beats(s *suite) (n int) {
 	paths, _ := filepath.Glob(s.path("beats.*"))
 	for _, path := range paths {

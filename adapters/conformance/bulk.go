@@ -13,7 +13,7 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// bulkChecks returns the checks of bulks of several jobs, and of calls about several bulks.
+// bulkChecks returns the checks of bulks with several jobs, and of calls with several bulks.
 func bulkChecks() []Check {
 	return []Check{
 		{Name: "a bulk of two is accepted", Bearable: true, early: true, lacks: oneJob, test: (*suite).bulkOfTwo,
@@ -41,8 +41,8 @@ func bulkChecks() []Check {
 	}
 }
 
-// bulkOfTwo submits a bulk of two jobs. If bulks are not usable, it notes that for the other checks of a site, also if
-// Fatalf ends it.
+// bulkOfTwo submits a bulk of two jobs. If bulks are not usable, it records that for the other checks of a site, even
+// if Fatalf ends it.
 func (s *suite) bulkOfTwo() {
 	usable := false
 	defer func() {
@@ -66,7 +66,7 @@ func (s *suite) bulkOfTwo() {
 	usable = true
 }
 
-// needBulks ends the check as not tried if n is above 1 and the site takes no bulks.
+// needBulks ends the check as not tried if n is above 1 and the site accepts no bulks.
 func (s *suite) needBulks(n int) {
 	s.Helper()
 	if n > 1 && s.Site != nil && s.Site.noBulks.Load() {
@@ -75,12 +75,12 @@ func (s *suite) needBulks(n int) {
 }
 
 const (
-	// scattered is how many jobs of a bulk are cancelled. The bulk has twice as many jobs.
+	// scattered is the number of jobs of a bulk that the check cancels. The bulk has twice as many jobs.
 	scattered = 20
-	// scatteredCancels is the number of cancels within which these jobs must end. It is more than one, because an
-	// adapter may bound the commands of a call and answer Busy for the rest.
+	// scatteredCancels is the number of cancels within which the cancelled jobs must end. It is more than one, because
+	// an adapter may limit the commands of a call and answer Busy for the remaining jobs.
 	scatteredCancels = 3
-	// scatteredFactor times the duration of the cancel of one job is how long each of these cancels may take.
+	// Each of these cancels may take scatteredFactor times the duration of the cancel of one job.
 	scatteredFactor = 10
 )
 
@@ -116,7 +116,7 @@ func (s *suite) cancelScattered() {
 	}
 }
 
-// cancelOnce cancels jobs of one bulk and waits until all jobs whose cancel was accepted have ended or are no longer
+// cancelOnce cancels jobs of one bulk and waits until all jobs with an accepted cancel have ended or are no longer
 // listed, or patience is over. It returns the jobs that are still alive. Busy is a valid answer: the caller cancels
 // that job again.
 func (s *suite) cancelOnce(tag jjm.Tag, jobs []adapters.Ref, patience time.Duration) (left []adapters.Ref) {
@@ -139,7 +139,7 @@ func (s *suite) cancelOnce(tag jjm.Tag, jobs []adapters.Ref, patience time.Durat
 	}
 }
 
-// manyBulks is how many bulks the jobs of one call belong to.
+// manyBulks is the number of bulks that the jobs of one call belong to.
 const manyBulks = 6
 
 func (s *suite) manyIDs() {
@@ -166,7 +166,7 @@ func (s *suite) manyIDs() {
 	}
 }
 
-// withUnknown returns the jobs with an unknown job after each.
+// withUnknown returns the jobs, with an unknown job after each of them.
 func (s *suite) withUnknown(jobs []adapters.Ref) (all []adapters.Ref) {
 	for i, ref := range jobs {
 		all = append(all, ref, adapters.Ref{Tag: s.newTag(), ID: fmt.Sprint(987653000 + i), Index: 0})
@@ -174,7 +174,7 @@ func (s *suite) withUnknown(jobs []adapters.Ref) (all []adapters.Ref) {
 	return all
 }
 
-// accountsAll runs jobs of many bulks, and waits until one accounting has each of them.
+// accountsAll runs jobs of many bulks, and waits until one call of Account returns all of them.
 func (s *suite) accountsAll() {
 	s.Helper()
 	was := map[adapters.Ref]jjm.Report{}
@@ -207,7 +207,7 @@ func (s *suite) accountsAll() {
 	}
 }
 
-// unanswered returns the ids of jobs that were listed as ended and that an accounting does not have.
+// unanswered returns the ids of the jobs that were listed as ended but are missing in an answer of Account.
 func (s *suite) unanswered(jobs []adapters.Ref, was map[adapters.Ref]jjm.Report, got []jjm.Report) (missing []string) {
 	s.Helper()
 	type job struct {
@@ -234,11 +234,11 @@ func (s *suite) unanswered(jobs []adapters.Ref, was map[adapters.Ref]jjm.Report,
 }
 
 const (
-	// connectedBulks is higher than fewConnections: if each bulk costs a connection, the check fails. Asking for some
-	// tens of bulks every few seconds, with a connection each, uses up all ports of a host (OpenPBS: 512 reserved ports
-	// for all accounts, each blocked for 60 s).
+	// connectedBulks is higher than fewConnections: if each bulk costs a connection, the check fails. Lookups of some
+	// tens of bulks every few seconds, with a connection for each bulk, use up all ports of a host (OpenPBS: 512
+	// reserved ports for all accounts, each blocked for 60 s).
 	connectedBulks = 16
-	// fewConnections is how many connections one look may open: enough for some commands and a few ids.
+	// fewConnections is the largest number of connections in one look: enough for some commands and a few ids.
 	fewConnections = 12
 )
 
@@ -250,7 +250,7 @@ type PerID interface {
 
 // counter is a [run.Runner] that counts the connections of the commands that it runs.
 type counter struct {
-	perID bool // a command opens a connection for each id that it names
+	perID bool // whether a command opens a connection for each id on its command line
 
 	mu   sync.Mutex
 	ids  []string
@@ -272,14 +272,14 @@ func (c *counter) Run(ctx context.Context, cmd run.Cmd) (run.Output, error) {
 	return run.Run(run.WithRunner(ctx, nil), cmd)
 }
 
-// expect adds an id.
+// expect adds an id whose occurrences in command lines count as connections.
 func (c *counter) expect(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ids = append(c.ids, id)
 }
 
-// during returns the connections that do opens.
+// during returns the number of connections that are opened while do runs.
 func (c *counter) during(do func()) int {
 	spent := func() int {
 		c.mu.Lock()
@@ -305,7 +305,7 @@ func connections(argv, ids []string) int {
 	return max(n, 1)
 }
 
-// count starts to count the connections of all later commands of the check.
+// count returns a counter of the connections of all later commands of the check.
 func (s *suite) count() *counter {
 	p, ok := s.under.(PerID)
 	c := &counter{perID: ok && p.ConnectsPerID()}
@@ -313,7 +313,7 @@ func (s *suite) count() *counter {
 	return c
 }
 
-// uncounted returns why connections cannot be counted, "" if they can.
+// uncounted returns the reason why connections cannot be counted, "" if they can be.
 func uncounted(s *suite) string {
 	was := s.ctx
 	defer func() { s.ctx = was }()
@@ -332,7 +332,7 @@ func (s *suite) fewConnections() {
 		c.expect(r.ID)
 		jobs, tags = append(jobs, refs(b, r)...), append(tags, b.Tag)
 	}
-	s.answers(adapters.Cancel, jobs) // a bulk that is held need not run for this
+	s.answers(adapters.Cancel, jobs) // a held bulk need not run for this check
 	look := func(what string, do func()) {
 		s.Helper()
 		n := c.during(do)

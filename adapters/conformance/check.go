@@ -16,32 +16,30 @@ type Check struct {
 	Name string
 	// Proves is a sentence that is true once the check has passed.
 	Proves string
-	// Alone marks checks that fill the batch system or disturb it: no other check runs at
-	// the same time.
+	// Alone marks checks that fill or disturb the batch system: no other check runs at the same time.
 	Alone bool
 	// Bearable marks checks that can run on a site's own queue: they start a few short jobs and
 	// disturb no other user.
 	Bearable bool
-	// Site marks checks that examine the site with a real job; they need [System].Site.
+	// Site marks checks that examine the site with a real job; such checks need [System].Site.
 	Site bool
-	// Remedy tells an admin what to look at if the check fails on a site; "" where only the
-	// adapter can be at fault.
+	// Remedy tells an admin what to inspect if the check fails on a site; "" if only the adapter can be at fault.
 	Remedy string
 	// Part names the tables of a description (kind "command") that the property depends on.
 	Part string
 
 	// early checks run one by one, before the checks that depend on them.
 	early bool
-	kinds map[string]string // a further remedy by kind of cluster
-	files bool              // its jobs talk to the check through files
-	// lacks returns the reason why the check cannot run on the system, "" if it can. It is nil for a check that can run
-	// everywhere.
+	kinds map[string]string // additional remedies by kind of cluster
+	files bool              // whether its jobs exchange files with the check
+	// lacks returns the reason why the check cannot run on the system, "" if it can. lacks is nil for a check that can
+	// run everywhere.
 	lacks func(*suite) string
 	test  func(*suite)
 }
 
-// Checks returns all checks in the order of the documentation. Schedule runs the first one
-// alone, so the first one must start no jobs.
+// Checks returns all checks in the order of the documentation. Schedule runs the first check before all others, so the
+// first check must start no jobs.
 func Checks() []Check {
 	var all []Check
 	for _, theme := range [][]Check{
@@ -61,17 +59,16 @@ func ForSite() []Check {
 	return append(siteChecks(), only(func(c Check) bool { return c.Bearable && !c.Site })...)
 }
 
-// Answering returns the check that shows whether the commands of a batch system answer at all.
+// Answering returns the check that shows whether the commands of a batch system answer.
 func Answering() []Check { return only(func(c Check) bool { return c.Part == "[[probe]]" })[:1] }
 
 func only(keep func(Check) bool) []Check {
 	return slices.DeleteFunc(Checks(), func(c Check) bool { return !keep(c) })
 }
 
-// Run runs the check on a system of its own. notHere is "" if it ran, else the reason why
-// it does not apply: on a site what is missing, in a test of an adapter the reason from
-// [System].NotHere. In a test it is a failure if something is missing that NotHere does not
-// declare, and if a check that NotHere declares passes.
+// Run runs the check on a system of its own. notHere is "" if the check ran; otherwise it is the reason why the check
+// does not apply: on a site the missing requirement, in a test of an adapter the reason from [System].NotHere. A test
+// fails if a requirement is missing that NotHere does not declare, or if a check passes that NotHere declares.
 func (c Check) Run(t TB, system System) (notHere string) {
 	t.Helper()
 	s := newSuite(t, system)
@@ -106,7 +103,7 @@ func newSuite(t TB, system System) *suite {
 	return s
 }
 
-// lacking returns why a check cannot be run here, "" if it can.
+// lacking returns the reason why a check cannot run here, "" if it can.
 func (s *suite) lacking(c Check) string {
 	switch {
 	case c.Site && s.Site == nil:
@@ -119,11 +116,12 @@ func (s *suite) lacking(c Check) string {
 	return c.lacks(s)
 }
 
-// sharesFiles reports whether jobs see the check's folder. In a test of an adapter they do.
+// sharesFiles reports whether jobs see the check's folder. Jobs of an adapter test always see the folder; on a site it
+// depends on Capabilities.SharedFS.
 func sharesFiles(s *suite) bool { return s.Site == nil || s.Adapter.Capabilities().SharedFS }
 
-// notTried ends a check that could not look at its property. In the test of an adapter that is a failure, because the
-// test can provide the missing thing.
+// notTried ends a check that could not examine its property. In the test of an adapter that is a failure, because the
+// test can provide the missing requirement.
 func notTried(s *suite, why string) {
 	s.Helper()
 	if r, ok := s.TB.(*recorder); ok && s.Site != nil {
@@ -132,15 +130,14 @@ func notTried(s *suite, why string) {
 	s.Fatalf("not tried: %s", why)
 }
 
-// expectFailure runs a check that NotHere declares to fail here, up to its first failure,
-// and fails if there is none.
+// expectFailure runs a check that NotHere declares to fail here, up to its first failure. It fails if the check passes.
 func (s *suite) expectFailure(c Check, reason string) {
 	s.Helper()
 	p := &recorder{ctx: s.Context(), name: c.Name, stopAtFirst: true}
 	inner := &suite{TB: p, System: s.System, began: s.began, ctx: s.ctx}
 	p.guard(func() { c.test(inner) })
 	p.clean()
-	s.made = append(s.made, inner.made...) // sweep cancels their jobs
+	s.made = append(s.made, inner.made...) // sweep also cancels the jobs of the inner check
 	if !p.Failed() {
 		s.Errorf("NotHere says %q, but the check passes: take it out", reason)
 		return
@@ -148,8 +145,7 @@ func (s *suite) expectFailure(c Check, reason string) {
 	s.Logf("as declared, it does not pass: %s", p.failures[0])
 }
 
-// Undeclared returns a problem for each entry of a NotHere that names no check or has no
-// reason.
+// Undeclared returns a problem for each entry of a NotHere with an unknown check or without a reason.
 func Undeclared(notHere map[string]string) (problems []string) {
 	for _, name := range slices.Sorted(maps.Keys(notHere)) {
 		switch known := slices.ContainsFunc(ForTests(), func(c Check) bool { return c.Name == name }); {
@@ -169,13 +165,11 @@ const (
 	commandPause    = 500 * time.Millisecond
 )
 
-// atOnce is how many checks run at the same time where they may. They spend nearly all of
-// their time waiting.
+// atOnce is the largest number of checks that run at the same time. Checks spend nearly all of their time waiting.
 const atOnce = 12
 
-// Schedule calls run for each check: for the first check alone, then for the early checks one by one, then for the
-// checks that need not be alone, several at once if run returned true for the first check, then for the remaining
-// checks one by one.
+// Schedule calls run for each check in this order, one check at a time unless noted: the first check; the early checks;
+// the checks without Alone, up to atOnce in parallel if run returned true for the first check; the checks with Alone.
 func Schedule(checks []Check, run func(Check) (parallel bool)) {
 	if len(checks) == 0 {
 		return

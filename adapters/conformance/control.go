@@ -45,7 +45,7 @@ func (s *suite) cancelWaiting() {
 }
 
 func (s *suite) cancelRunning() {
-	// Neither the child nor the shell that ignores TERM may be left.
+	// The cancel must end both the child and the shell that ignores TERM.
 	b := s.shell(1, `trap '' TERM; (`+lasting(s)+`) & wait`)
 	r := s.submit(b)
 	s.file("beats.0")
@@ -73,7 +73,7 @@ func (s *suite) cancelEnded() {
 func (s *suite) cancelOne() {
 	b := s.shell(3, `[ $JJM_INDEX = 1 ] || exit 0; `+lasting(s))
 	r := s.submit(b)
-	s.file("beats.1") // see beating
+	s.file("beats.1") // beating reads this file
 	s.control(adapters.Cancel, refs(b, r)[1])
 	s.until("over", b.Tag, 2, func(r jjm.Report) bool { return r.Index != 1 && ended(r) })
 	for i, r := range s.waitCancelled(b) {
@@ -117,7 +117,7 @@ func (s *suite) thousand() {
 	for i := len(jobs); i < 1000; i++ {
 		jobs = append(jobs, adapters.Ref{Tag: s.newTag(), ID: fmt.Sprint(987654000 + i), Index: int32(i % 7)})
 	}
-	for i := range b.N { // known and unknown ones alternate
+	for i := range b.N { // known and unknown jobs alternate
 		if other := 999 - 2*i; i%2 == 1 && other >= b.N {
 			jobs[i], jobs[other] = jobs[other], jobs[i]
 		}

@@ -8,20 +8,21 @@ import (
 	"jjm/internal/jjm"
 )
 
-// dozenLooks listings must each show dozenMost of a dozen jobs running at once, or as many as there are slots.
+// At least dozenLooks listings must show dozenMost of a dozen jobs running at the same time, or as many jobs as there
+// are slots.
 const (
 	dozen      = 12
 	dozenMost  = 8
 	dozenLooks = 5
-	// dozenFor is how long the jobs run at most where no shared file can end them.
+	// dozenFor is the longest run time of the jobs if no shared file can end them.
 	dozenFor = 20 * time.Second
 )
 
 // onlooker judges listings of a dozen jobs.
 type onlooker struct {
 	book *ledger
-	// want is how many jobs must be seen running at once, most the largest number that was seen. looks counts the
-	// listings that showed at least want running jobs.
+	// want is the number of jobs that must be seen running at the same time; most is the largest number that was seen.
+	// looks counts the listings that showed at least want running jobs.
 	want, most, looks int
 }
 
@@ -33,7 +34,7 @@ func newOnlooker(slots int, lag time.Duration) *onlooker {
 	return &onlooker{book: newLedger(lag), want: want}
 }
 
-// look judges one more listing.
+// look judges the next listing and returns the problems that it found.
 func (o *onlooker) look(now time.Time, reports []jjm.Report) (problems []string) {
 	problems = o.book.look(now, reports)
 	n := o.book.running()
@@ -43,7 +44,7 @@ func (o *onlooker) look(now time.Time, reports []jjm.Report) (problems []string)
 	return problems
 }
 
-// lacking returns why the listings show too little to judge by, "" if they show enough.
+// lacking returns why the listings so far are not enough for a verdict, "" if they are enough.
 func (o *onlooker) lacking() string {
 	switch {
 	case o.looks >= dozenLooks:
@@ -93,20 +94,20 @@ func wholeRunning(s *suite) {
 	}
 }
 
-// staying returns a script of jobs that run until letGo is called, or the folder of the check is
-// gone. Where files are not shared they run for some listings.
+// staying returns a script for jobs that run until letGo is called, or until the folder of the check is gone. If files
+// are not shared, the jobs run for the duration of some listings.
 func staying(s *suite) (script string, letGo func()) {
 	if !sharesFiles(s) {
 		lasts := min(max(dozenLooks*s.Pause, time.Second), dozenFor)
 		return fmt.Sprintf("exec sleep %d", int(lasts.Seconds())+1), func() {}
 	}
 	s.write("stay")
-	// cat opens the file, so that a network file system asks its server whether the file is still there.
+	// cat opens the file, which makes a network file system ask its server whether the file still exists.
 	return `while cat stay >/dev/null 2>&1; do sleep 0.5; done`, func() { _ = os.Remove(s.path("stay")) }
 }
 
-// longestStay is how long jobs are kept running for listings at most: they must have time left to
-// end within their walltime and the patience of the check.
+// longestStay returns the longest time for which jobs are kept running for listings: afterwards the jobs must still
+// have time to end within their walltime and the patience of the check.
 func longestStay(s *suite) time.Duration {
 	if w := s.Request.Walltime.D(); w > 0 {
 		return min(s.Patience, w/2)

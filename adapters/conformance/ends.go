@@ -56,7 +56,7 @@ func (s *suite) exitCodes() {
 	}
 }
 
-// wrongExits runs a job for each exit code. It returns the codes whose reports are wrong, each with the fault.
+// wrongExits runs a job for each exit code. It returns the codes with wrong reports, and the fault of each report.
 func (s *suite) wrongExits(codes []int, words []string) map[int]string {
 	wrong := map[int]string{}
 	for i, r := range s.each(`exit "$1"`, words...) {
@@ -67,9 +67,9 @@ func (s *suite) wrongExits(codes []int, words []string) map[int]string {
 	return wrong
 }
 
-// notBegun runs the jobs whose reports were wrong again, at most one in a hundred: a node may have failed to begin
-// them. The batch system then reports the cause of that failure in the place of the exit code, as Slurm does with the
-// error number of execve(2). notBegun returns the codes whose reports are wrong again.
+// notBegun repeats the jobs with wrong reports, because a node may have failed to begin them; the caller allows at most
+// one in a hundred. The batch system then reports the cause of that failure in the place of the exit code, as Slurm
+// does with the error number of execve(2). notBegun returns the codes whose reports are wrong again.
 func (s *suite) notBegun(wrong map[int]string) map[int]string {
 	codes := slices.Sorted(maps.Keys(wrong))
 	words := make([]string, len(codes))
@@ -81,7 +81,7 @@ func (s *suite) notBegun(wrong map[int]string) map[int]string {
 }
 
 // wrongExit returns the fault in the report of a job that exited, "" if there is none. A code above 128 may also be
-// reported as a signal, as shells do.
+// reported as a signal, which is the convention of shells.
 func wrongExit(r jjm.Report, code int) string {
 	state := jjm.BatchEndedFailed
 	if code == 0 {
@@ -139,7 +139,7 @@ func (s *suite) walltime() {
 func noMemory(s *suite) string { return unless(s.MemoryMB != 0, "the test names no memory limit") }
 
 func (s *suite) memory() {
-	// tail keeps all of its input in memory, for half a minute or until it is killed.
+	// tail stores all of its input in memory, for half a minute or until it is killed.
 	script := fmt.Sprintf(
 		`{ head -c %[1]d /dev/zero; i=0; while [ $i -lt 60 ] && echo; do sleep 0.5; i=$((i+1)); done; } | tail -c %[1]d >/dev/null`,
 		4*s.MemoryMB<<20)
@@ -151,8 +151,8 @@ func (s *suite) memory() {
 	}
 }
 
-// outOfMemory reports whether a job was killed for its memory, according to its report. With noOOM set it is enough
-// that the job failed and the reason mentions memory.
+// outOfMemory reports whether a job was killed for its use of memory, according to its report. With noOOM set, a failed
+// job whose reason mentions memory is enough.
 func outOfMemory(r jjm.Report, noOOM bool) bool {
 	if r.State == jjm.BatchOOM {
 		return true

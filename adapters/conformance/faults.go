@@ -50,8 +50,7 @@ func faultChecks() []Check {
 	return all
 }
 
-// WithoutCommands returns the part of a NotHere for adapters whose commands cannot be
-// replaced by faulty ones.
+// WithoutCommands returns the entries of a NotHere for adapters whose commands cannot be replaced by faulty commands.
 func WithoutCommands(reason string) map[string]string {
 	all := map[string]string{}
 	for _, c := range faultChecks() {
@@ -60,10 +59,10 @@ func WithoutCommands(reason string) map[string]string {
 	return all
 }
 
-// deadline is how long a call may take if its command hangs.
+// deadline is the longest duration of a call whose command hangs.
 const deadline = 2 * time.Second
 
-// faulty looks at one batch system through good and through faulty commands, and compares.
+// faulty queries one batch system through good and through faulty commands, and compares the answers.
 func (s *suite) faulty(f fault) {
 	over := s.shell(1, "exit 5")
 	var was *jjm.Report
@@ -91,7 +90,7 @@ func (s *suite) faulty(f fault) {
 
 func jobLives(r jjm.Report) bool { return r.State.Alive() }
 
-// noCommands returns why the checks of faulty commands cannot run here, "" if they can.
+// noCommands returns the reason why the checks of faulty commands cannot run here, "" if they can.
 func noCommands(s *suite) string {
 	return unless(s.WithBin != nil && s.Bin != "" && len(s.Commands) > 0,
 		"the adapter runs no commands, or the test does not say which")
@@ -106,11 +105,11 @@ func (s *suite) parallel(do ...func()) {
 	wg.Wait()
 }
 
-// answerTime is how long a call through faulty commands may take at least. It is long
-// because a call that is cut off on a busy machine says nothing about the fault.
+// answerTime is the shortest time that a call through faulty commands is granted. It is long, because a call that is
+// cut off on a busy machine says nothing about the fault.
 const answerTime = time.Minute
 
-// limited returns the context for one call through faulty commands.
+// limited returns the context for one call through faulty commands, with its deadline.
 func (s *suite) limited(f fault) (context.Context, context.CancelFunc) {
 	if f.hangs {
 		return context.WithTimeout(s.Context(), deadline)
@@ -118,8 +117,8 @@ func (s *suite) limited(f fault) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(s.Context(), max(s.Patience, answerTime))
 }
 
-// wantBusy checks that err is of kind Busy, or of one of kinds, and names a missing
-// command.
+// wantBusy checks that err is of kind Busy, or of one of kinds, and that err names the command if the command is
+// missing.
 func (s *suite) wantBusy(f fault, what string, err error, kinds ...jjm.Kind) {
 	s.Helper()
 	s.wantKind(what, err, append(kinds, jjm.Busy)...)
@@ -132,7 +131,7 @@ func (s *suite) wantBusy(f fault, what string, err error, kinds ...jjm.Kind) {
 	}
 }
 
-// mayBeNone reports whether an empty output is a valid answer here.
+// mayBeNone reports whether an empty output is a valid answer for this fault.
 func (s *suite) mayBeNone(f fault) bool { return f.empty && s.EmptyIsNone }
 
 func (s *suite) faultyList(f fault, bad adapters.Adapter, b adapters.Bulk, truth map[int32]jjm.Report) {
@@ -174,7 +173,7 @@ func (s *suite) faultyFind(f fault, bad adapters.Adapter, b adapters.Bulk, r ada
 	}
 }
 
-// faultyAccount asks for a job that has ended; was is nil where there is no accounting.
+// faultyAccount calls Account for an ended job through faulty commands; was is nil if the system has no accounting.
 func (s *suite) faultyAccount(f fault, bad adapters.Adapter, was *jjm.Report) {
 	if was == nil {
 		return
@@ -182,7 +181,7 @@ func (s *suite) faultyAccount(f fault, bad adapters.Adapter, was *jjm.Report) {
 	ctx, cancel := s.limited(f)
 	defer cancel()
 	got, err := bad.Account(ctx, s.Owner, []adapters.Ref{jobRef(*was)})
-	if err != nil { // a nil error is fine for an adapter that read a file and ran no command
+	if err != nil { // an adapter that read a file and ran no command may return nil
 		s.wantBusy(f, "account", err)
 		return
 	}
@@ -200,7 +199,7 @@ func (s *suite) others() []string {
 	return slices.DeleteFunc(slices.Clone(s.Commands), func(name string) bool { return name == s.Submits })
 }
 
-// faultySubmit submits while the command that submits is faulty.
+// faultySubmit submits a bulk while the command that submits is faulty.
 func (s *suite) faultySubmit(f fault, bad adapters.Adapter, sh shims) {
 	b := s.shell(1, "exec sleep 600")
 	ctx, cancel := s.limited(f)
@@ -236,7 +235,7 @@ func (s *suite) faultySubmit(f fault, bad adapters.Adapter, sh shims) {
 	}
 }
 
-// found asks the good adapter for a tag until good accepts the answer.
+// found searches a tag through the good adapter until good accepts the answer.
 func (s *suite) found(tag jjm.Tag, why string, good func(adapters.Found) bool) {
 	s.Helper()
 	for end := time.Now().Add(s.Patience); ; s.pause() {
@@ -251,7 +250,7 @@ func (s *suite) found(tag jjm.Tag, why string, good func(adapters.Found) bool) {
 	}
 }
 
-// forget cancels a bulk whose receipt may be lost.
+// forget cancels a bulk whose receipt may have been lost.
 func (s *suite) forget(b adapters.Bulk, r adapters.Receipt) {
 	ids := []string{r.ID}
 	if got, err := s.Adapter.Find(s.Context(), s.Owner, []jjm.Tag{b.Tag}); err == nil && len(got) == 1 {
@@ -264,8 +263,8 @@ func (s *suite) forget(b adapters.Bulk, r adapters.Receipt) {
 	}
 }
 
-// faultyCancel checks that a cancel reported as done was done. If the command only pretends to act, the check cannot
-// see that.
+// faultyCancel checks that a cancel was performed if it was reported as done. If the command only pretends to act, the
+// check cannot detect that.
 func (s *suite) faultyCancel(f fault, bad adapters.Adapter, b adapters.Bulk, r adapters.Receipt) {
 	ctx, cancel := s.limited(f)
 	defer cancel()
@@ -287,7 +286,7 @@ func (s *suite) faultyCancel(f fault, bad adapters.Adapter, b adapters.Bulk, r a
 	}
 }
 
-// cheap counts the commands that each method runs.
+// cheap counts the commands that each method runs, and fails if there are too many.
 func (s *suite) cheap() {
 	sh := s.putShims(fault{body: `exec "$real" "$@"`})
 	a := s.WithBin(s.TB, sh.dir)

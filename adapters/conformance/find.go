@@ -29,7 +29,7 @@ func findChecks() []Check {
 	}
 }
 
-// search asks for tags until all answers are definite.
+// search calls Find for tags until all answers are definite.
 func (s *suite) search(tags ...jjm.Tag) []adapters.Found {
 	s.Helper()
 	patience := s.Patience + s.Adapter.Capabilities().Settle
@@ -54,7 +54,7 @@ func (s *suite) search(tags ...jjm.Tag) []adapters.Found {
 	}
 }
 
-// isThere checks that a tag was found with exactly these ids.
+// isThere checks that the search for a tag found exactly these ids.
 func (s *suite) isThere(f adapters.Found, ids ...string) {
 	s.Helper()
 	slices.Sort(ids)
@@ -81,11 +81,11 @@ func (s *suite) find() {
 	}
 	check()
 	s.wait(b)
-	check() // also when it is over
+	check() // Find also finds the ended bulk
 }
 
 func (s *suite) findMany() {
-	first, last := s.shell(1, "exec sleep 600"), s.shell(1, "exec sleep 600") // they outlast the search
+	first, last := s.shell(1, "exec sleep 600"), s.shell(1, "exec sleep 600") // the jobs outlast the search
 	r1, r2 := s.submit(first), s.submit(last)
 	tags := []jjm.Tag{first.Tag}
 	for range 298 {
@@ -142,11 +142,11 @@ func (s *suite) unknown() {
 	s.leavesAlone([]adapters.Ref{
 		{Tag: s.newTag(), ID: "987654321", Index: 0},
 		{Tag: s.newTag(), ID: strings.Replace(is.ID, r.ID, "987654321", 1), Index: -1},
-		{Tag: s.newTag(), ID: r.ID, Index: 0}, // an id that another bulk has now
+		{Tag: s.newTag(), ID: r.ID, Index: 0}, // the id now belongs to another bulk
 	})
 }
 
-// leavesAlone checks that jobs that are not jjm's are neither accounted nor touched.
+// leavesAlone checks that Account and Control ignore jobs that do not belong to jjm.
 func (s *suite) leavesAlone(jobs []adapters.Ref) {
 	s.Helper()
 	got, err := s.Adapter.Account(s.Context(), s.Owner, jobs)

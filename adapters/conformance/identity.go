@@ -25,8 +25,7 @@ func identityChecks() []Check {
 	}
 }
 
-// belongs reports whether a job's id consists of its bulk's id, followed by nothing or by a
-// character that is not a digit.
+// belongs reports whether a job's id is its bulk's id, followed by nothing or by a character that is not a digit.
 func belongs(job, bulk string) bool {
 	rest, ok := strings.CutPrefix(job, bulk)
 	return ok && bulk != "" && (rest == "" || rest[0] < '0' || rest[0] > '9')
@@ -47,14 +46,14 @@ func (s *suite) identity() {
 	}
 }
 
-// folder makes a folder of a name, often an odd one, in which jobs of other accounts can write too.
+// folder creates a folder with the given name (often an unusual name), writable for all accounts, and returns its path.
 func (s *suite) folder(name string) string {
 	s.Helper()
 	dir := s.path(name)
 	if err := os.Mkdir(dir, 0o777); err != nil {
 		s.Fatalf("%v", err)
 	}
-	if err := os.Chmod(dir, 0o777); err != nil { // whatever the umask is
+	if err := os.Chmod(dir, 0o777); err != nil { // independent of the umask
 		s.Fatalf("%v", err)
 	}
 	return dir
@@ -72,7 +71,7 @@ func (s *suite) oddNames() {
 	s.sawArgs(b, args)
 }
 
-// sawArgs checks that the job of b has written its arguments.
+// sawArgs checks that the job of b has written its arguments correctly.
 func (s *suite) sawArgs(b adapters.Bulk, args []string) {
 	s.Helper()
 	if r := s.wait(b)[0]; r.State != jjm.BatchEndedOK {
@@ -87,7 +86,7 @@ func (s *suite) sawArgs(b adapters.Bulk, args []string) {
 
 func (s *suite) hostileText() {
 	ordinary := s.shell(1, "exit 0")
-	s.submit(ordinary) // if this is refused, the text of the other jobs is not the cause
+	s.submit(ordinary) // if this job is rejected too, the text of the other jobs is not the cause
 	plain := []string{"x"}
 	tests := []struct {
 		what, dir string

@@ -7,13 +7,13 @@ import (
 	"jjm/internal/jjm"
 )
 
-// ledger keeps the jobs of earlier listings, and finds contradictions.
+// ledger stores the jobs of earlier listings, and detects contradictions between listings.
 type ledger struct {
-	lag   time.Duration // how long after its end a job may be missing
+	lag   time.Duration // how long after its end a job may be missing from listings
 	jobs  map[jobKey]*entry
 	looks int // number of listings so far
 	ended int // number of jobs that have ended
-	poor  int // number of jobs that did not end well
+	poor  int // number of jobs that ended badly
 }
 
 type jobKey struct {
@@ -21,7 +21,7 @@ type jobKey struct {
 	index int32
 }
 
-// entry is one job: its last report, and since when it is missing from listings.
+// entry holds one job's last report, and the time since which the job is missing from listings.
 type entry struct {
 	last    jjm.Report
 	missing time.Time
@@ -31,14 +31,14 @@ func newLedger(lag time.Duration) *ledger {
 	return &ledger{lag: lag, jobs: map[jobKey]*entry{}}
 }
 
-// expect notes a bulk that was acknowledged: the next listing must contain it.
+// expect records an acknowledged bulk: the next listing must contain it.
 func (l *ledger) expect(tag jjm.Tag, n int) {
 	for i := range int32(n) {
 		l.jobs[jobKey{tag, i}] = &entry{}
 	}
 }
 
-// running counts the jobs that the last listing showed as running.
+// running returns the number of running jobs in the last listing.
 func (l *ledger) running() (n int) {
 	for _, e := range l.jobs {
 		if e.missing.IsZero() && e.last.State == jjm.BatchRunning {
@@ -48,10 +48,11 @@ func (l *ledger) running() (n int) {
 	return n
 }
 
-// done reports whether n jobs are known and have ended.
+// done reports whether the ledger has exactly n jobs and all have ended.
 func (l *ledger) done(n int) bool { return l.ended == n && len(l.jobs) == n }
 
-// look compares a listing with earlier ones. It ignores jobs that are not expected yet.
+// look compares a listing with earlier listings and returns the contradictions. It ignores jobs that are not expected
+// yet.
 func (l *ledger) look(now time.Time, reports []jjm.Report) (problems []string) {
 	l.looks++
 	seen := map[jobKey]bool{}
@@ -95,8 +96,8 @@ func (l *ledger) look(now time.Time, reports []jjm.Report) (problems []string) {
 	return problems
 }
 
-// spare returns how many jobs may end badly without a fault of the listings: one in a hundred, and at least one. A node
-// may fail to begin a job (see notBegun).
+// spare returns the number of jobs that may end badly without proving a fault of the listings: one in a hundred, and at
+// least one. A node may fail to begin a job (see notBegun).
 func (l *ledger) spare() int { return max(1, len(l.jobs)/100) }
 
 // poor reports whether a job ended badly.

@@ -41,7 +41,7 @@ func (s *suite) capabilities() {
 	}
 }
 
-// implausible returns the first fault of the capabilities, "" if they have none.
+// implausible returns the first fault of the capabilities, "" if there is none.
 func implausible(c adapters.Capabilities) string {
 	switch {
 	case strings.TrimSpace(c.Guarantee) == "":
@@ -118,8 +118,8 @@ func (s *suite) checkAgrees() {
 	}
 }
 
-// refused checks that an error of the adapter's Check is of kind Invalid and names the field, and
-// that Submit refuses the bulk too. It returns false if err is nil.
+// refused checks that the error of the adapter's Check is of kind Invalid and names the field, and that Submit rejects
+// the bulk too. It returns false if err is nil.
 func (s *suite) refused(name string, err error, b adapters.Bulk) bool {
 	s.Helper()
 	if err == nil {
@@ -179,7 +179,7 @@ func (s *suite) context() {
 	s.wantKind("control", err, jjm.Busy)
 }
 
-// notThere checks that a tag is not reported as present.
+// notThere checks that Find does not report a tag as present.
 func (s *suite) notThere(tag jjm.Tag) {
 	s.Helper()
 	found, err := s.Adapter.Find(s.Context(), s.Owner, []jjm.Tag{tag})
@@ -211,7 +211,7 @@ func (s *suite) owners() {
 	if err != nil || len(answers) != 1 {
 		s.Fatalf("%v, error %v", answers, err)
 	}
-	if answers[0] != nil { // nil is fine too: "already gone", for what this owner has
+	if answers[0] != nil { // nil is also valid: this owner's job is already gone
 		s.wantKind("cancel another's job", answers[0], jjm.Denied, jjm.Gone)
 	}
 	if r := s.list(b.Tag)[0]; r.State != jjm.BatchRunning {

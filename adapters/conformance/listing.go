@@ -61,7 +61,7 @@ func (s *suite) listing() {
 	s.accounted(e)
 }
 
-// accounted compares the accounting of an ended job with its report.
+// accounted compares the accounting record of an ended job with the job's last listed report.
 func (s *suite) accounted(want jjm.Report) {
 	s.Helper()
 	if !s.Adapter.Capabilities().Accounting {
@@ -119,8 +119,8 @@ func (s *suite) hundred() {
 	}
 }
 
-// whole lists while other goroutines submit. Only bulks that were acknowledged before a
-// listing started must be in it.
+// whole lists while other goroutines submit. Every bulk that was acknowledged before a listing began must be in that
+// listing.
 func (s *suite) whole() {
 	size := s.fit(20)
 	bulks := make([]adapters.Bulk, max(1, s.Jobs/size))

@@ -9,14 +9,14 @@ import (
 	"jjm/internal/jjm"
 )
 
-// patient repeats calls that the adapter did not send, because its batch system was busy enough (see
-// [adapters.NotAsked]). jjm repeats such a call in its next cycle; a check has no next cycle.
+// patient repeats calls that the adapter did not send because its batch system was too busy (see [adapters.NotAsked]).
+// The daemon repeats such a call in its next cycle; a check has no next cycle.
 type patient struct {
 	adapters.Adapter
-	limit time.Duration // how long calls are repeated
+	limit time.Duration // for how long calls are repeated
 }
 
-// refusedPause is how long to wait before a call is repeated.
+// refusedPause is the pause before a call is repeated.
 const refusedPause = 2 * time.Second // pause: the budget has room again a little later
 
 // patiently repeats a call until again returns false for its error, ctx ends, or p.limit is over. It returns the last
@@ -34,8 +34,8 @@ func patiently[T any](ctx context.Context, p patient, again func(error) bool, ca
 	}
 }
 
-// Submit repeats submissions that the adapter did not send. Here the error must also prove that no command was started:
-// a repeated submission could run jobs twice, while the other calls may be repeated at any time.
+// Submit repeats submissions that the adapter did not send. For a repeat, the error must also prove that no command was
+// started: otherwise a repeated submission could run jobs twice. Other calls may be repeated at any time.
 func (p patient) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, error) {
 	unsent := func(err error) bool { return adapters.IsNotAsked(err) && adapters.IsNotStarted(err) }
 	return patiently(ctx, p, unsent, func() (adapters.Receipt, error) { return p.Adapter.Submit(ctx, b) })
@@ -59,7 +59,7 @@ func (p patient) Account(ctx context.Context, owner jjm.Owner, refs []adapters.R
 	})
 }
 
-// Control also repeats calls in which the adapter did not send the commands for some of the jobs.
+// Control also repeats calls if the adapter did not send the commands for some of the jobs.
 func (p patient) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, refs []adapters.Ref) ([]error, error) {
 	var answers []error
 	unsent := func(err error) bool {

@@ -7,12 +7,12 @@ import (
 	"jjm/internal/jjm"
 )
 
-// cause classifies failures that happen before a check can look at its property. It selects the
-// remedy that an admin sees, because the remedy of the check itself would mislead.
+// cause classifies failures that happen before a check can examine its property. It selects the remedy for the admin,
+// because the check's own remedy would be misleading.
 type cause uint8
 
 const (
-	causeProperty cause = iota // the property that the check is about
+	causeProperty cause = iota // the property that the check examines
 	causeProbe                 // the batch system did not report its limits
 	causeSubmit                // the batch system accepted no job
 	causeDoubt                 // it is unknown whether the batch system accepted the jobs
@@ -22,7 +22,7 @@ const (
 	causeCancel                // a cancelled job still runs
 )
 
-// serversAnswer is the remedy where the batch system does not answer at all.
+// serversAnswer is the remedy if the batch system does not answer at all.
 const serversAnswer = "see that the batch system's servers answer from this machine, and that bin and env of the cluster " +
 	"are right"
 
@@ -44,7 +44,7 @@ func causeRemedies() map[cause]string {
 	}
 }
 
-// because notes a cause for the outcome of the check, if a recorder runs the check.
+// because records a cause for the outcome of the check, if a recorder runs the check.
 func (s *suite) because(c cause) {
 	if r, ok := s.TB.(*recorder); ok {
 		r.mu.Lock()
@@ -102,7 +102,7 @@ func (s *Site) submits() string {
 	return ""
 }
 
-// partFor returns the tables of a description that a failure is about.
+// partFor returns the tables of a description that a failure concerns.
 func (c Check) partFor(because cause) string {
 	switch because {
 	case causeProbe:

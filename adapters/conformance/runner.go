@@ -15,8 +15,8 @@ import (
 // Outcome is the result of one check.
 type Outcome struct {
 	Check Check
-	// Failures are the faults that the check found. Skipped is why the check did not apply, NotTried why it could not
-	// look at its property. Notes are remarks that are worth showing even if nothing is wrong.
+	// Failures are the faults that the check found. Skipped is the reason why the check did not apply; NotTried is the
+	// reason why it could not examine its property. Notes are remarks that are useful even if nothing is wrong.
 	Failures []string
 	Skipped  string
 	NotTried string
@@ -25,7 +25,7 @@ type Outcome struct {
 	Remedy string
 	Took   time.Duration
 
-	// hopeless is why no other check can pass, if no check has seen a job start; "" otherwise.
+	// hopeless is the reason why no other check can pass if no check has seen a job start; "" if other checks may pass.
 	hopeless string
 }
 
@@ -42,17 +42,17 @@ func (o Outcome) Word() string {
 	return "ok"
 }
 
-// Sum counts the checks that failed, and the checks that were not begun, or given up, without a report. Why is the
-// reason for the latter.
+// Sum counts the checks that failed, and the checks that have no report because they were not begun or were given up.
+// Why is the reason for the missing reports.
 type Sum struct {
 	Failed, NotTried int
 	Why              string
 }
 
 // Run runs checks without package testing. open makes a new system for each check; it may end the check by t.Fatalf.
-// report is called with each outcome, never concurrently. If the batch system starts no job, or does not say whether it
-// takes any, or when ctx ends, the running checks end soon. Neither they nor the remaining checks are reported: they
-// count as not tried.
+// report is called with each outcome, never concurrently. The running checks end soon if ctx ends, if the batch system
+// starts no job, or if it does not answer whether it accepts jobs. In these cases neither the running nor the remaining
+// checks are reported: they count as not tried.
 func Run(ctx context.Context, checks []Check, open func(t TB) System, report func(Outcome)) (sum Sum) {
 	running, giveUp := context.WithCancel(ctx)
 	defer giveUp()
@@ -105,7 +105,7 @@ func Try(ctx context.Context, c Check, open func(t TB) System) Outcome {
 		site, patience = system.Site, system.Patience
 		skipped = c.Run(p, system)
 	})
-	cancel() // before the clean-ups, as package testing does
+	cancel() // cancelled before the clean-ups, as in package testing
 	p.clean()
 	o := Outcome{Check: c, Failures: p.failures, Skipped: skipped, NotTried: p.untried, Notes: p.notes,
 		Took: time.Since(began)}
@@ -118,7 +118,7 @@ func Try(ctx context.Context, c Check, open func(t TB) System) Outcome {
 	return o
 }
 
-// hopeless returns why no check can pass if none has seen a job start; "" if other checks may pass.
+// hopeless returns the reason why no check can pass if no check has seen a job start; "" if other checks may pass.
 func hopeless(because cause, patience time.Duration) string {
 	switch because {
 	case causeWaiting:
@@ -129,7 +129,7 @@ func hopeless(because cause, patience time.Duration) string {
 	return ""
 }
 
-// recorder is the TB of one check outside package testing.
+// recorder implements TB for one check outside package testing.
 type recorder struct {
 	ctx  context.Context
 	name string
@@ -139,13 +139,12 @@ type recorder struct {
 	mu       sync.Mutex
 	cause    cause
 	failures []string
-	untried  string // why the check was not tried, "" if it was
+	untried  string // the reason why the check was not tried; "" if it was tried
 	notes    []string
 	cleanups []func()
 }
 
-// guard runs do in a goroutine of its own, which Fatalf may end, and waits for it. A panic
-// is a failure.
+// guard runs do in a separate goroutine, which Fatalf may end, and waits for its end. A panic counts as a failure.
 func (p *recorder) guard(do func()) {
 	done := make(chan struct{})
 	go func() {
@@ -160,13 +159,13 @@ func (p *recorder) guard(do func()) {
 	<-done
 }
 
-// clean runs all clean-ups, the last one first.
+// clean runs all clean-ups, the latest first.
 func (p *recorder) clean() {
 	for p.cleanOne() {
 	}
 }
 
-// cleanOne runs the last clean-up; it returns false if there is none.
+// cleanOne runs the latest clean-up; it returns false if there is none.
 func (p *recorder) cleanOne() bool {
 	p.mu.Lock()
 	n := len(p.cleanups)

@@ -14,28 +14,28 @@ import (
 	"jjm/adapters"
 )
 
-// shims is a folder of shell scripts that take the place of the real commands. Each notes
-// its process id and those of its children.
+// shims is a folder of shell scripts that replace the real commands. Each script records its process id and the ids of
+// its children.
 type shims struct {
 	dir string
-	// pids is a file with a line "COMMAND PID" for each shim that ran, and "acted 0" where
-	// the real command had ended before the shim went wrong.
+	// pids is a file with a line "COMMAND PID" for each shim that ran. It has a line "acted 0" if the real command had
+	// ended before the shim failed.
 	pids string
 }
 
-// fault is one way in which a command can go wrong.
+// fault describes one way in which a command can fail.
 type fault struct {
-	// body is the script of each shim; "$real" is the real command.
+	// body is the text of the shim; "$real" is the real command.
 	body string
-	// acts is set if the real command runs nevertheless.
+	// acts is set if the shim runs the real command in spite of the fault.
 	acts bool
-	// pretends is set if the command exits with 0 and has done nothing.
+	// pretends is set if the command exits with 0 without having acted.
 	pretends bool
-	// empty is set if nothing is printed and the exit code is 0.
+	// empty is set if the command prints nothing and exits with 0.
 	empty bool
-	// missing is set if there is no command at all.
+	// missing is set if the command does not exist.
 	missing bool
-	// hangs is set if only a deadline ends the command.
+	// hangs is set if the command runs until a deadline ends it.
 	hangs bool
 }
 
@@ -61,8 +61,8 @@ func faults() map[string]fault {
 	}
 }
 
-// putShims makes shims in place of the real commands. The shim of a command in well notes that it ran and then runs the
-// real command.
+// putShims creates shims in place of the real commands. The shim of a command in well records that it ran and then runs
+// the real command.
 func (s *suite) putShims(f fault, well ...string) shims {
 	s.Helper()
 	dir := s.TempDir()
@@ -71,7 +71,7 @@ func (s *suite) putShims(f fault, well ...string) shims {
 		if err := os.MkdirAll(path, mode); err != nil {
 			s.Fatalf("%v", err)
 		}
-		if err := os.Chmod(path, mode); err != nil { // whatever the umask is
+		if err := os.Chmod(path, mode); err != nil { // independent of the umask
 			s.Fatalf("%v", err)
 		}
 	}
@@ -94,19 +94,18 @@ func (s *suite) putShims(f fault, well ...string) shims {
 	return sh
 }
 
-// writeProgram writes an executable file while no process is forked: a child would hold the
-// file open for writing until its exec, and executing it would fail with ETXTBSY
-// (execve(2)).
+// writeProgram writes an executable file while no process is forked. A child process would have the file open for
+// writing until its exec, and executing the file would fail with ETXTBSY (execve(2)).
 func writeProgram(path, text string) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
 		return err
 	}
-	return os.Chmod(path, 0o755) // whatever the umask is
+	return os.Chmod(path, 0o755) // independent of the umask
 }
 
-// ran returns the names of the commands that ran, without the first ones.
+// ran returns the names of the commands that ran, except the first without commands.
 func (sh shims) ran(without int) []string {
 	text, _ := os.ReadFile(sh.pids)
 	var names []string
@@ -118,7 +117,7 @@ func (sh shims) ran(without int) []string {
 	return names[without:]
 }
 
-// noLeftovers checks that all processes of the shims are soon gone.
+// noLeftovers checks that all processes of the shims end soon.
 func (s *suite) noLeftovers(sh shims) {
 	s.Helper()
 	text, err := os.ReadFile(sh.pids)

@@ -11,8 +11,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Site holds the facts that only the checks of a site need. The first of these checks sends one job
-// to a worker; the others judge the report of that job.
+// Site holds the facts that only the checks of a site need. The first of these checks sends one job to a worker; the
+// other checks judge the report of that job.
 type Site struct {
 	// Wrapper is the path of the jjm-wrapper program on this machine.
 	Wrapper string
@@ -20,12 +20,12 @@ type Site struct {
 	// cluster of kind "command"; "" for other kinds.
 	Kind, Description string
 
-	seen    *workerReport // report of the job on the worker
-	started atomic.Bool   // whether any check has seen that a job ran
-	noBulks atomic.Bool   // whether a bulk of two was not accepted or not listed
+	seen    *workerReport // report of the job about its worker
+	started atomic.Bool   // whether any check has seen a job run
+	noBulks atomic.Bool   // whether a bulk of two jobs was not accepted or not listed
 }
 
-// workerReport is the report of a job on a worker.
+// workerReport is the report of a job about its worker.
 type workerReport struct {
 	host, user, hello string
 	uid, gid          int
@@ -52,8 +52,8 @@ func siteChecks() []Check {
 	}
 }
 
-// worker is the script of the job: it writes what it sees, waits for an answer, and writes
-// the worker's time.
+// worker is the script of the job: it writes facts about its environment, waits for an answer, and writes the worker's
+// time.
 const worker = `{ echo "host $(hostname 2>/dev/null || uname -n)"
 echo "uid $(id -u)"
 echo "gid $(id -g)"
@@ -93,7 +93,7 @@ func (s *suite) visit() {
 	}
 }
 
-// parseWorkerReport reads what the job wrote: a name and a value on each line.
+// parseWorkerReport parses the job's report: a name and a value on each line.
 func parseWorkerReport(text string) workerReport {
 	v := workerReport{uid: -1, gid: -1}
 	for line := range strings.Lines(text) {
@@ -126,7 +126,7 @@ func copyProgram(from, to string) error {
 	return writeProgram(to, string(text))
 }
 
-// visited wraps a test of the worker's report. The test is not tried if no worker has reported.
+// visited wraps a test of the worker's report. The test counts as not tried if no worker has reported.
 func visited(test func(*suite)) func(*suite) {
 	return func(s *suite) {
 		if s.Site.seen == nil {
@@ -150,8 +150,8 @@ func (s *suite) account() {
 	}
 }
 
-// maxSkew is how far two clocks may be apart. NTP keeps them within milliseconds; a clock
-// that is seconds off has no NTP and will be minutes off later.
+// maxSkew is the largest accepted difference of two clocks. NTP keeps clocks within milliseconds; a clock that is
+// seconds off has no NTP and will be minutes off later.
 const maxSkew = 5 * time.Second
 
 func (s *suite) clocks() {
@@ -163,8 +163,8 @@ func (s *suite) clocks() {
 	}
 }
 
-// skew returns bounds for the time by which the worker's clock is ahead. The worker read it in whole seconds, between
-// the times asked and told of this machine.
+// skew returns the lower and upper bound of the time by which the worker's clock is ahead. The worker read its clock in
+// whole seconds, between the times asked and told of this machine.
 func skew(v workerReport) (least, most time.Duration) {
 	there := time.Unix(v.clock, 0)
 	return there.Sub(v.told).Round(time.Millisecond), there.Add(time.Second).Sub(v.asked).Round(time.Millisecond)

@@ -14,7 +14,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// suite is one check that is running.
+// suite is the state of one running check.
 type suite struct {
 	TB
 	System
@@ -24,12 +24,12 @@ type suite struct {
 	ctx   context.Context
 }
 
-// Context returns the context of every command of the check. On a busy machine a single
-// command may take as long as everything that the check waits for.
+// Context returns the context for every command of the check. On a busy machine a single command may take as long as
+// all that the check waits for.
 func (s *suite) Context() context.Context { return s.ctx }
 
-// start runs the adapter if it is a Runner, lets it probe, and arranges that jobs which are
-// left at the end are cancelled.
+// start runs the adapter if it is a Runner, probes the batch system, and registers a clean-up that cancels the check's
+// remaining jobs.
 func (s *suite) start() {
 	if r, ok := s.under.(adapters.Runner); ok {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -76,7 +76,7 @@ func (s *suite) sweep() {
 	}
 }
 
-// newTag returns a tag that no other check has.
+// newTag returns a tag that no other check uses.
 func (s *suite) newTag() jjm.Tag {
 	s.Helper()
 	tag, err := jjm.NewTag(strings.ToLower(rand.Text()[:4]))
@@ -95,8 +95,8 @@ func (s *suite) shell(n int, script string, args ...string) adapters.Bulk {
 	}
 }
 
-// each runs the script once for each word, with the word as its first argument, in as few bulks
-// as the system allows. It returns the reports in the order of the words once all have ended.
+// each runs the script once for each word, with the word as its first argument, in as few bulks as the system allows.
+// When all jobs have ended, each returns the reports in the order of the words.
 func (s *suite) each(script string, words ...string) []jjm.Report {
 	s.Helper()
 	parts := slices.Collect(slices.Chunk(words, s.fit(256)))
@@ -115,20 +115,20 @@ func (s *suite) each(script string, words ...string) []jjm.Report {
 	return all
 }
 
-// lists reports whether listings have a fact.
+// lists reports whether listings contain a fact.
 func (s *suite) lists(fact string) bool {
 	p, ok := s.under.(Partial)
 	return !ok || !slices.Contains(p.Unlisted(), fact)
 }
 
-// unlisted returns a function for Check.lacks, for checks of a fact that not every listing has.
+// unlisted returns a function for Check.lacks, for checks of a fact that some adapters' listings lack.
 func unlisted(fact string) func(*suite) string {
 	return func(s *suite) string {
 		return unless(s.lists(fact), "the listing of this cluster does not have "+fact+": jjm takes it from its wrapper")
 	}
 }
 
-// oneJob returns why bulks of several jobs cannot be tested here, "" if they can.
+// oneJob returns the reason why bulks of several jobs cannot be tested here, "" if they can.
 func oneJob(s *suite) string {
 	return unless(s.Adapter.Capabilities().MaxBulk != 1, "this cluster takes one job in a submission: it has no arrays")
 }
@@ -141,7 +141,7 @@ func (s *suite) fit(n int) int {
 	return n
 }
 
-// submitOnly submits a bulk; a two-phase system then holds it.
+// submitOnly submits a bulk. A two-phase system then holds the bulk.
 func (s *suite) submitOnly(b adapters.Bulk) adapters.Receipt {
 	s.Helper()
 	s.needBulks(b.N)
@@ -157,7 +157,7 @@ func (s *suite) submitOnly(b adapters.Bulk) adapters.Receipt {
 	return r
 }
 
-// submit submits a bulk, and releases it on a two-phase system.
+// submit submits a bulk. On a two-phase system it also releases the bulk.
 func (s *suite) submit(b adapters.Bulk) adapters.Receipt {
 	s.Helper()
 	r := s.submitOnly(b)
@@ -175,10 +175,10 @@ func refs(b adapters.Bulk, r adapters.Receipt) []adapters.Ref {
 	return all
 }
 
-// jobRef names a job by its own id.
+// jobRef returns a reference to a job by the job's own id.
 func jobRef(r jjm.Report) adapters.Ref { return adapters.Ref{Tag: r.Tag, ID: r.ID, Index: -1} }
 
-// control acts on jobs and expects success for each.
+// control applies an operation to jobs and expects success for each job.
 func (s *suite) control(op adapters.Op, jobs ...adapters.Ref) {
 	s.Helper()
 	for i, err := range s.answers(op, jobs) {
@@ -188,7 +188,7 @@ func (s *suite) control(op adapters.Op, jobs ...adapters.Ref) {
 	}
 }
 
-// answers acts on jobs and expects one answer for each.
+// answers applies an operation to jobs and expects one answer for each job.
 func (s *suite) answers(op adapters.Op, jobs []adapters.Ref) []error {
 	s.Helper()
 	answers, err := s.Adapter.Control(s.Context(), s.Owner, op, jobs)
@@ -198,7 +198,8 @@ func (s *suite) answers(op adapters.Op, jobs []adapters.Ref) []error {
 	return answers
 }
 
-// reports lists all jobs since the start of the check. If the batch system is busy, it tries again, up to four times.
+// reports lists all jobs since the start of the check. If the batch system is busy, it repeats the listing up to four
+// times.
 func (s *suite) reports() []jjm.Report {
 	s.Helper()
 	l, err := s.Adapter.List(s.Context(), s.Owner, s.began.Add(-time.Minute))
@@ -217,7 +218,7 @@ func (s *suite) reports() []jjm.Report {
 	return l.Reports
 }
 
-// list returns the reports of one tag by index, and fails if a job is listed twice.
+// list returns the reports for one tag by index, and fails the check if a job is listed twice.
 func (s *suite) list(tag jjm.Tag) map[int32]jjm.Report {
 	s.Helper()
 	found := map[int32]jjm.Report{}
@@ -236,7 +237,7 @@ func (s *suite) list(tag jjm.Tag) map[int32]jjm.Report {
 	return found
 }
 
-// aJobStarted notes for the other checks of a site that the batch system starts jobs.
+// aJobStarted records for the other checks of a site that the batch system starts jobs.
 func (s *suite) aJobStarted() {
 	if s.Site != nil {
 		s.Site.started.Store(true)
@@ -264,7 +265,7 @@ func (s *suite) until(what string, tag jjm.Tag, n int, ok func(jjm.Report) bool)
 	return nil
 }
 
-// becauseOf notes the cause if the last listing lacks some of the n jobs, or shows waiting jobs.
+// becauseOf records the cause if the last listing lacks some of the n jobs, or shows waiting jobs.
 func (s *suite) becauseOf(n int, found map[int32]jjm.Report) {
 	waits := 0
 	for _, r := range found {
@@ -295,7 +296,7 @@ func some(found map[int32]jjm.Report) string {
 	return strings.TrimSuffix(text, "; ")
 }
 
-// pause waits until a listing may differ.
+// pause waits until the next listing may differ from the last.
 func (s *suite) pause() {
 	var changed <-chan struct{}
 	if w, ok := s.under.(adapters.Watcher); ok {
@@ -313,14 +314,14 @@ func ended(r jjm.Report) bool   { return r.State.Ended() }
 func running(r jjm.Report) bool { return r.State == jjm.BatchRunning }
 func waiting(r jjm.Report) bool { return r.State == jjm.BatchQueued || r.State == jjm.BatchHold }
 
-// wait returns the reports of a bulk once all its jobs have ended.
+// wait waits until all jobs of a bulk have ended, and returns their reports.
 func (s *suite) wait(b adapters.Bulk) map[int32]jjm.Report {
 	s.Helper()
 	return s.until("over", b.Tag, b.N, ended)
 }
 
-// waitCancelled returns the reports of cancelled jobs once all have ended. If the batch system forgets cancelled jobs,
-// it returns only the reports of jobs that are still listed.
+// waitCancelled waits until all cancelled jobs have ended, and returns their reports. If the batch system forgets
+// cancelled jobs, it returns only the reports of jobs that are still listed.
 func (s *suite) waitCancelled(b adapters.Bulk) map[int32]jjm.Report {
 	s.Helper()
 	var found map[int32]jjm.Report
@@ -349,7 +350,7 @@ func (s *suite) waitCancelled(b adapters.Bulk) map[int32]jjm.Report {
 // path returns the path of a file in the check's folder.
 func (s *suite) path(name string) string { return filepath.Join(s.Dir, name) }
 
-// file waits for a file that a job writes, and returns its content.
+// file waits for a file that a job writes, and returns the content.
 func (s *suite) file(name string) string {
 	s.Helper()
 	for end := time.Now().Add(s.Patience); time.Now().Before(end) &&
@@ -388,14 +389,14 @@ func (s *suite) write(name string) {
 // maxFill is the largest number of slots that a check fills.
 const maxFill = 128
 
-// tooBig returns why the system cannot be filled, "" if it can.
+// tooBig returns the reason why the check cannot fill the system, "" if it can.
 func tooBig(s *suite) string {
 	c := s.Adapter.Capabilities()
 	return unless(c.Slots > 0 && c.Slots <= maxFill && (c.MaxBulk == 0 || c.Slots+2 <= c.MaxBulk),
 		fmt.Sprintf("a system of %d slots and bulks of %d cannot be filled", c.Slots, c.MaxBulk))
 }
 
-// unless returns "" if the condition holds, else the text.
+// unless returns "" if the condition holds, otherwise the text.
 func unless(so bool, text string) string {
 	if so {
 		return ""
@@ -403,9 +404,8 @@ func unless(so bool, text string) string {
 	return text
 }
 
-// fill occupies the whole system so that the next bulk has to wait: it starts jobs for all
-// slots and two more that wait before all later ones. Checks that use it need a system that
-// is not tooBig.
+// fill occupies the whole system, which makes the next bulk wait: it starts jobs for all slots and two more jobs that
+// wait in front of all later jobs. A check that calls fill must have tooBig in lacks.
 func (s *suite) fill() (adapters.Bulk, adapters.Receipt) {
 	s.Helper()
 	c := s.Adapter.Capabilities()
@@ -425,7 +425,7 @@ func (s *suite) fill() (adapters.Bulk, adapters.Receipt) {
 		if now := [2]int{run, wait}; now != last {
 			same, last = 0, now
 		}
-		// A job may need more than one slot, for its memory say; then fewer run.
+		// A job may need more than one slot, for example because of its memory; then fewer jobs run.
 		if same++; run == c.Slots && wait == 2 || run > 0 && wait >= 2 && same >= 20 {
 			return b, r
 		}

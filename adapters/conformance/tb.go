@@ -2,8 +2,8 @@ package conformance
 
 import "context"
 
-// TB is what a check needs from its runner; *testing.T has all of it. Fatalf ends the
-// goroutine of the check.
+// TB has the methods that a check needs from its runner; *testing.T has all of them. Fatalf ends the goroutine of the
+// check.
 type TB interface {
 	Name() string
 	Helper()

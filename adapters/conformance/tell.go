@@ -9,25 +9,25 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Errorf calls Errorf of the TB. Reports and other values of jjm are shown as text for people.
+// Errorf calls Errorf of the TB. Reports and other values of jjm appear as text for people.
 func (s *suite) Errorf(format string, args ...any) {
 	s.Helper()
 	s.TB.Errorf(format, readable(args)...)
 }
 
-// Fatalf is like Errorf, and ends the check.
+// Fatalf does the same as Errorf, and ends the check.
 func (s *suite) Fatalf(format string, args ...any) {
 	s.Helper()
 	s.TB.Fatalf(format, readable(args)...)
 }
 
-// Logf notes what is worth showing even if nothing is wrong.
+// Logf records a remark that is useful even if nothing is wrong.
 func (s *suite) Logf(format string, args ...any) {
 	s.Helper()
 	s.TB.Logf(format, readable(args)...)
 }
 
-// readable returns the arguments of a message. Values that would be shown in Go's syntax are replaced by text.
+// readable returns the arguments of a message, with text in place of values that would appear in Go's syntax.
 func readable(args []any) []any {
 	out := make([]any, len(args))
 	for i, arg := range args {
@@ -62,8 +62,7 @@ func list[E any](all []E, tell func(E) string) string {
 	return strings.Join(texts, "; ")
 }
 
-// tell returns the report of a job as text: "job 17.0 (index 0) RUNNING on node3,
-// submitted 12:00:01, started 12:00:02".
+// tell returns a job's report as text: "job 17.0 (index 0) RUNNING on node3, submitted 12:00:01, started 12:00:02".
 func tell(r jjm.Report) string {
 	if r.ID == "" && r.Tag == "" {
 		return "not listed"

@@ -18,7 +18,7 @@ func troubleChecks() []Check {
 	}
 }
 
-// waitOnce is a script that waits, in its first run, longer than any check; later runs end.
+// waitOnce is a script whose first run waits longer than any check; later runs end immediately.
 const waitOnce = `echo up >> runs; [ "$(wc -l < runs)" -gt 1 ] && exit 0; exec sleep 300`
 
 func noRequeue(s *suite) string {

@@ -17,7 +17,7 @@ import (
 // interfere.
 const theDaemon = -1
 
-// accountOf returns the uid that the commands of a call run as, or theDaemon.
+// accountOf returns the uid in which the commands of a call run, or theDaemon.
 func accountOf(ctx context.Context) int {
 	if uid := run.UID(ctx); uid != os.Geteuid() {
 		return uid
@@ -25,10 +25,10 @@ func accountOf(ctx context.Context) int {
 	return theDaemon
 }
 
-// breakerPair holds two breakers: of the batch system, and of its accounting.
+// breakerPair holds two breakers: the first for the batch system, the second for its accounting.
 type breakerPair [2]breaker
 
-// of returns the breaker that a verb goes through.
+// of returns the breaker for a verb.
 func (p *breakerPair) of(verb Verb) *breaker {
 	if verb == Account {
 		return &p[1]
@@ -36,12 +36,12 @@ func (p *breakerPair) of(verb Verb) *breaker {
 	return &p[0]
 }
 
-// witnesses are the accounts that got no answer since the last answer to any account.
+// witnesses are the accounts that received no answer since the last answer to any account.
 type witnesses map[int]bool
 
-// judge returns the health of the batch system as a whole after a call of an account. A call without an answer counts
-// only if it ran as the daemon, or if two accounts got none. A probe that failed as another account shows nothing, so
-// that another account may probe next.
+// judge returns the health of the whole batch system after a call of an account. A call without an answer counts only
+// if it ran as the daemon, or if two accounts received no answer. The health is unknown after a failed probe in another
+// account, which allows another account to probe next.
 func (w witnesses) judge(account int, seen health, probe bool) health {
 	switch {
 	case seen == responded:
@@ -57,7 +57,7 @@ func (w witnesses) judge(account int, seen health, probe bool) health {
 	return seen
 }
 
-// accountBreakers returns the breakers of an account, nil for theDaemon. l.mu is held.
+// accountBreakers returns the breakers of an account, nil for theDaemon. The caller holds l.mu.
 func (l *limit) accountBreakers(account int) *breakerPair {
 	if account == theDaemon {
 		return nil
@@ -73,7 +73,8 @@ func (l *limit) accountBreakers(account int) *breakerPair {
 	return p
 }
 
-// probes holds the numbers that the breakers gave to a call; 0 if the call is not their probe.
+// probes holds the numbers that the shared breaker and the account's own breaker assigned to a call; 0 if the call is
+// not their probe.
 type probes struct{ shared, own int }
 
 func (l *limit) refused(verb Verb, account int) error {
@@ -89,8 +90,8 @@ func (l *limit) refused(verb Verb, account int) error {
 	return nil
 }
 
-// admit decides whether a call may be sent now. If the Prober has to be asked first, the
-// account's own breaker is left alone, because the Prober runs as the daemon.
+// admit decides whether a call may be sent now. If the Prober must run first, admit does not use the account's own
+// breaker, because the Prober runs as the daemon.
 func (l *limit) admit(verb Verb, account int) (n probes, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -108,12 +109,12 @@ func (l *limit) admit(verb Verb, account int) (n probes, err error) {
 	return n, err
 }
 
-// probesFirst reports whether a Prober has to answer before the verb is sent.
+// probesFirst reports whether a Prober must answer before the verb is sent.
 func (l *limit) probesFirst(verb Verb) bool {
 	return l.prober != nil && verb != Probe && verb != Account
 }
 
-// note updates the breakers after a call. began is when the call began, seen its health. l.mu is held.
+// note updates the breakers after a call. began is the start of the call, seen its health. The caller holds l.mu.
 func (l *limit) note(began time.Time, verb Verb, account int, n probes, seen health, err error) {
 	now := time.Now()
 	at := 0
@@ -123,7 +124,7 @@ func (l *limit) note(began time.Time, verb Verb, account int, n probes, seen hea
 	if own := l.accountBreakers(account); own != nil {
 		own[at].note(began, now, seen, n.own, err)
 		if own[0].failures+own[1].failures == 0 && own[0].probing+own[1].probing == 0 {
-			delete(l.accounts, account) // same as a new pair
+			delete(l.accounts, account) // a missing pair has the same effect as a new pair
 		}
 	}
 	l.breakers[at].note(began, now, l.witnesses[at].judge(account, seen, n.shared != 0), n.shared, err)

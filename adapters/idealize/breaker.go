@@ -10,8 +10,8 @@ import (
 // State is the state of a circuit breaker.
 type State uint8
 
-// The states. Closed sends all commands; Open sends none; HalfOpen sends one to see whether
-// the batch system is back.
+// The states. A Closed breaker sends all commands; an Open breaker sends none; a HalfOpen breaker sends one command, to
+// check whether the batch system answers again.
 const (
 	Closed State = iota
 	Open
@@ -30,24 +30,24 @@ func (s State) String() string { return [...]string{"closed", "open", "half-open
 //	          no response                         Open, for twice the wait
 //	          health not known                    Open, to be probed again at once
 type breaker struct {
-	limit      int // failures in a row that open the breaker; 0 = never
+	limit      int // consecutive failures that open the breaker; 0 means never
 	first, max time.Duration
-	cheap      bool // there is a Prober: the breaker opens only after it failed too
+	cheap      bool // there is a Prober: the breaker opens only if the Prober also fails
 
 	state    State
-	probing  int       // number of the probe that is running; 0 = none
-	probes   int       // number of the last probe
-	failures int       // in a row; those of calls that overlap count once
-	failed   time.Time // end of the last failure that was counted
-	silences int       // failures in a row, each counted
+	probing  int       // number of the running probe; 0 for none
+	probes   int       // number of the latest probe
+	failures int       // consecutive failures; overlapping calls count as one
+	failed   time.Time // end of the latest counted failure
+	silences int       // consecutive failures; overlapping calls count separately
 	since    time.Time
 	wait     time.Duration
 	next     time.Time // time of the next probe
-	cause    string    // text of the last failure
+	cause    string    // text of the latest failure
 }
 
-// admit decides whether a call may be sent. It returns a number above 0 if the call is the
-// probe. A call that cannot serve as probe is refused, unless a Prober runs before it.
+// admit decides whether a call may be sent. It returns a number above 0 if the call is the probe. It returns an error
+// for a call that cannot serve as a probe, unless a Prober runs before the call.
 func (b *breaker) admit(now time.Time, verb Verb) (probe int, err error) {
 	if err := b.refuse(now, verb); err != nil || b.state == Closed {
 		return 0, err
@@ -57,7 +57,7 @@ func (b *breaker) admit(now time.Time, verb Verb) (probe int, err error) {
 	return b.probing, nil
 }
 
-// refuse returns the error of a call that may not be sent now.
+// refuse returns the error for a call that may not be sent now.
 func (b *breaker) refuse(now time.Time, verb Verb) error {
 	switch {
 	case b.state == Closed:
@@ -70,12 +70,12 @@ func (b *breaker) refuse(now time.Time, verb Verb) error {
 	return nil
 }
 
-// canProbe reports whether a call of a verb can serve as the probe: a repetition does no harm, and
-// the call asks only one source.
+// canProbe reports whether a call of a verb can serve as the probe: the call can be repeated without harm, and it
+// queries only one source.
 func canProbe(v Verb) bool { return v == List || v == Control || v == Probe || v == Account }
 
 // note updates the breaker with the health that a call showed. The call began at began and ended now; number is the
-// number that admit returned for it. A probe that was admitted before a reset counts as an ordinary call.
+// number that admit returned for the call. A probe that was admitted before a reset counts as an ordinary call.
 func (b *breaker) note(began, now time.Time, h health, number int, err error) {
 	probe := number != 0 && number == b.probing
 	if probe {
@@ -91,8 +91,8 @@ func (b *breaker) note(began, now time.Time, h health, number int, err error) {
 	}
 }
 
-// silent notes a call without an answer. Calls that hang in the same freeze overlap: together
-// they are one failure, which does not open the breaker, but makes the next call a probe.
+// silent counts a call without an answer. Calls that hang in the same freeze overlap: together they count as one
+// failure, which does not open the breaker, but makes the next call a probe.
 func (b *breaker) silent(began, now time.Time, probe bool, err error) {
 	if b.silences == 0 {
 		b.since = now
@@ -121,11 +121,11 @@ func (b *breaker) reset() {
 	b.since, b.failed, b.next = time.Time{}, time.Time{}, time.Time{}
 }
 
-// openError is the reason why a call was not sent. Its text stays the same while the breaker is open, so that logs and
-// records do not change either.
+// openError is the reason why a call was not sent. Its text does not change while the breaker is open, which avoids
+// repeated changes in logs and records.
 type openError struct {
 	cause   string
-	probing bool // a probe is running, so that an answer is near
+	probing bool // a probe is running, whose answer is expected soon
 	asked   bool // the probe was sent for this call
 }
 
@@ -133,5 +133,5 @@ func (o *openError) Error() string {
 	return fmt.Sprintf("no command is sent until the batch system answers a probe: %s", o.cause)
 }
 
-// Unwrap makes it an error of kind Busy.
+// Unwrap returns an error of kind Busy.
 func (o *openError) Unwrap() error { return jjm.Errorf(jjm.Busy, "%s", o.cause) }

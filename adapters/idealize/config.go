@@ -8,30 +8,28 @@ import (
 
 // Config holds the settings of one cluster's idealizer. The caller of Wrap must set Command if it is zero.
 type Config struct {
-	// Command is the deadline for the commands of one call. Time that they spend waiting
-	// for their turns does not count.
+	// Command is the deadline for the commands of one call. The time that commands wait for their turns does not count.
 	Command jjm.Duration `toml:"command"`
-	// ParallelCommands is how many calls may be in progress at once. With two or more, one
-	// place is kept for cancel, hold and release.
+	// ParallelCommands is the largest number of calls in progress at the same time. If it is two or more, one place is
+	// reserved for cancel, hold and release.
 	ParallelCommands int `toml:"parallel_commands"`
-	// CommandsPerMinute is the largest number of commands started within any 60 seconds; 0
-	// means no ceiling. A tenth, and at least one if the ceiling is 2 or more, is kept for
-	// cancel, hold and release. Each command of a call waits for its own turn; the call
-	// keeps its place meanwhile.
+	// CommandsPerMinute is the largest number of commands started within any 60 seconds; 0 means no limit. A tenth of
+	// the number is reserved for cancel, hold and release, but at least one command if the number is 2 or more. Each
+	// command of a call waits for its own turn; the call keeps its place meanwhile.
 	CommandsPerMinute int `toml:"commands_per_minute"`
-	// BreakerFailures is how many commands in a row may get no answer before no more are
-	// sent; 0 means that the breaker never opens.
+	// BreakerFailures is the number of consecutive commands without an answer after which no more commands are sent; 0
+	// means that the breaker never opens.
 	BreakerFailures int `toml:"breaker_failures"`
-	// BreakerWait is the time from the opening of the breaker to the first probe. It doubles with every probe that
-	// fails, up to BreakerWaitMax.
+	// BreakerWait is the time from the opening of the breaker to the first probe. It doubles with every failed probe,
+	// up to BreakerWaitMax.
 	BreakerWait    jjm.Duration `toml:"breaker_wait"`
 	BreakerWaitMax jjm.Duration `toml:"breaker_wait_max"`
-	// RetryFor is how long a call that certainly did nothing is repeated before its error
-	// is returned; 0s means never.
+	// RetryFor is how long a call that certainly did nothing is repeated before its error is returned; 0s means no
+	// repetition.
 	RetryFor jjm.Duration `toml:"retry_for"`
 }
 
-// Defaults returns the settings of a cluster whose section sets nothing.
+// Defaults returns the settings of a cluster whose section is empty.
 func Defaults() Config {
 	return Config{
 		Command:           jjm.Duration(30 * time.Second),
@@ -44,7 +42,7 @@ func Defaults() Config {
 	}
 }
 
-// Check returns a problem for each setting out of range. Fields are bare keys.
+// Check returns a problem for each setting out of range. The Field of a problem is the key without the section.
 func (c Config) Check() jjm.Problems {
 	var ps jjm.Problems
 	bad := func(field, text string) { ps = append(ps, jjm.Problem{Field: field, Text: text}) }

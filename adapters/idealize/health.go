@@ -8,11 +8,11 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// health is the state of a batch system as far as the outcome of a call shows it.
+// health is the state of a batch system, judged by the outcome of a call.
 type health uint8
 
 const (
-	healthUnknown health = iota // nothing
+	healthUnknown health = iota // the outcome shows nothing
 	responded
 	noResponse
 )

@@ -30,7 +30,7 @@ import (
 // Verb is a kind of call to the batch system.
 type Verb uint8
 
-// The verbs, one for each method that asks the batch system.
+// The verbs, one for each method that sends a request to the batch system.
 const (
 	Submit Verb = iota
 	List
@@ -48,8 +48,7 @@ func (v Verb) String() string {
 	return [numVerbs]string{"submit", "list", "find", "account", "control", "probe"}[v]
 }
 
-// call carries out one call of a verb. do runs the adapter's method; call may run it several times,
-// or not at all.
+// call carries out one call of a verb. do runs the adapter's method; call may run do several times, or not at all.
 type call func(ctx context.Context, verb Verb, do func(context.Context) error) error
 
 // Deps are the dependencies of an idealizer.
@@ -61,10 +60,9 @@ type Deps struct {
 	Observe func(verb Verb, took time.Duration, err error)
 }
 
-// Adapter is an idealized adapter. It passes on the optional interfaces of the inner
-// adapter. If the inner adapter lacks an interface, Run only waits for the end of its context,
-// Changed returns a nil channel, Check is adapters.PlainOnly, and Close does nothing. It is an
-// [adapters.Prober] only if the inner adapter is one.
+// Adapter is an idealized adapter. It has the optional interfaces of the inner adapter. If the inner adapter lacks an
+// interface, Run only waits for the end of its context, Changed returns a nil channel, Check is adapters.PlainOnly, and
+// Close does nothing. It is an [adapters.Prober] only if the inner adapter is one.
 type Adapter struct {
 	inner adapters.Adapter
 	limit *limit
@@ -106,7 +104,7 @@ func (a *Adapter) Name() string { return a.inner.Name() }
 // Capabilities returns the capabilities of the inner adapter.
 func (a *Adapter) Capabilities() adapters.Capabilities { return a.inner.Capabilities() }
 
-// Submit hands over one bulk.
+// Submit submits one bulk.
 func (a *Adapter) Submit(ctx context.Context, bulk adapters.Bulk) (r adapters.Receipt, err error) {
 	err = a.call(ctx, Submit, func(ctx context.Context) (err error) {
 		r, err = a.inner.Submit(ctx, bulk)
@@ -115,7 +113,7 @@ func (a *Adapter) Submit(ctx context.Context, bulk adapters.Bulk) (r adapters.Re
 	return r, err
 }
 
-// List returns one look at an owner's jobs.
+// List returns a listing of an owner's jobs.
 func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (l adapters.Listing, err error) {
 	err = a.call(ctx, List, func(ctx context.Context) (err error) {
 		l, err = a.inner.List(ctx, owner, since)
@@ -124,7 +122,7 @@ func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (l
 	return l, err
 }
 
-// Find looks for tags.
+// Find returns, for each tag, whether the batch system has its bulk.
 func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) (f []adapters.Found, err error) {
 	err = a.call(ctx, Find, func(ctx context.Context) (err error) {
 		f, err = a.inner.Find(ctx, owner, tags)
@@ -133,7 +131,7 @@ func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) (f 
 	return f, err
 }
 
-// Account returns final facts.
+// Account returns the final facts of ended jobs.
 func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.Ref) (rs []jjm.Report, err error) {
 	err = a.call(ctx, Account, func(ctx context.Context) (err error) {
 		rs, err = a.inner.Account(ctx, owner, jobs)
@@ -142,7 +140,8 @@ func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.
 	return rs, err
 }
 
-// Control acts on jobs. If all results are of kind Busy, it is repeated like a call that failed.
+// Control applies an operation to jobs. If all results are of kind Busy, the call is repeated in the same way as a
+// failed call.
 func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, jobs []adapters.Ref) (results []error,
 	err error) {
 	err = a.call(ctx, Control, func(ctx context.Context) (err error) {
@@ -159,7 +158,7 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	return nil, err
 }
 
-// allBusy returns the first of the results if all are of kind Busy, else nil.
+// allBusy returns the first result if all results are of kind Busy, otherwise nil.
 func allBusy(results []error) error {
 	for _, err := range results {
 		if err == nil || jjm.KindOf(err) != jjm.Busy {
@@ -172,7 +171,7 @@ func allBusy(results []error) error {
 	return results[0]
 }
 
-// Probe asks whether the batch system answers.
+// Probe checks whether the batch system answers.
 func (p probing) Probe(ctx context.Context) error {
 	return p.call(ctx, Probe, p.limit.prober.Probe)
 }
@@ -186,7 +185,7 @@ func (a *Adapter) Run(ctx context.Context) error {
 	return nil
 }
 
-// Changed returns the inner adapter's channel, nil if it has none.
+// Changed returns the inner adapter's channel, nil if the inner adapter has none.
 func (a *Adapter) Changed() <-chan struct{} {
 	if w, ok := a.inner.(adapters.Watcher); ok {
 		return w.Changed()
@@ -194,7 +193,7 @@ func (a *Adapter) Changed() <-chan struct{} {
 	return nil
 }
 
-// Check returns an error of kind Invalid for what the batch system cannot express.
+// Check returns an error of kind Invalid if the batch system cannot express a request.
 func (a *Adapter) Check(r jjm.Request) error {
 	if c, ok := a.inner.(adapters.Checker); ok {
 		return c.Check(r)
@@ -210,7 +209,7 @@ func (a *Adapter) Close() error {
 	return nil
 }
 
-// Status returns how the idealizer sees its batch system.
+// Status returns the state of the turns and of the circuit breakers.
 func (a *Adapter) Status() Status { return a.limit.status() }
 
 // Reset closes all circuit breakers: the next call is sent.

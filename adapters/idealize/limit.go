@@ -14,38 +14,36 @@ import (
 // may take.
 type limit struct {
 	command time.Duration
-	prober  adapters.Prober // nil if there is none
+	prober  adapters.Prober // nil if the adapter is no Prober
 	turns   *turns
-	observe func(Verb, time.Duration, error) // nil: nobody
+	observe func(Verb, time.Duration, error) // nil for no observer
 
 	mu sync.Mutex
-	// breakers of the batch system and of its accounting, which may be down while the batch system answers; witnesses
-	// decide when the failures of accounts open them.
+	// breakers are those of the batch system and of its accounting, which may be down although the batch system
+	// answers; witnesses decide when the failures of accounts open these breakers.
 	breakers  breakerPair
 	witnesses [2]witnesses
-	// accounts holds the breakers of accounts that got no answer lately.
+	// accounts holds the breakers of accounts that recently received no answer.
 	accounts map[int]*breakerPair
-	lastTook [numVerbs]time.Duration // by verb: how long the last answered call took
+	lastTook [numVerbs]time.Duration // by verb: duration of the latest answered call
 }
 
-// Status is how an idealizer sees its batch system.
+// Status is the state of an idealizer: its turns, its circuit breakers, and the duration of listings.
 type Status struct {
-	// Running is how many calls have a place, Waiting how many commands wait for their
-	// turn.
+	// Running is the number of calls that have a place; Waiting is the number of commands that wait for their turn.
 	Running, Waiting int
-	// Used is how many commands were started within the last minute; Ceiling the most there
-	// may be, 0 = no ceiling.
+	// Used is the number of commands started within the last minute; Ceiling is the largest number allowed, 0 for no
+	// limit.
 	Used, Ceiling int
 	// Breaker and Accounting are the circuit breakers of the batch system and
 	// of its accounting.
 	Breaker, Accounting BreakerStatus
-	// Listing is how long the last successful listing took.
+	// Listing is the duration of the latest successful listing.
 	Listing time.Duration
 }
 
-// BreakerStatus describes a circuit breaker. Failures is the number in a row, Since the
-// time of the first, Cause the text of the last; NextProbe is zero while the breaker is
-// closed.
+// BreakerStatus describes a circuit breaker. Failures is the number of consecutive failures, Since the time of the
+// first of these, Cause the text of the latest; NextProbe is zero if the breaker is closed.
 type BreakerStatus struct {
 	State     State
 	Failures  int
@@ -68,8 +66,8 @@ func newLimit(c Config, prober adapters.Prober) *limit {
 	return l
 }
 
-// call sends one call, or returns the error for which it is not sent. After trouble the Prober takes
-// the first turn, and the call itself the next.
+// call sends one call, or returns the reason why it was not sent as an error. After trouble the Prober takes the first
+// turn, and the call itself takes the next turn.
 func (l *limit) call(ctx context.Context, verb Verb, do func(context.Context) error) error {
 	for {
 		probed, err := l.turn(ctx, verb, do)
@@ -79,9 +77,9 @@ func (l *limit) call(ctx context.Context, verb Verb, do func(context.Context) er
 	}
 }
 
-// turn takes one turn, for the call or for the probe that comes before it. The breaker is asked
-// before the wait for the turn, so that no call waits in vain, and after it, because the breaker may
-// have opened meanwhile. An error before the call's own command is marked with adapters.NotStarted.
+// turn waits for one turn, and uses it for the call or for the probe before the call. It checks the breaker before the
+// wait, because a call that the breaker refuses should not wait, and again after the wait, because the breaker may have
+// opened meanwhile. An error before the call's own command is marked with adapters.NotStarted.
 func (l *limit) turn(ctx context.Context, verb Verb, do func(context.Context) error) (probed bool, err error) {
 	account := accountOf(ctx)
 	if err := l.refused(verb, account); err != nil {
@@ -98,7 +96,7 @@ func (l *limit) turn(ctx context.Context, verb Verb, do func(context.Context) er
 	if n.shared == 0 || !l.probesFirst(verb) {
 		return false, l.run(ctx, verb, n, do)
 	}
-	if err := l.run(run.WithRunner(ctx, nil), Probe, n, l.prober.Probe); err != nil { // it runs as the daemon's account
+	if err := l.run(run.WithRunner(ctx, nil), Probe, n, l.prober.Probe); err != nil { // runs in the daemon's account
 		return true, adapters.NotStarted(&openError{cause: err.Error(), asked: true})
 	}
 	return true, nil
@@ -106,7 +104,7 @@ func (l *limit) turn(ctx context.Context, verb Verb, do func(context.Context) er
 
 // run runs one call within its deadline and passes its outcome to the breakers.
 func (l *limit) run(ctx context.Context, verb Verb, n probes, do func(context.Context) error) error {
-	seen := healthUnknown // stays so if do panics
+	seen := healthUnknown // remains if do panics
 	var err error
 	began := time.Now()
 	defer func() {
@@ -128,9 +126,8 @@ func (l *limit) run(ctx context.Context, verb Verb, n probes, do func(context.Co
 	return err
 }
 
-// nextTurn returns the wait function for the commands of one call. The first command uses
-// the turn that the call has; each further one waits for its own, with the call's clock
-// stopped.
+// nextTurn returns the wait function for the commands of one call. The first command uses the turn that the call
+// already has. Every later command waits for its own turn; the call's deadline is paused meanwhile.
 func (l *limit) nextTurn(s *span, urgent bool) func(context.Context) error {
 	var hadFirst atomic.Bool
 	return func(ctx context.Context) error {

@@ -10,18 +10,18 @@ import (
 	"jjm/internal/jjm"
 )
 
-// troubleAfter is how many commands in a row without an answer count as trouble. Retry makes up for a single one.
+// troubleAfter is the number of consecutive commands without an answer that count as trouble. Retry compensates for a
+// single such command.
 const troubleAfter = 2
 
-// withLog logs each call at debug, and trouble once when it starts and once when it is
-// over.
+// withLog logs each call at debug level. It logs trouble once when it starts and once when it ends.
 func withLog(log *slog.Logger, next call) call {
 	var s streak
 	return func(ctx context.Context, verb Verb, do func(context.Context) error) error {
 		began := time.Now()
 		err := next(ctx, verb, do)
 		if o := (*openError)(nil); errors.As(err, &o) && !o.asked {
-			return err // no command was run
+			return err // no command ran
 		}
 		took := time.Since(began)
 		outcome := "ok"
@@ -39,18 +39,18 @@ func withLog(log *slog.Logger, next call) call {
 	}
 }
 
-// streak counts the calls in a row that got no answer.
+// streak counts the consecutive calls without an answer.
 type streak struct {
 	mu       sync.Mutex
 	failures int
 	since    time.Time
-	verb     Verb // of the first failure
+	verb     Verb // verb of the first failure
 }
 
-// note counts an outcome. It returns the number of failures in a row, or its negative if this outcome ends trouble.
-// Trouble ends with an answer to a listing or to the verb that failed first; another verb does not count, because a
-// system may answer a ping and fail at listings. Accounting is ignored here, because it may be down while the batch
-// system answers.
+// note counts an outcome. It returns the number of consecutive failures, or the negative number if this outcome ends
+// trouble. Trouble ends with an answer to a listing or to the verb that failed first; another verb does not count,
+// because a system may answer a ping and fail at listings. note ignores accounting, which may be down although the
+// batch system answers.
 func (s *streak) note(verb Verb, h health, began time.Time) (int, time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

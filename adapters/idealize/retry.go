@@ -10,8 +10,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The pause before the n-th repetition is firstPause doubled n times, at most lastPause,
-// less up to a half by chance, so that the clusters of one site do not retry in step.
+// The pause before the n-th repetition is firstPause doubled n times, at most lastPause, less a random part of up to a
+// half, because the clusters of one site should not retry at the same time.
 const (
 	firstPause = 250 * time.Millisecond
 	lastPause  = 2 * time.Second
@@ -19,7 +19,7 @@ const (
 
 // withRetry repeats calls that certainly did nothing or may be done twice, for as long as within. It returns the last
 // error. For a submission it returns the last error after which a command may have run, because the caller must know
-// that.
+// about that command.
 func withRetry(within time.Duration, next call) call {
 	return func(ctx context.Context, verb Verb, do func(context.Context) error) error {
 		began := time.Now()
@@ -41,10 +41,9 @@ func withRetry(within time.Duration, next call) call {
 	}
 }
 
-// again reports whether to repeat a call that ended with err: a submission only if it
-// certainly did nothing, another verb also if it may have happened. A call that an open
-// breaker refused is repeated only if a probe is running, an error marked by adapters.Later
-// or adapters.TooMany is not.
+// again reports whether to repeat a call that ended with err: a submission only if it certainly did nothing, another
+// verb even if it may have happened. A call that an open breaker refused is repeated only if a probe is running. A call
+// whose error is marked by adapters.Later or adapters.TooMany is not repeated.
 func again(verb Verb, err error) bool {
 	if o := (*openError)(nil); errors.As(err, &o) {
 		return o.probing

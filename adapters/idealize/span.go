@@ -6,27 +6,26 @@ import (
 	"time"
 )
 
-// span is the context of one call. It ends with the caller's context, or when the time for the
-// call's commands is used up. The clock of that time can be paused while a command waits for its
-// turn, which contexts of the standard library do not offer.
+// span is the context of one call. It ends with the caller's context, or when the time for the call's commands is used
+// up. The clock for that time can be paused while a command waits for its turn, which contexts of the standard library
+// do not offer.
 type span struct {
-	context.Context // the caller's
+	context.Context // the caller's context
 	done            chan struct{}
 
 	mu      sync.Mutex
 	err     error
-	waiting int           // commands that wait for a turn; the clock is stopped unless it is 0
-	left    time.Duration // time left, while the clock is stopped
-	until   time.Time     // end of the clock while it runs; zero: it never ends
-	timer   *time.Timer   // nil: it never ends
+	waiting int           // number of commands that wait for a turn; the clock is paused if it is above 0
+	left    time.Duration // remaining time while the clock is paused
+	until   time.Time     // end of the time while the clock runs; zero for no limit
+	timer   *time.Timer   // nil for no limit
 }
 
-// newSpan starts the context of a call. A limit of 0 or less sets no bound. The caller must
-// call end.
+// newSpan starts the context of a call. A limit of 0 or less means no limit. The caller must call end.
 func newSpan(ctx context.Context, limit time.Duration) (s *span, end func()) {
 	s = &span{Context: ctx, done: make(chan struct{})}
 	if limit > 0 {
-		s.mu.Lock() // the timer may fire before it is assigned
+		s.mu.Lock() // the timer may fire before s.timer is assigned
 		s.until = time.Now().Add(limit)
 		s.timer = time.AfterFunc(limit, func() { s.finish(context.DeadlineExceeded) })
 		s.mu.Unlock()
@@ -38,10 +37,10 @@ func newSpan(ctx context.Context, limit time.Duration) (s *span, end func()) {
 	}
 }
 
-// Done returns a channel that is closed at the end.
+// Done returns a channel that is closed when the call ends.
 func (s *span) Done() <-chan struct{} { return s.done }
 
-// Err returns the reason for which the call ended, nil before its end.
+// Err returns the reason why the call ended, nil before its end.
 func (s *span) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

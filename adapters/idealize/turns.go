@@ -9,7 +9,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// minute is the window of the ceiling.
+// minute is the time window of the ceiling.
 const minute = time.Minute
 
 // turns decides who may run a command now. There are two resources:
@@ -22,28 +22,28 @@ const minute = time.Minute
 // which they came.
 type turns struct {
 	places  int
-	ceiling int // commands in any minute; 0 = no ceiling
+	ceiling int // largest number of commands in any minute; 0 for no limit
 
 	mu         sync.Mutex
 	placesUsed int
-	placesOf   map[int]int    // places of each account, without theDaemon
+	placesOf   map[int]int    // number of places used by each account, except theDaemon
 	started    []commandStart // commands of the last minute, oldest first
 	urgent     []*waiter
 	plain      []*waiter
 	timer      *time.Timer // calls grant when the next start of the minute becomes free
 }
 
-// commandStart is the start of a command, and the uid that it ran as.
+// commandStart is the start of a command, and the uid in which it ran.
 type commandStart struct {
 	at      time.Time
 	account int
 }
 
-// waiter is a caller in line. ready is closed when it gets its turn.
+// waiter is a caller in line. ready is closed when the waiter gets its turn.
 type waiter struct {
 	account  int
 	urgent   bool
-	hasPlace bool // a further command of a call that has a place
+	hasPlace bool // whether this is a later command of a call that has a place
 	ready    chan struct{}
 	granted  bool
 }
@@ -59,7 +59,7 @@ func (t *turns) acquire(ctx context.Context, urgent bool) error {
 		return nil
 	}
 	t.mu.Lock()
-	if w.granted { // the turn came at the moment when ctx ended
+	if w.granted { // w got its turn at the moment when ctx ended
 		t.freePlace(w.account)
 		t.grant()
 	}
@@ -67,8 +67,8 @@ func (t *turns) acquire(ctx context.Context, urgent bool) error {
 	return t.errNoTurn(ctx)
 }
 
-// acquireNext waits for the start of a further command of a call that has a place. If ctx
-// ends first, the error is of kind Busy and the command was not run.
+// acquireNext waits for the start of a later command of a call that has a place. If ctx ends first, the error is of
+// kind Busy and the command was not run.
 func (t *turns) acquireNext(ctx context.Context, urgent bool) error {
 	if ctx.Err() != nil || !t.wait(ctx,
 		&waiter{account: accountOf(ctx), urgent: urgent, hasPlace: true, ready: make(chan struct{})}) {
@@ -77,8 +77,8 @@ func (t *turns) acquireNext(ctx context.Context, urgent bool) error {
 	return nil
 }
 
-// wait puts w in line and returns true once w has its turn, false if ctx ended first. If it returns
-// false, w.granted shows whether w got its turn at the same moment.
+// wait puts w in line. It returns true when w has its turn, or false if ctx ended first. If it returns false, w.granted
+// shows whether w got its turn at the same moment.
 func (t *turns) wait(ctx context.Context, w *waiter) bool {
 	t.mu.Lock()
 	line := t.line(w)
@@ -101,7 +101,7 @@ func (t *turns) wait(ctx context.Context, w *waiter) bool {
 	defer t.mu.Unlock()
 	if !w.granted {
 		*line = slices.DeleteFunc(*line, func(o *waiter) bool { return o == w })
-		t.grant() // for those behind w
+		t.grant() // w may have blocked waiters behind it
 	}
 	return false
 }
@@ -131,7 +131,7 @@ func (t *turns) release(account int) {
 	t.grant()
 }
 
-// freePlace counts a place as free. The lock is held.
+// freePlace counts a place as free. The caller holds the lock.
 func (t *turns) freePlace(account int) {
 	t.placesUsed--
 	if account == theDaemon {
@@ -142,7 +142,7 @@ func (t *turns) freePlace(account int) {
 	}
 }
 
-// takePlace counts a place as used. The lock is held.
+// takePlace counts a place as used. The caller holds the lock.
 func (t *turns) takePlace(account int) {
 	t.placesUsed++
 	if account == theDaemon {
@@ -154,8 +154,8 @@ func (t *turns) takePlace(account int) {
 	t.placesOf[account]++
 }
 
-// grant gives turns to all waiters in line that can have one, in order. A waiter that is stopped by
-// the limits of its account does not stop the waiters behind it. The lock is held.
+// grant assigns turns in order to all waiters in line for which there is room. A waiter that the limits of its account
+// stop does not stop the waiters behind it. The caller holds the lock.
 func (t *turns) grant() {
 	now := time.Now()
 	t.expire(now)
@@ -190,7 +190,7 @@ func (t *turns) expire(now time.Time) {
 	t.started = slices.Delete(t.started, 0, old)
 }
 
-// room reports whether there is a place, apart from the limit of the account.
+// room reports whether a place is free for w, without regard to the limit of w's account.
 func (t *turns) room(w *waiter) bool { return t.placesUsed < t.available(t.places, 1, w.urgent) }
 
 // free reports whether w can have its turn now.
@@ -199,12 +199,12 @@ func (t *turns) free(w *waiter) bool {
 	return place && t.excess(w, theDaemon) < 0 && t.excess(w, w.account) < 0
 }
 
-// accountShare returns how much of n one account may use.
+// accountShare returns the part of n that one account may use.
 func accountShare(n int) int { return max(n/2, 1) }
 
-// excess returns the index of the command in the last minute that must expire before w can
-// start, or less than 0 if w can start now. It counts the commands of one account against
-// that account's share, or for theDaemon all commands against the ceiling.
+// excess returns the index of the command in the last minute that must expire before w can start, or a number below 0
+// if w can start now. It counts the commands of one account against that account's share, or for theDaemon all commands
+// against the ceiling.
 func (t *turns) excess(w *waiter, account int) int {
 	switch {
 	case t.ceiling == 0:
@@ -221,8 +221,8 @@ func (t *turns) excess(w *waiter, account int) int {
 	return n - accountShare(t.ceiling)
 }
 
-// available returns how much of n a caller may use. Of n, kept is reserved for urgent
-// callers, at least 1 if n is 2 or more.
+// available returns the part of n that a caller may use. Of n, kept is reserved for urgent callers, but at least 1 if n
+// is 2 or more.
 func (t *turns) available(n, kept int, urgent bool) int {
 	if urgent || n < 2 {
 		return n
@@ -230,8 +230,8 @@ func (t *turns) available(n, kept int, urgent bool) int {
 	return n - max(kept, 1)
 }
 
-// schedule sets the timer that calls grant when the next command that stops a waiter in line leaves the last minute.
-// The lock is held.
+// schedule sets the timer that calls grant when the next command for which a waiter in line waits leaves the last
+// minute. The caller holds the lock.
 func (t *turns) schedule(now time.Time) {
 	if t.timer != nil {
 		t.timer.Stop()
@@ -242,7 +242,7 @@ func (t *turns) schedule(now time.Time) {
 	for _, line := range [][]*waiter{t.urgent, t.plain} {
 		for i, w := range line {
 			if i > 0 && w.account == theDaemon {
-				continue // has the same limits as the first in line
+				continue // this waiter has the same limits as the first waiter in line
 			}
 			if at := t.expires(w); at >= 0 && (next < 0 || at < next) {
 				next = at
@@ -259,8 +259,8 @@ func (t *turns) schedule(now time.Time) {
 	})
 }
 
-// expires returns the index of the started command that must expire before w can start, -1 if w
-// waits for none.
+// expires returns the index of the started command that must expire before w can start, -1 if w waits for no such
+// command.
 func (t *turns) expires(w *waiter) int {
 	at := t.excess(w, theDaemon)
 	if w.account == theDaemon {
@@ -279,7 +279,7 @@ func (t *turns) expires(w *waiter) int {
 	return at
 }
 
-// status returns the part of Status that turns knows.
+// status returns the fields of Status about turns.
 func (t *turns) status() Status {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// aside is a spool entry that cannot be read. Its jobs may have run, or may still run, so their
-// states are unknown as long as its folder exists.
+// aside is an unreadable spool entry. Its jobs may have run, or may still run, so their states are unknown as long as
+// its folder exists.
 type aside struct {
 	path string
 	adapters.Unread
@@ -23,7 +23,7 @@ type aside struct {
 // tagInEntry matches the tag in the text of a damaged entry.
 var tagInEntry = regexp.MustCompile(`"tag":"([a-z0-9]+)"`)
 
-// setAside renames the folder of an entry that cannot be read. The caller holds a.mu, or is New.
+// setAside renames the folder of an unreadable entry. The caller holds a.mu, or is New.
 func (a *Adapter) setAside(id int64, path string, why error) {
 	name := path + ".bad"
 	err := os.Rename(path, name)
@@ -39,7 +39,7 @@ func (a *Adapter) setAside(id int64, path string, why error) {
 	a.noteAside(id, name)
 }
 
-// noteAside remembers an entry that is set aside.
+// noteAside stores in memory that an entry is set aside.
 func (a *Adapter) noteAside(id int64, path string) {
 	u := adapters.Unread{ID: strconv.FormatInt(id, 10), Index: -1,
 		Text: "a damaged spool entry of the embedded batch system: " + path}

@@ -12,8 +12,7 @@ import (
 	"jjm/internal/sys/wary"
 )
 
-// job is the state of one job. It is small because the adapter keeps as many as the site runs in a
-// day.
+// job is the state of one job. It is small, because the adapter stores as many jobs as the site runs in a day.
 type job struct {
 	state    jjm.BatchState
 	endAsked endCause
@@ -31,50 +30,50 @@ type job struct {
 type endCause uint8
 
 const (
-	byCancel   endCause = 1 << iota // a cancel was asked for
+	byCancel   endCause = 1 << iota // a cancel was requested
 	byWalltime                      // the walltime is over
 )
 
-// proc is a job that has been started, or is being started.
+// proc is a job that is running or is being started.
 type proc struct {
 	b   *bulk
 	pos int32
-	// pid is 0 until it is known. born bounds the time at which the process was started, in
-	// milliseconds since the machine's boot: pid and start time together identify one
-	// process. boot is the boot in which it was started.
+	// pid is 0 until it is known. born is the earliest and latest possible start time of the process, in milliseconds
+	// since the machine's boot: pid and start time together identify one process. boot is the id of the boot in which
+	// the process was started.
 	pid  int
 	born [2]int64
 	boot string
 	// p is nil until the process runs, and while the process cannot be found.
 	p *run.Process
-	// deadline is the end of its walltime; killAt is when KILL is sent after TERM. 0 means never.
+	// deadline is the end of the job's walltime; killAt is the time at which KILL follows TERM. 0 means never.
 	deadline, killAt jjm.Time
 }
 
-// bulk is a spool entry and its jobs, guarded by Adapter.mu.
+// bulk is a spool entry and its jobs. Adapter.mu guards it.
 type bulk struct {
 	entry
 	dir   string
 	jobs  []job
 	procs map[int32]*proc
-	need  int // cores of a job
+	need  int // number of cores for each job
 
-	queued    int // jobs waiting
-	next      int // no job before this position is waiting
-	alive     int // jobs not ended
+	queued    int // number of waiting jobs
+	next      int // no job before this position waits
+	alive     int // number of jobs that have not ended
 	lastEnd   jjm.Time
-	inWaiting bool // the bulk is in the queue of its account
+	inWaiting bool // whether the bulk is in the queue of its account
 
-	log        *os.File // opened at the first write, with locks and out
-	locks      *os.File // used to see whether another process holds a lock
-	out        *os.File // the jobs' standard output and error; nil for none
-	size       int64    // of the log
-	logKept    bool     // the name of the log survives a loss of power
-	unsynced   bool     // the log says that waiting jobs were cancelled, and may not survive a loss of power
-	torn       bool     // the log ends in the middle of a line
-	bootLogged bool     // the log says in which boot the next lines are written
+	log        *os.File // opened at the first write, together with locks and out
+	locks      *os.File // shows whether another process holds a lock
+	out        *os.File // standard output and error of the jobs; nil for none
+	size       int64    // size of the log in bytes
+	logKept    bool     // whether the name of the log survives a loss of power
+	unsynced   bool     // whether the log has ends of cancelled waiting jobs that may not survive a loss of power
+	torn       bool     // whether the log ends in the middle of a line
+	bootLogged bool     // whether the log names the boot for the next lines
 	boot       string
-	pending    []byte // lines that could not be written
+	pending    []byte // lines that could not be written yet
 
 	identity *identity
 }
@@ -102,7 +101,7 @@ func (b *bulk) endRecord(pos int32) string {
 // endName returns the path of an end record below the folder of its bulk.
 func endName(pos int32) string { return "end/" + strconv.Itoa(int(pos)) }
 
-// ended reports whether a job left an end record, valid or not.
+// ended reports whether a job left an end record, valid or invalid.
 func (b *bulk) ended(pos int32) bool {
 	d, err := wary.In(b.dir)
 	if err != nil {
@@ -113,7 +112,7 @@ func (b *bulk) ended(pos int32) bool {
 	return !errors.Is(err, os.ErrNotExist)
 }
 
-// set moves a job to another state and keeps the counters right.
+// set changes the state of a job and updates the counters.
 func (b *bulk) set(pos int32, s jjm.BatchState) {
 	j := &b.jobs[pos]
 	if j.state == jjm.BatchQueued {
@@ -142,7 +141,7 @@ func (b *bulk) first() int32 {
 	return int32(b.next)
 }
 
-// openLog opens the log and the locks.
+// openLog opens the log and the file of locks.
 func (b *bulk) openLog() error {
 	if b.log != nil {
 		return nil
@@ -160,9 +159,9 @@ func (b *bulk) openLog() error {
 	return nil
 }
 
-// append writes lines to the log, after the lines that could not be written before. If it returns an error and happened
-// is set, the lines report something that is already true and are kept for the next call. Otherwise they are dropped,
-// because the caller then does not act.
+// append writes lines to the log, after the lines that earlier calls could not write. If append fails and happened is
+// set, it keeps the lines for the next call, because they report events that already happened. If happened is not set,
+// it drops the lines, because the caller then does not act.
 func (b *bulk) append(happened bool, lines ...[]byte) error {
 	text := append([]byte(nil), b.pending...)
 	for _, l := range lines {
@@ -195,7 +194,7 @@ func (b *bulk) append(happened bool, lines ...[]byte) error {
 	return nil
 }
 
-// idle closes the files of a bulk if it has neither running jobs nor lines to write.
+// idle closes the files of a bulk that has neither running jobs nor lines to write.
 func (b *bulk) idle() {
 	if len(b.procs) == 0 && len(b.pending) == 0 {
 		b.closeFiles()
@@ -211,8 +210,7 @@ func (b *bulk) closeFiles() {
 	}
 }
 
-// takeLock returns a descriptor that holds the lock of a job, for the job to inherit. It is
-// read-only.
+// takeLock returns a read-only descriptor that holds the lock of a job; the job inherits the descriptor.
 func (b *bulk) takeLock(pos int32) (*os.File, error) {
 	f, err := os.Open(filepath.Join(b.dir, "locks"))
 	if err != nil {
@@ -234,7 +232,7 @@ func (b *bulk) lockHeld(pos int32) bool {
 	return byteHeld(b.locks, int64(pos))
 }
 
-// makeEnd makes the folder for the end records; it belongs to the owner.
+// makeEnd creates the folder for the end records, which belongs to the owner.
 func (b *bulk) makeEnd(chown bool) error {
 	end := filepath.Join(b.dir, "end")
 	err := os.Mkdir(end, 0o700)

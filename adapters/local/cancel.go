@@ -8,19 +8,20 @@ import (
 	"jjm/internal/jjm"
 )
 
-// target is a job to cancel, and the place of its answer.
+// target is a job to cancel, and the position of its answer.
 type target struct {
 	b      *bulk
 	pos    int32
 	answer *error
 }
 
-// maxSyncs is how many logs are synced to disk at once.
+// maxSyncs is the largest number of logs that are synced to disk at the same time.
 const maxSyncs = 16
 
-// cancelAll ends the waiting jobs and then asks the running jobs to end, so that no cancelled job takes the place of
-// another. All waiting jobs of a bulk are ended by one write to its log, which is synced: a loss of power does not
-// bring them back. When it returns, a job that was being started is started and asked to end. The caller holds a.mu.
+// cancelAll first ends the waiting jobs and then asks the running jobs to end: otherwise a cancelled job could start in
+// the place of another. One write to the log of a bulk ends all its waiting jobs; the log is synced, so a loss of power
+// does not bring the jobs back. If a job was being started, its start is over and it was asked to end when cancelAll
+// returns. The caller holds a.mu.
 func (a *Adapter) cancelAll(targets []target) {
 	waiting, running := map[*bulk][]target{}, []target{}
 	for _, t := range targets {
@@ -52,7 +53,7 @@ func (a *Adapter) cancelAll(targets []target) {
 	}
 }
 
-// isStarting reports whether one of the jobs is being started at this moment. The caller holds a.mu.
+// isStarting reports whether one of the jobs is being started now. The caller holds a.mu.
 func (a *Adapter) isStarting(targets []target) bool {
 	for _, t := range targets {
 		if a.starting != nil && t.b.procs[t.pos] == a.starting {
@@ -63,7 +64,7 @@ func (a *Adapter) isStarting(targets []target) bool {
 }
 
 // cancelWaiting ends waiting jobs of a bulk. If the log cannot be written, the answer for each job is an error, and all
-// of them go on waiting. The caller holds a.mu.
+// the jobs still wait. The caller holds a.mu.
 func (a *Adapter) cancelWaiting(b *bulk, of []target) {
 	now := jjm.At(a.env.Now())
 	lines := make([][]byte, 0, 2*len(of))
@@ -91,15 +92,15 @@ func (a *Adapter) cancelWaiting(b *bulk, of []target) {
 	}
 }
 
-// withdrawn returns the end of a job that waits and is cancelled.
+// withdrawn returns the end of a waiting job that is cancelled.
 func withdrawn(j job, now jjm.Time) job {
 	j.state, j.ended, j.reason = jjm.BatchCancelled, now, "cancelled before it started"
 	return j
 }
 
-// syncLogs syncs the logs of bulks, and the names of new logs, so that the ends of cancelled jobs survive a loss of
-// power. If a log cannot be synced, the answers for its jobs are errors, so that the cancel is repeated. The caller
-// holds a.mu.
+// syncLogs syncs the logs of bulks, and the names of new logs; the ends of cancelled jobs then survive a loss of power.
+// If a log cannot be synced, the answers for its jobs are errors, and the caller repeats the cancel. The caller holds
+// a.mu.
 func (a *Adapter) syncLogs(of map[*bulk][]target) {
 	var wg sync.WaitGroup
 	places := make(chan struct{}, maxSyncs)
@@ -123,7 +124,7 @@ func (a *Adapter) syncLogs(of map[*bulk][]target) {
 	wg.Wait()
 }
 
-// syncLog makes the log of a bulk survive a loss of power.
+// syncLog ensures that the log of a bulk survives a loss of power.
 func (b *bulk) syncLog(sync func(*os.File) error) error {
 	if err := sync(b.log); err != nil || b.logKept {
 		return err
@@ -137,7 +138,7 @@ func (b *bulk) syncLog(sync func(*os.File) error) error {
 	return err
 }
 
-// cancelRunning asks a job that runs, or is being started, to end. The caller holds a.mu.
+// cancelRunning asks a job that runs or is being started to end. The caller holds a.mu.
 func (a *Adapter) cancelRunning(b *bulk, pos int32) error {
 	j := &b.jobs[pos]
 	if j.endAsked&byCancel != 0 {
@@ -152,8 +153,8 @@ func (a *Adapter) cancelRunning(b *bulk, pos int32) error {
 	return nil
 }
 
-// withdrawCancelled ends jobs that wait although their log asks to cancel them: the daemon ended between the two
-// lines, or while the job was being started.
+// withdrawCancelled ends waiting jobs whose log has a request to cancel them: the daemon ended between the two lines,
+// or while the job was being started.
 func (b *bulk) withdrawCancelled(now jjm.Time) {
 	for pos := range b.jobs {
 		j := &b.jobs[pos]

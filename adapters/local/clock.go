@@ -10,30 +10,30 @@ import (
 	"jjm/internal/jjm"
 )
 
-// How often Run looks at things of which it gets no notice.
+// The intervals at which Run checks conditions that send no notification.
 const (
-	retryDisk  = time.Second            // lines that could not be written
-	retryStart = time.Second / 2        // a start that the machine refused
-	lookAgain  = 250 * time.Millisecond // a job whose process cannot be found
-	killAgain  = 5 * time.Second        // a job that survived KILL
-	purgeEvery = time.Minute            // look for old entries
-	firstPurge = time.Hour              // first look after a start, so that jjm can settle doubtful bulks before
+	retryDisk  = time.Second            // before lines that could not be written are written again
+	retryStart = time.Second / 2        // before a start that the machine refused is repeated
+	lookAgain  = 250 * time.Millisecond // between searches for a job's process
+	killAgain  = 5 * time.Second        // before a job that survived KILL is killed again
+	purgeEvery = time.Minute            // between searches for old entries
+	firstPurge = time.Hour              // before the first purge after a start; meanwhile jjm can settle doubtful bulks
 )
 
-// wakeBy makes tick look at the clock at t at the latest. The caller holds a.mu.
+// wakeBy ensures that tick runs at time t or earlier. The caller holds a.mu.
 func (a *Adapter) wakeBy(t time.Time) {
 	if t.Before(a.due) {
 		a.due = t
 	}
 }
 
-// pauseFor keeps the adapter from starting jobs for d. The caller holds a.mu.
+// pauseFor prevents the adapter from starting jobs for d. The caller holds a.mu.
 func (a *Adapter) pauseFor(d time.Duration) {
 	a.pause = a.env.Now().Add(d)
 	a.wakeBy(a.pause)
 }
 
-// tick does what is due by the clock, and returns the time until it has to be called again.
+// tick performs all actions that are due, and returns the time until the next call.
 func (a *Adapter) tick(ctx context.Context, watchers *sync.WaitGroup) time.Duration {
 	a.mu.Lock()
 	now := a.env.Now()
@@ -67,8 +67,8 @@ func (a *Adapter) tick(ctx context.Context, watchers *sync.WaitGroup) time.Durat
 	return 0
 }
 
-// overdue asks jobs over their walltime to end. It returns the jobs to kill, and the jobs whose process has to be
-// looked for. The caller holds a.mu.
+// overdue asks jobs over their walltime to end. It returns the jobs to kill, and the jobs whose process must be
+// searched. The caller holds a.mu.
 func (a *Adapter) overdue(now time.Time) (kill, lost []*proc) {
 	at := jjm.At(now)
 	for p := range a.procs {
@@ -97,7 +97,7 @@ func (a *Adapter) overdue(now time.Time) (kill, lost []*proc) {
 	return kill, lost
 }
 
-// purgeOld removes the bulks whose last job ended more than Keep ago. The caller holds a.mu.
+// purgeOld removes the bulks whose last job ended longer ago than Keep. The caller holds a.mu.
 func (a *Adapter) purgeOld(now jjm.Time) {
 	var old []*bulk
 	for _, b := range a.order {

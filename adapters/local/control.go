@@ -8,9 +8,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Control acts on jobs. For an unknown job the answer is success, because the job ended long ago. Only a waiting job
-// can be held. Control writes a request to the log before it acts, so that the request outlives the daemon. After a
-// cancel none of its jobs starts; see cancelAll.
+// Control applies an operation to jobs. For an unknown job the answer is nil, because the job ended long ago. Only a
+// waiting job can be held. Control writes a request to the log before it acts; the request therefore outlives the
+// daemon. After a cancel none of the jobs starts (see cancelAll).
 func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, jobs []adapters.Ref) ([]error, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, jjm.Errorf(jjm.Busy, "%s: %v: %w", a.name, op, err)
@@ -57,7 +57,7 @@ func (a *Adapter) settle(b *bulk, pos int32, over job) {
 	j := &b.jobs[pos]
 	asked := j.endAsked
 	state := over.state
-	over.state = j.state // set counts from the old state
+	over.state = j.state // set expects the old state
 	*j = over
 	j.endAsked |= asked
 	b.set(pos, state)
@@ -68,7 +68,7 @@ func (a *Adapter) terminate(p *proc) {
 	p.killAt = jjm.At(a.env.Now()).Add(a.config.Grace.D())
 	a.wakeBy(p.killAt.Time())
 	if p.p != nil {
-		_ = p.p.Signal(syscall.SIGTERM) // the error means that it has ended
+		_ = p.p.Signal(syscall.SIGTERM) // an error means that the process has ended
 	}
 }
 

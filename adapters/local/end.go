@@ -32,7 +32,7 @@ func (a *Adapter) end(e ending) {
 	a.crashPoint("local.closed")
 }
 
-// conclude writes and stores the end of a started job. The caller holds a.mu.
+// conclude writes the end of a started job to the log and stores it in memory. The caller holds a.mu.
 func (a *Adapter) conclude(p *proc, over job) {
 	b, pos := p.b, p.pos
 	j := &b.jobs[pos]
@@ -52,8 +52,8 @@ func (a *Adapter) conclude(p *proc, over job) {
 	notify(a.changed)
 }
 
-// outcome returns how a process ended: from wait4(2) if the process is a child of this daemon, else
-// from the end record that the job wrote.
+// outcome returns how a process ended: from wait4(2) if the process is a child of this daemon, otherwise from the end
+// record that the job wrote.
 func (a *Adapter) outcome(e ending) job {
 	now := jjm.At(a.env.Now())
 	if e.err == nil {
@@ -96,9 +96,8 @@ func (a *Adapter) lockHeld(p *proc) bool {
 	return p.b.lockHeld(p.pos)
 }
 
-// killRest kills the remaining processes of a job. Only one call at a time searches for
-// them, because each search looks at every process of the machine and stops forks
-// meanwhile.
+// killRest kills the remaining processes of a job. Only one call at a time searches for processes, because each search
+// examines every process of the machine and blocks forks meanwhile.
 func (a *Adapter) killRest(p *proc) {
 	a.killing.Lock()
 	defer a.killing.Unlock()

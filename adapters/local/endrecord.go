@@ -14,16 +14,15 @@ import (
 // maxEndRecord is the largest size of an end record, in bytes.
 const maxEndRecord = 4 << 10
 
-// endRecord is the record of its own end that a job wrote to the path in JJM_SPOOL_END: one line
-// "exit=0 user_ms=10 sys_ms=2 rss_kb=2048", renamed into place. It is used if no daemon waited for
-// the process.
+// endRecord is a job's own record of its end, at the path in JJM_SPOOL_END: one line "exit=0 user_ms=10 sys_ms=2
+// rss_kb=2048", written to another name and then renamed. It is used if no daemon waited for the process.
 type endRecord struct {
 	exit         uint8
 	cpuMS, rssKB int64
-	at           jjm.Time // when it was written
+	at           jjm.Time // time at which the record was written
 }
 
-// parseEndRecord reads an end record. Words that it does not know are ignored.
+// parseEndRecord parses an end record. It ignores unknown words.
 func parseEndRecord(text []byte) (endRecord, error) {
 	var r endRecord
 	line, rest, whole := strings.Cut(string(text), "\n")
@@ -55,8 +54,8 @@ func parseEndRecord(text []byte) (endRecord, error) {
 	return r, nil
 }
 
-// readEndRecord reads the end record of one job, below the folder of its spool entry. The
-// folder of the records is the owner's, who may have put anything there.
+// readEndRecord reads the end record of one job, below the folder of its spool entry. The folder of the records belongs
+// to the owner, so it may contain any kind of file.
 func readEndRecord(dir, name string) (endRecord, error) {
 	f, err := wary.Open(dir, name, os.O_RDONLY)
 	if err != nil {

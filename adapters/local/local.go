@@ -63,15 +63,14 @@ const MaxBulk = 1000
 
 // Config is the section of a cluster of kind "local".
 type Config struct {
-	// Slots is how many cores jobs may use at once; 0 means the number of CPUs of the
-	// machine. Lower it where the machine does other work.
+	// Slots is the largest number of cores that jobs use at the same time; 0 means the number of CPUs of the machine.
+	// Lower it if the machine has other work.
 	Slots int `toml:"slots"`
-	// Keep is how long ended jobs stay known. It must exceed the longest time for which jjm
-	// may be down, or the ends of those jobs are lost.
+	// Keep is the time for which ended jobs stay known. It must exceed the longest time for which jjm may be down;
+	// otherwise the ends of those jobs are lost.
 	Keep jjm.Duration `toml:"keep"`
-	// Grace is the time between TERM and KILL for a job that is cancelled or over its
-	// walltime. The grace time of the application (20 s by default) must be shorter, or the
-	// wrapper is killed before it can report.
+	// Grace is the time between TERM and KILL for a job that is cancelled or over its walltime. The grace time of the
+	// application (20 s by default) must be shorter; otherwise the wrapper is killed before it can report.
 	Grace jjm.Duration `toml:"grace"`
 }
 
@@ -82,50 +81,51 @@ func DefaultConfig() Config {
 
 // Adapter is the batch system of this machine.
 type Adapter struct {
-	// Crash is called at named points, for tests that end the daemon there: local.spooled,
-	// local.marked, local.started, local.recorded, local.ended, local.closed,
-	// local.withdrawn, local.cancelling, local.purging. It is nil in production and must be set before Run.
+	// Crash is called at named points, at which tests end the daemon: local.spooled, local.marked, local.started,
+	// local.recorded, local.ended, local.closed, local.withdrawn, local.cancelling, local.purging. It is nil in
+	// production and must be set before Run.
 	Crash func(point string)
-	// Sync makes a file or folder survive a loss of power. It is (*os.File).Sync, and must be set before Run.
+	// Sync writes a file or folder to disk, to survive a loss of power. It is (*os.File).Sync; another function must be
+	// set before Run.
 	Sync func(*os.File) error
 
 	name   string
 	config Config
 	env    adapters.Env
-	dir    string // the spool folder
+	dir    string // path of the spool folder
 	host   string
 	boot   string // id of this boot of the machine
 	uid    int
 	null   *os.File
 	lock   *os.File
 
-	submitting chan struct{} // capacity 1; full while a Submit writes
-	wake       chan struct{} // Run has something to do
-	changed    chan struct{} // a listing would differ
-	ends       chan ending   // processes that ended
+	submitting chan struct{} // capacity 1; full during a Submit
+	wake       chan struct{} // notifies Run of work
+	changed    chan struct{} // notifies that a listing would differ
+	ends       chan ending   // ended processes
 
-	killing  sync.Mutex     // held while the remaining processes of a job are searched
-	removing sync.WaitGroup // folders that are being removed
+	killing  sync.Mutex     // held during a search for the remaining processes of a job
+	removing sync.WaitGroup // removals of folders
 
 	mu          sync.Mutex // guards the fields below, and the bulks
 	closed      bool
-	next        int64 // the next id
+	next        int64 // next id of a bulk
 	bulks       map[int64]*bulk
-	order       []*bulk // by id
+	order       []*bulk // bulks in the order of their ids
 	tags        map[jjm.Tag]*bulk
 	damaged     []aside
-	queues      map[int]*queue // by account: those that had jobs here
-	started     int64          // jobs started so far
-	starting    *proc          // the job that is being started, nil if none is
-	startOver   *sync.Cond     // with mu: a start is over
+	queues      map[int]*queue // by account: queues of accounts that had jobs here
+	started     int64          // number of jobs started so far
+	starting    *proc          // job that is being started; nil for none
+	startOver   *sync.Cond     // signals, with mu, that a start is over
 	procs       map[*proc]struct{}
-	unwritten   map[*bulk]struct{} // bulks with lines that could not be written
-	free        int                // cores that no job uses
-	pause       time.Time          // no start before this time, after trouble of the machine
-	purge       time.Time          // when to look for old entries next
-	due         time.Time          // when tick has to look at the clock next
-	pausedUntil map[int]time.Time  // by account: no start of its jobs before this time
-	trouble     map[string]string  // last warning by subject, see warn
+	unwritten   map[*bulk]struct{} // bulks with lines that could not be written yet
+	free        int                // number of cores that no job uses
+	pause       time.Time          // no job starts before this time, because the machine had trouble
+	purge       time.Time          // time of the next purge
+	due         time.Time          // time of the next tick
+	pausedUntil map[int]time.Time  // by account: its jobs do not start before this time
+	trouble     map[string]string  // last warning by subject (see warn)
 }
 
 var (
@@ -143,9 +143,9 @@ func Make(name string, env adapters.Env, decode func(config any) error) (adapter
 	return New(name, env, c)
 }
 
-// New opens the spool below env.State, which must be on a local disk, and makes it if it is
-// missing. The error is of kind Conflict if another process uses the spool. Damaged entries
-// are set aside with a warning. No job starts before Run.
+// New opens the spool below env.State, which must be on a local disk, and creates the spool if it is missing. It
+// returns an error of kind Conflict if another process uses the spool. It sets damaged entries aside with a warning. No
+// job starts before Run.
 func New(name string, env adapters.Env, c Config) (*Adapter, error) {
 	if ps := c.Check(name, env); len(ps) > 0 {
 		return nil, ps.Err()
@@ -194,7 +194,7 @@ func (c Config) Check(name string, _ adapters.Env) jjm.Problems {
 	return ps
 }
 
-// open locks the spool for this process and reads it.
+// open locks the spool for this process and loads it.
 func (a *Adapter) open() (err error) {
 	if _, err := readStat(os.Getpid()); err != nil || a.boot == "" {
 		return jjm.Errorf(jjm.Invalid, "read about processes; mount /proc: %w", errors.Join(err, os.ErrNotExist))
@@ -217,10 +217,10 @@ func (a *Adapter) open() (err error) {
 	return a.loadSpool()
 }
 
-// Close closes the spool; running jobs go on. From then on every method returns an error of kind Busy. Run closes the
-// adapter when it returns; Close is for an adapter that never ran, and may be called again.
+// Close closes the spool; running jobs continue. Afterwards every method returns an error of kind Busy. Run closes the
+// adapter when it returns; Close is for an adapter that never ran, and may be called repeatedly.
 func (a *Adapter) Close() error {
-	a.submitting <- struct{}{} // waits for a Submit that is writing
+	a.submitting <- struct{}{} // waits for a running Submit
 	defer func() { <-a.submitting }()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -242,7 +242,7 @@ func (a *Adapter) Close() error {
 // Name returns the cluster's name.
 func (a *Adapter) Name() string { return a.name }
 
-// Capabilities returns what this machine can do.
+// Capabilities returns the capabilities of this machine.
 func (a *Adapter) Capabilities() adapters.Capabilities {
 	return adapters.Capabilities{
 		MaxBulk: MaxBulk, SharedFS: true, Accounting: true, FinalCancel: true,
@@ -269,8 +269,8 @@ func notify(c chan struct{}) {
 	}
 }
 
-// warn logs trouble about a subject once until it changes; a nil err logs its end. The
-// caller holds a.mu.
+// warn logs an error about a subject if the error changed since the last call; for a nil error it logs that the trouble
+// is over. The caller holds a.mu.
 func (a *Adapter) warn(about string, err error) {
 	text := ""
 	if err != nil {

@@ -40,8 +40,7 @@ func lineEnd(pos int32, j *job) []byte {
 		int64(j.ended), j.cpuMS, j.rssKB, strconv.QuoteToASCII(j.reason))
 }
 
-// replay applies the log to a bulk as it was submitted, and returns the number of lines
-// that it cannot read.
+// replay applies the log to a bulk in its state after submission, and returns the number of unreadable lines.
 func (b *bulk) replay(log []byte) (bad int) {
 	boot := ""
 	for line := range bytes.Lines(log) {
@@ -62,7 +61,7 @@ func (b *bulk) replay(log []byte) (bad int) {
 	return bad
 }
 
-// applyLine applies one line; it returns false if the line is bad.
+// applyLine applies one line; it returns false if the line is invalid.
 func (b *bulk) applyLine(verb, rest, boot string) bool {
 	reason := ""
 	if verb == "end" {
@@ -83,7 +82,7 @@ func (b *bulk) applyLine(verb, rest, boot string) bool {
 	n := make([]int64, len(words))
 	for i, w := range words {
 		if verb == "end" && i == 1 {
-			continue // the state
+			continue // this word is the state
 		}
 		var err error
 		if n[i], err = strconv.ParseInt(w, 10, 64); err != nil || n[i] < 0 {
@@ -96,8 +95,8 @@ func (b *bulk) applyLine(verb, rest, boot string) bool {
 	return b.apply(verb, int32(n[0]), n, words, boot, reason)
 }
 
-// apply changes the job at pos; it returns false for a line that does not fit the state of the job.
-// The log may have a line twice, because a line may be written although the disk reports an error.
+// apply changes the job at pos; it returns false if the line does not fit the state of the job. The log may contain a
+// line twice, because a line may be written although the disk reports an error.
 func (b *bulk) apply(verb string, pos int32, n []int64, words []string, boot, reason string) bool {
 	j := &b.jobs[pos]
 	p := b.procs[pos]

@@ -11,7 +11,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// List answers from memory. The id of a report is the job's, "17_3".
+// List returns the jobs from memory. The id of a report is the job's id, "17_3".
 func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
 	if err := ctx.Err(); err != nil {
 		return adapters.Listing{}, jjm.Errorf(jjm.Busy, "%s: list: %w", a.name, err)
@@ -42,8 +42,8 @@ func (b *bulk) visible(owner jjm.Owner, from jjm.Time) bool {
 	return b.Owner.UID == owner.UID && (b.alive > 0 || b.lastEnd >= from)
 }
 
-// reports appends the jobs that are alive or ended at or after from. All ids of a bulk
-// share one string, because a listing may contain a hundred thousand jobs. waits is the reason why queued jobs wait.
+// reports appends the jobs that are alive or ended at or after from. All ids of a bulk are parts of one string, because
+// a listing may contain a hundred thousand jobs. waits is the reason why queued jobs wait.
 func (b *bulk) reports(to []jjm.Report, from jjm.Time, host, waits string) []jjm.Report {
 	prefix := strconv.FormatInt(b.ID, 10) + "_"
 	ids := make([]byte, 0, b.N*(len(prefix)+3))
@@ -55,7 +55,7 @@ func (b *bulk) reports(to []jjm.Report, from jjm.Time, host, waits string) []jjm
 		}
 		ids = strconv.AppendInt(append(ids, prefix...), int64(pos), 10)
 		to = append(to, b.report(int32(pos), host, waits))
-		to[len(to)-1].Exit = len(ids) // end of the id, for the loop below
+		to[len(to)-1].Exit = len(ids) // stores the end of the id temporarily, for the loop below
 	}
 	all, start := string(ids), 0
 	for i := first; i < len(to); i++ {
@@ -98,9 +98,9 @@ func waitReason(j *job, waits string) string {
 	return ""
 }
 
-// Find is definite, except for a tag that a damaged entry may have.
+// Find returns definite answers, except for a tag that a damaged entry may have.
 func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
-	// Wait for a Submit that is writing: its entry may already be on disk.
+	// Wait for a running Submit: its entry may already be on disk.
 	select {
 	case a.submitting <- struct{}{}:
 		defer func() { <-a.submitting }()
@@ -151,8 +151,7 @@ func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.
 	return append(reports, adapters.Doubtful(a.unread(), jobs, reports)...), nil
 }
 
-// find returns the job that ref names, or a nil bulk if it is not known. The caller holds
-// a.mu.
+// find returns the job that ref names, or a nil bulk if the job is unknown. The caller holds a.mu.
 func (a *Adapter) find(owner jjm.Owner, ref adapters.Ref) (*bulk, int32, error) {
 	b, pos := a.tags[ref.Tag], ref.Index
 	if ref.ID != "" {

@@ -12,13 +12,14 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// identity is the account and the environment of the jobs of a bulk.
+// identity is the account and the environment for the jobs of a bulk.
 type identity struct {
-	as  *run.Account // nil: the daemon's own account
+	as  *run.Account // nil for the daemon's own account
 	env []string
 }
 
-// lookUp finds the account of an owner. An owner that the machine does not know runs with only the numeric ids.
+// lookUp returns the identity for an owner. The jobs of an owner that the machine does not know run with the numeric
+// ids only.
 func lookUp(o jjm.Owner, uid int) *identity {
 	home, name := "/", o.User
 	var groups []uint32
@@ -41,7 +42,9 @@ func lookUp(o jjm.Owner, uid int) *identity {
 }
 
 // checkPassable returns an error if other users cannot pass through a folder on the way to path. Their jobs then cannot
-// write end records, so that jjm does not learn how jobs ended while it was down.
+// write end records, and jjm does not learn how jobs ended while it was down. openLog opens the log for jobs of the
+// daemon's own account, for appending. Processes of other accounts open their log themselves (run.Detached), because an
+// account can delay the opening of its paths for any time.
 func checkPassable(path string) error {
 	for dir := path; dir != "/" && dir != "."; dir = filepath.Dir(dir) {
 		info, err := os.Stat(dir)

@@ -16,9 +16,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// lockSpool locks the spool for this process. If a daemon was killed while it started a
-// process, that process holds the lock for a moment, until its exec(2) closes the
-// descriptor. Therefore lockSpool waits for a lock whose owner is dead.
+// lockSpool locks the spool for this process. If a daemon was killed while it started a process, that process holds the
+// lock for a moment, until its exec(2) closes the descriptor. Therefore lockSpool waits for a lock whose owner is dead.
 func lockSpool(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -44,15 +43,15 @@ func lockSpool(path string) (*os.File, error) {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	// The number is only for the error above.
+	// The process id in the file is only for the error above.
 	if f.Truncate(0) == nil {
 		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
 	return f, nil
 }
 
-// holdByte takes an open file description lock on one byte. The lock is shared because the
-// descriptor is read-only: see "Open file description locks" in fcntl(2).
+// holdByte takes an open file description lock on one byte. The lock is shared, because the descriptor is read-only
+// (fcntl(2), "Open file description locks").
 func holdByte(f *os.File, at int64) error {
 	return unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_RDLCK, Start: at, Len: 1})
 }
@@ -75,8 +74,7 @@ func bootID() string {
 	return id
 }
 
-// sinceBoot returns the time since the boot in milliseconds, in the clock that the kernel
-// uses for the start of processes.
+// sinceBoot returns the time since the boot in milliseconds, according to the kernel's clock for process starts.
 func sinceBoot() int64 {
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) != nil {
@@ -90,13 +88,13 @@ type stat struct {
 	pid     int
 	state   byte
 	session int
-	// startMS is in milliseconds since the boot, a multiple of 10: the kernel counts in
-	// clock ticks, which in this file are always 1/100 s on Linux.
+	// startMS is the start time in milliseconds since the boot. It is a multiple of 10: the kernel counts clock ticks,
+	// which in this file are always 1/100 s on Linux.
 	startMS int64
 }
 
-// parseStat reads a line of /proc/PID/stat, see proc_pid_stat(5). The second field is the
-// command in parentheses, which may contain any byte.
+// parseStat parses the content of /proc/PID/stat (proc_pid_stat(5)). The second field is the command in parentheses,
+// which may contain any byte.
 func parseStat(text []byte) (stat, error) {
 	open, end := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
 	if open < 1 || end < open {
@@ -123,9 +121,9 @@ func readStat(pid int) (stat, error) {
 	return parseStat(text)
 }
 
-// matches reports whether s is the process that was started as p.
+// matches reports whether s is the process that was started for p.
 func (p *proc) matches(s stat) bool {
-	const slack = 20 // ms: two ticks
+	const slack = 20 // milliseconds: two clock ticks
 	return s.session == s.pid && s.startMS >= p.born[0]-slack && s.startMS <= p.born[1]+slack
 }
 
@@ -146,8 +144,8 @@ func processes() []int {
 	return pids
 }
 
-// members returns the living processes of p's session. It returns none if the number now belongs to
-// another session.
+// members returns the living processes of p's session. It returns none if the session's number now belongs to another
+// session.
 func (p *proc) members() []stat {
 	if p.pid <= 1 {
 		return nil
@@ -166,9 +164,8 @@ func (p *proc) members() []stat {
 	return found
 }
 
-// holders returns the processes that hold the lock on a byte of the file at path. It blocks
-// forks while it looks, because a child of this daemon has a copy of all descriptors until
-// its exec, and may become a job of another cluster.
+// holders returns the processes that hold the lock on a byte of the file at path. It blocks forks during the search,
+// because a child of this daemon has a copy of all descriptors until its exec, and may become a job of another cluster.
 func holders(path string, at int64) []stat {
 	f, err := os.Open(path)
 	if err != nil {
@@ -193,9 +190,9 @@ func holders(path string, at int64) []stat {
 	return found
 }
 
-// holds reports whether a process holds the lock on a byte. It follows a descriptor only if its file
-// lies on the mount of the spool: any other file may lie on a lost file server, or on a file system
-// that an account serves, which may never answer.
+// holds reports whether a process holds the lock on a byte. It follows a descriptor only if the descriptor's file is on
+// the mount of the spool: any other file may be on an unreachable file server, or on a file system that an account
+// serves, which may never answer.
 func holds(pid int, want os.FileInfo, mount string, at int64) bool {
 	base := "/proc/" + strconv.Itoa(pid)
 	dir, err := os.Open(base + "/fd")
@@ -216,8 +213,8 @@ func holds(pid int, want os.FileInfo, mount string, at int64) bool {
 	return false
 }
 
-// leadsTo reports whether a path of /proc leads to the file want on a mount. Opening with
-// O_PATH (open(2)) does not ask the file system.
+// leadsTo reports whether a path of /proc leads to the file want on a mount. Opening with O_PATH (open(2)) sends no
+// request to the file system.
 func leadsTo(path string, want os.FileInfo, mount string) bool {
 	f, err := os.OpenFile(path, unix.O_PATH|os.O_RDONLY, 0)
 	if err != nil {
@@ -231,14 +228,13 @@ func leadsTo(path string, want os.FileInfo, mount string) bool {
 	return err == nil && os.SameFile(info, want)
 }
 
-// readFdinfo returns /proc/PID/fdinfo/FD, see proc_pid_fdinfo(5); nothing if it cannot be
-// read.
+// readFdinfo returns the content of /proc/PID/fdinfo/FD (proc_pid_fdinfo(5)); nil if it cannot be read.
 func readFdinfo(pid int, fd string) []byte {
 	text, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/fdinfo/" + fd)
 	return text
 }
 
-// mountOf returns the id of the mount that a descriptor lies on; "" if it is not given.
+// mountOf returns the id of the mount on which a descriptor's file is; "" if fdinfo does not contain the id.
 func mountOf(fdinfo []byte) string {
 	for line := range strings.Lines(string(fdinfo)) {
 		if id, ok := strings.CutPrefix(line, "mnt_id:"); ok {
@@ -264,9 +260,9 @@ func locksByte(fdinfo []byte, at int64) bool {
 	return false
 }
 
-// killRest kills the remaining processes of a job: its session, and processes that left the session
-// but hold its lock. It repeats the search until it finds none, because a killed process may just have
-// forked. The number of rounds is bounded, because a process that hangs in the kernel stays.
+// killRest kills the remaining processes of a job: its session, and processes that left the session but hold the job's
+// lock. It repeats the search until no process is left, because a killed process may just have forked. The number of
+// rounds is limited, because a process that hangs in the kernel cannot be killed.
 func (p *proc) killRest(held func() bool) {
 	for range 20 {
 		rest := p.members()

@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// queue holds the waiting bulks of one account, and its standing among the accounts; see whoseTurn.
+// queue holds the waiting bulks of one account, and the account's standing (see whoseTurn).
 type queue struct {
-	waiting []*bulk // with queued jobs, by id; some may no longer have any
+	waiting []*bulk // bulks by id; some may no longer have queued jobs
 	standing
 }
 
-// standing holds the numbers by which accounts are compared to find the next one.
+// standing holds the numbers by which accounts are compared for the next start.
 type standing struct {
-	cores  int   // in use
+	cores  int   // number of cores in use
 	served int64 // number of starts in all accounts, up to and including the last start of this account; 0 for none
-	passed int   // jobs of other accounts that started while this account was next and its job did not fit
+	passed int   // number of other accounts' starts while this account was next and its job did not fit
 }
 
-// turn is an account with a job that may start.
+// turn is an account that has a job that may start.
 type turn struct {
 	standing
-	need int   // cores of its next job
-	id   int64 // of that job's bulk
+	need int   // number of cores for its next job
+	id   int64 // id of that job's bulk
 }
 
 // before reports whether an account is served before another.
@@ -38,14 +38,14 @@ func (t turn) before(other turn) bool {
 	return t.id < other.id
 }
 
-// whoseTurn returns the index of the account whose job starts next, -1 if none does, and the indices of the accounts
-// that it passes. free is the number of free cores.
+// whoseTurn returns the index of the account whose job starts next, -1 if no job starts, and the indices of the
+// accounts that this job passes. free is the number of free cores.
 //
-// The account with the fewest cores in use is next. If several have the fewest, it is the one served longest ago.
-// So a thousand waiting jobs of one account delay other accounts only until a core is free. If the next job of that
-// account needs more cores than are free, other accounts' jobs that fit start meanwhile, as many as there are slots;
-// after that free cores are kept for the next job. So neither do cores idle for long because of one wide job, nor do
-// small jobs keep a wide job from starting forever.
+// The account with the fewest cores in use is next. If several accounts have the fewest, the account that was served
+// longest ago is next. A thousand waiting jobs of one account therefore delay other accounts only until a core is free.
+// If the next job of that account needs more cores than are free, fitting jobs of other accounts start meanwhile, as
+// many as there are slots; after that, free cores are reserved for the next job. Therefore cores do not idle for long
+// because of one wide job, and small jobs cannot prevent a wide job from starting forever.
 func whoseTurn(turns []turn, free, slots int) (next int, passed []int) {
 	order := make([]int, len(turns))
 	for i := range order {
@@ -79,15 +79,15 @@ func (a *Adapter) queueOf(b *bulk) *queue {
 	return q
 }
 
-// take takes cores for a job of a bulk; a negative number frees those of a job that is over. The caller holds a.mu, or
+// take assigns cores to a job of a bulk; a negative number frees the cores of an ended job. The caller holds a.mu, or
 // is New.
 func (a *Adapter) take(b *bulk, cores int) {
 	a.free -= cores
 	a.queueOf(b).cores += cores
 }
 
-// enqueue inserts a bulk with queued jobs into the queue of its account, in order of ids. The caller holds a.mu, or
-// is New.
+// enqueue inserts a bulk with queued jobs into the queue of its account, ordered by id. The caller holds a.mu, or is
+// New.
 func (a *Adapter) enqueue(b *bulk) {
 	if b.inWaiting || b.queued == 0 {
 		return
@@ -100,7 +100,7 @@ func (a *Adapter) enqueue(b *bulk) {
 	q.waiting[i] = b
 }
 
-// first returns the bulk of the account whose job starts next, nil if it has none.
+// first returns the bulk of the account whose job starts next, nil if the account has none.
 func (q *queue) first() *bulk {
 	for len(q.waiting) > 0 && q.waiting[0].queued == 0 {
 		q.waiting[0].inWaiting = false
@@ -113,8 +113,8 @@ func (q *queue) first() *bulk {
 	return q.waiting[0]
 }
 
-// nextBulk returns the bulk whose job starts next, or nil if none starts now, and the accounts that it passes. The
-// caller holds a.mu.
+// nextBulk returns the bulk whose job starts next, nil if no job starts now, and the queues of the accounts that this
+// job passes. The caller holds a.mu.
 func (a *Adapter) nextBulk(now time.Time) (next *bulk, passed []*queue) {
 	var turns []turn
 	var queues []*queue
@@ -133,7 +133,7 @@ func (a *Adapter) nextBulk(now time.Time) (next *bulk, passed []*queue) {
 	return queues[i].first(), passed
 }
 
-// served notes that a job of a bulk is started, before the jobs of the accounts that it passes. The caller holds a.mu.
+// served records that a job of a bulk starts before the jobs of the passed accounts. The caller holds a.mu.
 func (a *Adapter) served(b *bulk, passed []*queue) {
 	a.take(b, b.need)
 	a.started++
@@ -144,7 +144,7 @@ func (a *Adapter) served(b *bulk, passed []*queue) {
 	}
 }
 
-// waitReason returns why a waiting job of a bulk waits. The caller holds a.mu.
+// waitReason returns the reason why a job of a bulk waits. The caller holds a.mu.
 func (a *Adapter) waitReason(b *bulk) string {
 	accounts := 0
 	for _, q := range a.queues {
@@ -155,8 +155,8 @@ func (a *Adapter) waitReason(b *bulk) string {
 	return waitText(b.need, a.config.Slots, a.free, a.queueOf(b).cores, accounts)
 }
 
-// waitText returns why a job that needs some cores waits: how many of the slots are free, how many its own account
-// uses, and how many accounts have waiting jobs.
+// waitText returns the reason why a job that needs some cores waits: how many of the slots are free, how many its own
+// account uses, and how many accounts have waiting jobs.
 func waitText(need, slots, free, own, accounts int) string {
 	text := fmt.Sprintf("free cores: %d of %d taken, %d by this account", slots-free, slots, own)
 	if need > 1 {

@@ -14,8 +14,7 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// recoverAll handles the jobs that were running, or about to run, when the last daemon
-// ended.
+// recoverAll handles the jobs that were running, or were about to run, when the previous daemon ended.
 func (a *Adapter) recoverAll(ctx context.Context, watchers *sync.WaitGroup) {
 	a.mu.Lock()
 	var procs []*proc
@@ -48,13 +47,13 @@ func (a *Adapter) recoverJob(ctx context.Context, watchers *sync.WaitGroup, p *p
 			p.deadline = j.started.Add(w)
 			a.wakeBy(p.deadline.Time())
 		}
-		if j.endAsked != 0 { // the request may not have reached it
+		if j.endAsked != 0 { // the process may not have received the request
 			a.terminate(p)
 		}
 		if p.p != nil {
 			a.watch(ctx, watchers, p)
 		} else {
-			a.wakeBy(a.env.Now()) // look again soon
+			a.wakeBy(a.env.Now()) // search for the process again soon
 		}
 		return
 	}
@@ -76,8 +75,8 @@ func (a *Adapter) recoverJob(ctx context.Context, watchers *sync.WaitGroup, p *p
 	b.idle()
 }
 
-// adopt finds the process of a job of this boot. It reports whether the job is alive; p.p
-// stays nil if it is alive but cannot be reached now.
+// adopt finds the process of a job of this boot. It reports whether the job is alive; p.p stays nil if the job is alive
+// but its process cannot be reached now.
 func (a *Adapter) adopt(p *proc) bool {
 	if p.pid != 0 {
 		switch mine, err := a.adoptPID(p, p.pid); {
@@ -91,21 +90,20 @@ func (a *Adapter) adopt(p *proc) bool {
 			return true
 		}
 		if p.pid != 0 || patience == 0 {
-			a.killRest(p) // the main process has ended; these are its remains
+			a.killRest(p) // the main process has ended; others of the session remain
 			return false
 		}
-		// The daemon may have died within fork(2), and the process may be about to make its
-		// session.
+		// The daemon may have died during fork(2), and the process may be about to create its session.
 		time.Sleep(20 * time.Millisecond)
 	}
 	return false
 }
 
-// takeLeader adopts the main process of a job from the processes that hold its lock. It is needed if
-// the daemon died before it wrote the pid, or if the start times do not fit; the lock proves the
-// identity. It reports whether the job is alive.
+// takeLeader adopts the main process of a job from the processes that hold the job's lock. It is needed if the daemon
+// died before it wrote the pid, or if the start times do not fit; the lock proves the identity. takeLeader reports
+// whether the job is alive.
 func (a *Adapter) takeLeader(p *proc, found []stat) bool {
-	// The oldest comes first, because a later one may have made a session within the job.
+	// The oldest process comes first, because a later process may have created a session within the job.
 	sort.Slice(found, func(i, k int) bool { return found[i].startMS < found[k].startMS })
 	for _, s := range found {
 		if s.session != s.pid || p.pid != 0 && p.pid != s.pid {
@@ -127,8 +125,7 @@ func (a *Adapter) takeLeader(p *proc, found []stat) bool {
 	return false
 }
 
-// adoptPID adopts a process if it is the process that was started for the job. An error means that
-// this is unknown now.
+// adoptPID adopts a process if it was started for the job. The error means that this cannot be decided now.
 func (a *Adapter) adoptPID(p *proc, pid int) (mine bool, err error) {
 	process, err := run.Adopt(pid)
 	if errors.Is(err, syscall.ESRCH) {
@@ -137,8 +134,7 @@ func (a *Adapter) adoptPID(p *proc, pid int) (mine bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	// Only now is it safe to read: the process is held, so its number cannot be given to
-	// another.
+	// Read only after the process is held: then its number cannot be reassigned to another process.
 	s, err := readStat(pid)
 	if err != nil || !p.matches(s) {
 		process.Close()
@@ -153,7 +149,7 @@ func (a *Adapter) adoptPID(p *proc, pid int) (mine bool, err error) {
 	return true, nil
 }
 
-// lookFor looks again for a job that is alive but could not be reached.
+// lookFor searches again for the process of a job that is alive but could not be reached.
 func (a *Adapter) lookFor(ctx context.Context, watchers *sync.WaitGroup, p *proc) {
 	if !a.adopt(p) {
 		a.end(ending{p: p, err: run.ErrNotChild})

@@ -12,8 +12,8 @@ import (
 
 var _ adapters.Checker = (*Adapter)(nil)
 
-// Check implements adapters.Checker. This machine has no queues, and no job can use more memory than there is. How many
-// cores it has is in Capabilities.
+// Check implements adapters.Checker. It returns an error if a request names a queue, which this machine does not have,
+// or needs more memory than the machine has. The number of cores is in Capabilities.
 func (a *Adapter) Check(r jjm.Request) error {
 	var ps jjm.Problems
 	bad := func(field, format string, args ...any) {
@@ -32,7 +32,7 @@ func (a *Adapter) Check(r jjm.Request) error {
 	return ps.Err()
 }
 
-// memoryMB returns how much memory this machine has, 0 if that is not known.
+// memoryMB returns the size of this machine's memory in MiB, 0 if it is unknown.
 func memoryMB() int64 {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {

@@ -15,18 +15,19 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// ending is the end of a process.
+// ending describes the end of a process.
 type ending struct {
 	p   *proc
 	ws  syscall.WaitStatus
 	ru  *syscall.Rusage
-	err error // run.ErrNotChild: the process ended, and it is unknown how
-	// start is the error for which the command was never executed, of kind Busy or Invalid; nil if it was executed.
+	err error // run.ErrNotChild if the process ended in an unknown way
+	// start is the error because of which the command was never executed, of kind Busy or Invalid; nil if the command
+	// was executed.
 	start error
 }
 
-// Run recovers the jobs that an earlier daemon started, starts waiting jobs, and notices the end of all jobs, until ctx
-// ends. It leaves running jobs alone and closes the adapter.
+// Run recovers the jobs that an earlier daemon started, starts waiting jobs, and handles the ends of all jobs, until
+// ctx ends. It then closes the adapter, and running jobs continue.
 func (a *Adapter) Run(ctx context.Context) error {
 	a.mu.Lock()
 	err := a.errClosed()
@@ -68,7 +69,7 @@ func (a *Adapter) Run(ctx context.Context) error {
 	}
 }
 
-// drain handles the ends that have arrived.
+// drain handles all ends in the channel.
 func (a *Adapter) drain() {
 	for {
 		select {
@@ -80,7 +81,7 @@ func (a *Adapter) drain() {
 	}
 }
 
-// stopWatching ends the waiting for all processes.
+// stopWatching stops waiting for the ends of all processes.
 func (a *Adapter) stopWatching() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -105,9 +106,8 @@ func (a *Adapter) watch(ctx context.Context, watchers *sync.WaitGroup, p *proc) 
 		if errors.Is(err, os.ErrClosed) {
 			return
 		}
-		// Remaining processes would use cores of the next jobs, and would write to the files of the
-		// next attempt. The search takes long if the machine has many processes, so it is done in
-		// this goroutine, for which no caller waits.
+		// Remaining processes would use cores of the next jobs, and would write to the files of the next attempt. The
+		// search takes long if the machine has many processes; no caller waits for this goroutine.
 		if a.lockHeld(p) {
 			a.killRest(p)
 		}
@@ -118,9 +118,8 @@ func (a *Adapter) watch(ctx context.Context, watchers *sync.WaitGroup, p *proc) 
 	}()
 }
 
-// awaitStart waits until a process executes the job's command. It returns the error if the command
-// cannot be executed. The account can stop the process and so delay this: then the job does nothing,
-// like every job that its account stops.
+// awaitStart waits until a process executes the job's command. It returns an error if the command cannot be executed.
+// The account can stop the process and so delay the return; only the job of that account is affected.
 func (a *Adapter) awaitStart(b *bulk, process *run.Process) error {
 	trouble, err := process.AwaitStart()
 	a.mu.Lock()
@@ -135,7 +134,7 @@ func (a *Adapter) awaitStart(b *bulk, process *run.Process) error {
 	return err
 }
 
-// startNext starts the next job if cores are free for it. It reports whether to try the next one immediately.
+// startNext starts the next job if enough cores are free. It reports whether to try the next job immediately.
 func (a *Adapter) startNext(ctx context.Context, watchers *sync.WaitGroup) bool {
 	p, lock := a.markNext()
 	if p == nil {
@@ -165,7 +164,7 @@ func (a *Adapter) startNext(ctx context.Context, watchers *sync.WaitGroup) bool 
 	a.write(b, linePID(pos, p.pid, p.born[1]))
 	a.crashPoint("local.recorded")
 	b.set(pos, jjm.BatchRunning)
-	if b.jobs[pos].endAsked&byCancel != 0 { // cancelled while it was being started
+	if b.jobs[pos].endAsked&byCancel != 0 { // the job was cancelled during its start
 		a.terminate(p)
 	}
 	a.watch(ctx, watchers, p)
@@ -173,7 +172,7 @@ func (a *Adapter) startNext(ctx context.Context, watchers *sync.WaitGroup) bool 
 	return true
 }
 
-// startIsOver wakes the callers that wait for the end of the start that is under way.
+// startIsOver wakes the callers that wait for the end of the current start.
 func (a *Adapter) startIsOver() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -181,7 +180,7 @@ func (a *Adapter) startIsOver() {
 	a.startOver.Broadcast()
 }
 
-// requeue makes a job that could not be started wait again. The caller holds a.mu.
+// requeue returns a job that could not be started to the waiting jobs. The caller holds a.mu.
 func (a *Adapter) requeue(p *proc) {
 	b, pos := p.b, p.pos
 	a.write(b, lineOf("back", pos))
@@ -192,7 +191,7 @@ func (a *Adapter) requeue(p *proc) {
 }
 
 // notStarted handles a job whose process never executed the command. An error of kind Busy means that the account has
-// all the processes that it may have: its jobs wait for a while, and jobs of other accounts do not.
+// reached its limit of processes: its jobs wait for a while, and jobs of other accounts continue to start.
 func (a *Adapter) notStarted(e ending) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -209,8 +208,8 @@ func (a *Adapter) notStarted(e ending) {
 	notify(a.changed)
 }
 
-// markNext writes to the log that the next job will be started, and takes its cores and its
-// lock. It returns nil if no job can start now.
+// markNext writes to the log that the next job will be started, and takes its cores and its lock. It returns nil if no
+// job can start now.
 func (a *Adapter) markNext() (*proc, *os.File) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -250,8 +249,8 @@ func (a *Adapter) markNext() (*proc, *os.File) {
 	return p, lock
 }
 
-// prepare makes the folder of end records, the identity and the log of a bulk, unless it has them, and returns the lock
-// of the job.
+// prepare creates the folder of end records, the identity and the log of a bulk, unless the bulk has them, and returns
+// the lock of the job.
 func (a *Adapter) prepare(b *bulk, pos int32) (lock *os.File, err error) {
 	if err := b.makeEnd(a.uid == 0); err != nil {
 		return nil, err
@@ -263,8 +262,7 @@ func (a *Adapter) prepare(b *bulk, pos int32) (lock *os.File, err error) {
 		}
 	}
 	if b.out == nil && b.Log != "" && b.identity.as == nil {
-		// The job runs without a log too, because the application's output does not go
-		// there.
+		// The job also runs without the log, because the application writes its output elsewhere.
 		var err error
 		if b.out, err = openLog(b.Log); err != nil {
 			a.warn("log files", err)
@@ -273,7 +271,7 @@ func (a *Adapter) prepare(b *bulk, pos int32) (lock *os.File, err error) {
 	return b.takeLock(pos)
 }
 
-// launch starts the process.
+// launch starts the process of a job.
 func (a *Adapter) launch(p *proc, lock *os.File) (*run.Process, error) {
 	b := p.b
 	out := b.out
@@ -294,13 +292,13 @@ func (a *Adapter) launch(p *proc, lock *os.File) (*run.Process, error) {
 }
 
 // unmounted reports whether a command or folder does not exist because the file system of the jobs is not mounted. Then
-// the job waits, because the failure is not its fault.
+// the job waits, because it did not cause the failure.
 func (a *Adapter) unmounted(err error) bool {
 	return errors.Is(err, os.ErrNotExist) && a.env.Unmounted != nil && a.env.Unmounted() != ""
 }
 
-// startFailed returns the end of a job whose command cannot be started: exit code 127 if the command
-// does not exist, else 126, as in a shell.
+// startFailed returns the end of a job whose command cannot be started: exit code 127 if the command does not exist,
+// otherwise 126, which are the codes of a shell.
 func startFailed(err error, now jjm.Time) job {
 	exit := uint8(126)
 	if errors.Is(err, os.ErrNotExist) {
@@ -310,8 +308,8 @@ func startFailed(err error, now jjm.Time) job {
 		reason: fmt.Sprintf("it could not be started: %.300v", err)}
 }
 
-// write writes lines about what has happened. Lines that cannot be written are kept and tried again later. The caller
-// holds a.mu.
+// write writes lines about events that have happened. If a write fails, the lines are kept and written later. The
+// caller holds a.mu.
 func (a *Adapter) write(b *bulk, lines ...[]byte) {
 	err := b.append(true, lines...)
 	a.warn("writing "+filepath.Base(b.dir)+"/log", err)
@@ -323,7 +321,7 @@ func (a *Adapter) write(b *bulk, lines ...[]byte) {
 	}
 }
 
-// forget drops a process that has ended, and frees its cores. The caller holds a.mu.
+// forget removes an ended process from memory, and frees its cores. The caller holds a.mu.
 func (a *Adapter) forget(p *proc) {
 	if p.b.procs[p.pos] != p {
 		return

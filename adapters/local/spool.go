@@ -19,12 +19,12 @@ import (
 	"jjm/internal/sys/wary"
 )
 
-// maxEntry is the largest size of a bulk file, in bytes. The longest word of a command line
-// (128 KiB, execve(2)) fits several times.
+// maxEntry is the largest size of a bulk file, in bytes. The longest word of a command line (128 KiB, execve(2)) fits
+// into it several times.
 const maxEntry = 1 << 20
 
-// maxLog is the largest size of a bulk's log that is read, in bytes; a thousand jobs that
-// run once write less than 300 KiB.
+// maxLog is the largest size of a bulk's log that is read, in bytes. The log of a thousand jobs that run once has less
+// than 300 KiB.
 const maxLog = 64 << 20
 
 // entry is the content of a bulk file.
@@ -41,7 +41,7 @@ type entry struct {
 	Submitted jjm.Time    `json:"submitted"`
 }
 
-// check returns the first mistake in an entry.
+// check returns an error for the first mistake in an entry.
 func (e *entry) check() error {
 	bad := func(field, format string, args ...any) error {
 		return jjm.Errorf(jjm.Invalid, "%s: %s", field, fmt.Sprintf(format, args...))
@@ -73,7 +73,7 @@ func (e *entry) check() error {
 	return nil
 }
 
-// parseEntry reads a bulk file.
+// parseEntry parses a bulk file.
 func parseEntry(text []byte) (entry, error) {
 	var e entry
 	if len(text) > maxEntry {
@@ -93,8 +93,8 @@ func parseEntry(text []byte) (entry, error) {
 
 func (a *Adapter) folder(id int64) string { return filepath.Join(a.dir, strconv.FormatInt(id, 10)) }
 
-// openToOwners lets other users pass through a folder to their end records, if this daemon
-// can have jobs of other users.
+// openToOwners allows other users to pass through a folder to their end records, if this daemon can run jobs of other
+// users.
 func (a *Adapter) openToOwners(dir string) error {
 	if a.uid != 0 {
 		return nil
@@ -102,9 +102,9 @@ func (a *Adapter) openToOwners(dir string) error {
 	return os.Chmod(dir, 0o711)
 }
 
-// store makes a spool entry. After nil the entry survives a loss of power; if store is cut
-// off anywhere, the entry exists as a whole or not at all. The error is Ambiguous only if
-// the entry exists and may not survive.
+// store creates a spool entry. If it returns nil, the entry survives a loss of power. If store is interrupted at any
+// point, the entry exists as a whole or not at all. The error is of kind Ambiguous only if the entry exists and may not
+// survive.
 func (a *Adapter) store(e *entry) error {
 	text, err := json.Marshal(e)
 	if err != nil {
@@ -126,7 +126,7 @@ func (a *Adapter) store(e *entry) error {
 		err = os.Rename(temp, final)
 	}
 	if err != nil {
-		_ = os.RemoveAll(temp) // after a failure the next start removes the rest
+		_ = os.RemoveAll(temp) // after a failure the next start removes the remaining files
 		return jjm.Errorf(jjm.Busy, "write spool entry %d; nothing of it was kept; "+
 			"make room on the disk, or make the spool writable: %w", e.ID, err)
 	}
@@ -153,8 +153,8 @@ func syncFolder(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// loadSpool reads the spool. It removes entries that a crash left incomplete, sets aside entries that
-// it cannot read, and notes the entries that were set aside before.
+// loadSpool reads the spool. It removes entries that a crash left incomplete, sets unreadable entries aside, and
+// records the entries that were set aside before.
 func (a *Adapter) loadSpool() error {
 	names, err := os.ReadDir(a.dir)
 	if err != nil {
@@ -282,7 +282,7 @@ func (a *Adapter) remove(b *bulk) error {
 	if err := syncFolder(a.dir); err != nil {
 		return err
 	}
-	// The first step is a name that no start reads: half an entry would look as if its jobs
+	// The first step renames the folder to a name that no start reads: a partly removed entry would look as if its jobs
 	// had never run.
 	gone := b.dir + ".gone"
 	if err := os.Rename(b.dir, gone); err != nil {
@@ -298,9 +298,8 @@ func (a *Adapter) remove(b *bulk) error {
 	return nil
 }
 
-// removeFolder removes a folder of the spool. The caller runs it in the background: part of the folder
-// belongs to an owner, who may have put any number of files there. The next start removes the files
-// that stay.
+// removeFolder removes a folder of the spool. The caller runs it in the background: part of the folder belongs to an
+// owner, who may have put any number of files there. The next start removes any remaining files.
 func (a *Adapter) removeFolder(name string) {
 	d, err := wary.In(a.dir)
 	if err == nil {

@@ -9,11 +9,11 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Submit spools a bulk in one durable act. A second Submit of a tag returns the id of the first and
-// ignores the rest of the bulk, because a tag names one bulk.
+// Submit spools a bulk in one durable act. A second Submit with the same tag returns the id of the first bulk and
+// ignores the rest of the arguments, because a tag names one bulk.
 //
-// It writes to local disk and is not interrupted once it has started. If ctx has ended
-// before that, the error is Busy, because certainly nothing was done.
+// Submit writes to local disk and is not interrupted after it has begun. If ctx has ended before that, the error is of
+// kind Busy, because certainly nothing was done.
 func (a *Adapter) Submit(ctx context.Context, bulk adapters.Bulk) (adapters.Receipt, error) {
 	fail := func(err error) (adapters.Receipt, error) {
 		return adapters.Receipt{}, fmt.Errorf("%s: submit bulk of tag %.20s: %w", a.name, bulk.Tag, err)

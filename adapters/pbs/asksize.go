@@ -10,31 +10,31 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// listingSize decides whether a listing of everything may be tried. A listing that was too large is repeated once,
-// because the client sometimes prints without end if an array has just started. If the listing is too large again, jobs
-// are asked for by id until a rest is over, which doubles each time. The zero value allows a listing.
+// listingSize decides whether a listing of everything may be tried. A listing that was too large is repeated a second
+// time, because the client sometimes prints without end if an array has just started. If the second listing is also too
+// large, jobs are looked up by id during a pause, which doubles each time. The zero value allows a listing.
 type listingSize struct {
-	failures int       // in a row
-	failed   time.Time // of the last failure
-	// until is when the listing may be tried again, rest how long that pause was.
+	failures int       // number of consecutive failures
+	failed   time.Time // time of the latest failure
+	// until is when the listing may be tried again; rest is the length of that pause.
 	until time.Time
 	rest  time.Duration
-	// why describes, for people, the failure after which jobs were asked for by id; "" once a listing succeeded again.
+	// why describes, for people, the failure because of which jobs are looked up by id; "" after a successful listing.
 	why string
 }
 
 const (
 	firstRest = 10 * time.Minute
 	lastRest  = 24 * time.Hour
-	// inARow is how often in a row a listing must be too large.
+	// inARow is the number of consecutive listings that must be too large before jobs are looked up by id.
 	inARow = 2
 )
 
 // mayTry reports whether the listing may be tried.
 func (l listingSize) mayTry(now time.Time) bool { return l.failures < inARow || !now.Before(l.until) }
 
-// tooLarge returns the size after a listing that began at a time was too large. Listings that
-// ran at the same time count once.
+// tooLarge returns the new size after a listing that began at the time began was too large. Listings that ran at the
+// same time count as one failure.
 func (l listingSize) tooLarge(began, now time.Time, why string) listingSize {
 	if l.failures > 0 && began.Before(l.failed) {
 		return l
@@ -50,21 +50,20 @@ func (l listingSize) tooLarge(began, now time.Time, why string) listingSize {
 // chunkSize is the largest number of ids in one command.
 type chunkSize struct {
 	n int
-	// larger is when n may grow again.
+	// larger is the time from which n may grow again.
 	larger time.Time
 }
 
-// maxIDs is the largest number of ids in one command, so that it makes at most perSecond
-// connections. If more ids are asked for, a listing of everything costs less.
+// maxIDs is the largest number of ids in one command, which keeps the command within perSecond connections. For more
+// ids, a listing of everything costs less.
 const maxIDs = perSecond - 1
 
-// failed returns the size after a command with n ids was too much, or answered only some of
-// them.
+// failed returns the new size after a command with n ids printed too much, or answered only some of the ids.
 func (c chunkSize) failed(now time.Time, n int) chunkSize {
 	return chunkSize{n: max(1, min(c.n, n/2)), larger: now.Add(firstRest)}
 }
 
-// worked returns the size after a command that worked.
+// worked returns the new size after a successful command.
 func (c chunkSize) worked(now time.Time) chunkSize {
 	if !now.Before(c.larger) {
 		c.n = min(2*c.n, maxIDs)
@@ -74,8 +73,8 @@ func (c chunkSize) worked(now time.Time) chunkSize {
 
 // tooMuch returns why a command would fail in the same way if it were repeated unchanged: it printed too much, was
 // still printing at its deadline, was killed (the kernel kills a process that uses too much memory, and a client that
-// gets none kills itself), or complained about memory. It returns "" for every other end. A command that printed
-// nothing until its deadline shows that the server is silent, not that its answer is large.
+// gets no memory kills itself), or complained about memory. tooMuch returns "" for every other end. A command that
+// printed nothing until its deadline shows that the server is silent, not that the answer is large.
 func tooMuch(out run.Output, err error) string {
 	lower := bytes.ToLower(out.Stderr)
 	switch {

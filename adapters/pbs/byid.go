@@ -13,9 +13,9 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// liveByID lists by id the owner's jobs that have not ended, and the jobs that are alive in memory. It returns false if
-// they need more ports than the budget ever has: then only a listing of everything is left. Its commands are sent only
-// if the budget has room for all.
+// liveByID lists by id the owner's jobs that have not ended, and the jobs that are alive in memory. asked is false if
+// the commands need more ports than the budget ever has: then only a listing of everything is left. The commands are
+// sent only if the budget has room for all of them.
 func (a *Adapter) liveByID(ctx context.Context, owner jjm.Owner, members bool) (jobs []job, asked bool, err error) {
 	ask, before := a.aliveInMemory(owner)
 	if n := max(len(ask), before); a.everAffordable(n) {
@@ -56,8 +56,8 @@ func (a *Adapter) liveByID(ctx context.Context, owner jjm.Owner, members bool) (
 // refusedFor is how long other accounts wait for an account that was refused.
 const refusedFor = 2 * portLife
 
-// takeTurn returns an error unless an owner's n live bulks may be asked for by id now: the budget must have room for
-// all, and no account that was served earlier may be waiting.
+// takeTurn returns an error if an owner's n live bulks must not be looked up by id now: the budget has no room for all
+// n, or an account that was served earlier is waiting.
 func (a *Adapter) takeTurn(owner jjm.Owner, n int) error {
 	err := a.reserve(n)
 	now := a.env.Now()
@@ -76,7 +76,8 @@ func (a *Adapter) takeTurn(owner jjm.Owner, n int) error {
 	return nil
 }
 
-// anotherWaits reports whether an account that was served earlier than this one was refused lately. The lock is held.
+// anotherWaits reports whether an account that was served earlier than this account was refused lately. The caller
+// holds the lock.
 func (a *Adapter) anotherWaits(p *memory, now time.Time) bool {
 	for _, other := range a.memories {
 		if now.Sub(other.refused) < refusedFor && other.served.Before(p.served) {
@@ -86,8 +87,8 @@ func (a *Adapter) anotherWaits(p *memory, now time.Time) bool {
 	return false
 }
 
-// aliveInMemory returns the ids of the owner's bulks that are not known to have ended, and how
-// many ids there were when they were asked for last.
+// aliveInMemory returns the ids of the owner's bulks that are not known to have ended. before is the number of live
+// bulks at the previous lookup by id.
 func (a *Adapter) aliveInMemory(owner jjm.Owner) (ids []string, before int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -101,9 +102,9 @@ func (a *Adapter) aliveInMemory(owner jjm.Owner) (ids []string, before int) {
 	return ids, p.live
 }
 
-// lookUp finds out what the server knows about ids, including the history, and calls take
-// with the ids that were answered and their jobs. More ids than fit into one command, or
-// into the budget of ports, are looked up in one listing of everything.
+// lookUp looks up ids on the server, including the history, and calls take with the ids that were answered and their
+// jobs. If the ids do not fit into one command or into the budget of ports, lookUp uses one listing of everything
+// instead.
 func (a *Adapter) lookUp(ctx context.Context, ids []string, members bool,
 	take func(answered []string, has []raw) error) error {
 	few := len(ids) <= maxIDs && (a.mayAskFor(len(ids)) || a.keepsRoomFor(ctx, len(ids)))
@@ -113,7 +114,7 @@ func (a *Adapter) lookUp(ctx context.Context, ids []string, members bool,
 			left = slices.DeleteFunc(slices.Clone(left), func(id string) bool { return slices.Contains(answered, id) })
 			return take(answered, has)
 		})
-		// Other commands may have used the room meanwhile.
+		// Other commands may have used up the budget meanwhile.
 		if !adapters.IsNotAsked(err) || ctx.Err() != nil || !a.mayList(true) {
 			return err
 		}
@@ -138,15 +139,15 @@ func (a *Adapter) listFor(ctx context.Context, ids []string, members bool) ([]ra
 			wanted[parsed.seq] = true
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(raws), func(r raw) bool { // raws is shared
+	return slices.DeleteFunc(slices.Clone(raws), func(r raw) bool { // callers share raws
 		id, ok := parseID(r.id)
 		return ok && !wanted[id.seq]
 	}), nil
 }
 
-// byID asks for jobs by id, including the history, and calls take with the ids that were answered and their jobs. If
-// the answer to several ids is too large, byID asks for fewer. Some versions of OpenPBS answer only the first of
-// several ids (recorded in json_several_ids): byID asks for the others again, one at a time.
+// byID looks up jobs by id, including the history, and calls take with the ids that were answered and their jobs. If
+// the answer to several ids is too large, byID repeats the command with fewer ids. Some versions of OpenPBS answer only
+// the first of several ids (recorded in json_several_ids): byID then looks up the other ids one at a time.
 func (a *Adapter) byID(ctx context.Context, ids []string, members bool,
 	take func(answered []string, has []raw) error) error {
 	for len(ids) > 0 {
@@ -189,8 +190,8 @@ func (a *Adapter) byID(ctx context.Context, ids []string, members bool,
 	return nil
 }
 
-// answeredIDs returns the ids that an answer has, or names as unknown, and the ids about which it says nothing. An
-// unknown member may be named by its array.
+// answeredIDs returns the ids that an answer contains or reports as unknown, and the ids that the answer does not
+// mention. The answer may name an unknown member by the id of its array.
 func answeredIDs(ids []string, raws []raw, stderr []byte) (answered, silent []string) {
 	has := map[string]bool{}
 	note := func(text string) {
@@ -217,15 +218,14 @@ func answeredIDs(ids []string, raws []raw, stderr []byte) (answered, silent []st
 	return answered, silent
 }
 
-// unknownID matches what qstat prints about a job that the server does not have.
+// unknownID matches the line that qstat prints about a job that the server does not have.
 var unknownID = regexp.MustCompile(`^qstat: Unknown Job Id +([0-9]+(?:\[[^\]]*\])?)(?:\.[^ ]*)? *$`)
 
 // exitUnknown is the exit code if the last id is unknown (PBSE_UNKJOBID & 0xFF).
 const exitUnknown = 153
 
-// parseByID parses a listing by ids. Unknown ids cause complaints; any other complaint is
-// an error. history is false if the server says, with exit code 0, that it keeps no
-// history.
+// parseByID parses a listing by ids. qstat complains about unknown ids; parseByID returns an error for any other
+// complaint. history is false if the server says, with exit code 0, that it keeps no history.
 func parseByID(out run.Output, argv []string) (raws []raw, history bool, err error) {
 	if saysNoHistory(out.Stderr) {
 		return nil, false, nil

@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	// maxDeletes is the largest number of qdel in one Control; the budget of ports may allow
-	// fewer. 100 scattered members of an array are one Control, which takes 13 s at
-	// qdelsPerSecond. The engine asks for the rest again.
+	// maxDeletes is the largest number of qdel commands in one Control; the budget of ports may allow fewer. The
+	// members of an array that do not form a range need one qdel each: 100 of such members are one Control, which takes
+	// 13 s at qdelsPerSecond. The engine repeats the call for the remaining jobs.
 	maxDeletes = 100
-	// deletesAtOnce is how many qdel run side by side: few enough for the server, many
-	// enough that 100 of them take seconds.
+	// deletesAtOnce is the number of qdel commands that run at the same time: few enough for the server, and enough to
+	// run 100 of these commands within seconds.
 	deletesAtOnce = 4
 )
 
-// cancel deletes the targets of a plan, and then lists again: qdel also exits with 0 if it
-// deleted nothing, or if its request ended the server. A job is answered nil once it has
-// ended or is gone, or if it runs and qdel was accepted, because PBS takes some time to end
-// it. A job that still waits is answered Busy.
+// cancel deletes the targets of a plan, and then lists again: qdel also exits with 0 if it deleted nothing, or if its
+// request crashed the server. The answer for a job is nil if the job has ended, is gone, or still runs after an
+// accepted qdel, because PBS takes some time to end a job. The answer for a job that still waits is an error of kind
+// Busy.
 func (a *Adapter) cancel(ctx context.Context, owner jjm.Owner, p *plan) error {
 	if len(p.targets) == 0 {
 		return nil
@@ -50,12 +50,12 @@ func (a *Adapter) cancel(ctx context.Context, owner jjm.Owner, p *plan) error {
 	return err
 }
 
-// delete runs commands, a few side by side, and returns their outputs, and which were sent. It
-// starts no further command once the budget of ports has no room, or once a command could
-// not run or did not reach the server; then it returns an error.
+// delete runs commands, a few at the same time. It returns their outputs, and reports for each command whether it was
+// sent. If the budget of ports has no room, or a command could not run or did not reach the server, delete starts no
+// further command and returns an error.
 func (a *Adapter) delete(ctx context.Context, todo []command) (outs []run.Output, sent []bool, err error) {
 	outs, sent = make([]run.Output, len(todo)), make([]bool, len(todo))
-	var mu sync.Mutex // guards what follows
+	var mu sync.Mutex // guards the variables below
 	next, failed := 0, error(nil)
 	take := func() int {
 		mu.Lock()
@@ -100,8 +100,7 @@ func (a *Adapter) reach(ctx context.Context, c command) (run.Output, error) {
 	return out, nil
 }
 
-// confirm sets the answers from the outputs of the commands that were sent, and from a listing
-// after them.
+// confirm sets the answers according to the outputs of the sent commands and to a listing after these commands.
 func (a *Adapter) confirm(ctx context.Context, owner jjm.Owner, p *plan, todo []command, outs []run.Output,
 	sent []bool) error {
 	members := false
@@ -144,13 +143,12 @@ func (a *Adapter) confirm(ctx context.Context, owner jjm.Owner, p *plan, todo []
 type fate uint8
 
 const (
-	deleted    fate = iota // it has ended, or is gone
-	stillWaits             // qdel did nothing
-	stillRuns              // it is being ended, or qdel did nothing
+	deleted    fate = iota // the job has ended or is gone
+	stillWaits             // the job still waits: qdel did nothing
+	stillRuns              // the job is ending, or qdel did nothing
 )
 
-// afterDelete returns what became of a member of a target. v is nil if its bulk is not
-// listed.
+// afterDelete returns the fate of a member of a target. v is nil if the bulk is not listed.
 func (v *bulkView) afterDelete(t target, index int32) fate {
 	if v == nil || v.whole.id != "" && v.whole.isOver() {
 		return deleted
@@ -178,9 +176,9 @@ func isUnreachable(text string) bool {
 	return false
 }
 
-// noteServerGone checks whether the server, which had just answered a listing, became unreachable after a command with
-// several operands. From then on each operand has its own command, so that the command that may have ended the server
-// is not repeated.
+// noteServerGone checks whether the server answered a listing and then became unreachable after a command with several
+// operands. From then on each operand has its own command, which avoids repeating a command that may have crashed the
+// server.
 func (a *Adapter) noteServerGone(done []command, err error) {
 	shared := false
 	for _, c := range done {

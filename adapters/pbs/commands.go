@@ -10,23 +10,23 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// command is a command line, and the references that each of its operands answers.
+// command is a command line. For each of its operands it has the references that the operand answers.
 type command struct {
 	argv     []string
 	operands map[string][]int
 }
 
-// verbs are the commands for the operations.
+// verbs maps operations to the commands that perform them.
 var verbs = map[adapters.Op]string{adapters.Cancel: "qdel", adapters.HoldJobs: "qhold", adapters.Release: "qrls"}
 
 // operandsAtOnce is the largest number of operands in a command; PBS handles them one by
 // one.
 const operandsAtOnce = 200
 
-// commands returns the commands for targets. Jobs and whole arrays share a command, up to
-// atOnce of them. A range or a member of an OpenPBS array has a command of its own, because
-// qdel loses all ranges of one array but the first two, and many of them end the server;
-// the largest ranges come first. Torque takes the members of one array in an option.
+// commands returns the commands for targets. Jobs and whole arrays share a command, up to atOnce of them in each. A
+// range or a member of an OpenPBS array has a command of its own, because qdel loses all ranges of one array except the
+// first two, and many ranges crash the server. The largest ranges come first. Torque takes the members of one array in
+// an option.
 func commands(op adapters.Op, d dialect, targets []target, atOnce int) []command {
 	var shared, single []command
 	for _, t := range targets {
@@ -76,7 +76,7 @@ func torqueCommand(op adapters.Op, t target) command {
 	}
 }
 
-// answered returns how many references a command answers.
+// answered returns the number of references that a command answers.
 func (c command) answered() (n int) {
 	for _, refs := range c.operands {
 		n += len(refs)
@@ -84,9 +84,9 @@ func (c command) answered() (n int) {
 	return n
 }
 
-// outcome sets the answers from the output of a command. The exit code is that of the last
-// error; each error has a line that names its operand. If a line names no operand, or there
-// is none, the operands that are not named are in doubt.
+// outcome sets the answers from the output of a command. The exit code is the code of the last error; each error has a
+// line that names its operand. If some line names no operand, or no line names an operand, the answers for all unnamed
+// operands are errors of kind Busy.
 func outcome(op adapters.Op, out run.Output, c command, answers []error) {
 	if out.Exit == 0 {
 		return

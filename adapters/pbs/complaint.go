@@ -13,7 +13,7 @@ import (
 // operandError matches an error about one operand: "qdel: Job has finished 28.pbshost".
 var operandError = regexp.MustCompile(`^q[a-z]+: (.*[^ ]) +([0-9]+(?:\[[^\]]*\])?)(?:\.[^ ]*)? *$`)
 
-// complaints returns what a command printed about each operand, and the lines about none.
+// complaints returns the error text for each operand, by job id, and the lines that name no operand.
 func complaints(stderr []byte) (by map[string]string, rest []string) {
 	by = map[string]string{}
 	for line := range strings.Lines(string(stderr)) {
@@ -27,12 +27,12 @@ func complaints(stderr []byte) (by map[string]string, rest []string) {
 	return by, rest
 }
 
-// alreadyOver are parts of messages about jobs that have ended.
+// alreadyOver are parts of the messages about jobs that have already ended.
 var alreadyOver = []string{
 	"Job has finished", "finished array subjob", "already in exit state", "COMPLETE", "invalid state for job - EXITING",
 }
 
-// controlError classifies a message about one operand; nil if the job is already as wanted.
+// controlError classifies a message about one operand. It returns nil if the job is already in the wanted state.
 func controlError(op adapters.Op, text, operand string) error {
 	for _, over := range alreadyOver {
 		if strings.Contains(text, over) {
@@ -59,7 +59,7 @@ type indexRun struct {
 	refs []int
 }
 
-// runs joins the members of a target to runs. The target may have a member twice.
+// runs joins the members of a target into runs. The target may contain a member twice.
 func (t target) runs() []indexRun {
 	list := slices.SortedFunc(slices.Values(t.members), func(a, b memberRef) int { return int(a.index - b.index) })
 	var out []indexRun

@@ -9,16 +9,16 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Control acts on jobs with as few commands as possible. It looks first, for two reasons:
-// ids are reused, so only what a listing shows under the tag and the owner may be touched;
-// and deleting a range of an array makes PBS forget how its ended members ended.
+// Control acts on jobs with as few commands as possible. It lists the jobs first, for two reasons. PBS reuses ids, so a
+// job may only be touched if a listing shows it with its tag and owner. And after the deletion of a range of an array,
+// PBS forgets how the ended members ended.
 func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, refs []adapters.Ref) ([]error, error) {
 	d, err := a.findDialect(ctx)
 	if err != nil {
 		return nil, a.wrap(op.String(), err)
 	}
-	// A release is nearly always of whole bulks. Then arrays need not be expanded, which
-	// costs the server most of the time.
+	// A release nearly always concerns whole bulks. Then arrays need not be expanded, which would cost the server most
+	// of the time.
 	p, err := a.makePlan(ctx, owner, op, refs, op != adapters.Release)
 	if err != nil {
 		return nil, a.wrap(op.String(), err)
@@ -47,7 +47,7 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	return p.answers, nil
 }
 
-// makePlan lists the jobs and decides what to do. members says whether arrays are expanded.
+// makePlan lists the jobs and plans the commands. If members is set, the listing expands arrays.
 func (a *Adapter) makePlan(ctx context.Context, owner jjm.Owner, op adapters.Op, refs []adapters.Ref,
 	members bool) (*plan, error) {
 	why := ordinary
@@ -58,7 +58,7 @@ func (a *Adapter) makePlan(ctx context.Context, owner jjm.Owner, op adapters.Op,
 	if err != nil {
 		return nil, err
 	}
-	if d != torque && op != adapters.Cancel { // for a cancel it is a success that a job has ended or is gone
+	if d != torque && op != adapters.Cancel { // a cancel succeeds if the job has ended or is gone
 		past, err := a.jobsByID(ctx, a.unlisted(owner, all, refs), members)
 		if err != nil {
 			return nil, err
@@ -81,8 +81,7 @@ func (a *Adapter) makePlan(ctx context.Context, owner jjm.Owner, op adapters.Op,
 	return p, nil
 }
 
-// readables returns the jobs of all accounts that could be read, and the jobs that could not be read and may be the
-// owner's.
+// readables returns the readable jobs of all accounts, and the unreadable jobs that may belong to the owner.
 func readables(all []job, owner jjm.Owner) (good, odd []job) {
 	_, odd = sortOut(all, owner)
 	bad := map[job]bool{}
@@ -92,8 +91,8 @@ func readables(all []job, owner jjm.Owner) (good, odd []job) {
 	return slices.DeleteFunc(slices.Clone(all), func(j job) bool { return bad[j] }), odd
 }
 
-// shows reports whether a listing shows the job that a reference names, alone or as one of an
-// array that was not expanded.
+// shows reports whether a listing shows the job that a reference names, either by itself or as a member of an
+// unexpanded array.
 func shows(bulks map[string]*bulkView, ref adapters.Ref) bool {
 	id, ok := refID(ref)
 	v := bulks[id.seq]
@@ -104,8 +103,8 @@ func shows(bulks map[string]*bulkView, ref adapters.Ref) bool {
 	return member || !v.array || !v.expanded
 }
 
-// unlisted returns the ids of the bulks of refs that are not in a listing. If it is not known whether a bulk is an
-// array, both forms of its id are returned.
+// unlisted returns the ids of the bulks of refs that are not in a listing. If it is unknown whether a bulk is an array,
+// unlisted returns both forms of the id.
 func (a *Adapter) unlisted(owner jjm.Owner, listed []job, refs []adapters.Ref) (ids []string) {
 	seen := map[string]bool{}
 	for _, j := range listed {
@@ -131,15 +130,15 @@ func (a *Adapter) unlisted(owner jjm.Owner, listed []job, refs []adapters.Ref) (
 	return ids
 }
 
-// bulkView is one bulk as a listing shows it.
+// bulkView is one bulk according to a listing.
 type bulkView struct {
 	tag      jjm.Tag
 	owner    string
 	array    bool
-	whole    job // the array, or the plain job
+	whole    job // the record of the array or of the plain job
 	members  map[int32]job
-	expanded bool // the listing had members
-	damaged  bool // one of the members could not be read
+	expanded bool // whether the listing contains the array's members
+	damaged  bool // whether one of the members is unreadable
 }
 
 // views groups the jobs of a listing into bulks, by sequence number.
@@ -165,11 +164,11 @@ type target struct {
 	tag   jjm.Tag
 	seq   string
 	array bool
-	// whole is set if the array as a whole is meant, not single members.
+	// whole is set if the target is the whole array, not single members.
 	whole bool
 	// rerunnable is set if the listing did not show that reruns of the array are forbidden.
 	rerunnable bool
-	// members are the members meant, and the references that they answer.
+	// members are the members to act on, and the references that they answer.
 	members []memberRef
 }
 
@@ -182,15 +181,15 @@ func (t target) refs() []int {
 	return out
 }
 
-// plan holds the work of a call of Control by bulk, and the answers for references that need no work.
+// plan holds the work of one call of Control by bulk, and the answers for references that need no work.
 type plan struct {
 	answers []error
 	targets []target
-	// needMembers is set if the members must be listed to decide.
+	// needMembers is set if the plan cannot be made without a listing of the members.
 	needMembers bool
 }
 
-// decide finds out for each reference whether anything has to be done, and collects the work by bulk.
+// decide checks for each reference whether its job needs a command, and collects the work by bulk.
 func decide(op adapters.Op, d dialect, owner jjm.Owner, bulks map[string]*bulkView, refs []adapters.Ref) *plan {
 	p := &plan{answers: make([]error, len(refs))}
 	wanted := map[string][]memberRef{}
@@ -222,8 +221,8 @@ type memberRef struct {
 	ref   int
 }
 
-// missing returns the answer for a reference whose job does not exist, or whose id belongs to another job by now: nil
-// for a cancel, otherwise an error of kind Gone.
+// missing returns the answer for a reference whose job does not exist, or whose id now belongs to another job: nil for
+// a cancel, otherwise an error of kind Gone.
 func missing(op adapters.Op, ref adapters.Ref) error {
 	if op == adapters.Cancel {
 		return nil
@@ -231,7 +230,7 @@ func missing(op adapters.Op, ref adapters.Ref) error {
 	return jjm.Errorf(jjm.Gone, "no job %s with tag %s", ref.ID, ref.Tag)
 }
 
-// bulk decides about the references to one bulk.
+// bulk plans the work for the references to one bulk.
 func (p *plan) bulk(op adapters.Op, d dialect, seq string, v *bulkView, wishes []memberRef) {
 	if !v.array {
 		p.plain(op, seq, v, wishes)
@@ -273,8 +272,8 @@ func (p *plan) bulk(op adapters.Op, d dialect, seq string, v *bulkView, wishes [
 	p.targets = append(p.targets, t)
 }
 
-// allOf reports whether a command for the whole array does exactly what is wanted. A
-// deletion must not touch the records of ended members.
+// allOf reports whether a command for the whole array has exactly the wanted effect. A deletion must not touch the
+// records of ended members.
 func (v *bulkView) allOf(op adapters.Op, chosen map[int32]bool) bool {
 	if v.damaged {
 		return false
@@ -327,8 +326,8 @@ func (p *plan) wholeArray(seq string, v *bulkView, wishes []memberRef) {
 	}
 }
 
-// applies reports whether an operation has anything to do for a job; the error says why it is
-// not possible. arrayHolds are the holds of the job's array.
+// applies reports whether an operation must act on a job; the error says why the operation is not possible. arrayHolds
+// are the holds of the job's array.
 func applies(op adapters.Op, j job, arrayHolds string) (bool, error) {
 	if j.isOver() {
 		return false, nil

@@ -9,7 +9,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// dialect is the family that a PBS belongs to.
+// dialect is the family of PBS systems that a cluster belongs to.
 type dialect uint8
 
 const (
@@ -18,12 +18,12 @@ const (
 	torque
 )
 
-// dialects maps the words of the configuration.
+// dialects maps the values of the setting dialect.
 var dialects = map[string]dialect{"": unknownDialect, "openpbs": openpbs, "torque": torque}
 
 var torqueVersion = regexp.MustCompile(`(?im)^(version|torque version): *[0-9]`)
 
-// dialectOf reads what "qstat --version" printed on either stream: OpenPBS and PBS Pro
+// dialectOf returns the dialect according to the output of "qstat --version" on either stream: OpenPBS and PBS Pro
 // print "pbs_version = 23.06.06", Torque "Version: 6.1.2".
 func dialectOf(stdout, stderr []byte) dialect {
 	for _, text := range [][]byte{stdout, stderr} {
@@ -37,8 +37,7 @@ func dialectOf(stdout, stderr []byte) dialect {
 	return unknownDialect
 }
 
-// findDialect returns the dialect. The first time it runs a command, which does not contact
-// the server.
+// findDialect returns the dialect. Its first call runs a command, which does not contact the server.
 func (a *Adapter) findDialect(ctx context.Context) (dialect, error) {
 	d := a.knownDialect()
 	if d != unknownDialect {
@@ -58,7 +57,7 @@ func (a *Adapter) findDialect(ctx context.Context) (dialect, error) {
 	return d, nil
 }
 
-// knownDialect returns the dialect as far as it is known.
+// knownDialect returns the dialect if it is known by now, otherwise unknownDialect.
 func (a *Adapter) knownDialect() dialect {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// askHook asks the site's hook about a bulk and returns the options that it adds. An option
-// that is not allowed is an error of kind Invalid.
+// askHook calls the site's hook for a bulk and returns the options that the hook adds. It returns an error of kind
+// Invalid if an option is not allowed.
 func (a *Adapter) askHook(ctx context.Context, b adapters.Bulk) ([]string, error) {
 	lines, err := a.config.Hook.Ask(ctx, a.name, b)
 	if err != nil {

@@ -7,13 +7,12 @@ import (
 	"jjm/internal/jjm"
 )
 
-// parseJSON parses "qstat -f -F json". Because of what users put into jobs the text is not
-// always JSON: values that look like numbers are not quoted, as +5, .5 or nan, and
-// backslashes are not escaped. It is therefore read line by line: PBS writes one member on
-// each line, and newlines inside values as \n. A line that cannot be read damages only its
-// job; the lines around jobs must be perfect.
+// parseJSON parses the output of "qstat -f -F json". Texts that users put into jobs can make the output invalid JSON:
+// values that look like numbers, such as +5, .5 or nan, are not quoted, and backslashes are not escaped. parseJSON
+// therefore reads the output line by line: PBS writes one member on each line, and newlines inside values as \n. An
+// unreadable line damages only its job; the lines around jobs must be valid.
 //
-// Lines before the first "{" are ignored as a banner of the site.
+// Lines before the first "{" are ignored, because they are a banner of the site.
 func parseJSON(text []byte) ([]raw, error) {
 	p := jsonParser{}
 	for line := range bytes.Lines(text) {
@@ -32,8 +31,7 @@ func parseJSON(text []byte) ([]raw, error) {
 	return p.jobs, nil
 }
 
-// The depth of the parser: inside the outermost braces, in Jobs, in a job, in a group of a
-// job.
+// The levels of nesting that the parser distinguishes: the outermost object, Jobs, a job, and a group of a job.
 const (
 	inside = iota + 1
 	inJobs
@@ -46,7 +44,7 @@ type jsonParser struct {
 	depth                int
 	jobs                 []raw
 	group                string
-	other                bool // in a member of the outermost object that is not Jobs
+	other                bool // whether the parser is in a member of the outermost object other than Jobs
 }
 
 func (p *jsonParser) line(l []byte) error {
@@ -131,7 +129,7 @@ func (p *jsonParser) damage() {
 	}
 }
 
-// member splits "key":value, and drops the comma after the value.
+// member splits "key":value, and removes the comma after the value.
 func member(l []byte) (key, value []byte, ok bool) {
 	if l[0] != '"' {
 		return nil, nil, false
@@ -152,7 +150,7 @@ func member(l []byte) (key, value []byte, ok bool) {
 
 var escapes = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\n`, "\n", `\t`, "\t", `\/`, "/")
 
-// unquote returns the text of a value, quoted or not.
+// unquote returns the text of a value, whether it is quoted or not.
 func unquote(v []byte) string {
 	if len(v) < 2 || v[0] != '"' {
 		return string(v)

@@ -10,8 +10,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// sortOut returns the readable jobs of an owner, and the unreadable jobs that may be the owner's. An owner without a
-// user stands for all accounts.
+// sortOut returns the readable jobs of an owner, and the unreadable jobs that may belong to the owner. An owner without
+// a user means all accounts.
 func sortOut(jobs []job, owner jjm.Owner) (out, odd []job) {
 	for _, j := range jobs {
 		ours := owner.User == "" || j.owner == "" || accountOf(j.owner) == owner.User
@@ -26,7 +26,7 @@ func sortOut(jobs []job, owner jjm.Owner) (out, odd []job) {
 	return out, odd
 }
 
-// unread returns the records of jobs that could not be read.
+// unread returns the records of unreadable jobs.
 func unread(odd []job) (out []adapters.Unread) {
 	for _, j := range odd {
 		u := adapters.Unread{Tag: j.tag, ID: j.seq, Index: -1,
@@ -39,13 +39,13 @@ func unread(odd []job) (out []adapters.Unread) {
 	return out
 }
 
-// tagged returns the jobs that carry a tag.
+// tagged returns the jobs that have a tag.
 func tagged(jobs []job) []job {
 	return slices.DeleteFunc(slices.Clone(jobs), func(j job) bool { return !j.tag.Valid() })
 }
 
-// tasks returns the tagged jobs that run themselves: all except arrays as a whole. A job that is listed twice is an
-// error.
+// tasks returns the tagged jobs that run themselves: all except whole arrays. It returns an error if a job is listed
+// twice.
 func tasks(jobs []job) ([]job, error) {
 	var out []job
 	seen := make(map[jobID]bool, len(jobs))
@@ -62,9 +62,9 @@ func tasks(jobs []job) ([]job, error) {
 	return out, nil
 }
 
-// List returns every tagged job of the owner that is alive or ended at since or later. Torque lists both. For OpenPBS
-// the live jobs come from a listing, and the ended jobs from memory: List asks once, by id, how the jobs of a bulk
-// ended.
+// List returns every tagged job of the owner that is alive or ended at since or later. In Torque one listing has both.
+// In OpenPBS the live jobs come from a listing, and the ended jobs from memory: List looks up only once, by id, how the
+// jobs of a bulk ended.
 func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
 	now := a.env.Now()
 	all, d, err := a.live(ctx, owner, true)
@@ -86,11 +86,11 @@ func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (a
 	return adapters.Listing{At: now, Reports: reports, Unread: unread(odd)}, nil
 }
 
-// ends finds out how the jobs ended that are no longer alive. It returns the readable and the unreadable jobs among the
-// jobs that it asked for. In the first listing, and whenever since goes back, it asks the server for everything that
-// ended at since or later. Afterwards it asks for that at most once a minute, if there is nothing else to ask and the
-// budget of ports has room, to find bulks that the server forgot and bulks that no listing ever showed. odd are listed
-// jobs that cannot be read: their bulks have not ended.
+// ends finds out how the jobs ended that are no longer alive. It returns the readable and the unreadable jobs among
+// those that it looked up. In the first listing, and whenever since is earlier than before, ends queries the server for
+// all bulks that ended at since or later. Afterwards ends repeats that query at most once a minute, if there is no
+// other lookup and the budget of ports has room; the query finds bulks that the server forgot and bulks that no listing
+// ever showed. odd are listed jobs that cannot be read: their bulks have not ended.
 func (a *Adapter) ends(ctx context.Context, owner jjm.Owner, live, odd []job, since time.Time) (asked, unread []job,
 	err error) {
 	a.mu.Lock()
@@ -121,12 +121,12 @@ func (a *Adapter) ends(ctx context.Context, owner jjm.Owner, live, odd []job, si
 	return asked, unread, nil
 }
 
-// compareEvery is how often memory is compared with the server at most: each question takes a
-// port, for each account.
+// compareEvery is the shortest time between two comparisons of memory with the server: each comparison takes a port,
+// for each account.
 const compareEvery = portLife
 
-// compareEnds asks the server for the bulks that ended at since or later, compares them with memory, and returns the
-// unknown ids. It returns none if the server keeps no history or does not support the query.
+// compareEnds queries the server for the bulks that ended at since or later, compares them with memory, and returns the
+// unknown ids. It returns no ids if the server keeps no history or does not support the query.
 func (a *Adapter) compareEnds(ctx context.Context, owner jjm.Owner, since time.Time) ([]string, error) {
 	ended, ok, err := a.endedSince(ctx, owner, since)
 	if err != nil || !ok {
@@ -142,8 +142,9 @@ func (a *Adapter) compareEnds(ctx context.Context, owner jjm.Owner, since time.T
 	return p.compare(ended, since), nil
 }
 
-// learnEnds looks bulks up, stores each answer as it comes, and forgets bulks that the server no longer has. It forgets
-// none if an answer has a job whose id cannot be read. If the deadline ends it, only the rest is asked for next time.
+// learnEnds looks up bulks, stores each answer immediately, and forgets bulks that the server no longer has. It forgets
+// no bulk if an answer has a job with an unreadable id. If the deadline interrupts learnEnds, the next call looks up
+// only the remaining bulks.
 func (a *Adapter) learnEnds(ctx context.Context, owner jjm.Owner, ids []string) (asked, unread []job, err error) {
 	err = a.lookUp(ctx, ids, true, func(answered []string, has []raw) error {
 		jobs, odd := sortOut(jobsOf(has, openpbs), owner)
@@ -151,7 +152,7 @@ func (a *Adapter) learnEnds(ctx context.Context, owner jjm.Owner, ids []string) 
 		defer a.mu.Unlock()
 		p := a.memoryOf(owner)
 		p.learn(jobs, true, openpbs, a.zone)
-		if !slices.ContainsFunc(odd, func(j job) bool { return j.seq == "" }) { // or it may be any of them
+		if !slices.ContainsFunc(odd, func(j job) bool { return j.seq == "" }) { // an unreadable job may be any of them
 			p.forgetMissing(answered, slices.Concat(jobs, odd))
 		}
 		asked, unread = append(asked, jobs...), append(unread, odd...)
@@ -160,7 +161,7 @@ func (a *Adapter) learnEnds(ctx context.Context, owner jjm.Owner, ids []string) 
 	return asked, unread, err
 }
 
-// memoryOf returns the memory of an owner's jobs. The lock is held.
+// memoryOf returns the memory of an owner's jobs. The caller holds the lock.
 func (a *Adapter) memoryOf(owner jjm.Owner) *memory {
 	p := a.memories[owner.User]
 	if p == nil {
@@ -170,8 +171,8 @@ func (a *Adapter) memoryOf(owner jjm.Owner) *memory {
 	return p
 }
 
-// reports returns the reports of tasks that are alive or ended at since or later. For OpenPBS the ended ones come from
-// memory, also if a listing shows them.
+// reports returns the reports of tasks that are alive or ended at since or later. In OpenPBS the ended tasks come from
+// memory, even if a listing shows them.
 func (a *Adapter) reports(owner jjm.Owner, jobs []job, d dialect, since time.Time) (out []jjm.Report, err error) {
 	jobs, err = tasks(jobs)
 	if err != nil {
@@ -185,7 +186,7 @@ func (a *Adapter) reports(owner jjm.Owner, jobs []job, d dialect, since time.Tim
 	}
 	for _, j := range jobs {
 		if d != torque && p.hasEnded(j.seq) || j.isOver() && !j.hasRecord && a.noHistory {
-			continue // reported from memory; or gone, as a plain job is at its end
+			continue // the task is reported from memory, or is a plain job, which is gone at its end
 		}
 		r := j.report(d, a.zone)
 		if !r.State.Ended() || r.Ended == 0 || !a.lastSeen(j, r).Before(since) {
@@ -195,14 +196,14 @@ func (a *Adapter) reports(owner jjm.Owner, jobs []job, d dialect, since time.Tim
 	return out, nil
 }
 
-// lastSeen returns when a job ended, or went into the history if that was later, because
-// its exit status may have been missing before that.
+// lastSeen returns the time at which a job ended or entered the history, whichever is later, because the exit status
+// may have been missing before that time.
 func (a *Adapter) lastSeen(j job, r jjm.Report) time.Time {
 	return later(r.Ended.Time(), parseTime(j.history, a.zone))
 }
 
-// Find looks for tags among the listed jobs. For OpenPBS it also looks in memory, and in the history for tags that are
-// in neither.
+// Find searches the listed jobs for tags. In OpenPBS it also searches memory, and searches the history for tags that
+// are in neither.
 func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
 	all, d, err := a.live(ctx, owner, false)
 	if err != nil {
@@ -235,7 +236,7 @@ func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 }
 
 // findInMemory stores the live bulks, and returns the live and the ended bulks by tag. It searches the history for tags
-// that no bulk has. If it listed the history, odd are the jobs of the history that could not be read.
+// that no bulk has. odd are the unreadable jobs of the history if findInMemory listed the history.
 func (a *Adapter) findInMemory(ctx context.Context, owner jjm.Owner, live []job, tags []jjm.Tag) (
 	known map[jjm.Tag][]string, odd []job, err error) {
 	a.mu.Lock()
@@ -272,9 +273,9 @@ func (a *Adapter) findInMemory(ctx context.Context, owner jjm.Owner, live []job,
 	return known, nil, nil
 }
 
-// learnHistory lists the history once to learn all its tags, when several tags are searched: a search by name takes a
-// command for each tag. It returns the ended bulks by tag, and the jobs that could not be read; while there are any,
-// each search lists the history again.
+// learnHistory lists the history to learn all its tags at one time if several tags are searched, because a search by
+// name takes a command for each tag. It returns the ended bulks by tag, and the unreadable jobs. As long as unreadable
+// jobs exist, each search lists the history again.
 func (a *Adapter) learnHistory(ctx context.Context, owner jjm.Owner) (known map[jjm.Tag][]string, odd []job,
 	err error) {
 	raws, err := a.listAll(ctx, ordinary, true, false)
@@ -299,8 +300,7 @@ func appendNew(list []string, s string) []string {
 	return append(list, s)
 }
 
-// Account returns the final facts of jobs that ended, as far back as the history goes. It
-// asks for them by id.
+// Account returns the final facts of ended jobs, as far back as the history goes. It looks the jobs up by id.
 func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, refs []adapters.Ref) ([]jjm.Report, error) {
 	d, err := a.findDialect(ctx)
 	if err != nil {
@@ -323,8 +323,8 @@ func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, refs []adapters.
 	return append(found, adapters.Doubtful(unread(odd), refs, found)...), nil
 }
 
-// matching returns the reports for the references whose jobs have ended. While the server keeps no history, it leaves
-// out members without a record of their own.
+// matching returns the reports for the references whose jobs have ended. If the server keeps no history, matching
+// leaves out members without a record of their own.
 func (a *Adapter) matching(jobs []job, d dialect, refs []adapters.Ref) (out []jjm.Report) {
 	type key struct {
 		tag   jjm.Tag
@@ -351,8 +351,8 @@ func (a *Adapter) matching(jobs []job, d dialect, refs []adapters.Ref) (out []jj
 	return out
 }
 
-// jobsByID returns the jobs that the server has for ids. If the budget of ports could never allow a question for so
-// many ids, the jobs come from a listing of everything.
+// jobsByID returns the jobs that the server has for ids. If the budget of ports can never allow so many ids, the jobs
+// come from a listing of everything.
 func (a *Adapter) jobsByID(ctx context.Context, ids []string, members bool) ([]job, error) {
 	if !a.everAffordable(len(ids)) {
 		raws, err := a.listFor(ctx, ids, members)
@@ -372,13 +372,12 @@ func (a *Adapter) jobsByID(ctx context.Context, ids []string, members bool) ([]j
 	return jobsOf(all, openpbs), nil
 }
 
-// fewMembers of one array are asked for one by one; if there are more, the whole array is
-// asked for.
+// fewMembers is the largest number of members of one array that are looked up one by one; for more members, the whole
+// array is looked up.
 const fewMembers = 3
 
-// operands returns the ids to ask for to answer each reference: members of arrays, or
-// arrays. If it is not known whether an id is an array, both forms are returned; one of
-// them does not exist.
+// operands returns the ids to look up for the references: members of arrays, or arrays. If it is unknown whether an id
+// is an array, operands returns both forms of the id; one of the two does not exist.
 func (a *Adapter) operands(owner jjm.Owner, refs []adapters.Ref) (ids []string) {
 	wanted := map[string][]jobID{}
 	for _, ref := range refs {
@@ -408,8 +407,8 @@ func (a *Adapter) operands(owner jjm.Owner, refs []adapters.Ref) (ids []string) 
 	return ids
 }
 
-// refID returns the id that a reference names: its own id, or the id of the member with its index in the bulk that it
-// names. The index of a plain job is 0.
+// refID returns the id that a reference names: the reference's own id, or the id of the member with the reference's
+// index in the named bulk. The index of a plain job is 0.
 func refID(ref adapters.Ref) (jobID, bool) {
 	id, ok := parseID(ref.ID)
 	if ok && ref.Index >= 0 {
@@ -418,7 +417,7 @@ func refID(ref adapters.Ref) (jobID, bool) {
 	return id, ok
 }
 
-// wrap adds the cluster and the verb to an error.
+// wrap adds the cluster's name and the verb to an error.
 func (a *Adapter) wrap(verb string, err error) error {
 	kind := jjm.KindOf(err)
 	if kind == jjm.Unclassified {

@@ -13,16 +13,15 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// live returns the jobs that have not ended, of everybody or at least of the owner: from
-// one listing of all, which costs the server least (OpenPBS 23.06.06: 100 ids take 612 ms,
-// all of 1000 jobs 101 ms) and needs one port, or by the owner's ids if that was too large.
-// members expands arrays. Some of the jobs may just have ended; Torque's listing includes
-// all that ended within keep_completed.
+// live returns the jobs that have not ended, of all accounts or at least of the owner. Normally it makes one listing of
+// all jobs, which costs the server least (OpenPBS 23.06.06: 100 ids take 612 ms, all of 1000 jobs 101 ms) and needs one
+// port. If that listing was too large, live looks up the owner's ids. members expands arrays. Some of the jobs may just
+// have ended; Torque's listing includes all jobs that ended within keep_completed.
 func (a *Adapter) live(ctx context.Context, owner jjm.Owner, members bool) ([]job, dialect, error) {
 	return a.liveFor(ctx, ordinary, owner, members)
 }
 
-// liveFor is like live, for a purpose.
+// liveFor is live for a command of the given purpose.
 func (a *Adapter) liveFor(ctx context.Context, why purpose, owner jjm.Owner, members bool) ([]job, dialect, error) {
 	d, err := a.findDialect(ctx)
 	if err != nil {
@@ -48,7 +47,7 @@ func (a *Adapter) liveFor(ctx context.Context, why purpose, owner jjm.Owner, mem
 	return jobsOf(raws, d), d, nil
 }
 
-// jobsOf parses listed jobs. It marks a job whose id cannot be read as damaged.
+// jobsOf parses listed jobs. It marks a job with an unreadable id as damaged.
 func jobsOf(raws []raw, d dialect) []job {
 	jobs := make([]job, 0, len(raws))
 	for _, r := range raws {
@@ -75,9 +74,9 @@ func qstatArgs(history, members bool, ids ...string) []string {
 	return append(argv, ids...)
 }
 
-// listAll lists everything that has not ended, with history also everything else that the server knows. A listing that
-// is too large is repeated by the next call; see listingSize. Callers share listings, so no caller may change the
-// result.
+// listAll lists all jobs that have not ended, with history set also all ended jobs that the server knows. If the
+// listing was too large, the next call repeats it (see listingSize). Callers share listings, so no caller may change
+// the result.
 func (a *Adapter) listAll(ctx context.Context, why purpose, history, members bool) ([]raw, error) {
 	argv := qstatArgs(history, members)
 	raws, err := a.shareListing(ctx, why, argv, func(ctx context.Context) ([]raw, error) {
@@ -92,7 +91,7 @@ func (a *Adapter) listAll(ctx context.Context, why purpose, history, members boo
 // errNoHistory says that the server keeps no history.
 var errNoHistory = errors.New("the server keeps no history")
 
-// listNow lists everything. The command is counted already.
+// listNow lists everything. The caller has already counted the command in the budget.
 func (a *Adapter) listNow(ctx context.Context, argv []string, history bool) ([]raw, error) {
 	began := a.env.Now()
 	out, err := a.runCounted(ctx, nil, argv)
@@ -113,8 +112,7 @@ func (a *Adapter) listNow(ctx context.Context, argv []string, history bool) ([]r
 	return raws, err
 }
 
-// noteTooMuch notes that a listing of all jobs was too large, and returns the error that
-// says what comes next.
+// noteTooMuch records that a listing of all jobs was too large, and returns the error that describes the next step.
 func (a *Adapter) noteTooMuch(history bool, began time.Time, argv []string, why string, out run.Output,
 	err error) error {
 	now, what := a.env.Now(), strings.Join(argv, " ")
@@ -131,8 +129,8 @@ func (a *Adapter) noteTooMuch(history bool, began time.Time, argv []string, why 
 		next.until.UTC().Format(time.RFC3339))
 }
 
-// mayList reports whether a listing of everything may be tried. A listing with the history is larger, so it may be
-// tried only if the listing without the history may be tried too.
+// mayList reports whether a listing of everything may be tried. A listing with the history is larger, so it may only be
+// tried if the listing without the history may be tried.
 func (a *Adapter) mayList(history bool) bool {
 	now := a.env.Now()
 	a.mu.Lock()
@@ -140,7 +138,8 @@ func (a *Adapter) mayList(history bool) bool {
 	return a.alive.mayTry(now) && (!history || a.past.mayTry(now))
 }
 
-// updateListing applies change to the size of a listing (the history if history is set) and returns the new size.
+// updateListing applies change to the listingSize (of the listing with the history if history is set) and returns the
+// new size.
 func (a *Adapter) updateListing(history bool, change func(listingSize) listingSize) listingSize {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -152,8 +151,8 @@ func (a *Adapter) updateListing(history bool, change func(listingSize) listingSi
 	return *size
 }
 
-// selectIDs returns the ids of an owner's jobs that qselect finds: jobs that have not ended, or jobs that the arguments
-// describe.
+// selectIDs returns the ids of the owner's jobs that qselect finds: jobs that have not ended, or the jobs that args
+// select.
 func (a *Adapter) selectIDs(ctx context.Context, owner jjm.Owner, args ...string) ([]jobID, error) {
 	argv := append([]string{"qselect"}, args...)
 	if owner.User != "" {
@@ -189,22 +188,21 @@ func parseIDs(text []byte, argv []string) (ids []jobID, err error) {
 	return ids, nil
 }
 
-// maxSkew is how far the clocks of the server and of jjm may be apart.
+// maxSkew is the largest expected difference between the clocks of the server and of jjm.
 const maxSkew = 5 * time.Minute
 
 // errUnsupported says that a server or its client does not support a query.
 var errUnsupported = errors.New("this query is not supported")
 
-// isUnsupported reports whether a command was refused because of its query: usage (2), or
-// PBSE_NOATTR, PBSE_ATTRRO, PBSE_IVALREQ or PBSE_PERM of the server.
+// isUnsupported reports whether the server or the client rejected a command because of its query: qselect exited with 2
+// (usage), or the server answered PBSE_NOATTR, PBSE_ATTRRO, PBSE_IVALREQ or PBSE_PERM.
 func isUnsupported(out run.Output) bool {
 	return slices.Contains([]int{2, 154, 155, 156, 159}, out.Exit) && out.Signal == 0
 }
 
-// endedSince returns the ids of an owner's jobs that ended at since or later, and perhaps a
-// little earlier: it compares mtime, which a job's end changes for the last time. ok is
-// false if the query is not supported; then only Account reports ends of jobs that were
-// never seen alive.
+// endedSince returns the ids of an owner's jobs that ended at since or later, and perhaps a little earlier: it compares
+// mtime, which a job's end changes for the last time. ok is false if the query is not supported; then only Account
+// reports the ends of jobs that were never seen alive.
 func (a *Adapter) endedSince(ctx context.Context, owner jjm.Owner, since time.Time) (ids []jobID, ok bool, err error) {
 	a.mu.Lock()
 	no := a.noEndedSince
@@ -240,9 +238,8 @@ func saysNoHistory(stderr []byte) bool {
 	return bytes.Contains(stderr, []byte("not configured to maintain job history"))
 }
 
-// listTorque lists in XML. Torque prints nothing when there are no jobs. That is believed
-// only if the server also says that it has none; jobs may have come between the two
-// commands.
+// listTorque lists jobs in XML. Torque prints nothing if there are no jobs. listTorque accepts an empty output only if
+// the server also reports that it has no jobs; jobs may be submitted between the two commands.
 func (a *Adapter) listTorque(ctx context.Context, members bool) ([]raw, error) {
 	argv := []string{"qstat", "-x"}
 	if members {
@@ -264,7 +261,7 @@ func (a *Adapter) listTorque(ctx context.Context, members bool) ([]raw, error) {
 	return nil, jjm.Errorf(jjm.Busy, "qstat -x shows no jobs, but qstat -B says that there are some")
 }
 
-// hasNone asks a Torque server whether it has no jobs at all.
+// hasNone reports whether a Torque server has no jobs at all.
 func (a *Adapter) hasNone(ctx context.Context) (bool, error) {
 	server, err := a.objects(ctx, "qstat", "-B", "-f")
 	if err != nil {
@@ -273,9 +270,8 @@ func (a *Adapter) hasNone(ctx context.Context) (bool, error) {
 	return server[len(server)-1].attrs["total_jobs"] == "0", nil
 }
 
-// checkClean returns an error unless a command exited with 0 and without a complaint.
-// OpenPBS prints valid JSON without jobs when it cannot reach the server; only the exit
-// code and standard error show that.
+// checkClean returns an error if a command exited with a code other than 0 or printed a complaint. OpenPBS prints valid
+// JSON without jobs if it cannot reach the server; only the exit code and standard error show that.
 func checkClean(out run.Output, argv []string) error {
 	if out.Exit == 0 && len(bytes.TrimSpace(out.Stderr)) == 0 {
 		return nil
@@ -287,7 +283,7 @@ func checkClean(out run.Output, argv []string) error {
 	return err
 }
 
-// parseListing parses the output of a command that lists.
+// parseListing parses the output of a listing command with parse.
 func parseListing(out run.Output, argv []string, parse func([]byte) ([]raw, error)) ([]raw, error) {
 	if err := checkClean(out, argv); err != nil {
 		return nil, err

@@ -8,62 +8,62 @@ import (
 	"jjm/internal/jjm"
 )
 
-// memory is what is remembered of one owner's jobs, so that the history, which grows
-// without bound, need not be listed: bulks that were seen alive or submitted here, and how
-// the ended ones ended. It runs no commands; look.go and list.go do.
+// memory caches one owner's bulks: bulks that were seen alive or submitted here, and how the ended bulks ended. With
+// this cache the history, which grows without bound, need not be listed. memory runs no commands; look.go and list.go
+// do.
 type memory struct {
-	bulks map[string]*bulk // by sequence number
-	// from is the time since which every end is known, zero before the first listing.
+	bulks map[string]*bulk // bulks by sequence number
+	// from is the time since which every end is known; zero before the first listing.
 	from time.Time
-	// compared is when the ends were last compared with those of the server.
+	// compared is the time of the latest comparison of the ends with the server.
 	compared time.Time
-	// whole is set once the history was listed: the tag of every bulk in it is known.
+	// whole is set if the history was listed: then the tags of all bulks in the history are known.
 	whole bool
-	// live is the number of live bulks when they were last asked for by id.
+	// live is the number of live bulks at the latest lookup by id.
 	live int
-	// served is when the live bulks were last listed by id. refused is when such a listing last had to wait, zero if
-	// none waits.
+	// served is the time of the latest listing of the live bulks by id. refused is the latest time at which such a
+	// listing had to wait; zero if no listing waits.
 	served, refused time.Time
 }
 
-// bulk holds the facts that memory keeps about one array or plain job. A bulk that is not jjm's has no tag; nor has a
-// bulk that compare found, before its end is known.
+// bulk holds the cached facts about one array or plain job. A bulk that does not belong to jjm has no tag. A bulk that
+// compare found has no tag until its end is known.
 type bulk struct {
 	tag   jjm.Tag
 	array bool
-	// over is set once the server said that all of it has ended, at the time ended;
-	// detailed is set if the ends of its members are known.
+	// over is set if the server reported that the whole bulk ended, at the time ended. detailed is set if the ends of
+	// its members are known.
 	over, detailed bool
 	ended          time.Time
 	ends           []end
 }
 
-// end is the last report of a job, and when the server had it.
+// end is the last report of a job, and the time at which the server had it.
 type end struct {
 	report jjm.Report
 	at     time.Time
 }
 
-// maxBulks bounds the memory, which takes some 100 bytes for each bulk and 300 for each end
-// that listings ask for.
+// maxBulks limits the number of bulks in memory, which takes about 100 bytes for each bulk and 300 bytes for each end
+// that listings need.
 const maxBulks = 100_000
 
 func newMemory() *memory { return &memory{bulks: map[string]*bulk{}} }
 
-// noteBulk adds a bulk whose end has to be asked for.
+// noteBulk adds a bulk whose end must be looked up.
 func (p *memory) noteBulk(seq string, tag jjm.Tag, array bool) {
 	p.bulks[seq] = &bulk{tag: tag, array: array}
 }
 
-// learn replaces the bulks that a listing shows as a whole, and then calls shrink. detailed is set if the listing shows
-// members.
+// learn replaces the stored bulks that a listing shows completely, and then calls shrink. detailed is set if the
+// listing shows members.
 func (p *memory) learn(jobs []job, detailed bool, d dialect, zone *time.Location) {
 	for seq, v := range views(jobs, detailed) {
-		if v.whole.id == "" { // a single member
+		if v.whole.id == "" { // the listing shows only members
 			continue
 		}
 		b := &bulk{tag: v.tag, array: v.array}
-		if !v.tag.Valid() { // not jjm's; set to over so that nobody asks for its end
+		if !v.tag.Valid() { // the bulk does not belong to jjm; over prevents a lookup of its end
 			p.bulks[seq] = &bulk{array: v.array, over: true, detailed: true}
 			continue
 		}
@@ -77,14 +77,14 @@ func (p *memory) learn(jobs []job, detailed bool, d dialect, zone *time.Location
 	p.shrink()
 }
 
-// learnHistory stores a listing of the history without members; everything in it is known
-// afterwards. What is known in more detail stays.
+// learnHistory stores a listing of the history without members; afterwards every bulk in the history is known. More
+// detailed facts about a bulk are kept.
 func (p *memory) learnHistory(jobs []job, zone *time.Location) {
 	jobs = slices.DeleteFunc(slices.Clone(jobs), func(j job) bool { return p.bulks[j.seq] != nil && p.bulks[j.seq].over })
 	p.learn(jobs, false, openpbs, zone)
 }
 
-// ends returns how the jobs of a bulk ended that is over. over is the time at which the bulk ended.
+// ends returns how the jobs of an ended bulk ended. over is the time at which the bulk ended.
 func (v *bulkView) ends(d dialect, zone *time.Location, over time.Time) (out []end) {
 	add := func(j job) {
 		r := j.report(d, zone)
@@ -110,8 +110,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// unlisted returns the ids of bulks whose end has to be asked for: bulks without a known end that are not listed, and
-// bulks of jjm that ended at since or later, but the ends of whose members are not known.
+// unlisted returns the ids of the bulks whose end must be looked up: unlisted bulks without a known end, and bulks of
+// jjm that ended at since or later but whose members' ends are unknown.
 func (p *memory) unlisted(live []job, since time.Time) []string {
 	listed := map[string]bool{}
 	for _, j := range live {
@@ -127,10 +127,10 @@ func (p *memory) unlisted(live []job, since time.Time) []string {
 	return ids
 }
 
-// id returns the id of a bulk in the form of the commands.
+// id returns the id of a bulk in the form that the commands take.
 func (b *bulk) id(seq string) string { return jobID{seq: seq, array: b.array, whole: b.array}.String() }
 
-// forgetMissing forgets the bulks of ids that the server no longer has.
+// forgetMissing forgets those bulks of ids that are not among jobs, because the server no longer has them.
 func (p *memory) forgetMissing(ids []string, jobs []job) {
 	has := map[string]bool{}
 	for _, j := range jobs {
@@ -143,9 +143,9 @@ func (p *memory) forgetMissing(ids []string, jobs []job) {
 	}
 }
 
-// compare compares memory with the bulks that ended at start or later by the server's answer. It adds the unknown
-// bulks, without a tag, and returns their ids. It forgets bulks that ended after start but are not in the answer: the
-// history no longer has them.
+// compare compares memory with ended, the bulks that ended at start or later according to the server. It adds the
+// unknown bulks, without a tag, and returns their ids. It forgets bulks that ended after start but are not in the
+// answer, because the history no longer has them.
 func (p *memory) compare(ended []jobID, start time.Time) (unknown []string) {
 	has := map[string]bool{}
 	for _, id := range ended {
@@ -163,8 +163,8 @@ func (p *memory) compare(ended []jobID, start time.Time) (unknown []string) {
 	return unknown
 }
 
-// since returns the reports of jjm's jobs that ended at since or later, from bulks that are over. It forgets the
-// reports of bulks that ended more than an hour before since.
+// since returns the reports of jjm's jobs in ended bulks that ended at since or later. It forgets the reports of bulks
+// that ended more than an hour before since.
 func (p *memory) since(since time.Time) (out []jjm.Report) {
 	for _, b := range p.bulks {
 		if b.detailed && b.ended.Before(since.Add(-time.Hour)) {
@@ -191,7 +191,7 @@ func (p *memory) hasEnded(seq string) bool {
 	return b != nil && b.over
 }
 
-// tagged returns the sequence numbers of the bulks that are over, by tag.
+// tagged returns the sequence numbers of the ended bulks, by tag.
 func (p *memory) tagged() map[jjm.Tag][]string {
 	out := map[jjm.Tag][]string{}
 	for seq, b := range p.bulks {
@@ -202,8 +202,8 @@ func (p *memory) tagged() map[jjm.Tag][]string {
 	return out
 }
 
-// shrink forgets half of the ended bulks, those that ended first, if there are more than maxBulks bulks. The history
-// then counts as not listed.
+// shrink forgets the half of the ended bulks that ended first, if memory has more than maxBulks bulks. Afterwards the
+// history counts as not listed.
 func (p *memory) shrink() {
 	if len(p.bulks) <= maxBulks {
 		return

@@ -41,17 +41,16 @@ import (
 
 // Config is the section of a cluster of kind "pbs".
 type Config struct {
-	// QOS is passed to PBS as a resource, see QOSResource. Directives are options of qsub,
-	// such as "-l place=scatter".
+	// Common holds the settings of all adapters. Its QOS is passed as the resource QOSResource; its Directives are
+	// options of qsub, such as "-l place=scatter".
 	adapters.Common
-	// Dialect is "openpbs" (also for PBS Pro) or "torque"; "" asks the commands.
+	// Dialect is "openpbs" (also for PBS Pro) or "torque"; if it is "", the adapter finds the dialect with a command.
 	Dialect string `toml:"dialect"`
-	// QOSResource is the resource that the site's scheduler uses for the quality of
-	// service, because PBS itself has none (Maui and Moab: "qos"); "" refuses requests for
-	// a QOS.
+	// QOSResource is the resource that the site's scheduler uses for the quality of service, because PBS itself has no
+	// such setting (Maui and Moab: "qos"). If it is "", requests with a QOS are rejected.
 	QOSResource string `toml:"qos_resource"`
-	// Scratch is the site's resource of type size for disk space on the worker; "" refuses
-	// requests for scratch.
+	// Scratch is the site's resource of type size for disk space on the worker. If it is "", requests with scratch
+	// space are rejected.
 	Scratch string `toml:"scratch"`
 	// Chunk is added to every chunk (OpenPBS: select) or node (Torque: nodes):
 	// "arch=linux:scratch_ok=true".
@@ -61,44 +60,43 @@ type Config struct {
 // DefaultConfig returns the defaults.
 func DefaultConfig() Config { return Config{Common: adapters.DefaultCommon()} }
 
-// safeBulk is an array that every server accepts, for servers that were not asked yet. The
+// safeBulk is the size of an array that every server accepts; it is used until the server's limits are known. The
 // default limit is 10000 (OpenPBS, max_array_size).
 const safeBulk = 100
 
-// defaultArray is the limit of servers that name none.
+// defaultArray is the largest array of a server that reports no limit.
 const defaultArray = 10000
 
-// settle is how long after a doubtful submission PBS may still create the job. Requests
-// that waited for a frozen server vanished with their qsub, and those of a killed qsub were
-// there at once (measured on OpenPBS 23.06.06, 400 qsub killed at random); 30 s is a
-// margin.
+// settle is how long after a submission with an unknown outcome PBS may still create the job. In measurements, requests
+// that waited for a frozen server vanished with their qsub, and the jobs of a killed qsub existed immediately (OpenPBS
+// 23.06.06, 400 qsub killed at random); 30 s is a margin.
 const settle = 30 * time.Second
 
-// Adapter uses one PBS complex.
+// Adapter submits to one PBS complex and reports its jobs.
 type Adapter struct {
 	name   string
 	config Config
 	env    adapters.Env
-	zone   *time.Location // of the times in listings
-	pace   pace           // of the budget of ports
+	zone   *time.Location // time zone of the times in listings
+	pace   pace           // clock and pauses for the budget of ports
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	dialect dialect
 	// noHistory is set if the server says that it keeps no history.
 	noHistory bool
-	// noEndedSince is set if the server cannot list the jobs that ended since a time.
+	// noEndedSince is set if the server cannot list the jobs that ended after a given time.
 	noEndedSince bool
-	// reruns is why the server allows reruns of arrays, "" if it does not.
+	// reruns is the reason why the server allows reruns of arrays; "" if it does not allow reruns.
 	reruns string
-	// alone is set if the server was gone after a qdel of several jobs.
+	// alone is set if the server became unreachable after a qdel of several jobs: from then on each qdel names one job.
 	alone  bool
 	limits limits
-	// alive is the state of the listing of live jobs, past that of the listing with the history.
+	// alive is the listingSize of the listing of live jobs; past is the listingSize of the listing with the history.
 	alive, past listingSize
 	chunk       chunkSize
 	ports       ports
-	lines       map[string]*line   // callers that want the same listing
-	memories    map[string]*memory // by account
+	lines       map[string]*line   // callers that wait for a listing, by listing
+	memories    map[string]*memory // memories by account
 }
 
 var (
@@ -107,7 +105,7 @@ var (
 	_ adapters.Checker = (*Adapter)(nil)
 )
 
-// New makes an adapter; it is the constructor for adapters.Registry. It runs no command.
+// New returns an adapter; it is the constructor for adapters.Registry. It runs no command.
 func New(name string, env adapters.Env, decode func(config any) error) (adapters.Adapter, error) {
 	c := DefaultConfig()
 	if err := adapters.Settings(name, env, decode, &c); err != nil {
@@ -125,8 +123,8 @@ func New(name string, env adapters.Env, decode func(config any) error) (adapters
 	}, nil
 }
 
-// zone returns the time zone in which the commands print times. Unless the site sets
-// another one it is UTC, where no change to summer time makes a time ambiguous.
+// zone returns the time zone in which the commands print times. The default is UTC, in which daylight saving makes no
+// time ambiguous; the site may set another zone.
 func (c *Config) zone() (*time.Location, error) {
 	name, set := c.Env["TZ"]
 	if !set {
@@ -169,7 +167,7 @@ func (c Config) Check(name string, _ adapters.Env) jjm.Problems {
 // Name returns the cluster's name in the configuration.
 func (a *Adapter) Name() string { return a.name }
 
-// Capabilities returns what this complex can do, as far as it was asked.
+// Capabilities returns the capabilities of this complex. Facts that were not yet probed have safe defaults.
 func (a *Adapter) Capabilities() adapters.Capabilities {
 	a.mu.Lock()
 	l, off, d, why, reruns := a.limits, a.noHistory, a.dialect, cmp.Or(a.alive.why, a.past.why), a.reruns

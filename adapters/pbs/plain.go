@@ -4,16 +4,15 @@ import (
 	"strings"
 )
 
-// object is a server, a queue or a node as the commands show it in plain text.
+// object is a server, a queue or a node in the plain text that the commands print.
 type object struct {
 	name  string
 	attrs map[string]string
 }
 
-// parsePlain parses the output of "qstat -B -f", "qstat -Q -f" and "pbsnodes -a". A line
-// that starts in the first column names an object ("Queue: workq" or "node7"), lines that
-// start with blanks are "name = value", and lines that start with a tab continue the value
-// before them.
+// parsePlain parses the output of "qstat -B -f", "qstat -Q -f" and "pbsnodes -a". A line that starts in the first
+// column names an object ("Queue: workq" or "node7"), a line that starts with blanks is "name = value", and a line that
+// starts with a tab continues the previous value.
 func parsePlain(text []byte) []object {
 	var out []object
 	last := ""

@@ -11,65 +11,63 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// OpenPBS authenticates each connection from a reserved port of the host, which stays in
-// use for a minute afterwards. A host has 512 of them, for all accounts (recorded in
-// reserved_ports). qstat makes a connection for each id that it is given.
+// OpenPBS authenticates each connection by a reserved port of the host, which stays in use for a minute afterwards. A
+// host has 512 reserved ports, for all accounts (recorded in reserved_ports). qstat makes a connection for each id on
+// its command line.
 const (
 	portLife = time.Minute
-	// maxPorts is the largest number of ports that jjm uses in a minute, apart from cancels.
-	// Questions by id and submissions stop at idPorts of them; the rest is for listings of
-	// everything, which need one each, and for what follows a submission.
+	// maxPorts is the largest number of ports that jjm uses in a minute, apart from cancels. Lookups by id and
+	// submissions stop at idPorts; the remaining ports are for listings of everything, which need one port each, and
+	// for the commands after a submission.
 	maxPorts = 50
 	idPorts  = 35
-	// cancelPorts is the largest number of ports in use after a qdel or a listing of a
-	// cancel. 100 scattered members of an array need 100 qdel, and users expect a cancel to
-	// take seconds. It leaves more than two thirds of the host's ports to others. Of these,
-	// confirmPorts are kept for the listings.
+	// cancelPorts is the largest number of ports in use after a qdel or a listing for a cancel. 100 members of an array
+	// that form no ranges need 100 qdel, and users expect a cancel to take seconds. The limit leaves more than two
+	// thirds of the host's ports to other programs. confirmPorts of these ports are reserved for the listings.
 	cancelPorts  = 150
 	confirmPorts = 10
-	// perSecond is the largest number of connections in a second, qdelsPerSecond that of
-	// cancels.
+	// perSecond is the largest number of connections in a second; qdelsPerSecond is that number for cancels.
 	perSecond      = 5
 	qdelsPerSecond = 8
-	// After the host has run out of ports, the limit for questions by id is halved, but not
-	// below leastPorts, for portRest. The limits for the other commands shrink with it.
+	// If the host has run out of ports, the limit for lookups by id is halved for the time portRest, but not below
+	// leastPorts. The limits for the other commands shrink by the same amount.
 	leastPorts = perSecond
 	portRest   = 10 * time.Minute
-	// Listings of everything begin at least listingPause apart while more than fewPorts are
-	// in use, so that they take at most a third of maxPorts however many accounts there are.
-	// Accounts that ask meanwhile share one.
+	// If more than fewPorts are in use, listings of everything begin at least listingPause apart. They then take at
+	// most a third of maxPorts, however many accounts there are. Accounts that need a listing meanwhile share one
+	// listing.
 	listingPause = 4 * time.Second
 	fewPorts     = 20
 )
 
-// purpose classifies commands: it decides how much of the budget a command may use.
+// purpose classifies commands. It determines how much of the budget a command may use.
 type purpose uint8
 
 const (
-	byIDs      purpose = iota // a question by id
+	byIDs      purpose = iota // a lookup by id
 	submission                // qsub
-	ordinary                  // a listing of everything, and every other command
+	ordinary                  // a listing of all jobs, or any command of no other purpose
 	cancelling                // qdel
-	confirming                // a listing that a cancel needs
+	confirming                // a listing that confirms a cancel
 )
 
-// followers is the number of connections that follow the qsub of an array: qalter, and a
-// question by id.
+// followers is the number of connections after the qsub of an array: qalter, and a lookup by id.
 const followers = 3
 
-// followUp is the room that the submission of an array keeps in the budget for the commands that follow its qsub.
-// Without the room the array would exist, and the submission would be in doubt. The adapter's lock guards it.
+// followUp is the part of the budget that the submission of an array reserves for the commands after its qsub. Without
+// that part the array would exist, but the outcome of the submission would be unknown. The adapter's lock guards it.
 type followUp struct{ left int }
 
 type followUpKey struct{}
 
-// followUpOf returns the room that was kept for the commands of ctx, nil if there is none.
+// followUpOf returns the followUp of ctx, nil if there is none.
 func followUpOf(ctx context.Context) *followUp {
 	f, _ := ctx.Value(followUpKey{}).(*followUp)
 	return f
 }
 
-// keepRoom returns a context in which a qsub keeps room for the commands that follow it. done gives unused room back.
+// keepRoom returns a context in which a qsub reserves room in the budget for the commands after it. done returns unused
+// room to the budget.
 func (a *Adapter) keepRoom(ctx context.Context) (_ context.Context, done func()) {
 	f := &followUp{}
 	return context.WithValue(ctx, followUpKey{}, f), func() {
@@ -92,27 +90,27 @@ func purposeOf(argv []string) purpose {
 	return ordinary
 }
 
-// ports is the budget of connections of all accounts of a cluster. It only decides: its
-// owner locks it and passes the time. The zero value has used nothing.
+// ports is the budget of connections for all accounts of a cluster. Its methods only compute: the caller holds the lock
+// and passes the time. The zero value has used no port.
 type ports struct {
-	used []portUse // within the last minute, oldest first
-	kept int       // connections that submissions of arrays still need
+	used []portUse // uses within the last minute, oldest first
+	kept int       // number of connections reserved for submissions of arrays
 	// less is subtracted from idPorts and maxPorts before the time until.
 	less  int
 	until time.Time
 }
 
-// portUse counts the connections that one command made, and when.
+// portUse is the number of connections of one command, and their time.
 type portUse struct {
 	at time.Time
 	n  int
 }
 
-// limit returns how many ports may be in use after a command that names several ids.
+// limit returns how many ports may be in use after a lookup of several ids.
 func (p *ports) limit(now time.Time) int { return p.most(now, byIDs) }
 
-// most returns how many ports may be in use after a command of a purpose. It is less for a while after PBS ran out of
-// ports (see less), except for cancels and their confirmation.
+// most returns how many ports may be in use after a command of the given purpose. The number is lower for a while after
+// PBS ran out of ports (see less), except for cancels and the listings that confirm them.
 func (p *ports) most(now time.Time, why purpose) int {
 	switch why {
 	case cancelling:
@@ -133,8 +131,8 @@ func (p *ports) most(now time.Time, why purpose) int {
 	return most - less
 }
 
-// expire forgets connections whose ports are free again. After the clock was set back,
-// connections that lie in the future are moved to now.
+// expire forgets connections whose ports are free again. After the clock was set back, the times of connections in the
+// future are set to now.
 func (p *ports) expire(now time.Time) {
 	kept := p.used[:0]
 	for _, u := range p.used {
@@ -154,13 +152,13 @@ func (p *ports) note(now time.Time, n int) {
 	p.used = append(p.used, portUse{now, n})
 }
 
-// keep keeps room for n more connections of a submission; a negative n gives room back.
+// keep reserves room for n more connections of a submission; a negative n returns room to the budget.
 func (p *ports) keep(f *followUp, n int) {
 	f.left += n
 	p.kept += n
 }
 
-// inUse returns the number of ports that are in use or kept.
+// inUse returns the number of ports that are in use or reserved.
 func (p *ports) inUse(now time.Time) int {
 	p.expire(now)
 	sum := p.kept
@@ -170,11 +168,11 @@ func (p *ports) inUse(now time.Time) int {
 	return sum
 }
 
-// affordable reports whether commands with n connections in all fit into the budget.
+// affordable reports whether commands with n connections in total fit into the budget.
 func (p *ports) affordable(now time.Time, n int) bool { return p.inUse(now)+n <= p.limit(now) }
 
-// wait returns how long a command with n connections has to wait so that no second has more
-// than the most connections that its purpose allows.
+// wait returns how long a command with n connections has to wait to keep each second within the number of connections
+// that its purpose allows.
 func (p *ports) wait(now time.Time, why purpose, n int) time.Duration {
 	p.expire(now)
 	most := perSecond
@@ -190,9 +188,9 @@ func (p *ports) wait(now time.Time, why purpose, n int) time.Duration {
 	return 0
 }
 
-// take counts a command with n connections if it may be sent now. Otherwise it returns how
-// long the command has to wait, or false if the budget has no room for the command. f is the room that is kept for
-// the command, or that a qsub keeps for the commands that follow it; nil if there is none.
+// take counts a command with n connections if it may be sent now. Otherwise it returns how long the command has to
+// wait, or room = false if the budget has no room for the command. f is the room that is reserved for the command, or
+// that a qsub reserves for the commands after it; nil if there is none.
 func (p *ports) take(now time.Time, why purpose, n int, f *followUp) (wait time.Duration, room bool) {
 	leads := f != nil && why == submission
 	follows := f != nil && f.left >= n
@@ -216,17 +214,17 @@ func (p *ports) take(now time.Time, why purpose, n int, f *followUp) (wait time.
 	return 0, true
 }
 
-// ranOut makes the budget smaller for portRest, after the host had no port left.
+// ranOut makes the budget smaller for the time portRest, because the host had no port left.
 func (p *ports) ranOut(now time.Time) {
 	p.less = idPorts - max(leastPorts, p.limit(now)/2)
 	p.until = now.Add(portRest)
 }
 
-// idCost returns the number of connections of the commands that ask for n ids, if each command names some ids at most.
+// idCost returns the number of connections of the commands that look up n ids, with at most some ids in each command.
 func idCost(n, some int) int { return n + (n+some-1)/some }
 
-// connections returns the number of connections that a command makes: one, and one for
-// each id that qstat is given; none if it only asks for the version.
+// connections returns the number of connections that a command makes: one, and for qstat another for each id; 0 if the
+// command only asks for the version.
 func connections(argv []string) int {
 	n := 1
 	switch {
@@ -249,9 +247,8 @@ func saysNoPorts(stderr []byte) bool {
 	return bytes.Contains(stderr, []byte("all reserved ports in use"))
 }
 
-// run runs a command once the budget allows it; every command goes through it. If the budget
-// is spent, or ctx ends before, the command is not started, and the error is marked by
-// adapters.NotAsked and adapters.NotStarted.
+// run runs a command when the budget allows it; every command goes through run. If the budget is spent, or ctx ends
+// first, the command is not started, and the error is marked by adapters.NotAsked and adapters.NotStarted.
 func (a *Adapter) run(ctx context.Context, stdin []byte, argv ...string) (run.Output, error) {
 	if err := a.admit(ctx, purposeOf(argv), argv); err != nil {
 		return run.Output{}, err
@@ -286,12 +283,12 @@ func (a *Adapter) admit(ctx context.Context, why purpose, argv []string) error {
 	return nil
 }
 
-// notSent returns the error of a command that was not started.
+// notSent returns the error for a command that was not started.
 func notSent(format string, args ...any) error {
 	return adapters.NotStarted(adapters.NotAsked(jjm.Errorf(jjm.Busy, format, args...)))
 }
 
-// described returns the name of a command, and the number of ids that it asks for.
+// described returns the name of a command and the number of ids on its command line, for messages.
 func described(argv []string) string {
 	if n := connections(argv); n > 1 {
 		return argv[0] + " with " + jjm.Count(n-1, "id")
@@ -299,7 +296,7 @@ func described(argv []string) string {
 	return argv[0]
 }
 
-// runCounted runs a command whose connections are counted.
+// runCounted runs a command that the budget has already counted.
 func (a *Adapter) runCounted(ctx context.Context, stdin []byte, argv []string) (run.Output, error) {
 	out, err := a.config.Run(ctx, stdin, argv...)
 	if !saysNoPorts(out.Stderr) {
@@ -314,14 +311,14 @@ func (a *Adapter) runCounted(ctx context.Context, stdin []byte, argv []string) (
 	return out, err
 }
 
-// mayAskFor reports whether the budget allows questions for n ids.
+// mayAskFor reports whether the budget now allows lookups of n ids.
 func (a *Adapter) mayAskFor(n int) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.ports.affordable(a.pace.now(), idCost(n, a.chunk.n))
 }
 
-// keepsRoomFor reports whether room is kept in ctx for questions for n ids.
+// keepsRoomFor reports whether ctx has room reserved for lookups of n ids.
 func (a *Adapter) keepsRoomFor(ctx context.Context, n int) bool {
 	f := followUpOf(ctx)
 	a.mu.Lock()
@@ -329,16 +326,14 @@ func (a *Adapter) keepsRoomFor(ctx context.Context, n int) bool {
 	return f != nil && f.left >= idCost(n, a.chunk.n)
 }
 
-// everAffordable reports whether the budget, when nothing of it is used, allows questions
-// for n ids.
+// everAffordable reports whether an unused budget allows lookups of n ids.
 func (a *Adapter) everAffordable(n int) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return idCost(n, a.chunk.n)+1 <= a.ports.limit(a.pace.now())
 }
 
-// reserve returns an error marked by adapters.NotAsked unless the budget now allows questions
-// for n ids.
+// reserve returns an error marked by adapters.NotAsked if the budget does not allow lookups of n ids now.
 func (a *Adapter) reserve(n int) error {
 	if a.mayAskFor(n) {
 		return nil
@@ -347,13 +342,13 @@ func (a *Adapter) reserve(n int) error {
 		"%s are not asked for before the next cycle: too many reserved ports of this minute are used", jjm.Count(n, "id")))
 }
 
-// pace is the time by which ports become free, and how to wait for it; tests replace it.
+// pace holds the clock by which ports become free, and the function that waits; tests replace both.
 type pace struct {
 	now   func() time.Time
 	pause func(ctx context.Context, d time.Duration) error
 }
 
-// pauseFor waits for d, or returns an error if ctx ends before.
+// pauseFor waits for d. It returns an error if ctx ends first.
 func pauseFor(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -12,17 +12,17 @@ import (
 	"jjm/internal/jjm"
 )
 
-// limits holds what a complex reported about itself.
+// limits are the limits and properties that a complex reported.
 type limits struct {
 	array        int // largest number of members of an array
 	queued       int // most jobs of this account in the default queue; 0 for no limit
 	server       int // most jobs of this account in all queues; 0 for no limit
 	slots        int
-	cores        int // of the largest node
+	cores        int // cores of the largest node
 	memoryMB     int64
 	defaultQueue string
 	queues       map[string]queueLimits
-	// everybody is set if listings show the jobs of all accounts to each account.
+	// everybody is set if each account sees the jobs of all accounts in listings.
 	everybody bool
 }
 
@@ -32,7 +32,7 @@ type queueLimits struct {
 	queued, array int
 }
 
-// Probe asks the server, its queues and its nodes.
+// Probe queries the server, its queues and its nodes for their limits.
 func (a *Adapter) Probe(ctx context.Context) error {
 	d, err := a.findDialect(ctx)
 	if err != nil {
@@ -46,7 +46,7 @@ func (a *Adapter) Probe(ctx context.Context) error {
 	if err != nil {
 		return a.wrap("probe", err)
 	}
-	// Sites may hide their nodes from users; then the size is unknown.
+	// Sites may hide their nodes from users; then the number of cores is unknown.
 	out, err := a.run(ctx, nil, "pbsnodes", "-a")
 	if err != nil {
 		return a.wrap("probe", adapters.AsBusy(err))
@@ -67,7 +67,7 @@ func (a *Adapter) Probe(ctx context.Context) error {
 	return nil
 }
 
-// objects runs a command that must print at least one object.
+// objects runs a command whose output must contain at least one object, and returns the objects.
 func (a *Adapter) objects(ctx context.Context, argv ...string) ([]object, error) {
 	out, err := a.run(ctx, nil, argv...)
 	if err != nil {
@@ -89,7 +89,7 @@ func limitsOf(server, queues, nodes []object, use, who string) limits {
 	l := limits{array: defaultArray, queues: map[string]queueLimits{}}
 	s := object{attrs: map[string]string{}}
 	if len(server) > 0 {
-		s = server[len(server)-1] // the last one, because a banner of the site looks like an object
+		s = server[len(server)-1] // the last server, because a banner of the site looks like an object
 	}
 	for _, name := range []string{"max_array_size", "max_job_array_size"} {
 		if n := number(s.attrs[name]); n > 0 {
@@ -131,8 +131,8 @@ func (l *limits) nodes(nodes []object) {
 	}
 }
 
-// takesJobs reports whether a node in this state accepts jobs, perhaps only after its present jobs. It returns false
-// for an empty state.
+// takesJobs reports whether a node in this state accepts jobs, perhaps only after its present jobs. It returns false if
+// state is empty.
 func takesJobs(state string) bool {
 	for _, bad := range []string{"down", "offline", "unknown", "stale", "unresolvable", "maintenance", "sleep",
 		"provisioning"} {
@@ -143,8 +143,8 @@ func takesJobs(state string) bool {
 	return state != ""
 }
 
-// noHistory reports whether ended jobs vanish immediately: by the server's settings or, for Torque, by those of the
-// queue if it has its own.
+// noHistory reports whether jobs vanish immediately when they end, according to the server's settings, or in Torque to
+// the queue's own settings if it has any.
 func noHistory(d dialect, server, queues []object, use string) bool {
 	s := server[len(server)-1]
 	if d != torque {
@@ -160,15 +160,16 @@ func noHistory(d dialect, server, queues []object, use string) bool {
 }
 
 // queuedLimit returns how many jobs of an account a queue or the server accepts, 0 for no limit. OpenPBS has the
-// attribute max_queued; Torque has max_user_queuable, and max_queuable, which limits the jobs of all accounts together.
+// attribute max_queued. Torque has max_user_queuable, and max_queuable, which limits the jobs of all accounts together.
 func queuedLimit(o object, who string) int {
 	low := minLimit(number(o.attrs["max_user_queuable"]), number(o.attrs["max_queuable"]))
 	return minLimit(low, userLimit(o.attrs["max_queued"], who))
 }
 
-// userLimit reads limits such as "[u:PBS_GENERIC=100],[u:ann=200],[o:PBS_ALL=5000]" and returns the lowest that holds
-// for an account, 0 for none. A limit for its name replaces the generic one. userLimit ignores the limits of groups and
-// projects, because it is not known here which of them hold; the server refuses jobs beyond them.
+// userLimit parses limits such as "[u:PBS_GENERIC=100],[u:ann=200],[o:PBS_ALL=5000]" and returns the lowest limit that
+// applies to an account, 0 for no limit. A limit for the account's name replaces the generic limit. userLimit ignores
+// the limits of groups and projects, because it is unknown here which groups and projects apply; the server rejects
+// jobs beyond these limits.
 func userLimit(s, who string) int {
 	all, own, generic, named := 0, 0, 0, false
 	for item := range strings.SplitSeq(s, ",") {
@@ -189,8 +190,8 @@ func userLimit(s, who string) int {
 	return minLimit(all, own)
 }
 
-// checkSize refuses a bulk that is larger than its queue or the server allows this account. The capabilities do not
-// show such a limit: they describe the default queue.
+// checkSize returns an error if a bulk is larger than its queue or the server allows this account. The capabilities
+// describe the default queue, so they do not have the limits of other queues.
 func (a *Adapter) checkSize(b adapters.Bulk) error {
 	a.mu.Lock()
 	l := a.limits

@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// raw is one job as a qstat shows it: the attributes that jjm reads, as text.
+// raw is one job of a qstat output: the attributes that jjm reads, as text.
 type raw struct {
 	id                           string
 	name, owner, state           string
 	substate, exit               string
 	ctime, stime, end, mtime     string
-	history                      string // when the job went into the history
+	history                      string // time at which the job entered the history
 	host, comment, holds, starts string
 	runs, indices                string
-	member                       string // set in the own record of an array's member
-	rerunnable                   string // "False" once reruns are forbidden
+	member                       string // set only in a member's own record
+	rerunnable                   string // "False" if reruns are forbidden
 	cpu, mem                     string
 	// damaged is set if the text of the job could not be read completely.
 	damaged bool
 }
 
-// field returns the field for an attribute of a group; nil if jjm does not read it. It
-// knows the names of both dialects.
+// field returns a pointer to the field for an attribute of a group; nil if jjm does not read the attribute. It
+// recognizes the names of both dialects.
 func (r *raw) field(group string, key []byte) *string {
 	switch group {
 	case "resources_used":
@@ -87,9 +87,9 @@ func (r *raw) field(group string, key []byte) *string {
 // jobID is a parsed identifier: 25, 25[], 25[3], each with or without the server's name.
 type jobID struct {
 	seq   string
-	array bool // 25[] or 25[3]
+	array bool // whether the id is 25[] or 25[3]
 	index int32
-	whole bool // 25[]
+	whole bool // whether the id is 25[]
 }
 
 func parseID(s string) (id jobID, ok bool) {
@@ -115,7 +115,7 @@ func parseID(s string) (id jobID, ok bool) {
 	return id, err == nil
 }
 
-// String returns the id as jjm reports it.
+// String returns the id in the form of jjm's reports, without the server's name.
 func (id jobID) String() string {
 	switch {
 	case id.whole:
@@ -132,8 +132,8 @@ func accountOf(owner string) string {
 	return u
 }
 
-// parseTime reads a time: the text of asctime(3) in a zone, or seconds since 1970; the zero
-// time for anything else.
+// parseTime parses a time: the text of asctime(3) in a zone, or seconds since 1970. It returns the zero time for any
+// other text.
 func parseTime(s string, zone *time.Location) time.Time {
 	if s == "" {
 		return time.Time{}
@@ -148,12 +148,12 @@ func parseTime(s string, zone *time.Location) time.Time {
 	return t
 }
 
-// parseDuration reads "00:05:13" or seconds.
+// parseDuration parses "00:05:13" or a number of seconds.
 func parseDuration(s string) time.Duration {
 	var n int64
 	for part := range strings.SplitSeq(s, ":") {
 		k, err := strconv.ParseInt(part, 10, 32)
-		if err != nil || k < 0 || n > 1<<24 { // 1<<24 s is half a year, and n becomes hours with the next part
+		if err != nil || k < 0 || n > 1<<24 { // 1<<24 s is half a year; minutes and hours are multiplied later
 			return 0
 		}
 		n = n*60 + k
@@ -161,8 +161,7 @@ func parseDuration(s string) time.Duration {
 	return time.Duration(n) * time.Second
 }
 
-// kilobytes reads a size such as 7192kb, 16gb, 100b or 20mw (words of 8 bytes), and returns
-// KiB.
+// kilobytes parses a size such as 7192kb, 16gb, 100b or 20mw (words of 8 bytes), and returns KiB.
 func kilobytes(s string) int64 {
 	s = strings.ToLower(s)
 	digits := strings.TrimRight(s, "kmgtpbw")
@@ -189,8 +188,7 @@ func kilobytes(s string) int64 {
 	return max(n, 0)
 }
 
-// countIndices counts the members of "0-99", "0-9:3" or "1,3,5-7%2"; 0 if it cannot be
-// read.
+// countIndices returns the number of members in "0-99", "0-9:3" or "1,3,5-7%2"; 0 if the text cannot be parsed.
 func countIndices(s string) int {
 	s, _, _ = strings.Cut(s, "%")
 	n := 0

@@ -9,24 +9,24 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// unreachable are messages of commands that never reached the server.
+// unreachable are parts of the messages of commands that did not reach the server.
 var unreachable = []string{"cannot connect to server", "Couldn't connect to cluster", "Cannot connect to"}
 
-// refusalTexts are messages with which both dialects refuse a job, and what they mean; the first
-// one that is found decides. They are needed because Torque has exit codes of its own. The texts
-// are those of pbs_messages.c that can answer a qsub.
+// refusalTexts maps messages with which both dialects reject a job to kinds of error; the first matching entry counts.
+// The texts are needed because Torque has other exit codes. They are the texts of pbs_messages.c that can answer a
+// qsub.
 var refusalTexts = []struct {
 	text string
 	kind jjm.Kind
-	mark func(error) error // nil for none
+	mark func(error) error // marks the error; nil for no mark
 }{
-	// max_queued and its like, of the server, a queue, a group, a project or an account, on jobs or resources
+	// max_queued and similar limits of the server, a queue, a group, a project or an account, on jobs or resources
 	{"would exceed", jjm.Busy, adapters.TooMany},
 	{"Maximum number of jobs", jjm.Busy, adapters.TooMany},
 	{"Array job exceeds", jjm.Busy, adapters.TooMany}, // max_array_size
-	// Each destination of a routing queue refused for a reason of its own, which the message does not contain.
+	// Each destination of a routing queue rejected the job for its own reason, which the message does not contain.
 	{"Job rejected by all possible destinations", jjm.Busy, adapters.Unexplained},
-	{"Queue is not enabled", jjm.Busy, nil}, // an administrator closed it for a time
+	{"Queue is not enabled", jjm.Busy, nil}, // an administrator closed the queue for a time
 	{"erver shutting down", jjm.Busy, nil},
 	{"No free connections", jjm.Busy, nil},
 	{"connection table full", jjm.Busy, nil},
@@ -69,7 +69,7 @@ var refusalTexts = []struct {
 	{"Invalid Job Dependency", jjm.Invalid, nil},
 	{"Job routing over too many hops", jjm.Invalid, nil},
 	{"hook rejected request", jjm.Invalid, nil},
-	// Torque's pbs_error_db.h, besides those that it shares
+	// messages that only Torque's pbs_error_db.h has
 	{"Queue is currently not available", jjm.Busy, nil},
 	{"Server busy", jjm.Busy, nil},
 	{"client is not allowed/trusted", jjm.Denied, nil},
@@ -78,26 +78,25 @@ var refusalTexts = []struct {
 	{"Wrong job type", jjm.Invalid, nil},
 	{"cannot access script file", jjm.Invalid, nil},
 	{"Command syntax invalid", jjm.Invalid, nil},
-	// qsub itself
+	// messages of qsub itself
 	{"illegal -", jjm.Invalid, nil},
 	{"invalid option", jjm.Invalid, nil},
 	{"Invalid account", jjm.Invalid, nil},
 	{"Invalid Account", jjm.Invalid, nil},
 }
 
-// exitKinds are the exit codes of OpenPBS's qsub that leave no doubt: the server looked at
-// the job and did not accept it. A code is the server's error number modulo 256
-// (pbs_error.h).
+// exitKinds are the exit codes of OpenPBS's qsub that prove a rejection: the server examined the job and did not accept
+// it. A code is the server's error number modulo 256 (pbs_error.h).
 var exitKinds = map[int]jjm.Kind{
-	2:   jjm.Invalid, // qsub itself: usage, name
+	2:   jjm.Invalid, // errors of qsub itself: usage, name
 	3:   jjm.Busy,    // 15107 array too large
 	4:   jjm.Invalid, // 15108 resource not allowed in select
 	5:   jjm.Invalid, // 15109 resource only allowed in select
-	6:   jjm.Invalid, // 15110 nodes beside select
+	6:   jjm.Invalid, // 15110 nodes together with select
 	7:   jjm.Invalid, // 15111 place without select
-	12:  jjm.Invalid, // 15116 resource twice
+	12:  jjm.Invalid, // 15116 resource named twice
 	13:  jjm.Busy,    // 15117 connection table full
-	32:  jjm.Invalid, // 15136 refused by a hook of the site
+	32:  jjm.Invalid, // 15136 rejected by a hook of the site
 	38:  jjm.Busy,    // 15142 max_queued
 	39:  jjm.Busy,    // 15143 max_queued_res
 	71:  jjm.Invalid, // 15175 script too large
@@ -117,7 +116,7 @@ var exitKinds = map[int]jjm.Kind{
 	187: jjm.Invalid, // 15035 unknown resource
 	188: jjm.Invalid, // 15036 over the queue's limits
 	189: jjm.Invalid, // 15037 no default queue
-	196: jjm.Busy,    // 15044 resources unavailable for now
+	196: jjm.Busy,    // 15044 resources temporarily unavailable
 	197: jjm.Denied,  // 15045 bad group
 	198: jjm.Busy,    // 15046 too many jobs in the queue
 	200: jjm.Invalid, // 15048 over a limit
@@ -125,9 +124,8 @@ var exitKinds = map[int]jjm.Kind{
 	212: jjm.Busy,    // 15060 server is shutting down
 }
 
-// refusal classifies a qsub that failed. It is Ambiguous, because the job may exist, if
-// qsub was killed, if the connection broke (exit 1), and if the exit code comes without its
-// message.
+// refusal classifies a failed qsub. The error is of kind Ambiguous, because the job may exist, if qsub was killed, if
+// the connection broke (exit 1), or if the message for the exit code is missing.
 func refusal(out run.Output) error {
 	kind, mark := refusalKind(out)
 	err := jjm.Errorf(kind, "qsub: exit %d: %s", out.Exit, complaint(out.Stderr))

@@ -9,17 +9,17 @@ import (
 	"jjm/internal/jjm"
 )
 
-// job is what jjm knows of one job, array or member from a listing.
+// job is a parsed job, array or member of a listing.
 type job struct {
 	raw
 	jobID
 	tag jjm.Tag
-	// hasRecord is false for a member that is shown with its array's attributes because PBS
-	// keeps no record of it: it has not started, or its record was deleted.
+	// hasRecord is false for a member that PBS keeps no record of, because the member has not started or its record was
+	// deleted. The listing shows such a member with the attributes of its array.
 	hasRecord bool
 }
 
-// jobOf parses a listed job; ok is false if its id cannot be read.
+// jobOf parses a listed job; ok is false if the id is unreadable.
 func jobOf(r raw, d dialect) (job, bool) {
 	id, ok := parseID(r.id)
 	if !ok {
@@ -37,7 +37,7 @@ func jobOf(r raw, d dialect) (job, bool) {
 	return j, true
 }
 
-// isTask reports whether the job itself runs, that is, is not an array as a whole.
+// isTask reports whether the job itself runs, that is, is not a whole array.
 func (j job) isTask() bool { return !j.whole }
 
 // report returns jjm's report of a job.
@@ -60,7 +60,7 @@ func (j job) report(d dialect, zone *time.Location) jjm.Report {
 		j.judge(d, &r)
 		r.Ended = at(cmp.Or(j.end, j.history, j.mtime), zone)
 		if !j.hasRecord {
-			r.Ended = 0 // the times are those of the array
+			r.Ended = 0 // the listed times are those of the array
 		}
 	}
 	if r.Started != 0 && r.Ended != 0 && r.Ended < r.Started {
@@ -76,8 +76,8 @@ func at(s string, zone *time.Location) jjm.Time {
 	return 0
 }
 
-// restarts returns the number of starts after the first, 0 if PBS has no count. For a job that waits again, every past
-// start counts, because the next start is one more.
+// restarts returns the number of starts after the first start, 0 if PBS has no count. If the job waits again, all past
+// starts count, because the next start is a further restart.
 func (j job) restarts() int {
 	n, err := strconv.Atoi(j.runs)
 	if err != nil || n < 1 || !j.hasRecord {
@@ -89,14 +89,14 @@ func (j job) restarts() int {
 	return n - 1
 }
 
-// isOver reports whether the state is final: F finished, X an ended member of an array that
-// is still alive, C completed (Torque).
+// isOver reports whether the state is final: F is finished, X is an ended member of a live array, C is completed
+// (Torque).
 func (j job) isOver() bool { return j.state == "F" || j.state == "X" || j.state == "C" }
 
 // stateAlive returns the state of a job that has not ended, BatchUnknown for an ended job.
 func (j job) stateAlive(dialect) jjm.BatchState {
 	if j.state == "Q" && !j.hasRecord && heldBy(j.holds) {
-		return jjm.BatchHold // members of a held array are shown as Q, with its holds
+		return jjm.BatchHold // members of a held array have the state Q and the holds of the array
 	}
 	switch j.state {
 	case "Q", "T", "W", "B":
@@ -104,7 +104,7 @@ func (j job) stateAlive(dialect) jjm.BatchState {
 	case "H":
 		return jjm.BatchHold
 	case "R":
-		if j.substate == "41" { // on its way to the node
+		if j.substate == "41" { // the job is on its way to the node
 			return jjm.BatchStarting
 		}
 		return jjm.BatchRunning
@@ -116,7 +116,7 @@ func (j job) stateAlive(dialect) jjm.BatchState {
 	return jjm.BatchUnknown
 }
 
-// heldBy reports whether Hold_Types names a hold: "n" is none.
+// heldBy reports whether Hold_Types names a hold: "n" means no hold.
 func heldBy(holds string) bool { return holds != "" && holds != "n" }
 
 // The substates of ended jobs in OpenPBS.
@@ -126,9 +126,8 @@ const (
 	subFailed     = "93"
 )
 
-// judge sets how a job ended. In OpenPBS that takes the substate and the exit status: a
-// deleted job may have any exit status, or none. Torque shows only an exit status, which is
-// 271 for deleted jobs.
+// judge sets how a job ended. In OpenPBS the end follows from the substate and the exit status together: a deleted job
+// may have any exit status, or no exit status. Torque shows only an exit status, which is 271 for deleted jobs.
 func (j job) judge(d dialect, r *jjm.Report) {
 	status, err := strconv.Atoi(j.exit)
 	has := err == nil
@@ -151,12 +150,12 @@ func (j job) judge(d dialect, r *jjm.Report) {
 	}
 }
 
-// endWithoutRecord returns how a member of an array ended of which PBS keeps no record, and how that is known. For such
-// a member PBS shows only its array's exit status, substate and times. OpenPBS 23.06.06 comments every member with
-// "Subjob finished", even a member that was deleted while it waited (recorded in testdata/deleted_waiting_subjob.txt),
-// and the comment stays on members that still wait. The missing fields decide: a member that never ran has no host, no
-// run count and no resources used. PBS Pro before 2021 kept how the member had ended, and its comment says so
-// (stat_job.c, status_subjob).
+// endWithoutRecord returns how a member of an array ended if PBS keeps no record of the member, and the evidence. For
+// such a member PBS shows only the exit status, substate and times of its array. OpenPBS 23.06.06 comments every such
+// member with "Subjob finished", even a member that was deleted while it waited (recorded in
+// testdata/deleted_waiting_subjob.txt), and the comment stays on members that still wait. The missing fields decide: a
+// member that never ran has no host, no run count and no used resources. PBS Pro before 2021 kept how the member had
+// ended, and its comment says so (stat_job.c, status_subjob).
 func endWithoutRecord(r raw) (state jjm.BatchState, why string) {
 	ran := r.host != "" || r.runs != "" || r.member != "" || r.cpu != "" || r.mem != ""
 	switch {
@@ -172,11 +171,11 @@ func endWithoutRecord(r raw) (state jjm.BatchState, why string) {
 	return jjm.BatchUnknown, "PBS does not show how it ended"
 }
 
-// signalled is added to the signal that killed a job's own shell.
+// signalled is added to the number of the signal that killed a job's own shell.
 const signalled = 256
 
-// ownStatus explains the exit statuses that PBS itself sets (OpenPBS and Torque,
-// pbs_job.h). Those of limits differ between the two: see overLimit.
+// ownStatus explains the exit statuses that PBS itself sets (OpenPBS and Torque, pbs_job.h). The statuses for exceeded
+// limits differ between the two dialects (see overLimit).
 var ownStatus = map[int]string{
 	-1: "could not start, before its files were set up", -2: "could not start: no home folder or no such account",
 	-3: "could not start, to be tried again", -4: "aborted when the node's daemon was started again",
@@ -186,14 +185,14 @@ var ownStatus = map[int]string{
 	-8: "could not start: bad account", -9: "could not start: output files",
 }
 
-// overLimit has the exit statuses of jobs over a limit.
+// overLimit has the exit statuses of jobs that exceeded a limit, by dialect.
 var overLimit = map[dialect]map[int]jjm.BatchState{
 	openpbs: {-27: jjm.BatchOOM, -28: jjm.BatchTimeout, -29: jjm.BatchTimeout},
 	torque:  {-10: jjm.BatchOOM, -11: jjm.BatchTimeout, -12: jjm.BatchTimeout},
 }
 
-// exitStatus translates an exit status. The shell that runs a job's script returns 128+n if
-// the script was killed by signal n, and so does a script that exits with that number.
+// exitStatus sets the end of a job from its exit status. The shell that runs a job's script returns 128+n if signal n
+// killed the script; a script that exits with that number looks the same.
 func exitStatus(status int, d dialect, r *jjm.Report) {
 	switch state, over := overLimit[d][status]; {
 	case over:

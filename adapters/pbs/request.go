@@ -13,15 +13,14 @@ import (
 	"jjm/internal/jjm"
 )
 
-// word matches names of queues, accounts and projects. PBS gives commas, colons, quotes, @
-// and backslashes meanings of their own, and writes some of them into JSON that cannot be
-// read.
+// word matches names of queues, accounts and projects. Commas, colons, quotes, @ and backslashes have special meanings
+// in PBS, and PBS writes some of these characters into unreadable JSON.
 var word = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+/-]{0,63}$`)
 
-// chunkText matches a list of resources of a chunk.
+// chunkText matches a list of resources for a chunk.
 var chunkText = regexp.MustCompile(`^([A-Za-z0-9_]+(=[A-Za-z0-9_.+-]+)?(:[A-Za-z0-9_]+(=[A-Za-z0-9_.+-]+)?)*)?$`)
 
-// checkWord returns an error if a text is neither a word nor "".
+// checkWord returns an error if s is neither a word nor "".
 func checkWord(s string) error {
 	if s == "" || word.MatchString(s) {
 		return nil
@@ -34,7 +33,7 @@ func checkDirective(line string) error {
 	return err
 }
 
-// Check returns an error of kind Invalid for what this cluster cannot express in a request.
+// Check returns an error of kind Invalid if this cluster cannot express a field of the request.
 func (a *Adapter) Check(r jjm.Request) error {
 	a.mu.Lock()
 	d, l := a.dialect, a.limits
@@ -95,8 +94,8 @@ func requestArgs(r jjm.Request, c Config, d dialect) []string {
 	return args
 }
 
-// resources returns the values of -l. In OpenPBS all of one job is one chunk, on one host.
-// The mb of PBS is a MiB.
+// resources returns the values of -l. In OpenPBS, all resources of one job are one chunk, on one host. The unit mb of
+// PBS is a MiB.
 func resources(r jjm.Request, c Config, d dialect) []string {
 	var out []string
 	chunk := func(name string, n int64, unit string) string {
@@ -124,14 +123,14 @@ func resources(r jjm.Request, c Config, d dialect) []string {
 		out = append(out, "select=1"+chunk("ncpus", int64(max(r.Cores, 1)), "")+s)
 	}
 	if w := time.Duration(r.Walltime); w > 0 {
-		// Whole seconds, rounded up, because 0 would be no time at all.
+		// PBS takes whole seconds. They are rounded up, because 0 would allow no time at all.
 		out = append(out, "walltime="+strconv.FormatInt(int64((w+time.Second-1)/time.Second), 10))
 	}
 	return out
 }
 
-// directive splits one option of qsub, with or without "#PBS" in front, into the option and
-// its value. It refuses options that jjm sets.
+// directive splits one option of qsub, with or without "#PBS" in front, into the option and its value. It returns an
+// error for an option that jjm sets itself.
 func directive(line string) ([]string, error) {
 	text := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "#PBS"))
 	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f || r > 0x7e }) {
@@ -158,12 +157,12 @@ func directive(line string) ([]string, error) {
 	return []string{option, value}, checkValue(option, value)
 }
 
-// jobAttributes are the attributes that a job file may set with -W; the site's own settings
-// may set all but ownedValues. The others are refused: some name accounts (User_List),
-// files of the submit host (stagein) or programs.
+// jobAttributes are the attributes that a job file may set with -W; the site's own settings may set all attributes
+// except ownedValues. Job files may not set other attributes, because some of them name accounts (User_List), files of
+// the submit host (stagein) or programs.
 var jobAttributes = []string{"group_list", "no_stdio_sockets", "release_nodes_on_stageout", "tolerate_node_failures"}
 
-// checkJobDirective returns an error if an option of a job file is not allowed.
+// checkJobDirective returns an error if a job file may not contain the option.
 func checkJobDirective(line string) error {
 	args, err := directive(line)
 	if err != nil || args[0] != "-W" {
@@ -190,7 +189,7 @@ var ownedOptions = map[string]string{
 	"--": byJJM, "-q": "use request.queue", "-A": "use request.account", "-P": "use request.project",
 }
 
-// ownedValues are resources and attributes that a directive must not set, and why.
+// ownedValues are the resources and attributes that a directive must not set, and why.
 var ownedValues = map[string]string{
 	"select": "use request.cores, memory_mb and gpus, or the cluster's chunk",
 	"nodes":  "use request.cores, or the cluster's chunk",
@@ -205,7 +204,8 @@ var ownedValues = map[string]string{
 	"run_count": byJJM, "umask": byJJM, "Output_Path": byJJM, "Error_Path": byJJM,
 }
 
-// isOwnedValue returns why a directive must not set a name; upper and lower case do not matter.
+// isOwnedValue returns why a directive must not set the resource or attribute. owned is false if a directive may set
+// it. Upper and lower case do not matter.
 func isOwnedValue(name string) (why string, owned bool) {
 	for known, why := range ownedValues {
 		if strings.EqualFold(known, name) {
@@ -228,7 +228,7 @@ func checkValue(option, value string) error {
 	return nil
 }
 
-// directives parses options, one on each line.
+// directives parses a text with one option on each line.
 func directives(text string) ([]string, error) {
 	var args []string
 	for line := range strings.Lines(text) {

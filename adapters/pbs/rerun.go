@@ -10,14 +10,13 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// neverReruns reports whether a listing shows that the server does not rerun a job.
+// neverReruns reports whether a listing shows that the server will not rerun the job.
 func (j job) neverReruns() bool { return j.rerunnable == "False" }
 
-// forbidRerun forbids reruns of an array of OpenPBS, and then looks whether the array has
-// the attribute: qsub takes no -r n for arrays, but qalter does, and members inherit it. If
-// the server refuses that permanently, the error is nil, because the wrapper's claim
-// prevents a second run too; the refusal is logged and part of the cluster's guarantee.
-// Every other failure is an error of kind Busy.
+// forbidRerun forbids reruns of an OpenPBS array, and then checks that the array has the attribute: qsub takes no -r n
+// for arrays, but qalter does, and members inherit the attribute. If the server rejects that permanently, the error is
+// nil, because the wrapper's claim also prevents a second run; the rejection is logged and becomes part of the
+// cluster's guarantee. Every other failure is an error of kind Busy.
 func (a *Adapter) forbidRerun(ctx context.Context, seq string) error {
 	id := jobID{seq: seq, array: true, whole: true}.String()
 	argv := []string{"qalter", "-r", "n", id}
@@ -44,8 +43,8 @@ func (a *Adapter) forbidRerun(ctx context.Context, seq string) error {
 	return jjm.Errorf(jjm.Busy, "%s: exit 0, but qstat does not show Rerunable = False", strings.Join(argv, " "))
 }
 
-// isRefusedAlter reports whether qalter was refused permanently: the server looked at the
-// request, and its error says that the account or the site does not allow the change.
+// isRefusedAlter reports whether the server permanently rejected qalter: the server examined the request, and its error
+// says that the account or the site does not allow the change.
 func isRefusedAlter(out run.Output) bool {
 	if out.Signal != 0 || !bytes.Contains(out.Stderr, []byte("qalter: ")) || isUnreachable(string(out.Stderr)) {
 		return false
@@ -54,9 +53,9 @@ func isRefusedAlter(out run.Output) bool {
 	return kind == jjm.Denied || kind == jjm.Invalid
 }
 
-// forbidReruns makes sure that arrays cannot be rerun before they are released, whoever
-// submitted them: jjm may have died between qsub and qalter. Arrays for which that is not
-// certain are answered Busy and not released.
+// forbidReruns ensures that arrays cannot be rerun before they are released, whoever submitted them: jjm may have died
+// between qsub and qalter. If that cannot be ensured for an array, its answers are errors of kind Busy, and the array
+// is not released.
 func (a *Adapter) forbidReruns(ctx context.Context, p *plan) {
 	var ready []target
 	for _, t := range p.targets {
@@ -75,8 +74,7 @@ func (a *Adapter) forbidReruns(ctx context.Context, p *plan) {
 	p.targets = ready
 }
 
-// noteReruns notes why the server allows reruns of arrays, "" if it does not. It logs a
-// change.
+// noteReruns records the reason why the server allows reruns of arrays, "" if it does not. It logs a changed reason.
 func (a *Adapter) noteReruns(why string) {
 	a.mu.Lock()
 	before := a.reruns

@@ -11,30 +11,29 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// line is the queue of the callers that want the same listing. While one listing runs, all callers that come wait for
-// the next one and share its answer: a listing that has begun may lack a job that was submitted before they came.
+// line is the queue of callers for the same listing. During a listing, all new callers wait for the next listing and
+// share its answer: the running listing may lack a job that was submitted before they called.
 type line struct {
 	running, next *round
-	began         time.Time // when the latest listing began
+	began         time.Time // time at which the latest listing began
 }
 
 // round is one listing and its result.
 type round struct {
-	over   chan struct{} // closed at the end
-	shared int           // how many other callers wait for it
-	// void is set if the callers that share the listing must not use it: its own caller gave up, or the account that
-	// ran it has trouble.
+	over   chan struct{} // closed when the listing ends
+	shared int           // number of other callers that wait for the listing
+	// void is set if the sharing callers must not use the listing: its own caller gave up, or the account that ran it
+	// has trouble.
 	void bool
 	raws []raw
 	err  error
 }
 
-// shareListing lists everything by list, or waits for a listing that begins after the call.
-// The listing that a cancel needs is not shared with other listings, because it may use more
-// ports.
+// shareListing calls list to list everything, or waits for a listing that begins after the call. Listings that confirm
+// a cancel are shared only among cancels, because they may use more ports.
 //
-// A listing that accounts share is made by the daemon's own account, because an account can change the output of its
-// own processes, and so the listings of the other accounts.
+// A listing that accounts share runs in the daemon's own account. An account can change the output of its own
+// processes, and would otherwise change the listings of the other accounts.
 func (a *Adapter) shareListing(ctx context.Context, why purpose, argv []string,
 	list func(context.Context) ([]raw, error)) ([]raw, error) {
 	if a.accountsShare() {
@@ -67,7 +66,7 @@ func (a *Adapter) shareListing(ctx context.Context, why purpose, argv []string,
 	}
 }
 
-// accountsShare reports whether the server shows the jobs of everybody to everybody.
+// accountsShare reports whether the server shows all jobs to all accounts.
 func (a *Adapter) accountsShare() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -82,7 +81,7 @@ func byDaemon(ctx context.Context) context.Context {
 	return run.WithRunner(ctx, nil)
 }
 
-// lineFor returns the queue for a command of the account of ctx.
+// lineFor returns the queue for a command of the account in ctx.
 func (a *Adapter) lineFor(ctx context.Context, why purpose, argv []string) *line {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -93,10 +92,10 @@ func (a *Adapter) lineFor(ctx context.Context, why purpose, argv []string) *line
 	return a.lines[key]
 }
 
-// lead makes the listing of a round.
+// lead runs the listing of a round.
 func (a *Adapter) lead(ctx context.Context, l *line, r *round, why purpose, argv []string,
 	list func(context.Context) ([]raw, error)) {
-	r.void = true // stays so if list panics
+	r.void = true // remains set if list panics
 	begun := false
 	defer func() {
 		a.mu.Lock()
@@ -119,8 +118,8 @@ func (a *Adapter) lead(ctx context.Context, l *line, r *round, why purpose, argv
 	r.void = r.err != nil && (ctx.Err() != nil || run.IsRunnerError(r.err))
 }
 
-// listingTurn waits until the next listing of a queue may begin: the previous listing must have ended, listings must
-// be listingPause apart if many ports are in use, and the budget of ports must have room.
+// listingTurn waits until the next listing of a queue may begin: the previous listing has ended, the listings are
+// listingPause apart if many ports are in use, and the budget of ports has room.
 func (a *Adapter) listingTurn(ctx context.Context, l *line, why purpose, argv []string) error {
 	for {
 		now := a.pace.now()

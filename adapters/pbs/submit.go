@@ -11,8 +11,9 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// Submit submits one bulk as held jobs, so that a bulk whose id got lost never runs. The script goes to standard input.
-// No user text goes into qsub's options: listings show the options to all accounts, and some values break their JSON.
+// Submit submits one bulk as held jobs; a bulk whose id was lost therefore never runs. qsub reads the script from
+// standard input. The options of qsub contain no user text, because listings show the options to all accounts, and some
+// values break the listings' JSON.
 func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, error) {
 	if err := adapters.CheckBulk(b, a.Capabilities()); err != nil {
 		return adapters.Receipt{}, a.wrap("submit", err)
@@ -38,7 +39,7 @@ func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt
 	}
 	argv := append(submitArgs(b, a.config, d), more...)
 	out, err := a.run(ctx, []byte(script(b)), argv...)
-	if out.Truncated { // it ran, so the jobs may exist
+	if out.Truncated { // qsub ran, so the jobs may exist
 		err = jjm.Errorf(jjm.Ambiguous, "%w", err)
 	}
 	if err != nil {
@@ -77,10 +78,9 @@ func (a *Adapter) extraOptions(ctx context.Context, b adapters.Bulk) ([]string, 
 	return append(append(args, own...), hook...), nil
 }
 
-// submitArgs returns the command for a bulk. A bulk of one is a plain job, because OpenPBS
-// refuses arrays with one member. Output to /dev/null is not delivered, which spares the
-// job half a minute in state E if its output could not be copied back. OpenPBS refuses -r n
-// for arrays; see forbidRerun.
+// submitArgs returns the command for a bulk. A bulk with one job is a plain job, because OpenPBS rejects arrays with
+// one member. The output goes to /dev/null, which PBS does not deliver: otherwise a job whose output could not be
+// copied back would stay in state E for half a minute. OpenPBS rejects -r n for arrays (see forbidRerun).
 func submitArgs(b adapters.Bulk, c Config, d dialect) []string {
 	argv := []string{"qsub", "-h", "-N", string(b.Tag)}
 	if b.N > 1 {
@@ -97,17 +97,15 @@ func submitArgs(b adapters.Bulk, c Config, d dialect) []string {
 	return append(argv, requestArgs(b.Request, c, d)...)
 }
 
-// script returns the script of the jobs. Its second line is a command, so qsub looks for
-// directives no further.
+// script returns the script of the jobs. Its second line is a command, where qsub stops looking for directives.
 func script(b adapters.Bulk) string {
 	return adapters.JobScript(b, `"${PBS_ARRAY_INDEX:-${PBS_ARRAYID:-0}}"`, `"${PBS_JOBID%%.*}"`)
 }
 
-// plainID matches the last line of a qsub that succeeded.
+// plainID matches the last line of a successful qsub.
 var plainID = regexp.MustCompile(`(?:^|\n)([0-9]+)(\[\])?\.[A-Za-z0-9_.:-]+\r?\n$`)
 
-// receiptID returns the bulk's id from the answer of qsub, or an error that says why there
-// is none.
+// receiptID returns the bulk's id from the answer of qsub, or an error that says why the answer has no id.
 func receiptID(out run.Output, array bool) (string, error) {
 	if out.Exit != 0 {
 		return "", refusal(out)

@@ -10,10 +10,10 @@ import (
 	"jjm/internal/jjm"
 )
 
-// parseXML parses Torque's "qstat -x". No output means that there are no jobs.
+// parseXML parses the output of Torque's "qstat -x". An empty output means that there are no jobs.
 func parseXML(text []byte) ([]raw, error) {
 	if i := bytes.Index(text, []byte("<Data>")); i > 0 && bytes.IndexByte(text[:i], '<') < 0 {
-		text = text[i:] // drop a banner of the site
+		text = text[i:] // skip a banner of the site
 	}
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil, nil
@@ -54,7 +54,7 @@ func parseXML(text []byte) ([]raw, error) {
 	}
 }
 
-// xmlField returns the field for the text at a path.
+// xmlField returns a pointer to the field for the text at a path.
 func xmlField(jobs []raw, path []string) *string {
 	if len(jobs) == 0 || len(path) < 3 || len(path) > 4 || path[1] != "Job" {
 		return nil
@@ -66,7 +66,7 @@ func xmlField(jobs []raw, path []string) *string {
 	return job.field("", []byte(path[2]))
 }
 
-// printable replaces characters that XML does not allow, but users put into jobs.
+// printable replaces characters that users put into jobs and that XML does not allow.
 func printable(text []byte) []byte {
 	bad := func(r rune) bool {
 		return r == utf8.RuneError || r < ' ' && r != '\n' && r != '\t' && r != '\r' || r == 0xFFFE || r == 0xFFFF

@@ -17,10 +17,9 @@ type record struct {
 	submitted, started, ended  jjm.Time
 	failed, exit               int
 	cpuMS, rssKB, wall, vmemMB int64
-	// hRT and hCPU, in seconds, and hVMEM, in MiB, are limits that the job asked for; 0 for
-	// none.
+	// hRT and hCPU, in seconds, and hVMEM, in MiB, are limits that the job requested; 0 for none.
 	hRT, hCPU, hVMEM int64
-	// runs is how often the task has started so far; read is when the record was read.
+	// runs is the number of starts of the task so far; read is the time at which the record was read.
 	runs int
 	read jjm.Time
 }
@@ -55,12 +54,12 @@ const (
 	colCategory  = 39
 	colPETask    = 41
 	colMaxVMem   = 42
-	columns      = 45 // in 6.2 and 8.1; later ones add
+	columns      = 45 // number of columns in 6.2 and 8.1; later versions add columns
 )
 
-// parseRecord parses a line of the accounting file. ok is false for lines that are not about a task of jjm: comments,
-// other jobs, single processes of parallel jobs. An error means that the line may be about a task of jjm and cannot be
-// read.
+// parseRecord parses a line of the accounting file. ok is false for lines that do not concern a task of jjm: comments,
+// other jobs, single processes of parallel jobs. It returns an error if the line may concern a task of jjm but cannot
+// be parsed.
 func parseRecord(line string) (r record, ok bool, err error) {
 	if line == "" || line[0] == '#' {
 		return r, false, nil
@@ -90,7 +89,7 @@ func parseRecord(line string) (r record, ok bool, err error) {
 	if cpu, e := strconv.ParseFloat(f[colCPU], 64); e == nil && cpu >= 0 && cpu < 1e12 {
 		r.cpuMS = int64(cpu * 1000)
 	}
-	if len(f) == columns { // further colons, in a name, would shift the columns
+	if len(f) == columns { // further colons in a name would shift the columns
 		r.vmemMB = n(colMaxVMem) >> 20
 		r.limits(f[colCategory])
 	}
@@ -100,7 +99,7 @@ func parseRecord(line string) (r record, ok bool, err error) {
 	return r, r.bulk > 0 && r.task > 0 && (len(f) != columns || f[colPETask] == "NONE"), nil
 }
 
-// unreadRecord returns the unread record for a line of a task of jjm that parseRecord refused with the error cause.
+// unreadRecord returns the unreadLine for a line about a task of jjm that parseRecord rejected with the error cause.
 func unreadRecord(line string, cause error) unreadLine {
 	f := strings.Split(line, ":")
 	u := unreadLine{user: f[colOwner], Unread: adapters.Unread{Tag: jjm.Tag(f[colName]), Index: -1,
@@ -117,7 +116,7 @@ func unreadRecord(line string, cause error) unreadLine {
 	return u
 }
 
-// limits reads the limits that the job asked for from its category: "-l h_rt=60,h_vmem=300M -pe smp 4".
+// limits sets the limits that the job requested, from its category: "-l h_rt=60,h_vmem=300M -pe smp 4".
 func (r *record) limits(category string) {
 	f := strings.Fields(category)
 	for i := 0; i+1 < len(f); i++ {
@@ -137,7 +136,7 @@ func (r *record) limits(category string) {
 	}
 }
 
-// quantity reads a number with a multiplier (sge_types(5)); 0 for anything else.
+// quantity parses a number with a multiplier (sge_types(5)); 0 for any other text.
 func quantity(text string) int64 {
 	factor := 1.0
 	if text != "" {
@@ -163,17 +162,17 @@ func quantity(text string) int64 {
 	return int64(v)
 }
 
-// The values of "failed" with a meaning of their own (accounting(5), and measured on 8.1.9). All other
-// values are failures of the system.
+// The values of "failed" with a special meaning (accounting(5), and measured on 8.1.9). All other values are failures
+// of the system.
 const (
 	failedNot      = 0
-	failedRerun    = 25  // the job goes back to the queue
-	failedApp      = 30  // exit code 100: the job is in error
-	failedLimit    = 37  // h_rt, h_cpu or h_vmem
-	failedAfterJob = 100 // a signal
+	failedRerun    = 25  // the job returns to the queue
+	failedApp      = 30  // exit code 100: the job is in the error state
+	failedLimit    = 37  // the job exceeded h_rt, h_cpu or h_vmem
+	failedAfterJob = 100 // a signal ended the job
 )
 
-// meanings are the texts of qacct(1) for values of "failed".
+// meanings are the texts of qacct(1) for the values of "failed".
 var meanings = map[int]string{
 	1: "presumably before job", 3: "before writing config", 4: "before writing PID", 5: "reading config",
 	6: "setting processor set", 7: "before prolog", 8: "in prolog", 9: "before pestart", 10: "in pestart",
@@ -185,8 +184,8 @@ var meanings = map[int]string{
 	37: "over a limit: h_rt, h_cpu or h_vmem", 100: "ended by a signal",
 }
 
-// mayStillWait reports whether a task with this record can be waiting nevertheless:
-// rescheduled, or in error (Eqw) because it could not be started.
+// mayStillWait reports whether a task with this record may be waiting again: it was rescheduled, or is in error (Eqw)
+// because it could not be started.
 func (r record) mayStillWait() bool {
 	switch r.failed {
 	case failedNot, failedLimit, failedAfterJob:
@@ -220,7 +219,7 @@ func meaning(failed int) string {
 	return "a code that accounting(5) does not list"
 }
 
-// judge sets the state and its reason.
+// judge sets the end state and its reason.
 func (r record) judge(rep *jjm.Report, cancelled bool) {
 	switch {
 	case r.failed == failedAfterJob && rep.Signal == signalFor99:
@@ -245,8 +244,8 @@ func (r record) judge(rep *jjm.Report, cancelled bool) {
 	}
 }
 
-// overTime reports whether a killed task had used up a time limit. Execd also kills at the
-// limit by itself, and the record then says only "signal".
+// overTime reports whether a killed task had used up a time limit. Execd also kills at the limit by itself, and the
+// record then only names a signal.
 func (r record) overTime() bool {
 	return r.exit == 128+9 && (r.hRT > 0 && r.wall >= r.hRT || r.hCPU > 0 && r.cpuMS >= 1000*r.hCPU)
 }
@@ -257,9 +256,9 @@ func (r record) overMemory() bool {
 	return killed && !r.overTime() && r.hVMEM > 0 && r.vmemMB >= r.hVMEM
 }
 
-// nearLimit returns an explanation for the failure of a job that may have reached its memory limit, or
-// "" if it used less than half of it or had none. h_vmem limits the address space (setrlimit(2)), so an
-// allocation fails and the program ends in its own way.
+// nearLimit returns an explanation for the failure of a job that may have reached its memory limit. It returns "" if
+// the job used less than half of its limit or had no limit. h_vmem limits the address space (setrlimit(2)): an
+// allocation fails, and the program ends in its own way.
 func (r record) nearLimit() string {
 	if r.hVMEM == 0 || max(r.vmemMB, r.rssKB>>10) < r.hVMEM/2 {
 		return ""

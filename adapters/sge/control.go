@@ -16,12 +16,12 @@ type task struct {
 	submitted, started jjm.Time
 }
 
-// maxSets is the largest number of words on one command line, far below the kernel's limit.
+// maxSets is the largest number of words on one command line, which is far below the kernel's limit.
 const maxSets = 2000
 
-// Control first looks, so that it names only tasks that are alive and carry their tag, then
-// runs the commands, and looks again, because their output is unreliable: qmod -cj exits
-// with 1 although it worked, and qdel complains on standard output.
+// Control first lists the jobs, to name only living tasks with their tag, then runs the commands, and lists the jobs
+// again, because the output of the commands is unreliable: qmod -cj exits with 1 although it worked, and qdel complains
+// on standard output.
 func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, jobs []adapters.Ref) ([]error, error) {
 	fail := func(err error) ([]error, error) {
 		return nil, a.wrap(adapters.AsBusy(err), "%v %s of %s", op, jjm.Count(len(jobs), "job"), owner.User)
@@ -61,7 +61,7 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	return answers, nil
 }
 
-// doubt sets an error as the answer for each job that is not alive but to which an unreadable record may belong.
+// doubt sets an error as the answer for each job that is not alive but that an unreadable record may describe.
 func doubt(jobs []adapters.Ref, living map[key]task, unread []adapters.Unread, answers []error) {
 	for i, job := range jobs {
 		k, ok := keyOf(job)
@@ -71,7 +71,7 @@ func doubt(jobs []adapters.Ref, living map[key]task, unread []adapters.Unread, a
 	}
 }
 
-// aliveTasks returns the living tasks of a user, and the jobs that cannot be read.
+// aliveTasks returns the living tasks of a user, and the unreadable jobs.
 func (a *Adapter) aliveTasks(ctx context.Context, owner jjm.Owner) (map[key]task, []adapters.Unread, error) {
 	entries, unread, err := a.qstat(ctx, owner)
 	if err != nil {
@@ -89,7 +89,7 @@ func (a *Adapter) aliveTasks(ctx context.Context, owner jjm.Owner) (map[key]task
 	return out, unread, nil
 }
 
-// needing returns the tasks that an operation would change, each once.
+// needing returns the tasks that an operation would change, without duplicates.
 func needing(op adapters.Op, jobs []adapters.Ref, living map[key]task) []key {
 	picked := map[key]bool{}
 	var todo []key
@@ -116,7 +116,7 @@ func isAsWanted(op adapters.Op, t task) bool {
 	return !isHeld(t.letters) && !inError(t.letters)
 }
 
-// runCommands runs the commands of an operation, and returns what they printed.
+// runCommands runs the commands of an operation, and returns their output.
 func (a *Adapter) runCommands(ctx context.Context, op adapters.Op, todo []key, before map[key]task) (string, error) {
 	var said strings.Builder
 	do := func(keys []key, argv ...string) error {
@@ -155,13 +155,12 @@ func verdict(op adapters.Op, k key, after map[key]task, said string) error {
 	}
 	kind := jjm.Busy
 	if strings.Contains(said, "necessary privileges") || op == adapters.Release && isHeld(t.letters) {
-		kind = jjm.Denied // an operator or the system holds it
+		kind = jjm.Denied // an operator or the system holds the task
 	}
 	return jjm.Errorf(kind, "%v %s of %s: it still is %q: %s", op, k.id(), k.tag, t.letters, brief([]byte(said)))
 }
 
-// noteLines returns the notes of cancels, one line for the tasks of one array with the same
-// times.
+// noteLines returns the notes of cancels, with one line for all tasks of an array that have the same times.
 func noteLines(at jjm.Time, user string, todo []key, before map[key]task) []noteLine {
 	type group struct {
 		bulkKey

@@ -9,7 +9,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// detail holds the facts of qstat -j about one array that the listing lacks.
+// detail holds the facts about one array that only qstat -j shows.
 type detail struct {
 	bulk      int64
 	name      string
@@ -19,9 +19,8 @@ type detail struct {
 	pending string
 }
 
-// parseDetail parses the output of qstat -xml -j. Jobs that no longer exist are left out.
-// An answer that consists of unknown_jobs, with exit code 0, means that none of them
-// exists.
+// parseDetail parses the output of qstat -xml -j. It omits jobs that no longer exist. If the answer consists of
+// unknown_jobs, with exit code 0, none of the jobs exists.
 func parseDetail(text []byte) ([]detail, error) {
 	if strings.Contains(string(text), "<unknown_jobs") {
 		var none struct {
@@ -70,8 +69,8 @@ func parseDetail(text []byte) ([]detail, error) {
 	return details, nil
 }
 
-// seconds converts seconds since 1970, or the milliseconds that Univa Grid Engine writes in
-// the same places since 8.2.
+// seconds converts a time in seconds since 1970, or in milliseconds, which Univa Grid Engine since 8.2 writes in the
+// same places.
 func seconds(n int64) jjm.Time {
 	if n > 100_000_000_000 {
 		return jjm.Time(n)
@@ -79,7 +78,7 @@ func seconds(n int64) jjm.Time {
 	return jjm.Time(n * 1000)
 }
 
-// details asks about arrays by number, for facts that the memory lacks.
+// details looks up arrays by number, for facts that memory lacks.
 func (a *Adapter) details(ctx context.Context, bulks []int64) ([]detail, error) {
 	words := make([]string, len(bulks))
 	for i, b := range bulks {

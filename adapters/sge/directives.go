@@ -11,23 +11,22 @@ import (
 	"jjm/adapters"
 )
 
-// allowed are the options of qsub(1) that a site or a job file may add, and whether each
-// takes a value. All others are refused: those that jjm sets (-N, -t, -h, -r, -o, -e, -j,
-// -S, -C, -b, -wd, -cwd, -terse, -sync, -now, -notify, -v, -V); those that would start more
-// or later jobs than jjm counts (-tc is allowed, because it only slows down);
-// unsafeOptions; and unknown ones. qsub accepts no abbreviations and no "-option=value".
+// allowed are the options of qsub(1) that a site or a job file may add; the value is true if the option takes a value.
+// All other options are rejected: the options that jjm sets (-N, -t, -h, -r, -o, -e, -j, -S, -C, -b, -wd, -cwd, -terse,
+// -sync, -now, -notify, -v, -V); options that would start more or later jobs than jjm counts (-tc is allowed, because
+// it only slows down); unsafeOptions; and unknown options. qsub accepts no abbreviations and no "-option=value".
 var allowed = map[string]bool{
 	"-A": true, "-P": true, "-ac": true, "-ar": true, "-binding": true, "-ckpt": true, "-dl": true,
 	"-hard": false, "-soft": false, "-js": true, "-l": true, "-m": true, "-M": true,
 	"-masterq": true, "-p": true, "-q": true, "-R": true, "-tc": true, "-w": true,
 }
 
-// owned are options that jjm sets itself; they are listed for a clearer error.
+// owned are options that jjm sets itself; the list allows a clearer error.
 var owned = []string{"-N", "-t", "-h", "-r", "-o", "-e", "-i", "-j", "-S", "-b", "-wd", "-cwd", "-terse", "-sync",
 	"-now", "-notify", "-v", "-V", "-clear", "-hold_jid", "-hold_jid_ad", "-a", "-c", "-shell", "-verify", "-pe"}
 
-// unsafeOptions run programs or read files on the submit host as the account that runs qsub
-// (qsub(1)). The texts say so, and what to do instead.
+// unsafeOptions run programs or read files on the submit host in the account that runs qsub (qsub(1)). The texts
+// describe that, and the remedy.
 var unsafeOptions = map[string]string{
 	"-jsv": "runs a program on the submit host: a site sets one for all in sge_request(5), or jsv_url of sge_conf(5)",
 	"-@":   "reads a file on the submit host",

@@ -17,18 +17,18 @@ import (
 	"jjm/internal/jjm"
 )
 
-// history follows the accounting file: each refresh reads only what was added. The file is
-// kept open, so that a rotation by renaming loses nothing.
+// history follows the accounting file: each refresh reads only the new lines. The file stays open, so no line is lost
+// if the file is rotated by renaming.
 type history struct {
 	path string
 	keep time.Duration
 	warn func(string, ...any)
 
-	// reading is full while a call reads. It is a channel, not a mutex, because a read from a dead file server never
-	// ends, and waiting calls must be able to give up.
+	// reading is full during a read. It is a channel, not a mutex, because a read from a dead file server never ends,
+	// and waiting calls must be able to give up.
 	reading chan struct{}
 	file    *os.File
-	next    int64 // offset in file at which reading goes on
+	next    int64 // offset of the next read in file
 
 	mu      sync.Mutex
 	records map[key]record
@@ -36,8 +36,8 @@ type history struct {
 	pruned  time.Time
 }
 
-// unreadLine is a line of the accounting file that cannot be parsed, with the owner of its task and the
-// time at which it was read.
+// unreadLine is a line of the accounting file that cannot be parsed, with the owner of its task and the time at which
+// it was read.
 type unreadLine struct {
 	adapters.Unread
 	user string
@@ -48,7 +48,7 @@ func newHistory(path string, keep time.Duration, warn func(string, ...any)) *his
 	return &history{path: path, keep: keep, warn: warn, reading: make(chan struct{}, 1), records: map[key]record{}}
 }
 
-// refresh reads new records. The error is of kind Busy; the records of earlier calls stay.
+// refresh reads new records. Its errors are of kind Busy; the records of earlier calls remain.
 func (h *history) refresh(ctx context.Context, now time.Time) error {
 	select {
 	case h.reading <- struct{}{}:
@@ -73,7 +73,7 @@ func (h *history) refresh(ctx context.Context, now time.Time) error {
 	}
 }
 
-// read reads to the end of the file, and then of the file that has taken its place.
+// read reads to the end of the file, and then the file that has replaced it.
 func (h *history) read(ctx context.Context, now time.Time) error {
 	h.prune(now)
 	for {
@@ -94,8 +94,8 @@ func (h *history) read(ctx context.Context, now time.Time) error {
 	}
 }
 
-// open opens the accounting file. It returns false without an error if the file does not exist yet:
-// Grid Engine makes it when the first job ends. A missing folder is an error.
+// open opens the accounting file. It returns false without an error if the file does not exist yet: Grid Engine creates
+// the file when the first job ends. It returns an error if the folder is missing.
 func (h *history) open() (bool, error) {
 	f, err := os.Open(h.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -120,16 +120,15 @@ func (h *history) rotated() (bool, error) {
 	}
 	now, err := os.Stat(h.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil // between the renaming and the next record
+		return false, nil // the file was renamed, and no record was written since
 	}
 	return err == nil && !os.SameFile(old, now), err
 }
 
-// chunk is how many bytes are read at once.
+// chunk is the size of one read in bytes.
 const chunk = 1 << 20
 
-// tail reads whole lines up to the end. A last line without a newline is left for the next
-// time.
+// tail reads whole lines up to the end of the file. The next call reads a last line without a newline.
 func (h *history) tail(ctx context.Context, now time.Time) error {
 	buf := make([]byte, chunk)
 	for {
@@ -153,11 +152,11 @@ func (h *history) tail(ctx context.Context, now time.Time) error {
 	}
 }
 
-// maxUnread is the largest number of lines that cannot be read and are remembered.
+// maxUnread is the largest number of unreadable lines that are kept in memory.
 const maxUnread = 1000
 
-// take adds the records in whole lines. A line that cannot be read is skipped with a warning; the last maxUnread such
-// lines are remembered, and their tasks count as neither absent nor cancelled. An error instead would stop all listings
+// take adds the records in whole lines. It skips an unreadable line with a warning; the last maxUnread such lines are
+// kept in memory, and their tasks count as neither absent nor cancelled. An error instead would prevent all listings
 // permanently, because the line stays in the file.
 func (h *history) take(lines []byte, now time.Time) {
 	h.mu.Lock()
@@ -184,7 +183,7 @@ func (h *history) take(lines []byte, now time.Time) {
 	}
 }
 
-// prune forgets tasks that ended more than keep ago. It does nothing if it ran within the last hour.
+// prune forgets tasks that ended longer ago than keep. It does nothing if it ran within the last hour.
 func (h *history) prune(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -219,8 +218,8 @@ func (h *history) of(user string, since jjm.Time) []record {
 }
 
 // startedAt replaces the start in a task's record by the start that was reported for the same run while the task was
-// alive. The two differ: qmaster's clock shows when qmaster sent the task to the worker, the worker's clock when the
-// task began, 1 to 3 s later (measured on 8.1.9).
+// alive. The two times differ: by qmaster's clock the start is the time at which qmaster sent the task to the worker,
+// by the worker's clock it is the time at which the task began, 1 to 3 s later (measured on 8.1.9).
 func (h *history) startedAt(k key, started jjm.Time, restarts int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -231,7 +230,7 @@ func (h *history) startedAt(k key, started jjm.Time, restarts int) {
 	}
 }
 
-// unreadOf returns the lines about tasks of a user that cannot be read.
+// unreadOf returns the unreadable lines about tasks of a user.
 func (h *history) unreadOf(user string) (out []adapters.Unread) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

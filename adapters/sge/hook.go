@@ -8,8 +8,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// askHook returns the options that the site's hook adds to a bulk. An option that is not
-// allowed is an error of kind Invalid.
+// askHook returns the options that the site's hook adds to a bulk. It returns an error of kind Invalid if an option is
+// not allowed.
 func (a *Adapter) askHook(ctx context.Context, b adapters.Bulk) ([]string, error) {
 	printed, err := a.cfg.Hook.Ask(ctx, a.name, b)
 	if err != nil {
@@ -22,7 +22,7 @@ func (a *Adapter) askHook(ctx context.Context, b adapters.Bulk) ([]string, error
 	return opts, nil
 }
 
-// brief returns what a command printed as one short quoted line.
+// brief returns the outputs of a command as one short quoted line.
 func brief(outputs ...[]byte) string {
 	var text []byte
 	for _, out := range outputs {

@@ -10,17 +10,17 @@ import (
 	"jjm/internal/jjm"
 )
 
-// key identifies one task permanently. Numbers of jobs do not: they are reused after 9 999 999 and, measured on 8.1.9,
-// after a crash of the qmaster.
+// key identifies one task permanently. The number of a job does not: numbers are reused after 9 999 999 and, measured
+// on 8.1.9, after a crash of the qmaster.
 type key struct {
 	tag  jjm.Tag
 	bulk int64
-	task int32 // from 1
+	task int32 // number of the task, from 1
 }
 
 func (k key) id() string { return fmt.Sprintf("%d.%d", k.bulk, k.task) }
 
-// keyOf returns the task that a reference names; false if it cannot name any.
+// keyOf returns the task in a reference. It returns false if the reference cannot name a task.
 func keyOf(r adapters.Ref) (key, bool) {
 	bulk, task, found := strings.Cut(r.ID, ".")
 	n, err := strconv.ParseInt(bulk, 10, 64)
@@ -37,11 +37,11 @@ func keyOf(r adapters.Ref) (key, bool) {
 // span is a range of tasks, with a step.
 type span struct{ first, last, step int32 }
 
-// maxTasks is the largest number of tasks that one line may stand for: max_aj_tasks is 75
-// 000 by default, and sites that raise it stay far below this.
+// maxTasks is the largest number of tasks in one line: max_aj_tasks is 75 000 by default, and sites that raise it stay
+// far below maxTasks.
 const maxTasks = 10_000_000
 
-// parseTasks reads the tasks in a line of qstat: "7", "7,10", "1-10:3", "2-5:1,9".
+// parseTasks parses the tasks in a line of qstat: "7", "7,10", "1-10:3", "2-5:1,9".
 func parseTasks(text string) ([]span, error) {
 	var spans []span
 	total := int64(0)
@@ -79,8 +79,7 @@ func each(spans []span, f func(task int32)) {
 	}
 }
 
-// taskSets groups tasks by bulk and returns each set in the form of the commands,
-// "42.1-100", in order.
+// taskSets groups tasks by bulk and returns the sets, in order, in the form that the commands take: "42.1-100".
 func taskSets(keys []key) []string {
 	byBulk := map[int64][]int32{}
 	for _, k := range keys {
@@ -104,7 +103,7 @@ func taskSets(keys []key) []string {
 	return sets
 }
 
-// spansOf joins neighbouring tasks to spans.
+// spansOf joins neighbouring tasks into spans.
 func spansOf(tasks []int32) []span {
 	tasks = slices.Compact(slices.Sorted(slices.Values(tasks)))
 	var spans []span

@@ -9,9 +9,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// List reads the living tasks from one qstat, and the ended tasks from the accounting file. It reads
-// the living tasks first, so that a task which ends in between is in both sources, not in none. A
-// second command, qstat -j, asks about some of the arrays: see memory.toAskAbout.
+// List reads the living tasks from one qstat, and the ended tasks from the accounting file. It reads the living tasks
+// first: a task that ends between the two readings is then in both sources instead of in none. A second command, qstat
+// -j, looks up some of the arrays (see memory.toAskAbout).
 func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
 	entries, unread, err := a.qstat(ctx, owner)
 	if err != nil {
@@ -52,8 +52,8 @@ func mayBe(unread []adapters.Unread, k key) bool {
 	return slices.ContainsFunc(unread, func(u adapters.Unread) bool { return u.MayBe(ref) })
 }
 
-// readBoth reads both sources, the living tasks first. unread are the records of both that cannot be
-// read.
+// readBoth returns the live tasks (qstat), and then refreshes the accounting history. unread are the unreadable records
+// of qstat and of the history.
 func (a *Adapter) readBoth(ctx context.Context, owner jjm.Owner) (entries []entry, unread []adapters.Unread,
 	err error) {
 	entries, unread, err = a.qstat(ctx, owner)
@@ -66,14 +66,14 @@ func (a *Adapter) readBoth(ctx context.Context, owner jjm.Owner) (entries []entr
 	return entries, append(unread, a.history.unreadOf(owner.User)...), nil
 }
 
-// recordDelay returns how long after its end a task may have no record.
+// recordDelay returns how long after its end a task may still lack a record.
 func (a *Adapter) recordDelay() time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.site.flushTime() + slack
 }
 
-// addRestarts adds how often the living tasks have run before.
+// addRestarts sets the number of earlier runs of the living tasks.
 func (a *Adapter) addRestarts(alive map[key]jjm.Report, owner jjm.Owner) {
 	for k, r := range alive {
 		if rec, ok := a.history.get(k, owner.User); ok {
@@ -83,9 +83,9 @@ func (a *Adapter) addRestarts(alive map[key]jjm.Report, owner jjm.Owner) {
 	}
 }
 
-// ranBefore returns how often a living task ran before, by its last record. If the current run ended
-// after qstat was asked, the last record is that of the current run: then its start, by the worker's
-// clock, is later than the start that qmaster reported.
+// ranBefore returns the number of earlier runs of a living task, from its last record. If the current run ended after
+// the qstat, the last record belongs to the current run: its start, by the worker's clock, is then later than the start
+// that qmaster reported.
 func ranBefore(alive jjm.Report, last record) int {
 	if alive.Started != 0 && last.started >= alive.Started {
 		return last.runs - 1
@@ -93,24 +93,24 @@ func ranBefore(alive jjm.Report, last record) int {
 	return last.runs
 }
 
-// endReports returns a report for each task that ended at since or later: from its record, or, if it
-// has none, from the note of its cancel. late are tasks that left the queue and have no record yet.
+// endReports returns a report for each task that ended at since or later: from its record, or, without a record, from
+// the note of its cancel. late are tasks that left the queue and have no record yet.
 func endReports(alive map[key]jjm.Report, late []jjm.Report, records []record, notes map[key]note, since jjm.Time,
 	recorded func(key) bool) []jjm.Report {
 	var out []jjm.Report
 	for _, rec := range records {
 		if _, lives := alive[rec.key]; lives {
-			continue // it was rescheduled, or is in error
+			continue // the task was rescheduled, or is in error
 		}
 		if r := rec.end(notes); r.Ended >= since {
 			out = append(out, r)
 		}
 	}
-	waits := map[key]bool{} // tasks that wait for their record
+	waits := map[key]bool{} // tasks that still lack their record
 	for _, r := range late {
 		k, _ := keyOf(adapters.Ref{Tag: r.Tag, ID: r.ID, Index: -1})
 		if t, noted := notes[k]; noted && t.started == 0 {
-			continue // it was cancelled before it started: no record will come
+			continue // cancelled before its start: Grid Engine writes no record
 		}
 		waits[k] = true
 		out = append(out, r)
@@ -123,8 +123,8 @@ func endReports(alive map[key]jjm.Report, late []jjm.Report, records []record, n
 	return out
 }
 
-// end returns the report for a record, with the notes of cancels. A task that was in error
-// or rescheduled gets no further record when it is deleted; only the note shows its cancel.
+// end returns the report for a record, using the notes of cancels. A task that was in error or rescheduled gets no
+// further record when it is deleted; only the note shows its cancel.
 func (r record) end(notes map[key]note) jjm.Report {
 	t, cancelled := notes[r.key]
 	if cancelled && r.mayStillWait() {
@@ -135,9 +135,8 @@ func (r record) end(notes map[key]note) jjm.Report {
 	return r.report(cancelled)
 }
 
-// Find looks for tags among the living, the recorded and the cancelled tasks. A tag that is
-// in none of them is absent: a bulk is submitted held, so it cannot have run and gone
-// unless it was released.
+// Find searches the living, the recorded and the cancelled tasks for tags. A tag in none of them is absent: a bulk is
+// submitted held, so it cannot have run and vanished unless it was released.
 func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
 	entries, unread, err := a.readBoth(ctx, owner)
 	if err != nil {
@@ -157,8 +156,7 @@ func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 	return found(tags, bulks, unread), nil
 }
 
-// Account returns the ends of tasks. It asks qstat only if a record or a note may be about
-// a task that still waits.
+// Account returns the ends of tasks. It runs qstat only if a record or a note may belong to a task that still waits.
 func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.Ref) ([]jjm.Report, error) {
 	if err := a.history.refresh(ctx, a.env.Now()); err != nil {
 		return nil, a.wrap(err, "account %s of %s", jjm.Count(len(jobs), "job"), owner.User)
@@ -191,8 +189,8 @@ func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.
 	return append(reports, adapters.Doubtful(unread, jobs, reports)...), nil
 }
 
-// ofDoubtful returns the ends of the tasks with a record or a note, except for tasks that live or to which an
-// unreadable record may belong. unread are the unreadable records.
+// ofDoubtful returns the ends of the tasks with a record or a note, except for living tasks and tasks that an
+// unreadable record may describe. unread are the unreadable records.
 func (a *Adapter) ofDoubtful(ctx context.Context, owner jjm.Owner, tasks []key, notes map[key]note) (
 	reports []jjm.Report, unread []adapters.Unread, err error) {
 	entries, unread, err := a.readBoth(ctx, owner)

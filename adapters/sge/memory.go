@@ -9,9 +9,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// memory keeps facts from earlier listings. It only makes reports consistent; nothing else depends on it. qstat shows
-// the submission time of waiting tasks only, accounting has a start some seconds later than qstat's, and for some time
-// after the end of a task neither source has it.
+// memory stores facts from earlier listings. It only makes reports consistent; nothing else depends on it. qstat shows
+// the submission time of waiting tasks only, accounting has a start some seconds later than qstat's start, and for some
+// time after the end of a task neither source has the task.
 type memory struct {
 	mu    sync.Mutex
 	alive map[key]seen
@@ -22,7 +22,7 @@ type memory struct {
 type seen struct {
 	report jjm.Report
 	user   string
-	at     time.Time // when it was listed last
+	at     time.Time // time of the latest listing with the task
 }
 
 type bulkKey struct {
@@ -35,29 +35,30 @@ type bulk struct {
 	submitted jjm.Time
 	pending   string
 	errors    map[int32]string
-	asked     time.Time // when qstat -j last answered for it
-	listed    time.Time // when a listing last had it
+	asked     time.Time // time of the latest answer of qstat -j about the array
+	listed    time.Time // time of the latest listing with the array
 }
 
 func newMemory() *memory {
 	return &memory{alive: map[key]seen{}, bulks: map[bulkKey]bulk{}}
 }
 
-// askAgain is how old the answer of qstat -j about a queued array may be. The reason why it waits changes with each run
-// of the scheduler, but people do not read it that often. A younger array usually starts before its reason is read.
+// askAgain is the largest age of the answer of qstat -j about a queued array. The reason why the array waits changes
+// with each run of the scheduler, but people do not read it that often. A younger array usually starts before anybody
+// reads its reason.
 const askAgain = 2 * time.Minute
 
-// forgetAfter is when facts about tasks that are no longer listed are dropped. It is longer
-// than any flush_time that a site would set.
+// forgetAfter is the time after which facts about unlisted tasks are dropped. It is longer than any flush_time that a
+// site would set.
 const forgetAfter = 15 * time.Minute
 
-// maxAsked is how many arrays one command asks about: its answer takes some 4 kB for each
-// (measured on 8.1.9).
+// maxAsked is the largest number of arrays in one command, whose answer has some 4 kB for each array (measured on
+// 8.1.9).
 const maxAsked = 200
 
-// toAskAbout notes the arrays of a listing, and returns at most maxAsked arrays to ask qstat -j about: arrays with
-// unknown submission time, arrays in error without a reason, and queued arrays that were submitted more than askAgain
-// ago and about which qstat -j was not asked since.
+// toAskAbout stores the arrays of a listing, and returns at most maxAsked arrays to look up with qstat -j: arrays with
+// unknown submission time, arrays in error without a reason, and queued arrays that were submitted longer ago than
+// askAgain and not looked up since then.
 func (m *memory) toAskAbout(entries []entry, now time.Time) []int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -83,14 +84,13 @@ func (m *memory) toAskAbout(entries []entry, now time.Time) []int64 {
 	return bulks[:min(len(bulks), maxAsked)]
 }
 
-// lacksReason reports whether the reason for the error of one of the tasks is not known
-// yet.
+// lacksReason reports whether the reason for the error of one of the tasks is still unknown.
 func (b bulk) lacksReason(tasks []span) (missing bool) {
 	each(tasks, func(t int32) { missing = missing || b.errors[t] == "" })
 	return missing
 }
 
-// submitted returns when an array was submitted, 0 if that is not known.
+// submitted returns the submission time of an array, 0 if it is unknown.
 func (m *memory) submitted(k bulkKey) jjm.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -112,7 +112,7 @@ func (m *memory) learn(details []detail, now time.Time) {
 	}
 }
 
-// reports makes the reports of the living tasks from a listing.
+// reports returns the reports of the living tasks in a listing.
 func (m *memory) reports(entries []entry) map[key]jjm.Report {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -126,7 +126,7 @@ func (m *memory) reports(entries []entry) map[key]jjm.Report {
 				Submitted: b.submitted, Started: e.started,
 			}
 			if isRerun(e.letters) {
-				r.Restarts = 1 // at least; addRestarts knows more
+				r.Restarts = 1 // at least one restart; addRestarts sets the exact number
 			}
 			switch {
 			case inError(e.letters):
@@ -142,9 +142,9 @@ func (m *memory) reports(entries []entry) map[key]jjm.Report {
 	return out
 }
 
-// awaitingRecords notes the living tasks, and returns the tasks of the user that were alive within gap and now are
-// neither alive nor recorded. It also puts the start time and the restarts that a task had while it was alive into its
-// record, and forgets a task that has a record or left the queue more than forgetAfter ago.
+// awaitingRecords stores the living tasks, and returns the tasks of the user that were alive within gap and now are
+// neither alive nor recorded. It also copies the start time and the restarts of a formerly living task into its record,
+// and forgets a task that has a record or left the queue longer ago than forgetAfter.
 func (m *memory) awaitingRecords(user string, alive map[key]jjm.Report, h *history, now time.Time,
 	gap time.Duration) []jjm.Report {
 	m.mu.Lock()

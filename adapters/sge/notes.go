@@ -17,10 +17,10 @@ import (
 	"jjm/internal/jjm"
 )
 
-// notes stores the cancels that jjm made, because Grid Engine does not record them: a task that
-// waited leaves no record at all, and the record of a running task looks as if the job had killed
-// itself. A note is written and synced before qdel runs. A note alone proves nothing: it counts once
-// the task is neither listed nor recorded, or if a signal ended it according to its record.
+// notes stores jjm's own cancels, because Grid Engine does not record them: a task that waited leaves no record at all,
+// and the record of a running task looks as if the job had killed itself. A note is written and synced before qdel
+// runs. A note by itself proves nothing: it counts if the task is neither listed nor recorded, or if its record shows
+// that a signal ended the task.
 type notes struct {
 	path string
 	keep time.Duration
@@ -29,12 +29,12 @@ type notes struct {
 	made map[key]note
 }
 
-// note is one cancel.
+// note is the cancel of one task.
 type note struct {
 	user      string
 	at        jjm.Time
 	submitted jjm.Time
-	// started is 0 if the task waited when it was cancelled.
+	// started is 0 if the task still waited when it was cancelled.
 	started jjm.Time
 }
 
@@ -49,7 +49,7 @@ type noteLine struct {
 	Started   jjm.Time `json:"started,omitempty"`
 }
 
-// openNotes reads the file, and rewrites it without lines that are older than keep.
+// openNotes reads the file, and rewrites it without lines older than keep.
 func openNotes(path string, keep time.Duration) (*notes, error) {
 	n := &notes{path: path, keep: keep, made: map[key]note{}}
 	text, err := os.ReadFile(path)
@@ -63,7 +63,7 @@ func openNotes(path string, keep time.Duration) (*notes, error) {
 	var kept []byte
 	for line := range bytes.Lines(text) {
 		l, err := parseNote(line)
-		if err != nil || l.At < oldest { // qdel never ran for a line that was cut short
+		if err != nil || l.At < oldest { // qdel never ran for an incomplete line
 			continue
 		}
 		n.take(l)
@@ -102,7 +102,7 @@ func (n *notes) take(l noteLine) {
 	})
 }
 
-// add writes notes. They are on disk when it returns nil.
+// add writes notes. If it returns nil, the notes are on disk.
 func (n *notes) add(lines []noteLine) error {
 	if len(lines) == 0 {
 		return nil
@@ -146,7 +146,7 @@ func (n *notes) all(user string, now time.Time) map[key]note {
 	return out
 }
 
-// report returns the end of a task that was cancelled and left no record.
+// report returns the end of a cancelled task that left no record.
 func (t note) report(k key) jjm.Report {
 	return jjm.Report{
 		Tag: k.tag, Index: k.task - 1, ID: k.id(), State: jjm.BatchCancelled, Source: "jjm", Reason: "cancelled by jjm",

@@ -14,7 +14,7 @@ import (
 
 // site holds the settings of a Grid Engine that a probe found.
 type site struct {
-	maxTasks   int // max_aj_tasks: the largest number of tasks in one array; 0 = no limit
+	maxTasks   int // max_aj_tasks: the largest number of tasks in one array; 0 for no limit
 	slots      int
 	maxCores   int // the largest number of slots of one host
 	flushEvery time.Duration
@@ -24,7 +24,7 @@ type site struct {
 	probed              bool
 }
 
-// flushTime is how late records may be written: 15 s by default (sge_conf(5)).
+// flushTime returns the longest delay of records: 15 s by default (sge_conf(5)).
 func (s site) flushTime() time.Duration {
 	if !s.probed {
 		return 15 * time.Second
@@ -32,11 +32,11 @@ func (s site) flushTime() time.Duration {
 	return s.flushEvery
 }
 
-// exitCodesHarmless reports whether exit codes of applications can neither rerun jobs nor
-// put them into error.
+// exitCodesHarmless reports whether exit codes of applications can neither rerun jobs nor put them into the error
+// state.
 func (s site) exitCodesHarmless() bool { return s.noRerun && s.noAppError }
 
-// Probe asks for the configuration and the hosts.
+// Probe queries the configuration and the hosts.
 func (a *Adapter) Probe(ctx context.Context) error {
 	text, err := a.show(ctx, "qconf", "-sconf")
 	if err != nil {
@@ -63,8 +63,7 @@ func (a *Adapter) Probe(ctx context.Context) error {
 	return nil
 }
 
-// parseConf parses qconf -sconf: lines "name value"; a backslash at the end continues a
-// line.
+// parseConf parses the output of qconf -sconf: lines "name value"; a backslash at the end continues a line.
 func parseConf(text []byte) (site, error) {
 	whole := strings.ReplaceAll(string(text), "\\\n", " ")
 	conf := map[string]string{}
@@ -81,7 +80,7 @@ func parseConf(text []byte) (site, error) {
 	s.maxTasks = n
 	reporting := params(conf["reporting_params"])
 	s.accounting = reporting["accounting"] != "false"
-	// accounting_flush_time defaults to flush_time.
+	// The default of accounting_flush_time is flush_time.
 	for _, name := range []string{"flush_time", "accounting_flush_time"} {
 		if d, ok := clock(reporting[name]); ok {
 			s.flushEvery = d
@@ -92,8 +91,8 @@ func parseConf(text []byte) (site, error) {
 	return s, nil
 }
 
-// params reads "name=value" words with blanks or commas between. Names of qmaster_params
-// may be in any case.
+// params parses "name=value" words with blanks or commas between them. Names of qmaster_params may be in upper or lower
+// case.
 func params(text string) map[string]string {
 	out := map[string]string{}
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' || r == '\t' }) {
@@ -112,7 +111,7 @@ func isTrue(params map[string]string, name string) bool {
 	return false
 }
 
-// clock reads "00:00:15".
+// clock parses "00:00:15".
 func clock(text string) (time.Duration, bool) {
 	parts := strings.Split(text, ":")
 	if len(parts) != 3 {
@@ -129,9 +128,9 @@ func clock(text string) (time.Duration, bool) {
 	return time.Duration(total) * time.Second, true
 }
 
-// parseHosts sums the slots of qhost -q -xml. Queues of one host may overlap, so the
-// largest one counts; queues that are down or disabled do not. queue may contain wildcards,
-// and a host after "@"; "" means every queue.
+// parseHosts sums the slots in the output of qhost -q -xml. Queues of one host may overlap, so only the largest queue
+// of a host counts; queues that are down or disabled do not count. queue may contain wildcards, and a host after "@";
+// "" means every queue.
 func parseHosts(text []byte, queue string) (slots, largest int, err error) {
 	var doc struct {
 		XMLName xml.Name `xml:"qhost"`

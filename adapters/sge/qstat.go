@@ -23,8 +23,8 @@ type entry struct {
 	letters   string
 	state     jjm.BatchState
 	host      string
-	submitted jjm.Time // of waiting tasks only: qstat shows one time
-	started   jjm.Time // of others only
+	submitted jjm.Time // only for waiting tasks, because qstat shows only one time
+	started   jjm.Time // only for other tasks
 }
 
 // xmlJob is a job_list element of qstat -xml.
@@ -39,8 +39,8 @@ type xmlJob struct {
 	Tasks     string `xml:"tasks"`
 }
 
-// parseListing parses qstat -xml of one user, printed in UTC. Jobs whose name is not a tag,
-// or that are not arrays, are not jjm's and left out. An incomplete listing is an error.
+// parseListing parses the output of qstat -xml for one user, with times in UTC. It omits jobs whose name is not a tag,
+// and jobs that are not arrays, because they do not belong to jjm. It returns an error for an incomplete listing.
 func parseListing(text []byte, user string) (entries []entry, unread []adapters.Unread, err error) {
 	var doc struct {
 		XMLName xml.Name `xml:"job_info"`
@@ -103,8 +103,8 @@ func parseTime(text string) (jjm.Time, error) {
 	return jjm.At(t), nil
 }
 
-// decodeXML parses a complete document with the given root. A banner around it, or a
-// missing end, is an error.
+// decodeXML parses a complete document with the given root. It returns an error if a banner surrounds the document, or
+// its end is missing.
 func decodeXML(text []byte, root string, doc any) error {
 	text = bytes.TrimSpace(text)
 	if !bytes.HasPrefix(text, []byte("<?xml")) || !bytes.HasSuffix(text, []byte("</"+root+">")) {
@@ -116,8 +116,8 @@ func decodeXML(text []byte, root string, doc any) error {
 	return nil
 }
 
-// printable replaces characters that XML forbids: names of jobs may contain any byte, and
-// Grid Engine prints them as they are.
+// printable replaces characters that XML forbids: names of jobs may contain any byte, and Grid Engine prints names
+// unchanged.
 func printable(text []byte) []byte {
 	clean := utf8.Valid(text)
 	for _, c := range text {
@@ -137,11 +137,10 @@ func printable(text []byte) []byte {
 	}, text)
 }
 
-// unescape reverses Grid Engine's own way to write "<" in XML.
+// unescape reverses Grid Engine's own form of "<" in XML.
 func unescape(text string) string { return strings.ReplaceAll(text, "%lt;", "<") }
 
-// qstat lists the living jobs of a user, as whole arrays and parts of arrays. It also returns the
-// jobs that cannot be read.
+// qstat lists the living jobs of a user, as whole arrays and parts of arrays. It also returns the unreadable jobs.
 func (a *Adapter) qstat(ctx context.Context, owner jjm.Owner) ([]entry, []adapters.Unread, error) {
 	text, err := a.show(ctx, "qstat", "-xml", "-u", owner.User)
 	if err != nil {
@@ -154,9 +153,8 @@ func (a *Adapter) qstat(ctx context.Context, owner jjm.Owner) ([]entry, []adapte
 	return entries, unread, nil
 }
 
-// show runs a command that changes nothing and returns what it printed. Any sign of trouble
-// is an error of kind Busy. Times are printed in UTC, because local ones occur twice in one
-// night of the year.
+// show runs a command that changes nothing and returns its output. If the command fails or complains, the error is of
+// kind Busy. Times are in UTC, because local times are ambiguous when daylight saving ends.
 func (a *Adapter) show(ctx context.Context, argv ...string) ([]byte, error) {
 	cli := a.cfg.CLI
 	cli.Env = maps.Clone(cli.Env)
@@ -174,7 +172,7 @@ func (a *Adapter) show(ctx context.Context, argv ...string) ([]byte, error) {
 	return out.Stdout, nil
 }
 
-// wrap adds the cluster and what was attempted to an error; the kind stays.
+// wrap adds the cluster's name and the attempted action to an error, and keeps its kind.
 func (a *Adapter) wrap(err error, format string, args ...any) error {
 	kind := jjm.KindOf(err)
 	if kind == jjm.Unclassified {

@@ -12,7 +12,7 @@ import (
 // and also beyond max_aj_tasks (measured on 8.1.9).
 const exitFull = 25
 
-// answer is the meaning of a text for a submission.
+// answer is the meaning of a text that answers a submission.
 type answer uint8
 
 const (
@@ -23,15 +23,14 @@ const (
 	invalid
 )
 
-// refusals are the texts of qsub and of the qmaster, in small letters; the first one that is
-// found decides. "%s" stands for anything. The sources are the strings of sge_qmaster 8.1.9,
-// msg_qmaster.h of Grid Engine 6.2, and recordings.
+// refusals are the texts of qsub and of the qmaster, in lower case; the first matching entry decides. "%s" matches any
+// text. The sources are the strings of sge_qmaster 8.1.9, msg_qmaster.h of Grid Engine 6.2, and recordings.
 var refusals = []struct {
 	means        answer
 	text, source string
 }{
 	{tooLarge, "more than %s tasks", "sge_qmaster"},
-	// An array counts as one job here, so that smaller arrays would reach the limit earlier.
+	// Here an array counts as one job, so smaller arrays would reach the limit earlier.
 	{busy, "jobs are allowed per user", "sge_qmaster"},
 	{busy, "jobs are allowed per cluster", "sge_qmaster"},
 	{busy, "was rejected because it can't be written", "sge_qmaster"}, // the spool is full
@@ -39,7 +38,7 @@ var refusals = []struct {
 	{busy, "was rejected cause it can't be written", "msg_qmaster.h"},
 	{busy, "was rejected cause it couldn't be written", "msg_qmaster.h"},
 	{busy, "connection refused", "down_qsub"},
-	// The request had been sent: the qmaster was killed while qsub waited.
+	// qsub had sent the request: the qmaster was killed while qsub waited.
 	{ambiguous, "connection reset", "measured"},
 	{ambiguous, "read error", "measured"},
 	{ambiguous, "timeout", "paused_qsub"},
@@ -59,7 +58,7 @@ var refusals = []struct {
 	{denied, "permission", "qsub"},
 	{denied, "does not have access", "sge_qmaster"},
 	{denied, "necessary privileges", "msg_qmaster.h"},
-	{invalid, "job rejected: the requested", "sge_qmaster"}, // project, parallel or checkpointing environment
+	{invalid, "job rejected: the requested", "sge_qmaster"}, // project, parallel or checkpointing environment unknown
 	{invalid, "job rejected: no project", "sge_qmaster"},
 	{invalid, "job rejected: no script in your request", "sge_qmaster"},
 	{invalid, "job rejected: binding parameter not consistent", "sge_qmaster"},
@@ -83,7 +82,8 @@ var refusals = []struct {
 	{invalid, "does not exist", "qsub_bad_pe"},
 }
 
-// refusalIn returns the meaning of a message for a submission; known is false if it contains no text of the table.
+// refusalIn returns the meaning of a message for a submission; known is false if the message contains no text of the
+// table.
 func refusalIn(message string) (means answer, known bool) {
 	message = strings.ToLower(message)
 	for _, r := range refusals {
@@ -94,7 +94,7 @@ func refusalIn(message string) (means answer, known bool) {
 	return ambiguous, false
 }
 
-// contains reports whether a line of a message contains a text, in which "%s" stands for anything.
+// contains reports whether a line of a message contains a text, in which "%s" matches any text.
 func contains(message, text string) bool {
 	first, last, _ := strings.Cut(text, "%s")
 	for line := range strings.Lines(message) {
@@ -105,9 +105,8 @@ func contains(message, text string) bool {
 	return false
 }
 
-// refusal classifies a qsub that did not exit with 0. The kind is certain only for messages
-// that are known to come before anything was sent, or from the qmaster as a refusal; all
-// others are Ambiguous.
+// refusal classifies a qsub that did not exit with 0. The kind is certain only if the message is known to precede any
+// request, or to be a rejection by the qmaster; for all other messages the error is of kind Ambiguous.
 func refusal(out run.Output) error {
 	failed := func(kind jjm.Kind) error {
 		return jjm.Errorf(kind, "qsub: exit %d: %s", out.Exit, brief(out.Stderr, out.Stdout))

@@ -14,19 +14,19 @@ import (
 // And some of its messages contain unescaped marks: "task <1730.9> ...".
 
 var (
-	// A message is everything up to its end mark.
+	// A message extends up to its end mark.
 	message = regexp.MustCompile(`(?s)(<(?:MES|QIM)_message>)(.*?)(</(?:MES|QIM)_message>)`)
 	entity  = regexp.MustCompile(`^&(?:[a-z]{2,4}|#[0-9]{1,7}|#x[0-9a-fA-F]{1,6});`)
 	xmlTag  = regexp.MustCompile(`<(/?)([^<>]*)>`)
-	// a valid name, and attributes, in XML
+	// a valid name and its attributes in XML
 	validName = regexp.MustCompile(`^[A-Za-z_:][\w:.-]*(?:\s+[A-Za-z_:][\w:.-]*\s*=\s*(?:"[^"]*"|'[^']*'))*\s*/?$`)
 )
 
-// listName is the name that Grid Engine uses for an element without a name of its own.
+// listName is the name that Grid Engine uses for an element without its own name.
 const listName = "ulong_sublist"
 
-// repair turns the output of qstat -j into XML: it escapes messages, and renames elements
-// without a valid name to listName. Other faults stay, and the parser refuses them.
+// repair converts the output of qstat -j into XML: it escapes messages, and renames elements without a valid name to
+// listName. Other faults remain, and the parser reports them.
 func repair(text string) string {
 	var out strings.Builder
 	at := 0
@@ -59,7 +59,7 @@ func escapeMarks(text string) string {
 	return out.String()
 }
 
-// fixNames gives elements a valid name.
+// fixNames renames elements without a valid name to listName.
 func fixNames(text string) string {
 	return xmlTag.ReplaceAllStringFunc(text, func(t string) string {
 		m := xmlTag.FindStringSubmatch(t)

@@ -7,8 +7,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Check returns an error of kind Invalid for what this Grid Engine, as configured, cannot
-// express.
+// Check returns an error of kind Invalid if this Grid Engine, with its configuration, cannot express a request.
 func (a *Adapter) Check(r jjm.Request) error { return a.cfg.problems(a.name, r).Err() }
 
 func (c Config) problems(cluster string, r jjm.Request) jjm.Problems {

@@ -2,20 +2,19 @@ package sge
 
 import "jjm/adapters"
 
-// The signals with which a shielded job ends itself instead of with an exit code that has a
-// special meaning for Grid Engine: 99 runs the job again, in spite of -r n, and 100 puts it
-// into error (queue_conf(5), measured on 8.1.9). They are real-time signals, which nothing
-// else uses to end jobs.
+// The signals with which a shielded job ends itself instead of with an exit code that has a special meaning for Grid
+// Engine: 99 runs the job again, in spite of -r n, and 100 puts it into the error state (queue_conf(5), measured on
+// 8.1.9). They are real-time signals, which nothing else uses to end jobs.
 const (
 	signalFor99  = 62
 	signalFor100 = 63
 )
 
-// shield is a script that runs the command in its first argument and ends as the command did, except
-// for exit codes 99 and 100. The shell alone cannot do that, because its $? is 137 both for a KILL and
-// for an exit with 137. system() of awk distinguishes them: it returns the signal + 256, + 512 with a
-// core file, a fraction in the oldest versions. system() of BusyBox does not distinguish them, and
-// returns 0 for a KILL; with BusyBox a code above 128 counts as a signal.
+// shield is a script that runs the command in its first argument and ends in the same way as the command, except for
+// exit codes 99 and 100. The shell alone cannot do that, because its $? is 137 both for a KILL and for an exit with
+// 137. system() of awk distinguishes the two cases: it returns the signal + 256, + 512 with a core file, a fraction in
+// the oldest versions. system() of BusyBox does not distinguish them, and returns 0 for a KILL; with BusyBox a code
+// above 128 counts as a signal.
 const shield = `exec 3>&1
 s=$(awk 'BEGIN {
 	s = system("kill -9 $$")

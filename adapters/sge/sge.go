@@ -1,19 +1,16 @@
-// Package sge is the adapter for Grid Engine: Son of Grid Engine 8.1.9 and, with the same
-// commands, its relatives (Open Grid Scheduler, Sun Grid Engine 6.2).
+// Package sge is the adapter for Grid Engine: Son of Grid Engine 8.1.9 and, with the same commands, its relatives (Open
+// Grid Scheduler, Sun Grid Engine 6.2).
 //
-// A bulk is one array job. It is submitted held (qsub -h -terse -t 1-N) and released once
-// its id is stored, so a submission whose answer was lost never runs. Its name is jjm's
-// tag. Living tasks are listed by one "qstat -xml" of the account. Ended tasks are read
-// from the accounting file from where the last look ended. qacct(1) is not used: it reads
-// the whole file each time, prints 1.4 kB for each job, and prints times in local time
-// only.
+// A bulk is one array job. It is submitted held (qsub -h -terse -t 1-N) and released when its id is stored; a
+// submission whose answer was lost therefore never runs. Its name is jjm's tag. One "qstat -xml" lists the living tasks
+// of the account. Ended tasks are read from the accounting file, starting at the end of the previous reading. qacct(1)
+// is not used: it reads the whole file each time, prints 1.4 kB for each job, and prints times in local time only.
 //
-// Grid Engine writes no record of a job that was deleted while it waited, and the record of
-// a job that was killed does not say that qdel did it. Therefore the adapter writes the
-// cancels that it makes to a file in its state folder (see notes). All else that it
-// remembers may be lost without harm.
+// Grid Engine writes no record of a job that was deleted while it waited, and the record of a killed job does not show
+// that qdel killed it. Therefore the adapter writes its own cancels to a file in its state folder (see notes). All
+// other facts in memory may be lost without harm.
 //
-// It leaves retrying, doubt and absence to others, like every adapter.
+// Retries, ambiguous outcomes and missing jobs are left to the callers, as in every adapter.
 package sge
 
 import (
@@ -32,29 +29,28 @@ import (
 
 // Config is the section of a Grid Engine cluster.
 type Config struct {
-	// Bin is often /usr/lib/gridengine: Debian's /usr/bin/qsub is a script that takes ten
-	// times as long. Env then needs SGE_ROOT and SGE_CELL. Directives are options of
-	// qsub(1), each with its value in the same text: "-l os=el9".
+	// Bin is often /usr/lib/gridengine: Debian's /usr/bin/qsub is a script that takes ten times as long. Env then needs
+	// SGE_ROOT and SGE_CELL. Directives are options of qsub(1), each with its value in the same text: "-l os=el9".
 	adapters.Common
-	// PE is the parallel environment that provides several slots on one host
-	// (allocation_rule $pe_slots); "" refuses requests for several cores.
+	// PE is the parallel environment that provides several slots on one host (allocation_rule $pe_slots). If it is "",
+	// requests for several cores are rejected.
 	PE string `toml:"pe"`
-	// MemoryResource is the resource that limits memory; "" refuses requests for memory.
-	// MemoryPerSlot is false if the resource is counted for the whole job (consumable JOB).
+	// MemoryResource is the resource that limits memory. If it is "", requests for memory are rejected. MemoryPerSlot
+	// is false if the resource counts for the whole job (consumable JOB).
 	MemoryResource string `toml:"memory_resource"`
 	MemoryPerSlot  bool   `toml:"memory_per_slot"`
-	// GPUResource and ScratchResource are resources that are counted for the whole job; ""
-	// refuses requests. Scratch is asked for in MiB ("100M").
+	// GPUResource and ScratchResource are resources that count for the whole job. If a name is "", such requests are
+	// rejected. Scratch is requested in MiB ("100M").
 	GPUResource     string `toml:"gpu_resource"`
 	ScratchResource string `toml:"scratch_resource"`
-	// Accounting is the path of the accounting file; "" stands for the one below $SGE_ROOT.
+	// Accounting is the path of the accounting file; "" means the file below $SGE_ROOT.
 	Accounting string `toml:"accounting"`
-	// Keep is how long ends and cancels are remembered.
+	// Keep is the time for which ends and cancels are kept.
 	Keep jjm.Duration `toml:"keep"`
 }
 
-// defaults returns the settings that a section leaves out. 72 h bridge a weekend: jjm asks
-// for the end of a job within minutes unless it was down itself.
+// defaults returns the values of settings that a section leaves out. 72 h bridge a weekend: jjm requests the end of a
+// job within minutes unless jjm was down itself.
 func defaults() Config {
 	return Config{
 		Common: adapters.DefaultCommon(), MemoryResource: "h_vmem", MemoryPerSlot: true, GPUResource: "gpu",
@@ -62,9 +58,8 @@ func defaults() Config {
 	}
 }
 
-// name matches words that Grid Engine accepts as names of queues, projects, accounts,
-// resources and environments, with the wildcards of queues and hosts. qsub refuses ":",
-// which would break the lines of the accounting file.
+// name matches words that Grid Engine accepts as names of queues, projects, accounts, resources and environments, with
+// the wildcards of queues and hosts. qsub rejects ":", which would break the lines of the accounting file.
 var name = regexp.MustCompile(`^[A-Za-z0-9_.@*?][A-Za-z0-9_.@*?+/-]*$`)
 
 // noQOS is the advice for a request with a QOS.
@@ -121,7 +116,7 @@ func (c Config) accounting() string {
 		"accounting")
 }
 
-// Adapter uses one Grid Engine.
+// Adapter submits to one Grid Engine and reports its jobs.
 type Adapter struct {
 	name string
 	cfg  Config
@@ -132,8 +127,8 @@ type Adapter struct {
 	memory  *memory
 
 	mu    sync.Mutex
-	site  site // what Probe learned
-	known bool // Probe has succeeded
+	site  site // settings that Probe found
+	known bool // whether Probe has succeeded
 }
 
 var (
@@ -142,15 +137,14 @@ var (
 	_ adapters.Checker = (*Adapter)(nil)
 )
 
-// New makes an adapter; it is the constructor for adapters.Registry. It runs no command.
+// New returns an adapter; it is the constructor for adapters.Registry. It runs no command.
 func New(name string, env adapters.Env, decode func(config any) error) (adapters.Adapter, error) {
 	cfg := defaults()
 	if err := adapters.Settings(name, env, decode, &cfg); err != nil {
 		return nil, err
 	}
-	// With this HOME no file of the daemon's account is read. The .sge_request of the jobs'
-	// accounts are found by number (8.1.9), not by HOME, and can spoil only the jobs of
-	// that account.
+	// With this HOME, commands read no file of the daemon's account. The .sge_request files of the jobs' accounts are
+	// found by the account's number (8.1.9), not by HOME, and can spoil only the jobs of that account.
 	if _, set := cfg.Env["HOME"]; !set {
 		cfg.Env = maps.Clone(cfg.Env)
 		if cfg.Env == nil {
@@ -172,7 +166,7 @@ func New(name string, env adapters.Env, decode func(config any) error) (adapters
 // Name returns the cluster's name.
 func (a *Adapter) Name() string { return a.name }
 
-// Capabilities returns cautious values until Probe has succeeded.
+// Capabilities returns the capabilities of this Grid Engine. Until Probe has succeeded, the values are cautious.
 func (a *Adapter) Capabilities() adapters.Capabilities {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -192,19 +186,19 @@ func (a *Adapter) Capabilities() adapters.Capabilities {
 	return c
 }
 
-// settle is how long a request may lie in the sockets of a qmaster that was stopped and
-// goes on: under 1 s was measured on 8.1.9; this is sixty times that.
+// settle is the longest time for which a request may wait in the sockets of a stopped qmaster that continues: less than
+// 1 s was measured on 8.1.9; settle is sixty times that.
 const settle = time.Minute
 
-// slack is added to the flush time, because a network file system shows growth of a file
-// late: after 3 s and more with the usual attribute caching (nfs(5)).
+// slack is added to the flush time, because a network file system shows growth of a file late: after 3 s and more with
+// the usual attribute caching (nfs(5)).
 const slack = 10 * time.Second
 
 // unprobedBulk is a bulk that every Grid Engine accepts: max_aj_tasks is 75000 by default
 // (sge_conf(5)), and sites lower it.
 const unprobedBulk = 1000
 
-// guarantee returns how strong the guarantee of exactly one submission is, and why.
+// guarantee returns a description of how strong the guarantee of exactly one submission is, and why.
 func guarantee(cfg Config, s site, known bool) string {
 	var g strings.Builder
 	g.WriteString("strong: arrays are submitted held and released once their id is stored; jobs are not rerunnable (-r n)")

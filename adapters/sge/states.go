@@ -7,9 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// batchState translates the letters of qstat (qstat(1), "state"). They are combined, as in
-// hRwq, Eqw or dr, and the most severe one counts. A job that is being deleted (d) keeps
-// its other state.
+// batchState translates the letters of qstat (qstat(1), "state"). Letters are combined, for example hRwq, Eqw or dr,
+// and the most severe letter counts. A job that is being deleted (d) keeps its other state.
 func batchState(letters string) (jjm.BatchState, error) {
 	if letters == "" || strings.Trim(letters, "dEhqwRtrsSTNPx") != "" {
 		return jjm.BatchUnknown, fmt.Errorf("state %.20q is not one of qstat(1)", letters)
@@ -32,7 +31,7 @@ func batchState(letters string) (jjm.BatchState, error) {
 	return jjm.BatchUnknown, fmt.Errorf("state %.20q is not one of qstat(1)", letters)
 }
 
-// inError, isHeld, isDying and isRerun test single letters of a state.
+// inError, isHeld, isDying and isRerun report whether a state contains a single letter.
 func inError(letters string) bool { return strings.Contains(letters, "E") }
 func isHeld(letters string) bool  { return strings.Contains(letters, "h") }
 func isDying(letters string) bool { return strings.Contains(letters, "d") }

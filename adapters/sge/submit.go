@@ -11,7 +11,7 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// Submit submits a bulk as one array job, held.
+// Submit submits a bulk as one held array job.
 func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, error) {
 	argv, err := a.prepare(ctx, b)
 	if err != nil {
@@ -55,11 +55,10 @@ func (a *Adapter) prepare(ctx context.Context, b adapters.Bulk) ([]string, error
 	return submitArgv(b, append(append(opts, job...), hook...)), nil
 }
 
-// submitArgv returns the command line that submits a bulk; the script is its input. It sets
-// every option that default request files (sge_request(5): the site's, the user's) could
-// change: a -sync y there would make qsub wait for the jobs. -C with an empty prefix keeps
-// qsub from reading options from lines that begin with "#$", which a job's arguments may
-// contain.
+// submitArgv returns the command line that submits a bulk; the script is its input. It sets every option that default
+// request files (sge_request(5): the site's, the user's) could change: a -sync y in such a file would make qsub wait
+// for the jobs. -C with an empty prefix prevents qsub from reading options from lines that begin with "#$", which a
+// job's arguments may contain.
 func submitArgv(b adapters.Bulk, opts []string) []string {
 	argv := []string{"qsub", "-h", "-terse", "-t", "1-" + strconv.Itoa(b.N), "-N", string(b.Tag),
 		"-r", "n", "-b", "n", "-C", "", "-S", "/bin/sh", "-sync", "n", "-now", "n", "-m", "n",
@@ -67,11 +66,11 @@ func submitArgv(b adapters.Bulk, opts []string) []string {
 	return append(argv, opts...)
 }
 
-// arrayLine matches what qsub -terse prints for an array: "42.1-100:1".
+// arrayLine matches the line that qsub -terse prints for an array: "42.1-100:1".
 var arrayLine = regexp.MustCompile(`^([1-9][0-9]*)\.1-([0-9]+):1$`)
 
-// receipt reads the answer of qsub. A site's qsub may print more (a banner, a warning of a
-// JSV); the id is on a line of its own.
+// receipt parses the answer of qsub. A site's qsub may print more text (a banner, a warning of a JSV); the id is on a
+// line of its own.
 func receipt(out run.Output, n int) (string, error) {
 	if out.Exit != 0 {
 		return "", refusal(out)

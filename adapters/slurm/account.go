@@ -10,8 +10,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Account takes the end of a job from squeue if that still shows the job, because its exit
-// codes are complete, and else from sacct. Resource usage always comes from sacct.
+// Account takes the end of a job from squeue if squeue still shows the job, because its exit codes are complete, and
+// otherwise from sacct. Resource usage always comes from sacct.
 func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.Ref) ([]jjm.Report, error) {
 	found, err := a.account(ctx, owner, jobs)
 	if err != nil {
@@ -33,8 +33,7 @@ func (a *Adapter) account(ctx context.Context, owner jjm.Owner, jobs []adapters.
 	if err != nil {
 		return nil, err
 	}
-	// What squeue shows outranks sacct, also if squeue shows a job alive that sacct shows
-	// as ended: it was requeued.
+	// squeue outranks sacct, even if squeue shows a job alive that sacct shows as ended: the job was requeued.
 	shown := reports(rows, jjm.At(a.env.Now()), 0)
 	ended := a.cancelledJobs(owner, 0)
 	if s.accounting {
@@ -51,7 +50,7 @@ func (a *Adapter) account(ctx context.Context, owner jjm.Owner, jobs []adapters.
 	return append(found, adapters.Doubtful(unread, jobs, found)...), nil
 }
 
-// sortRefs returns the jobs that are asked for, their tags, and the ids of their arrays.
+// sortRefs returns the keys of the jobs in a request, their tags, and the ids of their arrays.
 func sortRefs(jobs []adapters.Ref) (wanted map[key]bool, tags []jjm.Tag, arrays []string) {
 	wanted = map[key]bool{}
 	for _, ref := range jobs {
@@ -67,7 +66,7 @@ func sortRefs(jobs []adapters.Ref) (wanted map[key]bool, tags []jjm.Tag, arrays 
 	return wanted, slices.Compact(tags), slices.Compact(arrays)
 }
 
-// refID returns the array and index that a Ref names.
+// refID returns the array and the index in a Ref.
 func refID(ref adapters.Ref) (array string, indices []int32, err error) {
 	if ref.Index >= 0 {
 		return ref.ID, []int32{ref.Index}, nil
@@ -75,8 +74,8 @@ func refID(ref adapters.Ref) (array string, indices []int32, err error) {
 	return parseJobID(ref.ID)
 }
 
-// withSteps makes reports from records. It adds the peak memory of a job's steps, because
-// the job's own line has none.
+// withSteps converts records into reports. It adds the peak memory of a job's steps, because the job's own line does
+// not contain it.
 func withSteps(records []record) []jjm.Report {
 	peak := map[string]int64{}
 	for _, r := range records {
@@ -95,8 +94,8 @@ func withSteps(records []record) []jjm.Report {
 	return out
 }
 
-// pick returns one report for each wanted job that has ended: the report of squeue with the usage from
-// accounting, or else the report in ended. It leaves out jobs that squeue shows as alive.
+// pick returns one report for each wanted job that has ended: the report from squeue with the usage from accounting, or
+// otherwise the report in ended. It omits jobs that squeue shows alive.
 func pick(wanted map[key]bool, shown, ended []jjm.Report) []jjm.Report {
 	use := map[key]jjm.Report{}
 	for _, r := range ended {

@@ -13,8 +13,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Control first looks which of the jobs exist with their tag, acts on these jobs with few commands, and looks again,
-// because the exit code of scancel says nothing.
+// Control first lists which of the jobs exist with their tag, acts on these jobs with few commands, and lists again,
+// because the exit code of scancel does not show whether it succeeded.
 func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, jobs []adapters.Ref) ([]error, error) {
 	answers, err := a.control(ctx, owner, op, jobs)
 	if err != nil {
@@ -62,8 +62,8 @@ func (a *Adapter) control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	return answers, nil
 }
 
-// refuseUnread sets an error as the answer for each job that squeue does not show but to which an unreadable record may
-// belong: the job may exist.
+// refuseUnread sets an error as the answer for each job that squeue does not show but that an unreadable record may
+// describe: the job may exist.
 func refuseUnread(jobs []adapters.Ref, unread []adapters.Unread, seen map[key]jjm.Report, answers []error) {
 	for i, ref := range jobs {
 		if k, ok := refKey(ref); ok && answers[i] == nil && seen[k].ID == "" {
@@ -72,7 +72,7 @@ func refuseUnread(jobs []adapters.Ref, unread []adapters.Unread, seen map[key]jj
 	}
 }
 
-// inQueue returns the jobs with these tags that squeue shows.
+// inQueue returns the jobs with these tags in squeue's answer.
 func (a *Adapter) inQueue(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) (map[key]jjm.Report,
 	[]adapters.Unread, error) {
 	rows, unread, err := a.squeue(ctx, owner, tags)
@@ -86,7 +86,7 @@ func (a *Adapter) inQueue(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) 
 	return found, unread, nil
 }
 
-// act runs a command that changes something. The error contains what it printed.
+// act runs a command that changes something. The error contains the command's output.
 func (a *Adapter) act(ctx context.Context, argv []string) error {
 	out, err := a.timed.Run(ctx, nil, argv...)
 	if err != nil {
@@ -104,19 +104,19 @@ func (a *Adapter) act(ctx context.Context, argv []string) error {
 
 func isWaiting(r jjm.Report) bool { return r.State == jjm.BatchQueued || r.State == jjm.BatchHold }
 
-// decision names the jobs to act on: by their place among the answers, and by array.
+// decision lists the jobs to act on: targets maps indices of the request to keys; arrays maps array ids to job indices.
 type decision struct {
 	targets map[int]key
 	arrays  map[string][]int32
 }
 
-// decide picks the jobs to act on, and sets the answers for the other jobs.
+// decide selects the jobs to act on, and sets the answers for the other jobs.
 func decide(op adapters.Op, jobs []adapters.Ref, seen map[key]jjm.Report, answers []error) decision {
 	d := decision{map[int]key{}, map[string][]int32{}}
 	for i, ref := range jobs {
 		k, ok := refKey(ref)
 		if !ok {
-			continue // no job can have such an id
+			continue // no job can have this id
 		}
 		r, alive := seen[k]
 		alive = alive && !r.State.Ended() // a job in an unknown state counts as alive
@@ -135,7 +135,7 @@ func decide(op adapters.Op, jobs []adapters.Ref, seen map[key]jjm.Report, answer
 	return d
 }
 
-// refKey returns the key of the job that a Ref names; ok is false for an id that no job can have.
+// refKey returns the key of the job that a Ref names; ok is false if no job can have the id.
 func refKey(ref adapters.Ref) (k key, ok bool) {
 	array, indices, err := refID(ref)
 	if err != nil || len(indices) != 1 {
@@ -147,14 +147,13 @@ func refKey(ref adapters.Ref) (k key, ok bool) {
 // arrayOf returns the id of a job's array.
 func arrayOf(k key) string { return strings.TrimSuffix(k.id, "_"+strconv.Itoa(int(k.index))) }
 
-// splitAtOnce is how many waiting jobs of an array one scontrol command may change. Slurm
-// makes a separate record for each job that still waits inside its array, which took the
-// controller 150 ms. All other commands wait meanwhile, and 100 jobs would exceed their
-// MessageTimeout.
+// splitAtOnce is the number of an array's waiting jobs that one scontrol command may change. Slurm makes a separate
+// record for each job that still waits inside its array, which took the controller 150 ms. All other commands wait
+// meanwhile, and 100 jobs would exceed their MessageTimeout.
 const splitAtOnce = 20
 
-// commands returns the commands for a decision. If the decision has all living jobs of an array, the
-// command names the array as a whole: that is quick, and Slurm keeps a record of each job.
+// commands returns the commands for a decision. If the decision contains all living jobs of an array, the command names
+// the whole array: that is quick, and Slurm keeps a record of each job.
 func commands(op adapters.Op, d decision, seen map[key]jjm.Report) [][]string {
 	alive := map[string]int{}
 	for k, r := range seen {
@@ -191,7 +190,7 @@ func commands(op adapters.Op, d decision, seen map[key]jjm.Report) [][]string {
 	return out
 }
 
-// ranges writes sorted numbers as "0-2,5".
+// ranges returns sorted numbers in the form "0-2,5".
 func ranges(n []int32) string {
 	var parts []string
 	for i := 0; i < len(n); {
@@ -209,8 +208,8 @@ func ranges(n []int32) string {
 	return strings.Join(parts, ",")
 }
 
-// outcome returns the result for one job from its reports before and after the commands. A zero
-// report means that the job is gone. trouble is the error of the commands, nil if they succeeded.
+// outcome returns the result for one job from its reports before and after the commands. A zero report means that the
+// job no longer exists. trouble is the error of the commands, nil if they succeeded.
 func outcome(op adapters.Op, was, is jjm.Report, trouble error) error {
 	failed := func(what string) error {
 		if trouble != nil {
@@ -237,8 +236,8 @@ func outcome(op adapters.Op, was, is jjm.Report, trouble error) error {
 	return nil
 }
 
-// noteCancel stores the end of a job that waited inside its array and is gone after a cancel, because
-// neither squeue nor sacct has a record of such a job.
+// noteCancel stores the end of a job that waited inside its array and vanished after a cancel, because neither squeue
+// nor sacct has a record of such a job.
 func (a *Adapter) noteCancel(owner jjm.Owner, was jjm.Report) {
 	r := jjm.Report{
 		Tag: was.Tag, Index: was.Index, ID: was.ID, State: jjm.BatchCancelled, Submitted: was.Submitted,
@@ -249,16 +248,16 @@ func (a *Adapter) noteCancel(owner jjm.Owner, was jjm.Report) {
 	a.cancelled[keyOf(&r)] = cancelledJob{owner.User, r}
 }
 
-// cancelledJob is the report of a cancelled job of which Slurm keeps no record.
+// cancelledJob is the report of a cancelled job that Slurm has no record of.
 type cancelledJob struct {
 	user   string
 	report jjm.Report
 }
 
-// cancelKept is how long cancellations are reported.
+// cancelKept is the time for which cancellations are reported.
 const cancelKept = 24 * time.Hour
 
-// cancelledJobs returns the noted cancellations of an owner's jobs after since.
+// cancelledJobs returns the stored cancellations of an owner's jobs after since.
 func (a *Adapter) cancelledJobs(owner jjm.Owner, since jjm.Time) []jjm.Report {
 	old := jjm.At(a.env.Now()).Add(-cancelKept)
 	a.mu.Lock()

@@ -9,8 +9,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Find asks squeue, and sacct for tags that squeue does not have. A tag is absent only if
-// both answered, or if there is no accounting.
+// Find searches squeue, and searches sacct for tags that squeue does not have. A tag is absent only if both commands
+// answered, or if squeue answered and there is no accounting.
 func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
 	found, err := a.find(ctx, owner, tags)
 	if err != nil {
@@ -46,8 +46,8 @@ func (a *Adapter) find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 	return findAnswers(tags, ids, sure, unread), nil
 }
 
-// findInAccounting adds the ids that sacct has, and reports whether it answered. It returns the
-// records that cannot be read.
+// findInAccounting adds the ids in sacct's answer to ids, and reports whether sacct answered. It returns the unreadable
+// records.
 func (a *Adapter) findInAccounting(ctx context.Context, owner jjm.Owner, tags []jjm.Tag,
 	ids map[jjm.Tag][]string) (unread []adapters.Unread, answered bool) {
 	from := uts(jjm.At(a.env.Now().Add(-a.config.History.D())))
@@ -64,8 +64,8 @@ func (a *Adapter) findInAccounting(ctx context.Context, owner jjm.Owner, tags []
 	return unread, true
 }
 
-// findAnswers returns the answer for each tag. A tag without ids is absent if sure is set and no
-// unread record may have it.
+// findAnswers returns the answer for each tag. A tag without ids is absent if sure is set and no unread record may have
+// the tag.
 func findAnswers(tags []jjm.Tag, ids map[jjm.Tag][]string, sure bool, unread []adapters.Unread) []adapters.Found {
 	out := make([]adapters.Found, len(tags))
 	for i, t := range tags {

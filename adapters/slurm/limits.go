@@ -13,17 +13,17 @@ import (
 	"jjm/internal/jjm"
 )
 
-// submitLimits are the limits of accounting on submitted jobs that hold for jjm's account; 0 means no limit, or an
-// unknown one.
+// submitLimits are the limits of accounting on the submitted jobs of jjm's account; 0 means no limit or an unknown
+// limit.
 type submitLimits struct {
-	assoc        int            // of the account's associations and the accounts above them
-	qos          map[string]int // of each QOS
+	assoc        int            // limit of the account's associations and of the accounts above them
+	qos          map[string]int // limit by QOS
 	partitionQOS map[string]string
-	usualQOS     string // the QOS of jobs that name none
+	usualQOS     string // QOS of jobs that name no QOS
 }
 
-// most returns the smallest limit for jobs of a partition and a QOS, 0 if there is none; "" stands for the QOS of jobs
-// that name none. If a QOS has a limit, Slurm ignores the limit of the association; the smaller one is always safe.
+// most returns the smallest limit for jobs of a partition and a QOS, 0 if there is no limit; "" means the QOS of jobs
+// that name no QOS. If a QOS has a limit, Slurm ignores the limit of the association; the smaller limit is always safe.
 func (l submitLimits) most(queue, qos string) int {
 	return least(l.assoc, l.qos[cmp.Or(qos, l.usualQOS)], l.qos[l.partitionQOS[queue]])
 }
@@ -39,16 +39,16 @@ func least(limits ...int) int {
 	return low
 }
 
-// assocFormat and qosFormat are columns of sacctmgr(1).
+// assocFormat and qosFormat are lists of columns for sacctmgr(1).
 const (
 	assocFormat = "format=Account,User,ParentName,Partition,QOS,DefaultQOS,MaxSubmit,GrpSubmit"
 	qosFormat   = "format=Name,MaxSubmitJobsPU,MaxSubmitJobsPA,GrpSubmit"
 )
 
-// mostLevels bounds the accounts above an association that are asked for.
+// mostLevels is the largest number of account levels above an association that are queried.
 const mostLevels = 8
 
-// submitLimits asks for the limits of jjm's own account. If a command fails, its limits count as not set: refused
+// submitLimits queries the limits of jjm's own account. If a command fails, its limits count as unset: rejected
 // submissions will reveal them.
 func (a *Adapter) submitLimits(ctx context.Context, s *site) submitLimits {
 	u, err := user.Current()
@@ -86,7 +86,7 @@ func (a *Adapter) submitLimits(ctx context.Context, s *site) submitLimits {
 	return l
 }
 
-// association is a line of assocFormat.
+// association is a parsed line in assocFormat.
 type association struct {
 	account, user, parent, partition string
 	qos                              []string
@@ -94,7 +94,7 @@ type association struct {
 	maxSubmit, grpSubmit             int
 }
 
-// parseAssociations parses the output of sacctmgr in assocFormat. It skips lines that it cannot read, because sacctmgr
+// parseAssociations parses the output of sacctmgr in assocFormat. It skips lines that it cannot parse, because sacctmgr
 // may print warnings.
 func parseAssociations(text string) (all []association) {
 	for line := range strings.Lines(text) {
@@ -108,7 +108,7 @@ func parseAssociations(text string) (all []association) {
 	return all
 }
 
-// limit reads a limit; "" is none.
+// limit parses a limit; "" means no limit.
 func limit(word string) int {
 	n, err := strconv.ParseInt(word, 10, 32)
 	if err != nil || n < 0 {
@@ -117,8 +117,7 @@ func limit(word string) int {
 	return int(n)
 }
 
-// ofAccount returns the associations that jobs of an account, or of any account if that is "",
-// can have in a partition.
+// ofAccount returns the associations that jobs of an account can have in a partition; account "" means any account.
 func ofAccount(all []association, account, queue string) []association {
 	return slices.DeleteFunc(all, func(a association) bool {
 		return account != "" && a.account != account || a.partition != "" && a.partition != queue
@@ -133,7 +132,7 @@ func accountsOf(own []association) []string {
 	return slices.Sorted(maps.Keys(accounts))
 }
 
-// addAccounts notes the accounts that were asked for, and returns the accounts above them that are not known yet.
+// addAccounts adds the queried accounts to known, and returns the accounts above them that are not yet known.
 func addAccounts(known map[string]association, asked []string, answer []association) (above []string) {
 	for _, a := range answer {
 		if a.user == "" && slices.Contains(asked, a.account) {
@@ -149,8 +148,8 @@ func addAccounts(known map[string]association, asked []string, answer []associat
 	return above
 }
 
-// assocLimit returns the least limit of own associations. The limits of an account hold for all
-// below it; sacctmgr shows MaxSubmit below too, GrpSubmit only where it is set.
+// assocLimit returns the smallest limit that applies to own associations. The limits of an account apply to all
+// associations below it; sacctmgr shows MaxSubmit also for these associations, but GrpSubmit only where it is set.
 func assocLimit(own []association, accounts map[string]association) (low int) {
 	for _, a := range own {
 		low = least(low, a.maxSubmit, a.grpSubmit)
@@ -162,8 +161,8 @@ func assocLimit(own []association, accounts map[string]association) (low int) {
 	return low
 }
 
-// usualQOS returns the QOS of jobs that name none: the association's default, or its only one,
-// or "normal", as slurmctld does; "" if that is not the same for all associations.
+// usualQOS returns the QOS of jobs that name no QOS. By slurmctld's rule that is the association's default, or its only
+// QOS, or "normal". usualQOS returns "" if the associations differ.
 func usualQOS(own []association) (usual string) {
 	for i, a := range own {
 		name := a.defaultQOS
@@ -182,7 +181,7 @@ func usualQOS(own []association) (usual string) {
 	return usual
 }
 
-// parseQOS returns for each QOS the least limit on the submitted jobs of one account.
+// parseQOS returns for each QOS the smallest limit on the submitted jobs of one account.
 func parseQOS(text string) map[string]int {
 	all := map[string]int{}
 	for line := range strings.Lines(text) {
@@ -194,8 +193,8 @@ func parseQOS(text string) map[string]int {
 	return all
 }
 
-// parsePartitionQOS reads "PartitionName=short ... QoS=part_short ..." lines. A partition's QOS
-// holds for all its jobs.
+// parsePartitionQOS parses "PartitionName=short ... QoS=part_short ..." lines. The QOS of a partition applies to all
+// its jobs.
 func parsePartitionQOS(text string) map[string]string {
 	all := map[string]string{}
 	for line := range strings.Lines(text) {

@@ -12,9 +12,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// List asks squeue. It also asks sacct if jobs may have ended that squeue has already
-// forgotten: after a start of jjm, and after a pause in the listings of about MinJobAge.
-// Without such a pause every end was in some listing.
+// List queries squeue. It also queries sacct if jobs may have ended that squeue has already forgotten: after a start of
+// jjm, and after a pause in the listings of about MinJobAge. Without such a pause, some listing has shown every end.
 func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
 	l, err := a.list(ctx, owner, jjm.At(since))
 	if err != nil {
@@ -83,12 +82,12 @@ func addMissing(listed, past []jjm.Report, since jjm.Time) []jjm.Report {
 
 func keyOf(r *jjm.Report) key { return key{r.Tag, r.ID, r.Index} }
 
-// coverage is the time span in which every end of a job has been listed.
+// coverage is the time span in which listings have shown every end of a job.
 type coverage struct{ from, to jjm.Time }
 
-// gap reports whether squeue may have forgotten jobs that ended after since and that no listing has
-// shown. The controller forgets jobs MinJobAge after their end at the earliest. A quarter of that time
-// is kept as a margin; a MinJobAge under a minute is not trusted at all.
+// gap reports whether squeue may have forgotten jobs that ended after since and that no listing has shown. The
+// controller forgets a job at the earliest MinJobAge after its end. A quarter of that time is a margin; a MinJobAge
+// under a minute is not trusted at all.
 func (c coverage) gap(since, now jjm.Time, minJobAge time.Duration) bool {
 	trusted := minJobAge / 4 * 3
 	if minJobAge < time.Minute {
@@ -98,7 +97,7 @@ func (c coverage) gap(since, now jjm.Time, minJobAge time.Duration) bool {
 	return since < remembered && (trusted == 0 || since < c.from || c.to < remembered || c.to == 0)
 }
 
-// covered returns the coverage after a listing from since, with or without accounting.
+// covered returns the coverage after a listing that began at since, with or without accounting.
 func (c coverage) covered(since, now jjm.Time, accounting bool) coverage {
 	if accounting || c.to == 0 {
 		return coverage{since, now}
@@ -120,7 +119,7 @@ func (a *Adapter) setCoverage(owner jjm.Owner, s coverage) {
 	}
 }
 
-// squeue returns the jobs of an owner that carry one of the tags; nil stands for any tag.
+// squeue returns the jobs of an owner that have one of the tags; nil means any tag.
 func (a *Adapter) squeue(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) (all []row, unread []adapters.Unread,
 	err error) {
 	argv := []string{"squeue", "-r", "--states=all", "-u", owner.User, "-O", squeueFields}
@@ -137,7 +136,7 @@ func (a *Adapter) squeue(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) (
 	return all, unread, nil
 }
 
-// tagsAtOnce is how many tags one command names: 1000 tags are 16 kB.
+// tagsAtOnce is the largest number of tags in one command: 1000 tags are 16 kB.
 const tagsAtOnce = 1000
 
 func joined(tags []jjm.Tag) string {
@@ -172,8 +171,7 @@ func (a *Adapter) sacct(ctx context.Context, owner jjm.Owner, args ...string) ([
 	return records, unread, nil
 }
 
-// uts returns a time in the form of sacct(1). It takes ten digits, so the time is at least
-// 2001.
+// uts returns a time in the form of sacct(1). The form has ten digits, so the time is at least 2001.
 func uts(t jjm.Time) string {
 	return "uts" + strconv.FormatInt(max(int64(t)/1000, 1_000_000_000), 10)
 }

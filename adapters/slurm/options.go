@@ -34,7 +34,7 @@ func requestOptions(r jjm.Request, c Config) []string {
 	add("mem", number(r.MemoryMB, "M"))
 	add("tmp", number(r.ScratchMB, "M"))
 	if r.GPUs > 0 {
-		add("gres", "gpu:"+strconv.Itoa(r.GPUs)) // older than --gpus, and the same on one node
+		add("gres", "gpu:"+strconv.Itoa(r.GPUs)) // older than --gpus, and has the same effect on one node
 	}
 	if r.Walltime > 0 {
 		add("time", clock(r.Walltime.D()))
@@ -42,28 +42,28 @@ func requestOptions(r jjm.Request, c Config) []string {
 	return opts
 }
 
-// clock returns a limit as DAYS-HH:MM:SS for sbatch. Slurm itself rounds it up to minutes.
+// clock returns a limit in the form DAYS-HH:MM:SS for sbatch. Slurm rounds it up to minutes.
 func clock(d time.Duration) string {
 	s := int64((d + time.Second - 1) / time.Second)
 	return fmt.Sprintf("%d-%02d:%02d:%02d", s/86400, s/3600%24, s/60%60, s%60)
 }
 
-// ownOptions returns the options that jjm sets. They come last, because the last one
-// counts.
+// ownOptions returns the options that jjm sets. They are the last options, because sbatch uses the last value of an
+// option.
 func ownOptions(b adapters.Bulk) []string {
 	return []string{
 		"--array=0-" + strconv.Itoa(b.N-1), "--job-name=" + string(b.Tag), "--no-requeue",
 		// The script redirects its output itself, because a job whose output file cannot be
 		// opened fails without a message.
 		"--output=/dev/null", "--error=/dev/null", "--input=/dev/null",
-		// If the folder does not exist Slurm runs the job in /tmp and reports success, so
-		// the script changes into it itself.
+		// If the folder does not exist, Slurm runs the job in /tmp and reports success. Therefore the script changes
+		// into the folder itself.
 		"--chdir=/",
 	}
 }
 
-// sbatchArgs returns the command line: one process on one node unless the site says
-// otherwise, the request, the options of the job, the site and its hook, and jjm's.
+// sbatchArgs returns the command line: one process on one node unless the site sets something else, the request, the
+// options of the job, the site and its hook, and jjm's own options.
 func sbatchArgs(b adapters.Bulk, c Config, extra []string) ([]string, error) {
 	args := append([]string{"sbatch", "--parsable", "--nodes=1", "--ntasks=1"}, requestOptions(b.Request, c)...)
 	for line := range strings.Lines(b.Request.Directives) {
@@ -86,8 +86,8 @@ func sbatchArgs(b adapters.Bulk, c Config, extra []string) ([]string, error) {
 	return append(args, ownOptions(b)...), nil
 }
 
-// reserved returns the options that jjm sets, or that would make sbatch do anything else
-// than submit one array.
+// reserved returns the options that jjm sets, and the options with which sbatch would do anything else than submit one
+// array.
 func reserved() []string {
 	return []string{
 		"array", "chdir", "clusters", "error", "export", "export-file", "gid", "help", "hold", "ignore-pbs", "input",
@@ -96,8 +96,8 @@ func reserved() []string {
 	}
 }
 
-// The short options that are reserved, and those without a value, which could be followed
-// by other options in the same word.
+// The reserved short options, and the short options without a value, which could be followed by other options in the
+// same word.
 const (
 	reservedShort = "aDehHiJMoQuVW"
 	bareShort     = "kOsv"
@@ -118,7 +118,7 @@ func directive(line string) (string, error) {
 		if name == "" {
 			return bad("want --NAME=VALUE")
 		}
-		// sbatch accepts every unique beginning of a name.
+		// sbatch accepts every unique prefix of a name.
 		for _, own := range reserved() {
 			if strings.HasPrefix(own, name) {
 				return bad("--%s is set by jjm: leave it out", own)
@@ -142,7 +142,7 @@ func directive(line string) (string, error) {
 	return "-" + letter + value, nil
 }
 
-// cutOption splits "name=value" and "name value".
+// cutOption splits "name=value" or "name value".
 func cutOption(s string) (name, value string, has bool) {
 	i := strings.IndexAny(s, "= \t")
 	if i < 0 {
@@ -151,11 +151,10 @@ func cutOption(s string) (name, value string, has bool) {
 	return s[:i], strings.TrimSpace(s[i+1:]), true
 }
 
-// jobOptions returns the options of sbatch(1) that a job file may add. A site's own
-// settings and its hook may add all but the reserved ones. The others are refused for job
-// files: they read or write files of the submit host (--bbf, --nodefile, --export-file),
-// run a login shell there (--get-user-env), are for other accounts or administrators
-// (--uid, --reboot), or belong to plug-ins of the site, which jjm does not know.
+// jobOptions returns the options of sbatch(1) that a job file may add. A site's own settings and its hook may add all
+// options except the reserved ones. Job files may not add other options, because these read or write files of the
+// submit host (--bbf, --nodefile, --export-file), run a login shell there (--get-user-env), are for other accounts or
+// administrators (--uid, --reboot), or belong to plug-ins of the site, which jjm does not know.
 func jobOptions() []string {
 	return []string{
 		"account", "acctg-freq", "batch", "bb", "begin", "comment", "constraint", "contiguous", "core-spec",
@@ -177,7 +176,7 @@ func jobOptions() []string {
 // jobShort are the short forms of jobOptions; -F (a file of nodes) is not among them.
 const jobShort = "AbBcCdGkLmnNOpqsStwx"
 
-// jobDirective is like directive, for an option of a job file.
+// jobDirective does the same as directive, for an option in a job file.
 func jobDirective(line string) (string, error) {
 	word, err := directive(line)
 	if err != nil {

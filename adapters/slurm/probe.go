@@ -12,15 +12,15 @@ import (
 	"jjm/internal/jjm"
 )
 
-// site holds the settings of the controller. It is never changed once made.
+// site holds the settings of the controller. A site is never changed after its creation.
 type site struct {
 	version      string
 	maxArray     int // largest array index + 1 (MaxArraySize, slurm.conf(5))
-	maxJobs      int // jobs that the controller keeps at once (MaxJobCount)
+	maxJobs      int // largest number of jobs in the controller (MaxJobCount)
 	minJobAge    time.Duration
 	timeout      time.Duration // MessageTimeout
 	accounting   bool
-	enforced     bool // limits of associations are enforced
+	enforced     bool // whether the controller enforces limits of associations
 	submit       submitLimits
 	cluster      string
 	partitions   map[string]partition
@@ -29,26 +29,26 @@ type site struct {
 
 // partition holds the limits of a partition for one job, and the CPUs for all jobs.
 type partition struct {
-	cpus         int // of the nodes that are up
+	cpus         int // CPUs of the nodes that are up
 	maxCores     int
 	maxMemoryMB  int64
 	maxScratchMB int64
 	maxGPUs      int
-	maxWalltime  time.Duration // 0: no limit
+	maxWalltime  time.Duration // 0 for no limit
 }
 
-// Used before the controller has answered: the smallest default of slurm.conf(5), and twice
-// the longest MessageTimeout for which it does not warn.
+// Values that are used until the controller has answered: the smallest default of slurm.conf(5), and twice the longest
+// MessageTimeout for which Slurm prints no warning.
 const (
 	safeBulk   = 1000
 	safeSettle = 2 * 100 * time.Second
 )
 
-// lag is how long the controller may take to hear of a job's end.
+// lag is the longest time until the controller learns of a job's end.
 const lag = time.Second
 
-// Probe asks whether the controller answers, and then for its settings and partitions. The first
-// command is "scontrol ping", the only one that ends within 14 ms if the controller does not run.
+// Probe checks whether the controller answers, and then reads its settings and partitions. The first command is
+// "scontrol ping", the only command that ends within 14 ms if the controller does not run.
 func (a *Adapter) Probe(ctx context.Context) error {
 	out, err := a.timed.Run(ctx, nil, "scontrol", "ping")
 	if err != nil {
@@ -75,11 +75,11 @@ func (a *Adapter) Probe(ctx context.Context) error {
 	return nil
 }
 
-// limitsWithin is how long accounting may take to report the limits.
+// limitsWithin is the longest time in which accounting may report the limits.
 const limitsWithin = time.Minute
 
-// askLimits asks accounting for the limits on submitted jobs. It runs in the background, because it takes up to eight
-// commands; until the limits are known, refused submissions reveal them.
+// askLimits queries accounting for the limits on submitted jobs. The queries run in the background, because they take
+// up to eight commands; until the limits are known, rejected submissions reveal them.
 func (a *Adapter) askLimits(ctx context.Context, s *site) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limitsWithin)
 	defer cancel()
@@ -91,7 +91,7 @@ func (a *Adapter) askLimits(ctx context.Context, s *site) {
 	a.site, a.asking = &known, false
 }
 
-// siteInfo returns the settings of the controller. It asks for them if they are not known yet.
+// siteInfo returns the settings of the controller. It queries the controller if the settings are unknown.
 func (a *Adapter) siteInfo(ctx context.Context) (*site, error) {
 	a.mu.Lock()
 	s := a.site
@@ -130,7 +130,8 @@ func (a *Adapter) querySite(ctx context.Context) (*site, error) {
 	return s, nil
 }
 
-// pingAnswered reads lines "Slurmctld(primary) at host is UP", one for each controller.
+// pingAnswered reports whether a controller is up. The output of scontrol ping has a line for each controller:
+// "Slurmctld(primary) at host is UP".
 func pingAnswered(ping string) bool {
 	for line := range strings.Lines(ping) {
 		if strings.HasPrefix(line, "Slurmctld(") && strings.HasSuffix(strings.TrimSpace(line), " is UP") {
@@ -170,10 +171,9 @@ func parseConfig(text string) (*site, error) {
 	return s, nil
 }
 
-// sinfoFormat are the columns of sinfo(1): partition, with a star for the default;
-// availability; CPUs of a node; memory in MB; wall-time limit; CPUs
-// allocated/idle/other/total; scratch in MB; generic resources. With -e nodes that differ
-// have lines of their own.
+// sinfoFormat are the columns of sinfo(1): partition, with a star for the default; availability; CPUs of a node; memory
+// in MB; wall-time limit; CPUs allocated/idle/other/total; scratch in MB; generic resources. With -e, differing nodes
+// have separate lines.
 const sinfoFormat = "%P|%a|%c|%m|%l|%C|%d|%G"
 
 func parseSinfo(text string) (parts map[string]partition, first string, err error) {
@@ -207,7 +207,7 @@ func parseSinfo(text string) (parts map[string]partition, first string, err erro
 	return parts, first, nil
 }
 
-// leadingNumber reads a number that may end with "+"; 0 for anything else.
+// leadingNumber parses a number that may end with "+"; 0 for any other text.
 func leadingNumber(s string) int64 {
 	n, err := strconv.ParseInt(strings.TrimSuffix(s, "+"), 10, 48)
 	if err != nil || n < 0 {
@@ -216,7 +216,7 @@ func leadingNumber(s string) int64 {
 	return n
 }
 
-// gpus counts the GPUs in "gpu:tesla:2(S:0-1),gpu:1,shard:4".
+// gpus returns the number of GPUs in "gpu:tesla:2(S:0-1),gpu:1,shard:4".
 func gpus(gres string) int {
 	total := 0
 	for word := range strings.SplitSeq(gres, ",") {
@@ -232,16 +232,17 @@ func gpus(gres string) int {
 	return total
 }
 
-// parseLimit reads [DAYS-][[HOURS:]MINUTES:]SECONDS; 0 for "infinite".
+// parseLimit parses [DAYS-][[HOURS:]MINUTES:]SECONDS; 0 for "infinite".
 func parseLimit(s string) time.Duration {
 	return time.Duration(parseCPU(s)) * time.Millisecond
 }
 
-// overLimits returns a problem for each field that no node of the queue can satisfy; none for an unknown queue.
+// overLimits returns a problem for each field that no node of the queue can satisfy; it returns no problem for an
+// unknown queue.
 func (s *site) overLimits(r jjm.Request, queue string) jjm.Problems {
 	p, known := s.partitions[cmp.Or(queue, s.defaultQueue)]
 	if !known {
-		return nil // sbatch will decide: the queue may be new, or a list
+		return nil // sbatch decides: the queue may be new, or a list of queues
 	}
 	var ps jjm.Problems
 	bad := func(field string, want, most any) {
@@ -266,8 +267,8 @@ func (s *site) overLimits(r jjm.Request, queue string) jjm.Problems {
 	return ps
 }
 
-// capabilities returns the capabilities of a site, or safe ones if s is nil, because the controller
-// has not answered yet.
+// capabilities returns the capabilities of a site, or safe capabilities if s is nil because the controller has not
+// answered yet.
 func capabilities(s *site, c Config) adapters.Capabilities {
 	out := adapters.Capabilities{
 		MaxBulk: safeBulk, SharedFS: true, Settle: safeSettle, Lag: lag,
@@ -282,9 +283,9 @@ func capabilities(s *site, c Config) adapters.Capabilities {
 		}
 		out.Accounting, out.Guarantee = s.accounting, guarantee(s)
 		out.Slots, out.MaxCores, out.MaxMemoryMB, out.MaxWalltime = p.cpus, p.maxCores, p.maxMemoryMB, p.maxWalltime
-		// A controller that was frozen accepts, when it goes on, what lies in its socket,
-		// which is at most as old as the client's time-out. A search at the same moment
-		// missed it once in twelve, so twice that.
+		// When a frozen controller continues, it accepts the requests in its socket, which are at most as old as the
+		// client's time-out. A search at the same moment missed such a job once in twelve trials, so the time is twice
+		// the time-out.
 		out.Settle = 2 * s.timeout
 	}
 	out.MaxBulk = c.Bulk(out.MaxBulk)

@@ -8,9 +8,9 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// receipt makes a receipt or an error from the output of a sbatch for n jobs. A job certainly
-// exists if the controller printed its id. It certainly does not exist if the message contains a text
-// of [refusals] that is not ambiguous.
+// receipt returns a receipt or an error from the output of an sbatch for n jobs. A job certainly exists if the
+// controller printed its id. It certainly does not exist if the message contains a text of [refusals] that is not
+// ambiguous.
 func receipt(out run.Output, n int) (adapters.Receipt, error) {
 	text := strings.Join(strings.Fields(string(out.Stderr)), " ")
 	if out.Exit == 0 {
@@ -31,7 +31,7 @@ func receipt(out run.Output, n int) (adapters.Receipt, error) {
 	case out.Signal != 0:
 		return adapters.Receipt{}, failed(jjm.Ambiguous)
 	case !known && out.Exit == 255 && !strings.Contains(text, "submission failed"):
-		return adapters.Receipt{}, failed(jjm.Invalid) // sbatch(1): it could not read its options
+		return adapters.Receipt{}, failed(jjm.Invalid) // sbatch(1): sbatch could not parse its options
 	}
 	return adapters.Receipt{}, marked(text, n, failed)
 }

@@ -7,34 +7,33 @@ import (
 	"jjm/internal/jjm"
 )
 
-// answer is the meaning of a text of sbatch or slurmctld for a submission.
+// answer is the meaning of a text that sbatch or slurmctld printed for a submission.
 type answer uint8
 
 const (
 	ambiguous answer = iota
 	busy
-	tooMany // busy, for the number of jobs
+	tooMany // busy, because of the number of jobs
 	denied
 	invalid
-	tooLarge // invalid for a bulk of one job; of a larger bulk, fewer jobs may be accepted
+	tooLarge // invalid for a bulk of one job; fewer jobs of a larger bulk may be accepted
 )
 
-// unexplainedPolicy is the text of all refusals by a limit of accounting. Slurm prints the name of
-// the limit before it. If the name is missing, it is unknown whether a later submission can succeed.
+// unexplainedPolicy is the text of all rejections because of a limit of accounting. Slurm prints the name of the limit
+// in front of it. If the name is missing, it is unknown whether a later submission can succeed.
 const unexplainedPolicy = "Job violates accounting/QOS policy"
 
-// refusals are the texts with which submissions fail. The first one that a message contains
-// decides. The sources are recordings, slurm_errno.c, the reasons of acct_policy.c, the sources
-// and manuals of sbatch.
+// refusals are the texts of failed submissions. The first entry whose text is in a message decides. The sources are
+// recordings, slurm_errno.c, the reasons of acct_policy.c, and the sources and manuals of sbatch.
 var refusals = []struct {
 	means             answer
 	text, source, why string
 }{
-	// These texts come first, because such messages also contain later texts of this list.
+	// These texts come first, because messages that contain them also contain later texts of this list.
 	{ambiguous, `Munge decode failed`, "45-munge-down", `the answer could not be read`},
 	{invalid, `Unable to resolve path`, "slurm_errno", ``},
 	{busy, `Munge encode failed`, "45-munge-down", `munged of this host is down`},
-	// The connection broke on the way to the controller or back: it may have the job.
+	// The connection broke on the way to the controller or back: the controller may have the job.
 	{ambiguous, `Socket timed out`, "slurm_errno", `no answer came back`},
 	{ambiguous, `Zero Bytes were transmitted`, "slurm_errno", `no answer came back`},
 	{ambiguous, `Unexpected message received`, "slurm_errno", `the answer was another's`},

@@ -23,18 +23,18 @@ import (
 	"jjm/internal/jjm"
 )
 
-// restClient submits through slurmrestd. Everything else goes through the commands, because
-// the JSON of 22.05 has wrong states and exit codes.
+// restClient submits through slurmrestd. All other requests go through the commands, because the JSON of 22.05 has
+// wrong states and exit codes.
 type restClient struct {
 	http *retryablehttp.Client
 	url  string
-	// jwt is set for HTTP, where every request carries a token. On a Unix socket slurmrestd
-	// acts for the user who runs it.
+	// jwt is set for HTTP, where every request needs a token. On a Unix socket slurmrestd acts for the user who runs
+	// it.
 	jwt   bool
 	fetch func(ctx context.Context, owner jjm.Owner) (string, error)
 
 	mu     sync.Mutex
-	tokens map[string]token // by user
+	tokens map[string]token // tokens by user
 }
 
 type token struct {
@@ -42,12 +42,12 @@ type token struct {
 	until time.Time
 }
 
-// tokenLife is the lifetime that a token is asked for; it is used for half of that.
+// tokenLife is the requested lifetime of a token; a token is used for half of that time.
 const tokenLife = time.Hour
 
 func newRestClient(c Config, fetch func(context.Context, jjm.Owner) (string, error)) *restClient {
-	// Each submission has a connection of its own. If slurmrestd closed a reused connection
-	// while a submission is sent on it, that submission would be in doubt.
+	// Each submission has a connection of its own. If slurmrestd closed a reused connection during a submission, the
+	// outcome of that submission would be unknown.
 	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true}
 	base := strings.TrimSuffix(c.Rest, "/")
 	socket, isUnix := strings.CutPrefix(c.Rest, "unix:")
@@ -68,8 +68,8 @@ func newRestClient(c Config, fetch func(context.Context, jjm.Owner) (string, err
 	}
 }
 
-// retryUnsent allows a second try only if no connection was made: a request that was sent may have
-// been carried out.
+// retryUnsent allows a second try only if no connection was made: the server may have carried out a request that was
+// sent.
 func retryUnsent(ctx context.Context, _ *http.Response, err error) (bool, error) {
 	return ctx.Err() == nil && neverConnected(err), nil
 }
@@ -115,7 +115,7 @@ func submission(b adapters.Bulk, c Config, script, home string) restSubmission {
 		Nodes: 1, Tasks: 1, CPUs: r.Cores, MemoryMB: r.MemoryMB, ScratchMB: r.ScratchMB,
 		Minutes: int64((r.Walltime.D() + time.Minute - 1) / time.Minute),
 		Dir:     "/", Stdin: os.DevNull, Stdout: os.DevNull, Stderr: os.DevNull,
-		// An empty environment is refused.
+		// slurmrestd rejects an empty environment.
 		Environment: map[string]string{
 			"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": home, "USER": b.Owner.User, "LOGNAME": b.Owner.User,
 		},
@@ -126,7 +126,7 @@ func submission(b adapters.Bulk, c Config, script, home string) restSubmission {
 	return restSubmission{script, job}
 }
 
-// submit posts a bulk. If a token is refused it is fetched again, once.
+// submit posts a bulk. If the server rejects the token, submit fetches a new token, at most once.
 func (r *restClient) submit(ctx context.Context, b adapters.Bulk, c Config, script string) (adapters.Receipt, error) {
 	home := "/"
 	if u, err := user.LookupId(strconv.Itoa(b.Owner.UID)); err == nil {
@@ -184,10 +184,10 @@ func (r *restClient) post(ctx context.Context, b adapters.Bulk, body []byte) (ad
 	return receipt, resp.StatusCode, err
 }
 
-// maxAnswer is the largest answer in bytes, a thousand times the usual size.
+// maxAnswer is the largest size of an answer in bytes, a thousand times the usual size.
 const maxAnswer = 1 << 20
 
-// restReceipt makes a receipt or an error from the answer to a submission of n jobs.
+// restReceipt returns a receipt or an error from the answer to a submission of n jobs.
 func restReceipt(status int, body []byte, n int) (adapters.Receipt, error) {
 	none := adapters.Receipt{}
 	if status == http.StatusUnauthorized {
@@ -213,7 +213,7 @@ func restReceipt(status int, body []byte, n int) (adapters.Receipt, error) {
 		means, _ := find(text.String())
 		policy := strings.Contains(text.String(), unexplainedPolicy)
 		if status == http.StatusBadRequest && means == ambiguous && !policy {
-			return none, failed(jjm.Invalid) // it could not read the request
+			return none, failed(jjm.Invalid) // the server could not read the request
 		}
 		return none, marked(text.String(), n, failed)
 	}
@@ -246,8 +246,8 @@ func (r *restClient) forget(owner jjm.Owner) {
 	delete(r.tokens, owner.User)
 }
 
-// token returns a JSON Web Token from the configured file or command, or from the
-// controller. An error is of kind Busy, because nothing has been submitted.
+// token returns a JSON Web Token from the configured file or command, or from the controller. Its errors are of kind
+// Busy, because nothing has been submitted.
 func (a *Adapter) token(ctx context.Context, _ jjm.Owner) (string, error) {
 	var text []byte
 	var err error

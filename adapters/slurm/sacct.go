@@ -10,31 +10,28 @@ import (
 	"jjm/internal/jjm"
 )
 
-// sacctFields are the columns that sacct prints (sacct(1), option -o), with -P. The name is
-// the last one, because it may contain the delimiter. The line of column names shows that
-// sacct answered, as with squeue.
+// sacctFields are the columns that sacct prints (sacct(1), option -o), with -P. The name is the last column, because it
+// may contain the delimiter. The line of column names shows that sacct answered, which is also true for squeue.
 const sacctFields = "JobID,JobIDRaw,State,ExitCode,Submit,Start,End,TotalCPU,MaxRSS,NodeList,User,JobName"
 
 const sacctColumns = 12
 
-// record is a job, or a step of one, as sacct shows it.
+// record is a job, or a step of a job, in the output of sacct.
 type record struct {
-	tag     jjm.Tag // of a job; its steps have names of their own
-	array   string  // id of the array, or of a job that is in no array
-	indices []int32 // none for a job that is in no array
-	step    string  // "batch", "0"; "" for the job itself
+	tag     jjm.Tag // tag of a job; steps have names of their own
+	array   string  // id of the array, or of a job outside of any array
+	indices []int32 // indices in the array; none for a job outside of any array
+	step    string  // name of a step such as "batch" or "0"; "" for the job itself
 	state   jjm.BatchState
-	// exit is modulo 128: sacct subtracts 128 from greater codes, so 137 is shown as 9 and
-	// 128 as 0.
+	// exit is the exit code modulo 128: sacct subtracts 128 from greater codes, so 137 is shown as 9 and 128 as 0.
 	exit, signal       int
 	submit, start, end jjm.Time
 	cpuMS, rssKB       int64
 	host               string
 }
 
-// parseSacct parses the output of sacct. Lines that do not begin as a record does are skipped,
-// because a job's name may contain newlines. An output without its beginning or its end is an
-// error.
+// parseSacct parses the output of sacct. It skips lines that do not begin in the form of a record, because a job's name
+// may contain newlines. It returns an error for an output without its beginning or its end.
 func parseSacct(text string) (out []record, unread []adapters.Unread, err error) {
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		return nil, nil, fmt.Errorf("the last line is cut: %.80q", text[max(0, len(text)-80):])
@@ -62,8 +59,8 @@ func parseSacct(text string) (out []record, unread []adapters.Unread, err error)
 	return out, unread, nil
 }
 
-// shortRecord describes a line that begins as the record of a job does, and has too few fields; is
-// is false for other lines, and for steps of jobs.
+// shortRecord returns an Unread for a job record that has too few fields. is is false if the line is not the record of
+// a job.
 func shortRecord(f []string) (u adapters.Unread, is bool) {
 	array, _, err := parseJobID(f[0])
 	if err != nil || len(f) < 2 {
@@ -106,11 +103,11 @@ func readRecord(f []string) (r record, ours bool, err error) {
 	return r, true, nil
 }
 
-// maxIndices is the largest number of indices that a short text may stand for.
+// maxIndices is the largest number of indices in a job id, which may be a short text.
 const maxIndices = 1 << 22
 
-// parseJobID reads "42", "42_7", and "42_[0-2,5,10-20:2%4]", the jobs of an array that have no
-// records of their own.
+// parseJobID parses "42", "42_7", and "42_[0-2,5,10-20:2%4]", which are the jobs of an array without records of their
+// own.
 func parseJobID(s string) (array string, indices []int32, err error) {
 	bad := func() (string, []int32, error) { return "", nil, fmt.Errorf("job id %.40q", s) }
 	array, rest, isArray := strings.Cut(s, "_")
@@ -157,7 +154,7 @@ func parseRange(s string) (first, last int32, ok bool) {
 
 func parseExit(s string) (exit, signal int, err error) {
 	if s == "" {
-		return 0, 0, nil // as for steps of a node that failed
+		return 0, 0, nil // sacct prints no exit code for steps of a failed node
 	}
 	a, b, found := strings.Cut(s, ":")
 	x, err1 := strconv.ParseUint(a, 10, 8)
@@ -168,8 +165,7 @@ func parseExit(s string) (exit, signal int, err error) {
 	return int(x), int(y), nil
 }
 
-// parseCPU reads [DAYS-[HOURS:]]MINUTES:SECONDS[.MS] and returns milliseconds; 0 for what
-// it cannot read.
+// parseCPU parses [DAYS-[HOURS:]]MINUTES:SECONDS[.MS] and returns milliseconds; 0 for any other text.
 func parseCPU(s string) int64 {
 	days, rest, found := strings.Cut(s, "-")
 	if !found {
@@ -193,7 +189,7 @@ func parseCPU(s string) int64 {
 	return total.Milliseconds()
 }
 
-// parseSize reads "3268K" and returns KiB; a bare number is in bytes.
+// parseSize parses "3268K" and returns KiB; a number without a unit is in bytes.
 func parseSize(s string) int64 {
 	units := map[byte]float64{'K': 1, 'M': 1 << 10, 'G': 1 << 20, 'T': 1 << 30}
 	if s == "" {
@@ -212,7 +208,7 @@ func parseSize(s string) int64 {
 	return int64(n * unit)
 }
 
-// reports returns a report for each job of a record about ended jobs.
+// reports returns a report for each ended job of a record.
 func (r record) reports() []jjm.Report {
 	if r.step != "" || !r.state.Ended() {
 		return nil

@@ -1,28 +1,27 @@
 // Package slurm is the adapter for the Slurm workload manager.
 //
-// A bulk is one job array with the indices 0..N-1, whose job name is the tag; a job's id is
-// ARRAY_INDEX, "42_7". The adapter runs sbatch, squeue, sacct, scancel, scontrol and sinfo.
-// If the configuration names a slurmrestd, submissions go there instead of to sbatch.
+// A bulk is one job array with the indices 0..N-1, whose job name is the tag; a job's id is ARRAY_INDEX, "42_7". The
+// adapter runs sbatch, squeue, sacct, scancel, scontrol and sinfo. If the configuration names a slurmrestd, submissions
+// go there instead of to sbatch.
 //
 // # What it relies on
 //
-// squeue outranks sacct: squeue asks the controller, sacct asks a database that is up to a
-// second behind. A listing of squeue counts only if the command exited with 0, wrote
-// nothing to standard error, and every line could be read. The exit code comes from
-// squeue's raw wait status while the controller knows the job; that of sacct is modulo 128.
-// The JSON output of Slurm 22.05 is not used for any decision: it reports every exit as a
-// success, and a controller that is down as an empty queue.
+// squeue outranks sacct: squeue queries the controller, sacct queries a database that is up to a second behind. A
+// listing of squeue counts only if the command exited with 0, wrote nothing to standard error, and every line can be
+// parsed. While the controller knows a job, the exit code comes from squeue's raw wait status; sacct's exit code is
+// modulo 128. The JSON output of Slurm 22.05 is not used for any decision: it reports every exit as a success, and an
+// empty queue if the controller is down.
 //
 // Slurm keeps no record of a job that waited inside its array and was cancelled without the rest of the array. The
 // adapter reports such cancellations itself, until the process ends.
 //
 // # What it leaves to others
 //
-// Retrying, doubt and absence, like every adapter. An acknowledged id is provisional: a
-// controller that is killed within a second of its answer forgets the job and gives the id
-// to another one. Therefore no id is ever used without its tag.
+// Retries, ambiguous outcomes and missing jobs are left to the callers, as in every adapter. An acknowledged id is
+// provisional: a controller that is killed within a second of its answer forgets the job and assigns the id to another
+// job. Therefore no id is ever used without its tag.
 //
-// Figures in comments, where no manual page is named, were measured on Slurm 22.05.8.
+// Figures in comments without the name of a manual page were measured on Slurm 22.05.8.
 package slurm
 
 import (
@@ -41,18 +40,17 @@ import (
 
 // Config is the section of a cluster of kind "slurm".
 type Config struct {
-	// Queue, Account, Project and QOS become the options --partition, --account, --wckey
-	// and --qos of sbatch(1); Directives are further options.
+	// Queue, Account, Project and QOS become the options --partition, --account, --wckey and --qos of sbatch(1);
+	// Directives are additional options.
 	adapters.Common
-	// History is how far back accounting is searched for a tag.
+	// History is the time span before now in which accounting is searched for a tag.
 	History jjm.Duration `toml:"history"`
-	// Rest is where slurmrestd listens, "unix:/path" or "http://host:port"; "" submits with
-	// sbatch.
+	// Rest is the address of slurmrestd, "unix:/path" or "http://host:port". If it is "", sbatch submits the jobs.
 	Rest string `toml:"rest"`
 	// API is the version of slurmrestd's interface, v0.0.37 or v0.0.38.
 	API string `toml:"api"`
-	// TokenFile is a file with the JSON Web Token for HTTP, TokenCommand a command that
-	// prints one; without both, "scontrol token" is used.
+	// TokenFile is a file with the JSON Web Token for HTTP; TokenCommand is a command that prints such a token. If both
+	// are empty, "scontrol token" is used.
 	TokenFile    string   `toml:"token_file"`
 	TokenCommand []string `toml:"token_command"`
 }
@@ -62,19 +60,19 @@ func DefaultConfig() Config {
 	return Config{Common: adapters.DefaultCommon(), History: jjm.Duration(30 * 24 * time.Hour), API: "v0.0.38"}
 }
 
-// Adapter uses one Slurm cluster.
+// Adapter submits to one Slurm cluster and reports its jobs.
 type Adapter struct {
 	name   string
 	env    adapters.Env
 	config Config
-	timed  adapters.CLI // the commands, made to print times as seconds
-	rest   *restClient  // nil: sbatch submits
+	timed  adapters.CLI // runs commands that print times as seconds
+	rest   *restClient  // nil if sbatch submits
 
-	mu        sync.Mutex          // guards what follows
+	mu        sync.Mutex          // guards the fields below
 	site      *site               // nil until the controller has answered
-	asking    bool                // accounting is asked for the limits of site
+	asking    bool                // whether accounting is queried for the limits of site
 	asked     sync.WaitGroup      // for tests: done when the limits are known
-	coverages map[string]coverage // by user
+	coverages map[string]coverage // coverages by user
 	cancelled map[key]cancelledJob
 }
 
@@ -91,7 +89,7 @@ var (
 	_ adapters.Checker = (*Adapter)(nil)
 )
 
-// New makes an adapter; it is the constructor for adapters.Registry. It runs no command.
+// New returns an adapter; it is the constructor for adapters.Registry. It runs no command.
 func New(name string, env adapters.Env, decode func(config any) error) (adapters.Adapter, error) {
 	c := DefaultConfig()
 	if err := decode(&c); err != nil {
@@ -100,7 +98,7 @@ func New(name string, env adapters.Env, decode func(config any) error) (adapters
 	return Open(name, env, c)
 }
 
-// Open makes an adapter. It runs no command.
+// Open returns an adapter. It runs no command.
 func Open(name string, env adapters.Env, c Config) (*Adapter, error) {
 	if ps := c.Check(name, env); len(ps) > 0 {
 		return nil, ps.Err()
@@ -110,8 +108,7 @@ func Open(name string, env adapters.Env, c Config) (*Adapter, error) {
 		name: name, env: env, config: c, timed: c.CLI,
 		coverages: map[string]coverage{}, cancelled: map[key]cancelledJob{},
 	}
-	// With this squeue(1) and sacct(1) print seconds since 1970, whatever slurm.conf(5) and
-	// the time zone say.
+	// With this variable squeue(1) and sacct(1) print seconds since 1970, whatever slurm.conf(5) and the time zone are.
 	a.timed.Env = maps.Clone(c.Env)
 	if a.timed.Env == nil {
 		a.timed.Env = map[string]string{}
@@ -137,7 +134,7 @@ func (c Config) Check(name string, _ adapters.Env) jjm.Problems {
 	return append(c.Common.Check(name, adapters.Rules{Word: checkWord, Directive: checkDirective}), ps...)
 }
 
-// checkWord returns an error for a text that sbatch would split.
+// checkWord returns an error if sbatch would split the text.
 func checkWord(text string) error {
 	if strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c == 0x7f }) {
 		return fmt.Errorf("%.40q: want no blanks and control characters", text)
@@ -184,15 +181,15 @@ func (c Config) checkRest(bad func(field, format string, args ...any)) {
 // Name returns the cluster's name.
 func (a *Adapter) Name() string { return a.name }
 
-// Capabilities returns the capabilities that Probe found, or safe ones before its first success.
+// Capabilities returns the capabilities that Probe found, or safe capabilities before its first success.
 func (a *Adapter) Capabilities() adapters.Capabilities {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return capabilities(a.site, a.config)
 }
 
-// checkAccount refuses submissions that would run as the wrong account: jobs run as the
-// account that runs sbatch.
+// checkAccount returns an error if a submission would run in the wrong account: jobs run in the account that runs
+// sbatch.
 func (a *Adapter) checkAccount(ctx context.Context, owner jjm.Owner) error {
 	if owner.User == "" {
 		return jjm.Errorf(jjm.Invalid, "slurm: uid %d has no name: Slurm needs a user that it knows", owner.UID)

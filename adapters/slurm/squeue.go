@@ -10,36 +10,35 @@ import (
 	"jjm/internal/jjm"
 )
 
-// squeueFields are the columns that squeue prints (squeue(1), option -O). Names of other
-// people's jobs may contain anything, even newlines, so the name comes near the end between
-// marks of its own. If this Slurm does not know a field, it drops the column and reports
-// that on standard error. The line of column names shows that squeue answered even if there
-// are no jobs.
+// squeueFields are the columns that squeue prints (squeue(1), option -O). The names of other users' jobs may contain
+// anything, even newlines, so the name comes near the end between separate marks. If this version of Slurm does not
+// know a field, it drops the column and reports that on standard error. The line of column names shows that squeue
+// answered even if there are no jobs.
 const squeueFields = "JobID:.|,ArrayJobID:.|,ArrayTaskID:.|,State:.|,exit_code:.|,RestartCnt:.|," +
 	"SubmitTime:.|,StartTime:.|,EndTime:.|,BatchHost:.|,Name:.|n|,Reason:.|r|"
 
 // squeueLead is the number of fields before the name.
 const squeueLead = 10
 
-// row is one of our jobs as squeue shows it.
+// row is one of our jobs in the output of squeue.
 type row struct {
 	tag    jjm.Tag
 	array  string
-	index  int32 // -1: the jobs of an array without records of their own, or no array
+	index  int32 // -1 for a job outside of arrays, or for an array's jobs without own records
 	state  jjm.BatchState
-	status int // as in wait(2)
+	status int // wait status as in wait(2)
 	// split is set if the job has left the record of its array and has an id of its own.
 	split              bool
 	restarts           int
 	submit, start, end jjm.Time
 	host, reason       string
-	word               string // the text of its state if jjm does not know that state, otherwise ""
+	word               string // text of the state if jjm does not know that state, otherwise ""
 }
 
 func jobID(array string, index int32) string { return array + "_" + strconv.Itoa(int(index)) }
 
-// parseSqueue parses the output of squeue with squeueFields. Jobs whose name is not a tag
-// are left out. An output without its beginning or its end is an error.
+// parseSqueue parses the output of squeue with squeueFields. It omits jobs whose name is not a tag. It returns an error
+// for an output without its beginning or its end.
 func parseSqueue(text string) (rows []row, unread []adapters.Unread, err error) {
 	head, text, _ := strings.Cut(text, "\n")
 	if !strings.HasPrefix(head, "JOBID|") || strings.Count(head, "|") != strings.Count(squeueFields, "|") ||
@@ -54,7 +53,7 @@ func parseSqueue(text string) (rows []row, unread []adapters.Unread, err error) 
 		text = rest
 		r, ours, err := parseRecord(record)
 		before, damaged, last, joined := split(record)
-		// A line end after too few fields is in no job's name: the text after it is a record of its own.
+		// A line end after too few fields is not part of a job's name: the text after it is a separate record.
 		if joined && (err != nil || !ours && (damaged.tag.Valid() || strings.Count(before, "|") < squeueLead)) {
 			r, ours, err = last, true, nil
 			unread = append(unread, damaged.unread(n, before, noRecord(before)))
@@ -69,14 +68,14 @@ func parseSqueue(text string) (rows []row, unread []adapters.Unread, err error) 
 	return rows, unread, nil
 }
 
-// unread returns the n-th record as one that cannot be read.
+// unread returns the n-th record as an unreadable record.
 func (r row) unread(n int, record, why string) adapters.Unread {
 	return adapters.Unread{Tag: r.tag, ID: r.array, Index: -1,
 		Text: fmt.Sprintf("squeue: record %d: %.200q: %s", n, record, why)}
 }
 
 // noRecord returns the fault of a text in front of a record: the text is a record that lost its end, or, if it does not
-// begin as a record does, it is not a record.
+// begin in the form of a record, it is not a record.
 func noRecord(text string) string {
 	if id, _, fields := strings.Cut(text, "|"); fields && id != "" && id[0] >= '0' && id[0] <= '9' {
 		return "it has no end"
@@ -85,8 +84,8 @@ func noRecord(text string) string {
 }
 
 // split searches the text between two ends of records for a record of a job of jjm. The text before that record is
-// either a record that lost its end, or a line that is not a record; damaged holds the fields of before that can be
-// read. joined is false if the text has no such record.
+// either a record that lost its end, or a line that is not a record; damaged holds the readable fields of before.
+// joined is false if the text has no such record.
 func split(text string) (before string, damaged, last row, joined bool) {
 	for at := strings.Index(text, "\n"); at >= 0; {
 		if last, ours, err := parseRecord(text[at+1:]); ours && err == nil {
@@ -122,7 +121,7 @@ func parseRecord(record string) (r row, ours bool, err error) {
 	return r, err == nil, err
 }
 
-// read sets the fields that come before the name.
+// read sets the fields in front of the name.
 func (r *row) read(f []string) error {
 	var known bool
 	if r.state, known = stateOf(f[3]); !known {
@@ -164,8 +163,8 @@ func digits(s string) bool {
 	return s != ""
 }
 
-// parseTime reads seconds since 1970, as SLURM_TIME_FORMAT=%s asks for, or local time as
-// Slurm writes it without that variable. It returns 0 for the words that mean none.
+// parseTime parses seconds since 1970, which SLURM_TIME_FORMAT=%s requests, or local time, which Slurm prints without
+// that variable. It returns 0 for the words that mean no time.
 func parseTime(s string) (jjm.Time, error) {
 	switch s {
 	case "", "N/A", "n/a", "NONE", "None", "Unknown":

@@ -7,9 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// stateOf translates a job state of squeue(1) and sacct(1). A COMPLETING job is still
-// running for jjm: its processes or epilog have not ended, and its exit code is final only
-// afterwards.
+// stateOf translates a job state of squeue(1) and sacct(1). A COMPLETING job counts as running: its processes or epilog
+// have not ended, and its exit code is final only afterwards.
 func stateOf(word string) (state jjm.BatchState, known bool) {
 	switch word {
 	case "PENDING", "REQUEUED", "REQUEUE_FED", "EXPEDITING":
@@ -45,7 +44,7 @@ func isHold(reason string) bool {
 	return strings.HasPrefix(r, "jobheld") || strings.HasPrefix(r, "jobhold") || strings.HasSuffix(r, "held")
 }
 
-// report makes the report of a row that was read at now.
+// report converts a row that was read at now into a report.
 func (r row) report(now jjm.Time) jjm.Report {
 	out := jjm.Report{
 		Tag: r.tag, Index: r.index, ID: jobID(r.array, r.index), State: r.state, Host: r.host, Restarts: r.restarts,
@@ -77,7 +76,7 @@ func (r row) report(now jjm.Time) jjm.Report {
 	return out
 }
 
-// unknownState is the reason of a job whose state is a word that jjm does not know.
+// unknownState returns the reason for a job in a state that jjm does not know.
 func unknownState(source, word string) string {
 	return fmt.Sprintf("%s shows the state %.40q, which jjm does not know", source, word)
 }
@@ -89,9 +88,8 @@ func emptyIf(s, none string) string {
 	return s
 }
 
-// exits splits a wait status (wait(2)). If Slurm itself ended the job, the status says
-// nothing about the job: for a time limit it is 15 or 0, depending on whether the job
-// caught the signal.
+// exits splits a wait status (wait(2)). If Slurm itself ended the job, the status is meaningless: for a time limit it
+// is 15 or 0, depending on whether the job caught the signal.
 func exits(state jjm.BatchState, status int) (exit, signal int) {
 	if state != jjm.BatchEndedOK && state != jjm.BatchEndedFailed {
 		return 0, 0
@@ -106,7 +104,7 @@ func exits(state jjm.BatchState, status int) (exit, signal int) {
 // could not be opened (ESLURMD_..., "0:53").
 const openFailed = 53
 
-// endReason returns the reason why a job ended, "" if Slurm knows no more than the state.
+// endReason returns the reason why a job ended, "" if Slurm reports only the state.
 func endReason(state jjm.BatchState, reason string, signal int) string {
 	switch {
 	case reason == "JobLaunchFailure" && signal == openFailed:

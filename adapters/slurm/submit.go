@@ -44,7 +44,7 @@ func (a *Adapter) submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt
 		return none, err
 	}
 	out, err := a.config.CLI.Run(ctx, []byte(script), args...)
-	if out.Truncated { // it ran, so it is not Busy as a truncated listing is
+	if out.Truncated { // sbatch ran, so the error is Ambiguous, not Busy
 		err = jjm.Errorf(jjm.Ambiguous, "%w", err)
 	}
 	if err != nil {
@@ -53,8 +53,8 @@ func (a *Adapter) submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt
 	return receipt(out, b.N)
 }
 
-// Check returns an error of kind Invalid for a request that this cluster cannot satisfy. Slurm itself
-// accepts most such requests and lets the job wait forever.
+// Check returns an error of kind Invalid if this cluster cannot satisfy a request. Slurm itself accepts most such
+// requests, and the job then waits forever.
 func (a *Adapter) Check(r jjm.Request) error {
 	var ps jjm.Problems
 	bad := func(field, format string, args ...any) {

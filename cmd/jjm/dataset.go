@@ -161,6 +161,9 @@ func (d *datasets) send(c *cli, w wire.Dataset) (*wire.Datasets, error) {
 		w.UID = &d.UID
 	}
 	a, err := ask(c, d.place, wire.VerbDataset(), wire.DatasetRequest{Dataset: &w})
+	if jjm.KindOf(err) == jjm.Gone && d.UID < 0 && os.Getuid() == 0 {
+		err = fmt.Errorf("%w; add --uid for a dataset of another account", err)
+	}
 	return a.Datasets, err
 }
 

@@ -18,9 +18,9 @@ type replayJob struct {
 
 // Help returns the text of --help below the usage.
 func (*replayJob) Help() string {
-	return "It asks the job type again for the description, the plan, the check of the job file, the files to pack " +
-		"and the parts, and compares the answers with the stored ones: it shows what a type that was changed " +
-		"would do in another way. Nothing is changed. Exit code 0 if all answers are the same, 1 if not."
+	return "jjm asks the job type again for its description, the plan, the check of the job file, the files to pack " +
+		"and the parts, and compares the answers with the stored answers. The differences show what a changed type " +
+		"would do differently. Nothing is changed. Exit code 0 if all answers are the same, 1 if not."
 }
 
 // Run carries out the command.

@@ -18,13 +18,14 @@ import (
 // submit submits a grid job and prints its id.
 type submit struct {
 	secrets
-	File   string   `arg:"" name:"FILE" help:"The job file; - is standard input."`
+	File   string   `arg:"" name:"FILE" help:"The job file; - is standard input. Or the id of a kept grid job."`
 	Key    string   `placeholder:"KEY" help:"Request key: the same key means the same grid job."`
 	Anew   bool     `name:"anew-after-cancel" help:"If the grid job of the key was cancelled, make a new one."`
 	DryRun bool     `help:"Decide and explain, and store nothing."`
 	After  []string `sep:"," placeholder:"ID" help:"Begin once these grid jobs have ended, as --after-end says."`
 	End    string   `name:"after-end" placeholder:"HOW" help:"How: ok, any or failed; ok unless told."`
 	Wait   bool     `help:"Wait for the end, showing progress; exit 0 if it is done."`
+	Keep   bool     `help:"If it cannot be prepared or cut, keep it, to be submitted again."`
 	JSON   bool     `name:"json" help:"Answer as one line of JSON."`
 
 	place
@@ -33,28 +34,23 @@ type submit struct {
 // Help returns the text of --help below the usage.
 func (*submit) Help() string {
 	return "If the job file has problems, all are shown at once and nothing is stored. With --key, a call whose " +
-		"answer was lost can be repeated: it prints the id of the existing grid job."
+		"answer was lost can be repeated: it prints the id of the existing grid job.\n\n" +
+		"Some errors show only later, when the inputs are packed or the work is cut. Then the grid job ends as broken. " +
+		"With --wait it is removed instead, the error is printed, and the exit code is 5, as for a wrong job file. With " +
+		"--keep it stays as registered, with the reason in jjm status: jjm submit ID submits it again under its id, " +
+		"jjm copy ID copies it, and jjm remove ID removes it. A FILE that is a number is such an id; a file of that " +
+		"name is ./17. Once a local job is made, a failure no longer rolls the grid job back with --keep."
 }
 
 // Run carries out the command.
 func (s *submit) Run(c *cli) error {
-	text, name, base, err := s.read(c)
-	if err != nil {
-		return err
-	}
-	given, err := s.secrets.read()
-	if err != nil {
-		return err
-	}
-	after, err := s.after()
+	req, name, err := s.request(c)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := interruptible()
 	defer cancel()
-	a, err := client.Call(ctx, s.client(c), wire.VerbSubmit(), wire.SubmitRequest{Submit: &wire.Submit{
-		Name: name, Text: text, BaseDir: base, Key: s.Key, Anew: s.Anew, DryRun: s.DryRun, Credentials: given,
-		After: after, AfterEnd: s.End}})
+	a, err := client.Call(ctx, s.client(c), wire.VerbSubmit(), wire.SubmitRequest{Submit: &req})
 	if err != nil {
 		return refused(name, err)
 	}
@@ -79,7 +75,62 @@ func (s *submit) Run(c *cli) error {
 		return err
 	}
 	w := &waiter{c: c, client: s.client(c), refs: []string{a.Submit.ID.String()}, last: c.err}
-	return w.run(ctx)
+	err = w.run(ctx)
+	if a.Submit.Existed {
+		return err
+	}
+	return s.rolledBack(ctx, c, name, w, err)
+}
+
+// request returns the request, and the name of what it submits for messages.
+func (s *submit) request(c *cli) (req wire.Submit, name string, err error) {
+	if kept, err := jjm.ParseRef(s.File); err == nil && kept.Grid.String() == s.File {
+		if s.Key+s.End+s.Proxy+s.Token != "" || s.Anew || s.DryRun || s.Keep || len(s.After) > 0 {
+			return req, "", usage("submit %s submits that grid job again as it is: only --wait and --json go with an id "+
+				"(a job file of this name is ./%[1]s)", s.File)
+		}
+		return wire.Submit{Again: kept.Grid}, "grid job " + s.File, nil
+	}
+	text, name, base, err := s.read(c)
+	if err != nil {
+		return req, "", err
+	}
+	given, err := s.secrets.read()
+	if err != nil {
+		return req, "", err
+	}
+	after, err := s.after()
+	if err != nil {
+		return req, "", err
+	}
+	req = wire.Submit{Name: name, Text: text, BaseDir: base, Key: s.Key, Anew: s.Anew, DryRun: s.DryRun,
+		Credentials: given, After: after, AfterEnd: s.End}
+	switch {
+	case s.Keep:
+		req.Rollback = jjm.RollbackKeep
+	case s.Wait:
+		req.Rollback = jjm.RollbackRemove
+	}
+	return req, name, nil
+}
+
+// rolledBack returns the error of a grid job that was rolled back while w waited for it, with the exit code of a
+// refused job file. Otherwise it returns err, the error of the wait.
+func (s *submit) rolledBack(ctx context.Context, c *cli, name string, w *waiter, err error) error {
+	var e *exit
+	ended := errors.As(err, &e) && e.code == exitNo && len(w.states) == 1
+	if ended && w.states[0].Lookup.Status == jjm.Registered.String() {
+		return &exit{exitRefused, fmt.Errorf("%s refused, kept as grid job %s: %s; submit it again: jjm submit %[2]s, "+
+			"or remove it: jjm remove %[2]s", name, w.refs[0], printable(w.states[0].Lookup.Message))}
+	}
+	if jjm.KindOf(err) != jjm.Gone {
+		return err
+	}
+	a, failed := client.Call(ctx, s.client(c), wire.VerbLookup(), wire.LookupRequest{Many: wire.Refs(w.refs...)})
+	if failed != nil || len(a.Lookup) != 1 || a.Lookup[0].Status != jjm.Broken.String() {
+		return err
+	}
+	return &exit{exitRefused, fmt.Errorf("%s refused: grid job %s: %s", name, w.refs[0], printable(a.Lookup[0].Message))}
 }
 
 // refused returns an error with the exit code of a refused job file, or of a daemon that is too busy to check it.

@@ -1,4 +1,4 @@
-// Package all lists the built-in job types. A new one is one more line here.
+// Package all lists the built-in job types, one in each line.
 package all
 
 import (

@@ -1,6 +1,5 @@
-// Package cdfmc is the job type for CDF's simulation: a number of sections of equal size.
-// Each section is a local job that knows the section's number (decision R21). Unlike
-// montecarlo, the job file sets the size and not the site.
+// Package cdfmc is the job type for CDF's simulation: a number of sections of equal size. Each section is a local job,
+// which receives the section's number (decision R21). Unlike montecarlo, the job file and not the site sets the size.
 package cdfmc
 
 import (
@@ -48,8 +47,7 @@ func New() handlers.Handler {
 					jjm.Count(p.EventsPerSection, "event"), p.FirstSection)}}, "params.sections", "ask for fewer sections")
 			return cut, append(handlers.CheckSections(spec.Only, p.EventsPerSection), problems...)
 		},
-		// The number of a section is computed from its events, so that a recovery gets the
-		// same one.
+		// The number of a section is computed from its events, so a recovery gets the same number.
 		Line: func(s settings, job *jjm.LocalJob) handlers.Command {
 			v := handlers.PartValues(job, s.Params.SeedOffset)
 			v["section"] = []string{strconv.FormatInt(s.Params.FirstSection+(job.Part.First-1)/s.Params.EventsPerSection, 10)}

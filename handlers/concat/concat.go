@@ -1,7 +1,6 @@
-// Package concat is the job type that concatenates the files of a dataset, byte by byte,
-// into fewer and larger ones (JIM, job types: file concatenation). The job file's "split"
-// says how they are grouped; by default 50 files form a local job, which is JEDI's number
-// for merging.
+// Package concat is the job type that concatenates the files of a dataset, byte by byte, into fewer and larger files
+// (JIM, job types: file concatenation). The job file's "split" defines the groups of files; by default 50 files form a
+// local job, which is JEDI's number for merging.
 package concat
 
 import (

@@ -11,18 +11,18 @@ import (
 	"jjm/internal/testkit/differ"
 )
 
-// The bounds of the check of simultaneous calls: callers goroutines each make all calls rounds times, for at most
+// The size of the check of simultaneous calls: in each of rounds rounds, callers goroutines make all calls, for at most
 // someParts local jobs of each spec. Shared state shows within a few hundred calls.
 const (
 	callers   = 8
 	rounds    = 25
 	someParts = 8
-	// largeSpec is the largest number of local jobs of a spec that is tried: making more again and again takes long,
-	// and shows nothing that a small spec does not.
+	// largeSpec is the largest number of local jobs of a spec in this check: to make more local jobs repeatedly takes
+	// long, and shows nothing that a small spec does not show.
 	largeSpec = 1000
 )
 
-// answers holds what a type returned for a spec: how it is cut, and the commands of some parts.
+// answers holds the answers of a type for a spec: the cutting, and the commands of some parts.
 type answers struct {
 	spec     *jjm.Spec
 	site     handlers.Site
@@ -31,8 +31,8 @@ type answers struct {
 	commands [][]byte
 }
 
-// atOnce checks that a type always returns the same for a spec, whatever it is asked meanwhile: about other specs,
-// about other parts, from other goroutines.
+// atOnce checks that a type always returns the same answers for a spec, whatever other calls happen meanwhile: for
+// other specs, for other parts, from other goroutines.
 func atOnce(t TB, h handlers.Handler, site handlers.Site, good []Good) {
 	t.Helper()
 	var specs []*jjm.Spec
@@ -47,7 +47,7 @@ func atOnce(t TB, h handlers.Handler, site handlers.Site, good []Good) {
 	for _, spec := range specs {
 		spec, problems := handlers.Planned(h, spec, site)
 		if len(problems) > 0 || h.Check(spec, site) != nil {
-			continue // the check of that spec says so; a variant may be wrong
+			continue // the check of that spec reports it; a variant may be wrong
 		}
 		all = append(all, asked(t, h, site, spec)...)
 	}
@@ -75,7 +75,7 @@ func atOnce(t TB, h handlers.Handler, site handlers.Site, good []Good) {
 	}
 }
 
-// copied returns answers with specs of their own, as the store hands them out.
+// copied returns answers with separate copies of their specs, like specs that were read from the store.
 func copied(t TB, all []answers) []answers {
 	t.Helper()
 	own := slices.Clone(all)
@@ -85,8 +85,8 @@ func copied(t TB, all []answers) []answers {
 	return own
 }
 
-// inTurn asks how each spec is cut, and then for the commands of each spec, so that state that a call left behind for
-// another spec shows for certain.
+// inTurn repeats the call of Split for each spec, and then the calls of Command for each spec. State that a call left
+// behind for another spec then certainly shows.
 func inTurn(h handlers.Handler, all []answers) string {
 	for _, ask := range []func(*answers, handlers.Handler) string{(*answers).recut, (*answers).recommand} {
 		for i := range all {
@@ -98,7 +98,7 @@ func inTurn(h handlers.Handler, all []answers) string {
 	return ""
 }
 
-// asked returns the answers for a spec, and for a spec that selects a part of it.
+// asked returns the answers for a spec, and for a spec that selects a part of the first spec.
 func asked(t TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec) []answers {
 	t.Helper()
 	c, err := h.Split(spec, site)
@@ -148,8 +148,8 @@ func jobOf(parts []jjm.Part, i int) *jjm.LocalJob {
 	return &jjm.LocalJob{ID: jjm.LocalID{Grid: 17, N: int32(i)}, Part: parts[i]}
 }
 
-// again asks once more, and returns what is different now, "" if nothing is. It may be called
-// from many goroutines.
+// again repeats all calls, and returns the first difference, "" if there is none. It may be called from many
+// goroutines.
 func (a *answers) again(h handlers.Handler) string {
 	if text := a.recut(h); text != "" {
 		return text
@@ -157,7 +157,7 @@ func (a *answers) again(h handlers.Handler) string {
 	return a.recommand(h)
 }
 
-// recut asks how the spec is cut.
+// recut repeats the call of Split, and returns the difference, "" if there is none.
 func (a *answers) recut(h handlers.Handler) string {
 	if problems := h.Check(a.spec, a.site); problems != nil {
 		return fmt.Sprintf("Check now refuses what it accepted: %v", problems)
@@ -169,7 +169,7 @@ func (a *answers) recut(h handlers.Handler) string {
 	return differs("the cutting", c, a.cutting)
 }
 
-// recommand asks for the commands. It compares them after it has asked for all, because commands may share memory.
+// recommand repeats the calls of Command. It compares the commands after all calls, because commands may share memory.
 func (a *answers) recommand(h handlers.Handler) string {
 	commands := make([]handlers.Command, len(a.parts))
 	for i := range a.parts {
@@ -186,7 +186,7 @@ func (a *answers) recommand(h handlers.Handler) string {
 	return ""
 }
 
-// differs returns how an answer differs from the earlier one, "" if it does not.
+// differs returns how an answer differs from the earlier answer, "" if it does not differ.
 func differs(what string, now any, before []byte) string {
 	text, err := json.Marshal(now)
 	if err != nil {

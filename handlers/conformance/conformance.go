@@ -1,6 +1,7 @@
-// Package conformance holds the suite that every job type must pass. Jobs that the type accepts can be cut into parts
-// that cover the work exactly once, and every part has a command line. The type keeps to the site's limit on local jobs
-// and may be called from many goroutines, and its documentation is true.
+// Package conformance holds the suite that every job type must pass. The suite checks that jobs which the type accepts
+// can be cut into parts that cover the work exactly once, and that every part has a command line. It also checks that
+// the type respects the site's limit on local jobs and may be called from many goroutines, and that its documentation
+// is true.
 package conformance
 
 import (
@@ -16,11 +17,10 @@ import (
 	"jjm/internal/work/split"
 )
 
-// maxCommands is the largest number of parts whose command line is asked for, so that the
-// suite is quick for large jobs.
+// maxCommands is the largest number of parts whose command line is checked, which keeps the suite quick for large jobs.
 const maxCommands = 2000
 
-// TB receives the findings of a check; *testing.T is one. Fatal and Fatalf do not return.
+// TB receives the findings of a check; *testing.T implements it. Fatal and Fatalf do not return.
 type TB interface {
 	Helper()
 	Error(...any)
@@ -36,11 +36,12 @@ type Check struct {
 }
 
 // Good is a spec that a type must accept, with the expected result. Only the author of the spec knows the result: a
-// type that drops a row agrees with itself.
+// type that drops a row is consistent with itself.
 type Good struct {
 	// Spec is nil for the example of the type's description.
 	Spec *jjm.Spec
-	// Parts is the number of local jobs, Units the number of all their events or rows; 0 is not compared.
+	// Parts is the number of local jobs; Units is the total number of their events or rows. A number of 0 is not
+	// compared.
 	Parts int
 	Units int64
 }
@@ -69,7 +70,7 @@ func Checks(h handlers.Handler, site handlers.Site, good ...Good) []Check {
 	return all
 }
 
-// filled returns g with its spec.
+// filled returns g with the example of the type's description if g has no spec.
 func (g Good) filled(t TB, h handlers.Handler) Good {
 	t.Helper()
 	if g.Spec == nil {
@@ -118,8 +119,8 @@ func example(t TB, h handlers.Handler) *jjm.Spec {
 	return &doc.Spec
 }
 
-// refuses expects problems, with fields, for parameters that are missing, unknown, or of a
-// wrong type.
+// refuses checks that the type reports problems, with fields, for parameters that are missing, unknown, or of a wrong
+// type.
 func refuses(t TB, h handlers.Handler, site handlers.Site, example *jjm.Spec) {
 	check := func(what string, params map[string]any) {
 		spec := *example
@@ -160,7 +161,7 @@ func refuses(t TB, h handlers.Handler, site handlers.Site, example *jjm.Spec) {
 	check("an unknown setting", params)
 }
 
-// accepted checks a spec that must be accepted against the whole contract.
+// accepted checks a spec that the type must accept against the whole contract.
 func accepted(t TB, h handlers.Handler, site handlers.Site, good Good) {
 	spec, problems := handlers.Planned(h, good.Spec, site)
 	if len(problems) > 0 {
@@ -193,11 +194,11 @@ func accepted(t TB, h handlers.Handler, site handlers.Site, good Good) {
 	coverOnce(t, whole, parts)
 	good.compare(t, parts)
 	commands(t, h, spec, parts)
-	if !h.Describe().Reads { // how many files there are is known only later
+	if !h.Describe().Reads { // the number of files is known only later
 		recovers(t, h, site, spec, parts[len(parts)/2])
 		keepsLimit(t, h, site, good.Spec, len(parts))
 	}
-	stored := clone(t, spec) // as it comes back from the store, where numbers are float64
+	stored := clone(t, spec) // the spec as read from the store, where numbers are float64
 	again, err := h.Split(stored, site)
 	if err != nil {
 		t.Fatalf("Split of the spec as stored: %v", err)
@@ -211,7 +212,7 @@ func accepted(t TB, h handlers.Handler, site handlers.Site, good Good) {
 	}
 }
 
-// plansAlike asks for the plan once more: a dry run and the submission must show the same.
+// plansAlike repeats the plan: a dry run and the submission must have the same plan.
 func plansAlike(t TB, h handlers.Handler, site handlers.Site, spec, planned *jjm.Spec) {
 	t.Helper()
 	again, problems := handlers.Planned(h, clone(t, spec), site)
@@ -225,7 +226,7 @@ func plansAlike(t TB, h handlers.Handler, site handlers.Site, spec, planned *jjm
 	}
 }
 
-// packs checks that the files which are packed with a grid job are there.
+// packs checks that the files that are packed with a grid job exist.
 func packs(t TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec) {
 	t.Helper()
 	if site.Open == nil {
@@ -233,7 +234,7 @@ func packs(t TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec) {
 	}
 	planned, problems := handlers.Planned(h, spec, site)
 	if len(problems) > 0 {
-		return // the failure is reported already
+		return // the failure is already reported
 	}
 	inputs, err := handlers.Inputs(h, planned, site)
 	if err != nil {
@@ -244,7 +245,7 @@ func packs(t TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec) {
 	}
 }
 
-// compare holds the parts against what was expected.
+// compare fails the test if the number of parts or of their units is not the expected number.
 func (g Good) compare(t TB, parts []jjm.Part) {
 	t.Helper()
 	if g.Parts != 0 && len(parts) != g.Parts {
@@ -255,8 +256,8 @@ func (g Good) compare(t TB, parts []jjm.Part) {
 	}
 }
 
-// recovers checks that a job file which selects the units of one part, as a recovery does, results in only that part,
-// with its numbers and words.
+// recovers checks a job file that selects the units of one part, which is the form of a recovery: it must result in
+// only that part, with its numbers and words.
 func recovers(t TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec, part jjm.Part) {
 	t.Helper()
 	some := clone(t, spec)
@@ -305,8 +306,8 @@ func cutAll(t TB, c handlers.Cutting) []jjm.Part {
 	return parts
 }
 
-// coverOnce checks that there are as many parts as announced, and that they follow each
-// other without gap or overlap.
+// coverOnce checks that the number of parts is the announced number, and that the parts follow each other without gap
+// or overlap.
 func coverOnce(t TB, c handlers.Cutting, parts []jjm.Part) {
 	t.Helper()
 	if len(parts) != c.Jobs || len(parts) == 0 {
@@ -316,7 +317,7 @@ func coverOnce(t TB, c handlers.Cutting, parts []jjm.Part) {
 	next := parts[0].First
 	for i, p := range parts {
 		if c.Work.Only != nil {
-			next = max(next, p.First) // what is not selected lies between
+			next = max(next, p.First) // units that are not selected lie in between
 		}
 		if p.First != next || p.Count < 1 || p.Serial != int64(i)+1 {
 			t.Fatalf("part %d starts at %d with %s, serial %d; want it to start at %d, not empty, with serial %d", i, p.First,
@@ -336,7 +337,7 @@ func unitsOf(parts []jjm.Part) (n int64) {
 	return n
 }
 
-// units returns how many units there are to cover; -1 if only the splitter knows.
+// units returns the number of units to cover; -1 if only the splitter knows it.
 func units(c handlers.Cutting) int64 {
 	switch {
 	case c.Work.Files != nil:
@@ -351,7 +352,7 @@ func units(c handlers.Cutting) int64 {
 	return n
 }
 
-// commands expects a command line for every part, the same one each time.
+// commands checks that every part has a command line, and that repeated calls return the same command line.
 func commands(t TB, h handlers.Handler, spec *jjm.Spec, parts []jjm.Part) {
 	t.Helper()
 	step := 1 + len(parts)/maxCommands
@@ -375,7 +376,7 @@ func commands(t TB, h handlers.Handler, spec *jjm.Spec, parts []jjm.Part) {
 	}
 }
 
-// clone copies a spec as the store does.
+// clone copies a spec by writing and reading it in the form of the store.
 func clone(t TB, spec *jjm.Spec) *jjm.Spec {
 	t.Helper()
 	var out jjm.Spec

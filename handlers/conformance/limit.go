@@ -5,12 +5,12 @@ import (
 	"jjm/internal/jjm"
 )
 
-// keepsLimit checks that a type makes no more local jobs than a site allows: if n are too many, the type refuses the
-// job when it is checked, or makes fewer.
+// keepsLimit checks that a type makes no more local jobs than a site allows: if n are too many, the type's Check must
+// return a problem, or the type must make fewer.
 func keepsLimit(t TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec, n int) {
 	t.Helper()
 	if n < 2 {
-		return // 0 would be the default
+		return // a limit of 0 would mean the default
 	}
 	site.MaxLocalJobs = n - 1
 	planned, problems := handlers.Planned(h, clone(t, spec), site)
@@ -32,12 +32,12 @@ func keepsLimit(t TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec, n 
 	}
 }
 
-// heedsLimit reports a type whose program planned more local jobs than it was told the site allows, so that jjm refused
-// the plan. Only the program can name the setting to change.
+// heedsLimit reports a type whose program planned more local jobs than the request said that the site allows, so that
+// jjm rejected the plan. Only the program can name the setting to change.
 func heedsLimit(t TB, h handlers.Handler, n int, refused jjm.Problems) {
 	t.Helper()
 	if _, asked := h.(handlers.Learner); !asked {
-		return // no program
+		return // the type has no program
 	}
 	t.Errorf("where the site allows %s (site.max_local_jobs of the request), the program still plans %d, and jjm refuses "+
 		"the job file: %v: answer with fewer, or with a problem that names the setting to change",

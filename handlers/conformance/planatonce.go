@@ -10,17 +10,17 @@ import (
 	"jjm/internal/testkit/differ"
 )
 
-// planRounds is how often each caller asks for all plans. Each question may start a program.
+// planRounds is the number of times that each caller requests all plans. Each request may start a program.
 const planRounds = 2
 
-// planned holds what a type answered when it was asked for the plan of a spec: the settings, or why there is no plan.
+// planned holds the answer of a type to the request to plan a spec: the settings, or the reason why there is no plan.
 type planned struct {
 	spec *jjm.Spec
 	was  []byte
 }
 
-// planAtOnce checks that a type that plans always answers the same about a spec, whatever it is asked meanwhile: in
-// turn, and from other goroutines. It reports whether nothing was found.
+// planAtOnce checks that a type that plans always returns the same plan for a spec, whatever other calls happen
+// meanwhile: first one call after the other, then from many goroutines. It returns false if it reported a failure.
 func planAtOnce(t TB, h handlers.Handler, site handlers.Site, specs []*jjm.Spec) bool {
 	t.Helper()
 	if _, plans := h.(handlers.Planner); !plans {
@@ -34,7 +34,8 @@ func planAtOnce(t TB, h handlers.Handler, site handlers.Site, specs []*jjm.Spec)
 		}
 		p := planned{spec, was}
 		if p.again(h, site) != "" {
-			// The first answer depended on the question before, or each answer differs. The check of the spec finds the latter.
+			// The first answer depended on the previous request, or each answer differs. The check of the spec finds
+			// the latter.
 			if p.was, err = planOf(h, site, spec); err != nil {
 				t.Fatal(err)
 			}
@@ -59,7 +60,8 @@ func planAtOnce(t TB, h handlers.Handler, site handlers.Site, specs []*jjm.Spec)
 	return true
 }
 
-// plansFrom asks for all plans from many goroutines, each with specs of its own, and returns what differs from before.
+// plansFrom requests all plans from many goroutines, each with separate copies of the specs, and returns the first
+// difference from the earlier plans.
 func plansFrom(t TB, h handlers.Handler, site handlers.Site, all []planned) string {
 	t.Helper()
 	wrong := make(chan string, callers)
@@ -83,7 +85,7 @@ func plansFrom(t TB, h handlers.Handler, site handlers.Site, all []planned) stri
 	return <-wrong
 }
 
-// again asks for the plan once more, and returns what is different now, "" if nothing is.
+// again requests the plan again, and returns the difference, "" if there is none.
 func (p *planned) again(h handlers.Handler, site handlers.Site) string {
 	now, err := planOf(h, site, p.spec)
 	if err != nil {
@@ -98,7 +100,7 @@ func (p *planned) again(h handlers.Handler, site handlers.Site) string {
 	return "the answer " + differ.First(string(now), string(p.was))
 }
 
-// planOf returns the planned settings as JSON, or the problems that the type found.
+// planOf returns the planned settings as JSON, or the type's problems.
 func planOf(h handlers.Handler, site handlers.Site, spec *jjm.Spec) ([]byte, error) {
 	spec, problems := handlers.Planned(h, spec, site)
 	answer := any(spec.Params)

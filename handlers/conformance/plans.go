@@ -11,8 +11,8 @@ import (
 	"jjm/internal/testkit/differ"
 )
 
-// plansDiffer returns where the settings of a planned spec differ from those of before, as "plan.rows[0]
-// is ..., was ...", "" if they do not. Both come from [asJSON].
+// plansDiffer returns where the settings of a planned spec differ from earlier settings, in the form "plan.rows[0] is
+// ..., was ..."; "" if they are equal. Both arguments come from [asJSON].
 func plansDiffer(now, was []byte) string {
 	if string(now) == string(was) {
 		return ""
@@ -33,8 +33,8 @@ func plansDiffer(now, was []byte) string {
 	return ""
 }
 
-// valuesDiffer descends into tables, and into lists whose elements are tables or lists, to the first
-// value that differs.
+// valuesDiffer returns the first value that differs. It descends into tables, and into lists whose elements are tables
+// or lists.
 func valuesDiffer(path string, now, was any) string {
 	if a, isTable := now.(map[string]any); isTable {
 		b, both := was.(map[string]any)
@@ -68,8 +68,8 @@ func valuesDiffer(path string, now, was any) string {
 	return ""
 }
 
-// nested reports whether a list is one of tables or lists, such as rows. A list of plain values is shown
-// as a whole.
+// nested reports whether the elements of a list are tables or lists, which is the case for rows. A list of plain values
+// is shown as a whole.
 func nested(list []any) bool {
 	return slices.ContainsFunc(list, func(v any) bool {
 		_, table := v.(map[string]any)
@@ -86,7 +86,7 @@ func leavesDiffer(path string, now, was any) string {
 	return path + " " + how
 }
 
-// leaf returns a value as it is shown.
+// leaf returns a value as text for a difference.
 func leaf(v any) string {
 	if v == nil {
 		return "absent"

@@ -8,11 +8,11 @@ import (
 	"jjm/internal/jjm"
 )
 
-// someVariants is the largest number of variants of a spec that are tried.
+// someVariants is the largest number of variants of a spec in a check.
 const someVariants = 2
 
-// variants returns copies of a spec that differ from the spec in its name or in the value of one setting. A type that
-// keeps a setting between calls cannot be found out by one spec alone. The type may refuse a variant.
+// variants returns copies of a spec that differ from the spec in its name or in the value of one setting. One spec is
+// not enough to detect a type that keeps a setting between calls. The type may reject a variant.
 func variants(t TB, h handlers.Handler, spec *jjm.Spec) (out []*jjm.Spec) {
 	t.Helper()
 	given, others := []handlers.Param{}, []handlers.Param{}
@@ -43,8 +43,8 @@ func variants(t TB, h handlers.Handler, spec *jjm.Spec) (out []*jjm.Spec) {
 	return append(out, named)
 }
 
-// another returns another value for a setting, given the value of a spec, nil if the spec has none. differs is false
-// if no other value is known.
+// another returns another value for a setting than the given value of a spec, which is nil if the spec does not set it.
+// differs is false if no other value is known.
 func another(value any, p handlers.Param) (other any, differs bool) {
 	switch v := value.(type) {
 	case bool:

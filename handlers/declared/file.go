@@ -22,62 +22,60 @@ import (
 
 // File is the content of a file that declares a type.
 type File struct {
-	// Name is the type's name in job files, Summary one line for people.
+	// Name is the type's name in job files; Summary is one line for people.
 	Name    string `toml:"name"`
 	Summary string `toml:"summary"`
-	// Result is how the type reports unless the job file says otherwise: "exit" by default,
-	// or "glf".
+	// Result is the way in which the type reports unless the job file sets another one: "exit" (the default) or "glf".
 	Result string `toml:"result"`
-	// Program is a program that describes everything else, with a path relative to the
-	// folder of this file: see package external.
+	// Program is a program that describes all other properties, with a path relative to the folder of this file (see
+	// package external).
 	Program string `toml:"program"`
-	// Command are the words of the command line, Env is added to its environment. Both may
-	// have placeholders of settings and of the part.
+	// Command contains the words of the command line; Env is added to its environment. Both may have placeholders for
+	// settings and for values of the part.
 	Command []string          `toml:"command"`
 	Env     map[string]string `toml:"env"`
-	// Outputs are file names to collect, in addition to the job file's. Required are further files, each of which a
-	// local job must leave. Inputs are files that are packed with each grid job, with paths relative to the folder of
-	// this file.
+	// Outputs are names of files to collect, in addition to those in the job file. Required are further files; a local
+	// job must leave all of them. Inputs are files that are packed with each grid job, with paths relative to the
+	// folder of this file.
 	Outputs  []string    `toml:"outputs"`
 	Required []string    `toml:"outputs_required"`
 	Inputs   []jjm.Input `toml:"inputs"`
 	// Work is the work that the local jobs share.
 	Work Work `toml:"work"`
-	// Analyse are the words of a command that runs on the worker and decides about the attempt.
+	// Analyse contains the words of a command that runs on the worker and judges the attempt.
 	Analyse []string `toml:"analyse"`
-	// Ends decide about attempts by their exit codes. Phase is the phase of the application whose
-	// progress is the progress of the local job.
+	// Ends are verdicts for attempts by their exit codes. Phase is the phase of the application whose progress is shown
+	// as the progress of the local job.
 	Ends  handlers.Ends `toml:"ends"`
 	Phase string        `toml:"progress"`
-	// Rules are rules about how attempts end, which outrank those of the site.
+	// Rules are rules about the ends of attempts. They outrank the site's rules.
 	Rules []rule.Rule `toml:"rule"`
-	// Settings are the settings that job files may have below [params].
+	// Settings are the settings that job files may set below [params].
 	Settings handlers.Schema `toml:"settings"`
-	// Example is a complete job file; by default one is made from the required settings.
+	// Example is a complete job file; the default contains the required settings.
 	Example string `toml:"example"`
 }
 
-// Work is the work of a type, of one of four kinds: ranges of events, a number of jobs, one job for
-// each word of a list, or files of datasets. Amounts are numbers, or names of settings.
+// Work is the work of a type, of one of four kinds: ranges of events, a number of jobs, one job for each word of a
+// list, or files of datasets. Amounts are numbers, or names of settings.
 type Work struct {
 	Events       any `toml:"events"`
 	EventsPerJob any `toml:"events_per_job"`
 	FirstEvent   any `toml:"first_event"`
 	Count        any `toml:"count"`
-	// Rows is the name of a setting that is a list of words.
+	// Rows is the name of a setting whose value is a list of words.
 	Rows string `toml:"rows"`
-	// Files is the splitter for the files unless the job file names another one, Params its
-	// settings.
+	// Files is the splitter for the files unless the job file names another splitter; Params are the settings of Files.
 	Files  string         `toml:"files"`
 	Params map[string]any `toml:"params"`
-	// SeedOffset is added to the serial of a local job to get {seed}.
+	// SeedOffset is added to the serial of a local job; the sum is {seed}.
 	SeedOffset any `toml:"seed_offset"`
 }
 
 var typeName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,39}$`)
 
-// Parse parses a file. dir is its folder, and call runs its program, if it has one. The
-// problems name every mistake with its place.
+// Parse parses a file. dir is the file's folder; call runs the file's program, if there is one. The problems name every
+// mistake with its place.
 func Parse(path, dir string, text []byte, call external.Caller) (handlers.Handler, jjm.Problems) {
 	var f File
 	places, problems := strict.Decode(path, text, &f)
@@ -92,7 +90,7 @@ func Parse(path, dir string, text []byte, call external.Caller) (handlers.Handle
 	return &Type{declared: d, path: filepath.Join(dir, filepath.Base(path))}, nil
 }
 
-// programType returns the type of a file that names a program, which describes the rest.
+// programType returns the type for a file that names a program. The program describes all other properties of the type.
 func (f *File) programType(dir string, call external.Caller) (handlers.Handler, jjm.Problems) {
 	if !typeName.MatchString(f.Name) {
 		return nil, f.check()[:1]
@@ -154,7 +152,7 @@ func (f *File) check() (problems jjm.Problems) {
 	return append(problems, f.checkWords()...)
 }
 
-// checkWords returns the problems of placeholders.
+// checkWords returns the problems with the placeholders in commands and environment.
 func (f *File) checkWords() jjm.Problems {
 	unit, sample, own := f.Work.unit(), map[string][]string{}, make([]string, len(f.Settings))
 	for i, s := range f.Settings {
@@ -167,7 +165,7 @@ func (f *File) checkWords() jjm.Problems {
 		words := f.Settings.Insert([]string{f.Env[name]}, unit, sample)
 		_, more := handlers.ParseCommand("", words, unit, own...)
 		for _, p := range more {
-			problems = append(problems, jjm.Problem{Field: "env." + name, Text: p.Text}) // one text, not a list of words
+			problems = append(problems, jjm.Problem{Field: "env." + name, Text: p.Text}) // a text, not a list of words
 		}
 	}
 	return problems
@@ -210,7 +208,7 @@ func (w *Work) check(schema handlers.Schema) (problems jjm.Problems) {
 	return append(problems, w.checkFiles()...)
 }
 
-// checkFiles returns the problems of the splitter of files.
+// checkFiles returns the problems with the splitter for files.
 func (w *Work) checkFiles() (problems jjm.Problems) {
 	if w.Files == "" {
 		return nil
@@ -235,7 +233,7 @@ func (w *Work) checkFiles() (problems jjm.Problems) {
 	return strict.DecodeMap(w.Params, "work.params", &p)
 }
 
-// unit returns the unit of its parts, which decides the placeholders of commands.
+// unit returns the unit of the parts, which determines the placeholders of commands.
 func (w *Work) unit() string {
 	switch {
 	case w.Events != nil:
@@ -246,7 +244,7 @@ func (w *Work) unit() string {
 	return jjm.UnitRow
 }
 
-// amountProblem returns the fault of an amount, "" if it has none or is not given.
+// amountProblem returns the fault of an amount, "" if it has no fault or is not set.
 func amountProblem(schema handlers.Schema, v any) string {
 	const want = "want a whole number, or the name of a setting that is one"
 	switch v := v.(type) {

@@ -14,8 +14,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The endings of files in a folder of job types: declarations, and job files that may lie
-// beside them.
+// The suffixes of files in a folder of job types: declarations, and job files, which may be in the same folder.
 const (
 	suffix    = ".toml"
 	jobSuffix = "-job.toml"
@@ -24,33 +23,35 @@ const (
 // maxFile is the largest size of a file, in bytes.
 const maxFile = 1 << 20
 
-// Folder describes how a folder of job types is read.
+// Folder describes how to read a folder of job types.
 type Folder struct {
-	// Dir is its absolute path. A missing folder has no types.
+	// Dir is the absolute path of the folder. A missing folder has no types.
 	Dir string
 	// Known are the types that the site already has.
 	Known handlers.Registry
 	// Call runs the programs of types that have one.
 	Call external.Caller
-	// Held returns the reason why the daemon must not trust a path, because others can change it. nil trusts all.
+	// Held returns the reason why the daemon must not trust a path, because others can change it. If Held is nil, all
+	// paths are trusted.
 	Held func(path string) error
 }
 
 // Loaded holds the types that a folder declares, and the mistakes in its files.
 type Loaded struct {
-	// Types are the types by their names. Types whose files have mistakes are among them: they are off.
+	// Types are the types by name. They include the types whose files have mistakes, which are off.
 	Types handlers.Registry
-	// Off are files with mistakes that turn off no type in Types: another file or jjm itself has the type of that name,
-	// or the name is no valid name of a type. Their Type is the name of the file, so that each name has one entry.
+	// Off are files with mistakes that turn off no type in Types: another file or jjm itself already has a type with
+	// that name, or the name is not a valid type name. Their Type is the name of the file, which keeps each name
+	// unique.
 	Off []handlers.Off
-	// Loose are mistakes that belong to no type.
+	// Loose are mistakes that concern no type.
 	Loose jjm.Problems
 }
 
-// Load reads the job types in a folder: one for each file *.toml, except for job files *-job.toml, which may lie beside
-// them. A mistake in a file turns off only the type of that file, and all mistakes are reported with their places. If
-// two files declare the same type, the file with the name of the type counts, or else the first file in the order of
-// names. An error means that the folder cannot be read.
+// Load reads the job types in a folder: one for each file *.toml, except for job files *-job.toml, which may be in the
+// same folder. A mistake in a file turns off only the type of that file, and all mistakes are reported with their
+// places. If two files declare the same type, the file with the name of the type counts, or otherwise the first file by
+// name. Load returns an error if it cannot read the folder.
 func (f Folder) Load() (Loaded, error) {
 	out := Loaded{Types: handlers.Registry{}}
 	entries, err := os.ReadDir(f.Dir)
@@ -86,14 +87,14 @@ func (f Folder) Load() (Loaded, error) {
 	return out, nil
 }
 
-// helper is a file or folder beside the declarations that other accounts can change.
+// helper is a file or folder next to the declarations that other accounts can change.
 type helper struct {
 	path string
 	why  jjm.Problem
 }
 
-// turnOff turns off the types that may read the helper: it adds its problem to them. It reports whether there are such
-// types, or the helper is the program of a type.
+// turnOff turns off the types that may read the helper: it adds the helper's problem to each of them. It reports
+// whether such types exist, or the helper is the program of a type.
 func (h helper) turnOff(found []candidate) (used bool) {
 	program := slices.ContainsFunc(found, func(c candidate) bool { return c.program == h.path })
 	for i := range found {
@@ -104,8 +105,8 @@ func (h helper) turnOff(found []candidate) (used bool) {
 	return used || program
 }
 
-// servesTo reports whether a type may read the helper: the type packs it, or the program of the type lies in the same
-// folder and may load it, because the helper is neither a program of a type nor a declaration.
+// servesTo reports whether a type may read the helper: the type packs the helper, or the type's program is in the same
+// folder and may load the helper, because the helper is neither a program of a type nor a declaration.
 func (h helper) servesTo(t handlers.Handler, program bool) bool {
 	switch t := t.(type) {
 	case *external.Type:
@@ -118,7 +119,7 @@ func (h helper) servesTo(t handlers.Handler, program bool) bool {
 	return false
 }
 
-// held returns the problem of a path that others can change.
+// held returns the problem with a path that others can change.
 func (f Folder) held(path string) jjm.Problems {
 	if f.Held == nil {
 		return nil
@@ -129,7 +130,7 @@ func (f Folder) held(path string) jjm.Problems {
 	return nil
 }
 
-// candidate is the type of one file. why are the mistakes of the file.
+// candidate is the type of one file. why contains the mistakes in the file.
 type candidate struct {
 	path, name, program string
 	named, distrusted   bool
@@ -137,7 +138,7 @@ type candidate struct {
 	why                 jjm.Problems
 }
 
-// read reads the file of a type. A file that others can change is not opened.
+// read reads the file of a type. It does not open a file that others can change.
 func (f Folder) read(path string) candidate {
 	c := candidate{path: path}
 	if c.why = f.held(path); len(c.why) > 0 {
@@ -181,9 +182,9 @@ func inFolder(p jjm.Problem, dir string) jjm.Problem {
 	return p
 }
 
-// name decides which file has which name, and puts the types and the mistakes into out.
+// name assigns each type name to one file, and adds the types and the mistakes to out.
 func (f Folder) name(found []candidate, out *Loaded) {
-	has := map[string]string{} // the path of the file by the type
+	has := map[string]string{} // maps types to the paths of their files
 	for _, c := range found {
 		if stem := strings.TrimSuffix(filepath.Base(c.path), suffix); c.named && (has[c.name] == "" || stem == c.name) {
 			has[c.name] = c.path
@@ -212,8 +213,8 @@ func (f Folder) name(found []candidate, out *Loaded) {
 	}
 }
 
-// Unread returns how to make a type known that was declared in a folder after the folder was read; "" if the folder has
-// no file of that name now, or that file declares another type.
+// Unread returns the remedy for a type that was declared after the folder was read; "" if the folder now has no file of
+// that name, or if that file declares another type.
 func Unread(dir, name string) string {
 	if !typeName.MatchString(name) {
 		return ""
@@ -233,7 +234,7 @@ func Unread(dir, name string) string {
 	return fmt.Sprintf("%s has declared it since the daemon started: start the daemon again", path)
 }
 
-// Read reads one file. call runs its program, if it has one.
+// Read reads one file. call runs the file's program, if there is one.
 func Read(path string, call external.Caller) (handlers.Handler, jjm.Problems) {
 	bad := func(err error) (handlers.Handler, jjm.Problems) {
 		return nil, jjm.Problems{{Where: filepath.Base(path), Text: err.Error()}}

@@ -11,8 +11,8 @@ import (
 	"jjm/internal/policy/analyse/rule"
 )
 
-// OffType stands for the type of a file that has mistakes. It plans no jobs. The plan of a job that was accepted before
-// has everything that its local jobs need: such a job goes on, whether a file or a program planned it.
+// OffType replaces the type of a file with mistakes. It plans no jobs. The plan of a job that was accepted before
+// contains everything that its local jobs need: such a job continues, whether a file or a program planned it.
 type OffType struct {
 	off      handlers.Off
 	declared *Type
@@ -30,7 +30,7 @@ var (
 	_ handlers.Switched = (*OffType)(nil)
 )
 
-// newOff returns the type of a file with mistakes. program is the path of its program, "" if it is not known.
+// newOff returns the type for a file with mistakes. program is the path of its program, "" if it is unknown.
 func newOff(off handlers.Off, program string) *OffType {
 	if program == "" {
 		program = off.File
@@ -38,7 +38,7 @@ func newOff(off handlers.Off, program string) *OffType {
 	return &OffType{off: off, declared: &Type{path: off.File}, external: external.New(off.Type, program, nil)}
 }
 
-// planner is the part of a handler that works with the plan of a job.
+// planner contains the methods of a handler that use the plan of a job.
 type planner interface {
 	handlers.Handler
 	handlers.Preparer
@@ -62,7 +62,7 @@ func (t *OffType) isDeclared(spec *jjm.Spec) bool {
 // Type returns the name of the type.
 func (t *OffType) Type() string { return t.off.Type }
 
-// Off returns why the type is off.
+// Off returns the reason why the type is off.
 func (t *OffType) Off() *handlers.Off {
 	off := t.off
 	return &off
@@ -71,12 +71,12 @@ func (t *OffType) Off() *handlers.Off {
 // Learn returns the mistakes.
 func (t *OffType) Learn() jjm.Problems { return t.off.Why }
 
-// Describe returns that the type is off.
+// Describe returns a description whose summary says that the type is off.
 func (t *OffType) Describe() handlers.Description {
 	return handlers.Description{Summary: "off: " + t.off.Short(), Result: jjm.ResultExit}
 }
 
-// Plan refuses a new job.
+// Plan returns a problem for every new job.
 func (t *OffType) Plan(*jjm.Spec, handlers.Site) (map[string]any, jjm.Problems) {
 	return nil, t.off.Refusal()
 }
@@ -86,7 +86,7 @@ func (t *OffType) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
 	return t.of(spec).Check(spec, site)
 }
 
-// Split returns how the plan of a job cuts the work.
+// Split returns the cutting in the plan of a job.
 func (t *OffType) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, error) {
 	return t.of(spec).Split(spec, site)
 }
@@ -101,12 +101,12 @@ func (t *OffType) Prepare(spec *jjm.Spec, site handlers.Site) ([]jjm.Input, erro
 	return t.of(spec).Prepare(spec, site)
 }
 
-// Analyse returns what becomes of an attempt.
+// Analyse returns the decision about an attempt.
 func (t *OffType) Analyse(spec *jjm.Spec, job *jjm.LocalJob, result *jjm.Result) *jjm.Opinion {
 	return t.of(spec).Analyse(spec, job, result)
 }
 
-// Progress returns the phase that the plan names.
+// Progress returns the progress of the phase in the plan.
 func (t *OffType) Progress(spec *jjm.Spec, job *jjm.LocalJob, phases []jjm.AppPhase) jjm.Progress {
 	return t.of(spec).Progress(spec, job, phases)
 }
@@ -122,13 +122,13 @@ func (t *OffType) Rules(spec *jjm.Spec) []rule.Rule {
 // nameLine matches the line that names the type.
 var nameLine = regexp.MustCompile(`^name[ \t]*=[ \t]*["\']([a-z][a-z0-9_-]{0,39})["\']`)
 
-// nameOf returns the name of the type that a file with mistakes declares: the name in its text, or else the name of the
-// file. named is false if neither can be the name of a type; then name is the name of the file.
+// nameOf returns the name of the type that a file with mistakes declares: the name in its text, or otherwise the name
+// of the file. named is false if neither is a valid type name; then name is the name of the file.
 func nameOf(path string, text []byte) (name string, named bool) {
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "[") {
-			break // a table: a name in it is not the type's name
+			break // a name inside a table is not the type's name
 		}
 		if m := nameLine.FindStringSubmatch(line); m != nil {
 			return m[1], true

@@ -23,16 +23,15 @@ const (
 	KindPython = "python" // a program that describes the type, plans jobs, and runs as their local jobs
 )
 
-// Begun has the paths of the files of a new type.
+// Begun contains the paths of the files of a new type.
 type Begun struct {
-	Type string   // the file that declares the type
-	Job  string   // a job file
-	All  []string // Type, Job and the programs
+	Type string   // path of the file that declares the type
+	Job  string   // path of the job file
+	All  []string // paths of Type, Job and the programs
 }
 
-// Begin writes the files of a new type, with a job file, into a folder. Kinds of errors:
-// Invalid for a name that no type can have, Conflict if a file already exists; then nothing
-// is written.
+// Begin writes the files of a new type, with a job file, into a folder. The error is of kind Invalid if no type can
+// have the name, and of kind Conflict if a file already exists; then nothing is written.
 func Begin(dir, name, kind string) (_ Begun, err error) {
 	if !typeName.MatchString(name) {
 		return Begun{}, jjm.Errorf(jjm.Invalid, "%.40q: want a name of small letters, digits, - and _, such as zmumu", name)

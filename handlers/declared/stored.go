@@ -12,20 +12,18 @@ import (
 	"jjm/internal/policy/analyse/rule"
 )
 
-// textKey is the key below params with the text of the file that declared the type when a
-// job was accepted.
+// textKey is the key below params for the text of the file that declared the type when a job was accepted.
 const textKey = handlers.OwnKey + "type"
 
-// Type is a job type from a file. How it runs a job depends only on the text that the file
-// had when the job was accepted, which is stored with the job: a later change of the file
-// affects neither the job nor a recovery of it.
+// Type is a job type from a file. It runs a job only according to the text that the file had when the job was accepted,
+// which is stored with the job: a later change of the file affects neither the job nor a recovery of the job.
 type Type struct {
 	declared
 	path string
 
 	mu        sync.Mutex
-	other     declared // the type as declared by otherText
-	otherText string   // the latest stored text that differed from the file, "" if there was none
+	other     declared // the type that otherText declares
+	otherText string   // the latest stored text that differed from the file, "" for none
 }
 
 var (
@@ -37,14 +35,14 @@ var (
 	_ handlers.Ruler    = (*Type)(nil)
 )
 
-// Plan returns the text of the file, which is stored.
+// Plan returns the text of the file, to be stored with the job.
 func (t *Type) Plan(*jjm.Spec, handlers.Site) (map[string]any, jjm.Problems) {
 	return map[string]any{textKey: t.text}, nil
 }
 
-// at returns the type as declared by the text that is stored with a job file, and the job file without
-// that text. If no text is stored, as in a preview, the file counts. If the
-// stored text has mistakes, because another version of jjm accepted it, at returns a problem.
+// at returns the type according to the text that is stored with a job file, and the job file without that text. If no
+// text is stored, for example in a preview, the file counts. at returns a problem if the stored text has mistakes,
+// because another version of jjm accepted it.
 func (t *Type) at(spec *jjm.Spec) (declared, *jjm.Spec, jjm.Problems) {
 	plan, bare := handlers.Unplanned(spec)
 	text, stored := plan[textKey].(string)
@@ -64,7 +62,7 @@ func (t *Type) at(spec *jjm.Spec) (declared, *jjm.Spec, jjm.Problems) {
 	return t.other, bare, nil
 }
 
-// Check returns the problems of the settings and of how the work is to be cut.
+// Check returns the problems with the settings and with the cutting of the work.
 func (t *Type) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
 	d, bare, problems := t.at(spec)
 	if len(problems) > 0 {
@@ -73,7 +71,7 @@ func (t *Type) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
 	return d.Check(bare, site)
 }
 
-// Split names the splitter.
+// Split returns the cutting of the work.
 func (t *Type) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, error) {
 	d, bare, problems := t.at(spec)
 	if len(problems) > 0 {
@@ -99,13 +97,12 @@ func (t *Type) Prepare(spec *jjm.Spec, _ handlers.Site) ([]jjm.Input, error) {
 	return d.inputs, problems.Err()
 }
 
-// Analyse returns the decision about an attempt: the opinion of the type's command on the worker, or
-// else the meaning of the exit code. It returns nil if there is neither, or the stored text has
-// mistakes.
+// Analyse returns the decision about an attempt: the opinion of the type's command on the worker, or otherwise the
+// meaning of the exit code. It returns nil if there is neither, or if the stored text has mistakes.
 func (t *Type) Analyse(spec *jjm.Spec, _ *jjm.LocalJob, result *jjm.Result) *jjm.Opinion {
 	d, _, problems := t.at(spec)
 	if len(problems) > 0 {
-		return nil // stored by another version of jjm: exit code and log decide
+		return nil // another version of jjm stored it: exit code and log decide
 	}
 	return d.file.Ends.Opinion(len(d.file.Analyse) > 0, result)
 }
@@ -114,12 +111,12 @@ func (t *Type) Analyse(spec *jjm.Spec, _ *jjm.LocalJob, result *jjm.Result) *jjm
 func (t *Type) Rules(spec *jjm.Spec) []rule.Rule {
 	d, _, problems := t.at(spec)
 	if len(problems) > 0 {
-		return nil // the job cannot be run either, and that is reported
+		return nil // the job cannot run either, which is reported
 	}
 	return d.file.Rules
 }
 
-// Progress returns the phase that the file names.
+// Progress returns the progress of the phase that the file names.
 func (t *Type) Progress(spec *jjm.Spec, job *jjm.LocalJob, phases []jjm.AppPhase) jjm.Progress {
 	phase := ""
 	if d, _, problems := t.at(spec); len(problems) == 0 {
@@ -128,12 +125,12 @@ func (t *Type) Progress(spec *jjm.Spec, job *jjm.LocalJob, phases []jjm.AppPhase
 	return handlers.PhaseShown(phase, &job.Part, phases)
 }
 
-// parse parses the text of a file; dir is its folder. The problems name every mistake with its place.
-// If the text has no mistakes, parse also tries the example, and returns the problems of that.
+// parse parses the text of a file; dir is the file's folder. The problems name every mistake with its place. If the
+// text has no mistakes, parse also checks the example, and returns the example's problems.
 func parse(path, dir string, text []byte) (declared, jjm.Problems) {
 	var f File
 	places, problems := strict.Decode(path, text, &f)
-	// A file that names a program must have no other keys than the name, so check would only add problems.
+	// A file that names a program must have no other key besides the name, so check would only add problems.
 	if f.Program == "" || len(problems) == 0 {
 		problems = append(problems, problems.Unsaid(places.Locate(f.check()))...)
 	}

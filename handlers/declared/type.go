@@ -15,7 +15,7 @@ import (
 	"jjm/internal/work/split"
 )
 
-// declared is a job type as one text of a file declares it.
+// declared is a job type according to one text of a file.
 type declared struct {
 	handlers.Form[reading]
 	text   string
@@ -23,7 +23,7 @@ type declared struct {
 	inputs []jjm.Input
 }
 
-// reading holds the settings of a job file, as parsed for the type.
+// reading holds the parsed settings of a job file.
 type reading struct {
 	file   *File
 	values map[string][]string
@@ -84,7 +84,7 @@ func (f *File) example() string {
 		return b.String()
 	}
 	b.WriteString("\n[params]\n")
-	for _, s := range f.Settings { // in the order of the file
+	for _, s := range f.Settings { // in the order in which the file lists the settings
 		if v, there := params[s.Name]; there {
 			fmt.Fprintf(&b, "%s = %s\n", s.Name, literal(v))
 		}
@@ -92,7 +92,7 @@ func (f *File) example() string {
 	return b.String()
 }
 
-// literal writes a value as TOML.
+// literal returns a value in TOML.
 func literal(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -113,7 +113,7 @@ func literal(v any) string {
 	return fmt.Sprint(v)
 }
 
-// read parses the settings, and inserts them into the command.
+// read parses the settings, and inserts their values into the command.
 func (f *File) read(spec *jjm.Spec) (r reading, problems jjm.Problems) {
 	r.file = f
 	if r.values, problems = f.Settings.Read(spec.Params); len(problems) > 0 {
@@ -155,7 +155,7 @@ func (r reading) amount(v any) int64 {
 	return 0
 }
 
-// cut returns how the work is cut.
+// cut returns the cutting of the work.
 func (f *File) cut(r reading, spec *jjm.Spec, site handlers.Site) (handlers.Cutting, jjm.Problems) {
 	w := &f.Work
 	if w.Files != "" {

@@ -11,11 +11,11 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Caller runs a program. An error means that it did not run to its end.
+// Caller runs a program. It returns an error if the program did not run to its end.
 type Caller func(handlers.Program) (handlers.Ran, error)
 
 // ask sends a request to a program and parses its reply. Every problem names the program. The problem is Busy if the
-// error of call is.
+// error of call is of kind Busy.
 func (t *Type) ask(call Caller, req request, limit time.Duration, into any) jjm.Problems {
 	bad := func(format string, args ...any) jjm.Problems {
 		return jjm.Problems{{Field: "type", Text: t.whenAsked(req.Verb) + fmt.Sprintf(format, args...)}}
@@ -46,16 +46,16 @@ func (t *Type) ask(call Caller, req request, limit time.Duration, into any) jjm.
 	return problems
 }
 
-// whenAsked returns the beginning of the text of a problem: the program's path, and the verb of the request.
+// whenAsked returns the first words of a problem's text: the program's path, and the verb of the request.
 func (t *Type) whenAsked(verb string) string {
 	return fmt.Sprintf("the program %s, asked to %s: ", t.path, verb)
 }
 
-// place matches the place of a value in a list.
+// place matches the index of a value in a list.
 var place = regexp.MustCompile(`\[[0-9]+\]`)
 
-// alike returns the first of the problems that differ only by their places in lists, with
-// the number of the others.
+// alike returns the first of the problems that differ only by their indices in lists, with the number of the other
+// problems.
 func alike(problems jjm.Problems) (out jjm.Problems) {
 	first, more := map[jjm.Problem]int{}, map[int]int{}
 	for _, p := range problems {
@@ -73,8 +73,7 @@ func alike(problems jjm.Problems) (out jjm.Problems) {
 	return out
 }
 
-// errorOutput returns the end of what a program wrote to its standard error, to follow
-// another text.
+// errorOutput returns the end of a program's standard error, in a form that can follow another text.
 func errorOutput(stderr []byte) string {
 	text := strings.TrimSpace(strings.ToValidUTF8(string(stderr), "?"))
 	if text == "" {

@@ -12,10 +12,10 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Protocol is the version of the protocol that jjm speaks.
+// Protocol is the version of the protocol between jjm and programs.
 const Protocol = 1
 
-// The bounds of a program's answers.
+// The limits for a program's answers.
 const (
 	describeLimit = 20 * time.Second
 	planLimit     = 20 * time.Second
@@ -28,15 +28,15 @@ type request struct {
 	Protocol int    `json:"protocol"`
 	Verb     string `json:"verb"`
 	Type     string `json:"type"`
-	// Settings has the keys below [params] of the job file, with defaults for missing keys.
+	// Settings are the keys below [params] of the job file, with defaults for missing keys.
 	Settings map[string]any `json:"settings,omitempty"`
-	// Job has the other keys of the job file that a plan may depend on.
+	// Job contains the other keys of the job file that a plan may depend on.
 	Job *jobPart `json:"job,omitempty"`
-	// Site has the facts about the site that a plan may depend on.
+	// Site contains the facts about the site that a plan may depend on.
 	Site *sitePart `json:"site,omitempty"`
 }
 
-// jobPart holds the keys of a job file on which a plan may depend.
+// jobPart contains the keys of a job file that a plan may depend on.
 type jobPart struct {
 	Name     string             `json:"name,omitempty"`
 	Mode     string             `json:"mode,omitempty"`
@@ -90,7 +90,7 @@ func (d *description) check() (problems jjm.Problems) {
 	return append(problems, d.Settings.Check("settings")...)
 }
 
-// answer is the answer to "plan": mistakes of the job file, or a plan.
+// answer is the answer to "plan": mistakes in the job file, or a plan.
 type answer struct {
 	Problems []problem `json:"problems"`
 	Plan     *plan     `json:"plan"`
@@ -101,49 +101,49 @@ type problem struct {
 	Text  string `json:"text"`
 }
 
-// plan describes the local jobs of a grid job. Exactly one of Events, Rows and Files is set: it has the work that is
-// divided into local jobs.
+// plan describes the local jobs of a grid job. Exactly one of Events, Rows and Files is set: it is the work to divide
+// into local jobs.
 type plan struct {
 	Why    []string    `json:"why,omitempty"`
 	Events *events     `json:"events,omitempty"`
 	Rows   *[][]string `json:"rows,omitempty"`
 	Files  *files      `json:"files,omitempty"`
-	// Command and Env may have the placeholders of a part.
+	// Command and Env may contain the placeholders of a part.
 	Command    []string          `json:"command,omitempty"`
 	Env        map[string]string `json:"env,omitempty"`
 	Outputs    []string          `json:"outputs,omitempty"`
 	Required   []string          `json:"outputs_required,omitempty"`
 	Inputs     []jjm.Input       `json:"inputs,omitempty"`
 	SeedOffset int64             `json:"seed_offset,omitempty"`
-	// Analyse has the words of a command that runs on the worker and judges the attempt; they may have the placeholders
-	// of a part.
+	// Analyse contains the words of a command that runs on the worker and judges the attempt; they may contain the
+	// placeholders of a part.
 	Analyse []string `json:"analyse,omitempty"`
-	// Ends gives verdicts for exit codes. Progress is the phase of the application whose progress is shown for a
-	// running local job.
+	// Ends are verdicts for exit codes. Progress is the phase of the application whose progress is shown for a running
+	// local job.
 	Ends     handlers.Ends `json:"ends,omitempty"`
 	Progress string        `json:"progress,omitempty"`
 }
 
-// events is work in ranges of events.
+// events is work that consists of ranges of events.
 type events struct {
 	First  *int64 `json:"first,omitempty"` // 1 by default
 	Count  int64  `json:"count"`
 	PerJob int64  `json:"per_job"`
 }
 
-// files is work on files. The splitter divides it unless the job file names another splitter.
+// files is work that consists of files. The splitter divides the files unless the job file names another splitter.
 type files struct {
 	Splitter string         `json:"splitter"`
 	Params   map[string]any `json:"params,omitempty"`
 }
 
-// pythonDict reports whether an object is written as print of Python writes a dict: its first key in single quotes.
+// pythonDict reports whether an object has the form in which Python's print writes a dict: its first key is in single
+// quotes.
 func pythonDict(object []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(object[1:], " \n"), []byte("'"))
 }
 
-// decode parses a reply strictly: an unknown key is a mistake, which names the nearest
-// known one.
+// decode parses a reply strictly: it returns a problem for an unknown key, which names the nearest known key.
 func decode(text []byte, into any) jjm.Problems {
 	var table map[string]any
 	dec := json.NewDecoder(bytes.NewReader(text))

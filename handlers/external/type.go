@@ -21,14 +21,14 @@ import (
 	"jjm/internal/work/split"
 )
 
-// The keys below params that hold a plan. The rows, which may be many, are stored
-// separately, because only cutting needs them and not the command of each local job.
+// The keys below params that hold a plan. The rows, of which there may be many, are stored separately, because only
+// cutting needs the rows; the command of a local job does not.
 const (
 	planKey = handlers.OwnKey + "plan"
 	rowsKey = handlers.OwnKey + "rows"
 )
 
-// planField is the name of the plan in problems, because its author never sees planKey.
+// planField is the name of the plan in problems, because the plan's author never sees planKey.
 const planField = "plan"
 
 // Type is a job type that a program describes and plans.
@@ -36,16 +36,16 @@ type Type struct {
 	name, path string
 	call       Caller
 
-	// asking is held while Learn asks the program.
+	// asking is held while Learn runs the program.
 	asking sync.Mutex
 
-	mu    sync.Mutex   // never held while waiting for anything
+	mu    sync.Mutex   // not held during any wait
 	about *description // nil until the program has answered
-	why   jjm.Problems // why there is no description
-	asked time.Time    // when the program was asked last
+	why   jjm.Problems // the reason why there is no description
+	asked time.Time    // time of the latest request to the program
 }
 
-// AskAgain is how long a program that does not describe itself is not asked again.
+// AskAgain is the time for which a program that failed to describe itself is not run again.
 const AskAgain = time.Minute
 
 var (
@@ -58,14 +58,13 @@ var (
 	_ handlers.Progress = (*Type)(nil)
 )
 
-// New returns the type of a program, an absolute path. It does not ask the program; see
-// Learn.
+// New returns the type for a program, an absolute path. It does not run the program (see Learn).
 func New(name, path string, call Caller) *Type { return &Type{name: name, path: path, call: call} }
 
-// Learn asks the program for its description, unless the description is known. If the program does
-// not describe itself, Learn returns the problems. The type then takes no new jobs, but jobs that it
-// planned before go on. Learn asks the program again once AskAgain is over. If several callers come at
-// the same time, one asks and the others wait for its answer.
+// Learn requests the description from the program, unless the description is known. If the program does not describe
+// itself, Learn returns the problems. The type then accepts no new jobs, but jobs that it planned before continue.
+// After the time AskAgain, Learn runs the program again. If several callers come at the same time, one of them runs the
+// program and the others wait for its answer.
 func (t *Type) Learn() jjm.Problems {
 	t.asking.Lock()
 	defer t.asking.Unlock()
@@ -82,7 +81,7 @@ func (t *Type) Learn() jjm.Problems {
 		}
 	}
 	for i := range why {
-		why[i].Busy = false // the type is off until its program is asked again
+		why[i].Busy = false // the type is off until its program runs again
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -92,23 +91,22 @@ func (t *Type) Learn() jjm.Problems {
 	return why
 }
 
-// answered returns the description, or why there is none, and when the program was asked
-// last.
+// answered returns the description, or the reason why there is none, and the time of the latest request to the program.
 func (t *Type) answered() (*description, jjm.Problems, time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.about, t.why, t.asked
 }
 
-// Off returns why the type is off: its program was asked and did not describe itself. Off returns nil if the program
-// did, or if it was not asked yet.
+// Off returns the reason why the type is off: its program ran and did not describe itself. Off returns nil if the
+// program described itself, or has not run yet.
 func (t *Type) Off() *handlers.Off {
 	d, why, asked := t.answered()
 	if d != nil || asked.IsZero() || len(why) == 0 {
 		return nil
 	}
 	why = slices.Clone(why)
-	for i := range why { // it is the field of a job file, but this problem is about the program
+	for i := range why { // a field of a job file, but this problem concerns the program
 		why[i].Field = ""
 	}
 	return &handlers.Off{Type: t.name, File: t.path, Why: why}
@@ -120,8 +118,8 @@ func (t *Type) Program() string { return t.path }
 // Type returns the type's name in job files.
 func (t *Type) Type() string { return t.name }
 
-// Describe documents the type as its program did; if the program has not described itself, only the summary is set. It
-// does not ask the program: a program that hangs must not stop people who read about other types.
+// Describe returns the documentation from the program; if the program has not described itself, only the summary is
+// set. It does not run the program: a program that hangs must not delay people who read about other types.
 func (t *Type) Describe() handlers.Description {
 	d, _, asked := t.answered()
 	switch {
@@ -134,7 +132,7 @@ func (t *Type) Describe() handlers.Description {
 		Params: d.Settings.Params(), Example: d.Example}
 }
 
-// Plan asks the program how to do a job.
+// Plan runs the program to plan a job.
 func (t *Type) Plan(spec *jjm.Spec, site handlers.Site) (map[string]any, jjm.Problems) {
 	if problems := t.Learn(); len(problems) > 0 {
 		return nil, problems
@@ -171,8 +169,8 @@ func (t *Type) Plan(spec *jjm.Spec, site handlers.Site) (map[string]any, jjm.Pro
 	return a.Plan.store()
 }
 
-// field returns the field that a program names. If the name cannot be a field, it returns "params", the field of all
-// settings.
+// field returns the field that a program names. If the name is not a valid field, it returns "params", the field for
+// all settings.
 func field(name string) string {
 	if name == "" || len(name) > 200 || strings.ContainsAny(name, "\n\x00 ") {
 		return "params"
@@ -189,7 +187,7 @@ func text(s string) string {
 	return s[:min(len(s), maxStderr)]
 }
 
-// store returns a plan as it is stored below params.
+// store returns a plan in the form that is stored below params.
 func (p *plan) store() (map[string]any, jjm.Problems) {
 	rows := p.Rows
 	if rows != nil {
@@ -244,17 +242,17 @@ func (t *Type) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
 	return append(problems, p.Ends.Check(planField+".ends")...)
 }
 
-// Analyse returns the decision about an attempt: the opinion of the planned command on the worker, or
-// else the meaning of the exit code. It returns nil if the plan has neither, or cannot be read.
+// Analyse returns the decision about an attempt: the opinion of the planned command on the worker, or otherwise the
+// meaning of the exit code. It returns nil if the plan has neither, or cannot be read.
 func (t *Type) Analyse(spec *jjm.Spec, _ *jjm.LocalJob, result *jjm.Result) *jjm.Opinion {
 	p, problems := planOf(spec)
 	if len(problems) > 0 {
-		return nil // a plan of another version of jjm: exit code and log decide
+		return nil // the plan of another version of jjm: exit code and log decide
 	}
 	return p.Ends.Opinion(len(p.Analyse) > 0, result)
 }
 
-// Progress returns the phase that the plan names.
+// Progress returns the progress of the phase that the plan names.
 func (t *Type) Progress(spec *jjm.Spec, job *jjm.LocalJob, phases []jjm.AppPhase) jjm.Progress {
 	p, _ := planOf(spec)
 	return handlers.PhaseShown(p.Progress, &job.Part, phases)
@@ -324,7 +322,7 @@ func (t *Type) cut(spec *jjm.Spec, site handlers.Site) (c handlers.Cutting, prob
 	return site.Cut(c, "params", "make fewer local jobs")
 }
 
-// check returns the problems of how files are cut.
+// check returns the problems with the cutting of files.
 func (f *files) check() (problems jjm.Problems) {
 	p, err := split.Defaults(f.Splitter)
 	if err != nil {
@@ -351,7 +349,7 @@ func (p *plan) lines(streams []string) (lines handlers.Lines, problems jjm.Probl
 		n := len(problems)
 		lines.Env[name] = parse("env."+name, []string{p.Env[name]}).Literal()
 		for ; n < len(problems); n++ {
-			problems[n].Field = planField + ".env." + name // one text, not a list of words
+			problems[n].Field = planField + ".env." + name // the value is one text, not a list of words
 		}
 	}
 	return lines, problems

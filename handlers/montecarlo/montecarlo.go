@@ -1,10 +1,9 @@
-// Package montecarlo is the job type for simulation: a number of events, cut into local
-// jobs of a size that suits the site. Each local job runs the experiment's own driver for
-// its range of events.
+// Package montecarlo is the job type for simulation: a number of events, cut into local jobs whose size suits the site.
+// Each local job runs the experiment's own driver for its range of events.
 //
-// The number of events of a local job is computed from the CPU time of an event and from
-// what the site recommends and allows per local job, with a rule of thumb if one of them is
-// unknown (JIM, section on job managers; decision R20).
+// The number of events of a local job is computed from the CPU time of an event and from the CPU times that the site
+// recommends and allows per local job. If one of these is unknown, a rule of thumb applies (JIM, section on job
+// managers; decision R20).
 package montecarlo
 
 import (
@@ -17,8 +16,8 @@ import (
 	"jjm/internal/work/split"
 )
 
-// RuleOfThumb is the number of events per local job if nothing better is known: the typical
-// size of a D0 Monte Carlo job.
+// RuleOfThumb is the number of events per local job if the CPU times are unknown: the typical size of a D0 Monte Carlo
+// job.
 const RuleOfThumb = 250
 
 // The values of outputs_per_phase.
@@ -48,7 +47,7 @@ type params struct {
 // Type returns the type's name in job files.
 func (Handler) Type() string { return "montecarlo" }
 
-// Describe documents the type.
+// Describe returns the documentation of the type.
 func (Handler) Describe() handlers.Description {
 	return handlers.Description{
 		Summary:   "simulate a number of events in local jobs of a size that suits the site",
@@ -82,8 +81,8 @@ func (h Handler) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
 	return problems
 }
 
-// decode parses the settings. If the job file names a splitter, which sets the numbers of events in
-// all and for each local job, the settings for these numbers are mistakes.
+// decode parses the settings. If the job file names a splitter, which sets the total number of events and the number
+// for each local job, decode returns a problem for the settings of these numbers.
 func decode(spec *jjm.Spec) (p params, problems jjm.Problems) {
 	if spec.Split == nil {
 		return p, handlers.DecodeParams(spec.Params, &p)
@@ -106,7 +105,7 @@ func decode(spec *jjm.Spec) (p params, problems jjm.Problems) {
 	return p, handlers.DecodeParams(given, &p)
 }
 
-// cutWork cuts the events as the job file's splitter says, or else the settings.
+// cutWork cuts the events according to the job file's splitter, or otherwise according to the settings.
 func cutWork(spec *jjm.Spec, p params, site handlers.Site) (handlers.Cutting, jjm.Problems) {
 	own, ok, problems := handlers.OwnWorkOf(spec)
 	switch {
@@ -138,7 +137,7 @@ func (h Handler) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, e
 	return handlers.Command{Argv: t.Expand(handlers.PartValues(job, p.SeedOffset))}, nil
 }
 
-// cut decides the size of the local jobs; the cutting contains the reasons.
+// cut computes the size of the local jobs; the cutting contains the reasons.
 func cut(p params, only []jjm.Span, site handlers.Site) (handlers.Cutting, jjm.Problems) {
 	n, why, problems := size(p, site)
 	if problems != nil {
@@ -166,10 +165,10 @@ func cut(p params, only []jjm.Span, site handlers.Site) (handlers.Cutting, jjm.P
 	return c, nil
 }
 
-// size returns the events per local job by decision R20. events_per_job counts if it is set. Otherwise
-// it is the recommended CPU time divided by the CPU time of an event, or the rule of thumb if either is
-// unknown. It is limited by the maximum CPU time, and by the events of an output file if a phase may
-// write only one file; an events_per_job above these limits is a problem. It is at least 1.
+// size returns the number of events per local job according to decision R20. events_per_job counts if it is set.
+// Otherwise the number is the recommended CPU time divided by the CPU time of an event, or the rule of thumb if either
+// time is unknown. The number is limited by the maximum CPU time, and by the events of an output file if a phase may
+// write only one file; an events_per_job above these limits is a problem. The number is at least 1.
 func size(p params, site handlers.Site) (n int64, why []string, problems jjm.Problems) {
 	say := func(format string, args ...any) { why = append(why, fmt.Sprintf(format, args...)) }
 	recommended, most := fit(site.RecommendedCPU, p.CPUPerEvent), fit(site.MaxCPU, p.CPUPerEvent)
@@ -218,7 +217,7 @@ func size(p params, site handlers.Site) (n int64, why []string, problems jjm.Pro
 	return n, why, problems
 }
 
-// fit returns how many events fit into a CPU time; -1 if either is unknown.
+// fit returns the number of events that fit into a CPU time; -1 if either time is unknown.
 func fit(cpu, perEvent float64) int64 {
 	if cpu <= 0 || perEvent <= 0 {
 		return -1
@@ -226,5 +225,5 @@ func fit(cpu, perEvent float64) int64 {
 	return int64(min(math.Floor(cpu/perEvent), 1<<53))
 }
 
-// events returns a number of events in words.
+// events returns a number of events with its unit, as text.
 func events(n int64) string { return jjm.Count(n, "event") }

@@ -1,5 +1,5 @@
-// Package passthrough is the job type for runners that manage the workflow themselves: one
-// local job, whose words are passed on unchanged (JIM, section on job managers).
+// Package passthrough is the job type for runners that manage the workflow themselves: one local job, whose words are
+// passed unchanged (JIM, section on job managers).
 package passthrough
 
 import (

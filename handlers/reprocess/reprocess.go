@@ -1,6 +1,5 @@
-// Package reprocess is the job type that runs a command on the files of a dataset (JIM,
-// section on job managers: reprocessing). The job file's "split" says how the files are
-// cut; by default each local job gets one whole file.
+// Package reprocess is the job type that runs a command on the files of a dataset (JIM, section on job managers:
+// reprocessing). The job file's "split" defines how the files are cut; by default each local job gets one whole file.
 package reprocess
 
 import (

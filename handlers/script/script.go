@@ -1,5 +1,5 @@
-// Package script is the job type for any command: it runs the command once, a
-// number of times, once per row of a list, or once per range of events.
+// Package script is the job type for any command: it runs the command once, a given number of times, once per row of a
+// list, or once per range of events.
 package script
 
 import (
@@ -36,7 +36,7 @@ type params struct {
 // Type returns the type's name in job files.
 func (Handler) Type() string { return "script" }
 
-// Describe documents the type.
+// Describe returns the documentation of the type.
 func (Handler) Describe() handlers.Description {
 	return handlers.Description{
 		Summary:   "run any command: once, many times, once per row of a list, or once per range of events",
@@ -53,7 +53,7 @@ args = [["red", "1"], ["green", "2"]]
 	}
 }
 
-// Check returns the problems of the settings and of the file of rows.
+// Check returns the problems with the settings and with the file of rows.
 func (h Handler) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
 	p, how, problems := decode(spec)
 	_, more := handlers.ParseCommand("params.command", p.Command, unit(spec, how), handlers.Streams(spec)...)
@@ -64,7 +64,7 @@ func (h Handler) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
 	return problems
 }
 
-// cutWork cuts the work as the job file's splitter says, or else the settings.
+// cutWork cuts the work according to the job file's splitter, or otherwise according to the settings.
 func cutWork(spec *jjm.Spec, p params, how string, site handlers.Site) (handlers.Cutting, jjm.Problems) {
 	own, ok, problems := handlers.OwnWorkOf(spec)
 	switch {
@@ -86,8 +86,8 @@ func (h Handler) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, er
 	return c, problems.Err()
 }
 
-// Prepare packs the file of rows, so that a change of the file after the job was accepted
-// does not change the cutting.
+// Prepare packs the file of rows; a change of the file after the job was accepted therefore does not change the
+// cutting.
 func (h Handler) Prepare(spec *jjm.Spec, _ handlers.Site) ([]jjm.Input, error) {
 	p, how, problems := decode(spec)
 	if problems != nil || how != "args_file" {
@@ -105,7 +105,7 @@ func (h Handler) Prepare(spec *jjm.Spec, _ handlers.Site) ([]jjm.Input, error) {
 func (h Handler) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, error) {
 	lean := *spec
 	if _, ok := spec.Params["args"]; ok {
-		// Check has read all rows, and the part holds its own row. Reading all rows again for each part would take
+		// Check has read all rows, and the part contains its own row. Reading all rows again for each part would take
 		// quadratic time.
 		lean.Params = maps.Clone(spec.Params)
 		lean.Params["args"] = []any{[]any{}}

@@ -72,6 +72,7 @@ type App struct {
 	publisher *collector.Publisher
 
 	metering
+	paging
 
 	closers []closer // in the order of opening
 }
@@ -152,7 +153,10 @@ func (a *App) open(ctx context.Context) error {
 		return err
 	}
 	a.onClose("socket", func() error { return ignoreClosed(a.socket.Close()) })
-	return a.openMetrics(b)
+	if err := a.openMetrics(b); err != nil {
+		return err
+	}
+	return a.openPage(ctx, b)
 }
 
 func ignoreClosed(err error) error {
@@ -206,7 +210,7 @@ func (a *App) dropDir() string { return filepath.Join(a.config.State, "drop") }
 
 func (c *Config) spoolDir() string { return filepath.Join(c.State, "spool") }
 
-// makeSpool makes the spool. The accounts that may open the socket may write to it.
+// makeSpool makes the spool. Accounts that may open the socket may write to the spool.
 func (a *App) makeSpool() error {
 	mode, group, err := a.config.Gate.Access()
 	if err != nil {
@@ -322,6 +326,7 @@ func (a *App) Run(ctx context.Context) error {
 	wg.Go(func() { a.reserve.keep(ctx) })
 	wg.Go(func() { a.ids.Keep(ctx) })
 	wg.Go(func() { a.serveMetrics(ctx) })
+	wg.Go(func() { a.servePage(ctx) })
 	if a.config.Accounting.Blah != "" {
 		wg.Go(func() { a.runAccounting(ctx) })
 	}

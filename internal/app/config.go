@@ -19,6 +19,7 @@ import (
 	"jjm/internal/policy/plan"
 	"jjm/internal/publish/advertise/collector"
 	"jjm/internal/publish/metrics"
+	"jjm/internal/publish/web"
 )
 
 // Config is the whole configuration. Each package owns its part.
@@ -50,6 +51,8 @@ type Config struct {
 	Advertise collector.Config `toml:"advertise"`
 	// Metrics are the settings of the listener for Prometheus.
 	Metrics metrics.Config `toml:"metrics"`
+	// Web are the settings of the web page.
+	Web web.Config `toml:"web"`
 	// Cluster are the batch systems; the first is the default. Each section has a name, a kind, and the settings of its
 	// kind.
 	Cluster []map[string]any `toml:"cluster"`
@@ -143,7 +146,8 @@ func noEnv(string) string { return "" }
 
 // check returns the problems of all values.
 func (c *Config) check() jjm.Problems {
-	problems := slices.Concat(c.Engine.Check(), c.Accounting.Check(), c.Advertise.Check(), c.Metrics.Check())
+	problems := slices.Concat(c.Engine.Check(), c.Accounting.Check(), c.Advertise.Check(), c.Metrics.Check(),
+		c.Web.Check())
 	for _, p := range c.Gate.Check() {
 		p.Field = "gate." + strings.TrimPrefix(p.Field, "gate.")
 		problems = append(problems, p)

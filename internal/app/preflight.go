@@ -52,6 +52,7 @@ func (c *Config) preflight(executable string) (problems jjm.Problems) {
 				"%v: make it a folder that this account can write, or set metrics.listen to a socket in another one", err)})
 		}
 	}
+	problems = append(problems, c.preflightWeb()...)
 	if err := checkLocal(c.State); err != nil {
 		problems = append(problems, jjm.Problem{Field: "state", Text: err.Error()})
 	}

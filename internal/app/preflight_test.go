@@ -71,6 +71,11 @@ func breakages() []breakage {
 		{part: "metrics", lines: `listen = "0.0.0.0:9137"`},
 		{part: "metrics", lines: `listen = "DIR/none/scrapes"`},
 		{part: "metrics", lines: `allow = "all"`},
+		{part: "web", lines: `listen = "0.0.0.0:9138"`},
+		{part: "web", lines: `listen = "DIR/none/page"`},
+		{part: "web", lines: "listen = \"DIR/page\"\ntokens = \"DIR/tokens\"", disk: put("tokens", "a b\n", 0o600)},
+		{part: "web", lines: "listen = \"DIR/page\"\nuser_header = \"Host\""},
+		{part: "web", lines: "listen = \"DIR/page\"\nuser_header = \"X-User\"\nproxy = \"no-such-account\""},
 		{part: "advertise", lines: `bin = "bin"`},
 		{part: "local", lines: `slots = -4`},
 		{part: "local", lines: `keep = "1s"`},
@@ -104,7 +109,7 @@ func configuration(dir string, broken []breakage) (path string, err error) {
 		}
 	}
 	text := parts["top"]
-	for _, part := range []string{"engine", "gate", "accounting", "advertise", "metrics"} {
+	for _, part := range []string{"engine", "gate", "accounting", "advertise", "metrics", "web"} {
 		text += "[" + part + "]\n" + parts[part]
 	}
 	text += "[[cluster]]\nname = \"local\"\nkind = \"local\"\n" + parts["local"] + parts["more"]

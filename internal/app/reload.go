@@ -105,6 +105,7 @@ func fixed(old, next Config) []string {
 	differs("gate", old.Gate, next.Gate)
 	differs("advertise", old.Advertise, next.Advertise)
 	differs("metrics", old.Metrics, next.Metrics)
+	differs("web", old.Web, next.Web)
 	differs("cluster", old.Cluster, next.Cluster)
 	return names
 }

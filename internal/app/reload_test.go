@@ -29,6 +29,7 @@ func TestFixed_NamesWhatNeedsARestart(t *testing.T) {
 			c.Cluster = []map[string]any{{"name": "b"}}
 		}, []string{"gate", "cluster"}},
 		{"metrics", func(c *Config) { c.Metrics.Listen = "127.0.0.1:1" }, []string{"metrics"}},
+		{"web", func(c *Config) { c.Web.Listen = "127.0.0.1:1" }, []string{"web"}},
 	} {
 		next := base
 		c.change(&next)

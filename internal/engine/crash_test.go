@@ -529,6 +529,21 @@ func scenarios() map[string]scenario {
 			also:  gone("a b", "c"),
 			only:  []string{"remove"},
 		},
+		"grid jobs are rolled back": {
+			actions: []action{
+				{0, spoilInput},
+				{0, submitBack("a", wrongInput(), jjm.RollbackRemove)},
+				{0, submitBack("b", wrongInput(), jjm.RollbackKeep)},
+				{0, submitBack("c", wrongInput(), jjm.RollbackKeep)},
+				{time.Hour, writeInput("cards")},
+				{time.Hour, submitKept("b")},
+				{2 * time.Hour, removeOf("c")},
+				{3 * time.Hour, nothing},
+			},
+			wants: map[string]want{"b": done(3)},
+			also:  gone("a c", "b"),
+			only:  []string{"roll-back", "kept-submit", "collect", "remove"},
+		},
 		"a dataset is removed, and made again": {
 			chunk: 2,
 			actions: []action{

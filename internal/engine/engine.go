@@ -202,7 +202,7 @@ func (e *Engine) connect() {
 	e.state.Participants = e.transaction()
 	e.state.Shown = []func(*state.Change, *state.Memo){e.feeder.TellReaders}
 	e.state.Committed = []func(*state.Change){e.judge.WakeEndings, e.clusters.WakeReleases, e.site.JobsOver,
-		e.dependencies.Changed, e.Meter.Count}
+		e.dependencies.Changed, e.Meter.Count, e.remover.Ordered}
 }
 
 // load fills the memory from the store, and wakes the loops for everything that was in progress

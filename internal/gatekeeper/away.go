@@ -12,18 +12,18 @@ import (
 	"jjm/xmldb/head"
 )
 
-// This file holds the functions that the Door uses while the daemon does not answer. Requests go to the
-// spool; answers come from the spool and the records.
+// This file holds the functions that the Door uses while the daemon does not answer. They write requests to the spool,
+// and take answers from the spool and the records.
 
-// ownKey returns the request key in the job file. The handle follows from it.
+// ownKey returns the request key in the job file. The handle is computed from this key.
 func ownKey(job Job) string {
 	doc, _ := jobfile.Parse(job.Name, []byte(job.Text))
 	return doc.Spec.Key
 }
 
-// spoolSubmit writes a submission to the spool, unless the grid job exists already or the
-// same submission waits there. With s.Anew, a grid job that was killed, or whose kill waits in the spool, does not
-// count as existing. down is the error of the daemon.
+// spoolSubmit writes a submission to the spool, unless the grid job already exists or the same submission waits in the
+// spool. With s.Anew, a grid job that was killed, or whose kill waits in the spool, does not count as existing. down is
+// the error of the daemon.
 func (d *Door) spoolSubmit(s *wire.Submit, down error) (Receipt, error) {
 	h := jjm.HandleOf(d.UID, s.Key)
 	waiting := d.pending(h)
@@ -47,9 +47,9 @@ func (d *Door) spoolSubmit(s *wire.Submit, down error) (Receipt, error) {
 	return Receipt{Handle: h, Spooled: true}, nil
 }
 
-// dropCredentials removes the credentials that the job file does not ask for. If a group
-// can read the spool, because the daemon is not root, it returns an error if any are left:
-// a credential must not be written there.
+// dropCredentials removes the credentials that the job file does not request. If the daemon is not root, a group can
+// read the spool, and a credential must not be written there: dropCredentials then returns an error if credentials are
+// left.
 func (d *Door) dropCredentials(s *wire.Submit) error {
 	if len(s.Credentials) == 0 {
 		return nil
@@ -65,10 +65,10 @@ func (d *Door) dropCredentials(s *wire.Submit) error {
 	return nil
 }
 
-// spoolKill writes a kill to the spool, unless the record says that the grid job is over, or a kill of the whole grid
-// job is already its last entry there. The spool takes only handles. A grid job that the caller knows by its number was
-// accepted by a daemon, so it has a record, from which the handle follows. The error is of kind Busy if the record
-// cannot be read or has no request key.
+// spoolKill writes a kill to the spool. It writes nothing if the record shows that the grid job is over, or if a kill
+// of the whole grid job is already the last entry in the spool. The spool takes only handles. A grid job that the
+// caller knows by its number was accepted by a daemon, so it has a record, from which the handle is computed. The error
+// is of kind Busy if the record cannot be read or has no request key.
 func (d *Door) spoolKill(ref string, down error) (over bool, err error) {
 	l, err := d.lastKnown(ref, d.pending)
 	if err == nil && Final(l) {
@@ -160,8 +160,8 @@ func (l entryRef) read(dir string) pending {
 	return pending{lastVerb: n.Verb, killsAll: n.Verb == spool.VerbKill && n.Rest == ""}
 }
 
-// lookupOffline answers lookups without the daemon: from the spool if a submission waits
-// there, else from the record.
+// lookupOffline answers lookups without the daemon: from the spool if a submission waits there, and otherwise from the
+// record.
 func (d *Door) lookupOffline(refs []string, out []wire.Lookup, down error) {
 	waiting := d.readBoxes()
 	for i, ref := range refs {
@@ -203,7 +203,7 @@ func fromHead(dir string, id jjm.GridID) (wire.Lookup, error) {
 	return client.FromRecord(h), nil
 }
 
-// failedLookup returns an answer with an error and nothing about the grid job.
+// failedLookup returns an answer that has an error and no information about the grid job.
 func failedLookup(ref string, err error) wire.Lookup {
 	l := wire.Lookup{Error: wire.ErrorOf(err)}
 	if h, _, ok := jjm.CutHandle(ref); ok {

@@ -7,8 +7,8 @@ import (
 	"jjm/internal/api/wire"
 )
 
-// Clusters returns the state of each cluster. Only the daemon knows it, so it is an error
-// if the daemon does not answer.
+// Clusters returns the state of each cluster. Only the daemon knows the states, so Clusters returns an error if the
+// daemon does not answer.
 func (d *Door) Clusters(ctx context.Context) ([]wire.Cluster, error) {
 	a, err := client.Call(ctx, d.daemon(), wire.VerbClusters(), wire.ClustersRequest{})
 	return a.Clusters, err

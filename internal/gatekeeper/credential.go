@@ -12,17 +12,16 @@ import (
 	"jjm/internal/jjm"
 )
 
-// maxCredential is the longest file with a credential, in bytes. The daemon accepts no
-// longer credential (jjm.CheckCredentials).
+// maxCredential is the maximum length of a credential file in bytes. The daemon accepts no longer credential
+// (jjm.CheckCredentials).
 const maxCredential = 512 << 10
 
 // ReadCredential reads the file in which a gatekeeper keeps a job's credential, with the
 // rights of the owner (nil: the account of the process).
 //
-// The error is Denied unless the name is a regular file that belongs to that account, has
-// no further hard link, and cannot be read or written by others. A link could lead to
-// another user's credential, and a file that others can write is not the owner's. No error
-// contains anything of the file's content.
+// The error is of kind Denied unless the name is a regular file that belongs to the owner, has no further hard link,
+// and cannot be read or written by others. A link could lead to another user's credential, and a file that others can
+// write is not trusted. No error contains a part of the file's content.
 func ReadCredential(kind, name string, owner *jjm.Owner) (jjm.Credential, error) {
 	c := jjm.Credential{Kind: kind}
 	err := As(owner, func() error {
@@ -46,10 +45,10 @@ func ReadCredential(kind, name string, owner *jjm.Owner) (jjm.Credential, error)
 	return c, nil
 }
 
-// openPrivate opens a file that belongs to one account and is closed to all others.
+// openPrivate opens a file that belongs to the owner and that no other account can read or write.
 func openPrivate(name string, owner *jjm.Owner) (*os.File, error) {
-	// O_NONBLOCK: opening a pipe must not block. O_NOFOLLOW: the target of a link is not
-	// the file that was named.
+	// O_NONBLOCK: opening a pipe must not block. O_NOFOLLOW: if the name is a link, its target is not the file that was
+	// named.
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, jjm.Errorf(jjm.Denied, "%w: want the owner's own file, not a link", err)
@@ -85,8 +84,7 @@ func checkPrivate(name string, info os.FileInfo, owner *jjm.Owner) error {
 	return nil
 }
 
-// Stamp identifies the content of a file without reading it. It changes when the file
-// changes.
+// Stamp identifies the content of a file without reading the file. It changes when the file changes.
 type Stamp string
 
 // stampOf returns the stamp of a file. The stamp of a link belongs to the link itself, not to its target.
@@ -103,13 +101,12 @@ func stampOf(name string, owner *jjm.Owner) (stamp Stamp, err error) {
 	return stamp, err
 }
 
-// Refresh sends the credential in a gatekeeper's file to the grid job if the file has
-// changed since the stamp seen ("" the first time). It returns the stamp for the next call.
-// While the file does not change it costs one lstat(2).
+// Refresh sends the credential in a gatekeeper's file to the grid job if the file has changed since the stamp seen (""
+// for the first call). It returns the stamp for the next call. If the file has not changed, the call costs one
+// lstat(2).
 //
-// If the daemon has no use for the credential, because the jobs did not ask
-// for one or the grid job is over, Refresh returns no error. After an error it returns seen, so that the next call
-// tries again.
+// If the daemon does not need the credential, because the jobs did not request it or the grid job is over, Refresh
+// returns no error. With an error it returns seen, so that the next call tries again.
 func (d *Door) Refresh(ctx context.Context, ref, kind, name string, owner *jjm.Owner, seen Stamp) (Stamp, error) {
 	now, err := stampOf(name, owner)
 	if err != nil || now == seen {

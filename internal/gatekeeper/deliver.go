@@ -22,8 +22,8 @@ import (
 
 // Delivery is a file of a grid job and the place where a gatekeeper wants it.
 type Delivery struct {
-	// Name is "stdout", "stderr", the name of an output file, or [WholeTar]. Of an output
-	// file only the last element counts.
+	// Name is "stdout", "stderr", the name of an output file, or [WholeTar]. For an output file only the last element of
+	// the name is compared.
 	Name string `json:"name"`
 	// To is the absolute path of the copy. Its folder must exist.
 	To string `json:"to"`
@@ -32,34 +32,31 @@ type Delivery struct {
 // WholeTar is the Name of the tar with all outputs.
 const WholeTar = "*.tar"
 
-// Absent is a file that the grid job did not create. An empty file was delivered instead,
-// so that programs that wait for it go on.
+// Absent is a file that the grid job did not create. An empty file was delivered instead, so that programs that wait
+// for the file can continue. Why is the reason.
 type Absent struct {
 	Delivery
 	Why string
 }
 
-// Deliverer copies the files of finished grid jobs to where gatekeepers want them. It reads
-// the tar through the daemon. If the daemon does not answer, it reads the tar file itself,
-// if the owner may read it.
+// Deliverer copies the files of finished grid jobs to the places that gatekeepers request. It reads the tar through the
+// daemon. If the daemon does not answer, it reads the tar file itself, if the owner may read the file.
 type Deliverer struct {
 	Door *Door
-	// Owner is the account to which the copies will belong, if the process is root. nil
-	// means the account of the process.
+	// Owner is the account that will own the copies if the process is root. nil means the account of the process.
 	Owner *jjm.Owner
 }
 
 // DeliverEach delivers the files of a grid job that is over. l is the lookup of the grid
 // job.
 //
-// If there are several local jobs, their files of one name are joined in the order of the
-// local jobs. The call may be repeated, also after ctx ended it. It does not write again a file that an earlier call
-// delivered, if that is the tar or if the grid job has only one local job.
+// If there are several local jobs, their files with the same name are joined in the order of the local jobs. The call
+// may be repeated, also after ctx ended it. A repeated call does not write the tar again; if the grid job has only one
+// local job, it does not write any file again that was already delivered.
 //
-// A copy appears complete. A link, a pipe or another file in its place is replaced and not
-// followed. For a file that the grid job did not create an empty one is delivered, and it
-// is listed in the result. If DeliverEach returns an error, some files may have been
-// delivered; the call must be repeated.
+// A copy appears only when it is complete. A link, a pipe or another file in its place is replaced and not followed.
+// For a file that the grid job did not create, DeliverEach delivers an empty file and lists the file in the result. If
+// DeliverEach returns an error, some files may have been delivered; the call must be repeated.
 func (d *Deliverer) DeliverEach(ctx context.Context, l wire.Lookup, wants []Delivery) ([]Absent, error) {
 	if len(wants) == 0 {
 		return nil, nil
@@ -86,8 +83,8 @@ func (d *Deliverer) DeliverEach(ctx context.Context, l wire.Lookup, wants []Deli
 	return absent, nil
 }
 
-// tarTime is the time that the copies of the tar get. A later call recognises them by it.
-// It is zero if the grid job has no time.
+// tarTime returns the time that the copies of the tar get. A later call recognises a copy by this time. The result is
+// zero if the grid job has no end time.
 func tarTime(l wire.Lookup) time.Time {
 	if l.Usage == nil || l.Usage.Ended == 0 {
 		return time.Time{}
@@ -95,11 +92,11 @@ func tarTime(l wire.Lookup) time.Time {
 	return l.Usage.Ended.Time()
 }
 
-// open returns the tar and its size: from the daemon, or from the tar file if the daemon does not answer and the lookup
-// names the file. The error is of kind Busy if neither can be read.
+// open returns the tar and its size. It reads the tar from the daemon, or from the tar file if the daemon does not
+// answer and the lookup names the file. The error is of kind Busy if neither can be read.
 func (d *Deliverer) open(ctx context.Context, l wire.Lookup) (io.ReadCloser, int64, error) {
 	ref := l.ID.String()
-	first := wire.OutputRequest{One: wire.OneRef(ref), Wanted: wire.Wanted{Generation: 1}} // l is about it
+	first := wire.OutputRequest{One: wire.OneRef(ref), Wanted: wire.Wanted{Generation: 1}} // generation 1, because the lookup l is about it
 	a, src, err := client.Open(ctx, d.Door.daemon(), wire.VerbOutput(), first)
 	if err == nil || !undecided(err) || l.Tar == "" {
 		return src, a.Bytes, err
@@ -164,8 +161,8 @@ func deliver(ctx context.Context, src io.Reader, l wire.Lookup, wants []Delivery
 // tars are copies of a tar that is being read.
 type tars []*file
 
-// wholeTars creates the copies of the tar that are wanted and returns a reader that writes
-// to each what it reads. It returns the copies also with an error.
+// wholeTars creates the requested copies of the tar. It returns a reader that also writes all bytes to each copy. It
+// returns the copies even with an error.
 func wholeTars(src io.Reader, wants []Delivery) (tars, io.Reader, error) {
 	var copies tars
 	for _, w := range wants {
@@ -181,7 +178,7 @@ func wholeTars(src io.Reader, wants []Delivery) (tars, io.Reader, error) {
 	return copies, src, nil
 }
 
-// publish reads what follows the last entry, and sets the time and the name of the copies.
+// publish reads the bytes after the last entry, and sets the time and the final name of the copies.
 func (c tars) publish(ctx context.Context, src io.Reader, when time.Time) error {
 	if len(c) == 0 {
 		return nil
@@ -233,7 +230,7 @@ type target struct {
 	Delivery
 	f         *file
 	newest    time.Time // the latest time of the entries that were copied
-	delivered bool      // an earlier call delivered it
+	delivered bool      // an earlier call delivered the file
 }
 
 func newPlan(l wire.Lookup, wants []Delivery) *extraction {
@@ -250,7 +247,7 @@ func newPlan(l wire.Lookup, wants []Delivery) *extraction {
 	return p
 }
 
-// take copies one entry to all places where it is wanted.
+// take copies one entry to all files that want it.
 func (p *extraction) take(h *tar.Header, r io.Reader) error {
 	name, ok := p.nameOf(h.Name)
 	targets := p.by[name]
@@ -281,8 +278,8 @@ func (p *extraction) take(h *tar.Header, r io.Reader) error {
 	return err
 }
 
-// nameOf returns the name that the local job gave to a collected file. An entry is
-// STEM/STEM.GRID.N.NAME, and a stem contains no dot. It returns false for any other entry.
+// nameOf returns the name that the local job gave to a collected file. The entry of a collected file is
+// STEM/STEM.GRID.N.NAME, and a stem contains no dot. nameOf returns false for any other entry.
 func (p *extraction) nameOf(entry string) (string, bool) {
 	_, rest, ok := strings.Cut(path.Base(entry), "."+p.id+".")
 	if !ok {
@@ -295,8 +292,7 @@ func (p *extraction) nameOf(entry string) (string, bool) {
 	return name, true
 }
 
-// publish gives the files their final names, and creates empty ones for those that are
-// absent.
+// publish gives the files their final names. It creates an empty file for each absent file.
 func (p *extraction) publish() ([]Absent, error) {
 	var absent []Absent
 	for _, t := range p.all {
@@ -325,8 +321,8 @@ func (p *extraction) discard() {
 	}
 }
 
-// CreateEmpty creates the files of deliveries empty, unless they exist. Gatekeepers that
-// stream standard output want the file from the start of the job. A path that is not absolute is Invalid.
+// CreateEmpty creates empty files for deliveries, unless the files exist. Gatekeepers that stream standard output need
+// the file from the start of the job. The error is of kind Invalid if a path is not absolute.
 func (d *Deliverer) CreateEmpty(wants []Delivery) error {
 	return asOwner{owner: d.Owner}.do(func() error {
 		for _, w := range wants {

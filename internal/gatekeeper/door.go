@@ -1,6 +1,5 @@
-// Package gatekeeper lets gatekeepers submit, look up and kill grid jobs. It
-// promises an answer within a second, even if the batch system, the disk or the daemon
-// hangs.
+// Package gatekeeper provides the functions by which gatekeepers submit, look up and kill grid jobs. It promises an
+// answer within a second, even if the batch system, the disk or the daemon hangs.
 //
 // A [Door] asks the daemon first, within a deadline. If the daemon does not answer, because
 // it is stopped or hangs:
@@ -10,13 +9,13 @@
 //	submit, kill  | written to the daemon's spool, which survives crashes. The daemon reads it before it answers
 //	              | any request
 //
-// So no submission is lost or refused because the daemon does not answer. None is carried
-// out twice either: the name of a grid job, the [jjm.Handle], follows from the account and
-// the request key, and the same key always means the same grid job.
+// So no submission is lost or refused because the daemon does not answer. No submission is carried out twice either:
+// the name of a grid job, the [jjm.Handle], is computed from the account and the request key, and the same key always
+// means the same grid job.
 //
-// The packages below this one translate the job descriptions and protocols of the
-// gatekeepers. All of them import little, because a gatekeeper starts them thousands of
-// times. Whether a request is allowed, and what it means, is left to the daemon.
+// The packages below this package translate the job descriptions and protocols of the gatekeepers. All of them import
+// little, because a gatekeeper starts them thousands of times. The daemon decides whether a request is allowed, and
+// what it means.
 package gatekeeper
 
 import (
@@ -33,8 +32,8 @@ import (
 	"jjm/internal/storage/spool"
 )
 
-// Door sends a gatekeeper's requests to one daemon, or to its spool and records if the
-// daemon does not answer. Goroutines may share it.
+// Door sends a gatekeeper's requests to one daemon. If the daemon does not answer, it uses the daemon's spool and
+// records. Goroutines may share a Door.
 type Door struct {
 	// Socket is the daemon's socket, Records the folder of the records, Spool the folder of
 	// the spool. All are absolute.
@@ -48,12 +47,12 @@ type Door struct {
 	Now func() time.Time
 }
 
-// DefaultDeadline is the share of the daemon in the second that an answer may take. The
-// rest is for the records and the spool.
+// DefaultDeadline is the time for the daemon within the second that an answer may take. The remaining time is for the
+// records and the spool.
 const DefaultDeadline = 600 * time.Millisecond
 
-// Open returns the Door to the daemon at p. $JJM_SPOOL names the spool if it is not in the
-// daemon's state folder; it does not count if p.State is set. $JJM_DEADLINE is the deadline ("5s").
+// Open returns the Door to the daemon at p. $JJM_SPOOL names the spool if it is not in the daemon's state folder; the
+// variable is ignored if p.State is set. $JJM_DEADLINE is the deadline ("5s").
 func Open(p client.Place) *Door {
 	box := filepath.Join(p.StateDir(), "spool")
 	if dir := p.Getenv("JJM_SPOOL"); dir != "" && p.State == "" {
@@ -63,8 +62,8 @@ func Open(p client.Place) *Door {
 		Deadline: deadlineOf(p.Getenv("JJM_DEADLINE")), UID: os.Geteuid(), Now: time.Now}
 }
 
-// deadlineOf parses a deadline. Text that is not a positive duration counts as not set: a
-// wrong environment must not keep a gatekeeper from its answer.
+// deadlineOf parses a deadline. It returns the default for a text that is not a positive duration, because a wrong
+// environment must not prevent a gatekeeper from getting its answer.
 func deadlineOf(text string) time.Duration {
 	if d, err := time.ParseDuration(text); err == nil && d > 0 {
 		return d
@@ -74,27 +73,27 @@ func deadlineOf(text string) time.Duration {
 
 // Job is a grid job to submit.
 type Job struct {
-	// Name is the name of the job file and Text its content: TOML, or JSON if the name ends
-	// in ".json". Package internal/gatekeeper/plain makes both for a plain job.
+	// Name is the name of the job file and Text its content: TOML, or JSON if the name ends in ".json". Package
+	// internal/gatekeeper/plain makes both for a plain job.
 	Name, Text string
 	// BaseDir is the absolute folder to which relative input paths refer.
 	BaseDir string
-	// Key is the request key, at most 256 bytes. Within one account, the same key means the
-	// same grid job. It overrides the key in the job file. If there is neither, Submit
-	// chooses a random key, and a repeated call makes another grid job.
+	// Key is the request key, at most 256 bytes. Within one account, the same key means the same grid job. It overrides
+	// the key in the job file. If both are missing, Submit chooses a random key, and a repeated call creates another grid
+	// job.
 	Key string
-	// Anew allows the key to be used again if its grid job was cancelled.
+	// Anew permits to use the key again if its grid job was cancelled.
 	Anew bool
-	// Origin is stored with the grid job and shown. nil if nothing is known.
+	// Origin is stored with the grid job and shown to people. It is nil if nothing is known about the origin.
 	Origin *jjm.Origin
-	// Credentials are for the jobs, if the job file asks for them; see [ReadCredential].
+	// Credentials are used if the job file requests them for the jobs; see [ReadCredential].
 	Credentials []jjm.Credential
 }
 
 // Receipt is the result of a submission.
 type Receipt struct {
-	// Handle is the gatekeeper's name for the grid job. It is the same whether the daemon
-	// or the spool accepted it.
+	// Handle is the gatekeeper's name for the grid job. It does not depend on whether the daemon or the spool accepted the
+	// submission.
 	Handle jjm.Handle
 	// ID is the number of the grid job, 0 if the daemon did not answer.
 	ID jjm.GridID
@@ -112,8 +111,8 @@ type Receipt struct {
 //	Denied, Conflict  | the daemon does not accept the job
 //	Busy              | nothing could be stored now, as when the disk is full. The call may be repeated with the same key
 //
-// Mistakes in a job that went to the spool are found later. The grid job has then failed,
-// and its lookup says why.
+// Mistakes in a submission that went to the spool are found later. The grid job has then failed, and its lookup has the
+// reason.
 func (d *Door) Submit(ctx context.Context, job Job) (Receipt, error) {
 	if job.Key == "" {
 		job.Key = ownKey(job)
@@ -142,10 +141,9 @@ func (d *Door) Submit(ctx context.Context, job Job) (Receipt, error) {
 	return d.spoolSubmit(s, err)
 }
 
-// Lookup returns the status of grid jobs, one answer per reference, in order. A reference
-// is a handle or an id. If a status is not known now, its answer has an Error of kind Busy,
-// which says nothing about the grid job. Gone comes from the daemon only. Answers that do
-// not come from the daemon have Stale set.
+// Lookup returns the status of grid jobs, one answer per reference, in order. A reference is a handle or an id. If a
+// status is not known now, its answer has an Error of kind Busy, which is no information about the grid job. Only the
+// daemon returns answers of kind Gone. Answers that do not come from the daemon have Stale set.
 func (d *Door) Lookup(ctx context.Context, refs ...string) []wire.Lookup {
 	a, err := client.Call(ctx, d.daemon(), wire.VerbLookup(), wire.LookupRequest{Many: wire.Refs(refs...)})
 	if err == nil && len(a.Lookup) == len(refs) {
@@ -165,10 +163,9 @@ func (d *Door) Lookup(ctx context.Context, refs ...string) []wire.Lookup {
 	return out
 }
 
-// Kill asks the daemon to end grid jobs and returns one answer per reference, in order. If
-// an answer has no Error, the request is stored, by the daemon or in its spool. To kill a
-// job that is over is a success with NoChange set. Gone comes from the daemon only. Busy
-// means that the request could not be stored.
+// Kill requests the daemon to end grid jobs, and returns one answer per reference, in order. If an answer has no Error,
+// the request is stored, by the daemon or in its spool. To kill a job that is already over is a success with NoChange
+// set. Only the daemon returns answers of kind Gone. An answer of kind Busy means that the request could not be stored.
 func (d *Door) Kill(ctx context.Context, refs ...string) []wire.Killed {
 	req := wire.KillRequest{Many: wire.Refs(refs...), KillHow: wire.KillHow{First: true}}
 	a, err := client.Call(ctx, d.daemon(), wire.VerbKill(), req)
@@ -191,8 +188,7 @@ func (d *Door) Kill(ctx context.Context, refs ...string) []wire.Killed {
 	return out
 }
 
-// Ping returns nil if a submission would be accepted now: the daemon answers, or its spool
-// is writable.
+// Ping returns nil if a submission would be accepted now, because the daemon answers or its spool is writable.
 func (d *Door) Ping(ctx context.Context) error {
 	_, err := client.Call(ctx, d.daemon(), wire.VerbPing(), wire.PingRequest{})
 	if err == nil || !undecided(err) {
@@ -213,8 +209,8 @@ func (d *Door) daemon() *client.Client {
 	return &client.Client{Socket: d.Socket, Timeout: deadline}
 }
 
-// undecided reports whether err leaves open what the daemon decided: it did not answer, is
-// too busy, or had an internal error. Then the Door uses the spool and the records.
+// undecided reports whether err leaves the decision of the daemon unknown: the daemon did not answer, is too busy, or
+// had an internal error. The Door then uses the spool and the records.
 func undecided(err error) bool {
 	switch jjm.KindOf(err) {
 	case jjm.Invalid, jjm.Denied, jjm.Gone, jjm.Conflict:
@@ -223,8 +219,8 @@ func undecided(err error) bool {
 	return true
 }
 
-// checkSubmit returns the mistakes that a daemon would refuse at every site, since the
-// daemon may not be there to find them.
+// checkSubmit returns the mistakes that a daemon would refuse at every site. It is called because the daemon may not be
+// running to find them.
 func checkSubmit(req wire.SubmitRequest) error {
 	if _, err := wire.VerbSubmit().Line(req); err != nil {
 		return err

@@ -7,18 +7,17 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The pauses between two attempts of Persist: the first, and the longest.
+// The first and the longest pause between two attempts of Persist.
 const (
 	firstPause = 100 * time.Millisecond
 	lastPause  = 2 * time.Second
 )
 
-// Persist submits a job again and again until it is decided or patience is over. It serves
-// gatekeepers that hold or fail a job after the first refused submission. All attempts have
-// the same request key, a random one if the job has none, so that they make one grid job.
-// submit is [Door.Submit].
+// Persist submits a job again and again until the daemon accepts or refuses it, or patience is over. It is for
+// gatekeepers that hold or fail a job after the first refused submission. All attempts have the same request key, a
+// random key if the job has none, so that they create only one grid job. submit is [Door.Submit].
 //
-// It returns the last error, of kind Busy if patience ran out.
+// Persist returns the last error, of kind Busy if patience is over.
 func Persist(ctx context.Context, patience time.Duration, job Job,
 	submit func(context.Context, Job) (Receipt, error)) (Receipt, error) {
 	if job.Key == "" {

@@ -15,10 +15,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// asOwner runs functions with the rights of an account. If the process is root and the
-// account is another one, a thread with the rights of that account runs them. So nothing
-// in the owner's folders (links, pipes, files that change meanwhile) can reach what the
-// owner cannot reach.
+// asOwner runs functions with the rights of an account. If the process is root and the account is another account, the
+// functions run on a thread that has only the rights of the account. So nothing in the owner's folders (links, pipes,
+// files that change meanwhile) can give access to files that the owner cannot access.
 type asOwner struct {
 	// owner is the owner of the files. nil means the account of the process.
 	owner *jjm.Owner
@@ -43,9 +42,8 @@ func (c asOwner) do(fn func() error) error {
 	return <-done
 }
 
-// become gives the current thread the rights of an account. Raw system calls change one
-// thread only ("a per-thread attribute", credentials(7)); those of package syscall would
-// change all threads.
+// become gives the current thread the rights of an account. Raw system calls change only one thread ("a per-thread
+// attribute", credentials(7)); the functions of package syscall would change all threads.
 func become(o jjm.Owner) error {
 	if o.UID <= 0 || o.GID <= 0 {
 		return jjm.Errorf(jjm.Denied, "files for uid %d, gid %d: want an ordinary account", o.UID, o.GID)
@@ -63,9 +61,8 @@ func become(o jjm.Owner) error {
 	return nil
 }
 
-// file is a file that is being written under a temporary name. It appears under its final
-// name complete or not at all. What stands under that name is replaced, so that a link
-// there is never followed.
+// file is a file that is being written under a temporary name. It appears under its final name complete or not at all.
+// An existing file under that name is replaced, so that a link is never followed.
 type file struct {
 	*os.File
 	tmp, to string
@@ -88,8 +85,7 @@ func create(to string) (*file, error) {
 	return &file{File: f, tmp: tmp, to: to}, nil
 }
 
-// rename sets the time of a complete file, unless when is zero, and gives it its final
-// name.
+// rename sets the time of a complete file, unless when is zero, and gives the file its final name.
 func (f *file) rename(when time.Time) error {
 	if !when.IsZero() {
 		if err := os.Chtimes(f.tmp, when, when); err != nil {
@@ -115,14 +111,13 @@ func (f *file) publish(mode os.FileMode, when time.Time) error {
 	return nil
 }
 
-// discard closes and removes a file that is not to be delivered.
+// discard closes and removes a file that will not be delivered.
 func (f *file) discard() {
 	_ = f.Close()
 	_ = os.Remove(f.tmp)
 }
 
-// isDelivered reports whether a file was delivered before: it is a regular file with this
-// size and time.
+// isDelivered reports whether a file was already delivered: there is a regular file with this size and time.
 func isDelivered(to string, size int64, when time.Time) bool {
 	info, err := os.Lstat(to)
 	return err == nil && info.Mode().IsRegular() && info.Size() == size && info.ModTime().Equal(when)

@@ -26,8 +26,10 @@ type GridJob struct {
 	// Kill is set once a kill of the grid job was requested. KillBy names the person or the part of jjm that asked.
 	Kill   bool   `json:"kill,omitempty"`
 	KillBy string `json:"kill_by,omitempty"`
-	// Reason says why the status is failed, broken or pending.
+	// Reason says why the status is failed, broken or pending, or why the grid job is kept.
 	Reason string `json:"reason,omitempty"`
+	// Rollback says what becomes of the grid job if it cannot be prepared or cut. It never changes.
+	Rollback Rollback `json:"rollback,omitempty"`
 	// BaseDir is the absolute folder that relative input paths start from.
 	BaseDir  string `json:"base_dir,omitempty"`
 	Accepted Time   `json:"accepted"`
@@ -59,6 +61,24 @@ type GridJob struct {
 	// Causes are the reasons why local jobs failed, those of most local jobs first. They are set once the grid job is
 	// final.
 	Causes []Cause `json:"causes,omitempty"`
+}
+
+// Rollback says what becomes of a grid job that fails before anything was handed to a batch system (decision R18).
+// The zero value ends it as broken, with its tar and message, as gatekeepers need it.
+type Rollback string
+
+// The ways to roll back.
+const (
+	// RollbackRemove removes the grid job with all that is stored of it. Its id is not given out again.
+	RollbackRemove Rollback = "remove"
+	// RollbackKeep makes the grid job registered again, with the reason, so that its owner can look at it and submit,
+	// copy or remove it.
+	RollbackKeep Rollback = "keep"
+)
+
+// Kept reports whether the grid job was rolled back and waits until a person submits, removes or kills it.
+func (g *GridJob) Kept() bool {
+	return g.Rollback == RollbackKeep && g.Status == Registered && g.Reason != "" && !g.Kill
 }
 
 // Step is one stage of a grid job: how its work is cut, and how much is cut already. Grid

@@ -24,7 +24,7 @@ type walkKey struct{}
 func always() []string {
 	return []string{"after", "auto", "baggage", "causes", "chain", "copy", "dataset_remove", "down", "generations",
 		"health", "jedimerge", "keywords", "leftout", "offtypes", "outputs", "proof", "remove", "report", "required",
-		"resources", "run", "selection", "short", "status", "steps", "top", "why"}
+		"resources", "rollback", "run", "selection", "short", "status", "steps", "top", "why"}
 }
 
 // TestWalks runs scripts of what users do: their commands, and what these print. Each script has a daemon of its own,

@@ -90,6 +90,10 @@ func proofs() []proof {
 
 		{"metrics.listen", "test/daemon", "TestMetrics_AreServedWhereTheSettingsSay"},
 		{"metrics.allow", "test/daemon", "TestMetrics_AreServedWhereTheSettingsSay"},
+		{"web.listen", "test/daemon", "TestPage_IsServedWhereTheSettingsSay"},
+		{"web.tokens", "test/daemon", "TestPage_IsServedWhereTheSettingsSay"},
+		{"web.user_header", "internal/publish/web", "TestAccess_WhoSeesWhat"},
+		{"web.proxy", "internal/publish/web", "TestAccess_WhoSeesWhat"},
 		{"advertise.site", "test/daemon", "TestSettings_OfTheAdAreObserved"},
 		{"advertise.collectors", "test/daemon", "TestSettings_OfTheAdAreObserved"},
 		{"advertise.bin", "test/daemon", "TestSettings_OfTheAdAreObserved"},

@@ -12,11 +12,10 @@ import (
 	"jjm/internal/jjm"
 )
 
-// namesAtOnce is how many names of a folder are in memory at a time.
+// namesAtOnce is the number of names of a folder that are in memory at the same time.
 const namesAtOnce = 1024
 
-// IDs returns the grid jobs that have a folder in dir, newest first. It does not look into the
-// folders.
+// IDs returns the grid jobs that have a folder in dir, newest first. It does not read the content of the folders.
 func IDs(dir string) ([]jjm.GridID, error) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -41,7 +40,8 @@ func IDs(dir string) ([]jjm.GridID, error) {
 	}
 }
 
-// Document reads a file of a record as it is: [File], or the file of a shard. Kinds of errors: as of Read.
+// Document reads a file of a record without parsing it: [File], or the file of a shard. The errors are of the same
+// kinds as those of Read.
 func Document(dir string, grid jjm.GridID, name string) ([]byte, error) {
 	data, err := readFile(filepath.Join(dir, grid.String(), name), MaxShard)
 	if err != nil {

@@ -22,8 +22,8 @@ func handlePath(dir string, h jjm.Handle) string {
 	return filepath.Join(dir, handlesDir, string(h[1:3]), string(h))
 }
 
-// ByHandle returns the grid job that a handle named when the daemon last wrote its link.
-// The error is of kind Gone if there is no link; the daemon may know more.
+// ByHandle returns the grid job that a handle named when the daemon last wrote the handle's link. The error is of kind
+// Gone if there is no link; the daemon may still know the handle.
 func ByHandle(dir string, h jjm.Handle) (jjm.GridID, error) {
 	if _, ok := jjm.ParseHandle(string(h)); !ok {
 		return 0, jjm.Errorf(jjm.Invalid, "%.40q is not a handle", h)
@@ -42,8 +42,8 @@ func ByHandle(dir string, h jjm.Handle) (jjm.GridID, error) {
 	return jjm.GridID(id), nil
 }
 
-// WriteHandle writes the link from a handle to a grid job. It does nothing if the handle
-// already names this or a later grid job: a handle never goes back.
+// WriteHandle writes the link from a handle to a grid job. It does nothing if the handle already names this or a later
+// grid job: a handle never returns to an earlier grid job.
 func WriteHandle(dir string, h jjm.Handle, grid jjm.GridID) error {
 	if now, err := ByHandle(dir, h); err == nil && now >= grid || jjm.KindOf(err) == jjm.Invalid {
 		return err

@@ -1,10 +1,9 @@
-// Package head reads the head of a record, which has what a client needs to answer about a
-// grid job while the daemon is down. It is a package of its own, without the dependencies
-// of package xmldb, because gatekeepers exec the client thousands of times: reading a head
-// takes well under a millisecond.
+// Package head reads the head of a record. The head contains the facts with which a client answers about a grid job
+// while the daemon is down. The package is separate from package xmldb and has none of its dependencies, because
+// gatekeepers execute the client thousands of times: reading a head takes well under a millisecond.
 //
-// A head is one file of at most [MaxBytes]: DIR/17/record.xml. docs/RECORDS.md describes
-// it, docs/record.xsd is its schema, package xmldb writes it.
+// A head is one file of at most [MaxBytes]: DIR/17/record.xml. docs/RECORDS.md describes it, docs/record.xsd is its
+// schema, and package xmldb writes it.
 package head
 
 import (
@@ -28,44 +27,44 @@ const File = "record.xml"
 
 // Head is the summary of a grid job at the time when it was written.
 type Head struct {
-	// Grid is the grid job. Read fills in what the record contains: ID, Owner, Type, Name,
-	// Model, Key, Mode, Result, After and AfterEnd of Spec, Status, Generation, Kill, KillBy,
-	// Reason, the times, the tar, the warnings, and Step without Carry.
+	// Grid is the grid job. Read sets the fields that the record contains: ID, Owner, Type, Name, Model, Key, Mode,
+	// Result, After and AfterEnd of Spec, Status, Generation, Kill, KillBy, Reason, the times, the tar, the warnings,
+	// and Step without Carry.
 	Grid jjm.GridJob
-	// Counts are the numbers of local jobs by state; Jobs is their sum. Grid.Step.Expected
-	// is how many there will be.
+	// Counts are the numbers of local jobs by state; Jobs is their sum. Grid.Step.Expected is the expected final
+	// number.
 	Counts [jjm.NumStates]int
 	Jobs   int
-	// ClusterJobs are the local jobs by the cluster of their current or last attempt; local
-	// jobs without any attempt are not in it.
+	// ClusterJobs are the local jobs by the cluster of their current or last attempt, without the local jobs that have
+	// no attempt.
 	ClusterJobs []jjm.ClusterJob
-	// GRAM, GRAMCode (17 when GRAM is FAILED) and Message are the answer for a gatekeeper.
+	// GRAM, GRAMCode (17 if GRAM is FAILED) and Message are the answer for a gatekeeper.
 	GRAM     jjm.GRAM
 	GRAMCode int
 	Message  string
 	// Master is the Ganga master status.
 	Master string
-	// Exit is the exit code of the grid job once it is final.
+	// Exit is the exit code of the grid job if the job has ended.
 	Exit int
 	// Tar is the absolute path of the output tar, "" until it is complete.
 	Tar string
-	// Causes are why local jobs failed or are tried again.
+	// Causes are the reasons why local jobs failed or are tried again.
 	Causes []jjm.Cause
 	// Phases sums the progress of the running local jobs.
 	Phases []jjm.Progress
 	// Inputs are the datasets that the grid job reads.
 	Inputs []Input
-	// Steps are the counts of local jobs by step, in order, if there is more than one step.
-	// Read fills in nothing else about the steps after the first.
+	// Steps are the counts of local jobs by step, in order, if there is more than one step. Read sets no other facts
+	// about the steps after the first step.
 	Steps []jjm.StepCounts
-	// Endings are the ends of past generations, oldest first. Read does not fill in Grid.Endings.
+	// Endings are the ends of past generations, oldest first. Read does not set Grid.Endings.
 	Endings []Ending
-	// Written is when the record was written.
+	// Written is the time at which the record was written.
 	Written jjm.Time
 }
 
-// Ending is the end of a past generation of a grid job, with the answer for a gatekeeper. Counts are those of
-// completed, failed and killed local jobs; Causes and Proof are not in a record.
+// Ending is the end of a past generation of a grid job, with the answer for a gatekeeper. Counts are the numbers of
+// completed, failed and killed local jobs. A record does not contain Causes and Proof.
 type Ending struct {
 	jjm.Ending
 	GRAM     jjm.GRAM
@@ -73,10 +72,10 @@ type Ending struct {
 	Message  string
 	Master   string
 	Jobs     int
-	TarPath  string // absolute
+	TarPath  string // absolute path of the output tar
 }
 
-// Told returns the head as gatekeepers see it. Once the first generation is over, they see the state at its end.
+// Told returns the head for gatekeepers. After the end of the first generation, that is the state at this end.
 func (h Head) Told() Head {
 	if len(h.Endings) == 0 {
 		return h
@@ -90,7 +89,7 @@ func (h Head) Told() Head {
 	return h
 }
 
-// Input is a dataset that a grid job reads, and how much of it is used.
+// Input is a dataset that a grid job reads, with counts of its used files.
 type Input struct {
 	Name         string
 	Master, Open bool
@@ -115,9 +114,8 @@ func Path(dir string, grid jjm.GridID) string {
 	return filepath.Join(dir, grid.String(), File)
 }
 
-// Read reads the head of a grid job. The error is of kind Gone if there is no record,
-// Denied if the caller may not read it, and Internal if the file is not a head; then
-// nothing is known about the grid job.
+// Read reads the head of a grid job. The error is of kind Gone if there is no record, Denied if the caller may not read
+// it, and Internal if the file is not a head; in these cases nothing is known about the grid job.
 func Read(dir string, grid jjm.GridID) (Head, error) {
 	path := Path(dir, grid)
 	data, err := readFile(path, MaxBytes)
@@ -139,7 +137,7 @@ func Read(dir string, grid jjm.GridID) (Head, error) {
 	return h, nil
 }
 
-// missing is the error for a file that does not exist, with a text for people.
+// missing is the error if a file does not exist, with a text for people.
 type missing struct {
 	text string
 	err  error
@@ -160,8 +158,8 @@ func kind(err error) jjm.Kind {
 	return jjm.Internal
 }
 
-// readFile reads a regular file of at most limit bytes. With O_NONBLOCK opening a fifo does
-// not wait for a writer (open(2)).
+// readFile reads a regular file of at most limit bytes. With O_NONBLOCK the opening of a fifo does not wait for a
+// writer (open(2)).
 func readFile(path string, limit int64) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

@@ -11,23 +11,23 @@ import (
 	"jjm/internal/jjm"
 )
 
-// HistoryFile is the name of the file with the last changes of a grid job, within its
-// folder, and MaxHistory the most bytes that it has.
+// HistoryFile is the name of the file with the latest changes of a grid job, within the grid job's folder; MaxHistory
+// is the largest size of this file in bytes.
 const (
 	HistoryFile = "history.xml"
 	MaxHistory  = 512 << 10
 )
 
-// History holds the last changes of a grid job, as its record has them.
+// History holds the latest changes of a grid job, according to its record.
 type History struct {
-	// Changes are the last changes, oldest first. Older is set if there were earlier changes.
+	// Changes are the latest changes, oldest first. Older is set if there were earlier changes.
 	Changes []jjm.JournalEntry
 	Older   bool
 	Written jjm.Time
 }
 
-// ReadHistory reads the changes of a grid job. The error is of kind Gone if its record has
-// none, Denied if the caller may not read it, and Internal if the file is not a history.
+// ReadHistory reads the changes of a grid job. The error is of kind Gone if its record has none, Denied if the caller
+// may not read it, and Internal if the file is not a history.
 func ReadHistory(dir string, grid jjm.GridID) (History, error) {
 	path := filepath.Join(dir, grid.String(), HistoryFile)
 	data, err := readFile(path, MaxHistory)

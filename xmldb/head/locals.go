@@ -15,16 +15,16 @@ import (
 // ShardSize is the number of local jobs in a shard.
 const ShardSize = 1000
 
-// MaxShard bounds what is read of a shard, in bytes: twice the size of 1000 local jobs with
-// as much as others may add to each.
+// MaxShard is the largest number of bytes that are read of a shard: twice the size of 1000 local jobs with the largest
+// additions by others.
 const MaxShard = 128 << 20
 
 // ShardFile returns the name of a shard within the folder of its grid job.
 func ShardFile(n int) string { return fmt.Sprintf("jobs-%04d.xml", n) }
 
-// Locals reads the local jobs that ref selects, in order, at most limit. It leaves out local jobs that the record does
-// not have, and fills in only the fields that the record has. Kinds of errors: as of Read, but a missing record is not
-// an error.
+// Locals reads the local jobs that ref selects, in order, at most limit. It omits local jobs that the record does not
+// have, and sets only the fields that the record has. The errors are of the same kinds as those of Read, but a missing
+// record is not an error.
 func Locals(dir string, ref jjm.Ref, limit int) ([]jjm.LocalJob, error) {
 	var out []jjm.LocalJob
 	for n := int(ref.First) / ShardSize; ref.Last < 0 || n <= int(ref.Last)/ShardSize; n++ {

@@ -15,8 +15,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Parse parses the text of a head. It ignores unknown elements and attributes. The error
-// names the place.
+// Parse parses the text of a head. It ignores unknown elements and attributes. The error contains the place in the
+// text.
 func Parse(data []byte) (Head, error) {
 	p := parser{d: xml.NewDecoder(bytes.NewReader(bytes.TrimPrefix(data, []byte("\uFEFF"))))}
 	if err := p.document(); err != nil {
@@ -32,7 +32,7 @@ type parser struct {
 	err  error
 }
 
-// document reads the prologue and the root element; nothing else may follow.
+// document reads the prologue and the root element. It returns an error if more text follows.
 func (p *parser) document() error {
 	root := false
 	for {
@@ -61,7 +61,7 @@ func (p *parser) document() error {
 	}
 }
 
-// start reads the prologue and the start of the root element. It returns an error unless the element has the name.
+// start reads the prologue and the start of the root element. It returns an error if the element has another name.
 func (p *parser) start(name string) (xml.StartElement, error) {
 	for {
 		tok, err := p.d.Token()
@@ -293,8 +293,8 @@ func (p *parser) step(a map[string]string) error {
 	return err
 }
 
-// stepCounts reads the counts of a step; only records with several steps have them. The
-// steps are written from the last to the first.
+// stepCounts reads the counts of a step, which only records with several steps have. A record lists the steps from the
+// last to the first.
 func (p *parser) stepCounts(a map[string]string) {
 	if a["of"] == "" {
 		return
@@ -335,8 +335,8 @@ func (p *parser) causes() error {
 	})
 }
 
-// children calls fn for every child element that has no namespace, and skips the others. fn must
-// read the child to its end. children returns at the end of the parent element.
+// children calls fn for every child element without a namespace, and skips the other children. fn must read the child
+// to its end. children returns at the end of the parent element.
 func (p *parser) children(fn func(xml.StartElement) error) error {
 	for {
 		tok, err := p.d.Token()
@@ -413,7 +413,7 @@ func (p *parser) int(a map[string]string, elem, name string) int64 {
 	return n
 }
 
-// int32 returns a number like int; a number that is negative or too large is an error.
+// int32 returns a number in the same way as int, but a number that is negative or too large is an error.
 func (p *parser) int32(a map[string]string, elem, name string) int32 {
 	n := p.int(a, elem, name)
 	if n < 0 || n > math.MaxInt32 {

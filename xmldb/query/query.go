@@ -22,13 +22,13 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Bounds of a query.
+// The limits of a query.
 const (
 	// maxPath is the longest path, in bytes.
 	maxPath = 1 << 10
-	// maxAnswer bounds the text of all results, in bytes; each result counts 32 bytes more.
+	// maxAnswer is the largest size of all results together, in bytes; each result counts 32 additional bytes.
 	maxAnswer = 32 << 20
-	// maxTree bounds the estimated memory of one document as a tree, in bytes.
+	// maxTree is the largest estimated memory for one document as a tree, in bytes.
 	maxTree = 512 << 20
 )
 
@@ -39,16 +39,16 @@ var errTooManyElements = jjm.Errorf(jjm.Invalid, "the file has too many elements
 
 // Query is a path, and its results so far.
 type Query struct {
-	whole   bool // the path ""
+	whole   bool // whether the path is ""
 	path    etree.Path
-	attr    string // @attr at the end; "*" for all
-	text    bool   // text() at the end
-	root    string // the root element with which the path starts; "" if it names none
+	attr    string // name in @attr at the end; "*" for all attributes
+	text    bool   // whether the path ends in text()
+	root    string // root element with which the path starts; "" if it names none
 	results []string
 	size    int
 }
 
-// Parse reads a path; "" selects documents as they are. The error is of kind Invalid.
+// Parse parses a path; "" selects whole documents. The error is of kind Invalid.
 func Parse(path string) (*Query, error) {
 	q, err := parse(path)
 	if err != nil {
@@ -66,14 +66,14 @@ func (q *Query) Wants(root string) bool {
 // Results returns the results so far.
 func (q *Query) Results() []string { return q.results }
 
-// Add adds the results of the path in a document. It makes a tree of the document, which may take many times the
-// document's size in memory. The error is of kind Invalid if the document or all results together are too large.
+// Add adds the results of the path in a document. It converts the document into a tree, whose size in memory may be
+// many times the document's size. The error is of kind Invalid if the document or all results together are too large.
 func (q *Query) Add(data []byte) error {
 	if q.whole {
 		return q.add(string(data))
 	}
-	// An element takes some 300 bytes of memory, an attribute 100, so a file full of <a/>
-	// is small on disk and large in memory.
+	// An element takes some 300 bytes of memory, an attribute 100 bytes; a file full of <a/> is small on disk and large
+	// in memory.
 	if bytes.Count(data, []byte("<"))*300+bytes.Count(data, []byte("="))*100 > maxTree {
 		return errTooManyElements
 	}
@@ -155,8 +155,8 @@ func splitSteps(path string) []string {
 	return append(steps, path[start:])
 }
 
-// checkCost refuses paths that visit the same elements many times: etree removes duplicates
-// only at the end, so //../*/../*/../* takes the cube of the number of local jobs.
+// checkCost returns an error for a path that visits the same elements many times: etree removes duplicates only at the
+// end, so the time for //../*/../*/../* grows with the cube of the number of local jobs.
 func checkCost(steps []string) error {
 	climbed, deep := false, 0
 	for i, s := range steps {
@@ -177,7 +177,7 @@ func checkCost(steps []string) error {
 	return nil
 }
 
-// compile turns a panic of etree into an error.
+// compile compiles a path. It returns an error if etree panics.
 func compile(path string) (p etree.Path, err error) {
 	defer func() {
 		if r := recover(); r != nil {

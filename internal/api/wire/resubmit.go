@@ -57,7 +57,7 @@ type Resubmitted struct {
 	Error    *Error `json:"error,omitempty"`
 }
 
-// Left is a local job that stays as it is, and the reason.
+// Left names a local job that is not resubmitted, and why.
 type Left struct {
 	Local string `json:"local"`
 	Why   string `json:"why"`

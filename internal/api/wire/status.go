@@ -121,6 +121,8 @@ type Status struct {
 	Reopening  *Reopening `json:"reopening,omitempty"`
 	Accepted   jjm.Time   `json:"accepted"`
 	Ended      jjm.Time   `json:"ended,omitempty"`
+	// Request holds the resources that the job file requests for each local job.
+	Request jjm.Request `json:"request,omitzero"`
 	// ExpectedEnd is set by "status" and "wait" for a grid job that runs, if it can be estimated.
 	ExpectedEnd *ExpectedEnd `json:"expected_end,omitempty"`
 	// NextAttempts is set by "status" and "wait", nil if no local job waits for its next attempt.

@@ -66,12 +66,19 @@ type Submit struct {
 	// Credentials are for the jobs, if the job file asks for them. If the key names an
 	// existing grid job, a credential that is newer than its stored one replaces it.
 	Credentials []jjm.Credential `json:"credentials,omitempty"`
+	// Rollback says what becomes of the grid job if it cannot be prepared or cut. It is not for gatekeepers.
+	Rollback jjm.Rollback `json:"rollback,omitempty"`
+	// Again is a kept grid job (RollbackKeep), which is submitted again under its id; every other member is empty.
+	Again jjm.GridID `json:"again,omitempty"`
 	// DryRun returns the decomposition and the decision without storing anything.
 	DryRun bool `json:"dry_run,omitempty"`
 }
 
 // check returns the first mistake that can be found without knowing the site.
 func (s *Submit) check() error {
+	if s.Again != 0 {
+		return s.checkAgain()
+	}
 	switch {
 	case s.Text == "":
 		return jjm.Errorf(jjm.Invalid, "submit.text: the job file is empty")
@@ -81,6 +88,9 @@ func (s *Submit) check() error {
 		return jjm.Errorf(jjm.Invalid, "submit.name %.80q: want a file name", s.Name)
 	case len(s.Key) > maxWord:
 		return jjm.Errorf(jjm.Invalid, "submit.key: %d bytes: at most %d", len(s.Key), maxWord)
+	}
+	if err := s.checkRollback(); err != nil {
+		return err
 	}
 	if len(s.After) > jjm.MaxAfter || len(s.AfterEnd) > maxWord {
 		return jjm.Errorf(jjm.Invalid, "submit.after: want at most %d grid jobs, and one of the words of after_end",
@@ -94,6 +104,35 @@ func (s *Submit) check() error {
 	}
 	if ps := s.Origin.Problems(); len(ps) > 0 {
 		return fmt.Errorf("submit: %w", ps.Err())
+	}
+	return nil
+}
+
+// checkRollback checks the member Rollback.
+func (s *Submit) checkRollback() error {
+	switch s.Rollback {
+	case "":
+		return nil
+	case jjm.RollbackRemove, jjm.RollbackKeep:
+	default:
+		return jjm.Errorf(jjm.Invalid, "submit.rollback %.80q: want %s or %s", s.Rollback, jjm.RollbackRemove,
+			jjm.RollbackKeep)
+	}
+	if s.Origin != nil {
+		return jjm.Errorf(jjm.Invalid, "submit.rollback: is not for a gatekeeper (submit.origin), which needs an end: "+
+			"leave one of them out")
+	}
+	return nil
+}
+
+// checkAgain checks the form of a request to submit a kept grid job again.
+func (s *Submit) checkAgain() error {
+	switch {
+	case s.Again < 0:
+		return jjm.Errorf(jjm.Invalid, "submit.again %d: want the number of a grid job, such as 17", s.Again)
+	case s.Text != "" || s.Key != "" || s.Anew || s.DryRun || s.Rollback != "" || s.AfterEnd != "" || s.Origin != nil ||
+		len(s.After) > 0 || len(s.Credentials) > 0:
+		return jjm.Errorf(jjm.Invalid, "submit.again: submits grid job %s as it is: leave every other member out", s.Again)
 	}
 	return nil
 }

@@ -44,13 +44,13 @@ type Verified struct {
 	// Merge is the report of the merge step, nil if there is none: was every output merged exactly once? The verdict
 	// of the whole is the worse of both verdicts.
 	Merge *cover.Report `json:"merge,omitempty"`
-	// Recovery is the text of a job file that does what is missing. RecoveryFiles is the
-	// list of files that must lie beside it under the name that [FilesOf] returns. Each is
-	// "" if it is not needed.
+	// Recovery is the text of a job file that processes the missing units. RecoveryFiles is the list of files that the
+	// job file reads, to be saved in the same folder under the name that [FilesOf] returns. Each is "" if it is not
+	// needed.
 	Recovery      string `json:"recovery,omitempty"`
 	RecoveryFiles string `json:"recovery_files,omitempty"`
-	// RecoveryRanges is the list of ranges that must lie beside it under the name that
-	// [RangesOf] returns, "" if it is not needed.
+	// RecoveryRanges is the list of ranges that the job file reads, to be saved in the same folder under the name that
+	// [RangesOf] returns. It is "" if it is not needed.
 	RecoveryRanges string `json:"recovery_ranges,omitempty"`
 	// Anew are the local jobs that processed only a part of what they own. The recovery
 	// does their parts again from the start, so their outputs must not be combined with its

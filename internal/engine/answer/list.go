@@ -142,7 +142,7 @@ func (an *Answers) Wait(ctx context.Context, caller wire.Caller, r wire.WaitRequ
 			if err := out.Line(wire.StatusAnswer{Status: states}, false); err != nil {
 				return err
 			}
-			if allFinal(states) {
+			if allSettled(an.s, states) {
 				return out.Line(wire.StatusAnswer{Status: states}, true)
 			}
 		}
@@ -154,8 +154,14 @@ func (an *Answers) Wait(ctx context.Context, caller wire.Caller, r wire.WaitRequ
 	}
 }
 
-func allFinal(states []wire.Status) bool {
-	return !slices.ContainsFunc(states, func(s wire.Status) bool { return !s.Over() })
+// allSettled reports whether all grid jobs are over, or kept: nothing more happens to them by itself.
+func allSettled(s *state.State, states []wire.Status) bool {
+	v := s.View()
+	defer v.Close()
+	return !slices.ContainsFunc(states, func(s wire.Status) bool {
+		g := v.Grid(s.Lookup.ID)
+		return !s.Over() && (g == nil || !g.Job.Kept())
+	})
 }
 
 // version identifies the present state of a grid job: change grows with each change of a live grid

@@ -208,7 +208,7 @@ func (an *Answers) statusOf(mem state.Memory, g *state.Grid) wire.Status {
 		Lookup: an.answer(mem, g), Name: g.Job.Spec.Name, Type: g.Job.Spec.Type, Model: g.Job.Spec.Model,
 		Owner: g.Job.Owner.User, Key: g.Job.Spec.Key, Origin: g.Job.Origin, Cluster: g.Job.Step.Cluster,
 		Clusters: g.Job.Step.Clusters, ClusterJobs: wire.ClusterJobsOf(g.Job.ID, g.ClusterJobs()), Accepted: g.Job.Accepted,
-		Ended: g.Job.Ended, Why: g.Job.Step.Why,
+		Ended: g.Job.Ended, Request: g.Job.Spec.Request, Why: g.Job.Step.Why,
 		Record: an.recordPath(g.Job.ID), Trouble: an.troubleOf(mem, g), Holds: holds(g), Causes: g.Causes(),
 		Steps: wire.StepsOf(g.Steps()), Warnings: wire.WarningsOf(&g.Job), Proof: g.Job.Proof,
 		After: g.Job.Spec.After, AfterEnd: g.Job.Spec.AfterEnd, Awaited: awaited(mem, &g.Job),

@@ -18,8 +18,8 @@ type ideal interface {
 	Reset()
 }
 
-// view returns the state of the cluster for people, without the counts of jobs. of selects the grid jobs that it may
-// name.
+// view returns the state of the cluster for people, without the counts of jobs. of reports whether the view may name a
+// grid job.
 func (c *Cluster) view(mem state.Memory, of func(jjm.GridID) bool) wire.Cluster {
 	caps, polling := c.caps(), c.polling()
 	w := wire.Cluster{Name: c.name, Kind: c.kind, Guarantee: caps.Guarantee, Slots: caps.Slots,

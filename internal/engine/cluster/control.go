@@ -210,9 +210,9 @@ func (cs *Clusters) AskCancel(l *jjm.LocalJob) {
 	c.controller.addCancel(l.AttemptID())
 }
 
-// RefOf returns the batch job of an attempt and the owner of its bulk. ok is false while
-// the batch system's id is not known.
-func (cs *Clusters) RefOf(l *jjm.LocalJob) (adapters.Ref, jjm.Owner, bool) {
+// RefOf returns the batch job of an attempt and the owner of its bulk. ok is false if the bulk is closed or the batch
+// system's id is unknown.
+func (cs *Clusters) RefOf(l *jjm.LocalJob) (ref adapters.Ref, owner jjm.Owner, ok bool) {
 	v := cs.s.View()
 	defer v.Close()
 	b := v.Bulk(l.Tag)
@@ -223,7 +223,7 @@ func (cs *Clusters) RefOf(l *jjm.LocalJob) (adapters.Ref, jjm.Owner, bool) {
 	return ref, b.Owner, known
 }
 
-// refIn returns the batch job of an attempt of a bulk. known is false while the batch system's id is not known.
+// refIn returns the batch job of an attempt of a bulk. known is false if the batch system's id is unknown.
 func refIn(b *state.Bulk, l *jjm.LocalJob) (ref adapters.Ref, known bool) {
 	if l.BatchID != "" && !state.PartOf(l.BatchID, b.ID) { // l points to a duplicate, or the bulk's id is unknown
 		return adapters.Ref{Tag: l.Tag, ID: l.BatchID, Index: -1}, true

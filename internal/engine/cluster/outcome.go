@@ -129,7 +129,7 @@ func (sb *submitter) release(ctx context.Context, tag jjm.Tag) error {
 	})
 }
 
-// setReleased notes in memory when a held bulk was released.
+// setReleased notes in memory when the release of a held bulk was last tried.
 func (sb *submitter) setReleased(tag jjm.Tag) {
 	now := jjm.At(sb.b.Now())
 	sb.s.Adjust(func(a *state.Memo) { a.SetReleased(tag, now) })

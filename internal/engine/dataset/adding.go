@@ -30,7 +30,7 @@ func (fi *filler) adding(id store.DatasetID) (filled func()) {
 	}
 }
 
-// read notes that a source was read, and ends the wait of Resume for it.
+// read lets grid jobs cut the files of a source again, if Resume had stopped that until the source was read.
 func (fi *filler) read(s Source) {
 	fi.mu.Lock()
 	filled := fi.filled[s]
@@ -41,8 +41,8 @@ func (fi *filler) read(s Source) {
 	}
 }
 
-// Resume keeps grid jobs from cutting the files of containers until the containers were read once: when the daemon
-// stopped, perhaps only a part of their files had been added.
+// Resume stops grid jobs from cutting the files of containers until the containers are read for the first time: the
+// daemon may have stopped when only a part of these files was stored.
 func (fi *filler) Resume(ctx context.Context) error {
 	of := map[Source]jjm.DatasetInput{}
 	uids := map[Source]int{}

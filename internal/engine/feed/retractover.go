@@ -39,9 +39,9 @@ func (fd *Feeder) Lost(ctx context.Context, job *jjm.GridJob, w wire.Retract) (w
 	return out, r.work, nil
 }
 
-// MakeAgain retracts outputs of a grid job that a change reopens. If the outputs were made of files
-// of a dataset, new local jobs make them again. Else the same local jobs must make them again,
-// because no other local job can own their parts; MakeAgain returns them, to be run again.
+// MakeAgain retracts the lost outputs of a grid job that a change reopens. If the grid job processes a dataset, the
+// files of the dataset are given back, and new local jobs process them. Otherwise no other local job can own the work:
+// MakeAgain then returns the local jobs that made the outputs, and the caller must run these again.
 func (fd *Feeder) MakeAgain(c *state.Change, id jjm.GridID, actor string, w wire.Retract) (same []int32, err error) {
 	g := c.Live.Grid(id)
 	r := &retraction{fd: fd, ctx: c.Ctx, job: &g.Job, wish: w, caller: wire.Caller{User: actor}}

@@ -15,8 +15,12 @@ import (
 // Submit checks a job file and stores the grid job that it describes. If the caller already has a
 // grid job with the same request key, Submit returns that grid job. All mistakes are reported
 // together, as jjm.Problems, and nothing is left behind. With DryRun it stores nothing and returns
-// the plan of the grid job.
+// the plan of the grid job. With Again it submits a kept grid job again.
 func (js *Jobs) Submit(ctx context.Context, caller wire.Caller, r wire.SubmitRequest) (wire.SubmitAnswer, error) {
+	if r.Submit.Again != 0 {
+		out, err := submitAgain(ctx, js, caller, r.Submit.Again)
+		return wire.SubmitAnswer{Submit: &out}, err
+	}
 	out, err := js.submit(ctx, caller, *r.Submit, nil)
 	return wire.SubmitAnswer{Submit: &out}, err
 }
@@ -39,7 +43,7 @@ func (js *Jobs) submit(ctx context.Context, caller wire.Caller, req wire.Submit,
 		}
 	}
 	if len(problems) == 0 && !req.DryRun {
-		if out, err := js.repeated(ctx, caller, spec); err != nil || out.Existed {
+		if out, err := repeated(ctx, js, caller, spec); err != nil || out.Existed {
 			return out, err
 		}
 	}
@@ -77,7 +81,7 @@ func (js *Jobs) submit(ctx context.Context, caller wire.Caller, req wire.Submit,
 // repeated answers a submission whose request key has a grid job already. What would be refused by now is not looked
 // for: the submission was accepted, and the caller perhaps never got the answer. Existed is false if no grid job has
 // the key, or spec lets the key be used again.
-func (js *Jobs) repeated(ctx context.Context, caller wire.Caller, spec *jjm.Spec) (out wire.Submitted, err error) {
+func repeated(ctx context.Context, js *Jobs, caller wire.Caller, spec *jjm.Spec) (out wire.Submitted, err error) {
 	if spec.Key == "" || spec.KeyReuse {
 		return out, nil
 	}
@@ -207,7 +211,7 @@ func (js *Jobs) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, r
 				return err
 			}
 			out.ID, err = js.insert(c, jjm.GridJob{Owner: owner, Spec: spec, BaseDir: req.BaseDir, Accepted: c.Now,
-				Changed: c.Now, Origin: req.Origin}, len(fit.Clusters), why)
+				Changed: c.Now, Origin: req.Origin, Rollback: req.Rollback}, len(fit.Clusters), why)
 			return err
 		})
 	})

@@ -75,7 +75,7 @@ func (js *Jobs) collect(ctx context.Context, id jjm.GridID) error {
 			cause = final.Reason + "; " + cause
 		}
 		c.Note(id, from, final.Status.String(), cause, "")
-		return nil
+		return clearAway(c, g)
 	})
 	if err == nil && !overtaken {
 		js.rooms.Records.PublishNow(ctx, id)

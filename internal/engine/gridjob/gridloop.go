@@ -72,6 +72,7 @@ func (js *Jobs) gridFacts(id jjm.GridID) (plan.GridFacts, bool) {
 		Fetching: js.remote.Waits(id), Prepared: g.Job.Step.Prepared, Closed: g.Closed(),
 		Made: g.Job.Step.Made - g.GivenBack, Expected: g.Job.Step.Expected, Idle: g.Idle(),
 		Counts: g.Counts, EverSubmitted: g.Submitted, EverRan: g.Ran,
+		Keep: g.Job.Rollback == jjm.RollbackKeep, Kept: g.Job.Kept(),
 		Merging: g.Merging, TarReady: g.Job.Tar != "", Waits: js.rooms.Clusters.WaitsFor(v.Memory, g, now),
 		Failure: g.Failure(), Again: len(run)+len(stopped) > 0, AutoKill: state.AutoKillReason(g, js.b.Conf()),
 	}, true
@@ -98,6 +99,8 @@ func (js *Jobs) carryOut(ctx context.Context, id jjm.GridID, act plan.GridAction
 		return js.again(ctx, id)
 	case plan.KillItself:
 		return killItself(ctx, js.s, id)
+	case plan.RollBack:
+		return rollBack(ctx, js.s, id, act.Reason)
 	}
 	return nil
 }

@@ -81,9 +81,8 @@ func (it *Intake) intakeRound(ctx context.Context) (acted int, more bool) {
 	return acted, more
 }
 
-// turn carries out the entries of a box, or if only is set the entries about this handle.
-// more says that the budget was too small for all entries. The error is of kind Busy if only
-// is set and entries about it remain.
+// turn carries out the entries of a box. If only is set, it carries out only the entries about this handle, and the
+// error is of kind Busy if such entries remain. more is true if the budget was too small for all entries.
 func (it *Intake) turn(ctx context.Context, in *inbox, only jjm.Handle) (acted int, more bool, err error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -112,15 +111,15 @@ func (it *Intake) turn(ctx context.Context, in *inbox, only jjm.Handle) (acted i
 	return t.acted, t.more, t.waiting(only)
 }
 
-// turn is one look into a box, with its budget.
+// turn is the state of one call of Intake.turn.
 type turn struct {
 	it      *Intake
 	in      *inbox
 	box     *spool.Box
 	only    jjm.Handle          // "" for all handles
-	held    map[jjm.Handle]bool // with an entry that could not be carried out now
+	held    map[jjm.Handle]bool // handles with an entry that could not be carried out now
 	acted   int                 // entries carried out
-	removed int                 // names removed otherwise
+	removed int                 // entries removed without being carried out
 	more    bool                // the budget was too small
 	waits   bool                // an entry could not be carried out now
 }

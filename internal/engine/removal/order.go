@@ -8,6 +8,7 @@ import (
 	"jjm/internal/api/wire"
 	"jjm/internal/engine/floor/state"
 	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
 )
 
 // atOnce is how many removals one transaction stores or ends, and one round of an account
@@ -74,7 +75,7 @@ func (re *Remover) order(ctx context.Context, o *order, ids []jjm.GridID) {
 				o.errs[jobs[i].ID] = why
 				continue
 			}
-			if err := c.Remove(&jobs[i], o.caller.Actor()); err != nil {
+			if err := re.remove(c, &jobs[i], o.caller.Actor()); err != nil {
 				return err
 			}
 			ordered++
@@ -91,14 +92,32 @@ func (re *Remover) order(ctx context.Context, o *order, ids []jjm.GridID) {
 		if id := jobs[i].ID; err != nil && o.errs[id] == nil {
 			o.errs[id] = err
 		}
-		re.work.Kick(jobs[i].Owner.UID)
 	}
 }
 
-// over returns an error for a grid job that is not over.
+// Ordered wakes the loop that carries out the removals of a committed change. It does not block.
+func (re *Remover) Ordered(c *state.Change) {
+	for _, r := range c.OrderedRemovals() {
+		re.work.Kick(r.Owner.UID)
+	}
+}
+
+// remove orders the removal of a grid job. A kept grid job ends as broken first.
+func (re *Remover) remove(c *state.Change, job *jjm.GridJob, actor string) error {
+	if live := c.Live.Grid(job.ID); live == nil || !live.Job.Kept() {
+		return c.Remove(job, actor)
+	}
+	g := c.Grid(job.ID)
+	c.Status(g, jjm.Broken, g.Reason, actor)
+	g.Ended = c.Now
+	g.Exit = plan.ExitCode(plan.ExitFacts{Status: g.Status, Exit: -1, NotDone: re.b.Conf().ExitNotDone})
+	return c.Discard(g, actor)
+}
+
+// over returns an error for a grid job that is neither over nor kept.
 func over(job *jjm.GridJob) error {
 	switch {
-	case job.Status.Final():
+	case job.Status.Final(), job.Kept():
 		return nil
 	case job.Kill:
 		return jjm.Errorf(jjm.Conflict, "it is being killed: remove it once it is over")
@@ -111,8 +130,12 @@ func hindrance(c *state.Change, id jjm.GridID, force bool) error {
 	if r, doomed := c.Live.Removal(id); doomed {
 		return r.Err()
 	}
-	if g := c.Live.Grid(id); g != nil && !g.Job.Status.Final() {
-		return jjm.Errorf(jjm.Busy, "it was reopened just now: try again")
+	g := c.Live.Grid(id)
+	if g != nil && g.Job.Kept() {
+		return c.Tx.Hindrance(id, true) // no gatekeeper submitted it
+	}
+	if g != nil && !g.Job.Status.Final() {
+		return jjm.Errorf(jjm.Busy, "it was reopened or submitted just now: try again")
 	}
 	return c.Tx.Hindrance(id, force)
 }

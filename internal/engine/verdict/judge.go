@@ -12,7 +12,7 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// judgement is an attempt whose evidence is complete, with everything that decides about it.
+// judgement is an attempt whose evidence is complete, with the facts that decide about it.
 type judgement struct {
 	id       jjm.AttemptID
 	evidence jjm.Evidence

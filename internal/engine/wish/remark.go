@@ -15,9 +15,9 @@ const (
 	lastRemarks = 1000
 )
 
-// Remark adds a text of a gatekeeper to the journal of a grid job, unless the grid job has
-// ended or the last remark has the same text: gatekeepers look repeatedly and find the same.
-// News reports whether the text was added.
+// Remark adds a text of a gatekeeper to the journal of a grid job. It adds nothing if the grid job has ended, or if the
+// last remark has the same text, because gatekeepers report the same finding repeatedly. News reports whether the text
+// was added. The error is of kind Denied if the caller is not an administrator.
 func (ws *Wishes) Remark(ctx context.Context, caller wire.Caller, r wire.RemarkRequest) (a wire.RemarkAnswer,
 	err error) {
 	id := r.Grid()

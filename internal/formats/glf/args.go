@@ -2,9 +2,9 @@ package glf
 
 import "strings"
 
-// SplitArgs splits data into words at blanks. Double quotes keep blanks within a word,
-// and "" is an empty word; inside quotes \" is a quote and \\ a backslash. Outside quotes
-// a backslash stands for itself. A quote that is not closed ends with the data.
+// SplitArgs splits data into words at blanks. A word in double quotes may contain blanks, and "" is an empty word.
+// Inside quotes \" is a quote and \\ a backslash; outside quotes a backslash stands for itself. A quote that is not
+// closed ends with the data.
 func SplitArgs(data string) []string {
 	var words []string
 	var word strings.Builder
@@ -34,8 +34,8 @@ func SplitArgs(data string) []string {
 	return words
 }
 
-// JoinArgs joins words with blanks so that SplitArgs returns the same words, and quotes
-// words that need it. Newlines and NULs, which a line cannot hold, become blanks.
+// JoinArgs joins words with blanks so that SplitArgs returns the same words. It quotes words that need quotes. Newlines
+// and NULs become blanks, because a line cannot contain them.
 func JoinArgs(args []string) string {
 	var b strings.Builder
 	for i, a := range args {

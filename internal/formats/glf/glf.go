@@ -6,12 +6,11 @@
 //
 //	<date-time> <keyword> <associated data>
 //
-// in UTC. The wrapper puts one INFO record before the application starts and
-// one after it ended; the application appends its own in between.
+// in UTC. The wrapper writes one INFO record before the application starts and another INFO record after the
+// application ended; the application appends its own records in between.
 //
-// The package is pure: it does no I/O and has no clock. [Parse] accepts any bytes and
-// never fails: lines that it does not understand are counted. What the records mean for
-// the job is decided in package analyse.
+// The package does no I/O and has no clock. [Parse] accepts any bytes and never fails: lines that it does not
+// understand are counted. Package analyse decides what the records mean for the job.
 package glf
 
 import (
@@ -20,16 +19,16 @@ import (
 	"time"
 )
 
-// MaxLine is the longest line in bytes, newline included. Longer lines are cut, on writing
-// and on reading.
+// MaxLine is the maximum length of a line in bytes, including the newline. Longer lines are cut when they are written
+// and when they are read.
 const MaxLine = 8 << 10
 
-// MaxFile is how many bytes of a GLF readers keep: of a longer file the first line, which
+// MaxFile is the maximum number of bytes of a GLF that readers keep. Of a longer file they keep the first line, which
 // is the wrapper's start record, and the tail. Parse itself has no limit.
 const MaxFile = 1 << 20
 
-// maxBad is how many unknown lines Log.BadLines keeps, maxBadLine how many bytes of each.
-// They are for people.
+// maxBad is the maximum number of unknown lines in Log.BadLines, and maxBadLine the maximum number of bytes of each
+// line. The lines are only shown to people.
 const (
 	maxBad     = 1000
 	maxBadLine = 200
@@ -45,12 +44,12 @@ const (
 	ReturnFile = "RETURN_FILE"
 )
 
-// Known reports whether a keyword is one of the six; upper and lower case differ.
+// Known reports whether a keyword is one of the six keywords. Upper and lower case are different.
 func Known(keyword string) bool {
 	return Terminal(keyword) || keyword == Info || keyword == ReturnFile
 }
 
-// Terminal reports whether a keyword decides what becomes of the job.
+// Terminal reports whether a keyword decides how the job continues or ends.
 func Terminal(keyword string) bool {
 	switch keyword {
 	case Succeeded, Failed, Retry, Hold:
@@ -59,47 +58,44 @@ func Terminal(keyword string) bool {
 	return false
 }
 
-// Record is one line.
+// Record is one line of a GLF.
 type Record struct {
 	// Time is in UTC, to the second.
 	Time time.Time
-	// Keyword is one of the six.
+	// Keyword is one of the six keywords.
 	Keyword string
-	// Data is the rest of the line, blanks at its ends removed.
+	// Data is the rest of the line, without blanks at its ends.
 	Data string
 }
 
 // Log is the content of a GLF.
 type Log struct {
-	// Start and End say whether the log has the wrapper's two records. The first start record and
-	// the last end record count, so that an application that writes the same words does not
-	// replace the wrapper's.
+	// Start and End report whether the log has the wrapper's start record and end record. The first start record and the
+	// last end record are used, so that an application that writes the same words does not replace the wrapper's records.
 	Start, End bool
-	// AppExit is the application's exit code in the end record, 128+n for signal n;
-	// meaningless unless End.
+	// AppExit is the application's exit code in the end record, 128+n for signal n. It has no meaning unless End is set.
 	AppExit int
-	// StartTime and EndTime are the times of the wrapper's two records, First and Last the times of
-	// the first and the last record of any keyword.
+	// StartTime and EndTime are the times of the wrapper's start and end records. First and Last are the times of the
+	// first and the last record of any keyword.
 	StartTime, EndTime, First, Last time.Time
-	// Terminals are the records SUCCEEDED, FAILED, RETRY and HOLD, in order, including
-	// those without data.
+	// Terminals are the records SUCCEEDED, FAILED, RETRY and HOLD, in order, including records without data.
 	Terminals []Record
-	// Returns are the absolute paths of RETURN_FILE records, Ignored the relative paths,
-	// which are not copied back.
+	// Returns are the absolute paths of RETURN_FILE records. Ignored are the relative paths of such records, which are not
+	// copied back.
 	Returns, Ignored []string
-	// Infos are the INFO records other than the wrapper's.
+	// Infos are the INFO records except the wrapper's records.
 	Infos []Record
-	// BadLines are lines that are not records, at most 1000 of them, each cut to 200
-	// bytes. Bad counts all of them.
+	// BadLines are lines that are not records, at most 1000 lines, each cut to 200 bytes. Bad is the number of all such
+	// lines.
 	BadLines []string
 	Bad      int
 	// Lines counts all lines that are not blank.
 	Lines int
 }
 
-// RunSeconds returns how many seconds the attempt ran: from the start to the end record,
-// or if one is missing from the first to the last record. It is never negative, even if
-// the worker's clock was set back.
+// RunSeconds returns how many seconds the attempt ran: from the start record to the end record, or if one of these
+// records is missing, from the first to the last record. The result is never negative, even if the worker's clock was
+// set back.
 func (l Log) RunSeconds() int {
 	from, to := l.First, l.Last
 	if l.Start && l.End {
@@ -108,9 +104,8 @@ func (l Log) RunSeconds() int {
 	return max(0, int(to.Sub(from)/time.Second))
 }
 
-// FormatLine returns one line with its newline. Newlines and NULs in data become blanks,
-// and the line is cut at MaxLine bytes. A keyword that is not one of the six makes an
-// INFO record whose data begins with it.
+// FormatLine returns one line with its newline. Newlines and NULs in data become blanks, and the line is cut at MaxLine
+// bytes. A keyword that is not one of the six keywords makes an INFO record whose data begins with this keyword.
 func FormatLine(t time.Time, keyword, data string) string {
 	if !Known(keyword) {
 		keyword, data = Info, keyword+" "+data
@@ -134,8 +129,8 @@ func StartData(attempt int32, host string, pid int) string {
 		" host=" + host + " pid=" + strconv.Itoa(pid)
 }
 
-// EndData returns the data of the wrapper's INFO record after the application ended; exit
-// is its exit code, 128+n for signal n.
+// EndData returns the data of the wrapper's INFO record after the application ended. exit is the application's exit
+// code, 128+n for signal n.
 func EndData(exit int) string { return endWords + " exit=" + strconv.Itoa(exit) }
 
 // cut returns at most the first n bytes of s, without splitting a UTF-8 sequence.

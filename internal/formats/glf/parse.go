@@ -11,9 +11,8 @@ import (
 // blanks are the characters that separate words.
 const blanks = " \t\r\v\f"
 
-// Parse reads a GLF. Lines end in LF or CRLF. Blank lines are skipped, unknown lines
-// counted, and lines are cut after MaxLine bytes. NULs in
-// data become blanks.
+// Parse reads a GLF. Lines end in LF or CRLF. Blank lines are skipped, unknown lines are counted, and lines are cut
+// after MaxLine bytes. NULs in data become blanks.
 func Parse(text []byte) Log {
 	var l Log
 	for len(text) > 0 {
@@ -56,8 +55,8 @@ func (l *Log) add(line string) {
 	}
 }
 
-// wrapper adds an INFO record to the log if it is one of the wrapper's two, and reports
-// whether it is.
+// wrapper adds an INFO record to the log if it is the wrapper's start or end record, and returns true. Otherwise it
+// returns false.
 func (l *Log) wrapper(r Record) bool {
 	words := strings.Fields(r.Data)
 	if len(words) < 3 {
@@ -99,8 +98,8 @@ func parseLine(line string) (Record, bool) {
 	return Record{Time: t, Keyword: keyword, Data: strings.Trim(clean(data), blanks)}, true
 }
 
-// parseTime parses a time such as "2008-03-13T13:00:00Z" at the beginning of s, also with
-// a blank instead of the T and without the Z. A blank or the end must follow.
+// parseTime parses a time such as "2008-03-13T13:00:00Z" at the beginning of s. A blank instead of the T, and a missing
+// Z, are accepted. A blank or the end of s must follow the time.
 func parseTime(s string) (t time.Time, rest string, ok bool) {
 	const form = "2006-01-02T15:04:05"
 	if len(s) < len(form) || s[10] != 'T' && s[10] != ' ' && s[10] != '\t' {

@@ -9,9 +9,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Processed returns the count of the last record "INFO processed=N" or "INFO processed=N
-// events", nil if there is none. A record that does not have exactly this form is
-// ignored.
+// Processed returns the count of the last record "INFO processed=N" or "INFO processed=N events", nil if there is no
+// such record. Records that do not have exactly this form are ignored.
 func (l Log) Processed() *jjm.Processed {
 	for _, r := range slices.Backward(l.Infos) {
 		if p := count(r.Data); p != nil {
@@ -21,8 +20,8 @@ func (l Log) Processed() *jjm.Processed {
 	return nil
 }
 
-// Miscounted returns why the data of an INFO record that begins like a count is not a count, "" for a count and for
-// any other text.
+// Miscounted returns the mistake in the data of an INFO record that begins like a count but is not a correct count. It
+// returns "" for a correct count and for any other text.
 func Miscounted(data string) string {
 	if !strings.HasPrefix(strings.TrimSpace(data), "processed") || count(data) != nil {
 		return ""
@@ -31,7 +30,7 @@ func Miscounted(data string) string {
 		strings.Join(units(), " "))
 }
 
-// count parses "processed=N" and "processed=N events", nil for anything else.
+// count parses "processed=N" and "processed=N events". It returns nil for any other text.
 func count(data string) *jjm.Processed {
 	words := strings.Fields(data)
 	if len(words) < 1 || len(words) > 2 {
@@ -49,5 +48,5 @@ func count(data string) *jjm.Processed {
 	return p
 }
 
-// units returns what an application may count.
+// units returns the units that an application may count.
 func units() []string { return []string{"events", "files", "sections", "rows"} }

@@ -5,7 +5,7 @@ import "strings"
 // Word describes a keyword for authors of applications.
 type Word struct {
 	Keyword string
-	// Data is the text that follows the keyword, Effect what becomes of the local job.
+	// Data is the text that follows the keyword. Effect is the effect of the record on the local job.
 	Data, Effect string
 	// Example is an example of the text that follows the keyword.
 	Example string

@@ -7,7 +7,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// after checks after which grid jobs this one begins. Whether they exist is left to the daemon.
+// after checks the list of grid jobs after which this grid job begins. The daemon checks whether these grid jobs exist.
 func (c *checker) after(s *jjm.Spec) {
 	if len(s.After) > jjm.MaxAfter {
 		c.problem("after", "%d grid jobs are too many: at most %d", len(s.After), jjm.MaxAfter)

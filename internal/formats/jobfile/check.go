@@ -16,10 +16,9 @@ import (
 	"jjm/internal/work/stream"
 )
 
-// The limits of a job file, besides its size. Names of 64 characters are those of the GBS
-// storage directory; 255 bytes is NAME_MAX and 4096 PATH_MAX of Linux (limits.h); one
-// string of an environment may take 128 KiB (MAX_ARG_STRLEN, execve(2)), and half of it
-// leaves room for a name.
+// The limits of a job file, in addition to the limit of its size. 64 characters is the limit of names in the GBS
+// storage directory. 255 bytes is NAME_MAX and 4096 bytes PATH_MAX of Linux (limits.h). One string of an environment
+// may have 128 KiB (MAX_ARG_STRLEN, execve(2)); a value of half that size leaves room for a name.
 const (
 	maxKey      = 256
 	maxClusters = 64
@@ -39,19 +38,19 @@ const (
 	maxDirectives = 64
 	maxDirective  = 1024 // bytes of one directive
 
-	maxExit = 255 // wait(2)
+	maxExit = 255 // largest exit code, see wait(2)
 
 	maxAutoKill = 1_000_000
 )
 
-// checker collects problems.
+// checker collects the problems of a job file.
 type checker struct{ problems jjm.Problems }
 
 func (c *checker) problem(field, format string, args ...any) {
 	c.problems = append(c.problems, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
 }
 
-// check returns the problems of the values in a file, and fills in the defaults.
+// check returns the problems of the values in a file, and sets the defaults.
 func check(f *file) jjm.Problems {
 	var c checker
 	if f.Cluster != nil && f.Clusters != nil {
@@ -91,7 +90,7 @@ func check(f *file) jjm.Problems {
 	return c.problems
 }
 
-// words checks the plain keys at the top level.
+// words checks the keys at the top level that have a plain value.
 func (c *checker) words(f *file) {
 	if f.Type == "" {
 		c.problem("type", `is missing: name the job type, such as type = "script"`)
@@ -129,9 +128,8 @@ func (c *checker) words(f *file) {
 	}
 }
 
-// form is a pattern and a maximum length. The length is not in the pattern, because a
-// pattern that counts takes a fraction of a millisecond to compile, at every start of every
-// program.
+// form is a pattern and a maximum length. The length is not in the pattern, because a pattern with a repetition count
+// takes a fraction of a millisecond to compile, at every start of every program.
 type form struct {
 	pattern *regexp.Regexp
 	most    int
@@ -150,7 +148,7 @@ func (c *checker) word(field, s string) {
 	}
 }
 
-// unique reports every value that is in a list a second time.
+// unique adds a problem for every value that is in a list a second time.
 func (c *checker) unique(field string, list []string) {
 	first := map[string]int{}
 	for i, s := range list {
@@ -195,11 +193,11 @@ func (c *checker) onExit(codes []int) {
 	}
 }
 
-// queueForm allows what batch systems allow in names of queues and partitions, including
-// "queue@server" of PBS and lists of Slurm, but nothing that could be taken for an option.
+// queueForm matches the names of queues and partitions that batch systems allow, including "queue@server" of PBS and
+// lists of Slurm. It matches no text that a command could take for an option.
 var queueForm = formOf(`^[A-Za-z0-9_][A-Za-z0-9._@,:-]*$`, 255)
 
-// request checks the needs of local jobs, and returns them for the Spec.
+// request checks the resources that local jobs need, and returns them for the Spec.
 func (c *checker) request(r request) (out jjm.Request) {
 	if n := r.Cores; n != nil {
 		if out.Cores = *n; *n < 1 || *n > maxCores {
@@ -261,9 +259,9 @@ func CheckResources(r jjm.Resources) jjm.Problems {
 	return c.problems
 }
 
-// accountForm allows what batch systems allow in names of accounts, projects and qualities
-// of service, including "group_cms.alice" of HTCondor and, without its first slash,
-// "/site/group" of Grid Engine's share tree, but nothing that could be taken for an option.
+// accountForm matches the names of accounts, projects and qualities of service that batch systems allow, including
+// "group_cms.alice" of HTCondor and, without its first slash, "/site/group" of Grid Engine's share tree. It matches no
+// text that a command could take for an option.
 var accountForm = formOf(`^[A-Za-z0-9_][A-Za-z0-9._@+:/-]*$`, 128)
 
 // accounting checks an optional name of the site's accounting.
@@ -279,7 +277,7 @@ func (c *checker) accounting(key string, s *string) string {
 	return *s
 }
 
-// directives joins the batch system's own options, one on each line.
+// directives checks the options for the batch system and joins them, one on each line.
 func (c *checker) directives(list []string) string {
 	var lines []string
 	for _, text := range list {
@@ -410,8 +408,8 @@ func (c *checker) outputs(key string, patterns []string) {
 	c.unique(key+"[%d]", patterns)
 }
 
-// withStars returns a pattern in which a star replaces each word in braces that looks like a placeholder of a
-// command.
+// withStars returns a pattern in which each word in braces that looks like a placeholder of a command is replaced by a
+// star.
 func withStars(pattern string) string {
 	stars, some := "", false
 	for rest := pattern; ; {
@@ -431,8 +429,7 @@ func withStars(pattern string) string {
 	}
 }
 
-// leadsOut reports whether an element of a pattern is "..". A backslash or a range can hide
-// a dot.
+// leadsOut reports whether an element of a pattern means "..". A backslash or a range can hide a dot.
 func leadsOut(pattern string) bool {
 	for _, e := range strings.Split(pattern, "/") {
 		if ok, err := path.Match(e, ".."); err == nil && ok && !strings.ContainsAny(e, "*?") {

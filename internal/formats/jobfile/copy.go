@@ -14,8 +14,9 @@ import (
 )
 
 // Copy returns the job file of a copy of a grid job: its specification, changed by edits of the form KEY=VALUE. It
-// leaves out the request key, which means the old grid job, and the model, whose words are in the specification. Read
-// the result with [ParseCopy]. Each problem names the key of an edit that cannot be made.
+// leaves out the request key, because that key means the old grid job, and the model, because the specification already
+// has the model's settings. Parse the result with [ParseCopy]. Each problem names the key of an edit that is not
+// possible.
 //
 // A KEY is a dotted key of a job file: params.events, datasets[0].name. A VALUE that is valid JSON, such as a number
 // or a list, is read as JSON; any other VALUE is a text. A VALUE without quotes is also a text if it is for an
@@ -45,8 +46,8 @@ func Copy(spec jjm.Spec, edits []string) ([]byte, jjm.Problems) {
 	return b.Bytes(), nil
 }
 
-// ParseCopy parses a job file that [Copy] made. People have not seen its lines, so problems have no lines. ParseCopy
-// applies no model, because the job file has all words itself.
+// ParseCopy parses a job file that [Copy] made. Its problems have no line numbers, because people have not seen the
+// lines. ParseCopy applies no model, because the job file already has all settings.
 func ParseCopy(text []byte, given Given) (Doc, jjm.Problems) {
 	given.Model = nil
 	doc, problems := ParseGiven("copy.json", text, given)
@@ -62,7 +63,7 @@ func ParseCopy(text []byte, given Given) (Doc, jjm.Problems) {
 	return doc, problems
 }
 
-// treeOf returns a specification as JSON decodes it, with numbers as they are written.
+// treeOf returns a specification as a tree of decoded JSON. Numbers stay as they are written.
 func treeOf(spec *jjm.Spec) (map[string]any, error) {
 	text, err := json.Marshal(spec)
 	if err != nil {
@@ -80,7 +81,7 @@ func treeOf(spec *jjm.Spec) (map[string]any, error) {
 // keyForm matches the keys of edits.
 var keyForm = regexp.MustCompile(`^[A-Za-z0-9_-]+(\[[0-9]{1,6}\])*(\.[A-Za-z0-9_-]+(\[[0-9]{1,6}\])*)*$`)
 
-// edit makes one edit, or returns why it cannot be made.
+// edit makes one edit. It returns a problem if the edit is not possible.
 func edit(tree map[string]any, text string) *jjm.Problem {
 	key, value, ok := strings.Cut(text, "=")
 	key, value = strings.TrimSpace(key), strings.TrimSpace(value)
@@ -92,7 +93,7 @@ func edit(tree map[string]any, text string) *jjm.Problem {
 			"model: name the keys that change"}
 	}
 	path := strings.Split(strings.ReplaceAll(strings.ReplaceAll(key, "]", ""), "[", "."), ".")
-	if key == "cluster" || key == "clusters" { // a file has one of them
+	if key == "cluster" || key == "clusters" { // a job file has either cluster or clusters
 		delete(tree, "clusters")
 		delete(tree, "cluster")
 		if value == "" {
@@ -105,7 +106,8 @@ func edit(tree map[string]any, text string) *jjm.Problem {
 	return nil
 }
 
-// put sets the value at a path below a node, and returns the node. text says that the node holds only texts.
+// put sets the value at a path below a node, and returns the changed node. text is set if the node may contain only
+// texts.
 func put(node any, path []string, value string, text bool) (any, error) {
 	if len(path) == 0 {
 		return valueOf(value, node, text)
@@ -139,7 +141,7 @@ func put(node any, path []string, value string, text bool) (any, error) {
 	return nil, fmt.Errorf("%.80q is no table and no list, so nothing is below it", fmt.Sprint(node))
 }
 
-// valueOf parses the value of an edit. before is the present value, nil if there is none.
+// valueOf parses the value of an edit. before is the present value, nil if the key has no value.
 func valueOf(value string, before any, text bool) (any, error) {
 	_, wasText := before.(string)
 	if (text || wasText) && !strings.HasPrefix(value, `"`) {

@@ -10,8 +10,8 @@ import (
 	"jjm/internal/work/catalogue"
 )
 
-// The limits of what a job file says about datasets. 10 000 inline files fit into the
-// largest number of keys in a text; more files need a list of their own.
+// The limits of datasets in a job file. 10 000 inline files need fewer keys than a text may have; more files must be in
+// a separate list.
 const (
 	maxDatasets     = 100
 	maxInline       = 10_000
@@ -50,8 +50,7 @@ func (c *checker) datasets(s *jjm.Spec) {
 	c.outputDataset(s.OutputDataset, first)
 }
 
-// outputDataset checks the dataset for the outputs; read maps the names of the datasets
-// that are read to their indices.
+// outputDataset checks the dataset for the outputs. read has the indices of the datasets that the job reads, by name.
 func (c *checker) outputDataset(name string, read map[string]int) {
 	if name == "" {
 		return
@@ -64,7 +63,7 @@ func (c *checker) outputDataset(name string, read map[string]int) {
 	}
 }
 
-// dataset checks where the files of one dataset come from.
+// dataset checks one dataset that the job reads, mainly the source of its files.
 func (c *checker) dataset(field string, d *jjm.DatasetInput) {
 	if d.Attributes != "" && !attributesForm.matches(d.Attributes) {
 		c.problem(field+".attributes", "%.60q: want JEDI's words separated by commas, such as repeat,ratio=2", d.Attributes)
@@ -152,7 +151,7 @@ func (c *checker) inline(field string, files []jjm.Listed) {
 	}
 }
 
-// wildcard checks an entry for files that are to be found.
+// wildcard checks an entry that stands for all files matching a wildcard.
 func (c *checker) wildcard(field string, entry *jjm.Listed) {
 	if _, _, err := catalogue.SplitWildcard(entry.Wildcard); err != nil {
 		c.problem(field+".wildcard", "%v", err)
@@ -162,7 +161,7 @@ func (c *checker) wildcard(field string, entry *jjm.Listed) {
 	}
 }
 
-// splitting checks that a splitter is named; the splitter checks its settings itself.
+// splitting checks that a splitter is named. The splitter itself checks its settings.
 func (c *checker) splitting(s *jjm.Splitting) {
 	if s == nil {
 		return
@@ -179,7 +178,7 @@ func (c *checker) recovery(s *jjm.Spec) {
 		if s.Only != nil {
 			c.problem("only_from", "give only one of only, only_from")
 		}
-		for i, in := range s.Inputs { // the list is packed with the inputs
+		for i, in := range s.Inputs { // only_from is packed together with the inputs
 			if in.Name == path.Base(s.OnlyFrom) && in.Path != s.OnlyFrom {
 				c.problem(fmt.Sprintf("inputs[%d].name", i),
 					"%.40q is also the name of the list of only_from: give one of them another name", in.Name)
@@ -217,5 +216,5 @@ func (c *checker) recovery(s *jjm.Spec) {
 	}
 }
 
-// maxNumber is 2^53, up to which a JSON number is exact.
+// maxNumber is 2^53. A JSON number up to 2^53 is exact.
 const maxNumber = 1 << 53

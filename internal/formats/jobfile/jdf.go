@@ -14,17 +14,17 @@ import (
 	"jjm/internal/jjm"
 )
 
-// JIM's job description files have lines "attribute = value" that describe a Monte Carlo of D0 (JIM, section on the
-// job description). The driver lies beside the file and is sent in the sandbox, because no software of the experiment
-// is installed at a site.
+// JIM's job description files have lines "attribute = value" that describe a Monte Carlo of D0 (JIM, section on the job
+// description). The driver is beside the file and is sent in the sandbox, because sites have not installed software of
+// the experiment.
 
-// D0MonteCarlo is the only job_type of JIM that jjm knows.
+// D0MonteCarlo is the only job_type of JIM that jjm supports.
 const D0MonteCarlo = "dzero_monte_carlo"
 
 // JIMDriver is the program that a Monte Carlo of D0 runs.
 const JIMDriver = "mc_runjob"
 
-// maxJDFValue is the longest value of an attribute, in bytes.
+// maxJDFValue is the maximum length of an attribute's value, in bytes.
 const maxJDFValue = 1024
 
 // maxJDFNumber is the largest number, 2^53, which is also exact in a float64.
@@ -34,9 +34,9 @@ const maxJDFNumber = 1 << 53
 type jimWord struct {
 	name     string
 	required bool
-	// keys are the keys of a job file that the attribute sets; most mistakes are reported for the first key.
+	// keys are the keys of a job file that the attribute sets. Most mistakes are reported for the first key.
 	keys []string
-	// set stores the attribute's value, and returns the mistake in it, "" if there is none.
+	// set stores the attribute's value. It returns the mistake in the value, "" if there is no mistake.
 	set func(*jdf, string) string
 }
 
@@ -98,8 +98,7 @@ func checkConsistency(j *jdf, s string) string {
 	return ""
 }
 
-// decodeJDF reads a job description file into the job file that it stands for. The problems
-// have their places.
+// decodeJDF converts a job description file to the content of a job file, f. The problems have their places.
 func decodeJDF(name string, text []byte, f *file) (Doc, jjm.Problems) {
 	name = path.Base(strings.ToValidUTF8(name, "?"))
 	doc := Doc{Places: strict.Places{"": name}, written: map[string]string{}}
@@ -142,8 +141,8 @@ func decodeJDF(name string, text []byte, f *file) (Doc, jjm.Problems) {
 	return doc, strict.Limited(problems)
 }
 
-// attribute reads a line "attribute = value" at a place, and remembers the attribute's
-// line. A problem without text is none.
+// attribute reads a line "attribute = value" at a place, and stores the attribute's line number. It returns a problem
+// without text if the line is correct.
 func (d *Doc) attribute(j *jdf, line, at string, words map[string]jimWord, lines map[string]int,
 	n int) jjm.Problem {
 	name, value, ok := strings.Cut(line, "=")
@@ -173,7 +172,7 @@ func (d *Doc) attribute(j *jdf, line, at string, words map[string]jimWord, lines
 	return jjm.Problem{Field: name, Text: wrong}
 }
 
-// fieldOf returns the name of an unknown attribute if people can read it, else "".
+// fieldOf returns the name of an unknown attribute if people can read the name, and otherwise "".
 func fieldOf(name string) string {
 	if len(name) > 64 || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || !unicode.IsPrint(r) }) {
 		return ""
@@ -181,7 +180,7 @@ func fieldOf(name string) string {
 	return name
 }
 
-// unknownWord says that an attribute is not known, and which one was probably meant.
+// unknownWord returns the text for an unknown attribute. The text names the known attribute that was probably meant.
 func unknownWord(name string, known []string) string {
 	text := fmt.Sprintf("unknown attribute %.60q", name)
 	if near := nearest.Of(name, known); near != "" {
@@ -190,7 +189,7 @@ func unknownWord(name string, known []string) string {
 	return text + ": known are " + strings.Join(known, ", ")
 }
 
-// jdfValue reads a value, with or without quotes; wrong is the mistake in it, "" if there is none.
+// jdfValue parses a value, with or without quotes. wrong is the mistake in the value, "" if there is no mistake.
 func jdfValue(s string) (value, wrong string) {
 	s = strings.TrimSpace(s)
 	if strings.HasPrefix(s, `"`) {
@@ -211,7 +210,7 @@ func jdfValue(s string) (value, wrong string) {
 	return s, ""
 }
 
-// fillFile writes the content into a job file.
+// fillFile stores the content in the content of a job file.
 func (j *jdf) fillFile(f *file) {
 	f.Type, f.Result, f.Env, f.Datasets = "montecarlo", jjm.ResultExit, j.env, j.datasets
 	f.Inputs = []jjm.Input{{Path: JIMDriver, Executable: true}}
@@ -222,7 +221,7 @@ func (j *jdf) fillFile(f *file) {
 	}
 }
 
-// asWritten returns located problems with the attributes of JIM as their fields.
+// asWritten returns located problems whose fields are replaced by the attributes of JIM from which they came.
 func (d Doc) asWritten(problems jjm.Problems) jjm.Problems {
 	if d.written == nil {
 		return problems

@@ -1,10 +1,9 @@
-// Package jobfile parses job files: the TOML or JSON texts in which people and gatekeepers
-// describe grid jobs, and the job description files of JIM (jdf.go). It is pure.
+// Package jobfile parses job files: the TOML or JSON texts in which people and gatekeepers describe grid jobs, and the
+// job description files of JIM (jdf.go). It does no I/O.
 //
-// A job file has the keys of [jjm.Spec] by their JSON names, with the job type's own
-// settings below params; docs/JOB-FILES.md lists them all. Parse reports every mistake that
-// can be found without knowing the job type or the site, each with its place. Mistakes in
-// params are found by the job type; [Doc.Locate] adds their places.
+// A job file has the keys of [jjm.Spec] by their JSON names, and below params the settings of the job type;
+// docs/JOB-FILES.md lists all keys. Parse reports every mistake that can be found without knowledge of the job type and
+// the site, each with its place. The job type finds mistakes in params; [Doc.Locate] adds their places.
 package jobfile
 
 import (
@@ -16,22 +15,22 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Doc is a job file that was parsed.
+// Doc is a parsed job file.
 type Doc struct {
 	// Spec is the description with defaults filled in: Name is the type, Mode is
 	// Production, and inputs have names.
 	Spec jjm.Spec
 	// Places maps dotted keys, such as "params.events", to places, such as "job.toml:12".
 	Places strict.Places
-	// Incomplete says that the model of the job file cannot be used. The problems say why, and further mistakes may
-	// be unknown.
+	// Incomplete is set if the model of the job file cannot be used. The problems have the reason, and there may be
+	// further mistakes that were not found.
 	Incomplete bool
-	// written maps keys to the attributes of JIM from which they come; nil for other texts.
+	// written maps keys to the attributes of JIM from which the keys were set; nil for texts that are not JIM's.
 	written map[string]string
 }
 
-// file is the content of a job file: a Spec, and cluster for a single cluster. The zero
-// values that mean "not given" in a Spec must not be written in a file.
+// file is the content of a job file: a Spec, and cluster for a single cluster. A zero value that means "not given" in a
+// Spec must not be written in a file.
 type file struct {
 	jjm.Spec
 	Cluster  *string `json:"cluster"`
@@ -53,7 +52,7 @@ type request struct {
 	Directives texts         `json:"directives"`
 }
 
-// texts is a list of texts; a single text may be written without a list.
+// texts is a list of texts. A list with one text may be written as the text itself.
 type texts []string
 
 // UnmarshalText reads a single text.
@@ -69,10 +68,10 @@ const (
 	ModeTest       = "Test"
 )
 
-// Parse parses a job file. The name appears in the places of problems. If it ends in ".jdf"
-// the text is in the form of JIM; if it ends in ".json", or the text starts with "{", it is
-// JSON, else TOML. A text of more than 4 MiB is refused. If there are problems, the Spec is
-// only useful to find more of them: see [jjm.Problems.Unsaid].
+// Parse parses a job file. The name appears in the places of problems. If the name ends in ".jdf", the text is in the
+// form of JIM. If the name ends in ".json", or the text starts with "{", the text is JSON, and otherwise TOML. A text
+// of more than 4 MiB is refused. If there are problems, the Spec is only useful to find more problems: see
+// [jjm.Problems.Unsaid].
 func Parse(name string, text []byte) (Doc, jjm.Problems) { return ParseGiven(name, text, Given{}) }
 
 // Given holds the values that a submission sets beside its job file. A value that is not zero replaces the job file's.
@@ -80,11 +79,11 @@ type Given struct {
 	Key      string
 	After    []jjm.GridID
 	AfterEnd string
-	// Model returns a model, or why it cannot be used; nil if there are no models.
+	// Model returns a model, or the problems why it cannot be used. Model is nil if there are no models.
 	Model func(name string) (Model, jjm.Problems)
 }
 
-// put replaces values of a file.
+// put replaces values of a file by the given values.
 func (g Given) put(f *file) {
 	if g.Key != "" {
 		f.Key = g.Key
@@ -94,7 +93,7 @@ func (g Given) put(f *file) {
 	}
 }
 
-// ParseGiven is Parse with the values that the submission sets.
+// ParseGiven is Parse with values that the submission sets.
 func ParseGiven(name string, text []byte, given Given) (Doc, jjm.Problems) {
 	var f file
 	doc, problems := decode(name, text, &f)
@@ -116,7 +115,7 @@ func ParseGiven(name string, text []byte, given Given) (Doc, jjm.Problems) {
 	return doc, doc.Locate(append(problems, problems.Unsaid(found)...))
 }
 
-// decode decodes a text over the present values of a file.
+// decode decodes a text into f. Keys that the text does not have keep their present values.
 func decode(name string, text []byte, f *file) (doc Doc, problems jjm.Problems) {
 	if strings.HasSuffix(name, ".jdf") {
 		return decodeJDF(name, text, f)
@@ -125,8 +124,8 @@ func decode(name string, text []byte, f *file) (doc Doc, problems jjm.Problems) 
 	return doc, problems
 }
 
-// Locate returns problems that a job type or a site found in the Spec with their places, in
-// the order of the file.
+// Locate adds places to problems that a job type or a site found in the Spec, and returns the problems in the order of
+// the file.
 func (d Doc) Locate(problems jjm.Problems) jjm.Problems {
 	if _, single := d.Places["cluster"]; single {
 		for i := range problems {
@@ -138,7 +137,7 @@ func (d Doc) Locate(problems jjm.Problems) jjm.Problems {
 	return d.asWritten(d.Places.Locate(problems))
 }
 
-// defaults fills in what a job file may leave out.
+// defaults sets the values that a job file may leave out.
 func defaults(f *file) {
 	f.Spec.Clusters = f.Clusters
 	if f.Cluster != nil {

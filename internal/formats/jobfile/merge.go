@@ -7,15 +7,15 @@ import (
 	"jjm/internal/work/stream"
 )
 
-// The limits of merging. The names of more than maxMergeFiles files would not fit on a
-// command line; a wait of more than a year is a mistake.
+// The limits of merging. The names of more than maxMergeFiles files would not fit on a command line. A wait of more
+// than a year is treated as a mistake.
 const (
 	maxMergeFiles    = 10_000
 	maxMergeWait     = 365 * 24 * time.Hour
 	maxMergeAttempts = 100
 )
 
-// merge checks how outputs are merged, and fills in the defaults.
+// merge checks the settings for merging outputs, and sets the defaults.
 func (c *checker) merge(m *jjm.Merge) {
 	if m == nil {
 		return

@@ -12,8 +12,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// DefaultModel is the name of the model for job files that name none. It always exists, and sets nothing while it has
-// no file.
+// DefaultModel is the name of the model that is used if a job file names no model. It always exists. If it has no file,
+// it sets nothing.
 const DefaultModel = "default"
 
 // ModelSuffix is the ending of files of models. The rest of the name is the name of the model.
@@ -22,11 +22,10 @@ const ModelSuffix = ".toml"
 // Model is a named set of defaults for job files (decision R25; GBS Programmer Manual, models).
 type Model struct {
 	Name string
-	// Type is the job type that the model sets, "" if it leaves the type to job files. Params are the model's
-	// settings of the type.
+	// Type is the job type that the model sets, "" if the model sets no type. Params are the model's settings of the type.
 	Type   string
 	Params map[string]any
-	// Text is the text of the model's file, "" if there is none. Places are the places of its keys.
+	// Text is the text of the model's file, "" if there is no file. Places are the places of the text's keys.
 	Text   string
 	Places strict.Places
 }
@@ -40,8 +39,8 @@ func ownKeys() []string {
 		"only", "only_from", "output_dataset", "recovers", "recovers_generation"}
 }
 
-// ParseModel parses the file of a model. It may have all keys of a job file except those about one grid job, and no
-// key is required. The problems are all mistakes that can be found without knowing the job type and the site.
+// ParseModel parses the file of a model. It may have all keys of a job file except the keys about one grid job, and no
+// key is required. The problems are all mistakes that can be found without knowledge of the job type and the site.
 func ParseModel(name string, text []byte) (Model, jjm.Problems) {
 	var f file
 	places, problems := strict.Decode(name+ModelSuffix, text, &f)
@@ -56,19 +55,19 @@ func ParseModel(name string, text []byte) (Model, jjm.Problems) {
 		c.absolute(fmt.Sprintf("inputs[%d].path", i), in.Path)
 		c.absolute(fmt.Sprintf("inputs[%d].credential_file", i), in.CredentialFile)
 	}
-	f.Type = cmp.Or(f.Type, "any") // a model need not have one
+	f.Type = cmp.Or(f.Type, "any") // a model need not have a type
 	c.problems = append(c.problems, c.problems.Unsaid(check(&f))...)
 	return m, places.Locate(append(problems, problems.Unsaid(c.problems)...))
 }
 
-// absolute refuses a relative path in a model.
+// absolute adds a problem for a relative path in a model.
 func (c *checker) absolute(field, p string) {
 	if p != "" && !path.IsAbs(p) && !weburl.Is(p) {
 		c.problem(field, "%.80q is relative, and each job file is in a folder of its own: want an absolute path", p)
 	}
 }
 
-// says reports whether a text has a key, or anything below it.
+// says reports whether a text has a key, or a key below this key.
 func says(places strict.Places, key string) bool {
 	for place := range places {
 		if rest, below := strings.CutPrefix(place, key); below && (rest == "" || rest[0] == '.' || rest[0] == '[') {
@@ -78,16 +77,16 @@ func says(places strict.Places, key string) bool {
 	return false
 }
 
-// under returns a job file with the words of a model for what the job file itself does not set, and adds the places
-// of these words. A table of the job file replaces the model's table, except that params, env, request and retry are
-// merged key by key.
+// under returns a job file in which settings that the job file does not have are taken from a model, and adds the
+// places of these settings. A table of the job file replaces the model's table, except that params, env, request and
+// retry are merged key by key.
 func (m *Model) under(doc *Doc, own file, decode func(*file)) file {
 	var f file
 	_, _ = strict.Decode(m.Name+ModelSuffix, []byte(m.Text), &f)
 	if says(doc.Places, "cluster") || says(doc.Places, "clusters") {
 		f.Cluster, f.Clusters = nil, nil
 	}
-	decode(&f) // once more, over the model's words
+	decode(&f) // decodes the job file a second time, over the model's settings
 	f.Model = m.Name
 	for key, where := range m.Places {
 		if _, given := doc.Places[key]; !given {
@@ -97,12 +96,12 @@ func (m *Model) under(doc *Doc, own file, decode func(*file)) file {
 	return f
 }
 
-// finder returns a model by its name, or why it cannot be used.
+// finder returns a model by its name, or the problems why it cannot be used.
 type finder = func(name string) (Model, jjm.Problems)
 
-// withModel puts a job file over the model that it names, or over the default model. find returns a model, or why it
-// cannot be used; find is nil if the site has no models. A recovery that names no model gets none, because it has all
-// words itself.
+// withModel applies the model that a job file names, or the default model, to the job file. find returns a model, or
+// the problems why it cannot be used; find is nil if the site has no models. A recovery that names no model gets no
+// model, because it already has all settings.
 func withModel(doc *Doc, f file, find finder, decode func(*file)) (file, jjm.Problems) {
 	switch {
 	case find == nil && f.Model != "":

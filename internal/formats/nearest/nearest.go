@@ -10,16 +10,15 @@ import (
 // maxWord is the longest word that is compared, in bytes, because the cost is quadratic.
 const maxWord = 64
 
-// shortest is how many letters a word must have to count as an abbreviation of a known
-// word.
+// shortest is the minimum number of letters of an abbreviation of a known word.
 const shortest = 3
 
-// Of returns the known word nearest to word, or "" if no known word is near. A known word is near if at
-// most a third of the letters of word would have to change (but one may always change, and never more than
-// three). The case of letters does not count, nor whether words are joined by "_", "-" or a blank. If word has
-// at least three letters and only lacks the end of the known word, that counts as one changed letter. If
-// several known words are equally near, the one with the fewest changed or missing letters wins, then the
-// alphabetically first, so that the order of known does not matter. Of returns "" for words over maxWord bytes.
+// Of returns the known word nearest to word, or "" if no known word is near. A known word is near if at most a third of
+// the letters of word would have to change; one letter may always change, and never more than three. Upper and lower
+// case count as equal, and so do words joined by "_", "-" or a blank. If word has at least three letters and only lacks
+// the end of the known word, the lacking end counts as one changed letter. If several known words are equally near, the
+// result is the word with the fewest changed or missing letters, and among equal words the alphabetically first. So the
+// result does not depend on the order of known. Of returns "" for words over maxWord bytes.
 func Of(word string, known []string) string {
 	if word == "" || len(word) > maxWord {
 		return ""
@@ -30,7 +29,7 @@ func Of(word string, known []string) string {
 		full := plain(k)
 		n := distance(word, full)
 		if n >= max(len(word), len(full)) {
-			continue // they have nothing in common
+			continue // the two words have nothing in common
 		}
 		d := n
 		if len(word) >= shortest && len(full) <= maxWord && strings.HasPrefix(full, word) {
@@ -43,7 +42,7 @@ func Of(word string, known []string) string {
 	return best
 }
 
-// plain removes what does not count in a comparison.
+// plain removes differences that do not count in a comparison.
 func plain(word string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '-' || r == ' ' {

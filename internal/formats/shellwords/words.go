@@ -1,5 +1,5 @@
-// Package shellwords splits text into words like a shell, for what gatekeepers write for
-// shells. It runs and expands nothing.
+// Package shellwords splits text that gatekeepers write for shells into words, like a shell. It runs and expands
+// nothing.
 package shellwords
 
 import (
@@ -58,7 +58,7 @@ func Split(text string) ([]string, error) {
 	return out, nil
 }
 
-// quoted parses up to the closing double quote and returns how many bytes that are.
+// quoted parses up to the closing double quote and returns the number of parsed bytes.
 func quoted(text string, word *strings.Builder) (int, error) {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; c {

@@ -15,8 +15,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// decoder fills Go values from a tree of map[string]any, []any, string, int64, float64 and
-// bool, and collects problems.
+// decoder sets Go values from a tree of map[string]any, []any, string, int64, float64 and bool, and collects problems.
 type decoder struct {
 	problems jjm.Problems
 }
@@ -27,8 +26,8 @@ func decodeTree(tree map[string]any, prefix string, into any) jjm.Problems {
 	return d.problems
 }
 
-// decodeTable fills several structs from one table. Each gets the keys that it knows. If
-// two know a key, the first gets it.
+// decodeTable sets several structs from one table. Each struct gets the keys that it knows. A key that several structs
+// know is set in the first of them.
 func decodeTable(table map[string]any, prefix string, into []any) jjm.Problems {
 	var d decoder
 	fields := map[string]reflect.Value{}
@@ -43,7 +42,7 @@ func (d *decoder) problem(field, format string, args ...any) {
 	d.problems = append(d.problems, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
 }
 
-// value stores v in to, whatever the type of to is. null is a problem.
+// value stores v in to, which may have any type. It adds a problem if v is null or does not fit the type.
 func (d *decoder) value(field string, v any, to reflect.Value) {
 	v = plain(v)
 	if v == nil {
@@ -58,7 +57,7 @@ func (d *decoder) value(field string, v any, to reflect.Value) {
 	}
 	_, single := v.(string)
 	if u, ok := to.Addr().Interface().(encoding.TextUnmarshaler); ok && (single || to.Kind() != reflect.Slice) {
-		d.text(field, v, u) // a type that reads text may also be written as a list
+		d.text(field, v, u) // a type that parses text may also be written as a list
 		return
 	}
 	switch to.Kind() {
@@ -92,7 +91,7 @@ func (d *decoder) text(field string, v any, to encoding.TextUnmarshaler) {
 	var inside jjm.Problems
 	switch {
 	case err == nil:
-	case errors.As(err, &inside): // mistakes in another file that the text names
+	case errors.As(err, &inside): // mistakes in another file, which the text names
 		for _, p := range inside {
 			d.problem(field, "%s", p)
 		}
@@ -112,7 +111,7 @@ func (d *decoder) structure(field string, v any, to reflect.Value) {
 	d.fields(field, table, fields)
 }
 
-// fields stores the values of a table in the fields with their keys.
+// fields stores the values of a table in the struct fields that have these keys.
 func (d *decoder) fields(field string, table map[string]any, fields map[string]reflect.Value) {
 	for _, key := range sortedKeys(table) {
 		if f, ok := fields[key]; ok {
@@ -123,9 +122,9 @@ func (d *decoder) fields(field string, table map[string]any, fields map[string]r
 	}
 }
 
-// structFields adds the exported fields of a struct by key: the name in the toml tag, else in the json tag, else the
-// field's name in lower case. Fields with the name "-" are left out. The fields of an embedded struct without a name
-// count as fields of the struct.
+// structFields adds the exported fields of a struct by key: the name in the toml tag, or else in the json tag, or else
+// the field's name in lower case. Fields with the name "-" are left out. The fields of an embedded struct without a
+// name are added as fields of the struct.
 func structFields(v reflect.Value, into map[string]reflect.Value) {
 	t := v.Type()
 	for i := range t.NumField() {
@@ -216,7 +215,7 @@ func (d *decoder) scalar(field string, v any, to reflect.Value) {
 	}
 }
 
-// number returns a value as a float; false if it is not a finite number.
+// number returns a value as a float. It returns false if the value is not a finite number.
 func number(v any) (float64, bool) {
 	switch n := v.(type) {
 	case int64:
@@ -227,7 +226,8 @@ func number(v any) (float64, bool) {
 	return 0, false
 }
 
-// integer stores a whole number, which may be a float that is whole. A number that the type cannot hold is a problem.
+// integer stores a whole number, also if the value is a float without a fraction. It adds a problem if the type cannot
+// hold the number.
 func (d *decoder) integer(field string, v any, to reflect.Value) {
 	n, ok := v.(int64)
 	if f, isFloat := v.(float64); isFloat && f == math.Trunc(f) && math.Abs(f) <= 1<<53 {
@@ -245,12 +245,12 @@ func (d *decoder) integer(field string, v any, to reflect.Value) {
 	case to.CanInt() || to.CanUint():
 		d.problem(field, "%d is out of range", n)
 	default:
-		d.problem(field, "cannot be set from a file") // a field of a kind that no file can express
+		d.problem(field, "cannot be set from a file") // the field has a kind that no file can express
 	}
 }
 
-// anything copies a value that may have any type. Values that JSON cannot express, such as dates and infinity, are a
-// problem, because job descriptions are stored as JSON.
+// anything copies a value that may have any type. It adds a problem for values that JSON cannot express, such as dates
+// and infinity, because job descriptions are stored as JSON.
 func (d *decoder) anything(field string, v any) (any, bool) {
 	before := len(d.problems)
 	switch v := plain(v).(type) {
@@ -280,7 +280,7 @@ func (d *decoder) anything(field string, v any) (any, bool) {
 	}
 }
 
-// plain converts the Go types of parsers and callers to the types of a tree.
+// plain converts the Go types of parsers and callers to the types that the tree of a decoder may have.
 func plain(v any) any {
 	switch v := v.(type) {
 	case int:
@@ -313,7 +313,7 @@ func toList[E any](in []E) []any {
 	return out
 }
 
-// show describes a value for people: "the number 3", "the text \"abc\"".
+// show returns a description of a value for people: "the number 3", "the text \"abc\"".
 func show(v any) string {
 	switch v := plain(v).(type) {
 	case nil:

@@ -12,11 +12,10 @@ import (
 	"jjm/internal/jjm"
 )
 
-// bigNumber is a JSON number that fits into no Go number. No field accepts it.
+// bigNumber is a JSON number that is too large for every Go type. No field accepts it.
 type bigNumber string
 
-// jsonNumber returns an int64 for a number that is written as a whole number, else a
-// float64.
+// jsonNumber returns an int64 if the number is written as a whole number, and otherwise a float64.
 func jsonNumber(n json.Number) any {
 	s := string(n)
 	if !strings.ContainsAny(s, ".eE") {
@@ -32,15 +31,15 @@ func jsonNumber(n json.Number) any {
 	return f
 }
 
-// jsonWalk reads JSON token by token, because only then can it see where keys are and which
-// are given twice.
+// jsonWalk reads JSON token by token, because this is the only way to find the places of keys and keys that are given
+// twice.
 type jsonWalk struct {
 	text     []byte
 	dec      *json.Decoder
 	places   Places
 	problems jjm.Problems
 	keys     int
-	offset   int // up to here, line has counted the lines
+	offset   int // offset up to which line has counted the lines
 	line     int
 }
 
@@ -78,8 +77,7 @@ func (w *jsonWalk) advance(to int) {
 
 func (w *jsonWalk) where() string { return w.places[""] + ":" + strconv.Itoa(w.line) }
 
-// value reads one value. The text was checked to be JSON, so the only errors are exceeded
-// limits.
+// value reads one value. Because the text was already checked to be JSON, the only errors are exceeded limits.
 func (w *jsonWalk) value(field string, depth int) (any, error) {
 	token, err := w.dec.Token()
 	if err != nil {

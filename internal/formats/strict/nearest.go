@@ -7,7 +7,7 @@ import (
 	"jjm/internal/formats/nearest"
 )
 
-// Unknown returns the text for an unknown key, with the key that was probably meant.
+// Unknown returns the text for an unknown key. The text names the known key that was probably meant.
 func Unknown(key string, known []string) string {
 	text := "unknown key " + quote(key)
 	if near := nearest.Of(key, known); near != "" {

@@ -9,20 +9,19 @@ import (
 	"jjm/internal/jjm"
 )
 
-// scanner goes through TOML without converting values. It accepts a superset of TOML 1.1
-// (toml.io/en/v1.1.0), so that the parser refuses everything that the scanner does not
-// understand.
+// scanner scans TOML without converting values. It accepts a superset of TOML 1.1 (toml.io/en/v1.1.0). The parser,
+// which runs afterwards, refuses every text that is not TOML.
 type scanner struct {
 	text   []byte
 	pos    int
-	line   int // of pos, counted from 1
+	line   int // number of the line of pos, from 1
 	places Places
 	keys   int
-	// set holds the line of each dotted key so far, headers the line of each table header, and arrays the number of
-	// elements of each array of tables.
+	// set is the line of each dotted key so far, headers the line of each table header, and arrays the number of elements
+	// of each array of tables.
 	set, headers, arrays map[string]int
 	twice                jjm.Problems
-	// cut are the ranges of text that give a key a second time.
+	// cut are the ranges of text in which a key is given a second time.
 	cut [][2]int
 }
 
@@ -34,8 +33,7 @@ func newScanner(text []byte, places Places) *scanner {
 
 func (s *scanner) where(line int) string { return s.places[""] + ":" + strconv.Itoa(line) }
 
-// peek returns the byte at pos, 0 at the end. The text contains no NUL, which Readable
-// refuses.
+// peek returns the byte at pos, or 0 at the end. The text itself contains no NUL, because Readable refuses NULs.
 func (s *scanner) peek() byte {
 	if s.pos < len(s.text) {
 		return s.text[s.pos]
@@ -43,7 +41,7 @@ func (s *scanner) peek() byte {
 	return 0
 }
 
-// take skips a literal if the text continues with it.
+// take skips a literal and returns true if the text continues with the literal.
 func (s *scanner) take(literal string) bool {
 	if !bytes.HasPrefix(s.text[s.pos:], []byte(literal)) {
 		return false
@@ -146,8 +144,8 @@ func (s *scanner) record(path string, line int) {
 	}
 }
 
-// assignment scans "key = value" below a table. statement is false within an inline table.
-// Keys that are given twice there are left to the parser.
+// assignment scans "key = value" below a table. statement is false within an inline table; the parser reports keys that
+// are given twice there.
 func (s *scanner) assignment(table string, depth int, statement bool) error {
 	line, start := s.line, s.pos
 	words, err := s.key()
@@ -213,8 +211,8 @@ func (s *scanner) key() ([]string, error) {
 	}
 }
 
-// unquote returns the content of a quoted key. An escape that Go does not know stays as it
-// is; then only the place of the key is missing.
+// unquote returns the content of a quoted key. If Go does not know an escape, it is returned unchanged; then only the
+// place of the key is unknown.
 func unquote(s string) string {
 	if s[0] == '"' {
 		if u, err := strconv.Unquote(s); err == nil {
@@ -224,7 +222,7 @@ func unquote(s string) string {
 	return s[1 : len(s)-1]
 }
 
-// value scans a value and records the places of what is inside.
+// value scans a value and records the places of the keys inside it.
 func (s *scanner) value(path string, depth int) error {
 	switch c := s.peek(); c {
 	case '"', '\'':
@@ -286,8 +284,8 @@ func (s *scanner) inline(path string, depth int) error {
 	}
 }
 
-// quoted scans a string of any of the four kinds. multi permits the two kinds that span
-// lines. A string that does not end is an error.
+// quoted scans a string of any of the four kinds. multi permits the two kinds that may span several lines. quoted
+// returns an error if the string does not end.
 func (s *scanner) quoted(quote byte, multi bool) error {
 	three := strings.Repeat(string(quote), 3)
 	long := multi && s.take(three)

@@ -1,13 +1,12 @@
-// Package strict decodes what people write (job files and the configuration) into Go
-// structs. It promises to find every mistake at once: unknown keys (with the nearest known
-// one), values of a wrong type, keys given twice, numbers out of range. Each mistake has
-// its place, such as "job.toml:12".
+// Package strict decodes texts written by people (job files and the configuration) into Go structs. It promises to find
+// all mistakes in one run: unknown keys (with the nearest known key), values of a wrong type, keys given twice, numbers
+// out of range. Each mistake has its place, such as "job.toml:12".
 //
-// Texts are TOML or JSON. The key of a struct field is its toml tag, else its json tag,
-// else its Go name in lower case. A hostile text takes limited time and memory: the limits
-// are the constants below, and they are checked before a recursive parser sees the text.
+// Texts are TOML or JSON. The key of a struct field is its toml tag, or else its json tag, or else its Go name in lower
+// case. A hostile text takes limited time and memory: the limits are the constants below, and they are checked before a
+// recursive parser gets the text.
 //
-// What a key means, and whether two keys contradict each other, is left to the caller.
+// The caller decides on the meaning of keys, and whether two keys contradict each other.
 package strict
 
 import (
@@ -23,24 +22,23 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The limits of a text. They are far above what people write and far below what would harm
-// a daemon.
+// The limits of a text. They are far above the needs of people and far below sizes that would harm a daemon.
 const (
-	MaxBytes    = jjm.MaxJobFile // of a text
-	MaxDepth    = 16             // of tables and lists inside each other
-	MaxKeys     = 50_000         // keys and table headers of a text
-	MaxKeyBytes = 128            // of one key
-	MaxPath     = 512            // of a dotted key, in bytes
-	MaxProblems = 100            // more are only counted
+	MaxBytes    = jjm.MaxJobFile // length of a text
+	MaxDepth    = 16             // nesting depth of tables and lists
+	MaxKeys     = 50_000         // number of keys and table headers in a text
+	MaxKeyBytes = 128            // length of one key
+	MaxPath     = 512            // length of a dotted key, in bytes
+	MaxProblems = 100            // number of problems that are listed; further problems are only counted
 )
 
-// Places has the places of the keys of a text. It maps a dotted key, such as
-// "params.events" or "inputs[2].path", to a place, such as "job.toml:12". The empty key is
-// the text itself. A value on the same line as its table or list has no entry of its own.
+// Places holds the places of the keys of a text. It maps a dotted key, such as "params.events" or "inputs[2].path", to
+// a place, such as "job.toml:12". The empty key is the text itself. A value on the same line as its table or list has
+// no entry of its own.
 type Places map[string]string
 
-// Of returns the place of a dotted key, or of the nearest table or list around it that has
-// one.
+// Of returns the place of a dotted key. If the key has no place, it returns the place of the nearest table or list
+// around it.
 func (p Places) Of(field string) string {
 	for field != "" {
 		if where, ok := p[field]; ok {
@@ -51,7 +49,7 @@ func (p Places) Of(field string) string {
 	return p[""]
 }
 
-// Locate returns the problems in the order of the text. It sets Where if it is empty.
+// Locate returns the problems in the order of the text. It sets the field Where of each problem whose Where is empty.
 func (p Places) Locate(problems jjm.Problems) jjm.Problems {
 	if len(problems) == 0 {
 		return nil
@@ -85,10 +83,9 @@ func line(where string) int {
 	return n
 }
 
-// Decode decodes a text into the struct that into points to. A name that ends in ".json",
-// or a text that starts with "{", is JSON; everything else is TOML. Fields whose keys are
-// missing stay as they are, so the caller sets defaults before. If there are problems, the
-// struct must not be used.
+// Decode decodes a text into the struct to which into points. The text is JSON if the name ends in ".json" or the text
+// starts with "{", and otherwise TOML. Fields whose keys are missing are not changed, so the caller sets defaults
+// before. If there are problems, the struct must not be used.
 func Decode(name string, text []byte, into any) (Places, jjm.Problems) {
 	name = path.Base(strings.ToValidUTF8(name, "?"))
 	places := Places{"": name}
@@ -108,10 +105,10 @@ func Decode(name string, text []byte, into any) (Places, jjm.Problems) {
 	return places, Limited(places.Locate(ps))
 }
 
-// DecodeMap decodes a table that is a map already, such as the parameters of a job, into
-// the structs that into points to. Each gets the keys that it knows; the first one takes
-// precedence. prefix begins the fields of problems: "params" makes "params.events". Numbers
-// may have passed through JSON, so a whole float is accepted as an integer.
+// DecodeMap decodes a table that is already a map, such as the parameters of a job, into the structs to which into
+// points. Each struct gets the keys that it knows; the first struct takes precedence. prefix begins the fields of
+// problems: "params" makes "params.events". Because numbers may have passed through JSON, a float without a fraction is
+// accepted as an integer.
 func DecodeMap(table map[string]any, prefix string, into ...any) jjm.Problems {
 	return Limited(decodeTable(table, prefix, into))
 }
@@ -123,8 +120,7 @@ func Keys(into any) []string {
 	return sortedKeys(fields)
 }
 
-// Readable returns the reason why a text cannot be decoded at all: it is too long, contains
-// NUL, or is not UTF-8.
+// Readable returns the reason why a text cannot be decoded at all: the text is too long, contains NUL, or is not UTF-8.
 func Readable(text []byte) jjm.Problems {
 	at := func(i int) string { return fmt.Sprintf("in line %d", 1+bytes.Count(text[:i], []byte("\n"))) }
 	if len(text) > MaxBytes {
@@ -156,7 +152,7 @@ func Limited(ps jjm.Problems) jjm.Problems {
 	return append(ps[:MaxProblems:MaxProblems], jjm.Problem{Text: fmt.Sprintf("and %d more problems", rest)})
 }
 
-// join appends a key to a dotted key. A key that is not bare is quoted.
+// join appends a key to a dotted key, and quotes the key if necessary.
 func join(prefix, key string) string {
 	if !bare(key) {
 		key = quote(key)

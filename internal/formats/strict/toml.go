@@ -20,17 +20,16 @@ var (
 	errStrange = errors.New("not TOML")
 )
 
-// window is how many bytes after a mistake the TOML parser sees. It limits the cost of a
-// text that the scanner does not understand.
+// window is how many bytes after a mistake are passed to the TOML parser. It limits the cost of a text that the scanner
+// does not understand.
 const window = 16 << 10
 
 func twice(where, field string, first int) jjm.Problem {
 	return jjm.Problem{Where: where, Field: field, Text: fmt.Sprintf("given twice: first in line %d", first)}
 }
 
-// parseTOML returns the tree of a TOML document, or nil and the problems. The scanner runs
-// first: it checks the limits, records the places of the keys, and finds all keys that are
-// given twice, while the parser stops at the first.
+// parseTOML returns the tree of a TOML document, or nil and the problems. The scanner runs first: it checks the limits,
+// records the places of the keys, and finds all keys that are given twice. The parser would stop at the first such key.
 func parseTOML(text []byte, places Places) (map[string]any, jjm.Problems) {
 	s := newScanner(text, places)
 	err := s.document()
@@ -54,8 +53,8 @@ func parseTOML(text []byte, places Places) (map[string]any, jjm.Problems) {
 	return nil, append(s.twice, tomlProblem(parseErr, places[""]))
 }
 
-// once returns the text without the statements that give a key a second time, so that the
-// parser sees the rest. It keeps the line ends.
+// once returns the text without the statements in which a key is given a second time, so that the parser checks the
+// rest. It keeps the line ends.
 func (s *scanner) once() []byte {
 	if len(s.cut) == 0 {
 		return s.text
@@ -87,7 +86,7 @@ func tomlProblem(err error, name string) jjm.Problem {
 	return jjm.Problem{Where: name + ":" + strconv.Itoa(parse.Position.Line), Text: oneLine("not TOML: " + text)}
 }
 
-// oneLine shortens a message that may quote the text.
+// oneLine returns a message, which may quote the text, as one line of at most 200 characters.
 func oneLine(s string) string {
 	s = strings.ToValidUTF8(strings.Join(strings.Fields(s), " "), "?")
 	if r := []rune(s); len(r) > 200 {

@@ -1,8 +1,7 @@
-// Package weburl parses the URLs of inputs on http and https servers, as people write them
-// in job files. It does no I/O.
+// Package weburl parses the URLs of inputs on http and https servers in job files. It does no I/O.
 //
-// A job file is stored and shown to several people. Therefore a URL must not contain a
-// secret, and what is shown of one ([Shown]) has no query.
+// A job file is stored and shown to several people. Therefore a URL must not contain a secret, and the shown form of a
+// URL ([Shown]) has no query.
 package weburl
 
 import (
@@ -21,14 +20,14 @@ import (
 // Is reports whether a path has the form of a URL.
 func Is(path string) bool { return strings.Contains(path, "://") }
 
-// secrets are the query parameters that grant rights: bearer tokens (RFC 6750, 2.3), and
-// the parameters with which clouds and dCache sign URLs.
+// secrets are the query parameters that grant rights: bearer tokens (RFC 6750, 2.3), and the parameters by which clouds
+// and dCache sign URLs.
 var secrets = []string{"access_token", "api_key", "apikey", "authorization", "authz", "awsaccesskeyid", "id_token",
 	"passwd", "password", "secret", "sig", "signature", "token", "x-amz-credential", "x-amz-security-token",
 	"x-amz-signature", "x-goog-credential", "x-goog-signature"}
 
-// Parse parses a URL. The error says what is wrong and how to write it instead. It contains
-// nothing that could be a secret.
+// Parse parses a URL. The error describes the mistake and the correct form. The error contains no text that could be a
+// secret.
 func Parse(text string) (*url.URL, error) {
 	scheme, _, _ := strings.Cut(text, "://")
 	switch strings.ToLower(scheme) {
@@ -63,7 +62,7 @@ func Parse(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// secretIn returns the name of a query parameter that is a secret, "" if there is none.
+// secretIn returns the name of a query parameter that is a secret, "" if the query has no secret.
 func secretIn(query string) string {
 	for _, pair := range strings.FieldsFunc(query, func(r rune) bool { return r == '&' || r == ';' }) {
 		key, _, _ := strings.Cut(pair, "=")
@@ -82,7 +81,7 @@ func goodPort(port string) bool {
 	return port == "" || err == nil && n >= 1 && n <= 65535
 }
 
-// Name returns the name of the file that a URL leads to, "" if it has none.
+// Name returns the name of the file to which a URL leads, "" if the URL has no file name.
 func Name(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -95,11 +94,11 @@ func Name(text string) string {
 	return name
 }
 
-// shownBytes is the longest part of a URL that is shown.
+// shownBytes is the maximum length of the part of a URL that is shown, in bytes.
 const shownBytes = 200
 
-// Shown returns what people may see of a URL, valid or not: no user and no query. A path
-// that is not a URL is returned unchanged.
+// Shown returns the part of a URL, valid or not, that people may see: no user and no query. It returns a path that is
+// not a URL unchanged.
 func Shown(text string) string {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok {
@@ -117,7 +116,7 @@ func Shown(text string) string {
 	return fmt.Sprintf("%s://%s%s", scheme, cut(host), query)
 }
 
-// cut shortens a text between two characters if it is too long.
+// cut shortens a text to shownBytes bytes if it is longer. It cuts between two characters.
 func cut(s string) string {
 	if len(s) <= shownBytes {
 		return s
@@ -125,7 +124,7 @@ func cut(s string) string {
 	return strings.ToValidUTF8(s[:shownBytes], "") + "..."
 }
 
-// Check returns the problems of an input that its job file alone shows. Field is "path" or
+// Check returns the problems of an input that can be found from its job file only. Field is "path" or
 // "credential_file".
 func Check(in *jjm.Input) (ps jjm.Problems) {
 	bad := func(field, text string) { ps = append(ps, jjm.Problem{Field: field, Text: text}) }

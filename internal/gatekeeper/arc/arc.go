@@ -1,11 +1,10 @@
-// Package arc reads the file in which A-REX, the job service of ARC, describes a job to its
-// batch system (the grami), and translates it to a grid job. It also writes the files
-// from which A-REX and its accounting learn how the job ended. It does no I/O; the commands
-// in cmd/jjm-gatekeeper act.
+// Package arc reads the file in which A-REX, the job service of ARC, describes a job to its batch system (the grami),
+// and translates the job to a grid job. It also writes the files from which A-REX and its accounting learn how the job
+// ended. It does no I/O; the commands in cmd/jjm-gatekeeper do.
 //
-// A job whose environment has JJM_JOB_FILE or JJM_TYPE asks for a grid job of jjm. Any
-// other job is an ordinary job, as every batch system accepts it. The package promises that
-// nothing is ignored: an option that jjm cannot honour is an error.
+// If the environment of a job has JJM_JOB_FILE or JJM_TYPE, the job is a grid job of jjm. Any other job is an ordinary
+// job, which every batch system accepts. The package promises that nothing is ignored: an option that jjm cannot honour
+// is an error.
 //
 // docs/GATEKEEPERS.md lists the variables.
 package arc
@@ -29,7 +28,7 @@ const DefaultTar = "jjm-output.tar"
 
 const devNull = "/dev/null"
 
-// The limits of job files (docs/JOB-FILES.md): cores, and MiB.
+// The limits of job files (docs/JOB-FILES.md): number of cores, and memory in MiB.
 const (
 	maxCores  = 4096
 	maxMemory = 16777216
@@ -38,7 +37,7 @@ const (
 // Job is the job that a grami describes. Paths are absolute.
 type Job struct {
 	demand.Demand
-	// ID is jjm's id of the job, once it was submitted.
+	// ID is jjm's id of the job, "" if the job was not submitted yet.
 	ID string
 	// GridID is A-REX's id of the job. A repeated submission of the job has the same id.
 	GridID string
@@ -47,22 +46,20 @@ type Job struct {
 	// Directory is the session folder of the job. ControlDir is the control folder of
 	// A-REX.
 	Directory, ControlDir string
-	// Stdout and Stderr are the files that the user asked for, "" if there are none. Both
-	// may be the same file.
+	// Stdout and Stderr are the files that the user requested, "" if there are none. Both may be the same file.
 	Stdout, Stderr string
 	// Proxy is the file in which A-REX keeps the proxy of the job's user, if there is one.
 	Proxy string
-	// ProxyStamp identifies the content of that file that jjm has. jjm keeps it in the
-	// grami.
+	// ProxyStamp identifies the proxy that jjm has: the content of the file Proxy when jjm read it. jjm stores the stamp
+	// in the grami.
 	ProxyStamp string
-	// Tar is where the tar is expected, "" if it is not asked for.
+	// Tar is the path where the tar is expected, "" if it is not requested.
 	Tar string
 	// Outputs are the files of an ordinary job that A-REX returns to the user.
 	Outputs []gatekeeper.Delivery
 }
 
-// Read translates a grami. The error has every problem, as jjm.Problems, with
-// the names as in xRSL.
+// Read translates a grami. The error contains all problems, as jjm.Problems, with the names that xRSL uses.
 func Read(g Grami) (Job, error) {
 	r := &reader{g: g, env: map[string]string{}, jjmVars: map[string]string{}}
 	r.environment()
@@ -93,13 +90,13 @@ func Read(g Grami) (Job, error) {
 // proxyStamp is the name of a line that jjm adds to a grami.
 const proxyStamp = "jjm_proxy"
 
-// ProxyStampLine returns that line. If there are several, the last one counts. A stamp
-// consists of letters, digits and dashes.
+// ProxyStampLine returns the line of a grami with a stamp. If a grami has several such lines, the last line counts. A
+// stamp consists of letters, digits and dashes.
 func ProxyStampLine(stamp string) string { return "joboption_" + proxyStamp + "=" + stamp + "\n" }
 
-// DelegationFile returns the path of a delegated credential, relative to A-REX's control
-// folder. A-REX cuts the id into folders of three characters as long as more than four are
-// left. The path is "" if the text cannot be an id, because the user may have written it.
+// DelegationFile returns the path of a delegated credential, relative to A-REX's control folder. A-REX cuts the id into
+// folders of three characters as long as more than four characters are left. The user may have written the id, so the
+// result is "" if the text cannot be an id.
 func DelegationFile(id string) string {
 	if len(id) < 4 || len(id) > 64 || strings.Trim(id, "0123456789abcdef") != "" {
 		return ""
@@ -111,9 +108,9 @@ func DelegationFile(id string) string {
 	return file + "/" + id
 }
 
-// ForeignDelegations returns the delegations that a job's job.ID.local names but that A-REX
-// does not keep for this job (kept). The user can write that file, so jjm does not read a
-// credential because of it.
+// ForeignDelegations returns the delegations that a job's job.ID.local names but that A-REX does not keep for this job;
+// kept are the delegations that it keeps. The user can write this file, so jjm never reads a credential because the
+// file names it.
 func ForeignDelegations(local string, kept []string) (ids []string) {
 	for line := range strings.Lines(local) {
 		name, id, _ := strings.Cut(strings.TrimSpace(line), "=")
@@ -124,8 +121,7 @@ func ForeignDelegations(local string, kept []string) (ids []string) {
 	return ids
 }
 
-// Remark returns the text for the history of a job that names delegations which are not its
-// own, "" if there are none.
+// Remark returns the text for the history of a job that names foreign delegations, "" if it names none.
 func Remark(job string, foreign []string) string {
 	if len(foreign) == 0 {
 		return ""
@@ -137,8 +133,7 @@ func Remark(job string, foreign []string) string {
 	return text + ": A-REX does not keep it for this job, so it is not used"
 }
 
-// Deliveries returns the files to put into the session folder when the job is over,
-// except the summary.
+// Deliveries returns the files that must be in the session folder when the job is over, except the summary.
 func (j *Job) Deliveries() []gatekeeper.Delivery {
 	var out []gatekeeper.Delivery
 	if j.Plain != nil {
@@ -160,10 +155,9 @@ func (j *Job) Summary() bool { return j.Plain == nil && j.Stdout != "" }
 
 type reader struct {
 	g Grami
-	// env has the variables for the application. jjmVars has those for jjm, without their
-	// prefix.
+	// env has the variables for the application. jjmVars has the variables for jjm, without their prefix.
 	env, jjmVars map[string]string
-	proxy        bool // the job asks for the user's proxy
+	proxy        bool // the job requests the user's proxy
 	problems     jjm.Problems
 }
 
@@ -171,7 +165,7 @@ func (r *reader) wrong(field, format string, args ...any) {
 	r.problems = append(r.problems, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
 }
 
-// environment separates the variables for jjm from those for the application.
+// environment separates the variables for jjm from the variables for the application.
 func (r *reader) environment() {
 	for _, line := range r.g.numbered("env") {
 		name, value, ok := strings.Cut(line, "=")
@@ -188,8 +182,7 @@ func (r *reader) environment() {
 	}
 }
 
-// take returns a variable for jjm and removes it, so that checkUnknown finds those that
-// nothing has read.
+// take returns a variable for jjm and removes it. checkUnknown later reports the remaining variables.
 func (r *reader) take(name string) string {
 	value := r.jjmVars[name]
 	delete(r.jjmVars, name)
@@ -204,7 +197,7 @@ func (r *reader) list(name string) []string {
 	return nil
 }
 
-// sorted returns the problems in a fixed order, since they were collected from maps.
+// sorted returns the problems in a fixed order, because maps have no order.
 func (r *reader) sorted() error {
 	slices.SortFunc(r.problems, func(a, b jjm.Problem) int {
 		return strings.Compare(a.Field+"\x00"+a.Text, b.Field+"\x00"+b.Text)
@@ -212,8 +205,7 @@ func (r *reader) sorted() error {
 	return r.problems.Err()
 }
 
-// runtimes reads the runtime environments. jjm supports only the one by which a job asks
-// for the user's proxy.
+// runtimes reads the runtime environments. jjm supports only ENV/PROXY, by which a job requests the user's proxy.
 func (r *reader) runtimes() {
 	for _, name := range r.g.numbered("runtime") {
 		if name == "ENV/PROXY" {
@@ -224,7 +216,7 @@ func (r *reader) runtimes() {
 	}
 }
 
-// credentials returns the kinds that the job asks for.
+// credentials returns the kinds of credentials that the job requests.
 func (r *reader) credentials() []string {
 	kinds := r.list("CREDENTIALS")
 	if r.proxy && !slices.Contains(kinds, jjm.ProxyKind) {
@@ -283,7 +275,7 @@ func (r *reader) spec(kind string) *jjm.Spec {
 	return spec
 }
 
-// param returns a setting of the job type. Text that looks like a JSON list is one.
+// param returns a setting of the job type. A text that is a JSON list becomes a list.
 func (r *reader) param(value string) any {
 	var list []any
 	if strings.HasPrefix(value, "[") && json.Unmarshal([]byte(value), &list) == nil {
@@ -306,8 +298,8 @@ func (r *reader) inputs(program string) []jjm.Input {
 	return inputs
 }
 
-// outputs returns the files that A-REX returns to the user and that the job itself makes. It leaves out standard output
-// and error, the tar and A-REX's log. A file in a folder is a problem.
+// outputs returns the files that the job itself makes and that A-REX returns to the user. It leaves out standard output
+// and error, the tar and A-REX's log. It adds a problem for a file in a folder.
 func (r *reader) outputs(job *Job) []gatekeeper.Delivery {
 	var out []gatekeeper.Delivery
 	for _, name := range r.g.numbered("outputfile") {
@@ -323,7 +315,8 @@ func (r *reader) outputs(job *Job) []gatekeeper.Delivery {
 	return out
 }
 
-// number returns a number of the grami, 0 if it is missing. A number above limit, or another text, is a problem.
+// number returns a number of the grami, 0 if it is missing. It adds a problem if the number is above limit, or is no
+// number.
 func (r *reader) number(name string, limit int64) int64 {
 	n, err := r.g.whole(name)
 	if err != nil || n > limit {
@@ -333,8 +326,8 @@ func (r *reader) number(name string, limit int64) int64 {
 	return n
 }
 
-// request returns what the job needs. A-REX uses seconds, and MB per core. A job that
-// limits only its CPU time gets the same limit for its wall time.
+// request returns the resources that the job needs. A-REX uses seconds, and MB per core. If a job limits only its CPU
+// time, its wall time gets the same limit.
 func (r *reader) request() jjm.Request {
 	const year = 8760 * 3600
 	seconds, cpu := r.number("walltime", year), r.number("cputime", year)
@@ -350,7 +343,7 @@ func (r *reader) request() jjm.Request {
 	}
 }
 
-// plain returns an ordinary job, nil without a program, which is a problem.
+// plain returns an ordinary job. If there is no program, it adds a problem and returns nil.
 func (r *reader) plain(job *Job) *plain.Job {
 	words := r.g.numbered("arg")
 	if len(words) == 0 || words[0] == "" {

@@ -9,8 +9,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Diag returns the text of a job's .diag file. A-REX reads the exit code from it, and its
-// accounting the rest.
+// Diag returns the text of a job's .diag file. A-REX reads the exit code from this file, and A-REX's accounting reads
+// the other lines.
 func Diag(l wire.Lookup, exit int) string {
 	var b strings.Builder
 	if u := l.Usage; u != nil {
@@ -63,7 +63,7 @@ func Done(code int, message string) string {
 // seconds formats milliseconds as seconds.
 func seconds(ms int64) string { return fmt.Sprintf("%d.%03d", ms/1000, ms%1000) }
 
-// ldapTime formats a time as LDAP does: 20060102150405Z.
+// ldapTime returns a time in the format of LDAP: 20060102150405Z.
 func ldapTime(t jjm.Time) string { return t.Time().Truncate(time.Second).Format("20060102150405Z") }
 
 // line replaces control characters, so that the text is one line.

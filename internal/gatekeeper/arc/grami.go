@@ -7,17 +7,16 @@ import (
 	"jjm/internal/jjm"
 )
 
-// maxGrami is the longest grami, in bytes.
+// maxGrami is the maximum length of a grami, in bytes.
 const maxGrami = 4 << 20
 
 // Grami is the file in which A-REX describes a job to the scripts of its batch system: the
 // values of its joboption_ variables, without that prefix.
 type Grami map[string]string
 
-// ParseGrami parses a grami without running it. The file is meant for a shell, but it
-// contains words of users. A line is NAME=WORD, and a word any mix of quoted and plain
-// text. Everything that a shell would expand or run is refused. If a name is given twice
-// the last value counts, as in a shell. Errors are of kind Invalid and name the line.
+// ParseGrami parses a grami without running it. The file is written for a shell, but it contains words of users. A line
+// is NAME=WORD, where the word may mix quoted and plain text. ParseGrami refuses all text that a shell would expand or
+// run. If a name is given twice, the last value counts, like in a shell. Errors are of kind Invalid and name the line.
 func ParseGrami(text string) (Grami, error) {
 	if len(text) > maxGrami {
 		return nil, jjm.Errorf(jjm.Invalid, "grami: longer than %d bytes", maxGrami)
@@ -64,7 +63,7 @@ func isName(s string) bool {
 	return s != ""
 }
 
-// word parses one word of a shell up to the end of its line. left is the text after it.
+// word parses one word of a shell up to the end of its line. left is the text after the word.
 func word(s string, line int) (value, left string, err error) {
 	var b strings.Builder
 	for i := 0; i < len(s); {
@@ -103,8 +102,7 @@ func word(s string, line int) (value, left string, err error) {
 	return b.String(), "", nil
 }
 
-// doubleQuoted parses the inside of double quotes. It returns its length, including the
-// closing quote.
+// doubleQuoted parses the inside of double quotes. It returns the number of parsed bytes, including the closing quote.
 func doubleQuoted(b *strings.Builder, s string, line int) (int, error) {
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
@@ -136,8 +134,7 @@ func (g Grami) numbered(name string) []string {
 	}
 }
 
-// whole returns a number, or 0 if it is empty, missing or negative. A-REX writes -1 for
-// "not set".
+// whole returns a number, or 0 if the number is empty, missing or negative. A-REX writes -1 for "not set".
 func (g Grami) whole(name string) (int64, error) {
 	text := g[name]
 	if text == "" {

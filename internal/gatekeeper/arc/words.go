@@ -39,13 +39,12 @@ func Words() []demand.Word {
 		{Name: "penv_type", Sets: demand.Refused}, {Name: "penv_version", Sets: demand.Refused},
 		{Name: "penv_processesperhost", Sets: demand.Refused}, {Name: "penv_threadsperprocess", Sets: demand.Refused},
 
-		// Every queue of A-REX is jjm's. A-REX itself waits for the start time and orders
-		// jobs by priority.
+		// jjm accepts every queue of A-REX. A-REX itself waits for the start time and orders jobs by priority.
 		{Name: "queue"}, {Name: "starttime"}, {Name: "priority"}, {Name: "jobid"}, {Name: "gmlog"},
 	}
 }
 
-// checkRefused reports the options of a grami that jjm cannot honour.
+// checkRefused adds problems for the options of a grami that jjm cannot honour.
 func (r *reader) checkRefused() {
 	nodes, per := r.number("numnodes", maxCores), r.number("countpernode", maxCores)
 	if n := r.number("count", maxCores); nodes > 1 || per > 0 && n > per {
@@ -70,9 +69,8 @@ func (r *reader) checkRefused() {
 	}
 }
 
-// checkCombined reports what cannot be combined with a grid job: everything that only a
-// program has and, if it comes from a job file (file is set), everything that the job file
-// itself says.
+// checkCombined adds problems for options that cannot be combined with a grid job: all options that only a program has
+// and, if the grid job comes from a job file (file is set), all settings that the job file itself contains.
 func (r *reader) checkCombined(with string, file bool) {
 	never := func(field string, said bool) {
 		if said {
@@ -96,13 +94,13 @@ func (r *reader) checkCombined(with string, file bool) {
 	}
 	never("count", r.number("count", maxCores) > 1)
 	for name := range r.env {
-		if !strings.HasPrefix(name, "GRID_") { // A-REX sets these itself
+		if !strings.HasPrefix(name, "GRID_") { // A-REX itself sets variables with this prefix
 			r.wrong("environment", "%s: cannot be combined with %s: set it in the job file's [env]", name, with)
 		}
 	}
 }
 
-// checkUnknown reports the variables for jjm that nothing has read.
+// checkUnknown adds problems for variables with jjm's prefix that no function has read.
 func (r *reader) checkUnknown() {
 	for own := range r.jjmVars {
 		name := varPrefix + own

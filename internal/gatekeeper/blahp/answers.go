@@ -10,16 +10,16 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The states of a job in HTCondor's numbers (JobStatus) that jjm answers. It never answers
-// 3 (removed), because HTCondor then puts a job on hold that it did not remove, and never 5
-// (held), because HTCondor then cancels the batch job.
+// The states of a job that jjm returns, in HTCondor's numbers (JobStatus). It never returns 3 (removed), because
+// HTCondor puts a job on hold if it did not remove the job itself. It never returns 5 (held), because HTCondor then
+// cancels the batch job.
 const (
 	Idle      = 1
 	Running   = 2
 	Completed = 4
 )
 
-// MaxAd is the longest ad that blahpd accepts, in bytes.
+// MaxAd is the maximum length of an ad that blahpd accepts, in bytes.
 const MaxAd = 1023
 
 // Submitted returns the answer to a submission that was accepted.
@@ -27,13 +27,13 @@ func Submitted(h jjm.Handle, now time.Time) string {
 	return "BLAHP_JOBID_PREFIXjjm/" + now.UTC().Format("20060102") + "/" + string(h) + "\n"
 }
 
-// ParseID parses the id of a job: jjm/YYYYMMDD/HANDLE or YYYYMMDD/HANDLE.
+// ParseID parses the id of a job: jjm/YYYYMMDD/HANDLE or YYYYMMDD/HANDLE. ok is false if the id has another form.
 func ParseID(s string) (h jjm.Handle, ok bool) {
 	return jjm.ParseHandle(s[strings.LastIndexByte(s, '/')+1:])
 }
 
-// JobStatus returns the state for HTCondor. A grid job that is suspended or held is idle.
-// One that is over is completed, whoever ended it.
+// JobStatus returns the state for HTCondor. A grid job that is suspended or held is idle. A grid job that is over is
+// completed, also if it failed or was killed.
 func JobStatus(l wire.Lookup) int {
 	switch {
 	case gatekeeper.Final(l):
@@ -44,8 +44,7 @@ func JobStatus(l wire.Lookup) int {
 	return Idle
 }
 
-// Status returns the line about a job whose state is known. Without its newline it is at
-// most MaxAd bytes long.
+// Status returns the line about a job whose state is known. The line has at most MaxAd bytes, without its newline.
 func Status(h jjm.Handle, status int, l wire.Lookup) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `[BatchJobId=%q;JobStatus=%d;`, string(h), status)
@@ -71,8 +70,8 @@ func Status(h jjm.Handle, status int, l wire.Lookup) string {
 	return "0" + b.String() + "\n"
 }
 
-// bySignal returns the attributes that say whether a signal ended the job. The exit code is
-// then 128+n. A job that itself exits with 137 was not ended by a signal.
+// bySignal returns the attributes that describe whether a signal ended the job. If signal n ended the job, its exit
+// code is 128+n. A job that itself exits with 137 was not ended by a signal.
 func bySignal(l wire.Lookup) string {
 	if u := l.Usage; u != nil && u.Signal > 0 && l.Exit == 128+u.Signal {
 		return fmt.Sprintf(`ExitBySignal=true;ExitSignal=%d;`, u.Signal)
@@ -83,7 +82,7 @@ func bySignal(l wire.Lookup) string {
 // seconds formats milliseconds as a real number of seconds.
 func seconds(ms int64) string { return fmt.Sprintf("%d.%03d", ms/1000, ms%1000) }
 
-// ErrorLine returns the line about a job whose state could not be found out.
+// ErrorLine returns the line about a job whose state is unknown because of an error.
 func ErrorLine(err error) string {
 	text := line(err.Error())
 	if len(text) > 800 {
@@ -126,8 +125,7 @@ func line(s string) string {
 	}, s))
 }
 
-// Controlled returns the answer to cancel, hold and resume for the i-th of n jobs. A nil
-// error is a success.
+// Controlled returns the answer to cancel, hold and resume for the i-th of n jobs. A nil error means success.
 func Controlled(i, n int, err error) string {
 	prefix := ""
 	if n > 1 {

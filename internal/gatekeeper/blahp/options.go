@@ -1,9 +1,7 @@
-// Package blahp translates for blahpd, through which HTCondor and HTCondor-CE submit jobs
-// to batch systems. It parses the command line of the submit script and writes the answers
-// of all scripts. It does nothing else.
+// Package blahp translates jobs for blahpd, through which HTCondor and HTCondor-CE submit jobs to batch systems. It
+// parses the command line of the submit script and writes the answers of all scripts. It does nothing else.
 //
-// What it parses comes from the submitter of the job and is not trusted: no part of it is
-// ever passed to a shell.
+// The parsed text comes from the submitter of the job and is not trusted: no part of it is ever passed to a shell.
 package blahp
 
 import (
@@ -17,8 +15,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// letters are the options of blahp's own scripts, as for getopts(1)
-// (blah_common_submit_functions.sh of HTCondor 23.9).
+// letters are the options of blahp's own scripts, in the form of getopts(1) (blah_common_submit_functions.sh of
+// HTCondor 23.9).
 const letters = "a:i:o:e:c:s:v:V:dw:q:n:N:z:h:g:G:M:P:S:r:p:l:x:u:j:T:I:O:R:C:D:m:A:t:"
 
 // Options is the command line of the submit script.
@@ -28,12 +26,12 @@ type Options struct {
 	Folder string
 	// Stage is false if the command is a path on the worker.
 	Stage bool
-	// Arguments and Env are those of the program.
+	// Arguments and Env are the program's arguments and environment.
 	Arguments []string
 	Env       map[string]string
 	Queue     string
 	Project   string
-	// Key is the name of the run directory. A repeated submission of the job has the same.
+	// Key is the name of the run directory. A repeated submission of the job has the same name.
 	Key           string
 	Proxy         string
 	Subject       string
@@ -57,8 +55,8 @@ type Options struct {
 	classicalEnvs string
 }
 
-// ParseOptions parses the command line. Relative paths refer to folder unless -w sets
-// another. The error is Invalid and has every problem.
+// ParseOptions parses the command line. Relative paths refer to folder, or to the folder of the option -w. The error is
+// of kind Invalid and contains all problems.
 func ParseOptions(args []string, folder string) (*Options, error) {
 	o := &Options{Folder: folder, Stage: true}
 	rest, err := getopt(args, o.set)
@@ -119,8 +117,7 @@ func getopt(args []string, set func(letter byte, value string)) (rest []string, 
 	return nil, nil
 }
 
-// set handles one option. It ignores those for blahp's own proxy renewal, scratch files and
-// debugging.
+// set handles one option. It ignores options for blahp's own proxy renewal, scratch files and debugging.
 func (o *Options) set(letter byte, value string) {
 	texts := map[byte]*string{'c': &o.Command, 'i': &o.Stdin, 'o': &o.Stdout, 'e': &o.Stderr, 'w': &o.Folder,
 		'q': &o.Queue, 'A': &o.Project, 'D': &o.Key, 'x': &o.Proxy, 'u': &o.Subject, 'G': &o.GPUMode, 'M': &o.GPUModel,
@@ -184,14 +181,14 @@ func (o *Options) environment(field string, words []string) map[string]string {
 	return env
 }
 
-// maxLines is the most lines of a list of files, maxList the most bytes.
+// maxLines is the maximum number of lines of a list of files, and maxList the maximum number of bytes.
 const (
 	maxLines = 10_000
 	maxList  = 1 << 20
 )
 
-// Lines reads a list of files, one per line. It keeps empty lines, because each line of the
-// remaps belongs to the same line of the outputs.
+// Lines reads a list of files, one per line. It keeps empty lines, because line n of the remaps belongs to line n of
+// the outputs.
 func Lines(r io.Reader) ([]string, error) {
 	var out []string
 	sc := bufio.NewScanner(io.LimitReader(r, maxList+1))
@@ -207,8 +204,8 @@ func Lines(r io.Reader) ([]string, error) {
 	return out, sc.Err()
 }
 
-// Requirements parses the lines name='value' of the file that -C names. It skips lines of
-// another form, as scripts that read the file do.
+// Requirements parses the lines name='value' of the file that -C names. It skips lines of another form, like other
+// scripts that read the file.
 func Requirements(lines []string) map[string]string {
 	out := map[string]string{}
 	for _, line := range lines {

@@ -22,14 +22,13 @@ type Lists struct {
 // TarName is the name that an output uses for the tar of the grid job.
 const TarName = "jjm-output.tar"
 
-// The requirements that are for jjm. They are string attributes of the job. Others are for
-// other programs.
+// The requirements that are for jjm. They are string attributes of the job. Other requirements are for other programs.
 const (
 	reqCluster = "jjm_clusters" // the clusters that may be used
 	reqQOS     = "jjm_qos"
 	reqScratch = "jjm_scratch_mb"
-	reqTar     = "jjm_tar"      // where the tar is wanted
-	reqJobFile = "jjm_job_file" // a grid job instead of the command
+	reqTar     = "jjm_tar"      // the place for the tar
+	reqJobFile = "jjm_job_file" // a job file of a grid job, instead of the command
 )
 
 // Job is the job that a submission describes.
@@ -39,22 +38,21 @@ type Job struct {
 	JobFile string
 	// Wants are the files to bring back.
 	Wants []gatekeeper.Delivery
-	// Proxy and Token are the files with the user's proxy and bearer token on the submit
-	// side, "" if there are none. blahpd has no option for a token: the job's environment
-	// names the file, which may also be one on the worker.
+	// Proxy and Token are the files with the user's proxy and bearer token on the submit side, "" if there are none.
+	// blahpd has no option for a token: the job's environment names the file, which may also be a file on the worker.
 	Proxy, Token string
-	// Origin says where the job comes from. Its memo holds Wants.
+	// Origin describes where the job comes from. Its memo contains Wants.
 	Origin jjm.Origin
 }
 
-// WithToken makes the job ask for its token. The caller must have found that the file
-// exists on the submit side.
+// WithToken adds the token to the credentials that the job requests. The caller must have checked that the file exists
+// on the submit side.
 func (j *Job) WithToken() {
 	j.Plain.Credentials = append(j.Plain.Credentials, jjm.TokenKind)
 }
 
-// Translate makes a plain job from the options. The error is Invalid and names everything
-// that jjm cannot honour; nothing is ignored.
+// Translate makes a plain job from the options. The error is of kind Invalid and names everything that jjm cannot
+// honour; nothing is ignored.
 func Translate(o *Options, l Lists) (*Job, error) {
 	t := &translation{Options: o, lists: l}
 	j := &Job{JobFile: l.Requirements[reqJobFile], Origin: jjm.Origin{Gatekeeper: "blahp", Job: o.Key, Subject: o.Subject}}
@@ -180,7 +178,7 @@ func (t *translation) outputs() []string {
 	return out
 }
 
-// wants returns the files to bring back and where to.
+// wants returns the files to bring back, with their destinations.
 func (t *translation) wants() []gatekeeper.Delivery {
 	var out []gatekeeper.Delivery
 	add := func(name, to string) {
@@ -210,7 +208,7 @@ func (t *translation) wants() []gatekeeper.Delivery {
 	return out
 }
 
-// request returns what the job needs.
+// request returns the resources that the job needs.
 func (t *translation) request() jjm.Request {
 	queue, _, _ := strings.Cut(t.Queue, "@")
 	r := jjm.Request{MemoryMB: t.MemoryMB, Walltime: jjm.Duration(time.Duration(t.Seconds) * time.Second),
@@ -231,8 +229,8 @@ func (t *translation) request() jjm.Request {
 	return r
 }
 
-// cores returns how many cores a local job gets: one for each process of the node, or all
-// of a whole node. A local job of jjm has one node.
+// cores returns the number of cores of a local job: one core for each process on the node, or all cores of a whole
+// node. A local job of jjm has one node.
 func (t *translation) cores() int {
 	perHost := t.PerHost
 	if t.WholeNodes {

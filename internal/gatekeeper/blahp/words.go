@@ -31,7 +31,7 @@ func Words() []demand.Word {
 		{Name: "-P", Sets: demand.Refused},
 		{Name: "-C"}, // the file with the requirements
 
-		// blahp's own: its proxy renewal, which jjm replaces by its own, its scratch files
+		// blahp itself uses the following options, for its proxy renewal, which jjm replaces by its own, its scratch files
 		// and its debugging.
 		{Name: "-d"}, {Name: "-l"}, {Name: "-p"}, {Name: "-r"}, {Name: "-T"},
 
@@ -41,8 +41,8 @@ func Words() []demand.Word {
 	}
 }
 
-// checkUnknown reports requirements with jjm's prefix that do not exist. Other requirements
-// are for other programs.
+// checkUnknown adds problems for requirements that have jjm's prefix but do not exist. Other requirements are for other
+// programs.
 func (t *translation) checkUnknown() {
 	for _, name := range slices.Sorted(maps.Keys(t.lists.Requirements)) {
 		if strings.HasPrefix(name, reqPrefix) && !demand.Known(Words(), name) {
@@ -51,9 +51,9 @@ func (t *translation) checkUnknown() {
 	}
 }
 
-// checkWithJobFile reports what cannot be combined with a job file. Requests for memory,
-// time and so on are ignored, not reported: the route of a computing element may add them
-// to all jobs, and those of the job file count.
+// checkWithJobFile adds problems for options that cannot be combined with a job file. Requests for memory, time and so
+// on are ignored without a problem: the route of a computing element may add such requests to all jobs, and the job
+// file's own requests count.
 func (t *translation) checkWithJobFile() {
 	const text = "cannot be combined with " + reqJobFile
 	for _, name := range []string{reqCluster, reqQOS, reqScratch} {

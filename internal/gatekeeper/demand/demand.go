@@ -1,7 +1,7 @@
-// Package demand holds the translated request of a gatekeeper's job, in a form that does not depend on
-// the gatekeeper: the path of a job file, a grid job described by attributes, or a plain
-// job. It turns each of them into a [gatekeeper.Job]. It also defines how a gatekeeper
-// package lists the words of its language ([Word]). Parsing that language is left to the
+// Package demand holds the translated request of a gatekeeper's job, in a form that does not depend on the gatekeeper:
+// the path of a job file, a grid job described by attributes, or a plain job. It converts each form to a
+// [gatekeeper.Job]. It also defines how a gatekeeper package lists the words of its language ([Word]). The packages
+// beside it parse these languages.
 // packages beside it.
 package demand
 
@@ -26,8 +26,8 @@ type Demand struct {
 	Folder string
 }
 
-// Job returns the job to submit, without a key and an origin. read reads the job file with
-// the rights of the job's user. An error about the demand itself is of kind Invalid.
+// Job returns the job to submit, without a key and an origin. read reads the job file with the rights of the job's
+// user. The error is of kind Invalid if the demand itself is wrong.
 func (d *Demand) Job(read func(path string) ([]byte, error)) (gatekeeper.Job, error) {
 	switch {
 	case d.JobFile != "":
@@ -49,8 +49,8 @@ func (d *Demand) Job(read func(path string) ([]byte, error)) (gatekeeper.Job, er
 	return gatekeeper.Job{}, jjm.Errorf(jjm.Invalid, "the job asks for nothing")
 }
 
-// Value converts a word to the type that it looks like: a number, true or false, else text. It serves languages in
-// which every setting is a word.
+// Value converts a word to the type that it looks like: a number, true or false, or otherwise text. It is for languages
+// in which every setting is a word.
 func Value(word string) any {
 	switch {
 	case word == "true" || word == "false":

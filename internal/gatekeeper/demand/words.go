@@ -12,17 +12,16 @@ import (
 type Word struct {
 	// Name is the word as users or the gatekeeper write it.
 	Name string
-	// Sets names what the word sets, separated by ", ": keys of a job file as in
-	// docs/JOB-FILES.md, and the constants below. It is Refused if jjm cannot do what the
-	// word asks for, and Own if the gatekeeper itself acts on the word.
+	// Sets names the settings that the word changes, separated by ", ": keys of a job file (docs/JOB-FILES.md), and the
+	// constants below. It is Refused if jjm cannot honour the word, and Own if the gatekeeper itself acts on the word.
 	Sets string
 }
 
-// What a word may set besides the keys of a job file.
+// The settings that a word may change in addition to the keys of a job file.
 const (
-	// File is the job file: the word names one.
+	// File is the job file itself: the word names a job file.
 	File = "the job file"
-	// Brought stands for the files that are brought back, and their places.
+	// Brought is the list of files that are brought back, with their places.
 	Brought = "files brought back"
 	// Key is the request key. Equal keys mean the same grid job.
 	Key = "key"
@@ -30,7 +29,7 @@ const (
 	Credential = "the credential"
 	// Subject is the identity that the accounting records as the origin of the job.
 	Subject = "the subject"
-	// Refused marks words that ask for something jjm cannot do.
+	// Refused marks words that request something jjm cannot do.
 	Refused = "refused"
 	// Own marks words on which the gatekeeper itself acts.
 	Own = ""

@@ -1,9 +1,8 @@
-// Package globus2 translates for Globus 2 job managers. These call scripts
-// globus-script-TYPE-{submit,poll,rm,signal} with the path of a file of shell assignments,
-// and read lines GRAM_SCRIPT_KEY:value. The package does no I/O except through the reader
-// of [Parse].
+// Package globus2 translates jobs of Globus 2 job managers. These call scripts
+// globus-script-TYPE-{submit,poll,rm,signal} with the path of a file of shell assignments, and read lines
+// GRAM_SCRIPT_KEY:value. The package does no I/O except through the reader of [Parse].
 //
-// The file contains what the user wrote, so its assignments are parsed and never run.
+// The file contains text of the user, so its assignments are parsed and never run.
 package globus2
 
 import (
@@ -25,15 +24,15 @@ import (
 	"jjm/internal/jjm"
 )
 
-// maxFile is how many bytes of the file of assignments are read at most.
+// maxFile is the maximum number of bytes that are read from the file of assignments.
 const maxFile = 4 << 20
 
 // Grami holds the values of the assignments, by name without the prefix grami_.
 type Grami map[string]string
 
-// Parse parses the file. It skips lines that do not assign one of the known names: they are
-// for a shell. If a name is assigned twice, the last value counts. The error is Invalid if a value is not one quoted
-// word, or the file cannot be read. Text after maxFile bytes is ignored.
+// Parse parses the file. It skips lines that do not assign one of the known names, because such lines are for a shell.
+// If a name is assigned twice, the last value counts. The error is of kind Invalid if a value is not one quoted word,
+// or if the file cannot be read. Text after maxFile bytes is ignored.
 func Parse(r io.Reader) (Grami, error) {
 	g := Grami{}
 	sc := bufio.NewScanner(io.LimitReader(r, maxFile))
@@ -68,26 +67,24 @@ type Job struct {
 	// Proxy is the file with the user's proxy, "" if there is none.
 	Proxy string
 	Wants []gatekeeper.Delivery
-	// Streamed are those of Wants that GRAM streams while the job runs. They must exist
-	// from the start.
+	// Streamed are the files of Wants that GRAM streams while the job runs. They must exist from the start.
 	Streamed []gatekeeper.Delivery
 }
 
-// Variables of the job's environment that are for jjm, since Globus 2 has no attributes for
-// this. The job does not get them.
+// Variables of the job's environment that are for jjm, because Globus 2 has no attributes for such settings. The job
+// does not get these variables.
 const (
 	fileVariable = "JJM_JOB_FILE" // a job file on the gatekeeper's host
-	tarPlace     = "JJM_TAR"      // where the tar goes
+	tarPlace     = "JJM_TAR"      // the place for the tar
 	onStdout     = "JJM_STDOUT"   // "tar": standard output is the tar
 	ownPrefix    = "JJM_"
 )
 
-// defaultTar is where the tar of a grid job goes, in the job's directory, unless JJM_TAR or
-// JJM_STDOUT is set. GRAM5's grid jobs stage out a file of the same name.
+// defaultTar is the place of a grid job's tar, in the job's directory, if neither JJM_TAR nor JJM_STDOUT is set. Grid
+// jobs of GRAM5 stage out a file of the same name.
 const defaultTar = "jjm-output.tar"
 
-// Job translates the assignments. The error is Invalid and names everything that jjm cannot
-// honour.
+// Job translates the assignments. The error is of kind Invalid and names everything that jjm cannot honour.
 func (g Grami) Job() (*Job, error) {
 	t := &translation{Grami: g}
 	j := &Job{}
@@ -125,8 +122,8 @@ func (g Grami) Job() (*Job, error) {
 	return j, t.problems.Err()
 }
 
-// checkRefused reports assignments that jjm cannot honour and, if the job has a job file, assignments that only the job
-// file may make.
+// checkRefused adds problems for assignments that jjm cannot honour. If the job has a job file, it also adds problems
+// for settings that only the job file may contain.
 func (t *translation) checkRefused(jobFile bool) {
 	if t.number("host_count") > 1 {
 		t.bad("host_count", "a local job of jjm has one host: use count for several jobs")
@@ -150,8 +147,9 @@ func (t *translation) checkRefused(jobFile bool) {
 	}
 }
 
-// checkVariables reports variables that begin with JJM_ and mean nothing to jjm; Job has removed the known ones from
-// env. If the job has a job file, checkVariables also reports all variables that the gatekeeper does not set itself.
+// checkVariables adds problems for variables that begin with JJM_ and that jjm does not know; Job has already removed
+// the known variables from env. If the job has a job file, it also adds problems for all variables that the gatekeeper
+// does not set itself.
 func (t *translation) checkVariables(env map[string]string, jobFile bool) {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		own := slices.ContainsFunc([]string{"X509_", "GLOBUS_", "HOME", "LOGNAME", "PATH", "LD_LIBRARY_PATH"},
@@ -182,9 +180,9 @@ func toPrintable(r rune) rune {
 	return r
 }
 
-// wants returns the files to bring back: streamed are standard output and error, which GRAM reads while the job runs;
-// all also has the tar, which GRAM may stage out. tarTo and stdout are the values of JJM_TAR and JJM_STDOUT. Without
-// both, the grid job of a job file brings its tar back as defaultTar.
+// wants returns the files to bring back. streamed are standard output and error, which GRAM reads while the job runs.
+// all also contains the tar, which GRAM may stage out. tarTo and stdout are the values of JJM_TAR and JJM_STDOUT. If
+// both are missing, the tar of a job file's grid job is brought back as defaultTar.
 func (t *translation) wants(gridJob bool, tarTo, stdout string) (streamed, all []gatekeeper.Delivery) {
 	var out []gatekeeper.Delivery
 	folder := t.Grami["directory"]
@@ -223,7 +221,8 @@ func (t *translation) bad(field, text string) {
 	t.problems = append(t.problems, jjm.Problem{Field: "grami_" + field, Text: text})
 }
 
-// number returns a whole number, 0 if it is missing. A value that is not a whole number becomes a problem, and 0.
+// number returns a whole number, 0 if it is missing. If the value is no whole number, number adds a problem and returns
+// 0.
 func (t *translation) number(name string) int {
 	text := strings.TrimSpace(t.Grami[name])
 	if text == "" {
@@ -246,7 +245,7 @@ func (t *translation) words(name string) []string {
 	return words
 }
 
-// environment returns the variables of the job. The file has names and values in turn; an odd number of words is a
+// environment returns the variables of the job. In the file names and values alternate; an odd number of words is a
 // problem.
 func (t *translation) environment() map[string]string {
 	words := t.words("env")
@@ -261,8 +260,8 @@ func (t *translation) environment() map[string]string {
 	return env
 }
 
-// request returns the resources that the job needs. The file has times in minutes and memory in MB. The walltime is
-// max_wall_time, else max_time, else max_cpu_time; the memory is max_memory, else min_memory.
+// request returns the resources that the job needs. The file has times in minutes and memory in MB. The wall time is
+// max_wall_time, or else max_time, or else max_cpu_time; the memory is max_memory, or else min_memory.
 func (t *translation) request() jjm.Request {
 	minutes, cpu := t.number("max_wall_time"), t.number("max_cpu_time")
 	if minutes == 0 {
@@ -280,9 +279,9 @@ func (t *translation) request() jjm.Request {
 		Queue: t.Grami["queue"], Account: t.Grami["project"]}
 }
 
-// jobType applies the meaning of count: for the type multiple it is the number of
-// processes, for single the number of cores of the one process. The numbers 1 and 2 stand for multiple and single. A
-// missing type and 0 count as multiple. Other types are refused.
+// jobType applies the meaning of count: for the type multiple it is the number of processes, for single the number of
+// cores of the only process. The numbers 1 and 2 mean multiple and single. A missing type and 0 count as multiple.
+// Other types are a problem.
 func (t *translation) jobType(p *plain.Job) {
 	switch kind := t.Grami["job_type"]; kind {
 	case "", "0", "multiple", "1":
@@ -296,7 +295,7 @@ func (t *translation) jobType(p *plain.Job) {
 	}
 }
 
-// The error codes of the GRAM protocol that jjm answers (globus_gram_protocol_error_t).
+// The error codes of the GRAM protocol that jjm returns (globus_gram_protocol_error_t).
 const (
 	NoResources  = 3
 	OpenProxy    = 30 // GLOBUS_GRAM_PROTOCOL_ERROR_OPENING_USER_PROXY
@@ -307,7 +306,8 @@ const (
 	NoSignal     = 108 // GLOBUS_GRAM_PROTOCOL_ERROR_UNKNOWN_SIGNAL_TYPE
 )
 
-// ErrorOf returns the code for an error: Denied, NoResources for kinds after which a retry can help, else Failed.
+// ErrorOf returns the code for an error: Denied, NoResources for kinds of errors after which a retry can help, and
+// otherwise Failed.
 func ErrorOf(err error) int {
 	switch jjm.KindOf(err) {
 	case jjm.Denied:
@@ -318,8 +318,8 @@ func ErrorOf(err error) int {
 	return Failed
 }
 
-// State returns the last line of an answer without an error. The scripts have no
-// UNSUBMITTED, so a job that is not submitted is reported as pending.
+// State returns the last line of an answer without an error. The scripts have no state UNSUBMITTED, so a job that is
+// not submitted is reported as pending.
 func State(s jjm.GRAM) string {
 	if s == jjm.GRAMUnsubmitted {
 		s = jjm.GRAMPending

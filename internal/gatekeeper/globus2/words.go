@@ -2,8 +2,8 @@ package globus2
 
 import "jjm/internal/gatekeeper/demand"
 
-// Words returns the assignments that Globus writes and the variables of the job's
-// environment that are for jjm, each with the job-file key that it sets.
+// Words returns the assignments that Globus writes, and the variables of the job's environment that are for jjm, each
+// with the job-file key that it sets.
 func Words() []demand.Word {
 	const command, memory = "params.command", "request.memory_mb"
 	return []demand.Word{
@@ -21,7 +21,7 @@ func Words() []demand.Word {
 		{Name: "grami_uniq_id", Sets: demand.Key},
 		{Name: "grami_host_count", Sets: demand.Refused}, {Name: "grami_start_time", Sets: demand.Refused},
 		{Name: "grami_reservation_handle", Sets: demand.Refused},
-		{Name: "grami_job_id"}, // only in a poll
+		{Name: "grami_job_id"}, // only present in a poll
 
 		{Name: fileVariable, Sets: demand.File}, {Name: tarPlace, Sets: demand.Brought},
 		{Name: onStdout, Sets: demand.Brought},

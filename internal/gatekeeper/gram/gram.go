@@ -1,12 +1,10 @@
-// Package gram reads the job descriptions of a Globus GRAM5 job manager, in RSL, and
-// translates them to grid jobs. It does no I/O; the commands in cmd/jjm-gatekeeper
-// act.
+// Package gram reads the job descriptions of a Globus GRAM5 job manager, in RSL, and translates them to grid jobs. It
+// does no I/O; the commands in cmd/jjm-gatekeeper do.
 //
-// A description with jjm_job_file or jjm_type asks for a grid job of jjm. Any other description is
-// an ordinary job (executable, arguments, count, environment, stdin), as every job manager
-// accepts it. The package promises that nothing is ignored: an attribute that jjm cannot honour is an
-// error. If a request for memory were ignored, for example, the job would be killed hours
-// later for using it.
+// A description with jjm_job_file or jjm_type describes a grid job of jjm. Any other description is an ordinary job
+// (executable, arguments, count, environment, stdin), which every job manager accepts. The package promises that
+// nothing is ignored: an attribute that jjm cannot honour is an error. If, for example, a request for memory were
+// ignored, the job would be killed hours later because it used the memory.
 //
 // docs/GATEKEEPERS.md lists the attributes.
 package gram
@@ -33,7 +31,7 @@ const noExecutable = "/dev/null"
 // Job is the translated description of a job. Paths are absolute, on the gatekeeper's host.
 type Job struct {
 	demand.Demand
-	// ID is jjm's id of the job, once it was submitted.
+	// ID is jjm's id of the job, "" if the job was not submitted yet.
 	ID string
 	// Key is the job manager's unique id of the job. A repeated submission of the job has
 	// the same id.
@@ -44,18 +42,18 @@ type Job struct {
 	Proxy string
 	// Folder is the folder that the job manager keeps for this job.
 	Folder string
-	// Stdout and Stderr are the files that GRAM expects, "" if it expects none.
+	// Stdout and Stderr are the paths of the files that GRAM expects, "" if it expects none.
 	Stdout, Stderr string
-	// Tar is where the tar is expected, "" if it is not asked for. With TarOnStdout the
-	// file Stdout gets the tar instead of a summary.
+	// Tar is the path where the tar is expected, "" if it is not requested. With TarOnStdout the file Stdout gets the tar
+	// instead of a summary.
 	Tar         string
 	TarOnStdout bool
 	// Outputs are the files of an ordinary job that GRAM will stage out.
 	Outputs []gatekeeper.Delivery
 }
 
-// Read translates a description. The error has every problem, as jjm.Problems,
-// with the names of the attributes as in RSL.
+// Read translates a description. The error contains all problems, as jjm.Problems, with the names of the attributes in
+// RSL.
 func Read(d Description) (Job, error) {
 	r := &reader{d: d}
 	dir := r.word("directory")
@@ -92,7 +90,7 @@ func Read(d Description) (Job, error) {
 		r.forbid("executable", "jjm_mode", "jjm_result", "jjm_outputs", "jjm_inputs", "jjm_params", "jjm_credentials",
 			"jjm_stdout")
 		if job.Proxy != "" {
-			job.Plain.Credentials = []string{jjm.ProxyKind} // as with every job manager
+			job.Plain.Credentials = []string{jjm.ProxyKind} // an ordinary job gets the proxy, like with every job manager
 		}
 	}
 	r.checkUnknown()
@@ -133,12 +131,13 @@ func (r *reader) wrong(field, format string, args ...any) {
 	r.problems = append(r.problems, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
 }
 
-// values returns the values of an attribute, given its name as in RSL.
+// values returns the values of an attribute. name is the attribute's name in RSL.
 func (r *reader) values(name string) []Value { return r.d[strings.ReplaceAll(name, "_", "")] }
 
 func (r *reader) has(name string) bool { return len(r.values(name)) > 0 }
 
-// word returns an attribute of one word, "" if it is missing. Several words or a list are a problem.
+// word returns the value of an attribute with one word, "" if it is missing. It adds a problem for several words or a
+// list.
 func (r *reader) word(name string) string {
 	switch v := r.values(name); {
 	case len(v) == 0:
@@ -151,7 +150,7 @@ func (r *reader) word(name string) string {
 	}
 }
 
-// words returns an attribute of several words. A list is a problem.
+// words returns the values of an attribute with several words. It adds a problem for a list.
 func (r *reader) words(name string) []string {
 	var out []string
 	for _, v := range r.values(name) {
@@ -164,7 +163,7 @@ func (r *reader) words(name string) []string {
 	return out
 }
 
-// number returns a whole number from 1 to limit, 0 if the attribute is missing. Any other value is a problem.
+// number returns a whole number from 1 to limit, 0 if the attribute is missing. It adds a problem for any other value.
 func (r *reader) number(name string, limit int64) int64 {
 	w := r.word(name)
 	if w == "" {
@@ -178,7 +177,7 @@ func (r *reader) number(name string, limit int64) int64 {
 	return n
 }
 
-// forbid reports the named attributes, if they exist: they cannot be combined with the attribute with.
+// forbid adds a problem for each named attribute that exists, because it cannot be combined with the attribute with.
 func (r *reader) forbid(with string, names ...string) {
 	for _, name := range names {
 		if r.has(name) {
@@ -187,8 +186,8 @@ func (r *reader) forbid(with string, names ...string) {
 	}
 }
 
-// noProgram reports attributes that only an ordinary job has. Some of them always exist
-// with a default. It also checks the type of the job.
+// noProgram adds problems for attributes that only an ordinary job may have. Some attributes always exist with a
+// default, and the default is allowed. noProgram also checks the type of the job.
 func (r *reader) noProgram(with string) {
 	if e := r.word("executable"); e != "" && e != noExecutable {
 		r.wrong("executable", "cannot be combined with %s", with)
@@ -202,9 +201,8 @@ func (r *reader) noProgram(with string) {
 	r.singleType()
 }
 
-// noVariables reports variables that the user set: beside a job file, only its own [env]
-// counts. GRAM sets some variables itself, and SCRATCH_DIRECTORY if the job asks for
-// scratch_dir.
+// noVariables adds problems for variables that the user set, because a job file has its variables in its own [env].
+// GRAM itself sets some variables, and SCRATCH_DIRECTORY if the job requests scratch_dir.
 func (r *reader) noVariables(with string) {
 	for name := range r.environment() {
 		switch {
@@ -215,7 +213,7 @@ func (r *reader) noVariables(with string) {
 	}
 }
 
-// oneHost reports jobs that ask for several hosts.
+// oneHost adds a problem if a job requests several hosts.
 func (r *reader) oneHost() {
 	if r.number("host_count", maxCount) > 1 {
 		r.wrong("host_count", "a job of jjm runs on one host: use count for several jobs")
@@ -252,9 +250,9 @@ func (r *reader) resolve(dir, p string) string {
 	return path.Join(dir, p)
 }
 
-// outputs returns the files that GRAM stages out when an ordinary job is over and that jjm
-// must bring from the worker. It leaves out standard output and error, the tar, and files that are not directly in the
-// job's directory, because the job does not make those.
+// outputs returns the files that GRAM stages out when an ordinary job is over and that jjm must bring from the worker.
+// It leaves out standard output and error, the tar, and files that are not directly in the job's directory, because the
+// job does not make such files.
 func (r *reader) outputs(dir string) []gatekeeper.Delivery {
 	var out []gatekeeper.Delivery
 	for _, pair := range r.values("file_stage_out") {
@@ -270,8 +268,8 @@ func (r *reader) outputs(dir string) []gatekeeper.Delivery {
 	return out
 }
 
-// tar returns where the tar is expected: the path of the file named jjm-output.tar among
-// those to be staged out.
+// tar returns the path where the tar is expected: the path of the file named jjm-output.tar among the files that GRAM
+// stages out.
 func (r *reader) tar(dir string) string {
 	for _, name := range []string{"file_stage_out", "file_stream_out"} {
 		for _, pair := range r.values(name) {
@@ -283,7 +281,7 @@ func (r *reader) tar(dir string) string {
 	return ""
 }
 
-// env returns a variable of the environment.
+// env returns the value of a variable of the environment, "" if it is missing.
 func (r *reader) env(name string) string {
 	for _, pair := range r.values("environment") {
 		if len(pair.List) == 2 && pair.List[0].Word == name {
@@ -293,8 +291,8 @@ func (r *reader) env(name string) string {
 	return ""
 }
 
-// request returns the resources that the job needs. GRAM uses minutes and MB. The walltime is max_wall_time, else
-// max_time, else max_cpu_time; the memory is the larger of max_memory and min_memory.
+// request returns the resources that the job needs. GRAM uses minutes and MB. The wall time is max_wall_time, or else
+// max_time, or else max_cpu_time; the memory is the larger of max_memory and min_memory.
 func (r *reader) request() jjm.Request {
 	minutes := r.number("max_wall_time", maxMinutes)
 	if minutes == 0 {

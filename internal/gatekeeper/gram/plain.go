@@ -30,8 +30,8 @@ func (r *reader) plain(dir string, outputs []gatekeeper.Delivery) *plain.Job {
 	return p
 }
 
-// stagedIn returns the files that GRAM staged into the job's directory, as jjm.pm listed
-// them. They are copied to the job's directory on the worker.
+// stagedIn returns the files that GRAM staged into the job's directory, in the list that jjm.pm adds. They are copied
+// to the job's directory on the worker.
 func (r *reader) stagedIn(dir string) []jjm.Input {
 	var inputs []jjm.Input
 	for _, name := range r.words(stagedIn) {
@@ -42,9 +42,8 @@ func (r *reader) stagedIn(dir string) []jjm.Input {
 	return inputs
 }
 
-// executable returns the program and whether it must be copied to the worker: GRAM put it
-// into its cache or into the job's directory. An absolute path that the user wrote is a
-// path on the worker.
+// executable returns the program. stage is set if the program must be copied to the worker, because GRAM stored it in
+// its cache or in the job's directory. An absolute path that the user wrote is a path on the worker.
 func (r *reader) executable(dir string) (program string, stage bool) {
 	e := r.word("executable")
 	if e == "" || e == noExecutable {
@@ -71,8 +70,8 @@ func (r *reader) stdin() string {
 	}
 }
 
-// jobType applies the meaning of count: for the type multiple it is the number of
-// processes, for single the number of cores of the one process.
+// jobType applies the meaning of count: for the type multiple it is the number of processes, for single the number of
+// cores of the only process.
 func (r *reader) jobType(p *plain.Job) {
 	if !r.singleType() {
 		return
@@ -83,9 +82,9 @@ func (r *reader) jobType(p *plain.Job) {
 	p.Count = 1
 }
 
-// environment returns the variables for the job: the variables that the user set, and only those of GRAM's own
-// variables that describe the job. GRAM writes its own variables first; gassCache is the
-// last of them. Search paths of the gatekeeper's host have no meaning on a worker.
+// environment returns the variables for the job: the variables that the user set, and those of GRAM's own variables
+// that describe the job. GRAM writes its own variables first; gassCache is the last of them. Search paths of the
+// gatekeeper's host are left out, because they have no meaning on a worker.
 func (r *reader) environment() map[string]string {
 	env := map[string]string{}
 	pairs := r.values("environment")
@@ -112,7 +111,7 @@ func (r *reader) environment() map[string]string {
 // gassCache is the last of the variables that GRAM itself sets.
 const gassCache = "GLOBUS_GASS_CACHE_DEFAULT"
 
-// forJob returns those of GRAM's own variables that a job gets.
+// forJob returns GRAM's own variables that a job gets.
 func (r *reader) forJob(pairs []Value) map[string]string {
 	env := map[string]string{}
 	for _, pair := range pairs {
@@ -137,8 +136,8 @@ func (r *reader) spec() *jjm.Spec {
 	}
 }
 
-// inputs returns the input files. Each is a path or a URL, or (path name [executable]
-// [sha256 DIGITS] [credential_file PATH]).
+// inputs returns the input files. Each input is a path or a URL, or (path name [executable] [sha256 DIGITS]
+// [credential_file PATH]).
 func (r *reader) inputs() []jjm.Input {
 	var inputs []jjm.Input
 	for _, v := range r.values("jjm_inputs") {
@@ -154,8 +153,7 @@ func (r *reader) inputs() []jjm.Input {
 	return inputs
 }
 
-// inputOf returns the input that the words describe. ok is false if they do not have the
-// form of one.
+// inputOf returns the input that the words describe. ok is false if the words do not have the form of an input.
 func inputOf(words []string) (in jjm.Input, ok bool) {
 	if len(words) == 0 {
 		return in, false
@@ -206,8 +204,7 @@ func (r *reader) params() map[string]any {
 		if _, twice := params[name]; twice {
 			r.wrong("jjm_params", "%s is given twice", name)
 		}
-		// RSL does not distinguish one word from a list with one word. Only the command is always a
-		// list.
+		// RSL does not distinguish a word from a list with one word. Only the setting command is always a list.
 		if len(values) == 1 && name != "command" {
 			params[name] = typed(values[0])
 			continue
@@ -217,8 +214,8 @@ func (r *reader) params() map[string]any {
 	return params
 }
 
-// typed converts a word to what it looks like (see demand.Value), because RSL has only
-// words. Words in lists are not converted.
+// typed converts a word to the type that it looks like (see demand.Value), because RSL has only words. Words in lists
+// are not converted.
 func typed(v Value) any {
 	if v.List != nil {
 		return list(v.List)

@@ -6,8 +6,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// maxRSL is the longest description, in bytes. maxDepth is how deep lists may be nested;
-// environments and files need 2.
+// maxRSL is the maximum length of a description in bytes. maxDepth is how deep lists may be nested; environments and
+// files need a depth of 2.
 const (
 	maxRSL   = 4 << 20
 	maxDepth = 8
@@ -24,11 +24,10 @@ type Value struct {
 // without underscores, because RSL ignores both.
 type Description map[string][]Value
 
-// ParseRSL parses RSL: attributes with "=" in parentheses, after an optional "&". Words may
-// be in single or double quotes; a doubled quote stands for one. It refuses everything that
-// a job manager resolves before it calls jjm (substitutions, "#", comparisons,
-// multi-requests) and attributes that are given twice. Errors are of kind Invalid and name
-// the line.
+// ParseRSL parses RSL: attributes with "=" in parentheses, after an optional "&". Words may be in single or double
+// quotes; a doubled quote means one quote character. It refuses all forms that a job manager resolves before it calls
+// jjm (substitutions, "#", comparisons, multi-requests) and attributes that are given twice. Errors are of kind Invalid
+// and name the line.
 //
 // The source is the Globus RSL v1.1 specification.
 func ParseRSL(text string) (Description, error) {
@@ -68,7 +67,7 @@ func (p *parser) wrong(format string, args ...any) error {
 	return jjm.Errorf(jjm.Invalid, "rsl: line %d: "+format, append([]any{line}, args...)...)
 }
 
-// next returns the next byte, 0 at the end.
+// next returns the next byte, or 0 at the end of the text.
 func (p *parser) next() byte {
 	if p.at == len(p.text) {
 		return 0
@@ -172,7 +171,7 @@ func (p *parser) word() (string, error) {
 	return word, nil
 }
 
-// quoted parses a word in quotes. A doubled quote stands for one.
+// quoted parses a word in quotes. A doubled quote means one quote character.
 func (p *parser) quoted(quote byte) (string, error) {
 	var b strings.Builder
 	for i := p.at + 1; i < len(p.text); i++ {

@@ -31,7 +31,7 @@ func Words() []demand.Word {
 		{Name: "file_stage_out", Sets: "outputs, " + demand.Brought},
 		{Name: "host_count", Sets: demand.Refused},
 
-		// The job manager itself acts on these. The list is that of GRAM5.
+		// The job manager itself acts on the following attributes. They are the attributes of GRAM5.
 		{Name: "dry_run"}, {Name: "expiration"}, {Name: "file_clean_up"},
 		{Name: "gass_cache"}, {Name: "gram_my_job"}, {Name: "library_path"},
 		{Name: "loglevel"}, {Name: "logpattern"}, {Name: "proxy_timeout"}, {Name: "remote_io_url"}, {Name: "restart"},
@@ -44,12 +44,12 @@ func Words() []demand.Word {
 // ownPrefix begins the attributes that are for jjm.
 const ownPrefix = "jjm_"
 
-// stagedIn is an attribute that jjm.pm adds: the files that GRAM has staged in. GRAM
-// removes file_stage_in from the description before it submits the job.
+// stagedIn is an attribute that jjm.pm adds: the files that GRAM has staged in. GRAM itself removes file_stage_in from
+// the description before it submits the job.
 const stagedIn = "jjm_staged_in"
 
-// checkUnknown reports attributes with jjm's prefix that do not exist. Other unknown
-// attributes are refused by GRAM itself; it also adds some that are not in the list.
+// checkUnknown adds problems for attributes that have jjm's prefix but do not exist. GRAM itself refuses other unknown
+// attributes, and adds some attributes that are not in the list.
 func (r *reader) checkUnknown() {
 	plain := func(name string) string { return strings.ReplaceAll(name, "_", "") }
 	known := map[string]bool{plain(stagedIn): true}

@@ -1,5 +1,5 @@
-// Package plain makes the job file of a plain job: a program with arguments, an environment
-// and files, which every gatekeeper can describe.
+// Package plain makes the job file of a plain job. A plain job is a program with arguments, an environment and files,
+// which every gatekeeper can describe.
 //
 // A plain job becomes a grid job of the type script. The grid job's result is the exit code of the program, and a
 // program that ran is never run again.
@@ -21,9 +21,8 @@ type Job struct {
 	// Name is for people and is part of the names of collected files. Characters that are
 	// not allowed there are replaced.
 	Name string
-	// Executable is the program. If Stage is set it is a file on the gatekeeper's host,
-	// relative to Folder unless absolute, and is copied to the worker. Otherwise it is a
-	// name or a path on the worker.
+	// Executable is the program. If Stage is set, it is a file on the gatekeeper's host, relative to Folder unless
+	// absolute, and is copied to the worker. If Stage is not set, it is a name or a path on the worker.
 	Executable string
 	Stage      bool
 	Arguments  []string
@@ -32,24 +31,24 @@ type Job struct {
 	Stdin string
 	// Merge sends standard error to standard output.
 	Merge bool
-	// Inputs are further files for the job's directory. Outputs are patterns of the files
-	// to collect in addition to standard output and error.
+	// Inputs are further files for the job's directory. Outputs are patterns of files to collect in addition to standard
+	// output and error.
 	Inputs  []jjm.Input
 	Outputs []string
 	// Folder is the absolute folder to which relative paths refer.
 	Folder string
-	// Count is how many times the program is run, each time as a local job; 0 means once.
+	// Count is how many times the program is run, each time as a local job; 0 means 1.
 	Count int
-	// Credentials are the kinds of credentials that the jobs ask for.
+	// Credentials are the kinds of credentials that the jobs request.
 	Credentials []string
 	// Request holds the resources that each local job needs.
 	Request jjm.Request
-	// Clusters are the clusters that may be used. Empty means the default of the site.
+	// Clusters are the clusters that may be used. If Clusters is empty, the site's default is used.
 	Clusters []string
 }
 
-// File returns the name and the text of the job file. The name's ending says that the text is JSON.
-// The error is Invalid if there is no program or a path is wrong.
+// File returns the name and the text of the job file. The name's ending shows that the text is JSON. The error is of
+// kind Invalid if there is no program or a path is wrong.
 func (j *Job) File() (name, text string, err error) {
 	spec, err := j.Spec()
 	if err != nil {
@@ -62,7 +61,8 @@ func (j *Job) File() (name, text string, err error) {
 	return "plain.json", string(b), nil
 }
 
-// Spec returns the specification of the grid job. The error is Invalid if there is no program or a path is wrong.
+// Spec returns the specification of the grid job. The error is of kind Invalid if there is no program or a path is
+// wrong.
 func (j *Job) Spec() (jjm.Spec, error) {
 	if problems := j.problems(); len(problems) > 0 {
 		return jjm.Spec{}, problems.Err()
@@ -133,7 +133,7 @@ func inputName(in jjm.Input) string {
 	return path.Base(in.Path)
 }
 
-// unusedName returns name, or name with a number if an input has it already.
+// unusedName returns name, or name with a number if an input already has the name.
 func unusedName(name string, taken map[string]bool) string {
 	want := name
 	for n := 1; taken[name]; n++ {
@@ -143,8 +143,8 @@ func unusedName(name string, taken map[string]bool) string {
 	return name
 }
 
-// nameOf makes a name that a job file may contain: at most 64 of A-Z a-z 0-9 _ -. It has no
-// dot, because dots separate the parts of the names of collected files.
+// nameOf makes a name that a job file may contain: at most 64 characters of A-Z a-z 0-9 _ -. The name has no dot,
+// because dots separate the parts of the names of collected files.
 func nameOf(s string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {
@@ -156,7 +156,7 @@ func nameOf(s string) string {
 	if name == "" {
 		return "plain"
 	}
-	if name[0] == '-' { // a job file's name has none in front
+	if name[0] == '-' { // a name in a job file must not begin with a dash
 		name = "_" + name[1:]
 	}
 	return name[:min(len(name), 64)]

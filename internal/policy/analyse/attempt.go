@@ -9,7 +9,7 @@ import (
 	"jjm/internal/policy/analyse/rule"
 )
 
-// Input is everything that decides about an attempt that has ended.
+// Input holds the facts from which an ended attempt is judged.
 type Input struct {
 	// Evidence is the evidence of the current attempt. The caller leaves out results and
 	// claims of earlier attempts.

@@ -220,8 +220,8 @@ func (c *attempt) unverified() string {
 		"the batch system says " + c.batchSays() + c.reason()
 }
 
-// missing returns the files that SUCCEEDED names and that are absent (decision R24); "-"
-// names none.
+// missing returns the output files that the SUCCEEDED record lists and that do not exist (decision R24). "-" stands for
+// no files.
 func (c *attempt) missing() []jjm.Output {
 	r := c.in.Evidence.Result
 	said, ok := Said(c.log)

@@ -237,7 +237,7 @@ func label(what, of string) string {
 	}, what)
 }
 
-// seconds returns a figure of a duration.
+// seconds returns a duration as a figure in whole seconds, with its thresholds. A negative duration counts as 0.
 func seconds(name string, d, warning, critical time.Duration) wire.HealthFigure {
 	whole := func(d time.Duration) int64 { return int64(max(d, 0) / time.Second) }
 	return wire.HealthFigure{Name: name, Value: whole(d), Unit: "s", Warning: whole(warning), Critical: whole(critical)}

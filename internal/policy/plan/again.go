@@ -15,7 +15,7 @@ type AgainRules struct {
 	FailedShare float64
 }
 
-// AgainFacts is everything that decides which failed local jobs of a grid job are resubmitted automatically.
+// AgainFacts holds the facts that decide which failed local jobs of a grid job are resubmitted automatically.
 type AgainFacts struct {
 	// Wanted says that the job file asks for automatic resubmission.
 	Wanted bool

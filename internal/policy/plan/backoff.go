@@ -10,7 +10,7 @@ import (
 // DefaultBackoff is the unit of the wait before a retry (GBS Programmer Manual).
 const DefaultBackoff = time.Minute
 
-// BackoffFacts is everything that decides how long a local job waits for its next attempt.
+// BackoffFacts holds the facts that decide how long a local job waits for its next attempt.
 type BackoffFacts struct {
 	// Unit is the site's unit of waiting; 0 disables it.
 	Unit time.Duration

@@ -151,7 +151,7 @@ func telling(word string) bool {
 	return false
 }
 
-// located reports whether a word is the path of a file or an address.
+// located reports whether a word looks like the path of a file or a URL.
 func located(word string) bool {
 	return strings.HasPrefix(word, "/") && len(word) > 1 || strings.HasPrefix(word, "./") ||
 		strings.HasPrefix(word, "../") || strings.HasPrefix(word, "~/") || strings.Contains(word, "://") ||

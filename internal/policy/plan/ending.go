@@ -40,7 +40,7 @@ func HolderOf(c *jjm.Claim, batchID string, shown bool) Holder {
 	return HeldUnseen
 }
 
-// EndFacts is everything that decides whether an attempt has ended.
+// EndFacts holds the facts that decide whether an attempt has ended.
 type EndFacts struct {
 	// HasResult is true once the wrapper's result of the current attempt was read, which
 	// was ResultAge ago.

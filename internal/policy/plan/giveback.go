@@ -2,7 +2,7 @@ package plan
 
 import "jjm/internal/jjm"
 
-// GiveBackFacts is everything that decides whether the work of a local job that ended
+// GiveBackFacts holds the facts that decide whether the work of a local job that ended
 // without completing goes to another local job.
 type GiveBackFacts struct {
 	State jjm.State

@@ -8,7 +8,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// GridFacts is everything that decides the next step of a grid job.
+// GridFacts holds the facts that decide the next step of a grid job.
 type GridFacts struct {
 	Status jjm.GridStatus
 	// Kill is true once a kill of the grid job was requested. KillAsked is true if all local
@@ -61,6 +61,9 @@ type GridFacts struct {
 	Causes []jjm.Cause
 	// Failure says why preparing or generating failed permanently, "" if it did not.
 	Failure string
+	// Keep says that the grid job is kept if it fails before it has local jobs (jjm.RollbackKeep). Kept says that this
+	// happened, and that nobody submitted it again since.
+	Keep, Kept bool
 	// Again says that failed local jobs are to be resubmitted automatically now, or that their automatic resubmission
 	// stops now; see the function Again.
 	Again bool
@@ -82,11 +85,12 @@ const (
 	Finish                   // commit the final status together with the tar
 	RunAgain                 // resubmit failed local jobs automatically
 	KillItself               // store that jjm kills the grid job
+	RollBack                 // make the grid job registered again, and keep it with the reason
 )
 
 func (d GridDo) String() string {
 	return [...]string{"nothing", "await", "prepare", "generate", "kill-locals", "collect", "finish", "run-again",
-		"kill-itself"}[d]
+		"kill-itself", "roll-back"}[d]
 }
 
 // GridAction is the next step, with the status that the grid job has before the step is
@@ -103,6 +107,8 @@ type GridAction struct {
 //	final                                      Nothing
 //	a local job has not ended, kill            aborting    KillLocals, or Nothing once all are marked
 //	all local jobs ended, kill                 aborting    Collect; Finish as aborted, even if some completed
+//	kept                                       registered  Nothing, until a person submits it again
+//	failure or no local jobs at all, to be kept            as before   RollBack
 //	failure, a local job has not ended         as below    KillLocals if none was ever submitted, or all that have not
 //	                                                       ended wait for a merge; Nothing once all are marked, or
 //	                                                       while a local job that reached a batch system goes on
@@ -128,6 +134,10 @@ func Grid(f GridFacts) GridAction {
 		return GridAction{Status: f.Status}
 	case f.Kill:
 		return gridKilled(f)
+	case f.Kept:
+		return GridAction{Status: jjm.Registered}
+	case f.Keep && rollsBack(f):
+		return GridAction{Do: RollBack, Status: f.Status, Reason: cmp.Or(f.Failure, noLocalJobs)}
 	case f.Failure != "":
 		return gridFailing(f)
 	case f.Again:
@@ -152,6 +162,15 @@ func Grid(f GridFacts) GridAction {
 		return gridLive(f, Generate)
 	}
 	return gridLive(f, Nothing)
+}
+
+// noLocalJobs is the reason of a grid job that ended without local jobs.
+const noLocalJobs = "the grid job made no local jobs"
+
+// rollsBack reports whether a grid job failed before it had local jobs: it could not be prepared or cut, or there was
+// nothing to cut (ganga.md 5.1).
+func rollsBack(f GridFacts) bool {
+	return max(f.Made, total(f.Counts)) == 0 && !f.EverSubmitted && (f.Failure != "" || f.Prepared && f.Closed)
 }
 
 // allOver reports whether all local jobs made so far have ended. If Counts and Made
@@ -244,7 +263,7 @@ func ending(f GridFacts) (jjm.GridStatus, string) {
 	case f.Failure != "" && !f.EverSubmitted:
 		return jjm.Broken, f.Failure
 	case n == 0:
-		return jjm.Broken, "the grid job made no local jobs"
+		return jjm.Broken, noLocalJobs
 	case completed == n && f.Failure == "" && f.Lost == 0 && f.Unproven == "" && len(f.LeftOut.Unasked()) == 0:
 		return jjm.Done, f.Undecided
 	case completed > 0:

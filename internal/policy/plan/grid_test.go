@@ -306,3 +306,44 @@ func why(waits bool) string {
 	}
 	return ""
 }
+
+// A grid job that is to be kept rolls back if it fails before it has local jobs, and then waits. Otherwise it goes on
+// as any other.
+func TestGrid_KeepsWhatFailsBeforeItHasLocalJobs(t *testing.T) {
+	failed := plan.GridFacts{Keep: true, Status: jjm.Defined, Prepared: true, Failure: "no such package"}
+	with := func(change func(*plan.GridFacts)) plan.GridFacts {
+		f := failed
+		change(&f)
+		return f
+	}
+	made := func(f *plan.GridFacts) { f.Made, f.Counts[jjm.New] = 1, 1 }
+	for name, tt := range map[string]struct {
+		facts plan.GridFacts
+		want  plan.GridAction
+	}{
+		"it cannot be cut": {failed, plan.GridAction{Do: plan.RollBack, Status: jjm.Defined, Reason: "no such package"}},
+		"it cannot be prepared": {with(func(f *plan.GridFacts) { f.Prepared, f.Status = false, jjm.Registered }),
+			plan.GridAction{Do: plan.RollBack, Status: jjm.Registered, Reason: "no such package"}},
+		"there is nothing to cut": {with(func(f *plan.GridFacts) { f.Failure, f.Closed = "", true }),
+			plan.GridAction{Do: plan.RollBack, Status: jjm.Defined, Reason: "the grid job made no local jobs"}},
+		"it is not to be kept": {with(func(f *plan.GridFacts) { f.Keep = false }),
+			plan.GridAction{Do: plan.Collect, Status: jjm.Prepared}},
+		"it has a local job": {with(made),
+			plan.GridAction{Do: plan.KillLocals, Status: jjm.Ready, Reason: "no such package"}},
+		"it is killed": {with(func(f *plan.GridFacts) { f.Kill = true }),
+			plan.GridAction{Do: plan.Collect, Status: jjm.Aborting}},
+		"it is kept": {plan.GridFacts{Keep: true, Kept: true, Status: jjm.Registered},
+			plan.GridAction{Status: jjm.Registered}},
+		"it is kept, and its owner pauses it": {
+			plan.GridFacts{Keep: true, Kept: true, Status: jjm.Registered, Paused: "paused by alice"},
+			plan.GridAction{Status: jjm.Registered}},
+		"it is kept and killed": {plan.GridFacts{Keep: true, Kill: true, Status: jjm.Aborting},
+			plan.GridAction{Do: plan.Collect, Status: jjm.Aborting}},
+		"it is submitted again": {plan.GridFacts{Keep: true, Status: jjm.Registered},
+			plan.GridAction{Do: plan.Prepare, Status: jjm.Registered}},
+	} {
+		if got := plan.Grid(tt.facts); got != tt.want {
+			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
+		}
+	}
+}

@@ -127,7 +127,7 @@ func (r HoldRule) String() string {
 	return "the rule for " + strings.Join(all, ", ")
 }
 
-// HoldFacts is everything that decides about a current hold.
+// HoldFacts holds the facts that decide what is done about a current hold.
 type HoldFacts struct {
 	// Kind is the kind of the cluster.
 	Kind string

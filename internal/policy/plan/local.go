@@ -10,7 +10,7 @@ import (
 	"jjm/internal/policy/analyse/rule"
 )
 
-// LocalInput is everything that decides about a local job whose current attempt has ended.
+// LocalInput holds the facts that decide what is done with a local job whose current attempt has ended.
 type LocalInput struct {
 	// Job is the local job; its Attempt is the attempt that has ended.
 	Job jjm.LocalJob

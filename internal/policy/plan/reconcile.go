@@ -10,7 +10,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// BulkFacts is everything that decides about a bulk whose submission was not acknowledged:
+// BulkFacts holds the facts that decide what is done about a bulk whose submission was not acknowledged:
 // the error was ambiguous, the daemon crashed between intent and receipt, or the command
 // certainly failed.
 type BulkFacts struct {

@@ -1,7 +1,7 @@
 package plan
 
-// Disk is everything that decides about the disk space that the daemon keeps in reserve in the file
-// system of its state.
+// Disk holds the facts that decide what Relieve does: the free space of the file system of the daemon's state, and the
+// reserve that the daemon keeps there.
 type Disk struct {
 	Space Space
 	// Floor is how much must be free for new work.

@@ -6,7 +6,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// ResubmitFacts is everything that decides which local jobs of a grid job run again because a person
+// ResubmitFacts holds the facts that decide which local jobs of a grid job run again because a person
 // wishes it.
 type ResubmitFacts struct {
 	Locals []jjm.LocalJob

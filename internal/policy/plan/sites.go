@@ -82,9 +82,8 @@ func Candidates(named, site []string) (clusters []string, problems jjm.Problems)
 	return clusters, problems
 }
 
-// CheckSiteLists returns problems for site lists that name unknown clusters, or that
-// leave none of the clusters that the grid job may use, so that each of its local jobs
-// would be createfailed. prefix is the key of the settings, such as "split.params".
+// CheckSiteLists returns a problem for each unknown cluster in the site lists, and for lists that exclude every cluster
+// that the grid job may use: no local job could be created. prefix is the key of the settings, such as "split.params".
 func CheckSiteLists(prefix string, p *split.Params, site, clusters []string) (ps jjm.Problems) {
 	for _, list := range []struct {
 		key   string

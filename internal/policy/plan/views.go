@@ -44,7 +44,7 @@ func MoreToCome(status jjm.GridStatus, kill, closed bool, counts [jjm.NumStates]
 	return !kill && !status.Final() && status != jjm.Prepared && (!closed || counts[jjm.New] > 0)
 }
 
-// GRAMFacts is everything that decides which state a gatekeeper sees.
+// GRAMFacts holds the facts that decide which state a gatekeeper sees.
 type GRAMFacts struct {
 	Status jjm.GridStatus
 	Counts [jjm.NumStates]int
@@ -104,7 +104,7 @@ func finalMessage(f GRAMFacts) string {
 	return Summary(f.Counts)
 }
 
-// ExitFacts is everything that decides the exit code of a grid job.
+// ExitFacts holds the facts that decide the exit code of a grid job.
 type ExitFacts struct {
 	Status jjm.GridStatus
 	// Locals is the number of local jobs; Exit is the exit code of the only local job, -1 if

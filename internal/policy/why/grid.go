@@ -12,6 +12,7 @@ const (
 	Reopening Code = "reopening"
 	Over      Code = "over"
 	Trouble   Code = "trouble"
+	Kept      Code = "kept"
 	After     Code = "after"
 	Fetching  Code = "fetching"
 	Preparing Code = "preparing"
@@ -22,14 +23,14 @@ const (
 
 // GridCodes returns all causes of grid jobs.
 func GridCodes() []Code {
-	return []Code{Reopening, Over, Trouble, Paused, After, Fetching, Preparing, Files, Cutting, Outputs}
+	return []Code{Reopening, Over, Trouble, Kept, Paused, After, Fetching, Preparing, Files, Cutting, Outputs}
 }
 
 // GridFacts are the known facts about a grid job.
 type GridFacts struct {
 	ID     jjm.GridID
 	Status jjm.GridStatus
-	// Reason explains a status that is pending, paused or final.
+	// Reason explains a status that is pending, paused or final, or why a registered grid job is kept.
 	Reason                    string
 	Accepted, Ended, Reopened jjm.Time
 	// Reopening is set while a next generation is about to begin, since Reopened.
@@ -56,6 +57,9 @@ func OfGrid(f GridFacts) (Cause, bool) {
 		return over(f), true
 	case f.Trouble != "":
 		return Cause{Code: Trouble, Text: f.Trouble, Remedy: fmt.Sprintf("see jjm log %s", f.ID)}, true
+	case f.Status == jjm.Registered && f.Reason != "":
+		return Cause{Code: Kept, Text: "it could not be prepared, and is kept: " + f.Reason,
+			Remedy: fmt.Sprintf("jjm submit %s, or jjm remove %[1]s", f.ID)}, true
 	case f.Status == jjm.Paused:
 		return Cause{Code: Paused, Text: f.Reason, Remedy: fmt.Sprintf("jjm resume job %s", f.ID)}, true
 	case !f.Prepared:

@@ -6,11 +6,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"jjm/internal/publish/connections"
 )
 
 const (
@@ -49,60 +49,9 @@ func (m *Meter) Serve(ctx context.Context, l net.Listener, log *slog.Logger) err
 		MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
-	err := server.Serve(&bounded{Listener: l})
+	err := server.Serve(connections.Limit(l, mostConnections))
 	if ctx.Err() != nil && errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
 	return err
-}
-
-// bounded is a listener with at most mostConnections open connections. One more closes the oldest, so that clients
-// which hold connections open never keep a new client out.
-type bounded struct {
-	net.Listener
-
-	mu   sync.Mutex
-	open []*connection // the oldest first
-}
-
-// connection is an open connection of a bounded listener.
-type connection struct {
-	net.Conn
-	of *bounded
-}
-
-// Accept returns the next connection.
-func (b *bounded) Accept() (net.Conn, error) {
-	conn, err := b.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	c := &connection{conn, b}
-	if oldest := b.add(c); oldest != nil {
-		_ = oldest.Close()
-	}
-	return c, nil
-}
-
-// add adds a connection. It returns the oldest connection if there are too many, else nil.
-func (b *bounded) add(c *connection) *connection {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.open = append(b.open, c)
-	if len(b.open) <= mostConnections {
-		return nil
-	}
-	return b.open[0]
-}
-
-// Close closes the connection.
-func (c *connection) Close() error {
-	c.of.remove(c)
-	return c.Conn.Close()
-}
-
-func (b *bounded) remove(c *connection) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.open = slices.DeleteFunc(b.open, func(o *connection) bool { return o == c })
 }

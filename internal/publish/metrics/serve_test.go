@@ -83,35 +83,3 @@ func TestServe_AListenerThatFailsIsAnError(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
-
-// A bounded listener closes the oldest connection when there is one too many.
-func TestBounded_ClosesTheOldest(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := &bounded{Listener: l}
-	defer func() { _ = b.Close() }()
-	var clients []net.Conn
-	for range mostConnections + 1 {
-		c, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = c.Close() }()
-		clients = append(clients, c)
-		if _, err := b.Accept(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := clients[0].Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-		t.Errorf("the oldest: %v, want that it is closed", err)
-	}
-	if len(b.open) != mostConnections {
-		t.Errorf("%d connections are open, want %d", len(b.open), mostConnections)
-	}
-	newest := b.open[mostConnections-1]
-	if _, err := newest.Write([]byte("x")); err != nil {
-		t.Errorf("the newest: %v", err)
-	}
-}

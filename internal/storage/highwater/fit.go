@@ -7,7 +7,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Folder holds the stamps and marks that the folders of a site have about their store.
+// Folder holds the stamps and marks in the folders of a site, which show the store to which the folders belong.
 type Folder struct {
 	// State and Work are the state folder and the folder of the work areas.
 	State, Work string
@@ -15,28 +15,28 @@ type Folder struct {
 	Mark *Written
 	// Record is the highest id of a grid job that has a record, 0 if there is none.
 	Record jjm.GridID
-	// Area is the highest id of a grid job in a work area of the daemon's account, 0 if there is none, and AreaDir its
-	// path.
+	// Area is the highest id of a grid job in a work area of the daemon's account, 0 if there is none. AreaDir is the path
+	// of that work area.
 	Area    jjm.GridID
 	AreaDir string
-	// Bare says that the site has made nothing beside its store here: there is no mark, no folder of records and no
-	// work area of any account.
+	// Bare is set if the site has made nothing except its store here: there is no mark, no folder of records and no work
+	// area of any account.
 	Bare bool
-	// Stamps are the folders that may have a stamp, and their stamps.
+	// Stamps are the folders in which a stamp is expected, with their stamps.
 	Stamps []Stamped
 }
 
 // Fit returns an error if a store must not be used in a folder because it would assign ids again. The error is of kind
-// Conflict and has the remedy. A folder from before there were marks is judged by its records and work areas. A folder
-// without any of these belongs to a new site. A store that knows grid jobs does not belong to a new site, and nothing
-// would show how old it is.
+// Conflict and names the remedy. A folder from before marks existed is judged by its records and work areas. A folder
+// without marks, records and work areas belongs to a new site. A store that knows grid jobs does not belong to a new
+// site, and its age cannot be checked there, so Fit returns an error.
 func Fit(store string, highest jjm.GridID, in Folder) error {
 	state := in
 	state.Area = 0
 	if err := fitState(store, highest, state); err != nil {
 		return err
 	}
-	if err := FitStamps(store, highest, in.Stamps); err != nil { // stamps say more than the names in a work area
+	if err := FitStamps(store, highest, in.Stamps); err != nil { // stamps show more than the names in a work area
 		return err
 	}
 	return fitState(store, highest, in)

@@ -20,7 +20,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// File is the name of the mark, beside the store.
+// File is the name of the mark's file, which is beside the store.
 const File = "store.ids"
 
 // The mark has two slots, which are written in turn. Each is a line padded with blanks; a slot that a crash left torn
@@ -39,7 +39,7 @@ type Written struct {
 	Given jjm.GridID
 }
 
-// Read reads the mark at path. It returns nil if there is no mark, and an error of kind Invalid if the mark is damaged.
+// Read reads the mark at path. It returns nil if there is no mark. The error is of kind Invalid if the mark is damaged.
 func Read(path string) (*Written, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -80,7 +80,7 @@ func encode(w Written) []byte {
 	return fmt.Appendf(nil, "%-*s\n", slotSize-1, line)
 }
 
-// decode parses a slot. ok is false if it is torn or empty.
+// decode parses a slot. ok is false if the slot is torn or empty.
 func decode(slot []byte) (w Written, ok bool) {
 	line := strings.TrimRight(string(slot), " \n")
 	body, sum, found := strings.Cut(line, " sum ")
@@ -98,7 +98,7 @@ func decode(slot []byte) (w Written, ok bool) {
 // Mark is the mark of the open store. Its methods may be called from many goroutines.
 type Mark struct {
 	store string
-	want  atomic.Int64 // the highest id that Reach was called for
+	want  atomic.Int64 // the highest id for which Reach was called
 
 	mu    sync.Mutex
 	f     *os.File
@@ -106,8 +106,8 @@ type Mark struct {
 	given jjm.GridID
 }
 
-// Open opens the mark of a store that fits, creates it if there is none, and raises it to the highest id that the store
-// knows.
+// Open opens the mark of a store that fits, and raises the mark to the highest id that the store knows. If there is no
+// mark, Open creates it.
 func Open(path, store string, highest jjm.GridID) (*Mark, error) {
 	there, err := Read(path)
 	if err != nil {

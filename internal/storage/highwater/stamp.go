@@ -21,13 +21,13 @@ import (
 	"jjm/internal/jjm"
 )
 
-// StampFile is the name of a stamp in its folder. No account has a work area of that name.
+// StampFile is the name of a stamp's file in its folder. No account has a work area of that name.
 const StampFile = ".store.ids"
 
-// block is how many ids one write to the stamps reserves.
+// block is how many ids are reserved by one write to the stamps.
 const block = 100
 
-// Stamp is the content of a stamp, which says to which store a folder belongs.
+// Stamp is the content of a stamp. It names the store to which a folder belongs.
 type Stamp struct {
 	// Store is the identity of the store.
 	Store string
@@ -37,13 +37,13 @@ type Stamp struct {
 	Given jjm.GridID
 }
 
-// Reserved returns the end of the block that has an id.
+// Reserved returns the last id of the block that contains an id.
 func Reserved(id jjm.GridID) jjm.GridID { return (max(id, 0) + block - 1) / block * block }
 
 // Relation is the relation of a stamp to a store.
 type Relation int
 
-// The relations.
+// The relations of a stamp to a store.
 const (
 	// Unstamped: the folder has no stamp yet.
 	Unstamped Relation = iota
@@ -55,8 +55,9 @@ const (
 	Older
 )
 
-// Relate returns the relation of a stamp, nil if there is none, to a store. highest is the highest id that the store
-// knows. A block may be reserved just before its first id is stored, so a stamp may be one block ahead of its store.
+// Relate returns the relation of a stamp to a store; the stamp is nil if the folder has none. highest is the highest id
+// that the store knows. A block may be reserved just before its first id is stored, so a stamp may be one block ahead
+// of its store.
 func Relate(store string, highest jjm.GridID, s *Stamp) Relation {
 	switch {
 	case s == nil:
@@ -98,10 +99,10 @@ func FitStamps(store string, highest jjm.GridID, folders []Stamped) error {
 	return nil
 }
 
-// highest returns an id above which none was assigned.
+// highest returns an id such that no higher id was assigned.
 func (s *Stamp) highest() jjm.GridID { return max(s.Until, s.Given) }
 
-// Known returns an id above which none was assigned, as far as the folders know.
+// Known returns an id such that no higher id was assigned, as far as the folders show.
 func (f Folder) Known() jjm.GridID {
 	known := max(f.Record, f.Area)
 	if f.Mark != nil {
@@ -117,8 +118,8 @@ func (f Folder) Known() jjm.GridID {
 
 const stampMagic = "jjm-stamp-1"
 
-// ReadStamp reads the stamp of a folder. It returns nil if there is none, and an error of kind Invalid if it is
-// damaged.
+// ReadStamp reads the stamp of a folder. It returns nil if there is no stamp, and an error of kind Invalid if the stamp
+// is damaged.
 func ReadStamp(dir string) (*Stamp, error) {
 	path := filepath.Join(dir, StampFile)
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
@@ -168,12 +169,12 @@ type Stamps struct {
 	given atomic.Int64
 
 	turn    chan struct{} // has a value while no goroutine writes
-	written jjm.GridID    // the Given in all stamps; guarded by turn
+	written jjm.GridID    // the value of Given in all stamps; guarded by turn
 }
 
-// Take writes the stamps of a store that fits, or takes its folders over. highest is the highest id that the store
-// knows. The folders must exist. A stamp that finds no room on its disk is written later by Reserve. The error is of
-// kind Busy if a folder cannot be written for another reason.
+// Take writes the stamps of a store that fits its folders, or takes the folders over. highest is the highest id that
+// the store knows. The folders must exist. If the disk of a folder is full, Reserve writes the stamp later. The error
+// is of kind Busy if a folder cannot be written for another reason.
 func Take(store string, highest jjm.GridID, dirs []string) (*Stamps, error) {
 	s := &Stamps{store: store, dirs: dirs, turn: make(chan struct{}, 1)}
 	s.given.Store(int64(highest))
@@ -191,7 +192,7 @@ func Take(store string, highest jjm.GridID, dirs []string) (*Stamps, error) {
 	return s, nil
 }
 
-// take writes one stamp, unless the present stamp is enough. It returns the highest id that the stamp allows.
+// take writes one stamp, unless the present stamp allows enough ids. It returns the highest id that the stamp allows.
 func (s *Stamps) take(dir string, highest jjm.GridID) (until jjm.GridID, err error) {
 	there, err := ReadStamp(dir)
 	if err == nil && Relate(s.store, highest, there) == Fits && there.Until >= Reserved(highest) {
@@ -204,15 +205,15 @@ func (s *Stamps) take(dir string, highest jjm.GridID) (until jjm.GridID, err err
 	return Reserved(highest), nil
 }
 
-// full reports whether a disk has no room, which may change while the daemon runs.
+// full reports whether an error means that a disk or a quota is full, which may change while the daemon runs.
 func full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
-// Reserved reports whether the stamps allow an id to be assigned; without folders, they allow every id. It reads no
-// file.
+// Reserved reports whether the stamps allow an id to be assigned. If there are no folders, every id is allowed.
+// Reserved reads no file.
 func (s *Stamps) Reserved(id jjm.GridID) bool { return int64(id) <= s.until.Load() || len(s.dirs) == 0 }
 
-// Reserve raises the stamps for an id. The error is of kind Busy if a folder is missing, does not answer, or now
-// belongs to another store.
+// Reserve raises the stamps so that they allow an id. The error is of kind Busy if a folder is missing, does not
+// answer, or now belongs to another store.
 func (s *Stamps) Reserve(ctx context.Context, id jjm.GridID) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -237,7 +238,7 @@ func (s *Stamps) Reserve(ctx context.Context, id jjm.GridID) error {
 	}
 }
 
-// raise raises all stamps for an id. The caller has the turn.
+// raise raises all stamps so that they allow an id. The caller must hold the turn.
 func (s *Stamps) raise(id jjm.GridID) error {
 	if s.Reserved(id) {
 		return nil
@@ -250,7 +251,7 @@ func (s *Stamps) raise(id jjm.GridID) error {
 	return nil
 }
 
-// writeAll writes all stamps, unless a folder now belongs to another store.
+// writeAll writes all stamps. It returns an error if a folder now belongs to another store.
 func (s *Stamps) writeAll(next Stamp) error {
 	for _, dir := range s.dirs {
 		if err := s.writeIn(dir, next); err != nil {
@@ -261,7 +262,8 @@ func (s *Stamps) writeAll(next Stamp) error {
 	return nil
 }
 
-// writeIn writes the stamp of one folder, unless the folder now belongs to another store. The caller has the turn.
+// writeIn writes the stamp of one folder. It returns an error if the folder now belongs to another store. The caller
+// must hold the turn.
 func (s *Stamps) writeIn(dir string, next Stamp) error {
 	there, err := ReadStamp(dir)
 	if err == nil && there != nil && there.Store != s.store {
@@ -274,8 +276,9 @@ func (s *Stamps) writeIn(dir string, next Stamp) error {
 	return nil
 }
 
-// Renew writes the stamp of a folder that was made again. It does nothing for a folder that is not one of the store's.
-// The error is of kind Busy if the folder belongs to another store, or if the stamps are being written just now.
+// Renew writes the stamp of a folder that was created again. It does nothing if the folder is not in the list of the
+// store's folders. The error is of kind Busy if the folder belongs to another store, or if the stamps are being written
+// now.
 func (s *Stamps) Renew(dir string) error {
 	select {
 	case <-s.turn:
@@ -299,7 +302,8 @@ func (s *Stamps) Gave(id jjm.GridID) {
 	}
 }
 
-// Keep writes the assigned ids to the stamps until ctx ends, and once more then. An error is retried.
+// Keep writes the assigned ids to the stamps every second until ctx ends, and then a last time. It retries after an
+// error.
 func (s *Stamps) Keep(ctx context.Context) {
 	t := time.NewTicker(time.Second)
 	defer t.Stop()
@@ -328,7 +332,7 @@ type IDs struct {
 	*Stamps
 }
 
-// Reach returns after the mark has reached an id, and notes the id for the stamps.
+// Reach raises the mark to an id before it returns. It also notes the id for the stamps.
 func (s IDs) Reach(id jjm.GridID) error {
 	s.Gave(id)
 	return s.Mark.Reach(id)

@@ -26,21 +26,19 @@ type Box struct {
 // Close closes the folder.
 func (b *Box) Close() error { return b.dir.Close() }
 
-// Name returns the name of the folder.
+// Name returns the name of the box's folder.
 func (b *Box) Name() string { return filepath.Base(b.dir.Name()) }
 
 // Path returns the path under which the box was opened. The box may have been renamed
 // since.
 func (b *Box) Path() string { return b.dir.Name() }
 
-// Changed returns the time at which an entry was last added or removed, to be compared for
-// equality with an earlier result. settled is false while another change might still get
-// the same time.
+// Changed returns the time at which an entry was last added or removed. Compare it only for equality with an earlier
+// result. settled is false while another change might still get the same time.
 func (b *Box) Changed() (at time.Time, settled bool) { return changed(b.dir) }
 
-// changed returns the time of change of a folder, which its owner cannot set. The kernel
-// takes it from its coarse clock, so changes within one tick of that clock have the same
-// time.
+// changed returns the time of change of a folder, which the folder's owner cannot set. The kernel takes the time from
+// its coarse clock, so changes within one tick of that clock have the same time.
 func changed(dir *os.File) (at time.Time, settled bool) {
 	var now unix.Timespec
 	var st unix.Stat_t
@@ -54,13 +52,11 @@ func changed(dir *os.File) (at time.Time, settled bool) {
 // chunk is how many names one system call reads.
 const chunk = 1024
 
-// List returns the entries in order, and the names of everything else (others) that may be
-// removed. It stops after about limit names; more is set if there are further names, and then
-// only the names that were read are in order.
+// List returns the entries in order, and others, the names that are not entries and may be removed. It stops after
+// about limit names; more is set if it stopped, and then only the returned entries are in order.
 //
-// Files that are being written are in neither list. But if there are too many names, or these
-// files take more than MaxBytes, others has these files too, so that an account cannot fill the
-// disk with them.
+// Unfinished files, which an account is still writing, are in neither list. But if List stopped at limit, or if the
+// unfinished files take more than MaxBytes, they are in others too, so that an account cannot fill the disk with them.
 func (b *Box) List(limit int) (names []Name, others []string, more bool, err error) {
 	if _, err := b.dir.Seek(0, io.SeekStart); err != nil {
 		return nil, nil, false, fmt.Errorf("spool: %w", err)
@@ -95,7 +91,7 @@ func (b *Box) List(limit int) (names []Name, others []string, more bool, err err
 	return names, others, more, nil
 }
 
-// overLimit reports whether unfinished files take more than an account may have.
+// overLimit reports whether unfinished files take more bytes than an account may use.
 func (b *Box) overLimit(unfinished []string) bool {
 	var sum int64
 	for _, name := range unfinished {
@@ -141,7 +137,7 @@ func (b *Box) Read(name Name) (Note, Owner, error) {
 // exist.
 func (b *Box) Remove(name string) error { return removeAt(b.dir, name) }
 
-// size returns how many bytes the entries take.
+// size returns the number of bytes that the entries take.
 func (b *Box) size(names []Name) (sum int64) {
 	for _, n := range names {
 		bytes, _ := b.sizeOf(n.String())
@@ -161,8 +157,8 @@ func removeAt(dir *os.File, name string) error {
 	return nil
 }
 
-// openat opens a name in a folder. It follows no links and enters no mounts. On kernels before Linux 5.6, which lack
-// openat2(2), it only refuses a link.
+// openat opens a name in a folder. It follows no links and enters no mounts. Kernels before Linux 5.6 lack openat2(2);
+// there, openat only refuses a link as the last element.
 func openat(dir *os.File, name string, flags int) (*os.File, error) {
 	how := unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC | unix.O_NOFOLLOW),
 		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_XDEV}
@@ -170,8 +166,8 @@ func openat(dir *os.File, name string, flags int) (*os.File, error) {
 		fd, err := unix.Openat2(int(dir.Fd()), name, &how)
 		switch {
 		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN) && flags&unix.O_NONBLOCK == 0:
-			continue // kernels before Linux 5.6
-		case errors.Is(err, unix.ENOSYS): // before Linux 5.6
+			continue // interrupted, or a rename or mount raced with the look-up
+		case errors.Is(err, unix.ENOSYS): // kernels before Linux 5.6
 			fd, err = unix.Openat(int(dir.Fd()), name, int(how.Flags), 0)
 		}
 		if err != nil {
@@ -181,9 +177,9 @@ func openat(dir *os.File, name string, flags int) (*os.File, error) {
 	}
 }
 
-// openBox opens a folder as the box of an account. The error is a [*Rejected] if the name
-// is not a folder or belongs to another account. The folder is checked before it is opened
-// and again afterwards, because its owner may exchange it in between.
+// openBox opens a folder as the box of an account. The error is a [*Rejected] if the name is not a folder or belongs to
+// another account. The folder is checked before it is opened and again afterwards, because its owner may replace it in
+// between.
 func openBox(in *os.File, name string, uid int) (*Box, error) {
 	found, err := openat(in, name, unix.O_PATH)
 	if errors.Is(err, syscall.EXDEV) || errors.Is(err, syscall.ELOOP) {

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inName is the folder, below the spool, that holds the boxes.
+// inName is the name of the folder of the boxes, below the spool.
 const inName = "in"
 
 // maxFallbacks is how many boxes an account may have under other names than its plain name.
@@ -25,7 +25,7 @@ const maxFallbacks = 8
 // boxName returns the plain name of an account's box.
 func boxName(uid int) string { return "u" + strconv.Itoa(uid) }
 
-// parseBox parses the name of a box: u1003, or u1003.RANDOM. plain is set for the former.
+// parseBox parses the name of a box: u1003, or u1003.RANDOM. plain is set for the plain name, u1003.
 func parseBox(s string) (uid int, plain, ok bool) {
 	number, _, more := strings.Cut(strings.TrimPrefix(s, "u"), ".")
 	uid, err := strconv.Atoi(number)
@@ -51,16 +51,16 @@ func (in *In) Close() error { return in.dir.Close() }
 // Changed returns the time at which a box was last added or removed; see [Box.Changed].
 func (in *In) Changed() (at time.Time, settled bool) { return changed(in.dir) }
 
-// Box opens the box of an account under its plain name. The error wraps fs.ErrNotExist if
-// there is none, and is a [*Rejected] if another account has taken the name.
+// Box opens the box of an account under its plain name. The error wraps fs.ErrNotExist if there is no such box, and is
+// a [*Rejected] if another account has taken the name.
 func (in *In) Box(uid int) (*Box, error) { return openBox(in.dir, boxName(uid), uid) }
 
-// Named opens the box of an account under another name.
+// Named opens the box of an account that has another name than the plain one.
 func (in *In) Named(name string, uid int) (*Box, error) { return openBox(in.dir, name, uid) }
 
-// BoxesOf opens the boxes of an account: the box under its plain name, or the boxes that it had
-// to make under other names. It searches the whole folder only if there is no box of the account
-// under the plain name.
+// BoxesOf opens the boxes of an account: the box under its plain name, or the boxes under other names that the account
+// made because the plain name was taken. It searches the whole folder only if the account has no box under the plain
+// name.
 func (in *In) BoxesOf(uid int) ([]*Box, error) {
 	b, err := in.Box(uid)
 	var bad *Rejected
@@ -146,9 +146,8 @@ func closeAll(boxes []*Box) {
 	}
 }
 
-// make makes a box for the caller's account, under its plain name if that is free. A daemon
-// that is not root reads and removes entries as a member of the group, which the box
-// inherits from the folder "in".
+// make makes a box for the caller's account, under its plain name if that name is free. The box inherits the group of
+// the folder "in". A daemon that is not root is a member of this group, and can therefore read and remove entries.
 func (in *In) make(uid int) (*Box, error) {
 	name := boxName(uid)
 	err := unix.Mkdirat(int(in.dir.Fd()), name, 0o700)
@@ -202,10 +201,10 @@ type Found struct {
 	UID  int
 }
 
-// Survey reads further names of the folder, about as many as names says, and returns done
-// when it reached the end; the next call starts again. It calls found for each box and
-// removes everything else. It calls failed for names that it could not remove. A folder that is
-// not empty cannot be removed; if it has the plain name of another account, it is renamed.
+// Survey reads about names further names of the folder. It returns done when it reached the end; the next call then
+// starts from the beginning. It calls found for each box and removes everything else. It calls failed for each name
+// that it could not remove. A folder that is not empty cannot be removed; if it has the plain name of another account,
+// it is renamed.
 func (in *In) Survey(names int, found func(Found), failed func(name string, err error)) (done bool, err error) {
 	for range max(names/chunk, 1) {
 		all, err := in.dir.ReadDir(chunk)
@@ -223,7 +222,8 @@ func (in *In) Survey(names int, found func(Found), failed func(name string, err 
 	return false, nil
 }
 
-// movedPrefix begins the names of folders that had the name of another account's box.
+// movedPrefix begins the new names of folders that were renamed because they had the plain name of another account's
+// box.
 const movedPrefix = ".strange-"
 
 func (in *In) inspect(e fs.DirEntry, found func(Found), failed func(string, error)) {
@@ -250,8 +250,8 @@ func (in *In) inspect(e fs.DirEntry, found func(Found), failed func(string, erro
 	}
 }
 
-// Free takes the plain name of an account's box away from another account that has it: it removes the folder, or
-// renames a folder that is not empty.
+// Free takes the plain name of an account's box away from another account that uses the name: it removes that account's
+// folder, or renames the folder if it is not empty.
 func (in *In) Free(uid int) error {
 	if err := removeAt(in.dir, boxName(uid)); err != nil {
 		return in.rename(boxName(uid))

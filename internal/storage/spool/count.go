@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Waiting are the entries that wait in a spool.
+// Waiting counts the entries that wait in a spool.
 type Waiting struct {
 	Entries int
-	More    bool      // there are more entries
-	Oldest  time.Time // by the sequence of the entry, which its account chose; zero if there is none
+	More    bool      // there are more entries than were counted
+	Oldest  time.Time // time in the oldest entry's sequence, chosen by its account; zero without entries
 }
 
 // Count counts the entries in the boxes of an account, or for root (uid 0) in all boxes, and stops after about most

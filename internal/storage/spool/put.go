@@ -15,13 +15,12 @@ import (
 	"jjm/internal/jjm"
 )
 
-// tmpPrefix begins the names of files that are being written and will be renamed to an
-// entry.
+// tmpPrefix begins the names of unfinished files, which are still being written and will then be renamed to entries.
 const tmpPrefix = ".tmp-"
 
-// Put adds an entry for the caller's account and returns once it will survive a crash. An
-// error of kind Busy means that no entry was added and that the caller may try again;
-// Invalid means that the note is longer than MaxEntry.
+// Put adds an entry for the caller's account and returns when the entry will survive a crash. If the error is of kind
+// Busy, no entry was added and the caller may try again. The error is of kind Invalid if the note is longer than
+// MaxEntry.
 func Put(dir string, n Note, now time.Time) error {
 	text, err := json.Marshal(n)
 	if err != nil {
@@ -50,8 +49,8 @@ func Put(dir string, n Note, now time.Time) error {
 	return nil
 }
 
-// next returns the name of a new entry, which follows all entries of its handle. It returns
-// an error if the account has reached a limit.
+// next returns the name of a new entry, which is ordered after all entries of the same handle. It returns an error if
+// the account has reached a limit.
 func next(boxes []*Box, name Name, size int) (Name, error) {
 	count, bytes := 0, int64(size)
 	for _, b := range boxes {
@@ -79,10 +78,9 @@ func next(boxes []*Box, name Name, size int) (Name, error) {
 	return name, nil
 }
 
-// write writes and syncs the text under a temporary name, renames it, and syncs the folder.
-// If the daemon reads the box through its group (shared), the file is readable by all,
-// because its own group is the account's. Only the account and the daemon's group can enter
-// the box.
+// write writes and syncs the text under a temporary name, renames the file, and syncs the folder. If the daemon reads
+// the box through the box's group (shared), the file is readable by all, because the file's own group is the account's.
+// Only the account and the daemon's group can enter the box.
 func (b *Box) write(name Name, text []byte, shared bool) error {
 	word, err := random()
 	if err != nil {
@@ -121,7 +119,7 @@ func writeSynced(f *os.File, text []byte, shared bool) error {
 	return f.Sync()
 }
 
-// ensureBoxes returns the boxes of an account, and makes one if it has none.
+// ensureBoxes returns the boxes of an account. If the account has no box, ensureBoxes makes a box.
 func (in *In) ensureBoxes(uid int) ([]*Box, error) {
 	boxes, err := in.BoxesOf(uid)
 	if err != nil || len(boxes) > 0 {
@@ -131,29 +129,27 @@ func (in *In) ensureBoxes(uid int) ([]*Box, error) {
 	return []*Box{b}, err
 }
 
-// Writable returns the reason why nothing can be added now, or nil.
+// Writable returns nil if the caller can add entries now, or the reason why not.
 func Writable(dir string) error {
 	const write, enter = 2, 1 // W_OK, X_OK of access(2)
 	return syscall.Access(filepath.Join(dir, inName), write|enter)
 }
 
-// Readable reports whether the members of a group can read the entries. They can if the
-// daemon is not root.
+// Readable reports whether the members of a group can read the entries. They can if the daemon is not root.
 func Readable(dir string) bool {
 	info, err := os.Stat(filepath.Join(dir, inName))
 	return err == nil && info.Mode()&fs.ModeSetgid != 0
 }
 
-// Make makes the folders of the spool; the daemon calls it when it starts. mode is the mode
-// of the daemon's socket:
+// Make makes the folders of the spool. The daemon calls it when it starts. mode is the mode of the daemon's socket:
 //
 //	mode | who may leave entries
 //	0666 | every account
 //	0660 | the members of group (-1: the daemon's own group)
 //	0600 | the daemon's own account
 //
-// A daemon that is not root reads the boxes of other accounts as a member of its own group,
-// which therefore should have no other member.
+// A daemon that is not root reads the boxes of other accounts as a member of its own group. This group should therefore
+// have no other member.
 func Make(dir string, mode fs.FileMode, group int) error {
 	outer, inner := fs.FileMode(0o700), fs.FileMode(0o777|fs.ModeSticky)
 	switch {

@@ -12,15 +12,13 @@ import (
 	"jjm/internal/sys/wary"
 )
 
-// Boxes is the folder of the boxes as a folder in which other accounts can write (package
-// commons).
+// Boxes is the folder of the boxes, as package commons sees it: a folder in which other accounts can write.
 type Boxes struct {
 	// Dir is the spool.
 	Dir string
 }
 
-// Shut keeps all other accounts from making boxes and from opening their boxes, until [Make]
-// opens the folder again.
+// Shut prevents all other accounts from making and opening boxes, until [Make] opens the folder again.
 func (bs Boxes) Shut() error {
 	in, err := Open(bs.Dir)
 	if err != nil {
@@ -30,7 +28,7 @@ func (bs Boxes) Shut() error {
 	return in.dir.Chmod(0o700)
 }
 
-// Heaps returns what each box holds.
+// Heaps returns the size and the number of names of each box.
 func (bs Boxes) Heaps() ([]commons.Heap, error) {
 	in, err := Open(bs.Dir)
 	if err != nil {
@@ -47,7 +45,7 @@ func (bs Boxes) Heaps() ([]commons.Heap, error) {
 	return heaps, nil
 }
 
-// Remove removes a box with everything in it.
+// Remove removes a box and all its files.
 func (bs Boxes) Remove(h commons.Heap) error {
 	in, err := Open(bs.Dir)
 	if err != nil {
@@ -62,8 +60,8 @@ func (bs Boxes) Remove(h commons.Heap) error {
 	return in.removeBox(below, h)
 }
 
-// removeBox removes a box with everything in it. Root takes the ownership first, so that a
-// process which has the box open cannot add anything.
+// removeBox removes a box and all its files. Root first becomes the owner of the box, so that a process that has the
+// box open cannot add files.
 func (in *In) removeBox(below *wary.Dir, t commons.Heap) error {
 	b, err := in.Named(t.Name, t.UID)
 	if err != nil {
@@ -81,8 +79,9 @@ func (in *In) removeBox(below *wary.Dir, t commons.Heap) error {
 	return nil
 }
 
-// usage returns the size and the number of names of a box. It does not enter folders. No proper entry is a folder, so
-// a box that contains a folder counts as larger than any box of files only. usage stops after 2*MaxEntries names.
+// usage returns the size of a box and the number of names in it. It does not enter folders. A proper entry is never a
+// folder, so a box that contains a folder counts as larger than any box of files only. usage stops after 2*MaxEntries
+// names.
 func (b *Box) usage() commons.Heap {
 	t := commons.Heap{Name: b.Name(), UID: b.UID}
 	for t.Names <= 2*MaxEntries {
@@ -102,8 +101,8 @@ func (b *Box) usage() commons.Heap {
 	return t
 }
 
-// sizeOf returns how many bytes a name takes: its length, or the space allocated for it if
-// that is more (FALLOC_FL_KEEP_SIZE of fallocate(2)). It does not open the file.
+// sizeOf returns the number of bytes that a file takes: its length, or the space allocated for it if that is more
+// (FALLOC_FL_KEEP_SIZE of fallocate(2)). It does not open the file.
 func (b *Box) sizeOf(name string) (bytes int64, folder bool) {
 	f, err := openat(b.dir, name, unix.O_PATH)
 	if err != nil {
@@ -117,9 +116,8 @@ func (b *Box) sizeOf(name string) (bytes int64, folder bool) {
 	return commons.OfStat(&st), st.Mode&unix.S_IFMT == unix.S_IFDIR
 }
 
-// Fit returns how many of the entries, counted from the first, are within the limits of an
-// account. Files too long to be entries count as 0 bytes, because the daemon removes them
-// unread.
+// Fit returns how many of the entries, counted from the first, are within the limits of an account. Files that are too
+// long for an entry count as 0 bytes, because the daemon removes such files unread.
 func (b *Box) Fit(names []Name) int {
 	var sum int64
 	for i, n := range names {

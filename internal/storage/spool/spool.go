@@ -1,38 +1,37 @@
-// Package spool keeps requests for the daemon in a folder: gatekeepers leave their
-// requests there while no daemon answers. The daemon reads the folder when it runs again.
+// Package spool keeps requests for the daemon in a folder. Gatekeepers store their requests there while no daemon
+// answers. The daemon reads the folder when it runs again.
 //
-// Each account has a folder of its own, its box, below the folder "in". It makes the box
-// when it first leaves something:
+// Each account has a folder of its own, its box, below the folder "in". An account makes its box when it stores its
+// first entry:
 //
 //	spool/in/u1003/0001792396412000000000.g4fq...2a.submit
 //
 // An entry is one file, SEQUENCE.HANDLE.VERB. The package promises:
 //
-//   - An entry appears under its name only when it is complete, and once [Put] has
-//     returned it survives a crash of the machine.
+//   - An entry appears under its name only when it is complete, and after [Put] has
+//     returned, it survives a crash of the machine.
 //   - The sequence is the time in nanoseconds, but always larger than the sequence of any
 //     other entry of the same handle in the same box. The daemon reads entries in this order.
 //   - No account can read, change or block the entries of another account.
 //
-// The daemon decides what an entry means, and whether its owner may ask for that.
+// The daemon decides what an entry means, and whether its owner may make the request.
 //
 // # Trust
 //
-// If several accounts may use the spool, "in" is writable by all and has the sticky bit.
-// The package trusts what fstat(2) says of a file, never what a name says:
+// If several accounts may use the spool, "in" is writable by all and has the sticky bit. The package trusts only the
+// owner and type of a file that fstat(2) reports, and never the file's name:
 //
 //	question                        | decided by
 //	whose box is it?                | the owner of the folder; nobody else may enter it
 //	for whom does an entry speak?   | the owner of both the file and its box
 //	may it have this handle?        | only if the handle follows from that owner and the request key
 //
-// Another account may take the name u1003 before account 1003 makes its box. The box of
-// account 1003 is then u1003.RANDOM, and the daemon takes the name away from the other
-// account. The daemon removes everything else there: links, pipes, folders, files of another
-// form.
+// Another account may take the name u1003 before account 1003 makes its box. The box of account 1003 is then
+// u1003.RANDOM, and the daemon takes the name away from the other account. The daemon removes all names in the folder
+// that are not boxes: links, pipes, folders, files of another form.
 //
-// Boxes are opened without following links and without leaving the file system, so that
-// no account can lead the daemon into a mount of its own.
+// Boxes are opened without following links and without leaving the file system, so that no account can make the daemon
+// read a mount of that account.
 package spool
 
 import (
@@ -47,18 +46,17 @@ import (
 	"jjm/internal/jjm"
 )
 
-// MaxEntry is the longest entry, in bytes. Like a request, it may hold a job file of 4 MiB.
+// MaxEntry is the maximum length of an entry, in bytes. Like a request, an entry may contain a job file of 4 MiB.
 const MaxEntry = wire.MaxRequest
 
-// The limits of one account: how many entries may wait for the daemon, and how many bytes
-// they may take.
+// The limits of one account: the number of entries that may wait for the daemon, and their size in bytes.
 const (
 	MaxEntries = 10_000
 	MaxBytes   = 1 << 30
 )
 
-// maxSeq is the largest sequence, a time in the year 2116. It leaves room for larger
-// numbers in an int64 and for every real time below.
+// maxSeq is the largest sequence, a time in the year 2116. All real times are smaller, and an int64 can still hold
+// larger numbers.
 const maxSeq = 1 << 62
 
 // The verbs of entries. They are stored in file names and in the entries, and package wire
@@ -72,11 +70,10 @@ const (
 type Note struct {
 	// Verb is VerbSubmit or VerbKill.
 	Verb string `json:"verb"`
-	// Handle names the grid job. Rest selects local jobs of it, such as ".3", as in a
-	// reference.
+	// Handle names the grid job. Rest selects local jobs of this grid job, such as ".3", in the form of a reference.
 	Handle jjm.Handle `json:"handle"`
 	Rest   string     `json:"rest,omitempty"`
-	// Submit is the submission of VerbSubmit. Its Key is never empty.
+	// Submit is the submission, set if Verb is VerbSubmit. Its Key is never empty.
 	Submit *wire.Submit `json:"submit,omitempty"`
 }
 
@@ -89,7 +86,7 @@ type Name struct {
 
 func (n Name) String() string { return fmt.Sprintf("%022d.%s.%s", n.Seq, n.Handle, n.Verb) }
 
-// ParseName parses the name of an entry. ok is false if s is not one.
+// ParseName parses the name of an entry. ok is false if s is not the name of an entry.
 func ParseName(s string) (n Name, ok bool) {
 	seq, rest, _ := strings.Cut(s, ".")
 	handle, verb, _ := strings.Cut(rest, ".")
@@ -104,8 +101,8 @@ func ParseName(s string) (n Name, ok bool) {
 
 func validVerb(v string) bool { return v == VerbSubmit || v == VerbKill }
 
-// Rejected is the error for a file or folder in the spool that is not a valid entry or box and
-// never will be. Why is the reason. The daemon removes the file or folder.
+// Rejected is the error for a file or folder in the spool that is not a valid entry or box and can never become one.
+// Why is the reason. The daemon removes the file or folder.
 type Rejected struct{ Why string }
 
 func (s *Rejected) Error() string { return s.Why }
@@ -115,7 +112,7 @@ func reject(format string, args ...any) error { return &Rejected{fmt.Sprintf(for
 // Owner is the account for which an entry speaks.
 type Owner struct{ UID, GID int }
 
-// checkFile rejects everything but a plain file that only its owner can have written.
+// checkFile returns an error unless the file is a plain file that only its owner can have written.
 func checkFile(f *os.File, name Name) (Owner, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -141,7 +138,7 @@ func checkFile(f *os.File, name Name) (Owner, error) {
 	return owner, nil
 }
 
-// parse reads the text of an entry and checks that it agrees with its name and its owner.
+// parse reads the text of an entry. It returns an error if the text does not agree with the entry's name and owner.
 func parse(name Name, uid int, text []byte) (Note, error) {
 	var n Note
 	if err := json.Unmarshal(text, &n); err != nil {

@@ -11,15 +11,15 @@ import (
 // maxLocal is the largest number of a local job.
 const maxLocal = math.MaxInt32
 
-// Archive moves at most chunk local jobs of a final grid job, with their attempts and ledger
-// entries, from the live tables to the history tables, in one transaction, and reports whether
-// more remain. Once none remain the grid job is archived, and [Store.Live] no longer returns
-// it. After an interruption it continues where it stopped. On an archived grid job it only moves
-// back the rows that [Store.Revive] moved for a reopening that was refused. The error is of kind
-// Conflict if the grid job is not final or has an open attempt, and Gone if it does not exist.
+// Archive moves at most chunk local jobs of a final grid job, with their attempts and ledger entries, from the live
+// tables to the history tables, in one transaction. more is set if local jobs remain. When none remain, the grid job is
+// archived, and [Store.Live] no longer returns it. After an interruption Archive continues where it stopped. If the
+// grid job is already archived, Archive only moves back the rows that [Store.Revive] moved for a reopening that was
+// refused. The error is of kind Conflict if the grid job is not final or has an open attempt, and Gone if the grid job
+// does not exist.
 //
-// Evidence and the journal stay where they are: rows are only added to them, and their cost
-// does not depend on their size.
+// Evidence and the journal stay in their tables: rows are only added to these tables, and an access costs the same
+// however many rows they have.
 func (s *Store) Archive(ctx context.Context, id jjm.GridID, chunk int) (more bool, err error) {
 	if chunk < 1 {
 		return false, jjm.Errorf(jjm.Invalid, "store: archive grid job %d: chunk is %d: want 1 or more", id, chunk)
@@ -64,7 +64,7 @@ func (tx *Tx) archive(id jjm.GridID, chunk int) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if archived == 2 { // the rest of a reopening that was refused
+	if archived == 2 { // rows left by a reopening that was refused
 		if left == 0 {
 			_, err = tx.exec("UPDATE grid_jobs SET reviving = 0 WHERE id = ?", args{}.int(int64(id)))
 		}
@@ -78,7 +78,7 @@ func (tx *Tx) archive(id jjm.GridID, chunk int) (more bool, err error) {
 // Archived is a grid job in the history.
 type Archived struct {
 	ID jjm.GridID
-	// Locals is how many local jobs it has.
+	// Locals is the number of the grid job's local jobs.
 	Locals int
 }
 
@@ -114,9 +114,8 @@ func (tx *Tx) chunkEnd(id jjm.GridID, chunk int) (last int64, err error) {
 	return last, err
 }
 
-// moveUpTo copies the rows of local jobs up to last, then deletes them. The schema
-// refuses to delete a row that was not copied, and moves the ledger entries with their
-// local jobs.
+// moveUpTo copies the rows of local jobs up to number last to the history tables, then deletes them from the live
+// tables. The schema refuses to delete a row that was not copied, and moves the ledger entries with their local jobs.
 func (tx *Tx) moveUpTo(id jjm.GridID, last int64) error {
 	a := args{}.int(int64(id)).int(last)
 	err := tx.c.query(

@@ -30,9 +30,9 @@ type AttemptEnd struct {
 	Verdict  jjm.Verdict
 }
 
-// EndAttempts stores the ends of open attempts, with evidence and verdict, permanently. It
-// stores only the last [MaxGLF] bytes of a GBS log file. The error is of kind Gone for an
-// unknown attempt, and Conflict for an attempt that has ended already.
+// EndAttempts stores permanently the ends of open attempts, with evidence and verdict. It stores only the last [MaxGLF]
+// bytes of a GBS log file. The error is of kind Gone if an attempt is unknown, and Conflict if an attempt has already
+// ended.
 func (tx *Tx) EndAttempts(ends []AttemptEnd) error {
 	for first := 0; first < len(ends); {
 		n := alike(len(ends)-first, func(i int) bool { return ends[first+i].follows(&ends[first+i-1]) })
@@ -45,16 +45,16 @@ func (tx *Tx) EndAttempts(ends []AttemptEnd) error {
 	return tx.insertEvidence(ends)
 }
 
-// follows reports whether e is the end of an attempt of the next local job after the local job of another end, and both
-// have the same attempt number and time.
+// follows reports whether e and other are ends of attempts of consecutive local jobs, other's first, with the same
+// attempt number and the same time.
 func (e *AttemptEnd) follows(other *AttemptEnd) bool {
 	next := other.ID
 	next.N++
 	return e.ID == next && e.Ended == other.Ended
 }
 
-// alike returns how many of n values, counted from the first, belong together. joins reports whether value i belongs to
-// the previous value.
+// alike returns how many of n values, counted from the first, belong together. joins reports whether value i belongs
+// together with the previous value.
 func alike(n int, joins func(i int) bool) int {
 	i := 1
 	for i < n && joins(i) {
@@ -63,7 +63,7 @@ func alike(n int, joins func(i int) bool) int {
 	return i
 }
 
-// endRun ends attempts, each of which follows the previous one.
+// endRun ends attempts. Each of them must follow the previous one, as reported by follows.
 func (tx *Tx) endRun(run []AttemptEnd) error {
 	if run[0].Ended == 0 {
 		return jjm.Errorf(jjm.Internal, "the time of its end is not set")
@@ -133,7 +133,7 @@ func (tx *Tx) insertEvidence(ends []AttemptEnd) error {
 	return nil
 }
 
-// mustBeOpen returns an error that says why an attempt cannot end.
+// mustBeOpen returns an error with the reason if an attempt cannot end, or nil.
 func (tx *Tx) mustBeOpen(id jjm.AttemptID) error {
 	if tx.c == nil {
 		return errOver()
@@ -155,11 +155,11 @@ func (tx *Tx) mustBeOpen(id jjm.AttemptID) error {
 	return nil
 }
 
-// MaxGLF is how many bytes of the end of a GBS log file are stored with the evidence of
+// MaxGLF is the largest number of bytes of a GBS log file, counted from its end, that are stored with the evidence of
 // an attempt. The whole file stays in the attempt's folder.
 const MaxGLF = 16 << 10
 
-// trimmed returns a copy of the evidence with its log files cut.
+// trimmed returns a copy of the evidence in which the log files are cut to their last MaxGLF bytes.
 func trimmed(ev jjm.Evidence) jjm.Evidence {
 	ev.GLF = tail(ev.GLF)
 	if ev.Result != nil && len(ev.Result.GLF) > MaxGLF {
@@ -170,8 +170,8 @@ func trimmed(ev jjm.Evidence) jjm.Evidence {
 	return ev
 }
 
-// tail returns at most the last MaxGLF bytes of a text, beginning with a whole line, or
-// if that is impossible with a whole character.
+// tail returns at most the last MaxGLF bytes of a text. The result begins with a whole line if possible, and otherwise
+// with a whole character.
 func tail(s string) string {
 	if len(s) <= MaxGLF {
 		return s
@@ -199,8 +199,8 @@ type Attempt struct {
 	Verdict  *jjm.Verdict
 }
 
-// Attempts returns all attempts of a local job in order, archived ones included; none for
-// an unknown local job.
+// Attempts returns all attempts of a local job in order, including archived attempts. The result is empty for an
+// unknown local job.
 func (s *Store) Attempts(ctx context.Context, id jjm.LocalID) ([]Attempt, error) {
 	var as []Attempt
 	err := s.view(ctx, func(c *conn) error {
@@ -237,14 +237,13 @@ func scanAttempt(r row) (Attempt, error) {
 	return a, err
 }
 
-// resultsPage is how many local jobs ResultsOf reads from one snapshot. ResultsOf is called
-// to make a tar, which takes long and must not hold a snapshot all the time.
+// resultsPage is how many local jobs ResultsOf reads from one snapshot. ResultsOf is called to write a tar. Writing
+// takes long, and a snapshot must not be held for the whole time.
 const resultsPage = 500
 
-// ResultsOf calls fn for every local job of a grid job in order, with the evidence of its last
-// ended attempt, nil if none has ended. If the local job is completed, that attempt completed it.
-// ResultsOf stops at an error of fn and returns it unchanged. The error is of kind Gone for an
-// unknown grid job.
+// ResultsOf calls fn for every local job of a grid job in order. ev is the evidence of the local job's last ended
+// attempt, nil if no attempt has ended. If the local job is completed, its last ended attempt completed it. ResultsOf
+// stops at an error of fn and returns the error unchanged. The error is of kind Gone if the grid job is unknown.
 func (s *Store) ResultsOf(ctx context.Context, id jjm.GridID, fn func(l jjm.LocalJob, ev *jjm.Evidence) error) error {
 	type result struct {
 		local    jjm.LocalJob
@@ -291,8 +290,8 @@ func (s *Store) ResultsOf(ctx context.Context, id jjm.GridID, fn func(l jjm.Loca
 	}
 }
 
-// ResultOf returns a local job with the evidence of its last ended attempt, as ResultsOf
-// does. The error is of kind Gone for an unknown local job.
+// ResultOf returns a local job with the evidence of its last ended attempt; ev is nil if no attempt has ended. The
+// error is of kind Gone if the local job is unknown.
 func (s *Store) ResultOf(ctx context.Context, id jjm.LocalID) (l jjm.LocalJob, ev *jjm.Evidence, err error) {
 	text, found := "", false
 	err = s.view(ctx, func(c *conn) error {
@@ -327,8 +326,8 @@ func lastEvidence(ctx context.Context, c *conn, id jjm.LocalID) (text string, er
 	return text, err
 }
 
-// lastEvidences calls fn with the evidence of the last ended attempt of each local job from first to number last that
-// has one.
+// lastEvidences calls fn for each local job from first to number last that has an ended attempt, with the evidence of
+// its last ended attempt.
 func lastEvidences(ctx context.Context, c *conn, first jjm.LocalID, last int32, fn func(n int32, text string)) error {
 	return c.query(ctx, "SELECT e.local, e.evidence FROM evidence AS e WHERE e.grid = ? AND e.local BETWEEN ? AND ? AND "+
 		"e.attempt = (SELECT max(attempt) FROM evidence WHERE grid = e.grid AND local = e.local)",

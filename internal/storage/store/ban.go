@@ -25,15 +25,15 @@ func (tx *Tx) PutBan(b jjm.Ban) error {
 	return nil
 }
 
-// DropBan deletes the bans of a person. It returns nil if there are none.
+// DropBan deletes the bans of a person. It returns nil if the person is not banned.
 func (tx *Tx) DropBan(b jjm.Ban) error {
 	all, err := tx.c.bans(tx.ctx)
 	if err != nil {
 		return tx.fail(err, "read the bans")
 	}
 	for _, old := range all {
-		// Kind and name are the key, so a ban of an account that took over another's name
-		// replaces that one's.
+		// Kind and name are the key of a ban. If an account has taken over the name of another account, its ban replaces the
+		// other account's ban.
 		if !old.Same(b) && (old.Kind != b.Kind || old.Name != b.Name) {
 			continue
 		}
@@ -45,7 +45,7 @@ func (tx *Tx) DropBan(b jjm.Ban) error {
 	return nil
 }
 
-// Bans returns all bans, by kind and name.
+// Bans returns all bans, sorted by kind and name.
 func (s *Store) Bans(ctx context.Context) (out []jjm.Ban, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		out, err = c.bans(ctx)

@@ -9,7 +9,7 @@ import (
 
 const bulkColumns = "tag, cluster, uid, gid, user, request, members, created, state, id, settled, tries, error"
 
-// scanBulk reads the row of a bulk. It allocates Members, which fillMembers fills.
+// scanBulk reads the row of a bulk. It allocates Members; fillMembers sets the elements.
 func scanBulk(r row) (jjm.Bulk, error) {
 	b := jjm.Bulk{
 		Tag:     jjm.Tag(r.text(0)),
@@ -53,9 +53,9 @@ func fillMembers(ctx context.Context, c *conn, b *jjm.Bulk) error {
 	return jjm.Errorf(jjm.Internal, "bulk %s: only %d of its %d members are stored", b.Tag, found, len(b.Members))
 }
 
-// InsertBulk stores a new bulk, with its members as open attempts: Members[i] gets the key
-// (tag, i). An invalid or used tag, a bulk without members, an attempt that is in another bulk
-// or twice in this one, and a local job that is not live are errors of kind Internal.
+// InsertBulk stores a new bulk, with its members as open attempts: Members[i] gets the key (tag, i). The error is of
+// kind Internal if the tag is invalid or already used, if the bulk has no members, if an attempt is in another bulk or
+// twice in this bulk, or if a local job is not live.
 func (tx *Tx) InsertBulk(b *jjm.Bulk) error {
 	if err := tx.insertBulk(b); err != nil {
 		return tx.fail(err, "insert bulk %.20q of %d attempts", b.Tag, len(b.Members))
@@ -86,9 +86,8 @@ func (tx *Tx) insertBulk(b *jjm.Bulk) error {
 		})
 }
 
-// SaveBulk stores the fields of a bulk that may change: State, ID, Settled, Tries, Error.
-// Members never change: an attempt whose claim another batch job took points to that batch
-// job by its local job's BatchID.
+// SaveBulk stores the fields of a bulk that may change: State, ID, Settled, Tries, Error. Members never change. If
+// another batch job took the claim of an attempt, the BatchID of the attempt's local job points to that batch job.
 func (tx *Tx) SaveBulk(b *jjm.Bulk) error {
 	a := args{}.int(int64(b.State)).text(b.ID).int(int64(b.Settled)).int(int64(b.Tries)).text(b.Error).text(string(b.Tag))
 	err := tx.change("UPDATE bulks SET state = ?, id = ?, settled = ?, tries = ?, error = ? WHERE tag = ?", a,

@@ -12,9 +12,9 @@ import (
 	"modernc.org/sqlite"
 )
 
-// conn is one connection to the database with its prepared statements, used by one goroutine at
-// a time. It uses the driver directly, because the pool and the conversions of database/sql
-// cost more here than the statements themselves.
+// conn is one connection to the database with its prepared statements. Only one goroutine may use it at a time. It uses
+// the driver directly, because the pool and the conversions of database/sql cost more here than the statements
+// themselves.
 type conn struct {
 	raw   driver.Conn
 	stmts map[string]statement
@@ -32,14 +32,14 @@ type mode int
 
 const (
 	writing  mode = iota
-	scratch       // writes, and lets the system decide when the data reach the disk
+	scratch       // writes, and the system decides when the data reach the disk
 	reading       // reads a store that this process also writes
 	readOnly      // reads a store of another process
-	still         // reads a store that no process has open, and leaves nothing beside it
+	still         // reads a store that no process has open, and creates no files beside it
 )
 
-// busyMillis is how many milliseconds a statement waits for a lock of another process,
-// such as a command that reads or a backup.
+// busyMillis is how many milliseconds a statement waits for a lock of another process, such as a backup or a command
+// that reads the store.
 const busyMillis = 10_000
 
 // dial connects to the existing file at an absolute path.
@@ -84,7 +84,7 @@ func (c *conn) close() error {
 	return errors.Join(append(errs, c.raw.Close())...)
 }
 
-// prepare returns the statement of a query, which it prepares once for the connection.
+// prepare returns the prepared statement of a query. Each query is prepared once for each connection.
 func (c *conn) prepare(query string) (statement, error) {
 	if st := c.stmts[query]; st != nil {
 		return st, nil
@@ -124,8 +124,8 @@ func (c *conn) script(text string) error {
 // ctxRows is how many rows a query reads between two checks of its context.
 const ctxRows = 1024
 
-// query calls fn for every row of the result; fn must not keep the row. query stops at an
-// error of fn and returns it.
+// query calls fn for every row of the result; fn must not keep the row. query stops at an error of fn and returns the
+// error.
 func (c *conn) query(ctx context.Context, query string, a args, fn func(row) error) (err error) {
 	st, err := c.prepare(query)
 	if err != nil {
@@ -192,7 +192,7 @@ func (a args) blob(v []byte) args {
 	return a.value(v)
 }
 
-// words stores a list of texts as JSON, an empty one as NULL.
+// words stores a list of texts as JSON, an empty list as NULL.
 func (a args) words(v []string) args {
 	if len(v) == 0 {
 		return a.value(nil)
@@ -201,7 +201,7 @@ func (a args) words(v []string) args {
 	return a.value(string(b))
 }
 
-// row is one row of a result. Its methods return a column, the zero value for NULL.
+// row is one row of a result. Its methods return the value of a column, or the zero value if the column is NULL.
 type row []driver.Value
 
 func (r row) int(i int) int64 {

@@ -40,12 +40,11 @@ func members(ctx context.Context, c *conn, uid int, container string) (all []Dat
 	return all, err
 }
 
-// Head reports whether the dataset stands for its container, which a grid job fills: it
-// has no files, and is closed together with the container.
+// Head reports whether the dataset stands for its container, which a grid job fills. Such a dataset has no files, and
+// is closed together with the container.
 func (d *Dataset) Head() bool { return d.Container != "" && d.Container == d.Name }
 
-// Taken returns how many files of a dataset of a container, the member, the dataset id
-// has taken.
+// Taken returns how many files the dataset id has taken from member, a dataset of a container.
 func (tx *Tx) Taken(id, member DatasetID) (int64, error) {
 	if tx.c == nil {
 		return 0, tx.fail(errOver(), "read what dataset %d is made of", id)
@@ -58,9 +57,9 @@ func (tx *Tx) Taken(id, member DatasetID) (int64, error) {
 	return n, nil
 }
 
-// Take adds files of a dataset of a container, the member, to the dataset id, with their marks.
-// from is the number of the first file; if it is not the next file to take, the error is of kind
-// Conflict. added is how many files were new to the dataset.
+// Take adds files of member, a dataset of a container, to the dataset id, with their marks. from is the number of the
+// first file; the error is of kind Conflict if it is not the next file to take. added is the number of files that were
+// new to the dataset.
 func (tx *Tx) Take(id, member DatasetID, from int64, files []jjm.File) (added int, err error) {
 	taken, err := tx.Taken(id, member)
 	if err != nil {
@@ -105,14 +104,14 @@ func (tx *Tx) TakenBy(member DatasetID) (all []Dataset, err error) {
 	return all, nil
 }
 
-// Origin is a dataset from which another dataset took files, and how many.
+// Origin is a dataset from which another dataset took files, and the number of these files.
 type Origin struct {
 	Name  string
 	Files int64
 }
 
-// Origins returns the datasets of a container from which a dataset took its files, sorted
-// by name; none if it was not filled from a container.
+// Origins returns the datasets of a container from which a dataset took its files, sorted by name. The result is empty
+// if the dataset was not filled from a container.
 func (s *Store) Origins(ctx context.Context, id DatasetID) (all []Origin, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		return c.query(
@@ -128,7 +127,7 @@ func (s *Store) Origins(ctx context.Context, id DatasetID) (all []Origin, err er
 	return all, nil
 }
 
-// MembersTaken returns the datasets from which the dataset id took a file.
+// MembersTaken returns the datasets from which the dataset id took the file with an LFN.
 func (tx *Tx) MembersTaken(id DatasetID, lfn string) (members []DatasetID, err error) {
 	if tx.c == nil {
 		return nil, tx.fail(errOver(), "find where dataset %d took a file", id)

@@ -20,24 +20,24 @@ type Content struct {
 	Identity string
 	// Highest is the highest id of a grid job, 0 if there is none.
 	Highest jjm.GridID
-	// Clusters have, or may have, jobs in their batch systems.
+	// Clusters are the clusters whose batch systems have, or may have, jobs of the store.
 	Clusters []string
 	// Work is the folder of the work areas that the last daemon used; "" if no daemon stored it, see [Store.UsesWork].
 	Work string
-	// Areas are the owners of grid jobs that are not over and have a folder in a work area.
+	// Areas are the owners of unfinished grid jobs with a folder in a work area.
 	Areas []Area
 }
 
 // Area is an owner with work in a work area.
 type Area struct {
 	Owner jjm.Owner
-	Grids int64 // grid jobs that are not over
+	Grids int64 // number of the owner's grid jobs that are not over
 }
 
 // workKey is the key of the meta value that holds [Content.Work].
 const workKey = "work"
 
-// UsesWork stores the folder of the work areas, for [Content.Work].
+// UsesWork stores the folder of the work areas, which [Content.Work] then has.
 func (s *Store) UsesWork(ctx context.Context, folder string) error {
 	if was, _, err := s.Meta(ctx, workKey); err != nil || was == folder {
 		return err
@@ -45,7 +45,7 @@ func (s *Store) UsesWork(ctx context.Context, folder string) error {
 	return s.SetMeta(ctx, workKey, folder)
 }
 
-// accept calls [Options.Accept] with the content of the store that exists or is to be created.
+// accept calls [Options.Accept] with the content of the store, or of a new store if none exists yet.
 func (s *Store) accept() error {
 	if s.o.Accept == nil {
 		return nil
@@ -57,7 +57,7 @@ func (s *Store) accept() error {
 	return s.o.Accept(have)
 }
 
-// contentOf reads the content. version is the version of the schema, 0 for none.
+// contentOf reads the content of a store. version is the version of its schema, 0 for a store without a schema.
 func contentOf(c *conn, version int) (have Content, err error) {
 	if version == 0 {
 		return have, nil
@@ -85,7 +85,7 @@ func contentOf(c *conn, version int) (have Content, err error) {
 	return have, areasOf(c, &have)
 }
 
-// areasOf reads the parts of the content about work areas.
+// areasOf sets the fields of the content that are about work areas.
 func areasOf(c *conn, have *Content) error {
 	err := c.query(context.Background(), "SELECT value FROM meta WHERE key = ?", args{}.value(workKey), func(r row) error {
 		have.Work = r.text(0)
@@ -102,7 +102,7 @@ func areasOf(c *conn, have *Content) error {
 	})
 }
 
-// Content returns what distinguishes this store from others.
+// Content returns the values that distinguish this store from other stores.
 func (s *Store) Content(ctx context.Context) (have Content, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		have, err = contentOf(c, len(s.steps))
@@ -114,7 +114,7 @@ func (s *Store) Content(ctx context.Context) (have Content, err error) {
 	return have, nil
 }
 
-// NextGrid returns the id that [Tx.InsertGrid] assigns next.
+// NextGrid returns the id that the next [Tx.InsertGrid] will assign.
 func (tx *Tx) NextGrid() (jjm.GridID, error) {
 	if tx.c == nil {
 		return 0, tx.fail(errOver(), "read the next id")
@@ -126,7 +126,7 @@ func (tx *Tx) NextGrid() (jjm.GridID, error) {
 	return jjm.GridID(highest) + 1, nil
 }
 
-// SkipGrids makes [Tx.InsertGrid] assign no id up to the given one.
+// SkipGrids ensures that [Tx.InsertGrid] assigns only ids above upTo.
 func (tx *Tx) SkipGrids(upTo jjm.GridID) error {
 	next, err := tx.NextGrid()
 	if err != nil || upTo < next {
@@ -143,8 +143,8 @@ func (tx *Tx) SkipGrids(upTo jjm.GridID) error {
 }
 
 // Look returns the content of the store at path and changes nothing. The store may be open in a daemon, have an older
-// schema, or be a file that is not a store yet. A missing store has the content of a new store. It returns the errors
-// of [Open], and an error of kind Denied if the file may not be read.
+// schema, or be a file that is not a store yet. A missing store has the content of a new store. Look returns the errors
+// of [Open], and an error of kind Denied if it is not permitted to read the file.
 func Look(path string) (Content, error) {
 	full, err := filepath.Abs(path)
 	if err != nil {

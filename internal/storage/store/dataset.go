@@ -20,15 +20,15 @@ type Dataset struct {
 	Name      string
 	Container string
 	Created   jjm.Time
-	Closed    jjm.Time // since when; 0 = more files may come
-	// Maker is the grid job whose outputs the dataset has; 0 if people or catalogues list its files.
+	Closed    jjm.Time // when the dataset was closed; 0 = more files may come
+	// Maker is the grid job whose outputs are in the dataset; 0 if people or catalogues list the dataset's files.
 	Maker jjm.GridID
 	// Files is the number of files, Events and Bytes the sums over the files.
 	Files, Events, Bytes int64
 }
 
-// The longest names of a dataset and of a file, in bytes. The limit for files is PATH_MAX of
-// Linux (limits.h), because their names are often paths.
+// The maximum lengths of the names of datasets and files, in bytes. The limit for files is PATH_MAX of Linux
+// (limits.h), because names of files are often paths.
 const (
 	maxDatasetName = 255
 	maxLFN         = 4096
@@ -42,9 +42,9 @@ func scanDataset(r row) Dataset {
 		Events: r.int(8), Bytes: r.int(9)}
 }
 
-// PutDataset returns the dataset of an owner by its name, and makes the dataset, in d.Container, if there is
-// none; made says that it did. A new dataset is open, whatever d.Closed says. A name that is
-// empty, longer than 255 bytes or not one line is Invalid.
+// PutDataset returns the dataset of an owner by its name. If there is none, it makes the dataset, in d.Container, and
+// made is true. A new dataset is open, whatever d.Closed is. The error is of kind Invalid if the name is empty, longer
+// than 255 bytes or not one line.
 func (tx *Tx) PutDataset(uid int, d jjm.Dataset) (id DatasetID, made bool, err error) {
 	if err := plainName("dataset", d.Name, maxDatasetName); err != nil {
 		return 0, false, tx.fail(err, "make a dataset")
@@ -61,8 +61,7 @@ func (tx *Tx) PutDataset(uid int, d jjm.Dataset) (id DatasetID, made bool, err e
 	return DatasetID(found), n != 0, nil
 }
 
-// plainName returns an error of kind Invalid for a name that is empty, too long or not
-// one line of text.
+// plainName returns an error of kind Invalid if a name is empty, too long or not one line of text.
 func plainName(what, name string, most int) error {
 	switch {
 	case name == "":
@@ -75,8 +74,8 @@ func plainName(what, name string, most int) error {
 	return nil
 }
 
-// CloseDataset closes a dataset; changed is false if it was closed already. An unknown dataset
-// is Gone.
+// CloseDataset closes a dataset. changed is false if the dataset was already closed. The error is of kind Gone if the
+// dataset is unknown.
 func (tx *Tx) CloseDataset(id DatasetID) (changed bool, err error) {
 	d, err := tx.dataset(id)
 	if err != nil || d.Closed != 0 {
@@ -108,7 +107,7 @@ func (tx *Tx) dataset(id DatasetID) (d Dataset, err error) {
 	return d, nil
 }
 
-// FilesIn returns how many files a dataset has.
+// FilesIn returns the number of files of a dataset.
 func (tx *Tx) FilesIn(id DatasetID) (int64, error) {
 	d, err := tx.dataset(id)
 	return d.Files, err
@@ -122,10 +121,10 @@ type fileMore struct {
 	Path      string      `json:"path,omitempty"`
 }
 
-// AddFiles appends files to a dataset and returns how many were new. A file whose LFN the dataset
-// already has stays as it is. Files without a time of arrival get the present time. A closed dataset is
-// a Conflict if there are new files, an unknown dataset Gone; a bad LFN or a negative number is
-// Invalid, and the error names the file.
+// AddFiles appends files to a dataset and returns the number of new files. If the dataset already has a file with the
+// same LFN, that file stays as it is. Files without a time of arrival get the present time. The error is of kind
+// Conflict if the dataset is closed and there are new files, Gone if the dataset is unknown, and Invalid if an LFN is
+// bad or a number is negative; an error of kind Invalid names the file.
 func (tx *Tx) AddFiles(id DatasetID, files []jjm.File) (added int, err error) {
 	d, err := tx.dataset(id)
 	if err != nil {
@@ -149,7 +148,7 @@ func (tx *Tx) AddFiles(id DatasetID, files []jjm.File) (added int, err error) {
 	return len(fresh), nil
 }
 
-// freshFiles returns the files that the dataset does not have yet, each LFN once.
+// freshFiles returns the files that the dataset does not have yet, and each LFN only once.
 func (tx *Tx) freshFiles(d Dataset, files []jjm.File) ([]*jjm.File, error) {
 	seen := make(map[string]bool, len(files))
 	var fresh []*jjm.File
@@ -215,12 +214,12 @@ func moreText(f *jjm.File) string {
 	}
 	b, err := json.Marshal(m)
 	if err != nil {
-		panic(err) // texts and numbers have no error
+		panic(err) // texts and numbers can always be encoded
 	}
 	return string(b)
 }
 
-// fileColumns are the columns that scanFile reads, of a table named f.
+// fileColumns are the columns of the table files, named f in the query, that scanFile reads.
 const fileColumns = "f.n, f.lfn, f.size, f.events, f.first_event, f.checksum, f.boundary, f.added, f.more"
 
 func scanFile(r row) (f jjm.File, err error) {
@@ -241,9 +240,8 @@ func scanFile(r row) (f jjm.File, err error) {
 	return f, nil
 }
 
-// Files calls fn for the files of a dataset from a number on, at most limit of them (0 =
-// all), in the order in which they were added. An error of fn stops it and is returned
-// unchanged.
+// Files calls fn for the files of a dataset, in the order in which they were added. It begins at the number from and
+// stops after limit files (0 = all). Files stops at an error of fn and returns the error unchanged.
 func (s *Store) Files(ctx context.Context, id DatasetID, from int64, limit int,
 	fn func(n int64, f jjm.File) error) error {
 	if limit <= 0 {
@@ -284,7 +282,7 @@ func (s *Store) HasFile(ctx context.Context, id DatasetID, lfn string) (has bool
 	return has, err
 }
 
-// DatasetNamed returns the dataset of an owner by its name; an unknown dataset is Gone.
+// DatasetNamed returns the dataset of an owner by its name. The error is of kind Gone if the dataset is unknown.
 func (s *Store) DatasetNamed(ctx context.Context, uid int, name string) (Dataset, error) {
 	all, err := s.datasets(ctx, "WHERE uid = ? AND name = ?", args{}.int(int64(uid)).text(name))
 	switch {
@@ -320,8 +318,8 @@ func (s *Store) datasets(ctx context.Context, where string, a args) (all []Datas
 	return all, err
 }
 
-// MadeBy returns the datasets that get the outputs of a grid job, sorted by name. A container that
-// the grid job fills is among them; see [Dataset.Head].
+// MadeBy returns the datasets that get the outputs of a grid job, sorted by name. If the grid job fills a container,
+// the dataset that stands for the container is included; see [Dataset.Head].
 func (s *Store) MadeBy(ctx context.Context, id jjm.GridID) (all []Dataset, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		all, err = madeBy(ctx, c, id)

@@ -7,7 +7,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// FindDataset returns the dataset of an owner by its name; found is false if there is none.
+// FindDataset returns the dataset of an owner by its name. found is false if there is no such dataset.
 func (tx *Tx) FindDataset(uid int, name string) (d Dataset, found bool, err error) {
 	if tx.c == nil {
 		return d, false, tx.fail(errOver(), "read dataset %.80q", name)
@@ -23,7 +23,7 @@ func (tx *Tx) FindDataset(uid int, name string) (d Dataset, found bool, err erro
 	return d, found, nil
 }
 
-// Needs returns the grid jobs that have rows about reading a dataset, or a dataset that took files
+// Needs returns the grid jobs that have rows about reading a dataset, or about reading another dataset that took files
 // from it, sorted by id. These rows stay until the grid job is removed.
 func (tx *Tx) Needs(id DatasetID) (grids []jjm.GridID, err error) {
 	if tx.c == nil {
@@ -42,9 +42,9 @@ func (tx *Tx) Needs(id DatasetID) (grids []jjm.GridID, err error) {
 	return grids, nil
 }
 
-// RemoveDataset removes a dataset: its name is free, and nothing finds the dataset any longer.
-// [Store.ClearDataset] deletes the rows of its files. The schema refuses the removal while something
-// uses the dataset; an unknown dataset is Gone.
+// RemoveDataset removes a dataset: its name is free, and no query finds the dataset any longer. [Store.ClearDataset]
+// deletes the rows of its files. The schema refuses the removal while a grid job or another dataset uses the dataset.
+// The error is of kind Gone if the dataset is unknown.
 func (tx *Tx) RemoveDataset(id DatasetID) error {
 	d, err := tx.dataset(id)
 	if err != nil {
@@ -80,9 +80,9 @@ func (s *Store) RemovedDatasets(ctx context.Context) ([]Dataset, error) {
 	return all, nil
 }
 
-// ClearDataset deletes at most chunk of the files of a removed dataset with their marks, the last
-// files first. If no file is left, it deletes the dataset's row and returns false. An unknown dataset
-// is skipped: it was cleared earlier.
+// ClearDataset deletes at most chunk files of a removed dataset with their marks, the last files first. If no file is
+// left, ClearDataset deletes the dataset's row and more is false. An unknown dataset is skipped, because it was already
+// cleared.
 func (s *Store) ClearDataset(ctx context.Context, id DatasetID, chunk int) (more bool, err error) {
 	if chunk < 1 {
 		return false, jjm.Errorf(jjm.Invalid, "store: clear dataset %d: chunk is %d: want 1 or more", id, chunk)
@@ -106,7 +106,7 @@ func (s *Store) ClearDataset(ctx context.Context, id DatasetID, chunk int) (more
 	return more && err == nil, err
 }
 
-// removeFiles deletes the files of a dataset from a number on, with their marks.
+// removeFiles deletes the files of a dataset whose numbers are from or larger, with their marks.
 func (tx *Tx) removeFiles(id DatasetID, from int64) error {
 	a := args{}.int(int64(id)).int(from)
 	for _, change := range [...]string{"DELETE FROM file_marks WHERE dataset = ? AND file >= ?",

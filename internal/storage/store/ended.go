@@ -19,8 +19,7 @@ type Ended struct {
 	Known jjm.Time
 }
 
-// EndedAfter returns at most limit ended attempts with a Seq above seq, in order, including
-// archived attempts.
+// EndedAfter returns at most limit ended attempts with a Seq above seq, in order, including archived attempts.
 func (s *Store) EndedAfter(ctx context.Context, seq int64, limit int) ([]Ended, error) {
 	var out []Ended
 	err := s.view(ctx, func(c *conn) error {

@@ -11,9 +11,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// fail wraps an error of the database with the attempted operation and a remedy, and
-// classifies the error. An error that has a kind keeps it. Errors of callers' functions must
-// not be passed to fail.
+// fail adds the attempted operation and a remedy to an error of the database, and sets its kind. An error that already
+// has a kind keeps it. Errors of callers' functions must not be passed to fail.
 func (s *Store) fail(err error, format string, a ...any) error {
 	return failure(s.path, err, format, a...)
 }
@@ -34,7 +33,7 @@ func failure(path string, err error, format string, a ...any) error {
 	return jjm.Errorf(kind, "store: %s: %w%s", what, err, remedy)
 }
 
-// diagnose returns the kind of a database error and a remedy with one %s for the path.
+// diagnose returns the kind of a database error and a remedy, in which %s stands for the path.
 // https://www.sqlite.org/rescode.html explains the codes.
 func diagnose(err error) (kind jjm.Kind, remedy string) {
 	switch code(err) & 0xff {
@@ -57,8 +56,8 @@ func diagnose(err error) (kind jjm.Kind, remedy string) {
 	return jjm.Internal, ""
 }
 
-// Damaged reports whether an error says that the file of the store is damaged, so that the error is not
-// about the rows that were to be stored.
+// Damaged reports whether an error means that the file of the store is damaged. Such an error is not caused by the rows
+// that were being stored.
 func Damaged(err error) bool {
 	switch code(err) & 0xff {
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
@@ -67,7 +66,7 @@ func Damaged(err error) bool {
 	return false
 }
 
-// code returns SQLite's extended result code of an error, 0 if it has none.
+// code returns SQLite's extended result code of an error, 0 if the error has no code.
 func code(err error) int {
 	var e *sqlite.Error
 	if errors.As(err, &e) {

@@ -11,7 +11,7 @@ import (
 type Reopening struct {
 	Seq  int64 // grows in the order in which wishes were stored
 	Grid jjm.GridID
-	// Generation is the generation that is to begin.
+	// Generation is the number of the generation that will begin.
 	Generation int
 	// Wish is the wish as JSON of package reopen, which carries it out.
 	Wish       []byte
@@ -19,8 +19,8 @@ type Reopening struct {
 	Time       jjm.Time
 }
 
-// PutReopening stores a wish and sets its Seq and Time. The error is a Conflict if another wish
-// about the same grid job is open, and Busy if the grid job is not over, or in a later generation.
+// PutReopening stores a wish and sets its Seq and Time. The error is of kind Conflict if another wish for the same grid
+// job is open, and Busy if the grid job is not over or is in a later generation.
 func (tx *Tx) PutReopening(r *Reopening) error {
 	if err := tx.putReopening(r); err != nil {
 		return tx.fail(err, "reopen grid job %s", r.Grid)
@@ -58,8 +58,8 @@ func (tx *Tx) putReopening(r *Reopening) error {
 	return err
 }
 
-// EndReopening stores that a wish was carried out or, with a reason, that it was refused after
-// all. A wish that is not open is Gone.
+// EndReopening stores that a wish was carried out, or that it was refused if refused, the reason, is not empty. The
+// error is of kind Gone if the wish is not open.
 func (tx *Tx) EndReopening(seq int64, refused string) error {
 	err := tx.change("UPDATE reopenings SET done = ?, refused = ? WHERE id = ? AND done = 0",
 		args{}.int(int64(jjm.At(tx.s.o.Now()))).text(refused).int(seq), jjm.Errorf(jjm.Gone, "there is no such open wish"))
@@ -86,8 +86,8 @@ func (s *Store) Reopenings(ctx context.Context) (all []Reopening, err error) {
 	return all, nil
 }
 
-// Unsettled returns the grid jobs that have rows which came back from the history for a wish that
-// was refused. [Store.Archive] moves these rows back.
+// Unsettled returns the grid jobs with rows that were moved back from the history for a wish that was then refused.
+// [Store.Archive] moves these rows to the history again.
 func (s *Store) Unsettled(ctx context.Context) (all []jjm.GridID, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		return c.query(ctx, `SELECT id FROM grid_jobs WHERE reviving = 1
@@ -103,11 +103,11 @@ func (s *Store) Unsettled(ctx context.Context) (all []jjm.GridID, err error) {
 	return all, nil
 }
 
-// Revive moves at most chunk local jobs of an archived grid job that is to be reopened, with
-// their attempts and ledger entries, from the history tables back to the live tables, the last
-// first, in one transaction, and reports whether more remain. The grid job stays over and archived
-// until [Tx.Reopen]; reads see no difference. After an interruption Revive continues where it
-// stopped. A grid job that is not archived, or without a stored wish to reopen it, is refused.
+// Revive prepares the reopening of an archived grid job. In one transaction it moves at most chunk local jobs, with
+// their attempts and ledger entries, from the history tables back to the live tables, the last local jobs first. more
+// is set if more local jobs remain. The grid job stays over and archived until [Tx.Reopen]; reads see no difference.
+// After an interruption Revive continues where it stopped. It returns an error if the grid job is not archived, or if
+// no wish to reopen the grid job is stored.
 func (s *Store) Revive(ctx context.Context, id jjm.GridID, chunk int) (more bool, err error) {
 	if chunk < 1 {
 		return false, jjm.Errorf(jjm.Invalid, "store: revive grid job %d: chunk is %d: want 1 or more", id, chunk)
@@ -153,10 +153,10 @@ func (tx *Tx) revive(id jjm.GridID, chunk int) (more bool, err error) {
 	return left != 0, err
 }
 
-// Reopen begins the next generation of an ended grid job: it stores how the present generation
-// ended, resets the fields of g and its row that belong to that end, and opens the datasets again
-// that the grid job makes, which it returns. r is the wish. All rows must be back in the live tables
-// (see Revive), and the caller ends the wish in the same transaction.
+// Reopen begins the next generation of an ended grid job. It stores how the present generation ended, and resets the
+// fields of g and its row that belong to that end. It opens and returns the datasets that the grid job makes. r is the
+// wish. All rows must be back in the live tables (see Revive), and the caller must end the wish in the same
+// transaction.
 func (tx *Tx) Reopen(g *jjm.GridJob, r *Reopening) ([]DatasetID, error) {
 	now := jjm.At(tx.s.o.Now())
 	e := jjm.Ending{Generation: g.Generation, Status: g.Status, Kill: g.Kill, KillBy: g.KillBy, Reason: g.Reason,
@@ -237,9 +237,9 @@ func scanEndings(text string) ([]jjm.Ending, error) {
 	return all, nil
 }
 
-// ReopenInputs changes the files of a local job that failed or was killed and kept its work, as if
-// the local job had not ended, because it will process them again. The error is a Conflict if a file
-// can no longer be read.
+// ReopenInputs changes the files of a local job that failed or was killed, and that did not give its work back, as if
+// the local job had not ended: it will process the files again. The error is of kind Conflict if a file can no longer
+// be read.
 func (tx *Tx) ReopenInputs(l *jjm.LocalJob) error {
 	files, err := tx.ownedBy(l.ID)
 	if err != nil {
@@ -253,7 +253,7 @@ func (tx *Tx) ReopenInputs(l *jjm.LocalJob) error {
 	return nil
 }
 
-// reopenInput is ReopenInputs for one file, of which the local job owns some pieces.
+// reopenInput is ReopenInputs for one file. pieces is the number of its pieces that the local job owns.
 func (tx *Tx) reopenInput(l *jjm.LocalJob, file, pieces int64) error {
 	k := args{}.int(int64(l.ID.Grid)).int(int64(l.Step)).int(file)
 	marked, err := tx.c.number("SELECT state > 3 FROM input_files WHERE grid = ? AND step = ? AND file = ?", k)
@@ -268,8 +268,7 @@ func (tx *Tx) reopenInput(l *jjm.LocalJob, file, pieces int64) error {
 	return err
 }
 
-// NextAttempt returns the number of the next attempt of a live local job: 0 if it was never
-// in a bulk.
+// NextAttempt returns the number of the next attempt of a live local job, 0 if the local job was never in a bulk.
 func (tx *Tx) NextAttempt(id jjm.LocalID) (int32, error) {
 	if tx.c == nil {
 		return 0, tx.fail(errOver(), "number the next attempt of local job %s", id)
@@ -281,8 +280,8 @@ func (tx *Tx) NextAttempt(id jjm.LocalID) (int32, error) {
 	return int32(n), nil
 }
 
-// Unreadable returns the local jobs of a grid job that own a part of a file that is marked as
-// lost, missing or broken, with the name of one such file.
+// Unreadable returns the local jobs of a grid job that own a part of a file marked as lost, missing or broken. The
+// value is the LFN of such a file.
 func (s *Store) Unreadable(ctx context.Context, id jjm.GridID) (map[int32]string, error) {
 	out := map[int32]string{}
 	err := s.view(ctx, func(c *conn) error {

@@ -7,13 +7,13 @@ import (
 	"jjm/internal/jjm"
 )
 
-// gridColumns are the columns that scanGrid reads, in its order.
+// gridColumns are the columns that scanGrid reads, in the order in which scanGrid reads them.
 const gridColumns = `id, uid, gid, user, spec, base_dir, accepted, status, kill, kill_by, reason,
 	changed, ended, prepared, cluster, splitter, why, expected, made, closed, carry, tar, tar_bytes, tar_sha256,
 	counts, exit, clusters, origin, usage,
 	(SELECT splitter FROM steps WHERE grid = id AND step = 1), (SELECT made FROM steps WHERE grid = id AND step = 1),
 	(SELECT closed FROM steps WHERE grid = id AND step = 1), (SELECT carry FROM steps WHERE grid = id AND step = 1),
-	places, warnings, proof, causes, generation, ` + pastColumn
+	places, warnings, proof, causes, generation, ` + pastColumn + `, rollback`
 
 func scanGrid(r row) (g jjm.GridJob, err error) {
 	g = jjm.GridJob{
@@ -43,6 +43,7 @@ func scanGrid(r row) (g jjm.GridJob, err error) {
 		Proof:     jjm.Proof(r.text(35)),
 
 		Generation: int(r.int(37)),
+		Rollback:   jjm.Rollback(r.text(39)),
 	}
 	if r[29] != nil {
 		g.Merging = &jjm.MergeStep{Splitter: r.text(29), Made: int(r.int(30)), Closed: r.bool(31), Carry: r.blob(32)}
@@ -98,7 +99,7 @@ func mutable(a args, g *jjm.GridJob) args {
 		string(g.Proof)).text(listed(g.Causes))
 }
 
-// listed returns a list as JSON, an empty one as "".
+// listed returns a list as JSON, "" for an empty list.
 func listed[T any](all []T) string {
 	if len(all) == 0 {
 		return ""
@@ -106,7 +107,7 @@ func listed[T any](all []T) string {
 	return encoded(&all)
 }
 
-// decoded parses a JSON object, "" as nil.
+// decoded parses a JSON object. It returns nil for "".
 func decoded[T any](text string) (*T, error) {
 	if text == "" {
 		return nil, nil
@@ -115,14 +116,14 @@ func decoded[T any](text string) (*T, error) {
 	return v, json.Unmarshal([]byte(text), v)
 }
 
-// encoded returns a value as JSON, nil as "".
+// encoded returns a value as JSON, "" for nil.
 func encoded[T any](v *T) string {
 	if v == nil {
 		return ""
 	}
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // plain texts and numbers have no error
+		panic(err) // plain texts and numbers can always be encoded
 	}
 	return string(b)
 }
@@ -134,13 +135,13 @@ func countsText(counts [jjm.NumStates]int) string {
 	}
 	b, err := json.Marshal(counts)
 	if err != nil {
-		panic(err) // an array of numbers has no error
+		panic(err) // an array of numbers can always be encoded
 	}
 	return string(b)
 }
 
-// InsertGrid stores a new grid job in its first generation, and sets its ID. If another grid job of the owner
-// holds its request key, the error is a Conflict and names the other grid job.
+// InsertGrid stores a new grid job in its first generation, and sets its ID. If another grid job of the owner holds the
+// same request key, the error is of kind Conflict and names the other grid job.
 func (tx *Tx) InsertGrid(g *jjm.GridJob) error {
 	spec, err := json.Marshal(g.Spec)
 	if err != nil {
@@ -155,10 +156,11 @@ func (tx *Tx) InsertGrid(g *jjm.GridJob) error {
 	}
 	a := args{}.int(int64(g.Owner.UID)).int(int64(g.Owner.GID)).value(g.Owner.User).value(g.Spec.Type)
 	a = a.value(string(spec)).text(key).bool(key != "").text(g.BaseDir).int(int64(g.Accepted))
-	a = mutable(a, g).text(encoded(g.Origin))
+	a = mutable(a, g).text(encoded(g.Origin)).text(string(g.Rollback))
 	_, err = tx.exec(`INSERT INTO grid_jobs (uid, gid, user, type, spec, req_key, key_held, base_dir, accepted,
 		status, kill, kill_by, reason, changed, ended, prepared, cluster, splitter, why, expected, made, closed, carry,
-		tar, tar_bytes, tar_sha256, counts, exit, clusters, usage, places, warnings, proof, causes, origin) VALUES (?,?,?,?,?,?,?,?,?, ?,?,?,?,?,?,?,?,?,?,?,?,?,?, ?,?,?,?,?,?,?,?,?,?,?,?)`, a)
+		tar, tar_bytes, tar_sha256, counts, exit, clusters, usage, places, warnings, proof, causes, origin,
+		rollback) VALUES (?,?,?,?,?,?,?,?,?, ?,?,?,?,?,?,?,?,?,?,?,?,?,?, ?,?,?,?,?,?,?,?,?,?,?,?,?)`, a)
 	if err != nil {
 		return tx.fail(err, "insert a grid job")
 	}
@@ -173,8 +175,8 @@ func (tx *Tx) InsertGrid(g *jjm.GridJob) error {
 	return tx.insertRecovery(g)
 }
 
-// FindKey returns the grid job of uid that holds a request key, which may be archived. No
-// grid job holds the empty key.
+// FindKey returns the grid job of uid that holds a request key. The grid job may be archived. No grid job holds the
+// empty key.
 func (tx *Tx) FindKey(uid int, key string) (id jjm.GridID, found bool, err error) {
 	if key == "" {
 		return 0, false, nil
@@ -211,8 +213,8 @@ func keyHolder(c *conn, uid int, key string) (jjm.GridID, error) {
 	return jjm.GridID(n), err
 }
 
-// ReleaseKey makes the request key of a grid job free for another grid job. A key that was
-// released already changes nothing; an unknown grid job is Gone.
+// ReleaseKey makes the request key of a grid job free for another grid job. A key that was already released stays
+// released. The error is of kind Gone if the grid job is unknown.
 func (tx *Tx) ReleaseKey(id jjm.GridID) error {
 	err := tx.change("UPDATE grid_jobs SET key_held = 0 WHERE id = ?", args{}.int(int64(id)), unknownGrid(id))
 	if err != nil {
@@ -221,13 +223,12 @@ func (tx *Tx) ReleaseKey(id jjm.GridID) error {
 	return nil
 }
 
-// SaveGrid stores the fields of a grid job that may change: all but its owner, spec, base
-// directory, origin and time of acceptance. The schema refuses the following with an error of
-// kind Internal:
+// SaveGrid stores the fields of a grid job that may change: all fields except the owner, spec, base directory, origin
+// and time of acceptance. The schema refuses the following with an error of kind Internal:
 //
-//	a change of a final status; see Reopen
-//	done       unless the cutting is closed, the tar is stored and every local job completed
-//	finished   unless the tar is stored
+//	a change of a final status (see Reopen)
+//	the status done, unless the cutting is closed, the tar is stored and every local job completed
+//	the status finished, unless the tar is stored
 //	any final status while a local job is in a batch system or held
 func (tx *Tx) SaveGrid(g *jjm.GridJob) error {
 	err := tx.change(`UPDATE grid_jobs SET status = ?, kill = ?, kill_by = ?, reason = ?, changed = ?, ended = ?,
@@ -259,7 +260,7 @@ func unknownGrid(id jjm.GridID) error {
 	return jjm.Errorf(jjm.Gone, "no grid job %d", id)
 }
 
-// Grid returns one grid job; an unknown or removed grid job is Gone.
+// Grid returns one grid job. The error is of kind Gone if the grid job is unknown or removed.
 func (s *Store) Grid(ctx context.Context, id jjm.GridID) (jjm.GridJob, error) {
 	g, gone, err := s.Kept(ctx, id)
 	if err == nil && gone != nil {
@@ -284,7 +285,7 @@ func gridRow(ctx context.Context, c *conn, id jjm.GridID) (g jjm.GridJob, err er
 
 // Filter selects grid jobs. The zero value selects all grid jobs that are not final.
 type Filter struct {
-	// Status, if set, is the word of a status; All does not matter then.
+	// Status, if set, is the word of a status. All is then ignored.
 	Status string
 	// Type and Owner (the user's name), if set, must match.
 	Type, Owner string
@@ -292,14 +293,14 @@ type Filter struct {
 	All bool
 	// Since and Until, if set, bound the time of acceptance: from Since until before Until.
 	Since, Until jjm.Time
-	// Limit is how many grid jobs are returned at most; 0 means no limit.
+	// Limit is the largest number of grid jobs to return; 0 means no limit.
 	Limit int
 	// Before, if set, selects only smaller ids, for paging.
 	Before jjm.GridID
 }
 
-// Grids returns the grid jobs that a filter selects and that are not removed, newest first. An
-// unknown status word is Invalid.
+// Grids returns the grid jobs that a filter selects and that are not removed, newest first. The error is of kind
+// Invalid if the status word is unknown.
 func (s *Store) Grids(ctx context.Context, f Filter) ([]jjm.GridJob, error) {
 	query := "SELECT " + gridColumns + ` FROM grid_jobs
 		WHERE NOT EXISTS (SELECT 1 FROM removals WHERE grid = grid_jobs.id)`

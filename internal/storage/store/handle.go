@@ -15,8 +15,8 @@ type Handle struct {
 	Time    jjm.Time
 }
 
-// PutHandle maps a handle to a grid job or a refusal. A refusal keeps the grid job to which the
-// handle was mapped before. The schema refuses another owner and an earlier grid job.
+// PutHandle maps a handle to a grid job or a refusal. A refusal keeps the grid job to which the handle was mapped
+// before. The schema refuses a handle of another owner, and a grid job that is earlier than the mapped grid job.
 func (tx *Tx) PutHandle(name jjm.Handle, h Handle) error {
 	a := args{}.value(string(name)).int(int64(h.UID))
 	if h.Grid != 0 {
@@ -33,7 +33,7 @@ func (tx *Tx) PutHandle(name jjm.Handle, h Handle) error {
 	return nil
 }
 
-// Handle returns the grid job or refusal of a handle; an unknown handle is Gone.
+// Handle returns the grid job or refusal of a handle. The error is of kind Gone if the handle is unknown.
 func (s *Store) Handle(ctx context.Context, name jjm.Handle) (h Handle, err error) {
 	found := false
 	err = s.view(ctx, func(c *conn) error {

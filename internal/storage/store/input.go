@@ -19,13 +19,12 @@ type Input struct {
 	Step   int
 	Name   string
 	Closed bool
-	// Counts count the files that the step has noticed (see NoticeFiles); zero for a secondary
-	// dataset.
+	// Counts are the numbers of files that the step has noticed (see NoticeFiles); they are zero for a secondary dataset.
 	Counts jjm.InputCounts
 }
 
-// OpenInputs stores which datasets a step reads. It is called once for each step. Two
-// masters, or the same dataset twice, are refused.
+// OpenInputs stores which datasets a step reads. It is called once for each step. It returns an error if two datasets
+// are masters, or if a dataset is listed twice.
 func (tx *Tx) OpenInputs(id jjm.GridID, step int, all []Reads) error {
 	for i, r := range all {
 		_, err := tx.exec("INSERT INTO inputs (grid, step, dataset, pos, master, attributes) VALUES (?, ?, ?, ?, ?, ?)",
@@ -48,9 +47,9 @@ func (tx *Tx) master(id jjm.GridID, step int) (DatasetID, error) {
 
 func stepArgs(id jjm.GridID, step int) args { return args{}.int(int64(id)).int(int64(step)) }
 
-// NoticeFiles adds at most limit new files of a step's master dataset to the files of the step: ready,
-// or in the state of their marks. noticed is the number of files that it added. complete says that no more will
-// come, because the dataset is closed and all its files are noticed.
+// NoticeFiles adds at most limit new files of a step's master dataset to the files of the step. A file with a mark gets
+// the state of the mark; any other file is ready. noticed is the number of files added. complete is set if no more
+// files will come, because the dataset is closed and all its files are noticed.
 func (tx *Tx) NoticeFiles(id jjm.GridID, step, limit int) (noticed int, complete bool, err error) {
 	master, err := tx.master(id, step)
 	if err != nil {
@@ -79,8 +78,8 @@ func (tx *Tx) NoticeFiles(id jjm.GridID, step, limit int) (noticed int, complete
 	return int(to - seen), d.Closed != 0 && to == d.Files, nil
 }
 
-// CutFiles stores that files, by their numbers, are fully cut: no later part will own a piece
-// of them, unless a piece is given back.
+// CutFiles stores that files, given by their numbers, are fully cut: no later part will own a piece of such a file,
+// unless a piece is given back.
 func (tx *Tx) CutFiles(id jjm.GridID, step int, files []int64) error {
 	for _, n := range files {
 		if err := tx.setFile(id, step, n, "avail = 0"); err != nil {
@@ -90,12 +89,12 @@ func (tx *Tx) CutFiles(id jjm.GridID, step int, files []int64) error {
 	return nil
 }
 
-// setFile changes the row of a file of a step, by SQL assignments, and then its state if that
-// follows from the row. A file that can no longer be cut (avail = 0) and of which no unfinished
-// local job owns a piece (open = 0) is
+// setFile changes the row of a file of a step by SQL assignments. Then it sets the file's state if the file can no
+// longer be cut (avail = 0) and no unfinished local job owns a piece of the file (open = 0):
 //
 //	finished   if no piece was lost
-//	failed     if a piece was lost; lost, missing or broken if it has that mark
+//	failed     if a piece was lost and the file has no mark
+//	the mark   (lost, missing or broken) if a piece was lost and the file has a mark
 func (tx *Tx) setFile(id jjm.GridID, step int, file int64, set string, values ...int64) error {
 	a := args{}
 	for _, v := range values {
@@ -128,8 +127,8 @@ type Drop struct {
 	Why   string
 }
 
-// DropFiles leaves files out of the cutting. If local jobs own pieces of a file, they keep the
-// pieces and only the rest of the file is left out. A state before jjm.FileFailed is an error of kind Internal.
+// DropFiles leaves files out of the cutting. If local jobs own pieces of a file, they keep the pieces and only the rest
+// of the file is left out. The error is of kind Internal if a state is before jjm.FileFailed.
 func (tx *Tx) DropFiles(id jjm.GridID, step int, drops []Drop) error {
 	for _, d := range drops {
 		if d.State < jjm.FileFailed {
@@ -153,8 +152,8 @@ func (tx *Tx) DropFiles(id jjm.GridID, step int, drops []Drop) error {
 	return nil
 }
 
-// DropRest ends the cutting of a step: it leaves out everything of the master dataset that could
-// still be cut. It returns how many files have no part at all.
+// DropRest ends the cutting of a step: it leaves out all files and parts of files of the master dataset that could
+// still be cut. It returns the number of files that have no part at all.
 func (tx *Tx) DropRest(id jjm.GridID, step int, why string) (files int, err error) {
 	n, err := tx.exec(
 		"UPDATE input_files SET state = 7, avail = 0, why = ? WHERE grid = ? AND step = ? AND avail = 1 AND state = 0",
@@ -173,21 +172,21 @@ func (tx *Tx) DropRest(id jjm.GridID, step int, why string) (files int, err erro
 	return int(n), tx.CutFiles(id, step, partly)
 }
 
-// Available calls fn for the files of a step's master dataset that are not fully cut, in the
-// order in which they were added, which never changes. Its cost grows with the number of these
-// files, not of all files. It stops at an error of fn and returns it unchanged.
+// Available calls fn for the files of a step's master dataset that are not fully cut, in the order in which the files
+// were added. This order never changes. The cost grows with the number of these files, not of all files. Available
+// stops at an error of fn and returns the error unchanged.
 func (s *Store) Available(ctx context.Context, id jjm.GridID, step int, fn func(n int64, f jjm.File) error) error {
 	return s.eachFile(ctx, "SELECT "+fileColumns+` FROM input_files AS a JOIN files AS f ON f.n = a.file
 		AND f.dataset = (SELECT dataset FROM inputs WHERE grid = ?1 AND step = ?2 AND master = 1)
 		WHERE a.grid = ?1 AND a.step = ?2 AND a.avail = 1 ORDER BY a.file`, stepArgs(id, step), fn)
 }
 
-// Siblings returns how far the other steps that read a step's master dataset as their master are
-// with the files that the step can still cut, by number of the file; nil if there are no other
-// steps. Steps of the splitter except do not count, because they would wait for one another.
+// Siblings returns, by number of the file, how far other steps are with the files that the step can still cut. The
+// other steps are those that read the same master dataset as their master; the result is nil if there are none. Steps
+// of the splitter except do not count, because such steps would wait for one another.
 //
-//	FileFinished   all other steps processed the file, or left it out for a mark or by their splitter
-//	FileFailed     another step failed with it, or ended without it
+//	FileFinished   all other steps processed the file, or left it out because of a mark or their splitter
+//	FileFailed     processing the file failed in another step, or another step ended without the file
 //	FilePicked     otherwise
 func (s *Store) Siblings(ctx context.Context, id jjm.GridID, step int, except string) (map[int64]jjm.FileState, error) {
 	var out map[int64]jjm.FileState
@@ -204,7 +203,7 @@ func (s *Store) Siblings(ctx context.Context, id jjm.GridID, step int, except st
 			}
 			state := jjm.FileState(r.int(1))
 			if state == jjm.FileFinished && !r.bool(2) {
-				state = jjm.FilePicked // some are done with it, not all
+				state = jjm.FilePicked // some of the other steps are done with the file, not all
 			}
 			out[r.int(0)] = state
 			return nil
@@ -228,8 +227,8 @@ func scanInput(r row) Input {
 	}
 }
 
-// Inputs returns the datasets that the steps of a grid job read, in the order of
-// OpenInputs; none if the grid job reads none.
+// Inputs returns the datasets that the steps of a grid job read, in the order of OpenInputs. The result is empty if the
+// grid job reads no dataset.
 func (s *Store) Inputs(ctx context.Context, id jjm.GridID) (all []Input, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		return c.query(ctx, "SELECT "+inputColumns+
@@ -245,8 +244,7 @@ func (s *Store) Inputs(ctx context.Context, id jjm.GridID) (all []Input, err err
 	return all, nil
 }
 
-// Readers returns the grid jobs that read a dataset and are not archived, in the order of
-// their ids.
+// Readers returns the grid jobs that read a dataset and are not archived, in the order of their ids.
 func (s *Store) Readers(ctx context.Context, id DatasetID) (all []jjm.GridID, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		return c.query(ctx, `SELECT DISTINCT i.grid FROM inputs AS i JOIN grid_jobs AS g ON g.id = i.grid
@@ -261,9 +259,9 @@ func (s *Store) Readers(ctx context.Context, id DatasetID) (all []jjm.GridID, er
 	return all, nil
 }
 
-// InputFiles calls fn for the noticed files of a step's master dataset, in order, with their
-// state, and why the step gave the file up, "" unless it gave up the file as a whole. It stops at
-// an error of fn and returns it unchanged.
+// InputFiles calls fn for the noticed files of a step's master dataset, in order, with their state. why is the reason
+// why the step gave the whole file up, "" if it did not. InputFiles stops at an error of fn and returns the error
+// unchanged.
 func (s *Store) InputFiles(ctx context.Context, id jjm.GridID, step int,
 	fn func(n int64, state jjm.FileState, why string, f jjm.File) error) error {
 	var stop error // of fn
@@ -288,8 +286,8 @@ func (s *Store) InputFiles(ctx context.Context, id jjm.GridID, step int,
 	return nil
 }
 
-// OwnedEvents returns, by local job, how many events the local job owns now, in ranges or
-// whole files. Local jobs that own a file with an unknown number of events are left out.
+// OwnedEvents returns, by local job, the number of events that the local job owns now, in ranges or whole files. Local
+// jobs that own a file with an unknown number of events are left out.
 func (s *Store) OwnedEvents(ctx context.Context, id jjm.GridID) (map[int32]int64, error) {
 	out := map[int32]int64{}
 	err := s.view(ctx, func(c *conn) error {
@@ -326,8 +324,8 @@ func (s *Store) InputUnit(ctx context.Context, id jjm.GridID) (string, error) {
 	return found, nil
 }
 
-// InputFile returns a file of the master dataset of a grid job by its LFN; an unknown file is
-// Gone.
+// InputFile returns a file of the master dataset of a grid job by its LFN. The error is of kind Gone if the file is
+// unknown.
 func (s *Store) InputFile(ctx context.Context, id jjm.GridID, lfn string) (f jjm.File, err error) {
 	found := false
 	err = s.eachFile(ctx, "SELECT "+fileColumns+` FROM inputs AS i JOIN files AS f ON f.dataset = i.dataset
@@ -346,7 +344,7 @@ func (s *Store) InputFile(ctx context.Context, id jjm.GridID, lfn string) (f jjm
 
 // FileStatus is the state of a file in a step.
 type FileStatus struct {
-	File               int64 // its number in the dataset
+	File               int64 // the number of the file in the dataset
 	LFN                string
 	Events             int64
 	State              jjm.FileState
@@ -354,8 +352,8 @@ type FileStatus struct {
 	Why                string
 }
 
-// FileStatuses calls fn for the noticed files of a step's master dataset, in order. An
-// error of fn stops it and is returned unchanged.
+// FileStatuses calls fn for the noticed files of a step's master dataset, in order. FileStatuses stops at an error of
+// fn and returns the error unchanged.
 func (s *Store) FileStatuses(ctx context.Context, id jjm.GridID, step int, fn func(FileStatus) error) error {
 	var stop error // of fn
 	err := s.view(ctx, func(c *conn) error {

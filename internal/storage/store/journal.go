@@ -8,7 +8,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Journal appends entries. The store sets Seq, and the time of entries that have none.
+// Journal appends entries. The store sets Seq. It also sets the time of an entry whose time is 0.
 func (tx *Tx) Journal(es ...jjm.JournalEntry) error {
 	now := jjm.At(tx.s.o.Now())
 	err := tx.insertMany("INSERT INTO journal (time, grid, first, last, was, became, cause, source, actor)", 9, len(es),
@@ -27,8 +27,7 @@ func (tx *Tx) Journal(es ...jjm.JournalEntry) error {
 	return nil
 }
 
-// LastChange returns the number of the last entry about a grid job and its local jobs, 0 if
-// there is none.
+// LastChange returns the number of the last entry about a grid job and its local jobs, 0 if there is no entry.
 func (s *Store) LastChange(ctx context.Context, id jjm.GridID) (seq int64, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		seq, err = c.number("SELECT coalesce((SELECT seq FROM journal WHERE grid = ? ORDER BY seq DESC LIMIT 1), 0)",
@@ -41,8 +40,8 @@ func (s *Store) LastChange(ctx context.Context, id jjm.GridID) (seq int64, err e
 	return seq, nil
 }
 
-// OrdersBefore returns the journal's entries that belong to no grid job, newest first, at most limit: those whose
-// number is less than before; 0 means the newest.
+// OrdersBefore returns at most limit entries of the journal that belong to no grid job, newest first. Only entries with
+// a number less than before are returned; before 0 means no bound.
 func (s *Store) OrdersBefore(ctx context.Context, before int64, limit int) ([]jjm.JournalEntry, error) {
 	if before <= 0 {
 		before = math.MaxInt64
@@ -57,7 +56,7 @@ func (s *Store) OrdersBefore(ctx context.Context, before int64, limit int) ([]jj
 
 const entryColumns = "SELECT seq, time, grid, first, last, was, became, cause, source, actor FROM journal"
 
-// entries returns the entries that a query of entryColumns finds.
+// entries returns the journal entries that a query selects. The query must begin with entryColumns.
 func (s *Store) entries(ctx context.Context, query string, a args) (es []jjm.JournalEntry, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		return c.query(ctx, query, a, func(r row) error {
@@ -71,9 +70,9 @@ func (s *Store) entries(ctx context.Context, query string, a args) (es []jjm.Jou
 	return es, err
 }
 
-// History returns the journal's entries about the jobs that ref selects, oldest first: for a
-// grid job all entries, including entries about its local jobs; for local jobs the entries
-// whose range includes one of them. A positive limit keeps the newest entries.
+// History returns the journal's entries about the jobs that ref selects, oldest first. For a grid job these are all its
+// entries, including entries about its local jobs; for local jobs, the entries whose range includes a selected local
+// job. If limit is positive, only the newest limit entries are returned.
 func (s *Store) History(ctx context.Context, ref jjm.Ref, limit int) ([]jjm.JournalEntry, error) {
 	query, a := entryColumns+" WHERE grid = ?", args{}.int(int64(ref.Grid))
 	if ref.Locals {

@@ -8,8 +8,8 @@ import (
 
 // Live holds the rows that a daemon loads when it starts, except the local jobs.
 type Live struct {
-	// Grids are the grid jobs that are not archived, in the order of their ids. Final grid
-	// jobs among them wait for [Store.Archive].
+	// Grids are the grid jobs that are not archived, in the order of their ids. Final grid jobs in this list are not yet
+	// archived by [Store.Archive].
 	Grids []jjm.GridJob
 	// Bulks are the bulks that are neither closed nor refused, oldest first, with their
 	// members.
@@ -53,9 +53,9 @@ func liveBulks(ctx context.Context, c *conn, live *Live) error {
 	return nil
 }
 
-// LiveLocals calls fn for every local job of the grid jobs that are not archived, ordered by
-// grid job and number. It reads one snapshot; fn should be quick, since the write-ahead log
-// cannot be reused meanwhile. It stops at an error of fn and returns it unchanged.
+// LiveLocals calls fn for every local job of the grid jobs that are not archived, ordered by grid job and number. It
+// reads one snapshot; fn should be quick, because the write-ahead log cannot be reused meanwhile. LiveLocals stops at
+// an error of fn and returns the error unchanged.
 func (s *Store) LiveLocals(ctx context.Context, fn func(jjm.LocalJob) error) error {
 	var stop error // of fn
 	call := func(l jjm.LocalJob) error {
@@ -82,8 +82,8 @@ func (s *Store) LiveLocals(ctx context.Context, fn func(jjm.LocalJob) error) err
 	return nil
 }
 
-// liveLocals reads the table local_jobs, or, while a grid job is partly in the history
-// tables or comes back from them, each grid job from both.
+// liveLocals reads only the table local_jobs if moving is false. If moving is true, a grid job is partly in the history
+// tables, and the local jobs of each grid job are read from both tables.
 func liveLocals(ctx context.Context, c *conn, moving bool, fn func(jjm.LocalJob) error) error {
 	if !moving {
 		return c.query(ctx, "SELECT "+localColumns+" FROM local_jobs ORDER BY grid, n", nil, func(r row) error {

@@ -9,9 +9,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// localColumns are the columns of both tables of local jobs, in the order of scanLocal. The key
-// and the part come first, the step, the place and the serial numbers last; none of these
-// change, but for the place: see MoveLocal. SaveLocals writes those between them, lifeColumns.
+// localColumns are the columns of both tables of local jobs, in the order of scanLocal. The columns partColumns, step,
+// place and serials never change, except that MoveLocal changes the place. SaveLocals writes the columns lifeColumns.
 const (
 	partColumns = "grid, n, unit, first, count, serial, args"
 	lifeColumns = "state, phase, attempt, early, late_handled, late_unhandled, retry_args, not_before, kill, tag, pos, " +
@@ -40,7 +39,7 @@ func lifeArgs(a args, l *jjm.LocalJob) args {
 type holding struct {
 	jjm.Holding
 	Again jjm.Again `json:"again,omitzero"`
-	// Never says that the local job was never held.
+	// Never is set if the local job was never held.
 	Never bool `json:"never_held,omitempty"`
 }
 
@@ -55,7 +54,7 @@ func holdingText(l *jjm.LocalJob) string {
 	}
 	b, err := json.Marshal(h)
 	if err != nil {
-		panic(err) // texts and numbers have no error
+		panic(err) // texts and numbers can always be encoded
 	}
 	return string(b)
 }
@@ -112,8 +111,7 @@ func scanLocal(r row, l *jjm.LocalJob) (err error) {
 	return scanHolding(r.text(29), l)
 }
 
-// unit returns the constant for a known unit, so that a hundred thousand local jobs in
-// memory share one string.
+// unit returns the constant for a known unit. A hundred thousand local jobs in memory then share one string.
 func unit(s string) string {
 	for _, known := range [...]string{jjm.UnitEvent, jjm.UnitRow, jjm.UnitFile, jjm.UnitRange, jjm.UnitLumi} {
 		if s == known {
@@ -123,9 +121,9 @@ func unit(s string) string {
 	return s
 }
 
-// insertRows are the numbers of rows in an INSERT statement, largest first. One statement
-// of many rows costs less than many of one row, and few sizes need few prepared
-// statements.
+// insertRows are the numbers of rows of an INSERT statement, largest first. One statement with many rows costs less
+// than many statements with one row each, and only a few sizes are used because each size needs its own prepared
+// statement.
 var insertRows = [...]int{128, 16, 1}
 
 // insertMany inserts n rows with width columns. add appends the values of row i.
@@ -156,12 +154,11 @@ func manyRows(head string, width, n int) string {
 	return head + " VALUES " + strings.Repeat(one+",", n-1) + one
 }
 
-// InsertLocals stores new local jobs and sets the serial numbers of their outputs
-// (Part.Serials). It also stores their entries in the ledgers: a part that reads files owns
-// pieces of the files of its step's master dataset. Within a grid job local jobs are numbered
-// densely, so the first new number must follow the last stored one. A part without a unit or
-// count, a part that overlaps that of another local job of the grid job, and a final grid job
-// are errors of kind Internal that name the local job.
+// InsertLocals stores new local jobs and sets the serial numbers of their outputs (Part.Serials). It also stores their
+// entries in the ledgers: a part that reads files owns pieces of the files of its step's master dataset. Within a grid
+// job local jobs are numbered densely, so the first new number must follow the last stored number. The error is of kind
+// Internal and names the local job if a part has no unit or count, if a part overlaps the part of another local job of
+// the grid job, or if the grid job is final.
 func (tx *Tx) InsertLocals(ls []jjm.LocalJob) error {
 	if err := tx.checkNew(ls); err != nil {
 		return tx.fail(err, "insert %d local jobs", len(ls))
@@ -210,16 +207,16 @@ func (tx *Tx) checkNew(ls []jjm.LocalJob) error {
 	return nil
 }
 
-// SaveLocals stores the fields of local jobs that may change: all but the ID, the part, step and place, and
-// Waits, which is in memory only. A local job that was never inserted or is archived, or one that would
-// leave the state completed without being retracted, is an error of kind Internal.
+// SaveLocals stores the fields of local jobs that may change: all fields except the ID, the part, the step, the place,
+// and Waits, which is only in memory. The error is of kind Internal if a local job was never inserted or is archived,
+// or if it would leave the state completed without being retracted.
 func (tx *Tx) SaveLocals(ls []*jjm.LocalJob) error {
 	return tx.SaveLocalsAfter(ls, func(jjm.LocalID) *jjm.LocalJob { return nil })
 }
 
-// SaveLocalsAfter is SaveLocals. stored returns a local job as it is stored, nil if the caller does not know. Local
-// jobs that follow each other and change in the same way, but keep their position and batch job, are stored by one
-// statement.
+// SaveLocalsAfter is SaveLocals for a caller that knows some local jobs as they are stored. stored returns the stored
+// local job, or nil if the caller does not know it. Consecutive local jobs with the same changes are stored by one
+// statement if their positions and batch jobs do not change.
 func (tx *Tx) SaveLocalsAfter(ls []*jjm.LocalJob, stored func(jjm.LocalID) *jjm.LocalJob) error {
 	for first := 0; first < len(ls); {
 		keeps := func(i int) bool { return keepsPlace(ls[first+i], stored(ls[first+i].ID)) }
@@ -234,8 +231,8 @@ func (tx *Tx) SaveLocalsAfter(ls []*jjm.LocalJob, stored func(jjm.LocalID) *jjm.
 	return nil
 }
 
-// MoveLocal stores the place of an ended local job that is to run again. The schema refuses to move
-// a local job that has not ended.
+// MoveLocal stores the place of an ended local job that will run again. The schema refuses to move a local job that has
+// not ended.
 func (tx *Tx) MoveLocal(id jjm.LocalID, place int32) error {
 	err := tx.change("UPDATE local_jobs SET place = ? WHERE grid = ? AND n = ?",
 		args{}.int(int64(place)).int(int64(id.Grid)).int(int64(id.N)),
@@ -251,7 +248,7 @@ func keepsPlace(l, stored *jjm.LocalJob) bool {
 	return stored != nil && l.Pos == stored.Pos && l.BatchID == stored.BatchID
 }
 
-// sameLife reports whether b follows a, and their columns differ in nothing but position and batch job.
+// sameLife reports whether b is the next local job after a, and their columns differ only in position and batch job.
 func sameLife(a, b *jjm.LocalJob) bool {
 	if b.ID.Grid != a.ID.Grid || b.ID.N != a.ID.N+1 {
 		return false
@@ -265,7 +262,7 @@ func sameLife(a, b *jjm.LocalJob) bool {
 		a.Message == b.Message && a.Progress == b.Progress && a.Cluster == b.Cluster && a.Again == b.Again
 }
 
-// saveRun stores local jobs that are alike.
+// saveRun stores consecutive local jobs that differ only in position and batch job.
 func (tx *Tx) saveRun(run []*jjm.LocalJob) error {
 	l, last := run[0], run[len(run)-1]
 	never := jjm.Errorf(jjm.Internal, "it was never inserted, or it is archived")
@@ -292,7 +289,8 @@ const saveLocal = `UPDATE local_jobs SET state = ?, phase = ?, attempt = ?, earl
 	retry_args = ?, not_before = ?, kill = ?, tag = ?, pos = ?, batch_id = ?, host = ?, submitted = ?, started = ?, ended = ?,
 	exit = ?, message = ?, prog_phase = ?, prog_done = ?, prog_total = ?, cluster = ?, holding = ? WHERE grid = ? AND n = ?`
 
-// saveAlike has the parameters of saveLocal, and the last number. It leaves out position and batch job.
+// saveAlike is the statement of saveLocal for local jobs up to a last number, ?26. It leaves out position and batch
+// job.
 const saveAlike = `UPDATE local_jobs SET state = ?1, phase = ?2, attempt = ?3, early = ?4, late_handled = ?5,
 	late_unhandled = ?6, retry_args = ?7, not_before = ?8, kill = ?9, tag = ?10, host = ?13, submitted = ?14, started = ?15,
 	ended = ?16, exit = ?17, message = ?18, prog_phase = ?19, prog_done = ?20, prog_total = ?21, cluster = ?22, holding = ?23
@@ -318,9 +316,8 @@ func eachLocal(ctx context.Context, c *conn, id jjm.GridID, first, last int32, f
 	return nil
 }
 
-// Locals returns the local jobs first..last of a grid job in order, including archived local
-// jobs; last -1 means to the end. Numbers that do not exist are left out. An unknown grid job is
-// Gone.
+// Locals returns the local jobs first..last of a grid job in order, including archived local jobs; last -1 means to the
+// end. Numbers that do not exist are left out. The error is of kind Gone if the grid job is unknown.
 func (s *Store) Locals(ctx context.Context, id jjm.GridID, first, last int32) ([]jjm.LocalJob, error) {
 	if last < 0 {
 		last = maxLocal
@@ -341,9 +338,8 @@ func (s *Store) Locals(ctx context.Context, id jjm.GridID, first, last int32) ([
 	return ls, nil
 }
 
-// StepCounts returns the numbers of local jobs of a grid job by step and state, including
-// archived local jobs, in the order of the steps. Local jobs that gave their work back are
-// counted separately. Expected and Closed are not set.
+// StepCounts returns the numbers of local jobs of a grid job by step and state, including archived local jobs, in the
+// order of the steps. Local jobs that gave their work back are counted separately. Expected and Closed are not set.
 func (s *Store) StepCounts(ctx context.Context, id jjm.GridID) ([]jjm.StepCounts, error) {
 	var out []jjm.StepCounts
 	err := s.view(ctx, func(c *conn) error {
@@ -372,9 +368,8 @@ func (s *Store) StepCounts(ctx context.Context, id jjm.GridID) ([]jjm.StepCounts
 	return out, nil
 }
 
-// ClusterJobs returns the numbers of local jobs of a grid job by cluster and state, including
-// archived local jobs, sorted by cluster. Local jobs that never were in a bulk are left out; an
-// unknown grid job has none.
+// ClusterJobs returns the numbers of local jobs of a grid job by cluster and state, including archived local jobs,
+// sorted by cluster. Local jobs that never were in a bulk are left out. The result is empty for an unknown grid job.
 func (s *Store) ClusterJobs(ctx context.Context, id jjm.GridID) ([]jjm.ClusterJob, error) {
 	var out []jjm.ClusterJob
 	err := s.view(ctx, func(c *conn) error {

@@ -9,16 +9,14 @@ import (
 // Made says where the files of a dataset come from. The zero value means that people or
 // catalogues list them.
 type Made struct {
-	// Grid is the grid job that made the files. Merged says that it merges its outputs.
+	// Grid is the grid job that made the files. Merged is set if this grid job merges its outputs.
 	Grid   jjm.GridID
 	Merged bool
-	// From is the master dataset of that grid job, from whose files its outputs were
-	// made; 0 if it has none.
+	// From is the master dataset of Grid, from whose files the outputs were made; 0 if Grid has no master dataset.
 	From DatasetID
 }
 
-// SetMaker stores that a dataset gets the outputs of a grid job. It is called once, when
-// the dataset is made.
+// SetMaker stores that a dataset gets the outputs of a grid job. It is called once, when the dataset is created.
 func (tx *Tx) SetMaker(id DatasetID, grid jjm.GridID) error {
 	_, err := tx.exec("UPDATE datasets SET maker = ? WHERE id = ?", args{}.int(int64(grid)).int(int64(id)))
 	if err != nil {
@@ -27,8 +25,7 @@ func (tx *Tx) SetMaker(id DatasetID, grid jjm.GridID) error {
 	return nil
 }
 
-// Made returns where the files of a dataset come from. It knows nothing about a removed grid
-// job.
+// Made returns where the files of a dataset come from. The result is the zero value if the grid job was removed.
 func (s *Store) Made(ctx context.Context, id DatasetID) (m Made, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		return c.query(ctx, `SELECT g.id, g.spec ->> '$.merge' IS NOT NULL,

@@ -6,7 +6,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Mark says that a file of a dataset cannot be read.
+// Mark is the mark of a file of a dataset that cannot be read.
 type Mark struct {
 	LFN   string
 	State jjm.FileState // missing, lost or broken
@@ -15,16 +15,16 @@ type Mark struct {
 // Marked is the outcome of marking a file.
 type Marked struct {
 	Mark
-	// File is the file's number in the dataset. Before is the mark that the file had already,
-	// in which case nothing changed; [jjm.FileReady] if it had none.
+	// File is the file's number in the dataset. Before is the mark that the file already had; such a file is not changed.
+	// Before is [jjm.FileReady] if the file had no mark.
 	File   int64
 	Before jjm.FileState
 }
 
-// MarkFiles marks files of a dataset, so that steps that read the dataset no longer cut these
-// files. Local jobs keep the pieces that they own: if a local job completes, its pieces count as
-// processed; if it fails, the file gets the state of its mark. A file that has a mark keeps it. A
-// file that the dataset does not have is Gone, and then nothing is marked.
+// MarkFiles marks files of a dataset, so that steps that read the dataset no longer cut these files. Local jobs keep
+// the pieces that they own. If a local job completes, its pieces count as processed; if it fails, the file gets the
+// state of the mark. A file that already has a mark keeps it. If the dataset does not have a file, the error is of kind
+// Gone and no file is marked.
 func (tx *Tx) MarkFiles(id DatasetID, marks []Mark, actor, reason string) ([]Marked, error) {
 	out := make([]Marked, 0, len(marks))
 	for _, m := range marks {
@@ -37,7 +37,7 @@ func (tx *Tx) MarkFiles(id DatasetID, marks []Mark, actor, reason string) ([]Mar
 	return out, nil
 }
 
-// markOne marks a file, unless it has a mark.
+// markOne marks a file, unless the file already has a mark.
 func (tx *Tx) markOne(id DatasetID, m *Marked, actor, reason string) (err error) {
 	if m.File, m.Before, err = tx.marked(id, m.LFN); err != nil || m.Before != jjm.FileReady {
 		return err
@@ -45,8 +45,8 @@ func (tx *Tx) markOne(id DatasetID, m *Marked, actor, reason string) (err error)
 	return tx.mark(id, m, actor, reason)
 }
 
-// marked returns the number of a file of a dataset and its mark, jjm.FileReady if it has
-// none. An unknown file is Gone.
+// marked returns the number of a file of a dataset and the file's mark, jjm.FileReady if the file has none. The error
+// is of kind Gone if the file is unknown.
 func (tx *Tx) marked(id DatasetID, lfn string) (file int64, state jjm.FileState, err error) {
 	file, err = tx.fileOf(id, lfn)
 	if err != nil {
@@ -59,7 +59,7 @@ func (tx *Tx) marked(id DatasetID, lfn string) (file int64, state jjm.FileState,
 	return file, state, err
 }
 
-// markOf returns the mark of a file, jjm.FileReady if it has none.
+// markOf returns the mark of a file, jjm.FileReady if the file has none.
 func (tx *Tx) markOf(id DatasetID, file int64) (state jjm.FileState, err error) {
 	err = tx.c.query(tx.ctx, "SELECT state FROM file_marks WHERE dataset = ? AND file = ?",
 		args{}.int(int64(id)).int(file), func(r row) error {
@@ -69,11 +69,11 @@ func (tx *Tx) markOf(id DatasetID, file int64) (state jjm.FileState, err error) 
 	return state, err
 }
 
-// mark stores one mark and updates the file in each step of a live grid job that reads it:
+// mark stores one mark and updates the file in each step of a live grid job that reads the file:
 //
-//	not cut at all     gets the state of the mark
-//	partly cut         its rest counts as one lost piece, as if a local job had failed with it
-//	fully cut          keeps its state; if a piece is lost and none is open, gets the state of the mark
+//	not cut at all     the file gets the state of the mark
+//	partly cut         the rest of the file counts as one lost piece, as if a local job had failed with it
+//	fully cut          the file keeps its state; if a piece is lost and none is open, it gets the state of the mark
 func (tx *Tx) mark(id DatasetID, m *Marked, actor, reason string) error {
 	_, err := tx.exec("INSERT INTO file_marks (dataset, file, state, time, actor, reason) VALUES (?, ?, ?, ?, ?, ?)",
 		args{}.int(int64(id)).int(m.File).int(int64(m.State)).int(int64(jjm.At(tx.s.o.Now()))).text(actor).text(reason))
@@ -101,19 +101,18 @@ func (tx *Tx) mark(id DatasetID, m *Marked, actor, reason string) error {
 // Unmarked is the outcome of removing a mark.
 type Unmarked struct {
 	LFN string
-	// File is the file's number in the dataset. Before is the mark that the file had;
-	// [jjm.FileReady] if it had none, in which case nothing changed.
+	// File is the file's number in the dataset. Before is the mark that the file had. It is [jjm.FileReady] if the file
+	// had no mark; then nothing changed.
 	File   int64
 	Before jjm.FileState
-	// Again are the grid jobs that can cut the file now. Without are the grid jobs that cannot,
-	// and continue without all or some of the file: a local job owned some of it, or their
-	// cutting has ended.
+	// Again are the grid jobs that can cut the file now. Without are the grid jobs that continue without all or some of
+	// the file, because a local job owned some of the file or because their cutting has ended.
 	Again, Without []jjm.GridID
 }
 
-// UnmarkFiles removes the marks of files of a dataset. Steps that are still being cut can cut
-// such a file again, unless a local job owns some of the file or once owned only a piece of it.
-// A file that the dataset does not have is Gone, and then no mark is removed.
+// UnmarkFiles removes the marks of files of a dataset. Steps that are still being cut can cut such a file again, unless
+// a local job owns some of the file or once owned only a piece of it. If the dataset does not have a file, the error is
+// of kind Gone and no mark is removed.
 func (tx *Tx) UnmarkFiles(id DatasetID, lfns []string) ([]Unmarked, error) {
 	out := make([]Unmarked, 0, len(lfns))
 	for _, lfn := range lfns {
@@ -126,7 +125,7 @@ func (tx *Tx) UnmarkFiles(id DatasetID, lfns []string) ([]Unmarked, error) {
 	return out, nil
 }
 
-// unmarkOne removes the mark of a file, if it has one.
+// unmarkOne removes the mark of a file, if the file has a mark.
 func (tx *Tx) unmarkOne(id DatasetID, u *Unmarked) (err error) {
 	if u.File, u.Before, err = tx.marked(id, u.LFN); err != nil || u.Before == jjm.FileReady {
 		return err

@@ -10,8 +10,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// SetMeta stores a small value under a key of the packages above; the empty value removes
-// the key.
+// SetMeta stores a small value under a key that a package above chose. An empty value removes the key.
 func (tx *Tx) SetMeta(key, value string) error {
 	query, a := "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
 		args{}.value(key).value(value)
@@ -29,7 +28,7 @@ func (s *Store) SetMeta(ctx context.Context, key, value string) error {
 	return s.Update(ctx, func(tx *Tx) error { return tx.SetMeta(key, value) })
 }
 
-// Meta returns the value of a key; found is false if there is none.
+// Meta returns the value of a key. found is false if the key has no value.
 func (s *Store) Meta(ctx context.Context, key string) (value string, found bool, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		return c.query(ctx, "SELECT value FROM meta WHERE key = ?", args{}.value(key), func(r row) error {
@@ -48,11 +47,11 @@ type Totals struct {
 	Grids    [jjm.NumGridStatuses]int64 // all grid jobs that are not removed, by status
 	Live     [jjm.NumStates]int64       // local jobs in the live tables, by state
 	Archived int64                      // local jobs of grid jobs that are completely archived
-	Bulks    int64                      // bulks neither closed nor refused
+	Bulks    int64                      // bulks that are neither closed nor refused
 	Journal  int64                      // entries of the journal
 }
 
-// Totals counts rows. It reads every live local job (about 20 ms for 100,000), but no
+// Totals counts rows. It reads every live local job, which takes about 20 ms for 100,000 local jobs, but it reads no
 // history.
 func (s *Store) Totals(ctx context.Context) (Totals, error) {
 	var t Totals
@@ -86,7 +85,7 @@ func (s *Store) Totals(ctx context.Context) (Totals, error) {
 type Size struct {
 	File int64 // the database file
 	WAL  int64 // the write-ahead log beside it
-	Free int64 // part of File: free pages, which new rows use first
+	Free int64 // free pages within File, which new rows use first
 }
 
 // Size returns the size of the store.
@@ -117,9 +116,9 @@ func (s *Store) Size(ctx context.Context) (Size, error) {
 	return z, nil
 }
 
-// Check looks for damage in the whole store: in pages, keys, constraints and references,
-// and between local jobs and ledgers. It reads everything (about 100 MB per second) and
-// does not wait for a writer. Damage is an error of kind Internal.
+// Check looks for damage in the whole store: in pages, keys, constraints and references, and between local jobs and
+// ledgers. It reads the whole file (about 100 MB per second) and does not wait for a writer. The error is of kind
+// Internal if the store is damaged.
 func (s *Store) Check(ctx context.Context) error {
 	err := s.view(ctx, func(c *conn) error { return check(ctx, c) })
 	if err != nil {
@@ -128,7 +127,7 @@ func (s *Store) Check(ctx context.Context) error {
 	return nil
 }
 
-// checks are queries that return rows only for damage. The first column describes the damage.
+// checks are queries that return rows only if the store is damaged. The first column describes the damage.
 var checks = [...]string{
 	"SELECT quick_check FROM pragma_quick_check WHERE quick_check <> 'ok' LIMIT 10",
 	`SELECT format('%s row %s lacks its %s', "table", rowid, parent) FROM pragma_foreign_key_check LIMIT 10`,

@@ -24,7 +24,7 @@ const applicationID = 'j'<<24 | 'j'<<16 | 'm'<<8 | '1'
 //go:embed schema/1.sql
 var schema1 string
 
-// schema returns the steps of the schema in order. The position of a step, from 1, is the version that it leads to.
+// schema returns the steps of the schema in order. Step i (counted from 1) leads to version i.
 func (o Options) schema() []string {
 	if o.steps != nil {
 		return o.steps
@@ -32,18 +32,17 @@ func (o Options) schema() []string {
 	return []string{schema1}
 }
 
-// smallFile is the size in bytes up to which Open checks a store that was not closed. The
-// check reads every page, about 100 MB per second.
+// smallFile is the largest size in bytes of a store that Open checks if the store was not closed. The check reads every
+// page, about 100 MB per second.
 const smallFile = 16 << 20
 
-// Open opens the store at path, makes it if it does not exist (mode 0600; the folder must exist),
-// and updates its schema, after a copy to path.vN, where N is the old version. A file that is not a
-// store, or is a store of a newer jjm, is Invalid; a folder that cannot be written or a full disk is
-// Busy. The folder must be on a local disk. A store that [Options.Accept] refuses stays unchanged.
+// Open opens the store at path. If the store does not exist, Open creates it with mode 0600; the folder must exist. If
+// the schema is old, Open copies the store to path.vN, where N is the old version, and updates the schema. The error is
+// of kind Invalid if the file is not a store, or is a store of a newer jjm, and Busy if the folder cannot be written or
+// the disk is full. The folder must be on a local disk. A store that [Options.Accept] refuses stays unchanged.
 //
-// If the last writer did not close the store, Open checks a small store as [Store.Check] does. It
-// does not check a large store, because SQLite recovers by itself and the check would delay the
-// start.
+// If the last writer did not close the store, Open runs [Store.Check] on a small store. It does not check a large
+// store, because SQLite recovers by itself and the check would delay the start.
 func Open(path string, o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -65,7 +64,7 @@ func Open(path string, o Options) (*Store, error) {
 	if err != nil {
 		for _, c := range append(s.idle, s.writer) {
 			if c != nil {
-				c.close() // the error that led here matters more
+				c.close() // the first error matters more than an error of close
 			}
 		}
 		return nil, s.fail(err, "open %s", full)
@@ -108,7 +107,7 @@ func (s *Store) openWriter() error {
 	return nil
 }
 
-// openReadOnly opens no writer. It makes sure that the store can be read.
+// openReadOnly opens the store without a writer. It returns an error if the store cannot be read.
 func (s *Store) openReadOnly() error {
 	size, err := fileSize(s.path)
 	if err != nil {
@@ -133,10 +132,9 @@ func (s *Store) openReadOnly() error {
 	})
 }
 
-// touch makes the file if it does not exist, readable for its owner only (SQLite gives its side
-// files the same mode), and returns its size. It never opens an existing file, because closing
-// it would drop the locks that another connection of this process holds
-// (https://www.sqlite.org/howtocorrupt.html, section 2.2).
+// touch creates the file if it does not exist, readable only for its owner (SQLite uses the same mode for its side
+// files), and returns its size. It never opens an existing file, because closing the file would drop the locks that
+// another connection of this process holds (https://www.sqlite.org/howtocorrupt.html, section 2.2).
 func touch(path string) (size int64, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -148,7 +146,7 @@ func touch(path string) (size int64, err error) {
 	return 0, unreachable(path, err)
 }
 
-// fileSize returns the size of a file, and an error if it is not a regular file or too
+// fileSize returns the size of a file. It returns an error if the path is not a regular file, or if the file is too
 // small for a database.
 func fileSize(path string) (int64, error) {
 	info, err := os.Stat(path)
@@ -170,7 +168,7 @@ const minFile = 512
 
 const nameOurs = "name the database file of jjm, or a path that does not exist yet"
 
-// unreachable classifies an error of the operating system.
+// unreachable wraps an error of the operating system about the store's file and sets its kind.
 func unreachable(path string, err error) error {
 	switch {
 	case err == nil:
@@ -183,8 +181,8 @@ func unreachable(path string, err error) error {
 	return jjm.Errorf(jjm.Busy, "%w: check the folder and the disk of %s", err, path)
 }
 
-// identify returns the version of the schema, 0 for an empty file. A database of another program, a schema of a jjm
-// before 0.1.0 and a newer schema are Invalid.
+// identify returns the version of the schema, 0 for an empty file. The error is of kind Invalid if the file is a
+// database of another program, or has a schema of a jjm before 0.1.0 or a newer schema.
 func (s *Store) identify(c *conn) (int, error) {
 	id, err := c.number("PRAGMA application_id", nil)
 	if err != nil {
@@ -216,8 +214,8 @@ func (s *Store) identify(c *conn) (int, error) {
 	return int(version), nil
 }
 
-// unreleased reports whether a jjm before 0.1.0 made the store. It counted its schemas up to 22, and 0.1.0 began again
-// with 1. Of the old schemas only 21 and 22 have the index datasets_removed, which all newer schemas have.
+// unreleased reports whether a jjm before 0.1.0 made the store. That jjm counted its schemas up to 22, and 0.1.0 began
+// again with 1. Only the old schemas 21 and 22 have the index datasets_removed, which all newer schemas have.
 func unreleased(c *conn, version int64) (bool, error) {
 	if version == 0 {
 		return false, nil
@@ -252,7 +250,7 @@ func (s *Store) migrate(version int) error {
 	return nil
 }
 
-// step runs one step of the schema, unless another process has run it meanwhile.
+// step runs one step of the schema, unless another process has already run it.
 func (s *Store) step(from int, text string) error {
 	if _, err := s.writer.exec("BEGIN IMMEDIATE", nil); err != nil {
 		return err
@@ -281,8 +279,8 @@ func (s *Store) migrateFrom(from int, text string) error {
 	return err
 }
 
-// takeOver reads the identity of the store, which it makes for a new store, and marks the
-// store as open. clean is false if the last writer did not close the store.
+// takeOver reads the identity of the store and marks the store as open. For a new store it makes the identity first.
+// clean is false if the last writer did not close the store.
 func (s *Store) takeOver() (clean bool, err error) {
 	nonce, err := newNonce()
 	if err != nil {

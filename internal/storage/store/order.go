@@ -6,7 +6,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// PutOrder stores an order. It replaces the same order ([jjm.Order.Same]).
+// PutOrder stores an order. It replaces a stored order that is the same by [jjm.Order.Same].
 func (tx *Tx) PutOrder(o jjm.Order) error {
 	a := args{}.value(o.Kind).value(o.Name).value(o.Verb).int(int64(o.From)).value(o.Reason).value(o.By).int(int64(
 		o.Since)).int(int64(o.Until))
@@ -19,7 +19,7 @@ func (tx *Tx) PutOrder(o jjm.Order) error {
 	return nil
 }
 
-// DropOrder deletes an order. It returns nil if there is none.
+// DropOrder deletes an order. It returns nil if the order is not stored.
 func (tx *Tx) DropOrder(o jjm.Order) error {
 	_, err := tx.exec("DELETE FROM orders WHERE kind = ? AND name = ? AND verb = ? AND start = ?",
 		args{}.value(o.Kind).value(o.Name).value(o.Verb).int(int64(o.From)))
@@ -29,8 +29,7 @@ func (tx *Tx) DropOrder(o jjm.Order) error {
 	return nil
 }
 
-// Orders returns all stored orders, expired ones included, sorted by kind, name, verb and
-// start.
+// Orders returns all stored orders, including expired orders, sorted by kind, name, verb and start.
 func (s *Store) Orders(ctx context.Context) ([]jjm.Order, error) {
 	var out []jjm.Order
 	err := s.view(ctx, func(c *conn) error {

@@ -2,12 +2,11 @@ package store
 
 import "jjm/internal/jjm"
 
-// Below is the number of files of a step's master dataset whose LFNs begin with a folder,
-// "a/b/", by their state in the step. Files that the step has not noticed yet count as
-// ready.
+// Below counts, by state in a step, the files of the step's master dataset whose LFNs begin with a folder, "a/b/".
+// Files that the step has not noticed yet count as ready.
 type Below [jjm.FileDropped + 1]int
 
-// FilesBelow returns the numbers for a folder, which must end with a slash.
+// FilesBelow returns the counts for a folder, which must end with a slash.
 func (tx *Tx) FilesBelow(id jjm.GridID, step int, folder string) (b Below, err error) {
 	if n := len(folder); n == 0 || folder[n-1] != '/' {
 		return b, tx.fail(jjm.Errorf(jjm.Internal, "%q is not a folder", folder), "count files of grid job %d", id)

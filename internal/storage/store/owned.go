@@ -6,9 +6,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Owned calls fn for each entry of the ledger of a step of events or rows: local job
-// local owns the units first..last. Entries come in the order of first. fn must be quick,
-// because a snapshot is held. Owned stops at an error of fn and returns it unchanged.
+// Owned calls fn for each entry of the ledger of a step of events or rows: the local job local owns the units
+// first..last. Entries come in the order of first. fn must be quick, because a snapshot is held. Owned stops at an
+// error of fn and returns the error unchanged.
 func (s *Store) Owned(ctx context.Context, id jjm.GridID, step int,
 	fn func(first, last int64, local int32) error) error {
 	const query = "SELECT first, last, local FROM cover WHERE grid = ?1 AND step = ?2 " +

@@ -6,7 +6,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Filled returns which of some datasets may have files that local jobs made: datasets that a grid job fills, and
+// Filled returns the given datasets that may have files made by local jobs: datasets that a grid job fills, and
 // datasets that took files from the datasets of a container.
 func (s *Store) Filled(ctx context.Context, ids []DatasetID) (filled []DatasetID, err error) {
 	err = s.view(ctx, func(c *conn) error {
@@ -28,8 +28,8 @@ func (s *Store) Filled(ctx context.Context, ids []DatasetID) (filled []DatasetID
 	return filled, nil
 }
 
-// Paths returns, by LFN, which of some files of a dataset were made by local jobs and have a path. Its time is
-// proportional to the number of names.
+// Paths returns, by LFN, the given files of a dataset that local jobs made and that have a path. The cost grows with
+// the number of LFNs.
 func (s *Store) Paths(ctx context.Context, id DatasetID, lfns []string) (map[string]jjm.File, error) {
 	out := make(map[string]jjm.File, len(lfns))
 	err := s.view(ctx, func(c *conn) error {

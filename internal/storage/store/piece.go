@@ -26,8 +26,7 @@ func (tx *Tx) insertOwned(ls []jjm.LocalJob) error {
 	return own.flush()
 }
 
-// owning collects the ledger entries of many local jobs of a step, so that each file's
-// row is changed once.
+// owning collects the ledger entries of many local jobs of a step, so each file's row is changed only once.
 type owning struct {
 	tx     *Tx
 	grid   jjm.GridID
@@ -35,8 +34,8 @@ type owning struct {
 	master DatasetID
 	known  map[string]int64 // numbers of files by LFN
 	files  map[int64]*delta
-	inputs []jjm.LocalJob // whose inputs are to be stored
-	rows   []entry        // of the ledger
+	inputs []jjm.LocalJob // local jobs whose inputs will be stored
+	rows   []entry        // entries of the ledger
 }
 
 // entry is a ledger entry: a local job owns a piece of a file.
@@ -46,13 +45,13 @@ type entry struct {
 	jjm.FilePiece
 }
 
-// delta is the change of a file's row: the growth of its numbers of open and lost pieces.
+// delta is the change of a file's row: by how much its numbers of open and lost pieces grow.
 type delta struct {
 	open, lost int64
-	whole      bool // one piece is the whole file, so that it can no longer be cut
+	whole      bool // one piece is the whole file, so the file can no longer be cut
 }
 
-// start flushes, and begins to collect for another step.
+// start stores the collected entries (see flush), and begins to collect for another step.
 func (o *owning) start(tx *Tx, id jjm.GridID, step int) error {
 	if err := o.flush(); err != nil {
 		return err
@@ -69,8 +68,7 @@ func (o *owning) add(l *jjm.LocalJob) error {
 	if o.master == 0 && l.Part.Input == nil {
 		return nil
 	}
-	// A part of events or rows may have files of secondary datasets and settings, and
-	// owns none of the files.
+	// A part of events or rows may have settings and files of secondary datasets, but owns none of these files.
 	if o.master == 0 && (l.Part.Unit == jjm.UnitEvent || l.Part.Unit == jjm.UnitRow) {
 		o.inputs = append(o.inputs, *l)
 		return nil
@@ -95,7 +93,7 @@ func (o *owning) add(l *jjm.LocalJob) error {
 			d = &delta{}
 			o.files[n] = d
 		}
-		if l.State == jjm.Failed { // createfailed
+		if l.State == jjm.Failed { // createfailed: the local job failed when it was made
 			d.lost++
 		} else {
 			d.open++
@@ -171,14 +169,13 @@ func sortedKeys(m map[int64]*delta) []int64 {
 func inputText(in *jjm.PartInput) string {
 	b, err := json.Marshal(in)
 	if err != nil {
-		panic(err) // values that came from JSON go back to it
+		panic(err) // values that were decoded from JSON can be encoded
 	}
 	return string(b)
 }
 
-// EndInputs updates the files of ended local jobs: their pieces are no longer open, and they
-// are lost unless the local job completed. It must be called once for each local job that
-// ends.
+// EndInputs updates the files of ended local jobs: their pieces are no longer open, and the pieces are lost unless the
+// local job completed. EndInputs must be called once for each local job that ends.
 func (tx *Tx) EndInputs(ls []*jjm.LocalJob) error {
 	for _, l := range ls {
 		files, err := tx.ownedBy(l.ID)
@@ -209,7 +206,7 @@ func (tx *Tx) EndInputs(ls []*jjm.LocalJob) error {
 
 func localArgs(id jjm.LocalID) args { return args{}.int(int64(id.Grid)).int(int64(id.N)) }
 
-// ownedBy returns how many pieces of each file a local job owns, as open.
+// ownedBy returns, by file, the number of pieces that a local job owns, as delta.open.
 func (tx *Tx) ownedBy(id jjm.LocalID) (map[int64]*delta, error) {
 	if tx.c == nil {
 		return nil, errOver()
@@ -230,11 +227,10 @@ func (tx *Tx) ownedBy(id jjm.LocalID) (map[int64]*delta, error) {
 	return files, err
 }
 
-// GiveBack releases the pieces of files that failed or killed local jobs own, after
-// [Tx.EndInputs]; the ledger keeps the entries as released. A file that was owned whole can be cut
-// again; of a file that was cut in pieces, only the same piece can be owned again. A marked file
-// cannot be cut or owned again. A local job that owns nothing is a Conflict; a local job that is
-// neither failed nor killed is refused.
+// GiveBack releases the pieces of files that failed or killed local jobs own, after [Tx.EndInputs]; the ledger keeps
+// the entries, marked as released. A file that was owned whole can be cut again. If a file was cut in pieces, only the
+// same piece can be owned again. A marked file cannot be cut or owned again. The error is of kind Conflict if a local
+// job owns nothing; a local job that is neither failed nor killed is also an error.
 func (tx *Tx) GiveBack(ids []jjm.LocalID) error {
 	now := jjm.At(tx.s.o.Now())
 	masters := map[gridStep]DatasetID{}
@@ -277,8 +273,8 @@ type gridStep struct {
 	step int64
 }
 
-// reopenFile changes the row of a file of which a piece was given back. Unlike setFile it
-// does not update the state, because a local job will own the piece again.
+// reopenFile changes the row of a file after a piece of the file was given back. Unlike setFile it does not update the
+// state, because a local job will own the piece again.
 func (tx *Tx) reopenFile(id jjm.GridID, step, file int64, set string, n int64) error {
 	_, err := tx.exec("UPDATE input_files SET "+set+" WHERE grid = ? AND step = ? AND file = ?",
 		args{}.int(n).int(int64(id)).int(step).int(file))
@@ -288,8 +284,8 @@ func (tx *Tx) reopenFile(id jjm.GridID, step, file int64, set string, n int64) e
 	return nil
 }
 
-// PartInputs returns, by number, the inputs of the parts of local jobs of a grid job, and the
-// local jobs whose work they do again. Local jobs whose parts have no input are left out.
+// PartInputs returns, by number of the local job, the inputs of parts of a grid job. Local jobs whose parts have no
+// input are left out.
 func (s *Store) PartInputs(ctx context.Context, id jjm.GridID, numbers []int32) (map[int32]PartInput, error) {
 	out := make(map[int32]PartInput, len(numbers))
 	err := s.view(ctx, func(c *conn) error {
@@ -312,7 +308,7 @@ func (s *Store) PartInputs(ctx context.Context, id jjm.GridID, numbers []int32) 
 	return out, nil
 }
 
-// PartInput is the input of a part, and the local job whose work its local job does again.
+// PartInput is the input of a part, and the earlier local job whose work the part's local job repeats.
 type PartInput struct {
 	Input  *jjm.PartInput
 	Origin *jjm.Successor // nil if the local job is the first to do its work
@@ -333,18 +329,16 @@ func scanPartInput(r row) (p PartInput, err error) {
 type Owned struct {
 	Local int32
 	File  int64 // the number of the file in the master dataset
-	// Unit is the unit of the part. For files and ranges, First and Last are events
-	// counted from 0 within the file, Last is math.MaxInt64 for an open end; for lumis
-	// they are sections of Run.
+	// Unit is the unit of the part. For files and ranges, First and Last are events counted from 0 within the file; Last
+	// is math.MaxInt64 for an open end. For lumis, First and Last are lumi sections of Run.
 	Unit        string
 	Run         uint32
 	First, Last int64
-	Released    jjm.Time // when the piece was given back; 0 = it is still owned
+	Released    jjm.Time // when the piece was given back, 0 if the local job still owns the piece
 }
 
-// Cover calls fn for each entry of the ledger of files of a step, including released entries,
-// in the order of file, run and first unit. It stops at an error of fn and returns it
-// unchanged.
+// Cover calls fn for each entry of the ledger of files of a step, including released entries, in the order of file, run
+// and first unit. Cover stops at an error of fn and returns the error unchanged.
 func (s *Store) Cover(ctx context.Context, id jjm.GridID, step int, fn func(Owned) error) error {
 	var stop error // of fn
 	err := s.view(ctx, func(c *conn) error {

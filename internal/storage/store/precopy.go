@@ -16,10 +16,11 @@ import (
 // keptCopies is how many of the copies made before updates of the schema are kept: the copies of the last two versions.
 const keptCopies = 2
 
-// copyName returns the path of the copy of a store that had a version of the schema.
+// copyName returns the path of the copy that is made of a store whose schema has a version.
 func (s *Store) copyName(version int) string { return s.path + ".v" + strconv.Itoa(version) }
 
-// update copies a store whose schema is older, then updates the schema. An error of the update names the copy.
+// update copies a store whose schema is older than the newest, then updates the schema. An error of the update names
+// the copy.
 func (s *Store) update(version int) error {
 	if version == 0 || version == len(s.steps) {
 		return s.migrate(version)
@@ -39,20 +40,20 @@ func (s *Store) update(version int) error {
 	return s.dropCopies(version)
 }
 
-// copyTo makes a copy of the whole store, including its write-ahead log, in one file. The file has its name only once
-// it is complete and on the disk. The next call removes a file that a crash left.
+// copyTo copies the whole store, including its write-ahead log, to one file. The file gets its name only when it is
+// complete and on the disk. The next call removes an incomplete file that a crash left.
 func (s *Store) copyTo(path string) (err error) {
 	temp := path + ".new"
 	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return unreachable(temp, err)
 	}
-	f, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600) // SQLite writes into an empty file, with its mode
+	f, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600) // SQLite fills the empty file and keeps its mode
 	if err != nil {
 		return unreachable(temp, err)
 	}
 	defer func() {
 		if err = errors.Join(err, f.Close()); err != nil {
-			os.Remove(temp) // best effort: the next call removes it too
+			os.Remove(temp) // errors are ignored: the next call removes the file too
 		}
 	}()
 	if _, err := s.writer.exec("VACUUM INTO ?", args{}.text(temp)); err != nil {
@@ -71,7 +72,7 @@ func (s *Store) copyTo(path string) (err error) {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-// dropCopies removes all copies except the copy of a version and the newest of the other copies.
+// dropCopies removes all copies except the copy of a version and the newest other copy.
 func (s *Store) dropCopies(version int) error {
 	names, err := filepath.Glob(filepath.Join(filepath.Dir(s.path), "*.v*"))
 	if err != nil {

@@ -25,10 +25,9 @@ type Produced struct {
 	Producers []Producer
 }
 
-// Producers returns, by LFN, files of the master dataset of a grid job's first step, with the
-// local jobs of that step, live or archived, that own some of them. Files that the step does
-// not read are left out. The cost grows with the number of files and of the local jobs that own
-// them.
+// Producers returns, by LFN, files of the master dataset of a grid job's first step, with the local jobs of that step,
+// live or archived, that own some of each file. Files that the step does not read are left out. The cost grows with the
+// number of files and of the local jobs that own some of them.
 func (s *Store) Producers(ctx context.Context, id jjm.GridID, lfns []string) (map[string]Produced, error) {
 	out := make(map[string]Produced, len(lfns))
 	jobs := map[int32]Producer{}
@@ -55,7 +54,7 @@ func (s *Store) Producers(ctx context.Context, id jjm.GridID, lfns []string) (ma
 	return out, nil
 }
 
-// produced reads one file. jobs caches local jobs that were read before.
+// produced reads one file. jobs caches the local jobs that were already read.
 func produced(ctx context.Context, c *conn, id jjm.GridID, master DatasetID, lfn string,
 	jobs map[int32]Producer) (p Produced, found bool, err error) {
 	err = c.query(ctx, "SELECT "+fileColumns+" FROM files AS f WHERE f.dataset = ? AND f.lfn = ?",

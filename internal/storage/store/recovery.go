@@ -6,7 +6,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// insertRecovery stores which grid job a new grid job recovers, if any.
+// insertRecovery stores the grid job that a new grid job recovers, if there is one.
 func (tx *Tx) insertRecovery(g *jjm.GridJob) error {
 	if g.Spec.Recovers == 0 {
 		return nil

@@ -8,21 +8,21 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Removal is the order to remove an ended grid job. Once the order is stored, the grid job is gone
-// for all clients except gatekeepers, and nothing stops the removal.
+// Removal is the order to remove an ended grid job. When the order is stored, the grid job is gone for all clients
+// except gatekeepers, and the removal can no longer be stopped.
 type Removal struct {
 	Grid  jjm.GridID
 	Owner jjm.Owner // of the grid job
 	Actor string
 	Time  jjm.Time
-	// Done is when the removal was complete, 0 if something is left.
+	// Done is the time when the removal was complete, 0 if some rows are left.
 	Done jjm.Time
 }
 
-// Err returns the error of kind Gone for people who ask for the grid job.
+// Err returns the error of kind Gone for clients that request the removed grid job.
 func (r *Removal) Err() error { return jjm.Errorf(jjm.Gone, "grid job %s %s", r.Grid, r.Text()) }
 
-// Text returns by whom and when the grid job was removed, as a text that follows its name.
+// Text returns who removed the grid job and when, as a text to be placed after the grid job's name.
 func (r *Removal) Text() string {
 	if r.Done == 0 {
 		return fmt.Sprintf("is being removed: %s asked for that at %s", r.Actor, r.Time.Local())
@@ -30,8 +30,8 @@ func (r *Removal) Text() string {
 	return fmt.Sprintf("was removed by %s at %s", r.Actor, r.Time.Local())
 }
 
-// hindrances are queries that return a text if something depends on the grid job ?1. A query with told set is about its
-// gatekeeper, and is skipped if the removal is forced.
+// hindrances are queries that return a text if something depends on the grid job ?1. A query with told set asks whether
+// the grid job's gatekeeper was told the end; it is skipped if the removal is forced.
 var hindrances = [...]struct {
 	query string
 	told  bool
@@ -59,8 +59,8 @@ var hindrances = [...]struct {
 			AND NOT EXISTS (SELECT 1 FROM told WHERE grid = g.id)`},
 }
 
-// Hindrance returns an error of kind Conflict if an ended grid job cannot be removed, with the
-// reason. With force it does not matter whether its gatekeeper was told the end.
+// Hindrance returns an error of kind Conflict with the reason if an ended grid job cannot be removed. With force, the
+// grid job can be removed even if its gatekeeper was not told the end.
 func (tx *Tx) Hindrance(id jjm.GridID, force bool) error {
 	if tx.c == nil {
 		return errOver()
@@ -84,8 +84,8 @@ func (tx *Tx) Hindrance(id jjm.GridID, force bool) error {
 	return nil
 }
 
-// PutRemoval stores the order to remove a grid job, and sets its Time. The caller must refuse a grid
-// job that has a Hindrance or is not over; the schema refuses only some of these cases.
+// PutRemoval stores the order to remove a grid job, and sets the order's Time. The caller must refuse a grid job that
+// has a Hindrance or is not over; the schema refuses only some of these cases.
 func (tx *Tx) PutRemoval(r *Removal) error {
 	r.Time = jjm.At(tx.s.o.Now())
 	_, err := tx.exec("INSERT INTO removals (grid, actor, time) VALUES (?, ?, ?)",
@@ -118,8 +118,8 @@ func (s *Store) Removals(ctx context.Context) (all []Removal, err error) {
 	return all, nil
 }
 
-// Kept returns a grid job, even if it is removed, and its removal; nil if it is not removed. An
-// unknown grid job is Gone.
+// Kept returns a grid job, even if it is removed, and its removal, which is nil if the grid job is not removed. The
+// error is of kind Gone if the grid job is unknown.
 func (s *Store) Kept(ctx context.Context, id jjm.GridID) (g jjm.GridJob, gone *Removal, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		if g, err = gridRow(ctx, c, id); err == nil {
@@ -146,8 +146,8 @@ func removal(ctx context.Context, c *conn, id jjm.GridID) (gone *Removal, err er
 	return gone, err
 }
 
-// LastEvidence returns the Seq of the attempt of a grid job that ended last, 0 if none has;
-// see [Store.EndedAfter].
+// LastEvidence returns the Seq of the last ended attempt of a grid job, 0 if no attempt has ended; see
+// [Store.EndedAfter].
 func (s *Store) LastEvidence(ctx context.Context, id jjm.GridID) (seq int64, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		seq, err = c.number("SELECT coalesce(max(id), 0) FROM evidence WHERE grid = ?", args{}.int(int64(id)))
@@ -159,8 +159,8 @@ func (s *Store) LastEvidence(ctx context.Context, id jjm.GridID) (seq int64, err
 	return seq, nil
 }
 
-// evidenceMark is the key of the meta value that holds the highest id of a row of evidence at
-// the time when some were removed: ids are not used again, because accounting goes by them.
+// evidenceMark is the key of the meta value that holds the highest id that a row of evidence had when some rows were
+// removed. Ids are never used again, because accounting relies on their order.
 const evidenceMark = "store.evidence"
 
 // lastEvidenceID is SQL for the highest id that a row of evidence ever had.
@@ -201,8 +201,7 @@ func (tx *Tx) removeRows(id jjm.GridID, chunk int) (more bool, err error) {
 	return false, tx.removeRest(id)
 }
 
-// removeLocals deletes the rows about the first remaining local jobs, and reports whether there were
-// any.
+// removeLocals deletes the rows of the first remaining local jobs. some is false if no local job was left.
 func (tx *Tx) removeLocals(id jjm.GridID, chunk int) (some bool, err error) {
 	last := int64(-1)
 	err = tx.c.query(tx.ctx, `SELECT max(n) FROM (SELECT n FROM history_local_jobs WHERE grid = ? ORDER BY n LIMIT ?)`,
@@ -250,14 +249,14 @@ func (tx *Tx) removeLocals(id jjm.GridID, chunk int) (some bool, err error) {
 	return true, nil
 }
 
-// removeInputFiles deletes the rows about some files that the grid job read.
+// removeInputFiles deletes the rows of some files that the grid job read. some is false if no row was left.
 func (tx *Tx) removeInputFiles(id jjm.GridID, chunk int) (some bool, err error) {
 	n, err := tx.exec(`DELETE FROM input_files WHERE grid = ?1 AND (step, file) IN
 		(SELECT step, file FROM input_files WHERE grid = ?1 LIMIT ?2)`, args{}.int(int64(id)).int(int64(chunk)))
 	return n > 0, err
 }
 
-// mergeDataset is the name of the dataset of the outputs that a grid job merged.
+// mergeDataset returns the name of the dataset of the outputs that a grid job merged.
 func mergeDataset(id jjm.GridID) string { return fmt.Sprintf("(merge of %s)", id) }
 
 // removeMergeFiles deletes the last files of the dataset of the outputs that the grid job merged.
@@ -276,7 +275,8 @@ func (tx *Tx) removeMergeFiles(id jjm.GridID, chunk int) (some bool, err error) 
 	return true, tx.removeFiles(DatasetID(dataset), max(files-int64(chunk), 0))
 }
 
-// removeRest deletes the rows of which a grid job has few, and the dataset of the outputs that it merged.
+// removeRest deletes the rows of the tables with few rows for each grid job, and the dataset of the outputs that the
+// grid job merged.
 func (tx *Tx) removeRest(id jjm.GridID) error {
 	for _, from := range [...]string{"inputs", "steps", "output_templates", "told"} {
 		if _, err := tx.exec("DELETE FROM "+from+" WHERE grid = ?", args{}.int(int64(id))); err != nil {
@@ -289,7 +289,8 @@ func (tx *Tx) removeRest(id jjm.GridID) error {
 }
 
 // EndRemoval stores that only the row of a grid job is left, and reduces the job file in the row to type, name and
-// request key. The schema refuses that while other rows are left. The error is of kind Gone without an open removal.
+// request key. The schema refuses this while other rows are left. The error is of kind Gone if the grid job has no open
+// removal.
 func (tx *Tx) EndRemoval(id jjm.GridID) error {
 	if err := tx.endRemoval(id); err != nil {
 		return tx.fail(err, "end the removal of grid job %s", id)
@@ -318,8 +319,8 @@ func (tx *Tx) endRemoval(id jjm.GridID) error {
 		args{}.int(int64(jjm.At(tx.s.o.Now()))).int(int64(id)), jjm.Errorf(jjm.Gone, "there is no such open removal"))
 }
 
-// Tell stores that gatekeepers were told the ends of grid jobs. Storing that again changes nothing. Grid jobs that are
-// being removed, or that have never ended, are skipped.
+// Tell stores that gatekeepers were told the ends of grid jobs. To store the same fact again changes nothing. Grid jobs
+// that are being removed, or that have never ended, are skipped.
 func (tx *Tx) Tell(ids []jjm.GridID) error {
 	for _, id := range ids {
 		_, err := tx.exec(`INSERT INTO told (grid, time) SELECT id, ? FROM grid_jobs WHERE id = ? AND (status IN `+overGrids+

@@ -10,9 +10,8 @@ import (
 const attemptOf = `(SELECT attempt FROM local_jobs WHERE grid = ?1 AND n = ?2
 	UNION ALL SELECT attempt FROM history_local_jobs WHERE grid = ?1 AND n = ?2)`
 
-// Retract stores that the outputs of a completed local job are lost, with the actor and
-// the reason. fresh is false if that was stored before. A local job that has not
-// completed is refused.
+// Retract stores that the outputs of a completed local job are lost, with the actor and the reason. fresh is false if
+// this was already stored. It returns an error if the local job has not completed.
 func (tx *Tx) Retract(id jjm.LocalID, actor, reason string) (fresh bool, err error) {
 	n, err := tx.exec(`INSERT INTO retractions (grid, n, time, actor, reason, attempt)
 		SELECT ?1, ?2, ?3, ?4, ?5, l.attempt FROM `+attemptOf+` AS l WHERE NOT EXISTS
@@ -24,8 +23,8 @@ func (tx *Tx) Retract(id jjm.LocalID, actor, reason string) (fresh bool, err err
 	return n > 0, nil
 }
 
-// RetractInputs changes the files of a completed local job that was retracted as if it
-// had failed. [Tx.GiveBack] then releases them.
+// RetractInputs changes the files of a retracted local job as if the local job had failed. [Tx.GiveBack] then releases
+// the files.
 func (tx *Tx) RetractInputs(l *jjm.LocalJob) error {
 	files, err := tx.ownedBy(l.ID)
 	if err != nil {
@@ -44,8 +43,8 @@ func (tx *Tx) RetractInputs(l *jjm.LocalJob) error {
 	return nil
 }
 
-// Retracted returns the local jobs of a grid job whose results were retracted, with the
-// reasons. It leaves out local jobs that made their outputs again in a later attempt.
+// Retracted returns the local jobs of a grid job whose results were retracted, with the reasons. It leaves out local
+// jobs that made their outputs again in a later attempt.
 func (s *Store) Retracted(ctx context.Context, id jjm.GridID) (map[int32]string, error) {
 	out := map[int32]string{}
 	err := s.view(ctx, func(c *conn) error {

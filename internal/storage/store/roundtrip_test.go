@@ -140,7 +140,7 @@ func TestRoundTrip_GridJob(t *testing.T) {
 			Request: jjm.Request{Cores: 2, MemoryMB: 3, Walltime: 4e9, Queue: "q"}, Env: map[string]string{"A": "B\x00\n"},
 			Inputs: []jjm.Input{{Path: "p", Name: "n", SHA256: "s", Executable: true}}, Outputs: []string{"*.root"},
 			Params: map[string]any{"x": []any{"y", 1.5}}},
-		Status: jjm.Registered, BaseDir: "/base", Accepted: 11, Changed: 12,
+		Status: jjm.Registered, BaseDir: "/base", Accepted: 11, Changed: 12, Rollback: jjm.RollbackKeep,
 		Origin: &jjm.Origin{Gatekeeper: "gram5 ce", Job: "https://ce/1", Subject: "/O=Grid/CN=Al'ice", Issuer: "i",
 			VO: "/dzero", SubmitHost: "h"},
 	}

@@ -56,6 +56,8 @@ func insertGrids(which, key, status string) string {
 
 // Each of these is refused by the schema itself, whoever asks.
 var lies = []struct{ name, sql, want string }{
+	{"another rollback", `UPDATE grid_jobs SET rollback = 'keep' WHERE id = 1`,
+		"grid job 1: how it is rolled back never changes"},
 	{"overlap inside", insertLocal(1, 4, "event", 990, 5),
 		"cover: event 990-994 of local job 1.4 overlaps 750-999 of local job 1.3"},
 	{"overlap replaced", strings.Replace(insertLocal(1, 4, "event", 0, 5000), "INSERT", "INSERT OR REPLACE", 1),

@@ -22,8 +22,8 @@ func (tx *Tx) insertTemplates(g *jjm.GridJob) error {
 	return nil
 }
 
-// counter is the last serial number of an output template, and the largest number that it may
-// have, 0 if there is no bound.
+// counter holds the last serial number of an output template, and most, the largest number that the template may use; 0
+// means no bound.
 type counter struct{ last, most int64 }
 
 // counters returns the counters of a step, in the order of its templates.
@@ -39,8 +39,7 @@ func counters(ctx context.Context, c *conn, id jjm.GridID, step int32) (all []co
 	return all, err
 }
 
-// SerialsLeft returns how many serial numbers each output template of a step has left, -1
-// for no bound.
+// SerialsLeft returns how many serial numbers each output template of a step can still use; -1 means no bound.
 func (tx *Tx) SerialsLeft(id jjm.GridID, step int32) ([]int64, error) {
 	all, err := counters(tx.ctx, tx.c, id, step)
 	if err != nil {
@@ -98,7 +97,7 @@ func (tx *Tx) numberOutputs(ls []jjm.LocalJob) error {
 	return nil
 }
 
-// serialsText returns serial numbers as JSON, "" for none.
+// serialsText returns serial numbers as JSON, "" for an empty list.
 func serialsText(serials []int64) string {
 	if len(serials) == 0 {
 		return ""
@@ -106,7 +105,7 @@ func serialsText(serials []int64) string {
 	return encoded(&serials)
 }
 
-// scanSerials parses a text of serialsText.
+// scanSerials parses the result of serialsText into the part of a local job.
 func scanSerials(text string, l *jjm.LocalJob) error {
 	if text == "" {
 		return nil
@@ -117,8 +116,8 @@ func scanSerials(text string, l *jjm.LocalJob) error {
 	return nil
 }
 
-// LocalWithSerial returns the number of the local job of a step that has the serial
-// number of an output template. If there is none, the error is Gone.
+// LocalWithSerial returns the number of the local job of a step that has the serial number of an output template. The
+// error is of kind Gone if there is no such local job.
 func (s *Store) LocalWithSerial(ctx context.Context, id jjm.GridID, step int32, template int, serial int64) (int32,
 	error) {
 	found := int32(-1)

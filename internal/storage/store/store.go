@@ -1,25 +1,22 @@
-// Package store keeps the authoritative state of jjm in one SQLite file: grid jobs, local jobs,
-// bulks, attempts with their evidence, datasets, ledgers of who owns what, orders and bans, and
-// the journal.
+// Package store keeps the authoritative state of jjm in one SQLite file: grid jobs, local jobs, bulks, attempts with
+// their evidence, datasets, ledgers of which local job owns which units, orders and bans, and the journal.
 //
-// It promises that a transaction is stored whole or not at all, whatever kills the process or
-// the machine (WAL, synchronous=FULL), and that wrong code above cannot store impossible states:
-// constraints and triggers of the schema, in schema/, refuse them. A local job never loses its
-// part. Two local jobs never own the same unit. A completed local job stays completed unless it is
-// retracted or its grid job is removed. A final status changes only for the next generation, which
-// keeps the end of the generation before. Done needs every local job completed, and the tar.
-// Evidence and journal only grow, except that a removal deletes the evidence of its grid job.
+// It promises that a transaction is stored whole or not at all, whatever kills the process or the machine (WAL,
+// synchronous=FULL). It also promises that wrong code in the packages above cannot store impossible states: constraints
+// and triggers of the schema, in schema/, refuse such states. A local job never loses its part. Two local jobs never
+// own the same unit. A completed local job stays completed unless it is retracted or its grid job is removed. A final
+// status changes only when the next generation begins, and the end of the previous generation is kept. The status done
+// needs the tar, and every local job completed. Rows are only added to evidence and journal, except that a removal
+// deletes the evidence of its grid job.
 //
-// Live work and history are in different tables. [Store.Archive] moves a finished grid job from
-// one to the other in chunks, so that the cost of live work does not grow with the history;
-// [Store.Revive] moves it back for a reopening. Reads see both.
+// Live work and history are in different tables. [Store.Archive] moves a finished grid job from the live tables to the
+// history in chunks, so the cost of live work does not grow with the history; [Store.Revive] moves the grid job back
+// for a reopening. Reads see both.
 //
-// Policy, and the copy of the state in memory, belong to the packages above. The process must
-// make sure that only one daemon has a store open: two daemons would each be consistent and
-// disagree in memory.
+// Policy, and the copy of the state in memory, belong to the packages above. The process must make sure that only one
+// daemon has a store open: two daemons would each be consistent and disagree in memory.
 //
-// Comments here name kinds of errors (jjm.Kind): "an unknown dataset is Gone" means that the error
-// is of kind jjm.Gone.
+// Comments here name the kinds of errors (jjm.Kind): "of kind Gone" means that the kind is jjm.Gone.
 package store
 
 import (
@@ -35,25 +32,24 @@ import (
 type Options struct {
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
-	// ReadOnly opens an existing store, even while a daemon writes it, and never changes
-	// it.
+	// ReadOnly opens an existing store, even while a daemon writes to it, and never changes the store.
 	ReadOnly bool
-	// Scratch does not wait for the disk: a committed transaction survives the end of the
-	// process, but not a crash of the machine. It is for tests of other packages.
+	// Scratch is for tests of other packages. Transactions do not wait for the disk: a committed transaction survives the
+	// end of the process, but not a crash of the machine.
 	Scratch bool
-	// Accept is called before anything is written; its error ends Open. Nil accepts
-	// every store.
+	// Accept is called before anything is written. If it returns an error, Open fails with that error. Nil accepts every
+	// store.
 	Accept func(Content) error
-	// Observe is called after each write transaction with its duration, without its wait for other transactions; may be
-	// nil. It must not block.
+	// Observe, unless nil, is called after each write transaction with its duration, without its wait for other
+	// transactions. It must not block.
 	Observe func(took time.Duration)
-	// Copied is called after the copy before an update of the schema was made; may be nil.
+	// Copied, unless nil, is called when the copy before an update of the schema is complete.
 	Copied func(path string, from, to int)
 	// steps replaces the steps of the schema, in tests of an update.
 	steps []string
 }
 
-// writeMode returns how the writing connection is opened.
+// writeMode returns the mode in which the writing connection is opened.
 func (o Options) writeMode() mode {
 	if o.Scratch {
 		return scratch
@@ -81,8 +77,7 @@ type Store struct {
 // maxIdle is the number of read connections kept open between reads.
 const maxIdle = 4
 
-// Nonce returns four random characters of [a-z2-7] that were made with the store; see
-// jjm.NewTag.
+// Nonce returns the four random characters of [a-z2-7] that were chosen when the store was created; see jjm.NewTag.
 func (s *Store) Nonce() string { return s.nonce }
 
 // Schema returns the version of the store's schema.
@@ -91,9 +86,8 @@ func (s *Store) Schema() int { return len(s.steps) }
 // Path returns the absolute path of the file.
 func (s *Store) Path() string { return s.path }
 
-// Close waits for the running transaction, folds the write-ahead log into the
-// database file and closes all connections. Reads must have ended. Closing
-// twice is harmless.
+// Close waits for the running transaction, folds the write-ahead log into the database file and closes all connections.
+// All reads must have ended before. A second call does nothing.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -124,9 +118,8 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Tx is one write transaction. It is valid until the function given to [Store.Update]
-// returns, and is used by one goroutine. If a method fails, the transaction is rolled
-// back, even if the function ignores the error.
+// Tx is one write transaction. It is valid until the function passed to [Store.Update] returns, and only one goroutine
+// may use it. If a method fails, the transaction is rolled back, even if the function ignores the error.
 type Tx struct {
 	s   *Store
 	c   *conn
@@ -134,9 +127,9 @@ type Tx struct {
 	err error // the first failure
 }
 
-// Update runs fn in one write transaction. Transactions wait for their turn; the error is Busy
-// if ctx ends first. If fn returns an error or panics, nothing is stored, and Update returns the
-// error of fn unchanged. When Update returns nil, everything is on disk.
+// Update runs fn in one write transaction. Transactions wait for their turn; the error is of kind Busy if ctx ends
+// first. If fn returns an error or panics, nothing is stored, and Update returns the error of fn unchanged. When Update
+// returns nil, all changes are on disk.
 func (s *Store) Update(ctx context.Context, fn func(*Tx) error) error {
 	if s.o.ReadOnly {
 		return jjm.Errorf(jjm.Conflict, "store: %s was opened read-only", s.path)
@@ -171,8 +164,7 @@ func (s *Store) Update(ctx context.Context, fn func(*Tx) error) error {
 	return nil
 }
 
-// begin waits for the turn to write and starts a transaction. After an error the turn is
-// free again.
+// begin waits for the turn to write and starts a transaction. If it returns an error, it has freed the turn again.
 func (s *Store) begin(ctx context.Context) (*conn, error) {
 	select {
 	case _, open := <-s.turn:
@@ -190,7 +182,7 @@ func (s *Store) begin(ctx context.Context) (*conn, error) {
 	return s.writer, nil
 }
 
-// openTx starts a transaction of the writer, after connecting it again if need be.
+// openTx starts a transaction of the writer. If the writer is not connected, openTx connects it first.
 func (s *Store) openTx(ctx context.Context) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -204,9 +196,9 @@ func (s *Store) openTx(ctx context.Context) (err error) {
 	return err
 }
 
-// rollback undoes the transaction of the writer. SQLite itself undoes it after some
-// errors (a full disk), and ROLLBACK then fails; after that as after any other failure, a
-// new connection is certain to be in a clean state.
+// rollback undoes the transaction of the writer. After some errors, such as a full disk, SQLite has already undone it,
+// and ROLLBACK fails. After any failure of ROLLBACK the connection is closed, because a new connection is in a clean
+// state.
 func (s *Store) rollback() {
 	if _, err := s.writer.exec("ROLLBACK", nil); err != nil {
 		s.writer.close() // best effort: errors of close say nothing new
@@ -214,8 +206,8 @@ func (s *Store) rollback() {
 	}
 }
 
-// fail returns the error as Store.fail does, and remembers the first error, with which the
-// transaction fails.
+// fail returns the error of Store.fail. It also stores the first error of the transaction, with which the transaction
+// fails.
 func (tx *Tx) fail(err error, format string, a ...any) error {
 	err = tx.s.fail(err, format, a...)
 	if tx.err == nil {
@@ -235,8 +227,7 @@ func (tx *Tx) exec(query string, a args) (int64, error) {
 	return tx.c.exec(query, a)
 }
 
-// change runs a statement that must change a row; if it changes none, it returns the
-// error none.
+// change runs a statement that must change a row. It returns the error none if the statement changes no row.
 func (tx *Tx) change(query string, a args, none error) error {
 	n, err := tx.exec(query, a)
 	if err != nil {
@@ -290,7 +281,7 @@ func (s *Store) reader() (*conn, error) {
 	return dial(s.path, m)
 }
 
-// keep makes a read connection idle and reports whether there was room for it.
+// keep makes a read connection idle. It returns false if there is no room for another idle connection.
 func (s *Store) keep(c *conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// holdTransitions makes the writer refuse every change of a local job's state that is not one of
-// [jjm.Transitions]. The trigger is temporary and belongs to the connection, so the list is written only once, in
+// holdTransitions creates a trigger with which the writer refuses every change of a local job's state that is not in
+// [jjm.Transitions]. The trigger is temporary and belongs to the connection. So the list is written only once, in
 // package jjm, and a new transition needs no new step of the schema.
 func holdTransitions(c *conn) error {
 	var pairs []string

@@ -25,7 +25,7 @@ type Perm uint16
 
 // The permissions.
 const (
-	Search Perm = 1 // of a folder
+	Search Perm = 1 // permission to search a folder
 	Write  Perm = 2
 	Read   Perm = 4
 )
@@ -33,18 +33,18 @@ const (
 // ErrUnsupported means that the file system has no access control lists.
 var ErrUnsupported = errors.New("the file system keeps no access lists")
 
-// The tags of entries, in the order that a list must have.
+// The tags of entries, in the order that the kernel requires in a list.
 const (
 	userObj  = 0x01 // the file's owner
 	user     = 0x02 // an account
 	groupObj = 0x04 // the file's group
 	group    = 0x08 // a group
-	mask     = 0x10 // the most that user, groupObj and group entries may permit
+	mask     = 0x10 // the largest permissions that user, groupObj and group entries can have
 	other    = 0x20
 )
 
-// attribute is the name under which the kernel stores the list, version the number of its
-// layout, and none the id of entries without an account or group.
+// attribute is the name under which the kernel stores the list. version is the version of the list's layout. none is
+// the id of entries without an account or group. maxList is the maximum size of a list in bytes.
 const (
 	attribute = "system.posix_acl_access"
 	version   = 2
@@ -59,9 +59,9 @@ type entry struct {
 	id   uint32
 }
 
-// Grant permits accounts exactly perm on an open file or folder, whatever they had before,
-// and changes nothing for others. The caller must own the file or be root. Root and the
-// owner of the file need no grant; one for the owner does no harm.
+// Grant sets the permissions of accounts on an open file or folder to exactly perm, and changes nothing for other
+// accounts. The caller must own the file or be root. Root and the owner of the file need no grant; a grant for the
+// owner does no harm.
 func Grant(f *os.File, perm Perm, uids ...int) error {
 	if len(uids) == 0 {
 		return nil
@@ -82,8 +82,8 @@ func Grant(f *os.File, perm Perm, uids ...int) error {
 	return nil
 }
 
-// GrantOwn is Grant for a file or folder of this process's account. Any other file is an
-// error, even for root.
+// GrantOwn is Grant for a file or folder of this process's account. It returns an error for any other file, even for
+// root.
 func GrantOwn(f *os.File, perm Perm, uids ...int) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -117,8 +117,7 @@ func grant(list []entry, perm Perm, uid uint32) []entry {
 	return list
 }
 
-// read returns the list of a file. A file without one has the list that its mode stands
-// for.
+// read returns the list of a file. If the file has no list, read returns the list that is equivalent to its mode.
 func read(f *os.File) ([]entry, error) {
 	buf := make([]byte, maxList)
 	n, err := control(f, func(fd int) (int, error) { return unix.Fgetxattr(fd, attribute, buf) })
@@ -137,7 +136,7 @@ func read(f *os.File) ([]entry, error) {
 	return ofMode(info.Mode()), nil
 }
 
-// ofMode returns the list that a mode stands for.
+// ofMode returns the list that is equivalent to a mode.
 func ofMode(m fs.FileMode) []entry {
 	bits := Perm(m.Perm())
 	return []entry{{userObj, bits >> 6 & 7, none}, {groupObj, bits >> 3 & 7, none}, {other, bits & 7, none}}
@@ -151,7 +150,7 @@ func write(f *os.File, list []byte) error {
 	return err
 }
 
-// control calls do with the descriptor. If a signal interrupts it, it calls do again.
+// control calls do with the descriptor. If a signal interrupts do, control calls do again.
 func control(f *os.File, do func(fd int) (int, error)) (n int, err error) {
 	raw, err := f.SyscallConn()
 	if err != nil {

@@ -11,13 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Allows reports whether an account other than root may do want with an open file or
-// folder. It decides like the kernel: by the access control list, or else by the mode
-// (acl(5), "ACCESS CHECK ALGORITHM"). uid is the account, gids are all its groups. The file
-// may be open as O_PATH. The folders on the path to the file are not checked.
+// Allows reports whether an account other than root has the permission want for an open file or folder. It uses the
+// kernel's rules: the access control list decides, or the mode if there is no list (acl(5), "ACCESS CHECK ALGORITHM").
+// uid is the account, gids are all its groups. The file may be open as O_PATH. The folders on the path to the file are
+// not checked.
 //
-// If only a file server knows the list (NFS version 4), the mode that it shows for the list
-// counts.
+// If only a file server knows the list (NFS version 4), the mode that the server shows for the list decides.
 func Allows(f *os.File, want Perm, uid int, gids []int) (bool, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -36,8 +35,8 @@ func Allows(f *os.File, want Perm, uid int, gids []int) (bool, error) {
 
 func groupsIn(gids []int, gid int) bool { return slices.Contains(gids, gid) }
 
-// listOf returns the list of an open file. It goes through /proc, because that is the only
-// way to the attributes of a file that is open as O_PATH.
+// listOf returns the list of an open file. It reads the list through /proc, because the attributes of a file that is
+// open as O_PATH can only be read there.
 func listOf(f *os.File, info os.FileInfo) ([]entry, error) {
 	buf := make([]byte, 4096)
 	n, err := control(f, func(fd int) (int, error) {
@@ -52,10 +51,9 @@ func listOf(f *os.File, info os.FileInfo) ([]entry, error) {
 	return nil, err
 }
 
-// allows is the kernel's algorithm: the first of owner, named account, groups and others
-// that applies to the account decides. If the mask permits nothing, the mode shows no
-// permissions for the group. Linux then does not read the list at all (acl_permission_check
-// in fs/namei.c), and an account in the list counts as one of the others.
+// allows is the kernel's algorithm. The first of owner, named account, groups and others that applies to the account
+// decides. If the mask permits nothing, the mode shows no permissions for the group. Linux then does not read the list
+// at all (acl_permission_check in fs/namei.c), and an account in the list is treated like other accounts.
 func allows(list []entry, want Perm, owner bool, uid int, ownGroup bool, gids []int) bool {
 	limit := Perm(7)
 	for _, e := range list {

@@ -3,36 +3,34 @@
 //
 //	daemon (root) --- guard (root) --- helper (the account) --- commands of the account
 //
-// A helper is this program, executed again with a clean environment, which then becomes the
-// account: its user, groups and umask. So no process of the account is ever between fork(2) and
-// execve(2), where it would hold a copy of all descriptors of the daemon, and where the daemon
-// would wait for it. The account cannot trace its helper or take the socket out of it, and the
-// helper has no privilege to abuse. The daemon never resolves a path that an account could have
-// prepared: the helper does, with the rights of the account, and passes back open files. So
-// links, races and permissions are the kernel's business.
+// A helper is this program, executed again with a clean environment, which then becomes the account: its user, groups
+// and umask. So no process of the account is ever between fork(2) and execve(2), where it would have a copy of all
+// descriptors of the daemon, and where the daemon would wait for it. The account cannot trace its helper or take the
+// socket out of the helper, and the helper has no privilege to abuse. The daemon never resolves a path that an account
+// could have prepared: the helper resolves such paths with the rights of the account, and passes open files to the
+// daemon. So the kernel checks links, races and permissions.
 //
 // # Promises
 //
-// The account may kill its helper, stop it or make it lie. That harms the account's own work
-// and nothing else:
+// The account may kill its helper, stop it or make it send wrong replies. That harms only the account's own work:
 //
-//   - What the helper sends is bounded, and checked by the guard, a process of its own: an
-//     open file must be a regular file, or a folder where one was asked for, on the mount
+//   - The messages of the helper are bounded, and checked by the guard, a process of its own: an
+//     open file must be a regular file, or a folder if a folder was requested, on the mount
 //     of the work area. A descriptor of a file system that the account implements (FUSE)
-//     ends in the guard. fstat(2) and close(2) of it may block for ever, which would then
-//     keep the daemon from ending. An account that leaves guards hanging gets no more
+//     ends in the guard. fstat(2) and close(2) of such a descriptor may block for ever, which
+//     would prevent the daemon from ending. An account that leaves guards hanging gets no more
 //     helpers.
 //   - Access lists are set by the helper, on files of the account.
 //   - A helper that does not answer is found within [Limits.Silence] and killed, and its
-//     account is set aside for a while: requests for it fail with Busy immediately, so that
-//     requests for others do not wait behind them.
+//     account is set aside for a while: requests for the account fail with Busy immediately, so
+//     that requests for other accounts do not wait behind them.
 //   - Inputs and the output of commands come through pipes that the daemon reads with
 //     deadlines.
 //
-// A helper that died is replaced at the next request. It ends with the daemon, when it has been
-// idle, and at a maximum age, so that its groups do not become stale.
+// A helper that died is replaced at the next request. A helper ends together with the daemon, after it has been idle,
+// and at a maximum age, so that its groups do not become stale.
 //
-// The package leaves to its callers who may do what: it does everything that the account may.
+// Callers decide who may do what: the package does everything that the account may do.
 package asuser
 
 import (
@@ -48,22 +46,20 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// Limits bound helpers. A zero means the default in parentheses.
+// Limits are the limits of helpers. A zero means the default in parentheses.
 type Limits struct {
-	// Silence is how long a helper may send nothing during a request (5s). It answers pings
-	// whatever else it does.
+	// Silence is how long a helper may send nothing during a request (5s). A helper answers pings during every operation.
 	Silence time.Duration
 	// Act is how long one operation on files may take (20s). The removal of a tree may take
 	// thirty times as long.
 	Act time.Duration
-	// Aside is how long an account is set aside after its helper hung (30s). Each further hang
-	// doubles it, up to sixteen times.
+	// Aside is how long an account is set aside after its helper hung (30s). Each further hang doubles the time, up to
+	// sixteen times.
 	Aside time.Duration
 	// Idle is how long a helper may be without a request before it ends (1m). Life is the age
 	// at which a helper is replaced (1h).
 	Idle, Life time.Duration
-	// Helpers is the number of helpers aimed at (200). Beyond it, helpers end after a sixteenth
-	// of Idle.
+	// Helpers is the intended maximum number of helpers (200). If there are more, helpers end after a sixteenth of Idle.
 	Helpers int
 }
 
@@ -95,9 +91,8 @@ type account struct {
 // lookupTime bounds a query of the account database, which may be a directory service.
 const lookupTime = 5 * time.Second
 
-// lookup finds an account. It asks getent(1) and id(1) too, which know the accounts of
-// directory services; a program without cgo does not. The error is of kind Denied for root and
-// for an account that the machine does not know.
+// lookup finds an account. It also calls getent(1) and id(1), because they find the accounts of directory services, and
+// a program without cgo does not. The error is of kind Denied for root, and if the machine does not know the account.
 func lookup(ctx context.Context, o jjm.Owner) (account, error) {
 	if o.UID == 0 {
 		return account{}, jjm.Errorf(jjm.Denied, "work is done as its owner, and never as root: use an ordinary account")
@@ -141,7 +136,7 @@ func groupsOf(ctx context.Context, a account) []uint32 {
 	return groups
 }
 
-// query runs a command of the daemon's account and returns its standard output; "" if it fails.
+// query runs a command as the daemon's account and returns its standard output, or "" if the command fails.
 func query(ctx context.Context, argv ...string) string {
 	out, err := run.Run(run.WithRunner(ctx, nil),
 		run.Cmd{Argv: argv, Env: []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}, Deadline: lookupTime})
@@ -151,7 +146,7 @@ func query(ctx context.Context, argv ...string) string {
 	return string(out.Stdout)
 }
 
-// ids returns the account as the kernel knows it.
+// ids returns the numbers by which the kernel identifies the account.
 func (a account) ids() run.Account {
 	return run.Account{UID: a.uid, GID: a.gid, Groups: a.groups}
 }
@@ -162,9 +157,9 @@ func (a account) environ() []string {
 		"LOGNAME=" + a.name}
 }
 
-// environFor returns a command's environment with the names and the home of the account in
-// place of the daemon's. home, if set, takes the place of the account's home: the site chooses
-// it where files of the account must not configure the command.
+// environFor returns a command's environment with the names and the home of the account instead of the daemon's. If
+// home is set, it is used instead of the account's home: the site sets it if files of the account must not configure
+// the command.
 func (a account) environFor(env []string, home string) []string {
 	out := []string{"HOME=" + cmp.Or(home, a.home), "USER=" + a.name, "LOGNAME=" + a.name}
 	for _, v := range env {

@@ -13,10 +13,10 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// Find returns the account with a name or a number, as the machine resolves it: getent(1) knows
-// directory services too, whose names look like DOMAIN\\user or user@realm and may ignore case.
-// Owner.User is the name that the machine returns. The error is of kind Invalid if no account
-// has the name, Busy if the account database does not answer.
+// Find returns the account with a name or a number, as the machine resolves it. It uses getent(1), which also finds
+// accounts of directory services; their names look like DOMAIN\\user or user@realm and may ignore case. Owner.User is
+// the name that the machine returns. The error is of kind Invalid if no account has the name, and Busy if the account
+// database does not answer.
 func Find(ctx context.Context, name string) (jjm.Owner, error) {
 	cmd := run.Cmd{Argv: []string{"getent", "passwd", "--", name}, Env: []string{"PATH=/usr/bin:/bin", "LC_ALL=C"},
 		Deadline: lookupTime}
@@ -61,9 +61,9 @@ func NameOf(ctx context.Context, uid int) string {
 	return number
 }
 
-// Become makes the whole process the account of o, irrevocably, with the rights, groups,
-// environment and umask that a helper has. Only root can. The error is of kind Denied for root
-// as o. After an error the process must end, for it may have changed only some of its ids.
+// Become changes the whole process to the account of o, irrevocably, with the rights, groups, environment and umask of
+// a helper. Only root can do this. The error is of kind Denied if o is root. After an error the process must end,
+// because only some of its ids may have changed.
 func Become(ctx context.Context, o jjm.Owner) error {
 	a, err := lookup(ctx, o)
 	if err != nil {

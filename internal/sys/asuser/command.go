@@ -21,13 +21,12 @@ func (u *User) UID() int { return u.owner.UID }
 // errFull cancels a command whose output reached Cmd.MaxOutput.
 var errFull = errors.New("its output is longer than it may be")
 
-// endTime is how long after a command's deadline the helper may take to report its end: TERM,
-// two seconds, KILL.
+// endTime is how long after a command's deadline the helper may take to report the end: SIGTERM, two seconds, SIGKILL.
 const endTime = 10 * time.Second
 
-// Run runs a command as the account, with the account's HOME, USER and LOGNAME, in the folder
-// "/" unless the command names one. Its errors are the errors of run.Run. An error that wraps a
-// run.RunnerError says nothing about the command.
+// Run runs a command as the account, with the account's HOME, USER and LOGNAME, in the folder "/" unless the command
+// names a folder. The errors are the errors of run.Run. An error that wraps a run.RunnerError is a failure of the
+// helper, not of the command.
 func (u *User) Run(ctx context.Context, c run.Cmd) (run.Output, error) {
 	if len(c.Argv) == 0 || c.Argv[0] == "" {
 		return run.Output{}, jjm.Errorf(jjm.Invalid, "run: empty command")
@@ -67,8 +66,8 @@ func (u *User) Run(ctx context.Context, c run.Cmd) (run.Output, error) {
 	return s.finish(c, end, err, ctx, start)
 }
 
-// result waits for the end of a command. When ctx ends, it asks the helper to stop the command
-// and waits for its end at most endTime longer.
+// result waits for the end of a command. When ctx ends, result requests the helper to stop the command, and waits at
+// most endTime longer for the end.
 func (l *process) result(ctx context.Context, id int64, call *call, limit time.Duration) (reply, error) {
 	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit+endTime)
 	defer cancel()
@@ -80,7 +79,7 @@ func (l *process) result(ctx context.Context, id int64, call *call, limit time.D
 	for {
 		a, err := l.await(bound, call)
 		if err != nil {
-			if bound.Err() != nil && ctx.Err() == nil { // the helper answers pings and does not do its work
+			if bound.Err() != nil && ctx.Err() == nil { // the helper answers pings but does not do its work
 				l.end(jjm.Errorf(jjm.Busy, "the helper of %s does not end a command", l.who), true)
 			}
 			if ctx.Err() == nil {
@@ -95,8 +94,8 @@ func (l *process) result(ctx context.Context, id int64, call *call, limit time.D
 	}
 }
 
-// streams are the standard streams of a command: standard input is a file in memory, output
-// comes through pipes that this process reads.
+// streams are the standard streams of a command. Standard input is a file in memory. The output comes through pipes
+// that this process reads.
 type streams struct {
 	theirs [3]*os.File
 	ours   [2]*os.File
@@ -125,8 +124,8 @@ func openStreams(c run.Cmd) (*streams, error) {
 	return s, nil
 }
 
-// readOut closes the command's ends, which the helper has by now, and starts to read its
-// output. It calls stop at the cap if the command is to end there.
+// readOut closes the command's ends of the streams, which the helper now has, and starts to read the output. If the
+// command must end at the cap, readOut calls stop there.
 func (s *streams) readOut(stop func()) {
 	closeAll(s.theirs[:])
 	for i := range s.ours {
@@ -151,7 +150,7 @@ func (s *streams) close() {
 	}
 }
 
-// finish returns what run.Run would return for the same end of a command.
+// finish returns the result that run.Run would return for the same end of a command.
 func (s *streams) finish(c run.Cmd, end reply, err error, ctx context.Context, start time.Time) (run.Output, error) {
 	until := time.Now().Add(run.OpenPipes)
 	for i, f := range s.ours {
@@ -180,15 +179,14 @@ func (s *streams) finish(c run.Cmd, end reply, err error, ctx context.Context, s
 	return out, nil
 }
 
-// capped keeps the first left bytes of a stream.
+// capped keeps the first left bytes of a stream and drops the rest.
 type capped struct {
 	buf      bytes.Buffer
 	left     int64
 	cut, eof bool
 }
 
-// fill reads r to its end and drops what is beyond the cap; with ends set it stops at the cap
-// and returns true.
+// fill reads r to its end and drops the bytes beyond the cap. With ends set it stops at the cap and returns true.
 func (w *capped) fill(r io.Reader, ends bool) (full bool) {
 	chunk := make([]byte, 32<<10)
 	for {

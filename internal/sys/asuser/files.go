@@ -20,25 +20,24 @@ import (
 	"jjm/internal/sys/wary"
 )
 
-// Files is the file system below one folder, worked on by the account's helper. It implements
-// sandbox.FS. Names never lead out of the folder, whatever the account does to it meanwhile.
-// Errors are the errors of os.Root, or of kind Busy for a helper that does not answer.
+// Files is the file system below one folder. The account's helper carries out its operations. Files implements
+// sandbox.FS. Names never lead out of the folder, even if the account changes the folder meanwhile. The errors are the
+// errors of os.Root, or of kind Busy if the helper does not answer.
 type Files struct {
 	user *User
 	root string
 
 	mu    sync.Mutex
-	known int // the mount that the folder was on when last opened
+	known int // the mount on which the folder was when it was last opened
 }
 
-// Remote marks the file system for package sandbox: only the helper opens its files.
+// Remote marks the file system for package sandbox as a file system whose files only the helper opens.
 func (f *Files) Remote() {}
 
-// Area makes the folder at an absolute path, with mode 0700 and owned by the account, and
-// returns the file system below it. All folders above must belong to root and be writable by
-// root alone, so that no account can replace the folder. The error is of kind Denied for an unknown
-// account, Invalid for folders above that others can write, Conflict for a folder of another
-// account, Busy otherwise.
+// Area creates the folder at an absolute path, with mode 0700 and owned by the account, and returns the file system
+// below the folder. All folders above must belong to root and be writable only by root, so that no account can replace
+// the folder. The error is of kind Denied if the account is unknown, Invalid if others can write a folder above,
+// Conflict if the folder belongs to another account, and Busy in all other cases.
 func (u *User) Area(root string) (*Files, error) {
 	fail := func(kind jjm.Kind, err error) (*Files, error) {
 		return nil, jjm.Errorf(kind, "work area %s of %s: %w", root, u.owner.User, err)
@@ -61,8 +60,8 @@ func (u *User) Area(root string) (*Files, error) {
 	switch look.UID {
 	case u.owner.UID:
 		return f, nil
-	case 0: // just made, or made by a daemon that died before the chown
-		name := fmt.Sprintf("/proc/self/fd/%d", home.Fd()) // the folder that was checked, whatever the path leads to by now
+	case 0: // just created, or created by a daemon that died before the chown
+		name := fmt.Sprintf("/proc/self/fd/%d", home.Fd()) // the checked folder, even if the path now leads to another folder
 		if err := errors.Join(os.Chmod(name, 0o700), os.Chown(name, u.owner.UID, u.owner.GID)); err != nil {
 			return fail(jjm.Busy, err)
 		}
@@ -73,8 +72,8 @@ func (u *User) Area(root string) (*Files, error) {
 		look.UID))
 }
 
-// openRoot opens the folder with O_PATH, which never calls into its file system: the account
-// may have mounted one of its own there.
+// openRoot opens the folder with O_PATH, which never calls the folder's file system: the account may have mounted a
+// file system of its own there.
 func (f *Files) openRoot() (*os.File, wary.Look, error) {
 	fd, err := unix.Open(f.root, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -89,7 +88,7 @@ func (f *Files) openRoot() (*os.File, wary.Look, error) {
 	return home, look, nil
 }
 
-// noteMount stores the mount that the folder is on, and refuses a mount that an account made.
+// noteMount stores the mount on which the folder is. It returns an error if an account made the mount.
 func (f *Files) noteMount(fd int) (wary.Look, error) {
 	m, err := wary.MountOf(fd)
 	if err != nil {
@@ -106,7 +105,7 @@ func (f *Files) noteMount(fd int) (wary.Look, error) {
 	return wary.At(fd)
 }
 
-// mount returns the mount stored last.
+// mount returns the mount that noteMount stored last.
 func (f *Files) mount() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -158,7 +157,7 @@ func (f *Files) OpenFile(name string, flag int, perm os.FileMode) (*os.File, err
 	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {
 		return g, err
 	}
-	home, _, herr := f.openRoot() // another mount may lie on the folder by now
+	home, _, herr := f.openRoot() // there may be another mount on the folder now
 	if herr != nil {
 		return nil, jjm.Errorf(jjm.Busy, "work area of %s: %w: %w", f.user.owner.User, herr, err)
 	}
@@ -199,8 +198,8 @@ func (f *Files) checkOne(files []*os.File, mount, flag int) error {
 	return f.check(files[0], mount, flag)
 }
 
-// check returns an error if a file is not what was requested: it is on another mount, opened with other flags, of
-// another type, or of another account. It does not rely on the guard.
+// check returns an error if a file does not fit the request: if the file is on another mount, opened with other flags,
+// of another type, or of another account. check does not rely on the guard.
 func (f *Files) check(file *os.File, mount, flag int) error {
 	fail := func(format string, args ...any) error {
 		return &fs.PathError{Op: "open", Path: file.Name(), Err: fmt.Errorf(format, args...)}
@@ -229,9 +228,8 @@ func (f *Files) check(file *os.File, mount, flag int) error {
 	return nil
 }
 
-// Grant sets the rights of accounts to a file or folder. The helper sets the access list, so it works
-// only on what belongs to the account. The error is acl.ErrUnsupported if the file system has
-// no access lists.
+// Grant sets the rights of accounts to a file or folder. The helper sets the access list, so Grant fails for files of
+// other accounts. The error is acl.ErrUnsupported if the file system has no access lists.
 func (f *Files) Grant(name string, folder bool, access acl.Perm, uids ...int) error {
 	err := f.act(request{Op: "grant", Name: name, Folder: folder, Access: access, UIDs: uids})
 	if errors.Is(err, syscall.EOPNOTSUPP) {
@@ -240,8 +238,8 @@ func (f *Files) Grant(name string, folder bool, access acl.Perm, uids ...int) er
 	return err
 }
 
-// Usage counts the files and bytes in the area, up to most. It takes at most half of
-// Limits.Act, so that the helper answers in time.
+// Usage counts the files and bytes in the area and stops at most. It takes at most half of Limits.Act, so that the
+// helper answers in time.
 func (f *Files) Usage(most diskuse.Most) (diskuse.Use, error) {
 	if half := f.user.pool.limits.Act / 2; most.Time == 0 || most.Time > half {
 		most.Time = half
@@ -275,8 +273,7 @@ func (f *Files) info(op, name string) (os.FileInfo, error) {
 	return a.Info, nil
 }
 
-// Mkdir, MkdirAll, Link, Symlink, Rename, Remove, RemoveAll, Chmod, Stat and Lstat do what the
-// methods of os.Root do.
+// Mkdir, MkdirAll, Link, Symlink, Rename, Remove, RemoveAll, Chmod, Stat and Lstat behave like the methods of os.Root.
 func (f *Files) Mkdir(name string, perm os.FileMode) error {
 	return f.act(request{Op: "mkdir", Name: name, Perm: perm})
 }

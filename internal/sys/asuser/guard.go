@@ -12,14 +12,13 @@ import (
 	"jjm/internal/sys/wary"
 )
 
-// A guard is a process between the daemon and a helper. It forwards messages and drops
-// descriptors other than those of regular files and folders on the mounts that the daemon
-// named.
+// A guard is a process between the daemon and a helper. It forwards messages. It drops every descriptor that is not a
+// regular file or folder on a mount that the daemon named.
 //
-// It is a process, not a goroutine, because whoever receives a descriptor must close it, and
-// close(2) of a file on a FUSE file system waits for the FLUSH of that file system, which no
-// signal interrupts; neither does the end of the process. A guard that hangs there holds
-// nothing of the daemon: the daemon leaves it behind and counts it (maxUnended).
+// A guard is a process, not a goroutine. The receiver of a descriptor must close it, and close(2) of a file on a FUSE
+// file system waits for the FLUSH of that file system. Neither a signal nor the end of the process interrupts this
+// wait. A guard that hangs there has no resources of the daemon: the daemon leaves the guard behind and counts it
+// (maxUnended).
 
 // guardWord is the argument that makes this program a guard. helperFD and daemonFD are its
 // sockets.
@@ -34,10 +33,10 @@ type guard struct {
 	helper, daemon int
 
 	mu     sync.Mutex
-	mounts map[int]bool // the mounts that a passed file may be on
+	mounts map[int]bool // the mounts on which a passed file may be
 }
 
-// guardMain forwards messages until either side closed its socket.
+// guardMain forwards messages until the daemon or the helper has closed its socket.
 func guardMain() int {
 	unix.CloseOnExec(helperFD)
 	unix.CloseOnExec(daemonFD)
@@ -55,7 +54,7 @@ func guardMain() int {
 	return 0
 }
 
-// down forwards one message from the daemon to the helper, and learns the mount of an open.
+// down forwards one message from the daemon to the helper. If the message opens a file, down notes its mount.
 func (g *guard) down(buf, oob []byte) error {
 	n, fds, err := receivePacket(g.daemon, buf, oob)
 	if err != nil {
@@ -74,8 +73,8 @@ func (g *guard) down(buf, oob []byte) error {
 	return err
 }
 
-// up forwards one message from the helper to the daemon. If one of its descriptors is refused,
-// an error reply takes the message's place.
+// up forwards one message from the helper to the daemon. If one of its descriptors is refused, up sends an error reply
+// instead.
 func (g *guard) up(buf, oob []byte) error {
 	n, fds, err := receivePacket(g.helper, buf, oob)
 	if err != nil {
@@ -126,8 +125,8 @@ func (g *guard) judge(fd int) error {
 	return nil
 }
 
-// receivePacket receives one message and its descriptors, which it returns with an error, too:
-// the caller closes them.
+// receivePacket receives one message and its descriptors. It returns the descriptors even with an error; the caller
+// must close them.
 func receivePacket(socket int, buf, oob []byte) (n int, fds []int, err error) {
 	var oobn, flags int
 	for {
@@ -155,7 +154,7 @@ func receivePacket(socket int, buf, oob []byte) (n int, fds []int, err error) {
 	return n, fds, err
 }
 
-// sendPacket sends one message. It waits while the other side's buffer is full.
+// sendPacket sends one message. It waits while the receiver's buffer is full.
 func sendPacket(socket int, text []byte, fds []int) error {
 	var rights []byte
 	if len(fds) > 0 {

@@ -28,19 +28,18 @@ const (
 	socketFD = 3
 )
 
-// IsHelper reports whether this process was started as a helper or a guard. If so, main calls
-// Main before anything else.
+// IsHelper reports whether this process was started as a helper or a guard. If so, main must call Main before anything
+// else.
 func IsHelper(args []string) bool { return len(args) == 3 && args[1] == word || isGuard(args) }
 
-// Main runs a helper or a guard and returns its exit code once the daemon closed the socket. A
-// helper becomes its account first; the account can then stop and kill it, but neither trace it
-// nor read its memory.
+// Main runs a helper or a guard, and returns its exit code when the daemon has closed the socket. A helper first
+// becomes its account. The account can then stop and kill the helper, but it cannot trace it or read its memory.
 func Main(args []string) int {
 	if isGuard(args) {
 		return guardMain()
 	}
 	if become(args) != nil {
-		return 1 // somebody called it by hand
+		return 1 // a person called it
 	}
 	f := os.NewFile(socketFD, "daemon")
 	if f == nil {
@@ -57,7 +56,7 @@ func Main(args []string) int {
 	return 0
 }
 
-// become makes this process the account that args[2] names.
+// become changes this process to the account that args[2] names.
 func become(args []string) error {
 	who, err := run.ParseAccount(args[2])
 	if err == nil {
@@ -103,7 +102,7 @@ func (h *helper) serve() {
 	}
 }
 
-// readLong reads a request from the first descriptor (see wire.go) and returns the remaining descriptors.
+// readLong reads a long request from the first descriptor (see wire.go) and returns the other descriptors.
 func readLong(files []*os.File, req *request) ([]*os.File, error) {
 	if len(files) == 0 {
 		return nil, errors.New("a long request without its file")
@@ -120,7 +119,7 @@ func readLong(files []*os.File, req *request) ([]*os.File, error) {
 func (h *helper) reply(r reply, files ...*os.File) {
 	h.send.Lock()
 	defer h.send.Unlock()
-	_ = send(h.conn, r, files...) // if the daemon is gone, serve notices
+	_ = send(h.conn, r, files...) // serve notices if the daemon is gone
 }
 
 func (h *helper) cancel(id int64) {
@@ -170,7 +169,7 @@ func (h *helper) run(req request, files []*os.File) {
 	out, err := run.RunFiles(ctx, run.Files{Argv: req.Argv, Dir: req.Dir, Env: req.Env, Std: [3]*os.File(files),
 		Limit: req.Limit, MaxMemory: req.Memory},
 		func() {
-			closeAll(files) // or the reader would wait for this process to close its copies
+			closeAll(files) // otherwise the reader would wait until this process closes its copies
 			h.reply(reply{ID: req.ID, Started: true})
 		})
 	h.mu.Lock()
@@ -179,8 +178,8 @@ func (h *helper) run(req request, files []*os.File) {
 	h.reply(reply{ID: req.ID, Err: failureOf(err), Exit: out.Exit, Signal: out.Signal, Wall: out.Wall})
 }
 
-// stream copies a regular file into the descriptor. It replies with the size at the start and
-// with the number of bytes at the end.
+// stream copies a regular file into the descriptor. It sends two replies: one at the start with the size, and one at
+// the end with the number of bytes.
 func (h *helper) stream(req request, files []*os.File) {
 	if len(files) != 1 {
 		h.reply(reply{ID: req.ID, Err: failureOf(fmt.Errorf("stream: %d descriptors: want 1", len(files)))})
@@ -198,11 +197,11 @@ func (h *helper) stream(req request, files []*os.File) {
 	}
 	h.reply(reply{ID: req.ID, Started: true, Bytes: size})
 	n, err := io.CopyBuffer(struct{ io.Writer }{files[0]}, struct{ io.Reader }{f}, make([]byte, 256<<10))
-	// Before files is closed: whoever reads to the end expects it.
+	// The reply is sent before files are closed, because a reader that reaches the end expects the reply.
 	h.reply(reply{ID: req.ID, Err: failureOf(err), Bytes: n})
 }
 
-// tree writes a folder as a tar into the descriptor, with the replies of stream.
+// tree writes a folder as a tar into the descriptor. It sends the same replies as stream.
 func (h *helper) tree(req request, files []*os.File) {
 	if len(files) != 1 {
 		h.reply(reply{ID: req.ID, Err: failureOf(fmt.Errorf("tree: %d descriptors: want 1", len(files)))})
@@ -216,7 +215,7 @@ func (h *helper) tree(req request, files []*os.File) {
 	defer func() { _ = t.Close() }()
 	h.reply(reply{ID: req.ID, Started: true, Bytes: t.Bytes()})
 	n, err := t.Write(struct{ io.Writer }{files[0]})
-	// Before files is closed: whoever reads to the end expects it.
+	// The reply is sent before files are closed, because a reader that reaches the end expects the reply.
 	h.reply(reply{ID: req.ID, Err: failureOf(err), Bytes: n})
 }
 
@@ -229,7 +228,7 @@ func (h *helper) usage(req request) (diskuse.Use, error) {
 	return diskuse.Count(r, diskuse.Most{Bytes: req.MaxBytes, Files: req.MaxFiles, Time: req.Limit})
 }
 
-// root returns the area at path, which it opens at the first request for it.
+// root returns the area at path. It opens the area at the first request.
 func (h *helper) root(path string) (*os.Root, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -239,7 +238,7 @@ func (h *helper) root(path string) (*os.Root, error) {
 	if !filepath.IsAbs(path) {
 		return nil, fmt.Errorf("area %q: want an absolute path", path)
 	}
-	r, err := os.OpenRoot(path + "/.") // never a pipe, whose other end it would wait for
+	r, err := os.OpenRoot(path + "/.") // "/." prevents opening a pipe, which would wait for the pipe's other end
 	if err == nil {
 		h.roots[path] = r
 	}

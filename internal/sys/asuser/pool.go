@@ -18,13 +18,13 @@ type Pool struct {
 
 	mu     sync.Mutex
 	users  map[int]*User
-	old    []*process // replaced, with unfinished calls
+	old    []*process // replaced helpers with unfinished calls
 	closed bool
 	stop   chan struct{}
 	done   sync.WaitGroup
 }
 
-// NewPool returns a pool without helpers. Close ends it.
+// NewPool returns a pool without helpers. Close ends the pool.
 func NewPool(limits Limits, log *slog.Logger) *Pool {
 	p := &Pool{limits: limits.withDefaults(), log: log, word: word, users: map[int]*User{}, stop: make(chan struct{})}
 	p.done.Go(p.tend)
@@ -69,29 +69,28 @@ func (p *Pool) For(o jjm.Owner) *User {
 	return u
 }
 
-// User is one account. Its methods are carried out by the account's helper.
+// User is one account. The account's helper carries out the methods.
 type User struct {
 	pool    *Pool
 	owner   jjm.Owner
-	unended atomic.Int32 // helpers that have not ended, or whose guards have not
+	unended atomic.Int32 // helpers that have not ended, or whose guards have not ended
 
 	mu         sync.Mutex // held while a helper starts
 	current    *process
 	hangs      int
-	asideUntil time.Time // the account is set aside until then
+	asideUntil time.Time // end of the time for which the account is set aside
 	why        error
 }
 
-// maxUnended is how many helpers (each with its guard) an account may have at once: the helper in
-// use, helpers being replaced, and helpers that no signal ends because they wait for a file system
-// of the account.
+// maxUnended is how many helpers (each with its guard) an account may have at the same time: the helper in use, helpers
+// being replaced, and helpers that no signal ends because they wait for a file system of the account.
 const maxUnended = 8
 
-// shortAside is how long an account is set aside after its helper died unasked.
+// shortAside is how long an account is set aside after its helper died without a request of the daemon.
 const shortAside = time.Second
 
-// helper returns the account's helper, and starts one if there is none. The error is of kind
-// Busy while the account is set aside or has maxUnended helpers.
+// helper returns the account's helper. If there is none, it starts a helper. The error is of kind Busy while the
+// account is set aside or has maxUnended helpers.
 func (u *User) helper(ctx context.Context) (*process, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -134,7 +133,7 @@ func (u *User) helper(ctx context.Context) (*process, error) {
 	return l, nil
 }
 
-// judge sets the account aside if its last helper hung or died unasked.
+// judge sets the account aside if its last helper hung, or died without a request of the daemon.
 func (u *User) judge(l *process, now time.Time) {
 	l.mu.Lock()
 	why, hung := l.why, l.hung
@@ -154,7 +153,7 @@ func (u *User) judge(l *process, now time.Time) {
 		u.asideUntil.Round(time.Millisecond), "error", why)
 }
 
-// retire lets a helper finish its calls. sweep ends the helper afterwards.
+// retire puts a helper on the list of replaced helpers. The helper finishes its calls; then sweep ends it.
 func (p *Pool) retire(l *process) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -197,7 +196,7 @@ func (p *Pool) sweep(now time.Time) {
 			alive++
 		}
 	}
-	for _, u := range users { // too many: a short idle time ends a helper, too
+	for _, u := range users { // too many helpers: end a helper after a short idle time
 		if alive > p.limits.Helpers && !u.endIdle(now, p.limits.Idle/16) {
 			alive--
 		}

@@ -16,7 +16,7 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// process is one helper process, from its start to its end, as the daemon sees it.
+// process is the daemon's side of one helper process, from its start to its end.
 type process struct {
 	who    account
 	limits Limits
@@ -30,14 +30,14 @@ type process struct {
 	mu    sync.Mutex // guards what follows
 	next  int64
 	calls map[int64]*call
-	heard time.Time // when the last message came, or the first waiting call opened
-	used  time.Time // when its last call ended
-	why   error     // the cause of its end; nil while it runs
+	heard time.Time // time of the last message, or when the first waiting call was opened
+	used  time.Time // time when the helper's last call ended
+	why   error     // cause of the helper's end; nil while it runs
 	hung  bool
-	over  chan struct{} // closed at its end
+	over  chan struct{} // closed at the helper's end
 }
 
-// call is one request that waits for its replies, of which there are at most two.
+// call is one request that waits for its replies. A request has at most two replies.
 type call struct{ answers chan answer }
 
 type answer struct {
@@ -45,9 +45,9 @@ type answer struct {
 	files []*os.File
 }
 
-// startHelper starts a helper and its guard. The helper becomes the account after its start,
-// and startHelper does not wait for that, because the account could stop it there. unended
-// counts the helpers that have not ended, or whose guard has not.
+// startHelper starts a helper and its guard. The helper becomes the account after its start. startHelper does not wait
+// for that, because the account could stop the helper there. unended counts the helpers that have not ended, or whose
+// guard has not ended.
 func startHelper(who account, limits Limits, word string, unended *atomic.Int32) (*process, error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -62,7 +62,7 @@ func startHelper(who account, limits Limits, word string, unended *atomic.Int32)
 	}
 	proc, err := run.Detach(run.Detached{
 		Argv: []string{"jjm-helper-of-" + who.name, word, who.ids().String()},
-		Path: "/proc/self/exe", // whatever an upgrade put in its place
+		Path: "/proc/self/exe", // this program, even if an upgrade replaced its file
 		Dir:  "/", Env: who.environ(), Extra: []*os.File{theirs},
 	})
 	if err != nil {
@@ -77,7 +77,7 @@ func startHelper(who account, limits Limits, word string, unended *atomic.Int32)
 	go l.read()
 	go l.watch()
 	unended.Add(1)
-	go func() { // reaps both
+	go func() { // reaps the helper and the guard
 		_, _, _ = guard.Wait()
 		_, _, _ = proc.Wait()
 		unended.Add(-1)
@@ -109,11 +109,11 @@ func startGuard(who account, helper *os.File) (*net.UnixConn, *run.Process, erro
 	return c.(*net.UnixConn), proc, nil
 }
 
-// errEnded is the cause of the end of a helper that was no longer needed.
+// errEnded is the cause of the end if a helper was no longer needed.
 var errEnded = errors.New("the helper has ended")
 
-// end kills the helper and its guard; calls that wait return why. hung says that the helper did
-// not answer, for which its account is set aside longer. Only the first call counts.
+// end kills the helper and its guard; waiting calls return why. hung means that the helper did not answer; its account
+// is then set aside for longer. Only the first call has an effect.
 func (l *process) end(why error, hung bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -127,8 +127,8 @@ func (l *process) end(why error, hung bool) {
 	_ = l.guard.Signal(syscall.SIGKILL)
 }
 
-// read passes each reply to the call that waits for it. A reply to a call that has been closed
-// is dropped; a third reply ends the helper.
+// read passes each reply to the call that waits for the reply. A reply to a closed call is dropped. A third reply to a
+// call ends the helper.
 func (l *process) read() {
 	buf := make([]byte, maxPacket+1)
 	for {
@@ -156,7 +156,7 @@ func (l *process) read() {
 	}
 }
 
-// watch pings the helper during requests, and ends it if it sends nothing for Limits.Silence.
+// watch pings the helper during requests. It ends the helper if the helper sends nothing for Limits.Silence.
 func (l *process) watch() {
 	t := time.NewTicker(l.limits.Silence / 4)
 	defer t.Stop()
@@ -178,8 +178,8 @@ func (l *process) watch() {
 	}
 }
 
-// write sends one message. An error ends the helper, for example one whose process the account
-// stopped, so that its socket is full.
+// write sends one message. An error ends the helper; for example, the socket of a helper is full if the account stopped
+// the process.
 func (l *process) write(r request, files ...*os.File) error {
 	l.send.Lock()
 	defer l.send.Unlock()
@@ -208,7 +208,7 @@ func (l *process) open() (int64, *call, error) {
 	return l.next, c, nil
 }
 
-// close drops a call. Replies that come for it later are dropped, too.
+// close drops a call. Later replies to this call are dropped, too.
 func (l *process) close(id int64, c *call) {
 	l.mu.Lock()
 	delete(l.calls, id)
@@ -224,8 +224,7 @@ func (l *process) close(id int64, c *call) {
 	}
 }
 
-// await waits for the next reply to a call. The error is the cause of the helper's end, or that
-// of ctx.
+// await waits for the next reply to a call. The error is the cause of the helper's end, or the error of ctx.
 func (l *process) await(ctx context.Context, c *call) (answer, error) {
 	select {
 	case a := <-c.answers:
@@ -239,7 +238,7 @@ func (l *process) await(ctx context.Context, c *call) (answer, error) {
 		return answer{}, ctx.Err()
 	case <-l.over:
 	}
-	select { // it may have answered before its end
+	select { // the helper may have answered before its end
 	case a := <-c.answers:
 		return a, nil
 	default:

@@ -12,9 +12,9 @@ import (
 	"jjm/internal/sys/tree"
 )
 
-// Open opens a regular file for reading, anywhere the account may read. Its content comes
-// through a pipe, so a file system of the account that stalls delays only the reader, who gets
-// an error of kind Busy after 30 s. A file that breaks off is an error, never a short file.
+// Open opens a regular file for reading, anywhere the account may read. The content comes through a pipe. If a file
+// system of the account stalls, only the reader waits, and gets an error of kind Busy after 30 s. If the content ends
+// too early, the reader gets an error, never a short file.
 func (u *User) Open(path string) (io.ReadCloser, error) {
 	s, err := u.stream(request{Op: "stream", Name: path})
 	if err != nil {
@@ -23,8 +23,8 @@ func (u *User) Open(path string) (io.ReadCloser, error) {
 	return s, nil
 }
 
-// OpenTree opens a folder that the account may read, as the tar that package tree writes, with
-// the promises of Open. The error is of kind Invalid if the folder holds more than limit allows.
+// OpenTree opens a folder that the account may read, as a tar written by package tree, with the promises of Open. The
+// error is of kind Invalid if the folder exceeds limit.
 func (u *User) OpenTree(path string, limit tree.Most) (*tree.Source, error) {
 	s, err := u.stream(request{Op: "tree", Name: path, MaxBytes: limit.Bytes, MaxFiles: limit.Entries})
 	if err != nil {
@@ -68,7 +68,7 @@ func (u *User) stream(req request) (*stream, error) {
 	return nil, err
 }
 
-// stream reads what the helper writes into a pipe.
+// stream reads the content that the helper writes into a pipe.
 type stream struct {
 	helper *process
 	id     int64
@@ -76,11 +76,11 @@ type stream struct {
 	pipe   *os.File
 	path   string
 	read   int64
-	done   error // what every further Read returns
+	done   error // the error that every further Read returns
 	size   int64
 }
 
-// Size returns the size of the file when it was opened, in bytes. More or fewer may be read.
+// Size returns the size of the file in bytes when it was opened. The content may have more or fewer bytes.
 func (s *stream) Size() int64 { return s.size }
 
 // started waits until the helper has opened the file.
@@ -100,8 +100,8 @@ func (s *stream) started(ctx context.Context) error {
 	return nil
 }
 
-// Read reads from the pipe. At its end it returns io.EOF only if the helper confirms that the
-// content is complete.
+// Read reads from the pipe. At the end of the pipe it returns io.EOF only if the helper confirms that the content is
+// complete.
 func (s *stream) Read(b []byte) (int, error) {
 	if s.done != nil {
 		return 0, s.done
@@ -136,7 +136,8 @@ func (s *stream) whole() error {
 	return io.EOF
 }
 
-// complete returns an error if the last reply has one or counts other bytes than were read.
+// complete returns an error if the last reply has an error, or if its number of bytes differs from the number of bytes
+// read.
 func (s *stream) complete(a answer) error {
 	if err := a.Err.err(); err != nil {
 		return err

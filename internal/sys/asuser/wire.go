@@ -18,20 +18,19 @@ import (
 	"jjm/internal/sys/diskuse"
 )
 
-// One packet of a sequenced-packet socket (unix(7)) is one message. A request that does not fit
-// into a packet is written to a memory file, which is the first descriptor of a packet
-// {"long":true}.
+// One packet of a sequenced-packet socket (unix(7)) is one message. If a request does not fit into a packet, it is
+// written to a memory file. The packet is then {"long":true}, and the memory file is its first descriptor.
 
-// maxPacket is well below the default send buffer (212 992 bytes). maxText is the longest
-// request: the arguments of a command may have 2 MiB (execve(2)), more in JSON. maxFiles is the
-// most descriptors of a message.
+// maxPacket, in bytes, is well below the default send buffer (212 992 bytes). maxText is the maximum length of a
+// request in bytes: the arguments of a command may have 2 MiB (execve(2)), and more in JSON. maxFiles is the maximum
+// number of descriptors of a message.
 const (
 	maxPacket = 48 << 10
 	maxText   = 8 << 20
 	maxFiles  = 4
 )
 
-// request is a message of the daemon. Which fields it has depends on Op.
+// request is a message of the daemon. Op determines which fields are set.
 type request struct {
 	ID int64 `json:"id"`
 	// Op is ping, cancel (the run with the same ID), run, stream, tree, usage, or an operation
@@ -42,8 +41,7 @@ type request struct {
 	To   string      `json:"to,omitempty"`
 	Flag int         `json:"flag,omitempty"`
 	Perm fs.FileMode `json:"perm,omitempty"`
-	// Mount is the mount that an opened file must be on, a mount ID of /proc/self/mountinfo,
-	// for the guard.
+	// Mount is for the guard: the mount on which an opened file must be, as a mount ID of /proc/self/mountinfo.
 	Mount int `json:"mount,omitempty"`
 	// Folder, Access and UIDs belong to grant.
 	Folder bool     `json:"folder,omitempty"`
@@ -59,12 +57,11 @@ type request struct {
 	Limit time.Duration `json:"limit,omitempty"`
 	// Memory belongs to run: the cap of the command's private memory in bytes.
 	Memory int64 `json:"memory,omitempty"`
-	// Long says that the request is in a memory file.
+	// Long means that the request is in a memory file.
 	Long bool `json:"long,omitempty"`
 }
 
-// reply is a message of the helper. A run, a stream and a tree have two: one with Started, and
-// one at the end.
+// reply is a message of the helper. A run, a stream and a tree have two replies: one with Started, and one at the end.
 type reply struct {
 	ID      int64         `json:"id"`
 	Started bool          `json:"begun,omitempty"`
@@ -77,7 +74,7 @@ type reply struct {
 	Info    *fileInfo     `json:"info,omitempty"`
 }
 
-// failure carries an error across the socket, enough of it for errors.Is and jjm.KindOf.
+// failure carries an error across the socket, with enough information for errors.Is and jjm.KindOf.
 type failure struct {
 	Op    string   `json:"op,omitempty"`
 	Path  string   `json:"path,omitempty"`
@@ -188,8 +185,8 @@ func memory(text []byte) (*os.File, error) {
 	return f, nil
 }
 
-// receive reads one message into msg, and its descriptors. buf must hold maxPacket+1 bytes. A
-// truncated message is an error.
+// receive reads one message into msg, and returns its descriptors. buf must have maxPacket+1 bytes. receive returns an
+// error if the message is truncated.
 func receive(c *net.UnixConn, buf []byte, msg any) ([]*os.File, error) {
 	oob := make([]byte, unix.CmsgSpace(4*maxFiles))
 	n, oobn, flags, _, err := c.ReadMsgUnix(buf, oob)

@@ -1,6 +1,6 @@
-// Package commons defends the disk of folders in which other accounts can write. The space that each account takes
-// there is counted. When the disk is full, an account that has more than its share loses its files, and no other
-// account loses any. Each folder defines how it counts and removes.
+// Package commons protects the disk of folders in which other accounts can write. It counts the space that each account
+// uses there. When the disk is full, an account that uses more than its share loses its files; no other account loses
+// files. Each folder defines how its files are counted and removed.
 package commons
 
 import (
@@ -14,15 +14,15 @@ import (
 
 // Heap is an account's files in a folder.
 type Heap struct {
-	// Name is the place of the heap, for people: the name of a box, or of the folder.
+	// Name is a text for people: the name of a box, or of the folder.
 	Name string
 	UID  int
-	// Bytes is the space that the heap takes, Names the number of its entries.
+	// Bytes is the space that the heap uses. Names is the number of its entries.
 	Bytes int64
 	Names int
 }
 
-// Most bounds a heap. The zero value bounds nothing.
+// Most is the maximum size of a heap. A zero field means no limit.
 type Most struct {
 	Bytes int64
 	Names int
@@ -31,25 +31,25 @@ type Most struct {
 // Share is the amount that each account may keep in a common folder while the disk is full.
 var Share = Most{Bytes: 1 << 20, Names: 1000}
 
-// Over reports whether a heap is beyond a bound.
+// Over reports whether a heap exceeds a limit.
 func (h Heap) Over(m Most) bool {
 	return m.Bytes > 0 && h.Bytes > m.Bytes || m.Names > 0 && h.Names > m.Names
 }
 
 // Folder is a folder in which other accounts can write.
 type Folder interface {
-	// Shut keeps other accounts from adding anything.
+	// Shut prevents other accounts from adding files.
 	Shut() error
 	// Heaps returns the heap of each account in the folder. The error wraps fs.ErrNotExist if there is no folder.
 	Heaps() ([]Heap, error)
-	// Remove removes a heap with everything in it.
+	// Remove removes a heap with all its files.
 	Remove(Heap) error
 }
 
-// Relieve makes room on a full disk that folders share: it removes the heaps that are over the [Share], the largest
-// of all folders first, until enough returns true. The files in a removed heap are lost, so Relieve calls removed for
-// each heap. The caller must have shut the folders. A folder that cannot be counted is skipped; the error has all
-// failures except missing folders.
+// Relieve frees space on a full disk that folders share. It removes the heaps that exceed the [Share], the largest heap
+// of all folders first, until enough returns true. The files of a removed heap are lost, so Relieve calls removed for
+// each removed heap. The caller must have shut the folders. A folder that cannot be counted is skipped; the error
+// contains all failures except missing folders.
 func Relieve(folders []Folder, enough func() bool, removed func(Heap)) error {
 	type found struct {
 		Heap
@@ -84,8 +84,8 @@ func Relieve(folders []Folder, enough func() bool, removed func(Heap)) error {
 	return trouble
 }
 
-// Allocated returns how many bytes a file takes: its length, or the space allocated for the file if that is more
-// (FALLOC_FL_KEEP_SIZE of fallocate(2)).
+// Allocated returns the number of bytes that a file uses: its length, or the space allocated for the file if that is
+// more (FALLOC_FL_KEEP_SIZE of fallocate(2)).
 func Allocated(size, blocks int64) int64 { return max(size, blocks*512) }
 
 // OfStat is [Allocated] for a result of stat(2).

@@ -1,6 +1,5 @@
-// Package diskuse counts the files below a folder and the bytes that they take on the disk.
-// The count stops at given limits of files, bytes and time, so that a hostile folder cannot
-// keep it busy.
+// Package diskuse counts the files below a folder and the bytes that they use on the disk. The count stops at given
+// limits of files, bytes and time, so that a hostile folder cannot occupy the caller for long.
 package diskuse
 
 import (
@@ -15,27 +14,27 @@ import (
 
 // Use is the result of a count.
 type Use struct {
-	// Bytes are the bytes allocated on the disk, so holes of sparse files do not count. Files
-	// counts every name, also folders.
+	// Bytes is the number of bytes allocated on the disk, so holes of sparse files do not count. Files is the number of
+	// names, including folders.
 	Bytes, Files int64
 	// Partial is set if the count stopped at a limit. The numbers are then lower bounds.
 	Partial bool
 }
 
-// Most has the limits of a count. It stops when one is exceeded. 0 means no limit.
+// Most holds the limits of a count. The count stops when a limit is exceeded. 0 means no limit.
 type Most struct {
 	Bytes, Files int64
 	Time         time.Duration
 }
 
-// namesAtOnce is how many names of a folder are in memory at once.
+// namesAtOnce is how many names of a folder are in memory at the same time.
 const namesAtOnce = 1024
 
 // blockBytes is the unit of st_blocks (stat(2)).
 const blockBytes = 512
 
-// Count counts what is below root. It does not follow links, and skips what it cannot read
-// or what is removed meanwhile.
+// Count counts the files below root. It does not follow links. It skips files that it cannot read or that are removed
+// meanwhile.
 func Count(root *os.Root, most Most) (Use, error) {
 	c := &counter{root: root, most: most}
 	if most.Time > 0 {
@@ -86,7 +85,7 @@ func (c *counter) folder(dir string) (folders []string, err error) {
 	return folders, nil
 }
 
-// file counts one file. It returns true if it is a folder.
+// file counts one file. It returns true if the file is a folder.
 func (c *counter) file(name string) bool {
 	info, err := c.root.Lstat(name)
 	if err != nil {

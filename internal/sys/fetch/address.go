@@ -23,8 +23,8 @@ func networksOf(texts []string) (networks, error) {
 	return out, nil
 }
 
-// special lists address ranges outside the public internet, each with a description: IANA's special-purpose ranges
-// (RFC 6890), and a cloud's metadata address, which IANA's registries lack.
+// special lists address ranges outside the public internet, each with a description: IANA's special-purpose ranges (RFC
+// 6890), and the metadata address of a cloud, which is not in IANA's registries.
 var special = []struct {
 	prefix netip.Prefix
 	what   string
@@ -56,7 +56,7 @@ var (
 	sixTo4 = netip.MustParsePrefix("2002::/16")
 )
 
-// allows returns a [refusal] for an address that is neither public nor in one of the networks.
+// allows returns a [refusal] if an address is neither public nor in one of the networks.
 func (ns networks) allows(a netip.Addr) error {
 	plain := a.Unmap().WithZone("")
 	for _, n := range ns {
@@ -72,7 +72,7 @@ func (ns networks) allows(a netip.Addr) error {
 		"(engine.fetch.networks lists what it allows)", plain, what)}
 }
 
-// notPublic returns what kind of address a is, "" if it is public.
+// notPublic returns a description of an address that is not public, "" for a public address.
 func notPublic(a netip.Addr) string {
 	switch {
 	case a.IsLoopback():
@@ -101,7 +101,7 @@ func notPublic(a netip.Addr) string {
 	return ""
 }
 
-// Refused returns an error if host is an address that the site does not fetch from. A name is checked only when it is
+// Refused returns an error if host is an address from which the site does not fetch. A name is checked only when it is
 // resolved.
 func (c Config) Refused(host string) error {
 	a, err := netip.ParseAddr(host)
@@ -116,7 +116,7 @@ func (c Config) Refused(host string) error {
 }
 
 // dialer returns a dialer that connects only to allowed addresses. It checks the address of each connection, because a
-// name may have another address each time it is resolved.
+// name may resolve to another address each time.
 func (ns networks) dialer(resolver *net.Resolver) *net.Dialer {
 	return &net.Dialer{Timeout: connectTime, Resolver: resolver,
 		ControlContext: func(_ context.Context, network, address string, _ syscall.RawConn) error {

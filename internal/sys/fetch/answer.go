@@ -12,14 +12,14 @@ import (
 type step uint8
 
 const (
-	appendBody step = iota // append the body to the bytes that there are
+	appendBody step = iota // append the body to the bytes fetched so far
 	startOver              // the body is the file from its start
-	discard                // the bytes are of another state of the file: discard them and ask for all of it
+	discard                // discard the bytes, which are of another state of the file, and request the whole file
 )
 
-// next decides what to do with an answer, given the state of the bytes that were fetched before, and returns the
-// state of the file afterwards. checked says that the job file has a checksum, which is compared at the end. The
-// error is a [refusal], or an error after which another try may succeed.
+// next decides how to treat an answer. s is the state of the bytes that were fetched before; the returned state is the
+// state of the file afterwards. checked is set if the job file has a checksum, which is compared at the end. The error
+// is a [refusal], or an error after which another try may succeed.
 func (s *state) next(resp *http.Response, checked bool) (step, state, error) {
 	switch code := resp.StatusCode; {
 	case code == http.StatusRequestedRangeNotSatisfiable && s.Kept > 0:
@@ -37,7 +37,7 @@ func (s *state) next(resp *http.Response, checked bool) (step, state, error) {
 	return startOver, state{}, statusError(resp)
 }
 
-// stateOf returns the state of a file whose answer starts at its first byte.
+// stateOf returns the state of a file whose answer begins with the file's first byte.
 func stateOf(resp *http.Response) state {
 	s := state{Address: address(resp.Request.URL), Total: resp.ContentLength}
 	if tag := resp.Header.Get("ETag"); strings.HasPrefix(tag, `"`) && len(tag) <= maxTag {
@@ -48,11 +48,11 @@ func stateOf(resp *http.Response) state {
 	return s
 }
 
-// maxTag is the longest ETag that is used, in bytes.
+// maxTag is the maximum length of an ETag in bytes. A longer ETag is not used.
 const maxTag = 1024
 
-// strongDate returns Last-Modified if it identifies one state of the file: if the answer is at least a minute later
-// (RFC 7232, 2.2.2). Otherwise it returns "".
+// strongDate returns Last-Modified if it identifies one state of the file, and otherwise "". It identifies one state if
+// the answer is at least a minute later (RFC 7232, 2.2.2).
 func strongDate(h http.Header) string {
 	text := h.Get("Last-Modified")
 	modified, err := http.ParseTime(text)
@@ -66,7 +66,7 @@ func strongDate(h http.Header) string {
 	return text
 }
 
-// follow reports whether a partial answer continues the bytes that there are, in the same state of the file.
+// follow reports whether a partial answer continues the bytes fetched so far, in the same state of the file.
 func (s *state) follow(resp *http.Response) (later state, follows bool) {
 	first, total, ok := contentRange(resp.Header.Get("Content-Range"))
 	tag := resp.Header.Get("ETag")
@@ -109,11 +109,11 @@ func contentRange(text string) (first, total int64, ok bool) {
 	return first, total, true
 }
 
-// identity is the content coding of bytes that are not compressed.
+// identity is the content coding of a body that is not compressed.
 const identity = "identity"
 
-// readable returns a [refusal] if nobody could find out whether the body is the complete, unchanged file. A known
-// checksum is enough to find out.
+// readable returns a [refusal] if it could not be checked whether the body is the complete, unchanged file. A known
+// checksum is enough for the check.
 func readable(resp *http.Response, total int64, checked bool) error {
 	if checked {
 		return nil
@@ -129,7 +129,7 @@ func readable(resp *http.Response, total int64, checked bool) error {
 	return nil
 }
 
-// retryLater is an error after which another try may succeed, with the time that the server asked to wait.
+// retryLater is an error after which another try may succeed. wait is the time that the server requested to wait.
 type retryLater struct {
 	text string
 	wait time.Duration
@@ -137,7 +137,7 @@ type retryLater struct {
 
 func (d *retryLater) Error() string { return d.text }
 
-// statusError returns the error for an answer without the file.
+// statusError returns the error for an answer that does not contain the file.
 func statusError(resp *http.Response) error {
 	code := resp.StatusCode
 	text := fmt.Sprintf("the server answers %d %s", code, http.StatusText(code))
@@ -156,7 +156,7 @@ func statusError(resp *http.Response) error {
 	return &refusal{text}
 }
 
-// retryAfter parses how long the server asked to wait (RFC 9110, 10.2.3).
+// retryAfter parses the time that the server requested to wait (RFC 9110, 10.2.3).
 func retryAfter(text string, now time.Time) time.Duration {
 	if n, err := strconv.ParseInt(text, 10, 32); err == nil && n > 0 {
 		return time.Duration(n) * time.Second

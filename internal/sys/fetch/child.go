@@ -15,16 +15,16 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// childArg is the argument of a process that was started to fetch.
+// childArg is the argument of a process that was started to fetch a file.
 const childArg = "fetch-input"
 
-// IsChild reports whether this process was started to fetch. If so, main calls Main before anything else.
+// IsChild reports whether this process was started to fetch a file. If so, main must call Main before anything else.
 func IsChild(args []string) bool { return len(args) == 2 && args[1] == childArg }
 
 const (
 	maxOrder  = 1 << 20
 	maxReport = 64 << 10
-	// maxMemory limits the memory of a child, in bytes. It needs some 30 MB.
+	// maxMemory limits the memory of a child, in bytes. A child needs about 30 MB.
 	maxMemory = 1 << 30
 	// extraTime is how much longer a child may run than its transfer may take.
 	extraTime = time.Minute
@@ -58,7 +58,7 @@ func Child(ctx context.Context, o Order) (Report, error) {
 	return Report{Again: true, Trouble: err.Error()}.bounded(), nil
 }
 
-// bounded returns a report that is safe to use. The account that the child runs as can make it report anything.
+// bounded returns a report that is safe to use. The account that runs the child could change the report in any way.
 func (r Report) bounded() Report {
 	r.Bytes, r.Total = max(r.Bytes, 0), max(r.Total, 0)
 	r.Trouble = short(strings.Map(func(c rune) rune {
@@ -70,7 +70,7 @@ func (r Report) bounded() Report {
 	return r
 }
 
-// Main carries out the order on standard input and writes the report to standard output. It returns the exit code. It
+// Main carries out the order on standard input, writes the report to standard output, and returns the exit code. It
 // stops when the process that started it has ended.
 func Main(in io.Reader, out io.Writer) int {
 	text, err := io.ReadAll(io.LimitReader(in, maxOrder))

@@ -20,17 +20,18 @@ import (
 )
 
 const (
-	// connectTime limits the time to connect, and that of the TLS handshake.
+	// connectTime limits the time to connect, and also the time of the TLS handshake.
 	connectTime = 20 * time.Second
 	// maxHeader limits the header of an answer, in bytes.
 	maxHeader = 64 << 10
 	// maxRedirects is how many redirects are followed.
 	maxRedirects = 5
-	// maxRepeats is how often a request without an answer is repeated immediately. Trouble that lasts longer ends the try.
+	// maxRepeats is how often a request without an answer is repeated immediately. An error that lasts longer ends the
+	// try.
 	maxRepeats = 2
 )
 
-// pace has the times within one try.
+// pace holds the times within one try.
 type pace struct {
 	// window is the time over which the rate is measured, and in which an answer must begin.
 	window time.Duration
@@ -58,7 +59,7 @@ func newClient(ns networks, resolver *net.Resolver, trusted *x509.CertPool, pace
 	return h
 }
 
-// redirected checks each redirect, and removes from the request what another server must not see.
+// redirected checks each redirect, and removes headers from the request that another server must not get.
 func redirected(req *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return &refusal{fmt.Sprintf("redirects more than %d times, at last to %s", maxRedirects,
@@ -70,7 +71,8 @@ func redirected(req *http.Request, via []*http.Request) error {
 			weburl.Shown(u.String()))}
 	}
 	req.Header.Del("Referer")
-	// After a redirect to another origin, even a redirect back to the first one is the other server's choice.
+	// If any redirect led to another origin, that server chose all later redirects, even a redirect back to the first
+	// origin.
 	for _, r := range via {
 		if origin(r.URL) != origin(via[0].URL) || origin(u) != origin(via[0].URL) {
 			req.Header.Del("Authorization")
@@ -88,11 +90,12 @@ func origin(u *url.URL) string {
 	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
-// address identifies the place of a file: the URL without its query, which may have a new signature in each request.
+// address identifies the place of a file: the URL without its query, because the query may have a new signature in each
+// request.
 func address(u *url.URL) string { return origin(u) + u.EscapedPath() }
 
-// repeatNow reports whether to repeat a request immediately: only if no answer came. An answer with an error ends the
-// try, and is reported before the next try.
+// repeatNow reports whether to repeat a request immediately, which is the case only if no answer came. An answer with
+// an error ends the try, and is reported before the next try.
 func repeatNow(ctx context.Context, _ *http.Response, err error) (bool, error) {
 	if ctx.Err() != nil {
 		return false, ctx.Err()
@@ -100,7 +103,7 @@ func repeatNow(ctx context.Context, _ *http.Response, err error) (bool, error) {
 	return err != nil && !final(err), nil
 }
 
-// The limits of a folder of certificates: the number of files, and the bytes of each.
+// The limits of a folder of certificates: the number of files, and the bytes of each file.
 const (
 	maxCertificates = 5000
 	maxCertificate  = 1 << 20

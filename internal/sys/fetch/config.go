@@ -9,7 +9,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Config are the settings of a site.
+// Config holds a site's settings for fetching.
 type Config struct {
 	// MaxBytes is the largest size of one file; 0 = no limit.
 	MaxBytes int64 `toml:"max_bytes"`
@@ -28,7 +28,7 @@ type Config struct {
 	Certificates string `toml:"certificates"`
 }
 
-// Defaults returns the settings of a site that sets none.
+// Defaults returns the default settings.
 func Defaults() Config {
 	return Config{MaxBytes: 4 << 30, MaxTime: jjm.Duration(6 * time.Hour), MinRate: 1000, Tries: 10, ParallelPerUser: 4,
 		Networks: []string{}}
@@ -65,21 +65,21 @@ func (c Config) Check() (ps jjm.Problems) {
 	return ps
 }
 
-// Order returns the order for an input, with the limits of the settings. The caller sets Root and File.
+// Order returns the order for an input, with the limits of the settings. The caller must set Root and File.
 func (c Config) Order(in *jjm.Input, credential string) Order {
 	return Order{URL: in.Path, Credential: credential, SHA256: in.SHA256, MaxBytes: c.MaxBytes, MaxTime: c.MaxTime,
 		MinRate: c.MinRate, Networks: c.Networks, Certificates: c.Certificates}
 }
 
-// The waits after failed tries, and the longest wait that a server may ask for (Retry-After).
+// The first and the longest wait after failed tries, and the longest wait that a server may request (Retry-After).
 const (
 	firstWait     = 2 * time.Second
 	longWait      = 5 * time.Minute
 	maxRetryAfter = time.Hour
 )
 
-// Pause returns the wait after a number of failed tries in a row. asked is the wait that the server asked for after
-// the last try.
+// Pause returns the wait after a number of failed tries in a row. asked is the wait that the server requested after the
+// last try.
 func Pause(vain int, asked time.Duration) time.Duration {
 	wait := longWait
 	if vain < 10 {

@@ -27,7 +27,7 @@ func ReadCredential(f io.Reader) (string, error) {
 }
 
 // authorization returns the header for the content of a credential file. The content is one line: a bearer token, or
-// user:password. Errors do not show it.
+// user:password. Errors do not contain the content.
 func authorization(file string) (string, error) {
 	line := strings.TrimRight(file, "\r\n")
 	switch {

@@ -1,15 +1,15 @@
-// Package fetch copies a file from a server of http or https into a work area, for the account whose input it is.
+// Package fetch copies a file from an http or https server into a work area, as the account whose input it is.
 //
-// [Get] does it in the calling process. [Child] starts a child process, which is this program again, with the rights of
-// the account as which commands run (package run). A server may be slow, endless or hostile: it can only delay that
+// [Get] fetches a file in the calling process. [Child] starts a child process, which runs this program again, with the
+// rights of the account as which commands run (package run). A slow, endless or hostile server can only delay this
 // child, within the limits of [Config].
 //
 // # Promises
 //
-// A fetched file is one state of the file on the server, never a mixture of two. A transfer that was interrupted
-// continues only if the server says, by a strong validator (RFC 9110, 8.8.1), that the file at the same address is
-// unchanged; otherwise it starts again. The bytes are stored as they arrive and never uncompressed. The file gets its
-// name only after it is complete, has the right checksum, and is on the disk.
+// A fetched file is one state of the file on the server, never a mixture of two states. An interrupted transfer
+// continues only if a strong validator (RFC 9110, 8.8.1) shows that the file at the same address is unchanged;
+// otherwise it starts again. The bytes are stored as they arrive and never uncompressed. The file gets its name only
+// after it is complete, has the right checksum, and is on the disk.
 //
 // The address of each connection is checked after the name was resolved, also for redirects: private networks are
 // refused unless the site allows them ([Config.Networks]). Certificates are always verified, and no proxy is used.
@@ -43,12 +43,12 @@ type Order struct {
 type Report struct {
 	// Done is set if the file is complete and has its name.
 	Done bool `json:"done,omitempty"`
-	// Bytes is how many bytes have been fetched.
+	// Bytes is the number of bytes fetched so far.
 	Bytes int64 `json:"bytes"`
 	// Total is the length of the file in bytes, 0 if it is not known.
 	Total int64 `json:"total,omitempty"`
-	// Trouble says why the file is not done. Again is set if another try may help; the server asked to wait at least
-	// Wait before it.
+	// Trouble is the reason why the file is not done. Again is set if another try may help. Wait is the minimum wait
+	// before the next try that the server requested.
 	Trouble string       `json:"trouble,omitempty"`
 	Again   bool         `json:"again,omitempty"`
 	Wait    jjm.Duration `json:"wait,omitzero"`
@@ -60,10 +60,10 @@ type Tries struct {
 	vain int
 }
 
-// progress is how many more bytes than before a try must fetch to start the count again.
+// progress is how many bytes more than the best try before a try must fetch to reset the count of failed tries.
 const progress = 1 << 20
 
-// Add counts a try that did not complete the file, and returns how many have failed in a row.
+// Add counts a try that did not complete the file. It returns the number of tries that failed in a row.
 func (t *Tries) Add(r Report) int {
 	if r.Bytes >= t.best+progress {
 		t.best, t.vain = r.Bytes, 0

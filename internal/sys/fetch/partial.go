@@ -18,8 +18,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// partial is a file that is being fetched: the bytes so far, and beside them a small file with their state. Its lock
-// keeps other processes out, so that a process that outlived its daemon and a new process never write to the same
+// partial is a file that is being fetched: the bytes fetched so far, and a small file beside them with their state. A
+// lock excludes other processes, so that a process that outlived its daemon and a new process never write to the same
 // file.
 type partial struct {
 	root *os.Root
@@ -32,23 +32,23 @@ type partial struct {
 	at int64      // how many bytes were written
 }
 
-// state describes the bytes so far.
+// state describes the bytes fetched so far.
 type state struct {
-	// Address is the URL of the bytes, after redirects. ETag and Modified are strong validators, by which the server
-	// can tell whether its file is still the same; "" if there is none.
+	// Address is the URL from which the bytes came, after redirects. ETag and Modified are strong validators, by which the
+	// server can check whether its file is still the same; "" if there is none.
 	Address  string `json:"address"`
 	ETag     string `json:"etag,omitempty"`
 	Modified string `json:"modified,omitempty"`
-	// Total is the length of the file in bytes, -1 if it is not known. Kept is how many bytes are synced to the disk.
+	// Total is the length of the file in bytes, -1 if unknown. Kept is the number of bytes that are synced to the disk.
 	Total int64 `json:"total"`
 	Kept  int64 `json:"kept"`
 	// Resumed is set if the bytes came in several transfers.
 	Resumed bool `json:"resumed,omitempty"`
-	// Spent is how long the transfers took.
+	// Spent is the total time of the transfers.
 	Spent jjm.Duration `json:"spent"`
 }
 
-// maxState limits the file with the state, in bytes.
+// maxState is the maximum length of the file with the state, in bytes.
 const maxState = 16 << 10
 
 func (s *state) resumable() bool { return s.Kept > 0 && (s.ETag != "" || s.Modified != "") }
@@ -56,7 +56,7 @@ func (s *state) resumable() bool { return s.Kept > 0 && (s.ETag != "" || s.Modif
 // errBusy means that another process fetches the file.
 var errBusy = errors.New("it is being fetched already, by a process that an earlier daemon left: it ends by itself")
 
-// openPartial opens the bytes of a file that were fetched before. whole is set if the file is complete already.
+// openPartial opens the bytes of a file that were already fetched. whole is set if the file is already complete.
 func openPartial(root, name string) (p *partial, size int64, whole bool, err error) {
 	r, err := os.OpenRoot(root)
 	if err != nil {
@@ -85,7 +85,7 @@ func (p *partial) whole() (size int64, whole bool) {
 func (p *partial) part() string      { return p.name + ".part" }
 func (p *partial) stateFile() string { return p.name + ".json" }
 
-// open locks the bytes so far, and reads their state.
+// open locks the bytes fetched so far, and reads their state.
 func (p *partial) open() error {
 	f, err := p.root.OpenFile(p.part(), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -106,14 +106,14 @@ func (p *partial) open() error {
 		return os.NewSyscallError("flock", err)
 	}
 	if named, err := p.root.Lstat(p.part()); err != nil || !os.SameFile(info, named) {
-		return errBusy // the other process gave the file its name before this one got the lock
+		return errBusy // the other process completed the file before this process got the lock
 	}
 	p.state = p.readState(info.Size())
 	return p.rewind(p.Kept)
 }
 
-// readState returns the state of the bytes so far, of which there are size. If the stored state cannot be right, it
-// returns the state of an empty file.
+// readState returns the state of the bytes fetched so far; size is their number. If the stored state cannot be right,
+// readState returns the state of an empty file.
 func (p *partial) readState(size int64) state {
 	fresh := state{Total: -1}
 	f, err := p.root.Open(p.stateFile())
@@ -163,11 +163,12 @@ func (p *partial) write(b []byte) error {
 	return err
 }
 
-// syncEvery is how often a transfer syncs its bytes. If this process dies, what came since the last time is lost.
+// syncEvery is the time between two syncs of a transfer's bytes. If this process dies, the bytes since the last sync
+// are lost.
 const syncEvery = 3 * time.Second
 
-// syncing syncs the bytes again and again during a transfer, until over is called, which returns the error of syncing.
-// Meanwhile only write may be called.
+// syncing syncs the bytes every syncEvery during a transfer, until over is called. over returns the error of syncing.
+// Until then only write may be called.
 func (p *partial) syncing() (over func() error) {
 	stop, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
@@ -206,8 +207,8 @@ func (p *partial) sync() error {
 	return p.save()
 }
 
-// save stores the state, with the time since the last call added to Spent. readState treats a torn state file as the
-// state of an empty file.
+// save stores the state. It adds the time since its last call to Spent. If a crash leaves a torn state file, readState
+// returns the state of an empty file.
 func (p *partial) save() error {
 	now := time.Now()
 	p.Spent += jjm.Duration(now.Sub(p.since))
@@ -222,7 +223,7 @@ func (p *partial) save() error {
 	return p.root.Rename(p.stateFile()+".new", p.stateFile())
 }
 
-// sum returns the SHA-256 of the bytes so far, in hex.
+// sum returns the SHA-256 of the bytes fetched so far, in hexadecimal digits.
 func (p *partial) sum() (string, error) {
 	h := sha256.New()
 	_, err := io.CopyBuffer(h, struct{ io.Reader }{io.NewSectionReader(p.f, 0, p.at)}, make([]byte, copyBuffer))

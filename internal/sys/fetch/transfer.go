@@ -21,7 +21,7 @@ import (
 type getter struct {
 	Order
 	pace
-	resolver *net.Resolver // nil: that of this machine
+	resolver *net.Resolver // nil: the resolver of this machine
 	received atomic.Int64  // bytes received in this try
 	answered atomic.Bool   // the present request has an answer
 }
@@ -29,8 +29,8 @@ type getter struct {
 // usualPace is the pace outside tests.
 func usualPace() pace { return pace{window: time.Minute, repeat: 500 * time.Millisecond} }
 
-// Get fetches the file of an order, as far as possible before ctx ends. If the complete file exists already, Get
-// returns immediately.
+// Get fetches the file of an order. It stops when ctx ends. If the complete file already exists, Get returns
+// immediately.
 func Get(ctx context.Context, o Order) Report {
 	g := &getter{Order: o, pace: usualPace()}
 	return g.get(ctx)
@@ -43,7 +43,7 @@ var (
 	errTime   = errors.New("the time is over")
 )
 
-// answerWindows is how many windows an answer may take to begin, including redirects and repeated requests.
+// answerWindows is how many windows may pass before an answer begins, including redirects and repeated requests.
 const answerWindows = 5
 
 func (g *getter) get(ctx context.Context) Report {
@@ -68,7 +68,7 @@ func (g *getter) get(ctx context.Context) Report {
 	return r.failed(g.explain(ctx, err))
 }
 
-// explain returns the error to report: the reason why the try was ended, if it was, else err.
+// explain returns the error to report: the reason why the try was ended, if it was ended, and otherwise err.
 func (g *getter) explain(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(context.Cause(ctx), errTime):
@@ -83,7 +83,7 @@ func (g *getter) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// maxRestarts is how often a file is started from its first byte within one try.
+// maxRestarts is how often a file may be started again from its first byte within one try.
 const maxRestarts = 3
 
 // download requests the file until it is complete.
@@ -143,11 +143,11 @@ func (g *getter) request(ctx context.Context, client *retryablehttp.Client, p *p
 	if err := errors.Join(g.store(p, resp.Body), kept()); err != nil {
 		return false, err
 	}
-	over() // the rest does not depend on the server
+	over() // the following steps do not depend on the server
 	return g.verify(p)
 }
 
-// watch ends a try if the answer does not begin in time, or if too few bytes arrive. It watches until over is called.
+// watch ends a try if the answer does not begin in time, or if too few bytes arrive. It runs until over is called.
 func (g *getter) watch(end context.CancelCauseFunc) (over func()) {
 	done := make(chan struct{})
 	go func() {
@@ -177,10 +177,11 @@ func (g *getter) watch(end context.CancelCauseFunc) (over func()) {
 	return sync.OnceFunc(func() { close(done) })
 }
 
-// minBytes returns how many bytes must arrive in a window.
+// minBytes returns the minimum number of bytes that must arrive in a window.
 func (g *getter) minBytes() int64 { return max(int64(float64(g.MinRate)*g.window.Seconds()), 1) }
 
-// ask sends the request. If the server can tell whether its file is still the same, it asks only for the missing bytes.
+// ask sends the request. If a validator shows whether the server's file is still the same, ask requests only the
+// missing bytes.
 func (g *getter) ask(ctx context.Context, client *retryablehttp.Client, p *partial) (*http.Response, error) {
 	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, g.URL, nil)
 	if err != nil {
@@ -197,7 +198,7 @@ func (g *getter) ask(ctx context.Context, client *retryablehttp.Client, p *parti
 	}
 	if p.resumable() {
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", p.Kept))
-		req.Header.Set("If-Range", p.ETag+p.Modified) // one of them is ""
+		req.Header.Set("If-Range", p.ETag+p.Modified) // either ETag or Modified is ""
 	}
 	return client.Do(req)
 }
@@ -233,9 +234,9 @@ func (g *getter) tooLarge() error {
 		"engine.max_input_bytes): take a smaller one, or a dataset", g.MaxBytes)}
 }
 
-// verify gives a complete file its name. restart is set if the file must be fetched again: it has too many bytes, or
-// its checksum is wrong and it came in several transfers, so that it may be a mixture. A file that is too short is an
-// error; a wrong checksum after one transfer is a [refusal].
+// verify checks a complete file and gives it its name. restart is set if the file must be fetched again: it has too
+// many bytes, or its checksum is wrong and it came in several transfers, so that it may be a mixture of two files.
+// verify returns an error if the file is too short, and a [refusal] if the checksum is wrong after only one transfer.
 func (g *getter) verify(p *partial) (restart bool, err error) {
 	switch {
 	case p.Total >= 0 && p.at < p.Total:

@@ -10,19 +10,19 @@ import (
 	"jjm/internal/jjm"
 )
 
-// refusal is an error that every further try would return, too.
+// refusal is an error that would occur again in every further try.
 type refusal struct{ text string }
 
 func (r *refusal) Error() string { return r.text }
 
-// final reports whether every further try would return the error, too.
+// final reports whether the error would occur again in every further try.
 func final(err error) bool {
 	var refused *refusal
 	var certificate *tls.CertificateVerificationError
 	return errors.As(err, &refused) || errors.As(err, &certificate)
 }
 
-// failed adds an error to the report; nil adds nothing.
+// failed returns the report with an error added. If err is nil, the report is unchanged.
 func (r Report) failed(err error) Report {
 	if err == nil {
 		return r

@@ -10,23 +10,23 @@ import (
 	"syscall"
 )
 
-// Holders are the accounts that may change a file. The zero value is nobody.
+// Holders are the accounts that may change a file. The zero value permits only root.
 type Holders struct {
-	// UIDs are the accounts. Root is always one of them.
+	// UIDs are the accounts. Root is always permitted.
 	UIDs []int
 	// Group is a group whose members may write too; 0 means none.
 	Group int
-	// NoLinks refuses symbolic links instead of following them.
+	// NoLinks makes symbolic links an error; otherwise they are followed.
 	NoLinks bool
-	// Instead is the harm that the owner of a folder could do, for the error: "put something else in its place".
+	// Instead describes, for the error, how the owner of a folder could do harm: "put something else in its place".
 	Instead string
 }
 
-// Held returns an error unless only the holders can change the file or folder at an absolute path, or replace it: the
-// file, every folder above it, and the targets of symbolic links must belong to the holders and be writable by nobody
-// else. In a folder with the sticky bit, others can replace only their own files, so such a folder may be above the
-// path. The error names the file or folder, its owner and mode, and the remedy. It wraps fs.ErrNotExist if there is
-// no such file.
+// Held returns an error unless only the holders can change or replace the file or folder at an absolute path. The file,
+// every folder above it, and the targets of symbolic links must belong to the holders, and no other account may write
+// them. A folder with the sticky bit may be above the path, because other accounts can replace only their own files
+// there. The error names the file or folder, its owner and mode, and the remedy. It wraps fs.ErrNotExist if there is no
+// such file.
 func Held(path string, by Holders) error {
 	if !filepath.IsAbs(path) {
 		return fmt.Errorf("%q: want an absolute path", path)
@@ -41,7 +41,7 @@ func Held(path string, by Holders) error {
 	if err != nil {
 		return err
 	}
-	shared := false // the current folder can be written by others, and has the sticky bit
+	shared := false // others can write the current folder, and it has the sticky bit
 	for links := 0; len(left) > 0; {
 		name := left[0]
 		left = left[1:]
@@ -82,8 +82,8 @@ func Held(path string, by Holders) error {
 	return nil
 }
 
-// holds returns an error if anybody but the holders can change a file, or the content of a folder. last is set for
-// the end of the path, where the sticky bit does not help: others could add names to the folder.
+// holds returns an error if another account than the holders can change a file, or the content of a folder. last is set
+// at the end of the path, where the sticky bit does not help: others could add names to the folder.
 func (by Holders) holds(path string, info fs.FileInfo, last bool) error {
 	what := "the file"
 	if info.IsDir() {
@@ -101,7 +101,7 @@ func (by Holders) holds(path string, info fs.FileInfo, last bool) error {
 	return nil
 }
 
-// writable reports whether anybody but the holders can write a file or folder.
+// writable reports whether another account than the holders can write a file or folder.
 func (by Holders) writable(info fs.FileInfo) bool {
 	bits := info.Mode().Perm() & 0o022
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && by.Group != 0 && int(st.Gid) == by.Group {
@@ -112,7 +112,7 @@ func (by Holders) writable(info fs.FileInfo) bool {
 
 func (by Holders) has(uid int) bool { return uid == 0 || slices.Contains(by.UIDs, uid) }
 
-// first returns the account to which the remedy gives a file.
+// first returns the account that the remedy names as the new owner of a file.
 func (by Holders) first() int {
 	if len(by.UIDs) == 0 {
 		return 0

@@ -1,6 +1,5 @@
-// Package rights opens files with the rights of an account, in a process that has more
-// rights. It promises to refuse every file that the account itself could not read, whatever
-// the path looks like and whoever changes it meanwhile.
+// Package rights opens files with the rights of an account, in a process that has more rights. It promises to refuse
+// every file that the account itself could not read, for every form of path, and even if the path is changed meanwhile.
 //
 // How a path is followed:
 //
@@ -31,9 +30,9 @@ import (
 
 // Who is an account.
 type Who struct {
-	// UID is its number. 0 is root, who may read everything.
+	// UID is the account's number. 0 is root, who may read every file.
 	UID int
-	// GIDs are all its groups. The first one is its primary group.
+	// GIDs are all groups of the account, its primary group first.
 	GIDs []int
 }
 
@@ -76,7 +75,7 @@ func Open(path string, who Who) (*os.File, error) {
 	return f, nil
 }
 
-// reopen opens for reading what h has open as O_PATH.
+// reopen opens the file of an O_PATH handle for reading.
 func reopen(h *os.File, path string, who Who) (*os.File, error) {
 	info, err := h.Stat()
 	if err != nil {
@@ -91,7 +90,7 @@ func reopen(h *os.File, path string, who Who) (*os.File, error) {
 	if err := may(h, acl.Read, who); err != nil {
 		return nil, err
 	}
-	// /proc/self/fd leads to the same file, whatever its path means by now.
+	// /proc/self/fd leads to the file of the handle, even if the file's path now means another file.
 	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(int(h.Fd())),
 		unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -100,7 +99,7 @@ func reopen(h *os.File, path string, who Who) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// may returns an error if an account has no permission.
+// may returns an error if an account does not have the permission want.
 func may(f *os.File, want acl.Perm, who Who) error {
 	if who.UID == 0 {
 		return nil
@@ -115,8 +114,7 @@ func may(f *os.File, want acl.Perm, who Who) error {
 	return nil
 }
 
-// walk follows a path. The last handle is the current folder or file; the others are its
-// parents, for "..".
+// walk follows a path. The last handle is the current folder or file. The other handles are its parents, for "..".
 type walk struct {
 	who   Who
 	at    []*os.File
@@ -124,8 +122,8 @@ type walk struct {
 	mount int // id of the mount that was entered last, 0 if none
 }
 
-// enter returns an error if fd is on a file system that an ordinary account mounted,
-// because it may never answer. File systems that root mounted are trusted.
+// enter returns an error if fd is on a file system that an ordinary account mounted, because such a file system may
+// never answer. File systems that root mounted are trusted.
 func (w *walk) enter(fd int) error {
 	m, err := wary.MountOf(fd)
 	if err != nil || m.ID == w.mount {
@@ -200,8 +198,8 @@ func (w *walk) up() {
 	}
 }
 
-// step goes to an entry of the current folder. If it is a symbolic link, step stays in the
-// folder and returns the target.
+// step goes to an entry of the current folder. If the entry is a symbolic link, step stays in the folder and returns
+// the link's target.
 func (w *walk) step(name string) (target string, err error) {
 	dir := w.at[len(w.at)-1]
 	if err := may(dir, acl.Search, w.who); err != nil {
@@ -237,8 +235,8 @@ func (w *walk) step(name string) (target string, err error) {
 	return string(buf[:n]), nil
 }
 
-// Regular opens a regular file for reading with the rights of this process. It follows
-// links. A FIFO or a device is an error and is not opened.
+// Regular opens a regular file for reading with the rights of this process. It follows links. It returns an error for a
+// FIFO or a device without opening it.
 func Regular(path string) (*os.File, error) {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {

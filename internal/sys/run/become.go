@@ -13,7 +13,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Account holds the numeric ids that a process takes on. UID 0 is refused everywhere.
+// Account holds the numeric ids of the account that a process becomes. All functions refuse UID 0.
 type Account struct {
 	UID, GID int
 	// Groups are the supplementary groups; GID need not be among them.
@@ -24,8 +24,8 @@ type Account struct {
 // credentials(7)).
 const maxGroups = 65536
 
-// String returns the account as one word for a command line, such as "1000:100:100,27"
-// (UID:GID:GROUPS). ParseAccount reads it.
+// String returns the account as one word for a command line, such as "1000:100:100,27" (UID:GID:GROUPS). ParseAccount
+// parses this word.
 func (a Account) String() string {
 	groups := make([]string, len(a.Groups))
 	for i, g := range a.Groups {
@@ -34,7 +34,8 @@ func (a Account) String() string {
 	return fmt.Sprintf("%d:%d:%s", a.UID, a.GID, strings.Join(groups, ","))
 }
 
-// ParseAccount reads what Account.String wrote. The error is of kind Invalid; UID 0 is one.
+// ParseAccount parses the result of Account.String. The error is of kind Invalid if the word has another form, or if
+// the UID is 0.
 func ParseAccount(word string) (Account, error) {
 	bad := func() (Account, error) {
 		return Account{}, jjm.Errorf(jjm.Invalid, "account %.60q: want UID:GID:GROUP,GROUP, and not root's", word)
@@ -62,10 +63,9 @@ func ParseAccount(word string) (Account, error) {
 	return a, nil
 }
 
-// Become makes the whole process the account, irrevocably; only root can. The process is
-// undumpable (PR_SET_DUMPABLE of prctl(2)) before it becomes the account, so that nobody but
-// root can trace it or take its descriptors. After an error the process must end, for it may
-// have changed only some of its ids.
+// Become changes the whole process to the account, irrevocably; only root can do this. Before the change the process
+// becomes undumpable (PR_SET_DUMPABLE of prctl(2)), so that only root can trace it or take its descriptors. After an
+// error the process must end, because only some of its ids may have changed.
 func (a Account) Become() error {
 	if a.UID == 0 {
 		return jjm.Errorf(jjm.Denied, "become root: want an ordinary account")
@@ -91,8 +91,7 @@ func (a Account) Become() error {
 	return a.check()
 }
 
-// check reports an error unless all ids of this process are the account's and it cannot become
-// root again.
+// check returns an error unless all ids of this process are the account's and the process cannot become root again.
 func (a Account) check() error {
 	ruid, euid, suid := unix.Getresuid()
 	rgid, egid, sgid := unix.Getresgid()

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// KeepDescriptors marks every open descriptor above 2 of this process close-on-exec, so that no
-// program that it starts inherits a descriptor. Go marks the descriptors that it opens itself; other descriptors (a
-// lock, a pipe, a shell's terminal) come from the process that started this process.
+// KeepDescriptors marks every open descriptor of this process above 2 close-on-exec, so that no program that this
+// process starts inherits a descriptor. Go marks the descriptors that it opens; other descriptors (a lock, a pipe, a
+// shell's terminal) come from the process that started this process.
 func KeepDescriptors() error {
 	err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 	if err == nil {

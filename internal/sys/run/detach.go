@@ -26,21 +26,20 @@ type Detached struct {
 	Stdin, Stdout, Stderr *os.File
 	// Extra become descriptors 3, 4, and so on.
 	Extra []*os.File
-	// As is the account to run the command as (only root can): Dir, Argv[0] and Log are then
-	// resolved with the account's rights. nil means the account of this process.
+	// As is the account as which the command runs; only root can set it. Dir, Argv[0] and Log are then resolved with the
+	// rights of this account. nil means the account of this process.
 	As *Account
-	// Log is a file that receives standard output and standard error instead of Stdout and
-	// Stderr, opened as the account; "" means none. Without As it is ignored.
+	// Log is a file that receives standard output and standard error instead of Stdout and Stderr. It is opened as the
+	// account; "" means no file. Log is ignored if As is nil.
 	Log string
 }
 
-// Detach starts d in a new session and returns once the kernel has executed the program. The
-// process keeps running when jjm ends and receives no signal of jjm's terminal. The caller owns
-// the files and may close them immediately. With As, only the program that becomes the account has
-// been executed by then; AwaitStart waits for the command.
+// Detach starts d in a new session and returns when the kernel has executed the program. The process keeps running when
+// jjm ends, and receives no signal of jjm's terminal. The caller owns the files and may close them immediately. With
+// As, only the program that becomes the account has been executed when Detach returns; AwaitStart waits for the
+// command.
 //
-// The error is of kind Invalid if the command cannot be executed, Busy if the machine lacks
-// something at the moment.
+// The error is of kind Invalid if the command cannot be executed, and Busy if the machine temporarily lacks a resource.
 //
 // Detach calls fork(2) directly and starts no goroutine, because a daemon that starts thousands
 // of short jobs pays for every system call.
@@ -84,8 +83,8 @@ func Detach(d Detached) (*Process, error) {
 	return p, nil
 }
 
-// expect makes the pipe through which the second step of a start reports errors, and returns
-// the end that the step writes to.
+// expect makes the pipe through which the second step of a start reports errors, and returns the writing end, which the
+// step gets.
 func (p *Process) expect(d Detached) (theirs *os.File, err error) {
 	ours, theirs, err := os.Pipe()
 	if err != nil {
@@ -95,8 +94,7 @@ func (p *Process) expect(d Detached) (theirs *os.File, err error) {
 	return theirs, nil
 }
 
-// startKind returns Busy for an error of the machine, which passes, and Invalid for an error of the
-// command.
+// startKind returns Busy for a temporary error of the machine, and Invalid for an error of the command.
 func startKind(err error) jjm.Kind {
 	for _, e := range []error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.EIO,
 		syscall.ETXTBSY, syscall.ESTALE, syscall.ENOSPC} {
@@ -107,8 +105,8 @@ func startKind(err error) jjm.Kind {
 	return jjm.Invalid
 }
 
-// descriptors returns the child's descriptors in order, /dev/null in place of a nil file. The
-// caller calls done after the fork.
+// descriptors returns the child's descriptors in order, with /dev/null instead of each nil file. The caller must call
+// done after the fork.
 func descriptors(d Detached) (fds []uintptr, done func(), err error) {
 	var null *os.File
 	done = func() {
@@ -135,13 +133,12 @@ func descriptors(d Detached) (fds []uintptr, done func(), err error) {
 
 // Process is a process that Detach started or that Adopt found.
 type Process struct {
-	// PID is its process id. For a process that Detach started it is also the id of its session and
-	// process group.
+	// PID is the process id. For a process that Detach started it is also the id of the session and of the process group.
 	PID int
 
-	begin *beginning // nil unless it was started as another account
+	begin *beginning // nil unless the process was started as another account
 	child bool
-	fd    *os.File // a pidfd; nil on kernels before 5.3, which have none
+	fd    *os.File // a pidfd; nil on kernels before 5.3, which lack pidfds
 	done  chan struct{}
 }
 
@@ -149,14 +146,14 @@ type Process struct {
 // process, so that its exit status is unknown.
 var ErrNotChild = errors.New("the process has ended, and was not a child of this one")
 
-// pollInterval is the longest time between two looks at a process on a kernel without
-// pidfd_open(2); a young process is looked at more often.
+// pollInterval is the longest time between two checks of a process on a kernel without pidfd_open(2). A young process
+// is checked more often.
 const pollInterval = 250 * time.Millisecond
 
-// Adopt returns a Process for a process that an earlier run of jjm started. After Adopt returned, the
-// caller must verify that the process with that pid is still the process of the earlier run: from then on Wait and
-// Signal concern that process even if its number is reused (except on kernels before 5.3). The
-// error wraps syscall.ESRCH if no process has that pid, and is of kind Invalid for a pid below 2.
+// Adopt returns a Process for a process that an earlier run of jjm started. After Adopt has returned, the caller must
+// verify that the process with this pid is still the process of the earlier run. From then on Wait and Signal concern
+// this process even if its number is reused (except on kernels before 5.3). The error wraps syscall.ESRCH if no process
+// has the pid, and is of kind Invalid if the pid is below 2.
 func Adopt(pid int) (*Process, error) {
 	if pid <= 1 {
 		return nil, jjm.Errorf(jjm.Invalid, "adopt process %d: not a process of a job", pid)
@@ -189,9 +186,9 @@ func pollable(fd int) *os.File {
 	return os.NewFile(uintptr(fd), "pidfd")
 }
 
-// Wait waits until the process has ended and returns its status and the resources that it and
-// its waited-for children used. It may be called once. The error is ErrNotChild for a process
-// that ended and was not a child of this one, os.ErrClosed after Close.
+// Wait waits until the process has ended. It returns the status, and the resources used by the process and by its
+// children that were waited for. It may be called once. The error is ErrNotChild if the process ended and was not a
+// child of this process, and os.ErrClosed after Close.
 func (p *Process) Wait() (syscall.WaitStatus, *syscall.Rusage, error) {
 	if p.fd == nil {
 		return p.waitBlocking()
@@ -217,9 +214,8 @@ func (p *Process) Wait() (syscall.WaitStatus, *syscall.Rusage, error) {
 	return ws, &ru, nil
 }
 
-// look reports without waiting whether the process has ended, and reaps it if it is a child. An
-// adopted process is a child of this process if an adapter was closed and opened again within
-// one daemon.
+// look reports without waiting whether the process has ended. If the process has ended and is a child, look reaps it.
+// An adopted process is a child of this process if an adapter was closed and opened again within one daemon.
 func (p *Process) look(fd int, ws *syscall.WaitStatus, ru *syscall.Rusage) (ended bool, err error) {
 	if !p.child {
 		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
@@ -274,9 +270,9 @@ func (p *Process) waitBlocking() (syscall.WaitStatus, *syscall.Rusage, error) {
 	}
 }
 
-// Signal sends sig to the process group that the process leads, or only to the process if it
-// leads none. The error is os.ErrProcessDone if it has ended and was reaped: another process
-// may have its number by then.
+// Signal sends sig to the process group that the process leads. If the process leads no group, Signal sends sig only to
+// the process. The error is os.ErrProcessDone if the process has ended and was reaped, because another process may now
+// have its number.
 func (p *Process) Signal(sig syscall.Signal) error {
 	if p.fd != nil && errors.Is(p.probe(), unix.ESRCH) {
 		return os.ErrProcessDone
@@ -305,8 +301,8 @@ func (p *Process) probe() error {
 	return errors.Join(err, sent)
 }
 
-// Close releases the Process and leaves the process itself alone. An AwaitStart or Wait in
-// progress returns os.ErrClosed. It may be called once, also after Wait.
+// Close releases the Process; the process itself keeps running. A running AwaitStart or Wait returns os.ErrClosed.
+// Close may be called once, also after Wait.
 func (p *Process) Close() error {
 	close(p.done)
 	if p.begin != nil {

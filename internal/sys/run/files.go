@@ -11,21 +11,20 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Files describes a command whose standard streams are files of the caller. The caller reads
-// what the command writes and bounds it.
+// Files describes a command whose standard streams are files of the caller. The caller must read and bound the output.
 type Files struct {
 	Argv  []string
 	Dir   string
 	Env   []string
 	Std   [3]*os.File
 	Limit time.Duration // how long the command may run; 0 means DefaultDeadline
-	// MaxMemory caps the private memory in bytes, as Cmd.MaxMemory does.
+	// MaxMemory caps the private memory in bytes; see Cmd.MaxMemory.
 	MaxMemory int64
 }
 
-// RunFiles runs a command to its end as Run does, but returns no output of the command. It calls started once
-// the kernel has executed the command. The command is killed when this process ends for
-// whatever reason. The errors are those of Run; with kind Ambiguous, out holds the facts that are known.
+// RunFiles runs a command to its end like Run, but returns no output of the command. It calls started when the kernel
+// has executed the command. If this process ends for any reason, the command is killed. The errors are the errors of
+// Run. If the error is of kind Ambiguous, out holds the known facts.
 func RunFiles(ctx context.Context, f Files, started func()) (out Output, err error) {
 	if len(f.Argv) == 0 || f.Argv[0] == "" {
 		return Output{}, jjm.Errorf(jjm.Invalid, "run: empty command")
@@ -35,8 +34,8 @@ func RunFiles(ctx context.Context, f Files, started func()) (out Output, err err
 	cmd := exec.CommandContext(ctx, f.Argv[0], f.Argv[1:]...)
 	cmd.Dir, cmd.Env = f.Dir, append([]string{}, f.Env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = f.Std[0], f.Std[1], f.Std[2]
-	// PR_SET_PDEATHSIG signals the child when the thread that started it ends (prctl(2)), so
-	// that thread must not end before the command.
+	// PR_SET_PDEATHSIG signals the child when the thread that started the child ends (prctl(2)), so this thread must not
+	// end before the command.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}

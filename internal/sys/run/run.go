@@ -6,12 +6,12 @@
 //	                                   starter
 //	Detach     a job, a helper         no, it outlives its starter       files, never a pipe
 //
-// A command that Detach starts as another account becomes it in a program of its own, after
-// execve(2). So no account ever owns a process that shares memory or descriptors with the
-// daemon, or one that the daemon waits for before it proceeds.
+// A command that Detach starts as another account becomes the account in a program of its own, after execve(2). So no
+// account ever owns a process that shares memory or descriptors with the daemon, or a process that the daemon waits for
+// before it proceeds.
 //
-// A [Runner], put into a context by [WithRunner], executes the commands of [Run] in the place
-// of this process. Package internal/sys/asuser has one that runs them as another account.
+// If a [Runner] was put into a context by [WithRunner], it executes the commands of [Run] instead of this process.
+// Package internal/sys/asuser has a Runner that runs commands as another account.
 //
 // The package does not judge exit statuses or output: a non-zero exit is not an error.
 package run
@@ -33,15 +33,15 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The defaults of a Cmd. 16 MiB hold the listing of 100 000 jobs at 160 bytes a line.
+// The defaults of a Cmd. 16 MiB can hold the listing of 100 000 jobs with 160 bytes per line.
 const (
 	DefaultDeadline  = 30 * time.Second
 	DefaultMaxOutput = 16 << 20
 )
 
-// OpenPipes is how long after a command's end its pipes may stay open. A command's own child
-// may hold them, and so does any other child of the daemon between fork and exec: for more than
-// five seconds at a load of 50.
+// OpenPipes is how long the pipes of a command may stay open after its end. A child of the command may hold the pipes
+// open, and so does any other child of the daemon between fork and exec, which takes more than five seconds at a load
+// of 50.
 const OpenPipes = 15 * time.Second
 
 // grace is the time between SIGTERM and SIGKILL.
@@ -56,20 +56,19 @@ type Cmd struct {
 	Dir string
 	// Env is the whole environment, "NAME=value" each; nothing is inherited.
 	Env []string
-	// Home is the command's HOME whichever account a Runner runs it as; "" means the HOME of
-	// Env, or of the Runner's account.
+	// Home is the command's HOME for every account as which a Runner runs the command; "" means the HOME of Env, or of the
+	// Runner's account.
 	Home string
 	// Stdin is the command's standard input.
 	Stdin []byte
 	// Deadline is how long the command may run; 0 means DefaultDeadline.
 	Deadline time.Duration
-	// MaxOutput caps, in bytes, what is kept of each output stream; 0 means DefaultMaxOutput.
-	// What a command writes beyond it is read and dropped, or, with EndAtMax, ends the command.
+	// MaxOutput is how many bytes of each output stream are kept; 0 means DefaultMaxOutput. Further output is read and
+	// dropped, or, with EndAtMax, ends the command.
 	MaxOutput int64
 	EndAtMax  bool
-	// MaxMemory caps, in bytes, the private memory of the command and of each process that it
-	// starts (RLIMIT_DATA of setrlimit(2), set just after the start); 0 means no cap. An
-	// allocation beyond it fails.
+	// MaxMemory caps, in bytes, the private memory of the command and of each process that it starts (RLIMIT_DATA of
+	// setrlimit(2), set just after the start); 0 means no cap. An allocation beyond the cap fails.
 	MaxMemory int64
 }
 
@@ -78,16 +77,16 @@ type Output struct {
 	Stdout, Stderr []byte
 	// Exit is the exit code, or 128+n if signal n ended the command. Signal is n, or 0.
 	Exit, Signal int
-	// Truncated reports that a stream was longer than MaxOutput. With EndAtMax, Exit and Signal
-	// then only say how jjm ended the command.
+	// Truncated is set if a stream was longer than MaxOutput. With EndAtMax, Exit and Signal then only describe how jjm
+	// ended the command.
 	Truncated bool
 	// Wall is the time from start to end.
 	Wall time.Duration
 }
 
-// Run runs c to its end. When ctx ends or the deadline passes, the process group gets SIGTERM,
-// and SIGKILL two seconds later. A child that left the group and keeps a pipe open delays Run
-// by 15 s at most. Under a context of [WithRunner] the Runner runs the command.
+// Run runs c to its end. When ctx ends or the deadline passes, the process group gets SIGTERM, and SIGKILL two seconds
+// later. If a child left the group and keeps a pipe open, Run returns at most 15 s later. If ctx has a Runner
+// ([WithRunner]), the Runner runs the command.
 //
 // The error does not depend on the exit status:
 //
@@ -153,16 +152,16 @@ func statusOf(cmd *exec.Cmd) (exit, signal int) {
 
 // ending records how a command ended.
 type ending struct {
-	full    atomic.Bool // jjm ended it at MaxOutput
-	bound   error       // why its memory could not be capped: jjm ended it
-	stopped bool        // jjm ended it, for whatever reason
-	cause   error       // the error of its context
+	full    atomic.Bool // jjm ended the command at MaxOutput
+	bound   error       // the reason why its memory could not be capped, so that jjm ended the command
+	stopped bool        // jjm ended the command, for any reason
+	cause   error       // the error of the command's context
 	whole   bool        // both output streams were read to their end
 	waited  error       // the error of exec.Cmd.Wait
 }
 
-// prepare sets up a command whose output is kept in stdout and stderr. cancel ends the command;
-// it is called at MaxOutput if c wants that.
+// prepare sets up a command whose output is stored in stdout and stderr. cancel ends the command; with c.EndAtMax it is
+// called at MaxOutput.
 func (e *ending) prepare(cmd *exec.Cmd, c Cmd, stdout, stderr *capped, cancel func()) {
 	stdout.left, stderr.left = maxOutput(c), maxOutput(c)
 	if c.EndAtMax {
@@ -176,7 +175,7 @@ func (e *ending) prepare(cmd *exec.Cmd, c Cmd, stdout, stderr *capped, cancel fu
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 }
 
-// err returns the error of Run for an ending; nil for a command that ended by itself, or at
+// err returns the error of Run for an ending. It returns nil for a command that ended by itself, or that was ended at
 // MaxOutput.
 func (e *ending) err(name string, out Output) error {
 	switch exit := (*exec.ExitError)(nil); {
@@ -205,8 +204,8 @@ func maxOutput(c Cmd) int64 {
 	return DefaultMaxOutput
 }
 
-// Status splits a wait status as a shell does. exit is the exit code, or 128+n after signal n;
-// signal is n, or 0.
+// Status splits a wait status in the same way as a shell. exit is the exit code, or 128+n after signal n; signal is n,
+// or 0.
 func Status(ws syscall.WaitStatus) (exit, signal int) {
 	if ws.Signaled() {
 		return 128 + int(ws.Signal()), int(ws.Signal())
@@ -217,13 +216,12 @@ func Status(ws syscall.WaitStatus) (exit, signal int) {
 // stopper stops a command's process group.
 type stopper struct {
 	fired atomic.Bool
-	group int // negative, as kill(2) wants it
+	group int // the number of the group, negative, as an argument of kill(2)
 	kill  *time.Timer
 }
 
-// stopGroup makes the context of cmd stop the whole process group. The SIGKILL comes before
-// os/exec gives up on the pipes (OpenPipes), so that a group that ignores SIGTERM is dead by
-// then.
+// stopGroup sets up cmd so that the end of its context stops the whole process group. The SIGKILL comes before os/exec
+// gives up on the pipes (OpenPipes). A group that ignores SIGTERM is then already dead.
 func stopGroup(cmd *exec.Cmd) *stopper {
 	s := &stopper{}
 	cmd.WaitDelay = OpenPipes
@@ -236,8 +234,8 @@ func stopGroup(cmd *exec.Cmd) *stopper {
 	return s
 }
 
-// end kills what is left of a stopped group without waiting for the timer. The command has been
-// waited for; the group's number is not reused while a member lives.
+// end kills the remaining processes of a stopped group without waiting for the timer. The caller has waited for the
+// command. The group's number is not reused while a member lives.
 func (s *stopper) end() {
 	if s.fired.Load() && s.kill.Stop() {
 		_ = syscall.Kill(s.group, syscall.SIGKILL)
@@ -253,9 +251,9 @@ func hint(stderr []byte) string {
 	return " (" + line + ")"
 }
 
-// boundMemory caps the private memory of a process that has just started; what it allocated
-// before stays. It does nothing to a process that has already ended (ESRCH) or that became
-// another account by its file's setuid bit (EPERM).
+// boundMemory caps the private memory of a process that has just started. Memory that the process already allocated is
+// kept. boundMemory does nothing if the process has already ended (ESRCH), or became another account by its file's
+// setuid bit (EPERM).
 func boundMemory(pid int, max int64) error {
 	if max <= 0 {
 		return nil
@@ -267,9 +265,9 @@ func boundMemory(pid int, max int64) error {
 	return fmt.Errorf("cap its memory at %d bytes (prlimit(2), RLIMIT_DATA): %w", max, err)
 }
 
-// capped keeps the first left bytes of a stream and drops the rest. With full set it calls full
-// at the cap, once, and stops reading. It is an io.ReaderFrom, which os/exec prefers to an
-// io.Writer, because only ReadFrom sees whether the stream ended.
+// capped keeps the first left bytes of a stream and drops the rest. If full is set, capped calls it once at the cap and
+// stops reading. capped is an io.ReaderFrom, which os/exec prefers to an io.Writer, because only ReadFrom can detect
+// the end of the stream.
 type capped struct {
 	buf  bytes.Buffer
 	left int64

@@ -6,25 +6,25 @@ import (
 	"os"
 )
 
-// Runner runs commands in the place of this process, for example as another account.
+// Runner runs commands instead of this process, for example as another account.
 type Runner interface {
-	// Run does what [Run] does, with the same promises and kinds of errors.
+	// Run runs a command like [Run], with the same promises and kinds of errors.
 	Run(ctx context.Context, c Cmd) (Output, error)
-	// UID returns the number of the account that the commands run as.
+	// UID returns the user id of the account as which the commands run.
 	UID() int
 }
 
 type runnerKey struct{}
 
-// WithRunner returns a context under which [Run] passes every command to r; nil undoes an outer
-// WithRunner. It lets the daemon run the commands of an adapter or a site's hook as somebody
-// else, though these know nothing of accounts.
+// WithRunner returns a context under which [Run] passes every command to r; nil undoes an outer WithRunner. With it the
+// daemon runs the commands of an adapter or a site's hook as another account, although adapters and hooks do not know
+// about accounts.
 func WithRunner(ctx context.Context, r Runner) context.Context {
 	return context.WithValue(ctx, runnerKey{}, r)
 }
 
-// UID returns the number of the account that commands run as under ctx: the Runner's, or this
-// process's effective one.
+// UID returns the user id of the account as which commands run under ctx: the Runner's, or this process's effective
+// user id.
 func UID(ctx context.Context) int {
 	if r := runnerOf(ctx); r != nil {
 		return r.UID()
@@ -37,8 +37,8 @@ func runnerOf(ctx context.Context) Runner {
 	return r
 }
 
-// RunnerError is an error of a Runner itself, such as a missing account or a helper that does
-// not answer. It says nothing about the command.
+// RunnerError is an error of a Runner itself, such as a missing account or a helper that does not answer. It is no
+// error of the command.
 type RunnerError struct{ Err error }
 
 func (e *RunnerError) Error() string { return e.Err.Error() }

@@ -21,30 +21,29 @@ import (
 //	2     the same, Start: becomes the account the account  itself
 //	3     execve(2) of the command             the account  itself
 //
-// Between fork(2) and execve(2) the parent waits for its child, and the child holds a copy of
-// every descriptor. That happens before step 1, as root. The account can stop or kill the
-// process from step 2 on, which then harms only the account itself.
+// Between fork(2) and execve(2) the parent waits for its child, and the child has a copy of every descriptor. This
+// happens before step 1, as root. The account can stop or kill the process only from step 2 on, which harms only the
+// account itself.
 //
-// Start reports its errors through a pipe, a line each. The pipe is closed by the execution of
-// the command:
+// Start reports its errors through a pipe, one line each. The execution of the command closes the pipe:
 //
 //	log ERRNO        the log cannot be opened; the command starts without it
 //	STEP ERRNO       the start failed at STEP: become, folder, program
 //
-// The environment is passed with a mark before each variable, so that none has a meaning for
-// step 1 (GODEBUG, LD_PRELOAD).
+// The environment is passed with a mark before each variable, so that no variable has a meaning for step 1 (GODEBUG,
+// LD_PRELOAD).
 
 const (
 	startWord = "start-as"
 	envMark   = "+"
 )
 
-// The steps of a start, as error texts name them.
+// steps describes the steps of a start for error texts.
 var steps = map[string]string{
 	"become": "become the account", "folder": "enter the folder", "program": "execute the program",
 }
 
-// maxTrouble caps what AwaitStart reads from the pipe, in bytes.
+// maxTrouble is the maximum number of bytes that AwaitStart reads from the pipe.
 const maxTrouble = 256
 
 // notRegular is the error number reported for a log that is not a regular file.
@@ -62,12 +61,10 @@ func startAs(d Detached, path string, files []uintptr, trouble *os.File) (string
 		&syscall.ProcAttr{Dir: "/", Env: env, Files: append(files, trouble.Fd())}
 }
 
-// IsStarter reports whether this process is a start of Detach. If so, main calls Start before
-// anything else.
+// IsStarter reports whether this process is a start of Detach. If so, main must call Start before anything else.
 func IsStarter(args []string) bool { return len(args) > 7 && args[1] == startWord }
 
-// Start becomes the account and executes the command. It returns, with an exit code, only if
-// that fails.
+// Start becomes the account and executes the command. It returns an exit code only if this fails.
 func Start(args []string) int {
 	fd, err := strconv.Atoi(args[3])
 	if err != nil || fd < 3 {
@@ -107,9 +104,8 @@ func Start(args []string) int {
 	return report("program", syscall.Exec(args[6], args[7:], env))
 }
 
-// logTo makes the file at path standard output and standard error. It opens path as the
-// account, which may have put a link or a FIFO there: O_NONBLOCK and the check for a regular
-// file keep that harmless.
+// logTo makes the file at path standard output and standard error. It opens path as the account. The account may have
+// put a link or a FIFO there; O_NONBLOCK and the check for a regular file make this harmless.
 func logTo(path string) error {
 	if path == "" {
 		return nil
@@ -134,11 +130,10 @@ type beginning struct {
 	log  string
 }
 
-// AwaitStart waits until a process that was started as an account has executed its command. It
-// lasts as long as the account wants, so the caller must hold no lock. trouble says why the log
-// cannot be opened, nil if it can. err says why the command was not started, of kind Busy or
-// Invalid as for Detach (the process then ends by itself), or is os.ErrClosed after Close. For
-// a process without Detached.As it returns immediately.
+// AwaitStart waits until a process that was started as an account has executed its command. The account can make this
+// take any time, so the caller must hold no lock. trouble is the reason why the log cannot be opened, or nil. err is
+// the reason why the command was not started, of kind Busy or Invalid as for Detach; the process then ends by itself.
+// After Close, err is os.ErrClosed. For a process without Detached.As, AwaitStart returns immediately.
 func (p *Process) AwaitStart() (trouble, err error) {
 	if p.begin == nil {
 		return nil, nil
@@ -161,7 +156,7 @@ func (p *Process) AwaitStart() (trouble, err error) {
 			err := fmt.Errorf("%s: %w", steps[step], errno)
 			kind := startKind(err)
 			if step == "become" {
-				kind = jjm.Busy // not the command's fault
+				kind = jjm.Busy // an error of the machine, not of the command
 			}
 			return trouble, jjm.Errorf(kind, "detach %s: %w", p.begin.name, err)
 		}

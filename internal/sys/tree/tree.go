@@ -1,7 +1,6 @@
-// Package tree packs folders that are inputs of jobs as a tar: files, folders, and links
-// that stay within the folder, with their modes. It checks the number and the size of
-// everything before it reads any file. It works with the rights of the process and follows
-// nothing out of the folder.
+// Package tree packs folders that are inputs of jobs as a tar: files, folders, and links that stay within the folder,
+// with their modes. It checks the number and the size of all files before it reads any file. It works with the rights
+// of the process and follows no link out of the folder.
 package tree
 
 import (
@@ -20,16 +19,15 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Most has the limits of a folder: the number of names in it, and the bytes of its files. 0
-// means no limit.
+// Most holds the limits of a folder: the number of names in the folder, and the bytes of its files. 0 means no limit.
 type Most struct{ Entries, Bytes int64 }
 
-// mostDeep is how deep folders may be nested. The names of deeper folders come near PATH_MAX
-// of Linux (4096, limits.h), so they could hardly be opened.
+// mostDeep is how deep folders may be nested. The names of deeper folders would be almost as long as PATH_MAX of Linux
+// (4096, limits.h), so such folders could hardly be opened.
 const mostDeep = 256
 
-// ModeBits are the bits of a mode that are kept: not setuid, setgid and sticky, and not the
-// permissions of the group and of others to write.
+// ModeBits are the bits of a mode that are kept. The bits setuid, setgid and sticky, and the write permissions of the
+// group and of others, are not kept.
 const ModeBits fs.FileMode = 0o755
 
 // Tree is a folder whose content was listed and checked. Close releases it.
@@ -43,18 +41,18 @@ type Tree struct {
 type entry struct {
 	name   string
 	info   fs.FileInfo
-	target string // the target, if it is a link
+	target string // the target of a link, "" for files and folders
 }
 
-// Open lists everything below a folder. The error is of kind Invalid if the folder exceeds
-// a limit, or contains something other than files, folders and links that stay within it.
+// Open lists all names below a folder. The error is of kind Invalid if the folder exceeds a limit, or contains anything
+// except files, folders and links that stay within the folder.
 func Open(folder string, most Most) (*Tree, error) {
 	fd, err := syscall.Open(folder, syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: folder, Err: err}
 	}
 	defer func() { _ = syscall.Close(fd) }()
-	// The folder that is open, whatever its path means by now.
+	// Open the folder by its descriptor, because its path may now lead to another folder.
 	root, err := os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", fd))
 	if err != nil {
 		return nil, fmt.Errorf("open folder %s: %w", folder, err)
@@ -72,7 +70,7 @@ func (t *Tree) Bytes() int64 { return t.bytes }
 // Close releases the folder.
 func (t *Tree) Close() error { return t.root.Close() }
 
-// list adds the entries of a folder, sorted by name; each folder comes before its content.
+// list adds the entries of a folder, sorted by name. Each folder comes before its content.
 func (t *Tree) list(dir string, most Most, deep int) error {
 	if deep > mostDeep {
 		return jjm.Errorf(jjm.Invalid, "%.100s lies in more than %d folders: pack it in an archive", dir, mostDeep)
@@ -116,7 +114,7 @@ func (t *Tree) within(most Most) error {
 	return nil
 }
 
-// names lists a folder in order. It reads at most one name more than is permitted.
+// names lists a folder in order. It reads at most one name more than the limit.
 func (t *Tree) names(dir string, most Most) ([]fs.DirEntry, error) {
 	d, err := t.root.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -160,9 +158,8 @@ func (t *Tree) entryOf(name string) (entry, error) {
 	return e, nil
 }
 
-// CheckLink returns an error if a link leads out of its tree. It may contain ".." only at
-// its beginning: after another link, ".." is relative to the target of that link, which the
-// text does not show.
+// CheckLink returns an error if a link leads out of its tree. The target may contain ".." only at its beginning: after
+// another link, ".." is relative to the target of that link, which the text does not contain.
 func CheckLink(name, target string) error {
 	down := target
 	for strings.HasPrefix(down, "../") {
@@ -177,8 +174,7 @@ func CheckLink(name, target string) error {
 	return nil
 }
 
-// Write writes the tar and returns its length in bytes. It returns an error if something
-// was changed since Open.
+// Write writes the tar and returns its length in bytes. It returns an error if a file was changed since Open.
 func (t *Tree) Write(to io.Writer) (int64, error) {
 	c := &counter{to: to}
 	w := tar.NewWriter(c)
@@ -234,7 +230,7 @@ func (c *counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Source is a tree as a stream of a tar, with the size of its content.
+// Source is a stream of the tar of a tree, with the size of the tree's content.
 type Source struct {
 	io.ReadCloser
 	// Bytes is the sum of the sizes of all files.
@@ -244,7 +240,7 @@ type Source struct {
 // Size returns Bytes.
 func (s *Source) Size() int64 { return s.Bytes }
 
-// Read opens a folder as a stream that this process itself packs.
+// Read opens a folder as a stream. This process itself packs the folder.
 func Read(folder string, most Most) (*Source, error) {
 	t, err := Open(folder, most)
 	if err != nil {

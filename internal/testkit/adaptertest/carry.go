@@ -11,8 +11,8 @@ import (
 	"jjm/sandbox"
 )
 
-// CarryWrapper plays jjm-wrapper and the transfer of files for a Sim whose workers do not
-// see the work area. Each run of a job has an area of its own.
+// CarryWrapper imitates jjm-wrapper and the transfer of files, for a Sim whose workers do not see the work area. Each
+// run of a job has an area of its own.
 type CarryWrapper struct {
 	// Area is the work area of the job's owner, which only the transfer sees.
 	Area *sandbox.Area
@@ -51,7 +51,8 @@ func (w *CarryWrapper) Start(job SimJob, at jjm.Time) (jjm.AttemptID, bool, erro
 	return InArea(area).Start(job, at)
 }
 
-// bring copies the files that other local jobs made to the worker's area, as a batch system does.
+// bring copies the files that other local jobs made to the worker's area, like a batch system that transfers input
+// files.
 func (w *CarryWrapper) bring(job SimJob, area *sandbox.Area) error {
 	from, err := w.Area.GivenFolder(job.Tag)
 	if err != nil || from == "" {

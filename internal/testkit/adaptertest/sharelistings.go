@@ -10,16 +10,15 @@ import (
 	"jjm/internal/jjm"
 )
 
-// ShareListings makes an adapter whose listings are shared by checks that run at the same
-// time. A dozen checks that each list all the time would leave a batch system no CPU to run
-// the jobs that they wait for. Callers share a listing only if they asked before it started. The next
-// listing starts a second after the end of the previous one. Calls for another owner, or with a
-// context that has ended, get a listing of their own.
+// ShareListings makes an adapter whose listings are shared by checks that run at the same time. Without sharing, a
+// dozen checks that list continuously would leave the batch system no CPU for the jobs that the checks wait for. A
+// caller gets the next listing that has not started yet. This listing starts at least a second after the end of the
+// previous listing. Calls for another owner, or with a context that has ended, get a listing of their own.
 func ShareListings(a Shareable, owner jjm.Owner) adapters.Adapter {
 	return &sharedListings{Shareable: a, owner: owner, since: time.Now().Add(-time.Minute), every: time.Second}
 }
 
-// Shareable is an adapter that can serve several checks: it does nothing in the background.
+// Shareable is an adapter that several checks can use at the same time, because it does nothing in the background.
 type Shareable interface {
 	adapters.Adapter
 	adapters.Prober
@@ -68,7 +67,7 @@ func (s *sharedListings) List(ctx context.Context, owner jjm.Owner, since time.T
 	return l, mine.err
 }
 
-// join returns the next listing that has not started.
+// join returns the next listing that has not started yet.
 func (s *sharedListings) join() *listing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,7 +77,7 @@ func (s *sharedListings) join() *listing {
 	return s.next
 }
 
-// close keeps further callers from joining the next listing, because it starts now.
+// close prevents callers from joining the listing that starts now; they will join the following listing.
 func (s *sharedListings) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,53 +11,52 @@ import (
 	"jjm/internal/jjm"
 )
 
-// SimConfig describes a simulated batch system. The zero value with a clock runs every job
-// immediately, for a minute.
+// SimConfig describes a simulated batch system. The zero value, with a clock, runs every job immediately for a minute.
 type SimConfig struct {
 	// Name is the cluster's name; "sim" by default.
 	Name string
-	// Now is the simulation's clock; it must not go back. The simulation advances only in
-	// Step and in calls of the adapter.
+	// Now is the simulation's clock, which must not go back. The simulation advances only in Step and in calls of the
+	// adapter.
 	Now func() time.Time
-	// Slots is how many jobs run at once; 0 for no limit.
+	// Slots is the maximum number of running jobs; 0 for no limit.
 	Slots int
 	// MaxBulk is the largest number of jobs in a bulk; 1000 by default.
 	MaxBulk int
-	// MaxMemoryMB and MaxWalltime bound one job, as [adapters.Capabilities] says; 0 for no limit.
+	// MaxMemoryMB and MaxWalltime are the limits of one job in [adapters.Capabilities]; 0 for no limit.
 	MaxMemoryMB int64
 	MaxWalltime time.Duration
-	// MaxJobs is how many jobs one owner may have; more are refused as [adapters.TooMany]
-	// describes. 0 for no limit; see [Sim.SetMaxJobs].
+	// MaxJobs is the maximum number of jobs of one owner; further jobs are refused with [adapters.TooMany]. 0 means no
+	// limit; see [Sim.SetMaxJobs].
 	MaxJobs int
-	// TwoPhase receives bulks held, and runs them after a Release.
+	// TwoPhase means that bulks are submitted held, and run after a Release.
 	TwoPhase bool
 	// NoSharedFS means that workers do not see the work area.
 	NoSharedFS bool
-	// RenewsProxies is the field of this name in the capabilities; the simulation does nothing else with it.
+	// RenewsProxies is copied to the field of this name in the capabilities and has no other effect.
 	RenewsProxies bool
-	// Idempotent makes a second Submit of a tag return the id of the first. Without it a
-	// second bulk is made, as real batch systems do.
+	// Idempotent means that a second Submit of a tag returns the id of the first bulk. Without it, Submit creates a second
+	// bulk, like real batch systems.
 	Idempotent bool
-	// Settle is how long Find answers NotYetKnown, whether the bulk exists or not, after a
-	// Submit whose reply was lost. It is announced in the capabilities.
+	// Settle is how long Find returns NotYetKnown after a Submit whose reply was lost, even if the bulk exists. It is
+	// reported in the capabilities.
 	Settle time.Duration
 	// Wait is the shortest time that a job waits before it starts.
 	Wait time.Duration
-	// Life is how long a job runs unless Play says otherwise; a minute by default. Jitter
-	// is the upper bound of a random addition to it, drawn with Seed.
+	// Life is how long a job runs unless Play sets another time; a minute by default. Jitter is the maximum of a random
+	// addition to Life, drawn with Seed.
 	Life, Jitter time.Duration
 	Seed         uint64
-	// Play scripts the run of a job; nil lets every job succeed. It is called once for each
-	// run, in the order of the starts.
+	// Play returns the script of a job's run. If Play is nil, every job succeeds. Play is called once for each run, in the
+	// order of the starts.
 	Play func(job SimJob) Play
-	// Hold, if set, is called whenever a job enters the queue; held is how often the job was held before. If code or
+	// Hold, unless nil, is called whenever a job enters the queue; held is how often the job was held before. If code or
 	// text is not empty, the job is held.
 	Hold func(job SimJob, held int) (code, text string)
-	// Wrapper plays jjm-wrapper; nil leaves no claims and no results.
+	// Wrapper imitates jjm-wrapper. If it is nil, there are no claims and no results.
 	Wrapper Wrapper
 }
 
-// SimJob is a job of the simulation, as scripts and wrappers see it.
+// SimJob is the description of a simulated job that scripts and wrappers get.
 type SimJob struct {
 	Owner   jjm.Owner
 	Request jjm.Request
@@ -70,21 +69,21 @@ type SimJob struct {
 	Attempt jjm.AttemptID
 }
 
-// Play is the script of one run of a job. The zero value succeeds.
+// Play is the script of one run of a job. With the zero value the job succeeds.
 type Play struct {
-	// Life is how long it runs; 0 for the configured time.
+	// Life is how long the run takes; 0 for the configured time.
 	Life time.Duration
-	// Keyword and Data are the line that the application writes to the GLF; SUCCEEDED
-	// out.dat if both are empty. The keyword "-" writes no line.
+	// Keyword and Data are the line that the application writes to the GLF. If both are empty, the line is SUCCEEDED
+	// out.dat. With the keyword "-" no line is written.
 	Keyword, Data string
-	// Exit and Signal are the application's. Under a wrapper the batch job itself exits with 0.
+	// Exit and Signal are the application's. If there is a wrapper, the batch job itself exits with 0.
 	Exit, Signal int
-	// State is the state that the batch system reports at the end. BatchUnknown derives OK or
-	// FAILED from the exit code.
+	// State is the state that the batch system reports at the end. With BatchUnknown the state is OK or FAILED, by the
+	// exit code.
 	State jjm.BatchState
-	// Reason is the batch system's text.
+	// Reason is the text that the batch system reports at the end.
 	Reason string
-	// NoClaim makes the wrapper die before its claim, NoResult after it.
+	// With NoClaim the wrapper dies before its claim, with NoResult after its claim.
 	NoClaim, NoResult bool
 	// Phases and Fragment are copied to the result.
 	Phases   []jjm.AppPhase
@@ -96,32 +95,32 @@ type Fault uint8
 
 // The faults.
 const (
-	// Accept accepts the bulk: it is not a fault.
+	// Accept is no fault: the bulk is accepted.
 	Accept Fault = iota
-	// LoseReply accepts the bulk and loses the reply: kind Ambiguous.
+	// LoseReply: the bulk is accepted, but the reply is lost. The error is of kind Ambiguous.
 	LoseReply
-	// LoseRequest loses the request: the same error, but no bulk.
+	// LoseRequest: the request is lost, so there is no bulk. The error is of kind Ambiguous, too.
 	LoseRequest
-	// Refuse answers Invalid.
+	// Refuse: the error is of kind Invalid.
 	Refuse
-	// SayBusy answers Busy.
+	// SayBusy: the error is of kind Busy.
 	SayBusy
-	// Deny answers Denied.
+	// Deny: the error is of kind Denied.
 	Deny
-	// Mutter answers Ambiguous, marked by [adapters.Unexplained]; there is no bulk.
+	// Mutter: the error is of kind Ambiguous and marked by [adapters.Unexplained]; there is no bulk.
 	Mutter
 )
 
-// simJob is the state of one job. It is small, because a simulation may have a hundred thousand.
+// simJob is the state of one job. It is small, because a simulation may have a hundred thousand jobs.
 type simJob struct {
 	state    jjm.BatchState
 	exit     uint8
 	signal   uint8
 	restarts uint8
-	gone     bool // forgotten by the batch system, see Vanish
+	gone     bool // the batch system has forgotten the job, see Vanish
 	started  jjm.Time
 	ended    jjm.Time
-	due      jjm.Time // the end of its run, while it runs
+	due      jjm.Time // the future end of the run, while the job runs
 }
 
 type simBulk struct {
@@ -135,7 +134,7 @@ type simBulk struct {
 	lastEnd   jjm.Time
 }
 
-// simKey names a job: the number of its bulk and its position.
+// simKey identifies a job by the number of its bulk and its position.
 type simKey struct{ bulk, pos int32 }
 
 // simRun is a running job. It exists only if the simulation has a script or a wrapper.
@@ -158,16 +157,16 @@ type Sim struct {
 	ends            endHeap
 	runs            map[simKey]*simRun
 	reasons         map[simKey]string
-	codes           map[simKey]string // of holds
+	codes           map[simKey]string // codes of the holds of held jobs
 	holds           map[simKey]int    // how often a job was held
 	running         int
 	last            jjm.Time // last time to which the simulation advanced
 	faults          []Fault
-	doubtful        map[jjm.Tag]jjm.Time // tags whose reply was lost, until when
-	down            time.Time            // until when every call answers Busy
-	lyingListings   int                  // how many listings leave out jobs
+	doubtful        map[jjm.Tag]jjm.Time // tags whose reply was lost; the time until which Find returns NotYetKnown
+	down            time.Time            // end of the time in which every call returns an error of kind Busy
+	lyingListings   int                  // number of further listings that leave out jobs
 	dropFromListing func(SimJob) bool
-	ignoreCancels   int // how many cancels have no effect
+	ignoreCancels   int // number of further cancels that have no effect
 	counts          map[jjm.AttemptID]int
 	starts          int
 	submits         int
@@ -180,7 +179,7 @@ var (
 	_ adapters.Watcher = (*Sim)(nil)
 )
 
-// NewSim makes a simulation. c.Now must be set.
+// NewSim returns a simulation. c.Now must be set.
 func NewSim(c SimConfig) *Sim {
 	if c.Name == "" {
 		c.Name = "sim"
@@ -199,10 +198,10 @@ func NewSim(c SimConfig) *Sim {
 	}
 }
 
-// Name is the cluster's name.
+// Name returns the cluster's name.
 func (s *Sim) Name() string { return s.c.Name }
 
-// Capabilities returns what was configured.
+// Capabilities returns the configured capabilities.
 func (s *Sim) Capabilities() adapters.Capabilities {
 	return adapters.Capabilities{
 		MaxBulk: s.c.MaxBulk, TwoPhase: s.c.TwoPhase, SharedFS: !s.c.NoSharedFS, RenewsProxies: s.c.RenewsProxies,
@@ -212,7 +211,7 @@ func (s *Sim) Capabilities() adapters.Capabilities {
 	}
 }
 
-// Changed returns a channel that receives a value when a listing would differ.
+// Changed returns a channel that receives a value when the result of a listing changes.
 func (s *Sim) Changed() <-chan struct{} { return s.changed }
 
 func (s *Sim) notify() {
@@ -222,8 +221,8 @@ func (s *Sim) notify() {
 	}
 }
 
-// Step advances the simulation to the clock's now: jobs end and start, one after the other,
-// each at its own time.
+// Step advances the simulation to the present time of the clock. Jobs end and start one after the other, each at its
+// own time.
 func (s *Sim) Step() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -300,8 +299,8 @@ func (s *Sim) start(at jjm.Time) {
 	s.ends.push(simEnd{at: j.due, key: k})
 }
 
-// claim makes the wrapper take its claim, and reports whether the application runs. It runs also without a wrapper or
-// with NoClaim. It does not run if another wrapper has the claim, or after an error of Start.
+// claim takes the claim for a job's wrapper and reports whether the application runs. Without a wrapper or with NoClaim
+// the application also runs. It does not run if another wrapper has the claim, or if Start returns an error.
 func (s *Sim) claim(r *simRun, at jjm.Time) bool {
 	if s.c.Wrapper == nil || r.play.NoClaim {
 		return true
@@ -327,8 +326,8 @@ const (
 	exitUnreadable = 92
 )
 
-// finish ends a run that reached its due time. If the wrapper writes a result and the script sets no state, the batch
-// job ends with 0.
+// finish ends a run whose end is due. If the wrapper writes a result and the script sets no state, the exit code of the
+// batch job is 0.
 func (s *Sim) finish(k simKey, at jjm.Time) {
 	play := Play{}
 	if r := s.runs[k]; r != nil {
@@ -351,8 +350,8 @@ func (s *Sim) finish(k simKey, at jjm.Time) {
 	s.end(k, state, at, exit, signal, play.Reason)
 }
 
-// report makes the wrapper write its result, and reports whether it was written. Without a claim, or with NoResult, the
-// wrapper writes none.
+// report writes the result of a job's wrapper, and returns whether it was written. No result is written without a
+// claim, or with NoResult.
 func (s *Sim) report(k simKey, play Play, at jjm.Time) bool {
 	r := s.runs[k]
 	if r == nil || !r.claimed || play.NoResult {
@@ -380,7 +379,7 @@ func (s *Sim) end(k simKey, state jjm.BatchState, at jjm.Time, exit, signal int,
 	}
 }
 
-// describe returns a job as scripts see it.
+// describe returns a job's description for scripts.
 func (s *Sim) describe(k simKey) SimJob {
 	b := s.bulks[k.bulk]
 	return SimJob{

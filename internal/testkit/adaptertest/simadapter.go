@@ -70,8 +70,8 @@ func (s *Sim) check(b adapters.Bulk) error {
 	return nil
 }
 
-// take adds the bulk and returns its id. If the Sim is idempotent and has a bulk with this tag, take returns the id of
-// that bulk instead.
+// take adds the bulk and returns its id. If the Sim is idempotent and already has a bulk with this tag, take only
+// returns the id of that bulk.
 func (s *Sim) take(b adapters.Bulk) (id string) {
 	if old := s.tags[b.Tag]; len(old) > 0 && s.c.Idempotent {
 		return old[0].id
@@ -108,8 +108,7 @@ func (s *Sim) available(ctx context.Context) error {
 	return nil
 }
 
-// List returns the jobs of the owner that are alive or ended after since, without the jobs that Lie
-// leaves out.
+// List returns the owner's jobs that are alive or ended after since. It leaves out the jobs chosen by Lie.
 func (s *Sim) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,8 +140,8 @@ func (b *simBulk) visible(owner jjm.Owner, from jjm.Time) bool {
 	return b.Owner.UID == owner.UID && (b.alive > 0 || b.lastEnd >= from)
 }
 
-// reports appends reports of the jobs of a bulk, without jobs that are gone, that ended before from, or for which lie
-// returns true. To save memory, the ids share one string.
+// reports appends the reports of a bulk's jobs. It leaves out jobs that are gone, jobs that ended before from, and jobs
+// for which lie returns true. The ids share one string to save memory.
 func (s *Sim) reports(to []jjm.Report, b *simBulk, from jjm.Time, lie func(SimJob) bool) []jjm.Report {
 	ids := make([]byte, 0, b.N*(len(b.id)+4))
 	first := len(to)
@@ -189,7 +188,7 @@ func (s *Sim) facts(k simKey) jjm.Report {
 
 const simHost = "simhost"
 
-// Find answers NotYetKnown during the settling time of a doubtful Submit.
+// Find returns NotYetKnown for a tag during the settling time after a Submit whose reply was lost.
 func (s *Sim) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -224,7 +223,7 @@ func (b *simBulk) vanished() bool {
 	return true
 }
 
-// Account returns reports of those of the jobs that have ended. Unknown jobs are left out.
+// Account returns the reports of the given jobs that have ended. Unknown jobs are left out.
 func (s *Sim) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.Ref) ([]jjm.Report, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -244,7 +243,7 @@ func (s *Sim) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.Ref)
 	return out, nil
 }
 
-// find returns the key of a job, or an error of kind Gone.
+// find returns the key of a job. The error is of kind Gone if the job is unknown.
 func (s *Sim) find(owner jjm.Owner, ref adapters.Ref) (simKey, error) {
 	id, pos := ref.ID, ref.Index
 	if pos < 0 {
@@ -263,7 +262,7 @@ func (s *Sim) find(owner jjm.Owner, ref adapters.Ref) (simKey, error) {
 	return simKey{}, jjm.Errorf(jjm.Gone, "job %s, index %d, tag %s: not known", id, pos, ref.Tag)
 }
 
-// Control takes effect immediately. An unknown job counts as gone, which is no error.
+// Control takes effect immediately. An unknown job counts as gone, which is not an error.
 func (s *Sim) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, jobs []adapters.Ref) ([]error, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -281,7 +280,7 @@ func (s *Sim) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, jobs
 			answers[i] = s.act(op, k)
 		}
 	}
-	s.step() // what was released may start
+	s.step() // released jobs may start
 	s.notify()
 	return answers, nil
 }
@@ -311,7 +310,7 @@ func (s *Sim) act(op adapters.Op, k simKey) error {
 	return nil
 }
 
-// cancel ends a job. If the job was running, it ends as by SIGTERM: its wrapper still writes a result.
+// cancel ends a job. A running job ends like after SIGTERM, so its wrapper still writes a result.
 func (s *Sim) cancel(k simKey, reason string) {
 	now := jjm.At(s.c.Now())
 	signal := 0

@@ -8,15 +8,15 @@ import (
 	"jjm/internal/jjm"
 )
 
-// OnSubmit scripts the next calls of Submit, one fault each; later calls succeed.
+// OnSubmit sets the faults of the next calls of Submit, one fault for each call. Later calls succeed.
 func (s *Sim) OnSubmit(faults ...Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults = append(s.faults, faults...)
 }
 
-// Lie makes the next n listings leave out the jobs for which drop returns true; nil leaves
-// out all.
+// Lie sets up the next n listings to leave out the jobs for which drop returns true. If drop is nil, they leave out all
+// jobs.
 func (s *Sim) Lie(n int, drop func(job SimJob) bool) {
 	if drop == nil {
 		drop = func(SimJob) bool { return true }
@@ -26,14 +26,14 @@ func (s *Sim) Lie(n int, drop func(job SimJob) bool) {
 	s.lyingListings, s.dropFromListing = n, drop
 }
 
-// Down makes every call answer Busy for d; jobs go on.
+// Down sets up all calls to return an error of kind Busy for the time d. Jobs continue meanwhile.
 func (s *Sim) Down(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.down = s.c.Now().Add(d)
 }
 
-// SetMaxJobs changes how many jobs one owner may have; 0 for no limit.
+// SetMaxJobs changes the maximum number of jobs of one owner; 0 for no limit.
 func (s *Sim) SetMaxJobs(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,15 +51,15 @@ func (s *Sim) jobsOf(o jjm.Owner) (n int) {
 	return n
 }
 
-// IgnoreCancels makes the next n cancels of living jobs succeed without effect.
+// IgnoreCancels sets up the next n cancels of living jobs to succeed without effect.
 func (s *Sim) IgnoreCancels(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ignoreCancels = n
 }
 
-// Vanish makes the batch system forget jobs as if they had never existed: neither List nor
-// Account has them, and a running one leaves no result.
+// Vanish removes jobs from the batch system as if they had never existed: neither List nor Account returns them, and a
+// running job leaves no result.
 func (s *Sim) Vanish(jobs ...adapters.Ref) {
 	s.each(jobs, func(k simKey) {
 		if s.job(k).state.Alive() {
@@ -69,7 +69,7 @@ func (s *Sim) Vanish(jobs ...adapters.Ref) {
 	})
 }
 
-// Abort ends jobs as a failing node does: without a result, in state ABORTED.
+// Abort ends jobs as if their node had failed: without a result, in state ABORTED.
 func (s *Sim) Abort(reason string, jobs ...adapters.Ref) {
 	s.each(jobs, func(k simKey) {
 		if s.job(k).state.Alive() {
@@ -78,7 +78,7 @@ func (s *Sim) Abort(reason string, jobs ...adapters.Ref) {
 	})
 }
 
-// CancelInBatch ends jobs as another person's cancel does.
+// CancelInBatch cancels live jobs as if an operator had run the batch system's own cancel command.
 func (s *Sim) CancelInBatch(jobs ...adapters.Ref) {
 	s.each(jobs, func(k simKey) {
 		if s.job(k).state.Alive() {
@@ -99,7 +99,7 @@ func (s *Sim) enqueue(k simKey) {
 	s.queue = append(s.queue, k)
 }
 
-// HoldInBatch holds waiting jobs as the batch system itself or an operator does.
+// HoldInBatch holds waiting jobs as if the batch system itself or an operator had held them.
 func (s *Sim) HoldInBatch(reason string, jobs ...adapters.Ref) {
 	s.each(jobs, func(k simKey) {
 		if j := s.job(k); j.state == jjm.BatchQueued {
@@ -109,8 +109,8 @@ func (s *Sim) HoldInBatch(reason string, jobs ...adapters.Ref) {
 	})
 }
 
-// Requeue stops running jobs without a result and puts them back in the queue, as after a
-// preemption. The batch id stays, the restart count grows.
+// Requeue stops running jobs without a result and puts them back into the queue, like a preemption. The batch id stays
+// the same, and the restart count increases.
 func (s *Sim) Requeue(jobs ...adapters.Ref) {
 	s.each(jobs, func(k simKey) {
 		if j := s.job(k); j.state == jjm.BatchRunning {
@@ -123,8 +123,8 @@ func (s *Sim) Requeue(jobs ...adapters.Ref) {
 	})
 }
 
-// each applies do to the named jobs of any owner. An empty ID stands for every bulk of the tag, an
-// Index below 0 for every job of a bulk.
+// each calls do for the named jobs of any owner. An empty ID means every bulk of the tag; an Index below 0 means every
+// job of a bulk.
 func (s *Sim) each(jobs []adapters.Ref, do func(simKey)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,9 +154,9 @@ func (s *Sim) Runs() map[jjm.AttemptID]int {
 
 // Calls counts calls and events since the start of the simulation.
 type Calls struct {
-	Submits int // calls of Submit, also those that failed
+	Submits int // calls of Submit, including failed calls
 	Bulks   int // bulks accepted
-	Starts  int // runs started, those that lost the claim included
+	Starts  int // runs started, including runs that lost the claim
 	Lists   int // calls of List
 }
 
@@ -167,15 +167,15 @@ func (s *Sim) Calls() Calls {
 	return Calls{Submits: s.submits, Bulks: len(s.bulks), Starts: s.starts, Lists: s.lists}
 }
 
-// Troubles returns the errors of the wrapper; a test expects none.
+// Troubles returns the errors of the wrapper. A test expects no errors.
 func (s *Sim) Troubles() []error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]error(nil), s.troubles...)
 }
 
-// Next returns the time of the next end or start, so that a test can move its clock to it. It returns
-// false if no job will end or start by itself.
+// Next returns the time of the next end or start, to which a test can move its clock. It returns false if no job will
+// end or start by itself.
 func (s *Sim) Next() (time.Time, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,7 +183,7 @@ func (s *Sim) Next() (time.Time, bool) {
 	for len(s.ends) > 0 {
 		e := s.ends[0]
 		if j := s.job(e.key); j.state != jjm.BatchRunning || j.due != e.at {
-			s.ends.pop() // this end was overtaken, by a cancel for example
+			s.ends.pop() // this end no longer counts, for example because the job was cancelled
 			continue
 		}
 		if !ok || e.at < at {

@@ -16,18 +16,15 @@ import (
 // System describes the batch system under test.
 type System = conformance.System
 
-// TB is the part of testing.TB that the functions of a System receive; *testing.T is one.
+// TB is the part of testing.TB that the functions of a System receive; *testing.T implements TB.
 type TB = conformance.TB
 
-// fewJobs is how many jobs the checks of listings have at most outside of the campaign of batch
-// systems.
+// fewJobs is the maximum number of jobs in the checks of listings outside of the campaign of batch systems.
 const fewJobs = 24
 
-// Run checks an adapter against the contract in package adapters, with real jobs: one
-// subtest for each check of package conformance. open makes the system anew for each
-// subtest; it may return the same batch system each time, as every job has a tag of its
-// own. At the end Run logs the checks that do not apply, with their reasons from
-// [System].NotHere.
+// Run checks an adapter against the contract in package adapters, with real jobs: one subtest for each check of package
+// conformance. open returns the system for each subtest. It may return the same batch system each time, because every
+// job has a tag of its own. At the end Run logs the checks that do not apply, with their reasons from [System].NotHere.
 func Run(t *testing.T, open func(t *testing.T) System) { run(t, open, nil) }
 
 // RunOnFake is Run for an imitation of a batch system. Outside of the campaign of batch systems it leaves out the
@@ -36,7 +33,7 @@ func RunOnFake(t *testing.T, open func(t *testing.T) System) {
 	run(t, open, conformance.WithoutCommands("the campaign has them"))
 }
 
-// run runs the suite. later has the checks that are left to the campaign, by name, with the reason.
+// run runs the suite. later lists the checks that only the campaign runs: by name, the reason.
 func run(t *testing.T, open func(t *testing.T) System, later map[string]string) {
 	var mu sync.Mutex
 	ran, left, problems := 0, map[string]string{}, []string(nil)
@@ -70,6 +67,6 @@ func run(t *testing.T, open func(t *testing.T) System, later map[string]string) 
 	}
 }
 
-// WithoutCommands returns the part of System.NotHere for adapters whose commands cannot be
-// replaced by faulty ones.
+// WithoutCommands returns System.NotHere for adapters whose commands cannot be replaced by faulty commands. It lists
+// the checks that need faulty commands, with the reason.
 func WithoutCommands(reason string) map[string]string { return conformance.WithoutCommands(reason) }

@@ -14,7 +14,7 @@ import (
 	"jjm/sandbox"
 )
 
-// Wrapper plays jjm-wrapper for the jobs of a Sim. Its methods are not called concurrently.
+// Wrapper imitates jjm-wrapper for the jobs of a Sim. Its methods are not called concurrently.
 type Wrapper interface {
 	// Start claims the attempt of a job that starts. won is false if another wrapper has
 	// the claim: the application then does not run.
@@ -24,7 +24,7 @@ type Wrapper interface {
 	End(job SimJob, play Play, started, ended jjm.Time) error
 }
 
-// AreaWrapper claims and reports in work areas as jjm-wrapper does.
+// AreaWrapper takes claims and writes results in work areas, like jjm-wrapper.
 type AreaWrapper struct {
 	// Area returns the work area of an owner.
 	Area func(owner jjm.Owner) *sandbox.Area
@@ -120,8 +120,8 @@ func (w *AreaWrapper) End(job SimJob, play Play, started, ended jjm.Time) error 
 	return area.PutResult(r)
 }
 
-// missGiven stores in the result which given files, which other local jobs made, are missing. A wrapper does not start
-// the application without them.
+// missGiven stores in the result which given files, made by other local jobs, are missing. A wrapper does not start the
+// application if a given file is missing.
 func missGiven(area *sandbox.Area, job SimJob, r *jjm.Result) error {
 	as, err := area.ReadAssignment(job.Tag, job.Index)
 	if err != nil {
@@ -142,8 +142,8 @@ func missGiven(area *sandbox.Area, job SimJob, r *jjm.Result) error {
 	return nil
 }
 
-// writeOutput writes one output file as an application would, and describes it. It writes none for the name "-", nor
-// for a name outside of the job's folder; the latter is described as absent.
+// writeOutput writes one output file for the application, and describes it. It writes no file for the name "-", and
+// none for a name outside of the job's folder, which it describes as absent.
 func writeOutput(area *sandbox.Area, id jjm.AttemptID, name string) ([]jjm.Output, error) {
 	below := filepath.Join(sandbox.WorkName, name)
 	switch {
@@ -167,7 +167,7 @@ func addLog(area *sandbox.Area, job SimJob, r *jjm.Result) error {
 	return err
 }
 
-// writeFile makes a file in the folder of an attempt, and describes it.
+// writeFile creates a file in the folder of an attempt, and describes it.
 func writeFile(area *sandbox.Area, id jjm.AttemptID, below string) (jjm.Output, error) {
 	text := []byte("events of " + id.LocalID.String() + "\n")
 	path := filepath.Join(area.Root(), sandbox.AttemptDir(id), below)

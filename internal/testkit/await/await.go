@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// patience is the guard of a wait for a condition that never becomes true. Nothing takes that
+// patience is the guard of a wait for a condition that never becomes true. No condition that becomes true takes so
 // long, even on a busy machine. every is the shortest pause between two checks.
 const (
 	patience = 4 * time.Minute
@@ -19,15 +19,14 @@ const (
 // longestRest is the longest pause between two checks.
 const longestRest = 2 * time.Second
 
-// Rest returns the pause after a check that took some time: five times as long, and at least
-// least. Many tests wait at the same time, and checks that start a command would leave no CPU for the
-// work for which the tests wait.
+// Rest returns the pause after a check that took the time took: five times that time, but at least least and at most
+// longestRest. Many tests wait at the same time. Without long pauses, checks that start a command would leave no CPU
+// for the work for which the tests wait.
 func Rest(least, took time.Duration) time.Duration {
 	return max(least, min(5*took, longestRest))
 }
 
-// True waits until ok returns true. If it never does, the test ends with an error that
-// names what.
+// True waits until ok returns true. If ok does not return true in time, the test ends with an error that names what.
 func True(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	Nil(t, what, func() error {
@@ -40,13 +39,13 @@ func True(t testing.TB, what string, ok func() bool) {
 
 var errNotYet = errors.New("not yet")
 
-// Nil waits until try returns nil. If it never does, the test ends with the last error.
+// Nil waits until try returns nil. If try does not return nil in time, the test ends with the last error.
 func Nil(t testing.TB, what string, try func() error) {
 	t.Helper()
 	wait(t, Guard(patience), what, try)
 }
 
-// wait calls try until it returns nil. If it still fails after limit, the test ends.
+// wait calls try until it returns nil. If try still fails after limit, the test ends.
 func wait(t testing.TB, limit time.Duration, what string, try func() error) {
 	t.Helper()
 	for end := time.Now().Add(limit); ; {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Freeze stops a process with SIGSTOP and returns once all its threads are stopped. On a
-// busy machine that is some time after the signal was sent.
+// Freeze stops a process with SIGSTOP and returns when all its threads are stopped. On a busy machine this takes some
+// time after the signal was sent.
 func Freeze(t testing.TB, pid int) {
 	t.Helper()
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Slowness names the environment variable that says how many times slower than an idle
-// machine this one starts processes. `make test` sets the variable from a measurement.
+// Slowness names the environment variable with the factor by which this machine starts processes slower than an idle
+// machine. `make test` sets the variable from a measurement.
 const Slowness = "JJM_SLOWNESS"
 
 // leastGuard is the shortest guard, because a shorter guard sometimes ends too early on a busy machine.
@@ -21,9 +21,8 @@ const (
 	mostSlowness = 20
 )
 
-// Guard returns how long a wait may take before the wait counts as a hang: d times the
-// slowness of the machine. Panics if d is less than a minute. For a deadline that a
-// test provokes, see Provoked.
+// Guard returns how long a wait may take before the wait counts as a hang: d times the slowness of the machine. It
+// panics if d is less than a minute. For a deadline that a test provokes, see Provoked.
 func Guard(d time.Duration) time.Duration {
 	if d < leastGuard {
 		panic(fmt.Sprintf("await: a guard of %v is a time limit: the least is %v", d, leastGuard))
@@ -31,15 +30,13 @@ func Guard(d time.Duration) time.Duration {
 	return Provoked(d)
 }
 
-// Provoked returns the deadline of a call that the test lets hang: d times the slowness of the
-// machine, rounded up to a whole number. Before the deadline the call must reach the point at which
-// it hangs.
+// Provoked returns the deadline of a call that the test deliberately hangs: d times the slowness of the machine,
+// rounded up to a whole number. Before the deadline the call must reach the point at which it hangs.
 func Provoked(d time.Duration) time.Duration {
 	return d * time.Duration(math.Ceil(slowness(os.Getenv(Slowness))))
 }
 
-// slowness returns the factor that text names, within 1 and mostSlowness. Returns 1 if text
-// is not a number.
+// slowness parses text as a factor and limits the factor to 1..mostSlowness. It returns 1 if text is not a number.
 func slowness(text string) float64 {
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(x) {
@@ -63,8 +60,8 @@ func Closed[T any](t testing.TB, what string, ch <-chan T) {
 	receive(t, Guard(patience), what, ch)
 }
 
-// Receive waits for a value from ch and returns the value. If none comes, or ch is closed, the
-// test ends with an error that names what.
+// Receive waits for a value from ch and returns the value. If no value comes, or ch is closed, the test ends with an
+// error that names what.
 func Receive[T any](t testing.TB, what string, ch <-chan T) T {
 	t.Helper()
 	v, open := receive(t, Guard(patience), what, ch)

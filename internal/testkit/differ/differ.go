@@ -7,15 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// before is how many equal bytes are shown before the first difference, most how many bytes of each text are shown in
-// all.
+// before is how many equal bytes are shown before the first difference. most is how many bytes of each text are shown
+// altogether.
 const (
 	before = 40
 	most   = 150
 )
 
-// First describes the first difference of a text from its former text, with some bytes before it. For texts of
-// several lines it shows the first line that differs, with its number. It returns "" if the texts are equal.
+// First describes the first difference between a text and its former text, with some bytes before the difference. If
+// the texts have several lines, it shows the first line that differs, with its number. It returns "" if the texts are
+// equal.
 func First(now, was string) string {
 	if now == was {
 		return ""
@@ -45,7 +46,7 @@ func quoted(lines []string, n int) string {
 	return fmt.Sprintf("%q", lines[n])
 }
 
-// cut returns the part of a text that begins at a byte, shortened to the bytes that are shown.
+// cut returns a text from a byte on, shortened to the bytes that are shown.
 func cut(text string, from int) string {
 	head, tail := "", ""
 	if from > 0 {

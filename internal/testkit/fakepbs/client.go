@@ -33,7 +33,7 @@ type Response struct {
 }
 
 // call carries out a command of PBS and returns its exit code. The server answers every command, except --version and
-// commands that a fault keeps from the server.
+// commands that do not reach the server because of a fault.
 func call(dir, verb string, args []string) int {
 	if slices.Equal(args, []string{"--version"}) {
 		fmt.Println("pbs_version = " + version)
@@ -63,7 +63,8 @@ func call(dir, verb string, args []string) int {
 	return r.Exit
 }
 
-// caller returns the value of FAKEPBS_USER, which tests with several users set, or else the name of this process' user.
+// caller returns the value of FAKEPBS_USER, which tests with several users set, or the name of this process' user if
+// the variable is not set.
 func caller() string {
 	name := os.Getenv("FAKEPBS_USER")
 	if u, err := user.Current(); name == "" && err == nil {
@@ -72,8 +73,8 @@ func caller() string {
 	return name
 }
 
-// ask sends a request to the server of a folder, and starts one if there is none. If several commands start one, the
-// first that has the address stays.
+// ask sends a request to the server of a folder. If there is no server, ask starts a server. If several commands start
+// a server, only the server that gets the address first stays.
 func ask(dir string, q Request, r *Response) error {
 	c, err := rpc.Dial("unix", socket(dir))
 	if err != nil {

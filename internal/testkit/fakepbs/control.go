@@ -16,7 +16,7 @@ type options struct {
 	operands []operand
 }
 
-// parse parses options as getopt(3) does. A colon follows the letters in known that take a value. bad is the letter of
+// parse parses options like getopt(3). In known, a colon follows each letter that takes a value. bad is the letter of
 // an option that is unknown or lacks its value.
 func parse(args []string, known string) (o options, bad string) {
 	o.values = map[string][]string{}
@@ -61,9 +61,9 @@ func (o options) fits(letter, value string) bool { return !o.has(letter) || o.va
 // operand is an identifier on a command line: 25, 25[], 25[3] or 25[3-7], with or without the server's name.
 type operand struct {
 	text        string
-	seq         int // -1 if the text has none of these forms
+	seq         int // sequence number; -1 if the text has none of these forms
 	array       bool
-	first, last int // elements; -1 for the whole job
+	first, last int // indices of the elements; -1 for the whole job
 	job         *job
 	tasks       []*task
 }
@@ -83,8 +83,8 @@ func operandOf(text string) operand {
 	return x
 }
 
-// find fills in the job and the elements for which an operand stands. It returns an error if the operand is malformed,
-// or the job or element does not exist.
+// find sets the job and the elements of an operand. It returns an error if the operand is malformed, or if the job or
+// element does not exist.
 func (c *complex) find(x *operand) *refusal {
 	for _, j := range c.jobs {
 		if j.seq != x.seq || j.array != x.array {
@@ -105,8 +105,8 @@ func (c *complex) find(x *operand) *refusal {
 	return nil
 }
 
-// onJobs calls act for every operand whose job the caller may see or change. The job may have ended only if -x is set.
-// The exit code is that of the last error.
+// onJobs calls act for every operand whose job the caller may see or change. Ended jobs are permitted only if -x is
+// set. The exit code is the code of the last error.
 func (c *complex) onJobs(q Request, o options, act func(operand) *refusal) (r Response) {
 	for _, x := range o.operands {
 		no := c.find(&x)
@@ -127,8 +127,8 @@ func (c *complex) onJobs(q Request, o options, act func(operand) *refusal) (r Re
 	return r
 }
 
-// about returns the message about an identifier: qdel repeats an unknown identifier as it was given, the other commands
-// write it in full. qstat has a text of its own for jobs in the history.
+// about returns the message about an identifier. qdel repeats an unknown identifier as it was given; the other commands
+// write the full identifier. qstat has a text of its own for jobs in the history.
 func (r *refusal) about(verb, id string) string {
 	if !strings.Contains(id, ".") && r != errMalformed && (verb != "qdel" || r != errUnknownJob) {
 		id += "." + server
@@ -159,8 +159,8 @@ func (c *complex) qdel(q Request, o options) Response {
 	return r
 }
 
-// joined joins the operands of a qdel that follow each other in one array, as its client does, and drops the ranges of
-// an array after the first two. fatal is true if the server dies of their number, which is 11 or more
+// joined joins consecutive operands of a qdel that belong to one array, like the client of PBS, and drops the ranges of
+// an array after the first two. fatal is true if there are 11 or more ranges, from which the server dies
 // (qdel_several_operands).
 func joined(list []operand) (kept []operand, fatal bool) {
 	arrays := map[int][]operand{}
@@ -183,8 +183,8 @@ func joined(list []operand) (kept []operand, fatal bool) {
 	return kept, fatal
 }
 
-// del deletes a job, or elements of an array. Deleting a whole array or a range of it makes the server forget how its
-// ended elements ended.
+// del deletes a job, or elements of an array. When a whole array or a range of it is deleted, the server forgets how
+// the ended elements ended.
 func (c *complex) del(x operand) *refusal {
 	switch {
 	case x.job.done(): // qdel -x
@@ -236,9 +236,9 @@ func (c *complex) qhold(q Request, o options) Response {
 	})
 }
 
-// qselect prints the ids of the jobs that match the options. It is not an error if none matches.
+// qselect prints the ids of the jobs that match the options. It is no error if no job matches.
 func (c *complex) qselect(q Request, o options) Response {
-	// Of -t the fake knows the form m.ge.CCYYMMDDhhmm.SS, in the zone of the command (qselect.c, cvtdate.c).
+	// For -t the fake accepts only the form m.ge.CCYYMMDDhhmm.SS, in the time zone of the command (qselect.c, cvtdate.c).
 	after, err := time.ParseInLocation("m.ge.200601021504.05", o.value("t"), zone(q.Zone))
 	if o.has("t") && err != nil {
 		return Response{Exit: 2, Stderr: []byte("qselect: illegal -t value\n")}
@@ -272,7 +272,7 @@ func (c *complex) qmgr(_ Request, o options) Response {
 		c.maxQueued = number(value)
 	case "setqueueworkqstarted":
 		c.queue["workq"].stopped = value != "true"
-	case "setfakenext": // not a setting of PBS: the next job's number
+	case "setfakenext": // the number of the next job; PBS has no such setting
 		c.next = number(value)
 	default:
 		return Response{Exit: 1, Stderr: []byte("qmgr: fakepbs does not know: " + o.value("c") + "\n")}

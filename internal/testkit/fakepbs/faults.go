@@ -22,8 +22,8 @@ func begin(dir, name string) error {
 	return os.WriteFile(filepath.Join(dir, "faults", name), nil, 0o666)
 }
 
-// offline plays the faults that keep a command from its server. Each command has its own text for a server that does
-// not answer.
+// offline plays the faults in which a command does not reach its server. out is set if there is such a fault; r is then
+// the response, because each command has its own text for a server that does not answer.
 func offline(dir, verb string, args []string) (r Response, out bool) {
 	for fault(dir, "frozen") {
 		time.Sleep(10 * time.Millisecond)
@@ -48,7 +48,8 @@ func offline(dir, verb string, args []string) (r Response, out bool) {
 	return r, true
 }
 
-// emptyListing returns the output of a command that prints JSON if the server did not answer; nil for other commands.
+// emptyListing returns the output of a command that prints JSON although the server did not answer, nil for other
+// commands.
 func emptyListing(args []string) []byte {
 	if !strings.Contains(strings.Join(args, " "), "-F json") {
 		return nil
@@ -63,8 +64,8 @@ func unauthenticated(verb string) string {
 		"%s: cannot connect to server %s (errno=-1)\n", server, verb, server)
 }
 
-// outOfPorts adds the messages and the exit code of a command for which a port was missing (reserved_ports,
-// ports_exit255.json). r is the answer about the ids that had a port.
+// outOfPorts returns the response of a command for which a port was missing, with the recorded messages and exit code
+// (reserved_ports, ports_exit255.json). r is the response for the ids that had a port.
 func (c *complex) outOfPorts(verb string, r Response) Response {
 	const quiet = noIff + "pbs_iff: all reserved ports in use\n"
 	if c.fault("ports-quiet") {
@@ -78,7 +79,8 @@ func (c *complex) outOfPorts(verb string, r Response) Response {
 // portLife is how long a port stays in use after its connection (TIME_WAIT).
 const portLife = time.Minute
 
-// now returns the time by which ports become free: the time in the file clock if that exists, else the real time.
+// now returns the time by which ports become free: the time in the file clock if the file exists, otherwise the real
+// time.
 func (c *complex) now() time.Time {
 	text, _ := os.ReadFile(filepath.Join(c.dir, "clock"))
 	if at, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(string(text))); err == nil {
@@ -87,8 +89,8 @@ func (c *complex) now() time.Time {
 	return time.Now()
 }
 
-// connect takes a port of the host for a command, and one for each id of a qstat (recorded in reserved_ports). It
-// writes the number of connections into the file connections. It returns the command without the ids for which no port
+// connect takes a port of the host for a command, and a port for each id of a qstat (recorded in reserved_ports). It
+// writes the number of connections to the file connections. It returns the command without the ids for which no port
 // was left, the number of ports, and whether there was a port for each connection.
 func (c *complex) connect(q Request) (rest Request, n int, all bool) {
 	now := c.now()

@@ -18,14 +18,14 @@ import (
 type job struct {
 	seq     int
 	array   bool
-	indices string // of an array, as submitted
+	indices string // indices of an array, as submitted
 	tasks   []*task
 
 	name, owner, queue string
 	rerunnable         bool
 	holds              string // letters of u, o, s
 	shell              string
-	silent             bool   // its output goes to /dev/null
+	silent             bool   // the job's output goes to /dev/null
 	args               string // Submit_arguments
 	home               string
 	vars               []pair // Variable_List
@@ -34,11 +34,11 @@ type job struct {
 	ctime   time.Time
 	mtime   time.Time
 	endedAt time.Time
-	ready   time.Time // when the scheduler looks at it
-	comment string    // of an array: its latest event, or what a listing showed of an element (see row.facts)
+	ready   time.Time // time from which the scheduler may start the job
+	comment string    // comment of an array: its latest event, or the comment of an element in a listing (see row.facts)
 }
 
-// facts holds the state of a run, or of an array as a whole, that listings show.
+// facts holds the state of a run, or of an array as a whole, for listings.
 type facts struct {
 	substate int
 	exit     string // "" if there is none
@@ -59,7 +59,7 @@ type task struct {
 	began bool  // PBS has a record of this element
 
 	proc *jjmrun.Process
-	why  string // it is ended: qdel, rerun, or the resource whose limit it exceeded; "" if it ends by itself
+	why  string // why the task is ended: qdel, rerun, or the exceeded resource; "" if it ends by itself
 }
 
 func (t *task) over() bool { return t.state == 'F' }
@@ -94,7 +94,7 @@ func (w row) id() string {
 	return fmt.Sprintf("%d%s.%s", w.job.seq, element, server)
 }
 
-// letter returns the state that a listing shows. Ended elements of an array with live ones are X.
+// letter returns the state for a listing. Ended elements of an array with live elements are X.
 func (w row) letter() byte {
 	j, t := w.job, w.task
 	switch {
@@ -105,7 +105,7 @@ func (w row) letter() byte {
 	case t == nil && j.begun():
 		return 'B'
 	case t != nil && (j.array || t.state != 'Q'):
-		return t.state // of an element also while its array is held
+		return t.state // the state of an element, even while its array is held
 	case j.holds != "":
 		return 'H'
 	}
@@ -114,8 +114,8 @@ func (w row) letter() byte {
 
 const stamp = "Mon Jan _2 15:04:05 2006"
 
-// record returns what a listing shows of a row, in the order of PBS: the attributes that jjm reads, Variable_List and
-// Submit_arguments, which may hold any text. Attributes without a value are left out.
+// record returns the attributes of a row for a listing, in the order of PBS: the attributes that jjm reads,
+// Variable_List and Submit_arguments, which may contain any text. Attributes without a value are left out.
 func (w row) record(zone *time.Location) pair {
 	j, t, f := w.job, cmp.Or(w.task, &task{}), w.facts()
 	at := func(when time.Time) string { return only(!when.IsZero(), when.In(zone).Format(stamp)) }
@@ -149,7 +149,7 @@ func (w row) record(zone *time.Location) pair {
 	return pair{w.id(), slices.DeleteFunc(attrs, func(a pair) bool { return a.value == "" })}
 }
 
-// only returns the text if the condition holds, else "".
+// only returns the text if the condition holds, and otherwise "".
 func only(so bool, text string) string {
 	if so {
 		return text
@@ -157,7 +157,8 @@ func only(so bool, text string) string {
 	return ""
 }
 
-// facts returns the facts of a row. An element of an array that has no record of its own shows the facts of its array.
+// facts returns the facts of a row. For an element of an array without a record of its own these are the facts of the
+// array.
 func (w row) facts() facts {
 	j, t := w.job, w.task
 	switch {
@@ -172,8 +173,8 @@ func (w row) facts() facts {
 		f.substate = 10
 		return f
 	}
-	// It says so even of an element that was deleted while it waited. While the array is alive it is from then on
-	// also the comment of the array, and so of its elements that wait (deleted_waiting_subjob).
+	// PBS sets this comment even for an element that was deleted while it waited. From then on, as long as the array is
+	// alive, it is also the comment of the array, and therefore of the array's waiting elements (deleted_waiting_subjob).
 	f.comment = "Subjob finished"
 	if !j.done() {
 		j.comment = f.comment
@@ -188,7 +189,7 @@ func (j *job) facts() facts {
 		f.substate = 20
 	}
 	for _, t := range j.tasks {
-		if t.stime.IsZero() { // one that never ran leaves no status
+		if t.stime.IsZero() { // an element that never ran has no exit status
 			continue
 		}
 		f.substate, f.obit = 70, j.endedAt
@@ -210,10 +211,10 @@ func (j *job) facts() facts {
 
 var title = map[bool]string{true: "True", false: "False"}
 
-// clock writes a duration of less than a day as PBS does, "00:05:00".
+// clock returns a duration of less than a day in the form of PBS, "00:05:00".
 func clock(d time.Duration) string { return time.Time{}.Add(d).Format(time.TimeOnly) }
 
-// object returns the text of the server, a queue or a node: its name and the attributes with a value.
+// object returns the text about a server, a queue or a node: its name and the attributes that have a value.
 func object(head, indent string, attrs ...pair) []byte {
 	out := []byte(head + "\n")
 	for _, a := range attrs {
@@ -261,7 +262,8 @@ type pair struct {
 	value any
 }
 
-// jsonText writes jobs as qstat 23.06.06 does. If there are none, the member Jobs and the last newline are missing.
+// jsonText returns jobs in the JSON of qstat 23.06.06. If there are no jobs, the member Jobs and the last newline are
+// missing.
 func jsonText(jobs []pair) []byte {
 	now := strconv.FormatInt(time.Now().Unix(), 10)
 	all := []pair{{"timestamp", now}, {"pbs_version", version}, {"pbs_server", server}}
@@ -271,14 +273,14 @@ func jsonText(jobs []pair) []byte {
 	return []byte(jsonValue(append(all, pair{"Jobs", jobs}), "\n") + "\n")
 }
 
-// quotedNumber matches numbers of strtod(3) that the writer nevertheless quotes.
+// quotedNumber matches texts that strtod(3) reads as numbers but that PBS nevertheless quotes.
 var quotedNumber = regexp.MustCompile(`^[+-]?0[0-9xX]|_`)
 
-// escaped escapes the same characters as PBS does; it is safe for concurrent use.
+// escaped escapes the same characters as PBS. It is safe for concurrent use.
 var escaped = strings.NewReplacer(`"`, `\"`, "\n", `\n`, "\t", `\t`)
 
-// jsonValue writes a value. A text is not quoted if strtod(3) would read all of it, which includes +5, .5 and nan.
-// indent begins the lines of a group.
+// jsonValue returns v in the JSON that PBS prints. Texts that strtod(3) would read completely, including +5, .5 and
+// nan, are not quoted. indent begins the lines of a group.
 func jsonValue(v any, indent string) string {
 	if group, is := v.([]pair); is {
 		var members []string

@@ -1,12 +1,12 @@
-// Command fakepbs plays an OpenPBS complex of one node, for tests and demonstrations where no PBS is installed: qsub,
-// qalter -r, qstat, qselect, qdel, qhold, qrls, pbsnodes and a little of qmgr, chosen by the name under which it is
-// called. Jobs really run, as detached processes.
+// Command fakepbs imitates an OpenPBS complex of one node, for tests and demonstrations where no PBS is installed:
+// qsub, qalter -r, qstat, qselect, qdel, qhold, qrls, pbsnodes and a little of qmgr. The name under which it is called
+// chooses the command. Jobs really run, as detached processes.
 //
-// It answers as OpenPBS 23.06.06 did, defects included: exit codes, messages, the invalid JSON, what history remembers.
-// It does what recordings show and jjm meets, and no more. Jobs are shown as JSON only, with the attributes that jjm
-// reads and those that may hold any text. Scripts come from standard input, and their directives are not read. Unknown
-// options are refused, without the usage text. Of the resources only walltime, ncpus and mem are read, mem in mb. What
-// jobs print is lost.
+// It answers like OpenPBS 23.06.06, including its defects: exit codes, messages, invalid JSON, and the content of the
+// history. It implements only the behaviour that was recorded and that jjm meets. Jobs are shown only as JSON, with the
+// attributes that jjm reads and the attributes that may contain any text. Scripts come from standard input, and their
+// directives are not read. Unknown options are refused, without the usage text. Only the resources walltime, ncpus and
+// mem are read, mem in mb. The output of jobs is lost.
 //
 //	fakepbs install BIN   puts the commands into the folder BIN
 //	fakepbs stop          ends the server, and all jobs
@@ -17,7 +17,7 @@
 //
 // # Settings
 //
-// The server takes them from the environment of the command that starts it.
+// The server reads these variables from the environment of the command that starts the server.
 //
 //	FAKEPBS_SLOTS     cores of the node; 8
 //	FAKEPBS_HISTORY   on or off; on
@@ -27,13 +27,12 @@
 //	FAKEPBS_PORTS     reserved ports of the host, each in use for a minute; 0 for no bound (512 in PBS)
 //	FAKEPBS_FAULTS    names of faults, which begin with the server
 //
-// The file connections has a line for each command: the time in nanoseconds, the number of
-// connections, the command. The file clock, if there is one, holds the time for this, in the
-// form of RFC 3339, so that a test moves it on.
+// The file connections has a line for each command: the time in nanoseconds, the number of connections, the command. If
+// there is a file clock, this time is read from the file, in the form of RFC 3339; a test can then set the time.
 //
 // # Faults
 //
-// A fault lasts as long as the folder's subfolder "faults" has a file of its name.
+// A fault lasts as long as the folder's subfolder "faults" has a file with the name of the fault.
 //
 //	refused       the server cannot be reached
 //	unauthorized  pbs_iff cannot authenticate
@@ -62,10 +61,10 @@ import (
 // verb is a command of PBS.
 type verb struct {
 	do      func(*complex, Request, options) Response
-	options string // a colon follows those with a value
+	options string // a colon follows each option with a value
 }
 
-// verbs are the names under which fakepbs is a command of PBS.
+// verbs are the commands of PBS, by the names under which fakepbs is called.
 var verbs = map[string]verb{
 	"qsub": {(*complex).qsub, "A:e:hJ:l:N:o:P:q:r:S:v:"}, "qalter": {(*complex).qalter, "r:"},
 	"qstat": {(*complex).qstat, "fxtBQF:"}, "qselect": {(*complex).qselect, "N:s:t:u:x"},
@@ -99,7 +98,7 @@ func run(name string, args []string) int {
 	return 0
 }
 
-// install makes the commands, as links to this program.
+// install creates the commands in a folder, as links to this program.
 func install(bin string) error {
 	self, err := os.Executable()
 	if err != nil {

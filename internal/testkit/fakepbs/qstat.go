@@ -53,7 +53,8 @@ func zone(name string) *time.Location {
 	return time.Local
 }
 
-// rows returns the row of a job, or of some elements. With members set it also returns the rows of an array's elements.
+// rows returns the row of the operand's job, or the rows of the chosen elements of an array. With members set it also
+// returns the rows of the elements if the operand is a whole array.
 func (x operand) rows(members bool) (rows []row) {
 	if x.first < 0 {
 		rows = []row{x.job.row()}

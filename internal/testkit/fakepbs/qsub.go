@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// limits are what a job may use.
+// limits are the limits of a job's resources.
 type limits struct {
 	cores    int
 	walltime int   // seconds; 0 for none
 	memory   int64 // bytes; 0 for none
 }
 
-// read takes what a resource limits; select has those of its only chunk.
+// read sets the limit of a resource. For select these are the resources of its only chunk.
 func (l *limits) read(resource string) {
 	switch name, value, _ := strings.Cut(resource, "="); name {
 	case "walltime":
@@ -91,7 +91,7 @@ func jobFrom(q Request, o options) (*job, *refusal) {
 	return j, nil
 }
 
-// setArray makes the job an array. It returns false if there are not at least two elements.
+// setArray changes the job to an array. It returns false if the array would have fewer than two elements.
 func (j *job) setArray(span string) bool {
 	var first, last int
 	if _, err := fmt.Sscanf(span, "%d-%d", &first, &last); err != nil || first >= last {
@@ -104,9 +104,9 @@ func (j *job) setArray(span string) bool {
 	return true
 }
 
-// admit is the server's part: queue and limits.
+// admit checks a job in the same way as the server of PBS: its queue and the limits.
 func (c *complex) admit(j *job) *refusal {
-	inQueue, inAll := len(j.tasks), len(j.tasks) // that would be alive, of the user
+	inQueue, inAll := len(j.tasks), len(j.tasks) // numbers of live tasks of the user, including the new tasks
 	for _, other := range c.jobs {
 		for _, t := range other.tasks {
 			if other.owner == j.owner && !t.over() {
@@ -137,8 +137,8 @@ func (c *complex) admit(j *job) *refusal {
 	return nil
 }
 
-// variables returns the job's Variable_List: the first of those that PBS sets, and the values of -v. Quotes are removed
-// from these; backslashes are doubled twice.
+// variables returns the job's Variable_List: the first variable that PBS itself sets, and the values of -v. In these
+// values quotes are removed and backslashes are doubled twice.
 func variables(home string, lists []string) []pair {
 	all := []pair{{"PBS_O_HOME", home}}
 	typed := strings.NewReplacer(`"`, "", "'", "", `\`, `\\\\`)
@@ -151,8 +151,8 @@ func variables(home string, lists []string) []pair {
 	return all
 }
 
-// mangle writes control characters and everything that is not ASCII as ^ and the byte plus 64, as the recorded version
-// does.
+// mangle replaces each control character and each byte that is not ASCII by ^ and the byte plus 64, like the recorded
+// version of PBS.
 func mangle(s string) string {
 	return strange.ReplaceAllStringFunc(s, func(s string) (out string) {
 		for _, ch := range []byte(s) {

@@ -16,16 +16,16 @@ import (
 	jjmrun "jjm/internal/sys/run"
 )
 
-// Times that are longer in PBS: the shortest time of a job in state E, the time between TERM and KILL of a deleted job
-// (10 s), and the delay with which limits are enforced (some 8 s).
+// These times are longer in PBS: the minimum time of a job in state E, the time between SIGTERM and SIGKILL of a
+// deleted job (10 s), and the delay with which limits are enforced (about 8 s).
 const (
 	exiting = 10 * time.Millisecond
 	grace   = 300 * time.Millisecond
 	late    = 200 * time.Millisecond
 )
 
-// schedule starts the jobs that can start, in the order of submission. It passes over a job that needs more cores than
-// are free, so smaller jobs may start before it. The lock is held.
+// schedule starts the jobs that can start, in the order of submission. It skips a job that needs more cores than are
+// free, so smaller jobs may start before it. The caller must hold the lock.
 func (c *complex) schedule() {
 	if c.ended || c.fault("mom-down") {
 		return
@@ -45,10 +45,10 @@ func (c *complex) schedule() {
 	}
 }
 
-// attend sets the time from which the scheduler may start a job: FAKEPBS_WAIT from now.
+// attend sets the time from which the scheduler may start a job to FAKEPBS_WAIT from now.
 func (j *job) attend() { j.ready = time.Now().Add(setting("FAKEPBS_WAIT", "0s")) }
 
-// setting returns the duration in a variable of the environment, or another one if the variable is not set.
+// setting returns the duration in an environment variable, or the duration other if the variable is not set.
 func setting(name, other string) time.Duration {
 	d, _ := time.ParseDuration(cmp.Or(os.Getenv(name), other))
 	return d
@@ -66,7 +66,7 @@ func (c *complex) run(j *job, t *task) {
 	p, err := c.launch(j, t)
 	t.proc = p
 	c.all.Go(func() {
-		exit, used := 254, &syscall.Rusage{} // its shell could not start
+		exit, used := 254, &syscall.Rusage{} // exit code of a job whose shell could not start
 		if err == nil {
 			exit, used = outcome(p)
 		}
@@ -74,8 +74,8 @@ func (c *complex) run(j *job, t *task) {
 	})
 }
 
-// launch starts the script through the job's shell, which leads the session, as the login shell does in PBS: a job
-// killed by signal n ends with 128+n, and only a killed shell with 256+n.
+// launch starts the script through the job's shell. The shell leads the session, like the login shell in PBS: a job
+// killed by signal n ends with 128+n, and only a killed shell ends with 256+n.
 func (c *complex) launch(j *job, t *task) (*jjmrun.Process, error) {
 	env := []string{
 		"HOME=" + j.home, "USER=" + j.owner, "LOGNAME=" + j.owner, "SHELL=/bin/bash",
@@ -94,8 +94,8 @@ func (c *complex) launch(j *job, t *task) (*jjmrun.Process, error) {
 
 func (c *complex) scriptPath(j *job) string { return filepath.Join(c.dir, j.row().id()+".SC") }
 
-// outcome waits for the end of a job's process, and kills the processes that remain, as MOM does. They have the grace
-// time, because they may have got a TERM.
+// outcome waits for the end of a job's process, and then kills the remaining processes, like MOM. They first have the
+// grace time, because they may have received a SIGTERM.
 func outcome(p *jjmrun.Process) (exit int, used *syscall.Rusage) {
 	status, used, err := p.Wait()
 	if err != nil {
@@ -115,7 +115,8 @@ func outcome(p *jjmrun.Process) (exit int, used *syscall.Rusage) {
 	return status.ExitStatus(), used
 }
 
-// enforce ends the tasks that are over a limit; mem is enforced as by a node with "$enforce mem". The lock is held.
+// enforce ends the tasks that exceed a limit, including mem, like a node with "$enforce mem". The caller must hold the
+// lock.
 func (c *complex) enforce() {
 	for j, t := range c.running {
 		switch l := j.limits; {
@@ -130,7 +131,7 @@ func (c *complex) enforce() {
 	}
 }
 
-// terminate sends TERM to the session of a task, and KILL after the grace time. The lock is held.
+// terminate sends SIGTERM to the session of a task, and SIGKILL after the grace time. The caller must hold the lock.
 func (t *task) terminate(why string) {
 	again := t.why != ""
 	if t.why = why; again || t.proc == nil {
@@ -141,16 +142,16 @@ func (t *task) terminate(why string) {
 	time.AfterFunc(grace, func() { killSession(pid, syscall.SIGKILL) })
 }
 
-// end records the end of a task: state E while its output would be copied, then F. There is no output to copy; for a
-// destination outside of /dev/null, E lasts as long as if the destination could not be reached. A task that is run
-// again goes back to state Q instead, unless it was deleted.
+// end records the end of a task: state E while its output would be copied, then state F. No output is really copied. If
+// the destination is not in /dev/null, E lasts as long as for a destination that cannot be reached. A task that must
+// run again goes back to state Q, unless it was deleted.
 func (c *complex) end(j *job, t *task, exit int, ru *syscall.Rusage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.schedule()
 	defer func() { c.free += j.limits.cores }()
 	t.proc = nil
-	if t.why == "rerun" { // under the same id; the exit status of the lost run stays
+	if t.why == "rerun" { // the task runs again under the same id, and the exit status of the lost run stays
 		t.why, t.state, t.substate, t.exit = "", 'Q', 10, "-4"
 		return
 	}
@@ -171,7 +172,7 @@ var overLimit = map[string]int{"walltime": -29, "mem": -27}
 
 var endWords = map[int]string{91: " and terminated", 92: " and finished", 93: " and failed"}
 
-// finish gives a task its final state, and also its job if it was the last one. The lock is held.
+// finish sets the final state of a task. After the last task it also ends the job. The caller must hold the lock.
 func (c *complex) finish(j *job, t *task, exit int) {
 	t.state, t.mtime, t.substate = 'F', time.Now(), 93
 	how := ""
@@ -191,12 +192,12 @@ func (c *complex) finish(j *job, t *task, exit int) {
 		t.comment += cmp.Or(how, endWords[t.substate])
 	}
 	if !c.history && j.array {
-		t.began = false // its record is gone
+		t.began = false // PBS has lost the record of this element
 	}
 	c.closeJob(j)
 }
 
-// closeJob ends a job if all its tasks have ended. Without history the job is gone immediately.
+// closeJob ends a job if all its tasks have ended. If there is no history, the job is removed immediately.
 func (c *complex) closeJob(j *job) {
 	if j.done() || slices.ContainsFunc(j.tasks, func(t *task) bool { return !t.over() }) {
 		return
@@ -215,7 +216,8 @@ func (c *complex) closeJob(j *job) {
 func session(sid int) (pids []int, memory int64) {
 	folders, _ := filepath.Glob("/proc/[0-9]*")
 	for _, folder := range folders {
-		// Most processes belong to others. Getsid takes one system call; reading the state takes three, and more text.
+		// Most processes belong to other sessions. Getsid takes one system call; reading the state takes three, and more
+		// text.
 		pid := number(filepath.Base(folder))
 		if of, err := unix.Getsid(pid); err != nil || of != sid {
 			continue
@@ -231,7 +233,7 @@ func session(sid int) (pids []int, memory int64) {
 	return pids, memory
 }
 
-// killSession sends a signal to every process of a session. It repeats KILL until no process is left, because the
+// killSession sends a signal to every process of a session. It repeats SIGKILL until no process is left, because the
 // processes may fork.
 func killSession(sid int, signal syscall.Signal) {
 	for range 100 {

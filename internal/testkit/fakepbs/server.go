@@ -17,8 +17,8 @@ import (
 
 const (
 	server  = "pbshost"        // the only host
-	version = "23.06.06"       // the recorded one
-	idle    = 10 * time.Minute // how long a server without work stays
+	version = "23.06.06"       // the recorded version of PBS
+	idle    = 10 * time.Minute // how long a server without work stays running
 )
 
 // complex is the whole PBS complex: its server, scheduler and node.
@@ -34,18 +34,18 @@ type complex struct {
 	jobs      []*job // by sequence number
 	free      int
 	maxArray  int
-	maxQueued int // of one user, in all queues; 0 for no limit
+	maxQueued int // maximum number of queued jobs of one user, in all queues; 0 for no limit
 	busy      time.Time
 	ended     bool
-	ports     []time.Time    // when those in use were taken
+	ports     []time.Time    // times when the ports in use were taken
 	all       sync.WaitGroup // for running jobs
 }
 
-// queue has the settings that a client can notice.
+// queue holds the settings of a queue that have an effect on clients.
 type queue struct {
 	disabled  bool
 	stopped   bool
-	maxQueued int // of one user
+	maxQueued int // maximum number of queued jobs of one user
 	maxWall   int // seconds
 	acl       string
 }
@@ -87,8 +87,8 @@ func serve(dir string) error {
 	return nil
 }
 
-// watch starts jobs that have waited for the scheduler, ends jobs over a limit, and ends a server whose folder is gone,
-// or that has had no work for the time idle.
+// watch starts jobs whose wait for the scheduler is over, and ends jobs that exceed a limit. It ends the server if its
+// folder is gone, or if there was no work for the time idle.
 func (c *complex) watch() {
 	for range time.Tick(50 * time.Millisecond) {
 		_, err := os.Stat(c.dir)
@@ -104,7 +104,8 @@ func (c *complex) watch() {
 	}
 }
 
-// kill kills the running jobs. With again set they run again later. Otherwise no job starts any more. The lock is held.
+// kill kills the running jobs. With again set, the jobs run again later; otherwise no further job starts. The caller
+// must hold the lock.
 func (c *complex) kill(again bool) {
 	c.ended = c.ended || !again
 	for _, t := range c.running {
@@ -124,7 +125,7 @@ func (c *complex) running(yield func(*job, *task) bool) {
 	}
 }
 
-// Do carries out one command: normally if there is a port for each of its connections, else as PBS does without ports.
+// Do carries out one command. If a port is missing for one of its connections, Do responds like PBS without ports.
 func (c *complex) Do(q Request, r *Response) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -165,13 +166,14 @@ func (c *complex) perform(q Request) Response {
 
 func (c *complex) forget(which func(*job) bool) { c.jobs = slices.DeleteFunc(c.jobs, which) }
 
-// refusal is an error of the batch protocol, or a complaint of a client. The exit code is its number modulo 256.
+// refusal is an error of the batch protocol, or a complaint of a client. The exit code is the error's number modulo
+// 256.
 type refusal struct {
 	code int
 	text string
 }
 
-// The errors that several commands meet.
+// The errors that several commands return.
 var (
 	errMalformed  = &refusal{1, "illegally formed job identifier:"}
 	errUnknownJob = &refusal{15001, "Unknown Job Id"}
@@ -179,7 +181,7 @@ var (
 	errHistory    = &refusal{15139, "Job has finished"}
 )
 
-// number returns the number in text; 0 if text is not a number.
+// number returns the number in text, 0 if text is not a number.
 func number(text string) int {
 	n, _ := strconv.Atoi(text)
 	return n

@@ -1,6 +1,6 @@
-// Package gatetest helps to test the gate and its clients. It has a fake of the daemon that
-// serves the verbs of jobs from memory, without batch systems, and a server that serves
-// verbs on a socket of its own. A test that needs other verbs makes them with package serve.
+// Package gatetest helps to test the gate and its clients. It has a fake of the daemon, which serves the verbs of jobs
+// from memory without batch systems, and a server, which serves verbs on a socket of its own. A test that needs other
+// verbs creates them with package serve.
 package gatetest
 
 import (
@@ -20,32 +20,32 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Job is a grid job of the fake. The test sets and changes it.
+// Job is a grid job of the fake. Tests create and change it.
 type Job struct {
 	// UID is the owner. -1 means that no account may see it, not even an administrator.
 	UID    int
 	Status wire.Status
 	Locals []jjm.LocalJob
-	// Tar is the tar of the outputs. Files are the files that "cat" shows, by "N/stdout".
+	// Tar is the tar of the outputs. Files are the files that "cat" returns, by "N/stdout".
 	Tar    []byte
 	SHA256 string
 	Files  map[string]string
 	Record []string
 	Log    []string
-	// Live makes followed files grow: their text is read again at every poll.
+	// Live means that followed files can grow: their text is read again at every poll.
 	Live bool
 }
 
-// Fake holds grid jobs in memory. If a job file contains the text "bad", the fake refuses it with two problems. The
-// line "jobs = N" of a job file sets the number of local jobs.
+// Fake holds grid jobs in memory. It refuses a job file that contains the text "bad" with two problems. The line "jobs
+// = N" of a job file sets the number of local jobs.
 type Fake struct {
 	mu      sync.Mutex
 	jobs    map[jjm.GridID]*Job
 	handles map[jjm.Handle]jjm.GridID
 	refused map[jjm.Handle]string
 	changed chan struct{}
-	// Version is the answer of "ping". Poll is how often a followed file is read again.
-	// Both must be set before Verbs is called.
+	// Version is the answer of "ping". Poll is the time between two reads of a followed file. Both must be set before
+	// Verbs is called.
 	Version string
 	Poll    time.Duration
 	// Hook, if set, is called at the start of every verb except "ping". It may block, panic
@@ -53,13 +53,13 @@ type Fake struct {
 	Hook func(ctx context.Context, verb string) error
 }
 
-// New makes an empty fake.
+// New returns a fake without jobs.
 func New() *Fake {
 	return &Fake{jobs: make(map[jjm.GridID]*Job), handles: make(map[jjm.Handle]jjm.GridID),
 		refused: make(map[jjm.Handle]string), changed: make(chan struct{}), Poll: time.Millisecond}
 }
 
-// Verbs returns the verbs of the socket that concern jobs.
+// Verbs returns the socket's verbs about jobs.
 func (f *Fake) Verbs() []serve.Verb {
 	all := []serve.Verb{
 		serve.Handle(wire.VerbPing(), serve.Anyone, func(context.Context, gate.Caller, wire.PingRequest) (
@@ -89,7 +89,7 @@ func (f *Fake) Put(j Job) {
 	f.Change(j.Status.Lookup.ID, func(old *Job) { *old = j })
 }
 
-// Change changes a job, or makes it if it does not exist, and wakes the watchers.
+// Change changes a job and wakes the watchers. If the job does not exist, Change creates it.
 func (f *Fake) Change(id jjm.GridID, change func(*Job)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -115,8 +115,7 @@ func (f *Fake) hook(ctx context.Context, verb string) error {
 	return f.Hook(ctx, verb)
 }
 
-// Use calls the hook, and then do with a job if the caller may see it. do may change the
-// job.
+// Use calls the hook. If the caller may see the job, Use then calls do with the job; do may change it.
 func (f *Fake) Use(ctx context.Context, verb string, c gate.Caller, id jjm.GridID, do func(*Job)) error {
 	if err := f.hook(ctx, verb); err != nil {
 		return err
@@ -130,7 +129,7 @@ func (f *Fake) Use(ctx context.Context, verb string, c gate.Caller, id jjm.GridI
 	return err
 }
 
-// get returns a job that the caller may see. f.mu must be held.
+// get returns a job if the caller may see it. The caller must hold f.mu.
 func (f *Fake) get(c gate.Caller, id jjm.GridID) (*Job, error) {
 	j := f.jobs[id]
 	if j == nil {
@@ -209,7 +208,7 @@ func (f *Fake) Resolve(ctx context.Context, c gate.Caller, h jjm.Handle) (jjm.Gr
 	return id, nil
 }
 
-// Lookup returns an answer for each id.
+// Lookup returns an answer for each reference.
 func (f *Fake) Lookup(ctx context.Context, c gate.Caller, r wire.LookupRequest) (wire.LookupAnswer, error) {
 	hookErr := f.hook(ctx, "lookup")
 	f.mu.Lock()
@@ -274,7 +273,7 @@ func (f *Fake) Status(ctx context.Context, c gate.Caller, r wire.StatusRequest) 
 	return a, nil
 }
 
-// status returns the answer for one reference. f.mu must be held.
+// status returns the answer for one reference. The caller must hold f.mu.
 func (f *Fake) status(c gate.Caller, ref jjm.Ref) (wire.Status, error) {
 	j, err := f.get(c, ref.Grid)
 	if err != nil {
@@ -301,7 +300,7 @@ func (f *Fake) listVerb(ctx context.Context, c gate.Caller, r wire.ListRequest) 
 	return wire.StatusAnswer{Status: all}, err
 }
 
-// List returns the jobs that l selects, whoever owns them, newest first.
+// List returns the jobs of all owners that l selects, newest first.
 func (f *Fake) List(ctx context.Context, c gate.Caller, l wire.List) ([]wire.Status, error) {
 	if err := f.hook(ctx, "list"); err != nil {
 		return nil, err
@@ -370,8 +369,8 @@ func (f *Fake) Record(ctx context.Context, c gate.Caller, r wire.RecordRequest) 
 	return a, err
 }
 
-// Output sends the tar. For a job that is not final it requires partial, and does not
-// tell the size. With a file it sends Files["N/file"].
+// Output sends the tar. If the job is not final, the request must have partial set, and the size is not sent. If the
+// request names a file, Output sends Files["N/file"].
 func (f *Fake) Output(ctx context.Context, c gate.Caller, r wire.OutputRequest,
 	out *serve.Stream[wire.OutputAnswer]) error {
 	tar, size, described, err := f.open(ctx, c, r.Job(), r.Wanted)

@@ -11,8 +11,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Select returns what patterns and filters select. The fake knows the name, type, owner and status of grid jobs, and
-// counts all as accepted just now.
+// Select returns the jobs that patterns and filters select. The fake knows the name, type, owner and status of grid
+// jobs, and treats all grid jobs as accepted at the present time.
 func (f *Fake) Select(ctx context.Context, c gate.Caller, r wire.SelectRequest) (a wire.SelectAnswer, err error) {
 	out := &wire.Selected{}
 	a.Select = out
@@ -34,7 +34,7 @@ func (f *Fake) Select(ctx context.Context, c gate.Caller, r wire.SelectRequest) 
 	defer f.mu.Unlock()
 	for _, p := range list {
 		if p.Name == "" && !r.Where.Any() {
-			r.For = "" // jobs that are named by ids are selected in any case
+			r.For = "" // jobs that are named by ids are always selected
 		}
 		for _, ref := range f.meant(c, p, &filter, r.For) {
 			out.Refs = append(out.Refs, ref.String())
@@ -48,7 +48,8 @@ func (f *Fake) Select(ctx context.Context, c gate.Caller, r wire.SelectRequest) 
 	return a, nil
 }
 
-// meant returns the references that a pattern means, with local jobs as ranges. f.mu must be held.
+// meant returns the references to the jobs that a pattern matches, with local jobs as ranges. The caller must hold
+// f.mu.
 func (f *Fake) meant(c gate.Caller, p selection.Pattern, filter *selection.Filter, command selection.Purpose) (
 	refs []jjm.Ref) {
 	for _, id := range slices.Sorted(maps.Keys(f.jobs)) {

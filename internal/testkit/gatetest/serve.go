@@ -14,7 +14,7 @@ import (
 
 // Server is a gate that serves verbs during one test.
 type Server struct {
-	// Socket is its path, short enough for every client.
+	// Socket is the path of the gate's socket, short enough for every client.
 	Socket string
 	tb     testing.TB
 	verbs  []serve.Verb
@@ -41,7 +41,7 @@ func Serve(tb testing.TB, verbs []serve.Verb, cfg gate.Config, log *slog.Logger)
 	return g
 }
 
-// Start serves again after Stop.
+// Start starts the gate again after Stop.
 func (g *Server) Start() {
 	g.tb.Helper()
 	g.mu.Lock()

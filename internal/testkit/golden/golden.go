@@ -20,15 +20,15 @@ import (
 	"testing"
 )
 
-// Env is the environment variable that names a folder of further rows.
+// Env is the environment variable that names a second folder of rows.
 const Env = "JJM_GOLDEN"
 
-// shown is how many mismatches of a file are shown completely. All are named.
+// shown is how many mismatches of a file are shown completely. The names of all mismatches are shown.
 const shown = 5
 
-// Rows calls check for every row of a golden file, such as "jedi/gbs_decisions". check returns the mistake of the
-// row, for example a diff, or "" if the row is right. The test fails after the first file with a mismatch, and names
-// the rows. A missing file of the module fails the test; a missing file below JJM_GOLDEN does not.
+// Rows calls check for every row of a golden file, such as "jedi/gbs_decisions". check returns the mistake of the row,
+// for example a diff, or "" if the row is right. After the first file with a mismatch the test fails and names the
+// rows. A missing file of the module fails the test; a missing file below JJM_GOLDEN does not.
 func Rows[T any](t testing.TB, name string, check func(id string, row T) string) {
 	t.Helper()
 	root, err := moduleRoot()
@@ -58,7 +58,7 @@ func Rows[T any](t testing.TB, name string, check func(id string, row T) string)
 	}
 }
 
-// run checks the rows of one file.
+// run checks the rows of one file and returns an error that names the mismatches.
 func run[T any](file string, check func(id string, row T) string) error {
 	text, err := read(file)
 	if err != nil {
@@ -120,7 +120,7 @@ func read(file string) ([]byte, error) {
 	return text, nil
 }
 
-// find returns the file of a name below a folder.
+// find returns the path of a golden file below a folder, compressed or not.
 func find(dir, name string) (string, error) {
 	base := filepath.Join(dir, filepath.FromSlash(name))
 	for _, ending := range []string{".jsonl", ".jsonl.gz"} {

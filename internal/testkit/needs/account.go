@@ -13,11 +13,10 @@ import (
 // nobody is the account without rights on every Linux.
 const nobody = 65534
 
-// As runs do with the rights that an account has to files and no others, and returns its
-// error. The account has the user id uid, the group of the same number, and no further
-// groups. Only root can do this. do runs in a goroutine of its own, because setfsuid(2)
-// changes one thread; so it must not end the test. Goroutines that do starts have the
-// rights of root.
+// As runs do with only the file access rights of account uid, and returns do's error. The account has the user id uid,
+// the group of the same number, and no other groups. Only root can call As. do runs in a goroutine of its own, because
+// setfsuid(2) changes one thread; therefore do must not end the test. Goroutines that do starts have the rights of
+// root.
 func As(uid int, do func() error) error {
 	asksMachine()
 	err := errors.New("the function that ran with the rights of another account ended its goroutine instead of returning")
@@ -35,8 +34,8 @@ func As(uid int, do func() error) error {
 	return err
 }
 
-// become changes the rights to files of this thread only. It uses raw system calls, because the
-// functions of package syscall would change every thread.
+// become changes the rights to files of only the current thread. It uses raw system calls, because the functions of
+// package syscall would change every thread.
 func become(uid int) error {
 	if _, _, e := unix.RawSyscall(unix.SYS_SETGROUPS, 0, 0, 0); e != 0 {
 		return os.NewSyscallError("setgroups", e)

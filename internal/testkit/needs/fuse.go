@@ -12,10 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FUSE is a file system that an account made itself: a folder with one empty file named
-// "file", or a single file if it is mounted on a file. It answers the requests for looking
-// at files and opening them, and never those for reading or closing. When it is frozen it
-// answers no request.
+// FUSE is a file system that an account itself mounted: a folder with one empty file named "file", or a single file if
+// it is mounted on a file. It answers the requests for looking up and opening files, and never the requests for reading
+// or closing files. While it is frozen it answers no request.
 type FUSE struct {
 	dev    *os.File
 	file   bool // mounted on a file
@@ -24,9 +23,8 @@ type FUSE struct {
 	asked  atomic.Int64
 }
 
-// MountFUSE mounts a FUSE on a folder or a regular file, as fusermount3(1) does for an
-// account with "-o allow_other". At the end of the test it is unmounted; processes that
-// wait for it then get an error.
+// MountFUSE mounts a FUSE on a folder or a regular file, like fusermount3(1) for an account with "-o allow_other". At
+// the end of the test the FUSE is unmounted; processes that wait for an answer then get an error.
 func MountFUSE(t testing.TB, on string, uid int) *FUSE {
 	t.Helper()
 	Root(t, "to mount a file system")
@@ -70,16 +68,16 @@ func MountFUSE(t testing.TB, on string, uid int) *FUSE {
 	return f
 }
 
-// Freeze makes the file system answer no further request.
+// Freeze stops the file system from answering any further request.
 func (f *FUSE) Freeze() { f.frozen.Store(true) }
 
-// Unanswered returns how many requests wait for an answer that will not come.
+// Unanswered returns the number of requests that wait for an answer and will never get one.
 func (f *FUSE) Unanswered() int64 { return f.asked.Load() }
 
 // End closes the file system. Processes that wait for an answer get an error (fuse(4)).
 func (f *FUSE) End() { _ = f.dev.Close() }
 
-// The requests that are answered (linux/fuse.h).
+// The requests that the file system answers (linux/fuse.h).
 const (
 	fuseLookup  = 1
 	fuseForget  = 2
@@ -156,5 +154,5 @@ func (f *FUSE) reply(unique []byte, errno int32, out []byte) {
 	b := le.AppendUint32(nil, uint32(16+len(out)))
 	b = le.AppendUint32(b, uint32(errno))
 	b = append(append(b, unique...), out...)
-	_, _ = f.dev.Write(b) // the caller may have ended
+	_, _ = f.dev.Write(b) // an error is ignored: the caller may have ended
 }

@@ -1,10 +1,9 @@
-// Package needs is the only way in which a test may say that this machine lacks something
-// that it needs: root, a program, a batch system.
+// Package needs is the only way in which a test may report that this machine lacks a requirement of the test: root, a
+// program, a batch system.
 //
-// It promises that no test is left out silently. A test that lacks something is skipped
-// with one line that begins with "NOT TESTED" and names the missing thing and how to get it.
-// If the environment has CI=true, tests must be complete, and the same line is a failure. A
-// test in test/house forbids other ways to skip.
+// It promises that no test is left out silently. A test without a requirement is skipped with one line that begins with
+// "NOT TESTED" and names the missing requirement and how to get it. If the environment has CI=true, tests must be
+// complete, and the same line is a failure. A test in test/house forbids other ways to skip.
 //
 // The package installs and starts nothing. It also provides two things that need root: a small disk,
 // and the rights of another account.
@@ -21,14 +20,14 @@ import (
 // accounts, and the account that runs the tests. The program test/tiers sets it.
 const Machine = "JJM_MACHINE"
 
-// asksMachine makes go test take a result of this test from its cache only on the same machine:
-// the cache notes which variables a test has read, but not what else it has asked.
+// asksMachine reads the variable Machine, so that go test uses a cached result of this test only on the same machine:
+// the cache notes which variables a test has read, but not its other questions to the machine.
 func asksMachine() { _ = os.Getenv(Machine) }
 
-// CI reports whether tests must be complete.
+// CI reports whether tests must be complete, so that a missing requirement is a failure.
 func CI() bool { return os.Getenv("CI") == "true" }
 
-// Missing ends a test that lacks something. how is the remedy, in the imperative.
+// Missing ends a test because a requirement is missing. how is the remedy, in the imperative.
 func Missing(t testing.TB, what, how string) {
 	t.Helper()
 	asksMachine()
@@ -39,8 +38,7 @@ func Missing(t testing.TB, what, how string) {
 	t.Skipf("NOT TESTED: this needs %s: %s", what, how)
 }
 
-// Gap reports that a part of the test was left out because something is missing. The test
-// goes on.
+// Gap reports that a part of the test was left out because a requirement is missing. The test continues.
 func Gap(t testing.TB, what, how string) {
 	t.Helper()
 	asksMachine()
@@ -51,8 +49,8 @@ func Gap(t testing.TB, what, how string) {
 	t.Logf("NOT TESTED: part of this needs %s: %s", what, how)
 }
 
-// Root ends a test that does not run as root. why is the purpose for which the test needs root: "to
-// run the jobs of others".
+// Root ends the test if it does not run as root. why is the purpose for which the test needs root: "to run the jobs of
+// others".
 func Root(t testing.TB, why string) {
 	t.Helper()
 	asksMachine()
@@ -61,7 +59,7 @@ func Root(t testing.TB, why string) {
 	}
 }
 
-// Debian ends a test that does not run on Debian and needs its packages.
+// Debian ends the test if the machine does not run Debian, because the test needs Debian's packages.
 func Debian(t testing.TB) {
 	t.Helper()
 	asksMachine()
@@ -70,8 +68,8 @@ func Debian(t testing.TB) {
 	}
 }
 
-// Program returns the path of a program in PATH. pkg is the Debian package that contains
-// it.
+// Program returns the path of a program in PATH, and ends the test if there is no such program. pkg is the Debian
+// package that contains the program.
 func Program(t testing.TB, name, pkg string) string {
 	t.Helper()
 	asksMachine()
@@ -82,7 +80,7 @@ func Program(t testing.TB, name, pkg string) string {
 	return path
 }
 
-// find looks up a program like a shell. It returns "" if there is none.
+// find looks up a program in the same way as a shell. It returns "" if there is no such program.
 func find(name, path string) string {
 	for _, dir := range filepath.SplitList(path) {
 		file := filepath.Join(dir, name)
@@ -93,8 +91,8 @@ func find(name, path string) string {
 	return ""
 }
 
-// Tmpfs mounts an empty file system in memory on a folder until the end of the test and
-// returns the folder. Options are those of tmpfs(5): "size=512k" makes a small disk.
+// Tmpfs mounts an empty file system in memory on a folder until the end of the test and returns the folder. options are
+// options of tmpfs(5): "size=512k" makes a small disk.
 func Tmpfs(t testing.TB, dir, options string) string {
 	t.Helper()
 	Root(t, "to mount a file system")

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// A run of the tests has a tier, which JJM_TIER names: "unit", "test", or one or more
-// campaigns. Unset means "test". The program test/tiers sets both variables for each step of
-// a run; CONTRIBUTING.md explains them to people.
+// A run of the tests has a tier, which JJM_TIER names: "unit", "test", or one or more campaigns. If the variable is
+// unset, the tier is "test". The program test/tiers sets both variables for each step of a run; CONTRIBUTING.md
+// explains the variables.
 const (
 	tierVar    = "JJM_TIER"
 	systemsVar = "JJM_SYSTEMS"
@@ -45,8 +45,8 @@ func Target(campaign string) string {
 	return "test-" + campaign
 }
 
-// InCampaign reports whether this run includes the campaign. A test that has a short form
-// chooses its size by it.
+// InCampaign reports whether this run includes the campaign. A test that has a short form chooses its size by the
+// result.
 func InCampaign(name string) bool { return includes(os.Getenv(tierVar), name) }
 
 // Campaign skips a test that runs in a campaign only.
@@ -57,8 +57,8 @@ func Campaign(t testing.TB, name string) {
 	}
 }
 
-// EndToEnd skips a test in the tier "unit". The test starts jjm's programs, other accounts'
-// processes or a batch system.
+// EndToEnd is for tests that start jjm's programs, other accounts' processes or a batch system. It skips the test in
+// the tier "unit".
 func EndToEnd(t testing.TB) {
 	t.Helper()
 	if os.Getenv(tierVar) == unit {
@@ -66,8 +66,8 @@ func EndToEnd(t testing.TB) {
 	}
 }
 
-// System skips a test that uses a batch system or gatekeeper which this step does not start.
-// JJM_SYSTEMS names those that it starts, separated by blanks; unset means all.
+// System is for tests that use a batch system or gatekeeper. It skips the test if this step does not start that system.
+// JJM_SYSTEMS names the systems that the step starts, separated by blanks; unset means all.
 func System(t testing.TB, name string) {
 	t.Helper()
 	EndToEnd(t)
@@ -76,8 +76,8 @@ func System(t testing.TB, name string) {
 	}
 }
 
-// NoSystem skips a test that uses no real batch system in the steps that have one, because the test runs in the step
-// that has none.
+// NoSystem is for tests without a real batch system. It skips the test in test steps that belong to a batch system; a
+// separate step runs such tests.
 func NoSystem(t testing.TB) {
 	t.Helper()
 	if os.Getenv(systemsVar) != "" && os.Getenv(tierVar) != "" {

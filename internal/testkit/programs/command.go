@@ -12,8 +12,8 @@ import (
 	"jjm/internal/testkit/said"
 )
 
-// Command runs jjm as a person would. Its output is checked against the rules for text that people read (package
-// said), and the test fails if the output breaks a rule.
+// Command runs jjm with the arguments that a person would type. Its output is checked against the rules for text that
+// people read (package said), and the test fails if the output breaks a rule.
 type Command struct {
 	*exec.Cmd
 	t testing.TB
@@ -25,7 +25,7 @@ func (p *Programs) Command(t testing.TB, args ...string) *Command {
 	return &Command{exec.Command(p.Path(t, "jjm"), args...), t}
 }
 
-// Output is like the method of [exec.Cmd].
+// Output is [exec.Cmd.Output], with the check of the output.
 func (c *Command) Output() ([]byte, error) {
 	c.t.Helper()
 	out, err := c.Cmd.Output()
@@ -36,7 +36,7 @@ func (c *Command) Output() ([]byte, error) {
 	return out, err
 }
 
-// CombinedOutput is like the method of [exec.Cmd].
+// CombinedOutput is [exec.Cmd.CombinedOutput], with the check of the output.
 func (c *Command) CombinedOutput() ([]byte, error) {
 	c.t.Helper()
 	out, err := c.Cmd.CombinedOutput()
@@ -44,7 +44,7 @@ func (c *Command) CombinedOutput() ([]byte, error) {
 	return out, err
 }
 
-// Run is like the method of [exec.Cmd].
+// Run is [exec.Cmd.Run], with the check of the output.
 func (c *Command) Run() error {
 	c.t.Helper()
 	var out, errs bytes.Buffer
@@ -61,7 +61,7 @@ func (c *Command) Run() error {
 	return err
 }
 
-// heard checks standard output against the rules, unless the command prints the content of a job's file.
+// heard checks standard output against the rules, unless the command prints the content of a file of a job.
 func (c *Command) heard(out []byte) {
 	c.t.Helper()
 	if args := c.Args[1:]; !slices.Contains(args, "cat") && !slices.Contains(args, "output") {

@@ -1,6 +1,6 @@
 // Package programs provides tests with the real jjm, jjm-daemon, jjm-wrapper and jjm-gatekeeper in one folder, and
-// waits for the effects of their work. JJM_BIN names a folder that has the programs already. Otherwise they are
-// built, once per test program, when a test first needs them:
+// waits for the effects of these programs. JJM_BIN names a folder that already has the programs. Without JJM_BIN, the
+// programs are built once per test program, when a test first needs them:
 //
 //	var bin programs.Programs
 //
@@ -23,7 +23,7 @@ import (
 type Programs struct {
 	once sync.Once
 	dir  string
-	made string // a folder to be removed
+	made string // a folder that will be removed
 	err  error
 }
 

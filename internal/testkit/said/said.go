@@ -1,11 +1,11 @@
-// Package said checks, for tests, that what programs print follows the rules for text that
-// people read: no value in Go syntax, no double blank, no "1 jobs".
+// Package said checks, for tests, that the output of programs follows the rules for text that people read: no value in
+// Go syntax, no double blank, no "1 jobs".
 //
-// Blanks that align the columns of a table are not double blanks. A gap of several blanks
-// belongs to a column if another line of the text has a gap that ends at the same column; or
-// if it is the only gap of a line that is indented, as an entry of a list is (a name, a gap,
-// its meaning), or that begins with the result of a check (ok, FAIL). Indentation is not a
-// gap. Lines of JSON and XML are for programs, so blanks and durations in them are not checked.
+// Blanks that align the columns of a table are not double blanks. A gap of several blanks belongs to a column if
+// another line of the text has a gap that ends at the same column. It also belongs to a column if it is the only gap of
+// a line that is indented, like an entry of a list (a name, a gap, its meaning), or that begins with the result of a
+// check (ok, FAIL). Indentation is not a gap. Lines of JSON and XML are for programs, so blanks and durations in such
+// lines are not checked.
 package said
 
 import (
@@ -15,7 +15,7 @@ import (
 	"unicode/utf8"
 )
 
-// rule is a kind of text that people should not have to read.
+// rule describes a kind of text that must not occur in output for people.
 type rule struct {
 	what string
 	text *regexp.Regexp
@@ -64,8 +64,8 @@ func Wrong(text string) (all []string) {
 	return all
 }
 
-// oneOfMany returns the part of a line like "1 jobs": a 1 before a plural, unless the 1 is part of a
-// number or an id, or is the number of a job. It returns "" if there is none.
+// oneOfMany returns the part of a line with a 1 before a plural, such as "1 jobs", unless the 1 is part of a number or
+// an id, or is the number of a job. It returns "" if there is no such part.
 func oneOfMany(line string) string {
 	plural := regexp.MustCompile(`(\S+ )?\b1 ((local|grid|batch|new) )?(jobs|files|events|checks|problems|bytes|` +
 		`seconds|minutes|hours|parts|records|rows|attempts|failures|retries|times|merges|datasets|entries|processes|` +
@@ -92,7 +92,7 @@ func forPrograms(line string) bool {
 		strings.HasPrefix(s, "}") || strings.HasPrefix(s, "]")
 }
 
-// strayGaps returns the columns at which gaps of line i end that belong to no table.
+// strayGaps returns the columns at which the gaps of line i end that do not belong to a table.
 func strayGaps(lines []string, i int) (stray []int) {
 	own := gaps(lines[i])
 	if word, _, _ := strings.Cut(lines[i], " "); len(own) == 1 && (word == "" || word == "ok" || word == "FAIL") {

@@ -14,8 +14,8 @@ import (
 )
 
 // Ask sends one request line to the daemon's socket as an account and returns the lines of the answer: the first line
-// and, if all is set, all further lines. To the kernel, and so to the daemon, the connection looks like one of that
-// account's program.
+// and, if all is set, all further lines. The kernel, and therefore the daemon, treats the connection as made by a
+// program of that account.
 func (s *Site) Ask(p Person, line string, all bool) string {
 	s.T.Helper()
 	text, err := ask(p, filepath.Join(s.Dir, "s/jjm.sock"), line, all)
@@ -25,9 +25,9 @@ func (s *Site) Ask(p Person, line string, all bool) string {
 	return text
 }
 
-// dial connects to a socket with the effective ids of an account. Only the current thread takes on the ids
-// (credentials(7)), and gives them back.
-func dial(p Person, socket string) (net.Conn, error) {
+// Dial connects to a socket with the effective ids of an account. Only the current thread gets these ids
+// (credentials(7)), and Dial resets them afterwards.
+func (p Person) Dial(socket string) (net.Conn, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := effective(p.UID, p.GID); err != nil {
@@ -56,7 +56,7 @@ func effective(uid, gid int) error {
 }
 
 func ask(p Person, socket, line string, all bool) (string, error) {
-	conn, err := dial(p, socket)
+	conn, err := p.Dial(socket)
 	if err != nil {
 		return "", err
 	}

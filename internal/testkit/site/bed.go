@@ -22,8 +22,9 @@ func OnBed(b *testbed.Bed, kind string) string {
 		strings.Join(env, ", "))
 }
 
-// KnownToSlurm adds people to the accounting of a Slurm bed, until the end of the test. The bed enforces limits, and
-// so accepts jobs only of known accounts. The commands of the bed act for its owner, who may not add accounts.
+// KnownToSlurm adds people to the accounting of a Slurm bed until the end of the test. The bed enforces limits, and
+// therefore accepts only jobs of known accounts. The commands of the bed run as its owner, who is not permitted to add
+// accounts.
 func KnownToSlurm(t testing.TB, b *testbed.Bed, people ...Person) {
 	t.Helper()
 	account := func(args ...string) {

@@ -8,8 +8,8 @@ import (
 )
 
 // Processes returns the processes of an account whose program has this name (comm of proc(5), its first 15 bytes); ""
-// means any name. They include processes that the account cannot inspect (PR_SET_DUMPABLE of prctl(2)), whose files
-// in /proc belong to root.
+// means any name. The result includes processes that the account cannot inspect (PR_SET_DUMPABLE of prctl(2)), whose
+// files in /proc belong to root.
 func (p Person) Processes(name string) []int {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -32,7 +32,7 @@ func (p Person) Processes(name string) []int {
 	return pids
 }
 
-// uidOf returns the real user of a process, -1 if it has ended.
+// uidOf returns the real user id of a process, -1 if the process has ended.
 func uidOf(pid string) int {
 	text, _ := os.ReadFile("/proc/" + pid + "/status")
 	_, rest, _ := strings.Cut(string(text), "\nUid:\t")
@@ -44,7 +44,7 @@ func uidOf(pid string) int {
 	return uid
 }
 
-// KillAll kills all processes of an account, also processes that the account starts meanwhile.
+// KillAll kills all processes of an account, including processes that the account starts meanwhile.
 func (p Person) KillAll() {
 	for range 100 {
 		pids := p.Processes("")

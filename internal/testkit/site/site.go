@@ -1,5 +1,5 @@
-// Package site provides tests with a real daemon and with accounts of their own, which submit grid jobs and look at
-// them. Everything is removed at the end of the test. Making accounts, and a daemon that runs as root, need root.
+// Package site provides tests with a real daemon and with accounts that submit grid jobs and query them. At the end of
+// the test the daemon and the accounts are removed. Making accounts, and running a daemon as root, needs root.
 package site
 
 import (
@@ -37,8 +37,9 @@ type Person struct {
 
 var made atomic.Int32
 
-// Account makes a throwaway account with a user id that no account had before: batch systems remember for hours which
-// account has an id (HTCondor: PASSWD_CACHE_REFRESH), and mistake a new account with the same id for the old one.
+// Account creates a temporary account with a user id that no account had before. Batch systems remember for hours which
+// account has an id (HTCondor: PASSWD_CACHE_REFRESH), and would confuse a new account with an old account of the same
+// id.
 func Account(t *testing.T) Person {
 	t.Helper()
 	needs.Root(t, "to make accounts and become them")
@@ -69,7 +70,7 @@ func Known(t *testing.T, name string) Person {
 	return Person{name, uid, gid}
 }
 
-// Root returns the account that may do everything.
+// Root returns the account root.
 func Root() Person { return Person{Name: "root"} }
 
 // Site is a daemon, its folder, and its configuration in Dir + "/jjm.toml". State is Dir + "/s", and the log is Dir +
@@ -94,8 +95,8 @@ type Site struct {
 type Settings struct {
 	// RunAs is run_as of the configuration, "" for its default.
 	RunAs string
-	// Top are further lines at the head of the configuration, Engine are lines of its part [engine], Gate of [gate],
-	// and Clusters are the clusters ([Local]).
+	// Top are lines for the beginning of the configuration, Engine lines for its part [engine], Gate lines for [gate], and
+	// Clusters the parts of its clusters (see [Local]).
 	Top, Engine, Gate, Clusters string
 	Admins                      []Person
 	// As is the account of the daemon; the zero value means root.
@@ -108,7 +109,7 @@ type Settings struct {
 	Open []*os.File
 }
 
-// quick has settings with which nothing waits long.
+// quick is a configuration whose settings keep all waits short.
 const quick = `log = "debug"
 %s
 [gate]
@@ -125,7 +126,7 @@ backoff = "0s"
 %s
 %s`
 
-// Local is the part of a configuration that makes an embedded batch system.
+// Local is the part of a configuration for a cluster with the embedded batch system.
 const Local = "[[cluster]]\nname = \"local\"\nkind = \"local\"\nslots = 8\ngrace = \"3s\"\n"
 
 // New starts a daemon. Every account can pass through the site's folder.
@@ -175,7 +176,7 @@ func (s *Site) Must(err error) {
 	}
 }
 
-// Start starts the daemon and waits until it answers. If the daemon ends instead, the test ends too.
+// Start starts the daemon and waits until it answers. It ends the test if the daemon ends before it answers.
 func (s *Site) Start() {
 	s.T.Helper()
 	s.Launch()
@@ -190,7 +191,7 @@ func (s *Site) Start() {
 	})
 }
 
-// Launch starts the daemon without waiting.
+// Launch starts the daemon without waiting for its answer.
 func (s *Site) Launch() {
 	s.T.Helper()
 	daemon := exec.Command(s.bin.Path(s.T, "jjm-daemon"), "serve", "--config", s.Dir+"/jjm.toml")
@@ -209,7 +210,7 @@ func (s *Site) Launch() {
 // Ended returns a channel that is closed when the daemon that was started last ends.
 func (s *Site) Ended() <-chan struct{} { return s.ended }
 
-// Stop sends the daemon a TERM and waits for its end.
+// Stop sends SIGTERM to the daemon and waits for its end.
 func (s *Site) Stop() {
 	_ = s.Daemon.Process.Signal(syscall.SIGTERM)
 	<-s.ended
@@ -316,7 +317,7 @@ func (s *Site) Status(id string) wire.Status {
 	return st
 }
 
-// Final waits until a grid job has a final status, and returns its status. It ends the test if that is not want.
+// Final waits until a grid job has a final status, and returns the status. It ends the test if the status is not want.
 func (s *Site) Final(id, want string) wire.Status {
 	s.T.Helper()
 	var st wire.Status

@@ -8,9 +8,8 @@ import (
 	"syscall"
 )
 
-// Hold is a lock on a test bed that its users share. As long as a user has the lock, no script removes
-// the jobs of the bed or rebuilds it; see scripts/testbed/common.sh. The lock ends with the process at
-// the latest.
+// Hold is a lock on a test bed that its users share. As long as a user has the lock, no script removes the jobs of the
+// bed or rebuilds the bed; see scripts/testbed/common.sh. The lock is released when the process ends, if not before.
 type Hold struct {
 	file *os.File
 	name string
@@ -19,7 +18,7 @@ type Hold struct {
 }
 
 // Enter takes a lock on the bed. With alone set it waits until the bed has no other users. Otherwise it waits while
-// another user is alone. A user who finds no other user is alone until Share.
+// another user is alone. A user who finds no other user is alone until Share is called.
 func Enter(name string, alone bool) (*Hold, error) {
 	f, err := os.OpenFile(lockFile(name), os.O_CREATE|os.O_RDWR, 0o666)
 	if err != nil {
@@ -50,7 +49,7 @@ func (h *Hold) Share() error {
 // Leave releases the lock.
 func (h *Hold) Leave() error { return h.file.Close() }
 
-// Env returns the variables for the bed's script: JJM_BED_ALONE=1 if the caller is alone, otherwise none.
+// Env returns the variables for the bed's script: JJM_BED_ALONE=1 if the caller is alone, otherwise nil.
 func (h *Hold) Env() []string {
 	if h.Alone {
 		return []string{"JJM_BED_ALONE=1"}
@@ -71,8 +70,8 @@ func (h *Hold) lock(how int) error {
 	}
 }
 
-// lockFile returns the path that the scripts use too (scripts/testbed/common.sh). It does
-// not lie in os.TempDir, which is another folder in each test run.
+// lockFile returns the path of the lock, which the scripts use too (scripts/testbed/common.sh). It is not in
+// os.TempDir, because os.TempDir is another folder in each test run.
 func lockFile(name string) string {
 	dir := os.Getenv("JJM_TESTBED")
 	if dir == "" {

@@ -1,6 +1,5 @@
-// Package testbed lets tests use the real batch systems that scripts/testbed installs and
-// starts: on Debian, as root. A test that lacks one of the two is skipped or fails by the
-// rules of package needs.
+// Package testbed lets tests use the real batch systems that scripts/testbed installs and starts. This needs Debian and
+// root. If Debian or root is missing, a test is skipped or fails by the rules of package needs.
 package testbed
 
 import (
@@ -27,31 +26,29 @@ type Bed struct {
 	Bin string
 	// Env is the environment that its commands need.
 	Env map[string]string
-	// Owner is the account that its jobs run as. The commands in Bin, started as root, act
-	// for that account.
+	// Owner is the account as which the bed's jobs run. The commands in Bin, started as root, act for this account.
 	Owner jjm.Owner
-	// Vars is everything that "scripts/testbed/NAME.sh env" printed.
+	// Vars are all variables that "scripts/testbed/NAME.sh env" printed.
 	Vars map[string]string
 	// script is the path of the bed's script.
 	script string
 	hold   *Hold
 }
 
-// startTime is the deadline for starting a bed, its installation included.
+// startTime is the deadline for starting a bed, including its installation.
 var startTime = await.Guard(12 * time.Minute)
 
 // statusTime is the deadline of a bed's status. The guard is short because a frozen bed does not answer.
 var statusTime = await.Guard(time.Minute)
 
-// Start brings up a bed ("slurm", "condor", "sge") unless it is up, and leaves it up. Until
-// the end of t other tests may use it at the same time, but none that called StartAlone. A
-// bed without users is first freed of jobs, and rebuilt if it does not work.
+// Start starts a bed ("slurm", "condor", "sge") unless it is already up, and leaves it up. Until the end of t other
+// tests may use the bed at the same time, except tests that called StartAlone. If a bed has no users, its jobs are
+// removed first, and it is rebuilt if it does not work.
 func Start(t testing.TB, name string) *Bed { return start(t, name, false) }
 
-// StartAlone is Start for a test that disturbs the batch system: it waits until no other
-// test uses the bed, and keeps others out until the end of t. HTCondor has a second pool
-// for such tests, "condor2". A test, its parents included, calls Start or StartAlone at
-// most once.
+// StartAlone is Start for a test that disturbs the batch system. It waits until no other test uses the bed, and
+// excludes other tests until the end of t. HTCondor has a second pool for such tests, "condor2". A test, including its
+// parents, may call Start or StartAlone at most once.
 //
 // Both skip the test if the step of the run does not have this bed; see [needs.System].
 func StartAlone(t testing.TB, name string) *Bed { return start(t, name, true) }
@@ -74,7 +71,7 @@ func start(t testing.TB, name string, alone bool) *Bed {
 	return b
 }
 
-// enter takes a lock on the bed until the end of t, and brings the bed up.
+// enter takes a lock on the bed until the end of t, and starts the bed.
 func (b *Bed) enter(t testing.TB, name string, alone bool) {
 	t.Helper()
 	h, err := Enter(name, alone)
@@ -96,7 +93,7 @@ func (b *Bed) enter(t testing.TB, name string, alone bool) {
 	}
 }
 
-// status returns the output of the bed's script about its daemons and jobs, errors included.
+// status returns the output of the bed's script about its daemons and jobs, or the text of an error.
 func (b *Bed) status() string {
 	out, err := run.Run(context.Background(),
 		run.Cmd{Argv: []string{b.script, "status"}, Env: os.Environ(), Deadline: statusTime})
@@ -106,9 +103,8 @@ func (b *Bed) status() string {
 	return string(out.Stdout) + string(out.Stderr)
 }
 
-// Do runs the bed's script with the arguments and returns what it printed. Every script
-// knows the verbs up, down, status, env, heal, lose history and keep history; the package
-// of a bed documents further ones.
+// Do runs the bed's script with the arguments and returns its output. Every script has the verbs up, down, status, env,
+// heal, lose history and keep history; the package of a bed documents further verbs.
 func (b *Bed) Do(t testing.TB, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
@@ -121,8 +117,8 @@ func (b *Bed) Do(t testing.TB, args ...string) string {
 	return string(out.Stdout)
 }
 
-// Dir makes a folder that jobs of the bed's owner can write and that the batch system sees
-// under the same path. It is removed after the test.
+// Dir returns a new folder in which jobs of the bed's owner can write. The batch system sees the folder under the same
+// path. The folder is removed after the test.
 func (b *Bed) Dir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp(temp(), "jjm-bed-*")
@@ -133,7 +129,7 @@ func (b *Bed) Dir(t testing.TB) string {
 	if err := os.Chown(dir, b.Owner.UID, b.Owner.GID); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(dir, 0o777); err != nil { // whatever the umask is
+	if err := os.Chmod(dir, 0o777); err != nil { // independent of the umask
 		t.Fatal(err)
 	}
 	return dir

@@ -12,7 +12,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// setters returns, by column, a function that parses a cell into a file.
+// setters returns, by column, a function that parses a cell and sets the file's field.
 func setters() map[string]func(f *jjm.File, cell string) error {
 	number := func(at func(*jjm.File) *int64) func(*jjm.File, string) error {
 		return func(f *jjm.File, cell string) (err error) {
@@ -74,7 +74,7 @@ func (l *list) csv(r io.Reader) error {
 	}
 }
 
-// csvError returns the error for a text that cannot be read further.
+// csvError returns the error for a text that the CSV reader cannot read any further.
 func (l *list) csvError(line int, err error) error {
 	var wrong *csv.ParseError
 	switch {
@@ -88,7 +88,7 @@ func (l *list) csvError(line int, err error) error {
 	return jjm.Errorf(jjm.Busy, "read %s: %w", l.name, err)
 }
 
-// columns parses the header.
+// columns parses the header. It returns the names of the columns and a setter for each column.
 func (l *list) columns(header []string) (names []string, set []func(*jjm.File, string) error, err error) {
 	known, seen := setters(), map[string]bool{}
 	for _, name := range header {
@@ -149,11 +149,11 @@ func parseLumis(s string) ([]jjm.LumiRange, error) {
 	return out, nil
 }
 
-// errLongRow ends a CSV whose row is longer than MaxLine.
+// errLongRow ends the reading of a CSV list with a row longer than MaxLine.
 var errLongRow = fmt.Errorf("a row is longer than %d bytes: is a double quote never closed?", MaxLine)
 
-// budget limits how much is read for one row: an unclosed quote would otherwise load the rest
-// of the text into memory.
+// budget limits how many bytes are read for one row. Without a limit, an unclosed quote would load the rest of the text
+// into memory.
 type budget struct {
 	r    io.Reader
 	left int

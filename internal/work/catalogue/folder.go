@@ -18,8 +18,8 @@ type Entry struct {
 }
 
 // SplitWatch splits a path to be watched, such as "/data/raw/*.root", into folder and pattern. Only the last element
-// may have wildcards. A path without wildcards, or with a slash at its end, means everything in a folder. A relative
-// folder stays relative (to the job file's folder).
+// may have wildcards. A path without wildcards, or with a slash at its end, means all files in a folder. A relative
+// folder stays relative to the job file's folder.
 func SplitWatch(watch string) (folder, pattern string, err error) {
 	folder, pattern = path.Split(watch)
 	if !strings.ContainsAny(pattern, `*?[\`) {
@@ -40,8 +40,8 @@ func SplitWatch(watch string) (folder, pattern string, err error) {
 	return path.Clean(folder), pattern, nil
 }
 
-// SplitWildcard splits the wildcard of a list's entry, such as "/data/raw/*.root". Unlike in
-// SplitWatch, the path must be absolute and its last element must have a wildcard.
+// SplitWildcard splits the wildcard of a list's entry, such as "/data/raw/*.root", into folder and pattern. Unlike
+// SplitWatch it requires an absolute path whose last element has a wildcard.
 func SplitWildcard(text string) (folder, pattern string, err error) {
 	switch folder, pattern, err = SplitWatch(text); {
 	case err != nil:
@@ -54,11 +54,11 @@ func SplitWildcard(text string) (folder, pattern string, err error) {
 	return folder, pattern, nil
 }
 
-// Expand returns the files of a job file's list, with each wildcard replaced by the files that
-// it matches, ordered by name. A file that the list also names itself stays at that place only.
-// list returns the regular files of a folder; its errors are returned with the entry. An error
-// is of kind Invalid for a wildcard that matches nothing or a name that a dataset cannot hold,
-// and for more than limit files. Each error names the entry, such as "files[3]".
+// Expand returns the files of a job file's list. Each wildcard is replaced by the files that match it, ordered by name.
+// A file that also has an entry of its own is returned only at the place of that entry. list returns the regular files
+// of a folder; Expand returns an error of list with the name of the entry. The error is of kind Invalid if a wildcard
+// matches no file, if a dataset cannot hold a name, or if there are more than limit files. Each error names the entry,
+// such as "files[3]".
 func Expand(entries []jjm.Listed, limit int, list func(folder string) ([]Entry, error)) ([]jjm.File, error) {
 	seen := map[string]bool{}
 	for i := range entries {
@@ -112,12 +112,12 @@ func matches(wildcard string, list func(folder string) ([]Entry, error)) ([]jjm.
 // maxWatch is PATH_MAX of Linux in bytes (limits.h).
 const maxWatch = 4096
 
-// Listed returns the files of a folder's listing that match a pattern, ordered by name. Their LFN is folder, which
-// must be absolute, and the name. As in a shell, a name that begins with a dot matches only a pattern that begins
+// Listed returns the files of a folder's listing that match a pattern, ordered by name. Their LFN is folder, which must
+// be absolute, followed by the name. As in a shell, a name that begins with a dot matches only a pattern that begins
 // with a dot.
 //
-//	waiting  files modified after settled, which may still be written
-//	skipped  files whose names no dataset can hold
+//	waiting  number of files modified after settled, which may still be written
+//	skipped  number of files with names that a dataset cannot hold
 func Listed(folder, pattern string, entries []Entry, settled jjm.Time) (files []jjm.File, waiting, skipped int) {
 	for _, e := range entries {
 		match, err := path.Match(pattern, e.Name)
@@ -138,7 +138,7 @@ func Listed(folder, pattern string, entries []Entry, settled jjm.Time) (files []
 	return files, waiting, skipped
 }
 
-// New returns the files that known does not report as known. It reuses the slice.
+// New removes from files all files that known reports as known, and returns the rest. It reuses the slice.
 func New(files []jjm.File, known func(lfn string) bool) []jjm.File {
 	return slices.DeleteFunc(files, func(f jjm.File) bool { return known(f.LFN) })
 }

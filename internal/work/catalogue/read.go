@@ -19,18 +19,17 @@ import (
 // The limits of a list.
 const (
 	MaxLine  = 4 << 20    // bytes of a line or of a CSV row
-	MaxFiles = 10_000_000 // files of a list, as many as a step can have parts
+	MaxFiles = 10_000_000 // files of a list; equal to the maximum number of parts of a step
 	// maxProblems is how many problems of a list are reported.
 	maxProblems = 20
 )
 
-// Read calls fn for each file of a list in order, and returns their number. The list is CSV if
-// its name ends in ".csv", else JSON lines. Problems name the list and the line:
-// "files.csv:12".
+// Read calls fn for each file of a list in order, and returns the number of files. The list is CSV if its name ends in
+// ".csv", and otherwise JSON lines. Problems name the list and the line: "files.csv:12".
 //
-// After the first problem fn is not called again; the rest is only searched for more. The error
-// is then of kind Invalid and holds jjm.Problems, at most 20. An error of fn ends Read and is
-// returned unchanged. An error of r is Busy. After any error the caller must undo what fn did.
+// After the first problem fn is no longer called, and Read only searches for more problems. The error is then of kind
+// Invalid and holds jjm.Problems, at most 20. Read stops at an error of fn and returns the error unchanged. The error
+// is of kind Busy if r fails. After any error the caller must undo the effects of fn.
 func Read(name string, r io.Reader, fn func(jjm.File) error) (int64, error) {
 	l := &list{name: name, fn: fn}
 	var err error
@@ -45,7 +44,7 @@ func Read(name string, r io.Reader, fn func(jjm.File) error) (int64, error) {
 	return l.files, err
 }
 
-// IsCSV reports whether a list is CSV, by its name.
+// IsCSV reports whether the name of a list means that the list is CSV.
 func IsCSV(name string) bool { return strings.HasSuffix(strings.ToLower(name), ".csv") }
 
 // list is the state of Read.
@@ -59,7 +58,7 @@ type list struct {
 // errEnough ends the reading after maxProblems problems.
 var errEnough = errors.New("enough mistakes")
 
-// bad adds a problem of a line. It returns errEnough after the last problem that is reported.
+// bad adds a problem of a line. It returns errEnough when the maximum number of problems is reached.
 func (l *list) bad(line int, field, format string, args ...any) error {
 	p := jjm.Problem{Where: l.name + ":" + strconv.Itoa(line), Field: field, Text: fmt.Sprintf(format, args...)}
 	if l.problems = append(l.problems, p); len(l.problems) < maxProblems {
@@ -117,7 +116,7 @@ func (l *list) lines(r io.Reader) error {
 	return nil
 }
 
-// decodeLine parses one file; field is the key that the error is about.
+// decodeLine parses one file. If there is an error, field is the key that the error is about.
 func decodeLine(text []byte) (f jjm.File, field string, err error) {
 	if !utf8.Valid(text) {
 		return f, "", errors.New("not UTF-8")
@@ -137,7 +136,7 @@ func decodeLine(text []byte) (f jjm.File, field string, err error) {
 	return f, "", nil
 }
 
-// explain rewords an error of encoding/json for people.
+// explain rewords an error of encoding/json for people. field is the key that the error is about, "" if unknown.
 func explain(err error) (field string, _ error) {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
@@ -151,7 +150,7 @@ func explain(err error) (field string, _ error) {
 	return "", fmt.Errorf("not a JSON object: %w", err)
 }
 
-// kindWord names the JSON type that a key wants.
+// kindWord returns the name of the JSON type that a key requires.
 func kindWord(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
@@ -164,7 +163,7 @@ func kindWord(t reflect.Type) string {
 	return "a whole number in its range"
 }
 
-// unknown returns the error for an unknown key or column, with the nearest known one.
+// unknown returns the error for an unknown key or column. The error names the nearest known key, or all known keys.
 func unknown(what, name string) error {
 	known := []string{"lfn", "size", "events", "first_event", "checksum", "lumis", "locations", "parents", "group"}
 	if near := nearest.Of(name, known); near != "" {
@@ -173,7 +172,7 @@ func unknown(what, name string) error {
 	return fmt.Errorf("unknown %s %.40q: known are %s", what, name, strings.Join(known, ", "))
 }
 
-// Line returns a file as a JSON line that Read reads, with its newline.
+// Line returns a file as a JSON line for Read, including the newline.
 func Line(f jjm.File) []byte {
 	f.Added = 0
 	b, err := json.Marshal(&f)

@@ -7,58 +7,55 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Unbounded is the last event of a file of unknown length: a local job owns it whole, as
-// 0..Unbounded.
+// Unbounded is the last event of a file of unknown length. A local job owns such a file as a whole, as 0..Unbounded.
 const Unbounded = math.MaxInt64
 
 // Facts describe the work of a step and its progress.
 type Facts struct {
 	// Unit is the unit of the step's parts: jjm.UnitEvent and so on.
 	Unit string
-	// Spans are the events or rows to do, ascending and not adjacent. A step that reads files
-	// has none; its work is in the stream of files.
+	// Spans are the events or rows to be processed, ascending and not adjacent. For a step that reads files Spans is
+	// empty; the stream of files has the work.
 	Spans []jjm.Span
 	// Made is the number of local jobs that exist: 0..Made-1.
 	Made int
-	// Closed says that cutting has ended, so that units without an owner never get one. Over
-	// says that the grid job has ended, so that failed local jobs are not tried again.
+	// Closed means that the cutting has ended, so that units without an owner will never get one. Over means that the grid
+	// job has ended, so that failed local jobs are not tried again.
 	Closed, Over bool
-	// LeavesOut returns why the settings of the splitter leave out unit first of a file, and the
-	// last unit up to which the answer is the same, at most last. Units that no local job ever owned count
-	// as left out if it returns a reason, else as missing. nil means that the settings leave out
-	// nothing.
+	// LeavesOut returns the reason for which the settings of the splitter leave out unit first of a file, "" if they do
+	// not. until is the last unit, at most last, with the same result. Units that no local job ever owned count as left
+	// out if there is a reason, and otherwise as missing. If LeavesOut is nil, the settings leave out nothing.
 	LeavesOut func(run uint32, first, last int64) (until int64, reason jjm.LeftReason)
-	// Once says that a section that is in several files must be processed once, from any of
-	// them (applyLumiCorrection).
+	// Once means that a section that is in several files must be processed only once, from any of these files
+	// (applyLumiCorrection).
 	Once bool
-	// Keep is how many findings of each kind the report holds; 0 means 1000.
+	// Keep is the maximum number of findings of each kind in the report; 0 means 1000.
 	Keep int
-	// Recoveries has an entry for each recovery, ascending: the number that its first local job
-	// gets when its local jobs are appended. With any, failed local jobs own nothing.
+	// Recoveries has an entry for each recovery, ascending: the number of the recovery's first local job when its local
+	// jobs are appended to the grid job's. If there is a recovery, failed local jobs own nothing.
 	Recoveries []int32
-	// Retracted are local jobs whose completion was withdrawn, with the reason. The stream has
-	// them as failed.
+	// Retracted are the local jobs whose completion was withdrawn, with the reason. In the stream they are failed.
 	Retracted map[int32]string
 }
 
-// Job is a local job. The stream of jobs has each one once, in any order.
+// Job is a local job. The stream of jobs has each local job once, in any order.
 type Job struct {
 	N     int32
 	State jjm.State
-	// Other says that the local job belongs to another step. Its other fields are ignored.
+	// Other is set if the local job belongs to another step. Its other fields are then ignored.
 	Other bool
 	// Count is the number of units of the local job's part (jjm.Part.Count).
 	Count int64
-	// Events is the number of events in its files, for parts of whole files and of ranges of
-	// events (EventsOf); 0 if unknown.
+	// Events is the number of events in the files of the part, for parts of whole files and of ranges of events
+	// (EventsOf); 0 if unknown.
 	Events int64
-	// Processed is the count that the application of the accepted attempt reports; nil if it reports
-	// none.
+	// Processed is the count that the application of the accepted attempt reports, nil if the application reports no
+	// count.
 	Processed *jjm.Processed
-	// Merged says that the local job's outputs are in a merged file, together with outputs of other local jobs.
+	// Merged is set if the local job's outputs are in a merged file, together with outputs of other local jobs.
 	Merged bool
-	// Exit is the exit code of the local job's command. A completed local job may have a code other than 0 if its job
-	// type declares that code to be good.
+	// Exit is the exit code of the local job's command. A completed local job may have a code other than 0 if its job type
+	// declares this code to be good.
 	Exit int
 }
 
@@ -67,14 +64,14 @@ type File struct {
 	N     int64
 	LFN   string
 	State jjm.FileState
-	// Events and Lumis describe its content. A file with 0 events has unknown length.
+	// Events and Lumis describe the file's content. A file with 0 events has unknown length.
 	Events int64
 	Lumis  []jjm.LumiRange
-	// GivenUp is the reason why the whole file was given up, "" if it was not. Its unowned
-	// units are then missing, never left out.
+	// GivenUp is the reason why the whole file was given up, "" if it was not given up. The unowned units of a file that
+	// was given up are missing, never left out.
 	GivenUp string
-	// PassedOver is the reason why the splitter left the whole file out, "" if it did not. Reason is the same in one
-	// word, and Asked says that the job file asks for it.
+	// PassedOver is the reason why the splitter left the whole file out, "" if it did not. Reason is the same reason in
+	// one word. Asked is set if the job file asks to leave such files out.
 	PassedOver string
 	Reason     jjm.LeftReason
 	Asked      bool
@@ -90,7 +87,7 @@ type Row struct {
 	Run         uint32
 	First, Last int64
 	Local       int32
-	// Released says that the local job has given the units back.
+	// Released is set if the local job has given the units back.
 	Released bool
 }
 
@@ -106,27 +103,27 @@ const (
 	Short       Kind = "short"
 )
 
-// Finding is one deviation from "done exactly once".
+// Finding is one deviation from the state in which each unit is processed exactly once.
 type Finding struct {
 	Kind Kind `json:"kind"`
 	// File and LFN are the number and the name of the file, for steps that read files.
 	File int64  `json:"file,omitempty"`
 	LFN  string `json:"lfn,omitempty"`
-	// Run, First and Last are the units, both ends included. First is greater than Last for a
-	// finding about a whole local job.
+	// Run, First and Last are the units, including First and Last. First is greater than Last if the finding is about a
+	// whole local job.
 	Run   uint32 `json:"run,omitempty"`
 	First int64  `json:"first"`
 	Last  int64  `json:"last"`
-	// Locals are the local jobs that the finding concerns, Others those of other grid jobs,
-	// such as "18.3".
+	// Locals are the local jobs that the finding concerns. Others are concerned local jobs of other grid jobs, such as
+	// "18.3".
 	Locals []int32  `json:"locals,omitempty"`
 	Others []string `json:"others,omitempty"`
 	// Why describes the finding for people.
 	Why string `json:"why"`
 }
 
-// Units returns the number of units that the finding concerns. A file of unknown length counts
-// as one, a finding about a whole local job as none.
+// Units returns the number of units that the finding concerns. A file of unknown length counts as one unit; a finding
+// about a whole local job counts as no unit.
 func (f *Finding) Units() int64 { return units(f.First, f.Last) }
 
 func units(first, last int64) int64 {
@@ -139,7 +136,7 @@ func units(first, last int64) int64 {
 	return last - first + 1
 }
 
-// Verdict is the result in one word.
+// Verdict is the result of a verification in one word.
 type Verdict string
 
 // The verdicts.
@@ -171,7 +168,7 @@ type Report struct {
 	Unit string `json:"unit"`
 	// Proof is the kind of evidence on which the verdict Proven rests.
 	Proof jjm.Proof `json:"proof,omitempty"`
-	// Expected is the work to do, without what is left out and without dropped files.
+	// Expected is the work to be processed, without left-out units and dropped files.
 	Expected int64 `json:"expected"`
 	// Proven are the units of completed local jobs that report a count, without the units in Short. Assumed are the
 	// units of completed local jobs that report no count.
@@ -180,22 +177,21 @@ type Report struct {
 	Missing int64 `json:"missing"`
 	Pending int64 `json:"pending"`
 	LeftOut int64 `json:"left_out,omitempty"`
-	// Overlap and Doubled count a unit once for each owner beyond the first.
+	// Overlap and Doubled count a unit once for each owner except the first.
 	Overlap int64 `json:"overlap"`
 	Doubled int64 `json:"doubled"`
-	// Short and Over are the units that applications processed less, or more, than their local
-	// jobs owned.
+	// Short is the number of units that local jobs owned but their applications did not process. Over is the number of
+	// units that applications processed in excess of the units that their local jobs owned.
 	Short int64 `json:"short,omitempty"`
 	Over  int64 `json:"over,omitempty"`
-	// Jobs, Completed, Silent, ByExit, ByType and Disagree count local jobs, Files and Dropped count
-	// files: those to do, and those that the splitter dropped. Disagree are local jobs that
-	// contradict the ledger.
+	// Jobs, Completed, Silent, ByExit, ByType and Disagree count local jobs. Disagree counts local jobs that contradict
+	// the ledger. Files counts the files to be processed, Dropped the files that the splitter dropped.
 	Jobs      int64 `json:"jobs"`
 	Completed int64 `json:"completed"`
-	Silent    int64 `json:"silent"` // completed, without a count
-	// ByExit and ByType are completed local jobs of rows without a count: each command has
-	// one row, so its end proves the row done. The commands of ByExit ended with exit code 0,
-	// those of ByType with another code that their job type declares to be good.
+	Silent    int64 `json:"silent"` // completed local jobs without a count
+	// ByExit and ByType count completed local jobs of rows without a count. Each command has one row, so the end of the
+	// command proves that the row was processed. The commands of ByExit ended with exit code 0, the commands of ByType
+	// with another code that their job type declares to be good.
 	ByExit   int64 `json:"by_exit,omitempty"`
 	ByType   int64 `json:"by_type,omitempty"`
 	Files    int64 `json:"files,omitempty"`
@@ -203,18 +199,18 @@ type Report struct {
 	Disagree int64 `json:"disagree,omitempty"`
 	// Findings are the first Facts.Keep findings of each kind.
 	Findings []Finding `json:"findings,omitempty"`
-	// Left lists what was left out, units and files, by reason; the engine adds outputs. A grid job that left out
-	// anything that its job file does not ask to leave out is not done.
+	// Left lists the units and files that were left out, by reason; the engine adds outputs. A grid job is not done if it
+	// left out anything without a request of its job file.
 	Left jjm.LeftList `json:"left,omitempty"`
-	// LeavesOut has the reasons of Left, for clients that do not know Left.
+	// LeavesOut has the reasons of Left as a text, for clients that do not know Left.
 	LeavesOut string `json:"leaves_out,omitempty"`
-	// Recovered has an entry for each of [Facts.Recoveries]: how many of the proven and assumed
-	// units it processed.
+	// Recovered has an entry for each of [Facts.Recoveries]: how many of the proven and assumed units the recovery
+	// processed.
 	Recovered []int64 `json:"recovered,omitempty"`
 }
 
-// Whole reports that nothing is missing, doubled, contradictory or pending. A grid job whose
-// report is not whole must not become done.
+// Whole reports whether no unit is missing, doubled, contradictory or pending. A grid job whose report is not whole
+// must not become done.
 func (r *Report) Whole() bool {
 	return r.Missing == 0 && r.Pending == 0 && r.Overlap == 0 && r.Doubled == 0 && r.Short == 0 && r.Over == 0 &&
 		r.Disagree == 0
@@ -225,7 +221,7 @@ func (r *Report) conclude() {
 	say := func(v Verdict, format string, args ...any) { r.Verdict, r.Why = v, fmt.Sprintf(format, args...) }
 	word := func(n int64) string { return count(n, r.Unit) }
 	r.LeavesOut = r.Left.Reasons()
-	r.Proven -= min(r.Short, r.Proven) // it is unknown which units these are, so they were counted with the others
+	r.Proven -= min(r.Short, r.Proven) // the short units are not known one by one, so they were counted as proven
 	switch {
 	case r.Overlap > 0:
 		say(Overlapping, "%s owned twice", word(r.Overlap))

@@ -14,11 +14,11 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Recovery collects missing work and writes a job file that does exactly that work. It is unknown
-// which units a short local job left out, so its whole part is done again, and its
-// outputs must not be used.
+// Recovery collects missing work and writes a job file for exactly that work. It is unknown which units a short local
+// job left out, so the recovery processes its whole part again, and the outputs of the short local job must not be
+// used.
 type Recovery struct {
-	// Generation is the generation at whose end work was missing, 0 for the first.
+	// Generation is the generation at whose end work was missing, 0 for the first generation.
 	Generation int
 
 	spec   jjm.Spec
@@ -30,11 +30,11 @@ type Recovery struct {
 	redone map[int32]bool // the short local jobs
 	spans  []jjm.Span
 	files  []lostFile
-	// pieces are ranges of events of files, as the splitter Pieces takes them.
+	// pieces are ranges of events of files, the input of the splitter Pieces.
 	pieces []piece
 }
 
-// piece is a range of events of a file; first counts from 0 within the file.
+// piece is a range of events of a file. first is counted from 0 within the file.
 type piece struct {
 	lfn          string
 	first, count int64
@@ -47,16 +47,16 @@ type lostFile struct {
 	lumis []jjm.LumiRange
 }
 
-// The limits of what is written into the job file itself, well below the limits of package jobfile. Longer lists go
-// into separate files.
+// The maximum lengths of lists in the job file itself, well below the limits of package jobfile. Longer lists are
+// written to separate files.
 const (
 	maxOnly   = 2_000
 	maxInline = 2_000
 )
 
-// NewRecovery returns an empty recovery of an ended grid job: its specification, unit and id,
-// how many local jobs (made) it and its earlier recoveries have, how many earlier recoveries
-// there are (before), and the folder of its relative paths.
+// NewRecovery returns an empty recovery of an ended grid job with a specification, unit and id. made is the number of
+// local jobs of the grid job and its earlier recoveries, before the number of earlier recoveries, and base the folder
+// of the specification's relative paths.
 func NewRecovery(spec jjm.Spec, unit string, id jjm.GridID, made, before int, base string) *Recovery {
 	return &Recovery{spec: spec, id: id, made: made, nth: before + 1, base: base, unit: unit, redone: map[int32]bool{}}
 }
@@ -65,14 +65,14 @@ func NewRecovery(spec jjm.Spec, unit string, id jjm.GridID, made, before int, ba
 type Written struct {
 	// Job is the job file, as JSON.
 	Job []byte
-	// Files and Ranges are lists that must lie beside the job file; nil if not needed.
+	// Files and Ranges are lists that must be stored beside the job file; nil if the job file needs no list.
 	Files, Ranges []byte
-	// Redone are the short local jobs whose parts are done again, ascending.
+	// Redone are the short local jobs whose parts are processed again, ascending.
 	Redone []int32
 }
 
-// Add adds a finding; kinds other than missing and short are ignored. Findings must come in the
-// order in which Verify passes them to its callback.
+// Add adds a finding. It ignores all kinds except missing and short. Findings must be added in the order in which
+// Verify passes them to its callback.
 func (r *Recovery) Add(f Finding) error {
 	if f.Kind != Missing && f.Kind != Short {
 		return nil
@@ -119,18 +119,18 @@ func (r *Recovery) name() string {
 	return fmt.Sprintf("recovery-of-%d", r.id)
 }
 
-// JobFile returns the job file and its lists, which it refers to by the names files and ranges. file returns the
-// description of a file.
+// JobFile returns the job file and its lists. The job file refers to the lists by the names files and ranges. file
+// returns the description of a file.
 //
-// The request key is made of the grid job's number, so a recovery that is submitted twice is
-// one grid job. Serial numbers continue after those of the grid job, so no random seed is used
-// twice. All paths except those of the lists are absolute.
+// The request key contains the grid job's number, so a recovery that is submitted twice is one grid job. Serial numbers
+// continue after the serial numbers of the grid job, so no random seed is used twice. All paths except the names of the
+// lists are absolute.
 func (r *Recovery) JobFile(files, ranges string, file func(lfn string) (jjm.File, error)) (w Written, err error) {
 	spec := r.spec
 	spec.Key, spec.KeyReuse, spec.Recovers, spec.RecoversGeneration = r.name(), false, r.id, r.Generation
 	spec.FirstSerial = max(spec.FirstSerial, 1) + int64(r.made)
 	spec.Only, spec.OnlyFrom, spec.After, spec.AfterEnd, spec.Model = nil, "", nil, "", ""
-	if spec.OutputDataset != "" { // the grid job's is closed, and a new one needs a new name
+	if spec.OutputDataset != "" { // the grid job's dataset is closed, and a new dataset needs a new name
 		spec.OutputDataset = r.named(spec.OutputDataset)
 	}
 	r.absolute(&spec)
@@ -155,8 +155,8 @@ func (r *Recovery) JobFile(files, ranges string, file func(lfn string) (jjm.File
 	return w, nil
 }
 
-// alongOnly returns the datasets with the secondary ones by name only, because these exist in
-// the store. The caller replaces the files of the master.
+// alongOnly returns the datasets. A secondary dataset has only its name and attributes, because it already exists in
+// the store. The caller replaces the files of the master dataset.
 func alongOnly(all []jjm.DatasetInput) []jjm.DatasetInput {
 	out := slices.Clone(all)
 	for i, d := range out {
@@ -167,8 +167,7 @@ func alongOnly(all []jjm.DatasetInput) []jjm.DatasetInput {
 	return out
 }
 
-// ranges returns the list of missing ranges, one per line, in the format that package handlers
-// reads.
+// ranges returns the list of missing ranges, one range per line, in the format that package handlers reads.
 func (r *Recovery) ranges() []byte {
 	var b bytes.Buffer
 	for _, s := range r.spans {
@@ -207,8 +206,8 @@ func (r *Recovery) absolute(spec *jjm.Spec) {
 	}
 }
 
-// splitting returns the settings of the splitter Pieces, with the pieces unless they are
-// written to a list.
+// splitting returns the settings of the splitter Pieces. They include the pieces, unless the pieces are written to a
+// list.
 func (r *Recovery) splitting(before *jjm.Splitting) *jjm.Splitting {
 	s := &jjm.Splitting{By: "Pieces", Params: kept(before)}
 	if len(r.pieces) > maxOnly {
@@ -222,16 +221,16 @@ func (r *Recovery) splitting(before *jjm.Splitting) *jjm.Splitting {
 	return s
 }
 
-// kept returns the settings of the original splitting that still apply: where the parts may
-// run, what they read besides, what they need, the sections of generated events, the pile-up
-// events to skip, and whether the application reads LHE files.
+// kept returns the settings of the original splitting that also apply to the recovery: where the parts may run, which
+// other files they read, which resources they need, the sections of generated events, the pile-up events to skip, and
+// whether the application reads LHE files.
 func kept(before *jjm.Splitting) map[string]any {
 	params := map[string]any{}
 	if before == nil {
 		return params
 	}
 	keys := []string{"siteWhitelist", "siteBlacklist", "trustSitelists", "include_parents", "production", "performance"}
-	if before.By == "EventBased" || before.By == "Pieces" { // Pieces: of a recovery
+	if before.By == "EventBased" || before.By == "Pieces" { // Pieces: the splitter of an earlier recovery
 		keys = append(keys, "events_per_job", "events_per_lumi", "deterministicPileup", "lheInputFiles")
 	}
 	for _, key := range keys {
@@ -242,9 +241,8 @@ func kept(before *jjm.Splitting) map[string]any {
 	return params
 }
 
-// eventsOf returns the number of events of some sections of a file, as the mean per section times
-// their number. It rounds as package split does, so that the sections are cut and estimated as
-// they were within the whole file.
+// eventsOf returns the number of events of some sections of a file: the mean per section times the number of sections.
+// It rounds in the same way as package split, so that the sections are cut and estimated as in the whole file.
 func eventsOf(f *jjm.File, some []jjm.LumiRange) int64 {
 	all := sections(f.Lumis)
 	if all == 0 {
@@ -261,8 +259,8 @@ func sections(ranges []jjm.LumiRange) (n int64) {
 	return n
 }
 
-// unchosen returns the splitting without the lists of good sections ("runs", "lumis"), because
-// the recovery names the missing sections itself.
+// unchosen returns the splitting without the lists of good sections ("runs", "lumis"), because the recovery lists the
+// missing sections itself.
 func unchosen(before *jjm.Splitting) *jjm.Splitting {
 	if before == nil || before.Params["runs"] == nil {
 		return before
@@ -273,12 +271,12 @@ func unchosen(before *jjm.Splitting) *jjm.Splitting {
 	return s
 }
 
-// datasets replaces the master dataset by one with the missing files, and sets the splitting.
-// It returns the list of files if they are too many for the job file.
+// datasets replaces the master dataset by a dataset with the missing files, and sets the splitting. If there are too
+// many files for the job file, it returns the list of files.
 func (r *Recovery) datasets(spec *jjm.Spec, list string, file func(lfn string) (jjm.File, error)) (lines []byte,
 	err error) {
 	master := jjm.DatasetInput{}
-	var held [][]jjm.LumiRange // the sections of each file, missing or not
+	var held [][]jjm.LumiRange // all sections of each file, missing or not
 	for i := range r.files {
 		f, err := file(r.files[i].lfn)
 		if err != nil {

@@ -7,14 +7,14 @@ import (
 	"jjm/internal/jjm"
 )
 
-// sweep walks over the units of one file, run by run, and knows the rows that own the current unit. In a sound ledger
-// these are one row that is held, and the released rows.
+// sweep walks over the units of one file, run by run, and keeps the rows that own the current unit. In a sound ledger
+// these are at most one row that is not released, and the released rows.
 //
 //	run 1   wants  |-------------|        |--------|
 //	        rows       |----A----|----B------|
 //	                   ^at       ^end
 //
-// No row starts or ends within [at, end), so one judgement holds for all its units.
+// No row begins or ends within [at, end), so all units of this interval have the same result.
 type sweep struct {
 	v      *verifier
 	file   int64
@@ -22,8 +22,8 @@ type sweep struct {
 	run    uint32
 	at     uint64 // the next unit; uint64 because it may be one beyond Unbounded
 	active []Row
-	// done are the completed local jobs that own the current units; holders are the local jobs
-	// that own them by the ledger.
+	// done are the completed local jobs that own the current units. holders are all local jobs that own these units by the
+	// ledger.
 	done, holders []int32
 }
 
@@ -80,7 +80,7 @@ func (s *sweep) end() error {
 	return nil
 }
 
-// to judges all units before position place of the current run.
+// to judges all units of the current run before the position place.
 func (s *sweep) to(place uint64) error {
 	for s.at < place {
 		end := place
@@ -102,7 +102,7 @@ func (s *sweep) to(place uint64) error {
 	return nil
 }
 
-// stretch judges first..last, which the same rows own, wanted or not.
+// stretch judges the units first..last, wanted or not. The same rows own all of them.
 func (s *sweep) stretch(first, last int64) error {
 	for first <= last && len(s.wants) > 0 && s.wants[0].run == s.run && s.wants[0].first <= last {
 		w := &s.wants[0]
@@ -141,9 +141,9 @@ func (s *sweep) stray(first, last int64) error {
 	return nil
 }
 
-// judgeEach classifies first..last, which are part of w and have the same rows. If no row has them, cutting has ended
-// and the file was not given up, it asks LeavesOut, and classifies them in pieces that the settings of the splitter
-// treat alike.
+// judgeEach classifies the units first..last, which are part of w and have the same rows. If no row has these units,
+// the cutting has ended and the file was not given up, it calls LeavesOut and classifies the units in ranges with the
+// same reason.
 func (s *sweep) judgeEach(w *want, first, last int64) error {
 	ask := s.v.facts.LeavesOut
 	if ask == nil || len(s.active) > 0 || !s.v.facts.Closed || w.givenUp != "" {
@@ -165,8 +165,8 @@ func (s *sweep) judgeEach(w *want, first, last int64) error {
 	}
 }
 
-// judge classifies first..last, which are part of w and have the same rows. left is the reason for which the settings
-// leave them out, "" if they do not. The first match counts:
+// judge classifies the units first..last, which are part of w and have the same rows. left is the reason for which the
+// settings leave these units out, "" if they do not. The first case that applies counts:
 //
 //	one completed owner, whose application reports fewer units   a finding Short
 //	a completed owner whose application reports a count           Proven
@@ -232,7 +232,7 @@ func (s *sweep) abandoned(j job) bool {
 	return len(s.v.facts.Recoveries) > 0 && j.state != 0 && state.Final() && state != jjm.Completed
 }
 
-// recovered adds units to the recovery that processed them, if one did.
+// recovered adds units to the recovery that processed them. It does nothing if no recovery processed them.
 func (s *sweep) recovered(units int64) {
 	for i, first := range slices.Backward(s.v.facts.Recoveries) {
 		if s.done[0] >= first {
@@ -249,8 +249,8 @@ func (s *sweep) jobOf(n int32) job {
 	return s.v.jobs[n]
 }
 
-// twice adds a finding if several local jobs own or processed the units, and counts the units in total once for each
-// local job beyond the first.
+// twice adds a finding if several local jobs own or processed the units. It adds the number of units to total once for
+// each local job except the first.
 func (s *sweep) twice(w *want, first, last int64, kind Kind, total *int64, locals []int32) error {
 	if len(locals) < 2 {
 		return nil
@@ -269,7 +269,7 @@ func (s *sweep) finding(kind Kind, w *want, first, last int64, locals []int32, w
 		Locals: slices.Clone(locals), Why: why}
 }
 
-// missing reports units that no local job will do, with the reason.
+// missing reports units that no local job will process, with the reason.
 func (s *sweep) missing(w *want, first, last int64) error {
 	why := "never given to a local job"
 	locals := s.holders
@@ -290,7 +290,7 @@ func (s *sweep) missing(w *want, first, last int64) error {
 	return s.v.find(s.finding(Missing, w, first, last, locals, where(s.v.facts.Unit, w, first, last)+": "+why))
 }
 
-// stateOf returns the state of a local job for people.
+// stateOf returns a text with the state of a local job, for people.
 func (s *sweep) stateOf(n int32) string {
 	if why, yes := s.v.facts.Retracted[n]; yes {
 		return "retracted: " + why

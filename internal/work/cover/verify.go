@@ -8,10 +8,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Verify compares the work with the ledger and the local jobs. It calls each, unless nil, with
-// every finding. An error of each or of a stream ends Verify and is returned unchanged. files
-// is nil for steps of events or rows. A stream out of order, or an impossible row, is an error
-// of kind Internal.
+// Verify compares the work with the ledger and the local jobs. If each is not nil, Verify calls it with every finding.
+// Verify stops at an error of each or of a stream and returns the error unchanged. files is nil for steps of events or
+// rows. The error is of kind Internal if a stream is out of order or a row is impossible.
 func Verify(f Facts, jobs iter.Seq2[Job, error], files iter.Seq2[File, error], rows iter.Seq2[Row, error],
 	each func(Finding) error) (Report, error) {
 	v := &verifier{facts: f, each: each, jobs: make([]job, f.Made)}
@@ -49,7 +48,7 @@ func Verify(f Facts, jobs iter.Seq2[Job, error], files iter.Seq2[File, error], r
 	return v.report, nil
 }
 
-// noted returns the stream of files and notes which of them have no work, with the reasons.
+// noted returns the stream of files unchanged, and notes the files that have no work, with the reasons.
 func (v *verifier) noted(files iter.Seq2[File, error]) iter.Seq2[File, error] {
 	return func(yield func(File, error) bool) {
 		for f, err := range files {
@@ -63,7 +62,7 @@ func (v *verifier) noted(files iter.Seq2[File, error]) iter.Seq2[File, error] {
 	}
 }
 
-// note notes a file that the splitter left out.
+// note notes a file that the splitter left out, and the reason.
 func (v *verifier) note(f *File) {
 	if f.State != jjm.FileDropped {
 		return
@@ -73,14 +72,14 @@ func (v *verifier) note(f *File) {
 		Asked: f.Asked})
 }
 
-// job holds the facts that Verify stores of each local job, in 24 bytes.
+// job holds the facts about one local job that Verify keeps in memory, in 24 bytes.
 type job struct {
 	count, owned int64
-	state        uint8 // jjm.State + 1; 0 = not in the stream; or other
+	state        uint8 // jjm.State + 1; 0 = not in the stream; or the constant other
 	said, short  bool
 }
 
-// other is the state of a local job of another step. It owns nothing in this one.
+// other is the state of a local job of another step. Such a local job owns nothing in this step.
 const other = 255
 
 // verifier is the state of one Verify.
@@ -92,7 +91,8 @@ type verifier struct {
 	kept   map[Kind]int
 }
 
-// find reports a finding to the callback and, up to Keep of its kind, in the report.
+// find passes a finding to the callback, and adds it to the report if the report has less than Keep findings of its
+// kind.
 func (v *verifier) find(f Finding) error {
 	if v.kept == nil {
 		v.kept = map[Kind]int{}
@@ -164,15 +164,15 @@ func (v *verifier) job(j *Job) error {
 	return v.find(Finding{Kind: Unaccounted, Last: -1, Locals: []int32{j.N}, Why: why})
 }
 
-// IsShort reports whether a local job completed with fewer units processed than it owns, and a
-// recovery can do its part again.
+// IsShort reports whether a local job completed but processed fewer units than it owns, so that a recovery can process
+// its part again.
 func IsShort(unit string, j *Job) bool {
 	owned, known := comparable(unit, j)
 	return j.State == jjm.Completed && known && !j.Merged && j.Processed.Count < owned
 }
 
-// comparable returns how many units a local job owns, counted as its application counts; false
-// if the application reports nothing or that number is unknown.
+// comparable returns how many units a local job owns, counted in the same way as the count that its application
+// reports. It returns false if the application reports no count, or if the number of owned units is unknown.
 func comparable(unit string, j *Job) (int64, bool) {
 	if j.Processed == nil {
 		return 0, false
@@ -187,8 +187,8 @@ func comparable(unit string, j *Job) (int64, bool) {
 	return 0, false
 }
 
-// EventsOf returns the number of events in the input of a part, for Job.Events; 0 if unknown.
-// length returns the number of events of a file, 0 if unknown.
+// EventsOf returns the number of events in the input of a part, for Job.Events; 0 if the number is unknown. length
+// returns the number of events of a file, 0 if unknown.
 func EventsOf(p *jjm.Part, length func(lfn string) int64) int64 {
 	if p.Unit == jjm.UnitEvent {
 		return p.Count
@@ -216,7 +216,7 @@ func EventsOf(p *jjm.Part, length func(lfn string) int64) int64 {
 	return sum
 }
 
-// accounts compares what each local job owns in the ledger with the count of its part.
+// accounts compares the units that each local job owns in the ledger with the count of its part.
 func (v *verifier) accounts() error {
 	for n := range v.jobs {
 		j := &v.jobs[n]

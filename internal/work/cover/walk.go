@@ -9,7 +9,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// want is a range of units to do.
+// want is a range of units that must be processed.
 type want struct {
 	run         uint32
 	first, last int64
@@ -17,13 +17,13 @@ type want struct {
 	lfn         string
 	state       jjm.FileState
 	givenUp     string
-	// whole says that the range stands for a whole file without sections, in a step that counts sections.
+	// whole is set if the range stands for a whole file without sections, in a step that counts sections.
 	whole bool
 }
 
-// wantsOf returns the work of a file, ascending. A dropped file has no work. But in a step that counts sections, a
-// file without sections that the job file does not ask to leave out has one want for the whole file, given up if the
-// file was dropped.
+// wantsOf returns the ranges of a file that must be processed, ascending. A dropped file has none. There is an
+// exception in a step that counts sections: a file without sections has one want for the whole file unless the job file
+// asks to leave such files out. This want is given up if the file was dropped.
 func wantsOf(unit string, f *File) []want {
 	w := want{file: f.N, lfn: f.LFN, state: f.State, givenUp: f.GivenUp}
 	switch {
@@ -76,10 +76,11 @@ func disjoint(ws []want) []want {
 	return out
 }
 
-// noFiles yields one nameless file, for a step that reads no files.
+// noFiles yields one file without a name, for a step that reads no files.
 func noFiles(yield func(File, error) bool) { yield(File{}, nil) }
 
-// walk merges the streams of files and rows.
+// walk reads the streams of files and rows together, both ordered by file, and passes each row to the sweep of its
+// file.
 func (v *verifier) walk(files iter.Seq2[File, error], rows iter.Seq2[Row, error]) error {
 	next, stop := iter.Pull2(files)
 	defer stop()
@@ -104,7 +105,7 @@ func (v *verifier) walk(files iter.Seq2[File, error], rows iter.Seq2[Row, error]
 	return w.to(-1)
 }
 
-// checkRow returns an error for a row that is out of order or impossible.
+// checkRow returns an error of kind Internal if a row is out of order or impossible.
 func checkRow(last, r *Row) error {
 	order := cmp.Or(cmp.Compare(last.File, r.File), cmp.Compare(last.Run, r.Run), cmp.Compare(last.First, r.First))
 	if order > 0 || r.File < 0 || r.First < 0 || r.Last < r.First {
@@ -120,15 +121,15 @@ type walker struct {
 	v     *verifier
 	next  func() (File, error, bool)
 	sweep *sweep
-	at    int64 // the file that the sweep is in, -1 = none
+	at    int64 // number of the file that the sweep is in, -1 = none
 	ahead *File // the next file, if already read
 	over  bool  // no file is left
 	seen  bool  // prev is set
-	prev  int64 // the last file that was read, to check the order
+	prev  int64 // number of the last file that was read, to check the order
 }
 
-// to finishes all files before n (-1: all files) and starts n. A file that is not in the stream
-// has no work.
+// to finishes all files before number n (-1: all files) and starts file n. If the stream has no file n, that file has
+// no work.
 func (w *walker) to(n int64) error {
 	if n >= 0 && w.at == n {
 		return nil
@@ -164,7 +165,7 @@ func (w *walker) to(n int64) error {
 	return nil
 }
 
-// look reads the next file unless it is already read.
+// look reads the next file, unless it was already read.
 func (w *walker) look() error {
 	if w.ahead != nil || w.over {
 		return nil
@@ -183,7 +184,7 @@ func (w *walker) look() error {
 	return nil
 }
 
-// open counts a file in the report and returns its work.
+// open counts a file in the report and returns the ranges of the file that must be processed.
 func (v *verifier) open(f *File) []want {
 	var ws []want
 	switch {
@@ -209,15 +210,15 @@ func (v *verifier) open(f *File) []want {
 	return ws
 }
 
-// firstApart is a section number beyond all that files can have.
+// firstApart is a section number above all section numbers of files.
 const firstApart = 1 << 40
 
-// oneFile merges all files and rows into one file, so that each section is wanted once, under
-// the file that has it first, whichever file its owner reads it from (Facts.Once).
+// oneFile merges all files and rows into one file, for Facts.Once: each section must be processed only once. The
+// section belongs to the first file that has it, even if its owner reads it from another file.
 func oneFile(files iter.Seq2[File, error], rows iter.Seq2[Row, error]) (iter.Seq2[File, error], iter.Seq2[Row, error],
 	error) {
-	all := []want{}            // not nil: without work there is still one file
-	apart := map[int64]int64{} // files without sections, each with a section of its own
+	all := []want{}            // never nil: even without work there is one file
+	apart := map[int64]int64{} // files without sections; each gets a section number of its own
 	for f, err := range files {
 		if err != nil {
 			return nil, nil, err
@@ -259,7 +260,7 @@ func oneFile(files iter.Seq2[File, error], rows iter.Seq2[Row, error]) (iter.Seq
 		}, nil
 }
 
-// where describes units for people.
+// where returns a description of units for people.
 func where(unit string, w *want, first, last int64) string {
 	switch {
 	case unit == jjm.UnitFile, w.whole:

@@ -7,12 +7,11 @@ import (
 	"jjm/internal/jjm"
 )
 
-// EventBased is WMCore's splitter by events: each part has events_per_job events of one file. A
-// file whose LFN begins with GeneratedPrefix stands for events to generate: its parts also get
-// section numbers.
+// EventBased is WMCore's splitter by events: each part has events_per_job events of one file. A file whose LFN begins
+// with GeneratedPrefix stands for events to generate; the parts of such a file also get section numbers.
 const EventBased = "EventBased"
 
-// GeneratedPrefix begins the LFN of a file that stands for events to be generated.
+// GeneratedPrefix begins the LFN of a file that stands for events to generate.
 const GeneratedPrefix = "MCFakeFile"
 
 func isGenerated(lfn string) bool { return strings.HasPrefix(lfn, GeneratedPrefix) }
@@ -53,7 +52,7 @@ func eventBasedMethod() *method {
 	return m
 }
 
-// negativeEvents returns the position of a file with a negative number of events; -1 if none.
+// negativeEvents returns the position of a file with a negative number of events, -1 if there is no such file.
 func negativeEvents(w *Work) int {
 	for i := range w.Files {
 		if w.Files[i].Events < 0 {
@@ -63,7 +62,7 @@ func negativeEvents(w *Work) int {
 	return -1
 }
 
-// lfns returns the names of the files, which all parts share.
+// lfns returns the LFNs of the files. All parts share this slice.
 func lfns(w *Work) []string {
 	names := make([]string, len(w.Files))
 	for i := range w.Files {
@@ -75,7 +74,7 @@ func lfns(w *Work) []string {
 // ceil returns n/by, rounded up.
 func ceil(n, by int64) int64 { return n/by + min(n%by, 1) }
 
-// saturated returns a+b, or the largest number if that overflows.
+// saturated returns a+b, or the largest int64 if the sum overflows.
 func saturated(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64
@@ -89,18 +88,18 @@ type eventBased struct {
 	p       *Params
 	perLumi int64
 	names   []string
-	places  []*place // places not finished; the first is the current one
+	places  []*place // unfinished places; the first place is the current place
 	at      int      // position in the files of the first place
 
-	// done, and the fields after it, describe the current file: the events cut so far, the next event and section
-	// number, and whether they are set.
+	// done and the fields after it describe the current file: the number of events cut so far, the number of the next
+	// event, the number of the next section, and whether these fields are set.
 	done    int64
 	event   int64
 	lumi    int64
 	started bool
 }
 
-// resume moves to the file and event at which a limit stopped.
+// resume moves to the file and event where a cut stopped because of a limit.
 func (e *eventBased) resume(b *Checkpoint) {
 	if b == nil || b.File == "" || len(e.places) == 0 {
 		return
@@ -142,7 +141,7 @@ func (e *eventBased) count(*Cutting) int64 {
 	return n
 }
 
-// next returns the part that begins at the current event, false at the end.
+// next returns the part that begins at the current event, or false if no part is left.
 func (e *eventBased) next(c *Cutting) (jjm.Part, bool) {
 	for e.open() {
 		if part, ok := e.part(c); ok {
@@ -153,7 +152,7 @@ func (e *eventBased) next(c *Cutting) (jjm.Part, bool) {
 	return jjm.Part{}, false
 }
 
-// open starts the current file, unless it is started. It returns false if no file is left.
+// open starts the current file if it is not started yet. It returns false if no file is left.
 func (e *eventBased) open() bool {
 	for len(e.places) > 0 && e.at == len(e.places[0].files) {
 		e.places, e.at = e.places[1:], 0
@@ -172,8 +171,8 @@ func (e *eventBased) open() bool {
 // leave moves to the next file.
 func (e *eventBased) leave() { e.at, e.started = e.at+1, false }
 
-// part returns the next part of the current file, false if it has none left. A file without
-// events that is not generated makes one part.
+// part returns the next part of the current file, or false if the file has no further part. A file without events that
+// is not generated makes one part.
 func (e *eventBased) part(c *Cutting) (jjm.Part, bool) {
 	i := e.file()
 	f := &e.work.Files[i]
@@ -205,14 +204,14 @@ func (e *eventBased) part(c *Cutting) (jjm.Part, bool) {
 	return part, true
 }
 
-// carryLHE passes lheInputFiles on to a part that generates events, also if it is false, as WMCore does.
+// carryLHE copies lheInputFiles to a part that generates events. Like WMCore it also copies the value false.
 func carryLHE(in *jjm.PartInput, p *Params) {
 	set := p.LHEInputFiles
 	more(in).LHEInput = &set
 }
 
-// mask sets the n events of a part, and its sections if they are generated, and advances.
-// remain is how many events of the file are not cut.
+// mask sets the n events of a part and, if the events are generated, its sections. It then advances to the next event.
+// remain is the number of events of the file that are not cut yet.
 func (e *eventBased) mask(c *Cutting, in *jjm.PartInput, n, remain int64, made bool) {
 	in.Events = c.events.take(1)
 	in.Events[0] = jjm.EventRange{First: e.work.Skip[e.name()] + e.done, Count: n}
@@ -231,8 +230,8 @@ func (e *eventBased) mask(c *Cutting, in *jjm.PartInput, n, remain int64, made b
 	}
 }
 
-// wrap restarts the event numbers at 1 if the numbers of the next part and of the rest of the file
-// would exceed 32 bits, as WMCore does.
+// wrap restarts the event numbers at 1 if the numbers of the next part and of the rest of the file would exceed 32
+// bits. WMCore does the same.
 func (e *eventBased) wrap(remain int64) {
 	const most = math.MaxUint32
 	if e.event+e.p.EventsPerJob-1 > most && e.event+remain > most {
@@ -247,7 +246,7 @@ func (e *eventBased) generate(n int64) jjm.Span {
 	return s
 }
 
-// firstLumi returns the lowest section of the first run of a file, 1 if it has none.
+// firstLumi returns the lowest section of the first run of a file, 1 if the file has no sections.
 func firstLumi(f *jjm.File) int64 {
 	if len(f.Lumis) == 0 {
 		return 1

@@ -12,7 +12,7 @@ import (
 // FileBased and MinFileBased are WMCore's splitters by whole files:
 //
 //	FileBased     takes all available files, ordered by LFN
-//	MinFileBased  keeps the order of the files, and waits for enough to fill a part
+//	MinFileBased  keeps the order of the files, and waits until there are enough files for a part
 const (
 	FileBased    = "FileBased"
 	MinFileBased = "MinFileBased"
@@ -73,16 +73,16 @@ type fileBased struct {
 	p      *Params
 	size   int
 	mask   lumiMask
-	chosen []bool // by position, the files that total_files admits; nil = all
+	chosen []bool // by position: whether total_files admits the file; nil = all files
 	full   bool   // make only full parts, because more files may come
-	priced bool   // parts get an estimate
+	priced bool   // parts get an estimate of time, disk and memory
 	places []*place
 	at     int
 	waits  int
 }
 
-// choose selects the first total_files usable files by name, of all places together, less used, the number that
-// earlier cuts took. Without total_files all files are chosen.
+// choose selects the first total_files usable files by name, over all places together. used is the number of files that
+// earlier cuts took; it is subtracted from total_files. Without total_files all files are chosen.
 func (f *fileBased) choose(used int64) {
 	if f.p.TotalFiles < 1 {
 		return
@@ -100,8 +100,7 @@ func (f *fileBased) choose(used int64) {
 	}
 }
 
-// usable reports whether a file is chosen and has a good section. Without a mask all sections
-// are good.
+// usable reports whether a file is chosen and has a good section. Without a mask all sections are good.
 func (f *fileBased) usable(i int32) bool {
 	if f.chosen != nil && !f.chosen[i] {
 		return false
@@ -140,7 +139,7 @@ func (f *fileBased) next(c *Cutting) (jjm.Part, bool) {
 	return jjm.Part{}, false
 }
 
-// length returns how many of the files the next part takes: at most size, and with RespectRuns only files with the
+// length returns how many of the files the next part takes: at most size files. With RespectRuns all of them have the
 // same lowest run.
 func (f *fileBased) length(files []int32) int {
 	n := min(f.size, len(files))
@@ -187,8 +186,7 @@ func (f *fileBased) part(c *Cutting, pl *place, files []int32) jjm.Part {
 	return part
 }
 
-// events returns how many events of a file the part has, and adds the file's good sections to
-// the part.
+// events returns the number of events of a file that the part has, and adds the file's good sections to the part.
 func (f *fileBased) events(in *jjm.PartInput, n int32, file *jjm.File) float64 {
 	if len(f.mask) == 0 {
 		return float64(file.Events)
@@ -207,7 +205,8 @@ func (f *fileBased) events(in *jjm.PartInput, n int32, file *jjm.File) float64 {
 	return float64(lumis * eventsPerLumi(file))
 }
 
-// appendLumis appends a range, joined to the last one if it continues that.
+// appendLumis appends a range of sections. If the range continues the last range of the list, it extends that range
+// instead.
 func appendLumis(list []jjm.FileLumis, file int32, r jjm.LumiRange) []jjm.FileLumis {
 	if n := len(list); n > 0 {
 		last := &list[n-1]
@@ -231,8 +230,8 @@ func (f *fileBased) left(l *Left) {
 	}
 }
 
-// sortByName sorts files by LFN. It compares the eight bytes after the common beginning as a
-// number, which decides for most names and is faster than comparing texts.
+// sortByName sorts files by LFN. It first compares the eight bytes after the common beginning as a number. This
+// comparison decides for most names and is faster than a comparison of texts.
 func sortByName(w *Work, files []int32) {
 	name := func(i int32) string { return w.Files[i].LFN }
 	if len(files) < 2 || slices.IsSortedFunc(files, func(a, b int32) int { return strings.Compare(name(a), name(b)) }) {

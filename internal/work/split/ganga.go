@@ -122,7 +122,8 @@ func newGeneric(m *method, w *Work, p *Params) (*generic, error) {
 	return g, nil
 }
 
-// check returns the number of values, which must be the same for all fields.
+// check returns the number of values. The error is of kind Invalid if a field is not settable, or if two fields have
+// different numbers of values.
 func (g *generic) check(m *method) (int, error) {
 	n, of := -1, ""
 	for _, path := range g.paths() {

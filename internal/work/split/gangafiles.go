@@ -9,7 +9,7 @@ import (
 
 // Ganga's splitters of datasets.
 const (
-	// GangaDatasetSplitter and SplitByFiles make parts of a number of files, in order.
+	// GangaDatasetSplitter and SplitByFiles make parts with a fixed number of files, in order.
 	GangaDatasetSplitter = "GangaDatasetSplitter"
 	SplitByFiles         = "SplitByFiles"
 	// LHCbDataSplitter groups files into bunches and cuts each bunch by events.
@@ -26,7 +26,7 @@ func gangaDatasetMethod() *method {
 		}
 		most := p.MaxFiles
 		if most > 0 && !p.Trim {
-			most = ceil(most, p.FilesPerSubjob) * p.FilesPerSubjob // the last chunk is a full one
+			most = ceil(most, p.FilesPerSubjob) * p.FilesPerSubjob // the last chunk is full
 		}
 		return chunks(m, c, w, p.FilesPerSubjob, most)
 	}
@@ -46,8 +46,8 @@ func splitByFilesMethod() *method {
 	return m
 }
 
-// chunks cuts the first most files (-1 = all) into chunks of size. While the dataset is open, a
-// last chunk that is not full waits.
+// chunks cuts the first most files (-1 = all) into chunks of size files. While the dataset is open, a last chunk that
+// is not full is not made yet.
 func chunks(m *method, c *Cutting, w *Work, size, most int64) (cutter, error) {
 	if len(w.Files) == 0 && w.Closed && c.carry.Next == 0 {
 		return nil, m.invalid("there are no files")
@@ -93,20 +93,20 @@ func lhcbMethod() *method {
 	return m
 }
 
-// bunches groups files in order into bunches of size, and cuts each bunch by events over all
-// its files.
+// bunches groups files in order into bunches of size files. It cuts each bunch by events; a part may extend over
+// several files of the bunch.
 type bunches struct {
 	work   *Work
 	size   int
-	end    int   // the files before this position are used
-	events int64 // per part; -1: whole files as units; 0: all events of a bunch
+	end    int   // number of files, counted from the first, that are used
+	events int64 // events of a part; -1: whole files as units; 0: all events of a bunch
 	full   bool  // make only full bunches, because more files may come
 	names  []string
 	at     int   // position of the current bunch in the files
-	done   int64 // its events that are cut
+	done   int64 // number of events of the current bunch that are cut
 }
 
-// bunch returns the number of files of the current bunch, 0 if there is none.
+// bunch returns the number of files of the current bunch, 0 if no bunch is left.
 func (k *bunches) bunch() int {
 	n := min(k.size, k.end-k.at)
 	if n < k.size && k.full {
@@ -159,8 +159,9 @@ func (k *bunches) next(c *Cutting) (jjm.Part, bool) {
 	return part, true
 }
 
-// told returns the events that a part of whole files names to its application: all to the end, or, under a limit that
-// is not exceeded, the sum of the known numbers, as if files of unknown length had no events.
+// told returns the events that a part of whole files names to its application: normally all events to the end. If there
+// is a limit that is not exceeded, it is the sum of the known numbers of events; files of unknown length then count as
+// 0 events.
 func (k *bunches) told(n int) jjm.Span {
 	var total int64
 	for _, f := range k.work.Files[k.at : k.at+n] {
@@ -172,13 +173,13 @@ func (k *bunches) told(n int) jjm.Span {
 	return jjm.Span{Count: jjm.ToTheEnd}
 }
 
-// counted reports whether the numbers of events of n files, from position at on, are known.
+// counted reports whether the numbers of events of n files, beginning at position at, are known.
 func (k *bunches) counted(at, n int) bool {
 	return !slices.ContainsFunc(k.work.Files[at:at+n], func(f jjm.File) bool { return f.Events <= 0 })
 }
 
-// wholly fills a part with all events of n files and returns their number. A file of unknown
-// length is owned to its end, and counts as one event.
+// wholly gives a part all events of n files and returns their number. The part owns a file of unknown length to its
+// end; such a file counts as one event.
 func (k *bunches) wholly(c *Cutting, in *jjm.PartInput, n int) int64 {
 	in.Mask.Events = k.told(n)
 	in.Events = c.events.take(n)
@@ -194,8 +195,8 @@ func (k *bunches) wholly(c *Cutting, in *jjm.PartInput, n int) int64 {
 	return total
 }
 
-// cut fills a part with the next events of the bunch, whose events are known, and reports whether
-// it is the last part.
+// cut gives a part the next events of the bunch, whose numbers of events are known. count is the number of these
+// events; last is set if the part is the last part of the bunch.
 func (k *bunches) cut(c *Cutting, in *jjm.PartInput, n int) (count int64, last bool) {
 	var total int64
 	for i := k.at; i < k.at+n; i++ {
@@ -226,7 +227,7 @@ func (k *bunches) checkpoint() *Checkpoint {
 	return &Checkpoint{File: k.names[k.at], Done: k.done}
 }
 
-// resume moves to the event at which a limit stopped.
+// resume moves to the event where a cut stopped because of a limit.
 func (k *bunches) resume(b *Checkpoint) {
 	if b != nil && len(k.names) > 0 && k.names[0] == b.File {
 		k.done = b.Done

@@ -9,8 +9,8 @@ import (
 	"jjm/internal/work/split/jedi"
 )
 
-// JEDI is the splitter of package jedi: it adds files, or ranges of their events, to a part
-// until the next one would exceed a bound of the task or of the queue.
+// JEDI is the splitter of package jedi: it adds files, or ranges of their events, to a part until the next file or
+// range would exceed a bound of the task or of the queue.
 const JEDI = "JEDI"
 
 func jediMethod() *method {
@@ -68,11 +68,11 @@ func jediMethod() *method {
 	return m
 }
 
-// jediCut makes a part of each job that package jedi takes from a chunk.
+// jediCut makes a part from each job that package jedi takes from a chunk.
 type jediCut struct {
 	work        *Work
 	p           *Params
-	files       []int32 // sorted by LFN, which is the order of the records
+	files       []int32 // positions of the files, sorted by LFN, like the records
 	ranged      bool    // records are ranges of events, not whole files
 	chunk       jedi.Chunk
 	task        jedi.Task
@@ -82,9 +82,9 @@ type jediCut struct {
 	waiting     int              // the number of records or files that wait for more input
 	mustSuffice bool             // a secondary dataset must have enough files for every job
 	groups      map[string]int64 // numbers of groups of files
-	lacks       *jedi.Lack       // what the next job lacks, so that it is not made
-	why         string           // what the cut waits for, if known
-	resume      *Checkpoint      // where the records that wait begin, nil for the beginning of a file
+	lacks       *jedi.Lack       // the shortage because of which the next job is not made
+	why         string           // the reason why the cut waits, if known
+	resume      *Checkpoint      // where the waiting records begin, nil for the beginning of a file
 }
 
 func sortedFiles(w *Work) []int32 {
@@ -96,7 +96,7 @@ func sortedFiles(w *Work) []int32 {
 	return files
 }
 
-// records makes the records of the master dataset, from checkpoint b on.
+// records makes the records of the master dataset, beginning at checkpoint b.
 func (k *jediCut) records(b *Checkpoint) error {
 	k.groups = map[string]int64{}
 	list := make([]jedi.Record, len(k.files))
@@ -129,7 +129,7 @@ func (k *jediCut) records(b *Checkpoint) error {
 	return err
 }
 
-// boundary returns the number of a group of files.
+// boundary returns the number of a group of files. A new group gets the next number.
 func (k *jediCut) boundary(group string) int64 {
 	n, known := k.groups[group]
 	if !known {
@@ -139,7 +139,7 @@ func (k *jediCut) boundary(group string) int64 {
 	return n
 }
 
-// secondaryDatasets makes the secondary datasets, from their cursors on.
+// secondaryDatasets adds the secondary datasets to the chunk, each beginning at its cursor.
 func (k *jediCut) secondaryDatasets(cursors map[string]int64) {
 	for _, s := range k.work.Secondary {
 		if s.Dataset.Name == jedi.Sequence && len(s.Files) == 0 {
@@ -163,9 +163,9 @@ func (k *jediCut) secondaryDatasets(cursors map[string]int64) {
 	}
 }
 
-// waitForInput makes the last records of an open dataset wait until there is input for
-// chunks_to_wait jobs; with a number of files or events per job, only complete jobs are made.
-// After a checkpoint at which a limit stopped, nothing waits: there was enough input then.
+// waitForInput makes the last records of an open dataset wait until there is input for chunks_to_wait jobs. With a
+// number of files or events per job, only complete jobs are made. After a checkpoint at which a limit stopped the cut,
+// no record waits, because there was enough input then.
 func (k *jediCut) waitForInput(b *Checkpoint) {
 	if k.work.Closed || b != nil && !b.Waits {
 		return
@@ -191,7 +191,7 @@ func (k *jediCut) waitForInput(b *Checkpoint) {
 	}
 }
 
-// waitForAllFiles makes all records wait while a dataset is open whose files all go to each job.
+// waitForAllFiles makes all records wait while a secondary dataset is open whose files must all go to each job.
 func (k *jediCut) waitForAllFiles() {
 	for _, s := range k.work.Secondary {
 		if s.Dataset.Closed || !jedi.ParseAttributes(s.Dataset.Name, s.Dataset.Attributes).NoSplit {
@@ -204,14 +204,14 @@ func (k *jediCut) waitForAllFiles() {
 	}
 }
 
-// truncate makes all records wait except the first n.
+// truncate keeps the first n records and makes all other records wait.
 func (k *jediCut) truncate(n int) {
 	k.resume = k.midFile(n)
 	k.waiting = len(k.chunk.Master.Records) - n
 	k.chunk.Master.Records = k.chunk.Master.Records[:n]
 }
 
-// midFile returns the position of record n, which waits; nil if it is the beginning of a file.
+// midFile returns the position of the waiting record n, or nil if the record begins its file.
 func (k *jediCut) midFile(n int) *Checkpoint {
 	records := k.chunk.Master.Records
 	if n >= len(records) || records[n].Start == jedi.Unknown || records[n].Start == 0 {
@@ -222,8 +222,8 @@ func (k *jediCut) midFile(n int) *Checkpoint {
 	return b
 }
 
-// truncateEvents makes the last records wait, so that the others have no more events than the largest multiple of per
-// that all records together have.
+// truncateEvents makes the last records wait. The remaining records have at most the largest multiple of per that does
+// not exceed the events of all records together.
 func (k *jediCut) truncateEvents(per int64) {
 	var total, sum int64
 	for _, r := range k.chunk.Master.Records {
@@ -237,7 +237,7 @@ func (k *jediCut) truncateEvents(per int64) {
 	}
 }
 
-// eventCount returns the number of events of a record that is a range; 1 for a whole file.
+// eventCount returns the number of events of a record that is a range, and 1 for a whole file.
 func eventCount(r *jedi.Record) int64 {
 	if r.Start == jedi.Unknown {
 		return 1
@@ -245,9 +245,9 @@ func eventCount(r *jedi.Record) int64 {
 	return r.End - r.Start + 1
 }
 
-// findLack returns, for the first secondary dataset that has too few files for all jobs, how many files or events all
-// jobs together need and have. It finds out by cutting a copy of the chunk to the end. It returns nil if no dataset is
-// short, if a dataset is open so that more files may come, or if the parameters allow incomplete jobs.
+// findLack returns the shortage of the first secondary dataset that has too few files for all jobs: how many files or
+// events all jobs together need and have. It cuts a copy of the chunk to the end to find the numbers. It returns nil if
+// no dataset is short, if a dataset is open so that more files may come, or if the parameters allow incomplete jobs.
 func (k *jediCut) findLack() *jedi.Lack {
 	if k.p.AllowIncomplete || !k.mustSuffice || !k.work.Closed ||
 		slices.ContainsFunc(k.work.Secondary, func(s Stream) bool { return !s.Dataset.Closed }) {
@@ -281,7 +281,7 @@ func (k *jediCut) findLack() *jedi.Lack {
 	return all
 }
 
-// eventsOf returns the number of events of files, as far as it is known.
+// eventsOf returns the sum of the known numbers of events of files.
 func eventsOf(records []jedi.Record) (n int64) {
 	for i := range records {
 		n += max(records[i].Events, 0)
@@ -295,7 +295,7 @@ func mustSuffice(d *jedi.Dataset) bool {
 	return !d.Repeat && !d.Reusable && !d.NoSplit || len(d.Records) == 0 || d.PerJob > int64(len(d.Records))
 }
 
-// remedy returns what can be done about a shortage, apart from more files.
+// remedy returns a remedy for a shortage other than more files.
 func (k *jediCut) remedy(l *jedi.Lack) string {
 	for _, d := range k.chunk.Secondary {
 		if d.Name == l.Dataset && (d.Repeat || d.Reusable) {
@@ -305,7 +305,7 @@ func (k *jediCut) remedy(l *jedi.Lack) string {
 	return "say repeat or ru in its attributes"
 }
 
-// cloneChunk returns a chunk with the same records and positions of its own.
+// cloneChunk returns a chunk that shares the records but has its own positions.
 func cloneChunk(c *jedi.Chunk) jedi.Chunk {
 	master := *c.Master
 	out := jedi.Chunk{Master: &master}
@@ -316,8 +316,8 @@ func cloneChunk(c *jedi.Chunk) jedi.Chunk {
 	return out
 }
 
-// take takes the next job from the chunk. If the job lacks secondary files that every job must have, take takes
-// nothing, notes the lack, and returns false.
+// take returns the next job of the chunk. If the job lacks secondary files that every job must have, take leaves the
+// chunk unchanged, notes the lack, and returns false.
 func (k *jediCut) take() (jedi.Job, bool) {
 	if !k.mustSuffice || k.p.AllowIncomplete {
 		return k.chunk.Next(&k.rules)
@@ -357,7 +357,7 @@ func (k *jediCut) next(c *Cutting) (jjm.Part, bool) {
 	return part, true
 }
 
-// add adds a record to what a part reads and owns, and returns its number of units.
+// add adds a record to the files that a part reads and to the units that it owns, and returns the number of units.
 func (k *jediCut) add(in *jjm.PartInput, r *jedi.Record) int64 {
 	if n := len(in.Files); n == 0 || in.Files[n-1] != r.LFN {
 		in.Files = append(in.Files, r.LFN)
@@ -378,7 +378,7 @@ func (k *jediCut) add(in *jjm.PartInput, r *jedi.Record) int64 {
 	return eventCount(r)
 }
 
-// mask returns the events for the application: how many to skip, and how many to process.
+// mask returns the span of events for the application: First is how many to skip, Count how many to process.
 func mask(records []jedi.Record) jjm.Span {
 	s := jjm.Span{}
 	if records[0].Start != jedi.Unknown {
@@ -424,7 +424,7 @@ func (k *jediCut) checkpoint() *Checkpoint {
 	return k.resume // every record that does not wait is used
 }
 
-// pause returns where the cut continues once there is more input.
+// pause returns the position where the cut continues when there is more input.
 func (k *jediCut) pause() *Checkpoint {
 	if d := k.chunk.Master; d.Unused() {
 		return k.midFile(d.Used)

@@ -9,7 +9,7 @@ import (
 // LumiBased and EventAwareLumiBased are WMCore's splitters by luminosity section:
 //
 //	LumiBased            a part has lumis_per_job sections
-//	EventAwareLumiBased  a part has as many sections as are expected to hold events_per_job events
+//	EventAwareLumiBased  a part has so many sections that about events_per_job events are expected in them
 const (
 	LumiBased           = "LumiBased"
 	EventAwareLumiBased = "EventAwareLumiBased"
@@ -60,8 +60,8 @@ func lumiMethod(name string) *method {
 	}}
 }
 
-// walk prepares a walk over the sections. While the dataset is open, a place waits until the
-// sum of measure over its files reaches enough.
+// walk prepares a walk over the sections. While the dataset is open, the files of a place are not cut until the sum of
+// measure over these files reaches enough.
 func (m *method) walk(c *Cutting, l *lumiWalk, enough int64, measure func(*jjm.File) int64) (cutter, error) {
 	if !slices.Contains([]string{"", WithoutSkip, WithoutWhole}, l.p.WithoutLumis) {
 		return nil, m.invalid("without_lumis is %.40q: want %q or %q", l.p.WithoutLumis, WithoutSkip, WithoutWhole)
@@ -107,7 +107,8 @@ func (m *method) walk(c *Cutting, l *lumiWalk, enough int64, measure func(*jjm.F
 	return l, nil
 }
 
-// wholeFiles returns the work with one section for each file without sections, which stands for the whole file.
+// wholeFiles returns a copy of the work in which each file without sections has one section that stands for the whole
+// file.
 func wholeFiles(w *Work) *Work {
 	files := slices.Clone(w.Files)
 	for i := range files {
@@ -168,8 +169,8 @@ type corrected struct {
 	walk  *lumiWalk
 }
 
-// correct makes all parts first. It then adds the further files that hold a section to the part
-// that has the section.
+// correct first makes all parts. If several files have the same section, it then adds these files to the part that has
+// the section.
 func (l *lumiWalk) correct(c *Cutting) *corrected {
 	k := &corrected{walk: l}
 	serial := c.carry.Serial
@@ -178,7 +179,7 @@ func (l *lumiWalk) correct(c *Cutting) *corrected {
 		if !ok {
 			break
 		}
-		c.carry.Serial++ // the following parts use it
+		c.carry.Serial++ // the following parts get the next serial number
 		k.parts = append(k.parts, part)
 	}
 	c.carry.Serial = serial
@@ -186,9 +187,9 @@ func (l *lumiWalk) correct(c *Cutting) *corrected {
 	return k
 }
 
-// readAlong adds the further files that hold a section to the part that has the section. A part lists each file
-// once, however many of its sections the file holds. WMCore lists the file once for each section, so that the
-// application would read it again.
+// readAlong adds each further file that has a section to the part that has the section. A part lists such a file once,
+// even if the file has several of the part's sections. WMCore lists the file once for each section; the application
+// would then read it again.
 func (l *lumiWalk) readAlong(parts []jjm.Part) {
 	listed := map[int32]map[string]bool{}
 	for _, t := range l.twice {

@@ -7,20 +7,19 @@ import (
 	"jjm/internal/jjm"
 )
 
-// failTooLong is WMCore's exit code for a part that would run too long.
+// failTooLong is WMCore's exit code for a part whose expected time exceeds the limit.
 const failTooLong = 99305
 
-// lumiWalk walks over the sections of one file after another, place by place, and gathers them
-// into parts. It is a state machine like WMCore's loops, so that it can stop after any part and
-// resume from a Checkpoint.
+// lumiWalk walks over the sections of one file after another, place by place, and gathers sections into parts. It does
+// the work of WMCore's loops as a state machine, so that it can stop after any part and resume from a Checkpoint.
 type lumiWalk struct {
 	work    *Work
 	p       *Params
 	mask    lumiMask
 	aware   bool  // EventAwareLumiBased: the size of a part is in events
-	total   int64 // stop after so many sections or events; 0 = never
+	total   int64 // number of sections or events after which to stop; 0 = never
 	used    int64 // sections or events used of total
-	perLumi int64 // events per section of the file that keep saw last
+	perLumi int64 // events per section of the file that keep examined last
 	waits   int
 
 	places []*place
@@ -29,17 +28,17 @@ type lumiWalk struct {
 
 	// The current file.
 	started bool
-	lumis   []jjm.LumiRange // its ranges, sorted by run
+	lumis   []jjm.LumiRange // the file's ranges, sorted by run
 	i       int             // current range in lumis
 	pos     int64           // next section
-	passed  int64           // sections before pos, good or not
-	inRun   bool            // enterRun has seen the current run
+	passed  int64           // number of sections before pos, good or not
+	inRun   bool            // enterRun has examined the current run
 	until   int64           // sections pos..until are good; none = not determined
 	mean    int64           // events per section
-	inFile  int64           // its sections in the current part
-	gave    bool            // some part has a section of it
-	fails   bool            // the part with its section is createfailed
-	adapt   bool            // room is to be computed for it at the next part
+	inFile  int64           // number of the file's sections in the current part
+	gave    bool            // some part has a section of the file
+	fails   bool            // the part with the file's only section is createfailed
+	adapt   bool            // compute room for this file at the next part
 
 	// The current part, and the range of sections being gathered.
 	stop    bool // start a new part at the next good section
@@ -61,7 +60,7 @@ type lumiWalk struct {
 	again map[uint64]int // positions in twice
 }
 
-// twice is a section that further files hold.
+// twice is a section that several files have.
 type twice struct {
 	lumi  uint64
 	files []int32
@@ -104,7 +103,7 @@ func (l *lumiWalk) count(*Cutting) int64 {
 	return l.counted
 }
 
-// seek moves to the next range of good sections, pos..until of a run; false at the end.
+// seek moves to the next range of good sections, pos..until of a run. It returns false if no good section is left.
 func (l *lumiWalk) seek(c *Cutting) bool {
 	for !l.over && len(l.places) > 0 {
 		switch {
@@ -159,7 +158,7 @@ func (l *lumiWalk) open() {
 	}
 }
 
-// whole returns how many of the file's n sections fit into a part of its own.
+// whole returns how many sections of the current file, which has n sections, fit into a part that has only this file.
 func (l *lumiWalk) whole(n int64) int64 {
 	if l.mean == 0 {
 		return n
@@ -179,12 +178,12 @@ func (l *lumiWalk) leave(c *Cutting) {
 		l.events += l.mean * l.inFile
 	}
 	if l.cur != nil && (l.cur.failure != nil || isWhole(l.lumis)) {
-		l.stop = true // the next sections must not join a createfailed part, or that of a file without sections
+		l.stop = true // the next sections must not join a createfailed part or the part of a file without sections
 	}
 	l.at, l.started = l.at+1, false
 }
 
-// enterRun skips the run of the current range if it is not wanted, once per run.
+// enterRun skips the run of the current range if the run is not wanted. It is called once for each run.
 func (l *lumiWalk) enterRun() {
 	run := l.lumis[l.i].Run
 	l.inRun = true
@@ -216,7 +215,7 @@ func (l *lumiWalk) nextRange() {
 
 func (l *lumiWalk) pass(n int64) { l.passed += n }
 
-// stretch sets until if section pos is good; otherwise it skips the sections that are not.
+// stretch sets until if section pos is good. Otherwise it skips the sections that are not good.
 func (l *lumiWalk) stretch() {
 	r := l.lumis[l.i]
 	end, good := l.mask.good(r.Run, uint32(l.pos), r.Last)
@@ -236,8 +235,8 @@ func (l *lumiWalk) stretch() {
 	l.pos = until + 1
 }
 
-// firstSeen reports whether no earlier file of this cut has a section. For a section that was seen it notes the
-// current file in twice.
+// firstSeen reports whether the section is in no earlier file of this cut. If it is in an earlier file, firstSeen notes
+// the current file in twice.
 func (l *lumiWalk) firstSeen(lumi uint64) bool {
 	if _, ok := l.seen[lumi]; !ok {
 		l.seen[lumi] = none
@@ -254,13 +253,13 @@ func (l *lumiWalk) firstSeen(lumi uint64) bool {
 	return false
 }
 
-// take adds good sections to the current part, and begins a part if there is none. It returns true, and adds nothing,
-// if the part is complete.
+// take adds good sections to the current part. If there is no current part, take begins a part. If the part is
+// complete, take adds nothing and returns true.
 func (l *lumiWalk) take(c *Cutting) bool {
-	if l.last > 0 && l.pos != l.last+1 { // as in WMCore, a gap after section 0 goes unnoticed
+	if l.last > 0 && l.pos != l.last+1 { // like WMCore, this ignores a gap after section 0
 		l.flush()
 	}
-	// The part ends if a new part was ordered, it is full, or its one mask would claim more than the part owns.
+	// The part ends if a new part must begin, if the part is full, or if its one mask would claim more than the part owns.
 	if l.stop = l.stop || l.inPart == l.room || l.work.OneMask && l.claimsMore(); l.stop {
 		if l.cur != nil {
 			l.flush()
@@ -395,7 +394,7 @@ func (l *lumiWalk) checkpoint() *Checkpoint {
 	return b
 }
 
-// resume moves to the section at which a limit stopped.
+// resume moves to the section where a cut stopped because of a limit.
 func (l *lumiWalk) resume(b *Checkpoint) {
 	l.stop, l.first, l.last, l.until = true, none, none, none
 	if b == nil {

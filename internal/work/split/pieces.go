@@ -6,12 +6,11 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Pieces is the splitter that makes the parts named in its settings. Recoveries use it for
-// ranges of events.
+// Pieces is the splitter that makes exactly the parts listed in its settings. Recoveries use it for ranges of events.
 const Pieces = "Pieces"
 
-// Piece is a part to make: events of a file, counted from 0 within it. Count jjm.ToTheEnd with
-// First 0 means all of a file of unknown length.
+// Piece is a part to make: events of a file, counted from 0 within the file. If First is 0 and Count is jjm.ToTheEnd,
+// the piece is a whole file of unknown length.
 type Piece struct {
 	LFN   string `json:"lfn"`
 	First int64  `json:"first"`
@@ -20,18 +19,18 @@ type Piece struct {
 
 func piecesMethod() *method {
 	m := &method{name: Pieces, unit: jjm.UnitRange}
-	m.defaults = func(p *Params) { p.EventsPerJob, p.EventsPerLumi = 100, AsEventsPerJob } // as those of EventBased
+	m.defaults = func(p *Params) { p.EventsPerJob, p.EventsPerLumi = 100, AsEventsPerJob } // the defaults of EventBased
 	m.bound = func(_ *Work, p *Params) int64 { return int64(len(p.Pieces)) }
 	m.start = func(c *Cutting, w *Work, p *Params) (cutter, error) { return newPieces(m, c, w, p) }
 	return m
 }
 
-// pieces makes one part of each piece, in the given order. Carry.Used counts the pieces made.
+// pieces makes one part for each piece, in the given order. Carry.Used is the number of pieces already made.
 type pieces struct {
 	work  *Work
 	p     *Params
 	files map[string]int32
-	owed  map[string]int // number of pieces of a file still to make
+	owed  map[string]int // by file: number of pieces still to make
 	at    int64
 	group *place
 }
@@ -72,7 +71,7 @@ func newPieces(m *method, c *Cutting, w *Work, p *Params) (*pieces, error) {
 // maxEvent is the largest event number, 2^53, because numbers pass through JSON.
 const maxEvent = 1 << 53
 
-// check compares a piece with its file, if that is available.
+// check returns an error if a piece does not fit its file. If the file is not available yet, check returns nil.
 func (s *pieces) check(m *method, i int, piece *Piece) error {
 	n, ok := s.files[piece.LFN]
 	if !ok {
@@ -89,7 +88,7 @@ func (s *pieces) check(m *method, i int, piece *Piece) error {
 
 func (s *pieces) count(*Cutting) int64 { return int64(len(s.p.Pieces)) - s.at }
 
-// next makes the next piece if its file is available.
+// next makes the part of the next piece. It returns false if the file of the piece is not available.
 func (s *pieces) next(c *Cutting) (jjm.Part, bool) {
 	if s.at >= int64(len(s.p.Pieces)) {
 		return jjm.Part{}, false
@@ -131,8 +130,8 @@ func (s *pieces) next(c *Cutting) (jjm.Part, bool) {
 	return part, true
 }
 
-// sections returns the sections in which EventBased generates the events of a piece: each part
-// of events_per_job starts a new section.
+// sections returns the section numbers that EventBased generates for the events of a piece. Each part of events_per_job
+// events starts a new section.
 func (s *pieces) sections(f *jjm.File, piece *Piece) jjm.Span {
 	perJob := max(s.p.EventsPerJob, 1)
 	perLumi := s.p.EventsPerLumi
@@ -146,8 +145,7 @@ func (s *pieces) sections(f *jjm.File, piece *Piece) jjm.Span {
 
 func (s *pieces) checkpoint() *Checkpoint { return nil }
 
-// left reports the files that no piece names as dropped, and whether a piece waits for its
-// file.
+// left adds the files that no piece names to l as dropped, and reports in l whether a piece waits for its file.
 func (s *pieces) left(l *Left) {
 	named := map[string]bool{}
 	for i := range s.p.Pieces {

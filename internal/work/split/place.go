@@ -7,27 +7,26 @@ import (
 	"jjm/internal/jjm"
 )
 
-// everywhere is the key of the place of all files if the site lists are trusted.
+// everywhere is the key of the only place if the site lists are trusted.
 const everywhere = "*"
 
-// failNoSite is WMCore's exit code for a part that may run nowhere.
+// failNoSite is WMCore's exit code for a part that may not run at any site.
 const failNoSite = 71101
 
-// place is a set of storages, and the files that are at exactly these.
+// place is a set of storages, and the files whose locations are exactly these storages.
 type place struct {
 	key   string
 	where *jjm.Place
-	// files are positions in Work.Files, ascending unless the splitter sorts them.
+	// files are positions in Work.Files. They are ascending unless the splitter sorts the files.
 	files []int32
-	// group is its current job group, 0 until it has a part; inGroup is the number of parts in
-	// it.
+	// group is the place's current job group, 0 until the place has a part. inGroup is the number of the place's parts in
+	// this group.
 	group   int64
 	inGroup int64
 }
 
-// places groups the files that use admits by the set of their locations, in the order in which
-// the sets are first seen. With trustSitelists all files are in one place. A resumed cut has
-// the places of its carry first.
+// places groups the files for which use returns true by the set of their locations, in the order in which the sets
+// first occur. With trustSitelists all files are in one place. If a cut is resumed, the places of its carry come first.
 func places(c *Cutting, w *Work, p *Params, use func(i int32) bool) []*place {
 	var list []*place
 	known := map[string]*place{}
@@ -53,8 +52,7 @@ func places(c *Cutting, w *Work, p *Params, use func(i int32) bool) []*place {
 	return resume(c, list)
 }
 
-// resume moves the places of the carry to the front. The first of them may have a job group
-// already.
+// resume moves the places of the carry to the front. The first of these places may already have a job group.
 func resume(c *Cutting, list []*place) []*place {
 	last := c.carry.Checkpoint
 	if last == nil {
@@ -108,13 +106,14 @@ func newPlace(key string, at []string, w *Work, p *Params) *place {
 	return &place{key: key, where: where}
 }
 
-// clusters returns where parts that read from these storages may run, sorted:
+// clusters returns the clusters where parts that read from these storages may run, sorted:
 //
 //	trustSitelists  the white-listed clusters
 //	at has storages the clusters that can read from any of them
 //	at is empty     the clusters that can read a file without a location
 //
-// The last two are restricted to the white list, if there is one. Black-listed clusters are always removed.
+// The last two results are restricted to the white list, if there is a white list. Black-listed clusters are always
+// removed.
 func clusters(at []string, sites map[string][]string, p *Params) []string {
 	var out []string
 	if p.TrustSitelists {
@@ -142,7 +141,7 @@ func readers(at []string, sites map[string][]string) []string {
 	return out
 }
 
-// open assigns the place's job group to the next part; full starts a new group.
+// open assigns the place's job group to the next part. If full is set, the part starts a new group.
 func (p *place) open(c *Cutting, full bool) {
 	if p.group == 0 || full {
 		c.carry.Group++
@@ -152,7 +151,7 @@ func (p *place) open(c *Cutting, full bool) {
 	c.carry.InGroup = p.inGroup
 }
 
-// remaining returns the keys of unfinished places, and whether the first has a job group.
+// remaining returns the keys of unfinished places, and whether the first of these places has a job group.
 func remaining(list []*place) (keys []string, open bool) {
 	for _, p := range list {
 		keys = append(keys, p.key)
@@ -160,8 +159,7 @@ func remaining(list []*place) (keys []string, open bool) {
 	return keys, len(list) > 0 && list[0].group > 0
 }
 
-// failIfNoCluster marks a part that no cluster may run as createfailed. It replaces other
-// reasons.
+// failIfNoCluster marks a part that may not run on any cluster as createfailed. Its reason replaces other reasons.
 func failIfNoCluster(in *jjm.PartInput) {
 	if in.Place == nil || !in.Place.Known || len(in.Place.Clusters) > 0 {
 		return

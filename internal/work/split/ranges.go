@@ -8,7 +8,7 @@ import (
 
 // The names of jjm's own splitters.
 const (
-	ByEvents = "events" // EventsPerJob events per part; the last may have fewer
+	ByEvents = "events" // EventsPerJob events per part; the last part may have fewer
 	ByRows   = "rows"   // one part per row
 )
 
@@ -19,8 +19,8 @@ func ownMethods() []*method {
 	}
 }
 
-// rangesMethod returns a splitter of numbered units into ranges of one size. size returns how
-// many units a part has, and total the numbers of the units.
+// rangesMethod returns a splitter that cuts numbered units into ranges of one size. size returns the number of units of
+// a part, and total the range of all units.
 func rangesMethod(name, unit string, size func(*Params) (int64, error), total func(*Work) (jjm.Span, error)) *method {
 	m := &method{name: name, unit: unit}
 	measure := func(w *Work, p *Params) (r *ranges, err error) {
@@ -81,8 +81,8 @@ func eventsPerJob(p *Params) (int64, error) {
 
 func oneRow(*Params) (int64, error) { return 1, nil }
 
-// events returns the numbers of the events. They must be exact in a float64 as well, because
-// they pass through JSON and scripts.
+// events returns the range of the event numbers. The numbers must also be exact as a float64, because they pass through
+// JSON and scripts.
 func events(w *Work) (jjm.Span, error) {
 	const most = 1 << 53
 	if w.First < 0 || w.Events < 0 || w.First > most || w.Events > most-w.First {
@@ -94,8 +94,8 @@ func events(w *Work) (jjm.Span, error) {
 
 func rows(w *Work) (jjm.Span, error) { return jjm.Span{Count: int64(len(w.Rows))}, nil }
 
-// restrict returns the ranges to cut: all, or chosen if that is not nil. The chosen ranges must be ascending,
-// disjoint, and within all.
+// restrict returns the ranges to cut: chosen, or all if chosen is nil. The chosen ranges must be ascending, disjoint,
+// and within all.
 func restrict(all jjm.Span, chosen []jjm.Span) ([]jjm.Span, error) {
 	if chosen == nil {
 		return []jjm.Span{all}, nil
@@ -111,8 +111,8 @@ func restrict(all jjm.Span, chosen []jjm.Span) ([]jjm.Span, error) {
 	return chosen, nil
 }
 
-// ranges cuts the units of spans, total units in all, into parts of size units. at is how many
-// units are cut. No part has units of two spans.
+// ranges cuts the units of spans into parts of size units. total is the number of all units, and at the number of units
+// already cut. No part has units of two spans.
 type ranges struct {
 	unit            string
 	work            *Work
@@ -123,7 +123,7 @@ type ranges struct {
 	gone int64
 }
 
-// place returns the span of the next unit, and how many units of that span are cut.
+// place returns the span of the next unit, and how many units of this span are already cut.
 func (r *ranges) place() (i int, behind int64) {
 	for behind = r.at; i < len(r.spans) && behind >= r.spans[i].Count; i++ {
 		behind -= r.spans[i].Count
@@ -131,7 +131,7 @@ func (r *ranges) place() (i int, behind int64) {
 	return i, behind
 }
 
-// parts returns the number of parts still to come.
+// parts returns the number of parts that are not cut yet.
 func (r *ranges) parts() (n int64) {
 	i, behind := r.place()
 	for ; i < len(r.spans); i++ {
@@ -143,7 +143,7 @@ func (r *ranges) parts() (n int64) {
 
 func (r *ranges) count(*Cutting) int64 { return r.parts() }
 
-// next returns the next part. A part shares the words of its row with the work.
+// next returns the next part, or false if no unit is left. The part's arguments share memory with the row of the work.
 func (r *ranges) next(*Cutting) (jjm.Part, bool) {
 	if r.at >= r.total {
 		return jjm.Part{}, false
@@ -154,7 +154,7 @@ func (r *ranges) next(*Cutting) (jjm.Part, bool) {
 	}
 	s := r.spans[r.span]
 	first := s.First + r.at - r.gone
-	// Relative to the units cut, which the Cutting adds.
+	// First is relative to the units already cut, because the Cutting adds their number.
 	p := jjm.Part{Unit: r.unit, First: first - r.at, Count: min(r.size, s.Last()-first+1)}
 	if r.unit == jjm.UnitRow {
 		row := r.work.Rows[first]

@@ -9,8 +9,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The limits of streams in a job file. JEDI's stream names have at most 20 characters. Real serial numbers are far
-// below 10^15, which stays exact in a JSON number.
+// The limits of streams in a job file. JEDI's stream names have at most 20 characters. A JSON number represents
+// integers up to 10^15 exactly, and real serial numbers are far smaller.
 const (
 	maxTemplates = 100
 	maxStream    = 20
@@ -18,7 +18,7 @@ const (
 	maxSource    = 1000 // bytes of a path
 )
 
-// reserved returns JEDI's own placeholders, which a stream must not be called.
+// reserved returns JEDI's own placeholders, which are not allowed as names of streams.
 func reserved() []string {
 	return []string{"SN", "RNDMSEED", "SEQNUMBER", "SKIPEVENTS", "MAXEVENTS", "FIRSTEVENT"}
 }
@@ -26,7 +26,7 @@ func reserved() []string {
 // checker collects the problems of a job file.
 type checker struct {
 	problems jjm.Problems
-	streams  map[string]string // the field that first had each name
+	streams  map[string]string // by name: the field in which the name occurred first
 }
 
 func (c *checker) problem(field, format string, args ...any) {
@@ -68,7 +68,8 @@ func (c *checker) dataset(field string, d *jjm.DatasetInput) {
 	}
 }
 
-// stream checks the name of a stream; "" is valid. A sequence of numbers may have JEDI's name for a sequence.
+// stream checks the name of a stream; "" is valid. A sequence of numbers may also have the name that JEDI uses for a
+// sequence.
 func (c *checker) stream(field, name string, sequence bool) {
 	if name == "" {
 		return
@@ -92,7 +93,7 @@ func (c *checker) stream(field, name string, sequence bool) {
 	c.streams[name] = strings.TrimSuffix(field, ".stream")
 }
 
-// template checks one template by itself; collisions compares it with the other templates.
+// template checks one template without the other templates; collisions compares all templates.
 func (c *checker) template(field string, t *jjm.OutputTemplate, sources map[string]string) {
 	c.name(field+".name", t.Name)
 	c.stream(field+".stream", t.Stream, false)
@@ -145,7 +146,7 @@ func (c *checker) source(field, source string) {
 	}
 }
 
-// nameField returns the field of the template's text.
+// nameField returns the field that contains the template's text.
 func nameField(o *Output) string {
 	if o.Field == mergeField {
 		return o.Field
@@ -153,7 +154,7 @@ func nameField(o *Output) string {
 	return o.Field + ".name"
 }
 
-// collisions reports templates that may give the same name to two files.
+// collisions reports templates that may produce the same name for two files.
 func (c *checker) collisions(spec *jjm.Spec) {
 	logs := ""
 	all := append(Outputs(spec, jjm.StepWork), Outputs(spec, jjm.StepMerge)...)

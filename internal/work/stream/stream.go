@@ -8,23 +8,23 @@ import (
 	"jjm/internal/jjm"
 )
 
-// LogName is the file beside the job's directory that becomes the output of a log template. The
-// wrapper packs standard output, standard error and the GBS log file into it.
+// LogName is the name of the file beside the job's directory that becomes the output of a log template. The wrapper
+// packs standard output, standard error and the GBS log file into this file.
 const LogName = "log.tgz"
 
 // work is the job's directory, relative to the folder of an attempt.
 const work = "work/"
 
-// Output is a file that each local job of a step makes and a template names.
+// Output is a file that each local job of a step makes and whose name comes from a template.
 type Output struct {
 	jjm.OutputTemplate
-	// Field is its place in the job file, such as "output_templates[0]".
+	// Field is the template's field in the job file, such as "output_templates[0]".
 	Field string
 	name  Template
 }
 
-// From returns the path of the file relative to the folder of an attempt. name is its final
-// name, which the application uses if the template has no source.
+// From returns the path of the file relative to the folder of an attempt. name is the file's final name; the
+// application writes a file of this name if the template has no source.
 func (o *Output) From(name string) string {
 	switch {
 	case o.Log:
@@ -35,9 +35,8 @@ func (o *Output) From(name string) string {
 	return work + name
 }
 
-// Outputs returns the outputs of a step that a template names, in the order of the serial
-// numbers in a part. For the merge step that is the merged file if its name is a template. A
-// template that Check would refuse is skipped.
+// Outputs returns the outputs of a step that have a template, in the order of the serial numbers in a part. The merge
+// step has one such output, the merged file, if its name is a template. A template that Parse refuses is skipped.
 func Outputs(spec *jjm.Spec, step int32) []Output {
 	var all []Output
 	add := func(field string, t jjm.OutputTemplate) {
@@ -57,25 +56,25 @@ func Outputs(spec *jjm.Spec, step int32) []Output {
 	return all
 }
 
-// mergeField is the field of a merged file's name.
+// mergeField is the field of the job file with the name of the merged file.
 const mergeField = "merge.output"
 
 func field(i int) string { return fmt.Sprintf("output_templates[%d]", i) }
 
-// IsTemplate reports whether the name of a file is a template: it contains "$".
+// IsTemplate reports whether the name of a file is a template, which means that it contains "$".
 func IsTemplate(name string) bool { return strings.Contains(name, "$") }
 
 // Named is a named output of one local job.
 type Named struct {
-	// Name is the output's final name, From its path relative to the attempt's folder.
+	// Name is the output's final name. From is its path relative to the attempt's folder.
 	Name, From string
 	Stream     string
-	// Log, Required and Optional are the template's.
+	// Log, Required and Optional are copied from the template.
 	Log, Required, Optional bool
 }
 
-// Names returns the outputs of a local job that templates name, with the serial numbers of its
-// part; none if its part has no numbers yet.
+// Names returns the outputs of a local job that have a template, with the serial numbers of its part. It returns nil if
+// the part has no serial numbers yet.
 func Names(spec *jjm.Spec, l *jjm.LocalJob) []Named {
 	if len(l.Part.Serials) == 0 {
 		return nil
@@ -94,8 +93,8 @@ func Names(spec *jjm.Spec, l *jjm.LocalJob) []Named {
 	return all
 }
 
-// Made returns which template of a step makes a name, and the serial number in the name; ok is false if no template
-// does.
+// Made returns the template of a step that makes a name, and the serial number in the name. ok is false if no template
+// makes the name.
 func Made(spec *jjm.Spec, step int32, name string) (template int, serial int64, ok bool) {
 	for i, o := range Outputs(spec, step) {
 		if n, ok := o.name.Serial(name); ok {
@@ -109,7 +108,7 @@ func Made(spec *jjm.Spec, step int32, name string) (template int, serial int64, 
 func First(spec *jjm.Spec) int64 { return max(spec.FirstSerial, 1) }
 
 // Foreseen returns the serial numbers that the local job at a place in its step (from 0) will have if no other local
-// job is made before it. It serves previews.
+// job is made before it. Previews show these numbers.
 func Foreseen(spec *jjm.Spec, step int32, place int) []int64 {
 	var all []int64
 	for range Outputs(spec, step) {
@@ -118,8 +117,8 @@ func Foreseen(spec *jjm.Spec, step int32, place int) []int64 {
 	return all
 }
 
-// Of returns the values of a local job's streams by name: the files of an input dataset, the
-// number of a sequence, or the name of an output. It is nil if there are none.
+// Of returns the values of a local job's streams, by name of the stream: the files of an input dataset, the number of a
+// sequence, or the name of an output. It returns nil if the local job has no streams.
 func Of(spec *jjm.Spec, l *jjm.LocalJob) map[string][]string {
 	all := map[string][]string{}
 	for i := range spec.Datasets {
@@ -138,7 +137,8 @@ func Of(spec *jjm.Spec, l *jjm.LocalJob) map[string][]string {
 	return all
 }
 
-// filesOf returns the files, or the sequence number, that a part has of a dataset.
+// filesOf returns the files of a dataset that a part has, or the part's number if the dataset is the sequence of
+// numbers.
 func filesOf(d *jjm.DatasetInput, in *jjm.PartInput) []string {
 	switch {
 	case in == nil:
@@ -171,7 +171,7 @@ func HasSequence(spec *jjm.Spec) bool {
 // IsSequence reports whether a dataset of a job file is the sequence of numbers.
 func IsSequence(d *jjm.DatasetInput) bool { return d.Secondary && d.Name == jjm.SequenceDataset }
 
-// Placeholders returns the streams of a job file as commands write them, such as "{EVNT}".
+// Placeholders returns the placeholders for the streams of a job file in commands, such as "{EVNT}".
 func Placeholders(spec *jjm.Spec) []string {
 	var all []string
 	for i := range spec.Datasets {
@@ -187,7 +187,7 @@ func Placeholders(spec *jjm.Spec) []string {
 	return all
 }
 
-// Stem returns the first part of the names of collected files that no template names.
+// Stem returns the first part of the names of collected files that have no template.
 func Stem(spec *jjm.Spec) string {
 	name := spec.Name
 	if name == "" {

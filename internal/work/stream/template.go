@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// The limits of templates. 200 bytes and a number stay below the 255 bytes of a file name; 18
-// digits always fit into 64 bits.
+// The limits of templates. 200 bytes and a number fit into the 255 bytes of a file name; 18 digits always fit into 64
+// bits.
 const (
 	maxTemplate = 200 // bytes
 	maxWidth    = 18  // digits
@@ -20,19 +20,18 @@ const plainBytes = "-._+=@,:~#%0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklm
 // known describes the forms of the number, for error texts.
 const known = "${SN} with six digits, ${SN/P} the same, ${SN:4} with four"
 
-// Template is the name of an output with places for its serial number. The zero value is not
-// valid.
+// Template is the name of an output, with placeholders for its serial number. The zero value is not valid.
 type Template struct{ pieces []piece }
 
-// piece is literal text, or if width is not 0 a number of at least width digits.
+// piece is literal text if width is 0, and otherwise a number of at least width digits.
 type piece struct {
 	text  string
 	width int
 }
 
-// Parse parses a template. It refuses text that could not be a plain file name: separators, blanks,
-// wildcards, and any ${...} that is not a form of the number. The text of the error follows the
-// name of the field.
+// Parse parses a template. It returns an error if the text could not be a plain file name: for separators, blanks,
+// wildcards, and for any ${...} that is not a form of the number. The text of the error is to be placed after the name
+// of the field.
 func Parse(text string) (Template, error) {
 	if text == "" {
 		return Template{}, fmt.Errorf("is missing: want the name of the file, such as hits.${SN}.root")
@@ -64,8 +63,8 @@ func Parse(text string) (Template, error) {
 	return t, nil
 }
 
-// checkLiteral returns the fault of literal text, "" if it has none. first says that the name
-// begins with this text.
+// checkLiteral returns the fault of literal text, "" if it has no fault. first is set if the file name begins with this
+// text.
 func checkLiteral(text string, first bool) string {
 	for i, r := range text {
 		switch {
@@ -80,7 +79,7 @@ func checkLiteral(text string, first bool) string {
 	return ""
 }
 
-// widthOf parses the text between the braces.
+// widthOf parses the text between the braces and returns the number of digits.
 func widthOf(word string) (int, error) {
 	if word == "SN" || word == "SN/P" {
 		return ownWidth, nil
@@ -117,7 +116,7 @@ func (t Template) Name(n int64) string {
 	return b.String()
 }
 
-// Serial returns the serial number for which Name returns name; ok is false if there is none.
+// Serial returns the serial number for which Name returns name. ok is false if there is no such number.
 func (t Template) Serial(name string) (n int64, ok bool) {
 	for at := range len(t.pieces) {
 		if t.pieces[at].width == 0 {
@@ -142,16 +141,16 @@ func (t Template) Serial(name string) (n int64, ok bool) {
 	return 0, false
 }
 
-// token is one element of a pattern: a byte or a class of bytes. many means zero or more of
-// them.
+// token is one element of a pattern: a byte or a class of bytes. If many is set, the element matches zero or more such
+// bytes.
 type token struct {
 	class byte // '0' a digit, '*' anything, else 'c' the byte c
 	c     byte
 	many  bool
 }
 
-// tokens returns a pattern that matches all names of a template. It matches other names, too: it does not know that
-// leading zeros only fill the width, nor that the number is the same at all its places.
+// tokens returns a pattern that matches all names of a template. The pattern also matches other names: it ignores that
+// leading zeros only fill the width, and that the number is the same at all its places.
 func (t Template) tokens() []token {
 	var all []token
 	for _, p := range t.pieces {
@@ -182,8 +181,8 @@ func intersect(a, b token) bool {
 	return a.c == b.c
 }
 
-// meet reports whether some text matches both patterns. It searches the product of the two: (i,
-// j) means that i tokens of a and j of b are matched.
+// meet reports whether some text matches both patterns. It searches the product of the two patterns: (i, j) means that
+// i tokens of a and j tokens of b are matched.
 func meet(a, b []token) bool {
 	seen := make([]bool, (len(a)+1)*(len(b)+1))
 	todo := [][2]int{{}}
@@ -218,15 +217,14 @@ func step(t token) int {
 	return 1
 }
 
-// Meet reports whether two templates may produce the same name, with any numbers. It may report
-// true for templates that never do, but never false for templates that do.
+// Meet reports whether two templates may produce the same name, with any numbers. It may return true for templates that
+// never produce the same name, but never returns false for templates that do.
 func Meet(a, b Template) bool { return meet(a.tokens(), b.tokens()) }
 
 // literal returns the pattern of one name.
 func literal(name string) []token { return Template{[]piece{{text: name}}}.tokens() }
 
-// plain returns the pattern of the names of collected files that no template names, such as
-// "STEM.17.3.NAME".
+// plain returns the pattern of the names of collected files that have no template, such as "STEM.17.3.NAME".
 func plain(stem string) []token {
 	number := []token{{class: '0'}, {class: '0', many: true}}
 	all := literal(stem + ".")

@@ -1,7 +1,6 @@
-// Package xmltext writes XML 1.0 by appending to a byte slice. It is fast, because a record
-// of a hundred thousand local jobs has to be written within a second, and its output can
-// always be parsed: characters that XML cannot represent become U+FFFD. It does not check
-// the names that it is given.
+// Package xmltext writes XML 1.0 by appending to a byte slice. It is fast, because a record of a hundred thousand local
+// jobs must be written within a second. Its output can always be parsed: characters that XML cannot represent become
+// U+FFFD. It does not check the names in its arguments.
 package xmltext
 
 import (
@@ -17,8 +16,8 @@ const bad = "\uFFFD"
 // would turn into a newline.
 func Text(b []byte, s string) []byte { return escape(b, s, false) }
 
-// Attr appends ` name="s"`. White space other than the blank becomes a character reference,
-// because a reader would normalise it.
+// Attr appends ` name="s"`. White space other than the blank becomes a character reference, because a reader would
+// normalise it.
 func Attr(b []byte, name, s string) []byte {
 	b = append(b, ' ')
 	b = append(b, name...)
@@ -27,7 +26,7 @@ func Attr(b []byte, name, s string) []byte {
 	return append(b, '"')
 }
 
-// OptAttr is Attr, but appends nothing for an empty s.
+// OptAttr does the same as Attr, but appends nothing for an empty s.
 func OptAttr(b []byte, name, s string) []byte {
 	if s == "" {
 		return b
@@ -44,7 +43,7 @@ func Int(b []byte, name string, n int64) []byte {
 	return append(b, '"')
 }
 
-// Flag appends ` name="true"` if on.
+// Flag appends ` name="true"` if on is set.
 func Flag(b []byte, name string, on bool) []byte {
 	if !on {
 		return b
@@ -52,7 +51,7 @@ func Flag(b []byte, name string, on bool) []byte {
 	return Attr(b, name, "true")
 }
 
-// timeForm is xs:dateTime in UTC, as jjm.Time.String writes it.
+// timeForm is xs:dateTime in UTC, the form of jjm.Time.String.
 const timeForm = "2006-01-02T15:04:05.000Z"
 
 // Times outside the years 1 to 9999 have no xs:dateTime that every reader accepts.
@@ -74,8 +73,7 @@ func Time(b []byte, name string, t jjm.Time) []byte {
 	return append(b, '"')
 }
 
-// Cut shortens s to at most n bytes, at a character boundary, and reports whether it had
-// to.
+// Cut shortens s to at most n bytes, at a character boundary, and reports whether s was longer.
 func Cut(s string, n int) (string, bool) {
 	if len(s) <= n {
 		return s, false
@@ -86,7 +84,7 @@ func Cut(s string, n int) (string, bool) {
 	return s[:n], true
 }
 
-// escape copies runs of bytes that need no escape at once.
+// escape appends s with its special characters escaped. It copies each run of bytes that need no escape in one step.
 func escape(b []byte, s string, attr bool) []byte {
 	start := 0
 	for i := 0; i < len(s); {
@@ -112,7 +110,7 @@ func escape(b []byte, s string, attr bool) []byte {
 	return append(b, s[start:]...)
 }
 
-// replacement returns the escape of an ASCII character, or "" if it needs none.
+// replacement returns the escape of an ASCII character, "" if it needs none.
 func replacement(c byte, attr bool) string {
 	switch {
 	case c == '&':

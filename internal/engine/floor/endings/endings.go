@@ -71,7 +71,7 @@ type heartbeat struct {
 	beat     time.Time // the modification time last seen; zero = never looked at
 	beatSeen jjm.Time  // when beat last changed, by the daemon's clock
 	fresh    bool      // valid if looked: the heartbeat was fresh
-	looked   bool      // the heartbeat was looked at since listings miss the attempt
+	looked   bool      // the heartbeat was checked after listings no longer had the attempt
 }
 
 // setBack moves times that lie in the future to now. Times lie in the future after the clock was

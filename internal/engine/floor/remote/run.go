@@ -16,7 +16,7 @@ import (
 type outcome struct {
 	waits   string        // what the grid job waits for
 	again   time.Duration // when to run again
-	failure error         // the error that does not pass
+	failure error         // a permanent error: the inputs will never be fetched
 }
 
 // The waits that are not caused by a server.
@@ -25,7 +25,8 @@ const (
 	fullDisk = 30 * time.Second // for free space, which a person must make
 )
 
-// run fetches for one grid job until all inputs were fetched, or until there is something to wait for.
+// run fetches inputs of one grid job until all were fetched, or until it has to wait. It returns the time until the
+// next run, 0 if there is none.
 func (is *Inputs) run(ctx context.Context, id jjm.GridID) time.Duration {
 	is.mu.Lock()
 	e := is.downloads[id]

@@ -82,7 +82,7 @@ func (m Memory) NotDrained(spec *jjm.Spec, user string, clusters []string, now j
 	return nil
 }
 
-// SetLow sets what Low returns, and returns its former value.
+// SetLow stores which file system lacks space, "" if none does, and returns the text that was stored before.
 func (s *State) SetLow(low string) (before string) {
 	if was := s.short.low.Load(); was != nil {
 		before = *was
@@ -91,7 +91,7 @@ func (s *State) SetLow(low string) (before string) {
 	return before
 }
 
-// SetLost sets what Lost returns, and returns its former value.
+// SetLost stores which part of the site is lost, "" if none is, and returns the text that was stored before.
 func (s *State) SetLost(why string) (before string) {
 	before = s.Lost()
 	s.short.lost.Store(&why)
@@ -106,8 +106,8 @@ func (s *State) Lost() string {
 	return ""
 }
 
-// Low returns why there can be no new work, for people: the lost part of the site, or the file system that lacks space;
-// else "". It takes no lock.
+// Low returns why no new work is accepted, for people: the part of the site that is lost or, if none is, the file
+// system that lacks space. It returns "" if new work is accepted. It takes no lock.
 func (s *State) Low() string {
 	if why := s.Lost(); why != "" {
 		return why

@@ -7,9 +7,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Load fills memory from the store: live grid jobs, their local jobs, open bulks, orders. The rows show the steps
-// that were in progress when the daemon stopped: a bulk without ids is in
-// doubt, a final grid job must still be published and moved to the history.
+// Load fills memory from the store: live grid jobs, their local jobs, open bulks, orders. The rows show the steps that
+// were in progress when the daemon stopped: a bulk without ids is in doubt; a final grid job must still be published
+// and moved to the history.
 func (s *State) Load(ctx context.Context) error {
 	live, err := s.B.Store.Live(ctx)
 	if err != nil {

@@ -27,6 +27,23 @@ func (c *Change) Remove(job *jjm.GridJob, actor string) error {
 	return nil
 }
 
+// Discard stores the end of a grid job that was rolled back, releases its request key and orders its removal. g is the
+// change's copy, with its final status.
+func (c *Change) Discard(g *jjm.GridJob, actor string) error {
+	if err := c.Tx.SaveGrid(g); err != nil { // a removal needs the end in the store
+		return err
+	}
+	if g.Spec.Key != "" {
+		if err := c.Tx.ReleaseKey(g.ID); err != nil {
+			return err
+		}
+	}
+	return c.Remove(g, actor)
+}
+
+// OrderedRemovals returns the removals that the change orders.
+func (c *Change) OrderedRemovals() []store.Removal { return c.ordered }
+
 // Removed stores that the removal of a grid job was carried out; see [State.Kept] for what stays.
 func (c *Change) Removed(r *store.Removal) error {
 	c.gone = append(c.gone, r.Grid)

@@ -51,6 +51,7 @@ CREATE TABLE grid_jobs (
 	-- The clusters to which the local jobs may go, best first: a JSON list, decided once. cluster is the first of them.
 	clusters   TEXT,
 	origin     TEXT,                            -- JSON: where it came from
+	rollback   TEXT CHECK (rollback IN ('remove', 'keep')), -- what becomes of it if it cannot be prepared or cut
 	usage      TEXT,                            -- JSON: what it used
 	-- The places of files that not all clusters can read: a JSON list. A local job names its place by number, from 1; a
 	-- local job with place 0 may go to all clusters of its grid job.
@@ -83,6 +84,11 @@ END;
 
 CREATE TRIGGER grid_jobs_origin_fixed BEFORE UPDATE OF origin ON grid_jobs WHEN NEW.origin IS NOT OLD.origin BEGIN
 	SELECT RAISE(ABORT, format('grid job %d: where it came from never changes', OLD.id));
+END;
+
+CREATE TRIGGER grid_jobs_rollback_fixed BEFORE UPDATE OF rollback ON grid_jobs
+WHEN NEW.rollback IS NOT OLD.rollback BEGIN
+	SELECT RAISE(ABORT, format('grid job %d: how it is rolled back never changes', OLD.id));
 END;
 
 -- What a final status requires. A local job whose whole part was given back counts as completed, and all files of the

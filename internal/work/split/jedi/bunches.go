@@ -15,10 +15,10 @@ type Task struct {
 	OutPerMB    float64 `json:"out_per_mb,omitempty"`
 	OutPerEvent bool    `json:"out_per_event,omitempty"`
 	WorkSize    float64 `json:"work_size,omitempty"`
-	// CPUTime is in HS06 seconds per event and applies with HS06; Walltime is in seconds per MB
-	// of input and applies otherwise. BaseWall is in seconds per job, Efficiency in percent.
+	// CPUTime, if HS06 is set, is in HS06 seconds per event. Walltime, if HS06 is not set, is in seconds per MB of input.
+	// BaseWall is in seconds per job, Efficiency in percent.
 	HS06 bool `json:"hs06,omitempty"`
-	// CorePower is the HS06 of a core if the queue does not say it.
+	// CorePower is the HS06 value of a core, used if the queue does not state its own.
 	CorePower  float64 `json:"core_power,omitempty"`
 	CPUTime    float64 `json:"cpu_time,omitempty"`
 	Walltime   float64 `json:"wall_time,omitempty"`
@@ -28,7 +28,7 @@ type Task struct {
 	Copies float64 `json:"copies,omitempty"`
 }
 
-// WorkSize returns the work space of a task that asks for that many bytes: JEDI adds 300 MB.
+// WorkSize returns the work space of a task that requests a number of bytes: JEDI adds 300 MB.
 func WorkSize(bytes float64) float64 { return bytes + 300*mb }
 
 // number returns the number of a word of the split rule, nil if the word is missing.
@@ -48,14 +48,13 @@ func (t *Task) number(token string) *int64 {
 // Queue is a queue of a cluster that may get jobs of a task.
 type Queue struct {
 	Name string
-	// MaxDirMB is the disk of a worker; nil = unknown. MaxTime and MinTime are in seconds, 0 =
-	// no bound.
+	// MaxDirMB is the disk of a worker in MB; nil = unknown. MaxTime and MinTime are in seconds, 0 = no bound.
 	MaxDirMB         *float64
 	MaxTime, MinTime float64
 	Cores, CorePower float64
 	DirectIO         bool
-	// Weight is proportional to the probability of the queue. A queue with 0 gets one bunch
-	// first, as a trial.
+	// Weight is proportional to the probability that the queue is drawn. A queue with weight 0 first gets one bunch as a
+	// trial.
 	Weight float64
 	// Queued, Assigned and Cap are numbers of jobs; nil = unknown.
 	Queued, Assigned, Cap *int64
@@ -72,7 +71,7 @@ type Bunch struct {
 	Jobs  []Job
 }
 
-// The number of jobs of a bunch: normally, and of a bunch of scouts.
+// The numbers of jobs of a normal bunch and of a bunch of scouts, the first jobs of a task.
 const (
 	bunchSize  = 25
 	scoutBunch = 2
@@ -80,18 +79,18 @@ const (
 
 // Options are the options of Bunches.
 type Options struct {
-	// Scouts cuts for the first jobs of a task, Merging for jobs that merge outputs.
+	// Scouts is set for the first jobs of a task, Merging for jobs that merge outputs.
 	Scouts, Merging bool
-	// Fields, unless nil, are the fields of the LFN that all files of a job share.
+	// Fields, unless nil, are the positions of the LFN's fields that are equal for all files of a job.
 	Fields []int
-	// inMB reproduces a defect of the public code in Rules.OutPerByte, for tests with its
-	// recorded results.
+	// inMB reproduces a defect of the public code in Rules.OutPerByte, for tests that compare with recorded results of
+	// that code.
 	inMB bool
 }
 
-// Bunches cuts the whole chunk into jobs, bunch by bunch. The queue of a bunch is drawn with a
-// probability in proportion to its weight; the queues' weights and counts are updated. random
-// returns numbers from 0 to below 1.
+// Bunches cuts the whole chunk into jobs, bunch by bunch. It draws the queue of each bunch with a probability in
+// proportion to the queue's weight, and updates the weights and counts of the queues. random returns numbers from 0 to
+// below 1.
 func (c *Chunk) Bunches(t *Task, queues []*Queue, o Options, random func() float64) []Bunch {
 	var out []Bunch
 	size := bunchSize
@@ -142,7 +141,7 @@ func (c *Chunk) goBack(at []int) {
 	}
 }
 
-// draw chooses a queue in proportion to its weight, and lowers the weight for the jobs that it
+// draw chooses a queue with a probability in proportion to its weight. It lowers the weight by the jobs that the queue
 // will get.
 func draw(queues []*Queue, avoid []string, jobs int, random func() float64) *Queue {
 	var fresh, able []*Queue
@@ -169,7 +168,7 @@ func draw(queues []*Queue, avoid []string, jobs int, random func() float64) *Que
 		return nil
 	}
 	at := random() * total
-	q := able[len(able)-1] // if rounding leaves a rest of the drawn number
+	q := able[len(able)-1] // used if rounding errors leave a rest of the drawn number
 	for _, one := range able {
 		if at -= one.Weight; at <= 0 {
 			q = one

@@ -11,8 +11,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// numbers is the range of numbers that a word accepts. The zero value means that the word has
-// no number.
+// numbers is the range of numbers that a word accepts. The zero value means that the word has no number.
 type numbers struct{ least, most float64 }
 
 // most is the largest number of files, events and so on.
@@ -25,7 +24,7 @@ func ruleWords() map[string]numbers {
 	}
 }
 
-// otherRules returns the words of JEDI that are not implemented, and what to use instead.
+// otherRules returns the words of JEDI that are not implemented. Each value names the replacement.
 func otherRules() map[string]string {
 	const merges = "how outputs are merged is said in [merge]"
 	return map[string]string{
@@ -54,8 +53,8 @@ func attributeWords() map[string]numbers {
 	}
 }
 
-// CheckAttributes returns an error like CheckRule for the attributes of a secondary dataset,
-// such as "repeat,ratio=2".
+// CheckAttributes returns an error of kind Invalid for the attributes of a secondary dataset, such as "repeat,ratio=2",
+// if CheckRule would return an error for such words in a rule.
 func CheckAttributes(text string) error {
 	if text == "" {
 		return nil
@@ -63,7 +62,7 @@ func CheckAttributes(text string) error {
 	return checkWords(text, attributeWords(), otherAttributes())
 }
 
-// otherAttributes returns the words of JEDI's attributes that are not implemented, and why.
+// otherAttributes returns the words of JEDI's attributes that are not implemented. Each value is the reason.
 func otherAttributes() map[string]string {
 	const outputs = "it is about outputs, and a secondary dataset is read: say it with outputs, outputs_optional and " +
 		"[merge] of the job file"
@@ -80,7 +79,7 @@ func otherAttributes() map[string]string {
 	}
 }
 
-// checkWords checks words separated by commas, each of which may occur once.
+// checkWords checks words separated by commas. Each word may occur only once.
 func checkWords(text string, known map[string]numbers, others map[string]string) error {
 	seen := map[string]bool{}
 	for word := range strings.SplitSeq(text, ",") {
@@ -107,7 +106,7 @@ func checkWords(text string, known map[string]numbers, others map[string]string)
 	return nil
 }
 
-// check checks the number of a word. If least is 0, it may be a fraction and must be above 0.
+// check checks the number of a word. If least is 0, the number must be above 0 and may be a fraction.
 func (b numbers) check(name, value string) error {
 	n, err := strconv.ParseFloat(value, 64)
 	fraction := b.least == 0
@@ -128,8 +127,8 @@ func (b numbers) String() string {
 	return fmt.Sprintf("a whole number from %.0f to %.0f", b.least, b.most)
 }
 
-// unknownWord returns the error for an unknown word, with the nearest known word or all of
-// them.
+// unknownWord returns the error for an unknown word. The error names the nearest known word, or all known words if none
+// is near.
 func unknownWord(name string, known map[string]numbers) error {
 	names := slices.Sorted(maps.Keys(known))
 	if near := nearest.Of(name, names); near != "" {
@@ -138,8 +137,8 @@ func unknownWord(name string, known map[string]numbers) error {
 	return jjm.Errorf(jjm.Invalid, "unknown word %.40q: known are %s", name, strings.Join(names, ", "))
 }
 
-// Problems returns the problems of a task by the keys of a job file: an invalid rule, and
-// numbers that have no effect without others.
+// Problems returns the problems of a task, each with its key in the job file: an invalid rule, and numbers that have no
+// effect without other numbers.
 func (t *Task) Problems() jjm.Problems {
 	var ps jjm.Problems
 	bad := func(field, text string) { ps = append(ps, jjm.Problem{Field: field, Text: text}) }

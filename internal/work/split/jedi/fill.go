@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// fill is a job being filled. A round adds a batch of master records and then the secondary
-// files that go with them.
+// fill is a job being filled. A round adds a batch of master records and then the secondary files that go with these
+// records.
 type fill struct {
 	*Chunk
 	r      *Rules
@@ -16,11 +16,11 @@ type fill struct {
 	first     bool // this is the first round
 	byEvents  bool // a secondary dataset is used by events
 	taken     bool // the job has a master record
-	start     int  // position of its first master record
+	start     int  // position of the job's first master record
 	count     int64
 	order     []int
 	got       [][]Record
-	secFiles  []int64 // by secondary dataset: its files in the job
+	secFiles  []int64 // by secondary dataset: number of its files in the job
 	boundary  int64
 	bounded   map[int64]bool // boundaries of the master records of this round
 	lumiBlock int64
@@ -57,7 +57,7 @@ func (f *fill) job() Job {
 	return j
 }
 
-// split reports whether a rule about boundaries is set.
+// split reports whether there is a rule about boundaries.
 func (f *fill) split() bool { return f.r.Boundary != nil }
 
 // otherBoundary reports whether a record has another boundary and must not join this job.
@@ -102,10 +102,10 @@ func (f *fill) master() {
 	}
 }
 
-// countsEvents reports whether the events of ranges matter.
+// countsEvents reports whether the numbers of events of ranges are needed.
 func (f *fill) countsEvents() bool { return f.bounds.events >= 0 || f.byEvents || f.r.Dynamic }
 
-// breaks reports whether the job must end before this record, and notes why.
+// breaks reports whether the job must end before this record. It notes the reason.
 func (f *fill) breaks(r *Record) bool {
 	if (f.bounds.events >= 0 || f.r.Dynamic) && r.Start != Unknown && f.nextStart != Unknown {
 		if f.nextStart != r.Start || f.nextStart != 0 && f.lfn != "" && f.lfn != r.LFN {
@@ -132,7 +132,7 @@ func (f *fill) breaks(r *Record) bool {
 	return false
 }
 
-// use notes the order in which the datasets are used.
+// use appends a dataset to the order in which datasets are used, if it is not in the order yet.
 func (f *fill) use(dataset int) {
 	for _, d := range f.order {
 		if d == dataset {
@@ -144,7 +144,7 @@ func (f *fill) use(dataset int) {
 
 // measure adds a master record to a load.
 func (f *fill) measure(l *load, r *Record, firstMaster bool) {
-	// With Dynamic, the input of a file counts only in the trial of the next batch.
+	// With Dynamic, the input of a file counts only when the next batch is tried.
 	seen := l == &f.now || f.now.lfns[r.LFN]
 	if l.lfns != nil {
 		l.lfns[r.LFN] = true

@@ -7,27 +7,27 @@ import (
 	"jjm/internal/jjm"
 )
 
-// MaxRecords is JEDI's limit of the records of a dataset.
+// MaxRecords is JEDI's limit for the number of records of a dataset.
 const MaxRecords = 200_000
 
-// RecordRules determine how files become records.
+// RecordRules determine how files are cut into records.
 type RecordRules struct {
-	// Into and Block describe where an earlier list ended: how many events its last chunk had,
-	// and its last lumi block. At is how many events it had of the file Head.
+	// Into, Block and At describe where an earlier list ended: the number of events in its last chunk, its last lumi
+	// block, and the number of its events that came from the file Head.
 	Into  int64 `json:"-"`
 	Block int64 `json:"-"`
 	At    int64 `json:"-"`
 	// Head is the LFN of the file in which an earlier list ended. It becomes the first file.
 	Head string `json:"-"`
 
-	// EventsPerJob is the size of a chunk of events, which may extend over several files.
-	// EventsPerRange takes its place for event services.
+	// EventsPerJob is the size of a chunk of events, which may extend over several files. Event services use
+	// EventsPerRange instead.
 	EventsPerJob   int64 `json:"events_per_job,omitempty"`
 	EventsPerRange int64 `json:"events_per_range,omitempty"`
-	// TargetEvents cuts each file into equal ranges of about that many events.
+	// TargetEvents cuts each file into equal ranges of about TargetEvents events.
 	TargetEvents int64 `json:"target_events,omitempty"`
-	// EventsPerFile is the number of events of every file. RealEvents uses the number of each
-	// file. Without either, files stay whole.
+	// EventsPerFile is the number of events of every file. With RealEvents each file has its own number. If neither is
+	// set, files are not cut.
 	EventsPerFile int64 `json:"events_per_file,omitempty"`
 	RealEvents    bool  `json:"real_events,omitempty"`
 	// SkipShort shortens files with fewer events than EventsPerFile to a multiple of
@@ -45,7 +45,7 @@ type RecordRules struct {
 	MaxEvents int64 `json:"max_events,omitempty"`
 	// OrderBy is the order of the files: "" (by LFN) or EventsAlignment.
 	OrderBy string `json:"order_by,omitempty"`
-	// MaxRecords is the most records, more are an error; 0 = the constant MaxRecords.
+	// MaxRecords is the maximum number of records; 0 = the constant MaxRecords. More records are an error.
 	MaxRecords int `json:"max_records,omitempty"`
 }
 
@@ -54,25 +54,23 @@ func (r *RecordRules) Ranges() bool {
 	return r.EventsPerJob > 0 || r.EventsPerRange > 0 || r.TargetEvents > 0
 }
 
-// EventsAlignment puts the files first whose number of events is a multiple of the chunk size,
-// each group by LFN, so that as few chunks as possible extend over the end of a file (JEDI's
-// orderInputBy).
+// EventsAlignment puts the files first whose number of events is a multiple of the chunk size. Within both groups the
+// files are ordered by LFN. As few chunks as possible then extend over the end of a file (JEDI's orderInputBy).
 const EventsAlignment = "eventsAlignment"
 
 // recorder is the state of Records.
 type recorder struct {
 	rules  RecordRules
-	size   int64 // events of a chunk
-	remain int64 // events missing in the current chunk
+	size   int64 // number of events of a chunk
+	remain int64 // number of events still missing in the current chunk
 	block  int64
 	number int64 // number of the next event
 	out    []Record
 }
 
-// Records cuts whole files into ranges of events, in the order of LFNs. A chunk of events may
-// extend over several files; its ranges together have the size of a chunk. A file with an
-// unknown number of events is one record. The error is of kind Invalid: too many records, or an
-// unknown order.
+// Records cuts whole files into ranges of events, in the order of LFNs. A chunk of events may extend over several
+// files; its ranges together have the size of a chunk. A file with an unknown number of events is one record. The error
+// is of kind Invalid if there are too many records, or if the order is unknown.
 func Records(files []Record, rules RecordRules) ([]Record, error) {
 	files = slices.Clone(files)
 	slices.SortStableFunc(files, func(a, b Record) int { return cmp.Compare(a.LFN, b.LFN) })
@@ -118,13 +116,13 @@ func Records(files []Record, rules RecordRules) ([]Record, error) {
 	return r.out, nil
 }
 
-// chunk returns the size of a chunk of events, 0 if there is none.
+// chunk returns the size of a chunk of events, 0 if files are not cut into chunks.
 func (rules *RecordRules) chunk() int64 {
 	return cmp.Or(max(rules.EventsPerJob, 0), max(rules.EventsPerRange, 0))
 }
 
-// order sorts files, which are sorted by LFN, by OrderBy; Head comes first. The error is of
-// kind Invalid for an unknown order.
+// order sorts files, which are sorted by LFN, by OrderBy, and puts the file Head first. The error is of kind Invalid if
+// the order is unknown.
 func (rules *RecordRules) order(files []Record) error {
 	switch rules.OrderBy {
 	case "", EventsAlignment:
@@ -147,7 +145,7 @@ func (rules *RecordRules) order(files []Record) error {
 	return nil
 }
 
-// count sets how many events of a file are used. It returns false if there are none.
+// count sets the number of events of a file that are used. It returns false if none are used.
 func (r *recorder) count(f *Record) bool {
 	switch {
 	case r.rules.SkipShort && f.Events != Unknown && f.Events < r.rules.EventsPerFile:
@@ -159,7 +157,7 @@ func (r *recorder) count(f *Record) bool {
 	return true
 }
 
-// file makes the records of a file, from event from on.
+// file makes the records of a file, beginning with the event from.
 func (r *recorder) file(f Record, from int64) {
 	if r.size <= 0 && r.rules.TargetEvents <= 0 || f.Events == Unknown || f.Events <= 0 ||
 		r.rules.EventsPerFile <= 0 && !r.rules.RealEvents {

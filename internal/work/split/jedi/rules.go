@@ -2,8 +2,9 @@ package jedi
 
 import "math"
 
-// Bounds besides the split rule: the largest output of a job and of a merge job, the output of
-// merging per input, its least work space, and its most files.
+// Bounds that are not words of a split rule. maxOut and maxMergeOut are the largest output of a job and of a merge job,
+// in bytes. mergeFactor is the output of merging per byte of input. mergeWork is the minimum work space of a merge job
+// in bytes, and mergeFiles the maximum number of its files.
 const (
 	maxOut      = 10 * gb
 	maxMergeOut = 5 * gb
@@ -12,19 +13,28 @@ const (
 	mergeFiles  = 50
 )
 
-// With direct I/O, the least work area that bounds a job, in MB, so that a small disk does not
-// limit what is read remotely.
+// With direct I/O, the work area is assumed to have at least this size in MB when it bounds a job, for the first jobs
+// of a task (directScoutMB) and for others. A small disk then does not limit the input, which is read remotely.
 const (
 	directScoutMB = 50_000
 	directMB      = 500_000
 )
 
-// Rules returns the bounds of a job of the task on a queue.
+// Rules returns the bounds of a job of the task on a queue. The words of the split rule that it and its helpers read
+// are:
+//
+//	NF, NE, NG  files, events and gigabytes of a job
+//	MF, MW      maximum number of files, and of hours
+//	GB          keep boundaries together
+//	RL          respect lumi blocks
+//	OM          put everything into one job
+//	RR          scouts may have more than one file
+//	DY, MX      fit the events to the queue's wall time; maximum number of events
 func (t *Task) Rules(q *Queue, o Options) Rules {
 	r := Rules{HS06: t.HS06, BaseWall: t.BaseWall, Efficiency: t.Efficiency, OutPerEvent: t.OutPerEvent,
 		RespectLB: t.number("RL") != nil, NoSplit: t.number("OM") != nil, Fields: o.Fields, inMB: o.inMB,
 		WorkSize: t.WorkSize}
-	var size *float64 // the size of a job that the task asks for
+	var size *float64 // the size of a job that the task requests, nil = none
 	if o.Merging {
 		t.mergeRules(&r)
 	} else {
@@ -44,11 +54,11 @@ func (t *Task) Rules(q *Queue, o Options) Rules {
 	return r
 }
 
-// Dynamic reports whether the number of events of a job follows the least wall time of its
-// queue.
+// Dynamic reports whether the number of events of a job depends on the minimum wall time of its queue.
 func (t *Task) Dynamic() bool { return t.number("DY") != nil }
 
-// jobRules sets the rules of processing jobs, and returns the size that the task asks for.
+// jobRules sets the rules of processing jobs, and returns the size in bytes that the task requests, nil if it requests
+// none.
 func (t *Task) jobRules(r *Rules, o Options) *float64 {
 	r.MaxFiles, r.FilesPerJob, r.EventsPerJob = t.number("MF"), t.number("NF"), t.number("NE")
 	if o.Scouts && r.FilesPerJob == nil && r.EventsPerJob == nil && t.number("RR") == nil {
@@ -92,22 +102,22 @@ func (t *Task) mergeRules(r *Rules) {
 	l.set(r)
 }
 
-// MergeLimits bound a job that merges outputs.
+// MergeLimits are the bounds of a job that merges outputs.
 type MergeLimits struct {
-	// FilesPerJob (ZF), unless 0, is the number of files of a job, whatever their size.
+	// FilesPerJob (ZF), unless 0, is the exact number of files of a job, regardless of their size.
 	FilesPerJob int64
-	// Files (ZM) is the most files of a job.
+	// Files (ZM) is the maximum number of files of a job.
 	Files int64
-	// Bytes (ZG) is the most bytes that a job is expected to write; a single file may exceed it.
+	// Bytes (ZG) is the maximum number of bytes that a job is expected to write. A single file may exceed it.
 	Bytes int64
-	// Events (ZE), unless 0, is the most events of a job; a single file may exceed it.
+	// Events (ZE), unless 0, is the maximum number of events of a job. A single file may exceed it.
 	Events int64
 }
 
 // MergeDefaults returns the limits of JEDI: 50 files and 5 GB.
 func MergeDefaults() MergeLimits { return MergeLimits{Files: mergeFiles, Bytes: maxMergeOut} }
 
-// Rules returns the bounds of a job where the disk of the worker is unknown.
+// Rules returns the bounds of a merge job if the disk of the worker is unknown.
 func (l MergeLimits) Rules() Rules {
 	room := math.Inf(1)
 	r := Rules{MaxSize: &room}
@@ -115,7 +125,7 @@ func (l MergeLimits) Rules() Rules {
 	return r
 }
 
-// set sets the rules of merge jobs.
+// set adds the limits to the rules of a merge job.
 func (l MergeLimits) set(r *Rules) {
 	if l.FilesPerJob > 0 {
 		r.FilesPerJob = &l.FilesPerJob
@@ -129,7 +139,7 @@ func (l MergeLimits) set(r *Rules) {
 	r.WorkSize = max(r.WorkSize, mergeWork)
 }
 
-// Full reports whether no further file fits into a job.
+// Full reports whether a job with these records cannot take another file.
 func (l MergeLimits) Full(records []Record) bool {
 	if l.FilesPerJob > 0 {
 		return int64(len(records)) >= l.FilesPerJob
@@ -163,8 +173,8 @@ func MergeDisk(records []Record) float64 {
 	return disk
 }
 
-// maxSize returns the bound of input and output together: the size that the task asks for, else what the worker's
-// disk holds.
+// maxSize returns the bound of input and output together: the size that the task requests, or else the size that fits
+// on the worker's disk.
 func (t *Task) maxSize(r *Rules, q *Queue, o Options, asked *float64) *float64 {
 	switch {
 	case asked != nil:

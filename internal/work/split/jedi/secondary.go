@@ -2,7 +2,7 @@ package jedi
 
 import "math"
 
-// many stands for all secondary files that belong to a job's records; no job takes as many.
+// many is larger than the number of secondary files of any job. It requests all files that belong to the job's records.
 const many = 10000
 
 // secondaries adds the secondary files that go with the master records of this round.
@@ -78,8 +78,8 @@ func (f *fill) addSecondary(n int, d *Dataset, firstSecondary bool) {
 	f.noteLack(n, d, want-int64(len(batch)))
 }
 
-// noteLack notes a shortage of a dataset: its files, if it does not start again or has fewer than each job must get;
-// or, with er, the events of the files that are left.
+// noteLack notes that a dataset has too few files, if the dataset is not repeated or has fewer files than each job must
+// get. With er it notes that the remaining files have too few events.
 func (f *fill) noteLack(n int, d *Dataset, missing int64) {
 	switch {
 	case f.lacks != nil || missing <= 0:
@@ -91,15 +91,15 @@ func (f *fill) noteLack(n int, d *Dataset, missing int64) {
 		if have := f.now.secEvents[n]; have < need {
 			f.lacks = &Lack{Dataset: d.Name, Need: need, Have: have, Unit: "events"}
 		}
-	case d.PerJob == 0 && f.split() && f.r.Boundary.InSplit != 3: // all files of the boundary are taken
+	case d.PerJob == 0 && f.split() && f.r.Boundary.InSplit != 3: // the job takes all files of its boundary
 		return
 	default:
 		f.lacks = &Lack{Dataset: d.Name, Need: f.secFiles[n] + missing, Have: f.secFiles[n], Unit: "files"}
 	}
 }
 
-// emptyDataset returns the first dataset from which the job got no file although every available file is added: the
-// dataset has no files, or none of the job's boundary. It returns nil if there is no such dataset.
+// emptyDataset returns the first dataset from which the job got no file although every available file is added. The
+// dataset then has no files, or no files of the job's boundary. emptyDataset returns nil if there is no such dataset.
 func (f *fill) emptyDataset() *Lack {
 	for n, d := range f.Secondary {
 		chosen := !d.NoSplit && f.boundary != Unknown && f.split() && f.r.Boundary.InSplit != 3
@@ -110,8 +110,8 @@ func (f *fill) emptyDataset() *Lack {
 	return nil
 }
 
-// countEvents counts the events of a secondary record. jobs says that the events also count as events of the job, as
-// for the first dataset if the master has no ranges.
+// countEvents counts the events of a secondary record. If jobs is set, the events also count as events of the job; this
+// happens for the first secondary dataset if the master dataset has no ranges.
 func (f *fill) countEvents(l *load, n int, r *Record, jobs bool) {
 	if jobs && f.bounds.events >= 0 && (r.ranged() || r.Events != Unknown) {
 		l.events += r.span()
@@ -121,8 +121,7 @@ func (f *fill) countEvents(l *load, n int, r *Record, jobs bool) {
 	}
 }
 
-// nextExceeds adds the next batch to a copy of the load and reports whether that exceeds a
-// bound.
+// nextExceeds adds the next batch to a copy of the load and reports whether the copy exceeds a bound.
 func (f *fill) nextExceeds() bool {
 	l := f.now.clone()
 	bounded := map[int64]bool{}
@@ -135,8 +134,8 @@ func (f *fill) nextExceeds() bool {
 	return reserve || !l.within(&f.bounds)
 }
 
-// tryMaster adds the next batch of master records to a load. It returns the last record that it
-// looked at, and whether there were ranges.
+// tryMaster adds the next batch of master records to a load. It returns the last record that it examined, and whether a
+// record was a range.
 func (f *fill) tryMaster(l *load, bounded map[int64]bool) (last *Record, ranges bool) {
 	start := f.nextStart
 	batch := f.Master.next(f.bounds.batch)
@@ -161,7 +160,7 @@ func (f *fill) tryMaster(l *load, bounded map[int64]bool) (last *Record, ranges 
 	return last, ranges
 }
 
-// trySecondaries adds the secondary files that would go with them.
+// trySecondaries adds the secondary files that go with the records of tryMaster to a load.
 func (f *fill) trySecondaries(l *load, last *Record, bounded map[int64]bool, ranges bool) {
 	firstSecondary := true
 	for n, d := range f.Secondary {

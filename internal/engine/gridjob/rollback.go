@@ -1,0 +1,84 @@
+package gridjob
+
+import (
+	"context"
+	"fmt"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+)
+
+// rollBack makes a grid job that has no local jobs registered again, and keeps it with the reason (jjm.RollbackKeep).
+// What is in its work area stays for its owner to look at; the next preparation replaces it.
+func rollBack(ctx context.Context, s *state.State, id jjm.GridID, why string) error {
+	err := s.Change(ctx, "roll-back", func(c *state.Change) error {
+		g := c.Grid(id)
+		if g == nil || g.Kill || g.Step.Made > 0 {
+			return nil
+		}
+		c.Note(id, g.Status.String(), jjm.Registered.String(), "kept: "+why, "")
+		g.Status, g.Reason, g.Step = jjm.Registered, why, jjm.Step{}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	s.Adjust(func(a *state.Memo) {
+		a.Fail(id, "")
+		a.SetCutting(id, nil)
+	})
+	return nil
+}
+
+// submitAgain prepares a kept grid job again, under its id. The error is of kind Conflict if the grid job is not kept,
+// and Denied if the caller is not its owner: it would run as the owner.
+func submitAgain(ctx context.Context, js *Jobs, caller wire.Caller, id jjm.GridID) (wire.Submitted, error) {
+	if err := js.b.MayRun(caller); err != nil {
+		return wire.Submitted{}, err
+	}
+	job, err := js.s.Find(ctx, caller, id)
+	if err != nil {
+		return wire.Submitted{}, err
+	}
+	if job.Owner.UID != caller.UID {
+		return wire.Submitted{}, jjm.Errorf(jjm.Denied, "grid job %s belongs to %s: only its owner submits it again", id,
+			job.Owner.User)
+	}
+	err = js.s.Change(ctx, "kept-submit", func(c *state.Change) error {
+		g := c.Grid(id)
+		if g == nil || !g.Kept() {
+			return jjm.Errorf(jjm.Conflict, "grid job %s is %s: only a grid job that jjm submit --keep kept is submitted "+
+				"again; jjm resubmit %[1]s runs failed local jobs again, jjm copy %[1]s makes a new grid job", id, job.Status)
+		}
+		if err := c.Live.NotBanned(state.Whom(g.Owner, g.Origin, nil)); err != nil {
+			return err
+		}
+		if err := js.s.HasSpace(); err != nil {
+			return err
+		}
+		c.Note(id, g.Status.String(), g.Status.String(), "submitted again", caller.Actor())
+		g.Reason = ""
+		return nil
+	})
+	if err != nil {
+		return wire.Submitted{}, fmt.Errorf("submit grid job %s again: %w", id, err)
+	}
+	js.rooms.Records.PublishNow(ctx, id)
+	return wire.Submitted{ID: id}, nil
+}
+
+// clearAway orders the removal of a grid job that ended as broken, if that was asked for (jjm.RollbackRemove), and
+// releases its request key. The grid job stays if other grid jobs depend on it.
+func clearAway(c *state.Change, g *jjm.GridJob) error {
+	if g.Rollback != jjm.RollbackRemove || g.Status != jjm.Broken {
+		return nil
+	}
+	if err := c.Tx.Hindrance(g.ID, true); jjm.KindOf(err) == jjm.Conflict {
+		c.Note(g.ID, "", "not rolled back", err.Error(), "")
+		return nil
+	} else if err != nil {
+		return err
+	}
+	return c.Discard(g, jjm.ActorOf(g.Owner.User, g.Owner.UID))
+}

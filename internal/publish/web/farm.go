@@ -1,0 +1,178 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"jjm/internal/api/serve"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+)
+
+// mostRows bounds the grid jobs and clusters on a page.
+const (
+	mostRows     = 50
+	mostClusters = 100
+)
+
+// farm is the page of the whole site.
+type farm struct {
+	Grids, Locals []count
+	Known         bool // the reader has an account
+	Clusters      []clusterRow
+	LeftOut       int // clusters
+	// Jobs are grid jobs of the reader, newest first. Before continues the list with older grid jobs, 0 if there are
+	// none; Older is set if this is such a continuation.
+	Jobs   []jobRow
+	Before jjm.GridID
+	Older  bool
+}
+
+// clusterRow is one cluster in a table. Cause is set only for readers with an account.
+type clusterRow struct {
+	Name, Kind, State               string
+	Waiting, Queued, Running, Slots int
+	Cause                           string
+}
+
+// jobRow is one grid job in a table.
+type jobRow struct {
+	ID                        jjm.GridID
+	Name, Type, Owner, Status string
+	Counts                    wire.Counts
+	Accepted, Ended           jjm.Time
+	Message                   string
+}
+
+// farm returns the clusters, the counts of the site, and grid jobs of the reader.
+func (p *Page) farm(ctx context.Context, v viewer, r *http.Request) (any, error) {
+	before, err := number(r, "before")
+	if err != nil {
+		return nil, err
+	}
+	out, now := &farm{Older: before > 0, Known: v.known}, jjm.At(p.d.Now())
+	counts := p.d.Counts()
+	for i, n := range counts.Grids {
+		out.Grids = append(out.Grids, count{jjm.GridStatus(i).String(), n})
+	}
+	for i, n := range counts.Locals {
+		out.Locals = append(out.Locals, count{jjm.State(i).String(), n})
+	}
+	out.Grids, out.Locals = some(out.Grids), some(out.Locals)
+	clusters, err := serve.Ask(ctx, p.d.Verbs, wire.VerbClusters(), v.Caller, wire.ClustersRequest{})
+	if err != nil {
+		return nil, err
+	}
+	for i := range clusters.Clusters {
+		if i == mostClusters {
+			out.LeftOut = len(clusters.Clusters) - i
+			break
+		}
+		out.Clusters = append(out.Clusters, rowOf(&clusters.Clusters[i], v.known, now))
+	}
+	if !v.known {
+		return out, nil
+	}
+	list, err := serve.Ask(ctx, p.d.Verbs, wire.VerbList(), v.Caller,
+		wire.ListRequest{List: &wire.List{All: true, Limit: mostRows + 1, Before: before}})
+	if err != nil {
+		return nil, err
+	}
+	for i := range list.Status {
+		if i == mostRows {
+			out.Before = out.Jobs[i-1].ID
+			break
+		}
+		s := &list.Status[i]
+		out.Jobs = append(out.Jobs, jobRow{ID: s.Lookup.ID, Name: s.Name, Type: s.Type, Owner: s.Owner,
+			Status: s.Lookup.Status, Counts: s.Lookup.Counts, Accepted: s.Accepted, Ended: s.Ended,
+			Message: s.Lookup.Message})
+	}
+	return out, nil
+}
+
+// rowOf returns a cluster as a table shows it. An open circuit breaker goes before other trouble, and trouble before
+// orders.
+func rowOf(c *wire.Cluster, causes bool, now jjm.Time) clusterRow {
+	row := clusterRow{Name: c.Name, Kind: c.Kind, State: "ok", Waiting: c.Waiting, Queued: c.Queued, Running: c.Running,
+		Slots: c.Slots}
+	switch {
+	case c.Breaker != nil:
+		row.State = "breaker " + c.Breaker.State
+	case !c.Healthy:
+		row.State = "in trouble"
+	case c.LastSeen == 0 && c.Slots == 0: // neither a listing nor a probe has returned anything
+		row.State = "not asked yet"
+	}
+	for _, o := range c.Orders { // a pause comes after a drain in the order, and shows more
+		if c.Breaker == nil && c.Healthy && o.Kind == jjm.OrderCluster && o.Begun(now) {
+			row.State = o.Doing()
+		}
+	}
+	if causes {
+		row.Cause = c.Cause
+	}
+	return row
+}
+
+// number returns a number of the query, 0 if it is not there.
+func number(r *http.Request, name string) (int64, error) {
+	text := r.URL.Query().Get(name)
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 63)
+	if err != nil || n < 0 {
+		return 0, jjm.Errorf(jjm.Invalid, "%s=%.40q: want a number of 0 or more", name, text)
+	}
+	return n, nil
+}
+
+// clusterView is the page of one cluster. Cluster is nil for readers who see only counts.
+type clusterView struct {
+	Row     clusterRow
+	Cluster *wire.Cluster
+	Limits  [][2]string
+}
+
+// cluster returns one cluster.
+func (p *Page) cluster(ctx context.Context, v viewer, r *http.Request) (any, error) {
+	all, err := serve.Ask(ctx, p.d.Verbs, wire.VerbClusters(), v.Caller, wire.ClustersRequest{})
+	if err != nil {
+		return nil, err
+	}
+	for i := range all.Clusters {
+		c := &all.Clusters[i]
+		if c.Name != r.PathValue("name") {
+			continue
+		}
+		out := &clusterView{Row: rowOf(c, v.known, jjm.At(p.d.Now()))}
+		if v.known {
+			c.LastSeen, c.Listing, c.Commands = c.LastSeen-c.LastSeen%60_000, 0, 0 // they change all the time
+			out.Cluster, out.Limits = c, limitsOf(c.Limits)
+		}
+		return out, nil
+	}
+	return nil, jjm.Errorf(jjm.Gone, "this site has no cluster %.60q", r.PathValue("name"))
+}
+
+// limitsOf returns the limits of a cluster that are set, for people.
+func limitsOf(l wire.Limits) (out [][2]string) {
+	add := func(what string, n int64, unit string) {
+		if n != 0 {
+			out = append(out, [2]string{what, strconv.FormatInt(n, 10) + unit})
+		}
+	}
+	add("cores of a job", int64(l.MaxCores), "")
+	add("memory of a job", l.MaxMemoryMB, " MiB")
+	if l.MaxWalltime != 0 {
+		out = append(out, [2]string{"walltime of a job", jjm.HowLong(l.MaxWalltime.D())})
+	}
+	add("jobs of an account in the batch system", int64(l.MaxQueued), "")
+	add("waiting jobs", int64(l.MaxPending), "")
+	add("running jobs", int64(l.MaxRunning), "")
+	add("waiting jobs of a user", int64(l.MaxPendingPerUser), "")
+	add("running jobs of a user", int64(l.MaxRunningPerUser), "")
+	return out
+}

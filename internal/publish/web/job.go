@@ -1,0 +1,240 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"jjm/internal/api/serve"
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+)
+
+const (
+	// mostLocals bounds the local jobs on a page, and mostEvidence the examples of failures.
+	mostLocals   = 25
+	mostEvidence = 3
+	// mostEntries bounds the entries of the journal that are read for a page.
+	mostEntries = 4000
+)
+
+// jobView is the page of a grid job or, if One is set, of one of its local jobs. Its own fields are watched for
+// changes.
+type jobView struct {
+	Ref string
+	S   wire.Status
+	One bool
+	// Shown are the local jobs on the page. From is the number of the first one; Next and Prev are the first ones of the
+	// neighbouring pages, -1 if there is none.
+	Shown            []jjm.LocalJob
+	From, Next, Prev int64
+
+	jobDetail `json:"-"`
+}
+
+// jobDetail is what is read only when the page is shown.
+type jobDetail struct {
+	Counts   []count
+	Locals   []localRow
+	Why      *wire.Why
+	Evidence []example
+	Usage    [][3]string // what, requested, used
+	Attempts []wire.Attempt
+	Curve    []point
+	// Cut is set if the journal is longer than what was read, so that the plot begins later than the job.
+	Cut bool
+	// Start and End bound the timeline.
+	Start, End jjm.Time
+}
+
+// localRow is one local job in a table.
+type localRow struct {
+	jjm.LocalJob
+	Word string
+	Bars []bar
+	Text string // the timeline in words
+}
+
+// example is a local job that failed, with the evidence about its last attempt.
+type example struct {
+	Local, Text string
+}
+
+// job returns a grid job with a page of its local jobs, or one local job.
+func (p *Page) job(ctx context.Context, v viewer, r *http.Request) (any, error) {
+	if !v.known {
+		return nil, jjm.Errorf(jjm.Denied, "jobs are shown only to their owners and to administrators: sign in at the proxy "+
+			"of this site, or send a token")
+	}
+	ref, err := jjm.ParseRef(r.PathValue("id"))
+	if err != nil || ref.Locals && !ref.One() {
+		return nil, jjm.Errorf(jjm.Gone, "%.40q is no id of a job: want an id such as 17 or 17.3", r.PathValue("id"))
+	}
+	from, err := number(r, "from")
+	if err != nil {
+		return nil, err
+	}
+	out := &jobView{Ref: ref.String(), One: ref.Locals, From: from - from%mostLocals, Next: -1, Prev: -1}
+	if out.S, err = p.status(ctx, v, out.Ref); err != nil || out.One {
+		out.Shown = out.S.Locals
+		return out, err
+	}
+	total := int64(out.S.Lookup.Counts.Total)
+	if out.From >= total {
+		return out, nil
+	}
+	page, err := p.status(ctx, v, fmt.Sprintf("%s.%d-%d", ref, out.From, out.From+mostLocals-1))
+	if err != nil {
+		return nil, err
+	}
+	out.Shown = page.Locals[:min(len(page.Locals), mostLocals)]
+	if out.From > 0 {
+		out.Prev = out.From - mostLocals
+	}
+	if out.From+mostLocals < total {
+		out.Next = out.From + mostLocals
+	}
+	return out, nil
+}
+
+// status returns the status of a job that the reader may see. The error is of kind Gone for jobs of others, so that it
+// tells nothing about them.
+func (p *Page) status(ctx context.Context, v viewer, ref string) (wire.Status, error) {
+	a, err := serve.Ask(ctx, p.d.Verbs, wire.VerbStatus(), v.Caller, wire.StatusRequest{Many: wire.Refs(ref)})
+	if err != nil {
+		return wire.Status{}, err
+	}
+	if len(a.Status) != 1 {
+		return wire.Status{}, jjm.Errorf(jjm.Internal, "status %s: %d answers", ref, len(a.Status))
+	}
+	s := a.Status[0]
+	s.ExpectedEnd = nil // it changes all the time
+	switch err := s.Lookup.Error.Err(); jjm.KindOf(err) {
+	case jjm.Denied, jjm.Gone:
+		return s, jjm.Errorf(jjm.Gone, "there is no job %s, or it belongs to another account", ref)
+	default:
+		return s, err
+	}
+}
+
+// fillJob adds causes, evidence, resources, timeline and plot.
+func (p *Page) fillJob(ctx context.Context, v viewer, state any) error {
+	out := state.(*jobView)
+	out.Counts = countsOf(out.S.Lookup.Counts)
+	why, err := serve.Ask(ctx, p.d.Verbs, wire.VerbWhy(), v.Caller, wire.WhyRequest{Many: wire.Refs(out.Ref)})
+	if err != nil {
+		return err
+	}
+	if len(why.Why) == 1 && why.Why[0].Error == nil {
+		out.Why = &why.Why[0]
+	}
+	history, err := serve.Ask(ctx, p.d.Verbs, wire.VerbHistory(), v.Caller,
+		wire.HistoryRequest{Many: wire.Refs(out.Ref), Limit: mostEntries})
+	if err != nil {
+		return err
+	}
+	out.Attempts = history.Attempts
+	out.Cut = len(history.History) == mostEntries
+	now := jjm.At(p.d.Now())
+	if !out.One {
+		out.Curve = curve(history.History, out.S.Lookup.Counts.Completed, now, out.S.Ended)
+		if len(out.Shown) > 0 {
+			if history, err = serve.Ask(ctx, p.d.Verbs, wire.VerbHistory(), v.Caller, wire.HistoryRequest{
+				Many: wire.Refs(pageRef(out.Shown)), Limit: mostEntries}); err != nil {
+				return err
+			}
+		}
+		if err := p.examples(ctx, v, out); err != nil {
+			return err
+		}
+	}
+	out.Usage = usageRows(&out.S, out.One)
+	out.draw(history.History, now)
+	return nil
+}
+
+// pageRef returns the reference to the local jobs of a page.
+func pageRef(locals []jjm.LocalJob) string {
+	first, last := locals[0].ID, locals[len(locals)-1].ID
+	return jjm.Ref{Grid: first.Grid, Locals: true, First: first.N, Last: last.N}.String()
+}
+
+// draw makes the rows of the table of local jobs.
+func (j *jobView) draw(entries []jjm.JournalEntry, now jjm.Time) {
+	spans := timeline(entries, now)
+	for i := range j.Shown {
+		spans[j.Shown[i].ID.N] = started(spans[j.Shown[i].ID.N], j.Shown[i].Started)
+		for _, s := range spans[j.Shown[i].ID.N] {
+			if j.Start == 0 || s.From < j.Start {
+				j.Start = s.From
+			}
+			j.End = max(j.End, s.To)
+		}
+	}
+	for _, l := range j.Shown {
+		row := localRow{LocalJob: l, Word: jjm.StateWord(l.State, l.Phase)}
+		row.Bars, row.Text = bars(spans[l.ID.N], j.Start, j.End)
+		j.Locals = append(j.Locals, row)
+	}
+}
+
+// examples adds the evidence about the example of each of the first causes of failures.
+func (p *Page) examples(ctx context.Context, v viewer, out *jobView) error {
+	for _, c := range out.S.Causes[:min(len(out.S.Causes), mostEvidence)] {
+		s, err := p.status(ctx, v, c.First)
+		switch {
+		case jjm.KindOf(err) == jjm.Gone: // it was removed, or runs again under another number
+		case err != nil:
+			return err
+		case s.Detail != nil && s.Detail.Evidence != nil:
+			out.Evidence = append(out.Evidence, example{c.First, s.Detail.Evidence.Text()})
+		}
+	}
+	return nil
+}
+
+// usageRows returns what was requested for each local job beside what was used.
+func usageRows(s *wire.Status, one bool) [][3]string {
+	used, asked := s.Lookup.Usage, s.Request
+	if one && s.Detail != nil {
+		used = s.Detail.Used
+		if o := s.Detail.Asked; o != nil {
+			asked.MemoryMB, asked.Walltime = cmp.Or(o.MemoryMB, asked.MemoryMB), cmp.Or(o.Walltime, asked.Walltime)
+		}
+	}
+	cores := max(asked.Cores, 1)
+	rows := [][3]string{
+		{"cores", strconv.Itoa(cores), ""},
+		{"memory", "not set", ""},
+		{"walltime", "not set", ""},
+	}
+	if asked.MemoryMB != 0 {
+		rows[1][1] = fmt.Sprintf("%d MiB", asked.MemoryMB)
+	}
+	if asked.Walltime != 0 {
+		rows[2][1] = jjm.HowLong(asked.Walltime.D())
+	}
+	if used == nil || used.Ended == 0 {
+		return rows
+	}
+	cpu, wall := time.Duration(used.UserMS+used.SysMS)*time.Millisecond, time.Duration(used.WallMS)*time.Millisecond
+	rows[0][2] = jjm.HowLong(cpu) + " of processor time"
+	if wall > 0 {
+		rows[0][2] += fmt.Sprintf(", %.0f %% of the cores", 100*float64(cpu)/float64(wall)/float64(cores))
+	}
+	if used.MaxRSSKB > 0 {
+		mib := float64(used.MaxRSSKB) / 1024
+		rows[1][2] = fmt.Sprintf("%.0f MiB at most", mib)
+		if asked.MemoryMB > 0 {
+			rows[1][2] += fmt.Sprintf(", %.0f %%", 100*mib/float64(asked.MemoryMB))
+		}
+	}
+	rows[2][2] = jjm.HowLong(wall)
+	if !one {
+		rows[2][2] += " in all"
+	}
+	return rows
+}

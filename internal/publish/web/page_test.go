@@ -1,0 +1,375 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+)
+
+// views are the addresses of all kinds of pages, with the status that ann gets.
+var views = map[string]int{"/": 200, "/?before=18": 200, "/clusters/farm": 200, "/clusters/ill": 200, "/jobs/17": 200,
+	"/jobs/17?from=25": 200, "/jobs/17.3": 200, "/jobs/18": 404, "/jobs/17.*": 404, "/jobs/x": 404, "/clusters/none": 404,
+	"/none": 404, "/?before=x": 400, "/jobs/17?from=-1": 400, "/assets/page.css": 200, "/assets/page.js": 200,
+	"/assets/uPlot.LICENSE": 200, "/assets/none": 404, "/assets/..%2fpage.go": 404}
+
+// Every answer forbids scripts, styles and frames of others, and says what it is.
+func TestPage_EveryAnswerHasTheHeadersAndNoInlineCode(t *testing.T) {
+	p := newFake().page(Config{Tokens: tokenFile(t)}, -1)
+	inline := regexp.MustCompile(`(?i)<script>|<script[^>]*>[^<]|<style| style=|\son[a-z]+="|javascript:`)
+	for path, code := range views {
+		r, text := answer(t, p, "ann", path)
+		if r.StatusCode != code {
+			t.Errorf("%s: %d, want %d\n%s", path, r.StatusCode, code, text)
+		}
+		for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+			"Cross-Origin-Resource-Policy": "same-origin",
+			"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
+				"img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"} {
+			if got := r.Header.Get(name); got != want {
+				t.Errorf("%s: %s: %q, want %q", path, name, got, want)
+			}
+		}
+		if r.Header.Get("Content-Type") == "" || r.Header.Get("Cache-Control") == "" {
+			t.Errorf("%s: %v", path, r.Header)
+		}
+		if strings.HasPrefix(r.Header.Get("Content-Type"), "text/html") {
+			if found := inline.FindString(text); found != "" {
+				t.Errorf("%s has inline code: %q", path, found)
+			}
+		}
+	}
+}
+
+// Texts of users, batch systems and applications are shown as they are, whatever is in them.
+func TestPage_HostileTextsAreInert(t *testing.T) {
+	p := newFake().page(Config{Tokens: tokenFile(t)}, -1)
+	const want = `&lt;script&gt;alert(1)&lt;/script&gt;&#34;&#39;&gt;&lt;img src=x onerror=alert(2)&gt;\u202egnp.exe\x1b[2J{{.}}`
+	for path, atLeast := range map[string]int{"/": 3, "/clusters/ill": 2, "/jobs/17": 30, "/jobs/17.1": 5} {
+		_, text := answer(t, p, "ann", path)
+		if n := strings.Count(text, want); n < atLeast {
+			t.Errorf("%s: the text is there %d times, want at least %d\n%s", path, n, atLeast, text)
+		}
+		for _, bad := range []string{"<script>alert", "<img", "\u202e", "\x1b"} {
+			if strings.Contains(text, bad) {
+				t.Errorf("%s has %q", path, bad)
+			}
+		}
+	}
+	r, text := answer(t, p, "ann", "/clusters/%3Cscript%3Ealert(1)%3C%2Fscript%3E")
+	if r.StatusCode != 404 || strings.Contains(text, "<script>alert") {
+		t.Errorf("an address with markup: %d\n%s", r.StatusCode, text)
+	}
+}
+
+// Each page has landmarks, a heading, a way past the navigation, and tables whose cells have headings.
+func TestPage_CanBeReadAloudAndUsedByKeyboard(t *testing.T) {
+	p := newFake().page(Config{Tokens: tokenFile(t)}, -1)
+	for path, code := range views {
+		r, text := answer(t, p, "ann", path)
+		if !strings.HasPrefix(r.Header.Get("Content-Type"), "text/html") {
+			continue
+		}
+		for _, want := range []string{`<html lang="en">`, `<a class="skip" href="#main">`, `<main id="main"`, "<nav ", "<h1>",
+			"<header>", "<footer>", "<title>", `name="viewport"`} {
+			if strings.Count(text, want) < 1 {
+				t.Errorf("%s (%d) has no %s", path, code, want)
+			}
+		}
+		tables := strings.Count(text, "<table>")
+		if tables != strings.Count(text, "<caption>") {
+			t.Errorf("%s: %d tables, and %d captions", path, tables, strings.Count(text, "<caption>"))
+		}
+		if n := strings.Count(text, "<th>"); n > 0 {
+			t.Errorf("%s: %d headings without a scope", path, n)
+		}
+		ids := map[string]bool{}
+		for _, m := range regexp.MustCompile(` id="([^"]*)"`).FindAllStringSubmatch(text, -1) {
+			if ids[m[1]] {
+				t.Errorf("%s: two elements have the id %s", path, m[1])
+			}
+			ids[m[1]] = true
+		}
+	}
+}
+
+// A job's page has its counts, causes, evidence, hosts, resources, timeline and plot.
+func TestPage_AJobHasItsFacts(t *testing.T) {
+	p := newFake().page(Config{Tokens: tokenFile(t)}, -1)
+	for path, all := range map[string][]string{
+		"/": {"<h2 id=\"clusters-title\">Clusters</h2>", "in trouble", `<a href="/jobs/17">17</a>`,
+			"1 of 30 completed, 1 failed", "2 running", "56 running"},
+		"/clusters/farm": {"<dd>slurm</dd>", "0 waiting, 0 queued, 4 running"},
+		"/clusters/ill":  {"In trouble since", "<h3>Trouble</h3>"},
+		"/jobs/17": {"1 of 30 completed", "28 running", "What unfinished local jobs wait for", "Failures by cause",
+			"Evidence of the examples", "<dt><a href=\"/jobs/17.1\">17.1</a></dt>", "<td>200 MiB</td>",
+			"queued 1 min, running 1 min, collecting 1 s", `data-at="122000" data-n="1"`, `href="/jobs/17?from=25">Next`},
+		"/jobs/17?from=25": {`<a href="/jobs/17.29">17.29</a>`, `href="/jobs/17?from=0">Previous`},
+		"/jobs/17.3": {"<td>100 MiB at most, 50 %</td>", "30 s of processor time, 50 % of the cores", "<h3>Evidence</h3>",
+			"The attempts of this local job", `<a href="/jobs/17">17</a>`},
+	} {
+		_, text := answer(t, p, "ann", path)
+		for _, want := range all {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: no %q in\n%s", path, want, text)
+			}
+		}
+	}
+	_, text := answer(t, p, "ann", "/jobs/17")
+	if strings.Count(text, `<th scope="row"><a href="/jobs/17.`) != mostLocals {
+		t.Errorf("not %d local jobs in\n%s", mostLocals, text)
+	}
+}
+
+func TestFarm_SaysThatThereAreNoJobs(t *testing.T) {
+	f := newFake()
+	f.jobs = nil
+	p := f.page(Config{Tokens: tokenFile(t)}, -1)
+	for path, want := range map[string]string{"/": "There are no grid jobs that you may see.",
+		"/?before=3": "There are no older grid jobs that you may see."} {
+		if _, text := answer(t, p, "ann", path); !strings.Contains(text, want) {
+			t.Errorf("%s: no %q in\n%s", path, want, text)
+		}
+	}
+}
+
+// The list of grid jobs has a bounded number of rows, and links to the older ones.
+func TestFarm_IsPaged(t *testing.T) {
+	f := newFake()
+	f.jobs = nil
+	for id := range 120 {
+		f.jobs = append(f.jobs, wire.Status{Owner: "ann", Lookup: wire.Lookup{ID: jjm.GridID(120 - id), Status: "done"}})
+	}
+	p := f.page(Config{Tokens: tokenFile(t)}, -1)
+	path, older := "/", regexp.MustCompile(`href="(/\?before=\d+)">Older`)
+	var seen []string
+	for range 4 {
+		_, text := answer(t, p, "ann", path)
+		rows := regexp.MustCompile(`<a href="/jobs/(\d+)">`).FindAllStringSubmatch(text, -1)
+		if len(rows) > mostRows {
+			t.Errorf("%s: %d rows, want at most %d", path, len(rows), mostRows)
+		}
+		for _, m := range rows {
+			seen = append(seen, m[1])
+		}
+		next := older.FindStringSubmatch(text)
+		if next == nil {
+			break
+		}
+		path = next[1]
+	}
+	if len(seen) != 120 || seen[0] != "120" || seen[119] != "1" {
+		t.Errorf("the pages have %d grid jobs: %v", len(seen), seen)
+	}
+}
+
+// Nothing but GET and HEAD is answered, and no request may have a body.
+func TestPage_OnlyShows(t *testing.T) {
+	h := newFake().page(Config{}, -1).Handler()
+	for _, c := range []struct {
+		method, body string
+		code         int
+	}{{"GET", "", 200}, {"HEAD", "", 200}, {"POST", "", 405}, {"PUT", "x", 405}, {"DELETE", "", 405}, {"OPTIONS", "", 405},
+		{"GET", "x", 400}} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(c.method, "/", strings.NewReader(c.body)))
+		if w.Code != c.code {
+			t.Errorf("%s with %q: %d, want %d", c.method, c.body, w.Code, c.code)
+		}
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodHead, "/live/", nil))
+	if w.Code != 405 {
+		t.Errorf("HEAD of live updates: %d, want 405", w.Code)
+	}
+}
+
+// A fault of the daemon is logged and not shown; a reader who went away is no fault.
+func TestPage_FaultsAreLoggedAndNotShown(t *testing.T) {
+	for name, c := range map[string]struct {
+		gone bool
+		code int
+	}{"a fault": {false, 500}, "a reader who is gone": {true, 200}} {
+		p := newFake().page(Config{}, -1)
+		var log strings.Builder
+		p.d.Log = slog.New(slog.NewTextHandler(&log, nil))
+		p.views["farm"] = view{state: func(context.Context, viewer, *http.Request) (any, error) {
+			return nil, errors.New("the disk is gone")
+		}}
+		ctx, leave := context.WithCancel(t.Context())
+		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil)
+		if c.gone {
+			leave()
+		}
+		w := httptest.NewRecorder()
+		p.Handler().ServeHTTP(w, r)
+		leave()
+		if w.Code != c.code || strings.Contains(w.Body.String(), "disk") || strings.Contains(log.String(), "disk") == c.gone {
+			t.Errorf("%s: %d\n%s\nlog: %s", name, w.Code, w.Body, &log)
+		}
+	}
+}
+
+// An asset that the browser has is not sent again.
+func TestPage_AssetsAreSentOnce(t *testing.T) {
+	p := newFake().page(Config{}, -1)
+	first, _ := answer(t, p, "", "/assets/page.js")
+	r := httptest.NewRequest(http.MethodGet, "/assets/page.js", nil)
+	r.Header.Set("If-None-Match", first.Header.Get("ETag"))
+	w := httptest.NewRecorder()
+	p.Handler().ServeHTTP(w, r)
+	if w.Code != http.StatusNotModified {
+		t.Errorf("%d, want %d", w.Code, http.StatusNotModified)
+	}
+}
+
+func TestTimeline_OfAttempts(t *testing.T) {
+	var entries []jjm.JournalEntry
+	move := func(at jjm.Time, from, to string) {
+		entries = append(entries, jjm.JournalEntry{Time: at, Grid: 1, First: 2, Last: 2, From: from, To: to})
+	}
+	move(10, "new", "submitting")
+	move(20, "submitting", "submitting/doubtful")
+	move(30, "submitting/doubtful", "submitted/queued")
+	move(40, "submitted/queued", "running")
+	move(50, "running", "running") // an aside
+	move(60, "running", "submitting/retry-wait")
+	move(70, "submitting/retry-wait", "submitted/queued")
+	move(80, "submitted/queued", "running")
+	entries = append(entries, jjm.JournalEntry{Time: 85, Grid: 1, First: -1, Last: -1, From: "ready", To: "running"})
+	got := timeline(entries, 100)
+	want := []span{{"queued", 1, 10, 40}, {"running", 1, 40, 60}, {"queued", 2, 60, 80}, {"running", 2, 80, 100}}
+	if len(got) != 1 || !slices.Equal(got[2], want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	move(90, "running", "failed/application")
+	if got := timeline(entries, 100)[2]; got[3].To != 90 {
+		t.Errorf("an ended attempt: %v", got)
+	}
+	for at := jjm.Time(1000); at < 1200; at += 2 {
+		move(at, "failed", "submitting")
+		move(at+1, "submitting", "failed")
+	}
+	if got := timeline(entries, 9999)[2]; len(got) != mostSpans || got[mostSpans-1].Attempt != 102 {
+		t.Errorf("%d spans, want the last %d: %v", len(got), mostSpans, got)
+	}
+}
+
+func TestStarted_AShortRunIsShown(t *testing.T) {
+	for name, c := range map[string]struct {
+		spans []span
+		at    jjm.Time
+		want  []span
+	}{
+		"a short run":     {[]span{{"queued", 2, 10, 40}}, 30, []span{{"queued", 2, 10, 30}, {"running", 2, 30, 40}}},
+		"never started":   {[]span{{"queued", 1, 10, 40}}, 0, []span{{"queued", 1, 10, 40}}},
+		"another attempt": {[]span{{"queued", 2, 10, 40}}, 5, []span{{"queued", 2, 10, 40}}},
+		"it is running":   {[]span{{"running", 1, 10, 40}}, 20, []span{{"running", 1, 10, 40}}},
+		"nothing known":   {nil, 20, nil},
+	} {
+		if got := started(c.spans, c.at); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// A drained cluster that answers is shown as drained, to every reader; trouble goes before orders.
+func TestFarm_StatesOfClusters(t *testing.T) {
+	drained := []jjm.Order{{Kind: jjm.OrderCluster, Verb: jjm.OrderDrain}}
+	for want, c := range map[string]wire.Cluster{
+		"ok":            {Healthy: true, LastSeen: 1},
+		"not asked yet": {Healthy: true},
+		"drained":       {Healthy: true, LastSeen: 1, Orders: drained},
+		"in trouble":    {Orders: drained},
+		"breaker open":  {Breaker: &wire.Breaker{State: "open"}, Orders: drained},
+	} {
+		if got := rowOf(&c, false, 5).State; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestBars_AreWithinTheDrawing(t *testing.T) {
+	spans := []span{{"queued", 1, 0, 500}, {"running", 1, 500, 1000}, {"running", 2, 1000, 1000}}
+	out, text := bars(spans, 0, 1000)
+	if fmt.Sprint(out[0].X, out[0].W, out[1].X, out[1].W, out[2].X, out[2].W) != "0 300 300 300 598 2" ||
+		text != "queued 500 ms, running 500 ms, attempt 2: running 0 ms" {
+		t.Errorf("%v %q", out, text)
+	}
+	if out, _ := bars(spans[2:], 1000, 1000); out[0].X != 0 || out[0].W != 2 {
+		t.Errorf("a moment: %v", out)
+	}
+}
+
+func TestCurve_EndsAtTheCountOfNow(t *testing.T) {
+	entry := func(at jjm.Time, jobs int32, from, to string) jjm.JournalEntry {
+		return jjm.JournalEntry{Time: at, First: 0, Last: jobs - 1, From: from, To: to}
+	}
+	entries := []jjm.JournalEntry{entry(5, 9, "", "new"), entry(10, 2, "running", "completed"),
+		entry(20, 1, "completed", "new"), entry(30, 3, "completing", "completed")}
+	for name, c := range map[string]struct {
+		completed int
+		ended     jjm.Time
+		want      []point
+	}{
+		"the whole journal":         {4, 0, []point{{5, 0}, {10, 2}, {20, 1}, {30, 4}, {99, 4}}},
+		"a job that is over":        {4, 30, []point{{5, 0}, {10, 2}, {20, 1}, {30, 4}}},
+		"the last part of it":       {10, 0, []point{{5, 6}, {10, 8}, {20, 7}, {30, 10}, {99, 10}}},
+		"more than are counted now": {1, 30, []point{{5, 0}, {10, 0}, {20, 0}, {30, 1}}},
+	} {
+		if got := curve(entries, c.completed, 99, c.ended); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+	if got := curve(entries[:1], 0, 99, 0); got != nil {
+		t.Errorf("nothing is completed: %v", got)
+	}
+	var many []jjm.JournalEntry
+	for at := range jjm.Time(5000) {
+		many = append(many, entry(at+1, 1, "running", "completed"))
+	}
+	got := curve(many, 5000, 9999, 0)
+	if len(got) != mostPoints || got[0].N != 0 || got[mostPoints-1] != (point{9999, 5000}) {
+		t.Errorf("%d points, from %v to %v", len(got), got[0], got[len(got)-1])
+	}
+}
+
+func TestPlain_ShowsWhatCannotBeSeen(t *testing.T) {
+	for given, want := range map[string]string{"a b": "a b", "é": "é",
+		"a\nb\tc": "a b c", "\u200f\u2066x": `\u200f\u2066x`,
+		"\x00\xff": `\x00\xff`, strings.Repeat("x", maxText+5): strings.Repeat("x", maxText) + " ..."} {
+		if got := plain(given); got != want {
+			t.Errorf("%q: %q, want %q", given, got, want)
+		}
+	}
+}
+
+// The pages that are made at the same time are bounded; a reader who waited in vain is told to try again.
+func TestPage_PagesThatAreMadeAreBounded(t *testing.T) {
+	p := newFake().page(Config{}, -1)
+	for range mostAsks {
+		p.asks <- struct{}{}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	if _, _, err := p.ask(ctx, "farm", nobody(), r, false); jjm.KindOf(err) != jjm.Busy {
+		t.Errorf("one page more: %v, want an error of kind busy", err)
+	}
+	<-p.asks
+	if _, _, err := p.ask(t.Context(), "farm", nobody(), r, false); err != nil {
+		t.Errorf("once a page is made: %v", err)
+	}
+	if len(p.asks) != mostAsks-1 {
+		t.Errorf("%d pages are being made, want %d", len(p.asks), mostAsks-1)
+	}
+}

@@ -1,0 +1,176 @@
+package web
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"jjm/internal/jjm"
+)
+
+// mostSpans bounds the spans of one local job on a page; the latest are shown. mostPoints bounds the points of a plot.
+const (
+	mostSpans  = 24
+	mostPoints = 200
+)
+
+// span is a time during which a local job was queued, running, or collecting its result. Attempt counts from 1.
+type span struct {
+	Kind     string
+	Attempt  int
+	From, To jjm.Time
+}
+
+// kindOf returns the kind of the span of a state in the words of the journal, "" if nothing is shown for it.
+func kindOf(word string) string {
+	state, _, _ := strings.Cut(word, "/")
+	switch state {
+	case jjm.Submitting.String(), jjm.Submitted.String():
+		return "queued"
+	case jjm.Running.String():
+		return "running"
+	case jjm.Completing.String():
+		return "collecting"
+	}
+	return ""
+}
+
+// timeline returns the spans of local jobs, by number, from the entries of the journal, oldest first. A span that has
+// not ended ends now.
+func timeline(entries []jjm.JournalEntry, now jjm.Time) map[int32][]span {
+	all := map[int32][]span{}
+	open := map[int32]bool{}
+	for _, e := range entries {
+		if e.First < 0 || e.First != e.Last || e.From == e.To {
+			continue
+		}
+		n, kind := e.First, kindOf(e.To)
+		spans := all[n]
+		last := len(spans) - 1
+		if open[n] && spans[last].Kind == kind && !begins(e) {
+			continue // only the phase changed
+		}
+		if open[n] {
+			spans[last].To = e.Time
+		}
+		if open[n] = kind != ""; open[n] {
+			attempt := 1
+			if last >= 0 {
+				attempt = spans[last].Attempt
+				if begins(e) {
+					attempt++
+				}
+			}
+			spans = append(spans, span{kind, attempt, e.Time, e.Time})
+		}
+		all[n] = spans
+	}
+	for n, spans := range all {
+		if open[n] {
+			spans[len(spans)-1].To = max(now, spans[len(spans)-1].From)
+		}
+		all[n] = slices.Clone(spans[max(0, len(spans)-mostSpans):])
+	}
+	return all
+}
+
+// begins reports whether an entry begins an attempt: a local job that was not being submitted is submitted.
+func begins(e jjm.JournalEntry) bool {
+	submitting := jjm.Submitting.String()
+	return strings.HasPrefix(e.To, submitting) && !strings.HasPrefix(e.From, submitting)
+}
+
+// started returns the spans with the start of the last attempt, as the batch system or the wrapper reports it. The
+// journal does not have a start that jjm learnt only together with the end.
+func started(spans []span, at jjm.Time) []span {
+	last := len(spans) - 1
+	if last < 0 || spans[last].Kind != "queued" || at <= spans[last].From || at >= spans[last].To {
+		return spans
+	}
+	running := span{"running", spans[last].Attempt, at, spans[last].To}
+	spans[last].To = at
+	return append(spans, running)
+}
+
+// width is the width of a timeline in the units of its drawing.
+const width = 600
+
+// bar is a span as it is drawn.
+type bar struct {
+	Kind string
+	X, W int
+	Text string
+}
+
+// bars returns spans as drawn between two times, and in words.
+func bars(spans []span, start, end jjm.Time) (out []bar, text string) {
+	var words []string
+	attempt := 0
+	for _, s := range spans {
+		x := int(int64(s.From-start) * width / int64(max(end-start, 1)))
+		to := int(int64(s.To-start) * width / int64(max(end-start, 1)))
+		x = min(x, width-2)
+		said := fmt.Sprintf("%s %s", s.Kind, jjm.HowLong(s.To.Sub(s.From)))
+		if s.Attempt != attempt && (attempt != 0 || s.Attempt > 1) {
+			said = fmt.Sprintf("attempt %d: %s", s.Attempt, said)
+		}
+		attempt = s.Attempt
+		out, words = append(out, bar{s.Kind, x, max(to-x, 2), said}), append(words, said)
+	}
+	return out, strings.Join(words, ", ")
+}
+
+// point is how many local jobs were completed at a time.
+type point struct {
+	At jjm.Time
+	N  int
+}
+
+// curve returns how the number of completed local jobs grew, from the entries of the journal, oldest first. completed
+// is the number now; ended is when the grid job ended, 0 if it goes on. A journal that does not go back to the
+// beginning yields the last part of the curve.
+func curve(entries []jjm.JournalEntry, completed int, now, ended jjm.Time) []point {
+	completes := jjm.Completed.String()
+	var steps []point // N is the change
+	for _, e := range entries {
+		if e.First < 0 || e.From == e.To {
+			continue
+		}
+		jobs := int(e.Last - e.First + 1)
+		switch {
+		case e.To == completes:
+			steps = append(steps, point{e.Time, jobs})
+		case e.From == completes:
+			steps = append(steps, point{e.Time, -jobs})
+		}
+	}
+	if len(steps) == 0 {
+		return nil
+	}
+	before := completed
+	for _, s := range steps {
+		before -= s.N
+	}
+	out := []point{{entries[0].Time, max(before, 0)}}
+	n := before
+	for _, s := range steps {
+		n += s.N
+		out = append(out, point{s.At, max(n, 0)})
+	}
+	if ended == 0 {
+		out = append(out, point{now, completed})
+	}
+	return thin(out)
+}
+
+// thin returns at most mostPoints of the points, the first and the last among them.
+func thin(all []point) []point {
+	if len(all) <= mostPoints {
+		return all
+	}
+	out := make([]point, mostPoints)
+	for i := range out {
+		out[i] = all[i*(len(all)-1)/(mostPoints-1)]
+	}
+	return out
+}

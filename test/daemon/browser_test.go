@@ -1,0 +1,228 @@
+package daemon_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+	"jjm/internal/testkit/await"
+	"jjm/internal/testkit/needs"
+)
+
+// browser is a headless Chromium with one tab.
+type browser struct {
+	t    *testing.T
+	ctx  context.Context
+	root string // the address of the page
+
+	mu     sync.Mutex
+	faults []string // errors of scripts, and what the Content-Security-Policy forbade
+}
+
+// openBrowser starts a browser for the pages below an address.
+func openBrowser(t *testing.T, root string) *browser {
+	t.Helper()
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
+		chromedp.ExecPath(needs.Program(t, "chromium", "chromium")), chromedp.NoSandbox, // root has no sandbox
+		chromedp.WindowSize(1200, 900))
+	ctx, stop := chromedp.NewExecAllocator(await.Context(t, 10*time.Minute), options...)
+	t.Cleanup(stop)
+	ctx, stop = chromedp.NewContext(ctx)
+	t.Cleanup(stop)
+	b := &browser{t: t, ctx: ctx, root: root}
+	messages := chromedp.Console(ctx)
+	go func() {
+		for m, err := range messages {
+			if err != nil {
+				return // the browser is closed
+			}
+			b.note(m)
+		}
+	}()
+	return b
+}
+
+// note keeps an error. Chromium also reports every answer that is no success.
+func (b *browser) note(m chromedp.ConsoleMessage) {
+	failed := m.Type == chromedp.ConsoleError || m.IsException()
+	absent := strings.HasSuffix(m.URL, "/favicon.ico") || strings.HasSuffix(m.URL, "/jobs/9")
+	if !failed || m.Source == "network" && absent {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.faults = append(b.faults, fmt.Sprintf("%s (%s)", m, m.URL))
+}
+
+func (b *browser) do(actions ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	if err := chromedp.Do(b.ctx, actions...); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// value returns the value of an expression in the page.
+func (b *browser) value(expression string) string {
+	b.t.Helper()
+	out, err := chromedp.Run(b.ctx, chromedp.Evaluate[string]("String("+expression+")"))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return out
+}
+
+// visit loads a page, and keeps a picture of it if JJM_SCREENSHOTS names a folder.
+func (b *browser) visit(path, picture string) {
+	b.t.Helper()
+	b.do(chromedp.Navigate(b.root + path))
+	b.picture(picture)
+}
+
+func (b *browser) picture(name string) {
+	b.t.Helper()
+	dir := os.Getenv("JJM_SCREENSHOTS")
+	if dir == "" {
+		return
+	}
+	png, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, name+".png"), png, 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// proxyTo returns the address of a proxy that sends every request to a Unix socket as an account.
+func proxyTo(t *testing.T, socket, account string) string {
+	t.Helper()
+	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: "jjm"})
+	proxy.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Header.Set("X-Remote-User", account)
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	t.Cleanup(server.CloseClientConnections)
+	return server.URL
+}
+
+// hostileReason is a reason of an order that would take over a page which did not escape it.
+const hostileReason = `<script>document.title='taken'</script><img src=x onerror="document.title='taken'">`
+
+// In a real browser every view works, a page updates itself, and hostile texts do nothing.
+func TestBrowser_ShowsEveryViewAndUpdatesIt(t *testing.T) {
+	needs.Campaign(t, needs.Systems)
+	t.Parallel()
+	socket, me := shortDir(t)+"/page", ownName(t)
+	d := start(t, fmt.Sprintf("[web]\nlisten = %q\nuser_header = \"X-Remote-User\"\nproxy = %q\n", socket, me))
+	waits := "while ! test -e " + d.dir + "/go; do sleep 0.1; done"
+	d.write("waits.toml", fmt.Sprintf("type = \"script\"\nname = \"waits\"\n[request]\nmemory_mb = 100\n[params]\n"+
+		"command = [\"/bin/sh\", \"-c\", %q]\n", waits))
+	d.write("fails.toml", "type = \"script\"\nname = \"fails\"\n[params]\ncommand = [\"/bin/sh\", \"-c\", \"exit 3\"]\n")
+	if out, code := d.says("submit", "waits.toml"); code != 0 {
+		t.Fatalf("exit %d\n%s", code, out)
+	}
+	if out, code := d.says("submit", "fails.toml", "--wait"); code == 0 {
+		t.Fatalf("exit %d\n%s", code, out)
+	}
+	for _, order := range [][]string{{"pause", "1"}, {"drain", "cluster", "local"}} {
+		if out, code := d.says(append(order, "--reason", hostileReason)...); code != 0 {
+			t.Fatalf("%v: exit %d\n%s", order, code, out)
+		}
+	}
+	b := openBrowser(t, proxyTo(t, socket, me))
+	b.visit("/", "farm")
+	for path, want := range map[string]string{"/": "fails", "/clusters/local": "Guarantee", "/jobs/1": "Timeline",
+		"/jobs/1.0": "Attempts", "/jobs/2": "Failures by cause", "/jobs/2.0": "exit code 3", "/jobs/9": "no job 9"} {
+		b.visit(path, strings.NewReplacer("/", "_", ".", "_").Replace(path))
+		if text := b.value("document.body.innerText"); !strings.Contains(text, want) {
+			t.Errorf("%s: no %q in\n%s", path, want, text)
+		}
+		if title := b.value("document.title"); title == "taken" {
+			t.Errorf("%s: the reason of an order ran as a script", path)
+		}
+	}
+	for _, path := range []string{"/jobs/1", "/clusters/local"} {
+		b.visit(path, "hostile")
+		if text := b.value("document.body.innerText"); !strings.Contains(text, hostileReason) {
+			t.Errorf("%s does not show the reason of an order:\n%s", path, text)
+		}
+	}
+	for _, order := range [][]string{{"resume", "1"}, {"resume", "cluster", "local"}} {
+		if out, code := d.says(order...); code != 0 {
+			t.Fatalf("%v: exit %d\n%s", order, code, out)
+		}
+	}
+	b.updates(d.dir + "/go")
+	b.looks()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.faults) > 0 {
+		t.Errorf("the browser reports\n%s", strings.Join(b.faults, "\n"))
+	}
+}
+
+// updates checks that a page shows the end of grid job 1, which waits for a file, without being loaded again.
+func (b *browser) updates(file string) {
+	b.t.Helper()
+	b.visit("/jobs/1", "before")
+	b.value("window.stays = 'yes'")
+	if shown := b.value("document.getElementById('state').innerText"); !strings.Contains(shown, "running") {
+		b.t.Errorf("a running grid job is shown as\n%s", shown)
+	}
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+	await.True(b.t, "the page shows that the grid job is done", func() bool {
+		return strings.Contains(b.value("document.getElementById('state').innerText"), "done")
+	})
+	await.True(b.t, "the plot is drawn", func() bool {
+		return b.value("document.querySelectorAll('#plot canvas').length") == "1"
+	})
+	b.picture("after")
+	if b.value("window.stays") != "yes" {
+		b.t.Error("the page was loaded again")
+	}
+}
+
+// looks checks the keyboard, a narrow screen and dark colours.
+func (b *browser) looks() {
+	b.t.Helper()
+	b.visit("/", "light")
+	light := b.value("getComputedStyle(document.body).backgroundColor")
+	b.do(chromedp.KeyEvent("\t"))
+	if at := b.value("document.activeElement.className"); at != "skip" {
+		b.t.Errorf("the first tab stop is %q, want the link to the content", at)
+	}
+	b.do(chromedp.EmulateViewport(360, 740))
+	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}}); err != nil {
+		b.t.Fatal(err)
+	}
+	for _, path := range []string{"/", "/jobs/1", "/jobs/2.0", "/clusters/local"} {
+		b.visit(path, "narrow"+strings.NewReplacer("/", "_", ".", "_").Replace(path))
+		if wide := b.value("document.documentElement.scrollWidth"); wide != "360" {
+			b.t.Errorf("%s is %s wide on a screen of 360", path, wide)
+		}
+	}
+	if dark := b.value("getComputedStyle(document.body).backgroundColor"); dark == light {
+		b.t.Errorf("dark and light pages are both %s", dark)
+	}
+}
