@@ -115,6 +115,11 @@ func printers(long string, n int) map[string]func(*cli) error {
 			return c.printWhy(id.String(), wire.Why{Status: "registered", Grid: &cause, Unfinished: n, Total: n,
 				Causes: []wire.Cause{cause, cause}, LeftOut: n})
 		},
+		"printPage": func(c *cli) error {
+			a := reportAttempt{id: id.String(), host: long, from: at, to: at + jjm.Time(n)*1e6}
+			return c.printPage(&reportData{status: st, attempts: []reportAttempt{a}, leftOut: n, now: at,
+				changes: []jjm.JournalEntry{entry}})
+		},
 		"printGrid": func(c *cli) error { return c.printGrid(st, map[string][]string{"1.0": {long}}) },
 		"printLocal": func(c *cli) error {
 			return c.printLocal(l, &wire.LocalDetail{Folder: "/" + long, Used: &jjm.Usage{}, UsedByAll: &jjm.Usage{},

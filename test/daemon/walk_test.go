@@ -24,7 +24,8 @@ type walkKey struct{}
 func always() []string {
 	return []string{"after", "auto", "baggage", "causes", "chain", "copy", "dataset_remove", "down", "find", "force",
 		"generations", "health", "jedimerge", "keywords", "leftout", "listcolumns", "offtypes", "outputs", "proof",
-		"remove", "required", "resources", "rollback", "run", "selection", "short", "status", "steps", "top", "why"}
+		"remove", "report", "required", "resources", "rollback", "run", "selection", "short", "status", "steps",
+		"top", "why"}
 }
 
 // TestWalks runs scripts of what users do: their commands, and what these print. Each script has a daemon of its own,

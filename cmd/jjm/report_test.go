@@ -1,0 +1,171 @@
+package main
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+)
+
+// reportOf returns the data of a report on n attempts. Of 10 attempts one fails, on host bad.
+func reportOf(n int) *reportData {
+	d := &reportData{now: jjm.At(t0.Add(24 * time.Hour)), words: map[string][]string{}}
+	d.status = state("finished", wire.Counts{Expected: n, Total: n, Completed: n - n/10, Failed: n / 10})
+	d.status.Accepted, d.status.Ended = jjm.At(t0), jjm.At(t0.Add(20*time.Hour))
+	for i := range n {
+		from := jjm.At(t0.Add(time.Duration(i%3600) * 10 * time.Second))
+		a := reportAttempt{id: fmt.Sprintf("17.%d", i), host: fmt.Sprintf("node%d", i%100), from: from,
+			to: from.Add(time.Duration(1+i%60) * time.Minute)}
+		if i%10 == 9 {
+			a.outcome, a.wasted, a.host = attemptFailed, true, "bad"
+		}
+		d.attempts = append(d.attempts, a)
+	}
+	return d
+}
+
+// pageOf returns the page of a report, which must be well-formed where XML and HTML agree.
+func pageOf(t *testing.T, d *reportData) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := writePage(&b, d); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	_, svg, _ := strings.Cut(text, "<svg")
+	svg, _, found := strings.Cut("<svg"+svg, "</svg>")
+	if !found {
+		t.Fatal("no timeline")
+	}
+	dec := xml.NewDecoder(strings.NewReader(svg + "</svg>"))
+	for {
+		if _, err := dec.Token(); errors.Is(err, io.EOF) {
+			return text
+		} else if err != nil {
+			t.Fatalf("the timeline is not well-formed: %v", err)
+		}
+	}
+}
+
+func TestReport_APageOfManyLocalJobsIsSmall(t *testing.T) {
+	for _, n := range []int{0, 1, mostBars, mostBars + 1, 100_000} {
+		text := pageOf(t, reportOf(n))
+		if len(text) > 1<<20 {
+			t.Errorf("%d local jobs: %d bytes", n, len(text))
+		}
+		if said := strings.Contains(text, "each column shows how many"); said != (n > mostBars) {
+			t.Errorf("%d local jobs: the page says that it draws columns: %v", n, said)
+		}
+		if bars := strings.Count(text, "<rect"); n <= mostBars && bars != n || bars > 4*timeColumns && n > mostBars {
+			t.Errorf("%d local jobs: %d bars", n, bars)
+		}
+	}
+}
+
+func TestReport_HostileTextsAreInert(t *testing.T) {
+	const evil = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>\x1b[31m\u202eevil"
+	d := reportOf(3)
+	d.status.Name, d.status.Owner, d.status.Lookup.Message, d.attempts[0].host = evil, evil, evil, evil
+	d.status.Causes = []jjm.Cause{{Text: evil, Jobs: 1, First: "17.1", Exit: 3}}
+	d.words["17.1"] = []string{evil}
+	d.status.Endings = []wire.Ending{{Generation: 1, Status: evil, Message: evil, By: evil, Why: evil, Ended: d.now}}
+	d.changes = []jjm.JournalEntry{{Time: d.now, First: -1, To: evil, Cause: evil, Actor: evil}}
+	text := pageOf(t, d)
+	for _, bad := range []string{"<script", "<img", "\x1b", "\u202e", "http:", "https:", "src=\"", "href="} {
+		if strings.Contains(strings.ReplaceAll(text, "http://www.w3.org/2000/svg", ""), bad) {
+			t.Errorf("the page has %q", bad)
+		}
+	}
+	if !strings.Contains(text, "&lt;script&gt;") {
+		t.Error("the texts are missing")
+	}
+}
+
+func TestReport_FiguresOfAttempts(t *testing.T) {
+	d := reportOf(100)
+	d.attempts[0].outcome, d.attempts[1].outcome = attemptRuns, attemptKilled
+	hosts, leftOut := d.hosts()
+	if h := hosts[0]; h.host != "bad" || h.ended != 10 || h.failed != 10 || h.rate() != "100 %" {
+		t.Errorf("the worst host is %+v", h)
+	}
+	// 90 hosts had attempts that are done, two of them only the attempts that are left out here.
+	if len(hosts) != mostHosts || leftOut != 69 {
+		t.Errorf("%d hosts, %d left out", len(hosts), leftOut)
+	}
+	slowest, fastest := d.extremes()
+	if len(slowest) != 5 || len(fastest) != 5 || slowest[0].wall() < slowest[1].wall() ||
+		fastest[0].wall() > fastest[1].wall() || slowest[4].wall() < fastest[4].wall() {
+		t.Errorf("slowest %v, fastest %v", slowest, fastest)
+	}
+	d = &reportData{attempts: []reportAttempt{{from: 1000, to: 61_000}, {from: 1000, to: 21_000, outcome: attemptFailed,
+		wasted: true}, {from: 1000, to: 1000, outcome: attemptRuns}}, leftOut: 2}
+	want := [][2]string{{"attempts", "1 done, 1 failed, 0 killed, 1 running"}, {"wall", "1 min 20 s"},
+		{"CPU", "known once the grid job is over"},
+		{"wasted", "20 s of wall, 25 %: attempts whose work is not needed"},
+		{"left out", "the earlier attempts of 2 local jobs: more than 5000 local jobs had several attempts"}}
+	if diff := cmp.Diff(want, d.totals()); diff != "" {
+		t.Error(diff)
+	}
+	const year = 365 * 24 * 60 * 60 * 1000
+	for range 1000 {
+		d.attempts = append(d.attempts, reportAttempt{from: 1, to: 1 + year, outcome: attemptFailed, wasted: true, host: "n"})
+	}
+	if got := d.totals(); got[1][1] != "365000 d" || !strings.HasPrefix(got[3][1], "365000 d of wall, 99 %") {
+		t.Errorf("the sum of 1000 years is %q", got)
+	}
+	if slowest, fastest = d.extremes(); len(slowest) != 1 || len(fastest) != 0 {
+		t.Errorf("one attempt is done: slowest %v, fastest %v", slowest, fastest)
+	}
+}
+
+func TestReport_AttemptsOfLocalJobs(t *testing.T) {
+	const now = 90_000
+	l := func(st jjm.State, ph jjm.Phase, ended jjm.Time) *jjm.LocalJob {
+		return &jjm.LocalJob{ID: jjm.LocalID{Grid: 17, N: 3}, State: st, Phase: ph, Host: "n", Started: 1000, Ended: ended}
+	}
+	for _, c := range []struct {
+		of     *jjm.LocalJob
+		want   outcome
+		to     jjm.Time
+		wasted bool
+	}{
+		{l(jjm.Completed, "", 5000), attemptDone, 5000, false},
+		{l(jjm.Completing, jjm.Merging, 5000), attemptDone, 5000, false},
+		{l(jjm.Failed, "", 5000), attemptFailed, 5000, true},
+		{l(jjm.Killed, "", 5000), attemptKilled, 5000, true},
+		{l(jjm.Submitting, jjm.RetryWait, 5000), attemptFailed, 5000, true},
+		{l(jjm.Running, "", 0), attemptRuns, now, false},
+	} {
+		got := attemptOfLocal(c.of, now)
+		want := reportAttempt{id: "17.3", host: "n", from: 1000, to: c.to, outcome: c.want, wasted: c.wasted}
+		if got != want {
+			t.Errorf("%v/%v: %+v, want %+v", c.of.State, c.of.Phase, got, want)
+		}
+	}
+	for _, c := range []struct {
+		v      *jjm.Verdict
+		want   outcome
+		wasted bool
+	}{
+		{nil, attemptRuns, false},
+		{&jjm.Verdict{Action: jjm.Complete}, attemptDone, false},
+		{&jjm.Verdict{Action: jjm.Cancel}, attemptKilled, true},
+		{&jjm.Verdict{Action: jjm.Fail}, attemptFailed, true},
+		{&jjm.Verdict{Action: jjm.Retry}, attemptFailed, true},
+		{&jjm.Verdict{Action: jjm.Retry, Handled: true}, attemptFailed, false},
+	} {
+		a := attemptOfHistory(l(jjm.Failed, "", 1), &wire.Attempt{Started: 1, Ended: 2, Verdict: c.v}, now)
+		if a.outcome != c.want || a.wasted != c.wasted {
+			t.Errorf("%+v: %v, wasted %v", c.v, a.outcome, a.wasted)
+		}
+	}
+}

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"jjm/internal/jjm"
+)
+
+const (
+	// mostHosts is how many hosts a report shows, and mostExtremes how many slowest and fastest local jobs.
+	mostHosts    = 20
+	mostExtremes = 5
+)
+
+// hostFigures counts the attempts that ended on a host.
+type hostFigures struct {
+	host          string
+	ended, failed int
+	wall          int64 // milliseconds
+}
+
+// rate returns the share of failed attempts in percent.
+func (h *hostFigures) rate() string { return fmt.Sprintf("%d %%", 100*h.failed/max(h.ended, 1)) }
+
+// hosts returns the figures of the hosts with the most failures, and how many hosts are left out. Killed attempts count
+// as neither ended nor failed.
+func (d *reportData) hosts() (all []hostFigures, leftOut int) {
+	byName := map[string]*hostFigures{}
+	for i := range d.attempts {
+		a := &d.attempts[i]
+		if a.outcome == attemptRuns || a.outcome == attemptKilled {
+			continue
+		}
+		h := byName[a.host]
+		if h == nil {
+			h = &hostFigures{host: cmp.Or(a.host, "unknown")}
+			byName[a.host] = h
+		}
+		h.ended++
+		h.wall += a.wall().Milliseconds()
+		if a.outcome == attemptFailed {
+			h.failed++
+		}
+	}
+	for _, h := range byName {
+		all = append(all, *h)
+	}
+	slices.SortFunc(all, func(a, b hostFigures) int {
+		return cmp.Or(cmp.Compare(b.failed, a.failed), cmp.Compare(b.ended, a.ended), cmp.Compare(a.host, b.host))
+	})
+	shown := min(len(all), mostHosts)
+	return all[:shown], len(all) - shown
+}
+
+// extremes returns the slowest and the fastest attempts that are done. No attempt is in both.
+func (d *reportData) extremes() (slowest, fastest []reportAttempt) {
+	var done []reportAttempt
+	for _, a := range d.attempts {
+		if a.outcome == attemptDone {
+			done = append(done, a)
+		}
+	}
+	slices.SortStableFunc(done, func(a, b reportAttempt) int { return cmp.Compare(b.wall(), a.wall()) })
+	n := min(len(done), mostExtremes)
+	slowest, fastest = done[:n], slices.Clone(done[max(len(done)-mostExtremes, n):])
+	slices.Reverse(fastest)
+	return slowest, fastest
+}
+
+// totals returns the rows about all attempts.
+func (d *reportData) totals() [][2]string {
+	var wall, wasted int64 // milliseconds: a time.Duration holds only 292 years
+	counts := map[outcome]int{}
+	for i := range d.attempts {
+		a := &d.attempts[i]
+		counts[a.outcome]++
+		wall += a.wall().Milliseconds()
+		if a.wasted {
+			wasted += a.wall().Milliseconds()
+		}
+	}
+	text := fmt.Sprintf("%d done, %d failed, %d killed, %d running", counts[attemptDone], counts[attemptFailed],
+		counts[attemptKilled], counts[attemptRuns])
+	rows := [][2]string{{"attempts", text}, {"wall", sumText(wall)}, {"CPU", cpuText(d.status.Lookup.Usage)}}
+	if wall > 0 {
+		rows = append(rows, [2]string{"wasted", fmt.Sprintf("%s of wall, %d %%: attempts whose work is not needed",
+			sumText(wasted), 100*wasted/wall)})
+	}
+	if d.leftOut > 0 {
+		rows = append(rows, [2]string{"left out", fmt.Sprintf("the earlier attempts of %s: more than %d local jobs had "+
+			"several attempts", jjm.Count(d.leftOut, "local job"), mostRetried)})
+	}
+	return rows
+}
+
+// sumText returns a sum of times in milliseconds for people.
+func sumText(n int64) string {
+	const day = 24 * 60 * 60 * 1000
+	if n >= 100*day {
+		return fmt.Sprintf("%d d", n/day)
+	}
+	return milliseconds(n)
+}
+
+// cpuText returns the processor time of a grid job that is over, and the largest memory of an attempt.
+func cpuText(u *jjm.Usage) string {
+	if u == nil || u.Ended == 0 {
+		return "known once the grid job is over"
+	}
+	return fmt.Sprintf("%s user and %s system; %d MiB at most", milliseconds(u.UserMS), milliseconds(u.SysMS),
+		mebibytes(u.MaxRSSKB))
+}
+
+// about returns the rows that say what the grid job is.
+func (d *reportData) about() [][2]string {
+	st := &d.status
+	rows := [][2]string{{"name", st.Name}, {"type", st.Type}, {"model", st.Model}, {"owner", st.Owner}, {"key", st.Key},
+		{"cluster", clustersText(*st)}, {"after", afterText(st)}, {"accepted", clock(st.Accepted)},
+		{"ended", clock(st.Ended)}, {"local jobs", countsText(&st.Lookup)}, {"proven", st.Proof.Text()},
+		{"output", st.Lookup.Tar}, {"recovered by", idsText(st.RecoveredBy)}}
+	if st.Accepted != 0 {
+		rows = append(rows, [2]string{"took", jjm.HowLong(d.end().Sub(st.Accepted))})
+	}
+	for _, w := range st.Warnings {
+		rows = append(rows, [2]string{"warning", w.Line})
+	}
+	return rows
+}
+
+// ends returns a row for the end of each generation.
+func (d *reportData) ends() (rows [][2]string) {
+	for _, e := range d.status.Endings {
+		text := e.Status + " " + clock(e.Ended)
+		if e.Message != "" {
+			text += ": " + e.Message
+		}
+		text += fmt.Sprintf("; reopened %s by %s: %s", clock(e.Reopened), e.By, e.Why)
+		rows = append(rows, [2]string{fmt.Sprintf("generation %d", e.Generation), text})
+	}
+	text := "not over: " + d.status.Lookup.Status
+	if isFinal(d.status.Lookup.Status) {
+		text = d.status.Lookup.Status + " " + clock(d.status.Ended)
+	}
+	name := fmt.Sprintf("generation %d", max(d.status.Generation, 1))
+	if m := strings.TrimPrefix(d.status.Lookup.Message, name+": "); m != "" {
+		text += ": " + m
+	}
+	return append(rows, [2]string{name, text})
+}
+
+// failures returns the causes of failures with the last lines of their examples.
+func (d *reportData) failures() []reportFailure {
+	all := []reportFailure{}
+	for _, c := range d.status.Causes {
+		all = append(all, reportFailure{Title: causeTitle(c), Text: causeText(c), Example: c.First, Lines: d.words[c.First]})
+	}
+	return all
+}
+
+// reportFailure is a cause of failures, and the end of the standard error of its example.
+type reportFailure struct {
+	Title, Text, Example string
+	Lines                []string
+}
+
+// events returns the rows about the time of the grid job: its own changes, and the orders of administrators.
+func (d *reportData) events() (rows [][3]string) {
+	all := slices.Concat(d.changes, d.orders)
+	slices.SortStableFunc(all, func(a, b jjm.JournalEntry) int { return cmp.Compare(a.Time, b.Time) })
+	for _, e := range all[max(len(all)-mostEvents, 0):] {
+		rows = append(rows, [3]string{tableClock(e.Time), eventText(e), cmp.Or(e.Actor, e.Source)})
+	}
+	return rows
+}
+
+// eventText returns what changed and why.
+func eventText(e jjm.JournalEntry) string {
+	text := e.To
+	if e.From != "" && e.From != e.To {
+		text = e.From + " -> " + e.To
+	}
+	if e.Cause != "" {
+		text += ": " + e.Cause
+	}
+	return text
+}
+
+// restarts returns how many local jobs had several attempts, and the most attempts of one.
+func (d *reportData) restarts() string {
+	n, most, which := 0, int32(0), ""
+	for i := range d.locals {
+		l := &d.locals[i]
+		if l.Attempt > 0 {
+			n++
+		}
+		if l.Attempt > most {
+			most, which = l.Attempt, l.ID.String()
+		}
+	}
+	if n == 0 {
+		return "no local job was restarted"
+	}
+	return fmt.Sprintf("%s restarted; most often %s, with %d attempts", jjm.Count(n, "local job was", "local jobs were"),
+		which, most+1)
+}
+
+// title returns the heading of the report.
+func (d *reportData) title() string {
+	return fmt.Sprintf("grid job %s: %s", d.status.Lookup.ID, d.status.Lookup.Status)
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"time"
+
+	"jjm/internal/jjm"
+)
+
+//go:embed report.html.tmpl
+var pageText string
+
+const (
+	// mostBars is the most attempts that the timeline draws one by one. Above that, it draws in timeColumns columns how
+	// many attempts ran.
+	mostBars    = 2000
+	timeColumns = 400
+	// The size of the timeline in the units of its SVG.
+	chartWidth, chartHeight = 1000, 300
+	// leastBar is the least height of the bar of an attempt, mostBar the largest.
+	leastBar, mostBar = 0.5, 14
+)
+
+// page is what the template shows.
+type page struct {
+	Title                   string
+	At                      string
+	About, Ends, Totals     [][2]string
+	Failures                []reportFailure
+	Slowest, Fastest, Hosts [][]string
+	MoreHosts               string
+	Events                  [][]string
+	Chart                   chart
+}
+
+// chart is the timeline.
+type chart struct {
+	Width, Height float64
+	From, To      string
+	Bars          []chartBar
+	Marks         []chartMark
+	Note          string
+}
+
+// chartBar is a rectangle of the timeline.
+type chartBar struct {
+	X, Y, W, H float64
+	Class      string
+	Title      string
+}
+
+// chartMark is the end of a generation.
+type chartMark struct {
+	X     float64
+	Title string
+}
+
+// writePage writes a report as an HTML page. Texts of jobs are shown as printable returns them, and cannot become
+// markup.
+func writePage(w io.Writer, d *reportData) error {
+	t, err := template.New("report").Funcs(template.FuncMap{"p": printable}).Parse(pageText)
+	if err != nil {
+		return err
+	}
+	slowest, fastest := d.extremes()
+	p := page{Title: d.title(), At: clock(d.now), About: kept(d.about()), Ends: kept(d.ends()),
+		Totals:   kept(append(d.totals(), [2]string{"restarts", d.restarts()})),
+		Failures: d.failures(), Slowest: attemptRows(slowest), Fastest: attemptRows(fastest), Hosts: d.hostRows(),
+		Events: d.eventRows(), Chart: d.chart()}
+	if _, n := d.hosts(); n > 0 {
+		p.MoreHosts = "and " + jjm.Count(n, "other host")
+	}
+	return t.Execute(w, p)
+}
+
+// kept returns the rows that have a value.
+func kept(rows [][2]string) [][2]string {
+	return slices.DeleteFunc(rows, func(r [2]string) bool { return r[1] == "" || r[1] == "-" })
+}
+
+// chart draws all attempts along the time, and the ends of generations.
+func (d *reportData) chart() chart {
+	from, to := d.span()
+	c := chart{Width: chartWidth, Height: chartHeight, From: clock(from), To: clock(to)}
+	x := func(t jjm.Time) float64 { return chartWidth * float64(t-from) / float64(max(to-from, 1)) }
+	for _, e := range d.status.Endings {
+		c.Marks = append(c.Marks, chartMark{x(e.Ended), fmt.Sprintf("generation %d: %s %s", e.Generation, e.Status,
+			clock(e.Ended))})
+	}
+	if d.status.Ended != 0 {
+		c.Marks = append(c.Marks, chartMark{x(d.status.Ended), fmt.Sprintf("generation %d: %s %s",
+			max(d.status.Generation, 1), d.status.Lookup.Status, clock(d.status.Ended))})
+	}
+	if len(d.attempts) > mostBars {
+		c.Note = fmt.Sprintf("There are %d attempts, more than %d: each column shows how many attempts ran at that time.",
+			len(d.attempts), mostBars)
+		c.Bars = d.columns(from, to)
+		return c
+	}
+	height := min(max(chartHeight/float64(max(len(d.attempts), 1)), leastBar), mostBar)
+	c.Height = height * float64(max(len(d.attempts), 1))
+	for i := range d.attempts {
+		a := &d.attempts[i]
+		c.Bars = append(c.Bars, chartBar{X: x(a.from), Y: float64(i) * height, W: max(x(a.to)-x(a.from), 1), H: height,
+			Class: a.outcome.String(), Title: fmt.Sprintf("%s attempt %d on %s: %s after %s", a.id, a.n, a.host, a.outcome,
+				jjm.HowLong(a.wall()))})
+	}
+	return c
+}
+
+// span returns the time from the acceptance, or the first attempt, to the end of the grid job or of the last attempt.
+func (d *reportData) span() (from, to jjm.Time) {
+	from, to = d.status.Accepted, d.end()
+	for i := range d.attempts {
+		from, to = min(from, d.attempts[i].from), max(to, d.attempts[i].to)
+	}
+	return from, to
+}
+
+// columns draws how many attempts of each outcome ran in each of timeColumns equal parts of the time.
+func (d *reportData) columns(from, to jjm.Time) (bars []chartBar) {
+	const outcomes = int(attemptRuns) + 1
+	var change [timeColumns + 1][outcomes]int
+	column := func(t jjm.Time) int { return int(int64(t-from) * (timeColumns - 1) / int64(max(to-from, 1))) }
+	for i := range d.attempts {
+		a := &d.attempts[i]
+		first := column(a.from)
+		change[first][a.outcome]++
+		change[max(column(a.to), first)+1][a.outcome]--
+	}
+	var counts [timeColumns][outcomes]int
+	var running [outcomes]int
+	most := 1
+	for i := range timeColumns {
+		all := 0
+		for o := range outcomes {
+			running[o] += change[i][o]
+			all += running[o]
+		}
+		counts[i], most = running, max(most, all)
+	}
+	const width = float64(chartWidth) / timeColumns
+	for i := range counts {
+		at := jjm.Time(int64(from) + int64(to-from)*int64(i)/timeColumns)
+		y := float64(chartHeight)
+		for o, n := range counts[i] {
+			if n == 0 {
+				continue
+			}
+			h := chartHeight * float64(n) / float64(most)
+			y -= h
+			bars = append(bars, chartBar{X: float64(i) * width, Y: y, W: width, H: h, Class: outcome(o).String(),
+				Title: fmt.Sprintf("%s: %s %s", at.Time().Local().Format(time.DateTime),
+					jjm.Count(n, "attempt"), columnWord(outcome(o)))})
+		}
+	}
+	return bars
+}
+
+// columnWord returns what is said of the attempts of a column.
+func columnWord(o outcome) string {
+	if o == attemptRuns {
+		return "that still run"
+	}
+	return "that ended " + o.String()
+}
