@@ -28,6 +28,7 @@ type commands struct {
 	Status     status     `cmd:"" group:"people" help:"The details of jobs, or of the site." example:"jjm status 17 17.3"`
 	List       list       `cmd:"" group:"people" help:"Grid jobs in a table, newest first." example:"jjm list --status finished"`
 	Wait       wait       `cmd:"" group:"people" help:"Wait for the end, showing progress; exit 0 if all are done." example:"jjm wait 17 && jjm output 17"`
+	Hold       hold       `cmd:"" group:"people" help:"Hold jobs until they are released; running ones go on." example:"jjm hold 17 --reason full-disk"`
 	Release    release    `cmd:"" group:"people" help:"Release held jobs; others stay as they are." example:"jjm release 17.3"`
 	Resubmit   resubmit   `cmd:"" group:"people" help:"Run failed local jobs again; reopens a grid job that is over." example:"jjm resubmit 17 && jjm wait 17"`
 	Copy       copyJob    `cmd:"" group:"people" help:"A new grid job of what an old one asked for, with edits." example:"jjm copy 17 --set params.events=500 --set name=again"`

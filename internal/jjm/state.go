@@ -65,6 +65,7 @@ const (
 	HeldByApp    Phase = "application-hold" // held: the application asked
 	GivenBack    Phase = "given-back"       // failed or killed: its work went to another local job
 	HeldByBatch  Phase = "batch-cancel"     // held: cancelled in the batch system, and not by jjm
+	HeldByPerson Phase = "operator-hold"    // held: a person holds it, before its first or next attempt
 )
 
 // GridStatus is the status of a grid job: a word of JEDI (decision R10).

@@ -23,8 +23,8 @@ type walkKey struct{}
 // always are the scripts that run outside of campaigns too: each shows a promise that users rely on.
 func always() []string {
 	return []string{"after", "auto", "baggage", "causes", "chain", "copy", "dataset_remove", "down", "generations",
-		"health", "jedimerge", "keywords", "leftout", "offtypes", "outputs", "proof", "remove", "required", "resources",
-		"run", "selection", "short", "status", "steps", "why"}
+		"health", "hold", "jedimerge", "keywords", "leftout", "offtypes", "outputs", "proof", "remove", "required",
+		"resources", "run", "selection", "short", "status", "steps", "why"}
 }
 
 // TestWalks runs scripts of what users do: their commands, and what these print. Each script has a daemon of its own,

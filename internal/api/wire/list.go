@@ -14,6 +14,7 @@ func Verbs() []About {
 		VerbExplain().About,
 		VerbHealth().About,
 		VerbHistory().About,
+		VerbHold().About,
 		VerbJobTypes().About,
 		VerbKill().About,
 		VerbList().About,

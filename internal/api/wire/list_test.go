@@ -13,6 +13,7 @@ func everyVerb() []erased {
 		erase(VerbExplain()),
 		erase(VerbHealth()),
 		erase(VerbHistory()),
+		erase(VerbHold()),
 		erase(VerbJobTypes()),
 		erase(VerbKill()),
 		erase(VerbList()),

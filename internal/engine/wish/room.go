@@ -1,5 +1,5 @@
 // Package wish stores requests of people and gatekeepers about grid jobs and local jobs: to
-// kill them, to release their holds, and to remark on them. It only stores the request; the
+// kill them, to hold them, to release their holds, and to remark on them. It only stores the request; the
 // loops of packages gridjob, cluster and verdict carry it out.
 package wish
 
@@ -13,7 +13,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Wishes stores kills, releases and remarks.
+// Wishes stores kills, holds, releases and remarks.
 type Wishes struct {
 	b *base.Base
 	s *state.State
@@ -31,6 +31,7 @@ func New(s *state.State, halt func(context.Context, jjm.GridID)) *Wishes {
 func Verbs(ws *Wishes) []serve.Verb {
 	return []serve.Verb{
 		serve.Handle(wire.VerbKill(), serve.Owners, ws.Kill),
+		serve.Handle(wire.VerbHold(), serve.Owners, ws.Hold),
 		serve.Handle(wire.VerbRelease(), serve.Owners, ws.Release),
 		serve.Handle(wire.VerbRemark(), serve.Administrators, ws.Remark),
 	}
