@@ -29,6 +29,7 @@ type commands struct {
 	List       list       `cmd:"" group:"people" help:"Grid jobs in a table, newest first." example:"jjm list --status finished"`
 	Top        top        `cmd:"" group:"people" help:"A live screen of the clusters and the grid jobs that are not over." example:"jjm top"`
 	Wait       wait       `cmd:"" group:"people" help:"Wait for the end, showing progress; exit 0 if all are done." example:"jjm wait 17 && jjm output 17"`
+	Hold       hold       `cmd:"" group:"people" help:"Hold jobs until they are released; running ones go on." example:"jjm hold 17 --reason full-disk"`
 	Release    release    `cmd:"" group:"people" help:"Release held jobs; others stay as they are." example:"jjm release 17.3"`
 	Resubmit   resubmit   `cmd:"" group:"people" help:"Run failed local jobs again; reopens a grid job that is over." example:"jjm resubmit 17 && jjm wait 17"`
 	Force      forceState `cmd:"" name:"force-status" group:"people" help:"Force local jobs to failed or completed, whatever the evidence says." example:"jjm force-status 17.3 failed --why 'node7 is gone'"`

@@ -21,9 +21,12 @@ func holdReason(code, text string) string {
 }
 
 // heldText returns who holds a local job, why, since when, and what jjm does about the hold. It returns "" unless the
-// local job is in state held or in phase batch-held.
+// local job is in state held or in phase batch-held, or is to be held.
 func heldText(l jjm.LocalJob) string {
 	h := l.Holding
+	if h.Keeps() && l.State.InBatch() {
+		return toBeHeld(l)
+	}
 	if !h.Now() || l.State != jjm.Held && l.Phase != jjm.BatchHeld {
 		return ""
 	}
@@ -53,4 +56,13 @@ func heldRows(holds []wire.Hold) (rows [][2]string) {
 			fmt.Sprintf("%s%s; local jobs: %d, such as %s", h.By, holdReason(h.Code, h.Text), h.Jobs, h.First)})
 	}
 	return rows
+}
+
+// toBeHeld returns who holds a local job that a batch system still has, and when the hold takes effect.
+func toBeHeld(l jjm.LocalJob) string {
+	text := jjm.HeldOperator + ": " + l.Holding.Why
+	if l.State == jjm.Running || l.State == jjm.Completing {
+		return text + "; it runs, and a next attempt would wait"
+	}
+	return text + "; it is being taken back from the batch system"
 }

@@ -146,13 +146,7 @@ func resubmitLines(r wire.Resubmitted, dry bool) string {
 	for _, note := range r.Notes {
 		text += "  " + printable(note) + "\n"
 	}
-	for _, l := range r.Left {
-		text += fmt.Sprintf("  %s stays: %s\n", field(l.Local), printable(l.Why))
-	}
-	if r.LeftOut > 0 {
-		text += fmt.Sprintf("  and %s more\n", jjm.Count(r.LeftOut, "local job"))
-	}
-	return text
+	return text + leftLines(r.Left, r.LeftOut)
 }
 
 // beginning returns ", generation N", or "" if the number is 0 because no generation begins.

@@ -16,7 +16,7 @@ type filters struct {
 	State   string `name:"job-state" placeholder:"WORD,..." help:"Local jobs in one of these states, such as failed,killed."`
 	Host    string `placeholder:"GLOB" help:"Local jobs whose host, the last one, fits, such as 'node7*'."`
 	Exit    string `aliases:"exit-code" placeholder:"CODES" help:"Local jobs whose last attempt ended with one of these exit codes: 3,128-255."`
-	Reason  string `placeholder:"GLOB" help:"Local jobs that failed, are tried again, are held or wait for a reason that fits, such as '*disk*'."`
+	Reason  string `placeholder:"${reason_form=GLOB}" help:"${reason_help=Local jobs that failed, are tried again, are held or wait for a reason that fits, such as '*disk*'.}"`
 	Cluster string `placeholder:"NAME" help:"Local jobs that are, or were last, at this cluster."`
 	Status  string `placeholder:"WORD" help:"Grid jobs in this status, such as failed: all of it failed. Where some local jobs failed it is finished."`
 	Type    string `placeholder:"TYPE" help:"Grid jobs of this job type."`

@@ -139,10 +139,10 @@ func askedText(d *wire.LocalDetail) string {
 	return d.Asked.String() + ", since it was resubmitted"
 }
 
-// attemptText returns the number of the attempt. While the next attempt waits for its time, the text adds that the
-// facts shown belong to the previous attempt.
+// attemptText returns the number of the attempt. While the next attempt waits for its time or a release, the text adds
+// that the facts shown belong to the previous attempt.
 func attemptText(l *jjm.LocalJob) string {
-	if l.Phase != jjm.RetryWait || l.Attempt == 0 {
+	if l.Phase != jjm.RetryWait && l.Phase != jjm.HeldByPerson || l.Attempt == 0 {
 		return fmt.Sprint(l.Attempt)
 	}
 	return fmt.Sprintf("%d, the next one; host, times, exit and message are of attempt %d", l.Attempt, l.Attempt-1)

@@ -71,6 +71,14 @@ func (e *asked) Kill(c ctx, by caller, refs []jjm.Ref, how wire.KillHow) []wire.
 	return a.Kill
 }
 
+func (e *asked) Hold(c ctx, by caller, refs []jjm.Ref, how wire.HoldHow) []wire.Held {
+	a, err := call(c, e, wire.VerbHold(), by, wire.HoldRequest{Many: names(refs), HoldHow: how})
+	if err != nil {
+		return slices.Repeat([]wire.Held{{Error: wire.ErrorOf(err)}}, len(refs))
+	}
+	return a.Hold
+}
+
 func (e *asked) Release(c ctx, by caller, refs []jjm.Ref, dry bool) []wire.Released {
 	a, err := call(c, e, wire.VerbRelease(), by, wire.ReleaseRequest{Many: names(refs), DryRun: dry})
 	if err != nil {

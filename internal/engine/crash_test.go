@@ -280,8 +280,9 @@ func scenarios() map[string]scenario {
 			},
 			wants: map[string]want{"a": done(6), "b": ends(jjm.Aborted, 5, endsOf(5, jjm.Killed))},
 		},
-		"holds":         heldScenario(),
-		"forced states": forcedScenario(),
+		"holds":             heldScenario(),
+		"holds by a person": personHoldScenario(),
+		"forced states":     forcedScenario(),
 		"a dataset that grows, with failures": {
 			sim: adaptertest.SimConfig{MaxBulk: 3, Slots: 4}, play: failsOnce,
 			config: func(c *engineConfig) { c.Backoff = 0 },

@@ -151,10 +151,11 @@ func (l *LocalJob) AttemptID() AttemptID { return AttemptID{LocalID: l.ID, Attem
 const (
 	HeldApplication = "application"  // the application asked for it: GBS HOLD
 	HeldBatchSystem = "batch system" // the batch system cannot or will not start the job
-	HeldOperator    = "operator"     // a person, with the batch system's own commands
+	HeldOperator    = "operator"     // a person, with jjm hold or with the batch system's own commands
 )
 
-// HoldAction is jjm's action on a local job that its batch system holds (decision R5).
+// HoldAction is jjm's action on a local job that its batch system holds (decision R5), or that a person holds while a
+// batch system has it.
 type HoldAction string
 
 // The actions. The empty one does nothing: the local job waits.
@@ -162,10 +163,14 @@ const (
 	HoldRelease HoldAction = "release" // let it run again, in the same attempt
 	HoldRetry   HoldAction = "retry"   // cancel the attempt and make the next one
 	HoldFail    HoldAction = "fail"    // cancel the attempt and fail the local job
+	HoldKeep    HoldAction = "keep"    // cancel the attempt unless it has started; the next one waits for a release
+	HoldResume  HoldAction = "resume"  // as HoldKeep, but the next one does not wait, because it was released meanwhile
 )
 
-// GivesUp reports whether the action ends the attempt.
-func (d HoldAction) GivesUp() bool { return d == HoldRetry || d == HoldFail }
+// GivesUp reports whether the action ends the attempt. HoldKeep and HoldResume end it only if it has not started.
+func (d HoldAction) GivesUp() bool { return d == HoldRetry || d == HoldFail || d.takesBack() }
+
+func (d HoldAction) takesBack() bool { return d == HoldKeep || d == HoldResume }
 
 // Holding is the history of the holds of a local job. It is stored with the local job: if
 // a restart forgot the count, rules that release n times would release forever.
@@ -204,3 +209,9 @@ func (h *Holding) Now() bool { return h != nil && h.Since != 0 }
 // GivenUp reports whether jjm has decided to end the attempt because of its hold. h may
 // be nil.
 func (h *Holding) GivenUp() bool { return h != nil && h.Action.GivesUp() }
+
+// TakesBack reports whether the attempt is taken back from the batch system unless it has started. h may be nil.
+func (h *Holding) TakesBack() bool { return h != nil && h.Action.takesBack() }
+
+// Keeps reports whether the next attempt waits for a release, because a person holds the local job. h may be nil.
+func (h *Holding) Keeps() bool { return h != nil && h.Action == HoldKeep }

@@ -66,6 +66,7 @@ const (
 	GivenBack    Phase = "given-back"       // failed or killed: its work went to another local job
 	HeldByBatch  Phase = "batch-cancel"     // held: cancelled in the batch system, and not by jjm
 	Forced       Phase = "forced"           // failed or completed: a person forced the state, and no evidence proves it
+	HeldByPerson Phase = "operator-hold"    // held: a person holds it, before its first or next attempt
 )
 
 // GridStatus is the status of a grid job: a word of JEDI (decision R10).

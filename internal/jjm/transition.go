@@ -47,6 +47,8 @@ var transitions = []Transition{
 	{Completed, Submitted, ganga},
 
 	{New, Failed, "R8: createfailed, it never reaches a batch system; or its files were withdrawn"},
+	{New, Held, "R9: a person holds it before it is submitted"},
+	{Held, New, "R14: released before it was first submitted"},
 	{New, Killed, "R13: killed before it was submitted"},
 	{Submitting, Killed, "R13: killed before it was submitted, or while that was in doubt"},
 	{Submitting, Running, "R2: the batch system had it, though its acknowledgement was lost"},

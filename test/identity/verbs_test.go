@@ -44,6 +44,7 @@ var sights = map[string]seen{
 	"kill": {tells: "whether it was accepted", others: refused, changes: true,
 		asks: []string{on("kill", ""),
 			`{"verb":"kill","refs":["ID.0"]}`, `{"verb":"kill","refs":["HANDLE"]}`}},
+	"hold":    {tells: "how many jobs, and which stay", others: refused, changes: true, asks: []string{on("hold", "")}},
 	"release": {tells: "how many jobs", others: refused, changes: true, asks: []string{on("release", "")}},
 	"force-status": {tells: "how many jobs", others: refused, changes: true,
 		asks: []string{on("force-status", `,"to":"failed"`)}},

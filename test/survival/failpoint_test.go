@@ -437,6 +437,23 @@ func driveForced(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 	return driveMix(ctx, s, d)
 }
 
+// driveHeld holds all local jobs that have not ended, and releases them.
+func driveHeld(ctx context.Context, s *site, d design) (jjm.GridID, error) {
+	id, err := s.submit(ctx, d)
+	if err != nil {
+		return 0, err
+	}
+	made := func(st wire.Status) bool { return st.Lookup.Counts.Total == d.jobs }
+	if err := s.until(ctx, id.String(), made); err != nil {
+		return id, err
+	}
+	if _, err := insist(ctx, s, wire.VerbHold(), wire.HoldRequest{Many: wire.Refs(id.String() + ".*")}); err != nil {
+		return id, err
+	}
+	_, err = insist(ctx, s, wire.VerbRelease(), wire.ReleaseRequest{Many: wire.Refs(id.String() + ".*")})
+	return id, err
+}
+
 // driveOnly only submits.
 func driveOnly(ctx context.Context, s *site, d design) (jjm.GridID, error) { return s.submit(ctx, d) }
 

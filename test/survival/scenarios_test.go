@@ -86,6 +86,9 @@ func scenarios() map[string]scenario {
 	changes("remark", func(glf bool) scenario {
 		return scenario{design: mixed(glf).design, drive: driveRemarked}
 	})
+	changes("hold-wish", func(glf bool) scenario {
+		return scenario{design: design{jobs: 12, glf: glf}, drive: driveHeld}
+	})
 	changes("release-held", func(glf bool) scenario {
 		return scenario{design: design{jobs: 12, glf: glf, mix: "held"}, drive: driveReleased}
 	})

@@ -74,6 +74,7 @@ func (r *recording) verbs() []serve.Verb {
 		plain(wire.VerbSubmit(), r),
 		plain(wire.VerbLookup(), r),
 		plain(wire.VerbKill(), r),
+		plain(wire.VerbHold(), r),
 		plain(wire.VerbRelease(), r),
 		plain(wire.VerbForceStatus(), r),
 		plain(wire.VerbResubmit(), r),

@@ -10,6 +10,7 @@ type Purpose string
 // job.
 const (
 	ToKill     Purpose = "kill"     // jobs that are not over
+	ToHold     Purpose = "hold"     // jobs that are not over and not held
 	ToRelease  Purpose = "release"  // held jobs
 	ToResubmit Purpose = "resubmit" // local jobs that failed or were killed
 	ToRemove   Purpose = "remove"   // grid jobs that are over
@@ -21,17 +22,18 @@ const (
 // Check returns an error of kind Invalid for a word that is not a purpose.
 func (p Purpose) Check() error {
 	switch p {
-	case "", ToKill, ToRelease, ToResubmit, ToRemove, ToShow, ToForce:
+	case "", ToKill, ToHold, ToRelease, ToResubmit, ToRemove, ToShow, ToForce:
 		return nil
 	}
-	return jjm.Errorf(jjm.Invalid, "for %.40q: want kill, release, resubmit, remove, force-status, status or nothing", string(p))
+	return jjm.Errorf(jjm.Invalid,
+		"for %.40q: want kill, hold, release, resubmit, remove, force-status, status or nothing", string(p))
 }
 
 // Locals reports whether local jobs are selected, not whole grid jobs. Grid jobs are listed and removed whole. They
 // are killed and shown whole unless a filter of local jobs is set. A grid job that is killed whole ends.
 func (p Purpose) Locals(f *Filter) bool {
 	switch p {
-	case ToRelease, ToResubmit, ToForce:
+	case ToHold, ToRelease, ToResubmit, ToForce:
 		return true
 	case ToKill, ToShow:
 		return f.OfLocals()
@@ -42,7 +44,7 @@ func (p Purpose) Locals(f *Filter) bool {
 // Grid reports whether the command can change a grid job of this status, or local jobs of it.
 func (p Purpose) Grid(s jjm.GridStatus) bool {
 	switch p {
-	case ToKill, ToRelease, ToForce:
+	case ToKill, ToHold, ToRelease, ToForce:
 		return !s.Final()
 	case ToRemove:
 		return s.Final()
@@ -56,7 +58,9 @@ func (p Purpose) Local(l *jjm.LocalJob) bool {
 	case ToKill:
 		return !l.State.Final() && !l.Kill
 	case ToRelease:
-		return in(l, jjm.Held)
+		return in(l, jjm.Held) || l.Holding.Keeps()
+	case ToHold:
+		return !l.State.Final() && !l.Kill && !l.IsHeld() && !l.IsMerging() && !l.Holding.Keeps()
 	case ToResubmit:
 		return in(l, jjm.Failed) || in(l, jjm.Killed)
 	}

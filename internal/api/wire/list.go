@@ -16,6 +16,7 @@ func Verbs() []About {
 		VerbForceStatus().About,
 		VerbHealth().About,
 		VerbHistory().About,
+		VerbHold().About,
 		VerbJobTypes().About,
 		VerbKill().About,
 		VerbList().About,

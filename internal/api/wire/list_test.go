@@ -15,6 +15,7 @@ func everyVerb() []erased {
 		erase(VerbForceStatus()),
 		erase(VerbHealth()),
 		erase(VerbHistory()),
+		erase(VerbHold()),
 		erase(VerbJobTypes()),
 		erase(VerbKill()),
 		erase(VerbList()),

@@ -69,6 +69,7 @@ func refused() map[string][2]string {
 		"submit": {`{"verb":"submit","submit":{"name":"a","base_dir":"/"}}`, "the job file is empty"},
 		"lookup": {`{"verb":"lookup"}`, "lookup: refs is empty"},
 		"kill":   {`{"verb":"kill","refs":[]}`, "kill: refs is empty"},
+		"hold":   {`{"verb":"hold"}`, "hold: refs is empty"},
 		"force-status": {`{"verb":"force-status","refs":["12.3"],"to":"done"}`,
 			"force-status: to \"done\": want completed or failed"},
 		"release":   {`{"verb":"release"}`, "release: refs is empty"},

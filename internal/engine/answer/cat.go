@@ -206,7 +206,7 @@ func (an *Answers) folderGone(job *jjm.GridJob) bool {
 // last attempt that has files.
 func shownAttempt(l *jjm.LocalJob) jjm.AttemptID {
 	id := outputs.LastAttempt(l)
-	if l.Phase == jjm.RetryWait && id.Attempt > 0 {
+	if (l.Phase == jjm.RetryWait || l.Phase == jjm.HeldByPerson) && id.Attempt > 0 {
 		id.Attempt-- // the next attempt has no files yet
 	}
 	return id

@@ -10,6 +10,7 @@ import (
 	"jjm/adapters"
 	"jjm/internal/engine/floor/state"
 	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
 	"jjm/internal/sys/run"
 )
 
@@ -190,7 +191,9 @@ func (sb *submitter) takeBack(ch *state.Change, b *jjm.Bulk, text string, again 
 		case again(l, ch.Live.Grid(m.Grid)):
 			ch.End(l, jjm.Evidence{}, v)
 			l.Attempt, l.NotBefore = l.Attempt+1, ch.Now
-			ch.Move(l, jjm.Submitting, jjm.RetryWait, text)
+			to, phase := plan.NextAttempt(l.Holding)
+			l.Holding = plan.HoldAfter(l.Holding, to, phase, text, ch.Now)
+			ch.Move(l, to, phase, text)
 		default:
 			v.Action, v.Phase = jjm.Fail, jjm.CreateFailed
 			l.Ended = ch.Now

@@ -226,7 +226,7 @@ func (sb *submitter) intend(ctx context.Context, b *jjm.Bulk, as []sandbox.Assig
 		ch.Created = append(ch.Created, b)
 		for pos, m := range b.Members {
 			l := ch.Local(m.LocalID)
-			if l == nil || l.Attempt != m.Attempt || l.Kill || l.State.Final() {
+			if l == nil || l.Attempt != m.Attempt || l.Kill || state.Unsent(l) == 0 { // killed or held meanwhile
 				return jjm.Errorf(jjm.Conflict, "local job %s changed while its bulk was formed", m.LocalID)
 			}
 			if state.RequestAt(&ch.Live.Grid(m.Grid).Job, l.Place) != b.Request { // killed and resubmitted meanwhile

@@ -80,7 +80,7 @@ func (ju *Judge) decide(c *state.Change, j judgement) {
 		return
 	}
 	out.Verdict.Basis = &jjm.Basis{Counters: l.Counters, RetryArgs: l.RetryArgs, Cluster: l.Cluster,
-		Killed: l.Kill || l.Holding.GivenUp(), Lost: j.lost, Opinion: j.opinion}
+		Killed: l.Kill || plan.Ends(l.Holding, j.evidence), Lost: j.lost, Opinion: j.opinion}
 	if out.State == jjm.Completed {
 		if why := outputs.LacksOutput(spec, l, j.evidence.Result); why != "" {
 			out.State, out.Phase = jjm.Failed, jjm.ByApp

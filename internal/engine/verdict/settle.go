@@ -185,7 +185,9 @@ func (ju *Judge) postpone(id jjm.AttemptID, step plan.EndStep) {
 // heartbeat; a heartbeat that cannot be read counts as fresh.
 func (ju *Judge) endFacts(ar *areas.Area, l *jjm.LocalJob, en *endings.Ending) plan.EndFacts {
 	now := jjm.At(ju.b.Now())
-	f := plan.EndFacts{Kill: l.Kill || l.Holding.GivenUp(), Batch: batchState(l, en), Absence: en.Absence}
+	f := plan.EndFacts{Kill: l.Kill || l.Holding.GivenUp() && !l.Holding.TakesBack(),
+		Hold:  l.Holding.TakesBack() && l.State != jjm.Running, // without a shared file system no claim shows that it runs
+		Batch: batchState(l, en), Absence: en.Absence}
 	if en.Result != nil {
 		f.HasResult, f.ResultAge = true, now.Sub(en.ResultAt)
 	}

@@ -14,6 +14,8 @@ import (
 //
 //	held by its application, or cancelled   the next attempt is made, with the arguments that the
 //	in the batch system (state held)        application asked for (GBS)
+//	held by a person                        it goes on to the attempt before which it was held
+//	being taken back for a person's hold    the next attempt no longer waits
 //	held by the batch system                the batch job is released there
 //
 // With DryRun nothing changes.
@@ -64,6 +66,21 @@ func letGo(c *state.Change, live *jjm.LocalJob, caller wire.Caller) bool {
 	by := "released by " + caller.Actor()
 	switch {
 	case live.Kill:
+	case live.State == jjm.Held && live.Phase == jjm.HeldByPerson: // before the attempt, which therefore keeps its number
+		l := c.Local(live.ID)
+		l.Holding, l.NotBefore = plan.HoldNext(l.Holding), c.Now
+		to, phase := jjm.Submitting, jjm.RetryWait
+		if l.Attempt == 0 {
+			to, phase, l.NotBefore = jjm.New, "", 0
+		}
+		c.Move(l, to, phase, by)
+		c.Journal[len(c.Journal)-1].Actor = caller.Actor()
+		return true
+	case live.Holding.Keeps() && live.State.InBatch():
+		l := c.Local(live.ID)
+		l.Holding = plan.Resumed(l.Holding, by, caller.Actor())
+		c.Aside(l, by, caller.Actor())
+		return true
 	case live.State == jjm.Held:
 		l := c.Local(live.ID)
 		l.Holding = plan.HoldNext(l.Holding)

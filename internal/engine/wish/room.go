@@ -1,6 +1,6 @@
-// Package wish stores requests of people and gatekeepers about grid jobs and local jobs: to
-// kill them, to release their holds, to force their states, and to remark on them. It only stores the request; the
-// loops of packages gridjob, cluster and verdict carry it out.
+// Package wish stores requests of people and gatekeepers about grid jobs and local jobs: to kill or hold them, to
+// release their holds, to force their states, and to remark on them. It only stores the request; the loops of packages
+// gridjob, cluster and verdict carry it out.
 package wish
 
 import (
@@ -13,7 +13,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Wishes stores kills, releases, forced states and remarks.
+// Wishes stores kills, holds, releases, forced states and remarks.
 type Wishes struct {
 	b *base.Base
 	s *state.State
@@ -35,6 +35,7 @@ func New(s *state.State, halt func(context.Context, jjm.GridID),
 func Verbs(ws *Wishes) []serve.Verb {
 	return []serve.Verb{
 		serve.Handle(wire.VerbKill(), serve.Owners, ws.Kill),
+		serve.Handle(wire.VerbHold(), serve.Owners, ws.Hold),
 		serve.Handle(wire.VerbRelease(), serve.Owners, ws.Release),
 		serve.Handle(wire.VerbForceStatus(), serve.Owners, ws.ForceStatus),
 		serve.Handle(wire.VerbRemark(), serve.Administrators, ws.Remark),

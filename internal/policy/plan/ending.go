@@ -70,6 +70,8 @@ type EndFacts struct {
 	NeverRan bool
 	// Kill is true if jjm wants to end this attempt.
 	Kill bool
+	// Hold is true if jjm wants to take this attempt back unless it has started.
+	Hold bool
 }
 
 // EndRules are the times to wait for evidence that is still to come.
@@ -165,8 +167,10 @@ type EndStep struct {
 //	after that                                Judge
 //	alive, kill, nobody holds the claim       TakeClaim, and cancel
 //	alive, the daemon holds it                EndWait, and cancel: it can only exit
+//	alive, hold, nobody holds the claim       TakeClaim; the cancel comes once the daemon holds it
 //	alive                                     EndWait (kill: and cancel)
 //	unknown, kill, nobody holds the claim     TakeClaim, and cancel
+//	unknown, hold, nobody holds the claim     TakeClaim
 //	unknown, not Lost                         EndWait (kill, or the daemon holds it: and cancel)
 //	Lost, but the heartbeat is fresh          EndWait (over its walltime: and cancel)
 //	Lost, nobody holds the claim              TakeClaim
@@ -226,6 +230,8 @@ func endAlive(f EndFacts) EndStep {
 		return EndStep{Do: TakeClaim, Cancel: true, Why: "to be killed before it starts"}
 	case f.Kill:
 		return EndStep{Do: EndWait, Cancel: true, Why: "being killed"}
+	case f.Hold && f.Claim == HeldByNobody: // without a cancel, which could end an attempt that starts meanwhile
+		return EndStep{Do: TakeClaim, Why: "to be held before it starts"}
 	}
 	return EndStep{Do: EndWait, Why: "alive"}
 }
@@ -234,6 +240,8 @@ func endUnknown(f EndFacts, rules EndRules) EndStep {
 	switch {
 	case f.Absence != Lost && f.Kill && f.Claim == HeldByNobody:
 		return EndStep{Do: TakeClaim, Cancel: true, Why: "to be killed; the batch system does not show it"}
+	case f.Absence != Lost && f.Hold && f.Claim == HeldByNobody:
+		return EndStep{Do: TakeClaim, Why: "to be held; the batch system does not show it"}
 	case f.Absence != Lost:
 		return EndStep{Do: EndWait, Cancel: f.Kill || f.Claim == HeldByDaemon,
 			Why: "not in the listing, and not proven absent"}

@@ -270,8 +270,11 @@ func HoldAfter(h *jjm.Holding, state jjm.State, phase jjm.Phase, text string, no
 		return next
 	}
 	held := jjm.Holding{By: jjm.HeldApplication, Text: text, Since: max(now, 1)}
-	if phase == jjm.HeldByBatch {
+	switch phase {
+	case jjm.HeldByBatch:
 		held.By = jjm.HeldOperator // a person cancelled the attempt with the batch system's commands
+	case jjm.HeldByPerson:
+		held = heldByPerson(h.Why, h.Actor, now)
 	}
 	if next != nil {
 		held.Retries = next.Retries

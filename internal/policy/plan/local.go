@@ -63,7 +63,8 @@ type LocalDecision struct {
 //
 //	verdict    local job
 //	complete   completed
-//	retry      submitting/retry-wait, attempt + 1, after a wait if unhandled
+//	retry      submitting/retry-wait, attempt + 1, after a wait if unhandled;
+//	           held/operator-hold, attempt + 1, if a person holds the local job
 //	hold       held/application-hold or batch-cancel
 //	fail       failed/limit, application or lost
 //	cancel     killed/cancelled
@@ -80,7 +81,7 @@ func Local(in LocalInput) LocalDecision {
 	v := analyse.Attempt(analyse.Input{
 		Evidence: ev, Result: in.Result,
 		Counters: in.Job.Counters, RetryArgs: in.Job.RetryArgs,
-		Limits: in.Retry.Or(in.Site), KillIntent: in.Kill || in.GiveUp.GivenUp(),
+		Limits: in.Retry.Or(in.Site), KillIntent: in.Kill || Ends(in.GiveUp, ev),
 		Retry: in.Retry.Asked(), OnExit: in.Retry.OnExit, Lost: in.Lost, Opinion: in.Opinion,
 		Rules: in.Rules, Type: in.Type, Cluster: in.Job.Cluster, Params: in.Params,
 	})
@@ -93,10 +94,13 @@ func Local(in LocalInput) LocalDecision {
 	case jjm.Complete:
 		d.State = jjm.Completed
 	case jjm.Retry:
-		d.State, d.Phase = jjm.Submitting, jjm.RetryWait
+		d.State, d.Phase = NextAttempt(in.GiveUp)
 		d.Attempt++
 		if wait := Backoff(backoffFacts(in, ev, v)); wait > 0 {
 			d.NotBefore = in.Now.Add(wait)
+		}
+		if d.State == jjm.Held {
+			d.NotBefore = in.Now // which tells later that this attempt has not begun
 		}
 	case jjm.Hold:
 		d.State = jjm.Held
@@ -110,16 +114,31 @@ func Local(in LocalInput) LocalDecision {
 	return d
 }
 
+// Ends reports whether jjm ended an attempt because of its hold. An attempt that a person holds is taken back only
+// before it starts, so one that started ends by itself, unless its batch job was cancelled. h may be nil.
+func Ends(h *jjm.Holding, ev jjm.Evidence) bool {
+	if !h.TakesBack() {
+		return h.GivenUp()
+	}
+	return !hasStarted(ev) || ev.Batch.State == jjm.BatchCancelled
+}
+
+// hasStarted reports whether a wrapper claimed the attempt.
+func hasStarted(ev jjm.Evidence) bool {
+	return ev.Result != nil || ev.Claim != nil && ev.Claim.Holder != jjm.HolderDaemon
+}
+
 // givenUp turns the verdict of an attempt that was given up because of its hold into the
 // decision about the hold: retry or fail.
 func givenUp(in LocalInput, ev jjm.Evidence, v jjm.Verdict) jjm.Verdict {
-	started := ev.Result != nil || ev.Claim != nil && ev.Claim.Holder != jjm.HolderDaemon
 	v.Text, v.Phase = in.GiveUp.Why, ""
 	v.Action = jjm.Retry
 	switch {
+	case in.GiveUp.TakesBack():
+		v.Text = takenBack(in.GiveUp)
 	case in.GiveUp.Action == jjm.HoldFail:
 		v.Action, v.Phase = jjm.Fail, jjm.BySystem
-	case started && in.Result != jjm.ResultGLF && (!in.Retry.Asked() || len(in.Retry.OnExit) > 0):
+	case hasStarted(ev) && in.Result != jjm.ResultGLF && (!in.Retry.Asked() || len(in.Retry.OnExit) > 0):
 		v.Action, v.Phase = jjm.Fail, jjm.BySystem
 		v.Text += "; it had been started, and its job file asks for no retries after a hold"
 	}

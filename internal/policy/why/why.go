@@ -89,6 +89,9 @@ func Of(f Facts) Cause {
 		return held(l)
 	case f.Unsent:
 		return unsent(f)
+	case l.Holding.Keeps() && l.State < jjm.Running:
+		return Cause{Code: HeldByPerson, Text: l.Holding.Why + "; it is being taken back from cluster " + l.Cluster,
+			Remedy: "jjm release " + l.ID.String()}
 	case l.IsMerging():
 		return Cause{Code: Merging, Text: "its work is done; its outputs wait to be merged", Since: l.Ended}
 	case f.Gone:

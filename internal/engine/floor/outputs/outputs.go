@@ -45,11 +45,11 @@ func TarName(job *jjm.GridJob) string {
 }
 
 // LastAttempt returns the id of the attempt that ended last. It is not always the current
-// attempt: a local job that was killed while it waited for its next attempt (NotBefore is set) already has the
-// number of the next attempt.
+// attempt: a local job that ended while it waited for its next attempt (NotBefore is set), because it was killed or was
+// held too long, already has the number of the next attempt.
 func LastAttempt(l *jjm.LocalJob) jjm.AttemptID {
 	id := l.AttemptID()
-	if l.NotBefore != 0 && l.Attempt > 0 && l.State == jjm.Killed {
+	if l.NotBefore != 0 && l.Attempt > 0 && (l.State == jjm.Killed || l.State == jjm.Failed && l.Phase == jjm.BySystem) {
 		id.Attempt--
 	}
 	return id

@@ -105,6 +105,7 @@ func (a *Memo) Take(g *Grid, place int32, now jjm.Time) (l jjm.LocalJob, ok bool
 		return l, false
 	}
 	q := g.ready.Of(place)
+	g.queuedAt.remove(q[0], place)
 	g.ready.Set(place, q[1:])
 	return g.Locals[q[0]], true
 }
@@ -116,7 +117,7 @@ func (a *Memo) Form(b *jjm.Bulk) { a.s.forming[b.Tag] = b }
 func (a *Memo) GiveBack(members []jjm.AttemptID) {
 	for _, m := range members {
 		if g := a.Grid(m.Grid); g != nil {
-			g.ready.Push(g.Locals[m.N].Place, m.N)
+			g.makeReady(m.N)
 		}
 	}
 }

@@ -76,6 +76,9 @@ type sending struct {
 	// sort out.
 	ready   queues
 	waiting waitHeap
+	// queuedAt has the one valid entry in ready of each local job. Without it a local job that is held and released, or
+	// moved, while it is ready would be submitted twice.
+	queuedAt entries
 	// UnsentAt counts, by place, the local jobs that wait for their first or next
 	// submission.
 	UnsentAt counter
@@ -213,11 +216,20 @@ func (g *Grid) put(l jjm.LocalJob) {
 	g.Ran = g.Ran || l.Started != 0 || tried
 	switch {
 	case l.State == jjm.New && !l.Kill && l.Step == jjm.StepMerge: // merges go first (JEDI: priority 5000)
-		g.ready.pushFront(l.Place, l.ID.N)
+		if g.queuedAt.add(l.ID.N, l.Place) {
+			g.ready.pushFront(l.Place, l.ID.N)
+		}
 	case l.State == jjm.New && !l.Kill:
-		g.ready.Push(l.Place, l.ID.N)
+		g.makeReady(l.ID.N)
 	case l.State == jjm.Submitting && l.Phase == jjm.RetryWait && !l.Kill:
 		heap.Push(&g.waiting, waiting{l.NotBefore, l.ID.N})
+	}
+}
+
+// makeReady adds a local job to the queue of its place, unless it is there.
+func (g *Grid) makeReady(n int32) {
+	if place := g.Locals[n].Place; g.queuedAt.add(n, place) {
+		g.ready.Push(place, n)
 	}
 }
 
@@ -290,7 +302,7 @@ func keepWaits(old, l jjm.LocalJob) *jjm.Waiting {
 // resubmission may have changed the local job's place since it was queued.
 func (g *Grid) eligible(n, place int32, now jjm.Time) bool {
 	l := &g.Locals[n]
-	if l.Kill || l.Place != place {
+	if l.Kill || l.Place != place || !g.queuedAt.has(n, place) {
 		return false
 	}
 	return l.State == jjm.New ||
@@ -302,6 +314,7 @@ func (g *Grid) eligible(n, place int32, now jjm.Time) bool {
 func (g *Grid) trim(place int32, now jjm.Time) int {
 	q := g.ready.Of(place)
 	for len(q) > 0 && !g.eligible(q[0], place, now) {
+		g.queuedAt.remove(q[0], place)
 		q = q[1:]
 	}
 	g.ready.Set(place, q)

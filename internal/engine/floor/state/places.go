@@ -54,6 +54,31 @@ func (q *queues) grow(place int32) {
 	}
 }
 
+// entries are, by number of local job, 1 + the place of the only valid entry in queues, 0 if there is none.
+type entries []int32
+
+// add notes an entry of a local job at a place. It returns false if there is a valid one.
+func (e *entries) add(n, place int32) bool {
+	for int(n) >= len(*e) {
+		*e = append(*e, 0)
+	}
+	if e.has(n, place) {
+		return false
+	}
+	(*e)[n] = place + 1
+	return true
+}
+
+// has reports whether a local job has a valid entry at a place.
+func (e *entries) has(n, place int32) bool { return (*e)[n] == place+1 }
+
+// remove notes that an entry of a local job was taken from the queue of a place.
+func (e *entries) remove(n, place int32) {
+	if e.has(n, place) {
+		(*e)[n] = 0
+	}
+}
+
 // counter counts by place.
 type counter []int
 

@@ -18,7 +18,7 @@ func (g *Grid) NextDue() jjm.Time {
 func (g *Grid) due(now jjm.Time) {
 	for len(g.waiting) > 0 && g.waiting[0].at <= now {
 		w := heap.Pop(&g.waiting).(waiting)
-		g.ready.Push(g.Locals[w.n].Place, w.n)
+		g.makeReady(w.n)
 	}
 }
 

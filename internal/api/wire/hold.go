@@ -1,0 +1,66 @@
+package wire
+
+import (
+	"unicode/utf8"
+
+	"jjm/internal/jjm"
+)
+
+// VerbHold is the verb "hold": it holds jobs until they are released.
+func VerbHold() Verb[HoldRequest, HoldAnswer] {
+	return Verb[HoldRequest, HoldAnswer]{About{Name: "hold", MaxBytes: maxWithRefs,
+		Help: "Hold local jobs until they are released."}}
+}
+
+// maxHoldReason is the longest reason of a hold, in bytes.
+const maxHoldReason = 1024
+
+// HoldRequest names the jobs to hold. A grid job stands for its local jobs that have not ended.
+type HoldRequest struct {
+	Head
+	Many
+	HoldHow
+}
+
+// HoldHow says how jobs are held.
+type HoldHow struct {
+	// Reason says why, for people; "" if the person does not say.
+	Reason string `json:"reason,omitempty"`
+	// DryRun changes nothing; the answer shows what would be held.
+	DryRun bool `json:"dry_run,omitempty"`
+}
+
+// Check checks the references and the reason.
+func (r HoldRequest) Check() error {
+	if err := checkRefs("hold", r.Refs); err != nil {
+		return err
+	}
+	switch {
+	case len(r.Reason) > maxHoldReason:
+		return jjm.Errorf(jjm.Invalid, "hold: reason has %d bytes: want at most %d", len(r.Reason), maxHoldReason)
+	case !utf8.ValidString(r.Reason):
+		return jjm.Errorf(jjm.Invalid, "hold: reason is no UTF-8 text")
+	}
+	return nil
+}
+
+// HoldAnswer has an entry for each reference, in order.
+type HoldAnswer struct {
+	Reply
+	Hold []Held `json:"hold,omitempty"`
+}
+
+// Held is the result for one reference.
+type Held struct {
+	Ref string `json:"ref"`
+	// Jobs is how many local jobs are held, or are being taken back from the batch system to be held.
+	Jobs int `json:"jobs"`
+	// Later is how many local jobs run and go on; if one were tried again, its next attempt waits for a release.
+	Later int `json:"later,omitempty"`
+	// Left are local jobs that stay as they are, LeftOut how many more there are.
+	Left    []Left `json:"left,omitempty"`
+	LeftOut int    `json:"left_out,omitempty"`
+	// NoChange is set if no local job could be held. That is a success.
+	NoChange bool   `json:"no_change,omitempty"`
+	Error    *Error `json:"error,omitempty"`
+}

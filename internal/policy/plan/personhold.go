@@ -1,0 +1,94 @@
+package plan
+
+import "jjm/internal/jjm"
+
+// HoldAt is when a person's hold of a local job takes effect.
+type HoldAt uint8
+
+// The times.
+const (
+	HoldNever HoldAt = iota // the hold has no effect
+	HoldNow                 // the local job is held in the same change: no batch system has it
+	HoldBack                // the local job is held once its attempt, which has not started, is taken back
+	HoldLater               // the attempt goes on, because it runs; the next one would wait for a release
+)
+
+// PersonHold returns when a person's hold of a local job takes effect. The first match counts:
+//
+//	over, being killed, or held already        never
+//	new, or waiting for its next attempt       now
+//	its outputs wait to be merged              never
+//	running, or its attempt is over            later
+//	queued, starting, or being submitted       once it is taken back
+//
+// why is the reason if it never does.
+func PersonHold(l *jjm.LocalJob) (at HoldAt, why string) {
+	switch {
+	case l.State.Final():
+		return HoldNever, "it is over: " + jjm.StateWord(l.State, l.Phase)
+	case l.Kill:
+		return HoldNever, "it is being killed"
+	case l.IsHeld(), l.Holding.Keeps():
+		return HoldNever, "it is held already"
+	case l.Holding.GivenUp() && !l.Holding.TakesBack():
+		return HoldNever, "its attempt is being given up: " + l.Holding.Why
+	case l.State == jjm.New, l.State == jjm.Submitting && l.Phase == jjm.RetryWait:
+		return HoldNow, ""
+	case l.IsMerging():
+		return HoldNever, "its work is done; its outputs wait to be merged"
+	case l.State == jjm.Running, l.State == jjm.Completing:
+		return HoldLater, ""
+	}
+	return HoldBack, ""
+}
+
+// heldByPerson returns the holding of a local job that a person holds. why begins with the person.
+func heldByPerson(why, actor string, now jjm.Time) jjm.Holding {
+	return jjm.Holding{By: jjm.HeldOperator, Text: why, Actor: actor, Since: max(now, 1)}
+}
+
+// HeldNow returns the holding of a local job that a person holds now; old may be nil.
+func HeldNow(old *jjm.Holding, why, actor string, now jjm.Time) *jjm.Holding {
+	h := heldByPerson(why, actor, now)
+	if old != nil {
+		h.Retries = old.Retries
+	}
+	return &h
+}
+
+// Kept returns the holding of a local job whose attempt is to be taken back, and whose next attempt waits for a
+// release. old may be nil.
+func Kept(old *jjm.Holding, why, actor string) *jjm.Holding {
+	return marked(old, jjm.HoldKeep, why, actor)
+}
+
+// Resumed returns the holding of a local job that was released while its attempt was to be taken back.
+func Resumed(old *jjm.Holding, why, actor string) *jjm.Holding {
+	return marked(old, jjm.HoldResume, why, actor)
+}
+
+func marked(old *jjm.Holding, action jjm.HoldAction, why, actor string) *jjm.Holding {
+	h := jjm.Holding{}
+	if old != nil {
+		h = *old
+	}
+	h.Action, h.Why, h.Actor, h.Trouble = action, why, actor, ""
+	return &h
+}
+
+// takenBack returns the text of the verdict on an attempt that was taken back.
+func takenBack(h *jjm.Holding) string {
+	if h.Keeps() {
+		return "taken back before it started: held by " + h.Why
+	}
+	return "taken back before it started; " + h.Why
+}
+
+// NextAttempt returns the state of a local job before its next attempt: it waits for a release if a person holds it,
+// else for its time. h may be nil.
+func NextAttempt(h *jjm.Holding) (jjm.State, jjm.Phase) {
+	if h.Keeps() {
+		return jjm.Held, jjm.HeldByPerson
+	}
+	return jjm.Submitting, jjm.RetryWait
+}
