@@ -294,7 +294,7 @@ func removeAll(at int, name string, mount, depth int) error {
 			}
 			break
 		}
-		if _, err := dir.Seek(0, io.SeekStart); err != nil { // start again, because removing names shifted the remaining names
+		if _, err := dir.Seek(0, io.SeekStart); err != nil { // the removal shifted the remaining names
 			return err
 		}
 	}
