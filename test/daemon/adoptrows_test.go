@@ -236,9 +236,12 @@ func (l *loss) folderOfAnID() {
 	if out, code := l.says("submit", "job.toml", "--wait"); code == 0 {
 		l.t.Errorf("it runs in the folder of another grid job:\n%s", out)
 	}
-	out, _ := l.says("status", "4")
-	if words := strings.Join(strings.Fields(out), " "); !strings.Contains(words, "move that folder away") {
-		l.t.Errorf("status of 4:\n%s", out)
+	l.logs("grid job is removed") // the folder is not its own, and stays
+	if out, _ := l.says("lookup", "4"); !strings.Contains(out, "move that folder away") {
+		l.t.Errorf("lookup of 4:\n%s", out)
+	}
+	if kept, err := os.ReadDir(filepath.Join(jobs, "4")); err != nil || len(kept) == 0 {
+		l.t.Errorf("the folder of another grid job: %v, %v", kept, err)
 	}
 }
 

@@ -106,7 +106,14 @@ func (re *Remover) clear(ctx context.Context, r *store.Removal) error {
 	if err != nil {
 		return err
 	}
-	if err := area.RemoveGrid(ctx, r.Grid); err != nil {
+	foreign, err := re.foreign(ctx, r.Grid, area.CheckUnused)
+	if err != nil {
+		return err
+	}
+	if !foreign {
+		err = area.RemoveGrid(ctx, r.Grid)
+	}
+	if err != nil {
 		return err
 	}
 	if err := re.b.Crash("remove.area"); err != nil {
@@ -121,6 +128,22 @@ func (re *Remover) clear(ctx context.Context, r *store.Removal) error {
 		}
 	}
 	return nil
+}
+
+// foreign reports whether the folder of a grid job has local jobs of another grid job with the same number, of a store
+// that was lost or of another site: the grid job made none, and unused finds some. Such a folder stays.
+func (re *Remover) foreign(ctx context.Context, id jjm.GridID, unused func(jjm.GridID) error) (bool, error) {
+	job, _, err := re.b.Store.Kept(ctx, id)
+	if err != nil || job.Step.Made > 0 {
+		return false, err
+	}
+	err = unused(id)
+	if jjm.KindOf(err) != jjm.Invalid {
+		return false, err
+	}
+	re.b.Log.Warn("the folder of a removed grid job stays, because it has local jobs of another grid job", "job", id,
+		"error", err)
+	return true, nil
 }
 
 // accounted returns an error while the accounting log lacks an attempt of a grid job.
