@@ -23,7 +23,8 @@ type walkKey struct{}
 // always are the scripts that run outside of campaigns too: each shows a promise that users rely on.
 func always() []string {
 	return []string{"after", "auto", "baggage", "causes", "chain", "copy", "dataset_remove", "down", "force",
-		"generations", "health", "jedimerge", "keywords", "leftout", "offtypes", "outputs", "proof", "remove", "required",
+		"generations", "health", "jedimerge", "keywords", "leftout", "notify", "offtypes",
+		"outputs", "proof", "remove", "required",
 		"resources", "rollback", "run", "selection", "short", "status", "steps", "top", "why"}
 }
 
