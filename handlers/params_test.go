@@ -104,7 +104,8 @@ func TestSpecKeys_AreThoseOfTheSpec(t *testing.T) {
 	full := jjm.Spec{Type: "t", Name: "n", Key: "k", KeyReuse: true, AutoResubmit: true, AutoKill: &one,
 		Mode: "m", Clusters: []string{"c"}, Result: "r",
 		Retry: jjm.Retries{Limits: jjm.Limits{Early: &one}}, Request: jjm.Request{Cores: 1}, Env: map[string]string{"a": "b"},
-		Inputs: []jjm.Input{{}}, Outputs: []string{"o"}, OutputsRequired: []string{"r"}, Params: map[string]any{"p": 1}}
+		Inputs: []jjm.Input{{}}, Outputs: []string{"o"}, OutputsRequired: []string{"r"},
+		Notify: []string{"a@b"}, Params: map[string]any{"p": 1}}
 	text, err := json.Marshal(full)
 	if err != nil {
 		t.Fatal(err)

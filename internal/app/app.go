@@ -195,7 +195,8 @@ func (a *App) openEngine(ctx context.Context, clusters []engine.Cluster) error {
 	a.engine, err = engine.New(ctx, a.config.Engine, engine.Deps{
 		Store: a.store, Records: a.records, Types: types, Clusters: clusters,
 		SiteFiles: engine.SiteFiles{Model: a.config.Model, Off: site.Off,
-			Unread: func(typ string) string { return declared.Unread(a.config.JobTypes, typ) }},
+			Notices: a.config.Notify.On(),
+			Unread:  func(typ string) string { return declared.Unread(a.config.JobTypes, typ) }},
 		Folders: engine.Folders{Work: a.config.Work, RecordDir: a.config.recordDir(), DropDir: a.dropDir(),
 			SpoolDir: a.config.spoolDir(), Wrapper: wrapper},
 		Accounts: engine.Accounts{Caller: a.callerOf, Find: asuser.Find, Account: account, Users: users,
@@ -330,6 +331,7 @@ func (a *App) Run(ctx context.Context) error {
 	if a.config.Accounting.Blah != "" {
 		wg.Go(func() { a.runAccounting(ctx) })
 	}
+	wg.Go(func() { a.runNotices(ctx) })
 	a.log.Info("jjm serves", "version", a.opts.Version, "state", a.config.State, "work", a.config.Work,
 		"socket", filepath.Join(a.config.State, "jjm.sock"), "config", a.path)
 	stopNotify := a.notifyManager(ctx, &wg)

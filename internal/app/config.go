@@ -19,6 +19,7 @@ import (
 	"jjm/internal/policy/plan"
 	"jjm/internal/publish/advertise/collector"
 	"jjm/internal/publish/metrics"
+	"jjm/internal/publish/notify"
 	"jjm/internal/publish/web"
 )
 
@@ -47,6 +48,8 @@ type Config struct {
 	Gate   gate.Config   `toml:"gate"`
 	// Accounting are the settings of the site's accounting.
 	Accounting AccountingConfig `toml:"accounting"`
+	// Notify are the settings of notices about the ends of grid jobs.
+	Notify notify.Config `toml:"notify"`
 	// Advertise holds the facts about the site that are published to brokers, and the collectors to which they are sent.
 	Advertise collector.Config `toml:"advertise"`
 	// Metrics are the settings of the listener for Prometheus.
@@ -73,7 +76,8 @@ func Load(path string, getenv func(string) string) (Config, string, error) {
 
 // read reads and checks the configuration. The problems do not have their places yet.
 func read(path string, getenv func(string) string) (Config, string, strict.Places, jjm.Problems) {
-	c := Config{Log: "info", Reserve: 64 << 20, Engine: engine.Defaults(), Advertise: collector.Defaults()}
+	c := Config{Log: "info", Reserve: 64 << 20, Engine: engine.Defaults(), Advertise: collector.Defaults(),
+		Notify: notify.Defaults()}
 	path, given := locate(path, getenv)
 	places, broken := strict.Places{}, jjm.Problems(nil)
 	if path != "" {
@@ -147,7 +151,7 @@ func noEnv(string) string { return "" }
 // check returns the problems of all values.
 func (c *Config) check() jjm.Problems {
 	problems := slices.Concat(c.Engine.Check(), c.Accounting.Check(), c.Advertise.Check(), c.Metrics.Check(),
-		c.Web.Check())
+		c.Web.Check(), c.Notify.Check())
 	for _, p := range c.Gate.Check() {
 		p.Field = "gate." + strings.TrimPrefix(p.Field, "gate.")
 		problems = append(problems, p)

@@ -16,6 +16,7 @@ import (
 	"jjm/internal/policy/plan"
 	"jjm/internal/publish/advertise/collector"
 	"jjm/internal/publish/metrics"
+	"jjm/internal/publish/notify"
 	"jjm/internal/publish/web"
 )
 
@@ -66,6 +67,9 @@ func TestEtc_ShippedFileIsValidAsItIsAndWithEveryDefaultSet(t *testing.T) {
 	if c.Web != (web.Config{}) {
 		t.Errorf("[web] of the file: %+v", c.Web)
 	}
+	if !reflect.DeepEqual(c.Notify, notify.Defaults()) {
+		t.Errorf("[notify] of the file: %+v", c.Notify)
+	}
 	got, want := c.Gate.WithDefaults(), gate.Config{}.WithDefaults()
 	got.UserName, want.UserName = nil, nil
 	got.Admins = nil
@@ -82,7 +86,7 @@ func TestEtc_ShippedFileNamesEverySetting(t *testing.T) {
 	}
 	for _, part := range []any{Config{}, engine.Config{}, engine.Defaults().Retry, engine.ClusterConfig{},
 		idealize.Config{}, plan.HoldRule{}, rule.Rule{}, gate.Config{}, local.Config{}, collector.Config{},
-		collector.Gatekeeper{}, metrics.Config{}, web.Config{}} {
+		collector.Gatekeeper{}, metrics.Config{}, web.Config{}, notify.Config{}} {
 		typ := reflect.TypeOf(part)
 		for i := range typ.NumField() {
 			key, _, _ := strings.Cut(typ.Field(i).Tag.Get("toml"), ",")

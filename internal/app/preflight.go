@@ -53,6 +53,7 @@ func (c *Config) preflight(executable string) (problems jjm.Problems) {
 		}
 	}
 	problems = append(problems, c.preflightWeb()...)
+	problems = append(problems, c.preflightNotify()...)
 	if err := checkLocal(c.State); err != nil {
 		problems = append(problems, jjm.Problem{Field: "state", Text: err.Error()})
 	}

@@ -106,6 +106,7 @@ func fixed(old, next Config) []string {
 	differs("advertise", old.Advertise, next.Advertise)
 	differs("metrics", old.Metrics, next.Metrics)
 	differs("web", old.Web, next.Web)
+	differs("notify", old.Notify, next.Notify)
 	differs("cluster", old.Cluster, next.Cluster)
 	return names
 }

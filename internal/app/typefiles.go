@@ -64,7 +64,8 @@ func unheld(setting, path string, by rights.Holders) jjm.Problems {
 }
 
 // unheldPrograms returns the problems of the other files that a root daemon executes or reads commands from: the
-// wrapper, the commands that advertise the site, and the absolute paths in the sections of batch systems (folders of
+// wrapper, the commands that advertise the site, the programs for notices, and the absolute paths
+// in the sections of batch systems (folders of
 // commands, hooks, descriptions and token commands).
 func (c *Config) unheldPrograms(account int, executable string) (problems jjm.Problems) {
 	if account != 0 {
@@ -75,6 +76,9 @@ func (c *Config) unheldPrograms(account int, executable string) (problems jjm.Pr
 	}
 	if filepath.IsAbs(c.Advertise.Bin) {
 		problems = append(problems, unheld("advertise.bin", c.Advertise.Bin, holdersOf("", account))...)
+	}
+	for field, argv := range c.noticePrograms() {
+		problems = append(problems, unheld(field, argv[0], holdersOf("", account))...)
 	}
 	for i, section := range c.Cluster {
 		for _, key := range []string{"bin", "hook", "description", "token_command"} {

@@ -96,6 +96,8 @@ func keyTrials(t *testing.T) map[string]keyTrial {
 			credentials: bearer(`{"sub":"ann","jti":"1"}`)},
 		"env": top("env = {LABEL = \"x\"}"), "params": {without: plain(1), with: plain(2)},
 
+		"notify": {without: plain(1), with: plain(1, `notify = ["alice@example.org"]`), refuses: true},
+
 		"inputs[].path":       input(`path = "a.dat", name = "in"`, `path = "b.dat", name = "in"`),
 		"inputs[].name":       input(`path = "a.dat"`, `path = "a.dat", name = "in"`),
 		"inputs[].executable": input(`path = "a.dat"`, `path = "a.dat", executable = true`),

@@ -215,6 +215,8 @@ type Spec struct {
 	// end; "" if After is empty.
 	After    []GridID `json:"after,omitempty"`
 	AfterEnd string   `json:"after_end,omitempty"`
+	// Notify are the mail addresses to which the end of the grid job is told.
+	Notify []string `json:"notify,omitempty"`
 	// Params are the job type's own settings.
 	Params map[string]any `json:"params,omitempty"`
 }

@@ -24,6 +24,10 @@ func proofs() []proof {
 		{"reserve_bytes", "test/daemon", "TestSettings_OfTheDaemonAreObserved"},
 		{"accounting.blah", "test/door", "TestAccounting_OneLinePerAttempt"},
 		{"accounting.ce", "test/door", "TestAccounting_OneLinePerAttempt"},
+		{"notify.mail", "internal/app", "TestNotices_SettingsAreObserved"},
+		{"notify.from", "internal/app", "TestNotices_SettingsAreObserved"},
+		{"notify.command", "internal/app", "TestNotices_SettingsAreObserved"},
+		{"notify.patience", "internal/app", "TestNotices_SettingsAreObserved"},
 		{"cluster", "internal/app", "TestLoad_ClustersReadTheirStorages"},
 
 		{"engine.poll", "internal/engine", "TestSetting_PollIsTheTimeBetweenListings"},

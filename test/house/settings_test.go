@@ -17,6 +17,7 @@ import (
 	"jjm/internal/policy/analyse/rule"
 	"jjm/internal/policy/plan"
 	"jjm/internal/publish/advertise/collector"
+	"jjm/internal/publish/notify"
 )
 
 // setting is a key of the configuration, with the struct and the field that it sets, and its default.
@@ -35,7 +36,7 @@ type setting struct {
 func allSettings(t *testing.T) (all []setting) {
 	t.Helper()
 	all = settingsOf(reflect.ValueOf(app.Config{Log: "info", Reserve: 64 << 20, Engine: engine.Defaults(),
-		Gate: gate.Config{}.WithDefaults(), Advertise: collector.Defaults()}), "")
+		Gate: gate.Config{}.WithDefaults(), Advertise: collector.Defaults(), Notify: notify.Defaults()}), "")
 	all = append(all, settingsOf(reflect.ValueOf(engine.Defaults().ClusterDefaults()), "cluster.")...)
 	all = append(all, settingsOf(reflect.ValueOf(plan.HoldRule{}), "hold.")...)
 	all = append(all, settingsOf(reflect.ValueOf(rule.Rule{}), "rule.")...)

@@ -77,7 +77,11 @@ func TestJDF_EachWordChangesItsKey(t *testing.T) {
 				t.Errorf("%s does not set %s", word, key)
 			}
 		}
-		if diff := cmp.Diff([]string{want}, got); diff != "" {
+		wants := []string{want}
+		if word == "+notify_user" {
+			wants = append(wants, "notify")
+		}
+		if diff := cmp.Diff(wants, got); diff != "" {
 			t.Errorf("%s (-page +changes):\n%s", word, diff)
 		}
 	}

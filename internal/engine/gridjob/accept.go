@@ -54,6 +54,7 @@ func (js *Jobs) submit(ctx context.Context, caller wire.Caller, req wire.Submit,
 		req.Origin = &origin
 	}
 	problems = append(problems, checkCredentials(spec, req.Credentials)...)
+	problems = append(problems, checkNotify(&doc, js.b.Deps.Notices)...)
 	owner := jjm.Owner{UID: caller.UID, GID: caller.GID, User: caller.User}
 	site := js.types.SubmissionSite(owner, req.BaseDir, caller.Spooled)
 	problems = append(problems, problems.Unsaid(js.after.Check(ctx, caller, spec))...)

@@ -86,6 +86,7 @@ func check(f *file) jjm.Problems {
 	c.merge(f.Merge)
 	c.recovery(&f.Spec)
 	c.after(&f.Spec)
+	c.notify(f.Notify)
 	c.problems = append(c.problems, stream.Check(&f.Spec)...)
 	return c.problems
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"jjm/internal/formats/mailaddress"
 	"jjm/internal/formats/nearest"
 	"jjm/internal/formats/strict"
 	"jjm/internal/jjm"
@@ -45,6 +46,7 @@ type jdf struct {
 	request, events, instances int64
 	env                        map[string]string
 	datasets                   []jjm.DatasetInput
+	notify                     []string
 }
 
 // jimWords returns all attributes in the order of the documentation.
@@ -78,7 +80,7 @@ func jimWords() []jimWord {
 		{"station_name", false, []string{"env.SAM_STATION"}, variable("SAM_STATION")},
 		{"d0_release_version", false, []string{"env.D0_RELEASE_VERSION"}, variable("D0_RELEASE_VERSION")},
 		{"check_consistency", false, []string{"env.CHECK_CONSISTENCY"}, checkConsistency},
-		{"+notify_user", false, []string{"env.NOTIFY_USER"}, variable("NOTIFY_USER")},
+		{"+notify_user", false, []string{"env.NOTIFY_USER", "notify"}, notifyUser},
 	}
 }
 
@@ -89,6 +91,19 @@ func jobTypeOf(_ *jdf, s string) string {
 	const remedy = "for others write a job file of its own (docs/JOB-FILES.md)"
 	return fmt.Sprintf("%.40q: jjm knows %s of JIM's job types; %s", s, D0MonteCarlo, remedy)
 }
+
+// notifyUser sets the variable for the driver. A plain mail address is also told how the grid job ended; any other
+// value is only for the driver.
+func notifyUser(j *jdf, s string) string {
+	j.env["NOTIFY_USER"] = s
+	if mailaddress.Check(s) == nil {
+		j.notify = []string{s}
+	}
+	return ""
+}
+
+// IsJIM reports whether the text is a job description file of JIM.
+func (d Doc) IsJIM() bool { return d.written != nil }
 
 func checkConsistency(j *jdf, s string) string {
 	if s != "true" && s != "false" {
@@ -213,6 +228,7 @@ func jdfValue(s string) (value, wrong string) {
 // fillFile stores the content in the content of a job file.
 func (j *jdf) fillFile(f *file) {
 	f.Type, f.Result, f.Env, f.Datasets = "montecarlo", jjm.ResultExit, j.env, j.datasets
+	f.Notify = j.notify
 	f.Inputs = []jjm.Input{{Path: JIMDriver, Executable: true}}
 	f.Params = map[string]any{"events": j.events,
 		"command": []any{JIMDriver, strconv.FormatInt(j.request, 10), "{first_event}", "{events}"}}

@@ -280,7 +280,7 @@ func (tx *Tx) removeMergeFiles(id jjm.GridID, chunk int) (some bool, err error) 
 // removeRest deletes the rows of the tables with few rows for each grid job, and the dataset of the outputs that the
 // grid job merged.
 func (tx *Tx) removeRest(id jjm.GridID) error {
-	for _, from := range [...]string{"inputs", "steps", "output_templates", "told"} {
+	for _, from := range [...]string{"inputs", "steps", "output_templates", "told", "notices"} {
 		if _, err := tx.exec("DELETE FROM "+from+" WHERE grid = ?", args{}.int(int64(id))); err != nil {
 			return err
 		}

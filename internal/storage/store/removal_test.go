@@ -72,6 +72,16 @@ func readAndMade(t *testing.T, s *Store) *jjm.GridJob {
 	if err := raw(s, fmt.Sprintf(template, g.ID)); err != nil {
 		t.Fatal(err)
 	}
+	update(t, s, func(tx *Tx) error {
+		return tx.Journal(jjm.JournalEntry{Grid: g.ID, First: -1, Last: -1, From: "prepared", To: "finished"})
+	})
+	last, err := s.LastEntry(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	update(t, s, func(tx *Tx) error {
+		return tx.PutNotices([]Notice{{Target: "command", Change: last, Grid: g.ID, Generation: 1}})
+	})
 	archive(t, s, g.ID, 9)
 	return g
 }

@@ -77,7 +77,7 @@ type IDs interface {
 	Reach(jjm.GridID) error
 }
 
-// SiteFiles hold what the site's own files say about job types and models of job files.
+// SiteFiles hold what the site's own files say about job types, models of job files, and notices.
 type SiteFiles struct {
 	// Unread returns the remedy for an unknown job type if its file was added to the site's folder of job types
 	// after the start; else "". Nil if there is no such folder.
@@ -86,6 +86,8 @@ type SiteFiles struct {
 	Off []handlers.Off
 	// Model returns a model of job files, or why it cannot be used. Nil if there are none.
 	Model func(name string) (jobfile.Model, jjm.Problems)
+	// Notices is set if the site tells the ends of grid jobs to the addresses in job files.
+	Notices bool
 }
 
 // Folders are the paths that the engine works with.

@@ -1174,3 +1174,20 @@ CREATE TABLE bans (
 	account INTEGER CHECK (account >= 0),       -- the uid; NULL for a DN
 	PRIMARY KEY (kind, name)
 ) STRICT, WITHOUT ROWID;
+
+-- Notices that are not delivered yet. A notice is deleted once it is delivered or given up. change is the entry of the
+-- journal that it is about.
+CREATE TABLE notices (
+	target     TEXT    NOT NULL CHECK (length(target) > 0),
+	change     INTEGER NOT NULL REFERENCES journal (seq),
+	grid       INTEGER NOT NULL REFERENCES grid_jobs (id),
+	generation INTEGER NOT NULL CHECK (generation > 0),
+	since      INTEGER NOT NULL,
+	tries      INTEGER NOT NULL DEFAULT 0 CHECK (tries >= 0),
+	next       INTEGER NOT NULL DEFAULT 0,      -- not tried before
+	PRIMARY KEY (target, change)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER notices_fixed BEFORE UPDATE OF target, change, grid, generation, since ON notices BEGIN
+	SELECT RAISE(ABORT, format('grid job %d: what a notice is about never changes', OLD.grid));
+END;

@@ -1,0 +1,33 @@
+package gridjob
+
+import (
+	"strings"
+	"testing"
+
+	"jjm/internal/formats/jobfile"
+)
+
+// A site without notices refuses addresses, except those of JIM's job description files: there the address stays what
+// it was, a variable.
+func TestCheckNotify_OfASiteWithoutNotices(t *testing.T) {
+	toml, problems := jobfile.Parse("job.toml", []byte("type = \"script\"\nnotify = [\"a@example.org\"]\n"))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	jdf, problems := jobfile.Parse("mc.jdf", []byte("job_type = dzero_monte_carlo\nrunjob_requestid = 1\n"+
+		"runjob_numevts = 9\n+notify_user = a@example.org\n"))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	for _, doc := range []*jobfile.Doc{&toml, &jdf} {
+		if ps := checkNotify(doc, true); len(ps) > 0 || len(doc.Spec.Notify) != 1 {
+			t.Errorf("a site with notices: %v %v", ps, doc.Spec.Notify)
+		}
+	}
+	if ps := checkNotify(&toml, false); len(ps) != 1 || !strings.Contains(ps[0].Text, "notify.mail") {
+		t.Error(ps)
+	}
+	if ps := checkNotify(&jdf, false); len(ps) > 0 || len(jdf.Spec.Notify) > 0 || jdf.Spec.Env["NOTIFY_USER"] == "" {
+		t.Error(ps, jdf.Spec)
+	}
+}

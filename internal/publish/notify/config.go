@@ -1,0 +1,60 @@
+package notify
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"jjm/internal/formats/mailaddress"
+	"jjm/internal/jjm"
+)
+
+// Config holds the site's settings for notices.
+type Config struct {
+	// Mail is a program with its arguments that reads a message with its recipients (sendmail -t); empty = no mail.
+	Mail []string `toml:"mail"`
+	// From is the sender of the messages; "" = the program's default.
+	From string `toml:"from"`
+	// Command is a program with its arguments that reads an event as JSON; empty = none.
+	Command []string `toml:"command"`
+	// Patience is how long a notice that cannot be delivered is tried again.
+	Patience jjm.Duration `toml:"patience"`
+}
+
+// Defaults returns the default settings: no notices.
+func Defaults() Config {
+	return Config{Mail: []string{}, Command: []string{}, Patience: jjm.Duration(24 * time.Hour)}
+}
+
+// On reports whether the site sends notices.
+func (c Config) On() bool { return len(c.Mail) > 0 || len(c.Command) > 0 }
+
+// Check returns all mistakes in the settings.
+func (c Config) Check() (ps jjm.Problems) {
+	bad := func(field, format string, args ...any) {
+		ps = append(ps, jjm.Problem{Field: "notify." + field, Text: fmt.Sprintf(format, args...)})
+	}
+	for _, program := range []struct {
+		field string
+		argv  []string
+	}{{"mail", c.Mail}, {"command", c.Command}} {
+		for i, arg := range program.argv {
+			if i == 0 && !filepath.IsAbs(arg) {
+				bad(program.field, "%.200q: want a program with an absolute path, then its arguments", arg)
+			} else if strings.ContainsRune(arg, 0) {
+				bad(program.field, "%.200q: contains a NUL character", arg)
+			}
+		}
+	}
+	if err := mailaddress.Check(c.From); c.From != "" && err != nil {
+		bad("from", "%.60q: %v", c.From, err)
+	}
+	if c.From != "" && len(c.Mail) == 0 {
+		bad("from", "has no effect without notify.mail: set notify.mail too, or leave it out")
+	}
+	if c.Patience <= 0 {
+		bad("patience", "want a duration above 0, such as 24h")
+	}
+	return ps
+}
