@@ -191,7 +191,7 @@ func firstFiles(d *jjm.DatasetInput, site handlers.Site) []jjm.File {
 	defer r.Close()
 	var files []jjm.File
 	enough := errors.New("enough")
-	_, _ = catalogue.Read(d.From, r, func(f jjm.File) error { // mistakes are reported by the code that reads the whole list
+	_, _ = catalogue.Read(d.From, r, func(f jjm.File) error { // whoever reads the whole list reports mistakes
 		if files = append(files, f); len(files) == SomeFiles {
 			return enough
 		}

@@ -78,7 +78,7 @@ func Mergeable(spec *jjm.Spec, l *jjm.LocalJob, r *jjm.Result) []jjm.File {
 		if o.SHA256 != "" {
 			f.Checksum = "sha256:" + o.SHA256
 		}
-		if err == nil && len(f.Problems()) == 0 { // false only for a forged result: the wrapper never reports such a name
+		if err == nil && len(f.Problems()) == 0 { // no real wrapper reports a name that a dataset cannot hold
 			files = append(files, f)
 		}
 	}
