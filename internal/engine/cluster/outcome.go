@@ -68,7 +68,7 @@ func (sb *submitter) accepted(ctx context.Context, tag jjm.Tag, id string) error
 			l := ch.Local(m.LocalID)
 			l.Submitted = ch.Now
 			if l.BatchID != "" && id != "" && !state.PartOf(l.BatchID, id) {
-				l.BatchID = "" // a listing showed a duplicate first: from now on l points to the bulk that will be released
+				l.BatchID = "" // a listing showed a duplicate first; now l points to the bulk to be released
 			}
 			if l.State == jjm.Submitting {
 				ch.Move(l, jjm.Submitted, jjm.Queued, sb.name+" "+id)

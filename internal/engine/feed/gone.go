@@ -23,7 +23,7 @@ func (fd *Feeder) LoseFiles(c *state.Change) error {
 			own = own && f.Own
 		}
 		if !own {
-			continue // another attempt would miss the file again, because the local job does not own it: this attempt counts
+			continue // another attempt would miss the same file again, so this attempt counts
 		}
 		if c.Withdrawn == nil {
 			c.Withdrawn = map[jjm.LocalID]bool{}
