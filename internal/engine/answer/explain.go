@@ -45,7 +45,7 @@ func (an *Answers) Explain(ctx context.Context, caller wire.Caller, r wire.Expla
 
 // caseOf returns the case of an attempt as it was judged, with the present rules and limits.
 func caseOf(b *base.Base, job *jjm.GridJob, l *jjm.LocalJob, a *store.Attempt) analyse.Input {
-	spec, basis := &job.Spec, cmp.Or(a.Verdict.Basis, &jjm.Basis{}) // an attempt whose submission was refused has no basis
+	spec, basis := &job.Spec, cmp.Or(a.Verdict.Basis, &jjm.Basis{}) // no basis after a refused submission
 	in := analyse.Input{Evidence: *a.Evidence, Result: spec.Result, Counters: basis.Counters, RetryArgs: basis.RetryArgs,
 		Limits: spec.Retry.Or(b.Conf().Retry), KillIntent: basis.Killed, Retry: spec.Retry.Asked(),
 		OnExit: spec.Retry.OnExit, Opinion: basis.Opinion, Lost: basis.Lost, Rules: b.Rules(spec, l.Step),

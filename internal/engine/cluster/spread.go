@@ -122,7 +122,7 @@ func (cs *Clusters) loads(mem state.Memory) loads {
 		}
 	}
 	for _, b := range mem.Forming() {
-		if at, known := cs.s.Positions[b.Cluster]; known && mem.Bulk(b.Tag) == nil { // the bulk is not stored yet, so that its members are counted nowhere else
+		if at, known := cs.s.Positions[b.Cluster]; known && mem.Bulk(b.Tag) == nil { // not stored yet
 			l := plan.Load{Pending: len(b.Members)}
 			ls.all[at] = ls.all[at].Plus(l)
 			if of := ls.owners[b.Owner]; of != nil {

@@ -40,7 +40,7 @@ type watcher struct {
 	times     times
 }
 
-// times holds how long rounds of listings take, successful listings only.
+// times holds how long rounds of successful listings take.
 type times struct {
 	mu   sync.Mutex
 	took time.Duration // the time of a round by plan.Took, smoothed over the last two rounds

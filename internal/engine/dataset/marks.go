@@ -64,7 +64,7 @@ func (mk marker) markAll(ctx context.Context, caller wire.Caller, set store.Data
 		tellMarks(c, caller, set, d.State, fmt.Sprintf("%s of dataset %s now %s: %s", jjm.Count(fresh, "file"), d.Name,
 			d.State,
 			d.Reason), fresh)
-		// A running cutting is refused before Withdraw makes any local job give a file back.
+		// Find the owners now, before Withdraw makes local jobs give the files back.
 		if err := mk.ownersOf(c.Live, ctx, set.ID, all, out.Marked); err != nil {
 			return err
 		}
