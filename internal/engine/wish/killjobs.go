@@ -80,7 +80,7 @@ func (ws *Wishes) killOne(ctx context.Context, o order, ref jjm.Ref) (n int, noC
 		return nil
 	})
 	if err == nil && !noChange {
-		ws.halt(context.WithoutCancel(ctx), ref.Grid) // halted before the answer, so that no local job starts after the answer
+		ws.halt(context.WithoutCancel(ctx), ref.Grid) // before the answer: then nothing starts after it
 	}
 	return n, noChange, unlessDry(err)
 }

@@ -66,7 +66,7 @@ func letGo(c *state.Change, live *jjm.LocalJob, caller wire.Caller) bool {
 	by := "released by " + caller.Actor()
 	switch {
 	case live.Kill:
-	case live.State == jjm.Held && live.Phase == jjm.HeldByPerson: // held before its attempt began, so that the attempt keeps its number
+	case live.State == jjm.Held && live.Phase == jjm.HeldByPerson: // before an attempt, which keeps its number
 		l := c.Local(live.ID)
 		l.Holding, l.NotBefore = plan.HoldNext(l.Holding), c.Now
 		to, phase := jjm.Submitting, jjm.RetryWait
