@@ -199,7 +199,7 @@ func (w *watcher) judgeHealth(ctx context.Context, latest error) {
 	w.c.health.note(cause, latest == nil)
 }
 
-// pings reports whether the batch system answers a listing of the daemon's own account.
+// pings reports whether the batch system answers a probe that the daemon runs as its own account.
 func (w *watcher) pings(ctx context.Context) bool {
 	p, ok := w.c.adapter.(adapters.Prober)
 	if !ok {

@@ -185,7 +185,7 @@ func (ju *Judge) postpone(id jjm.AttemptID, step plan.EndStep) {
 func (ju *Judge) endFacts(ar *areas.Area, l *jjm.LocalJob, en *endings.Ending) plan.EndFacts {
 	now := jjm.At(ju.b.Now())
 	f := plan.EndFacts{Kill: l.Kill || l.Holding.GivenUp() && !l.Holding.TakesBack(),
-		Hold:  l.Holding.TakesBack() && l.State != jjm.Running, // without a shared file system, no claim shows that the attempt runs
+		Hold:  l.Holding.TakesBack() && l.State != jjm.Running, // without a shared file system no claim shows a start
 		Batch: batchState(l, en), Absence: en.Absence}
 	if en.Result != nil {
 		f.HasResult, f.ResultAge = true, now.Sub(en.ResultAt)

@@ -27,7 +27,7 @@ const (
 	ForceNothing                // the local job is already in the state, or on its way to it
 	ForceMove                   // the local job changes its state now
 	ForceKill                   // the local job is killed, and becomes failed when the kill is over
-	ForceEnd                    // the local job becomes failed now; its batch job is cancelled without waiting for the end
+	ForceEnd                    // the local job becomes failed now; its batch job is cancelled, without a wait
 )
 
 // Force decides what becomes of a local job whose state a person forces (Ganga, force_status; decision R8). why is the
