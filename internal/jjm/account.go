@@ -12,15 +12,14 @@ import (
 	"unicode/utf8"
 )
 
-// ActorOf names an account for the audit: "root (uid 0)". The uid identifies the account
-// even if its name is later given to another one.
+// ActorOf returns the name of an account for the audit: "root (uid 0)". The uid identifies the account even if another
+// account gets its name later.
 func ActorOf(user string, uid int) string {
 	return user + " (uid " + strconv.Itoa(uid) + ")"
 }
 
-// Origin says where a grid job came from, as its gatekeeper reports it. It is stored and
-// shown; no permission depends on it, except that a ban of a DN ([Ban]) is compared with
-// Subject.
+// Origin is the origin of a grid job, as its gatekeeper reports it. It is stored and shown. No permission depends on
+// it, except that a ban of a DN ([Ban]) is compared with Subject.
 type Origin struct {
 	// Gatekeeper is the kind and host of the gatekeeper: "gram5 ce.example.org".
 	Gatekeeper string `json:"gatekeeper,omitempty"`
@@ -34,12 +33,11 @@ type Origin struct {
 	VO string `json:"vo,omitempty"`
 	// SubmitHost is where the user submitted.
 	SubmitHost string `json:"submit_host,omitempty"`
-	// Verified is set by the daemon if the submitter was an administrator acting for
-	// another account, as a gatekeeper does. If it is false, the job's own account wrote
-	// these texts and they prove nothing.
+	// Verified is set by the daemon if the submitter was an administrator acting for another account, as gatekeepers
+	// are. If it is false, the job's own account wrote these texts, and they prove nothing.
 	Verified bool `json:"verified,omitempty"`
-	// Memo is the gatekeeper's note to itself, for instance where the output files are to
-	// go. It is returned to the gatekeeper once the grid job is final, and is shown to no other client.
+	// Memo is a note of the gatekeeper for its own use, for instance the destination of the output files. It is
+	// returned to the gatekeeper after the grid job is final, and to no other client.
 	Memo string `json:"memo,omitempty"`
 }
 
@@ -118,7 +116,7 @@ func CredentialKinds() map[string]string {
 	return map[string]string{ProxyKind: "X509_USER_PROXY", TokenKind: "BEARER_TOKEN_FILE"}
 }
 
-// Credential lets a grid job act for its user: a proxy certificate or a bearer token.
+// Credential is a proxy certificate or a bearer token, with which a grid job acts for its user.
 type Credential struct {
 	Kind   string `json:"kind"`
 	Secret Secret `json:"secret"`
@@ -475,8 +473,8 @@ func (d DN) Covers(other DN) bool {
 	})
 }
 
-// SameDN reports whether two texts name the same subject. A text that is not a DN, such
-// as the subject of a token, is compared without regard to case and blanks.
+// SameDN reports whether two texts name the same subject. If a text is not a DN, such as the subject of a token, the
+// texts are compared without regard to case and blanks.
 func SameDN(a, b string) bool { return CanonicalDN(a) == CanonicalDN(b) }
 
 // CanonicalDN returns the same text for all notations of a name. A text that is not a DN is only folded (see

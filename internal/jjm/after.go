@@ -1,14 +1,14 @@
 package jjm
 
-// MaxAfter is how many grid jobs another one may begin after.
+// MaxAfter is the greatest number of grid jobs after which another grid job may begin.
 const MaxAfter = 100
 
 // The values of Spec.AfterEnd: how the grid jobs of Spec.After must end. Slurm calls them afterok, afterany and
 // afternotok (sbatch(1), --dependency).
 const (
-	AfterOK     = "ok"     // as done
-	AfterAny    = "any"    // in any way
-	AfterFailed = "failed" // as finished, failed, broken or aborted: in any way but done
+	AfterOK     = "ok"     // with the status done
+	AfterAny    = "any"    // with any final status
+	AfterFailed = "failed" // with the status finished, failed, broken or aborted: any final status but done
 )
 
 // AfterEnds returns the words that Spec.AfterEnd may have, the default first.

@@ -5,21 +5,20 @@ import (
 	"fmt"
 )
 
-// Tag is the name of a bulk, opaque to people: at most MaxTag of [a-z0-9], a letter first. The
-// batch system keeps it with each job of the bulk, so that a submission whose command crashed
-// or whose answer was lost is found again.
+// Tag is the name of a bulk: a letter, then letters and digits of [a-z0-9], at most MaxTag in all. It has no meaning
+// for people. The batch system keeps the tag with each job of the bulk. With the tag, jjm finds a submission again
+// whose command crashed or whose answer was lost.
 type Tag string
 
 // MaxTag is the length of the longest tag: the limit of a job name in OpenPBS and in POSIX
 // qsub.
 const MaxTag = 15
 
-// tagLetters has 32 letters, so that five bits of a random byte choose a letter without bias.
+// tagLetters has 32 letters: five bits of a random byte choose a letter without bias.
 const tagLetters = "abcdefghijklmnopqrstuvwxyz234567"
 
-// NewTag returns a new tag: "j", the store's nonce (4 characters), and 10 random
-// characters (50 bits). The nonce keeps two stores at one site, or a store and its
-// restored backup, from adopting each other's jobs.
+// NewTag returns a new tag: "j", the store's nonce (4 characters), and 10 random characters (50 bits). The nonce
+// prevents two stores at one site, or a store and its restored backup, from adopting each other's jobs.
 func NewTag(nonce string) (Tag, error) {
 	if len(nonce) != 4 {
 		return "", Errorf(Internal, "store nonce %q: want 4 characters", nonce)
@@ -47,15 +46,15 @@ func (t Tag) Valid() bool {
 	return true
 }
 
-// BulkState is how far a bulk has come, in the order of the constants.
+// BulkState is the progress of a bulk. The states are in order.
 type BulkState uint8
 
 // The states of a bulk.
 const (
-	BulkIntent   BulkState = iota // its members are stored and its assignment file is written; the command may have run
+	BulkIntent   BulkState = iota // the members are stored and the assignment file is written; the command may have run
 	BulkAccepted                  // the batch system's ids are stored
-	BulkReleased                  // its jobs may run; the same as accepted unless the cluster submits in two phases
-	BulkRefused                   // the batch system does not have it and will not get it
+	BulkReleased                  // the jobs may run; the same as accepted unless the cluster submits in two phases
+	BulkRefused                   // the batch system does not have the bulk and will not get it
 	BulkClosed                    // every member's attempt has ended
 )
 

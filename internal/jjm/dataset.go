@@ -10,19 +10,19 @@ import (
 	"unicode/utf8"
 )
 
-// Dataset names files that are processed together. Files are added to it, and cut into
-// parts, until it is closed.
+// Dataset names files that are processed together. Until the dataset is closed, files can be added, and are cut into
+// parts.
 type Dataset struct {
 	Name string `json:"name"`
 	// Container is the container that the dataset was expanded from (decision R30).
 	Container string `json:"container,omitempty"`
-	// Master says that this dataset decides what is done: each of its files is owned once. The other datasets of a
-	// step are secondary: their files are only read in addition.
+	// Master is true if the files of this dataset are the work: each file is owned once. The other datasets of a step
+	// are secondary: parts only read their files in addition.
 	Master bool `json:"master,omitempty"`
 	// Attributes are JEDI's: "repeat", "nosplit", "ratio=2", "np=3", "ru", ...,
 	// separated by commas.
 	Attributes string `json:"attributes,omitempty"`
-	// Closed says that no more files will come.
+	// Closed is true if no more files will be added.
 	Closed bool `json:"closed,omitempty"`
 }
 
@@ -68,12 +68,12 @@ type File struct {
 	Locations []string `json:"locations,omitempty"`
 	// Parents are the LFNs of the files from which this file was made (decision R27).
 	Parents []string `json:"parents,omitempty"`
-	// Group is JEDI's boundary: its splitters put no files of two groups in one part.
+	// Group is a group of files, for JEDI's splitters: they put no files of two groups into one part.
 	Group string `json:"group,omitempty"`
 	// Added is when the file came into the dataset.
 	Added Time `json:"added,omitempty"`
-	// Path is the file's place below the work area of the dataset's owner; "" if no local job here made the file. It
-	// never comes from outside.
+	// Path is the file's path below the work area of the dataset's owner; "" if no local job here made the file. It is
+	// never taken from outside.
 	Path string `json:"-"`
 }
 
@@ -115,8 +115,7 @@ type Span struct {
 // ToTheEnd is the Count of a Span without an end.
 const ToTheEnd = -1
 
-// Last returns the last number. It is meaningless for an empty Span and for one without
-// an end.
+// Last returns the last number. The result has no meaning if the Span is empty or has no end.
 func (s Span) Last() int64 { return s.First + s.Count - 1 }
 
 // Mask is the part of its input that the application is to process. A field that is not set
@@ -147,36 +146,36 @@ type PartInput struct {
 	// Place is the storages that hold the files and the clusters that can read them; nil
 	// if no location is known.
 	Place *Place `json:"place,omitempty"`
-	// Group is the number of the job group, from 1 within the step: the parts of one call
-	// of the splitter for one place (decision R26). WMBSMergeBySize reads it.
+	// Group is the number of the job group, from 1 within the step. The parts that one call of the splitter makes for
+	// one place are a job group (decision R26). WMBSMergeBySize reads Group.
 	Group int64 `json:"group,omitempty"`
 	// Estimate is the time and space that the part will probably need.
 	Estimate Estimate `json:"estimate,omitzero"`
-	// More holds the fields that few parts set, nil if none is set, so that all other parts stay small in memory.
+	// More holds the fields that only few parts set, nil if none of them is set. Thus most parts stay small in memory.
 	More *PartMore `json:"more,omitempty"`
 }
 
-// PartMore holds the fields of a PartInput that few parts set.
+// PartMore holds the fields of a PartInput that only few parts set.
 type PartMore struct {
 	// Failure is why the part must not be submitted. Its local job ends as
 	// failed/createfailed.
 	Failure *CreateFailure `json:"failure,omitempty"`
-	// ByFile says that files of the part share luminosity sections. One list of sections for all files cannot
-	// describe what the part owns then: its Lumis apply file by file.
+	// ByFile is true if files of the part share luminosity sections. Then one list of sections for all files cannot
+	// describe the work that the part owns: its Lumis apply file by file.
 	ByFile bool `json:"by_file,omitempty"`
 	// Parents are the LFNs of the ancestors that the application also reads.
 	Parents []string `json:"parents,omitempty"`
 	// Secondary are the files of secondary datasets.
 	Secondary []StreamFiles `json:"secondary,omitempty"`
-	// SkipPileup is how many pile-up events to skip. It counts only if HasSkip is set,
-	// because 0 is a valid number.
+	// SkipPileup is the number of pile-up events to skip. It counts only if HasSkip is set, because 0 is a valid
+	// number.
 	SkipPileup int64 `json:"skip_pileup,omitempty"`
 	HasSkip    bool  `json:"has_skip,omitempty"`
-	// LHEInput is the setting lheInputFiles: the application reads LHE files. It is nil
-	// unless the part generates events.
+	// LHEInput is the setting lheInputFiles, which is true if the application reads LHE files. It is nil unless the
+	// part generates events.
 	LHEInput *bool `json:"lhe_input_files,omitempty"`
-	// Seed is the random seed and Sequence the sequence number, if one was asked for. Both return to their pools when
-	// the part's job fails permanently.
+	// Seed is the random seed and Sequence the sequence number, 0 if the job file requests none. Both return to their
+	// pools when the part's job fails permanently.
 	Seed     int64 `json:"seed,omitempty"`
 	Sequence int64 `json:"sequence,omitempty"`
 	// FirstNumber is the number of the part's first event in the numbering of its file, set if that numbering does
@@ -195,7 +194,8 @@ type StreamFiles struct {
 
 // Place is a set of storages, and the clusters that can read from them.
 type Place struct {
-	// Storages are the names of the storages, sorted; or a single one, if the splitter chose it among several.
+	// Storages are the names of the storages, sorted. If the splitter chose one of several storages, it is the only
+	// name.
 	Storages []string `json:"storages,omitempty"`
 	// Clusters are where parts of this place may run, sorted. Known says that they were
 	// looked up: empty Clusters then mean that no cluster may run them, otherwise that
@@ -205,11 +205,10 @@ type Place struct {
 	// Request overrides fields of the grid job's request for local jobs of this place;
 	// nil overrides nothing.
 	Request *Request `json:"request,omitempty"`
-	// Asked holds the resources that resubmissions request for local jobs of this place, in place of Request and
-	// of the grid job's request; nil if no resubmission did.
+	// Asked contains the resources that resubmissions request for local jobs of this place, in place of Request and of
+	// the grid job's request; nil if no resubmission requested resources.
 	Asked *Resources `json:"asked,omitempty"`
-	// From is the number of the place that the local jobs had when they were made; it is set
-	// only with Asked.
+	// From is the number of the place for which the local jobs were made. It is set only with Asked.
 	From int32 `json:"from,omitempty"`
 }
 
@@ -236,8 +235,8 @@ func (p *Part) Failure() *CreateFailure {
 	return p.Input.More.Failure
 }
 
-// The limits of a description of a file. They are far above what catalogues
-// hold; 2^53 is the largest number up to which JSON and scripts count exactly.
+// These limits of the description of a file are far above the values in catalogues. 2^53 is the largest number up to
+// which JSON and scripts count exactly.
 const (
 	maxLFN       = 1000 // in bytes
 	maxFileWord  = 255  // in bytes: a storage, a group, a checksum
@@ -247,8 +246,8 @@ const (
 	maxFileCount = 1 << 53
 )
 
-// CheckLFN returns "" if s is a valid logical file name, otherwise the mistake in words. Names are passed to commands
-// and listed one a line, so they must not hold control characters or look like an option.
+// CheckLFN returns "" if s is a valid logical file name, else the mistake in words. Names are passed to commands and
+// listed one a line; they must therefore not contain control characters or look like an option.
 func CheckLFN(s string) string {
 	switch {
 	case s == "":

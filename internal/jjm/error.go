@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// Kind classifies an error. It is set where the error arises, read by plan and idealize
-// to decide what to do, and by the commands to choose an exit code.
+// Kind classifies an error. It is set where the error arises. Packages plan and idealize decide by the kind what to do,
+// and the commands choose an exit code by it.
 type Kind uint8
 
 // The kinds of error.
 const (
 	Unclassified Kind = iota
 	Invalid           // the request itself is wrong; a retry cannot help
-	Busy              // not done, for sure; a retry can help
+	Busy              // certainly not done; a retry can help
 	Ambiguous         // it may have been done
 	Denied            // not allowed for this caller
-	Gone              // what was named does not exist, or no longer exists
+	Gone              // the named thing does not exist, or no longer exists
 	Conflict          // the object is in a state that does not permit it
 	Internal          // a promise of jjm itself was broken
 )
@@ -49,8 +49,7 @@ func (e *Error) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Errorf makes an error of a kind; format and args are those of fmt.Errorf, %w
-// included.
+// Errorf makes an error of a kind. format and args are the same as for fmt.Errorf, including %w.
 func Errorf(kind Kind, format string, args ...any) error {
 	return &Error{Kind: kind, Err: fmt.Errorf(format, args...)}
 }
@@ -94,9 +93,9 @@ type Problem struct {
 	Where string `json:"where,omitempty"`
 	// Field is the dotted key: "params.events".
 	Field string `json:"field,omitempty"`
-	// Text says what is wrong and what would be right.
+	// Text names the mistake and the correct form.
 	Text string `json:"text"`
-	// Busy says that the input could not be checked now and may be right: a retry can help.
+	// Busy is true if the input could not be checked now and may be correct: a retry can help.
 	Busy bool `json:"busy,omitempty"`
 }
 
@@ -128,10 +127,9 @@ func (ps Problems) Error() string {
 	return s
 }
 
-// Unsaid returns the problems of more that ps does not already explain. ps was found in the
-// text of an input, more in the values read from it. A problem of more is left out if ps has
-// one about the same field, about a field around it or in it, or about the text as a whole: the
-// value was then not read, so its problem is a consequence.
+// Unsaid returns the problems of more that ps does not already explain. ps was found in the text of an input, more in
+// the values read from the text. A problem of more is left out if ps has a problem of the same field, of a field around
+// it or within it, or of the whole text: the value was then not read, and its problem is only a consequence.
 func (ps Problems) Unsaid(more Problems) Problems {
 	var out Problems
 	for _, p := range more {
@@ -142,8 +140,7 @@ func (ps Problems) Unsaid(more Problems) Problems {
 	return out
 }
 
-// about reports whether a problem of ps is about the field, a field around it or in it,
-// or the whole input.
+// about reports whether ps has a problem of the field, of a field around or within the field, or of the whole input.
 func (ps Problems) about(field string) bool {
 	within := func(inner, outer string) bool {
 		return strings.HasPrefix(inner, outer) &&
@@ -154,8 +151,8 @@ func (ps Problems) about(field string) bool {
 	})
 }
 
-// Err returns the problems as an error, or nil if there are none. The error is of kind Busy if all problems are Busy,
-// else Invalid.
+// Err returns the problems as an error, or nil if there are none. The error is of kind Busy if all problems have Busy
+// set, else of kind Invalid.
 func (ps Problems) Err() error {
 	switch {
 	case len(ps) == 0:

@@ -4,10 +4,9 @@ import (
 	"cmp"
 )
 
-// Claim is the content of the file by which a wrapper takes an attempt for itself. The
-// file is created atomically; whoever creates it first is the only one allowed to run the
-// attempt. The daemon takes the claim itself before it gives up on an attempt, so that no
-// wrapper starts it later.
+// Claim is the content of the file by which a wrapper claims an attempt. The file is created atomically, and only its
+// creator may run the attempt. Before the daemon gives up an attempt, it takes the claim itself, so that no wrapper
+// starts the attempt later.
 type Claim struct {
 	// Holder is "wrapper" or "daemon".
 	Holder string `json:"holder"`
@@ -31,10 +30,10 @@ const (
 	HolderDaemon  = "daemon"
 )
 
-// Result is the wrapper's report when an attempt is over: one JSON file,
-// renamed complete into its bulk's done folder.
+// Result is the wrapper's report at the end of an attempt. It is one JSON file, which is renamed into its bulk's done
+// folder when it is complete.
 type Result struct {
-	Version int    `json:"v"` // 1
+	Version int    `json:"v"` // always 1
 	Tag     Tag    `json:"tag"`
 	Pos     int32  `json:"pos"`
 	Grid    GridID `json:"grid"`
@@ -61,8 +60,7 @@ type Result struct {
 	Listed *OutputList `json:"listed,omitempty"`
 	// Unmet are the patterns of outputs of which no file was collected, at most MaxUnmet.
 	Unmet []Unmet `json:"unmet,omitempty"`
-	// Processed is how much the application reports to have processed, nil if it reports
-	// nothing.
+	// Processed is the amount of work that the application reports to have processed, nil if it reports none.
 	Processed *Processed `json:"processed,omitempty"`
 	// Phases are the phases of the application in the order in which they started.
 	Phases []AppPhase `json:"phases,omitempty"`
@@ -87,8 +85,8 @@ type GoneFile struct {
 	Why string `json:"why"`
 }
 
-// Output is one file that was to be collected: its path below the attempt's directory,
-// with its size and checksum, or in Absent the reason why it is not there.
+// Output is one file to be collected: its path below the attempt's directory, with its size and checksum. If the file
+// was not collected, Absent is the reason.
 type Output struct {
 	Name   string `json:"name"`
 	Bytes  int64  `json:"bytes"`
@@ -98,7 +96,7 @@ type Output struct {
 	// file.
 	Left     LeftReason `json:"left,omitempty"`
 	Optional bool       `json:"optional,omitempty"`
-	// Files is how many files this entry stands for, if they are several.
+	// Files is the number of files for which this entry stands, if it stands for several.
 	Files int64 `json:"files,omitempty"`
 }
 
@@ -114,20 +112,20 @@ type OutputList struct {
 type Unmet struct {
 	Pattern string `json:"pattern"`
 	Why     string `json:"why"`
-	// Required says that the local job must leave a file for the pattern.
+	// Required is true if the local job must leave a file for the pattern.
 	Required bool `json:"required,omitempty"`
 	// Left is why a file that matches was left out, "" if no file was.
 	Left LeftReason `json:"left,omitempty"`
-	// Patterns is how many patterns this entry stands for, if they are several.
+	// Patterns is the number of patterns for which this entry stands, if it stands for several.
 	Patterns int64 `json:"patterns,omitempty"`
 }
 
-// MaxUnmet is how many unmet patterns a result lists, the required ones first. The last entry may stand for all
-// further patterns.
+// MaxUnmet is the greatest number of unmet patterns in a result, the required patterns first. The last entry may stand
+// for all further patterns.
 const MaxUnmet = 50
 
-// Processed is how much of its part an application reports to have processed, by a record
-// "INFO processed=250" of its log file, or "INFO processed=250 events".
+// Processed is the amount of its part that an application reports to have processed, in a record "INFO processed=250"
+// or "INFO processed=250 events" of its log file.
 type Processed struct {
 	Count int64 `json:"count"`
 	// Unit is the unit that was counted: events, files, sections or rows; "" is the unit
@@ -185,7 +183,7 @@ type Verdict struct {
 	Phase Phase `json:"phase,omitempty"`
 	// Text is for people: the diagnostic, the limit, the reason.
 	Text string `json:"text,omitempty"`
-	// RetryArgs and Counters replace those of the local job.
+	// RetryArgs and Counters are the local job's new retry arguments and counters.
 	RetryArgs []string `json:"retry_args,omitempty"`
 	Counters  Counters `json:"counters"`
 	// Handled is true if the application itself asked for the retry.
@@ -194,7 +192,7 @@ type Verdict struct {
 	// had decided.
 	Rule    string `json:"rule,omitempty"`
 	Limited string `json:"limited,omitempty"`
-	// StepUps are the changes that rules ordered for further attempts, such as more memory. They are recorded.
+	// StepUps are the changes for further attempts that rules ordered, such as more memory. They are only recorded.
 	StepUps []StepUp `json:"step_ups,omitempty"`
 	// Attention is the name of the rule by which a person should look at the local job.
 	Attention string `json:"attention,omitempty"`
@@ -202,16 +200,15 @@ type Verdict struct {
 	LogOnly []RuleNote `json:"log_only,omitempty"`
 	// Basis holds the facts other than the evidence on which the decision rests; nil for a refused submission.
 	Basis *Basis `json:"basis,omitempty"`
-	// Notices are further facts that people should know. They are not stored with the attempt, but counted with its
-	// grid job.
+	// Notices are further facts for people. They are not stored with the attempt, but counted with its grid job.
 	Notices []Notice `json:"-"`
 }
 
 // restart is the word after RETRY by which an application begins again from scratch (GBS).
 const restart = "RESTART"
 
-// Wasted reports whether no later attempt continues the work of this one. By GBS's convention (gbs.md 2), a RETRY
-// that the application asked for, or a HOLD, wastes the work only if its data is the single word RESTART. Any other
+// Wasted reports whether no later attempt continues the work of this attempt. By GBS's convention (gbs.md 2), a RETRY
+// that the application requested, or a HOLD, wastes the work only if its data is the single word RESTART. Any other
 // attempt that did not complete is wasted.
 func (v *Verdict) Wasted() bool {
 	if v.Action == Retry && v.Handled || v.Action == Hold {
@@ -220,9 +217,9 @@ func (v *Verdict) Wasted() bool {
 	return v.Action != Complete
 }
 
-// Basis holds the facts other than the evidence that decide about an attempt: the counters and retry arguments that the
-// local job had before it, the cluster, whether jjm wanted to end the attempt, whether the batch system provably lost
-// it, and the opinion of the job type.
+// Basis holds the facts other than the evidence on which the verdict on an attempt depends: the counters and retry
+// arguments that the local job had before the attempt, the cluster, whether jjm wanted to end the attempt, whether the
+// batch system provably lost the attempt, and the opinion of the job type.
 type Basis struct {
 	Counters  Counters `json:"counters,omitzero"`
 	RetryArgs []string `json:"retry_args,omitempty"`
@@ -255,7 +252,7 @@ const (
 	Retry    Action = "retry" // another attempt follows
 	Hold     Action = "hold"
 	Fail     Action = "fail"
-	Cancel   Action = "cancel" // the local job becomes killed, as was asked for
+	Cancel   Action = "cancel" // the local job becomes killed, as requested
 )
 
 // JournalEntry records one change of the local jobs First..Last of a grid job, which all
@@ -269,7 +266,7 @@ type JournalEntry struct {
 	From   string `json:"from,omitempty"`
 	To     string `json:"to"`
 	Cause  string `json:"cause,omitempty"`
-	Source string `json:"source,omitempty"` // which part of jjm: accept, watch, ...
+	Source string `json:"source,omitempty"` // the part of jjm that made the change: accept, watch, ...
 	Actor  string `json:"actor,omitempty"`  // the person or gatekeeper, "" for jjm itself
 }
 
@@ -334,22 +331,22 @@ func (s BatchState) Ended() bool { return s >= BatchEndedOK }
 // Alive reports whether the job is known and not over.
 func (s BatchState) Alive() bool { return s != BatchUnknown && !s.Ended() }
 
-// Report is a batch system's statement about one job. A job is identified by cluster, Tag,
-// Index, ID and Submitted together, because batch systems reuse ids.
+// Report is a batch system's statement about one job. Cluster, Tag, Index, ID and Submitted together identify the job,
+// because batch systems reuse ids.
 type Report struct {
 	Tag   Tag        `json:"tag"`
 	Index int32      `json:"index"`
 	ID    string     `json:"id"`
 	State BatchState `json:"state"`
-	// Exit is the exit code and Signal the signal that ended the job, 0 if none did. Both
-	// are set only if State is an ended one.
+	// Exit is the exit code. Signal is the signal that ended the job, 0 if no signal did. Both are set only if State is
+	// an ended state.
 	Exit   int `json:"exit,omitempty"`
 	Signal int `json:"signal,omitempty"`
 	// Host is where the job runs or ran.
 	Host string `json:"host,omitempty"`
 	// Reason is the batch system's own text: why the job waits, is held, or ended.
 	Reason string `json:"reason,omitempty"`
-	// Hold is the batch system's code of a hold, "13/2", where it has one.
+	// Hold is the batch system's code of a hold, such as "13/2"; "" if it has none.
 	Hold string `json:"hold,omitempty"`
 	// Starts is when the batch system expects a waiting job to start; 0 if it does not say.
 	Starts Time `json:"starts,omitempty"`
@@ -371,9 +368,8 @@ func (r *Report) NeverStarted() bool {
 	return r.State == BatchCancelled && r.Started == 0 && r.Restarts == 0
 }
 
-// Usage holds the resources that a grid job used, for gatekeepers and accounting. It counts all attempts of
-// each local job: times are summed, Started is the earliest, Ended the latest, and MaxRSSKB
-// the largest.
+// Usage contains the resources that a grid job used, for gatekeepers and accounting. It counts all attempts of each
+// local job: times are summed, Started is the earliest start, Ended the latest end, and MaxRSSKB the largest value.
 type Usage struct {
 	// Batch is the batch system's id of the first local job; Host is where that job ran.
 	Batch string `json:"batch,omitempty"`
@@ -387,7 +383,7 @@ type Usage struct {
 	// Signal ended the last attempt of the only local job; 0 if none did, or if
 	// there are several.
 	Signal int `json:"signal,omitempty"`
-	// Processors is how many cores each local job had.
+	// Processors is the number of cores of each local job.
 	Processors int  `json:"processors,omitempty"`
 	Started    Time `json:"started,omitempty"`
 	Ended      Time `json:"ended,omitempty"`

@@ -18,12 +18,12 @@ type Ending struct {
 	TarBytes       int64
 	TarSHA256      string
 	Ended          Time
-	// Reopened is when the next generation began, By who asked for it, and Why the reason.
+	// Reopened is when the next generation began, By the person who requested it, and Why the reason.
 	Reopened Time
 	By, Why  string
 }
 
-// AtEnd returns the grid job as it was at the end of a past generation; false if it has no such generation.
+// AtEnd returns the grid job in its state at the end of a past generation; false if there is no such generation.
 func (g *GridJob) AtEnd(generation int) (GridJob, bool) {
 	for i := range g.Endings {
 		e := &g.Endings[i]

@@ -13,7 +13,7 @@ type Owner struct {
 	User string `json:"user"`
 }
 
-// GridJob is one task that a gatekeeper submitted. jjm cuts it into local jobs.
+// GridJob is one task that a gatekeeper or a person submitted. jjm cuts the task into local jobs.
 type GridJob struct {
 	ID     GridID     `json:"id"`
 	Owner  Owner      `json:"owner"`
@@ -26,9 +26,9 @@ type GridJob struct {
 	// Kill is set once a kill of the grid job was requested. KillBy names the person or the part of jjm that asked.
 	Kill   bool   `json:"kill,omitempty"`
 	KillBy string `json:"kill_by,omitempty"`
-	// Reason says why the status is failed, broken or pending, or why the grid job is kept.
+	// Reason is the reason why the status is failed, broken or pending, or why the grid job is kept.
 	Reason string `json:"reason,omitempty"`
-	// Rollback says what becomes of the grid job if it cannot be prepared or cut. It never changes.
+	// Rollback decides what happens to the grid job if it cannot be prepared or cut. It never changes.
 	Rollback Rollback `json:"rollback,omitempty"`
 	// BaseDir is the absolute folder that relative input paths start from.
 	BaseDir  string `json:"base_dir,omitempty"`
@@ -45,8 +45,8 @@ type GridJob struct {
 	Tar       string `json:"tar,omitempty"`
 	TarBytes  int64  `json:"tar_bytes,omitempty"`
 	TarSHA256 string `json:"tar_sha256,omitempty"`
-	// Counts are the local jobs by state. They are set once the grid job is final;
-	// before, they are counted.
+	// Counts are the local jobs by state. They are set only after the grid job is final; before, they are counted in
+	// memory.
 	Counts [NumStates]int `json:"counts"`
 	// Exit is the grid job's exit code once it is final (decision R11).
 	Exit int `json:"exit"`
@@ -58,21 +58,21 @@ type GridJob struct {
 	Proof Proof `json:"proof,omitempty"`
 	// Warnings are never changed in place.
 	Warnings []Warning `json:"warnings,omitempty"`
-	// Causes are the reasons why local jobs failed, those of most local jobs first. They are set once the grid job is
-	// final.
+	// Causes are the reasons why local jobs failed; the cause of the most local jobs comes first. They are set only
+	// after the grid job is final.
 	Causes []Cause `json:"causes,omitempty"`
 }
 
-// Rollback says what becomes of a grid job that fails before anything was handed to a batch system (decision R18).
-// The zero value ends it as broken, with its tar and message, as gatekeepers need it.
+// Rollback decides what happens to a grid job that fails before a batch system gets any of its local jobs (decision
+// R18). The zero value ends the grid job as broken, with its tar and message, as gatekeepers require.
 type Rollback string
 
 // The ways to roll back.
 const (
-	// RollbackRemove removes the grid job with all that is stored of it. Its id is not given out again.
+	// RollbackRemove removes the grid job with all its data. Its id is not used again.
 	RollbackRemove Rollback = "remove"
-	// RollbackKeep makes the grid job registered again, with the reason, so that its owner can look at it and submit,
-	// copy or remove it.
+	// RollbackKeep makes the grid job registered again, with the reason. Its owner can then inspect, submit, copy or
+	// remove the grid job.
 	RollbackKeep Rollback = "keep"
 )
 
@@ -81,14 +81,13 @@ func (g *GridJob) Kept() bool {
 	return g.Rollback == RollbackKeep && g.Status == Registered && g.Reason != "" && !g.Kill
 }
 
-// Step is one stage of a grid job: how its work is cut, and how much is cut already. Grid
-// jobs that do not merge have one.
+// Step is one stage of a grid job: how its work is cut, and how much is already cut. Only grid jobs that merge have a
+// second step.
 type Step struct {
-	// Prepared is true once the work area and the sandbox exist. It is stored, so that a
-	// restart does not prepare again.
+	// Prepared is true if the work area and the sandbox exist. It is stored, so that a restart does not prepare the
+	// step again.
 	Prepared bool `json:"prepared"`
-	// Clusters are where the local jobs may go, best first; Cluster is the first
-	// of them.
+	// Clusters are the clusters that the local jobs may use, best first; Cluster is the first of these clusters.
 	Cluster  string   `json:"cluster,omitempty"`
 	Clusters []string `json:"clusters,omitempty"`
 	// Places are the places of files that only some of the clusters can read. LocalJob.Place is a position in Places,
@@ -98,18 +97,18 @@ type Step struct {
 	// for people.
 	Splitter string   `json:"splitter,omitempty"`
 	Why      []string `json:"why,omitempty"`
-	// Expected is how many local jobs there will be in all, as far as is known.
+	// Expected is the total number of local jobs that there will be, as far as it is known.
 	Expected int `json:"expected"`
 	// Made is the number made so far; Closed says that no more will come.
 	Made   int  `json:"made"`
 	Closed bool `json:"closed"`
-	// Carry is the splitter's state between calls, as JSON. It is committed in the
-	// transaction that stores the parts of the call that returned it.
+	// Carry is the splitter's state between calls, as JSON. It is stored in the same transaction as the parts of the
+	// call that returned it.
 	Carry []byte `json:"carry,omitempty"`
 }
 
-// ClusterJob is the share of a grid job on one cluster: the local jobs whose current or
-// last attempt went there (decision R22). It is computed, not stored.
+// ClusterJob is the share of a grid job on one cluster: the local jobs whose current or last attempt is there (decision
+// R22). It is computed, not stored.
 type ClusterJob struct {
 	Cluster string         `json:"cluster"`
 	Counts  [NumStates]int `json:"counts"`
@@ -127,16 +126,16 @@ func (c ClusterJob) Jobs() int {
 // ID returns the name of the cluster job of a grid job as people write it: "17@slurm".
 func (c ClusterJob) ID(grid GridID) string { return grid.String() + "@" + c.Cluster }
 
-// MaxFragment is the size in bytes of the longest XML fragment that a job, or a program
-// outside jjm, may add to a record. It bounds the text as written and its canonical form.
+// MaxFragment is the greatest size in bytes of an XML fragment that a job, or a program outside jjm, may add to a
+// record. It limits the text as written and its canonical form.
 const MaxFragment = 64 << 10
 
-// MaxJobFile is the size of the longest job file in bytes: far above what people write,
-// and small enough for one request on the daemon's socket.
+// MaxJobFile is the greatest size of a job file in bytes. It is far above what people write, and small enough for one
+// request on the daemon's socket.
 const MaxJobFile = 4 << 20
 
-// Spec is a grid job as its job file describes it, after defaults. It is
-// stored as JSON and never changes once accepted.
+// Spec is a grid job as described by its job file, after defaults. It is stored as JSON and never changes after
+// acceptance.
 type Spec struct {
 	// Type names the job type, whose handler prepares the grid job.
 	Type string `json:"type"`
@@ -144,10 +143,10 @@ type Spec struct {
 	Model string `json:"model,omitempty"`
 	// Name is for people; the default is the type.
 	Name string `json:"name,omitempty"`
-	// Key is the request key: two submissions of one owner with the same key are one grid
-	// job. Without a key, every submission makes a new one.
+	// Key is the request key: two submissions of one owner with the same key are one grid job. Without a key, every
+	// submission makes a new grid job.
 	Key string `json:"key,omitempty"`
-	// KeyReuse makes a new grid job if the grid job with the same key was cancelled.
+	// KeyReuse allows a new grid job if the grid job with the same key was cancelled.
 	KeyReuse bool `json:"key_reuse,omitempty"`
 	// Mode is GBS_MODE: Production or Test.
 	Mode string `json:"mode,omitempty"`
@@ -155,64 +154,63 @@ type Spec struct {
 	// can meet the request. A list of only AnyCluster stands for all clusters of the site; an
 	// empty list for the site's default.
 	Clusters []string `json:"clusters,omitempty"`
-	// Result says how the job reports: "glf" or "exit" (decision R1). "" is the type's
-	// default.
+	// Result is "glf" or "exit": how the job reports its end (decision R1). "" stands for the type's default.
 	Result string `json:"result,omitempty"`
 	// Retry overrides the site's retry limits, and says which failures are retried.
 	Retry Retries `json:"retry,omitzero"`
-	// AutoResubmit says that failed local jobs run again by themselves, within the limits of the site.
+	// AutoResubmit is true if failed local jobs are resubmitted automatically, within the limits of the site.
 	AutoResubmit bool `json:"auto_resubmit,omitempty"`
 	// AutoKill is the number of failed local jobs at which jjm kills the grid job if no local job completed. 0 and -1
 	// mean never; nil means the site's number.
 	AutoKill *int `json:"auto_kill,omitempty"`
-	// Request holds the resources that each local job needs.
+	// Request contains the resources that each local job needs.
 	Request Request `json:"request,omitzero"`
 	// Env is added to the environment of the application.
 	Env map[string]string `json:"env,omitempty"`
-	// Inputs are packed in the sandbox, one package for all local jobs.
+	// Inputs are files to be packed in the sandbox. All local jobs share one package.
 	Inputs []Input `json:"inputs,omitempty"`
 	// Outputs are glob patterns, relative to the job's directory, of files to
 	// collect besides standard output, standard error and the GBS log file.
 	Outputs []string `json:"outputs,omitempty"`
-	// OutputsRequired are further patterns. A local job that leaves no file for one of them has failed.
+	// OutputsRequired are further patterns. If a local job leaves no file for one of these patterns, it has failed.
 	OutputsRequired []string `json:"outputs_required,omitempty"`
-	// OutputsOptional are further patterns for which a local job need not leave a file. The grid job is done even if
-	// there is no file for them, or if files for them were left out.
+	// OutputsOptional are further patterns. A local job need not leave a file for these patterns: the grid job is done
+	// even if there is no such file, or if such files were left out.
 	OutputsOptional []string `json:"outputs_optional,omitempty"`
 	// OutputTemplates give outputs names that are unique in the grid job, with a number
 	// for each local job (decision R29).
 	OutputTemplates []OutputTemplate `json:"output_templates,omitempty"`
-	// Credentials are the kinds of credentials that the jobs get, of those that came with
-	// the submission: ProxyKind, TokenKind.
+	// Credentials are the kinds of credentials (ProxyKind, TokenKind) that the jobs get from the credentials that came
+	// with the submission.
 	Credentials []string `json:"credentials,omitempty"`
 	// Datasets are the datasets that the job reads: at most one master, and any number of secondary
 	// ones. Without a master the type generates its work itself.
 	Datasets []DatasetInput `json:"datasets,omitempty"`
-	// Split says how the master dataset is cut, for types that leave that to the job
-	// file; nil is the type's default.
+	// Split describes how the master dataset is cut, for types that leave this decision to the job file; nil is the
+	// type's default.
 	Split *Splitting `json:"split,omitempty"`
 	// OutputDataset is the dataset to which the outputs of completed local jobs are
 	// added; "" is none. The parents of each file are the files that its local job owned
 	// (decision R27).
 	OutputDataset string `json:"output_dataset,omitempty"`
-	// Merge says how outputs are merged; nil does not merge them.
+	// Merge describes how outputs are merged; if it is nil, they are not merged.
 	Merge *Merge `json:"merge,omitempty"`
-	// Only restricts the grid job to these events or rows, by number, of those that the
-	// type would generate; nil is all. Recoveries use it to do only what is missing.
+	// Only restricts the grid job to these events or rows, by number, among those that the type would generate; nil
+	// stands for all. Recoveries use Only to do only the missing work.
 	Only []Span `json:"only,omitempty"`
 	// OnlyFrom names an input file of the job that lists such ranges, for lists too long
 	// for Only. Each line is FIRST COUNT, or FIRST COUNT LFN for ranges of files.
 	OnlyFrom string `json:"only_from,omitempty"`
-	// Recovers is the grid job whose missing work this one does, 0 = none. The work of
-	// the two is verified together.
+	// Recovers is the grid job whose missing work this grid job does, 0 = none. The work of both grid jobs is verified
+	// together.
 	Recovers GridID `json:"recovers,omitempty"`
 	// RecoversGeneration is the generation of Recovers whose end left the work undone; 0 = 1.
 	RecoversGeneration int `json:"recovers_generation,omitempty"`
 	// FirstSerial is the serial number of the first part, 0 = 1. A recovery continues the
 	// numbers of the grid job that it recovers, so that no seed is used twice.
 	FirstSerial int64 `json:"first_serial,omitempty"`
-	// After are the grid jobs that must end before this one begins. AfterEnd, a word of AfterEnds, says how they must
-	// end; "" if After is empty.
+	// After are the grid jobs that must end before this grid job begins. AfterEnd, a word of AfterEnds, is the way in
+	// which they must end; "" if After is empty.
 	After    []GridID `json:"after,omitempty"`
 	AfterEnd string   `json:"after_end,omitempty"`
 	// Notify are the mail addresses to which the end of the grid job is told.
@@ -228,14 +226,14 @@ func (s *Spec) NeedsOutputs() bool { return s.Merge != nil || s.OutputDataset !=
 // AnyCluster stands for every cluster of the site.
 const AnyCluster = "any"
 
-// Request holds the resources that one local job needs from a batch system. Zero means the
-// cluster's default. Two local jobs of equal requests may share a bulk.
+// Request contains the resources that one local job needs from a batch system. Zero stands for the cluster's default.
+// Two local jobs with equal requests may share a bulk.
 type Request struct {
 	Cores    int      `json:"cores,omitempty"`
 	MemoryMB int64    `json:"memory_mb,omitempty"` // MiB
 	Walltime Duration `json:"walltime,omitzero"`
-	// CPUTime is how much processor time each process of a local job may use; 0 = no
-	// limit. The wrapper sets the limit, so that it is the same in every batch system.
+	// CPUTime is the processor time that each process of a local job may use; 0 = no limit. The wrapper sets the limit,
+	// so that it is the same in every batch system.
 	CPUTime Duration `json:"cpu_time,omitzero"`
 	// Queue is a queue or partition.
 	Queue string `json:"queue,omitempty"`
@@ -247,8 +245,8 @@ type Request struct {
 	Account string `json:"account,omitempty"`
 	Project string `json:"project,omitempty"`
 	QOS     string `json:"qos,omitempty"`
-	// Directives are options in the batch system's own language, one a line.
-	// A cluster takes them only if its configuration allows it.
+	// Directives are options in the batch system's own language, one a line. A cluster accepts directives only if its
+	// configuration allows this.
 	Directives string `json:"directives,omitempty"`
 }
 
@@ -272,7 +270,7 @@ type Resources struct {
 	MemoryMB int64    `json:"memory_mb,omitempty"` // MiB
 	Walltime Duration `json:"walltime,omitzero"`
 	Queue    string   `json:"queue,omitempty"`
-	// Cluster is one of the clusters of the grid job, the only one to which they go.
+	// Cluster is one of the clusters of the grid job. The local jobs may then use only this cluster.
 	Cluster string `json:"cluster,omitempty"`
 }
 
@@ -322,8 +320,8 @@ type Input struct {
 	CredentialFile string `json:"credential_file,omitempty"`
 }
 
-// OutputTemplate gives a name to an output of each local job of the first step (JEDI's
-// output templates).
+// OutputTemplate is the template for the name of an output of each local job of the first step (JEDI's output
+// templates).
 type OutputTemplate struct {
 	// Name is the file's final name. ${SN} in it stands for a number that no other local
 	// job of the grid job has.
@@ -335,11 +333,11 @@ type OutputTemplate struct {
 	Source string `json:"source,omitempty"`
 	// MaxSerial is the largest number that may be used, 0 = no bound.
 	MaxSerial int64 `json:"max_serial,omitempty"`
-	// Log says that the output is the log of the local job, which jjm itself makes.
+	// Log is true if the output is the log of the local job, which jjm itself makes.
 	Log bool `json:"log,omitempty"`
-	// Required says that a local job without this output has failed.
+	// Required is true if a local job without this output has failed.
 	Required bool `json:"required,omitempty"`
-	// Optional says that the output may be missing even if the outputs are merged or added to a dataset.
+	// Optional is true if the output may be missing even if the outputs are merged or added to a dataset.
 	Optional bool `json:"optional,omitempty"`
 }
 
@@ -348,8 +346,8 @@ type OutputTemplate struct {
 type Limits struct {
 	EarlyMinutes  *int `json:"max_time_early_fails,omitempty"` // minutes within which a failure is early
 	Early         *int `json:"max_retry_early,omitempty"`
-	LateHandled   *int `json:"max_retry_late_handled,omitempty"`   // later, and the application asked for a retry
-	LateUnhandled *int `json:"max_retry_late_unhandled,omitempty"` // later, and it did not
+	LateHandled   *int `json:"max_retry_late_handled,omitempty"`   // retries after later failures, if the application requested the retry
+	LateUnhandled *int `json:"max_retry_late_unhandled,omitempty"` // retries after later failures, if the application did not
 }
 
 // The bounds of Limits.
@@ -419,20 +417,18 @@ type Merge struct {
 	// Command is the program that merges the files of a part. Exactly one of Command and
 	// Concat is set.
 	Command []string `json:"command,omitempty"`
-	// Concat puts the bytes of the files one after another.
+	// Concat makes the wrapper concatenate the files.
 	Concat bool `json:"concat,omitempty"`
 	// Output is the name of a merged file; default "merged".
 	Output string `json:"output,omitempty"`
-	// Files, Bytes and Events bound the input of one merge; a file above a bound gets a merge
-	// of its own. Defaults 50, 5 GB, 100 000 000. With JEDIMerge, Bytes bounds the expected size of the merge's
-	// output.
+	// Files, Bytes and Events limit the input of one merge; a file above a limit gets its own merge. Defaults: 50, 5
+	// GB, 100 000 000. With JEDIMerge, Bytes limits the expected size of the merge's output.
 	Files  int   `json:"files,omitempty"`
 	Bytes  int64 `json:"bytes,omitempty"`
 	Events int64 `json:"events,omitempty"`
-	// MaxWait is how long a file waits for others; default 12 h.
+	// MaxWait is how long a file waits for other files to be merged with; default 12 h.
 	MaxWait Duration `json:"max_wait,omitzero"`
-	// Attempts is how many local jobs may try the same merge, one after another; default
-	// 3.
+	// Attempts is the greatest number of local jobs that may try the same merge, one after another; default 3.
 	Attempts int `json:"attempts,omitempty"`
 	// Split has further settings of the merging splitter.
 	Split *Splitting `json:"split,omitempty"`
@@ -451,8 +447,8 @@ const (
 
 // The steps of a grid job.
 const (
-	StepWork  = 0 // the work of its job type
-	StepMerge = 1 // the merging of its outputs
+	StepWork  = 0 // the work of the job type
+	StepMerge = 1 // the merge of the outputs of the first step
 )
 
 // StepName returns the name of a step for people.
@@ -463,18 +459,16 @@ func StepName(step int32) string {
 	return "process"
 }
 
-// StepCounts are the local jobs of one step of a grid job that has two.
+// StepCounts are the local jobs of one step of a grid job that has two steps.
 type StepCounts struct {
 	Step int32
-	// Counts leaves out local jobs whose work was given back to others; GivenBack counts
-	// those.
+	// Counts leaves out local jobs whose work other local jobs do again. GivenBack counts these local jobs.
 	Counts    [NumStates]int
 	GivenBack int
-	// Merging is how many of the completing local jobs have ended and wait for their
-	// outputs to be merged.
+	// Merging is the number of completing local jobs that have ended and wait for their outputs to be merged.
 	Merging int
-	// Expected is how many of Counts there will be, as far as it is known; Closed
-	// says that no more will be made.
+	// Expected is the number that Counts will reach in all, as far as it is known. Closed is true if no more local jobs
+	// will be made.
 	Expected int
 	Closed   bool
 }
@@ -486,8 +480,7 @@ func (c StepCounts) Done() int { return c.Counts[Completed] + c.Merging }
 // MergeOutlook estimates, before a grid job runs, how many merges it will make.
 type MergeOutlook struct {
 	Splitter string `json:"splitter"`
-	// Outputs is how many files would be merged if every local job left all declared
-	// outputs; 0 = not known.
+	// Outputs is the number of files to be merged if every local job leaves all declared outputs; 0 = not known.
 	Outputs int64 `json:"outputs,omitempty"`
 	// Least and Most bound the number of merges of that many outputs.
 	Least int64 `json:"least,omitempty"`

@@ -14,8 +14,8 @@ type GridID int64
 // String returns the id as people write it: "17".
 func (g GridID) String() string { return strconv.FormatInt(int64(g), 10) }
 
-// LocalID names one local job. N counts from 0 within the grid job, dense and
-// in order of creation (Ganga, rule I2).
+// LocalID names one local job. N is the number within the grid job, from 0, without gaps, in order of creation (Ganga,
+// rule I2).
 type LocalID struct {
 	Grid GridID `json:"grid"`
 	N    int32  `json:"n"`
@@ -108,12 +108,11 @@ func (r Ref) String() string {
 	return fmt.Sprintf("%d.%d-%d", r.Grid, r.First, r.Last)
 }
 
-// Handle is the name by which a gatekeeper knows a grid job: 25 characters of [a-z2-7], the
-// first of them g. It is computed from the owner and the request key, so that it can be
-// returned before the daemon has numbered the grid job.
+// Handle is the name by which a gatekeeper knows a grid job: 25 characters of [a-z2-7], the first of which is g. It is
+// computed from the owner and the request key, and can therefore be returned before the daemon has numbered the grid
+// job.
 //
-// If a request key was reused after a cancel, the handle names the newest grid job with that
-// key.
+// If a request key was reused after a cancel, the handle names the newest grid job with that key.
 type Handle string
 
 // handleBytes is how many bytes of the hash make a handle: 120 bits, 24 characters of
@@ -139,8 +138,8 @@ func ParseHandle(s string) (h Handle, ok bool) {
 	return Handle(s), true
 }
 
-// CutHandle divides a reference such as HANDLE, HANDLE.3 or HANDLE.* into its handle and
-// the rest, dot included. ok is false if the reference does not begin with a handle.
+// CutHandle divides a reference such as HANDLE, HANDLE.3 or HANDLE.* into its handle and the remaining text, which
+// includes the dot. ok is false if the reference does not begin with a handle.
 func CutHandle(ref string) (h Handle, rest string, ok bool) {
 	name, rest := ref, ""
 	if i := strings.IndexByte(ref, '.'); i >= 0 {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// LeftReason is why something was left out, in one word, by which records, logs and tools distinguish the reasons.
+// LeftReason is the reason, in one word, why a file, unit or output was left out. Records, logs and tools distinguish
+// the reasons by this word.
 type LeftReason string
 
 // The reasons for which work is left out. Outputs have reasons of their own.
@@ -23,17 +24,18 @@ const (
 	LeftSplitter   LeftReason = "splitter"    // the splitter left it out for another reason
 )
 
-// LeftOut counts what was left out for one reason: units of a grid job's work, or outputs.
+// LeftOut counts the units of a grid job's work, or the outputs, that were left out for one reason.
 type LeftOut struct {
-	// What names the things that N counts: "file", "section", "event", "output".
+	// What names the counted things: "file", "section", "event", "output".
 	What string `json:"what"`
 	N    int64  `json:"n"`
-	// Reason is the reason in one word, Why the same for people, or "".
+	// Reason is the reason in one word, Why the reason for people, or "".
 	Reason LeftReason `json:"reason"`
 	Why    string     `json:"why,omitempty"`
-	// Such names one of the things.
+	// Such names one of the counted things.
 	Such string `json:"such,omitempty"`
-	// Asked says that the job file asks for it. A grid job that left out anything else is not done.
+	// Asked is true if the job file requests to leave the things out. If a grid job left out anything else, it is not
+	// done.
 	Asked bool `json:"asked,omitempty"`
 }
 

@@ -2,8 +2,8 @@ package jjm
 
 import "fmt"
 
-// LocalJob is one job for a batch system: a part of a grid job, and its state so far. A
-// retry is a new attempt of the same local job.
+// LocalJob is one job for a batch system: a part of a grid job, and the state of the work. A retry is a new attempt of
+// the same local job.
 type LocalJob struct {
 	ID   LocalID `json:"id"`
 	Part Part    `json:"part"`
@@ -55,15 +55,15 @@ type LocalJob struct {
 	// Holding is the history of the local job's holds, nil if it was never held. Holding is replaced, never changed
 	// in place, because readers share it.
 	Holding *Holding `json:"holding,omitempty"`
-	// Waits is why the current attempt waits in the batch system, nil if the batch system does not say. It is kept
-	// only in memory, and replaced, never changed in place, because readers share it.
+	// Waits is the reason why the current attempt waits in the batch system, nil if the batch system reports none. It
+	// is kept only in memory. It is replaced and never changed in place, because readers share it.
 	Waits *Waiting `json:"waits,omitempty"`
 }
 
-// Successor says whose work a local job repeats.
+// Successor identifies the local job whose work another local job repeats.
 type Successor struct {
-	// Local is the number of the local job that gave the work back. Before is how many local jobs had the work
-	// before, including that one.
+	// Local is the number of the local job that gave the work back. Before is the number of local jobs that had the
+	// work before, including Local.
 	Local  int32 `json:"local"`
 	Before int32 `json:"before"`
 }
@@ -89,8 +89,8 @@ type Again struct {
 }
 
 // Text returns the record for people: "run again by itself, 2 of 5", with the reason why no further resubmission
-// follows; "" if there was no resubmission and nothing stopped one. most is the largest number of resubmissions, 0 if
-// the number is not known.
+// follows. It returns "" if there was no resubmission and no reason against further resubmissions. most is the greatest
+// number of resubmissions, 0 if it is not known.
 func (a Again) Text(most int) string {
 	text := ""
 	switch {
@@ -115,7 +115,7 @@ type Counters struct {
 	LateUnhandled int `json:"late_unhandled,omitempty"`
 }
 
-// Progress is how far a phase of the application has come: "simulate 117 of 250". Total is 0 if the application does
+// Progress is the progress within a phase of the application: "simulate 117 of 250". Total is 0 if the application does
 // not know it.
 type Progress struct {
 	Phase string `json:"phase,omitempty"`
@@ -147,7 +147,7 @@ func (l *LocalJob) IsMerging() bool { return l.State == Completing && l.Phase ==
 // AttemptID returns the id of the current attempt.
 func (l *LocalJob) AttemptID() AttemptID { return AttemptID{LocalID: l.ID, Attempt: l.Attempt} }
 
-// Who holds a local job (decision R9), as people read it.
+// The holders of a local job (decision R9), in words for people.
 const (
 	HeldApplication = "application"  // the application asked for it: GBS HOLD
 	HeldBatchSystem = "batch system" // the batch system cannot or will not start the job
@@ -158,13 +158,13 @@ const (
 // batch system has it.
 type HoldAction string
 
-// The actions. The empty one does nothing: the local job waits.
+// The actions on a hold. The empty action does nothing: the local job waits.
 const (
-	HoldRelease HoldAction = "release" // let it run again, in the same attempt
+	HoldRelease HoldAction = "release" // let the job run again, in the same attempt
 	HoldRetry   HoldAction = "retry"   // cancel the attempt and make the next one
 	HoldFail    HoldAction = "fail"    // cancel the attempt and fail the local job
-	HoldKeep    HoldAction = "keep"    // cancel the attempt unless it has started; the next one waits for a release
-	HoldResume  HoldAction = "resume"  // as HoldKeep, but the next one does not wait, because it was released meanwhile
+	HoldKeep    HoldAction = "keep"    // cancel the attempt unless it has started; the next attempt waits for a release
+	HoldResume  HoldAction = "resume"  // like HoldKeep, but the next attempt does not wait, because it was released meanwhile
 )
 
 // GivesUp reports whether the action ends the attempt. HoldKeep and HoldResume end it only if it has not started.
@@ -175,16 +175,16 @@ func (d HoldAction) takesBack() bool { return d == HoldKeep || d == HoldResume }
 // Holding is the history of the holds of a local job. It is stored with the local job: if
 // a restart forgot the count, rules that release n times would release forever.
 type Holding struct {
-	// By, Code, Text and Source describe the current hold, or else the last one: who
-	// holds, and why in the batch system's words.
+	// By, Code, Text and Source describe the current hold, or else the last hold: its holder, and its reason in the
+	// batch system's words.
 	By     string `json:"by,omitempty"`
 	Code   string `json:"code,omitempty"`
 	Text   string `json:"text,omitempty"`
 	Source string `json:"source,omitempty"`
 	// Since is when the current hold was first seen; 0 if there is none.
 	Since Time `json:"since,omitempty"`
-	// Age is how long the current hold has been observed. It does not grow while the batch system answers no listing
-	// or the daemon is down. It is exact in memory and stored now and then.
+	// Age is the time for which the current hold has been observed. It does not grow while the batch system answers no
+	// listing or the daemon is down. It is exact in memory, but is stored only from time to time.
 	Age Duration `json:"age,omitzero"`
 	// Acted is the age at which jjm last tried to end the current hold, and Tried how
 	// often it tried.

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Order stops work for a while: of a cluster, one of its queues, a job type, a user, or one grid job. It is in force
-// until a person resumes the target, or until the time Until. The owner of a grid job may order a pause of it; all
-// other orders are for administrators.
+// Order stops work for some time: the work of a cluster, of one of its queues, of a job type, of a user, or of one grid
+// job. It is in force until a person resumes the target, or until the time Until. The owner of a grid job may pause the
+// grid job; only administrators may give other orders.
 type Order struct {
-	// Verb is OrderDrain (new grid jobs are refused, accepted ones go on), OrderPause
-	// (new ones are accepted, nothing more is submitted) or OrderMaintenance (new ones
-	// are accepted, nothing is submitted that would not end before From).
+	// Verb is OrderDrain (new grid jobs are refused, accepted grid jobs continue), OrderPause (new grid jobs are
+	// accepted, no local job is submitted) or OrderMaintenance (new grid jobs are accepted, no local job is submitted
+	// that would not end before From).
 	Verb string `json:"verb"`
-	// Kind is the kind of the target that Name names: one of OrderKinds.
+	// Kind is the kind of the target with the name Name: one of OrderKinds.
 	Kind   string `json:"kind"`
 	Name   string `json:"name"`
 	Reason string `json:"reason"`
@@ -40,7 +40,7 @@ const (
 	OrderQueue   = "queue" // of a cluster: see QueueName
 	OrderType    = "type"
 	OrderUser    = "user"
-	OrderJob     = "job" // a grid job, by its id; it can be paused only
+	OrderJob     = "job" // a grid job, by its id; it can only be paused
 )
 
 // OrderKinds returns the kinds of targets that an order may have.
@@ -58,8 +58,8 @@ func (o Order) InForce(now Time) bool { return o.Until == 0 || now < o.Until }
 // Begun reports whether the order is in force and, if it is a maintenance window, has begun.
 func (o Order) Begun(now Time) bool { return o.InForce(now) && now >= o.From }
 
-// Same reports whether one order replaces the other: both have the same verb and target.
-// Maintenance windows that begin at different times are different orders.
+// Same reports whether one order replaces the other order, because both have the same verb and target. Maintenance
+// windows that begin at different times are different orders.
 func (o Order) Same(other Order) bool {
 	return o.Kind == other.Kind && o.Name == other.Name && o.Verb == other.Verb && o.From == other.From
 }
@@ -99,15 +99,15 @@ func (o Order) String() string {
 	return s
 }
 
-// Ban keeps a person out: new grid jobs are refused, present ones are killed. It is in
-// force until it is lifted.
+// Ban excludes a person: new grid jobs of the person are refused, and present grid jobs are killed. The ban is in force
+// until it is lifted.
 type Ban struct {
 	// Kind is the kind of Name: BanUser for a local account, or BanDN for the subject of a certificate or token as
 	// gatekeepers report it.
 	Kind string `json:"kind"`
 	Name string `json:"name"`
-	// Account is the uid, by which a ban of a user is compared whatever the account's names are. It is nil for a DN,
-	// and if a ban is to be lifted whose account no longer exists; then Name is compared.
+	// Account is the uid by which a ban of a user is compared, whatever names the account has. It is nil for a DN. It
+	// is also nil to lift a ban whose account no longer exists; then Name is compared.
 	Account *int   `json:"account,omitempty"`
 	Reason  string `json:"reason"`
 	// By is the name of the administrator, UID their uid as the kernel reported it for

@@ -9,8 +9,8 @@ const NoSections = "it tells no luminosity sections"
 // section of real data has these numbers.
 func WholeFile() LumiRange { return LumiRange{} }
 
-// FilePiece is one contiguous piece of a file that a part owns: events First..Last with Run -1, or sections
-// First..Last of a run. A whole file is 0..math.MaxInt64, however many events it has.
+// FilePiece is one contiguous piece of a file that a part owns: events First..Last with Run -1, or sections First..Last
+// of a run. A whole file has the piece 0..math.MaxInt64, whatever number of events it has.
 type FilePiece struct {
 	LFN              string
 	Run, First, Last int64
@@ -19,8 +19,8 @@ type FilePiece struct {
 // Whole reports whether the piece is a whole file.
 func (p FilePiece) Whole() bool { return p.Run == -1 && p.First == 0 && p.Last == math.MaxInt64 }
 
-// Pieces returns the pieces of files that the part owns. It returns an error of kind Internal if the pieces do not
-// add up to the part's count, because the ledger and the part would disagree.
+// Pieces returns the pieces of files that the part owns. The error is of kind Internal if the sum of the pieces is not
+// the part's count, because the ledger and the part would then disagree.
 func (p *Part) Pieces() ([]FilePiece, error) {
 	if p.Input == nil {
 		return nil, Errorf(Internal, "it names no files")

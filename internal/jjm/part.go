@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Part is the piece of work that a local job owns permanently. The parts of one step cover
-// its work exactly once; the store refuses two parts that overlap.
+// Part is the piece of work that a local job owns permanently. The parts of one step cover its work exactly once; the
+// store refuses two parts that overlap.
 type Part struct {
 	// Unit names what First and Count number.
 	Unit string `json:"unit"`
@@ -18,8 +18,8 @@ type Part struct {
 	// cut; Input identifies them.
 	First int64 `json:"first"`
 	Count int64 `json:"count"`
-	// Serial is the part's number within its step, from 1. Seeds and output names are
-	// made from it, so it never changes (decision R17).
+	// Serial is the part's number within its step, from 1. Seeds and output names are derived from Serial, so it never
+	// changes (decision R17).
 	Serial int64 `json:"serial"`
 	// Args are further arguments of the application for this part, such as the words of a
 	// row.
@@ -27,9 +27,8 @@ type Part struct {
 	// Serials are the numbers in the part's output names, in the order of the output templates of its step. They
 	// never change.
 	Serials []int64 `json:"serials,omitempty"`
-	// Streams are the values of the placeholders of the job file's streams, by name. They
-	// are computed from the other fields when the part is sent to a worker, and not
-	// stored.
+	// Streams are the values of the placeholders of the job file's streams, by name. They are computed from the other
+	// fields when the part is sent to a worker, and are not stored.
 	Streams map[string][]string `json:"streams,omitempty"`
 	// Input lists the files that the part reads; nil for plain events and rows.
 	Input *PartInput `json:"input,omitempty"`
@@ -38,14 +37,14 @@ type Part struct {
 // Last returns the number of the last unit owned.
 func (p Part) Last() int64 { return p.First + p.Count - 1 }
 
-// Units returns what the part owns, for people: "row 4", "events 1-250".
+// Units describes, for people, the work that the part owns: "row 4", "events 1-250".
 func (p Part) Units() string { return UnitsText(p.Unit, p.First, p.Last()) }
 
-// mostNamed is how many files Work names.
+// mostNamed is the greatest number of files that Work names.
 const mostNamed = 3
 
-// Work returns what the part owns, for people, with the names of its files. The number of a file would mislead: a part
-// that does work again has a number of its own.
+// Work describes, for people, the work that the part owns, with the names of its files. It does not use file numbers,
+// which would mislead: a part that repeats work has a number of its own.
 func (p Part) Work() string {
 	if p.Input == nil || len(p.Input.Files) == 0 {
 		return p.Units()
@@ -64,7 +63,7 @@ func (p Part) Work() string {
 	return fmt.Sprintf("%d files: %s", len(files), named)
 }
 
-// UnitsText returns units from a first one to a last one, for people.
+// UnitsText describes, for people, the units from first to last.
 func UnitsText(unit string, first, last int64) string {
 	if first == last {
 		return fmt.Sprintf("%s %d", unit, first)
@@ -118,7 +117,7 @@ func (in *PartInput) LumiText() string {
 	return lumiText(in.Lumis)
 }
 
-// LumisOf returns the sections that the part owns of one of its files, as LumiText writes them.
+// LumisOf returns the sections that the part owns of one of its files, in the form of LumiText.
 func (in *PartInput) LumisOf(file int) string {
 	var own []FileLumis
 	for _, r := range in.Lumis {
@@ -150,8 +149,8 @@ const (
 	AncestorFiles = "(ancestors)"
 )
 
-// Renamed returns a copy with other names of files. It calls name with OwnFiles, AncestorFiles or the name of the
-// secondary dataset, and the LFN.
+// Renamed returns a copy in which files have other names. It calls name with the kind of file (OwnFiles, AncestorFiles
+// or the name of the secondary dataset) and the LFN.
 func (in *PartInput) Renamed(name func(of, lfn string) string) *PartInput {
 	out := *in
 	all := func(of string, lfns []string) []string {
@@ -195,15 +194,16 @@ func (s *Spec) Master() *DatasetInput {
 type DatasetInput struct {
 	// Name is the dataset's name, unique among the owner's datasets.
 	Name string `json:"name"`
-	// Secondary says that parts only read the dataset's files in addition to their own work, which comes from the
-	// master dataset (the one that is not secondary) or from a type that generates it. No part owns these files.
+	// Secondary is true if parts only read the dataset's files in addition to their own work. The work comes from the
+	// master dataset (the dataset that is not secondary) or from a type that generates it. No part owns the files of a
+	// secondary dataset.
 	Secondary bool `json:"secondary,omitempty"`
 	// Attributes are JEDI's attributes, see [Dataset.Attributes].
 	Attributes string `json:"attributes,omitempty"`
 	// Stream is the placeholder that stands for the dataset's files in commands.
 	Stream string `json:"stream,omitempty"`
-	// Open says that more files may come after those of the source: the grid job does not
-	// end until the dataset is closed. A watched folder is always open.
+	// Open is true if more files may follow after the files of the source: the grid job does not end until the dataset
+	// is closed. A watched folder is always open.
 	Open bool `json:"open,omitempty"`
 
 	// Files are the files themselves, and wildcards for some.
@@ -217,11 +217,11 @@ type DatasetInput struct {
 	// Program is a command of the owner that prints JSON lines, such as a client
 	// of a catalogue; it is run again while the dataset is open.
 	Program []string `json:"program,omitempty"`
-	// Incremental says that the program lists only new files. Without it, a file that the
-	// program no longer lists is lost.
+	// Incremental is true if the program lists only new files. If it is false, a file that the program no longer lists
+	// is lost.
 	Incremental bool `json:"incremental,omitempty"`
-	// Container names a container of the owner. The files are the files of all its datasets; they are looked up
-	// repeatedly until all these datasets are closed (decision R30).
+	// Container names a container of the owner. The files of the dataset are the files of all datasets in the
+	// container. jjm reads these datasets repeatedly until all of them are closed (decision R30).
 	Container string `json:"container,omitempty"`
 }
 
@@ -229,13 +229,13 @@ type DatasetInput struct {
 // grid job is prepared, the files that match a wildcard replace it, sorted by name.
 type Listed struct {
 	File
-	// Wildcard is an absolute path whose last element has wildcards, such as
-	// "/data/raw/*.root". An entry with a wildcard sets no other field.
+	// Wildcard is an absolute path whose last element has wildcards, such as "/data/raw/*.root". If Wildcard is set, no
+	// other field is set.
 	Wildcard string `json:"wildcard,omitempty"`
 }
 
-// Named returns the files that the job file names one by one, in order. all is false if
-// the job file has wildcards too, or has no list of files.
+// Named returns the files that the job file names one by one, in order. all is false if the job file also has
+// wildcards, or has no list of files.
 func (d *DatasetInput) Named() (files []File, all bool) {
 	all = d.Files != nil
 	for i := range d.Files {
@@ -263,9 +263,9 @@ type FileState uint8
 
 // The states. A file that is partly owned by local jobs is Picked.
 const (
-	FileReady    FileState = iota // no local job owns any of it
-	FilePicked                    // owned, wholly or in part, by local jobs that have not ended
-	FileFinished                  // all of it was processed by completed local jobs
+	FileReady    FileState = iota // no local job owns a part of the file
+	FilePicked                    // unfinished local jobs own the file, wholly or in part
+	FileFinished                  // completed local jobs processed the whole file
 	FileFailed                    // given up: every allowed attempt failed
 	FileMissing                   // never found, so never cut
 	FileLost                      // no longer found
@@ -296,8 +296,8 @@ type InputCounts struct {
 	EventsUsed int64 `json:"events_used"`
 }
 
-// JoinLumis returns the same sections, each once, in sorted ranges that neither overlap nor touch. It leaves out
-// empty ranges.
+// JoinLumis returns the given sections, each section only once, in sorted ranges that neither overlap nor touch. It
+// leaves out empty ranges.
 func JoinLumis(all []LumiRange) []LumiRange {
 	order := slices.DeleteFunc(slices.Clone(all), func(r LumiRange) bool { return r.Count() == 0 })
 	slices.SortFunc(order, func(a, b LumiRange) int {

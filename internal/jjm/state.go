@@ -44,12 +44,12 @@ func (s State) Final() bool { return s == Completed || s == Failed || s == Kille
 // InBatch reports whether a batch system may have an attempt of the local job.
 func (s State) InBatch() bool { return s >= Submitting && s <= Completing }
 
-// Phase refines a State, for people and for package plan; it is empty if there is nothing to add.
+// Phase refines a State, for people and for package plan. It is empty if the state needs no refinement.
 type Phase string
 
 // The phases in use (decision R8).
 const (
-	Doubtful     Phase = "doubtful"         // submitting: the batch system may or may not have it
+	Doubtful     Phase = "doubtful"         // submitting: it is unknown whether the batch system has the local job
 	RetryWait    Phase = "retry-wait"       // submitting: the next attempt waits until NotBefore
 	Spooled      Phase = "spooled"          // submitting: in a bulk whose command has not been acknowledged
 	Queued       Phase = "queued"           // submitted
@@ -58,11 +58,11 @@ const (
 	Merging      Phase = "merging"          // completing: its attempt is over, its outputs wait to be merged
 	ByLimit      Phase = "limit"            // failed: a retry limit was reached
 	ByApp        Phase = "application"      // failed: the application said FAILED, or its exit code was not 0
-	ByLoss       Phase = "lost"             // failed: the batch system lost it, within no limit
+	ByLoss       Phase = "lost"             // failed: the batch system lost or ended the attempt, and no retry limit is the cause
 	CreateFailed Phase = "createfailed"     // failed: never submitted
 	ByPerson     Phase = "cancelled"        // killed: by a person or the gatekeeper
 	BySystem     Phase = "closed"           // killed or failed: by jjm itself
-	HeldByApp    Phase = "application-hold" // held: the application asked
+	HeldByApp    Phase = "application-hold" // held: the application requested the hold
 	GivenBack    Phase = "given-back"       // failed or killed: its work went to another local job
 	HeldByBatch  Phase = "batch-cancel"     // held: cancelled in the batch system, and not by jjm
 	Forced       Phase = "forced"           // failed or completed: a person forced the state, and no evidence proves it
@@ -74,8 +74,8 @@ type GridStatus uint8
 
 // The grid statuses in use.
 const (
-	Registered GridStatus = iota // stored
-	Defined                      // work area and sandbox made
+	Registered GridStatus = iota // the grid job is stored
+	Defined                      // work area and sandbox exist
 	Ready                        // parts exist, nothing submitted yet
 	Pending                      // waiting for a cluster
 	GridRunning

@@ -55,7 +55,7 @@ func HowLong(d time.Duration) string {
 	return units(d.Round(time.Hour), day, "d", time.Hour, "h")
 }
 
-// units returns a duration in a large unit and a small one, which is left out if it is 0.
+// units returns a duration in a large and a small unit. The small unit is left out if its number is 0.
 func units(d, large time.Duration, name string, small time.Duration, smallName string) string {
 	text := fmt.Sprintf("%d %s", d/large, name)
 	if rest := d % large / small; rest > 0 {

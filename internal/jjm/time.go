@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Time is an instant in milliseconds since 1970-01-01 UTC; 0 means "not yet". It has 8 bytes and a time.Time has 24:
-// memory holds a hundred thousand local jobs with several times each.
+// Time is an instant in milliseconds since 1970-01-01 UTC; 0 means "not yet". It takes 8 bytes instead of the 24 bytes
+// of a time.Time, because memory holds a hundred thousand local jobs with several times each.
 type Time int64
 
 // At converts a time.Time; the zero time.Time becomes 0.
@@ -73,11 +73,10 @@ func (d Duration) String() string {
 	return strconv.FormatInt(int64(d), 10) + "ns"
 }
 
-// MarshalText returns "1m30s", as time.Duration does, so that stored texts stay the same.
+// MarshalText returns "1m30s", the form of time.Duration, so that stored texts stay the same.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.D().String()), nil }
 
-// UnmarshalText reads what time.ParseDuration reads; a negative duration is
-// refused.
+// UnmarshalText reads the form of time.ParseDuration. It returns an error for a negative duration.
 func (d *Duration) UnmarshalText(b []byte) error {
 	v, err := time.ParseDuration(string(b))
 	if err != nil || v < 0 {

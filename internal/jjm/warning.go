@@ -13,7 +13,7 @@ const (
 	NoOutput NoticeKind = "output"
 	// LeftOutput: a local job completed, and outputs that it made were left out.
 	LeftOutput NoticeKind = "left-out"
-	// Further stands for the notices of a grid job after the first MaxWarnings different ones.
+	// Further is the text that stands for all notices of a grid job after the first MaxWarnings different notices.
 	Further NoticeKind = "further"
 )
 
@@ -24,7 +24,7 @@ type Notice struct {
 	Text string `json:"text"`
 }
 
-// Warning is a fact about a grid job that people should know and that its status does not show. It stands for equal
+// Warning is a fact about a grid job that its status does not show and that people should know. It stands for equal
 // notices about the ends of attempts.
 type Warning struct {
 	Notice
@@ -38,7 +38,7 @@ type Warning struct {
 // be able to make it grow.
 const MaxWarnings = 20
 
-// Warned returns the warnings with a further notice of a local job. It does not change all.
+// Warned returns the warnings, with a further notice of a local job added. It does not change all.
 func Warned(all []Warning, n Notice, local int32) []Warning {
 	out := append([]Warning(nil), all...)
 	for i := range out {

@@ -60,7 +60,7 @@ func (c Config) Open() bool {
 	return err != nil || mode&0o066 != 0
 }
 
-// credentials asks the kernel which account and process connected.
+// credentials asks the kernel for the account and the process that connected.
 func credentials(conn *net.UnixConn) (*unix.Ucred, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -93,16 +93,15 @@ func (c *callers) account(uid, gid int) Caller {
 	return Caller{UID: uid, GID: gid, User: name, Admin: c.trusted(uid) || slices.Contains(c.admins, name)}
 }
 
-// CallerOf returns the Caller for an account that did not connect, such as the owner of a
-// file in the spool.
+// CallerOf returns the Caller for an account that is not connected, such as the owner of a file in the spool.
 func (s *Server) CallerOf(uid, gid int) Caller { return s.callers.account(uid, gid) }
 
 // trusted reports whether uid is root, or the daemon's own account if that is an
 // administrator.
 func (c *callers) trusted(uid int) bool { return uid == 0 || uid == c.own }
 
-// hasReserved reports whether uid may use the reserved connections. It never waits for the
-// account database and always returns the same for one uid, as limits.go requires.
+// hasReserved reports whether uid may use the reserved connections. It never waits for the account database, and always
+// returns the same result for a uid, as limits.go requires.
 func (c *callers) hasReserved(uid int) bool {
 	return c.trusted(uid) || slices.Contains(c.adminUIDs, uid)
 }

@@ -13,7 +13,7 @@ import (
 	"jjm/internal/sys/asuser"
 )
 
-// Config holds the settings of the gate. A setting with its zero value has its default.
+// Config holds the settings of the gate. The zero value of a setting stands for its default.
 type Config struct {
 	// Mode is the mode of the socket file, in octal: "0666" (every local account may
 	// connect, and each request is authorised by itself), "0660" or "0600". The default is
@@ -27,9 +27,9 @@ type Config struct {
 	// account is an administrator too. With a wider mode it must not be, and must not be named here, because the jobs
 	// of others run as that account.
 	Admins []string `toml:"admins"`
-	// Connections is the most connections of ordinary accounts at once; default 1024. As many again are reserved for
-	// root and the administrators. PerUser is the most connections of one ordinary account; default half of
-	// Connections. It is further limited to the number that is free at the moment.
+	// Connections is the greatest number of simultaneous connections of ordinary accounts; default 1024. As many again
+	// are reserved for root and the administrators. PerUser is the greatest number of connections of one ordinary
+	// account; default half of Connections. An account may also not have more connections than are free at the moment.
 	Connections int `toml:"connections"`
 	PerUser     int `toml:"per_user"`
 	// RequestTime is how long a client may take to send its request (default 5s).
@@ -40,15 +40,15 @@ type Config struct {
 	AnswerTime  jjm.Duration `toml:"answer_time"`
 	WriteTime   jjm.Duration `toml:"write_time"`
 	Drain       jjm.Duration `toml:"drain"`
-	// MemoryMB bounds the memory of all long requests and answers together, in MiB; default
-	// 512. Short requests and answers are not counted. A quarter is reserved for administrators, and no
-	// other account may take more than half of the rest.
+	// MemoryMB limits the memory of all long requests and answers together, in MiB; default 512. Short requests and
+	// answers are not counted. A quarter is reserved for administrators, and any other account may take at most half of
+	// the rest.
 	MemoryMB int `toml:"memory_mb"`
 
 	// Version is the version of the daemon, for errors about unknown verbs.
 	Version string `toml:"-"`
-	// Observe is called after each request with the name of its verb and its error, nil if it was answered. The verb is
-	// "" if none could be read. Observe must not block; it may be nil.
+	// Observe is called after each request with the name of its verb and its error, nil for a success. The verb is ""
+	// if the request had no readable verb. Observe must not block; it may be nil.
 	Observe func(verb string, err error) `toml:"-"`
 	// UserName returns the name of an account. Default: the account database.
 	UserName func(uid int) string `toml:"-"`
@@ -82,8 +82,7 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// defaultMode returns the default of Mode. It keeps other accounts from running jobs as the
-// daemon's account.
+// defaultMode returns the default of Mode. It prevents other accounts from running jobs as the daemon's account.
 func defaultMode(uid int, group string) string {
 	switch {
 	case uid == 0:
@@ -163,11 +162,10 @@ func (c Config) Access() (mode fs.FileMode, group int, err error) {
 	return mode, group, err
 }
 
-// userName asks the account database. The name of an unknown account is its number.
+// userName looks up the name of an account in the account database. For an unknown account it returns the number.
 func userName(uid int) string { return asuser.NameOf(context.Background(), uid) }
 
-// AdminUIDs returns the uids of the administrators. It omits names that Check reports as
-// unknown.
+// AdminUIDs returns the uids of the administrators. It leaves out names that Check reports as unknown.
 func (c Config) AdminUIDs() []int {
 	var uids []int
 	for _, admin := range c.Admins {

@@ -6,8 +6,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// memory is the budget of bytes for long requests and answers. A quarter of it is reserved
-// for administrators, and no other account may take more than half of the rest.
+// memory is the budget of bytes for long requests and answers. A quarter of the budget is reserved for administrators,
+// and any other account may take at most half of the rest.
 type memory struct {
 	limit int64
 
@@ -18,8 +18,7 @@ type memory struct {
 
 func newMemory(limit int64) *memory { return &memory{limit: limit, users: make(map[int]int64)} }
 
-// reserve takes n bytes for an account. If there are not enough, it takes none and returns
-// an error of kind Busy.
+// reserve takes n bytes for an account. If fewer bytes are available, it takes none and returns an error of kind Busy.
 func (m *memory) reserve(c Caller, n int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -54,10 +53,9 @@ func (m *memory) release(c Caller, n int64) {
 }
 
 // connections counts the open connections, in all and for each ordinary account. Root, the administrators, and the
-// daemon's account if it is an administrator have a count of their own with the same limit, so that others cannot
-// lock them out. An ordinary account may have at most as many connections as are still free. Even if n accounts take
-// as many as they can, 1/(n+1) of the limit is left for the next account (dynamic thresholds, Choudhury and Hahne
-// 1998).
+// daemon's account if it is an administrator have a separate count with the same limit, so that other accounts cannot
+// lock them out. An ordinary account may have at most as many connections as are still free. Even if n accounts take as
+// many as they can, 1/(n+1) of the limit is left for the next account (dynamic thresholds, Choudhury and Hahne 1998).
 type connections struct {
 	all, perUser int
 	trusted      func(uid int) bool

@@ -64,7 +64,7 @@ func passed(getenv func(string) string, pid int) (net.Listener, error) {
 	return listenOn(os.NewFile(firstPassed, "systemd socket"))
 }
 
-// listenOn makes a listener of an open descriptor and closes the descriptor.
+// listenOn makes a listener from an open descriptor and closes the descriptor.
 func listenOn(f *os.File) (net.Listener, error) {
 	defer func() { _ = f.Close() }()
 	l, err := net.FileListener(f)
@@ -156,8 +156,8 @@ func bind(path string, cfg Config) (net.Listener, error) {
 	return &listener{UnixListener: l, path: path, info: info}, nil
 }
 
-// publish sets the mode of the socket, its group unless that is negative, and its final
-// name. It returns the identity of the file.
+// publish sets the mode and the group of the socket, and renames it to its final name. A negative group leaves the
+// group unchanged. publish returns the identity of the file.
 func publish(fresh, path string, mode os.FileMode, group int) (os.FileInfo, error) {
 	if err := os.Chmod(fresh, mode); err != nil {
 		return nil, err

@@ -74,8 +74,8 @@ func (a answer) line(ans wire.Answer, last bool) error {
 	return a.send(line)
 }
 
-// limited returns the context of a request of the verb. It ends with ctx; for a stream that does not finish also with
-// stop, and for a verb that is not a stream after the time to answer.
+// limited returns the context of a request of the verb. The context ends with ctx. For a stream that does not finish,
+// it also ends with stop; for a verb that is not a stream, it also ends after the time to answer.
 func limited(stop, ctx context.Context, v serve.Verb, cfg Config) (context.Context, context.CancelFunc) {
 	switch {
 	case v.Finishes:

@@ -14,10 +14,10 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Server answers requests on sockets.
+// Server answers the requests of clients on sockets.
 type Server struct {
 	verbs       map[string]serve.Verb // by name
-	known       []string              // their names, in order
+	known       []string              // names of the verbs, in order
 	cfg         Config
 	log         *slog.Logger
 	callers     *callers
@@ -52,8 +52,8 @@ func (s *Server) observe(verb string, err error) {
 	}
 }
 
-// errStopping is the error of requests that end because the daemon stops. It is Busy, so
-// that the client tries again and finds the restarted daemon.
+// errStopping is the error of requests that end because the daemon stops. Its kind is Busy, so that the client tries
+// again and reaches the restarted daemon.
 func errStopping() error { return jjm.Errorf(jjm.Busy, "the daemon is stopping: try again") }
 
 // Serve accepts connections on l until ctx ends. It then closes l, ends streams, and waits
@@ -100,8 +100,8 @@ func (s *Server) waitFor(over <-chan struct{}) bool {
 	}
 }
 
-// accept accepts connections until ctx ends (nil) or l is closed. It waits for errors to
-// pass, such as too many open files, and logs only the first of a series.
+// accept accepts connections until ctx ends (nil) or l is closed. After an error that may pass, such as too many open
+// files, it waits and tries again; it logs only the first error of a series.
 func (s *Server) accept(ctx context.Context, l net.Listener, serve func(*net.UnixConn)) error {
 	const longest = time.Second
 	var pause time.Duration
@@ -132,8 +132,8 @@ func (s *Server) accept(ctx context.Context, l net.Listener, serve func(*net.Uni
 	}
 }
 
-// serveConn serves one connection. ctx ends when the daemon begins to stop, hard when it
-// does not wait any longer.
+// serveConn serves one connection. ctx ends when the daemon begins to stop, hard when the daemon no longer waits for
+// running requests.
 func (s *Server) serveConn(ctx, hard context.Context, conn *net.UnixConn) {
 	defer func() { _ = conn.Close() }()
 	c := &session{Server: s, conn: conn}

@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// Requests and answers of at most smallBytes are not counted, so that a lookup is
-	// always possible.
+	// smallBytes is the size in bytes up to which requests and answers are not counted, so that a lookup is always
+	// possible.
 	smallBytes = 64 << 10
 	// decoded is the memory of a long request as a multiple of its length: the line, the
 	// room to grow it, and the decoded values.
 	decoded = 4
-	// chunk is how many bytes are written with one deadline.
+	// chunk is the number of bytes that are written with one deadline.
 	chunk = 64 << 10
 	// finalWriteTime is how long a client has to read the bytes being written when the daemon
 	// no longer waits.
@@ -34,7 +34,7 @@ const (
 // errClientGone is the error of a request whose client closed the connection.
 func errClientGone() error { return jjm.Errorf(jjm.Busy, "the client closed the connection") }
 
-// session is one connection and its request.
+// session is one connection and its single request.
 type session struct {
 	*Server
 	conn   *net.UnixConn
@@ -106,9 +106,8 @@ func (c *session) readRequest(stop context.Context) (*request, error) {
 	return &request{verb, req}, nil
 }
 
-// watchClient cancels the request when its client closes the connection. It returns when
-// the request is over. A client that only closes its writing side, as some versions of
-// nc(1) do, still wants its answer.
+// watchClient cancels the request when its client closes the connection. It returns when the request is over. A client
+// that closes only its writing side, such as some versions of nc(1), still expects its answer.
 func watchClient(ctx context.Context, conn *net.UnixConn, cancel context.CancelCauseFunc) {
 	const look = 200 * time.Millisecond
 	buf := make([]byte, 512)
@@ -152,7 +151,8 @@ func hungUp(conn *net.UnixConn) bool {
 	return gone || err != nil
 }
 
-// serve carries out one request. An error or a panic is answered, unless the answer was already begun.
+// serve carries out one request. After an error or a panic it answers with an error, unless the answer has already
+// begun.
 func (c *session) serve(stop, ctx context.Context, req *request) {
 	verb, began := req.verb.Name, time.Now()
 	defer func() {
@@ -169,7 +169,7 @@ func (c *session) serve(stop, ctx context.Context, req *request) {
 	c.observe(verb, nil)
 }
 
-// refuse answers with an error, unless the answer was already begun.
+// refuse answers with an error, unless the answer has already begun.
 func (c *session) refuse(verb string, err error) {
 	if errors.Is(err, io.EOF) && verb == "" {
 		return // the client only tested whether the daemon accepts connections
@@ -178,7 +178,7 @@ func (c *session) refuse(verb string, err error) {
 	e := wire.ErrorOf(err)
 	level := c.log.Debug
 	if e.Kind == jjm.Internal && verb != "" && !c.broken {
-		level = c.log.Error // the client is not the cause
+		level = c.log.Error // the client did not cause this error
 	}
 	level("gate: refused", "verb", verb, "uid", c.caller.UID, "kind", e.Kind.String(), "error", e.Text)
 	if !c.answered && !c.broken {
@@ -195,7 +195,7 @@ func (c *session) reply(r wire.Reply) error {
 	return c.send(line)
 }
 
-// send writes one line.
+// send writes one line of the answer.
 func (c *session) send(line []byte) error {
 	if n := int64(len(line)); n > smallBytes {
 		if err := c.memory.reserve(c.caller, n); err != nil {

@@ -41,7 +41,7 @@ func (f Filters) OfLocals() bool {
 	return f.State != "" || f.Host != "" || f.Exit != "" || f.Reason != "" || f.Cluster != ""
 }
 
-// Parse parses filters. It returns the error that Check returns.
+// Parse parses filters. Its error is the same as the error of Check.
 func (f Filters) Parse() (Filter, error) {
 	for _, text := range [][2]string{{"state", f.State}, {"host", f.Host}, {"exit", f.Exit}, {"reason", f.Reason},
 		{"cluster", f.Cluster}, {"status", f.Status}, {"type", f.Type}, {"user", f.User}, {"age", f.Age}} {
@@ -87,9 +87,9 @@ func words(list string) func(yield func(string) bool) {
 
 // Filter selects among grid jobs and local jobs. The zero value selects all.
 type Filter struct {
-	States  []jjm.State // one of these; empty means any
+	States  []jjm.State // at least one of these; empty means any
 	Host    Glob
-	Exit    []Codes // in one of these; empty means any
+	Exit    []Codes // in at least one of these; empty means any
 	Reason  Glob
 	Cluster string
 	Status  *jjm.GridStatus

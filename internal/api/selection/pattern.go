@@ -68,7 +68,7 @@ func doubtful(before, p Pattern) bool {
 	return before.Ref.Locals && p.Ref.Grid != 0 && !p.Ref.Locals
 }
 
-// ParsePattern parses one element. Its error is like that of [Parse].
+// ParsePattern parses one element. Its error has the same form as the error of [Parse].
 func ParsePattern(word string) (Pattern, error) {
 	if name, ok := strings.CutPrefix(word, namePrefix); ok {
 		p := Pattern{Name: Glob(name)}
@@ -116,7 +116,7 @@ func isRange(grid, text string) bool {
 	return ranged && (err == nil || errBack == nil)
 }
 
-// Check returns an error of kind Invalid if [ParsePattern] does not return such a pattern.
+// Check returns an error of kind Invalid if the pattern is not a possible result of [ParsePattern].
 func (p Pattern) Check() error {
 	switch {
 	case p.Ref.Grid == 0 && p.Handle == "" && p.Name == "":
@@ -149,8 +149,8 @@ func (p Pattern) grid() string {
 	return grid
 }
 
-// Jobs returns how many jobs the pattern means, where a whole grid job counts as one. known is false if the number
-// depends on which jobs exist.
+// Jobs returns how many jobs the pattern means; a whole grid job counts as one job. known is false if the number
+// depends on the existing jobs.
 func (p Pattern) Jobs() (n int, known bool) {
 	switch {
 	case p.Name != "", p.Ref.Last < 0:
@@ -161,7 +161,7 @@ func (p Pattern) Jobs() (n int, known bool) {
 	return 1, true
 }
 
-// Words writes the elements one by one.
+// Words returns the elements, each in the form that [ParsePattern] reads.
 func (l List) Words() []string {
 	words := make([]string, len(l))
 	for i, p := range l {
@@ -170,8 +170,8 @@ func (l List) Words() []string {
 	return words
 }
 
-// Means reports whether a pattern of the list means the grid job, or local jobs of it. An empty list means all grid
-// jobs.
+// Means reports whether a pattern of the list means the grid job, or some of its local jobs. An empty list means all
+// grid jobs.
 func (l List) Means(job *jjm.GridJob) bool {
 	return len(l) == 0 || slices.ContainsFunc(l, func(p Pattern) bool {
 		return p.Ref.Grid == job.ID || p.Name != "" && p.Name.Fits(job.Spec.Name)

@@ -6,7 +6,7 @@ import "jjm/internal/jjm"
 // the command can change are selected; jobs that are named by their ids are selected in any case.
 type Purpose string
 
-// The purposes. The empty one only names jobs: whole grid jobs, unless a pattern means local jobs. It leaves out no
+// The purposes. The empty purpose only names jobs: whole grid jobs, unless a pattern means local jobs. It leaves out no
 // job.
 const (
 	ToKill     Purpose = "kill"     // jobs that are not over
@@ -29,8 +29,9 @@ func (p Purpose) Check() error {
 		"for %.40q: want kill, hold, release, resubmit, remove, force-status, status or nothing", string(p))
 }
 
-// Locals reports whether local jobs are selected, not whole grid jobs. Grid jobs are listed and removed whole. They
-// are killed and shown whole unless a filter of local jobs is set. A grid job that is killed whole ends.
+// Locals reports whether local jobs are selected instead of whole grid jobs. list and remove select whole grid jobs.
+// kill and status select whole grid jobs unless a filter of local jobs is set. A grid job that is killed as a whole
+// ends.
 func (p Purpose) Locals(f *Filter) bool {
 	switch p {
 	case ToHold, ToRelease, ToResubmit, ToForce:
@@ -41,7 +42,7 @@ func (p Purpose) Locals(f *Filter) bool {
 	return false
 }
 
-// Grid reports whether the command can change a grid job of this status, or local jobs of it.
+// Grid reports whether the command can change a grid job of this status, or some of its local jobs.
 func (p Purpose) Grid(s jjm.GridStatus) bool {
 	switch p {
 	case ToKill, ToHold, ToRelease, ToForce:

@@ -13,19 +13,19 @@ import (
 	"jjm/internal/jjm"
 )
 
-// copyBuffer is how many bytes of a file each connection holds in memory.
+// copyBuffer is the number of bytes of a file that each connection holds in memory.
 const copyBuffer = 32 << 10
 
-// Poll is how often the daemon reads a followed file again.
+// Poll is the time after which the daemon reads a followed file again.
 const Poll = 500 * time.Millisecond
 
 // OpenFile opens the file that a request of "cat" names. While live returns true, more may be appended after f
 // returned io.EOF. If OpenFile returns an error together with live, the file may still be created.
 type OpenFile func() (f io.ReadCloser, live func() bool, err error)
 
-// SendFile answers a request of "cat" with a line and then the file. A followed file is sent for as long as it grows
-// and is read again every poll. Of any other file only the bytes are sent that it has when it is opened, however fast
-// it grows.
+// SendFile answers a request of "cat" with a line and then the file. A followed file is sent as long as it grows, and
+// is read again every poll. If the file is not followed, only the bytes that it has when it is opened are sent, however
+// fast it grows.
 func SendFile(ctx context.Context, out *Stream[wire.CatAnswer], r wire.CatRequest, open OpenFile,
 	poll time.Duration) error {
 	tick := time.NewTicker(poll)
@@ -50,8 +50,8 @@ func SendFile(ctx context.Context, out *Stream[wire.CatAnswer], r wire.CatReques
 	return file.copy(ctx, out, r.Follow, r.Tail)
 }
 
-// SendTar answers a request of "output" with a line and then f, and closes f. size is -1 if it is not known. When the
-// client closes the connection, f is closed during a Read, and afterwards a second time: its Close must permit both.
+// SendTar answers a request of "output" with a line and then f, and closes f. size is -1 if it is not known. If the
+// client closes the connection, f is closed during a Read, and a second time later: Close of f must allow both.
 func SendTar(ctx context.Context, out *Stream[wire.OutputAnswer], ref jjm.Ref, f io.ReadCloser, size int64,
 	described wire.Output) error {
 	defer func() { _ = f.Close() }()
@@ -90,7 +90,7 @@ type followed struct {
 	tick <-chan time.Time
 }
 
-// pause waits until the file is to be read again. It returns false if ctx ended.
+// pause waits until the next read of the file is due. It returns false if ctx ended.
 func (o *followed) pause(ctx context.Context) bool {
 	select {
 	case <-ctx.Done():
@@ -100,8 +100,8 @@ func (o *followed) pause(ctx context.Context) bool {
 	}
 }
 
-// copy sends the content of the file, or the last bytes of it. If follow is set, it also sends
-// what is appended until the job is over.
+// copy sends the content of the file, or only its last bytes. If follow is set, it also sends all text appended until
+// the job is over.
 func (o *followed) copy(ctx context.Context, to io.Writer, follow bool, last int64) error {
 	defer func() { _ = o.f.Close() }()
 	buf := make([]byte, copyBuffer)

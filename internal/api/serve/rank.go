@@ -2,7 +2,7 @@ package serve
 
 import "jjm/internal/api/wire"
 
-// Rank says who may use a verb.
+// Rank is the set of callers who may use a verb.
 type Rank int
 
 // The ranks. Nobody may use a verb without a rank.

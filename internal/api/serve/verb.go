@@ -11,7 +11,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Verb is a verb as the daemon serves it. [Handle] and [HandleStream] make one.
+// Verb is a verb as the daemon serves it. [Handle] and [HandleStream] make a Verb.
 type Verb struct {
 	wire.About
 	// Who may use the verb.
@@ -52,8 +52,9 @@ func Handle[Req wire.Request, Ans wire.Answer](v wire.Verb[Req, Ans], who Rank,
 	})
 }
 
-// HandleStream makes a verb from a function that answers in several lines or in bytes and may take any time. ctx ends
-// when the client closes the connection or the daemon begins to stop. For the rest see [Handle].
+// HandleStream makes a verb from a function that answers in several lines or in bytes, and whose answer may take any
+// time. ctx ends when the client closes the connection or the daemon begins to stop. Everything else is as described at
+// [Handle].
 func HandleStream[Req wire.Request, Ans wire.Answer](v wire.Verb[Req, Ans], who Rank,
 	fn func(context.Context, wire.Caller, Req, *Stream[Ans]) error) Verb {
 	return handle(v, who, true, func(ctx context.Context, c wire.Caller, req Req, out Out) error {
@@ -80,7 +81,7 @@ func (v Verb) Within(d time.Duration) Verb {
 	return v
 }
 
-// Finishing lets a stream go on while the daemon stops, within the drain time.
+// Finishing lets a running stream continue while the daemon stops, within the drain time.
 func (v Verb) Finishing() Verb {
 	v.Finishes = true
 	return v
@@ -92,7 +93,7 @@ func (v Verb) Resolving(find wire.Find) Verb {
 	return v
 }
 
-// Read decodes a request line of the verb and checks it. Errors are those of [wire.Verb.Decode].
+// Read decodes a request line of the verb and checks the request. Its errors are the errors of [wire.Verb.Decode].
 func (v Verb) Read(head wire.Head, line []byte) (wire.Request, error) { return v.read(head, line) }
 
 // Do carries out a request that Read returned, or another request of the verb's type: it replaces the handles in the
@@ -101,7 +102,8 @@ func (v Verb) Do(ctx context.Context, c wire.Caller, req wire.Request, out Out) 
 	return v.do(ctx, c, v.find, req, out)
 }
 
-// Check decodes a request line of this verb as the gate does and returns its mistakes. It is for tests.
+// Check decodes a request line of this verb in the same way as package gate, and returns the mistakes in the line. It
+// is for tests.
 func (v Verb) Check(line []byte) error {
 	head, err := wire.DecodeHead(line)
 	if err != nil {
@@ -111,8 +113,8 @@ func (v Verb) Check(line []byte) error {
 	return err
 }
 
-// Ask carries out a request of a verb within the process and returns its answer, the last one of a stream. The rank of
-// the caller is not checked. The error is of kind Invalid if the verb is not among those served.
+// Ask carries out a request of a verb within the process and returns its answer, or the last answer of a stream. The
+// rank of the caller is not checked. The error is of kind Invalid if the verb is not among the served verbs.
 func Ask[Req wire.Request, Ans wire.Answer](ctx context.Context, served []Verb, v wire.Verb[Req, Ans], c wire.Caller,
 	req Req) (ans Ans, err error) {
 	for _, s := range served {

@@ -13,17 +13,17 @@ func VerbAdvertise() Verb[AdvertiseRequest, AdvertiseAnswer] {
 		Help: "The ad that brokers read; or publish it at once."}}
 }
 
-// AdvertiseRequest asks for the ad and its state in each collector.
+// AdvertiseRequest requests the ad, and its state in each collector.
 type AdvertiseRequest struct {
 	Head
-	// Now asks the daemon to send the ad immediately and to answer afterwards.
+	// Now makes the daemon send the ad immediately, and answer afterwards.
 	Now bool `json:"now,omitempty"`
 }
 
 // Check accepts every request.
 func (AdvertiseRequest) Check() error { return nil }
 
-// Changes reports whether the request sends the ad. Only an administrator may ask for that.
+// Changes reports whether the request sends the ad. Only an administrator may make such a request.
 func (r AdvertiseRequest) Changes() bool { return r.Now }
 
 // AdvertiseAnswer is the answer of "advertise".
@@ -44,9 +44,9 @@ type Advertised struct {
 	// State is the state of the site: "open", "drained", "paused", "unreachable" or
 	// "unknown".
 	State string `json:"state"`
-	// Ad is the ClassAd as it would be sent now, one attribute a line.
+	// Ad is the ClassAd that would be sent now, one attribute a line.
 	Ad string `json:"ad"`
-	// GLUE holds the same facts as a GLUE 2.0 document.
+	// GLUE contains the same facts as a GLUE 2.0 document.
 	GLUE json.RawMessage `json:"glue2,omitempty"`
 	// Collectors are the collectors that receive the ad, and collectors of former settings from which an ad must
 	// still be withdrawn. It is empty if the site is not advertised.
@@ -90,12 +90,12 @@ type AdCollector struct {
 	// Error is the last error, and Since the time of the first failure in a row.
 	Error string   `json:"error,omitempty"`
 	Since jjm.Time `json:"since,omitempty"`
-	// Lost counts how often the collector was found without the ad though it had been sent.
-	// LostAt is the last such time.
+	// Lost counts how often the collector was found without the ad although the ad had been sent. LostAt is the last
+	// such time.
 	Lost   int      `json:"lost,omitempty"`
 	LostAt jjm.Time `json:"lost_at,omitempty"`
 }
 
-// AdvertisedFile is the file, below the daemon's state folder, in which the daemon stores
-// the last Advertised. Clients read it when no daemon answers.
+// AdvertisedFile is the file, below the daemon's state folder, in which the daemon stores the last Advertised. Clients
+// read the file when no daemon answers.
 const AdvertisedFile = "advertised.json"

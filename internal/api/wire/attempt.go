@@ -7,8 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Attempt is one attempt of a local job: where and how long it ran, what it used, and, once it has ended, the
-// evidence and the verdict.
+// Attempt is one attempt of a local job: where and how long it ran, and the resources that it used. After its end it
+// also has the evidence and the verdict.
 type Attempt struct {
 	Attempt int32  `json:"attempt"`
 	Batch   string `json:"batch,omitempty"` // the batch system's id

@@ -13,13 +13,13 @@ func VerbBan() Verb[BanRequest, BanAnswer] {
 		Help: "Ban an account or a DN, end a ban; or list the bans in force."}}
 }
 
-// BanRequest asks to set or end a ban. Without Ban the bans in force are listed.
+// BanRequest sets or ends a ban. Without Ban, it lists the bans in force.
 type BanRequest struct {
 	Head
 	Ban *Ban `json:"ban,omitempty"`
 }
 
-// Check checks the form of Ban, if there is one.
+// Check checks the form of Ban, if Ban is set.
 func (r BanRequest) Check() error {
 	if r.Ban == nil {
 		return nil
@@ -40,7 +40,7 @@ func (a BanAnswer) Check() error { return present("banned", a.Banned != nil) }
 type Ban struct {
 	// Lift ends the ban instead of setting it.
 	Lift bool `json:"lift,omitempty"`
-	// Name is the name of an account. It is a DN (X.509 subject) if it contains "/" or "=".
+	// Name is the name of an account, or a DN (X.509 subject) if it contains "/" or "=".
 	Name   string `json:"name"`
 	Reason string `json:"reason,omitempty"`
 }

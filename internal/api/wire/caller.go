@@ -2,9 +2,8 @@ package wire
 
 import "jjm/internal/jjm"
 
-// Caller is the account and process at the other end of the socket, as the kernel reports
-// it (SO_PEERCRED, unix(7)). It is never sent over the wire: a client cannot state who it
-// is.
+// Caller is the account and process at the other end of the socket, as the kernel reports them (SO_PEERCRED, unix(7)).
+// A Caller is never sent over the wire: a client cannot state who it is.
 type Caller struct {
 	UID, GID, PID int
 	User          string

@@ -17,28 +17,27 @@ func VerbCat() Verb[CatRequest, CatAnswer] {
 		Help: "A file of a local job, and with follow what is appended to it."}}
 }
 
-// CatRequest names one local job and one of its files, or asks which files there are.
+// CatRequest names one local job and one of its files, or requests the list of its files.
 type CatRequest struct {
 	Head
 	One
 	CatFile
-	// List asks for the names of the files that Path can name.
+	// List requests the names of the files that Path can name.
 	List bool `json:"list,omitempty"`
-	// Tail asks for at most this many of the last bytes of the file, in whole lines if there are any; 0 = all.
+	// Tail requests at most this many of the last bytes of the file, in whole lines if possible; 0 = all bytes.
 	Tail int64 `json:"tail,omitempty"`
-	// Follow asks the daemon to send what is appended to the file until the local job is
-	// over.
+	// Follow makes the daemon also send all text appended to the file until the local job is over.
 	Follow bool `json:"follow,omitempty"`
 }
 
-// CatFile names a file of a local job in one of two ways.
+// CatFile names a file of a local job, either by File or by Path.
 type CatFile struct {
 	// File is one of [Files].
 	File string `json:"file,omitempty"`
-	// Path is relative to the folder in which the application runs or ran. If Path is one of [Files] and no such file
-	// exists there, it means the same as File.
+	// Path is relative to the folder in which the application runs or ran. If Path is one of [Files] and no file of
+	// that name exists in the folder, Path means the same as File.
 	Path string `json:"path,omitempty"`
-	// Attempt is the number of the attempt, nil for the current or last one.
+	// Attempt is the number of the attempt, nil for the current or last attempt.
 	Attempt *int32 `json:"attempt,omitempty"`
 }
 

@@ -8,7 +8,7 @@ func VerbClusters() Verb[ClustersRequest, ClustersAnswer] {
 		Help: "The state of each batch system."}}
 }
 
-// ClustersRequest has no members of its own.
+// ClustersRequest has no members except the common members of requests.
 type ClustersRequest struct{ Head }
 
 // Check accepts every request.
@@ -18,7 +18,7 @@ func (ClustersRequest) Check() error { return nil }
 type ClustersAnswer struct {
 	Reply
 	Clusters []Cluster `json:"clusters,omitempty"`
-	// Notes are further facts about the site that people should know, one sentence each.
+	// Notes are further facts about the site for people, one sentence each.
 	Notes []string `json:"notes,omitempty"`
 }
 
@@ -55,7 +55,7 @@ type Cluster struct {
 	Name      string `json:"name"`
 	Kind      string `json:"kind"`
 	Healthy   bool   `json:"healthy"`
-	Cause     string `json:"cause,omitempty"` // why it is not healthy
+	Cause     string `json:"cause,omitempty"` // the reason why it is not healthy
 	Guarantee string `json:"guarantee"`
 	Slots     int    `json:"slots"`
 	// Storages are the storages whose files its workers can read. Empty means all.
@@ -66,20 +66,20 @@ type Cluster struct {
 	Queued   int      `json:"queued"`
 	Running  int      `json:"running"`
 	LastSeen jjm.Time `json:"last_seen,omitempty"` // time of the last complete listing
-	// Since is when the cluster stopped being healthy. Trouble describes in one sentence
-	// each what has been unknown for long.
+	// Since is when the cluster stopped being healthy. Trouble has a sentence for each fact that has been unknown for
+	// long.
 	Since   jjm.Time `json:"since,omitempty"`
 	Trouble []string `json:"trouble,omitempty"`
 	// Unsettled are the submissions whose answer was lost, and Missing the local jobs that listings do not show, for
 	// engine.unknown_warn or longer; nil if there are none.
 	Unsettled *Unknown `json:"unsettled,omitempty"`
 	Missing   *Unknown `json:"missing,omitempty"`
-	// Listing is how long the last listing of all jobs took. Interval is the time from the
-	// start of one to the start of the next.
+	// Listing is the duration of the last listing of all jobs. Interval is the time from the start of a listing to the
+	// start of the next listing.
 	Listing  jjm.Duration `json:"listing,omitzero"`
 	Interval jjm.Duration `json:"interval,omitzero"`
-	// Commands is the number of commands that were started in the last minute, and Ceiling
-	// the most that may be started in one; 0 means no ceiling.
+	// Commands is the number of commands started in the last minute. Ceiling is the greatest number that may be started
+	// in a minute; 0 means no limit.
 	Commands int `json:"commands"`
 	Ceiling  int `json:"ceiling"`
 	// Breaker is nil while the circuit breaker is closed. While it is not closed, jjm sends no command but a probe.
@@ -90,8 +90,8 @@ type Cluster struct {
 	Orders []jjm.Order `json:"orders,omitempty"`
 	// Limits are the limits of the cluster for jobs.
 	Limits Limits `json:"limits,omitzero"`
-	// Learnt are the limits on submitted jobs that jjm learnt from refusals of the batch system, one for each account
-	// that was refused. A caller sees only the limits of the account of its own jobs.
+	// Learnt are the limits on submitted jobs that jjm learnt from refusals of the batch system, for each account whose
+	// jobs were refused. A caller sees only the limits of the account that runs the caller's jobs.
 	Learnt []LearntLimit `json:"learnt,omitempty"`
 }
 
@@ -108,19 +108,19 @@ type LearntLimit struct {
 	Jobs    int      `json:"jobs"`
 	Since   jjm.Time `json:"since"` // time of the last refusal
 	Until   jjm.Time `json:"until"` // when the limit is forgotten
-	Cause   string   `json:"cause"` // what the batch system said
+	Cause   string   `json:"cause"` // the batch system's words
 }
 
 // Limits are the limits of a cluster. 0 means that there is none, or that it is not known.
 type Limits struct {
-	// MaxCores, MaxMemoryMB (MiB) and MaxWalltime bound one job.
+	// MaxCores, MaxMemoryMB (in MiB) and MaxWalltime limit each job.
 	MaxCores    int          `json:"max_cores,omitempty"`
 	MaxMemoryMB int64        `json:"max_memory_mb,omitempty"`
 	MaxWalltime jjm.Duration `json:"max_walltime,omitzero"`
-	// MaxQueued is how many jobs one account may have in the batch system.
+	// MaxQueued is the greatest number of jobs that one account may have in the batch system.
 	MaxQueued int `json:"max_queued,omitempty"`
-	// MaxPending and MaxRunning are how many jobs of jjm may wait and run there. The last two limits are the same for
-	// the jobs of one user.
+	// MaxPending and MaxRunning are the greatest numbers of jobs of jjm that may wait and run there. MaxPendingPerUser
+	// and MaxRunningPerUser are the same for the jobs of one user.
 	MaxPending        int `json:"max_pending,omitempty"`
 	MaxRunning        int `json:"max_running,omitempty"`
 	MaxPendingPerUser int `json:"max_pending_per_user,omitempty"`

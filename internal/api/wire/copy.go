@@ -6,30 +6,30 @@ import (
 	"jjm/internal/jjm"
 )
 
-// VerbCopy is the verb "copy": it makes a new grid job from what an old one asked for. The answer comes once the new
-// grid job is stored.
+// VerbCopy is the verb "copy": it makes a new grid job from the request of an old grid job. The answer is sent after
+// the new grid job is stored.
 func VerbCopy() Verb[CopyRequest, CopyAnswer] {
 	return Verb[CopyRequest, CopyAnswer]{About{Name: "copy", MaxBytes: MaxRequest, Grids: true,
 		Help: "Make a new grid job of what an old one asked for, with edits."}}
 }
 
-// maxEdits is the most edits of one copy.
+// maxEdits is the greatest number of edits of one copy.
 const maxEdits = 1000
 
-// CopyRequest names one grid job.
+// CopyRequest names the grid job to copy.
 type CopyRequest struct {
 	Head
 	One
 	CopyHow
 }
 
-// CopyHow says how the copy differs.
+// CopyHow describes how the copy differs from the old grid job.
 type CopyHow struct {
 	// Set are edits KEY=VALUE of the job file; see jobfile.Copy.
 	Set []string `json:"set,omitempty"`
 	// Key is the request key of the copy; the old grid job's key is not copied.
 	Key string `json:"key,omitempty"`
-	// Credentials are for the jobs, if the job file asks for them.
+	// Credentials are the credentials for the jobs, if the job file requires credentials.
 	Credentials []jjm.Credential `json:"credentials,omitempty"`
 	// DryRun returns the job file and the decomposition without storing anything.
 	DryRun bool `json:"dry_run,omitempty"`
@@ -69,7 +69,7 @@ type CopyAnswer struct {
 // Check requires the member copied.
 func (a CopyAnswer) Check() error { return present("copied", a.Copied != nil) }
 
-// Copied is the result of a copy: Of is the old grid job, the rest is about the new one.
+// Copied is the result of a copy. Of is the old grid job; all other members are about the new grid job.
 type Copied struct {
 	Of jjm.GridID `json:"of"`
 	Submitted

@@ -14,7 +14,7 @@ func VerbDataset() Verb[DatasetRequest, DatasetAnswer] {
 		Help: "Datasets: add files, close, list files, mark files as lost, remove, show."}}
 }
 
-// DatasetRequest asks for one operation on datasets.
+// DatasetRequest requests one operation on datasets.
 type DatasetRequest struct {
 	Head
 	Dataset *Dataset `json:"dataset,omitempty"`
@@ -47,23 +47,23 @@ const (
 	DatasetRemove = "remove"
 )
 
-// Dataset is one operation on the datasets of an account.
+// Dataset is one operation on the datasets of an account. Do is the operation; the other members are its arguments.
 type Dataset struct {
 	Do string `json:"do"` // add, close, show, files, mark or remove
 	// Name is the name of the dataset. "show" without a name shows all.
 	Name string `json:"name,omitempty"`
-	// Names are the datasets and containers to remove, at most MaxRemoved in one request.
+	// Names are the datasets and containers that "remove" removes, at most MaxRemoved in one request.
 	Names []string `json:"names,omitempty"`
 	// UID is the account that owns the dataset: the caller's by default. Only an administrator may name another
 	// account.
 	UID *int `json:"uid,omitempty"`
 	// Container is the container in which "add" creates the dataset if it does not exist.
 	Container string `json:"container,omitempty"`
-	// Files are the files to add, at most MaxFiles in one request.
+	// Files are the files that "add" adds, at most MaxFiles in one request.
 	Files []jjm.File `json:"files,omitempty"`
-	// LFNs are the files to mark, at most MaxFiles in one request. State is missing, lost
-	// or broken; ready removes the mark. Reason says why. With DryRun nothing is changed,
-	// and the answer shows what the mark, or the removal, would do.
+	// LFNs are the files that "mark" marks, at most MaxFiles in one request. State is the mark: missing, lost or
+	// broken; "ready" removes the marks. Reason is the reason for the mark. With DryRun, "mark" and "remove" change
+	// nothing, and the answer contains their effects.
 	LFNs   []string `json:"lfns,omitempty"`
 	State  string   `json:"state,omitempty"`
 	Reason string   `json:"reason,omitempty"`
@@ -72,27 +72,25 @@ type Dataset struct {
 	From int64 `json:"from,omitempty"`
 }
 
-// MaxFiles is the most files, or outputs, that one request may name.
+// MaxFiles is the greatest number of files, or of outputs, in one request.
 const MaxFiles = 5000
 
-// MaxRemoved is the most datasets that one request may remove.
+// MaxRemoved is the greatest number of datasets to remove in one request.
 const MaxRemoved = 1000
 
 // Datasets is the result of an operation.
 type Datasets struct {
-	// Added is how many of the files were new. Changed is set if "close" closed a dataset
-	// that was open.
+	// Added is the number of files that were new. Changed is set if "close" closed an open dataset.
 	Added   int  `json:"added"`
 	Changed bool `json:"changed,omitempty"`
-	// Marked has an entry for each file of "mark", in the order of the request.
+	// Marked has the effect on each file of "mark", in the order of the request.
 	Marked []MarkedFile `json:"marked,omitempty"`
-	// Removed has an entry for each name of "remove", in the order of the request.
+	// Removed has the outcome for each name of "remove", in the order of the request.
 	Removed []RemovedDataset `json:"removed,omitempty"`
-	// Shown are the datasets that "show" asked for. After "add" and "close" it is the
-	// dataset concerned.
+	// Shown are the datasets requested by "show". After "add" and "close", it is the dataset of the request.
 	Shown []DatasetState `json:"shown"`
-	// Files are files of the dataset of "files", at most MaxFiles, in the order in which they were added, without
-	// marked files. Next is the From of the next request; 0 after the last file.
+	// Files are the files that "files" lists: files of the dataset without marks, at most MaxFiles, in the order in
+	// which they were added. Next is the value of From for the next request, 0 after the last file.
 	Files []DatasetFile `json:"files,omitempty"`
 	Next  int64         `json:"next,omitempty"`
 }
@@ -100,22 +98,22 @@ type Datasets struct {
 // DatasetFile is a file of a dataset.
 type DatasetFile struct {
 	jjm.File
-	// Lies is the absolute path of a file that a local job of this site made; "" for other files.
+	// Lies is the absolute path at which the file lies, if a local job of this site made the file; else "".
 	Lies string `json:"lies,omitempty"`
 }
 
 // MarkedFile is the effect of a mark on one file.
 type MarkedFile struct {
 	LFN string `json:"lfn"`
-	// State is the state of the file now: its mark, or ready. Before is set if the file had that state already.
+	// State is the new state of the file: its mark, or ready. Before is set if the file already had this state.
 	State  string `json:"state"`
 	Before bool   `json:"before,omitempty"`
-	// Locals are the local jobs, not over yet, that own a part of the file. They go on.
-	// Back lists the local jobs that were not submitted yet: they give the part back.
+	// Locals are the unfinished local jobs that own a part of the file and are already submitted. These local jobs
+	// continue. Back are the local jobs that are not submitted yet: they give their part of the file back.
 	Locals []string `json:"locals,omitempty"`
 	Back   []string `json:"back,omitempty"`
-	// Again are the grid jobs that can cut the file again now that its mark was removed.
-	// Without are the grid jobs that go on without the file, or without a part of it.
+	// Again are the grid jobs that can cut the file again after the removal of its mark. Without are the grid jobs that
+	// continue without the file, or without a part of the file.
 	Again   []jjm.GridID `json:"again,omitempty"`
 	Without []jjm.GridID `json:"without,omitempty"`
 }
@@ -123,22 +121,21 @@ type MarkedFile struct {
 // RemovedDataset is the outcome of a removal for one name.
 type RemovedDataset struct {
 	Name string `json:"name"`
-	// Files is how many files the dataset had.
+	// Files is the number of files that the dataset had.
 	Files int64 `json:"files"`
-	// Container is set if the name is the name of a container. Datasets is how many datasets the container had; they
-	// stay.
+	// Container is set if the name is the name of a container. Datasets is the number of datasets in the container;
+	// these datasets are not removed.
 	Container bool `json:"container,omitempty"`
 	Datasets  int  `json:"datasets,omitempty"`
-	// Error says why the dataset is not removed; nil if it is.
+	// Error is the reason why the dataset is not removed; nil if it is removed.
 	Error *Error `json:"error,omitempty"`
 }
 
 // DatasetState is a dataset, and the grid jobs that read it.
 type DatasetState struct {
 	Name string `json:"name"`
-	// Container is the container that the dataset belongs to, "" for none. It is the
-	// dataset's own name if the dataset has no files and stands for a container that a grid
-	// job fills.
+	// Container is the container of the dataset, "" if it is in no container. A dataset without files that stands for a
+	// container filled by a grid job has its own name here.
 	Container string          `json:"container,omitempty"`
 	UID       int             `json:"uid"`
 	Created   jjm.Time        `json:"created"`

@@ -14,8 +14,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// DecodeHead reads the verb and its version from a request line. It returns an error unless the line is UTF-8 and one
-// JSON object.
+// DecodeHead reads the verb and its version from a request line. The error is of kind Invalid if the line is not UTF-8
+// or not one JSON object.
 func DecodeHead(line []byte) (Head, error) {
 	if !utf8.Valid(line) {
 		return Head{}, jjm.Errorf(jjm.Invalid, "request is not UTF-8")
@@ -27,8 +27,8 @@ func DecodeHead(line []byte) (Head, error) {
 	return h, nil
 }
 
-// headError turns an error of encoding/json into an error that shows what to write instead. The
-// package has no error types for most of these cases, only texts.
+// headError turns an error of encoding/json into an error that shows what to write instead. It compares texts, because
+// encoding/json has no error types for most of these cases.
 func headError(err error) error {
 	text := err.Error()
 	switch {
@@ -54,8 +54,7 @@ func UnknownVerb(verb string, known []string, version string) error {
 		"if the client is newer, restart the daemon in its version", verb, hint, jjm.AnyOf(known), version)
 }
 
-// decode reads a request of the verb into the struct at into. An unknown member is an
-// error.
+// decode reads a request of the verb into the struct at into. It returns an error if the request has an unknown member.
 func (a About) decode(head Head, line []byte, into any) error {
 	if err := a.checkVersion(head.Version); err != nil {
 		return err
@@ -159,8 +158,8 @@ func parents(t reflect.Type, name, at string, found []string) []string {
 	return found
 }
 
-// readsItself reports whether a type has an unmarshaller of its own, so that the fields of its struct are not its
-// members.
+// readsItself reports whether a type has its own unmarshaller. Then the fields of its struct are not the members of its
+// JSON.
 func readsItself(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())

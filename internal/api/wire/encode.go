@@ -32,8 +32,8 @@ func AnswerLine(ans Answer, last bool) ([]byte, error) {
 	return Line(p.Interface())
 }
 
-// embedded returns the T that the struct at of embeds. The interfaces [Request] and
-// [Answer] guarantee that it embeds one.
+// embedded returns the T that is embedded in the struct at of. The interfaces [Request] and [Answer] guarantee that the
+// struct embeds a T.
 func embedded[T any](of any) reflect.Value {
 	return reflect.ValueOf(of).Elem().FieldByName(reflect.TypeFor[T]().Name())
 }

@@ -6,7 +6,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Error is an error as the socket carries it.
+// Error is the form of an error on the socket.
 type Error struct {
 	Kind     jjm.Kind     `json:"kind"`
 	Text     string       `json:"text"`
@@ -61,7 +61,7 @@ func NotAttempted(ref string) error {
 	return jjm.Errorf(jjm.Conflict, "not attempted: it failed for %s before", ref)
 }
 
-// remote is an error that the daemon reported.
+// remote is an error that the daemon reported, with its kind and problems.
 type remote struct {
 	text     string
 	problems jjm.Problems

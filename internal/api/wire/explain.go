@@ -8,7 +8,7 @@ func VerbExplain() Verb[ExplainRequest, ExplainAnswer] {
 		Help: "By which rule an attempt was judged, and what the other rules say of it."}}
 }
 
-// ExplainRequest names one local job, and one of its attempts; by default the last attempt that ended.
+// ExplainRequest names one local job and one of its attempts, by default the last ended attempt.
 type ExplainRequest struct {
 	Head
 	One
@@ -32,8 +32,8 @@ type ExplainAnswer struct {
 // Check requires the member explain.
 func (a ExplainAnswer) Check() error { return present("explain", a.Explain != nil) }
 
-// Explained is an attempt that ended, and the outcome of each present rule for it. Attempt.Verdict is the verdict at
-// that time, by the rules of that time.
+// Explained is an ended attempt, with the outcome of each present rule for the attempt. Attempt.Verdict is the verdict
+// made when the attempt ended, by the rules of that time.
 type Explained struct {
 	Local   string     `json:"local"`
 	Attempt Attempt    `json:"attempt"`

@@ -12,17 +12,17 @@ func VerbFind() Verb[FindRequest, FindAnswer] {
 		Help: "The jobs behind a batch id, a host, a file, a tag, a user, or a gatekeeper's id."}}
 }
 
-// MostFound is the most jobs that one answer of "find" may hold.
+// MostFound is the greatest number of jobs in one answer of "find".
 const MostFound = 10_000
 
-// FindRequest says what is known about the jobs.
+// FindRequest describes the jobs to find.
 type FindRequest struct {
 	Head
 	Find Sought `json:"find"`
 }
 
-// Sought has exactly one of BatchID, Gatekeeper, Tag, Host, DN and File, or only User. Every member restricts the
-// answer.
+// In Sought, exactly one of BatchID, Gatekeeper, Tag, Host, DN and File is set, or only User. Every further member
+// restricts the answer.
 type Sought struct {
 	BatchID string `json:"batch_id,omitempty"` // of a bulk, "4711", or of one batch job, "4711_3"
 	// Gatekeeper is the gatekeeper's own id of a grid job.
@@ -76,11 +76,11 @@ func (r FindRequest) Check() error {
 	return nil
 }
 
-// FindAnswer has the jobs that were found, those of the newest grid jobs first.
+// FindAnswer contains the jobs that were found, the jobs of the newest grid jobs first.
 type FindAnswer struct {
 	Reply
 	Found []Trace `json:"found,omitempty"`
-	// More says that more jobs fit than the limit lets through.
+	// More is set if more jobs fit than Limit allows.
 	More bool `json:"more,omitempty"`
 }
 
@@ -100,6 +100,6 @@ type Trace struct {
 	// Started and Ended are the times of the attempt. For a grid job they are its acceptance and its end. 0 is unknown.
 	Started jjm.Time `json:"started,omitempty"`
 	Ended   jjm.Time `json:"ended,omitempty"`
-	// Why says, for people, why the job fits.
+	// Why is the reason, for people, why the job fits.
 	Why string `json:"why"`
 }

@@ -16,11 +16,11 @@ type ForceStatusRequest struct {
 	ForceHow
 }
 
-// ForceHow says to which state local jobs are forced, and how.
+// ForceHow contains the state to which local jobs are forced, and options.
 type ForceHow struct {
 	// To is failed or completed.
 	To string `json:"to"`
-	// Reason says why, for people.
+	// Reason is the reason, for people.
 	Reason string `json:"reason,omitempty"`
 	// Now sets the state of submitted and running local jobs without waiting for their end in the batch system.
 	Now bool `json:"now,omitempty"`
@@ -53,7 +53,7 @@ func (h ForceHow) State() jjm.State {
 	return jjm.Failed
 }
 
-// ForceStatusAnswer has an entry for each reference, in order.
+// ForceStatusAnswer has a result for each reference, in order.
 type ForceStatusAnswer struct {
 	Reply
 	Forced []Forced `json:"forced,omitempty"`
@@ -62,15 +62,15 @@ type ForceStatusAnswer struct {
 // Forced is the result for one reference.
 type Forced struct {
 	Ref string `json:"ref"`
-	// Jobs is how many local jobs are in the state now. Killing is how many others are killed first, and get the state
-	// once the kill is over.
+	// Jobs is the number of local jobs that have the state now. Killing is the number of other local jobs that are
+	// killed first, and get the state after that.
 	Jobs    int `json:"jobs"`
 	Killing int `json:"killing,omitempty"`
-	// Left is how many local jobs stay as they are, because their state does not allow it. LeftWhy is the reason of the
-	// first one, with its id.
+	// Left is the number of local jobs that are not changed, because their state does not allow it. LeftWhy is the
+	// reason for the first of these local jobs, with its id.
 	Left    int    `json:"left,omitempty"`
 	LeftWhy string `json:"left_why,omitempty"`
-	// NoChange is set if all local jobs were in that state, or on their way there. That is a success.
+	// NoChange is set if all local jobs already had the state or were on their way to it. This is a success.
 	NoChange bool   `json:"no_change,omitempty"`
 	Error    *Error `json:"error,omitempty"`
 }

@@ -8,7 +8,7 @@ func VerbHealth() Verb[HealthRequest, HealthAnswer] {
 		Help: "Is the site well? One check for each thing that can go wrong."}}
 }
 
-// HealthRequest has no members of its own.
+// HealthRequest has no members except the common members of requests.
 type HealthRequest struct{ Head }
 
 // Check accepts every request.
@@ -33,7 +33,7 @@ type Health struct {
 type HealthCheck struct {
 	State string `json:"state"` // OK, WARNING, CRITICAL or UNKNOWN
 	Name  string `json:"check"` // one of the checks in docs/SERVICE.md
-	// Of is the cluster or the file system that is checked, if there are several.
+	// Of is the checked cluster or file system, if there are several; else "".
 	Of   string `json:"of,omitempty"`
 	Text string `json:"text"`
 	// Detail is the cause in the words of others: an error, the reason of an order.

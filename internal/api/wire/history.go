@@ -8,17 +8,17 @@ func VerbHistory() Verb[HistoryRequest, HistoryAnswer] {
 		Help: "Every change of a job, or every order of administrators."}}
 }
 
-// HistoryRequest names one job, or asks for the orders of administrators.
+// HistoryRequest names one job, or requests the orders of administrators.
 type HistoryRequest struct {
 	Head
 	Many
 	// Limit is the most entries to return; 0 means the daemon's default.
 	Limit int `json:"limit,omitempty"`
-	// Orders asks for the journal of administrators' orders instead of the journal of a job.
+	// Orders requests the journal of administrators' orders instead of the journal of a job.
 	Orders bool `json:"orders,omitempty"`
 }
 
-// Check requires either exactly one reference or Orders.
+// Check requires exactly one reference, or Orders.
 func (r HistoryRequest) Check() error {
 	switch {
 	case r.Limit < 0:
@@ -33,7 +33,8 @@ func (r HistoryRequest) Check() error {
 	return checkRefs("history", r.Refs)
 }
 
-// HistoryAnswer holds journal entries, oldest first; and, if the request names one local job, its attempts.
+// HistoryAnswer contains journal entries, oldest first. If the request names one local job, it also contains the
+// attempts.
 type HistoryAnswer struct {
 	Reply
 	History  []jjm.JournalEntry `json:"history,omitempty"`

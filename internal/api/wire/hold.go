@@ -22,9 +22,9 @@ type HoldRequest struct {
 	HoldHow
 }
 
-// HoldHow says how jobs are held.
+// HoldHow contains the options of a hold.
 type HoldHow struct {
-	// Reason says why, for people; "" if the person does not say.
+	// Reason is the person's reason, for people; "" if there is none.
 	Reason string `json:"reason,omitempty"`
 	// DryRun changes nothing; the answer shows what would be held.
 	DryRun bool `json:"dry_run,omitempty"`
@@ -44,7 +44,7 @@ func (r HoldRequest) Check() error {
 	return nil
 }
 
-// HoldAnswer has an entry for each reference, in order.
+// HoldAnswer has a result for each reference, in order.
 type HoldAnswer struct {
 	Reply
 	Hold []Held `json:"hold,omitempty"`
@@ -53,14 +53,15 @@ type HoldAnswer struct {
 // Held is the result for one reference.
 type Held struct {
 	Ref string `json:"ref"`
-	// Jobs is how many local jobs are held, or are being taken back from the batch system to be held.
+	// Jobs is the number of local jobs that are held, or that are being taken back from the batch system to be held.
 	Jobs int `json:"jobs"`
-	// Later is how many local jobs run and go on; if one were tried again, its next attempt waits for a release.
+	// Later is the number of local jobs that run and continue. If such a local job is tried again, its next attempt
+	// waits for a release.
 	Later int `json:"later,omitempty"`
-	// Left are local jobs that stay as they are, LeftOut how many more there are.
+	// Left are local jobs that are not changed. LeftOut is the number of further such local jobs.
 	Left    []Left `json:"left,omitempty"`
 	LeftOut int    `json:"left_out,omitempty"`
-	// NoChange is set if no local job could be held. That is a success.
+	// NoChange is set if no local job could be held. This is a success.
 	NoChange bool   `json:"no_change,omitempty"`
 	Error    *Error `json:"error,omitempty"`
 }

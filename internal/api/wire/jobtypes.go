@@ -6,7 +6,7 @@ func VerbJobTypes() Verb[JobTypesRequest, JobTypesAnswer] {
 		Help: "The job types of the site, and their settings."}}
 }
 
-// JobTypesRequest has no members of its own.
+// JobTypesRequest has no members except the common members of requests.
 type JobTypesRequest struct{ Head }
 
 // Check accepts every request.
@@ -18,22 +18,22 @@ type JobTypesAnswer struct {
 	JobTypes []JobType `json:"job_types,omitempty"`
 }
 
-// JobType documents one job type.
+// JobType is the documentation of one job type.
 type JobType struct {
 	Type    string     `json:"type"`
 	Summary string     `json:"summary"`
 	Result  string     `json:"result"`
 	Params  []JobParam `json:"params"`
 	Example string     `json:"example"`
-	// Off says that the type takes no new jobs. File is the file to repair, Problems are all mistakes in it, and Remedy
-	// is advice to the administrator.
+	// Off is set if the type accepts no new jobs. File is the file to repair, Problems are all mistakes in the file,
+	// and Remedy is advice to the administrator.
 	Off      bool     `json:"off,omitempty"`
 	File     string   `json:"file,omitempty"`
 	Problems []string `json:"problems,omitempty"`
 	Remedy   string   `json:"remedy,omitempty"`
 }
 
-// JobParam documents one setting of a job type.
+// JobParam is the documentation of one setting of a job type.
 type JobParam struct {
 	Name     string `json:"name"`
 	Type     string `json:"type"`

@@ -16,7 +16,7 @@ type KillRequest struct {
 	KillHow
 }
 
-// KillHow says how jobs are killed.
+// KillHow contains the options of a kill.
 type KillHow struct {
 	// First is set by gatekeepers, for whom a grid job is over once its first generation is over. The kill of a
 	// reopened grid job then changes nothing.
@@ -30,7 +30,7 @@ type KillHow struct {
 // Check checks the references.
 func (r KillRequest) Check() error { return checkRefs("kill", r.Refs) }
 
-// KillAnswer has an entry for each reference, in order.
+// KillAnswer has a result for each reference, in order.
 type KillAnswer struct {
 	Reply
 	Kill []Killed `json:"kill,omitempty"`
@@ -60,7 +60,7 @@ func (a *KillAnswer) insert(all []Asked) {
 // Killed is the result for one reference.
 type Killed struct {
 	Ref string `json:"ref"`
-	// NoChange is set if the job was over already. That is a success.
+	// NoChange is set if the job was already over. This is a success.
 	NoChange bool `json:"no_change,omitempty"`
 	// Jobs is set only with DryRun: how many local jobs would be killed.
 	Jobs  int    `json:"jobs,omitempty"`

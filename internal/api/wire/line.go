@@ -50,7 +50,7 @@ func ReadLine(r *bufio.Reader, max int, grow func(bytes int) error) ([]byte, err
 	}
 }
 
-// Line returns v as one line of JSON with its newline.
+// Line returns v as one line of JSON, with the newline.
 func Line(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -6,7 +6,7 @@ func VerbLog() Verb[LogRequest, LogAnswer] {
 		Help: "jjm's own log of a grid job."}}
 }
 
-// LogRequest names one grid job.
+// LogRequest names the grid job whose log is read.
 type LogRequest struct {
 	Head
 	One
@@ -15,7 +15,7 @@ type LogRequest struct {
 // Check requires exactly one reference.
 func (r LogRequest) Check() error { return r.one("log") }
 
-// LogAnswer holds the lines of the log.
+// LogAnswer contains the lines of the log.
 type LogAnswer struct {
 	Reply
 	Log []string `json:"log,omitempty"`

@@ -21,8 +21,7 @@ type LookupRequest struct {
 // Check checks the references.
 func (r LookupRequest) Check() error { return checkRefs("lookup", r.Refs) }
 
-// LookupAnswer has an entry for each reference, in order. An entry whose reference failed
-// has Error set.
+// LookupAnswer has a status for each reference, in order. If a reference failed, Error is set in its entry.
 type LookupAnswer struct {
 	Reply
 	Lookup []Lookup `json:"lookup,omitempty"`
@@ -67,13 +66,13 @@ type Lookup struct {
 	Exit   int    `json:"exit"`
 	Counts Counts `json:"counts"`
 	Tar    string `json:"tar,omitempty"` // absolute path, set once the tar is complete
-	// Usage is the resource usage of a final grid job. Before that, a grid job with one local job has the local job's
-	// batch id, host and start time here if they are known.
+	// Usage is the resource usage of a final grid job. Before the end, a grid job with only one local job has the local
+	// job's batch id, host and start time here, if they are known.
 	Usage *jjm.Usage `json:"usage,omitempty"`
-	// Memo is the text that the gatekeeper stored with the grid job (jjm.Origin). It is set
-	// once the grid job is final.
+	// Memo is the text that the gatekeeper stored with the grid job (jjm.Origin). It is set only after the grid job is
+	// final.
 	Memo string `json:"memo,omitempty"`
-	// Removed says who removed the grid job: the reported end stays, and everything else is gone.
+	// Removed names who removed the grid job. After a removal only the reported end is kept.
 	Removed *Removal `json:"removed,omitempty"`
 	// Stale is set if no daemon answered and the client read the record instead. AsOf is
 	// when the record was written.
@@ -94,7 +93,7 @@ type Counts struct {
 	Failed     int `json:"failed"`
 	Killed     int `json:"killed"`
 	Held       int `json:"held"`
-	// GivenBack counts the local jobs whose work other local jobs do again. They are part
-	// of Total and of no other number.
+	// GivenBack counts the local jobs whose work other local jobs do again. These local jobs count in Total and in no
+	// other number.
 	GivenBack int `json:"given_back,omitempty"`
 }

@@ -6,7 +6,7 @@ func VerbModels() Verb[ModelsRequest, ModelsAnswer] {
 		Help: "The models of job files, with their files."}}
 }
 
-// ModelsRequest has no members of its own.
+// ModelsRequest has no members except the common members of requests.
 type ModelsRequest struct{ Head }
 
 // Check accepts every request.

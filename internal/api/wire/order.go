@@ -14,13 +14,13 @@ func VerbOrder() Verb[OrderRequest, OrderAnswer] {
 		Help: "Drain, pause, resume; or list the orders in force."}}
 }
 
-// OrderRequest holds an order. Without Order the orders in force are listed.
+// OrderRequest contains an order to set or end. Without Order, it lists the orders in force.
 type OrderRequest struct {
 	Head
 	Order *Order `json:"order,omitempty"`
 }
 
-// Check checks the form of Order, if there is one.
+// Check checks the form of Order, if Order is set.
 func (r OrderRequest) Check() error {
 	if r.Order == nil {
 		return nil
@@ -46,7 +46,7 @@ func (r *OrderRequest) resolve(a About, find func(jjm.Handle) (jjm.GridID, error
 // Changes reports whether the request sets an order.
 func (r OrderRequest) Changes() bool { return r.Order != nil }
 
-// OrderAnswer holds the orders that the request set, or that "resume" ended, or the orders in force.
+// OrderAnswer contains the orders that the request set, the orders that "resume" ended, or the orders in force.
 type OrderAnswer struct {
 	Reply
 	Orders []jjm.Order `json:"orders,omitempty"`
@@ -59,7 +59,7 @@ type Order struct {
 	Kind   string `json:"kind"` // cluster, queue, type, user or job
 	Name   string `json:"name"` // CLUSTER/QUEUE for a queue, the id or handle for a job
 	Reason string `json:"reason,omitempty"`
-	// For or Until, at most one of them, makes the order end by itself.
+	// At most one of For and Until is set. The order then ends by itself.
 	For   jjm.Duration `json:"for,omitzero"`
 	Until jjm.Time     `json:"until,omitempty"`
 	// From turns the drain of a cluster or a queue into a maintenance window that begins at that time: grid jobs are

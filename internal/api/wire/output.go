@@ -4,28 +4,28 @@ import (
 	"jjm/internal/jjm"
 )
 
-// VerbOutput is the verb "output": it fetches the tar of a grid job's outputs, or one file of it. The bytes follow
-// the answer.
+// VerbOutput is the verb "output": it fetches the tar of a grid job's outputs, or one file of the outputs. The bytes
+// follow the answer.
 func VerbOutput() Verb[OutputRequest, OutputAnswer] {
 	return Verb[OutputRequest, OutputAnswer]{About{Name: "output", MaxBytes: maxShort,
 		Help: "The tar of the outputs of a grid job, or one file of it."}}
 }
 
-// OutputRequest names one grid job, or with File one local job.
+// OutputRequest names one grid job, or, with File, possibly one local job.
 type OutputRequest struct {
 	Head
 	One
 	Wanted
 }
 
-// Wanted says which of the outputs are asked for; the zero value means the newest tar.
+// Wanted selects the outputs to fetch; the zero value means the newest tar.
 type Wanted struct {
-	// Generation asks for the tar of this generation; 0 means the newest generation that has a tar.
+	// Generation is the generation whose tar is fetched; 0 means the newest generation that has a tar.
 	Generation int `json:"generation,omitempty"`
-	// Partial asks for the outputs that exist so far if the grid job is not over.
+	// Partial requests the outputs that exist so far if the grid job is not over.
 	Partial bool `json:"partial,omitempty"`
-	// File asks for one file of a local job that is over, whether or not the grid job is over: by its name in the
-	// tar, or, if the reference is to a local job, also by its own name.
+	// File requests one file of a local job that is over; the grid job may still run. File is the file's name in the
+	// tar. If the reference is to a local job, it may also be the file's own name.
 	File string `json:"file,omitempty"`
 }
 
@@ -56,9 +56,9 @@ type OutputAnswer struct {
 // Check requires the member output.
 func (a OutputAnswer) Check() error { return present("output", a.Output != nil) }
 
-// Follows is embedded in the answers that bytes follow.
+// Follows is embedded in answers that are followed by bytes.
 type Follows struct {
-	// Bytes is how many bytes follow. -1 means all until the connection closes.
+	// Bytes is the number of bytes that follow, or -1 for all bytes until the connection closes.
 	Bytes int64 `json:"bytes,omitempty"`
 }
 
@@ -72,5 +72,5 @@ type Output struct {
 	Partial bool   `json:"partial,omitempty"`
 	// Generation is the generation of the tar, if the grid job was reopened.
 	Generation int    `json:"generation,omitempty"`
-	Path       string `json:"path,omitempty"` // on the daemon's machine
+	Path       string `json:"path,omitempty"` // the tar's path on the daemon's machine
 }

@@ -12,7 +12,7 @@ func VerbRecord() Verb[RecordRequest, RecordAnswer] {
 		Help: "The XML record of a grid job, or what a query finds in it."}}
 }
 
-// RecordRequest names one grid job.
+// RecordRequest names the grid job whose record is read.
 type RecordRequest struct {
 	Head
 	One
@@ -28,7 +28,7 @@ func (r RecordRequest) Check() error {
 	return r.one("record")
 }
 
-// RecordAnswer holds lines of the record.
+// RecordAnswer contains lines of the record.
 type RecordAnswer struct {
 	Reply
 	Record []string `json:"record,omitempty"`

@@ -17,7 +17,7 @@ type RecordsRequest struct {
 	Head
 	// Path is a query in a subset of XPath (package xmldb).
 	Path string `json:"path"`
-	// Of selects the grid jobs, including grid jobs that are over.
+	// Of selects grid jobs, including grid jobs that are over.
 	Of Selection `json:"of,omitzero"`
 }
 
@@ -47,15 +47,14 @@ func (r RecordsRequest) Check() error {
 	return nil
 }
 
-// RecordsAnswer is one line of the answer: what the query found in one record. The last
-// line has no result.
+// RecordsAnswer is one line of the answer: the result of the query on one record. The last line has no result.
 type RecordsAnswer struct {
 	Reply
 	Found *Found `json:"found,omitempty"`
 }
 
-// Found is the result of the query for the record of one grid job. Error says why this record could not be read; the
-// query then goes on with the next records.
+// Found is the result of the query on the record of one grid job. Error is the reason why this record could not be
+// read; the query then continues with the next records.
 type Found struct {
 	ID     jjm.GridID `json:"id"`
 	Type   string     `json:"type"`

@@ -7,7 +7,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// MaxRefs is the most references that one request may hold.
+// MaxRefs is the greatest number of references in one request.
 const MaxRefs = 10_000
 
 // maxRef is the longest reference, in bytes: a handle with its local jobs.
@@ -33,17 +33,18 @@ func checkRefs(verb string, refs []string) error {
 type Many struct {
 	// Refs name the jobs by ids or handles.
 	Refs []string `json:"refs,omitempty"`
-	// Jobs are the parsed Refs, with ids in place of handles. [Verb.Resolve] sets them; they are not sent. If the verb
-	// is about each job, references whose handles could not be resolved are left out.
+	// Jobs are the parsed Refs, with ids in place of handles. They are not sent: [Verb.Resolve] sets them. If the verb
+	// has a result for each job (Each), references whose handles could not be resolved are left out.
 	Jobs []jjm.Ref `json:"-"`
-	// Asked has an entry for each reference of a verb about each job, nil if none is a handle.
+	// Asked has an entry for each reference of a verb with a result for each job; nil if no reference is a handle.
 	Asked []Asked `json:"-"`
 }
 
 // Refs returns the part of a request that names jobs.
 func Refs(refs ...string) Many { return Many{Refs: refs} }
 
-// Asked is the result for a reference: the handle if it was one, and the error if that could not be resolved.
+// Asked is the result of resolving a reference: the handle if the reference was a handle, and the error if the handle
+// could not be resolved.
 type Asked struct {
 	Ref    string
 	Handle jjm.Handle
@@ -100,9 +101,9 @@ func (m *Many) complete(a About, ans any) error {
 	return nil
 }
 
-// One is embedded in the requests about exactly one job. [OneRef] makes it.
+// One is embedded in requests about exactly one job. [OneRef] makes a One.
 type One struct {
-	// Many has one reference.
+	// Many contains exactly one reference.
 	Many
 }
 
@@ -118,7 +119,7 @@ func (o One) Job() jjm.Ref { return o.Jobs[0] }
 // Grid returns the grid job. The request must have been resolved.
 func (o One) Grid() jjm.GridID { return o.Jobs[0].Grid }
 
-// one requires exactly one reference.
+// one returns an error of kind Invalid unless there is exactly one reference.
 func (o One) one(verb string) error {
 	if len(o.Refs) != 1 {
 		return jjm.Errorf(jjm.Invalid, "%s: %d refs: want exactly one id", verb, len(o.Refs))
@@ -143,8 +144,8 @@ func resolvePatterns(patterns []string, find func(jjm.Handle) (jjm.GridID, error
 	return list.Words(), nil
 }
 
-// ParseRefs parses the references of a verb. The name of the verb, if it is not "", precedes the errors. Handles must
-// have been replaced before. If grid is set, a reference to local jobs is an error.
+// ParseRefs parses the references of a verb. Errors begin with the name of the verb, unless the name is "". Handles
+// must have been replaced before. If grid is set, a reference to local jobs is an error.
 func ParseRefs(verb string, refs []string, grid bool) ([]jjm.Ref, error) {
 	if verb != "" {
 		verb += ": "

@@ -17,7 +17,7 @@ type ReleaseRequest struct {
 // Check checks the references.
 func (r ReleaseRequest) Check() error { return checkRefs("release", r.Refs) }
 
-// ReleaseAnswer has an entry for each reference, in order.
+// ReleaseAnswer has a result for each reference, in order.
 type ReleaseAnswer struct {
 	Reply
 	Release []Released `json:"release,omitempty"`
@@ -26,9 +26,9 @@ type ReleaseAnswer struct {
 // Released is the result for one reference.
 type Released struct {
 	Ref string `json:"ref"`
-	// Jobs is how many local jobs were held and are now being released.
+	// Jobs is the number of held local jobs that are now being released.
 	Jobs int `json:"jobs"`
-	// NoChange is set if no local job was held. That is a success.
+	// NoChange is set if no local job was held. This is a success.
 	NoChange bool   `json:"no_change,omitempty"`
 	Error    *Error `json:"error,omitempty"`
 }

@@ -12,7 +12,7 @@ func VerbRemark() Verb[RemarkRequest, RemarkAnswer] {
 // MaxRemark is the longest remark, in bytes.
 const MaxRemark = 500
 
-// RemarkRequest names one grid job and holds the text.
+// RemarkRequest names one grid job, and contains the text to add.
 type RemarkRequest struct {
 	Head
 	One

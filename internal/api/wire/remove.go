@@ -20,21 +20,20 @@ type RemoveRequest struct {
 // Check checks the references.
 func (r RemoveRequest) Check() error { return checkRefs("remove", r.Refs) }
 
-// RemoveAnswer has an entry for each grid job, in the order in which the references name them
-// first.
+// RemoveAnswer has a result for each grid job, in the order in which the references first name the grid jobs.
 type RemoveAnswer struct {
 	Reply
 	Remove []Removed `json:"remove,omitempty"`
 }
 
-// Removed is the result for one grid job. Without an Error the removal is ordered: people no longer see the grid job,
-// and its data is deleted as soon as possible.
+// Removed is the result for one grid job. If Error is not set, the removal is ordered: people no longer see the grid
+// job, and its data is deleted as soon as possible.
 type Removed struct {
 	ID    jjm.GridID `json:"id"`
 	Error *Error     `json:"error,omitempty"`
 }
 
-// Removal says who removed a grid job, when the removal was asked for, and since when all its data is gone.
+// Removal contains who removed a grid job, when the removal was requested, and when all data was deleted.
 type Removal struct {
 	By   string   `json:"by"`
 	Time jjm.Time `json:"time"`

@@ -6,14 +6,13 @@ import (
 	"jjm/internal/jjm"
 )
 
-// VerbRenew is the verb "renew": it replaces the credentials of a grid job's local jobs by
-// newer ones.
+// VerbRenew is the verb "renew": it replaces the credentials of a grid job's local jobs by newer credentials.
 func VerbRenew() Verb[RenewRequest, RenewAnswer] {
 	return Verb[RenewRequest, RenewAnswer]{About{Name: "renew", MaxBytes: MaxRequest, Grids: true,
 		Help: "Replace the proxy or token of a grid job's jobs by a newer one."}}
 }
 
-// RenewRequest names one grid job and holds the new credentials.
+// RenewRequest names one grid job, and contains the new credentials.
 type RenewRequest struct {
 	Head
 	One
@@ -37,9 +36,8 @@ func (r RenewRequest) Check() error {
 // RenewAnswer is the answer of "renew".
 type RenewAnswer struct {
 	Reply
-	// Renewed are the kinds whose credential was newer than the stored one.
+	// Renewed are the kinds of credentials that were newer than the stored credentials.
 	Renewed []string `json:"renewed,omitempty"`
-	// NotReached has a sentence for each group of running jobs that keep their old
-	// credential, with the reason.
+	// NotReached has a sentence for each group of running jobs that keep their old credentials, with the reason.
 	NotReached []string `json:"not_reached,omitempty"`
 }

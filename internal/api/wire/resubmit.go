@@ -15,9 +15,9 @@ type ResubmitRequest struct {
 	ResubmitHow
 }
 
-// ResubmitHow says how local jobs run again.
+// ResubmitHow contains the options of a resubmission.
 type ResubmitHow struct {
-	// All lets a grid job stand for its killed local jobs too.
+	// With All, a grid job also stands for its killed local jobs.
 	All bool `json:"all,omitempty"`
 	// DryRun changes nothing; the answer shows what would be done.
 	DryRun bool `json:"dry_run,omitempty"`
@@ -31,8 +31,7 @@ type ResubmitHow struct {
 // Check checks the references.
 func (r ResubmitRequest) Check() error { return checkRefs("resubmit", r.Refs) }
 
-// ResubmitAnswer has an entry for each grid job, in the order in which the references name
-// them first.
+// ResubmitAnswer has a result for each grid job, in the order in which the references first name the grid jobs.
 type ResubmitAnswer struct {
 	Reply
 	Resubmit []Resubmitted `json:"resubmit,omitempty"`
@@ -41,18 +40,19 @@ type ResubmitAnswer struct {
 // Resubmitted is the result for one grid job.
 type Resubmitted struct {
 	ID jjm.GridID `json:"id"`
-	// Jobs is how many local jobs run again.
+	// Jobs is the number of local jobs that run again.
 	Jobs int `json:"jobs"`
 	// Generation is the generation that begins with these local jobs; 0 if the grid job is not over.
 	Generation int `json:"generation,omitempty"`
-	// Resources are the resources in the request, nil if it has none. Notes say which
-	// clusters cannot meet them, and why.
+	// Resources are the resources in the request, nil if the request has none. Notes name the clusters that cannot meet
+	// the resources, and the reasons.
 	Resources *jjm.Resources `json:"resources,omitempty"`
 	Notes     []string       `json:"notes,omitempty"`
-	// Left are local jobs that the request names and that stay as they are, LeftOut how many more there are.
+	// Left are local jobs that the request names and that do not run again. LeftOut is the number of further such local
+	// jobs.
 	Left    []Left `json:"left,omitempty"`
 	LeftOut int    `json:"left_out,omitempty"`
-	// NoChange is set if there was nothing to run again. That is a success.
+	// NoChange is set if no local job had to run again. This is a success.
 	NoChange bool   `json:"no_change,omitempty"`
 	Error    *Error `json:"error,omitempty"`
 }

@@ -4,8 +4,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// VerbRetract is the verb "retract": it declares outputs of a grid job lost, so that they
-// are made again.
+// VerbRetract is the verb "retract": it declares outputs of a grid job lost, so that local jobs make them again.
 func VerbRetract() Verb[RetractRequest, RetractAnswer] {
 	return Verb[RetractRequest, RetractAnswer]{About{Name: "retract", MaxBytes: MaxRequest, Grids: true,
 		Help: "Declare outputs lost, so that they are made again."}}
@@ -42,10 +41,10 @@ func (a RetractAnswer) Check() error { return present("retracted", a.Retracted !
 type Retract struct {
 	// Outputs are the names of the outputs as in the tar, at most MaxFiles.
 	Outputs []string `json:"outputs"`
-	// Reason says why. With DryRun nothing is changed, and the answer shows what would be changed.
+	// Reason is the reason. With DryRun nothing is changed, and the answer contains the changes that would be made.
 	Reason string `json:"reason,omitempty"`
 	DryRun bool   `json:"dry_run,omitempty"`
-	// NewOutput leaves a grid job that is over as it is, so that a new grid job makes the outputs again. Without
+	// NewOutput leaves a grid job that is over unchanged, so that a new grid job makes the outputs again. Without
 	// NewOutput the grid job is reopened. Recovery is the name of the new grid job's job file; "" means that no job
 	// file is wanted now.
 	NewOutput bool   `json:"new_output,omitempty"`
@@ -57,13 +56,13 @@ type Retracted struct {
 	ID jjm.GridID `json:"id"`
 	// Locals are the local jobs whose results no longer count.
 	Locals []RetractedLocal `json:"locals"`
-	// Lost are all outputs that are lost together with the named ones, because a local job is repeated with all its
-	// outputs.
+	// Lost are all lost outputs: the named outputs, and the other outputs of the same local jobs, because a local job
+	// is repeated with all its outputs.
 	Lost []string `json:"lost,omitempty"`
 	// Generation is the generation that makes the outputs again, if the grid job is reopened.
 	Generation int `json:"generation,omitempty"`
-	// Recovery, RecoveryFiles and RecoveryRanges are as in [Verified]. They are "" if a recovery has done the work
-	// already, or is doing it.
+	// Recovery, RecoveryFiles and RecoveryRanges are as in [Verified]. They are "" if a recovery already does or has
+	// done the work.
 	Recovery       string `json:"recovery,omitempty"`
 	RecoveryFiles  string `json:"recovery_files,omitempty"`
 	RecoveryRanges string `json:"recovery_ranges,omitempty"`

@@ -6,13 +6,13 @@ import (
 )
 
 // VerbSelect is the verb "select": it returns the jobs that patterns and filters select. A client then sends these
-// references with the verb that changes the jobs, so that exactly the jobs are changed that it counted.
+// references with the verb that changes the jobs. The verb therefore changes exactly the jobs that the client counted.
 func VerbSelect() Verb[SelectRequest, SelectAnswer] {
 	return Verb[SelectRequest, SelectAnswer]{About{Name: "select", MaxBytes: maxWithRefs,
 		Help: "The jobs that patterns and filters select."}}
 }
 
-// MostSelected is the most references that one answer may hold.
+// MostSelected is the greatest number of references in one answer.
 const MostSelected = 200_000
 
 // SelectRequest selects jobs.
@@ -21,7 +21,7 @@ type SelectRequest struct {
 	// Refs are patterns (package selection). Without patterns, the filters select among all jobs that the caller may
 	// see.
 	Refs []string `json:"refs,omitempty"`
-	// Where are filters: a selected job matches all of them.
+	// Where are filters. A selected job matches all of these filters.
 	Where selection.Filters `json:"where,omitzero"`
 	// For is the command for which jobs are selected.
 	For selection.Purpose `json:"for,omitempty"`
@@ -50,7 +50,7 @@ func (r SelectRequest) Check() error {
 	return r.For.Check()
 }
 
-// SelectAnswer holds the selected jobs.
+// SelectAnswer contains the selected jobs.
 type SelectAnswer struct {
 	Reply
 	Select *Selected `json:"select,omitempty"`
@@ -62,13 +62,13 @@ func (a SelectAnswer) Check() error { return present("select", a.Select != nil) 
 // Selected are the jobs that patterns and filters select.
 type Selected struct {
 	// Refs name the selected jobs: whole grid jobs, and local jobs one by one or in ranges. With patterns they are in
-	// the order of the patterns, else by ascending ids. If no filter is set, an id that names no job, or another
-	// account's job, stays among them.
+	// the order of the patterns, else by ascending ids. Without a filter, the ids of jobs that do not exist, or that
+	// belong to another account, are not removed.
 	Refs []string `json:"refs,omitempty"`
-	// Grids is how many whole grid jobs are in Refs, Locals how many local jobs.
+	// Grids is the number of whole grid jobs in Refs, Locals the number of local jobs.
 	Grids  int `json:"grids"`
 	Locals int `json:"locals"`
 }
 
-// Jobs returns how many jobs are selected. A whole grid job counts as one.
+// Jobs returns the number of selected jobs. A whole grid job counts as one job.
 func (s *Selected) Jobs() int { return s.Grids + s.Locals }

@@ -20,15 +20,15 @@ type StatusRequest struct {
 // Check checks the references.
 func (r StatusRequest) Check() error { return checkRefs("status", r.Refs) }
 
-// StatusAnswer has an entry for each reference, in order; or, for "list", one for each grid
-// job, newest first. An entry whose reference failed has the error in its Lookup.
+// StatusAnswer has a status for each reference, in order. For "list" it has a status for each grid job, newest first.
+// If a reference failed, the error is in the Lookup of its entry.
 type StatusAnswer struct {
 	Reply
 	Status []Status `json:"status,omitempty"`
 }
 
-// VerbWait is the verb "wait": it answers with the state of jobs immediately, and with a
-// further line at every change, until all are final.
+// VerbWait is the verb "wait": it answers with the state of jobs immediately, and with a further line at every change,
+// until all jobs are final.
 func VerbWait() Verb[WaitRequest, StatusAnswer] {
 	return Verb[WaitRequest, StatusAnswer]{About{Name: "wait", MaxBytes: maxWithRefs,
 		Help: "As status, with a further line at every change until all jobs are final."}}
@@ -94,7 +94,8 @@ type List struct {
 	Before int64  `json:"before,omitempty"` // only ids below this one, for paging
 	// Refs are patterns: List selects only grid jobs that a pattern means, or whose local jobs it means.
 	Refs []string `json:"refs,omitempty"`
-	// Where are more filters. Filters of local jobs select the grid jobs with a local job that matches all of them.
+	// Where are more filters. A filter of local jobs selects the grid jobs that have a local job matching all these
+	// filters.
 	Where selection.Filters `json:"where,omitzero"`
 }
 
@@ -109,8 +110,8 @@ type Status struct {
 	// Handle is the name by which a gatekeeper knows the grid job. Origin is where the grid job came from.
 	Handle jjm.Handle  `json:"handle,omitempty"`
 	Origin *jjm.Origin `json:"origin,omitempty"`
-	// Clusters are the clusters to which local jobs may go, Cluster is the first of them. ClusterJobs are the
-	// clusters that have local jobs now or had them last.
+	// Clusters are the clusters to which local jobs may go, Cluster is the first of these clusters. ClusterJobs are the
+	// clusters that have local jobs now or had local jobs last.
 	Cluster     string       `json:"cluster"`
 	Clusters    []string     `json:"clusters,omitempty"`
 	ClusterJobs []ClusterJob `json:"cluster_jobs,omitempty"`
@@ -121,7 +122,7 @@ type Status struct {
 	Reopening  *Reopening `json:"reopening,omitempty"`
 	Accepted   jjm.Time   `json:"accepted"`
 	Ended      jjm.Time   `json:"ended,omitempty"`
-	// Request holds the resources that the job file requests for each local job.
+	// Request contains the resources that the job file requests for each local job.
 	Request jjm.Request `json:"request,omitzero"`
 	// ExpectedEnd is set by "status" and "wait" for a grid job that runs, if it can be estimated.
 	ExpectedEnd *ExpectedEnd `json:"expected_end,omitempty"`
@@ -131,51 +132,50 @@ type Status struct {
 	Why []string `json:"why,omitempty"`
 	// Waits is why no local jobs are made now although more will be, "" if nothing prevents it.
 	Waits string `json:"waits,omitempty"`
-	// WaitsFor is set only by "status": the limits that keep local jobs from being submitted, or why most of the
-	// local jobs that wait in a batch system do so.
+	// WaitsFor is set only by "status". It names the limits that prevent the submission of local jobs, or the most
+	// frequent reason why local jobs wait in a batch system.
 	WaitsFor string `json:"waits_for,omitempty"`
-	// After are the grid jobs that had to end before this one begins, AfterEnd how they had to end
-	// (docs/JOB-FILES.md). Awaited are the grid jobs of After that have not ended yet.
+	// After are the grid jobs that had to end before this grid job begins, and AfterEnd is the way in which they had to
+	// end (docs/JOB-FILES.md). Awaited are the grid jobs of After that have not ended yet.
 	After    []jjm.GridID `json:"after,omitempty"`
 	AfterEnd string       `json:"after_end,omitempty"`
 	Awaited  []jjm.GridID `json:"awaited,omitempty"`
 	// Inputs are the datasets that the grid job reads.
 	Inputs []Input `json:"inputs,omitempty"`
-	// Steps are the steps in order, if the grid job has more than one.
+	// Steps are the steps in order, if the grid job has several steps.
 	Steps []Step `json:"steps,omitempty"`
 	// Proof is the kind of proof that all work is done: count, exit or type (docs/DATASETS.md); "" if the grid job is
 	// not done, or if not all is proven.
 	Proof jjm.Proof `json:"proof,omitempty"`
-	// Trouble says why the last internal step failed, which jjm tries again, and has a sentence for each fact that
-	// has been unknown for long, with the time since when.
+	// Trouble contains the reason why the last internal step failed, which jjm tries again. It also has a sentence for
+	// each fact that has been unknown for long, with the time since when.
 	Trouble []string `json:"trouble,omitempty"`
 	// Warnings are facts that people should know and that the status does not show.
 	Warnings []Warning `json:"warnings,omitempty"`
-	// Holds are the kinds of holds: who holds how many local jobs, and why. If there are
-	// many kinds, those with the most jobs are listed.
+	// Holds are the kinds of holds: who holds, why, and how many local jobs. If there are many kinds, only the kinds
+	// with the most jobs are listed.
 	Holds []Hold `json:"holds,omitempty"`
-	// Causes are the reasons why local jobs failed or are tried again. If there are many, those of most local jobs
-	// are listed.
+	// Causes are the reasons why local jobs failed or are tried again. If there are many causes, only the causes of the
+	// most local jobs are listed.
 	Causes []jjm.Cause `json:"causes,omitempty"`
 	// RecoveredBy are the grid jobs that do, or did, the work that this grid job left undone.
 	RecoveredBy []jjm.GridID `json:"recovered_by,omitempty"`
 	// Phases sums the progress of the running local jobs.
 	Phases []jjm.Progress `json:"phases,omitempty"`
 	Locals []jjm.LocalJob `json:"locals,omitempty"`
-	// Detail has more details of a local job, if the reference is to a single one.
+	// Detail contains more details of a local job, if the reference is to a single local job.
 	Detail *LocalDetail `json:"detail,omitempty"`
 	Record string       `json:"record,omitempty"` // path of the head of the record
 }
 
-// ExpectedEnd is when the local jobs of a grid job will have ended if they continue to end at the recent rate. It is
-// a rough estimate.
+// ExpectedEnd is when all local jobs of a grid job will have ended at the recent rate. It is a rough estimate.
 type ExpectedEnd struct {
 	At jjm.Time `json:"at"`
-	// Ended is how many local jobs ended within the time up to now from which the rate is taken: an hour, or the age
-	// of a younger grid job.
+	// Ended is the number of local jobs that ended within the period up to now from which the rate is computed: an
+	// hour, or the age of a younger grid job.
 	Ended  int          `json:"ended"`
 	Within jjm.Duration `json:"within"`
-	// Held is how many local jobs are left out, because they continue only when they are released.
+	// Held is the number of local jobs that the estimate leaves out, because they continue only after a release.
 	Held int `json:"held,omitempty"`
 }
 
@@ -185,7 +185,7 @@ func (s *Status) Over() bool {
 	return st.UnmarshalText([]byte(s.Lookup.Status)) == nil && st.Final() && s.Reopening == nil
 }
 
-// Ending is how a past generation ended.
+// Ending is the end of a past generation.
 type Ending struct {
 	Generation int      `json:"generation"`
 	Status     string   `json:"status"`
@@ -195,7 +195,7 @@ type Ending struct {
 	TarBytes   int64    `json:"tar_bytes,omitempty"`
 	TarSHA256  string   `json:"tar_sha256,omitempty"`
 	Ended      jjm.Time `json:"ended"`
-	// Reopened is when the next generation began, By who asked for it, and Why the reason.
+	// Reopened is when the next generation began, By the person who requested it, and Why the reason.
 	Reopened jjm.Time `json:"reopened"`
 	By       string   `json:"by"`
 	Why      string   `json:"why"`
@@ -222,16 +222,16 @@ type NextAttempts struct {
 	First jjm.Time `json:"first"`
 }
 
-// LocalDetail has the further details of a single local job.
+// LocalDetail contains the further details of a single local job.
 type LocalDetail struct {
-	// Folder is where the application of the current or last attempt runs or ran: an
-	// absolute path, "" if there was none. It may have been removed.
+	// Folder is the absolute path of the folder in which the application of the current or last attempt runs or ran, ""
+	// if there was no attempt. The folder may have been removed.
 	Folder string `json:"folder,omitempty"`
-	// Used holds the resources that the last ended attempt used, UsedBy the number of this attempt; nil if none has
-	// ended.
+	// Used contains the resources that the last ended attempt used, UsedBy the number of this attempt; nil if no
+	// attempt has ended.
 	Used   *jjm.Usage `json:"used,omitempty"`
 	UsedBy int32      `json:"used_by,omitempty"`
-	// UsedByAll holds the resources that all ended attempts used; nil if fewer than two attempts have ended.
+	// UsedByAll contains the resources that all ended attempts used; nil if fewer than two attempts have ended.
 	UsedByAll *jjm.Usage `json:"used_by_all,omitempty"`
 	// Wasted is the share of UsedByAll that was used by attempts whose work is not needed (jjm.Verdict.Wasted); nil if
 	// no attempt was wasted.
@@ -241,25 +241,25 @@ type LocalDetail struct {
 	Verdict  *jjm.Verdict `json:"verdict,omitempty"`
 	// Limits are the retry limits in force.
 	Limits jjm.Limits `json:"limits,omitzero"`
-	// StartedFinal is set if the failure of an attempt that started is final: the job reports by its exit code and
-	// asks for no retries. Limits then apply to attempts that never started, and to attempts that ask for another
-	// one.
+	// StartedFinal is set if a started attempt that fails is never followed by a retry: the job reports by its exit
+	// code and its job file enables no retries. Limits then apply only to attempts that never started, and to attempts
+	// that request a further attempt.
 	StartedFinal bool `json:"started_final,omitempty"`
-	// MaxAutoResubmits is how often the local job is resubmitted automatically at most, 0 if its job file does not ask
-	// for that.
+	// MaxAutoResubmits is the greatest number of automatic resubmissions of the local job, 0 if the job file does not
+	// enable them.
 	MaxAutoResubmits int `json:"max_auto_resubmits,omitempty"`
-	// Asked holds the resources that resubmissions request in place of the job file's resources, nil if there was no
-	// such resubmission.
+	// Asked contains the resources that resubmissions request in place of the job file's resources, nil if no
+	// resubmission requested resources.
 	Asked *jjm.Resources `json:"asked,omitempty"`
 }
 
-// Step is one step of a grid job that has several.
+// Step is one step of a grid job that has several steps.
 type Step struct {
 	// Step is the number of the step, as in its local jobs. Name is its name for people: process or merge.
 	Step int32  `json:"step"`
 	Name string `json:"name"`
-	// Done is how many of Counts.Expected have done their work. Merging is how many of them wait for the merge of
-	// their outputs; their state is completing until then.
+	// Done is the number of local jobs in Counts.Expected that have done their work. Merging is the number of these
+	// that wait for the merge of their outputs; their state is completing until then.
 	Done    int `json:"done"`
 	Merging int `json:"merging,omitempty"`
 	// Closed is set once no local jobs will be added, except to repeat failed work.
@@ -275,7 +275,7 @@ type ClusterJob struct {
 	Counts  Counts `json:"counts"` // Expected is always 0
 }
 
-// Warning is one warning of a grid job.
+// Warning is one warning about a grid job.
 type Warning struct {
 	Kind string `json:"kind"`
 	// Line is the whole warning for people. Text is its description of the fault, Count
@@ -294,6 +294,6 @@ type Hold struct {
 	Code string `json:"code,omitempty"`
 	Text string `json:"text,omitempty"`
 	Jobs int    `json:"jobs"`
-	// First is one of these local jobs: "17.3".
+	// First is the id of one of these local jobs: "17.3".
 	First string `json:"first"`
 }

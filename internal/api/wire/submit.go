@@ -14,7 +14,7 @@ func VerbSubmit() Verb[SubmitRequest, SubmitAnswer] {
 		Help: "Accept a grid job, or only explain what would be done."}}
 }
 
-// SubmitRequest holds a job file.
+// SubmitRequest contains a job file.
 type SubmitRequest struct {
 	Head
 	Submit *Submit `json:"submit,omitempty"`
@@ -46,27 +46,27 @@ type SubmitAnswer struct {
 // Check requires the member submit.
 func (a SubmitAnswer) Check() error { return present("submit", a.Submit != nil) }
 
-// Submit is a job file and what belongs to it.
+// Submit is a job file with its name, its folder, its credentials and options.
 type Submit struct {
-	// Name is the name of the file. Messages show it, and its ending tells TOML from JSON.
-	// Text is the content.
+	// Name is the name of the file. Messages contain the name, and its ending distinguishes TOML from JSON. Text is the
+	// content.
 	Name string `json:"name"`
 	Text string `json:"text"`
 	// BaseDir is the absolute folder to which relative input paths refer.
 	BaseDir string `json:"base_dir"`
 	// Key overrides the request key of the job file.
 	Key string `json:"key,omitempty"`
-	// Anew permits a second use of the key if its grid job was cancelled, as key_reuse of the job file does.
+	// Anew permits a second use of the key if its grid job was cancelled, in the same way as key_reuse of the job file.
 	Anew bool `json:"anew_after_cancel,omitempty"`
 	// After and AfterEnd replace the job file's values, unless After is empty.
 	After    []jjm.GridID `json:"after,omitempty"`
 	AfterEnd string       `json:"after_end,omitempty"`
 	// Origin is where the grid job comes from, as the gatekeeper reports it.
 	Origin *jjm.Origin `json:"origin,omitempty"`
-	// Credentials are for the jobs, if the job file asks for them. If the key names an
-	// existing grid job, a credential that is newer than its stored one replaces it.
+	// Credentials are the credentials for the jobs, if the job file requires credentials. If the key names an existing
+	// grid job, newer credentials replace its stored credentials.
 	Credentials []jjm.Credential `json:"credentials,omitempty"`
-	// Rollback says what becomes of the grid job if it cannot be prepared or cut. It is not for gatekeepers.
+	// Rollback decides what happens to the grid job if it cannot be prepared or cut. Gatekeepers must not set it.
 	Rollback jjm.Rollback `json:"rollback,omitempty"`
 	// Again is a kept grid job (RollbackKeep), which is submitted again under its id; every other member is empty.
 	Again jjm.GridID `json:"again,omitempty"`
@@ -158,7 +158,7 @@ type Plan struct {
 	Why      []string `json:"why"`
 	// Merge describes the second step, nil if there is none.
 	Merge *jjm.MergeOutlook `json:"merge,omitempty"`
-	// After says for which grid jobs it would wait, "" for none.
+	// After names the grid jobs for which the grid job would wait, "" for none.
 	After string `json:"after,omitempty"`
 	// Fetch names the inputs that would be fetched from servers.
 	Fetch []string `json:"fetch,omitempty"`

@@ -6,28 +6,27 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Verb is one verb of the socket: its name, its limits, and the types of its request and
-// its answer. Each verb is in a file named after its noun, together with these types.
+// Verb is one verb of the socket: its name, its limits, and the types of its request and its answer. Each verb is
+// defined in a file named after its noun, together with these types.
 type Verb[Req Request, Ans Answer] struct{ About }
 
 // About describes a verb without its types.
 type About struct {
 	Name string
-	// Help describes in one sentence what the verb does.
+	// Help describes the verb in one sentence.
 	Help string
-	// Version is the version of the request and the answer; 0 means 1. It must grow when an
-	// older client could misunderstand the answer, or an older daemon the request. An
-	// optional member needs no new version.
+	// Version is the version of the request and the answer; 0 means 1. It must grow when an older client could
+	// misunderstand the answer, or an older daemon the request. A new optional member does not change the version.
 	Version int
 	// MaxBytes is the longest request line, in bytes.
 	MaxBytes int
-	// Spooled is set if a gatekeeper may leave the request in the spool (package spool)
-	// while no daemon answers. All other requests need a daemon.
+	// Spooled is set if a gatekeeper may leave the request in the spool (package spool) while no daemon answers. All
+	// other requests need a daemon.
 	Spooled bool
 	// Grids is set if the references of a request must be to whole grid jobs.
 	Grids bool
-	// Each is set if a handle that cannot be resolved is an error of its own entry in the answer, instead of an error
-	// of the whole request.
+	// Each is set if the answer has an entry for each reference. A handle that cannot be resolved is then an error in
+	// its own entry, instead of an error of the whole request.
 	Each bool
 }
 
@@ -42,8 +41,7 @@ const (
 	maxShort = 64 << 10
 )
 
-// Request is the request of a verb: a struct that embeds [Head], with one member for each
-// argument.
+// Request is the request of a verb: a struct that embeds [Head] and has one member for each argument.
 type Request interface {
 	// Check returns the first mistake that can be found without knowing the site and its
 	// jobs. The error is of kind Invalid and names the member.
@@ -71,7 +69,7 @@ type Answer interface {
 	Check() error
 }
 
-// Reply is the part that all answers have. An error consists only of it.
+// Reply is the part that all answers have in common. An answer with an error consists only of Reply.
 type Reply struct {
 	OK bool `json:"ok"`
 	// Last is set in the last line of an answer of several lines, and in every error.
@@ -82,7 +80,7 @@ type Reply struct {
 // Outcome returns r.
 func (r Reply) Outcome() Reply { return r }
 
-// Check accepts every answer. It serves the answers whose members are all optional.
+// Check accepts every answer. It is used by answers whose members are all optional.
 func (Reply) Check() error { return nil }
 
 // present is for the Check of an answer that must have a member.
@@ -104,8 +102,8 @@ type unsure interface {
 	Unsure() string
 }
 
-// UnsureOf returns what may have happened to a request whose answer was lost, "" if
-// repeating the request does no harm.
+// UnsureOf describes what may have happened to a request whose answer was lost. It returns "" if a repeated request
+// does no harm.
 func UnsureOf(r Request) string {
 	if u, ok := r.(unsure); ok {
 		return u.Unsure()
@@ -116,13 +114,12 @@ func UnsureOf(r Request) string {
 // version returns the version of the verb, 1 or more.
 func (a About) version() int { return max(a.Version, 1) }
 
-// Line returns the request as a line. A line longer than MaxBytes is an error of kind
-// Invalid.
+// Line returns the request as a line. The error is of kind Invalid if the line is longer than MaxBytes.
 func (v Verb[Req, Ans]) Line(req Req) ([]byte, error) { return v.requestLine(&req) }
 
-// Decode reads a request whose head [DecodeHead] returned, and checks it. Its errors are of kind Invalid and say what
-// would be right. If the client is newer than the daemon, the error is Busy, since the daemon may soon be restarted
-// in that version.
+// Decode reads a request whose head [DecodeHead] returned, and checks the request. Its errors are of kind Invalid and
+// show the correct form. If the client is newer than the daemon, the error is of kind Busy, because the daemon may soon
+// be restarted in the newer version.
 func (v Verb[Req, Ans]) Decode(head Head, line []byte) (Req, error) {
 	var req Req
 	if err := v.decode(head, line, &req); err != nil {
@@ -131,8 +128,8 @@ func (v Verb[Req, Ans]) Decode(head Head, line []byte) (Req, error) {
 	return req, req.Check()
 }
 
-// Find returns the grid job of a handle. The error is Gone if no grid job has it, [Refused] if its submission was
-// refused, and Denied if the job belongs to another account.
+// Find returns the grid job of a handle. The error is of kind Gone if no grid job has the handle, a [Refused] if the
+// handle's submission was refused, and of kind Denied if the grid job belongs to another account.
 type Find func(context.Context, Caller, jjm.Handle) (jjm.GridID, error)
 
 // refers is implemented by pointers to the requests that name jobs.
@@ -141,8 +138,8 @@ type refers interface {
 	resolve(a About, find func(jjm.Handle) (jjm.GridID, error)) error
 }
 
-// Resolve parses the references of a request, and replaces handles by the ids that find returns. Without find, a
-// handle is an error of kind Gone. A request that names no jobs is left unchanged.
+// Resolve parses the references of a request, and replaces handles by the ids that find returns. If find is nil, the
+// error for a handle is of kind Gone. Resolve does not change a request that names no jobs.
 func (v Verb[Req, Ans]) Resolve(ctx context.Context, c Caller, req *Req, find Find) error {
 	r, ok := any(req).(refers)
 	if !ok {

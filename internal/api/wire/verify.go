@@ -12,7 +12,7 @@ func VerbVerify() Verb[VerifyRequest, VerifyAnswer] {
 		Help: "Was all work done exactly once? With a job file for what is missing."}}
 }
 
-// VerifyRequest names one grid job.
+// VerifyRequest names the grid job to verify.
 type VerifyRequest struct {
 	Head
 	One
@@ -50,23 +50,23 @@ type Verified struct {
 	Recovery      string `json:"recovery,omitempty"`
 	RecoveryFiles string `json:"recovery_files,omitempty"`
 	// RecoveryRanges is the list of ranges that the job file reads, to be saved in the same folder under the name that
-	// [RangesOf] returns. It is "" if it is not needed.
+	// [RangesOf] returns. It is "" if no list is needed.
 	RecoveryRanges string `json:"recovery_ranges,omitempty"`
-	// Anew are the local jobs that processed only a part of what they own. The recovery
-	// does their parts again from the start, so their outputs must not be combined with its
-	// outputs.
+	// Anew are the local jobs that processed only a part of what they own. The recovery does their whole parts again,
+	// so that their outputs must not be combined with the outputs of the recovery.
 	Anew []string `json:"anew,omitempty"`
-	// Recoveries are the grid jobs that do, or did, what this one left out. The report covers all of them together.
+	// Recoveries are the grid jobs that do, or did, the work that this grid job left out. The report covers all of them
+	// together.
 	Recoveries []Recovery `json:"recoveries,omitempty"`
 }
 
-// Recovery is a grid job that does what another one left out.
+// Recovery is a grid job that does the work that another grid job left out.
 type Recovery struct {
 	ID     jjm.GridID `json:"id"`
 	Status string     `json:"status"`
-	// Units is how many of the other job's units it processed.
+	// Units is the number of units of the other grid job that the recovery processed.
 	Units int64 `json:"units"`
-	// Apart says why this recovery is not counted, "" if it is.
+	// Apart is the reason why this recovery is not counted, "" if it is counted.
 	Apart string `json:"apart,omitempty"`
 	// Replaces are local jobs of other grid jobs that processed only a part of what they
 	// own and whose parts this one took over. Their outputs must not be used.

@@ -97,5 +97,5 @@ func evidenceOf(ev *jjm.Evidence) *wire.Evidence {
 	return out
 }
 
-// mostWords limits the keywords of a log that are shown: one keyword is right, and more are a mistake.
+// mostWords is the greatest number of keywords of a log that are shown. A correct log has one keyword.
 const mostWords = 5

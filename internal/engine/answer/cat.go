@@ -15,7 +15,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Cat sends a file of one local job, or the list of its files.
+// Cat sends one file of a local job, or the list of the local job's files.
 func (an verbs) Cat(ctx context.Context, caller wire.Caller, r wire.CatRequest,
 	out *serve.Stream[wire.CatAnswer]) error {
 	ref := r.Job()
@@ -53,7 +53,7 @@ func (an *Answers) openFile(ctx context.Context, caller wire.Caller, ref jjm.Ref
 		defer v.Close()
 		return v.Current(id) != nil
 	}
-	running := live() // asked before open: a file that the attempt makes before it ends is found
+	running := live() // determined before open, so that files made until the attempt's end are found
 	f, err := an.open(ctx, job, id, file)
 	if jjm.KindOf(err) == jjm.Gone && slices.Contains(wire.Files(), file.Path) {
 		file.File, file.Path = file.Path, ""
@@ -134,8 +134,8 @@ func whereInstead(job *jjm.GridJob) string {
 	return ": what was collected is in the tar, jjm output " + job.ID.String()
 }
 
-// oneAttempt returns the results of oneLocal, and the id of the local job's attempt with the
-// number. If number is nil, it is the attempt that people are shown.
+// oneAttempt returns the results of oneLocal, and the id of the attempt with the given number. If number is nil, the
+// attempt is the attempt that people are shown.
 func (an *Answers) oneAttempt(ctx context.Context, caller wire.Caller, ref jjm.Ref, number *int32) (*jjm.GridJob,
 	*jjm.LocalJob, jjm.AttemptID, error) {
 	job, l, err := an.oneLocal(ctx, caller, ref)
@@ -157,8 +157,8 @@ func (an *Answers) oneAttempt(ctx context.Context, caller wire.Caller, ref jjm.R
 	return job, l, id, nil
 }
 
-// oneLocal returns the local job that a reference means, and its grid job. The error is of
-// kind Invalid if the reference does not mean exactly one local job.
+// oneLocal returns the local job that a reference names, and its grid job. The error is of kind Invalid if the
+// reference does not name exactly one local job.
 func (an *Answers) oneLocal(ctx context.Context, caller wire.Caller, ref jjm.Ref) (*jjm.GridJob, *jjm.LocalJob, error) {
 	if !ref.Locals || ref.First != ref.Last {
 		return nil, nil, jjm.Errorf(jjm.Invalid, "%s: want one local job, such as %s.0", ref, ref.Grid)
@@ -181,7 +181,7 @@ func (an *Answers) open(ctx context.Context, job *jjm.GridJob, id jjm.AttemptID,
 		}
 		f, err := ar.OpenJobFile(id, file.File)
 		if err != nil {
-			return nil, err // not f: a nil file would be no nil reader
+			return nil, err // not f: a reader that holds a nil file would not be nil
 		}
 		return f, nil
 	}
@@ -196,7 +196,7 @@ func (an *Answers) open(ctx context.Context, job *jjm.GridJob, id jjm.AttemptID,
 	return nil, gone
 }
 
-// folderGone reports whether the folder of a grid job that had one is not there.
+// folderGone reports whether the folder of a grid job that had a folder was removed.
 func (an *Answers) folderGone(job *jjm.GridJob) bool {
 	ar, err := an.areas.Of(job.Owner)
 	return err == nil && job.Step.Prepared && !ar.HasGrid(job.ID)
@@ -252,7 +252,7 @@ func (an *Answers) script(ctx context.Context, job *jjm.GridJob, l *jjm.LocalJob
 	return b.String(), nil
 }
 
-// quote returns s as one word of a shell command.
+// quote quotes s for use as one word of a shell command.
 func quote(s string) string {
 	plain := s != "" && strings.IndexFunc(s, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||

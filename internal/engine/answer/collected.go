@@ -20,7 +20,8 @@ import (
 
 // collected opens one of the files that the tar of a grid job has or will have. name is the file's name in the tar or,
 // if ref is one local job, its path below the folder in which the local job ran. The grid job may still be running. The
-// error is of kind Conflict if the local job may still write the file, and Gone if the local job ended without it.
+// error is of kind Conflict if the local job may still write the file, and of kind Gone if the local job ended without
+// the file.
 func (an *Answers) collected(ctx context.Context, caller wire.Caller, job *jjm.GridJob, ref jjm.Ref, name string) (
 	io.ReadCloser, int64, wire.Output, error) {
 	nothing := func(err error) (io.ReadCloser, int64, wire.Output, error) { return nil, 0, wire.Output{}, err }
@@ -52,7 +53,7 @@ func (an *Answers) collected(ctx context.Context, caller wire.Caller, job *jjm.G
 	return an.openEntry(job, entry)
 }
 
-// catter opens a file of a local job, as Answers.openFile does.
+// catter is the signature of Answers.openFile, which opens a file of a local job.
 type catter func(context.Context, wire.Caller, jjm.Ref, wire.CatFile) (io.ReadCloser, func() bool, error)
 
 // inWork returns the part of an error that says how to see a file of a local job that was not collected and is still in
@@ -65,12 +66,12 @@ func inWork(ctx context.Context, cat catter, caller wire.Caller, ref jjm.Ref, na
 	if err != nil {
 		return ""
 	}
-	_ = f.Close() // it was opened only to see whether it exists
+	_ = f.Close() // opened only to learn whether the file exists
 	return fmt.Sprintf(" among its outputs; it is in the work folder, jjm cat %s %s", ref, quote(name))
 }
 
-// openEntry opens the file of an entry of the tar. It returns an error if the length has changed. The reader must check
-// the SHA-256.
+// openEntry opens the file of an entry of the tar. It returns an error if the file's length has changed. It does not
+// check the SHA-256: the caller must.
 func (an *Answers) openEntry(job *jjm.GridJob, e sandbox.TarEntry) (io.ReadCloser, int64, wire.Output, error) {
 	if e.Path == "" {
 		return io.NopCloser(bytes.NewReader(e.Content)), int64(len(e.Content)), wire.Output{Name: e.Name}, nil
@@ -93,8 +94,8 @@ func (an *Answers) openEntry(job *jjm.GridJob, e sandbox.TarEntry) (io.ReadClose
 	return f, size, wire.Output{Name: e.Name, SHA256: e.SHA256, Path: filepath.Join(ar.Root(), e.Path)}, nil
 }
 
-// asInTar sets the names of the files of one local job to their names in the tar. No other local job has files of such
-// names.
+// asInTar replaces the names of the files of one local job by their names in the tar. These names belong only to this
+// local job.
 func asInTar(entries []sandbox.TarEntry) {
 	names := sandbox.TarNames{}
 	for i := range entries {
@@ -104,8 +105,8 @@ func asInTar(entries []sandbox.TarEntry) {
 	}
 }
 
-// entryOf returns the entry with a name. It searches first by the name in the tar, then by the file's own name, and
-// last by the name in the tar after any folders in name are dropped.
+// entryOf returns the entry with a name. It searches first for the name in the tar, then for the file's own name, and
+// last for the name in the tar without the folders in name.
 func entryOf(entries []sandbox.TarEntry, name string) (sandbox.TarEntry, bool) {
 	for _, is := range []func(sandbox.TarEntry) bool{
 		func(e sandbox.TarEntry) bool { return e.Name == name },

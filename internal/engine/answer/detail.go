@@ -8,8 +8,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// showDetail adds details to the status of a single local job that its row does not have: where it works, how its
-// last attempt was judged and what it used.
+// showDetail adds details to the status of a single local job that its row does not have: the folder in which it works,
+// how its last attempt was judged, and the resources that it used.
 func (an *Answers) showDetail(ctx context.Context, job *jjm.GridJob, s *wire.Status) error {
 	l := &s.Locals[0]
 	d := limitsOf(&job.Spec, l, an.b.Conf().Retry)

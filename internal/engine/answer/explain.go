@@ -11,9 +11,9 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// Explain returns an ended attempt of a local job, and what the rules say about it: the attempt with
-// the number, or the last ended attempt if the request has none. The error is of kind Conflict if the attempt
-// has not ended.
+// Explain returns an ended attempt of a local job, and the result of each rule for the attempt. It takes the attempt
+// with the requested number, or the last ended attempt if no number is requested. The error is of kind Conflict if the
+// attempt has not ended.
 func (an *Answers) Explain(ctx context.Context, caller wire.Caller, r wire.ExplainRequest) (wire.ExplainAnswer,
 	error) {
 	number := r.Attempt
@@ -45,7 +45,7 @@ func (an *Answers) Explain(ctx context.Context, caller wire.Caller, r wire.Expla
 
 // caseOf returns the case of an attempt as it was judged, with the present rules and limits.
 func caseOf(b *base.Base, job *jjm.GridJob, l *jjm.LocalJob, a *store.Attempt) analyse.Input {
-	spec, basis := &job.Spec, cmp.Or(a.Verdict.Basis, &jjm.Basis{}) // a refused submission has no basis
+	spec, basis := &job.Spec, cmp.Or(a.Verdict.Basis, &jjm.Basis{}) // no basis after a refused submission
 	in := analyse.Input{Evidence: *a.Evidence, Result: spec.Result, Counters: basis.Counters, RetryArgs: basis.RetryArgs,
 		Limits: spec.Retry.Or(b.Conf().Retry), KillIntent: basis.Killed, Retry: spec.Retry.Asked(),
 		OnExit: spec.Retry.OnExit, Opinion: basis.Opinion, Lost: basis.Lost, Rules: b.Rules(spec, l.Step),

@@ -8,8 +8,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// source is a place where files of attempts may be. If several have a file, the first one counts. Names are relative
-// to the folder in which the application ran.
+// source is a place where files of attempts may be. If several sources have a file, the first source counts. Names are
+// relative to the folder in which the application ran.
 type source interface {
 	// Open opens a regular file. The error is of kind Gone if the file or the place does not exist.
 	Open(ctx context.Context, job *jjm.GridJob, id jjm.AttemptID, name string) (io.ReadCloser, error)
@@ -18,8 +18,8 @@ type source interface {
 	List(ctx context.Context, job *jjm.GridJob, id jjm.AttemptID) (files []jjm.JobFile, more bool, err error)
 }
 
-// workFolder is the folder in which the application of an attempt runs or ran, as long as it exists. It is read with
-// the rights of the grid job's owner.
+// workFolder is the folder in which the application of an attempt runs or ran, as long as the folder exists. It is read
+// with the rights of the grid job's owner.
 type workFolder struct{ areas *areas.Areas }
 
 // Open opens a file below the folder.

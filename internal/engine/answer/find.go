@@ -15,16 +15,16 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// defaultFound is how many jobs a search returns if the caller does not say.
+// defaultFound is how many jobs a search returns if the request sets no limit.
 const defaultFound = 100
 
-// mostTraced bounds how many attempts of the bulks of a batch id are looked at for one batch job.
+// mostTraced is the greatest number of attempts that are checked for one batch id, among the attempts of its bulks.
 const mostTraced = 100_000
 
-// finder answers the verb find.
+// finder carries out the verb find.
 type finder struct{ *Answers }
 
-// hunt is one search.
+// hunt is the state of one search.
 type hunt struct {
 	*Answers
 	caller wire.Caller
@@ -39,8 +39,8 @@ type hunt struct {
 	stored   []store.Attempt
 }
 
-// Find returns the jobs that fit, live ones and those of the history, as far as the caller may see them. A search uses
-// an index of the store or memory.
+// Find returns the live and the ended jobs that fit, among the jobs that the caller may see. A search uses an index of
+// the store, or memory.
 func (f finder) Find(ctx context.Context, caller wire.Caller, r wire.FindRequest) (wire.FindAnswer, error) {
 	h := &hunt{Answers: f.Answers, caller: caller, find: &r.Find, most: cmp.Or(r.Find.Limit, defaultFound),
 		seen: map[store.Trace]bool{}, grids: map[jjm.GridID]*jjm.GridJob{}}
@@ -180,7 +180,7 @@ func (h *hunt) job(ctx context.Context, id jjm.GridID) (*jjm.GridJob, error) {
 	return &job, nil
 }
 
-// read reads a local job and its attempts. It returns false if there is no such local job.
+// read reads a local job and its attempts. It returns false if the local job does not exist.
 func (h *hunt) read(ctx context.Context, id jjm.LocalID) (bool, error) {
 	if h.local != nil && h.local.ID == id {
 		return true, nil
@@ -202,7 +202,7 @@ func (h *hunt) read(ctx context.Context, id jjm.LocalID) (bool, error) {
 	return true, nil
 }
 
-// add adds a job to the answer, unless it does not fit after all.
+// add adds a job to the answer if the job fits the request.
 func (h *hunt) add(ctx context.Context, t store.Trace) error {
 	key := store.Trace{Grid: t.Grid, Local: t.Local, Attempt: t.Attempt, Role: t.Role}
 	if h.seen[key] {
@@ -237,7 +237,7 @@ func (h *hunt) add(ctx context.Context, t store.Trace) error {
 	return nil
 }
 
-// show adds the facts about the attempt of a trace. It returns false if the attempt does not fit the request.
+// show adds facts about the attempt of a trace to the answer. It returns false if the attempt does not fit the request.
 func (h *hunt) show(one *wire.Trace, t store.Trace) bool {
 	one.Cluster, one.Batch, one.Tag = t.Cluster, t.Bulk, string(t.Tag)
 	at := slices.IndexFunc(h.stored, func(a store.Attempt) bool { return a.ID.Attempt == t.Attempt })
@@ -257,7 +257,8 @@ func (h *hunt) show(one *wire.Trace, t store.Trace) bool {
 	return true
 }
 
-// clusterOf returns the cluster of an attempt: the one on which it was judged, or that of its local job's current one.
+// clusterOf returns the cluster of an attempt: the cluster in its verdict, or else the cluster of its local job's
+// current attempt.
 func (h *hunt) clusterOf(i int) string {
 	if v := h.stored[i].Verdict; v != nil && v.Basis != nil && v.Basis.Cluster != "" {
 		return v.Basis.Cluster

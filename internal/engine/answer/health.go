@@ -68,7 +68,7 @@ func (ch *Checkup) storeSize(ctx context.Context) health.Store {
 }
 
 const (
-	// spoolEvery is how long a count of the spool is used again, because every account may ask for it.
+	// spoolEvery is how long a count of the spool is reused, because every account may request counts.
 	spoolEvery = 5 * time.Second
 	// spoolMost bounds the entries that are counted.
 	spoolMost = 20_000

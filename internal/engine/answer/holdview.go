@@ -8,11 +8,11 @@ import (
 	"jjm/internal/engine/floor/state"
 )
 
-// mostHolds is how many different holds are listed for a grid job.
+// mostHolds is the greatest number of different holds that are listed for a grid job.
 const mostHolds = 10
 
-// holds returns the holds of a grid job, one entry for all local jobs with the same
-// holder, code and text, the most frequent first.
+// holds returns the holds of a grid job, the most frequent hold first. Local jobs with the same holder, code and text
+// share an entry.
 func holds(g *state.Grid) []wire.Hold {
 	if g.Held == 0 {
 		return nil

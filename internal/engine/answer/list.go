@@ -14,10 +14,10 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// defaultList is how many grid jobs a list shows if the caller does not say.
+// defaultList is how many grid jobs a list contains if the request sets no limit.
 const defaultList = 50
 
-// listPage is the least number of rows that are read from the store at a time if not every row is shown.
+// listPage is the smallest number of rows that are read from the store at a time, unless every row is shown.
 const listPage = 200
 
 // List returns grid jobs that the caller may see, newest first.
@@ -118,11 +118,12 @@ func (an *Answers) listed(ctx context.Context, job jjm.GridJob) (wire.Status, er
 	return s, an.showSteps(ctx, &job, &s)
 }
 
-// watchEvery is how often Wait looks for changes of its grid jobs.
+// watchEvery is the time between two checks by Wait for changes of its grid jobs.
 const watchEvery = 250 * time.Millisecond
 
-// Wait sends the status of the grid jobs immediately and after every change, until all are over. The last line repeats
-// the last status. It returns the first error about a grid job, the error of out, or the error of ctx.
+// Wait sends the statuses of the grid jobs immediately and after every change, until all the grid jobs are over. The
+// last line repeats the last status. Wait returns the first error about a grid job, the error of out, or the error of
+// ctx.
 func (an *Answers) Wait(ctx context.Context, caller wire.Caller, r wire.WaitRequest,
 	out *serve.Stream[wire.StatusAnswer]) error {
 	tick := time.NewTicker(watchEvery)

@@ -9,12 +9,12 @@ import (
 	"jjm/internal/policy/health"
 )
 
-// Meter counts jobs, and what happens to them. Its methods may be called from many goroutines.
+// Meter counts jobs and events. Its methods may be called from many goroutines.
 type Meter struct {
 	s *state.State
 
 	mu       sync.Mutex
-	happened health.Counts // without Grids and Locals, which are counted when they are asked for
+	happened health.Counts // without Grids and Locals, which Counts computes
 }
 
 // NewMeter returns a Meter. All its counts of events are 0.
@@ -59,7 +59,7 @@ func gridEnd(e jjm.JournalEntry) (to jjm.GridStatus, ended bool) {
 	return to, to.Final()
 }
 
-// Counts returns all counts. It looks at each live grid job, but at no local job.
+// Counts returns all counts. It visits each live grid job, but no local jobs.
 func (m *Meter) Counts() health.Counts {
 	m.mu.Lock()
 	n := m.happened

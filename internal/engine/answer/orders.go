@@ -10,7 +10,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// ordersAtOnce is how many journal entries are read at a time to find the entries of one account.
+// ordersAtOnce is the number of journal entries read at a time while searching for the entries of one account.
 const ordersAtOnce = 1000
 
 // orders returns the last entries of the journal that belong to no grid job, at most limit (0: all), oldest first.

@@ -88,8 +88,8 @@ func withTar(job *jjm.GridJob, generation int) (jjm.GridJob, error) {
 		"grid job %s is %s: its output tar is not complete (--partial returns what there is)", job.ID, job.Status)
 }
 
-// partial makes a tar of the outputs of the local jobs that have ended. It removes the name of the
-// tar immediately, so the file is gone when the reader closes it.
+// partial makes a tar of the outputs of the local jobs that have ended. It removes the tar's name immediately; the file
+// therefore vanishes when the reader closes it.
 func (an *Answers) partial(ctx context.Context, job *jjm.GridJob) (io.ReadCloser, int64, wire.Output, error) {
 	ar, err := an.areas.Of(job.Owner)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// expectedEnd returns when a grid job will end at the pace of the last hour. It returns nil if the
-// grid job is not running, if it may still get more local jobs, or if too few local jobs ended.
+// expectedEnd returns when a grid job will end at the pace of the last hour. It returns nil if the grid job is not
+// running, if more local jobs may be made, or if too few local jobs have ended.
 func expectedEnd(g *state.Grid, now jjm.Time) *wire.ExpectedEnd {
 	known := g.Closed() || !g.Processes() && g.Merge == nil
 	if g.Job.Status != jjm.GridRunning || g.Job.Kill || !known {
@@ -31,7 +31,7 @@ func expectedEnd(g *state.Grid, now jjm.Time) *wire.ExpectedEnd {
 			}
 		}
 	}
-	p.Left -= held // held local jobs only go on when they are released
+	p.Left -= held // held local jobs continue only after a release
 	end := p.End()
 	if end == 0 {
 		return nil

@@ -13,9 +13,9 @@ import (
 	"jjm/xmldb/head"
 )
 
-// Lookup returns the status of each grid job as gatekeepers see it: of live grid jobs from memory, of
-// finished grid jobs from the store. Once the first generation is over, it is the status at the end
-// of that generation. An error about one grid job is in its Lookup.Error.
+// Lookup returns the status of each grid job as gatekeepers see it. It takes live grid jobs from memory and ended grid
+// jobs from the store. After the end of the first generation, the status is always the status at that end. An error
+// about one grid job is in its Lookup.Error.
 func (an *Answers) Lookup(ctx context.Context, caller wire.Caller, r wire.LookupRequest) (wire.LookupAnswer, error) {
 	out := make([]wire.Lookup, len(r.Jobs))
 	for i, ref := range r.Jobs {
@@ -80,11 +80,11 @@ func (an *Answers) answer(mem state.Memory, g *state.Grid) wire.Lookup {
 	}
 }
 
-// maxLocals bounds the local jobs in one answer; it is the default of max_local_jobs.
+// maxLocals is the greatest number of local jobs in one answer; it equals the default of max_local_jobs.
 const maxLocals = 100_000
 
-// Status returns the details of grid jobs, and of the local jobs that the request selects. An error
-// about one reference is in its Lookup.Error; Status itself fails only if ctx ended.
+// Status returns the details of grid jobs, and of the local jobs that the request selects. An error about one reference
+// is in its Lookup.Error; the returned error means that ctx ended.
 func (an verbs) Status(ctx context.Context, caller wire.Caller, r wire.StatusRequest) (wire.StatusAnswer, error) {
 	all, err := an.statuses(ctx, caller, r.Jobs)
 	return wire.StatusAnswer{Status: all}, err
@@ -105,7 +105,7 @@ func (an *Answers) statuses(ctx context.Context, caller wire.Caller, refs []jjm.
 	return out, nil
 }
 
-// firstError returns the first error in answers, or nil.
+// firstError returns the first error in answers, nil if there is none.
 func firstError(answers []wire.Status) error {
 	for i := range answers {
 		if err := answers[i].Lookup.Error; err != nil {
@@ -176,8 +176,8 @@ func recoveredBy(ctx context.Context, from *store.Store, job *jjm.GridJob) ([]jj
 	return from.Recoveries(ctx, job.ID)
 }
 
-// noLocal returns an error of kind Gone that says why there is no such local job, and whether it
-// may still be made.
+// noLocal returns an error of kind Gone with the reason why the local job does not exist, and whether it may still be
+// made.
 func noLocal(ref jjm.Ref, l wire.Lookup) error {
 	c := l.Counts
 	switch {
@@ -240,8 +240,8 @@ func (an *Answers) recordPath(id jjm.GridID) string {
 	return filepath.Join(an.b.Deps.RecordDir, id.String(), head.File)
 }
 
-// Record publishes the record of a grid job and returns the results of the XPath query Path in
-// it; "" returns the whole record.
+// Record publishes the record of a grid job and returns the results of the XPath query Path in the record; "" returns
+// the whole record.
 func (an *Answers) Record(ctx context.Context, caller wire.Caller, r wire.RecordRequest) (a wire.RecordAnswer,
 	err error) {
 	if _, err := an.s.Find(ctx, caller, r.Grid()); err != nil {
@@ -252,10 +252,10 @@ func (an *Answers) Record(ctx context.Context, caller wire.Caller, r wire.Record
 	return a, err
 }
 
-// History returns the last entries of the journal about the jobs that the request names, at most Limit; and the
-// attempts, if it names one local job. With Orders it returns the entries that belong to no grid job: about orders,
-// bans, marks of files and removals of datasets. An account gets the entries of these that it may see. The journal of a
-// removed grid job stays.
+// History returns the last entries of the journal about the jobs that the request names, at most Limit entries. If the
+// request names one local job, it also returns the attempts. With Orders it returns the entries that belong to no grid
+// job: about orders, bans, marks of files and removals of datasets. An account gets only the entries that it may see.
+// The journal of a removed grid job is kept.
 func (an verbs) History(ctx context.Context, caller wire.Caller, r wire.HistoryRequest) (a wire.HistoryAnswer,
 	err error) {
 	if r.Orders {
@@ -283,7 +283,7 @@ func (an *Answers) history(ctx context.Context, caller wire.Caller, ref jjm.Ref,
 	return an.b.Store.History(ctx, ref, limit)
 }
 
-// Log returns the lines of jjm's own log of a grid job, as they go into the tar.
+// Log returns the lines of jjm's own log of a grid job, as they will be in the tar.
 func (an *Answers) Log(ctx context.Context, caller wire.Caller, r wire.LogRequest) (a wire.LogAnswer, err error) {
 	if _, _, err := an.s.Kept(ctx, caller, r.Grid()); err != nil {
 		return a, err

@@ -10,7 +10,7 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// recordsAtOnce is how many rows of grid jobs are read from the store at a time.
+// recordsAtOnce is the number of rows of grid jobs read from the store at a time.
 const recordsAtOnce = 200
 
 // Records evaluates the XPath query Path on the records of the selected grid jobs that the caller may see, newest
@@ -52,7 +52,7 @@ func (an *Answers) recordsOf(ctx context.Context, caller wire.Caller, path strin
 	}
 }
 
-// askRecord evaluates the query on the record of one grid job.
+// askRecord evaluates the query on the record of one grid job, and sends the results.
 func (an *Answers) askRecord(ctx context.Context, caller wire.Caller, job *jjm.GridJob, path string, of wire.Selection,
 	send func(wire.Found) error) error {
 	if ctx.Err() != nil {

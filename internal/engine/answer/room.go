@@ -1,6 +1,5 @@
-// Package answer answers requests of people and gatekeepers: for the status of a grid job and its
-// details, records, outputs and history. It changes only records, which it publishes before they
-// are read.
+// Package answer answers the requests of people and gatekeepers for the status of a grid job and for its details,
+// records, outputs and history. It changes only records: it publishes a record before the record is read.
 package answer
 
 import (
@@ -53,12 +52,12 @@ type Rooms struct {
 	Clusters Clusters
 	// Settle carries out the requests about a handle that gatekeepers left in the spool.
 	Settle func(context.Context, wire.Caller, jjm.Handle) error
-	// Told is called when a gatekeeper learns the end of a grid job. It does not block.
+	// Told is called when a gatekeeper is told the end of a grid job. It must not block.
 	Told func(jjm.GridID)
 }
 
-// Answers answers requests of people and gatekeepers. Its methods may be called from many
-// goroutines. Each method checks what the caller may see.
+// Answers answers requests of people and gatekeepers. Its methods may be called from many goroutines. Each method
+// checks whether the caller may see the jobs.
 type Answers struct {
 	b        *base.Base
 	s        *state.State
@@ -67,7 +66,7 @@ type Answers struct {
 	choice   *choice.Chooser
 	rooms    Rooms
 	partials atomic.Uint64 // numbers the names of partial tars
-	sources  []source      // where files of local jobs are looked for, in order
+	sources  []source      // the places of files of local jobs, in the order of the search
 }
 
 // New returns an Answers.
@@ -76,7 +75,7 @@ func New(s *state.State, as *areas.Areas, ln *lineage.Lineage, rooms Rooms) *Ans
 		sources: []source{workFolder{as}}}
 }
 
-// verbs are those verbs of Answers that more than one method carries out.
+// verbs are the verbs of Answers that need several methods.
 type verbs struct{ *Answers }
 
 // Verbs returns the verbs that Answers and Reasons answer.

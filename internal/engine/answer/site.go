@@ -9,7 +9,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// JobTypes answers with the job types of the site.
+// JobTypes returns the job types of the site.
 func (an verbs) JobTypes(context.Context, wire.Caller, wire.JobTypesRequest) (wire.JobTypesAnswer, error) {
 	return wire.JobTypesAnswer{JobTypes: an.Types()}, nil
 }

@@ -17,9 +17,9 @@ func (an *Answers) waitsFor(mem state.Memory, g *state.Grid) string {
 	return batchWaits(g)
 }
 
-// batchWaits returns the reason for which most of the waiting local jobs wait in their batch systems, and how many of
-// the unfinished local jobs that concerns; "" if none waits, or no batch system says why. Held local jobs do not count:
-// they are shown as holds.
+// batchWaits returns the most frequent reason why local jobs wait in their batch systems, and the number of unfinished
+// local jobs with this reason; "" if no local job waits, or no batch system reports a reason. Held local jobs do not
+// count: they are shown as holds.
 func batchWaits(g *state.Grid) string {
 	n := map[string]int{}
 	live, most := 0, ""
@@ -49,7 +49,7 @@ func awaited(mem state.Memory, job *jjm.GridJob) (ids []jjm.GridID) {
 		return nil
 	}
 	for _, id := range job.Spec.After {
-		p := plan.Predecessor{ID: id, Status: jjm.Done} // a grid job that is not in memory is over
+		p := plan.Predecessor{ID: id, Status: jjm.Done} // a grid job that memory does not have is over
 		if g := mem.Grid(id); g != nil {
 			p.Status = g.Job.Status
 		}

@@ -11,7 +11,7 @@ import (
 	"jjm/internal/policy/why"
 )
 
-// mostCauses is how many causes are listed for a grid job.
+// mostCauses is the greatest number of causes that are listed for a grid job.
 const mostCauses = 20
 
 // Causes finds the causes of local jobs; package cluster implements it.
@@ -32,8 +32,8 @@ func NewReasons(s *state.State, causes Causes) *Reasons {
 	return &Reasons{b: s.B, s: s, causes: causes}
 }
 
-// Why returns what grid jobs, or the local jobs that the request selects, wait for. An error about one reference is in
-// its Why.Error; Why itself fails only if ctx ended.
+// Why returns the causes for which grid jobs, or the local jobs that the request selects, wait. An error about one
+// reference is in its Why.Error; the returned error means that ctx ended.
 func (rs *Reasons) Why(ctx context.Context, caller wire.Caller, r wire.WhyRequest) (a wire.WhyAnswer, err error) {
 	a.Why = make([]wire.Why, 0, len(r.Jobs))
 	for _, ref := range r.Jobs {
@@ -70,7 +70,7 @@ func (rs *Reasons) why(ctx context.Context, caller wire.Caller, ref jjm.Ref) (wi
 	return out, nil
 }
 
-// remembered returns what is known in memory. known is false if the grid job has ended and its local jobs are only in
+// remembered returns the answer from memory. known is false if the grid job has ended and its local jobs are only in
 // the store.
 func (rs *Reasons) remembered(job jjm.GridJob, ref jjm.Ref) (out wire.Why, known bool, err error) {
 	v := rs.s.View()
@@ -112,7 +112,7 @@ func (rs *Reasons) remembered(job jjm.GridJob, ref jjm.Ref) (out wire.Why, known
 	return out, true, nil
 }
 
-// endsOf returns how the local jobs ended that are over. left is the number of those that are left out.
+// endsOf returns how the ended local jobs ended. left is the number of ended local jobs that are left out.
 func endsOf(locals []jjm.LocalJob) (ends []wire.Cause, left int) {
 	var groups why.Groups
 	for i := range locals {

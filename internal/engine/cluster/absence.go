@@ -47,18 +47,19 @@ func (w *watcher) absences(asked jjm.Time, account jjm.Owner, unread []adapters.
 	return out
 }
 
-// absentee is an attempt that listings miss, or that is to be released or cancelled, and its batch job.
+// absentee is an attempt with its batch job. The attempt is missing from listings, or its batch job is to be released
+// or cancelled.
 type absentee struct {
 	id  jjm.AttemptID
 	ref adapters.Ref
 }
 
-// absentees is how many batch jobs are named in one command: few enough for a command
-// line and its answer.
+// absentees is the greatest number of batch jobs named in one command. A larger command line, or its output, could be
+// too long.
 const absentees = 500
 
-// absent acts on plan's present verdict about each absence. One command asks about many
-// attempts, because a batch system that loses jobs loses thousands at once.
+// absent judges each absence and does what the judgement requires. One command asks about many attempts, because a
+// batch system that loses jobs loses thousands at a time.
 func (w *watcher) absent(ctx context.Context, account jjm.Owner, missing map[jjm.AttemptID]plan.Absence) {
 	var ask, prove []absentee
 	for id, a := range missing {
@@ -78,9 +79,9 @@ func (w *watcher) absent(ctx context.Context, account jjm.Owner, missing map[jjm
 	w.lookInto(ctx, account, ask, prove)
 }
 
-// lookInto asks accounting about some missing attempts and proves the absence of others,
-// in the account's lane. It does nothing while an earlier inquiry of the account goes on;
-// the watch loop calls it again after the next listing.
+// lookInto looks up some missing attempts in accounting and proves the absence of others, in the account's lane. It
+// does nothing while an earlier inquiry of the account is running; the watch loop calls it again after the next
+// listing.
 func (w *watcher) lookInto(ctx context.Context, account jjm.Owner, ask, prove []absentee) {
 	if len(ask)+len(prove) == 0 || w.inquiries.Taken(account) {
 		return
@@ -95,8 +96,8 @@ func (w *watcher) lookInto(ctx context.Context, account jjm.Owner, ask, prove []
 	}, func() {})
 }
 
-// judgeAbsence returns plan's verdict about one absence. watched is how long the
-// account's jobs have been observed. known is false if the attempt is no longer current.
+// judgeAbsence returns the verdict of package plan on one absence. watched is how long the account's jobs have been
+// observed. known is false if the attempt is no longer current.
 func (w *watcher) judgeAbsence(id jjm.AttemptID, a plan.Absence, watched time.Duration) (v plan.AbsenceVerdict,
 	ref adapters.Ref, known bool) {
 	l, _, ok := w.s.AttemptRow(id)
@@ -109,9 +110,8 @@ func (w *watcher) judgeAbsence(id jjm.AttemptID, a plan.Absence, watched time.Du
 	return plan.Missing(a, watched, asked, w.c.cs.heartbeatFresh(id), rules), ref, true
 }
 
-// askAccounting asks accounting for the ends of attempts that listings no longer show,
-// and notes them. An attempt whose record may be there and cannot be read is not noted as
-// unaccounted.
+// askAccounting looks up in accounting the ends of attempts that listings no longer show, and notes the ends. If an
+// unreadable record may belong to an attempt, the attempt is not noted as unaccounted.
 func (w *watcher) askAccounting(ctx context.Context, account jjm.Owner, lost []absentee) {
 	cmd, cancel := w.c.command(ctx, account)
 	defer cancel()
@@ -142,7 +142,7 @@ func (w *watcher) askAccounting(ctx context.Context, account jjm.Owner, lost []a
 		case ok && r.State.Ended():
 			w.ends.Report(a.id, r, jjm.At(w.b.Now()))
 			found = true
-		case ok && r.State == jjm.BatchUnknown: // the job may be there: accounting is asked again, and the job is never lost
+		case ok && r.State == jjm.BatchUnknown: // it may exist: accounting is asked again, and it is never lost
 			w.b.Complain(slog.LevelWarn, "unread-end/"+a.id.LocalID.String(), "accounting may have a record that cannot be read",
 				"cluster", w.name, "local", a.id.LocalID, "record", r.Reason)
 		default:
@@ -154,9 +154,9 @@ func (w *watcher) askAccounting(ctx context.Context, account jjm.Owner, lost []a
 	}
 }
 
-// prove cancels missing batch jobs and then searches for their tags. Only both together prove
-// that the batch system has nothing left of an attempt. A wrapper that the batch system forgot,
-// but that still runs, is ordered to end through the work area.
+// prove cancels missing batch jobs and then searches for their tags. Only both together prove that the batch system no
+// longer has the attempts. It also leaves an order to end in the work area, for a wrapper that still runs although the
+// batch system has forgotten its job.
 func (w *watcher) prove(ctx context.Context, account jjm.Owner, lost []absentee) {
 	cmd, cancel := w.c.command(ctx, account)
 	defer cancel()

@@ -12,12 +12,12 @@ import (
 	"jjm/sandbox"
 )
 
-// maxAssigned bounds the assignments of one bulk, in bytes by rough count, because all
-// are in memory at once.
+// maxAssigned limits the estimated size, in bytes, of the assignments of one bulk, because all of them are in memory at
+// the same time.
 const maxAssigned = 16 << 20
 
-// assignments returns the assignments of the wrappers for the next attempts of local jobs.
-// It stops at maxAssigned, so it may return fewer assignments than members, but at least one.
+// assignments returns the assignments of the wrappers for the next attempts of local jobs. It stops at maxAssigned and
+// may return fewer assignments than members, but returns at least one.
 func (cs *Clusters) assignments(ctx context.Context, members []jjm.LocalJob) ([]sandbox.Assignment, error) {
 	if err := cs.s.ReadInputs(ctx, members); err != nil {
 		return nil, err

@@ -49,15 +49,16 @@ func (c *Cluster) carried(ar *areas.Area, b *jjm.Bulk, out *adapters.Bulk) error
 	return nil
 }
 
-// leastProxy is how long a proxy must be valid at submission. Batch systems refuse
-// proxies that end sooner: HTCondor's CRED_MIN_TIME_LEFT is 2 minutes by default.
+// leastProxy is how long a proxy must still be valid at submission. Batch systems refuse proxies that expire sooner:
+// HTCondor's CRED_MIN_TIME_LEFT is 2 minutes by default.
 const leastProxy = 5 * time.Minute
 
 // proxy returns the path of the proxy that the batch system is to carry and renew, "" for
 // none. A proxy that the batch system would refuse goes in the box only, and is not
 // renewed.
 func (c *Cluster) proxy(b *jjm.Bulk, box sandbox.Box) string {
-	// All members are of one grid job (see shape), unless the cluster did not renew proxies when the bulk was formed.
+	// All members belong to one grid job (see shape), unless the cluster did not renew proxies when the bulk was
+	// formed.
 	grid := b.Members[0].Grid
 	p, ok := box.Proxies[grid]
 	mixed := slices.ContainsFunc(b.Members, func(m jjm.AttemptID) bool { return m.Grid != grid })

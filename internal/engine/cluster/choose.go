@@ -10,9 +10,9 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// Choose returns the clusters that spec names and that can meet its request, with notes
-// on the clusters that cannot, and on credentials that jobs on a cluster keep when they are renewed. It returns
-// problems if no cluster can, or if the site does not have a cluster that spec names.
+// Choose returns the clusters that spec names and that can meet its request. The notes describe the clusters that
+// cannot meet the request, and credentials that a renewal does not replace in the jobs of a cluster. Choose returns
+// problems if no cluster can meet the request, or if spec names a cluster that the site does not have.
 func (cs *Clusters) Choose(spec *jjm.Spec) (state.Choice, jjm.Problems) {
 	candidates, unknown := plan.Candidates(spec.Clusters, cs.s.Names)
 	var fit state.Choice

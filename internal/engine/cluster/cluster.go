@@ -15,8 +15,8 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// Cluster is one batch system. Its loops (submit, watch, control) do not wait for one another,
-// so that a listing that hangs does not delay a kill.
+// Cluster is one batch system. Its loops (submit, watch, control) do not wait for one another: a listing that hangs
+// does not delay a kill.
 type Cluster struct {
 	cs      *Clusters
 	b       *base.Base
@@ -30,18 +30,18 @@ type Cluster struct {
 	// cannot probe, loops closes it.
 	ready  chan struct{}
 	probed sync.Once
-	// unprobed holds since when probes have failed, and why; nil if the last probe succeeded
-	// or there was none.
+	// unprobed is the present outage of probes, with its start and reason; nil if the last probe succeeded or no probe
+	// was made.
 	unprobed atomic.Pointer[unprobed]
-	// failing holds since when commands have failed, and why.
+	// failing is the present outage of commands, with its start and reason.
 	failing failing
 
 	workers
 
 	// mu is taken after the memory lock, never before.
 	mu sync.Mutex
-	// busy holds the accounts whose submission was answered Busy, each with the time during which that counts against
-	// the cluster (wasBusy): work that other clusters can run goes there.
+	// busy holds the accounts that were answered Busy to a submission, each with the time until which this counts
+	// against the cluster (wasBusy). Until then, other clusters get the work that they can run.
 	busy map[jjm.Owner]deadline
 }
 
@@ -53,12 +53,12 @@ type workers struct {
 	watcher    *watcher    // lists the batch system and compares the listings with memory
 	holder     *holder     // decides about local jobs that the batch system holds
 	controller *controller // cancels batch jobs and releases held ones
-	halter     *halter     // keeps local jobs that are to be killed from starting
+	halter     *halter     // prevents the start of local jobs that are to be killed
 	refusals   *refusals   // the numbers of jobs that accounts may have, learnt from refused submissions
 }
 
-// deadline is a time to wait. It is stored as start and length, so that setting the clock
-// back does not prolong it.
+// deadline is the end of a wait. It is stored as start and length; setting the clock back then does not prolong the
+// wait.
 type deadline struct {
 	set  time.Time
 	wait time.Duration
@@ -91,7 +91,7 @@ func newCluster(cs *Clusters, of base.Cluster) *Cluster {
 	return c
 }
 
-// lanes returns lanes for commands as accounts, one after another for each account.
+// lanes returns a new Lanes, which runs the commands of each account one after another.
 func (c *Cluster) lanes() fair.Lanes {
 	return fair.Lanes{OneAccount: c.b.Deps.Account != nil, Now: c.b.Now}
 }
@@ -108,20 +108,20 @@ func (c *Cluster) wakeGrids() {
 			c.s.WakeGrid(id)
 		}
 	}
-	c.s.WakeSubmit() // wakes all clusters: waiting work may now go elsewhere, or come here
+	c.s.WakeSubmit() // wakes all clusters: waiting work may now go to another cluster, or to this cluster
 }
 
-// patience is the deadline of an adapter call, as a multiple of the deadline of one command. It is more than 1
-// because a call waits for its turn, and may run a command twice.
+// patience is the deadline of an adapter call, as a multiple of the deadline of one command. It is more than 1 because
+// a call waits for its turn and may run a command twice.
 const patience = 3
 
-// command returns a context for one adapter call on behalf of an account. The adapter
-// itself bounds each of its commands by deadline.
+// command returns a context for one adapter call on behalf of an account. The adapter itself limits each of its
+// commands to deadline.
 func (c *Cluster) command(ctx context.Context, account jjm.Owner) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(c.cs.areas.As(ctx, account), patience*c.deadline())
 }
 
-// deadline returns how long one command of the batch system may take.
+// deadline returns the longest time that one command of the batch system may take.
 func (c *Cluster) deadline() time.Duration {
 	if own := c.config.Command.D(); own > 0 {
 		return own
@@ -167,8 +167,7 @@ func (c *Cluster) batchSettle() time.Duration {
 	return d + c.caps().Lag
 }
 
-// account returns the account that an owner's jobs run as: the service account if there
-// is one, else the owner.
+// account returns the account that runs an owner's jobs: the service account if there is one, else the owner.
 func (c *Cluster) account(owner jjm.Owner) jjm.Owner {
 	if a := c.b.Deps.Account; a != nil {
 		return *a

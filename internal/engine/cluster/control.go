@@ -16,8 +16,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// controller cancels batch jobs and releases held ones, and repeats both until the
-// outcome is known.
+// controller cancels batch jobs and releases held batch jobs. It repeats both until the outcome is known.
 type controller struct {
 	c           *Cluster
 	b           *base.Base
@@ -29,15 +28,14 @@ type controller struct {
 
 	mu      sync.Mutex
 	cancels map[jjm.AttemptID]lastCancel
-	// releases holds the time of the last command for each release that is stored but not
-	// known to be done.
+	// releases holds, for each stored release that is not known to be done, the time of the last command.
 	releases map[jjm.AttemptID]time.Time
 	// duplicates are second batch jobs of attempts, to be cancelled.
 	duplicates map[jjm.Owner][]adapters.Ref
 }
 
-// lastCancel holds when a cancel of an attempt was last sent. If sent is false, none was sent,
-// and at lies so far back that the cancel is due.
+// lastCancel holds when a cancel of an attempt was last sent. If sent is false, no cancel was sent, and at lies so far
+// in the past that the cancel is due.
 type lastCancel struct {
 	at   time.Time
 	sent bool
@@ -48,8 +46,8 @@ func newController(c *Cluster) *controller {
 		cancels: map[jjm.AttemptID]lastCancel{}, releases: map[jjm.AttemptID]time.Time{}}
 }
 
-// Carries reports whether the workers of a bulk's cluster do not see the work area, so
-// that the batch system carries files to and from them.
+// Carries reports whether the batch system of a bulk must carry files to and from the workers, because the workers do
+// not see the work area.
 func (cs *Clusters) Carries(tag jjm.Tag) bool {
 	v := cs.s.View()
 	defer v.Close()
@@ -92,8 +90,8 @@ func owners(cancels map[jjm.Owner]dueCancels, releases map[jjm.Owner][]absentee)
 	return all
 }
 
-// dueCancels are the batch jobs of one owner to cancel now. running are the running ones, which are cancelled last.
-// again are the attempts whose batch jobs were cancelled before and did not end.
+// dueCancels are the batch jobs of one owner to cancel now. running are the running batch jobs, which are cancelled
+// last. again are the attempts whose batch jobs were cancelled before and did not end.
 type dueCancels struct {
 	refs    []adapters.Ref
 	running []adapters.Ref
@@ -120,7 +118,7 @@ func (ct *controller) cancelsDue() (due map[jjm.Owner]dueCancels) {
 	}
 	ct.mu.Unlock()
 	var over, sent []jjm.AttemptID
-	for id, c := range cancels { // without mu, which must not be held when the memory lock is taken
+	for id, c := range cancels { // without mu, because the memory lock must not be taken while mu is held
 		l, _, ok := ct.s.AttemptRow(id)
 		if !ok {
 			over = append(over, id)
@@ -154,7 +152,7 @@ func (ct *controller) cancelsDue() (due map[jjm.Owner]dueCancels) {
 	return due
 }
 
-// cancel runs one command. If it fails, the control loop repeats the cancel.
+// cancel runs one command that cancels batch jobs. If the command fails, the control loop repeats it.
 func (ct *controller) cancel(ctx context.Context, owner jjm.Owner, refs []adapters.Ref) {
 	cmd, done := ct.c.command(ctx, ct.c.account(owner))
 	defer done()
@@ -172,7 +170,7 @@ func (ct *controller) cancel(ctx context.Context, owner jjm.Owner, refs []adapte
 }
 
 // CancelDuplicate orders the control loop to cancel a second batch job of an attempt. It does nothing if the bulk is
-// closed or its cluster no longer configured.
+// closed or the configuration no longer has its cluster.
 func (cs *Clusters) CancelDuplicate(l *jjm.LocalJob, owner jjm.Owner, ref adapters.Ref) {
 	v := cs.s.View()
 	b := v.Bulk(l.Tag)
@@ -195,7 +193,7 @@ func (cs *Clusters) clusterOf(tag jjm.Tag) *Cluster {
 }
 
 // AskCancel orders the control loop of an attempt's cluster to cancel the batch job. It does nothing if the bulk is
-// closed or its cluster no longer configured.
+// closed or the configuration no longer has its cluster.
 func (cs *Clusters) AskCancel(l *jjm.LocalJob) {
 	v := cs.s.View()
 	b := v.Bulk(l.Tag)
@@ -210,9 +208,9 @@ func (cs *Clusters) AskCancel(l *jjm.LocalJob) {
 	c.controller.addCancel(l.AttemptID())
 }
 
-// Leaving returns a function that prepares the cancel of a batch job that jjm no longer waits for. The prepared
-// function orders one cancel, also if the attempt is over and its bulk closed by then. It does nothing if the batch id
-// is not known or the cluster is no longer configured.
+// Leaving returns a function that orders the cancel of a batch job for which jjm no longer waits. The order works even
+// if the attempt and its bulk are over by then. The function does nothing if the batch id is unknown or the
+// configuration no longer has the cluster.
 func Leaving(cs *Clusters) func(*state.Bulk, *jjm.LocalJob) func() {
 	return func(b *state.Bulk, l *jjm.LocalJob) func() {
 		ref, known := refIn(b, l)
@@ -277,7 +275,7 @@ func (ct *controller) addDuplicate(owner jjm.Owner, ref adapters.Ref) {
 	fair.Kick(ct.controlKick)
 }
 
-// wakeControl wakes the control loop. It does not block.
+// wakeControl wakes the control loop and returns immediately.
 func (ct *controller) wakeControl() { fair.Kick(ct.controlKick) }
 
 // answered returns an error of kind Internal if an adapter did not answer once for each

@@ -31,8 +31,8 @@ func (c *Cluster) orderEnds(of []jjm.AttemptID) {
 	}
 }
 
-// leaveOrders writes the orders to end of one owner. An order makes the folder of its bulk again
-// if a sweep has just removed it; SweepLate removes that folder.
+// leaveOrders writes the orders to end of one owner. If a sweep has just removed the folder of a bulk, an order makes
+// the folder again, and SweepLate removes it.
 func (c *Cluster) leaveOrders(owner jjm.Owner, bulks map[jjm.Tag][]int32) error {
 	ar, err := c.cs.areas.Of(owner)
 	if err != nil {

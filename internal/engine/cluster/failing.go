@@ -7,9 +7,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// failing holds since when the commands of a cluster (listings and submissions of any account) have failed, and why the
-// first of them failed. It is shown to people; decisions use health. Without it, a cluster whose probe reports nothing
-// and whose only account cannot be listed would be shown as not asked yet.
+// failing is the present outage of the commands of a cluster (listings and submissions of any account): when it began,
+// and why the first command failed. It is only shown to people; decisions use health. Without failing, a cluster whose
+// probe reports nothing and whose only account cannot be listed would be shown as a cluster that was never asked.
 type failing struct {
 	mu    sync.Mutex
 	since jjm.Time // 0: the last command was answered

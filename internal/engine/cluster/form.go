@@ -8,9 +8,8 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// choose takes the members of the next bulk from the ready local jobs. The members have one
-// owner and one shape, and are shared fairly among the grid jobs. b is nil if nothing is to
-// be submitted now.
+// choose takes the members of the next bulk from the ready local jobs. The members have one owner and one shape, and
+// are shared fairly among the grid jobs. b is nil if nothing is to be submitted now.
 func (sb *submitter) choose() (b *jjm.Bulk, members []jjm.LocalJob, err error) {
 	tag, err := jjm.NewTag(sb.b.Store.Nonce())
 	if err != nil {
@@ -31,7 +30,7 @@ func (sb *submitter) choose() (b *jjm.Bulk, members []jjm.LocalJob, err error) {
 	return b, members, nil
 }
 
-// placed identifies the local jobs of a grid job that have one place.
+// placed identifies the local jobs of one grid job at one place.
 type placed struct {
 	grid  jjm.GridID
 	place int32
@@ -59,12 +58,11 @@ func (sb *submitter) demand(a *state.Memo, now jjm.Time) []placed {
 	return all
 }
 
-// shape holds the properties that all members of a bulk have in common.
+// shape holds the properties that all members of a bulk must share.
 type shape struct {
 	owner   jjm.Owner
 	request jjm.Request
-	// proxy is the grid job whose proxy the batch system carries and renews, 0 if none:
-	// one bulk has one proxy.
+	// proxy is the grid job whose proxy the batch system carries and renews, 0 for none. A bulk has only one proxy.
 	proxy jjm.GridID
 }
 
@@ -84,7 +82,7 @@ func (sb *submitter) shapeOf(job *jjm.GridJob, place int32) shape {
 // cluster has no room.
 func (sb *submitter) shares(a *state.Memo, now jjm.Time) []plan.Budget {
 	here := sb.s.Positions[sb.name]
-	all := sb.demand(a, now) // first, because it also makes local jobs ready whose time has come
+	all := sb.demand(a, now) // called first, because it also makes local jobs ready whose NotBefore has passed
 	site, roomOf := sb.c.cs.standing(a.Memory, now)
 	if len(all) == 0 || site[here].Rank == plan.Barred || site[here].Room == 0 {
 		return nil
@@ -98,8 +96,7 @@ func (sb *submitter) shares(a *state.Memo, now jjm.Time) []plan.Budget {
 	return sb.alike(a.Memory, demands, plan.Site(demands, site[here].Room))
 }
 
-// alike returns the budgets of the shape that has the most local jobs, cut to the size of
-// one bulk.
+// alike returns the budgets of the shape with the greatest number of local jobs, cut to the size of one bulk.
 func (sb *submitter) alike(mem state.Memory, demands []plan.Demand, budgets []plan.Budget) []plan.Budget {
 	shapeOf := func(b plan.Budget) shape { return sb.shapeOf(&mem.Grid(b.Grid).Job, b.Place) }
 	held := map[placed]plan.Demand{}
@@ -128,7 +125,7 @@ func (sb *submitter) alike(mem state.Memory, demands []plan.Demand, budgets []pl
 	return plan.Site(alike, max(sb.c.caps().MaxBulk, 1))
 }
 
-// fill takes the members of b from the ready local jobs and returns copies of their rows.
+// fill takes the members of b from the ready local jobs, and returns copies of the members' rows.
 func (sb *submitter) fill(a *state.Memo, b *jjm.Bulk, shares []plan.Budget, now jjm.Time) []jjm.LocalJob {
 	var members []jjm.LocalJob
 	for _, budget := range shares {
@@ -145,7 +142,7 @@ func (sb *submitter) fill(a *state.Memo, b *jjm.Bulk, shares []plan.Budget, now 
 	return members
 }
 
-// giveBack makes the members of a bulk that was not stored ready again.
+// giveBack makes the members ready again after their bulk could not be stored.
 func (sb *submitter) giveBack(b *jjm.Bulk) {
 	sb.s.Adjust(func(a *state.Memo) { a.GiveBack(b.Members) })
 }

@@ -10,8 +10,8 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// Full returns, for people, the limits that keep the ready local jobs of g from being submitted
-// now. It returns "" if some of them can be submitted, or if no limit keeps them; see Waits.
+// Full returns, for people, the limits that prevent the submission of the ready local jobs of g. It returns "" if some
+// of the local jobs can be submitted, or if the cause is no limit; see Waits.
 func (cs *Clusters) Full(mem state.Memory, g *state.Grid, now jjm.Time) string {
 	if _, some := cs.Waits(mem, g, now); !some {
 		return ""

@@ -14,7 +14,7 @@ import (
 // errKilled is returned instead of submitting a bulk with a member that is to be killed.
 var errKilled = errors.New("a member of the bulk is to be killed")
 
-// halter keeps local jobs that are to be killed from starting, where a cancel is final.
+// halter prevents the start of local jobs that are to be killed, on a cluster where a cancel is final.
 type halter struct {
 	c *Cluster
 	// sending is read-locked while a bulk is submitted.
@@ -22,9 +22,9 @@ type halter struct {
 }
 
 // Halting returns a function that cancels the batch jobs of those local jobs of a grid job that are to be killed, on
-// the clusters where a cancel is final. Once it has returned, none of the cancelled jobs starts. If a cancel fails, it
-// logs the error, and the control loop repeats the cancel. On other clusters it does nothing: there the daemon's claims
-// keep wrappers from starting the application.
+// the clusters where a cancel is final. After the function has returned, none of the cancelled jobs starts. If a cancel
+// fails, the function logs the error, and the control loop repeats the cancel. On other clusters the function does
+// nothing: there the daemon's claims prevent wrappers from starting the application.
 func Halting(cs *Clusters) func(context.Context, jjm.GridID) {
 	return func(ctx context.Context, id jjm.GridID) {
 		for _, name := range cs.s.Names {
@@ -39,7 +39,7 @@ func (h *halter) all(ctx context.Context, match func(*state.Grid) bool) {
 	if !c.caps().FinalCancel {
 		return
 	}
-	// Wait until the submissions that began before the kill was stored are over. Later submissions see the kill.
+	// Wait for the submissions that began before the kill was stored. Later submissions see the kill.
 	h.sending.Lock()
 	//lint:ignore SA2001 the lock is only waited for
 	h.sending.Unlock()
@@ -78,7 +78,7 @@ func (h *halter) doomed(match func(*state.Grid) bool) map[jjm.Owner][]absentee {
 	return out
 }
 
-// cancel cancels batch jobs of one owner in one call, and notes the ends of the jobs that had not started.
+// cancel cancels batch jobs of one owner in one call, and notes the ends of the batch jobs that had not started.
 func (h *halter) cancel(ctx context.Context, owner jjm.Owner, jobs []absentee) error {
 	c := h.c
 	cmd, done := c.command(ctx, c.account(owner))
@@ -139,8 +139,8 @@ func (h *halter) kills(b *jjm.Bulk) bool {
 	return false
 }
 
-// takeBack takes back a bulk that was not submitted because of members to be killed. The other members get another
-// attempt.
+// takeBack takes back a bulk that was not submitted because some members are to be killed. The other members get
+// another attempt.
 func (h *halter) takeBack(ctx context.Context, tag jjm.Tag) error {
 	return h.c.s.Change(ctx, "submit-again", func(ch *state.Change) error {
 		if b := ch.Bulk(tag); b != nil {

@@ -14,8 +14,8 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// health records whether the batch system answers listings, and which jobs and submissions
-// have been unknown for too long.
+// health records whether the batch system answers listings, and which jobs and submissions have been unknown for too
+// long.
 type health struct {
 	c    *Cluster
 	b    *base.Base
@@ -31,7 +31,7 @@ type health struct {
 	overdue  overdue
 }
 
-// overdue is everything about a cluster that has been unknown for UnknownWarn or longer.
+// overdue lists the facts about a cluster that have been unknown for UnknownWarn or longer.
 type overdue struct {
 	cluster bool                     // the cluster answers no listing
 	missing map[jjm.AttemptID]absent // attempts missing from its listings
@@ -53,9 +53,9 @@ func (h *health) healthy() bool {
 	return h.cause == ""
 }
 
-// note records whether the cluster answers listings. err is why it does not answer, nil if it does. seen is set if it
-// has just answered a listing. note logs a change, and wakes the grid jobs that may use the cluster; after an outage,
-// it also makes all unsettled bulks due.
+// note records whether the cluster answers listings. err is why the cluster does not answer, nil if it answers. seen is
+// true if the cluster has just answered a listing. note logs a change, and wakes the grid jobs that may use the
+// cluster; after an outage, it also makes all unsettled bulks due.
 func (h *health) note(err error, seen bool) {
 	cause := ""
 	if err != nil {
@@ -97,8 +97,8 @@ func (h *health) backSince(t jjm.Time) bool {
 	return jjm.At(h.back) > t
 }
 
-// absent holds since when an attempt is missing from listings. unread is set if a record that may be
-// its own could not be read.
+// absent holds since when an attempt is missing from listings. unread is true if an unreadable record may belong to the
+// attempt.
 type absent struct {
 	since  jjm.Time
 	unread bool
@@ -253,7 +253,7 @@ func someOf(ids []jjm.AttemptID) string {
 	return strings.Join(names, ", ")
 }
 
-// tellHealth sets the fields of w about health.
+// tellHealth sets the health fields of w.
 func (h *health) tellHealth(w *wire.Cluster) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

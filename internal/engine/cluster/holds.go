@@ -107,9 +107,9 @@ func (ho *holder) pointsTo(mem state.Memory, r *jjm.Report) *jjm.LocalJob {
 	return l
 }
 
-// keepHoldings stores the news that a restart must not forget, and puts the rest in memory only,
-// so that a listing in which only ages changed writes nothing. It skips a holding that changed
-// since the look; the next look sees it.
+// keepHoldings stores the changes that must survive a restart, and sets all others only in memory. A listing in which
+// only ages changed therefore causes no write. If a holding changed since the look, keepHoldings skips it, and the next
+// look sees it.
 func (cs *Clusters) keepHoldings(ctx context.Context, news []holdNews) error {
 	var store []holdNews
 	cs.s.Adjust(func(a *state.Memo) {
@@ -132,9 +132,8 @@ func (cs *Clusters) keepHoldings(ctx context.Context, news []holdNews) error {
 	})
 }
 
-// keepHolding stores one piece of news. If the decision is to fail, a local job held by its
-// application fails in this change, because it has no attempt left. The attempt of a local
-// job held by the batch system must end first.
+// keepHolding stores one change of a holding. If the decision is to fail, a local job held by its application fails in
+// this change, because it has no attempt. The attempt of a local job held by the batch system must end first.
 func keepHolding(c *state.Change, n *holdNews) {
 	live := c.Live.Local(n.id.LocalID)
 	if live == nil || live.Attempt != n.id.Attempt || live.State.Final() || live.Holding != n.old {
@@ -155,12 +154,11 @@ func keepHolding(c *state.Change, n *holdNews) {
 	}
 }
 
-// holdTick is how often the age of holds by applications grows. The age does not grow while
-// the daemon is down, because people cannot release the local jobs then.
+// holdTick is the interval at which the age of holds by applications grows. The age does not grow while the daemon is
+// down, because people cannot release local jobs then.
 const holdTick = time.Minute
 
-// holdLoop lets holds by applications age, and fails local jobs whose hold reaches its
-// maximum age.
+// holdLoop increases the age of holds by applications, and fails local jobs whose hold reaches its maximum age.
 func (cs *Clusters) holdLoop(ctx context.Context) {
 	last := cs.b.Now()
 	for ctx.Err() == nil {

@@ -12,15 +12,14 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// straggle is how long, beyond twice the time of the last round, a round waits for the listings
-// of several accounts. Later listings are applied when they come, because one account may delay
-// its own commands.
+// straggle is how long, beyond twice the time of the last round, a round waits for the listings of several accounts.
+// Listings that arrive after that are applied on arrival. An account can therefore delay only its own commands.
 const straggle = 2 * time.Second
 
-// listers is how many accounts are listed at the same time.
+// listers is the greatest number of accounts that are listed at the same time.
 const listers = 4
 
-// look is the outcome of one listing of one account.
+// look is the result of one listing of one account, or a function for the watch loop.
 type look struct {
 	account jjm.Owner
 	began   time.Time
@@ -32,8 +31,8 @@ type look struct {
 	then func()
 }
 
-// tell makes the watch loop run a function, and waits until the loop takes it or ctx ends. If all jobs run as one
-// account, inquiries run in the watch loop itself, so tell runs the function itself.
+// tell passes a function to the watch loop, and waits until the loop receives the function or ctx ends. If all jobs run
+// as one account, inquiries run in the watch loop itself; tell then runs the function itself.
 func (w *watcher) tell(ctx context.Context, then func()) {
 	if w.inquiries.OneAccount {
 		then()
@@ -45,17 +44,17 @@ func (w *watcher) tell(ctx context.Context, then func()) {
 	}
 }
 
-// asking holds the listings in progress, at most one for each account. Only the watch loop
-// touches the fields, except the channels.
+// asking holds the listings in progress, at most one for each account. Only the watch loop uses the fields, except the
+// channels.
 type asking struct {
 	under map[jjm.Owner]bool // accounts whose listing is in progress
 	looks chan look
-	turns chan struct{} // has room for listers
+	turns chan struct{} // its capacity is listers
 	all   sync.WaitGroup
 	// heard is the error of the last listing of each account, nil if it succeeded.
 	heard map[jjm.Owner]error
-	// before is how long the listings of the last round took, took how long the listings of
-	// the present round have taken so far.
+	// before is how long the listings of the last round took. took is how long the listings of the present round have
+	// taken so far.
 	before, took time.Duration
 	// idle is when an idle cluster was last listed.
 	idle time.Time
@@ -89,9 +88,8 @@ func (w *watcher) ask(ctx context.Context, account jjm.Owner) {
 	})
 }
 
-// watchOnce makes one listing for each account and applies each listing as it comes. A
-// failed listing changes no job. It counts against the health of the cluster, unless it is
-// only the account's own trouble (plan.Heard).
+// watchOnce makes one listing for each account and applies each listing on arrival. A failed listing changes no job. It
+// counts against the health of the cluster, unless the cause lies only in the account (plan.Heard).
 func (w *watcher) watchOnce(ctx context.Context) error {
 	w.cycle++
 	accounts := w.accounts()
@@ -166,8 +164,8 @@ func (w *watcher) take(ctx context.Context, l look) error {
 	return w.applyListing(ctx, l.listing, w.asked, l.account)
 }
 
-// complainOfListing logs that an account cannot be listed. If all jobs run as one account,
-// health.note logs the failure as an outage instead.
+// complainOfListing logs that an account cannot be listed. If all jobs run as one account it logs nothing, because
+// health.note logs the failure as an outage.
 func (w *watcher) complainOfListing(l look) {
 	if w.b.Deps.Account != nil {
 		return
@@ -177,8 +175,8 @@ func (w *watcher) complainOfListing(l look) {
 		"cluster", w.name, "account", l.account.User, "error", l.err)
 }
 
-// judgeHealth decides from the last answer of each account whether the cluster is
-// healthy, and notes it. latest is the answer that just came.
+// judgeHealth decides, from the last answer of each account, whether the cluster is healthy, and records the decision.
+// latest is the newest answer.
 func (w *watcher) judgeHealth(ctx context.Context, latest error) {
 	h := plan.Heard{Own: w.b.Deps.Account != nil}
 	cause := latest
@@ -201,7 +199,7 @@ func (w *watcher) judgeHealth(ctx context.Context, latest error) {
 	w.c.health.note(cause, latest == nil)
 }
 
-// pings reports whether the batch system answers the daemon's own account.
+// pings reports whether the batch system answers a probe that the daemon runs as its own account.
 func (w *watcher) pings(ctx context.Context) bool {
 	p, ok := w.c.adapter.(adapters.Prober)
 	if !ok {

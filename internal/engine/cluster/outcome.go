@@ -68,7 +68,7 @@ func (sb *submitter) accepted(ctx context.Context, tag jjm.Tag, id string) error
 			l := ch.Local(m.LocalID)
 			l.Submitted = ch.Now
 			if l.BatchID != "" && id != "" && !state.PartOf(l.BatchID, id) {
-				l.BatchID = "" // a listing showed a duplicate first: point to the bulk that will be released
+				l.BatchID = "" // a listing showed a duplicate first; now l points to the bulk to be released
 			}
 			if l.State == jjm.Submitting {
 				ch.Move(l, jjm.Submitted, jjm.Queued, sb.name+" "+id)
@@ -130,15 +130,15 @@ func (sb *submitter) release(ctx context.Context, tag jjm.Tag) error {
 	})
 }
 
-// setReleased notes in memory when the release of a held bulk was last tried.
+// setReleased notes in memory when a release of a held bulk was last tried.
 func (sb *submitter) setReleased(tag jjm.Tag) {
 	now := jjm.At(sb.b.Now())
 	sb.s.Adjust(func(a *state.Memo) { a.SetReleased(tag, now) })
 }
 
-// unreleased returns the errors of a release that call for another try. A job that is gone needs
-// no other try: it ran already, or was lost, which its absence will show. Shortly after the
-// submission it needs one, because some batch systems show a bulk late.
+// unreleased returns the errors of a release after which another try is needed. If a job is gone, no other try is
+// needed: the job already ran, or was lost, and its absence will show that. Shortly after the submission another try is
+// needed even then, because some batch systems show a bulk late.
 func (sb *submitter) unreleased(b *jjm.Bulk, results []error) error {
 	late := jjm.At(sb.b.Now()).Sub(b.Settled) < sb.c.caps().Settle
 	return errors.Join(slices.DeleteFunc(slices.Clone(results), func(err error) bool {
@@ -146,8 +146,8 @@ func (sb *submitter) unreleased(b *jjm.Bulk, results []error) error {
 	})...)
 }
 
-// refused settles a bulk that the batch system will never accept. Members that may go to
-// another cluster go there, the other members fail (decision R19).
+// refused settles a bulk that the batch system will never accept. Members that may go to another cluster are moved
+// there, and the other members fail (decision R19).
 func (sb *submitter) refused(ctx context.Context, tag jjm.Tag, why string) error {
 	return sb.s.Change(ctx, "refuse", func(ch *state.Change) error {
 		b := ch.Bulk(tag)
@@ -204,8 +204,8 @@ func (sb *submitter) takeBack(ch *state.Change, b *jjm.Bulk, text string, again 
 	b.State = jjm.BulkRefused
 }
 
-// tried counts a submission that certainly failed. If all members of the bulk may go to a
-// healthy cluster they go there; else the bulk is submitted here again.
+// tried counts a submission that certainly failed. If all members of the bulk may go to a healthy cluster, they are
+// moved there; else the bulk is submitted here again.
 func (sb *submitter) tried(ctx context.Context, tag jjm.Tag, cause error) error {
 	return sb.s.Change(ctx, "submit-again", func(ch *state.Change) error {
 		b := ch.Bulk(tag)
@@ -222,8 +222,8 @@ func (sb *submitter) tried(ctx context.Context, tag jjm.Tag, cause error) error 
 	})
 }
 
-// moveOn takes back a bulk that the batch system certainly does not have and that must not be
-// submitted here now, if all its members may go elsewhere.
+// moveOn takes back a bulk that must not be submitted here now, if all its members may go to another cluster. The batch
+// system certainly does not have the bulk.
 func (sb *submitter) moveOn(ctx context.Context, b *jjm.Bulk) error {
 	v := sb.s.View()
 	movable := sb.movable(v.Memory, b, jjm.At(sb.b.Now()))
@@ -251,8 +251,8 @@ func (sb *submitter) movable(mem state.Memory, b *jjm.Bulk, now jjm.Time) bool {
 	return movable
 }
 
-// doubt marks the members of a bulk as doubtful, because the batch system may or may not have them, and counts the
-// try.
+// doubt marks the members of a bulk as doubtful, because it is unknown whether the batch system has the bulk, and
+// counts the try.
 func (sb *submitter) doubt(ctx context.Context, tag jjm.Tag, cause error) error {
 	return sb.s.Change(ctx, "doubt", func(ch *state.Change) error {
 		b := ch.Bulk(tag)

@@ -13,8 +13,8 @@ import (
 // account's own bulks only: ids and tags of other accounts' bulks in the answer are dropped.
 // If all jobs run as one account there are no other accounts, and nothing is checked.
 
-// ownReports returns the reports of a listing without those about bulks of other
-// accounts. Reports of tags that no live bulk has are kept.
+// ownReports returns the reports of a listing, except reports about bulks of other accounts. Reports whose tags belong
+// to no live bulk are kept.
 func (c *Cluster) ownReports(reports []jjm.Report, account jjm.Owner) []jjm.Report {
 	if c.b.Deps.Account != nil {
 		return reports
@@ -37,8 +37,7 @@ func (c *Cluster) ownReports(reports []jjm.Report, account jjm.Owner) []jjm.Repo
 // ids are the batch system's ids of some bulks.
 type ids map[string]bool
 
-// holds reports whether an id belongs to one of the bulks, or to a job in one of them (see
-// [state.PartOf]).
+// holds reports whether an id is the id of one of the bulks, or of a job in one of the bulks (see [state.PartOf]).
 func (of ids) holds(id string) bool {
 	if len(of) == 0 {
 		return false
@@ -99,7 +98,7 @@ func (c *Cluster) ownFound(owner jjm.Owner, f adapters.Found) adapters.Found {
 	return f
 }
 
-// warnForged logs that an account's answers were about jobs of other accounts.
+// warnForged logs that answers to an account's commands were about jobs of other accounts.
 func (c *Cluster) warnForged(account jjm.Owner, what string, n int) {
 	if c.b.Fresh("foreign/"+c.name+"/"+account.User, what) {
 		c.b.Log.Warn(

@@ -12,16 +12,15 @@ import (
 	"jjm/internal/jjm"
 )
 
-// probeEvery is how often a batch system is probed for its limits, which change only when its
-// administrator changes them. probeAgain is how often it is probed while it does not answer,
-// because until it answers only the safest limits are assumed. An idle cluster is listed at the
-// same intervals, to learn whether it answers.
+// probeEvery is the time between two probes of a batch system's limits, which only its administrator changes.
+// probeAgain is the time between two probes while the batch system does not answer, because only the safest limits are
+// assumed until it answers. An idle cluster is listed at the same intervals, to learn whether it answers.
 const (
 	probeEvery = 5 * time.Minute
 	probeAgain = 30 * time.Second
 )
 
-// probeLoop keeps the adapter's knowledge of its batch system up to date.
+// probeLoop probes the batch system repeatedly, to learn changes of its limits.
 func (c *Cluster) probeLoop(ctx context.Context, p adapters.Prober) {
 	for ctx.Err() == nil {
 		wait := probeEvery
@@ -32,8 +31,8 @@ func (c *Cluster) probeLoop(ctx context.Context, p adapters.Prober) {
 	}
 }
 
-// probe probes once and reports whether that succeeded. It wakes the submit loop, because
-// the limits may have changed.
+// probe probes once and returns true if the probe succeeded. It wakes the submit loop, because the limits may have
+// changed.
 func (c *Cluster) probe(ctx context.Context, p adapters.Prober) bool {
 	cmd, cancel := context.WithTimeout(ctx, patience*c.deadline())
 	defer cancel()

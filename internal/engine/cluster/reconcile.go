@@ -35,9 +35,9 @@ type oddRefusal struct {
 	text  string    // the words of the last such refusal
 }
 
-// settleDue settles the unsettled bulks that are due, the bulks of one account one after another.
-// After a restart, every unsettled bulk is due immediately. Bulks of accounts whose lane is taken are left for the next
-// call. settleDue returns the time until the next bulk is due, at most an hour.
+// settleDue settles the unsettled bulks that are due. The bulks of one account are settled one after another. After a
+// restart, every unsettled bulk is due immediately. Bulks of accounts whose lane is taken are left for the next call.
+// settleDue returns the time until the next bulk is due, at most an hour.
 func (st *settler) settleDue(ctx context.Context) (next time.Duration, err error) {
 	next = time.Hour
 	due := map[jjm.Owner][]jjm.Tag{}
@@ -73,8 +73,8 @@ func (st *settler) settleDue(ctx context.Context) (next time.Duration, err error
 	return next, nil
 }
 
-// settleAll settles bulks of one account. After an error about one bulk it goes on with the next.
-// settleAll returns an error only after a failpoint or when ctx ends.
+// settleAll settles bulks of one account. After an error about one bulk it continues with the next. It returns an error
+// only after a failpoint or when ctx ends.
 func (st *settler) settleAll(ctx context.Context, tags []jjm.Tag) error {
 	for _, tag := range tags {
 		err := st.settle(ctx, tag)
@@ -117,9 +117,9 @@ func (st *settler) unsettled() map[jjm.Tag]jjm.Owner {
 	return tags
 }
 
-// settle settles one bulk. A bulk that was accepted and is held is released. For a bulk in doubt, plan.Reconcile
-// decides: adopt it, submit it, refuse it, or look again later. A bulk that may not be submitted now because of an
-// order (halted) goes to another cluster if all its members may. settle is the only way out of doubt, whether an
+// settle settles one bulk. A held bulk that was accepted is released. For a bulk in doubt, plan.Reconcile decides
+// whether to adopt the bulk, submit it, refuse it, or look again later. If an order (halted) forbids to submit the bulk
+// now, the bulk goes to another cluster, provided that all its members may. Only settle ends a doubt, whether an
 // ambiguous error or a crash caused it.
 func (st *settler) settle(ctx context.Context, tag jjm.Tag) error {
 	b, _, err := st.c.submitter.openBulk(tag)
@@ -157,8 +157,8 @@ func (st *settler) settle(ctx context.Context, tag jjm.Tag) error {
 	return nil
 }
 
-// bulkFacts asks the batch system for a doubtful bulk, and reads the claims of its
-// members. A bulk for which no command was started is not asked for.
+// bulkFacts searches the batch system for a doubtful bulk, and reads the claims of the bulk's members. It does not
+// search if no command was started for the bulk.
 func (st *settler) bulkFacts(ctx context.Context, b *jjm.Bulk) (plan.BulkFacts, error) {
 	ar, err := st.c.cs.areas.Of(b.Owner)
 	if err != nil {
@@ -192,7 +192,7 @@ func (st *settler) bulkFacts(ctx context.Context, b *jjm.Bulk) (plan.BulkFacts, 
 	return facts, nil
 }
 
-// find asks the batch system for a bulk, and adds the answer to its facts.
+// find searches the batch system for a bulk, and adds the answer to facts.
 func (st *settler) find(ctx context.Context, b *jjm.Bulk, facts *plan.BulkFacts) {
 	cmd, cancel := st.c.command(ctx, st.c.account(b.Owner))
 	defer cancel()
@@ -222,9 +222,8 @@ func wrapperClaims(ar *areas.Area, b *jjm.Bulk) map[int32]jjm.Claim {
 	return out
 }
 
-// cancelExtra cancels duplicates of a bulk, given by their batch ids, and logs each as an
-// error. It does not cancel a job that already runs, by its claim: the attempt will point
-// to that job.
+// cancelExtra cancels duplicates of a bulk, given by their batch ids, and logs each duplicate as an error. If a claim
+// shows that a duplicate already runs, the duplicate is not cancelled: the attempt will point to it.
 func (st *settler) cancelExtra(ctx context.Context, b *jjm.Bulk, ids []string) error {
 	if len(ids) == 0 {
 		return nil
@@ -263,8 +262,8 @@ func (st *settler) settled(tag jjm.Tag) {
 	delete(st.odd, tag)
 }
 
-// unexplainedFor is how long a bulk is submitted again while the batch system refuses it in
-// words that its adapter does not know. The reason may be a limit that passes, or a mistake.
+// unexplainedFor is how long a bulk is submitted again while the batch system refuses the bulk in words that its
+// adapter does not know. The reason may be a temporary limit, or a mistake.
 const unexplainedFor = 24 * time.Hour
 
 // heard notes the outcome of a submission of a bulk: it keeps a refusal in unknown words, and
@@ -291,7 +290,7 @@ func (st *settler) isGivenUp(tag jjm.Tag) bool {
 	return odd && st.b.Now().Sub(r.since) >= unexplainedFor
 }
 
-// whyRefused returns why a bulk is refused: the words of the batch system if the bulk is given up, else why.
+// whyRefused returns why a bulk is refused: the batch system's words if the bulk is given up, else why.
 func (st *settler) whyRefused(tag jjm.Tag, why string) string {
 	if !st.isGivenUp(tag) {
 		return why
@@ -301,15 +300,14 @@ func (st *settler) whyRefused(tag jjm.Tag, why string) string {
 	return "for " + jjm.HowLong(unexplainedFor) + ", in words that its adapter does not know: " + st.odd[tag].text
 }
 
-// settleNow makes all unsettled bulks due now, because the outage that they waited for
-// has ended.
+// settleNow makes all unsettled bulks due now, because the cluster answers again.
 func (st *settler) settleNow() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	clear(st.retryAt)
 }
 
-// later makes an unsettled bulk due after d, at least 100 ms.
+// later makes an unsettled bulk due after d, but not before 100 ms.
 func (st *settler) later(tag jjm.Tag, d time.Duration) {
 	st.mu.Lock()
 	st.retryAt[tag] = deadline{set: st.b.Now(), wait: max(d, 100*time.Millisecond)}

@@ -31,7 +31,7 @@ func (ct *controller) askRelease(ids ...jjm.AttemptID) {
 	}
 }
 
-// releaseHeld sends the due releases of one owner, many with one command.
+// releaseHeld sends the due releases of one owner, many releases with one command.
 func (ct *controller) releaseHeld(ctx context.Context, owner jjm.Owner, jobs []absentee) {
 	for some := range slices.Chunk(jobs, absentees) {
 		if err := ct.sendRelease(ctx, owner, some); err != nil && ctx.Err() == nil {
@@ -56,7 +56,7 @@ func (ct *controller) releasesDue() map[jjm.Owner][]absentee {
 	ct.mu.Unlock()
 	due := map[jjm.Owner][]absentee{}
 	var over, wait []jjm.AttemptID
-	for _, id := range ids { // without mu, which must not be held when the memory lock is taken
+	for _, id := range ids { // without mu, because the memory lock must not be taken while mu is held
 		l, _, ok := ct.s.AttemptRow(id)
 		ref, owner, known := ct.c.cs.RefOf(&l)
 		switch {
@@ -79,9 +79,8 @@ func (ct *controller) releasesDue() map[jjm.Owner][]absentee {
 	return due
 }
 
-// sendRelease runs one command and stores the outcomes. A permanent refusal also settles
-// a release, and is stored with its reason. An error after which a retry can help does not
-// settle a release; the control loop sends the release again.
+// sendRelease runs one command and stores the outcomes. A permanent refusal settles a release, and is stored with its
+// reason. After an error that a retry can cure, the release is not settled, and the control loop sends it again.
 func (ct *controller) sendRelease(ctx context.Context, owner jjm.Owner, jobs []absentee) error {
 	refs := make([]adapters.Ref, len(jobs))
 	for i := range jobs {
@@ -106,7 +105,7 @@ func (ct *controller) sendRelease(ctx context.Context, owner jjm.Owner, jobs []a
 		case jjm.Busy, jjm.Ambiguous, jjm.Internal:
 			err = answer
 		case jjm.Gone:
-			ends[j.id] = "" // absence will show it
+			ends[j.id] = "" // the job is gone: its absence will show why
 		default:
 			ends[j.id] = textOf(answer)
 		}

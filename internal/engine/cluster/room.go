@@ -39,7 +39,7 @@ type Clusters struct {
 	all     map[string]*Cluster
 }
 
-// New returns the clusters of the configuration. It starts no goroutine; see Loops.
+// New returns the clusters of the configuration. Its goroutines are started by the caller; see Loops.
 func New(s *state.State, as *areas.Areas, sw *sweep.Sweeper, ln *lineage.Lineage, ends *endings.Endings) *Clusters {
 	cs := &Clusters{b: s.B, s: s, areas: as, sweeper: sw, lineage: ln, ends: ends, all: map[string]*Cluster{}}
 	for _, c := range s.B.Deps.Clusters {
@@ -48,7 +48,7 @@ func New(s *state.State, as *areas.Areas, sw *sweep.Sweeper, ln *lineage.Lineage
 	return cs
 }
 
-// Wake wakes the submit loops of all clusters. It does not block.
+// Wake wakes the submit loops of all clusters and returns immediately.
 func (cs *Clusters) Wake() {
 	for _, c := range cs.all {
 		c.submitter.wakeSubmit()
@@ -63,8 +63,7 @@ func (cs *Clusters) Loops() (loops []func(context.Context)) {
 	return append(loops, cs.holdLoop)
 }
 
-// loops returns the loops of one cluster. Submission waits for the first probe, which
-// finds the cluster's limits.
+// loops returns the loops of one cluster. The submit loop waits for the first probe, which finds the cluster's limits.
 func (c *Cluster) loops() []func(context.Context) {
 	loops := []func(context.Context){c.watcher.watchLoop, c.controller.controlLoop, func(ctx context.Context) {
 		c.awaitProbe(ctx)
@@ -80,10 +79,9 @@ func (c *Cluster) loops() []func(context.Context) {
 	return loops
 }
 
-// runAdapter runs an adapter's own loop. If the loop ends before the daemon stops, runAdapter
-// starts it again, and logs an error of the loop. If a cancel is final on the cluster, it first
-// cancels the jobs that were killed before the daemon stopped, so that the adapter starts none of
-// them.
+// runAdapter runs an adapter's own loop. If the loop ends before the daemon stops, runAdapter logs the loop's error and
+// starts the loop again. If a cancel is final on the cluster, runAdapter first cancels the jobs that were killed before
+// the daemon stopped, so that the adapter starts none of these jobs.
 func (c *Cluster) runAdapter(ctx context.Context, r adapters.Runner) {
 	c.halter.all(ctx, func(*state.Grid) bool { return true })
 	for ctx.Err() == nil {
@@ -94,7 +92,7 @@ func (c *Cluster) runAdapter(ctx context.Context, r adapters.Runner) {
 	}
 }
 
-// Verbs returns the verbs that Clusters answers.
+// Verbs returns the verbs of the socket that Clusters carries out.
 func Verbs(cs *Clusters) []serve.Verb {
 	return []serve.Verb{
 		serve.Handle(wire.VerbReset(), serve.Administrators, cs.Reset),

@@ -11,8 +11,8 @@ import (
 )
 
 // serves reports whether local jobs of a grid job may be submitted here at all. It returns false if disk space is low,
-// the owner's work area is too large, the grid job is being killed or halted by an order, or this is none of its
-// clusters. It does not look at places and queues; see queueOpen and open.
+// the owner's work area is too large, the grid job is being killed or halted by an order, or the grid job must not use
+// this cluster. Places and queues do not matter here; see queueOpen and open.
 func (c *Cluster) serves(mem state.Memory, g *state.Grid, now jjm.Time) bool {
 	if c.s.Low() != "" || c.s.WorkUses.Excess(g.Job.Owner.UID) != "" || g.Job.Kill ||
 		!slices.Contains(g.Job.Step.Clusters, c.name) {
@@ -43,16 +43,16 @@ func (c *Cluster) rank(mem state.Memory, now jjm.Time) plan.Rank {
 	return plan.Fit
 }
 
-// busyFirst and busyMost bound how long a cluster that answered Busy to a submission gets no
-// work that can go elsewhere. The time doubles with each Busy in a row.
+// busyFirst and busyMost are the shortest and the longest time for which a cluster that answered Busy to a submission
+// gets no work that other clusters can run. The time doubles with each further Busy in a row.
 const (
 	busyFirst = time.Minute
 	busyMost  = 16 * time.Minute
 )
 
-// saidBusy notes that the submission of a bulk was answered Busy. The time during which that counts doubles each time,
-// from busyFirst to busyMost, until a submission of the account is accepted. While it lasts, a further Busy changes
-// nothing.
+// saidBusy notes that the submission of a bulk was answered Busy. The answer counts against the cluster for busyFirst,
+// and for twice as long after each further Busy, up to busyMost, until a submission of the account is accepted. A Busy
+// during this time changes nothing.
 func (c *Cluster) saidBusy(tag jjm.Tag) {
 	account := c.accountOf(tag)
 	c.mu.Lock()
@@ -73,9 +73,8 @@ func (c *Cluster) accountOf(tag jjm.Tag) jjm.Owner {
 	return jjm.Owner{}
 }
 
-// wasBusy reports whether the cluster answered Busy to submissions within the times of saidBusy. If it answered Busy to
-// one account only and has bulks of other accounts, that is the account's own trouble and does not
-// count.
+// wasBusy reports whether Busy answers still count against the cluster (saidBusy). If the cluster answered Busy to only
+// one account and has bulks of other accounts, the cause lies in the account, and wasBusy returns false.
 func (c *Cluster) wasBusy(mem state.Memory) bool {
 	h := plan.Heard{Own: c.b.Deps.Account != nil}
 	var busy jjm.Owner
@@ -123,7 +122,7 @@ func (cs *Clusters) loads(mem state.Memory) loads {
 		}
 	}
 	for _, b := range mem.Forming() {
-		if at, known := cs.s.Positions[b.Cluster]; known && mem.Bulk(b.Tag) == nil { // its members count nowhere yet
+		if at, known := cs.s.Positions[b.Cluster]; known && mem.Bulk(b.Tag) == nil { // not stored yet
 			l := plan.Load{Pending: len(b.Members)}
 			ls.all[at] = ls.all[at].Plus(l)
 			if of := ls.owners[b.Owner]; of != nil {
@@ -134,8 +133,8 @@ func (cs *Clusters) loads(mem state.Memory) loads {
 	return ls
 }
 
-// bounds returns the limits of the cluster. The batch system's own limit counts per account: if
-// all jobs run as one account it limits the cluster, else each owner.
+// bounds returns the limits of the cluster. The batch system's own limit applies to an account: it limits the cluster
+// if all jobs run as one account, else each owner.
 func (c *Cluster) bounds() plan.Bounds {
 	all := plan.Bounds{Pending: c.maxPending(), Running: c.config.MaxRunning}
 	if o := c.b.Deps.Account; o != nil {
@@ -144,7 +143,7 @@ func (c *Cluster) bounds() plan.Bounds {
 	return all
 }
 
-// boundsOf returns the limits of one owner on the cluster.
+// boundsOf returns the limits on the local jobs of one owner on the cluster.
 func boundsOf(c *Cluster, o jjm.Owner) plan.Bounds {
 	each := plan.Bounds{Pending: c.config.MaxPendingPerUser, Running: c.config.MaxRunningPerUser}
 	if c.b.Deps.Account == nil {
@@ -161,8 +160,8 @@ func (c *Cluster) maxPending() int {
 	return c.b.Conf().MaxPending
 }
 
-// standing returns the facts about all clusters that plan.Share needs, and a function that
-// returns the room of one owner on each cluster.
+// standing returns the facts about all clusters that plan.Share needs, and a function that returns the free room of one
+// owner on each cluster.
 func (cs *Clusters) standing(mem state.Memory, now jjm.Time) (site []plan.Candidate, roomOf func(jjm.Owner) []int) {
 	loads := cs.loads(mem)
 	for i, name := range cs.s.Names {
@@ -222,8 +221,8 @@ func (c *Cluster) halted(b *jjm.Bulk) bool {
 	})
 }
 
-// elsewhere reports whether another cluster would accept the local jobs of g of a place now. It
-// is asked when this cluster is in trouble or accepts nothing.
+// elsewhere reports whether another cluster would accept the local jobs of g of a place now. It is called when this
+// cluster is in trouble or accepts nothing.
 func (c *Cluster) elsewhere(mem state.Memory, g *state.Grid, place int32, now jjm.Time) bool {
 	if _, halted := mem.Halted(g, now); halted {
 		return false

@@ -13,11 +13,11 @@ import (
 // stays is cancelled. Only the watch loop touches the fields.
 type strays struct {
 	seen map[strayKey]time.Time // when each stray was first listed, or last cancelled
-	// account is the account of the listing being applied, listed are the strays in it.
+	// account is the account of the listing that is being applied. listed are the strays in the listing.
 	account jjm.Owner
 	listed  map[strayKey]bool
-	// lately holds the time at which each account last had an open bulk or a stray. The
-	// account is listed for some time after that.
+	// lately holds, by account, when the account last had an open bulk or a stray. For some time after that, the
+	// account is still listed.
 	lately map[jjm.Owner]time.Time
 }
 
@@ -27,12 +27,11 @@ type strayKey struct {
 	id      string
 }
 
-// strayAge is how long a live batch job of an ended attempt may stay before it is
-// cancelled: after the wrapper reported, the batch system still cleans up.
+// strayAge is how long a live batch job of an ended attempt may stay before it is cancelled, because the batch system
+// cleans up after the wrapper has reported its end.
 const strayAge = 10 * time.Minute
 
-// maxStrays bounds the strays remembered of one account, because a listing may name any
-// number.
+// maxStrays limits the strays remembered of one account, because a listing may contain any number.
 const maxStrays = 10_000
 
 // begin starts the application of a listing of an account.
@@ -40,8 +39,8 @@ func (s *strays) begin(account jjm.Owner) {
 	s.account, s.listed = account, map[strayKey]bool{}
 }
 
-// stray notes a report that belongs to no current attempt, if its batch job is alive and has a tag of this store. It
-// notes at most maxStrays in a listing.
+// stray notes a report that belongs to no current attempt, if its batch job is alive and its tag is from this store. It
+// notes at most maxStrays reports of a listing.
 func (w *watcher) stray(r *jjm.Report) {
 	if !r.State.Alive() || !strings.HasPrefix(string(r.Tag), "j"+w.b.Store.Nonce()) {
 		return
@@ -75,8 +74,7 @@ func (w *watcher) cancelStrays() {
 	}
 }
 
-// also returns open with those accounts added that had an open bulk or a stray lately, and
-// remembers the accounts that have one now.
+// also adds to open the accounts that had an open bulk or a stray lately, and remembers the accounts that have one now.
 func (s *strays) also(open []jjm.Owner, isOpen map[jjm.Owner]bool, now time.Time) []jjm.Owner {
 	for key := range s.seen {
 		s.lately[key.account] = now
@@ -97,8 +95,8 @@ func (s *strays) also(open []jjm.Owner, isOpen map[jjm.Owner]bool, now time.Time
 	return open
 }
 
-// RecallAccounts makes the watch loops list the accounts of all live grid jobs for some time
-// after a restart, even without an open bulk, because strays of these accounts may still run.
+// RecallAccounts makes the watch loops list, for some time after a restart, the accounts of all live grid jobs, even
+// accounts without an open bulk. Strays of these accounts may still run.
 func (cs *Clusters) RecallAccounts() {
 	v := cs.s.View()
 	defer v.Close()

@@ -29,8 +29,8 @@ type submitter struct {
 	submits fair.Lanes
 
 	mu sync.Mutex
-	// aside are the owners whose submissions failed for a reason of their own, such as
-	// their work area, each with the deadline until which it gets no new bulk.
+	// aside are the owners whose last submission failed for a reason of their own, such as an error in their work area.
+	// Each gets no new bulk until its deadline.
 	aside map[jjm.Owner]deadline
 }
 
@@ -54,8 +54,8 @@ func (sb *submitter) submitLoop(ctx context.Context) {
 	}
 }
 
-// submitOnce settles the bulks that are due, then submits until no account whose lane is
-// free has ready local jobs. It returns the time until something will be due.
+// submitOnce settles the bulks that are due. Then it submits bulks until only accounts with a taken lane have ready
+// local jobs. It returns the time until something will be due.
 func (sb *submitter) submitOnce(ctx context.Context) (time.Duration, error) {
 	wait, err := sb.c.settler.settleDue(ctx)
 	if err != nil {
@@ -147,11 +147,10 @@ func (sb *submitter) formed(b *jjm.Bulk) {
 	sb.s.Mark(func(m *state.Marks) { m.Formed(b.Tag) })
 }
 
-// asideFor is how long an owner is set aside, and how long a failed step waits before it
-// is tried again.
+// asideFor is how long an owner is set aside, and also how long to wait before a failed step is tried again.
 const asideFor = 5 * time.Second
 
-// setAside keeps an owner from getting new bulks for asideFor, so that other owners go on.
+// setAside prevents new bulks of an owner for asideFor. Other owners are not delayed.
 func (sb *submitter) setAside(owner jjm.Owner, err error) {
 	if !errors.Is(err, base.ErrCrashed) {
 		sb.complainOf(owner, err)
@@ -208,8 +207,8 @@ func (sb *submitter) discard(b *jjm.Bulk) {
 	}
 }
 
-// intend writes the assignment file, then commits the bulk, so that a bulk in the store
-// always has its assignment. The error is of kind Conflict if a member changed meanwhile.
+// intend writes the assignment file, then commits the bulk. A bulk in the store therefore always has its assignment.
+// The error is of kind Conflict if a member changed meanwhile.
 func (sb *submitter) intend(ctx context.Context, b *jjm.Bulk, as []sandbox.Assignment) error {
 	ar, err := sb.c.cs.areas.Of(b.Owner)
 	if err != nil {
@@ -241,8 +240,8 @@ func (sb *submitter) intend(ctx context.Context, b *jjm.Bulk, as []sandbox.Assig
 	})
 }
 
-// act runs the submission command of a stored bulk and stores its outcome. It does nothing if the bulk is closed, and
-// takes the bulk back if a member is to be killed. unsent says that no command was started for the bulk so far.
+// act runs the submission command of a stored bulk and stores the outcome. It does nothing if the bulk is closed, and
+// takes the bulk back if a member is to be killed. unsent is true if no command has been started for the bulk.
 func (sb *submitter) act(ctx context.Context, tag jjm.Tag, unsent bool) error {
 	b, ar, err := sb.openBulk(tag)
 	if b == nil || err != nil {
@@ -306,7 +305,7 @@ func (sb *submitter) nextDue() time.Duration {
 	return next
 }
 
-// wakeSubmit wakes the submit loop. It does not block.
+// wakeSubmit wakes the submit loop and returns immediately.
 func (sb *submitter) wakeSubmit() { fair.Kick(sb.submitKick) }
 
 // writeAssignment writes the assignment file of a bulk. If the workers do not see the work area,

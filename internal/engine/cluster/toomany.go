@@ -13,16 +13,16 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// refusals holds how many jobs the accounts may have on a cluster, as learnt from refusals. It is
-// kept in memory only: after a restart the limits are learnt again.
+// refusals holds how many jobs each account may have on a cluster, learnt from refused submissions. It is kept in
+// memory only; the limits are learnt again after a restart.
 type refusals struct {
 	c *Cluster
 
 	// mu is taken after the memory lock, never before.
 	mu     sync.Mutex
 	learnt map[jjm.Owner]plan.Learnt
-	// alone holds, by account, a refused bulk of one member. The account gets no other bulk until
-	// that bulk is accepted or taken back.
+	// alone holds, by account, a refused bulk that has only one member. The account gets no other bulk until this bulk
+	// is accepted or taken back.
 	alone map[jjm.Owner]jjm.Tag
 }
 
@@ -30,8 +30,8 @@ func newRefusals(c *Cluster) *refusals {
 	return &refusals{c: c, learnt: map[jjm.Owner]plan.Learnt{}, alone: map[jjm.Owner]jjm.Tag{}}
 }
 
-// tooMany handles the refusal of a bulk for the number of jobs. A bulk of several members is
-// broken up, and the next bulks are smaller. A bulk of one member waits.
+// tooMany handles the refusal of a bulk because the account has too many jobs. A bulk of several members is broken up
+// into smaller bulks. A bulk of one member waits.
 func (sb *submitter) tooMany(ctx context.Context, tag jjm.Tag, cause error) error {
 	b, have := sb.refusedBulk(tag)
 	if b == nil {
@@ -42,7 +42,7 @@ func (sb *submitter) tooMany(ctx context.Context, tag jjm.Tag, cause error) erro
 	sb.b.Complain(slog.LevelWarn, "too-many/"+sb.name+"/"+account.User, "batch system takes no more jobs of an account",
 		"cluster", sb.name, "account", account.User, "refused", n, "others", have, "error", cause)
 	if n == 1 {
-		sb.c.settler.later(tag, asideFor) // from then on plan.Reconcile says when
+		sb.c.settler.later(tag, asideFor) // after this wait, plan.Reconcile decides
 		return sb.tried(ctx, tag, cause)
 	}
 	return sb.breakUp(ctx, tag, cause)
@@ -75,7 +75,7 @@ func jobsOf(c *Cluster, mem state.Memory, o jjm.Owner) int {
 	return l.Pending + l.Running
 }
 
-// breakUp takes back a bulk. Its members form smaller bulks.
+// breakUp takes back a bulk, so that its members form smaller bulks.
 func (sb *submitter) breakUp(ctx context.Context, tag jjm.Tag, cause error) error {
 	err := sb.s.Change(ctx, "break-up", func(ch *state.Change) error {
 		b := ch.Bulk(tag)
@@ -91,8 +91,8 @@ func (sb *submitter) breakUp(ctx context.Context, tag jjm.Tag, cause error) erro
 	return err
 }
 
-// refused notes the limit of an account, and with alone also the bulk of one member that must be accepted before the
-// account gets another bulk.
+// refused stores the learnt limit of an account. If alone is set, it also stores the bulk of one member that must be
+// accepted before the account gets another bulk.
 func (r *refusals) refused(account jjm.Owner, tag jjm.Tag, l plan.Learnt, alone bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,8 +112,7 @@ func (r *refusals) accepted(account jjm.Owner, have int) {
 	}
 }
 
-// waitsAlone reports whether a refused bulk of one member of the account still waits to be
-// accepted.
+// waitsAlone reports whether the account has a refused bulk of one member that is not accepted yet.
 func (r *refusals) waitsAlone(mem state.Memory, account jjm.Owner) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

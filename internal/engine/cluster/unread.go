@@ -22,10 +22,9 @@ func newUnknowns() unknowns {
 	return unknowns{map[jjm.AttemptID]plan.Absence{}, map[jjm.Owner]map[string]bool{}}
 }
 
-// unreadOf removes the reports of unknown state from a listing, and returns them with the unread
-// records of the listing: both make a local job unknown. It leaves out records without an id whose
-// tag is unknown to the store or belongs to another account. It logs each record once, as long as
-// listings have the record.
+// unreadOf removes the reports of unknown state from a listing, and returns them with the unreadable records of the
+// listing, because both make a local job unknown. It drops records without an id whose tag is unknown to the store or
+// belongs to another account. Each record is logged only once while listings contain it.
 func unreadOf(w *watcher, listing *adapters.Listing, account jjm.Owner) (unread []adapters.Unread) {
 	unread = slices.Clone(listing.Unread)
 	listing.Reports = slices.DeleteFunc(listing.Reports, func(r jjm.Report) bool {
@@ -62,8 +61,8 @@ func tellUnread(b *base.Base, u adapters.Unread, stranger bool, of ...any) {
 		append(of, "record", u.Text)...)
 }
 
-// mayBe reports whether one of the unread records may belong to a local job of a bulk. nameless is
-// set if only records without a readable tag and id may belong to it.
+// mayBe reports whether one of the unreadable records may belong to a local job of a bulk. With nameless, only records
+// without a readable tag and id are considered.
 func mayBe(unread []adapters.Unread, b *state.Bulk, l *jjm.LocalJob) (may, nameless bool) {
 	ref := adapters.Ref{Tag: b.Tag, ID: l.BatchID, Index: l.Pos}
 	if ref.ID == "" {

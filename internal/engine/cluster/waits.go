@@ -54,8 +54,8 @@ func (ho *holder) waiter(mem state.Memory, r *jjm.Report) *jjm.LocalJob {
 	return l
 }
 
-// waitingOf returns why and until when a job waits according to its report. It is zero if
-// the job does not wait or the report does not say.
+// waitingOf returns, from a job's report, why and until when the job waits. The result is zero if the job does not wait
+// or the report has no reason.
 func waitingOf(r *jjm.Report, at jjm.Time) jjm.Waiting {
 	waits := r.State == jjm.BatchQueued || r.State == jjm.BatchHold || r.State == jjm.BatchStarting
 	if !waits || r.Reason == "" && r.Hold == "" && r.Starts == 0 {
@@ -64,8 +64,8 @@ func waitingOf(r *jjm.Report, at jjm.Time) jjm.Waiting {
 	return jjm.Waiting{Reason: r.Reason, Hold: r.Hold, Starts: r.Starts, Source: r.Source, At: at}
 }
 
-// shared returns one copy for all equal values. Its texts are cloned so that they do not
-// keep the listing in memory.
+// shared returns one copy for all equal values. It clones the texts, because they would otherwise keep the whole
+// listing in memory.
 func shared(same map[jjm.Waiting]*jjm.Waiting, w jjm.Waiting) *jjm.Waiting {
 	if p := same[w]; p != nil {
 		return p

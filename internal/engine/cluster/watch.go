@@ -27,8 +27,7 @@ type watcher struct {
 	ends      *endings.Endings
 	name      string
 	watchKick chan struct{}
-	// cycle numbers the rounds of listings. asked is the time at which the listing being
-	// applied was asked for.
+	// cycle numbers the rounds of listings. asked is when the listing that is being applied was started.
 	cycle    uint32
 	asked    jjm.Time
 	restarts map[jjm.AttemptID]int // restarts by the batch system that listings showed
@@ -41,7 +40,7 @@ type watcher struct {
 	times     times
 }
 
-// times holds how long rounds of listings take, successful listings only.
+// times holds how long rounds of successful listings take.
 type times struct {
 	mu   sync.Mutex
 	took time.Duration // the time of a round by plan.Took, smoothed over the last two rounds
@@ -57,8 +56,8 @@ func newWatcher(c *Cluster) *watcher {
 	}
 }
 
-// watchLoop lists the cluster once in an interval, which adapts to how long listings
-// take, and sooner if something asks for it.
+// watchLoop lists the cluster repeatedly. The interval adapts to the time that listings take, and events can shorten
+// it.
 func (w *watcher) watchLoop(ctx context.Context) {
 	defer w.inquiries.Running.Wait()
 	defer w.asking.all.Wait()
@@ -106,9 +105,9 @@ func (w *watcher) rest(ctx context.Context) error {
 	}
 }
 
-// interval returns the time until the next round: every without any reason, soon after something
-// asks for a round, and result between two looks at waiting results. Results are less urgent;
-// otherwise a cluster on which jobs end all the time would be listed without a pause.
+// interval returns the time until the next round: every if nothing is urgent, soon after a wake-up, and result if
+// results wait for a listing. Results are less urgent than a wake-up; otherwise a cluster on which jobs end all the
+// time would be listed without a pause.
 func (w *watcher) interval() (every, soon, result time.Duration) {
 	p, took := w.c.polling(), w.pace()
 	return p.Every(took), p.Soon(took), p.AfterResult(took)
@@ -245,7 +244,7 @@ func owns(b *state.Bulk, l *jjm.LocalJob, id string) bool {
 	return true
 }
 
-// tells reports whether a report is news: it says something that memory does not show yet.
+// tells reports whether a report contains facts that memory does not have yet.
 func (w *watcher) tells(mem state.Memory, l *jjm.LocalJob, r *jjm.Report) bool {
 	if r.State.Ended() {
 		return !w.ends.Knows(l.AttemptID(), r.State)
@@ -341,9 +340,9 @@ func (w *watcher) accounts() []jjm.Owner {
 	return out
 }
 
-// idle returns the service account now and then, so that a cluster without jobs is listed and it
-// is known whether the cluster answers before a grid job needs it. If jobs run as their owners, idle
-// returns nil: then only probes show whether the cluster answers.
+// idle returns the service account now and then, and nil at other times. A cluster without jobs is then also listed,
+// and it is known whether the cluster answers before a grid job needs it. If jobs run as their owners, idle returns
+// nil: then only probes show whether the cluster answers.
 func (w *watcher) idle() []jjm.Owner {
 	every, now := probeEvery, w.b.Now()
 	if !w.c.health.healthy() {
@@ -364,8 +363,8 @@ func (w *watcher) pace() time.Duration {
 	return w.times.took
 }
 
-// recall makes the watch loop list an account for some time, even if it has no open bulk.
+// recall makes the watch loop list an account for some time, even if the account has no open bulk.
 func (w *watcher) recall(account jjm.Owner) { w.strays.lately[account] = w.b.Now() }
 
-// wakeWatch makes the watch loop list the batch system soon. It does not block.
+// wakeWatch starts the next listing soon, and returns immediately.
 func (w *watcher) wakeWatch() { fair.Kick(w.watchKick) }

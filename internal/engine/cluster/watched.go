@@ -9,8 +9,8 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// watchClock counts how long the jobs of one account have been observed on a cluster. It
-// stands still while the account gets no listing. Only the watch loop uses it.
+// watchClock counts how long the jobs of one account have been observed on a cluster. It stops while the listings of
+// the account fail. Only the watch loop uses it.
 type watchClock struct {
 	plan.Watched
 	asked time.Time     // when the last successful listing was asked for
@@ -34,8 +34,7 @@ func (w *watcher) notListed(account jjm.Owner) {
 	w.clocks[account] = v
 }
 
-// unwatched forgets the clocks, answers and logged unread records of accounts that are no
-// longer listed.
+// unwatched drops the clocks, answers and logged unreadable records of accounts that are no longer listed.
 func (w *watcher) unwatched(listed []jjm.Owner) {
 	gone := func(account jjm.Owner) bool { return !slices.Contains(listed, account) }
 	maps.DeleteFunc(w.told, func(account jjm.Owner, _ map[string]bool) bool { return gone(account) })
@@ -43,8 +42,8 @@ func (w *watcher) unwatched(listed []jjm.Owner) {
 	maps.DeleteFunc(w.asking.heard, func(account jjm.Owner, _ error) bool { return gone(account) })
 }
 
-// farApart returns the longest time between two listings of a healthy cluster. A listing may
-// take as long as a call may, and the interval adapts to that.
+// farApart returns the longest time between two listings of a healthy cluster. It allows for the longest time of a
+// call, because the interval adapts to slow listings.
 func (w *watcher) farApart() time.Duration {
 	every, _, _ := w.interval()
 	return 2*every + patience*w.c.deadline()

@@ -11,9 +11,8 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// Waits returns, for people, why no cluster accepts the unsent local jobs of g now: one text
-// for each place that no cluster accepts. some is true if a cluster accepts the local jobs of
-// another place.
+// Waits returns, for people, why no cluster accepts the unsent local jobs of g now: one text for each place without a
+// cluster that accepts. some is true if a cluster accepts the local jobs of another place.
 func (cs *Clusters) Waits(mem state.Memory, g *state.Grid, now jjm.Time) (why []string, some bool) {
 	if o, halted := mem.Halted(g, now); halted {
 		return []string{o.String()}, false
@@ -61,8 +60,8 @@ func (cs *Clusters) nobodyTakes(mem state.Memory, g *state.Grid, place int32, no
 	return strings.Join(why, "; ")
 }
 
-// WaitsFor returns why no cluster accepts any unsent local job of g now, "" if a cluster
-// accepts some of them.
+// WaitsFor returns why no cluster accepts any unsent local job of g now; "" if a cluster accepts some of the local
+// jobs.
 func (cs *Clusters) WaitsFor(mem state.Memory, g *state.Grid, now jjm.Time) string {
 	why, some := cs.Waits(mem, g, now)
 	if some {
@@ -71,9 +70,8 @@ func (cs *Clusters) WaitsFor(mem state.Memory, g *state.Grid, now jjm.Time) stri
 	return strings.Join(why, "; ")
 }
 
-// closed returns, for people, the order that keeps local jobs of g of a place from being
-// submitted to a cluster now: a pause of the cluster or of their queue, or a maintenance
-// window. It returns "" if there is none.
+// closed returns, for people, the order that prevents the submission of local jobs of g of a place to a cluster now: a
+// pause of the cluster or of their queue, or a maintenance window. It returns "" if there is no such order.
 func (cs *Clusters) closed(mem state.Memory, g *state.Grid, place int32, name string, now jjm.Time) string {
 	r := state.RequestAt(&g.Job, place)
 	if o, paused := mem.OrderedAt(jjm.OrderPause, name, r, now); paused {
@@ -93,8 +91,8 @@ func (cs *Clusters) window(mem state.Memory, name string, r jjm.Request, now jjm
 	return plan.Shut(windows, plan.StayOf(r, c.config.DefaultWalltime.D(), c.caps().MaxWalltime), now)
 }
 
-// Shut reports whether a maintenance window keeps some unsent local job of g from one of its
-// clusters now.
+// Shut reports whether a maintenance window prevents some unsent local job of g from being submitted to one of the grid
+// job's clusters now.
 func (cs *Clusters) Shut(mem state.Memory, g *state.Grid, now jjm.Time) bool {
 	if g.Unsent() == 0 {
 		return false
@@ -107,10 +105,9 @@ func (cs *Clusters) Shut(mem state.Memory, g *state.Grid, now jjm.Time) bool {
 	})
 }
 
-// ShowWaits sets Waits of the unsent local jobs among rows: the clusters that they may go to, if
-// these are not all clusters of the grid job, and why none of these accepts them now. It also sets
-// Waits of local jobs on clusters that the site no longer has. The caller holds the memory lock;
-// the rows are copies.
+// ShowWaits sets Waits of the unsent local jobs among rows: the clusters that the local jobs may go to, if these are
+// not all clusters of the grid job, and why none of these clusters accepts them now. It also sets Waits of local jobs
+// on clusters that the site no longer has. The caller holds the memory lock; the rows are copies.
 func (cs *Clusters) ShowWaits(mem state.Memory, g *state.Grid, rows []jjm.LocalJob, now jjm.Time) {
 	state.ShowPlaces(g, rows, now)
 	texts := map[int32]*jjm.Waiting{} // by place; nil: some cluster accepts them
@@ -155,9 +152,9 @@ func (cs *Clusters) keeps(mem state.Memory, g *state.Grid, place int32, now jjm.
 	return cs.nobodyTakes(mem, g, place, now)
 }
 
-// open returns the clusters that local jobs of g of a place may go to now: the clusters that no
-// pause and no maintenance window closes to them. If some of these are not drained, it returns
-// only those.
+// open returns the clusters that local jobs of g of a place may go to now, without clusters that a pause or a
+// maintenance window closes. If some of these clusters are not drained, it returns only the clusters that are not
+// drained.
 func (cs *Clusters) open(mem state.Memory, g *state.Grid, place int32, now jjm.Time) []string {
 	names := slices.DeleteFunc(mem.Candidates(g, place), func(name string) bool {
 		return cs.closed(mem, g, place, name, now) != ""

@@ -10,7 +10,7 @@ import (
 	"jjm/internal/policy/why"
 )
 
-// Causes finds the causes of local jobs, for people. It decides nothing.
+// Causes finds out, for people, why local jobs wait. It makes no decisions.
 type Causes struct{ *Clusters }
 
 // NewCauses returns the Causes of these clusters.
@@ -63,7 +63,7 @@ func refusedBulk(c *Cluster, mem state.Memory, l *jjm.LocalJob) why.Cause {
 	return out
 }
 
-// silent returns why the cluster answers no listing and since when; the zero Cause if it answers.
+// silent returns why and since when the cluster has not answered listings; the zero Cause if the cluster answers.
 func (h *health) silent() why.Cause {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -80,8 +80,8 @@ func (h *health) missing(id jjm.AttemptID) jjm.Time {
 	return h.overdue.missing[id].since
 }
 
-// kept returns the cause that keeps local jobs of g of a place from being submitted now; the cause has no code if
-// nothing keeps them. It checks in the order of Waits and Full.
+// kept returns the cause that prevents the submission of local jobs of g of a place now, checked in the order of Waits
+// and Full. The cause has no code if nothing prevents it.
 func (cs Causes) kept(mem state.Memory, g *state.Grid, place int32, loads func() loads, now jjm.Time) why.Cause {
 	if o, halted := mem.Halted(g, now); halted {
 		return orderCause(o)
@@ -137,7 +137,7 @@ func (cs Causes) refusedBy(mem state.Memory, g *state.Grid, place int32, now jjm
 	return first
 }
 
-// closedFor returns why one cluster takes no local jobs of g of a place now.
+// closedFor returns why one cluster accepts no local jobs of g of a place now.
 func (cs Causes) closedFor(mem state.Memory, g *state.Grid, place int32, name string, now jjm.Time) why.Cause {
 	r := state.RequestAt(&g.Job, place)
 	if o, paused := mem.OrderedAt(jjm.OrderPause, name, r, now); paused {
@@ -149,7 +149,7 @@ func (cs Causes) closedFor(mem state.Memory, g *state.Grid, place int32, name st
 	return closedBySilence(cs.all[name])
 }
 
-// closedBySilence returns the cause of local jobs that cannot be submitted to a cluster that does not answer; the cause
+// closedBySilence returns the cause of local jobs that cannot be submitted because a cluster does not answer. The cause
 // has no code if the cluster answers.
 func closedBySilence(c *Cluster) why.Cause {
 	s := c.health.silent()
@@ -161,8 +161,9 @@ func closedBySilence(c *Cluster) why.Cause {
 		Remedy: "see jjm clusters; jjm goes on by itself once it answers"}
 }
 
-// submissionFails returns, of the clusters that local jobs of g of a place may go to, why the commands of the first one
-// fail. The cause has no code if the last command of one of the clusters was answered.
+// submissionFails looks at the clusters that local jobs of g of a place may go to. If the last command of each of them
+// failed, it returns why the commands of the first cluster fail. If the last command of one of them was answered, the
+// cause has no code.
 func (cs Causes) submissionFails(mem state.Memory, g *state.Grid, place int32, now jjm.Time) why.Cause {
 	var first why.Cause
 	for _, name := range cs.open(mem, g, place, now) {

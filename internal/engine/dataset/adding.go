@@ -9,7 +9,7 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// filler keeps grid jobs from cutting a dataset while files that belong together are added to it in several
+// filler prevents grid jobs from cutting a dataset while files that belong together are added to it in several
 // transactions.
 type filler struct {
 	s *state.State
@@ -18,7 +18,7 @@ type filler struct {
 	filled map[Source]func() // by source that a stop of the daemon may have interrupted, until it is read again
 }
 
-// adding keeps grid jobs from cutting the files of a dataset until filled is called.
+// adding prevents grid jobs from cutting the files of a dataset until filled is called.
 func (fi *filler) adding(id store.DatasetID) (filled func()) {
 	fi.s.Adjust(func(a *state.Memo) { a.Filling(id) })
 	return func() {
@@ -30,7 +30,7 @@ func (fi *filler) adding(id store.DatasetID) (filled func()) {
 	}
 }
 
-// read lets grid jobs cut the files of a source again, if Resume had stopped that until the source was read.
+// read lets grid jobs cut the files of a source again, if Resume had prevented cutting until the source was read.
 func (fi *filler) read(s Source) {
 	fi.mu.Lock()
 	filled := fi.filled[s]

@@ -74,8 +74,8 @@ type comparer struct {
 type found struct {
 	lost, broken, back []string
 	why                map[string]string // the reasons for lost and broken
-	missing            map[string]bool   // not found by this look
-	there              int               // the number of files found
+	missing            map[string]bool   // the files that this look did not find
+	there              int               // number of files found
 }
 
 // compare marks the files of a dataset by a look at its source (jedi.md 23):
@@ -111,8 +111,7 @@ func (cp *comparer) compare(ctx context.Context, s Source, set store.Dataset, lo
 	return nil
 }
 
-// judge compares each file of a dataset with a look at its source. It leaves out files
-// that a person marked.
+// judge compares each file of a dataset with a look at its source. It skips files that a person marked.
 func (cp *comparer) judge(ctx context.Context, si *sight, set store.Dataset, look catalogue.Look) (*found, error) {
 	marks, err := cp.b.Store.Marks(ctx, set.ID)
 	if err != nil {

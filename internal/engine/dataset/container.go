@@ -40,13 +40,13 @@ func (ds *Datasets) takeContainer(ctx context.Context, job *jjm.GridJob, id stor
 	filled := ds.adding(id)
 	whole, news, err := ds.takeMembers(ctx, job, d)
 	filled()
-	if err := errors.Join(err, ds.tell(ctx, news)); err != nil { // what was taken stays
+	if err := errors.Join(err, ds.tell(ctx, news)); err != nil { // files that were taken stay, even after an error
 		return false, err
 	}
 	return whole, nil
 }
 
-// takeMembers is takeContainer without holding back and waking readers. news are the datasets that got files.
+// takeMembers is takeContainer without the delay and the waking of readers. news are the datasets that got files.
 func (ds *Datasets) takeMembers(ctx context.Context, job *jjm.GridJob, d *jjm.DatasetInput) (whole bool,
 	news []store.DatasetID, err error) {
 	members, err := ds.b.Store.Members(ctx, job.Owner.UID, d.Container)
@@ -80,8 +80,8 @@ func (ds *Datasets) tell(ctx context.Context, news []store.DatasetID) error {
 	})
 }
 
-// takeMember adds the next chunk of files of one dataset of the container; more says that the
-// dataset has further files. It appends the dataset that got files to news.
+// takeMember adds the next chunk of files of one dataset of the container; more is true if the dataset has further
+// files. It appends the dataset that got files to news.
 func (ds *Datasets) takeMember(ctx context.Context, job *jjm.GridJob, d *jjm.DatasetInput, m *store.Dataset,
 	news *[]store.DatasetID) (more bool, err error) {
 	var got store.DatasetID

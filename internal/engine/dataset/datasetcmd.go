@@ -11,9 +11,9 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// Dataset does what Do of the request says: it adds files to a dataset, marks or lists files of it, closes it, removes
-// datasets, or only shows datasets. Except after a removal, it returns the datasets as they are afterwards. It wakes
-// the grid jobs that read a changed dataset.
+// Dataset carries out the action Do of the request: it adds files to a dataset, marks or lists its files, closes it,
+// removes datasets, or only shows datasets. Except after a removal, it returns the datasets in their new state. It
+// wakes the grid jobs that read a changed dataset.
 func (ds *Datasets) Dataset(ctx context.Context, caller wire.Caller, r wire.DatasetRequest) (wire.DatasetAnswer,
 	error) {
 	out, err := carryOut(ctx, ds, caller, *r.Dataset)
@@ -92,7 +92,7 @@ func (ds *Datasets) list(ctx context.Context, caller wire.Caller, uid int, d wir
 	return err
 }
 
-// makerOf returns the owner of the grid job that fills a dataset. The user is "" if none does.
+// makerOf returns the owner of the grid job that fills a dataset. The user is "" if no grid job fills it.
 func makerOf(ctx context.Context, from *store.Store, id store.DatasetID) (jjm.Owner, error) {
 	made, err := from.Made(ctx, id)
 	if err != nil || made.Grid == 0 {
@@ -201,7 +201,7 @@ func (ds *Datasets) closeDataset(ctx context.Context, uid int, name, why string)
 		if err != nil {
 			return err
 		}
-		if !found { // removed just now
+		if !found { // the dataset was removed just now
 			return jjm.Errorf(jjm.Gone, "no dataset %s", name)
 		}
 		if changed, err = c.Tx.CloseDataset(set.ID); err != nil || !changed {

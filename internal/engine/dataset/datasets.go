@@ -91,8 +91,8 @@ func (ds *Datasets) CheckMerge(spec *jjm.Spec, clusters []string) jjm.Problems {
 	return append(ps, plan.CheckSiteLists("merge.split.params", &cut.Params, ds.s.Names, clusters)...)
 }
 
-// tooMany returns a problem if the files would make more local jobs than the site allows.
-// It returns nil unless the job file lists all files by name.
+// tooMany returns a problem if the files would make more local jobs than the site allows. It makes this check only if
+// the job file lists all files by name.
 func tooMany(spec *jjm.Spec, cut handlers.Cutting, site handlers.Site) jjm.Problems {
 	work := split.Work{Closed: true, Queue: cut.Work.Queue}
 	for i := range spec.Datasets {
@@ -113,9 +113,8 @@ func tooMany(spec *jjm.Spec, cut handlers.Cutting, site handlers.Site) jjm.Probl
 	return ps
 }
 
-// FillDatasets makes the datasets for which a job file lists files and adds these files: files
-// in the job file itself, found by its wildcards, or in lists that it names. Doing so again
-// changes nothing.
+// FillDatasets makes the datasets for which a job file lists files, and adds these files: files that the job file
+// itself names, files that match its wildcards, and files in lists that it names. A repeated call changes nothing.
 func (ds *Datasets) FillDatasets(ctx context.Context, job *jjm.GridJob, h handlers.Handler) error {
 	if len(job.Spec.Datasets) == 0 {
 		return nil
@@ -224,16 +223,16 @@ func roomFor(c *state.Change, id store.DatasetID, name string) error {
 // file.
 func hasList(d *jjm.DatasetInput) bool { return len(d.Files) > 0 || d.From != "" }
 
-// mayClose returns an error of kind Conflict for a job file that lists files of a dataset without
-// open, and so would close a dataset that its owner or a grid job keeps open for more files. It returns nil if the
-// dataset is new or already closed, or if a grid job that is being prepared fills the dataset and will close it.
+// mayClose returns an error of kind Conflict if a job file lists files of a dataset without open, and would thereby
+// close a dataset that its owner or a grid job keeps open for more files. It returns nil if the dataset is new or
+// already closed, or if a grid job that is being prepared fills the dataset and will close it.
 func (ds *Datasets) mayClose(ctx context.Context, owner jjm.Owner, d jjm.DatasetInput) error {
 	if !hasList(&d) || d.Open {
 		return nil
 	}
 	have, err := ds.b.Store.DatasetNamed(ctx, owner.UID, d.Name)
 	if have.Closed != 0 {
-		return nil // adding files to it is refused elsewhere
+		return nil // another check refuses to add files to the dataset
 	}
 	v := ds.s.View()
 	defer v.Close()
@@ -282,15 +281,15 @@ func noDataset(owner jjm.Owner, name string) string {
 		"else list its files here, or make it with \"jjm dataset add\"", owner.User, name)
 }
 
-// openInputs makes a grid job read its datasets. A dataset for which the job file lists files
-// is closed, unless the job file or another grid job keeps it open. The error is of kind Invalid if a dataset does not
-// exist and the job file names no source for it.
+// openInputs makes a grid job read its datasets. If the job file lists files for a dataset, the dataset is closed,
+// unless the job file or another grid job keeps it open. The error is of kind Invalid if a dataset does not exist and
+// the job file names no source for the dataset.
 func (ds *Datasets) openInputs(c *state.Change, g *jjm.GridJob) error {
 	var all []store.Reads
 	for i := range g.Spec.Datasets {
 		d := &g.Spec.Datasets[i]
 		if stream.IsSequence(d) {
-			continue // it has no files
+			continue // the container's dataset has no files
 		}
 		id, made, err := c.Tx.PutDataset(g.Owner.UID, jjm.Dataset{Name: d.Name})
 		if err != nil {

@@ -17,15 +17,14 @@ import (
 	"jjm/internal/work/stream"
 )
 
-// dryParts bounds the local jobs that a dry run shows, dryFiles the files of each dataset that it
-// reads. A dry run is one request on the socket, so it must be quick.
+// dryParts is the greatest number of local jobs that a dry run shows. dryFiles is the greatest number of files of each
+// dataset that a dry run reads. A dry run is one request on the socket and must be quick.
 const (
 	dryParts = 10
 	dryFiles = 200_000
 )
 
-// DryRun returns how a grid job would be cut (decision R20), with the files that are
-// known now. It stores nothing.
+// DryRun returns how a grid job would be cut (decision R20), given the files that are known now. It stores nothing.
 func (ds *Datasets) DryRun(ctx context.Context, owner jjm.Owner, h handlers.Handler, spec *jjm.Spec, site handlers.Site,
 	fit state.Choice) (wire.Submitted, error) {
 	cut, err := handlers.SplitBy(h, spec, site)
@@ -67,7 +66,7 @@ func (ds *Datasets) DryRun(ctx context.Context, owner jjm.Owner, h handlers.Hand
 	return wire.Submitted{Plan: plan}, err
 }
 
-// dryCommands returns the commands of parts. They name files that local jobs made by the present paths of the files.
+// dryCommands returns the commands of parts. Files that local jobs made appear in the commands by their present paths.
 func (o outside) dryCommands(ctx context.Context, ln *lineage.Lineage, owner jjm.Owner, h handlers.Handler,
 	spec *jjm.Spec, parts []jjm.Part) (commands [][]string, err error) {
 	opened, err := ln.Foreseeing(ctx, owner.UID, spec.Datasets)
@@ -88,8 +87,7 @@ func (o outside) dryCommands(ctx context.Context, ln *lineage.Lineage, owner jjm
 	return commands, nil
 }
 
-// ownable returns an error of kind Internal if the store would refuse one of the parts when the grid
-// job is really cut.
+// ownable returns an error of kind Internal if the store would refuse one of the parts in a real cut.
 func ownable(parts []jjm.Part) error {
 	for i := range parts {
 		p := &parts[i]
@@ -229,8 +227,7 @@ func (g *gathered) add(f jjm.File) error {
 	return nil
 }
 
-// dryDataset returns the files of a dataset, with the files that the job file would add to
-// it.
+// dryDataset returns the files of a dataset, including the files that the job file would add.
 func (ds *Datasets) dryDataset(ctx context.Context, owner jjm.Owner, d *jjm.DatasetInput, site handlers.Site,
 	now jjm.Time) ([]jjm.File, store.Dataset, error) {
 	g := &gathered{dataset: d.Name, seen: map[string]bool{}}

@@ -21,8 +21,8 @@ type marker struct {
 	s *state.State
 }
 
-// mark marks the files that d names with d.State, or removes their marks if d.State is
-// "ready". It adds the outcome for each file to out. A dry run stores nothing.
+// mark marks the files that d names with d.State, or removes their marks if d.State is "ready". It adds the outcome for
+// each file to out. A dry run stores nothing.
 func (mk marker) mark(ctx context.Context, caller wire.Caller, uid int, d wire.Dataset, out *wire.Datasets) error {
 	set, err := mk.b.Store.DatasetNamed(ctx, uid, d.Name)
 	if err != nil {
@@ -34,7 +34,7 @@ func (mk marker) mark(ctx context.Context, caller wire.Caller, uid int, d wire.D
 	return mk.markAll(ctx, caller, set, d, out)
 }
 
-// markAll marks files of a dataset, and the same files in datasets that took them from it.
+// markAll marks files of a dataset, and the same files in datasets that took the files from it.
 func (mk marker) markAll(ctx context.Context, caller wire.Caller, set store.Dataset, d wire.Dataset,
 	out *wire.Datasets) error {
 	lost := fileStateOf(d.State)
@@ -64,7 +64,7 @@ func (mk marker) markAll(ctx context.Context, caller wire.Caller, set store.Data
 		tellMarks(c, caller, set, d.State, fmt.Sprintf("%s of dataset %s now %s: %s", jjm.Count(fresh, "file"), d.Name,
 			d.State,
 			d.Reason), fresh)
-		// before Withdraw makes any local job give a file back
+		// Find the owners now, before Withdraw makes local jobs give the files back.
 		if err := mk.ownersOf(c.Live, ctx, set.ID, all, out.Marked); err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ func (mk marker) markAll(ctx context.Context, caller wire.Caller, set store.Data
 	})
 }
 
-// unmark removes marks of files of a dataset, and of the same files in datasets that took them from it.
+// unmark removes marks of files of a dataset, and of the same files in datasets that took the files from it.
 func (mk marker) unmark(ctx context.Context, caller wire.Caller, set store.Dataset, d wire.Dataset,
 	out *wire.Datasets) error {
 	return mk.changeMarks(ctx, d.DryRun, func(c *state.Change) error {
@@ -99,8 +99,8 @@ func (mk marker) unmark(ctx context.Context, caller wire.Caller, set store.Datas
 	})
 }
 
-// unmarkIn removes marks of files of one dataset. out has one entry for each file, even if
-// the file is in several datasets.
+// unmarkIn removes marks of files of one dataset. out has one entry for each file, even if several datasets have the
+// file.
 func (mk marker) unmarkIn(c *state.Change, caller wire.Caller, set store.Dataset, d wire.Dataset, lfns []string,
 	out *wire.Datasets) error {
 	if err := mk.cutsNow(c.Live, set); err != nil {

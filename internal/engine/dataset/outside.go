@@ -44,10 +44,9 @@ func (o outside) list(ctx context.Context, owner jjm.Owner, folder string) ([]ca
 	return listing(out)
 }
 
-// expand returns the files that a job file lists for a dataset, with each wildcard replaced by
-// the files that match it now, at most limit files in all. It returns the errors of
-// [catalogue.Expand], the error of mayLook if the dataset has entries and the owner may not look, and
-// an error of kind Busy if a folder cannot be read now.
+// expand returns the files that a job file lists for a dataset, at most limit files in all. Each wildcard is replaced
+// by the files that match it now. It returns the errors of [catalogue.Expand], the error of mayLook if the dataset has
+// entries and the owner may not look, and an error of kind Busy if a folder cannot be read now.
 func (o outside) expand(ctx context.Context, owner jjm.Owner, d *jjm.DatasetInput, limit int) ([]jjm.File, error) {
 	named, all := d.Named()
 	if all || len(d.Files) == 0 {

@@ -21,8 +21,8 @@ import (
 // again.
 const clearAgain = time.Second
 
-// remove removes the datasets and containers d.Names of an account, each in a change of its own.
-// It returns the outcomes in the order of the names. A dry run stores nothing.
+// remove removes the datasets and containers d.Names of an account, each in its own change. It returns the outcomes in
+// the order of the names. A dry run stores nothing.
 func (ds *Datasets) remove(ctx context.Context, caller wire.Caller, uid int, d wire.Dataset) []wire.RemovedDataset {
 	out := make([]wire.RemovedDataset, len(d.Names))
 	for i, name := range d.Names {
@@ -43,9 +43,9 @@ func (ds *Datasets) remove(ctx context.Context, caller wire.Caller, uid int, d w
 	return out
 }
 
-// removeOne removes the dataset out.Name, or if there is no such dataset the container of that name,
-// and sets the other fields of out. The error is of kind Gone if there is neither, and Conflict or
-// Busy if a grid job or another dataset needs the dataset or container.
+// removeOne removes the dataset out.Name, or the container of that name if no such dataset exists, and sets the other
+// fields of out. The error is of kind Gone if neither exists, and of kind Conflict or Busy if a grid job or another
+// dataset needs the dataset or container.
 func removeOne(c *state.Change, caller wire.Caller, uid int, out *wire.RemovedDataset) error {
 	set, found, err := c.Tx.FindDataset(uid, out.Name)
 	if err != nil {
@@ -65,8 +65,8 @@ func removeOne(c *state.Change, caller wire.Caller, uid int, out *wire.RemovedDa
 	return nil
 }
 
-// removeContainer removes a container: the dataset that stands for the container, if there is one,
-// and the membership of its datasets. The datasets themselves stay.
+// removeContainer removes a container: the dataset of the container, if there is one, and the membership of its
+// datasets. The datasets in the container stay.
 func removeContainer(c *state.Change, caller wire.Caller, uid int, head store.Dataset, out *wire.RemovedDataset) error {
 	members, err := c.Tx.Members(uid, out.Name)
 	if err != nil {
@@ -93,8 +93,8 @@ func removeContainer(c *state.Change, caller wire.Caller, uid int, head store.Da
 	return nil
 }
 
-// removeSet removes one dataset. The error is of kind Conflict if a grid job or another dataset needs
-// the dataset, and Busy if that grid job is just being removed.
+// removeSet removes one dataset. The error is of kind Conflict if a grid job or another dataset needs the dataset, and
+// of kind Busy if that grid job is being removed.
 func removeSet(c *state.Change, set *store.Dataset) error {
 	needs, err := c.Tx.Needs(set.ID)
 	if err != nil {
@@ -163,10 +163,10 @@ func stillUsed(ids []jjm.GridID) error {
 		"wait for the end (jjm wait %s), or kill what needs it (jjm kill %s)", some(ids), args(ids), args(ids))
 }
 
-// mostNamed is how many grid jobs an error names.
+// mostNamed is the greatest number of grid jobs that an error names.
 const mostNamed = 3
 
-// some returns a text that names up to three grid jobs and says how many more there are.
+// some returns a text that names up to three grid jobs and the number of further grid jobs.
 func some(ids []jjm.GridID) string {
 	words := make([]string, 0, mostNamed)
 	for _, id := range ids[:min(len(ids), mostNamed)] {
@@ -192,7 +192,7 @@ func args(ids []jjm.GridID) string {
 	return strings.Join(words, " ")
 }
 
-// tellRemoval adds a removal to the journal, with the account that asked for it.
+// tellRemoval adds a removal to the journal, with the account that requested it.
 func tellRemoval(c *state.Change, caller wire.Caller, uid int, what string) {
 	by := fmt.Sprintf("uid %d", caller.UID)
 	if caller.UID != uid { // who may read the entry; see package answer
@@ -216,8 +216,8 @@ func (ds *Datasets) clearAll(ctx context.Context) {
 	ds.cleared.Run(ctx)
 }
 
-// clear deletes the rows of the removed datasets of an account, a chunk of files at a time. It
-// returns the time after which to try again, 0 if nothing is left.
+// clear deletes the rows of the removed datasets of an account, a chunk of files at a time. It returns the time after
+// which to try again, 0 if nothing is left.
 func (ds *Datasets) clear(ctx context.Context, uid int) time.Duration {
 	err := ds.clearOf(ctx, uid)
 	switch {

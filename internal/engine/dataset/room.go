@@ -34,8 +34,8 @@ type Datasets struct {
 	cleared *fair.Keyed[int] // deletes the rows of removed datasets, by account
 }
 
-// New returns a Datasets that reads width sources at a time; each keeps its place for
-// patience (see fair.Keyed). It starts no goroutine; Run does.
+// New returns a Datasets that reads width sources at a time; each source keeps its place for patience (see fair.Keyed).
+// Nothing is read until Run is called.
 func New(s *state.State, as *areas.Areas, types *jobtype.Types, ln *lineage.Lineage, width int,
 	patience time.Duration) *Datasets {
 	ds := &Datasets{b: s.B, s: s, outside: outside{s.B, as}, types: types, lineage: ln, marks: marker{s.B, s},
@@ -73,7 +73,7 @@ func (ds *Datasets) prepares(mem state.Memory, id jjm.GridID, g *jjm.GridJob) bo
 	return live != nil && !live.Job.Step.Prepared && g.Step.Prepared
 }
 
-// Verbs returns the verbs that Datasets answers.
+// Verbs returns the verbs that Datasets carries out.
 func Verbs(ds *Datasets) []serve.Verb {
 	return []serve.Verb{
 		serve.Handle(wire.VerbDataset(), serve.Owners, ds.Dataset),

@@ -30,8 +30,8 @@ type Source struct {
 const (
 	sourceDeadline = 10 * time.Minute
 	sourceOutput   = 256 << 20
-	// settle is how long a file in a watched folder must be unchanged: a file that changed
-	// later may still be being written.
+	// settle is how long a file in a watched folder must be unchanged before it is added. A file that changed later may
+	// still be being written.
 	settle = 30 * time.Second
 )
 
@@ -40,7 +40,7 @@ func fromOutside(d *jjm.DatasetInput) bool {
 	return d.Watch != "" || len(d.Program) > 0 || d.Container != ""
 }
 
-// KickSources asks for the sources of a grid job to be read soon.
+// KickSources requests that the sources of a grid job are read soon.
 func (ds *Datasets) KickSources(job *jjm.GridJob) {
 	for i := range job.Spec.Datasets {
 		if fromOutside(&job.Spec.Datasets[i]) {
@@ -49,11 +49,11 @@ func (ds *Datasets) KickSources(job *jjm.GridJob) {
 	}
 }
 
-// LookAt reads a source once: it adds new files to the dataset, and marks the files that the source
-// no longer has or has changed. If the source has all of its files - a program ended well, or all datasets of a
-// container are closed - LookAt closes the dataset, unless the job file keeps it open. It returns the time after which
-// to read the source again, 0 for never: once the dataset is closed or the grid job is fully cut. Even then it reads a
-// watched folder until the grid job ends, because files may vanish before local jobs read them.
+// LookAt reads a source once: it adds new files to the dataset, and marks the files that the source no longer has or
+// has changed. If the source is complete - a program ended well, or all datasets of a container are closed - LookAt
+// closes the dataset, unless the job file keeps the dataset open. It returns the time after which to read the source
+// again. It returns 0, for never, after the dataset is closed or the grid job is fully cut; but a watched folder is
+// read until the grid job ends, because files may vanish before local jobs read them.
 func (ds *Datasets) LookAt(ctx context.Context, s Source) time.Duration {
 	defer ds.read(s)
 	job := ds.s.JobOf(s.Grid)
@@ -120,8 +120,8 @@ func (ds *Datasets) sourceTrouble(s Source, err error) {
 	fair.Kick(ds.s.PubKick)
 }
 
-// takeFrom reads a folder or program as the owner. waiting is the number of files that may
-// still be being written. It adds nothing from a folder to a closed dataset.
+// takeFrom reads a folder or program as the owner. waiting is the number of files that may still be being written.
+// Files in a folder are not added to a closed dataset.
 func (ds *Datasets) takeFrom(ctx context.Context, s Source, job *jjm.GridJob, have store.Dataset,
 	closed bool) (waiting int, err error) {
 	if err := ds.outside.mayLook(job.Owner); err != nil {
@@ -198,9 +198,8 @@ func (ds *Datasets) takeFolder(ctx context.Context, job *jjm.GridJob, id store.D
 	return look, waiting, nil
 }
 
-// addList adds the files of a list to a dataset. It reads the list twice, a line at a
-// time: the first time only to check it, so that a list with a mistake or with too many
-// files adds nothing.
+// addList adds the files of a list to a dataset. It reads the list twice, a line at a time. The first time it only
+// checks the list, so that a list with a mistake or with too many files adds nothing.
 func (ds *Datasets) addList(ctx context.Context, uid int, dataset, name string,
 	open func() (io.ReadCloser, error)) error {
 	var batch []jjm.File
@@ -241,8 +240,8 @@ func (ds *Datasets) addList(ctx context.Context, uid int, dataset, name string,
 	return flush()
 }
 
-// checkList returns an error if the input file from which d lists its files has a mistake
-// in its first 10,000 files. All of it is read at preparation.
+// checkList returns an error if the input file from which d lists its files has a mistake in its first 10,000 files.
+// The whole file is read at preparation.
 func checkList(d *jjm.DatasetInput, site handlers.Site) error {
 	const enough = 10_000
 	r, err := site.Open(d.From)

@@ -20,9 +20,8 @@ import (
 	"jjm/internal/work/stream"
 )
 
-// feeds are the cuttings in progress, by grid job. The step of a grid job takes its feed out and
-// keeps it again only if the cut parts were stored: a cutting continues only from the stored
-// parts.
+// feeds are the cuttings in progress, by grid job. The step of a grid job takes its feed out, and keeps it again only
+// if the cut parts were stored. A cutting can continue only from the stored parts.
 type feeds struct {
 	mu sync.Mutex
 	of map[jjm.GridID]*feed
@@ -37,8 +36,8 @@ func (fs *feeds) take(id jjm.GridID) *feed {
 	return f
 }
 
-// keep stores f and drops the feeds of grid jobs that have ended, which no other function drops. whose returns the
-// account of a grid job, fair.Nobody if it has ended.
+// keep stores f and drops the feeds of ended grid jobs, because no other function drops them. whose returns the account
+// of a grid job, fair.Nobody for an ended grid job.
 func (fs *feeds) keep(id jjm.GridID, f *feed, whose func(jjm.GridID) int) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -62,11 +61,11 @@ type feed struct {
 	// other values, another change cut or gave back something, and the cutting must start again.
 	made  int
 	carry []byte
-	// complete says that no more files will come.
+	// complete is true if no more files will be added.
 	complete bool
-	news     uint64 // Reads.News when it started
-	marked   uint64 // Reads.Marked when it started
-	fills    uint64 // the count of fills when it started; see state.Memo.AwaitsFiles
+	news     uint64 // Reads.News when the cutting started
+	marked   uint64 // Reads.Marked when the cutting started
+	fills    uint64 // the count of fills when the cutting started; see state.Memo.AwaitsFiles
 }
 
 // LookAgain returns the time after which a grid job that waits for input is to be stepped
@@ -91,11 +90,11 @@ func (fd *Feeder) TellReaders(c *state.Change, a *state.Memo) {
 	}
 }
 
-// Feed cuts the next chunk of the files that the first step of a grid job reads. It stores parts,
-// local jobs, ledger entries, states of files and the splitter's carry in one transaction, and closes the step if
-// nothing more will be cut. If nothing can be cut now, the step becomes idle. If another change came first, Feed stores
-// nothing and returns nil: the next call starts a new cutting. The error is of kind Invalid for more local jobs than
-// the site allows.
+// Feed cuts the next chunk of the files that the first step of a grid job reads. It stores parts, local jobs, ledger
+// entries, states of files and the splitter's carry in one transaction, and closes the step if nothing more will be
+// cut. If nothing can be cut now, the step becomes idle. If another change came first, Feed stores nothing and returns
+// nil: the next call starts a new cutting. The error is of kind Invalid if there would be more local jobs than the site
+// allows.
 func (fd *Feeder) Feed(ctx context.Context, job *jjm.GridJob, cut *state.Cutting) error {
 	v := fd.s.View()
 	r := v.Grid(job.ID).Reads
@@ -230,8 +229,7 @@ func (f *feed) storeFiles(tx *store.Tx, g *jjm.GridJob, left split.Left, over bo
 	return err
 }
 
-// noticeChunk is how many new files of a dataset become files of a step in one
-// transaction.
+// noticeChunk is the number of new files of a dataset that become files of a step in one transaction.
 const noticeChunk = 20_000
 
 // startFeed adds the new files of the datasets to the files of the step, and starts a
@@ -379,7 +377,8 @@ func (fd *Feeder) workOf(ctx context.Context, job *jjm.GridJob, cut *state.Cutti
 	return work, nil
 }
 
-// siblingsOf returns, for each file, whether the other grid jobs that read it are done with it, nil if there are none.
+// siblingsOf returns, for each file, whether the other grid jobs that read the file have processed it; nil if no other
+// grid job reads these files.
 func (fd *Feeder) siblingsOf(ctx context.Context, id jjm.GridID, numbers []int64) ([]split.SiblingState, error) {
 	states, err := fd.b.Store.Siblings(ctx, id, 0, split.SiblingProcessingBased)
 	if err != nil || states == nil {

@@ -31,9 +31,8 @@ func (fd *Feeder) Successors(c *state.Change) error {
 	return nil
 }
 
-// makeSuccessor makes the successor of a local job that ended without completing, if
-// plan.GiveBack says so, the successor's outputs can be named and some of the files can still
-// be read.
+// makeSuccessor makes the successor of a local job that ended without completing. It makes none if plan.GiveBack
+// decides against a successor, if the successor's outputs cannot be named, or if none of the files can be read.
 func makeSuccessor(c *state.Change, l *jjm.LocalJob) error {
 	inputs, err := c.S.B.Store.PartInputs(c.Ctx, l.ID.Grid, []int32{l.ID.N})
 	if err != nil {
@@ -98,8 +97,8 @@ func nameable(c *state.Change, l *jjm.LocalJob) (bool, error) {
 	return err == nil, err
 }
 
-// replace makes a new local job for the part that l gives back, and returns its id. before is
-// how many local jobs had the part before.
+// replace makes a new local job for the part that l gives back, and returns the new id. before is how many local jobs
+// had the part before l.
 func replace(c *state.Change, l *jjm.LocalJob, part jjm.Part, before int) (jjm.LocalID, error) {
 	g := c.Grid(l.ID.Grid)
 	part, err := renumbered(g, l, part)
@@ -178,9 +177,8 @@ func release(carry *split.Carry, more *jjm.PartMore, offset int64) {
 	}
 }
 
-// freeSeed returns the seed of a local job without successor to the pool, so that the next new
-// local job takes the seed (JEDI, random seeds). The sequence number stays used: it counts as an
-// input that was not processed.
+// freeSeed returns the seed of a local job without successor to the pool, for the next new local job (JEDI, random
+// seeds). The sequence number stays used, because it counts as an input that was not processed.
 func freeSeed(c *state.Change, l *jjm.LocalJob, in *jjm.PartInput) error {
 	if in.More == nil || in.More.Seed == 0 || l.Step != jjm.StepWork {
 		return nil

@@ -8,11 +8,11 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// readerActor is the actor who marks files that their readers found missing. No account has such a name.
+// readerActor is the actor of marks on files that their readers found missing. No account has this name.
 const readerActor = "(reader)"
 
-// LoseFiles marks the files of datasets that local jobs found missing (jedi.md 23). A local job that owns all the files
-// that it missed gives its files back and processed nothing, as if no batch system had it.
+// LoseFiles marks the files of datasets that local jobs found missing (jedi.md 23). If a local job owns all the files
+// that it missed, it gives its files back and counts as never submitted.
 func (fd *Feeder) LoseFiles(c *state.Change) error {
 	for _, l := range c.Changed {
 		own := len(c.Gone[l.ID]) > 0
@@ -23,7 +23,7 @@ func (fd *Feeder) LoseFiles(c *state.Change) error {
 			own = own && f.Own
 		}
 		if !own {
-			continue // the next attempt would miss a file that is not its own again, so this attempt counts
+			continue // another attempt would miss the same file again, so this attempt counts
 		}
 		if c.Withdrawn == nil {
 			c.Withdrawn = map[jjm.LocalID]bool{}

@@ -27,8 +27,8 @@ func openMerge(c *state.Change, g *jjm.GridJob) error {
 	return c.Tx.OpenInputs(g.ID, jjm.StepMerge, []store.Reads{{Dataset: id, Master: true}})
 }
 
-// unmerged returns the dataset of the outputs that a grid job has to merge, and makes it if
-// need be. People cannot use its name, such as "(merge of 17)".
+// unmerged returns the dataset of the outputs that a grid job has to merge, and makes the dataset if it does not exist.
+// Its name, such as "(merge of 17)", is not a name that people can use.
 func unmerged(c *state.Change, g *jjm.GridJob) (store.DatasetID, error) {
 	id, _, err := c.Tx.PutDataset(g.Owner.UID, jjm.Dataset{Name: fmt.Sprintf("(merge of %s)", g.ID)})
 	return id, err

@@ -103,9 +103,9 @@ func settleMaker(c *state.Change, l, j *jjm.LocalJob) error {
 	return nil
 }
 
-// failOrphan fails a local job whose outputs cannot be merged, because another local job that
-// read the same file failed permanently (WMCore fails such jobs when the fileset closes). It gets
-// no successor, because the successor's outputs could not be merged either.
+// failOrphan fails a local job whose outputs cannot be merged, because another local job that read the same file failed
+// permanently (WMCore fails these jobs when the fileset closes). The local job gets no successor, because the
+// successor's outputs could not be merged either.
 func failOrphan(c *state.Change, id jjm.LocalID, why string) {
 	if live := c.Live.Local(id); live == nil || !live.IsMerging() || c.Orphans[id] {
 		return

@@ -24,8 +24,7 @@ type mergeFeed struct {
 	lfns []string // the LFNs of the files, in the order of numbers
 }
 
-// FeedMerge makes local jobs that merge the present outputs of the first step. Unlike Feed,
-// it starts a new cutting each time.
+// FeedMerge makes local jobs that merge the present outputs of the first step. Each call starts a new cutting.
 func (fd *Feeder) FeedMerge(ctx context.Context, job *jjm.GridJob) error {
 	f, err := fd.startMerge(ctx, job)
 	if err != nil {
@@ -44,7 +43,7 @@ func (fd *Feeder) FeedMerge(ctx context.Context, job *jjm.GridJob) error {
 	err = fd.s.Change(ctx, "generate", func(c *state.Change) error {
 		live := c.Live.Grid(job.ID) // not c.Grid: a changed row counts as news and would wake this step again
 		if live == nil || live.Job.Merging.Closed || !bytes.Equal(live.Job.Merging.Carry, f.carry) || !allWait(live, parts) {
-			return nil // another change came first: the next step cuts again
+			return nil // another change came first: the next call cuts again
 		}
 		over := live.Job.Step.Closed && live.Producing == 0 && live.Merging == 0 && len(parts) == 0 && live.MergesLive == 0
 		if len(parts)+len(f.drops)+len(left.Dropped) == 0 && !over {
@@ -86,7 +85,7 @@ func waitsForMerge(g *state.Grid, lfn string) bool {
 	return ok && int(id.N) < len(g.Locals) && id.N >= 0 && g.Locals[id.N].IsMerging() && !g.Locals[id.N].Kill
 }
 
-// insertMerges makes local jobs of the merge step.
+// insertMerges makes one local job of the merge step for each part.
 func insertMerges(c *state.Change, g *jjm.GridJob, parts []jjm.Part, carry []byte, over bool) {
 	m := *g.Merging
 	m.Carry, m.Made, m.Closed = carry, m.Made+len(parts), over

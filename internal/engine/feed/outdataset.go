@@ -11,10 +11,10 @@ import (
 	"jjm/sandbox"
 )
 
-// MakeOutput makes the output dataset of a new grid job that may use this number of clusters.
-// If the name is not free, so that the dataset would hold other files, the error is a
-// jjm.Problems. With several clusters it makes a container, in which each cluster gets a dataset
-// once a local job on it completes (decision R30).
+// MakeOutput makes the output dataset of a new grid job. clusters is the number of clusters that the grid job may use.
+// With several clusters MakeOutput makes a container, in which each cluster gets a dataset when a local job on the
+// cluster completes (decision R30). The error is a jjm.Problems if the name is already used, because the dataset would
+// then also hold other files.
 func (fd *Feeder) MakeOutput(c *state.Change, job *jjm.GridJob, clusters int) error {
 	d := jjm.Dataset{Name: job.Spec.OutputDataset}
 	if d.Name == "" {
@@ -43,9 +43,9 @@ func (fd *Feeder) MakeOutput(c *state.Change, job *jjm.GridJob, clusters int) er
 	return c.Tx.SetMaker(id, job.ID)
 }
 
-// AddOutputs adds the outputs of completed local jobs to the output dataset of their grid
-// job, with the files that the outputs were made from as parents (decision R27). It adds
-// outputs that are to be merged to the dataset of the merge step.
+// AddOutputs adds the outputs of completed local jobs to the output dataset of their grid job. The parents of each
+// output are the files that the output was made from (decision R27). Outputs to be merged are added to the dataset of
+// the merge step instead.
 func (fd *Feeder) AddOutputs(c *state.Change) error {
 	results := map[jjm.LocalID]*jjm.Result{}
 	for i := range c.Ends {
@@ -81,9 +81,9 @@ func (fd *Feeder) AddOutputs(c *state.Change) error {
 	return nil
 }
 
-// outputDataset returns the dataset for the outputs from a cluster, and makes it if need be. It
-// returns 0 if that dataset was removed before the grid job was reopened, or if another dataset has
-// its name now: the other dataset gets none of these outputs.
+// outputDataset returns the dataset for the outputs from a cluster, and makes the dataset if it does not exist. It
+// returns 0 if the dataset was removed before the grid job was reopened, or if another dataset now has its name: these
+// outputs are not added to the other dataset.
 func outputDataset(c *state.Change, job *jjm.GridJob, cluster string) (store.DatasetID, error) {
 	name := job.Spec.OutputDataset
 	made, err := c.Tx.MadeBy(job.ID)
@@ -107,15 +107,14 @@ func outputDataset(c *state.Change, job *jjm.GridJob, cluster string) (store.Dat
 		return 0, nil
 	}
 	id, fresh, err := c.Tx.PutDataset(job.Owner.UID, jjm.Dataset{Name: name + "." + cluster, Container: name})
-	if err != nil || !fresh { // somebody else's
+	if err != nil || !fresh { // another grid job or account made this dataset
 		return 0, err
 	}
 	return id, c.Tx.SetMaker(id, job.ID)
 }
 
-// addUnmerged adds the outputs of a local job to the dataset of the merge step. For
-// WMBSMergeBySize it sets parents, sections and first events, because this splitter keeps
-// outputs made from one file together, in the order of its events.
+// addUnmerged adds the outputs of a local job to the dataset of the merge step. For WMBSMergeBySize it sets parents,
+// sections and first events, because this splitter keeps outputs made from one file together, ordered by events.
 func addUnmerged(c *state.Change, job *jjm.GridJob, l *jjm.LocalJob, r *jjm.Result) error {
 	files := outputs.Mergeable(&job.Spec, l, r)
 	if job.Merging != nil && job.Merging.Splitter == split.WMBSMergeBySize {
@@ -165,7 +164,7 @@ func outputsOf(c *state.Change, job *jjm.GridJob, l *jjm.LocalJob, r *jjm.Result
 			f.Checksum = "sha256:" + out.SHA256
 		}
 		p, err := sandbox.OutputPath(r.AttemptID(), out.Name)
-		if err == nil && len(f.Problems()) == 0 { // else the wrapper was forged: no list can hold the name
+		if err == nil && len(f.Problems()) == 0 { // false if the wrapper was forged: no list can contain this name
 			f.Parents, f.Lumis, f.Path = o.parents, o.lumis, p
 			files = append(files, f)
 		}

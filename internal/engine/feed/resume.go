@@ -10,9 +10,8 @@ import (
 	"jjm/internal/work/split"
 )
 
-// Unfit returns which of the given local jobs of a grid job cannot do their work again, and why: a
-// file that they own can no longer be read, or another local job has the random seed that they gave
-// back.
+// Unfit returns the given local jobs of a grid job that cannot do their work again, each with the reason: a file that
+// the local job owns can no longer be read, or another local job has the local job's random seed now.
 func (fd *Feeder) Unfit(ctx context.Context, job *jjm.GridJob, locals []int32) (map[int32]string, error) {
 	if len(job.Spec.Datasets) == 0 || len(locals) == 0 {
 		return nil, nil
@@ -41,8 +40,8 @@ func (fd *Feeder) Unfit(ctx context.Context, job *jjm.GridJob, locals []int32) (
 	return why, nil
 }
 
-// Resume makes local jobs that failed or were killed own their work as before their end: their
-// files are to be processed, and their seeds are taken. Unfit must have returned none of them.
+// Resume makes local jobs that failed or were killed own their work again: their files are to be processed, and their
+// seeds are taken. Unfit must have returned none of these local jobs.
 func (fd *Feeder) Resume(c *state.Change, id jjm.GridID, locals []int32) error {
 	job := c.Grid(id)
 	if len(job.Spec.Datasets) == 0 {

@@ -17,12 +17,12 @@ import (
 	"jjm/sandbox"
 )
 
-// Retract declares outputs of a grid job lost (decision R15). All other outputs of the same local
-// jobs are lost too; a lost merged file stands for the local jobs whose outputs are in it. While
-// the grid job lives, new local jobs do the work again. Once the grid job has ended, the work counts
-// as missing, and the result has the job file of a recovery if w asks for one. Package reopen handles
-// requests to reopen the grid job. With DryRun nothing is stored. The error is of kind Conflict if w asks for a
-// recovery or NewOutput before the grid job has ended, and of kind Busy while the grid job is being reopened.
+// Retract declares outputs of a grid job lost (decision R15). All other outputs of the same local jobs are lost too; if
+// a merged file is lost, the outputs in it are lost. While the grid job is live, new local jobs do the work again. For
+// an ended grid job, the work counts as missing, and the result has the job file of a recovery if w asks for a
+// recovery. Package reopen handles requests to reopen the grid job. With DryRun nothing is stored. The error is of kind
+// Conflict if w asks for a recovery or NewOutput before the grid job has ended, and of kind Busy while the grid job is
+// being reopened.
 func (fd *Feeder) Retract(ctx context.Context, caller wire.Caller, id jjm.GridID, w wire.Retract) (wire.Retracted,
 	error) {
 	out := wire.Retracted{ID: id}
@@ -67,12 +67,12 @@ type retraction struct {
 	job    *jjm.GridJob
 	caller wire.Caller
 	wish   wire.Retract
-	// work are the local jobs of the first step whose outputs are lost. merges are the local
-	// jobs of the second step whose merged files hold some of these outputs. Both ascend. made
-	// are the names of all outputs of these local jobs, by local job.
+	// work are the local jobs of the first step whose outputs are lost. merges are the local jobs of the second step
+	// whose merged files contain some of these outputs. Both are in ascending order. made are the names of all outputs
+	// of these local jobs, by local job.
 	work, merges []int32
 	made         map[int32][]string
-	// locals and lost are the answer.
+	// locals and lost are the parts of the answer: the local jobs, and the names of their lost outputs.
 	locals []wire.RetractedLocal
 	lost   []string
 }
@@ -107,8 +107,8 @@ func (r *retraction) find() error {
 	return nil
 }
 
-// maker returns the number of the local job that made an output, by the output's name in the
-// tar. The error is of kind Gone if no local job made such an output.
+// maker returns the number of the local job that made an output, given the output's name in the tar. The error is of
+// kind Gone if no local job made this output.
 func (r *retraction) maker(name string) (int32, error) {
 	none := jjm.Errorf(jjm.Gone, "%.80q: it made no such output: want a name from its tar, such as %s", name,
 		sandbox.OutputName(outputs.Stem(r.job), jjm.LocalID{Grid: r.job.ID, N: 3}, "out.root"))
@@ -150,7 +150,8 @@ func (r *retraction) outputs(n int32) ([]string, error) {
 	}
 	made := []string{}
 	for _, a := range attempts {
-		// The local job may have begun again since it was read. Its outputs are those of the attempt that it had completed.
+		// The local job may have begun another attempt since it was read. Only the outputs of the completed attempt
+		// count.
 		if a.ID.Attempt != locals[0].Attempt || a.Evidence == nil || a.Evidence.Result == nil {
 			continue
 		}
@@ -263,9 +264,9 @@ func (r *retraction) store(c *state.Change) error {
 	return r.markLost(c, reason)
 }
 
-// retractOne stores that the outputs of one local job are lost, and makes a new local job
-// for its work if the grid job lives; live is nil if it has ended. If the outputs were retracted earlier, it makes
-// none, and sets one.Before.
+// retractOne stores that the outputs of one local job are lost. If the grid job is live, it makes a new local job for
+// the work; live is nil if the grid job has ended. If the outputs were retracted earlier, retractOne makes no local job
+// and sets one.Before.
 func (r *retraction) retractOne(c *state.Change, live *state.Grid, id jjm.LocalID,
 	reason string) (one wire.RetractedLocal,
 	err error) {
@@ -307,9 +308,9 @@ func mayRedo(g *state.Grid) error {
 	return nil
 }
 
-// redo makes a new local job for the part of l, whose outputs are lost, and returns the new
-// id. l gives its part back. The error is of kind Conflict if no input of the part can be read any longer, or if the
-// grid job may not get one more local job.
+// redo makes a new local job for the part of l, whose outputs are lost, and returns the new id. l gives its part back.
+// The error is of kind Conflict if no input of the part can be read any longer, or if the grid job may not have one
+// more local job.
 func redo(c *state.Change, l *jjm.LocalJob, why, actor string) (next string, err error) {
 	if l == nil {
 		return "", jjm.Errorf(jjm.Internal, "retract: the local job is not in memory")
@@ -352,7 +353,7 @@ func endGivenBack(c *state.Change, l *jjm.LocalJob, why, actor string) {
 	from, to := jjm.StateWord(l.State, l.Phase), string(jjm.GivenBack)
 	if l.State == jjm.Completed {
 		c.Retracted = append(c.Retracted, l)
-	} else { // it had not ended before
+	} else { // the local job had not ended before
 		to = jjm.StateWord(jjm.Failed, jjm.GivenBack)
 	}
 	l.State, l.Phase, l.Message = jjm.Failed, jjm.GivenBack, why
@@ -360,8 +361,8 @@ func endGivenBack(c *state.Change, l *jjm.LocalJob, why, actor string) {
 		From: from, To: to, Cause: why, Source: c.Name, Actor: actor})
 }
 
-// markLost marks the lost outputs in the output datasets of the grid job, so that grid jobs
-// that read these datasets stop using the outputs.
+// markLost marks the lost outputs in the output datasets of the grid job. Grid jobs that read these datasets then stop
+// using the lost outputs.
 func (r *retraction) markLost(c *state.Change, reason string) error {
 	if r.job.Spec.OutputDataset == "" || len(r.lost) == 0 {
 		return nil
@@ -378,8 +379,7 @@ func (r *retraction) markLost(c *state.Change, reason string) error {
 	return nil
 }
 
-// markLostIn marks the lost outputs in one dataset, and in the datasets that took files
-// from it.
+// markLostIn marks the lost outputs in one dataset, and in the datasets that took files from this dataset.
 func (r *retraction) markLostIn(c *state.Change, id store.DatasetID, reason string) error {
 	var marks []store.Mark
 	for _, name := range r.lost {

@@ -9,9 +9,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Lost returns the outputs of an ended grid job that would be lost if the named outputs were
-// retracted, and the local jobs that made them. It changes nothing. The error is of kind Conflict
-// if these local jobs cannot make the outputs again.
+// Lost returns the outputs of an ended grid job that would be lost if the outputs named in w were retracted, and the
+// local jobs that made these outputs. It changes nothing. The error is of kind Conflict if these local jobs cannot make
+// the outputs again.
 func (fd *Feeder) Lost(ctx context.Context, job *jjm.GridJob, w wire.Retract) (wire.Retracted, []int32, error) {
 	out := wire.Retracted{ID: job.ID}
 	made, err := fd.b.Store.MadeBy(ctx, job.ID)

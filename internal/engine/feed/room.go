@@ -1,7 +1,6 @@
-// Package feed makes local jobs: of the files of datasets, of the outputs to be merged, and of
-// work that local jobs gave back. It also stores the consequences of the ends of local jobs that
-// read files: states of files, ledger entries, output datasets. Splitters decide how files are
-// cut, plan.GiveBack decides which work is done again.
+// Package feed makes local jobs from the files of datasets, from outputs to be merged, and from work that local jobs
+// gave back. When local jobs that read files end, it also stores states of files, ledger entries and output datasets.
+// Splitters decide how files are cut, and plan.GiveBack decides which work is done again.
 package feed
 
 import (
@@ -23,7 +22,7 @@ type Recoverer interface {
 		error)
 }
 
-// Feeder makes local jobs, and takes part in every change (see internal/engine/participants.go).
+// Feeder makes local jobs, and is a participant of every change (see internal/engine/participants.go).
 type Feeder struct {
 	b         *base.Base
 	s         *state.State

@@ -8,9 +8,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Withdraw ends the local jobs of a grid job that wait for submission and own files that were
-// marked as unreadable. They give back their work, and successors do the work without the marked
-// files. Local jobs that a batch system has go on.
+// Withdraw ends the local jobs of a grid job that wait for submission and own files that were marked as unreadable.
+// They give back their work, and successors do the work without the marked files. Local jobs that a batch system
+// already has are not ended.
 func (fd *Feeder) Withdraw(ctx context.Context, id jjm.GridID) error {
 	marked, due := fd.withdrawDue(id)
 	if !due {
@@ -60,7 +60,7 @@ func (fd *Feeder) withdrawSome(ctx context.Context, id jjm.GridID, locals []int3
 			c.Withdrawn[at] = true
 			l.Ended, l.Message = c.Now, "some of what it would have read cannot be read any more"
 			if l.NotBefore != 0 && l.Attempt > 0 {
-				l.Attempt-- // the local job had the number of its next attempt already
+				l.Attempt-- // the number was already that of the next attempt
 			}
 			c.Move(l, jjm.Failed, jjm.BySystem, l.Message)
 		}

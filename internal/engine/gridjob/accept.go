@@ -37,7 +37,7 @@ func (js *Jobs) submit(ctx context.Context, caller wire.Caller, req wire.Submit,
 	}
 	spec := &doc.Spec
 	if spec.KeyReuse = spec.KeyReuse || req.Anew && spec.Key != ""; spec.KeyReuse && !caller.Spooled {
-		// The spool may hold the cancel that makes the key free.
+		// The spool may contain a cancel of the grid job that has this request key.
 		if err := js.settle(ctx, caller, jjm.HandleOf(caller.UID, spec.Key)); err != nil {
 			return wire.Submitted{}, err
 		}
@@ -50,7 +50,7 @@ func (js *Jobs) submit(ctx context.Context, caller wire.Caller, req wire.Submit,
 	problems = append(problems, req.Origin.Problems()...)
 	if req.Origin = completedOrigin(req.Origin, req.Credentials); req.Origin != nil {
 		origin := *req.Origin
-		origin.Verified = caller.Admin // whatever the request claims
+		origin.Verified = caller.Admin // the request itself cannot set this
 		req.Origin = &origin
 	}
 	problems = append(problems, checkCredentials(spec, req.Credentials)...)
@@ -79,9 +79,9 @@ func (js *Jobs) submit(ctx context.Context, caller wire.Caller, req wire.Submit,
 	return out, err
 }
 
-// repeated answers a submission whose request key has a grid job already. What would be refused by now is not looked
-// for: the submission was accepted, and the caller perhaps never got the answer. Existed is false if no grid job has
-// the key, or spec lets the key be used again.
+// repeated answers a submission whose request key already has a grid job. It does not check again whether the site
+// would accept the submission: it was accepted, and the caller perhaps never got the answer. Existed is false if no
+// grid job has the key, or if spec allows the reuse of the key.
 func repeated(ctx context.Context, js *Jobs, caller wire.Caller, spec *jjm.Spec) (out wire.Submitted, err error) {
 	if spec.Key == "" || spec.KeyReuse {
 		return out, nil
@@ -115,7 +115,7 @@ func (js *Jobs) mayAccept(mem state.Memory, owner jjm.Owner, spec *jjm.Spec, req
 	return js.s.HasSpace()
 }
 
-// dryRun returns the plan of a grid job, with the inputs that would be fetched for it.
+// dryRun returns the plan of a grid job, with the inputs that would be fetched.
 func (js *Jobs) dryRun(ctx context.Context, owner jjm.Owner, h handlers.Handler, spec *jjm.Spec, site handlers.Site,
 	fit state.Choice) (wire.Submitted, error) {
 	out, err := js.rooms.Datasets.DryRun(ctx, owner, h, spec, site, fit)
@@ -131,8 +131,8 @@ func (js *Jobs) dryRun(ctx context.Context, owner jjm.Owner, h handlers.Handler,
 	return out, err
 }
 
-// examine finds the mistakes in a job file that only the job type and the site can find. It
-// returns the handler and the clusters that would be used.
+// examine returns the problems of a job file that only the job type and the site can find. It also returns the handler
+// and the clusters that would be used.
 func (js *Jobs) examine(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, site handlers.Site,
 	base string) (h handlers.Handler, fit state.Choice, problems jjm.Problems) {
 	var added []jjm.Input
@@ -178,8 +178,8 @@ func addedBy(h handlers.Handler, spec *jjm.Spec, site handlers.Site) ([]jjm.Inpu
 	return added, nil
 }
 
-// accept stores the grid job in one transaction and publishes its record. Credentials are
-// stored before, and removed again if the transaction fails. why is for its history.
+// accept stores the grid job in one transaction and publishes its record. Credentials are stored before the
+// transaction, and removed again if the transaction fails. why is the cause in the grid job's history.
 func (js *Jobs) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, req wire.Submit,
 	fit state.Choice, why string) (wire.Submitted, error) {
 	var out wire.Submitted
@@ -234,7 +234,7 @@ func (js *Jobs) accept(ctx context.Context, caller wire.Caller, spec jjm.Spec, r
 	return out, nil
 }
 
-// insert stores a new grid job and returns its id. why is for its history.
+// insert stores a new grid job and returns its id. why is the cause in the grid job's history.
 func (js *Jobs) insert(c *state.Change, job jjm.GridJob, clusters int, why string) (jjm.GridID, error) {
 	if err := c.Tx.InsertGrid(&job); err != nil {
 		return 0, err
@@ -286,8 +286,7 @@ func trimField(err error, field string) string {
 	return text
 }
 
-// putHandle makes the handle of a request key name a grid job. Without a key it does
-// nothing.
+// putHandle maps the handle of a request key to a grid job. If the key is empty, it does nothing.
 func putHandle(c *state.Change, uid int, key string, id jjm.GridID) error {
 	if key == "" {
 		return nil
@@ -295,8 +294,8 @@ func putHandle(c *state.Change, uid int, key string, id jjm.GridID) error {
 	return c.Tx.PutHandle(jjm.HandleOf(uid, key), store.Handle{UID: uid, Grid: id, Time: c.Now})
 }
 
-// ensureHandle makes the handle name a grid job that existed already. A submission with the same key that was refused
-// meanwhile no longer counts.
+// ensureHandle maps the handle to a grid job that already existed. If a submission with the same key was refused
+// meanwhile, the refusal no longer counts.
 func (js *Jobs) ensureHandle(ctx context.Context, c *state.Change, uid int, key string, id jjm.GridID) error {
 	if h, err := js.b.Store.Handle(ctx, jjm.HandleOf(uid, key)); err == nil && h.Grid == id && h.Refused == "" {
 		return nil

@@ -21,9 +21,9 @@ import (
 	"jjm/sandbox"
 )
 
-// collect makes the output tar of a grid job whose local jobs have all ended, and then
-// commits the final status. If the grid job is not live, collect does nothing. If it is killed meanwhile, nothing is
-// committed, and the next step collects again.
+// collect makes the output tar of a grid job whose local jobs have all ended, and then commits the final status. If the
+// grid job is not live, collect does nothing. If the grid job is killed meanwhile, collect commits nothing, and the
+// next step collects again.
 func (js *Jobs) collect(ctx context.Context, id jjm.GridID) error {
 	facts, live := js.gridFacts(id)
 	if !live {
@@ -61,7 +61,7 @@ func (js *Jobs) collect(ctx context.Context, id jjm.GridID) error {
 	err = js.s.Change(ctx, "collect", func(c *state.Change) error {
 		g := c.Grid(id)
 		if g == nil || g.Status.Final() || g.Kill != final.Kill {
-			return nil // killed meanwhile
+			return nil // the grid job was killed meanwhile
 		}
 		overtaken = false
 		from := g.Status.String()
@@ -99,8 +99,8 @@ func (js *Jobs) markAll(id jjm.GridID) {
 	js.s.Adjust(func(a *state.Memo) { a.MarkWhole(id) })
 }
 
-// finalRow returns the row of a grid job as it will be when it has ended, except Usage, which TarEntries
-// sets. It also sets facts.Causes.
+// finalRow returns the row of a grid job with its final status, except Usage, which TarEntries sets. It also sets
+// facts.Causes.
 func (js *Jobs) finalRow(id jjm.GridID, facts *plan.GridFacts) jjm.GridJob {
 	v := js.s.View()
 	defer v.Close()
@@ -124,10 +124,10 @@ func (js *Jobs) finalRow(id jjm.GridID, facts *plan.GridFacts) jjm.GridJob {
 // errEnough stops an iteration whose reader wants no more.
 var errEnough = errors.New("enough")
 
-// TarEntries returns the entries of the output tar, in this order: the files of each local job's last
-// attempt, jjm's own log of the grid job, and the record. Meanwhile it counts in facts the recorded
-// outputs, the lost outputs and the outputs left out, and sets job.Usage. After all outputs it calls
-// counted, which may change job, so that log and record show the final status.
+// TarEntries returns the entries of the output tar, in this order: the files of each local job's last attempt, jjm's
+// own log of the grid job, and the record. While the entries are read, it counts in facts the recorded outputs, the
+// lost outputs and the outputs left out, and sets job.Usage. After all outputs it calls counted, which may change job,
+// so that log and record show the final status.
 func (js *Jobs) TarEntries(ctx context.Context, job *jjm.GridJob, facts *plan.GridFacts,
 	counted func()) iter.Seq2[sandbox.TarEntry, error] {
 	return func(yield func(sandbox.TarEntry, error) bool) {
@@ -196,8 +196,8 @@ func addUsage(ctx context.Context, st *store.Store, job *jjm.GridJob, l *jjm.Loc
 	return nil
 }
 
-// collected returns the entries of one local job. If its outputs are lost or in merged files, only its logs are among
-// the entries. retracted has the local jobs of the grid job whose outputs are lost.
+// collected returns the entries of one local job. If the local job's outputs are lost or in merged files, it returns
+// only the entries of logs. retracted has the local jobs of the grid job whose outputs are lost.
 func (js *Jobs) collected(ctx context.Context, job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence,
 	retracted map[int32]string) (entries []sandbox.TarEntry, err error) {
 	report, err := js.createFailed(ctx, outputs.Stem(job), l)
@@ -213,8 +213,8 @@ func (js *Jobs) collected(ctx context.Context, job *jjm.GridJob, l *jjm.LocalJob
 	return append(entries, localEntries(job, l, withoutMerged(job, l, ev))...), nil
 }
 
-// CollectedOf returns the state of a local job, and its entries in the tar of its grid job, or the
-// entries that it would have now. The error is of kind Gone if there is no such local job.
+// CollectedOf returns the state of a local job, and its entries in the tar of its grid job. If the tar does not exist
+// yet, the entries are those that the tar would have now. The error is of kind Gone if the local job does not exist.
 func (js *Jobs) CollectedOf(ctx context.Context, job *jjm.GridJob, n int32) (jjm.State, []sandbox.TarEntry, error) {
 	l, ev, err := js.b.Store.ResultOf(ctx, jjm.LocalID{Grid: job.ID, N: n})
 	if err != nil {
@@ -258,8 +258,9 @@ func withoutMerged(job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence) *jjm.Evi
 	return logsOnly(job, l, ev)
 }
 
-// givenBack returns a line of the manifest that stands for the outputs of a local job whose work others do again. The
-// outputs are not in the tar: a reader of all files would count the work twice. some is false if there are none.
+// givenBack returns a line of the manifest that replaces the outputs of a local job whose work other local jobs do
+// again. The outputs are not in the tar, because a reader of all files would count the work twice. some is false if
+// there are no such outputs.
 func givenBack(job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence) (line sandbox.TarEntry, some bool) {
 	if l.Phase != jjm.GivenBack || ev == nil || ev.Result == nil {
 		return line, false
@@ -288,7 +289,7 @@ func logsOnly(job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence) *jjm.Evidence
 }
 
 // localEntries returns the entries of one local job: its standard output, standard error and log, and the outputs of
-// its result. For a local job that never started, it returns one absent entry with the reason; for a local job that has
+// its result. For a local job that never started, it returns one absent entry with the reason. For a local job that has
 // not ended and is not held, see liveEntries.
 func localEntries(job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence) []sandbox.TarEntry {
 	stem := outputs.Stem(job)
@@ -386,9 +387,8 @@ func (js *Jobs) LogLines(ctx context.Context, id jjm.GridID) ([]string, error) {
 	return lines, nil
 }
 
-// retire publishes the record of a final grid job, removes the folders of its bulks, moves its
-// rows to the history and forgets the grid job. It returns the time after which to try again, 0 if
-// all is done or ctx has ended.
+// retire publishes the record of a final grid job, removes the folders of its bulks, moves its rows to the history and
+// drops the grid job from memory. It returns the time after which to try again, 0 if all is done or ctx has ended.
 func (js *Jobs) retire(ctx context.Context, id jjm.GridID) time.Duration {
 	js.rooms.Records.PublishNow(ctx, id)
 	if js.rooms.Records.Behind(id) {
@@ -420,17 +420,16 @@ func (js *Jobs) retire(ctx context.Context, id jjm.GridID) time.Duration {
 	return 0
 }
 
-// sweep removes the folders of the bulks of an ended grid job, except folders that other live grid
-// jobs use. It comes before the move to the history: after a crash in between, the next start still
-// finds the owner by the grid job's row and sweeps the rest.
+// sweep removes the folders of the bulks of an ended grid job, except folders that other live grid jobs use. It must
+// run before the move to the history: after a crash in between, the next start finds the owner in the grid job's row
+// and sweeps the remaining folders.
 func (js *Jobs) sweep(ctx context.Context, id jjm.GridID) {
 	js.s.Mark(func(m *state.Marks) { m.Sweep(id) })
 	js.sweeper.SweepUnused(ctx, js.s.JobOf(id).Owner.UID)
 }
 
-// shareTar lets the owner and the administrators read a tar in the work area by access
-// lists, so that they can read it while the daemon is down. If the file system has no access
-// lists, they can get the tar from the daemon only.
+// shareTar sets access lists that let the owner and the administrators read a tar in the work area even while the
+// daemon is down. If the file system has no access lists, they can get the tar only from the daemon.
 func (js *Jobs) shareTar(ar *areas.Area, job *jjm.GridJob, path string) {
 	err := ar.Share(path, append([]int{job.Owner.UID}, js.b.Deps.Readers...)...)
 	switch {

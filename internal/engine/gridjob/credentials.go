@@ -11,9 +11,8 @@ import (
 	"jjm/sandbox"
 )
 
-// The credentials of a grid job are files in its owner's work area, in a folder named after its
-// handle, readable only by the account that its jobs run as. There is no other copy of them: not
-// in the store, the journal, the record or the log.
+// The credentials of a grid job are files in its owner's work area, in a folder named after its handle, readable only
+// by the account that runs its jobs. The store, the journal, the record and the log have no copy of the credentials.
 
 // checkCredentials returns problems for credentials that a job asks for and that did not come
 // with the submission, and for a missing request key, which renewals need. jjm.CheckCredentials
@@ -32,8 +31,8 @@ func checkCredentials(spec *jjm.Spec, given []jjm.Credential) (ps jjm.Problems) 
 	return ps
 }
 
-// completedOrigin adds the bearer that the credentials name to the origin of a grid job. It keeps
-// what the gatekeeper itself reported, because the gatekeeper has verified that.
+// completedOrigin adds the bearer that the credentials name to the origin of a grid job. It keeps all values that the
+// gatekeeper reported, because the gatekeeper has verified them.
 func completedOrigin(o *jjm.Origin, given []jjm.Credential) *jjm.Origin {
 	if o == nil {
 		return nil // no gatekeeper: the account itself submits
@@ -107,8 +106,8 @@ func (js *Jobs) keyLives(owner jjm.Owner, key string, except jjm.GridID) bool {
 	return false
 }
 
-// Renew replaces the credentials of a grid job by newer credentials. It returns which kinds
-// were newer, and notes on jobs that the newer credentials do not reach.
+// Renew replaces the credentials of a grid job by newer credentials. It returns the kinds of the newer credentials, and
+// notes on jobs that still use the old credentials.
 func (js *Jobs) Renew(ctx context.Context, caller wire.Caller, r wire.RenewRequest) (wire.RenewAnswer, error) {
 	job, err := js.s.Find(ctx, caller, r.Grid())
 	if err == nil {
@@ -139,8 +138,8 @@ func renewable(caller wire.Caller, job *jjm.GridJob, given []jjm.Credential) err
 	return onBehalf(job, given)
 }
 
-// onBehalf returns an error of kind Denied unless each of the credentials has the subject of
-// the grid job's submitter. It checks callers other than the owner.
+// onBehalf returns an error of kind Denied if one of the credentials does not have the subject of the grid job's
+// submitter. It is called for callers other than the owner.
 func onBehalf(job *jjm.GridJob, given []jjm.Credential) error {
 	whose := ""
 	if job.Origin != nil {

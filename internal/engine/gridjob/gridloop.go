@@ -13,8 +13,8 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// stepGrid steps one grid job until nothing is left to do now. It returns the time after
-// which to step the grid job again without being woken, 0 for never.
+// stepGrid steps one grid job until nothing is left to do now. It returns the time after which to step the grid job
+// again without being woken, 0 for never.
 func (js *Jobs) stepGrid(ctx context.Context, id jjm.GridID) time.Duration {
 	for ctx.Err() == nil {
 		facts, live := js.gridFacts(id)
@@ -28,7 +28,7 @@ func (js *Jobs) stepGrid(ctx context.Context, id jjm.GridID) time.Duration {
 			return js.retire(ctx, id)
 		}
 		act := plan.Grid(facts)
-		if facts.Fetching != "" && act.Status != jjm.Pending { // killed or paused meanwhile
+		if facts.Fetching != "" && act.Status != jjm.Pending { // the grid job was killed or paused meanwhile
 			js.remote.Stop(id)
 		}
 		err := js.rooms.Feeder.Withdraw(ctx, id)
@@ -123,8 +123,8 @@ func (js *Jobs) setStatus(ctx context.Context, id jjm.GridID, to jjm.GridStatus,
 	})
 }
 
-// showTrouble sets the text that shows people why a grid job makes no progress, or clears the text if err
-// is nil. It reports whether the same text was already shown.
+// showTrouble sets the text that shows people why a grid job makes no progress; if err is nil, it clears the text. It
+// returns true if the same text was already shown.
 func (js *Jobs) showTrouble(ctx context.Context, id jjm.GridID, err error) (shown bool) {
 	text := ""
 	if err != nil && ctx.Err() == nil {
@@ -192,11 +192,11 @@ func (js *Jobs) killLocals(ctx context.Context, id jjm.GridID) error {
 	})
 }
 
-// autoKill is the name that stands for jjm where the record says who killed a grid job.
+// autoKill is the name of jjm in the record as the one who killed a grid job.
 const autoKill = "auto_kill"
 
-// killItself stores that jjm kills a grid job because too many of its local jobs failed. The reason is decided again,
-// because a local job may have completed meanwhile. It returns nil if the grid job is not to be killed.
+// killItself kills a grid job because too many of its local jobs failed. It decides the reason again, because a local
+// job may have completed meanwhile. If the grid job is no longer to be killed, it returns nil without a change.
 func killItself(ctx context.Context, s *state.State, id jjm.GridID) error {
 	return s.Change(ctx, "auto-kill", func(c *state.Change) error {
 		live := c.Live.Grid(id)

@@ -16,20 +16,20 @@ import (
 	"jjm/internal/jjm"
 )
 
-// mostSkipped is how many ids one grid job skips because their folders exist.
+// mostSkipped is the greatest number of ids that one submission skips because their folders exist.
 const mostSkipped = 1000
 
-// lookPatience is how long a submission waits for the names in its owner's work area. If the names come later, the next
-// submission uses them; prepare refuses a folder that was not seen.
+// lookPatience is how long a submission waits for the list of names in its owner's work area. A list that arrives later
+// is used by the next submission; prepare refuses a folder that was not seen.
 const lookPatience = time.Second
 
-// unreserved is the error of an id that is not reserved yet.
+// unreserved is returned for an id that is not reserved yet.
 type unreserved struct{ id jjm.GridID }
 
 func (u unreserved) Error() string { return fmt.Sprintf("id %d is not reserved", u.id) }
 
-// ids decides which id a new grid job gets. It holds, by account, the folders in work areas that no grid job of this
-// store has made. It reads an area once, before the first grid job of the owner is accepted.
+// ids chooses the ids of new grid jobs. It holds, by account, the folders in work areas that no grid job of this store
+// has made. It reads an area once, before the owner's first grid job is accepted.
 type ids struct {
 	b     *base.Base
 	areas *areas.Areas
@@ -38,8 +38,8 @@ type ids struct {
 	of map[int]*strange
 }
 
-// reserving stores a grid job by calling do. If do finds that the id is not reserved, reserving reserves the id and
-// calls do again, so that no transaction waits for the folders of the site.
+// reserving stores a grid job by calling do. If do returns an unreserved, reserving reserves the id and calls do again.
+// Thus no transaction waits for the folders of the site.
 func (is *ids) reserving(ctx context.Context, do func() error) error {
 	for {
 		err := do()
@@ -102,7 +102,7 @@ func (is *ids) warnSkipped(id jjm.GridID, skipped []string) {
 	}
 }
 
-// strange are the folders of one work area.
+// strange are the folders of one work area that no grid job of this store has made.
 type strange struct {
 	done chan struct{} // closed when ids is set
 	ids  map[jjm.GridID]bool
@@ -132,7 +132,7 @@ func (is *ids) strangersOf(ctx context.Context, owner jjm.Owner) map[jjm.GridID]
 	select {
 	case <-s.done:
 		return s.ids
-	default: // the area does not answer
+	default: // the area has not answered in time
 		return nil
 	}
 }

@@ -10,12 +10,12 @@ import (
 	"jjm/internal/sys/tree"
 )
 
-// inputBudget counts the bytes of the inputs of one grid job against the site's limit.
+// inputBudget compares the bytes of the inputs of one grid job with the site's limit.
 type inputBudget struct {
-	limit, left int64 // 0 = no bound
+	limit, left int64 // in bytes; 0 = no limit
 }
 
-// take counts n bytes. The error is of kind Invalid if they exceed the limit.
+// take subtracts n bytes from the budget. The error is of kind Invalid if the limit is exceeded.
 func (b *inputBudget) take(n int64) error {
 	if b.limit == 0 {
 		return nil
@@ -45,9 +45,9 @@ func sizeOf(f io.Reader) int64 {
 	return 0
 }
 
-// within returns a function that opens inputs as open does, until the inputs have more than limit
-// bytes in all; 0 means no bound. An input that is too large by its metadata is not read at all. An
-// input that grows beyond the limit is cut off with an error.
+// within returns a function that opens inputs with open until the inputs have more than limit bytes in all; 0 means no
+// limit. If the metadata of an input already shows that it is too large, the input is not read. An input that grows
+// beyond the limit while it is read ends with an error.
 func within(limit int64, open func(string) (io.ReadCloser, error)) func(string) (io.ReadCloser, error) {
 	b := &inputBudget{limit, limit}
 	return func(path string) (io.ReadCloser, error) {
@@ -74,7 +74,7 @@ type counted struct {
 	budget *inputBudget
 }
 
-// Read fails once the budget is used up.
+// Read returns an error when the budget is used up.
 func (c *counted) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
 	if over := c.budget.take(int64(n)); over != nil {
@@ -83,9 +83,8 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// checkInputs returns problems for inputs that cannot be opened, and if the sizes of the
-// files and folders exceed the site's limit in all. added are the inputs of the job type. It
-// asks no servers.
+// checkInputs returns problems for inputs that cannot be opened, and a problem if all files and folders together exceed
+// the site's limit. added are the inputs that the job type adds. It contacts no servers.
 func (js *Jobs) checkInputs(owner jjm.Owner, base string, spec *jjm.Spec, added []jjm.Input) (ps jjm.Problems) {
 	limit := js.b.Conf().MaxInputBytes
 	open, budget := js.types.Packable(owner, base), &inputBudget{limit, limit}
@@ -110,7 +109,7 @@ func (js *Jobs) checkInputs(owner jjm.Owner, base string, spec *jjm.Spec, added 
 // checkInput returns the problems of input i, a file or a folder.
 func checkInput(i int, in *jjm.Input, open func(string) (io.ReadCloser, error), budget *inputBudget) jjm.Problems {
 	if budget.spent() {
-		return nil // one problem says that all together are too large
+		return nil // another problem says that all inputs together are too large
 	}
 	f, err := open(in.Path)
 	if err == nil {

@@ -13,10 +13,10 @@ import (
 	"jjm/internal/work/split"
 )
 
-// prepare makes the work area and the sandbox, asks the job type how to cut the work,
-// chooses clusters, fills datasets, and stores the outcome. After a crash it does all this
-// again, which changes nothing that exists. It returns nil without an outcome while an input is being fetched. The
-// error is of kind Invalid if the grid job would make more local jobs than the site allows.
+// prepare makes the work area and the sandbox, asks the job type how to cut the work, chooses clusters, fills datasets,
+// and stores the outcome. After a crash it does all this again, which changes nothing that exists. While an input is
+// being fetched, it returns nil and stores no outcome. The error is of kind Invalid if the grid job would make more
+// local jobs than the site allows.
 func (js *Jobs) prepare(ctx context.Context, id jjm.GridID) error {
 	job := js.s.JobOf(id)
 	h, err := js.b.Deps.Types.Get(job.Spec.Type)
@@ -42,7 +42,7 @@ func (js *Jobs) prepare(ctx context.Context, id jjm.GridID) error {
 		return fmt.Errorf("prepare grid job %s: %w", id, err)
 	}
 	if there, err := js.remote.Bring(&job, inputs); err != nil || !there {
-		return err // the grid job is woken when the inputs were fetched
+		return err // the grid job is woken when the inputs are fetched
 	}
 	if err := js.pack(ctx, &job, inputs); err != nil {
 		return fmt.Errorf("prepare grid job %s: %w", id, err)
@@ -75,9 +75,8 @@ func (js *Jobs) prepare(ctx context.Context, id jjm.GridID) error {
 	return nil
 }
 
-// pack makes the sandbox package and writes the file that all local jobs of a grid job
-// share. Doing so again changes nothing. It returns an error if another grid job left a
-// folder under the same number.
+// pack makes the sandbox package and writes the file that all local jobs of a grid job share. A repeated call changes
+// nothing. It returns an error if another grid job with the same number left a folder.
 func (js *Jobs) pack(ctx context.Context, job *jjm.GridJob, inputs []jjm.Input) error {
 	ar, err := js.areas.Of(job.Owner)
 	if err != nil {
@@ -102,8 +101,8 @@ func (js *Jobs) pack(ctx context.Context, job *jjm.GridJob, inputs []jjm.Input) 
 	return ar.WriteJob(shared)
 }
 
-// generate cuts the next chunk of a grid job, and stores parts, local jobs, ledger entries
-// and the splitter's carry in one transaction. It leaves datasets and merges to the Feeder.
+// generate cuts the next chunk of a grid job, and stores parts, local jobs, ledger entries and the splitter's carry in
+// one transaction. The Feeder cuts datasets and merges instead.
 func (js *Jobs) generate(ctx context.Context, id jjm.GridID) error {
 	job := js.s.JobOf(id)
 	v := js.s.View()
@@ -156,7 +155,7 @@ func (js *Jobs) generate(ctx context.Context, id jjm.GridID) error {
 	})
 }
 
-// howMany returns how many local jobs there will be, for the journal.
+// howMany describes, for the journal, the number of local jobs.
 func howMany(spec *jjm.Spec, jobs int) string {
 	if d := spec.Master(); d != nil {
 		return "local jobs of dataset " + d.Name

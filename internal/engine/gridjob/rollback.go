@@ -9,8 +9,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// rollBack makes a grid job that has no local jobs registered again, and keeps it with the reason (jjm.RollbackKeep).
-// What is in its work area stays for its owner to look at; the next preparation replaces it.
+// rollBack makes a grid job without local jobs registered again, and keeps it with the reason (jjm.RollbackKeep). The
+// owner can inspect the contents of its work area until the next preparation replaces them.
 func rollBack(ctx context.Context, s *state.State, id jjm.GridID, why string) error {
 	err := s.Change(ctx, "roll-back", func(c *state.Change) error {
 		g := c.Grid(id)
@@ -32,7 +32,7 @@ func rollBack(ctx context.Context, s *state.State, id jjm.GridID, why string) er
 }
 
 // submitAgain prepares a kept grid job again, under its id. The error is of kind Conflict if the grid job is not kept,
-// and Denied if the caller is not its owner: it would run as the owner.
+// and of kind Denied if the caller is not its owner, because the grid job would run as the owner.
 func submitAgain(ctx context.Context, js *Jobs, caller wire.Caller, id jjm.GridID) (wire.Submitted, error) {
 	if err := js.b.MayRun(caller); err != nil {
 		return wire.Submitted{}, err
@@ -68,8 +68,8 @@ func submitAgain(ctx context.Context, js *Jobs, caller wire.Caller, id jjm.GridI
 	return wire.Submitted{ID: id}, nil
 }
 
-// clearAway orders the removal of a grid job that ended as broken, if that was asked for (jjm.RollbackRemove), and
-// releases its request key. The grid job stays if other grid jobs depend on it.
+// clearAway orders the removal of a grid job that ended as broken, if its job file requests this (jjm.RollbackRemove),
+// and releases its request key. If other grid jobs depend on the grid job, it is not removed.
 func clearAway(c *state.Change, g *jjm.GridJob) error {
 	if g.Rollback != jjm.RollbackRemove || g.Status != jjm.Broken {
 		return nil

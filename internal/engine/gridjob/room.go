@@ -41,7 +41,7 @@ type Datasets interface {
 	KickSources(*jjm.GridJob)
 }
 
-// Feeder makes local jobs of datasets and merges; package feed implements it.
+// Feeder makes local jobs from datasets and merges; package feed implements it.
 type Feeder interface {
 	Feed(ctx context.Context, job *jjm.GridJob, cut *state.Cutting) error
 	FeedMerge(ctx context.Context, job *jjm.GridJob) error
@@ -80,8 +80,7 @@ type Rooms struct {
 // Settle carries out the requests about a handle that gatekeepers left in the spool.
 type Settle func(context.Context, wire.Caller, jjm.Handle) error
 
-// Jobs accepts grid jobs and steps each grid job, one step at a time. Its methods may be
-// called from many goroutines.
+// Jobs accepts grid jobs and steps each grid job, one step at a time. Its methods may be called from many goroutines.
 type Jobs struct {
 	b       *base.Base
 	s       *state.State
@@ -97,11 +96,11 @@ type Jobs struct {
 	ids     ids
 }
 
-// StepPatience is how long a step of a grid job, or reading a source, keeps its place
-// among the workers (see fair.Keyed).
+// StepPatience is how long a step of a grid job, or a read of a source, keeps its place among the workers (see
+// fair.Keyed).
 const StepPatience = 2 * time.Second
 
-// New returns a Jobs. It starts no goroutine; Run does.
+// New returns a Jobs. No grid job is stepped until Run is called.
 func New(s *state.State, as *areas.Areas, types *jobtype.Types, sw *sweep.Sweeper, inputs *remote.Inputs,
 	after *dependency.Dependencies) *Jobs {
 	js := &Jobs{b: s.B, s: s, areas: as, types: types, sweeper: sw, remote: inputs, after: after,
@@ -110,18 +109,18 @@ func New(s *state.State, as *areas.Areas, types *jobtype.Types, sw *sweep.Sweepe
 	return js
 }
 
-// Connect sets the other rooms. It is called once, before any other method.
+// Connect sets the other rooms. It must be called once, before any other method.
 func (js *Jobs) Connect(rooms Rooms, settle Settle, again RunAgain) {
 	js.rooms, js.settle, js.again = rooms, settle, again
 }
 
-// Wake asks for a grid job to be stepped soon. It does not block.
+// Wake requests that a grid job is stepped soon, and returns immediately.
 func (js *Jobs) Wake(id jjm.GridID) { js.work.Kick(id) }
 
 // Run steps grid jobs until ctx ends.
 func (js *Jobs) Run(ctx context.Context) { js.work.Run(ctx) }
 
-// Verbs returns the verbs that Jobs answers.
+// Verbs returns the verbs that Jobs carries out.
 func Verbs(js *Jobs) []serve.Verb {
 	return []serve.Verb{
 		serve.Handle(wire.VerbSubmit(), serve.Anyone, js.Submit),

@@ -11,15 +11,14 @@ import (
 	"jjm/xmldb"
 )
 
-// dropRescan is how often the drop folder is scanned, in addition to the kernel's
-// notifications.
+// dropRescan is the time between two scans of the drop folder, in addition to the kernel's notifications.
 const dropRescan = 10 * time.Second
 
 // dropPatience is how long a fragment may wait for a record that does not exist yet.
 const dropPatience = time.Hour
 
 // dropLoop adds fragments that programs outside jjm leave in the drop folder to records. If the folder is removed or
-// replaced, dropLoop makes it again if need be, and opens it.
+// replaced, dropLoop creates a missing folder and opens the new folder.
 func (it *Intake) dropLoop(ctx context.Context) {
 	for ctx.Err() == nil && it.b.Deps.DropDir != "" {
 		d, err := xmldb.OpenDrop(it.b.Deps.DropDir, it.warnDrop)
@@ -34,7 +33,7 @@ func (it *Intake) dropLoop(ctx context.Context) {
 	}
 }
 
-// watchDrop takes fragments from an open drop folder until another folder has its path.
+// watchDrop takes fragments from an open drop folder until the folder is removed or replaced.
 func (it *Intake) watchDrop(ctx context.Context, d *xmldb.Drop) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -54,13 +53,14 @@ func (it *Intake) watchDrop(ctx context.Context, d *xmldb.Drop) {
 	}
 }
 
-// warnDrop logs trouble with the drop folder only on change, because accounts can cause it at every scan.
+// warnDrop logs an error with the drop folder only if the error changes, because accounts can cause an error at every
+// scan.
 func (it *Intake) warnDrop(msg string, args ...any) {
 	it.b.Complain(slog.LevelWarn, "drop/"+msg+fmt.Sprint(args...), msg, args...)
 }
 
-// takeDropped adds the fragments in the folder to records. It accepts a fragment only from
-// the owner of the job that the fragment is about, or from root.
+// takeDropped adds the fragments in the folder to records. It accepts a fragment only from root, or from the owner of
+// the job that the fragment is about.
 func (it *Intake) takeDropped(ctx context.Context, d *xmldb.Drop) error {
 	found, err := d.Scan(ctx)
 	if err != nil {
@@ -75,7 +75,7 @@ func (it *Intake) takeDropped(ctx context.Context, d *xmldb.Drop) error {
 		}
 		switch {
 		case jjm.KindOf(err) == jjm.Busy && it.b.Now().Sub(f.Modified) < dropPatience:
-			left.add(jjm.At(f.Modified)) // found again by the next scan
+			left.add(jjm.At(f.Modified)) // the next scan finds the fragment again
 		case err != nil:
 			f.Refuse(err)
 		default:
@@ -87,8 +87,8 @@ func (it *Intake) takeDropped(ctx context.Context, d *xmldb.Drop) error {
 	return nil
 }
 
-// mayDrop returns an error if the writer of a fragment may not add to the record of the job
-// that the fragment is about, or if there is no such live job.
+// mayDrop returns an error of kind Denied if the writer of a fragment may not add to the record of the job, and of kind
+// Gone if the job does not exist or is not live.
 func (it *Intake) mayDrop(f xmldb.Dropped) error {
 	v := it.s.View()
 	defer v.Close()

@@ -20,15 +20,15 @@ import (
 type boxes struct {
 	mu    sync.Mutex
 	known map[string]*inbox // by name
-	in    *spool.In         // the survey in progress, nil if none
+	in    *spool.In         // the survey in progress, nil if there is none
 	began time.Time         // the spool's time stamp when the survey started, zero if too fresh to rely on
-	whole time.Time         // the same for the last completed survey
+	whole time.Time         // the spool's time stamp when the last complete survey started; zero as for began
 }
 
-// inbox is the state of one box.
+// inbox is the state of one account's box between turns.
 type inbox struct {
-	mu   sync.Mutex // held for a turn, so that entries are carried out in order
-	name string     // the name of the folder
+	mu   sync.Mutex // held during a turn, so that entries are carried out in order
+	name string     // the folder's name
 	uid  int
 	// seen is the time stamp of the box at a turn that found nothing to do, valid if
 	// clean.
@@ -47,7 +47,7 @@ func (in *inbox) open(dir string) (*spool.Box, error) {
 	return folder.Named(in.name, in.uid)
 }
 
-// leave makes later turns skip an entry.
+// leave makes later turns skip an entry that was carried out.
 func (in *inbox) leave(name spool.Name) {
 	if in.left == nil {
 		in.left = map[spool.Name]bool{}
@@ -58,7 +58,7 @@ func (in *inbox) leave(name spool.Name) {
 // full reports whether no further entry can be remembered in left.
 func (in *inbox) full() bool { return len(in.left) >= spool.MaxEntries }
 
-// maxBoxes bounds the boxes of one account.
+// maxBoxes is the greatest number of known boxes of one account.
 const maxBoxes = 9
 
 // know adds a box to the known boxes, and returns it.
@@ -81,7 +81,7 @@ func (b *boxes) note(name string, uid int) *inbox {
 // all returns all known boxes.
 func (b *boxes) all() []*inbox { return b.of(nil) }
 
-// of returns the boxes of an account, shortest name first, so that the box of the plain name is the first. With uid nil
+// of returns the boxes of an account, the shortest name first: the box with the plain name comes first. If uid is nil,
 // it returns all boxes.
 func (b *boxes) of(uid *int) []*inbox {
 	b.mu.Lock()
@@ -96,8 +96,8 @@ func (b *boxes) of(uid *int) []*inbox {
 	return out
 }
 
-// survey continues to look through the spool for boxes, and reports whether all boxes are known now.
-// It removes names that do not name a box.
+// survey continues to look through the spool for boxes. It returns true if all boxes are known now. It removes names
+// that are not the name of a box.
 func (it *Intake) survey() bool {
 	b := &it.box
 	b.mu.Lock()
@@ -118,12 +118,12 @@ func (it *Intake) survey() bool {
 		}
 		b.in, b.began = in, at
 		if !settled {
-			b.began = time.Time{} // a box may still be made with the same time stamp
+			b.began = time.Time{} // another box may still be made with the same time stamp
 		}
 	}
 	strange := ""
 	done, err := b.in.Survey(turnNames, b.found, func(name string, _ error) { strange = name })
-	if strange != "" { // one line in the log, however many names there are
+	if strange != "" { // only one line in the log, however many names there are
 		it.b.Complain(slog.LevelWarn, "spool/strange",
 			"the spool holds files that are not jjm's and cannot be removed: remove them by hand", "dir", it.b.Deps.SpoolDir)
 	}
@@ -188,9 +188,9 @@ func (it *Intake) settleIn(ctx context.Context, boxes []*inbox, h jjm.Handle) er
 	return nil
 }
 
-// ensure makes the boxes of an account known. An account that has the box of its plain name has no
-// other box. For any other account it surveys the whole spool, unless the spool has not changed since
-// the last survey.
+// ensure makes the boxes of an account known. If the account has the box with its plain name, it has no other box.
+// Otherwise ensure surveys the whole spool, unless the spool has not changed since the last survey. The error is of
+// kind Busy if the spool cannot be read.
 func (it *Intake) ensure(uid int) error {
 	in, err := spool.Open(it.b.Deps.SpoolDir)
 	if errors.Is(err, fs.ErrNotExist) {

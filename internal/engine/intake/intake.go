@@ -17,25 +17,24 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// intakeEvery is how often the boxes are looked at. Boxes that have not changed are
-// skipped.
+// intakeEvery is the time between two rounds over all boxes. Boxes that have not changed are skipped.
 const intakeEvery = time.Second
 
-// turnEntries is how many entries one turn carries out, turnNames how many names in the spool
-// a survey looks at at a time, and turnRefused how many of the entries beyond an account's
-// limit one turn answers with a refusal.
+// turnEntries is the greatest number of entries that one turn carries out. turnNames is the greatest number of names in
+// the spool that a survey reads at a time. turnRefused is the greatest number of refusals that one turn stores for the
+// entries beyond an account's limit.
 const (
 	turnEntries = 64
 	turnNames   = 16 << 10
 	turnRefused = 64
 )
 
-// startEntries is how many entries are carried out before the daemon answers the first request. The rest
-// follows, box by box. Entries about a handle are carried out before a request about the handle is
-// answered.
+// startEntries is the number of entries that are carried out before the daemon answers the first request. The remaining
+// entries are carried out later, box by box. Entries about a handle are always carried out before a request about the
+// handle is answered.
 const startEntries = 512
 
-// maxRefusal is how many bytes of the reason for a refusal are stored.
+// maxRefusal is the greatest number of bytes stored of the reason for a refusal.
 const maxRefusal = 4096
 
 // intakeLoop carries out entries while the daemon runs. Gatekeepers also leave requests when
@@ -46,13 +45,13 @@ func (it *Intake) intakeLoop(ctx context.Context) {
 		case !more:
 			fair.Pause(ctx, intakeEvery)
 		case acted == 0:
-			fair.Pause(ctx, intakeEvery/20) // no valid entries: do not spend a core on the rest
+			fair.Pause(ctx, intakeEvery/20) // no valid entries: pause, because the other entries could keep a core busy
 		}
 	}
 }
 
-// TakeIn carries out the requests that gatekeepers left, about startEntries at most. It is called
-// once, before the daemon answers the first request.
+// TakeIn carries out about startEntries of the requests that gatekeepers left. It is called once, before the daemon
+// answers the first request.
 func (it *Intake) TakeIn(ctx context.Context) {
 	for total := 0; total < startEntries && ctx.Err() == nil && it.b.Deps.SpoolDir != ""; {
 		acted, more := it.intakeRound(ctx)
@@ -63,8 +62,8 @@ func (it *Intake) TakeIn(ctx context.Context) {
 	}
 }
 
-// intakeRound takes a turn at each box and returns how many entries were carried out. more
-// says that a budget was too small for all entries.
+// intakeRound takes one turn at each box, and returns how many entries were carried out. more is true if entries remain
+// because a turn or the survey reached its limit.
 func (it *Intake) intakeRound(ctx context.Context) (acted int, more bool) {
 	more = !it.survey()
 	for _, box := range it.box.all() {
@@ -81,8 +80,8 @@ func (it *Intake) intakeRound(ctx context.Context) (acted int, more bool) {
 	return acted, more
 }
 
-// turn carries out the entries of a box. If only is set, it carries out only the entries about this handle, and the
-// error is of kind Busy if such entries remain. more is true if the budget was too small for all entries.
+// turn carries out the entries of a box. If only is set, it carries out only the entries about this handle, and returns
+// an error of kind Busy if such entries remain. more is true if entries remain because the turn reached its limit.
 func (it *Intake) turn(ctx context.Context, in *inbox, only jjm.Handle) (acted int, more bool, err error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -111,7 +110,7 @@ func (it *Intake) turn(ctx context.Context, in *inbox, only jjm.Handle) (acted i
 	return t.acted, t.more, t.waiting(only)
 }
 
-// turn is the state of one call of Intake.turn.
+// turn is the state of one turn at a box, which is one call of Intake.turn.
 type turn struct {
 	it      *Intake
 	in      *inbox
@@ -120,8 +119,8 @@ type turn struct {
 	held    map[jjm.Handle]bool // handles with an entry that could not be carried out now
 	acted   int                 // entries carried out
 	removed int                 // entries removed without being carried out
-	more    bool                // the budget was too small
-	waits   bool                // an entry could not be carried out now
+	more    bool                // entries remain because the turn reached its limit
+	waits   bool                // at least one entry could not be carried out now
 }
 
 // run carries out the entries in order, and removes each entry afterwards. If the daemon crashes in
@@ -161,8 +160,7 @@ func (t *turn) run(ctx context.Context) error {
 	return nil
 }
 
-// waiting returns an error of kind Busy if entries about the handle remain. For "" it
-// returns nil.
+// waiting returns an error of kind Busy if entries about the handle remain. It returns nil for the handle "".
 func (t *turn) waiting(h jjm.Handle) error {
 	if h != "" && (t.more || t.waits) {
 		return jjm.Errorf(jjm.Busy, "%s: requests about it in box %s of the spool are not carried out yet: ask again", h, t.in.name)
@@ -170,7 +168,7 @@ func (t *turn) waiting(h jjm.Handle) error {
 	return nil
 }
 
-// tidy removes the names in a box that do not name an entry.
+// tidy removes the names in a box that are not the name of an entry.
 func (t *turn) tidy(strange []string) {
 	if len(strange) == 0 {
 		return
@@ -187,8 +185,8 @@ func (t *turn) tidy(strange []string) {
 		t.in.name, "account", t.in.uid, "names", strange[:min(len(strange), 3)], "more", stay > 0)
 }
 
-// cut removes the latest entries of an account that left more than its limit. It answers some
-// submissions among them with a refusal, which lookups show.
+// cut removes the latest entries of an account that left more entries than its limit. For some of the removed
+// submissions it stores a refusal, which lookups then return.
 func (t *turn) cut(ctx context.Context, names []spool.Name) {
 	if len(names) == 0 {
 		return
@@ -206,8 +204,8 @@ func (t *turn) cut(ctx context.Context, names []spool.Name) {
 	t.more = true
 }
 
-// refuse stores that a submission was refused because its account left too many entries,
-// unless its grid job exists.
+// refuse stores that a submission was refused because its account left too many entries. If the grid job already
+// exists, it stores nothing.
 func (t *turn) refuse(ctx context.Context, name spool.Name) {
 	note, owner, err := t.box.Read(name)
 	if err != nil || note.Verb != spool.VerbSubmit {
@@ -223,9 +221,9 @@ func (t *turn) refuse(ctx context.Context, name spool.Name) {
 	}
 }
 
-// entry carries out one entry and removes it, unless an earlier entry about its handle waits. An entry that is not
-// valid is removed without being carried out. No entry is carried out while too many that were carried out could not be
-// removed.
+// entry carries out one entry and removes it, unless an earlier entry about the same handle waits. An invalid entry is
+// removed without being carried out. If too many entries that were carried out could not be removed, no further entry
+// is carried out.
 func (t *turn) entry(ctx context.Context, name spool.Name) error {
 	note, owner, err := t.box.Read(name)
 	var bad *spool.Rejected
@@ -263,14 +261,14 @@ func (t *turn) entry(ctx context.Context, name spool.Name) error {
 		return err
 	}
 	if err := t.box.Remove(name.String()); err != nil {
-		t.in.leave(name) // the request is stored
+		t.in.leave(name) // the request is stored, so the entry must not be carried out again
 		return err
 	}
 	return t.it.b.Crash("spool.removed")
 }
 
-// recorded reports whether clients can find a grid job by its handle while the daemon is
-// down. Until then its entry must stay in the spool, where clients look otherwise.
+// recorded reports whether clients can find a grid job by its handle while the daemon is down. Until then the entry
+// must stay in the spool, because clients also search the spool.
 func (it *Intake) recorded(id jjm.GridID) bool {
 	v := it.s.View()
 	defer v.Close()
@@ -278,8 +276,8 @@ func (it *Intake) recorded(id jjm.GridID) bool {
 	return g == nil || g.Pointed()
 }
 
-// act carries out an entry. An error means that the entry could not be carried out now; a
-// request that is permanently refused is done.
+// act carries out an entry. It returns an error only if the entry could not be carried out now. A request that is
+// refused permanently counts as carried out.
 func (it *Intake) act(ctx context.Context, caller wire.Caller, n spool.Note) error {
 	if n.Verb == spool.VerbKill {
 		return it.actKill(ctx, caller, n)
@@ -326,7 +324,7 @@ func (it *Intake) actKill(ctx context.Context, caller wire.Caller, n spool.Note)
 	return nil
 }
 
-// final reports whether an error is the final answer to a request.
+// final reports whether err is a permanent answer to a request, so that a retry cannot help.
 func final(err error) bool {
 	switch jjm.KindOf(err) {
 	case jjm.Invalid, jjm.Denied, jjm.Conflict, jjm.Gone:
@@ -335,8 +333,8 @@ func final(err error) bool {
 	return false
 }
 
-// refuse stores why a submission in the spool was refused. The gatekeeper got the answer that the
-// submission is accepted, so its lookups must say that it failed, and why.
+// refuse stores why a submission in the spool was refused. The gatekeeper was told that the submission is accepted; its
+// lookups must therefore report that the submission failed, and why.
 func (it *Intake) refuse(ctx context.Context, caller wire.Caller, h jjm.Handle, why error) error {
 	return it.s.Change(ctx, "spool-refuse", func(c *state.Change) error {
 		text := why.Error()

@@ -28,11 +28,11 @@ type Intake struct {
 	s     *state.State
 	rooms Rooms
 	box   boxes
-	// fragments are the fragments that the last scan of the drop folder left there.
+	// fragments describes the fragments that the last scan left in the drop folder.
 	fragments atomic.Pointer[fragments]
 }
 
-// New returns an Intake. It starts no goroutine; see Loops.
+// New returns an Intake. The caller starts its goroutines; see Loops.
 func New(s *state.State, rooms Rooms) *Intake { return &Intake{b: s.B, s: s, rooms: rooms} }
 
 // Loops returns the loops to run until the engine stops.

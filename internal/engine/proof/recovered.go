@@ -27,8 +27,8 @@ func (pr *Prover) CheckRecovers(ctx context.Context, owner jjm.Owner, spec *jjm.
 	return mayRecover(v.Memory, spec, &job)
 }
 
-// StillRecovers repeats CheckRecovers in the change that stores the recovery: the grid job that it recovers may
-// have been reopened or removed since. Whose that grid job is does not change.
+// StillRecovers repeats CheckRecovers in the change that stores the recovery, because the grid job to recover may have
+// been reopened or removed meanwhile. It does not check the owner again: the owner of a grid job never changes.
 func (pr *Prover) StillRecovers(c *state.Change, spec *jjm.Spec) error {
 	if spec.Recovers == 0 {
 		return nil
@@ -70,7 +70,7 @@ func laterGeneration(job *jjm.GridJob) int {
 // joined are the recoveries of a task. Verification treats their local jobs as local jobs of
 // the task, numbered after its own, and their rows of the ledger as rows of the task.
 type joined struct {
-	base  int // the number of local jobs of the task itself
+	base  int // number of local jobs of the task itself
 	tasks []*task
 	jobs  []cover.Job // of all recoveries, renumbered
 	rows  []cover.Row // of all recoveries, renumbered, in the order of the ledger
@@ -186,8 +186,8 @@ func (t *task) numbers() (map[string]int64, error) {
 	return numbers, nil
 }
 
-// join adds one recovery. A file that does not belong to the task gets a number above all other
-// numbers, so that verification reports who owns the file. The error is of kind Internal if local jobs are missing.
+// join adds one recovery. A file that does not belong to the task gets a number above all other numbers; verification
+// then reports who owns the file. The error is of kind Internal if local jobs are missing.
 func (pr *Prover) join(ctx context.Context, j *joined, more *task, numbers map[string]int64) error {
 	base := int32(j.base + len(j.jobs))
 	to := map[int64]int64{} // from numbers of files in the recovery to those in the task
@@ -283,8 +283,8 @@ func (j *joined) takenOver(r *cover.Row) int {
 	return -1
 }
 
-// with adds the recoveries to the facts of a task, and returns the task's streams of local
-// jobs and rows with those of the recoveries merged in, in the order of the ledger.
+// with adds the recoveries to the facts of a task. It returns the task's streams of local jobs and rows, with the local
+// jobs and rows of the recoveries merged in, in the order of the ledger.
 func (j *joined) with(f *cover.Facts, jobs func(func(cover.Job) error) error,
 	rows func(func(cover.Row) error) error) (func(func(cover.Job) error) error, func(func(cover.Row) error) error) {
 	f.Made, f.Recoveries = j.base+len(j.jobs), j.first
@@ -386,5 +386,5 @@ func tellRecoveries(t *task, v *wire.Verified) {
 			v.Why += fmt.Sprintf("; of these grid job %s did %d", r.ID, r.Units)
 		}
 	}
-	v.Recovered = nil // it is in Recoveries now
+	v.Recovered = nil // the work is in Recoveries now
 }

@@ -16,10 +16,10 @@ import (
 	"jjm/internal/work/split"
 )
 
-// Replay asks the job type of a grid job again the questions of its acceptance and preparation - its
-// description, its plan, the check of the job file, the files that it packs, how the work is cut -
-// and compares the parts with the stored parts. It changes nothing. A refusal of the type is in the
-// answer. The error is an error of [state.State.Find], of the store, or of ctx.
+// Replay asks the job type of a grid job again the questions of the acceptance and preparation - the type's
+// description, its plan, the check of the job file, the files to pack, how the work is cut - and compares the parts
+// with the stored parts. It changes nothing. A refusal of the type is in the answer. The error is an error of
+// [state.State.Find], of the store, or of ctx.
 func (pr *Prover) Replay(ctx context.Context, caller wire.Caller, r wire.ReplayRequest) (wire.ReplayAnswer, error) {
 	out, err := pr.replay(ctx, caller, r.Grid())
 	return wire.ReplayAnswer{Replay: &out}, err
@@ -62,14 +62,13 @@ type replay struct {
 	out  wire.Replayed
 }
 
-// maxFindings bounds the findings reported for one question, maxFinding the bytes of
-// each.
+// maxFindings limits the number of findings reported for one question, maxFinding the bytes of each finding.
 const (
 	maxFindings = 20
 	maxFinding  = 400
 )
 
-// add adds the findings about one question to the answer.
+// add adds one question, and the findings about it, to the answer.
 func (r *replay) add(name, note string, found ...string) {
 	if n := len(found); n > maxFindings {
 		found = append(found[:maxFindings:maxFindings], fmt.Sprintf("and %d more", n-maxFindings))
@@ -98,8 +97,7 @@ func (r *replay) ask() {
 	r.prepare()
 }
 
-// plan asks the type for its plan again, and reports the settings that differ from the
-// stored plan.
+// plan asks the type for its plan again, and adds the settings that differ from the stored plan to the findings.
 func (r *replay) plan() {
 	was, bare := handlers.Unplanned(r.spec)
 	planned, problems := handlers.Planned(r.h, bare, r.site)
@@ -112,8 +110,7 @@ func (r *replay) plan() {
 	r.spec = planned
 }
 
-// differences returns the keys whose values differ between two tables. It descends one
-// level.
+// differences returns the keys whose values differ between two tables. It compares nested tables one level deep.
 func differences(path string, was, now map[string]any) (found []string) {
 	keys := maps.Clone(was)
 	maps.Copy(keys, now)
@@ -150,8 +147,8 @@ func text(v any) string {
 	return string(b)
 }
 
-// prepare asks which files are packed, and reports whether they differ from the files by the
-// stored specification.
+// prepare asks which files are packed, and reports whether they differ from the files that the stored specification
+// requires.
 func (r *replay) prepare() {
 	now, err := handlers.Inputs(r.h, r.spec, r.site)
 	if err != nil {
@@ -166,7 +163,7 @@ func (r *replay) prepare() {
 	r.add("prepare", "", "the list of inputs "+differ.First(text(now), text(was)))
 }
 
-// split asks how the work is cut; false if the type does not say.
+// split asks how the work is cut. It returns false if the type has no answer.
 func (r *replay) split() (handlers.Cutting, bool) {
 	cut, err := handlers.SplitBy(r.h, r.spec, r.site)
 	if err != nil {
@@ -181,7 +178,7 @@ func (r *replay) split() (handlers.Cutting, bool) {
 	return cut, true
 }
 
-// partsAtOnce is how many parts are cut, or local jobs read, at a time.
+// partsAtOnce is the number of parts cut, or of local jobs read, at a time.
 const partsAtOnce = 5000
 
 // parts cuts the work again, compares each part with the part of the stored local job, and
@@ -232,7 +229,7 @@ type comparison struct {
 	differ, commands []string
 }
 
-// next returns the next part; false if there is none.
+// next returns the next part; ok is false if there is no further part.
 func (c *comparison) next() (jjm.Part, bool) {
 	for len(c.ready) == 0 && c.more && c.trouble == nil {
 		var left split.Left
@@ -265,8 +262,8 @@ func (c *comparison) compare(l *jjm.LocalJob) {
 	c.command(l)
 }
 
-// command asks the type for the command of a local job, and compares it with the command by the
-// stored plan, because the command itself is not stored.
+// command asks the type for the command of a local job now, and by the stored plan, and compares both, because the
+// command itself is not stored.
 func (c *comparison) command(l *jjm.LocalJob) {
 	now, err := handlers.CommandOf(c.h, c.spec, l)
 	if err != nil {
@@ -304,7 +301,7 @@ func (c *comparison) end() {
 	c.add("command", note, c.commands...)
 }
 
-// texts returns each problem as a text of its own.
+// texts returns a separate text for each problem.
 func texts(problems jjm.Problems) []string {
 	var out []string
 	for i := range problems {

@@ -1,6 +1,6 @@
-// Package proof proves or refutes that the work of a grid job, together with its
-// recoveries, was done exactly once. It reads the work, the ledger and the ends of local
-// jobs from the store, and package cover compares them. It changes nothing.
+// Package proof proves or refutes that the work of a grid job, together with its recoveries, was done exactly once. It
+// reads the work, the ledger and the ends of local jobs from the store; package cover compares these. It changes
+// nothing.
 package proof
 
 import (
@@ -13,7 +13,7 @@ import (
 )
 
 // Prover verifies grid jobs and makes job files of recoveries. It also replays grid jobs: it compares the present
-// answers of their job types with the answers that were stored when the grid jobs were prepared.
+// answers of their job types with the answers stored at preparation.
 type Prover struct {
 	b       *base.Base
 	s       *state.State
@@ -26,7 +26,7 @@ func New(s *state.State, types *jobtype.Types, ln *lineage.Lineage) *Prover {
 	return &Prover{s.B, s, types, ln}
 }
 
-// Verbs returns the verbs that Prover answers.
+// Verbs returns the verbs that Prover carries out.
 func Verbs(pr *Prover) []serve.Verb {
 	return []serve.Verb{
 		serve.Handle(wire.VerbVerify(), serve.Owners, pr.Verify),

@@ -15,11 +15,10 @@ import (
 	"jjm/internal/work/split"
 )
 
-// Verify compares the work of a grid job with the cover ledger and the ends of its local jobs and
-// the local jobs of its recoveries. It reports which work and which outputs were left out; outputs
-// change the verdict only if they were to be merged. If Recovery is not "", it is the name of a job
-// file that Verify makes for the missing work; the error is of kind Conflict if the grid job has not
-// ended then.
+// Verify compares the work of a grid job with the cover ledger and the ends of its local jobs and of its recoveries'
+// local jobs. It reports the work and the outputs that were left out. Outputs change the verdict only if they were to
+// be merged. If Recovery is not "", it is the name of a job file that Verify makes for the missing work; then the error
+// is of kind Conflict if the grid job has not ended.
 func (pr *Prover) Verify(ctx context.Context, caller wire.Caller, r wire.VerifyRequest) (wire.VerifyAnswer, error) {
 	v, err := pr.verify(ctx, caller, r.Grid(), r.Recovery)
 	return wire.VerifyAnswer{Verify: &v}, err
@@ -82,8 +81,8 @@ type task struct {
 	file func(lfn string) (jjm.File, error)
 	// merged reports whether the outputs of a completed local job are in a merged file.
 	merged func(l *jjm.LocalJob) bool
-	// retracted are the completed local jobs whose outputs were retracted, so that they
-	// do not count, with the reason.
+	// retracted are the completed local jobs whose outputs were retracted, each with the reason. These local jobs do
+	// not count.
 	retracted map[int32]string
 	// joined are the recoveries that are verified with the task, nil = none.
 	joined *joined
@@ -148,7 +147,7 @@ func processed(l *jjm.LocalJob, ev *jjm.Evidence) *jjm.Processed {
 // errStopped stops a function that calls back, because the reader of its stream stopped.
 var errStopped = errors.New("stopped")
 
-// stream makes an iterator of a function that calls back.
+// stream turns a function that calls back into an iterator.
 func stream[T any](each func(fn func(T) error) error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		err := each(func(v T) error {
@@ -164,8 +163,8 @@ func stream[T any](each func(fn func(T) error) error) iter.Seq2[T, error] {
 	}
 }
 
-// task returns the work of a grid job as a task. It asks the job type again. The answer of
-// the job type depends only on the stored specification and the packed inputs.
+// task returns the work of a grid job as a task. It asks the job type again how to cut the work. The result is always
+// the same, because it depends only on the stored specification and the packed inputs.
 func (pr *Prover) task(ctx context.Context, job *jjm.GridJob) (*task, error) {
 	h, err := pr.b.Deps.Types.Get(job.Spec.Type)
 	if err != nil {

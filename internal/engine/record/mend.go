@@ -15,22 +15,22 @@ import (
 )
 
 const (
-	// mendShare bounds the time for making lost records again: one part in so many.
+	// mendShare limits the writing of lost records to 1/mendShare of the time.
 	mendShare = 10
-	// mendPage is how many grid jobs are looked at between two pauses.
+	// mendPage is the number of grid jobs examined between two pauses.
 	mendPage = 500
 	// mendAgain is the time after which a record that could not be written is tried again.
 	mendAgain = 5 * time.Minute
-	// lowAgain is how often MendLoop looks whether the disk has room again.
+	// lowAgain is the time between two checks by MendLoop whether a full disk has space again.
 	lowAgain = 5 * time.Second
 )
 
-// Mend wakes MendLoop. It is called when records may be lost.
+// Mend wakes MendLoop. It is called when records may have been lost.
 func (pu *Publisher) Mend() { fair.Kick(pu.mend) }
 
 // MendLoop writes missing records of grid jobs in the history from the store: after a start, and after Mend. It writes
-// one record at a time, newest first, within a share of the time. The records of live grid jobs are written by Loop,
-// which does not wait for MendLoop.
+// one record at a time, newest first, within a share of the time. Loop writes the records of live grid jobs and does
+// not wait for MendLoop.
 func (pu *Publisher) MendLoop(ctx context.Context) {
 	pu.Mend()
 	for ctx.Err() == nil {
@@ -97,7 +97,7 @@ func (pu *Publisher) cannotMend(ctx context.Context, what string, err error) boo
 	return false
 }
 
-// rest waits until the time since began is a mendShare of all, and then until the disk takes new files.
+// rest pauses for mendShare-1 times the time since began, and then while new work is not accepted.
 func (pu *Publisher) rest(ctx context.Context, began time.Time) {
 	fair.Pause(ctx, time.Since(began)*(mendShare-1))
 	for ctx.Err() == nil && pu.s.Low() != "" {
@@ -116,7 +116,7 @@ func (pu *Publisher) missing(page []store.Archived) (missing []store.Archived) {
 }
 
 // mendOne writes the record of a grid job in the history. If the grid job was removed meanwhile, mendOne removes the
-// record again. If it was reopened, mendOne marks the record, so that Loop writes it.
+// record again. If the grid job was reopened, mendOne marks the record for Loop to write.
 func (pu *Publisher) mendOne(ctx context.Context, a store.Archived) error {
 	job, gone, err := pu.b.Store.Kept(ctx, a.ID)
 	if err != nil || gone != nil || pu.isLive(a.ID) {
@@ -138,7 +138,7 @@ func (pu *Publisher) mendOne(ctx context.Context, a store.Archived) error {
 	return nil
 }
 
-// isLive reports whether a grid job is in memory, so that Loop writes its record.
+// isLive reports whether a grid job is in memory. Loop writes the records of these grid jobs.
 func (pu *Publisher) isLive(id jjm.GridID) bool {
 	v := pu.s.View()
 	defer v.Close()
@@ -168,7 +168,8 @@ func (pu *Publisher) writeArchived(ctx context.Context, job jjm.GridJob, locals 
 	return pu.writeHistory(ctx, job.ID)
 }
 
-// archivedShards returns the shards of a grid job in the history, each read when it is asked for. It stops at an error.
+// archivedShards returns the shards of a grid job in the history. It reads a shard only when the shard is requested,
+// and stops at an error.
 func (pu *Publisher) archivedShards(ctx context.Context, g *state.Grid, locals int,
 	failed *error) iter.Seq[xmldb.Shard] {
 	return func(yield func(xmldb.Shard) bool) {

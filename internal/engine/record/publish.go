@@ -16,13 +16,12 @@ import (
 	"jjm/xmldb/head"
 )
 
-// publishShare bounds the time for publishing: one part in so many. The records of a hundred
-// thousand live local jobs, of which one in a hundred changes every ten seconds, are then some
-// seconds late.
+// publishShare limits publishing to 1/publishShare of the time. With a hundred thousand live local jobs, of which one
+// in a hundred changes every ten seconds, the records are then some seconds late.
 const publishShare = 40
 
-// publishCredit is how much time for publishing may be saved up: enough to write a record
-// of a hundred thousand local jobs several times.
+// publishCredit is the most time for publishing that can be saved: enough to write a record of a hundred thousand local
+// jobs several times.
 const publishCredit = time.Second
 
 // publishPause is the longest pause after publishing took more than its share.
@@ -80,7 +79,7 @@ func (pu *Publisher) PublishNow(ctx context.Context, id jjm.GridID) {
 		pu.unwritten.note(id, nil, 0)
 		return
 	}
-	g.Pub.Lock() // before takeDirty, so that an older state is never written last
+	g.Pub.Lock() // taken before takeDirty, so that an older state is never written last
 	defer g.Pub.Unlock()
 	head, shards, ok := pu.takeDirty(id)
 	if !ok {
@@ -114,7 +113,7 @@ func (pu *Publisher) write(ctx context.Context, head xmldb.Head, shards []int) e
 	return pu.writeHistory(ctx, head.Grid.ID)
 }
 
-// toldChanges is how many of the last changes of a grid job its record holds at most.
+// toldChanges is the greatest number of a grid job's last changes in its record.
 const toldChanges = 1000
 
 // writeHistory writes the last changes of a grid job, if there are newer changes than its
@@ -178,8 +177,7 @@ func (pu *Publisher) takeDirty(id jjm.GridID) (head xmldb.Head, shards []int, so
 	return head, shards, some
 }
 
-// shards yields shards one by one, and copies the rows of a shard only when it yields the
-// shard.
+// shards yields one shard after another, and copies the rows of a shard only when it yields the shard.
 func (pu *Publisher) shards(id jjm.GridID, numbers []int) iter.Seq[xmldb.Shard] {
 	return func(yield func(xmldb.Shard) bool) {
 		for _, n := range numbers {
@@ -269,9 +267,8 @@ func (pu *Publisher) live() (jobs []jjm.GridJob) {
 	return jobs
 }
 
-// pointHandle writes the file by which clients find the record of a grid job by its
-// handle while the daemon is down. It reports whether the file exists, or none is needed because the grid job has no
-// request key.
+// pointHandle writes the file by which clients find the record of a grid job by its handle while the daemon is down. It
+// returns true if the file exists, or if no file is needed because the grid job has no request key.
 func (pu *Publisher) pointHandle(g *state.Grid) bool {
 	v := pu.s.View()
 	done, key, owner, id := g.Pointed(), g.Job.Spec.Key, g.Job.Owner.UID, g.Job.ID

@@ -24,7 +24,7 @@ type Publisher struct {
 	unwritten unwritten
 }
 
-// New returns a Publisher. It starts no goroutine; Loop and MendLoop do.
+// New returns a Publisher. The caller runs Loop and MendLoop in goroutines.
 func New(s *state.State, as *areas.Areas, waits Waits) *Publisher {
 	return &Publisher{b: s.B, s: s, areas: as, waits: waits, mend: make(chan struct{}, 1)}
 }

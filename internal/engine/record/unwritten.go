@@ -55,7 +55,7 @@ func (pu *Publisher) Unpublished() health.Records {
 	defer pu.unwritten.mu.Unlock()
 	for id, f := range pu.unwritten.of {
 		if id != history && v.Grid(id) == nil {
-			delete(pu.unwritten.of, id) // removed meanwhile
+			delete(pu.unwritten.of, id) // the grid job was removed meanwhile
 			continue
 		}
 		r.Unwritten++

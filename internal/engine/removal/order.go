@@ -11,14 +11,13 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// atOnce is how many removals one transaction stores or ends, and one round of an account
+// atOnce is the greatest number of removals that one transaction stores or ends, and that one round of an account
 // carries out.
 const atOnce = 100
 
-// Remove orders the removal of ended grid jobs. It returns an answer for each grid job, in the order
-// in which the request first names them. It decides by ascending ids, so that a grid job comes before its
-// recoveries. With Force it does not matter whether gatekeepers were told the end; with DryRun nothing
-// changes.
+// Remove orders the removal of ended grid jobs. It returns an answer for each grid job, in the order in which the
+// request first names them. It decides by ascending ids, so that a grid job comes before its recoveries. With Force it
+// also removes grid jobs whose end was not reported to their gatekeepers. With DryRun nothing changes.
 func (re *Remover) Remove(ctx context.Context, caller wire.Caller, r wire.RemoveRequest) (wire.RemoveAnswer, error) {
 	var out []wire.Removed
 	at := map[jjm.GridID]int{}
@@ -46,14 +45,14 @@ func (re *Remover) Remove(ctx context.Context, caller wire.Caller, r wire.Remove
 	return wire.RemoveAnswer{Remove: out}, nil
 }
 
-// order is one request to remove grid jobs, and why some of them are not removed.
+// order is one request to remove grid jobs, with the errors for the grid jobs that are not removed.
 type order struct {
 	caller     wire.Caller
 	force, dry bool
 	errs       map[jjm.GridID]error
 }
 
-// order stores the removals of some grid jobs in one transaction.
+// order stores the removals of some of the request's grid jobs in one transaction.
 func (re *Remover) order(ctx context.Context, o *order, ids []jjm.GridID) {
 	var jobs []jjm.GridJob
 	for _, id := range ids {
@@ -95,7 +94,7 @@ func (re *Remover) order(ctx context.Context, o *order, ids []jjm.GridID) {
 	}
 }
 
-// Ordered wakes the loop that carries out the removals of a committed change. It does not block.
+// Ordered wakes the loop that carries out the removals of a committed change, and returns immediately.
 func (re *Remover) Ordered(c *state.Change) {
 	for _, r := range c.OrderedRemovals() {
 		re.work.Kick(r.Owner.UID)

@@ -1,7 +1,6 @@
-// Package removal removes ended grid jobs: it stores people's orders to remove them, and carries
-// the orders out account by account. docs/REMOVING.md says what is kept, and why an order is refused.
-// The package also notes which ends gatekeepers were told, because a grid job may only be removed
-// after that.
+// Package removal removes ended grid jobs: it stores people's orders to remove grid jobs, and carries the orders out
+// account by account. docs/REMOVING.md lists the data that is kept and the reasons for refusing an order. The package
+// also notes which ends were reported to gatekeepers, because a grid job may be removed only after this report.
 package removal
 
 import (
@@ -24,7 +23,7 @@ type Remover struct {
 	told  tellings
 }
 
-// New returns a Remover. It starts no goroutine; Loops do.
+// New returns a Remover. The caller starts its goroutines; see Loops.
 func New(s *state.State, as *areas.Areas) *Remover {
 	re := &Remover{b: s.B, s: s, areas: as, told: tellings{kick: make(chan struct{}, 1)}}
 	re.work = fair.ByAccount(s.B.Conf().Workers, patience, re.round)
@@ -36,7 +35,7 @@ func (re *Remover) Loops() []func(context.Context) {
 	return []func(context.Context){re.run, re.noteTellings}
 }
 
-// run carries out removals. It begins with the removals that were under way when the daemon stopped.
+// run carries out removals. It begins with the removals that were in progress when the daemon stopped.
 func (re *Remover) run(ctx context.Context) {
 	v := re.s.View()
 	for _, r := range v.Removals() {
@@ -46,7 +45,7 @@ func (re *Remover) run(ctx context.Context) {
 	re.work.Run(ctx)
 }
 
-// Verbs returns the verbs that Remover answers.
+// Verbs returns the verbs that Remover carries out.
 func Verbs(re *Remover) []serve.Verb {
 	return []serve.Verb{
 		serve.Handle(wire.VerbRemove(), serve.Owners, re.Remove),

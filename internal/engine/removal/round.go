@@ -16,17 +16,18 @@ import (
 )
 
 const (
-	// patience is how long the removals of an account keep a place (see fair.Keyed).
+	// patience is how long a run of an account's removals keeps its place (see fair.Keyed).
 	patience = 2 * time.Second
 	// again is the time after which removals that had to wait are looked at again. A removal waits
 	// for its grid job to arrive in the history, for accounting, or for an error to go away.
 	again = time.Second
-	// packagesAgain is the same for packages, which wait while other packages are made.
+	// packagesAgain is the time after which the removal of packages is tried again, if it had to wait for packages
+	// being made.
 	packagesAgain = 10 * time.Second
 )
 
-// round carries out removals of an account, atOnce at most, and returns the time after which to go
-// on. Things that are gone already are skipped without an error, and so is the work that was done before a crash.
+// round carries out at most atOnce removals of an account, and returns the time after which to continue. It skips data
+// that is already gone, and work that was done before a crash, without an error.
 func (re *Remover) round(ctx context.Context, uid int) time.Duration {
 	todo, full, more := re.todo(uid)
 	wait := again
@@ -170,7 +171,7 @@ func (re *Remover) finish(ctx context.Context, owner jjm.Owner, gone []store.Rem
 		return err
 	}
 	err = area.RemovePackages(ctx)
-	if jjm.KindOf(err) == jjm.Invalid { // the owner spoilt a file, which stays so
+	if jjm.KindOf(err) == jjm.Invalid { // the owner damaged a file, and a retry would not help
 		re.b.Complain(slog.LevelWarn, "packages/"+owner.User, "packages that are no longer used stay", "owner", owner.User,
 			"error", err)
 		err = nil

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// tellingsEvery is how often the ends that gatekeepers were told are stored. An end that a
-	// crash loses is told again, or the removal is forced.
+	// tellingsEvery is the time between two writes of the ends that were reported to gatekeepers. If a crash loses an
+	// end, the end is reported again, or the removal is forced.
 	tellingsEvery = time.Second
 	// mostTold bounds how many ends are remembered. Storing an end again changes nothing.
 	mostTold = 100_000
@@ -57,7 +57,7 @@ func (t *tellings) back(ids []jjm.GridID) {
 	t.fresh = append(t.fresh, ids...)
 }
 
-// Told notes that a gatekeeper was told the end of a grid job. It does not block.
+// Told notes that the end of a grid job was reported to a gatekeeper, and returns immediately.
 func (re *Remover) Told(id jjm.GridID) { re.told.add(id) }
 
 // noteTellings stores the ends that gatekeepers were told, until ctx ends.

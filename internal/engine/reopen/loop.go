@@ -16,8 +16,8 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// lookEvery is how often the loop looks at wishes that wait for the grid job to arrive in the
-// history, or for an error to go away.
+// lookEvery is the time between two looks at a wish that waits for its grid job to arrive in the history, or for an
+// error to go away.
 const lookEvery = time.Second
 
 // Loop carries out the wishes, a chunk of each at a time, until ctx ends.
@@ -48,7 +48,7 @@ func (ro *Reopener) open() (all []store.Reopening) {
 	return all
 }
 
-// step advances a wish by one step and returns the time after which to take the next step.
+// step advances a wish by one step and returns the time until its next step.
 func (ro *Reopener) step(ctx context.Context, r *store.Reopening) time.Duration {
 	v := ro.s.View()
 	live := v.Grid(r.Grid) != nil

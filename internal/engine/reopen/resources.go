@@ -21,9 +21,9 @@ type moves struct {
 	notes []string
 }
 
-// moves returns the places of the local jobs run of a grid job, which are resubmitted with the
-// resources asked; nil if asked is nil or zero. The error is of kind Invalid if no cluster can meet
-// the resources; it has the same problems as the error of a submission.
+// moves returns the places for the local jobs in run, which are resubmitted with the resources asked; nil if asked is
+// nil or zero. The error is of kind Invalid if no cluster can meet the resources, with the same problems as the error
+// of a submission.
 func (ro *Reopener) moves(job *jjm.GridJob, locals []jjm.LocalJob, run []int32, asked *jjm.Resources) (*moves, error) {
 	if asked == nil || *asked == (jjm.Resources{}) {
 		return nil, nil
@@ -74,8 +74,8 @@ func (ro *Reopener) askedPlace(job *jjm.GridJob, from int32, asked jjm.Resources
 	return p, fit.Notes, nil
 }
 
-// narrow leaves only the cluster that a place asks for, if it asks for one. It returns a problem if
-// the local jobs of the place may not go to that cluster. clusters are the clusters of the grid job.
+// narrow removes all other clusters from a place that asks for one cluster. It returns a problem if the local jobs of
+// the place may not go to this cluster. clusters are the clusters of the grid job.
 func narrow(p *jjm.Place, clusters []string) jjm.Problems {
 	name := p.Asked.Cluster
 	switch {

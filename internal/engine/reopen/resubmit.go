@@ -13,12 +13,12 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// mostLeft is how many of the local jobs that do not run again an answer names.
+// mostLeft is the greatest number of local jobs in an answer that do not run again.
 const mostLeft = 20
 
-// Resubmit runs failed and killed local jobs again. It returns an answer for each grid job that the
-// request names. An unfinished grid job goes on with these local jobs; for an ended grid job, Resubmit stores
-// the wish to reopen it. With Stop, the first grid job that fails is the last that is attempted.
+// Resubmit runs failed and killed local jobs again. It returns an answer for each grid job that the request names. The
+// local jobs of an unfinished grid job run again immediately; for an ended grid job, Resubmit stores the wish to reopen
+// the grid job. With Stop, no further grid job is attempted after the first that fails.
 func (ro *Reopener) Resubmit(ctx context.Context, caller wire.Caller, r wire.ResubmitRequest) (wire.ResubmitAnswer,
 	error) {
 	var out []wire.Resubmitted
@@ -86,9 +86,8 @@ func (w again) exists(made int) error {
 	return nil
 }
 
-// decide returns which local jobs run again, and in left which do not. taken are the local jobs
-// whose work recoveries did. The error is of kind Conflict if none of the meant local jobs can run
-// again.
+// decide returns the local jobs that run again, and in left the local jobs that do not. taken are the local jobs whose
+// work recoveries did. The error is of kind Conflict if none of the meant local jobs can run again.
 func (ro *Reopener) decide(ctx context.Context, job *jjm.GridJob, w again, locals []jjm.LocalJob,
 	taken map[int32]string) (run []int32, left []plan.Left, err error) {
 	if err := w.exists(len(locals)); err != nil {
@@ -141,9 +140,8 @@ func (ro *Reopener) resubmit(ctx context.Context, caller wire.Caller, w again, d
 	return out, err
 }
 
-// resubmitLive runs local jobs of an unfinished grid job again. It finds the work of recoveries
-// before the change, because that may take long. No recovery is accepted meanwhile, because the grid
-// job is not over.
+// resubmitLive runs local jobs of an unfinished grid job again. It looks for the work of recoveries before the change,
+// because the search may take long. No recovery can be accepted meanwhile, because the grid job is not over.
 func (ro *Reopener) resubmitLive(ctx context.Context, caller wire.Caller, job *jjm.GridJob, w again,
 	dry bool) (out wire.Resubmitted, left []plan.Left, err error) {
 	id := job.ID
@@ -192,8 +190,8 @@ func errMerges(id jjm.GridID) error {
 		"a recovery does what is missing: jjm verify %s --recovery FILE", id)
 }
 
-// runAgain makes local jobs run again, with the same work, names and seeds, with retry counters at
-// zero, and with the resources of to; nil keeps the resources.
+// runAgain makes local jobs run again with the same work, names and seeds, and with retry counters at zero. to are the
+// new resources; nil keeps the old resources.
 func (ro *Reopener) runAgain(c *state.Change, id jjm.GridID, run []int32, actor string, to *moves) error {
 	if err := ro.rooms.Feeder.Resume(c, id, run); err != nil {
 		return err
@@ -221,8 +219,8 @@ func (ro *Reopener) runAgain(c *state.Change, id jjm.GridID, run []int32, actor 
 	return nil
 }
 
-// restart makes an ended local job wait for the submission of its next attempt. If no batch system ever had the local
-// job, it begins as new.
+// restart makes an ended local job wait for the submission of its next attempt. A local job that no batch system ever
+// had begins as new.
 func restart(c *state.Change, l *jjm.LocalJob, cause, actor string) error {
 	next, err := c.Tx.NextAttempt(l.ID)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Feeder finds out which local jobs can do their work again, returns the work to them, and retracts
+// Feeder finds out which local jobs can do their work again, returns the work to these local jobs, and retracts
 // outputs; package feed implements it.
 type Feeder interface {
 	Unfit(ctx context.Context, job *jjm.GridJob, locals []int32) (map[int32]string, error)
@@ -49,15 +49,15 @@ type Reopener struct {
 	kick  chan struct{}
 }
 
-// New returns a Reopener. It starts no goroutine; Loop does.
+// New returns a Reopener. No wish is carried out until Loop is called.
 func New(s *state.State, rooms Rooms) *Reopener {
 	return &Reopener{b: s.B, s: s, rooms: rooms, kick: make(chan struct{}, 1)}
 }
 
-// Wake makes the loop look at the wishes immediately. It does not block.
+// Wake makes the loop look at the wishes soon, and returns immediately.
 func (ro *Reopener) Wake() { fair.Kick(ro.kick) }
 
-// Verbs returns the verbs that Reopener answers.
+// Verbs returns the verbs that Reopener carries out.
 func Verbs(ro *Reopener) []serve.Verb {
 	return []serve.Verb{
 		serve.Handle(wire.VerbResubmit(), serve.Owners, ro.Resubmit),

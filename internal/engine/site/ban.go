@@ -12,12 +12,12 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Ban stores or lifts a ban and returns it, with the grid jobs that it kills. Without a ban it lists the
-// bans in force. The error is of kind Denied for callers who are not administrators, Invalid
-// for a ban of root or of the caller.
+// Ban stores or lifts a ban, and returns the ban with the grid jobs that it kills. Without a ban in the request it
+// lists the bans in force. The error is of kind Denied if the caller is not an administrator, and of kind Invalid for a
+// ban of root or of the caller.
 //
-// The ban and the kills are one transaction, and transactions are serialised with acceptances: no
-// grid job of the person is accepted after the ban, and none that was accepted before is overlooked.
+// The ban and the kills are one transaction, and no acceptance runs at the same time. Therefore no grid job of the
+// person is accepted after the ban, and no grid job accepted before the ban is overlooked.
 func (si *Site) Ban(ctx context.Context, caller wire.Caller, r wire.BanRequest) (wire.BanAnswer, error) {
 	out, err := si.ban(ctx, caller, r.Ban)
 	return wire.BanAnswer{Banned: &out}, err
@@ -38,7 +38,7 @@ func (si *Site) ban(ctx context.Context, caller wire.Caller, b *wire.Ban) (wire.
 		By: caller.User, UID: caller.UID, Since: jjm.At(si.b.Now())}
 	err := si.resolveBan(ctx, &given)
 	if b.Lift {
-		return si.unban(ctx, given) // err does not matter: a ban of an account that is gone is lifted by name
+		return si.unban(ctx, given) // after an error the account may be gone: its ban is lifted by name
 	}
 	if err != nil {
 		return wire.Banned{}, fmt.Errorf("ban %s: %w", b.Name, err)
@@ -65,8 +65,8 @@ func (si *Site) ban(ctx context.Context, caller wire.Caller, b *wire.Ban) (wire.
 	return out, nil
 }
 
-// resolveBan sets the name and uid of the account of a user's ban; other bans stay as they are. It accepts a uid
-// without an account, because a removed account may still have processes.
+// resolveBan sets the name and uid of the account if a ban is about a user; other bans are not changed. It accepts a
+// uid without an account, because a removed account may still have processes.
 func (si *Site) resolveBan(ctx context.Context, b *jjm.Ban) error {
 	if b.Kind != jjm.BanUser {
 		return nil
@@ -111,8 +111,8 @@ func killOf(c *state.Change, b jjm.Ban) []jjm.GridID {
 	return killed
 }
 
-// unban lifts a ban and returns the lifted ban; it succeeds even if there is no such ban. Grid jobs
-// that the ban killed stay killed.
+// unban lifts a ban and returns the lifted ban. If there is no such ban, it succeeds without a change. Grid jobs that
+// the ban killed stay killed.
 func (si *Site) unban(ctx context.Context, by jjm.Ban) (wire.Banned, error) {
 	var out wire.Banned
 	err := si.s.Change(ctx, "ban", func(c *state.Change) error {

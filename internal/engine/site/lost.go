@@ -34,7 +34,7 @@ func At(path string) Place {
 // Missing reports whether the path named nothing.
 func (p Place) Missing() bool { return p == Place{} }
 
-// Same reports whether two paths, or one path at two times, name the same file.
+// Same reports whether p and q identify the same file.
 func (p Place) Same(q Place) bool {
 	if p.made == 0 || q.made == 0 {
 		p.made, q.made = 0, 0
@@ -76,7 +76,8 @@ func keep(store, work, records string) (k kept) {
 	return k
 }
 
-// look returns, for people, which of the paths was removed or replaced, or "". It opens a new folder of records.
+// look returns, for people, which of the paths was removed or replaced, or "". If the folder of records was replaced,
+// it opens the new folder.
 func (k *kept) look(reopen func() error) string {
 	if why := lost("the store", k.store, k.was.store, At(k.store)); why != "" {
 		return why

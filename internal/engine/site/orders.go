@@ -63,8 +63,7 @@ func (si *Site) obey(ctx context.Context, caller wire.Caller, o *wire.Order) ([]
 	return []jjm.Order{given}, nil
 }
 
-// mayOrder returns an error if the caller may not give the order, or if the site has no
-// such target.
+// mayOrder returns an error if the caller may not give the order, or if the site does not have the order's target.
 func (si *Site) mayOrder(ctx context.Context, caller wire.Caller, o *wire.Order) error {
 	switch {
 	case o.Kind == jjm.OrderJob:
@@ -127,7 +126,7 @@ func (si *Site) queues(named string) (known []string, any bool) {
 // localKind is the kind of the embedded batch system, which has no queues.
 const localKind = "local"
 
-// resume ends the orders about a target and returns them. It succeeds if there are none.
+// resume ends the orders about a target and returns these orders. It succeeds if there are no such orders.
 func (si *Site) resume(ctx context.Context, by jjm.Order) ([]jjm.Order, error) {
 	var ended []jjm.Order
 	err := si.order(ctx, nil, func(c *state.Change) ([]jjm.Order, error) {
@@ -170,9 +169,9 @@ func orderEntry(o jjm.Order, became, cause string) jjm.JournalEntry {
 	return jjm.JournalEntry{Time: o.Since, First: -1, Last: -1, To: became, Cause: text, Source: "order", Actor: o.By}
 }
 
-// order makes one change in which begin stores the orders that it returns and end deletes the
-// orders that it returns. Either may be nil. After the change memory shows the orders, and order
-// wakes everything that they concern.
+// order makes one change. In the change, begin stores the orders that it returns, and end deletes the orders that it
+// returns. Either function may be nil. After the change, memory shows the orders, and order wakes everything that the
+// orders affect.
 func (si *Site) order(ctx context.Context, begin, end func(*state.Change) ([]jjm.Order, error)) error {
 	var more, less []jjm.Order
 	err := si.s.Change(ctx, "order", func(c *state.Change) (err error) {
@@ -198,8 +197,8 @@ func (si *Site) order(ctx context.Context, begin, end func(*state.Change) ([]jjm
 	return nil
 }
 
-// orderChanged wakes everything that stored or ended orders concern: grid jobs, the
-// publisher of their records, the submit loops, and the loop that ends orders.
+// orderChanged wakes everything that stored or ended orders affect: grid jobs, the publisher of their records, the
+// submit loops, and the loop that ends orders.
 func (si *Site) orderChanged(orders []jjm.Order) {
 	var ids []jjm.GridID
 	si.s.Mark(func(m *state.Marks) {
@@ -215,8 +214,8 @@ func (si *Site) orderChanged(orders []jjm.Order) {
 	fair.Kick(si.orderKick)
 }
 
-// concerns reports whether an order affects a grid job: its cluster or queue is one of the grid job's, or its type, job
-// or user is the grid job's.
+// concerns reports whether an order affects a grid job: the order is about a cluster or queue that the grid job may
+// use, or about the grid job itself, its type or its user.
 func concerns(o jjm.Order, g *state.Grid) bool {
 	switch o.Kind {
 	case jjm.OrderCluster:
@@ -253,9 +252,8 @@ func (si *Site) ordersLoop(ctx context.Context) {
 	}
 }
 
-// endOrders deletes the orders whose time is up or whose grid job has ended. InForce already
-// ignores orders whose time is up. endOrders returns the time until the next order begins or
-// ends, at most lookAgain if there is such an order.
+// endOrders deletes the orders whose time is up or whose grid job has ended. InForce already ignores orders whose time
+// is up. endOrders returns the time until the next order begins or ends, at most lookAgain if such an order exists.
 func (si *Site) endOrders(ctx context.Context) (time.Duration, error) {
 	now := jjm.At(si.b.Now())
 	next := time.Hour
@@ -279,7 +277,7 @@ func (si *Site) endOrders(ctx context.Context) (time.Duration, error) {
 		var ended []jjm.Order
 		for _, o := range over {
 			if !slices.Contains(c.Live.Orders(), o) {
-				continue // replaced by a new order meanwhile
+				continue // a new order has replaced this order meanwhile
 			}
 			why := "its time is over"
 			if o.InForce(c.Now) {

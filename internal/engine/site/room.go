@@ -35,9 +35,9 @@ type Site struct {
 	mend      func()
 }
 
-// New returns a Site. It starts no goroutine; see Loops. halt is called for each grid job that a ban kills: it keeps
-// local jobs from starting, on clusters where a cancel is final. mend is called when records of the history may be
-// lost.
+// New returns a Site. The caller starts its goroutines; see Loops. halt is called for each grid job that a ban kills:
+// it prevents the start of local jobs on clusters where a cancel is final. mend is called when records of the history
+// may be lost.
 func New(s *state.State, as *areas.Areas, shut Shut, halt func(context.Context, jjm.GridID), mend func()) *Site {
 	si := &Site{b: s.B, s: s, areas: as, halt: halt, mend: mend, windows: windows{shut: shut},
 		orderKick: make(chan struct{}, 1)}
@@ -51,7 +51,7 @@ func (si *Site) Loops() []func(context.Context) {
 	return []func(context.Context){si.ordersLoop, si.spaceLoop, si.useLoop, si.counts.Run}
 }
 
-// Verbs returns the verbs that Site answers.
+// Verbs returns the verbs that Site carries out.
 func Verbs(si *Site) []serve.Verb {
 	return []serve.Verb{
 		serve.Handle(wire.VerbOrder(), serve.Owners, si.Order),

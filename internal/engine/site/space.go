@@ -14,7 +14,7 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// spaceEvery is how often the free space is measured.
+// spaceEvery is the time between two measurements of the free space.
 const spaceEvery = 2 * time.Second
 
 // spaceLoop checks whether store, records and work areas are still there, and measures the free space of the file
@@ -70,7 +70,8 @@ func (si *Site) measure() string {
 	return full
 }
 
-// Disks returns the last measurement of the file systems of work areas, records and state, each once.
+// Disks returns the last measurement of the file systems of work areas, records and state. A file system that holds
+// several of these is returned only once.
 func (si *Site) Disks() health.Disks {
 	if d := si.disks.Load(); d != nil {
 		return *d
@@ -78,7 +79,7 @@ func (si *Site) Disks() health.Disks {
 	return health.Disks{}
 }
 
-// noteLow stores the result of measure. It wakes the submit loops when the shortage begins or ends.
+// noteLow stores the result of measure, and wakes the submit loops if a shortage began or ended.
 func (si *Site) noteLow(low string) {
 	before := si.s.SetLow(low)
 	switch {

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// useEvery is the least time between two counts of a work area, useTime how long one count
-	// may last. After a count, the area rests useShare times as long as the count took.
+	// useEvery is the shortest time between two counts of a work area, useTime the longest time of one count. After a
+	// count that took t, the next count of the area waits for at least useShare times t.
 	useEvery = 5 * time.Second
 	useTime  = 10 * time.Second
 	useShare = 20
-	// usesAtOnce is how many areas are counted at once. A count that lasts longer than
-	// usePatience no longer delays the next count.
+	// usesAtOnce is the number of areas counted at the same time. A count that lasts longer than usePatience no longer
+	// delays other counts.
 	usesAtOnce  = 2
 	usePatience = 250 * time.Millisecond
 )
@@ -51,8 +51,8 @@ func (si *Site) owners() map[int]jjm.Owner {
 	return owners
 }
 
-// countWork counts the work area of one account and stores whether the area holds too much.
-// Only useLoop starts counts, so countWork returns 0.
+// countWork counts the work area of one account and stores whether the area is too large. It returns 0, because only
+// useLoop starts counts.
 func (si *Site) countWork(_ context.Context, uid int) time.Duration {
 	si.s.WorkUses.Mu.Lock()
 	u := si.s.WorkUses.Of[uid]

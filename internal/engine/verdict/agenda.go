@@ -7,11 +7,10 @@ import (
 	"jjm/internal/jjm"
 )
 
-// agenda holds the bulks that the next harvest of each account is to look at, and how long
-// the account's last harvest took.
+// agenda holds, by account, the bulks that the next harvest is to read, and how long the last harvest took.
 type agenda struct {
 	mu    sync.Mutex
-	bulks map[int]map[jjm.Tag]bool // by account; a nil map is all bulks
+	bulks map[int]map[jjm.Tag]bool // by account; nil means all bulks
 	took  map[int]time.Duration
 }
 
@@ -25,8 +24,7 @@ func (t *agenda) all(uid int) {
 	t.bulks[uid] = nil
 }
 
-// bulk puts one bulk of an account on its agenda. It returns how long the account's last
-// harvest took.
+// bulk puts one bulk of an account on its agenda, and returns how long the account's last harvest took.
 func (t *agenda) bulk(uid int, tag jjm.Tag) (took time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -41,8 +39,7 @@ func (t *agenda) bulk(uid int, tag jjm.Tag) (took time.Duration) {
 	return t.took[uid]
 }
 
-// take returns the bulks that a harvest is to look at, nil for all, and empties the
-// account's agenda.
+// take returns the bulks that a harvest is to read, nil for all, and empties the account's agenda.
 func (t *agenda) take(uid int) map[jjm.Tag]bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -54,8 +51,7 @@ func (t *agenda) take(uid int) map[jjm.Tag]bool {
 	return tags
 }
 
-// ended notes how long a harvest took. idle says that the account has no open bulks; then the
-// time is forgotten.
+// ended notes how long a harvest took. If idle is set, the account has no open bulks, and the time is dropped.
 func (t *agenda) ended(uid int, took time.Duration, idle bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -93,11 +93,10 @@ func (ju *Judge) shows(l *jjm.LocalJob, en *endings.Ending) bool {
 	return l.BatchID == "" && b != nil && state.PartOf(en.Claim.Batch, b.ID)
 }
 
-// takeClaim takes the attempt's claim for the daemon, so that no wrapper can start the
-// attempt any longer. A wrapper that has the claim keeps it. If the attempt is no longer
-// current, takeClaim may do nothing.
+// takeClaim takes the attempt's claim for the daemon, so that no wrapper can start the attempt any longer. If a wrapper
+// has the claim, the wrapper keeps it. If the attempt is no longer current, takeClaim may do nothing.
 func (ju *Judge) takeClaim(ar *areas.Area, l *jjm.LocalJob, id jjm.AttemptID) error {
-	host, _ := os.Hostname() // only people read it
+	host, _ := os.Hostname() // the host's name is only for people
 	nonce := make([]byte, 8)
 	if _, err := rand.Read(nonce); err != nil {
 		return err
@@ -108,7 +107,7 @@ func (ju *Judge) takeClaim(ar *areas.Area, l *jjm.LocalJob, id jjm.AttemptID) er
 	if errors.Is(err, fs.ErrNotExist) {
 		_, owner, current := ju.s.AttemptRow(id)
 		if !current {
-			return nil // its bulk was refused meanwhile, and swept
+			return nil // meanwhile the bulk was refused, and its folder removed
 		}
 		if ar.RestoreClaims(l.Tag, id.Grid) == nil {
 			holder, _, err = ar.Claim(l.Tag, l.Pos, mine)
@@ -126,8 +125,8 @@ func (ju *Judge) takeClaim(ar *areas.Area, l *jjm.LocalJob, id jjm.AttemptID) er
 	return ju.b.Crash("settle.claimed")
 }
 
-// repoint makes the attempt point to the batch job that holds its claim, and forgets the
-// notes about the other batch job.
+// repoint makes the attempt point to the batch job that holds the attempt's claim, and drops the notes about the other
+// batch job.
 func (ju *Judge) repoint(ctx context.Context, id jjm.AttemptID, step plan.EndStep) error {
 	ju.ends.With(id, func(en *endings.Ending) {
 		if en.Report.ID != step.To {

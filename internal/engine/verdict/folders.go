@@ -11,8 +11,7 @@ import (
 	"jjm/sandbox"
 )
 
-// drain discards errors of the watcher. An overflow loses events, and the next scan finds the results
-// that they were about.
+// drain discards errors of the watcher. An overflow loses events; the next scan then finds the results of these events.
 func drain(errs <-chan error) {
 	for range errs {
 	}
@@ -33,8 +32,7 @@ type folders struct {
 	tags map[jjm.Tag]bool
 }
 
-// watchFolders makes the kernel watch the done folders of new bulks. The kernel itself drops
-// removed folders.
+// watchFolders makes the kernel watch the done folders of new bulks. The kernel itself stops watching removed folders.
 func (ju *Judge) watchFolders(f *folders) {
 	v := ju.s.View()
 	fresh := map[jjm.Tag]jjm.Owner{}

@@ -15,13 +15,12 @@ import (
 	"jjm/sandbox"
 )
 
-// harvestLoop starts the harvests of accounts. Notifications of the kernel make it quick;
-// periodic scans make it complete, because the kernel does not notify about writes by other
-// hosts.
+// harvestLoop starts the harvests of accounts. Notifications of the kernel start harvests quickly; periodic scans find
+// everything else, because the kernel does not notify about writes by other hosts.
 func (ju *Judge) harvestLoop(ctx context.Context) {
 	var events <-chan fsnotify.Event
 	var watched *folders
-	if ju.b.Deps.Notify && ju.b.Deps.Users == nil { // else the daemon may not watch the owners' folders
+	if ju.b.Deps.Notify && ju.b.Deps.Users == nil { // if there are Users, the daemon may not watch the owners' folders
 		if w, err := fsnotify.NewBufferedWatcher(1024); err == nil {
 			defer w.Close()
 			watched = &folders{w: w, tags: map[jjm.Tag]bool{}}
@@ -55,12 +54,12 @@ func (ju *Judge) harvestAll() {
 	}
 }
 
-// harvestShare bounds the time of harvests that notifications start, for each account: after a
-// harvest that took t, the next one waits for harvestShare times t.
+// harvestShare limits the time of harvests that notifications start: after a harvest that took t, the account's next
+// harvest waits for harvestShare times t.
 const harvestShare = 20
 
-// awaitRescan waits for the next scan or for a kick. Meanwhile it starts harvests of the bulks
-// that notifications are about, delayed so that a burst of results is one harvest.
+// awaitRescan waits for the next scan or for a kick. Meanwhile it starts harvests of the bulks with notifications, with
+// a delay, so that a burst of results causes only one harvest.
 func (ju *Judge) awaitRescan(ctx context.Context, events <-chan fsnotify.Event) {
 	timer := time.NewTimer(ju.b.Conf().Harvest.D())
 	defer timer.Stop()
@@ -96,19 +95,19 @@ func accountOf(s *state.State, tag jjm.Tag) (uid int, known bool) {
 	return b.Owner.UID, true
 }
 
-// harvestsAtOnce is how many harvests have a place (see fair.Keyed), harvestPatience how
-// long a harvest keeps its place.
+// harvestsAtOnce is the number of places for harvests (see fair.Keyed). harvestPatience is how long a harvest keeps its
+// place.
 const (
 	harvestsAtOnce  = 4
 	harvestPatience = 250 * time.Millisecond
 )
 
-// harvestTime is the time after which a harvest of an account starts nothing new: half of the
-// time is for reading, half for judging. The rest waits for the account's next turn.
+// harvestTime is the time after which a harvest of an account begins no further work: half for reading, half for
+// judging. The remaining work waits for the account's next harvest.
 const harvestTime = 2 * time.Second
 
-// harvestOf runs one harvest of an account, for fair.Keyed. If the harvest stopped at a
-// limit, the next one follows immediately.
+// harvestOf runs one harvest of an account, for fair.Keyed. If the harvest stopped at a limit, the next harvest follows
+// immediately.
 func (ju *Judge) harvestOf(ctx context.Context, uid int) time.Duration {
 	began := time.Now()
 	tags := ju.agenda.take(uid)
@@ -157,7 +156,7 @@ func (ju *Judge) harvest(ctx context.Context, uid int, bulks []openBulk, tags ma
 	return more || again, err
 }
 
-// openBulk holds the facts about a bulk that harvest needs.
+// openBulk holds the facts about an open bulk that a harvest needs.
 type openBulk struct {
 	tag     jjm.Tag
 	owner   jjm.Owner
@@ -165,8 +164,8 @@ type openBulk struct {
 	state.Look
 }
 
-// openBulks returns the open bulks of an account. Their order is random, so that the time
-// limit does not always hit the same bulks.
+// openBulks returns the open bulks of an account. Their order is random; the time limit therefore does not always leave
+// out the same bulks.
 func (ju *Judge) openBulks(uid int) []openBulk {
 	v := ju.s.View()
 	defer v.Close()
@@ -177,13 +176,12 @@ func (ju *Judge) openBulks(uid int) []openBulk {
 	return out
 }
 
-// fresh is how old a folder's time stamp must be before an equal one proves that nothing
-// changed: two renames within one tick of the file server's clock leave the same time stamp,
-// and NFS servers may count in whole seconds.
+// fresh is the age up to which a folder's unchanged time stamp does not prove that the folder is unchanged: two renames
+// within one tick of the file server's clock leave the same time stamp, and NFS servers may count in whole seconds.
 const fresh = 2 * time.Second
 
-// readResults reads the new results of a bulk, as far as time and memory allow. It logs a bad
-// result once; the attempt is then judged without the result.
+// readResults reads the new results of a bulk until the limits of time or memory. It logs a bad result once; the
+// attempt is then judged without the result.
 func (ju *Judge) readResults(ctx context.Context, b openBulk) {
 	ar, err := ju.areas.Of(b.owner)
 	if err != nil {

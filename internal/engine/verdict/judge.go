@@ -16,14 +16,14 @@ import (
 type judgement struct {
 	id       jjm.AttemptID
 	evidence jjm.Evidence
-	opinion  *jjm.Opinion // the job type's, nil if it has none
+	opinion  *jjm.Opinion // opinion of the job type, nil if there is none
 	progress jjm.Progress // the last progress that its application reported
-	lost     bool         // the batch system lost it
+	lost     bool         // the batch system lost the attempt
 	spoiled  string       // why its result can never be used; "" if it can
 	gone     []state.GoneFile
 }
 
-// evidence returns the evidence on which an attempt is judged. If there is no result it reads the log file.
+// evidence returns the evidence on which an attempt is judged. If there is no result, it reads the log file.
 func (ju *Judge) evidence(ar *areas.Area, id jjm.AttemptID, en *endings.Ending) jjm.Evidence {
 	ev := jjm.Evidence{Batch: en.Report, Result: en.Result, Claim: en.Claim}
 	if ev.Result == nil {
@@ -38,7 +38,7 @@ func (ju *Judge) evidence(ar *areas.Area, id jjm.AttemptID, en *endings.Ending) 
 	return ev
 }
 
-// judge decides about attempts and stores the verdicts in one transaction.
+// judge decides about attempts, and stores their verdicts in one transaction.
 func (ju *Judge) judge(ctx context.Context, ready []judgement) error {
 	err := ju.s.Change(ctx, "verdict", func(c *state.Change) error {
 		c.Gone = map[jjm.LocalID][]state.GoneFile{}
@@ -59,9 +59,8 @@ func (ju *Judge) judge(ctx context.Context, ready []judgement) error {
 	return nil
 }
 
-// decide asks plan.Local for the verdict on an attempt, and applies the verdict to its local
-// job. Lacking outputs, outputs to be merged, unusable results and missing files change the
-// verdict.
+// decide gets the verdict on an attempt from plan.Local, and applies the verdict to its local job. Missing outputs,
+// outputs to be merged, unusable results and missing files change the verdict.
 func (ju *Judge) decide(c *state.Change, j judgement) {
 	l := c.Local(j.id.LocalID)
 	spec := &c.Live.Grid(j.id.Grid).Job.Spec
@@ -111,10 +110,10 @@ func (ju *Judge) decide(c *state.Change, j judgement) {
 	warn(c, l, out.Verdict.Notices)
 	l.Progress = j.progress
 	if out.Attempt != l.Attempt {
-		l.Progress = jjm.Progress{} // the next attempt has said nothing yet
+		l.Progress = jjm.Progress{} // the next attempt has not reported progress yet
 	}
 	out.Apply(l)
-	if r != nil && l.BatchID == "" { // only the result has the id
+	if r != nil && l.BatchID == "" { // only the result has the batch id
 		l.BatchID = r.Claim.Batch
 	}
 	l.Holding = plan.HoldAfter(l.Holding, out.State, out.Phase, out.Verdict.Text, c.Now)

@@ -25,8 +25,8 @@ type liveFiles struct {
 	note func(next int32, seen, now int64)
 }
 
-// readLive reads live files of a bulk if some may have changed. It reads the files of a
-// large bulk less often, because it must look at each file.
+// readLive reads live files of a bulk if some may have changed. Because it must look at each file, it reads the files
+// of a large bulk less often.
 func (ju *Judge) readLive(b openBulk, files liveFiles) {
 	now, was := ju.b.Now(), files.was
 	if gone := now.Sub(time.Unix(0, was.At)); gone >= 0 && gone < liveEvery(len(b.members)) {
@@ -51,9 +51,9 @@ func (ju *Judge) readLive(b openBulk, files liveFiles) {
 	}
 }
 
-// liveEvery returns how often live files of a bulk are read: every 0.9 s up to 100 members,
-// every 9.9 s with 1000. The 0.1 s less than a whole second keeps a scan every second from
-// missing its turn.
+// liveEvery returns the time between two reads of a bulk's live files: 0.9 s for up to 100 members, 9.9 s for 1000
+// members. It is 0.1 s less than a whole number of seconds, because a scan every second could otherwise come just too
+// early.
 func liveEvery(members int) time.Duration {
 	return max(time.Duration(members)*10*time.Millisecond, time.Second) - 100*time.Millisecond
 }

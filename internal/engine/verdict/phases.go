@@ -14,8 +14,8 @@ import (
 	"jjm/xmldb"
 )
 
-// phaseBook remembers which phases and fragments of running attempts are in their
-// records. A phase is recorded when the next one starts or the attempt ends.
+// phaseBook remembers which phases and fragments of running attempts are in the records. A phase is recorded when the
+// next phase starts or the attempt ends.
 type phaseBook struct {
 	record func(context.Context, xmldb.Fragment) error // adds a fragment to a record
 	seed   maphash.Seed
@@ -31,7 +31,7 @@ func newPhaseBook(record func(context.Context, xmldb.Fragment) error) phaseBook 
 		fragments: map[jjm.AttemptID]uint64{}}
 }
 
-// news returns the phases that are not in the record with these values.
+// news returns the phases that the record does not have with the same values.
 func (pb *phaseBook) news(id jjm.AttemptID, phases []jjm.AppPhase) []jjm.AppPhase {
 	pb.mu.Lock()
 	defer pb.mu.Unlock()
@@ -57,8 +57,8 @@ func (pb *phaseBook) forget(id jjm.AttemptID) {
 	delete(pb.fragments, id)
 }
 
-// recordPhases adds those phases of an attempt to its record that are not there yet.
-// Phases are for people, so an error is logged and delays nothing.
+// recordPhases adds to the record of an attempt the phases that the record does not have yet. Phases are only for
+// people: an error is logged and delays nothing.
 func (ju *Judge) recordPhases(ctx context.Context, id jjm.AttemptID, phases []jjm.AppPhase) {
 	fresh := ju.phases.news(id, phases)
 	if len(fresh) == 0 {
@@ -83,9 +83,9 @@ func (ju *Judge) recordEarlier(ctx context.Context, id jjm.AttemptID, said []jjm
 	ju.recordPhases(ctx, id, slices.Delete(slices.Clone(said), last, last+1))
 }
 
-// recordAll records all phases of an attempt that is about to be judged, and returns the
-// progress to show of the attempt from now on. The phases are in the result. If there is no result, or the wrapper
-// could not read the phases, recordAll reads them from the bulk's folder.
+// recordAll records all phases of an attempt that is about to be judged, and returns the progress that the attempt
+// shows from now on. It takes the phases from the result. If there is no result, or the wrapper could not read the
+// phases, recordAll reads them from the bulk's folder.
 func (ju *Judge) recordAll(ctx context.Context, ar *areas.Area, l *jjm.LocalJob, id jjm.AttemptID,
 	en *endings.Ending) jjm.Progress {
 	var said []jjm.AppPhase

@@ -52,8 +52,8 @@ type Judge struct {
 	types    types
 }
 
-// New returns a Judge. It starts no goroutine; see Loops. record adds a fragment to the
-// record of a local job.
+// New returns a Judge. The caller starts its goroutines; see Loops. record adds a fragment to the record of a local
+// job.
 func New(s *state.State, as *areas.Areas, ends *endings.Endings, sw *sweep.Sweeper, ln *lineage.Lineage,
 	systems Systems,
 	record func(context.Context, xmldb.Fragment) error) *Judge {
@@ -68,8 +68,7 @@ func (ju *Judge) Loops() []func(context.Context) {
 	return []func(context.Context){ju.harvestLoop, ju.harvests.Run}
 }
 
-// WakeEndings makes the attempts that a change wants killed due, and wakes the harvest
-// loop.
+// WakeEndings makes the attempts due that a change orders to kill, and wakes the harvest loop.
 func (ju *Judge) WakeEndings(c *state.Change) {
 	for _, id := range c.Kills {
 		ju.ends.Kill(id)
@@ -79,9 +78,8 @@ func (ju *Judge) WakeEndings(c *state.Change) {
 	}
 }
 
-// ResumeKills makes the attempts due that were being killed, or given up for a hold, when the
-// daemon stopped. Nothing else makes them due, because a batch system need not report anything
-// about a job that goes on.
+// ResumeKills makes the attempts due that were being killed, or given up because of a hold, when the daemon stopped.
+// Nothing else would make them due, because a batch system need not report anything about a job that continues.
 func (ju *Judge) ResumeKills() {
 	v := ju.s.View()
 	defer v.Close()

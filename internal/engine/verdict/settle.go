@@ -15,19 +15,18 @@ import (
 	"jjm/sandbox"
 )
 
-// batchOfVerdicts is how many attempts are judged in one transaction.
+// batchOfVerdicts is the greatest number of attempts that are judged in one transaction.
 const batchOfVerdicts = 2000
 
 // lookAgain is the time after which an attempt that could not be looked at is looked at again.
 const lookAgain = 5 * time.Second
 
-// batchOfEvidence bounds the evidence that is gathered for one transaction, in bytes of
-// memory.
+// batchOfEvidence limits the evidence collected for one transaction, in bytes of memory.
 const batchOfEvidence = 16 << 20
 
-// settleEndings looks at the due attempts of an account until the context time ends. It
-// judges the attempts whose evidence is complete, many in one transaction. An attempt that cannot be looked at is
-// postponed; the error is about the last such attempt. more is true if settleEndings stopped at a limit.
+// settleEndings examines the due attempts of an account until the context time ends. It judges the attempts whose
+// evidence is complete, many in one transaction. If an attempt cannot be examined, it is postponed; the returned error
+// is about the last such attempt. more is true if settleEndings stopped at a limit.
 func (ju *Judge) settleEndings(ctx, time context.Context, uid int) (more bool, err error) {
 	ids := ju.ends.Due(uid, jjm.At(ju.b.Now()), batchOfVerdicts)
 	var ready []judgement
@@ -61,8 +60,8 @@ func (ju *Judge) settleEndings(ctx, time context.Context, uid int) (more bool, e
 	return ctx.Err() == nil && (cut || len(ready) > 0 && len(ids) == batchOfVerdicts), trouble
 }
 
-// look asks plan.Ending about one attempt and carries out the step that it returns, until
-// the attempt is to be judged (ok is true) or has to wait.
+// look asks plan.Ending for the next step of one attempt and carries out the step. It repeats this until the attempt
+// can be judged (ok is true) or has to wait.
 func (ju *Judge) look(ctx context.Context, id jjm.AttemptID) (j judgement, ok bool, err error) {
 	for range 5 { // steps before a verdict: parcel, claim, repoint; if more are needed, the next look continues
 		l, owner, ok := ju.s.AttemptRow(id)
@@ -74,7 +73,7 @@ func (ju *Judge) look(ctx context.Context, id jjm.AttemptID) (j judgement, ok bo
 		switch withdrawn, marked := withdrawn(&l, &en, ju.s.JobOf(id.Grid).Kill); {
 		case withdrawn && marked:
 			return judgement{id: id, evidence: jjm.Evidence{Batch: en.Report}, progress: l.Progress}, true, nil
-		case withdrawn: // the mark of this local job makes the attempt due
+		case withdrawn: // the mark to kill this local job makes the attempt due
 			ju.postpone(id, plan.EndStep{After: lookAgain})
 			return judgement{}, false, nil
 		}
@@ -186,7 +185,7 @@ func (ju *Judge) postpone(id jjm.AttemptID, step plan.EndStep) {
 func (ju *Judge) endFacts(ar *areas.Area, l *jjm.LocalJob, en *endings.Ending) plan.EndFacts {
 	now := jjm.At(ju.b.Now())
 	f := plan.EndFacts{Kill: l.Kill || l.Holding.GivenUp() && !l.Holding.TakesBack(),
-		Hold:  l.Holding.TakesBack() && l.State != jjm.Running, // without a shared file system no claim shows that it runs
+		Hold:  l.Holding.TakesBack() && l.State != jjm.Running, // without a shared file system no claim shows a start
 		Batch: batchState(l, en), Absence: en.Absence}
 	if en.Result != nil {
 		f.HasResult, f.ResultAge = true, now.Sub(en.ResultAt)
@@ -209,13 +208,13 @@ func (ju *Judge) endFacts(ar *areas.Area, l *jjm.LocalJob, en *endings.Ending) p
 	return f
 }
 
-// missedBeats is how many heartbeats a wrapper must miss after the end of its batch job
-// before it counts as gone.
+// missedBeats is the number of heartbeats that a wrapper must miss after the end of its batch job before the wrapper
+// counts as gone.
 const missedBeats = 2
 
-// beating reports whether an attempt's wrapper still runs: whether its heartbeat changed within
-// missedBeats intervals. It does not compare times of two clocks. The first look at a heartbeat
-// cannot know, and returns true. So does a look that fails. Without a heartbeat file beating returns false.
+// beating reports whether an attempt's wrapper still runs: whether its heartbeat changed within missedBeats intervals.
+// It does not compare the times of two clocks. It returns true at the first look, which cannot know, and after an
+// error. It returns false if there is no heartbeat file.
 func (ju *Judge) beating(ar *areas.Area, id jjm.AttemptID, now jjm.Time) bool {
 	beat, ok, err := ar.Heartbeat(id)
 	if err != nil || !ok {

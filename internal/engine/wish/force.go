@@ -11,8 +11,9 @@ import (
 )
 
 // ForceStatus forces local jobs to failed or completed (Ganga, force_status; decision R8). It returns an answer for
-// each reference, in order. A reference to a grid job or to several local jobs means those that can be forced. If none
-// can be, the error of the reference is of kind Conflict. plan.Force decides about each local job.
+// each reference, in order. A reference to a grid job or to several local jobs means all of its local jobs that can be
+// forced. If none can be forced, the error of the reference is of kind Conflict. plan.Force decides about each local
+// job.
 func (ws *Wishes) ForceStatus(ctx context.Context, caller wire.Caller, r wire.ForceStatusRequest) (
 	wire.ForceStatusAnswer, error) {
 	out := make([]wire.Forced, len(r.Jobs))
@@ -28,14 +29,14 @@ func (ws *Wishes) ForceStatus(ctx context.Context, caller wire.Caller, r wire.Fo
 	return wire.ForceStatusAnswer{Forced: out}, nil
 }
 
-// force is one reference whose local jobs are forced to a state.
+// force is one reference, and the state to which its local jobs are forced.
 type force struct {
 	ws     *Wishes
 	caller wire.Caller
 	how    wire.ForceHow
 	to     jjm.State
 	out    wire.Forced
-	// same is how many local jobs need no change.
+	// same is the number of local jobs that need no change.
 	same int
 	// cancels order the cancels of batch jobs that are not waited for.
 	cancels []func()
@@ -75,8 +76,9 @@ func (f *force) one(ctx context.Context, ref jjm.Ref) (wire.Forced, error) {
 	return f.out, nil
 }
 
-// all forces the local jobs that ref selects. The error is of kind Gone if it selects none, of kind Conflict if none of
-// them can be forced, and of kind Busy or Conflict if the grid job is in a state in which no local job can be.
+// all forces the local jobs that ref selects. The error is of kind Gone if ref selects no local job, of kind Conflict
+// if none of the local jobs can be forced, and of kind Busy or Conflict if the state of the grid job forbids to force
+// any local job.
 func (f *force) all(c *state.Change, ref jjm.Ref) error {
 	g := c.Live.Grid(ref.Grid)
 	if err := mayForce(g, ref.Grid); err != nil {
@@ -116,7 +118,7 @@ func mayForce(g *state.Grid, id jjm.GridID) error {
 	return nil
 }
 
-// local forces one local job, or notes why it stays.
+// local forces one local job, or notes why the local job is not changed.
 func (f *force) local(c *state.Change, g *state.Grid, live *jjm.LocalJob) error {
 	do, why := plan.Force(plan.ForceFacts{Job: live, To: f.to, Now: f.how.Now, Merges: g.Job.Spec.Merge != nil,
 		Reads: g.ReadsFiles(live), Publishes: g.Job.Spec.OutputDataset != ""})
@@ -147,7 +149,7 @@ func (f *force) local(c *state.Change, g *state.Grid, live *jjm.LocalJob) error 
 	return nil
 }
 
-// move changes the state of an ended local job. The result of a completed one no longer counts.
+// move changes the state of an ended local job. The result of a completed local job no longer counts.
 func (f *force) move(c *state.Change, l *jjm.LocalJob, text string) error {
 	if l.State == jjm.Completed {
 		if _, err := c.Tx.Retract(l.ID, f.caller.User, text); err != nil {

@@ -9,7 +9,7 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// mostLeft is how many of the local jobs that stay as they are an answer names.
+// mostLeft is the greatest number of unchanged local jobs that an answer names.
 const mostLeft = 20
 
 // Hold holds local jobs for a person until they are released. It returns an answer for each reference, in order.
@@ -65,8 +65,8 @@ func (ws *Wishes) holdOne(ctx context.Context, caller wire.Caller, ref jjm.Ref, 
 	return out, unlessDry(err)
 }
 
-// holdable returns an error if the local jobs that ref selects cannot be held: the grid job ends, or some of them are
-// still to be made.
+// holdable returns an error if the local jobs that ref selects cannot be held, because the grid job ends or some of the
+// local jobs are still to be made.
 func holdable(g *state.Grid, ref jjm.Ref) error {
 	switch {
 	case g == nil || g.Job.Status.Final():
@@ -82,7 +82,7 @@ func holdable(g *state.Grid, ref jjm.Ref) error {
 	return nil
 }
 
-// holder holds local jobs of one grid job in a change, and counts them in out.
+// holder holds local jobs of one grid job in a change, and counts the outcomes in out.
 type holder struct {
 	c      *state.Change
 	caller wire.Caller
@@ -90,7 +90,8 @@ type holder struct {
 	out    *wire.Held
 }
 
-// hold holds one local job, or notes why not. Local jobs that are over are noted only if ref names local jobs.
+// hold holds one local job, or notes why the local job is not held. It notes local jobs that are over only if ref names
+// local jobs.
 func (h *holder) hold(live *jjm.LocalJob, ref jjm.Ref) {
 	at, not := plan.PersonHold(live)
 	if at == plan.HoldNever {
@@ -106,7 +107,7 @@ func (h *holder) hold(live *jjm.LocalJob, ref jjm.Ref) {
 		h.out.Jobs++
 		l.Holding = plan.HeldNow(l.Holding, why, actor, h.c.Now)
 		if l.Attempt > 0 {
-			l.NotBefore = h.c.Now // which tells later that this attempt has not begun
+			l.NotBefore = h.c.Now // shows later that this attempt has not begun
 		}
 		h.c.Move(l, jjm.Held, jjm.HeldByPerson, "held by "+why)
 		h.c.Journal[len(h.c.Journal)-1].Actor = actor
@@ -122,7 +123,7 @@ func (h *holder) hold(live *jjm.LocalJob, ref jjm.Ref) {
 	h.c.Kills = append(h.c.Kills, l.AttemptID())
 }
 
-// leave notes a local job that stays as it is.
+// leave notes a local job that is not changed.
 func (h *holder) leave(l *jjm.LocalJob, why string, ref jjm.Ref) {
 	switch {
 	case l.State.Final() && (!ref.Locals || ref.Last < 0):

@@ -10,10 +10,10 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Kill stores that grid jobs or local jobs are to be killed. It returns an answer for each
-// reference, in order. The loops do the rest: claims, cancels, verdicts, the tar. Ended jobs are
-// left unchanged, without an error (decision R13). With Stop, the first reference that fails is
-// the last that is attempted (ganga.md 6, keep_going false).
+// Kill stores that grid jobs or local jobs are to be killed. It returns an answer for each reference, in order. The
+// loops do the remaining work: claims, cancels, verdicts, the tar. Ended jobs are left unchanged, without an error
+// (decision R13). With Stop, no further reference is attempted after the first that fails (ganga.md 6, keep_going
+// false).
 func (ws *Wishes) Kill(ctx context.Context, caller wire.Caller, r wire.KillRequest) (wire.KillAnswer, error) {
 	o := order{caller: caller, first: r.First, dry: r.DryRun}
 	out := make([]wire.Killed, len(r.Jobs))
@@ -42,7 +42,7 @@ type order struct {
 	first, dry bool
 }
 
-// killOne kills the jobs of one reference. n is how many local jobs are killed.
+// killOne kills the jobs of one reference, and returns the number of local jobs that are killed.
 func (ws *Wishes) killOne(ctx context.Context, o order, ref jjm.Ref) (n int, noChange bool, err error) {
 	job, gone, err := ws.s.Kept(ctx, o.caller, ref.Grid)
 	if err != nil {
@@ -80,7 +80,7 @@ func (ws *Wishes) killOne(ctx context.Context, o order, ref jjm.Ref) (n int, noC
 		return nil
 	})
 	if err == nil && !noChange {
-		ws.halt(context.WithoutCancel(ctx), ref.Grid) // before the answer, so that nothing begins after the answer
+		ws.halt(context.WithoutCancel(ctx), ref.Grid) // before the answer: then nothing starts after it
 	}
 	return n, noChange, unlessDry(err)
 }
@@ -144,8 +144,8 @@ func (ws *Wishes) killRange(ctx context.Context, o order, ref jjm.Ref) (n int, e
 	return n, nil
 }
 
-// allMade returns an error of kind Busy if some local jobs that ref selects are still to be made,
-// because the wish cannot be stored for them. A grid job that is being killed makes no more.
+// allMade returns an error of kind Busy if some of the local jobs that ref selects are still to be made, because a kill
+// cannot be stored for them. It returns nil if the grid job is being killed, because no more local jobs are made then.
 func allMade(g *state.Grid, ref jjm.Ref) error {
 	step := &g.Job.Step
 	switch {

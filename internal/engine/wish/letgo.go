@@ -61,12 +61,12 @@ func (ws *Wishes) releaseOne(ctx context.Context, caller wire.Caller, ref jjm.Re
 	return n, unlessDry(err)
 }
 
-// letGo stores the release of one local job and reports whether the job was held.
+// letGo stores the release of one local job. It returns true if the local job was held.
 func letGo(c *state.Change, live *jjm.LocalJob, caller wire.Caller) bool {
 	by := "released by " + caller.Actor()
 	switch {
 	case live.Kill:
-	case live.State == jjm.Held && live.Phase == jjm.HeldByPerson: // before the attempt, which therefore keeps its number
+	case live.State == jjm.Held && live.Phase == jjm.HeldByPerson: // before an attempt, which keeps its number
 		l := c.Local(live.ID)
 		l.Holding, l.NotBefore = plan.HoldNext(l.Holding), c.Now
 		to, phase := jjm.Submitting, jjm.RetryWait

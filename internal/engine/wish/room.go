@@ -1,6 +1,6 @@
-// Package wish stores requests of people and gatekeepers about grid jobs and local jobs: to kill or hold them, to
-// release their holds, to force their states, and to remark on them. It only stores the request; the loops of packages
-// gridjob, cluster and verdict carry it out.
+// Package wish stores requests of people and gatekeepers about grid jobs and local jobs: to kill or hold jobs, to
+// release holds, to force states, and to add remarks. It only stores a request; the loops of packages gridjob, cluster
+// and verdict carry it out.
 package wish
 
 import (
@@ -17,9 +17,11 @@ import (
 type Wishes struct {
 	b *base.Base
 	s *state.State
-	// halt keeps the local jobs of a grid job that are to be killed from starting, on clusters where a cancel is final.
+	// halt prevents the start of the local jobs of a grid job that are to be killed, on clusters where a cancel is
+	// final.
 	halt func(context.Context, jjm.GridID)
-	// leave returns a function that cancels the batch job of a local job of a bulk once, whatever becomes of both.
+	// leave returns a function that cancels the batch job of a local job once, even if the local job and its bulk have
+	// ended by then.
 	leave func(*state.Bulk, *jjm.LocalJob) func()
 }
 
@@ -31,7 +33,7 @@ func New(s *state.State, halt func(context.Context, jjm.GridID),
 	return &Wishes{s.B, s, halt, leave}
 }
 
-// Verbs returns the verbs that Wishes answers.
+// Verbs returns the verbs that Wishes carries out.
 func Verbs(ws *Wishes) []serve.Verb {
 	return []serve.Verb{
 		serve.Handle(wire.VerbKill(), serve.Owners, ws.Kill),

@@ -22,7 +22,7 @@ const (
 	LevelBatch       = "BATCH"       // the wrapper never started
 	LevelWorker      = "WORKER"      // the wrapper started and did not finish
 	LevelApplication = "APPLICATION" // the application ended without a valid result
-	LevelUser        = "USER"        // the application decided
+	LevelUser        = "USER"        // the application decided with a keyword
 	LevelExit        = "EXIT"        // result = exit: the exit code decides
 	LevelType        = "TYPE"        // the job type's opinion decides
 	LevelIntent      = "INTENT"      // jjm wanted to end the attempt
@@ -35,7 +35,7 @@ const (
 	LateUnhandled = "LATE_UNHANDLED"
 )
 
-// The statuses that GBS gives a job.
+// The statuses of a job in GBS.
 const (
 	Succeeded = "SUCCEEDED"
 	Failed    = "FAILED"
@@ -97,9 +97,8 @@ func Table(batch jjm.BatchState, log glf.Log, hasGLF bool, c jjm.Counters, args 
 	return t.user(said, log.RunSeconds())
 }
 
-// Said returns the one terminal record of a valid result: the wrapper's start
-// and end records are there, the application exited 0, and it wrote exactly
-// one of SUCCEEDED, FAILED, RETRY and HOLD, with data.
+// Said returns the terminal record of a valid result. ok is false unless the wrapper's start and end records exist, the
+// application exited with 0, and it wrote exactly one of SUCCEEDED, FAILED, RETRY and HOLD, with data.
 func Said(log glf.Log) (glf.Record, bool) {
 	if !log.Start || !log.End || log.AppExit != 0 || len(log.Terminals) != 1 || log.Terminals[0].Data == "" {
 		return glf.Record{}, false
@@ -107,16 +106,15 @@ func Said(log glf.Log) (glf.Record, bool) {
 	return log.Terminals[0], true
 }
 
-// table holds the facts about a job on which the table depends.
+// table holds the facts about a job on which the decision table depends.
 type table struct {
 	counters jjm.Counters
 	args     []string
-	lim      jjm.Limits // complete
+	lim      jjm.Limits // all limits are set
 }
 
-// class returns Early for an attempt that ran up to the limit, boundary included (GBS
-// User Manual, MaxTimeEarlyFails: "maximum time for failures to be classified as early"),
-// else late.
+// class returns Early for an attempt that ran at most as long as the limit (GBS User Manual, MaxTimeEarlyFails:
+// "maximum time for failures to be classified as early"), else late.
 func (t table) class(seconds int, late string) string {
 	if seconds <= 60**t.lim.EarlyMinutes {
 		return Early
@@ -124,7 +122,7 @@ func (t table) class(seconds int, late string) string {
 	return late
 }
 
-// user returns the outcome that the application asked for, within the limits.
+// user returns the outcome that the application requested, within the limits.
 func (t table) user(said glf.Record, seconds int) Outcome {
 	o := Outcome{Level: LevelUser, Text: said.Data, RetryArgs: t.args, Counters: t.counters}
 	switch said.Keyword {
@@ -149,8 +147,8 @@ func (t table) user(said glf.Record, seconds int) Outcome {
 	return o
 }
 
-// unhandled returns the outcome of an end that the application did not ask for: a retry
-// with the same arguments, within the limits.
+// unhandled returns the outcome of an end that the application did not request: a retry with the same arguments, within
+// the limits.
 func (t table) unhandled(level, class string) Outcome {
 	o := t.count(level, class)
 	if !o.ByLimit {
@@ -159,7 +157,7 @@ func (t table) unhandled(level, class string) Outcome {
 	return o
 }
 
-// count adds one to the counter of a class; above its limit the outcome is FAILED.
+// count adds one to the counter of a class. If the counter is then above its limit, the outcome becomes FAILED.
 func (t table) count(level, class string) Outcome {
 	o := Outcome{Level: level, Class: class, RetryArgs: t.args, Counters: t.counters}
 	var n, limit int

@@ -23,8 +23,8 @@ type Input struct {
 	Limits    jjm.Limits
 	// KillIntent is true if jjm wanted to end the attempt.
 	KillIntent bool
-	// Retry says that the job file asks for retries. Without Retry, a started attempt of an exit job is never
-	// retried. With Retry, it is retried only after the exit codes in OnExit; an empty OnExit allows all of them.
+	// Retry is true if the job file enables retries. Without Retry, a started attempt of an exit job is never retried.
+	// With Retry, it is retried only after the exit codes in OnExit; an empty OnExit stands for all exit codes.
 	Retry  bool
 	OnExit []int
 	// Opinion is the job type's decision about the attempt, nil if it has no opinion.
@@ -124,9 +124,9 @@ func complete(log *glf.Log, r *jjm.Result) {
 	log.AppExit = r.Exit
 }
 
-// attempt is one case: the input and the facts that newCase derived from it. An attempt has two kinds of verdicts:
-// for the results that the application asked for (user, asSaid) and for all other ends (unhandled). Both use the
-// counters and limits of table (analyse.go).
+// attempt holds the input and the facts that newCase derived from the input. The verdict is either for a result that
+// the application requested (user, asSaid) or for another end (unhandled). Both use the counters and limits of table
+// (analyse.go).
 type attempt struct {
 	in      Input
 	batch   jjm.BatchState // the state in the batch system
@@ -137,8 +137,8 @@ type attempt struct {
 	table   table
 }
 
-// bySelf reports whether the keywords that the application wrote may count. There must be a result with exit code 0
-// and without an error of the wrapper. If jjm wanted to end the attempt, they do not count if the job type has an
+// bySelf reports whether the keywords that the application wrote may count. There must be a result with exit code 0 and
+// without an error of the wrapper. If jjm wanted to end the attempt, the keywords do not count if the job type has an
 // opinion other than complete.
 func (c *attempt) bySelf() bool {
 	r := c.in.Evidence.Result
@@ -171,8 +171,8 @@ func (c *attempt) success() bool {
 	return c.bySelf() && c.succeeded() && (!c.glfMode || len(c.missing()) == 0) && len(c.required()) == 0
 }
 
-// succeeded reports whether the result says success: exit code 0 and one valid SUCCEEDED, or under exit no valid
-// keyword. It does not look at outputs; see success.
+// succeeded reports whether the result means success: exit code 0 and one valid SUCCEEDED, or under exit no valid
+// keyword. It does not check outputs; see success.
 func (c *attempt) succeeded() bool {
 	if r := c.in.Evidence.Result; r == nil || r.Exit != 0 {
 		return false
@@ -212,8 +212,8 @@ func (c *attempt) byLog() jjm.Verdict {
 	return v
 }
 
-// wordless reports whether the application exited with 0 and wrote no keyword. Perhaps its author does
-// not know that it has to.
+// wordless reports whether the application exited with 0 and wrote no keyword. Perhaps its author does not know that a
+// keyword is required.
 func (c *attempt) wordless() bool { return c.log.AppExit == 0 && len(c.log.Terminals) == 0 }
 
 // user returns the verdict that a valid keyword of the application asks for, within the limits.
@@ -222,15 +222,15 @@ func (c *attempt) user(said glf.Record) jjm.Verdict {
 	return c.verdict(o, jjm.ByApp, "application says "+said.Keyword+": "+said.Data)
 }
 
-// plain returns a verdict that leaves the counters as they are, so it counts against no limit.
+// plain returns a verdict that counts against no limit and does not change the counters.
 func (c *attempt) plain(level string, a jjm.Action, p jjm.Phase, text string) jjm.Verdict {
 	return jjm.Verdict{Level: level, Action: a, Phase: p, Text: tidy(text),
 		RetryArgs: c.in.RetryArgs, Counters: c.in.Counters}
 }
 
-// unhandled returns the verdict for an end that the application did not ask for: a retry, or above the limits a
-// failure. A started exit job fails immediately, with phase p, if its job file does not ask for retries, or lists exit
-// codes for retries (OnExit) without this one.
+// unhandled returns the verdict for an end that the application did not request: a retry, or a failure above the
+// limits. A started exit job fails immediately, with phase p, if its job file does not enable retries, or lists exit
+// codes for retries (OnExit) without this exit code.
 func (c *attempt) unhandled(level, class string, p jjm.Phase, text string) jjm.Verdict {
 	switch exempt := c.glfMode || !c.started; {
 	case !exempt && !c.in.Retry:

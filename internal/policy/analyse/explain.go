@@ -10,7 +10,7 @@ import (
 // Opinion is the result of one rule for an attempt.
 type Opinion struct {
 	Rule rule.Rule
-	// Decides is set if the rule is one of the rules that decide.
+	// Decides is true if the rule is among the rules that decide.
 	Decides bool
 	// Unmet is the first condition that does not hold, "" if all hold; then Says is the verdict or
 	// the order.
@@ -18,8 +18,8 @@ type Opinion struct {
 	Says  string
 }
 
-// Explain returns an Opinion for each rule, in the order in which the rules are asked. It returns none
-// if there is no evidence of an end.
+// Explain returns an Opinion for each rule, in the order of the rules. It returns no Opinion if the evidence shows no
+// end.
 func Explain(in Input) []Opinion {
 	c := newCase(in)
 	if !c.over() {

@@ -153,8 +153,8 @@ func saysOf(v jjm.Verdict) string {
 	return fmt.Sprintf("%s (%s)", v.Action, by)
 }
 
-// obey adds to a verdict of retry, hold or fail what further rules order in addition (more memory, fewer attempts,
-// attention). It lists the log_only rules in the verdict. Other verdicts stay unchanged.
+// obey adds the further orders of rules (more memory, fewer attempts, attention) to a verdict of retry, hold or fail.
+// It lists the log_only rules in the verdict. Other verdicts are not changed.
 func (c *attempt) obey(v *jjm.Verdict, f *rule.Facts) {
 	switch v.Action {
 	case jjm.Retry, jjm.Hold, jjm.Fail:
@@ -182,8 +182,8 @@ func (c *attempt) obeyOne(v *jjm.Verdict, r *rule.Rule) {
 	}
 }
 
-// limitRetry turns a retry into a failure if rule r allows no further attempt. made is the number of failed attempts:
-// the counters already include this one.
+// limitRetry turns a retry into a failure if rule r allows no further attempt. made is the number of failed attempts,
+// including this attempt.
 func (c *attempt) limitRetry(v *jjm.Verdict, r *rule.Rule) {
 	most := max(r.MaxAttempts, 1)
 	if r.Do == rule.NoRetry {

@@ -12,12 +12,11 @@ import (
 	"jjm/internal/jjm"
 )
 
-// maxText is how many bytes the text of a verdict may have, because the text is stored with
-// every local job and shown on one line.
+// maxText is the greatest length of a verdict's text in bytes. The text is stored with every local job and shown on one
+// line.
 const maxText = 1000
 
-// tidy returns s as one printable line of at most maxText bytes. s may hold anything that
-// jobs wrote.
+// tidy returns s as one printable line of at most maxText bytes. s may contain any bytes that jobs wrote.
 func tidy(s string) string {
 	if len(s) > 4*maxText {
 		s = s[:4*maxText]
@@ -38,9 +37,8 @@ func tidy(s string) string {
 	return strings.ToValidUTF8(s[:maxText-3], "") + "..."
 }
 
-// ran returns how long and where the attempt ran, as far as is known: " after 5 min 1 s on
-// wn7". It prefers the time that the wrapper measured, which the usage shows too; times of a
-// log have no fractions of a second.
+// ran returns how long and where the attempt ran, if that is known: " after 5 min 1 s on wn7". It prefers the time
+// measured by the wrapper, which is also shown as usage, because times of a log have no fractions of a second.
 func (c *attempt) ran() string {
 	if !c.started {
 		return " before it started"
@@ -243,8 +241,8 @@ func (c *attempt) missing() []jjm.Output {
 	return out
 }
 
-// named reports whether one of the names means the file. The paths may be relative to the
-// job's or the attempt's directory, or absolute, so one may be the end of the other.
+// named reports whether one of the names denotes the file. The paths may be absolute, or relative to the job's or the
+// attempt's directory; therefore one path may be the end of the other.
 func named(names []string, file string) bool {
 	for _, n := range names {
 		if n == file || strings.HasSuffix(file, "/"+n) || strings.HasSuffix(n, "/"+file) {
@@ -269,7 +267,7 @@ func (c *attempt) absent() string {
 	return s
 }
 
-// maxPattern is how many bytes of a pattern of outputs are shown.
+// maxPattern is the greatest number of bytes shown of a pattern of outputs.
 const maxPattern = 200
 
 // outputNotices returns notices about the patterns of outputs for which no file was collected, and about the outputs
@@ -286,7 +284,7 @@ func (c *attempt) outputNotices() (all []jjm.Notice) {
 	return all
 }
 
-// leftOut returns the outputs that the attempt left out although the job file does not ask for that.
+// leftOut returns the outputs that the attempt left out, except outputs that the job file asks to leave out.
 func (c *attempt) leftOut() jjm.LeftList {
 	if c.in.Evidence.Result == nil {
 		return nil

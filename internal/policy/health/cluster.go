@@ -8,7 +8,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// clusterChecks returns the checks of one cluster.
+// clusterChecks returns all checks of one cluster.
 func clusterChecks(f Facts, cl *wire.Cluster) []wire.HealthCheck {
 	all := []wire.HealthCheck{listing(f, cl), unsettled(f.Now, cl), missing(f.Now, cl)}
 	if b := cl.Accounting; b != nil {
@@ -22,7 +22,7 @@ func clusterChecks(f Facts, cl *wire.Cluster) []wire.HealthCheck {
 	return all
 }
 
-// listing checks whether a cluster answers, and how old the last listing of its jobs is.
+// listing checks whether a cluster answers, and the age of the last listing of its jobs.
 func listing(f Facts, cl *wire.Cluster) wire.HealthCheck {
 	c := wire.HealthCheck{State: OK, Name: "listing", Of: cl.Name}
 	if cl.LastSeen != 0 {
@@ -32,7 +32,7 @@ func listing(f Facts, cl *wire.Cluster) wire.HealthCheck {
 		out.Figures = c.Figures
 		return out
 	}
-	// A daemon that has just started has not listed yet.
+	// A daemon that has just started has no listing yet.
 	stale := age(f.Now, max(cl.LastSeen, f.Started))
 	warning := max(StaleWarning, 3*cl.Interval.D())
 	switch {
@@ -53,7 +53,7 @@ func listing(f Facts, cl *wire.Cluster) wire.HealthCheck {
 	return c
 }
 
-// outage checks the health of a cluster and its circuit breaker. The check has no state if the cluster answers.
+// outage checks the health of a cluster and its circuit breaker. If the cluster answers, the check has no state.
 func outage(now jjm.Time, cl *wire.Cluster) wire.HealthCheck {
 	since, cause, remedy := cl.Since, cl.Cause, "see jjm clusters; jjm goes on by itself once the cluster answers"
 	switch b := cl.Breaker; {
@@ -106,7 +106,7 @@ func unknown(now jjm.Time, cl *wire.Cluster, u *wire.Unknown, name string) wire.
 	return c
 }
 
-// order checks an order about a cluster or one of its queues. An order that ends by itself is OK.
+// order checks an order about a cluster or one of its queues. The state is OK if the order ends by itself.
 func order(now jjm.Time, cluster string, o jjm.Order) wire.HealthCheck {
 	c := wire.HealthCheck{State: OK, Name: "order", Of: cluster, Since: o.Since, Detail: o.Reason}
 	who := " by " + o.By

@@ -2,7 +2,7 @@ package health
 
 import "jjm/internal/jjm"
 
-// Counts are how many jobs the site has, and what happened to jobs since the daemon started.
+// Counts are the numbers of jobs at the site, and of events since the daemon started.
 type Counts struct {
 	// Grids are the live grid jobs, by status. Locals are their local jobs, by state, without the local jobs that gave
 	// their work back.
@@ -14,7 +14,7 @@ type Counts struct {
 	// end several times.
 	Attempts   map[End]int64
 	GridsEnded [jjm.NumGridStatuses]int64
-	// Collected is how many bytes the output tars of the ended grid jobs have.
+	// Collected is the total size, in bytes, of the output tars of ended grid jobs.
 	Collected int64
 }
 

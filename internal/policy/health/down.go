@@ -15,8 +15,9 @@ type DownFacts struct {
 	// State is the state folder. Written is when the store was last written, 0 if that cannot be seen.
 	State   string
 	Written jjm.Time
-	// Looked is how many of the newest records this account could read, Unfinished how many of their grid jobs had not
-	// ended, and AsOf when the latest of these records was written. RecordsError is why none can be read.
+	// Looked is the number of newest records that this account could read, Unfinished the number of their grid jobs
+	// that had not ended, and AsOf the time at which the latest of these records was written. RecordsError is the
+	// reason why no record can be read.
 	Looked, Unfinished int
 	AsOf               jjm.Time
 	RecordsError       string
@@ -26,7 +27,7 @@ type DownFacts struct {
 	Disk Disk
 }
 
-// fullShare is the part of a file system, one in so many, that should be free while the daemon is down.
+// fullShare is the part of a file system that should be free while the daemon is down: 1/fullShare.
 const fullShare = 100
 
 // DownChecks returns the checks of a site whose daemon does not answer, the worst first.

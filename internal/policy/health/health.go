@@ -1,5 +1,5 @@
-// Package health decides whether a site is well: it makes checks of facts, each with a state in the words of Nagios,
-// and one line of all checks. It does no I/O. docs/SERVICE.md has the checks and their thresholds.
+// Package health decides whether a site is well. From facts it makes checks, each with a state in the words of Nagios,
+// and a line that sums up all checks. It does no I/O. docs/SERVICE.md has the checks and their thresholds.
 package health
 
 import (
@@ -23,23 +23,24 @@ const (
 
 // The thresholds.
 const (
-	// OutageCritical is how long a cluster may be silent until that is critical. A shorter outage is a warning.
+	// OutageCritical is the length of a cluster's outage from which it is critical. A shorter outage is a warning.
 	OutageCritical = 10 * time.Minute
 	// StaleWarning and StaleCritical are how old the last listing of a cluster with local jobs may be.
 	StaleWarning, StaleCritical = 15 * time.Minute, time.Hour
-	// UnknownCritical is how long a local job may be missing, or a submission unsettled, until that is critical. A
-	// shorter time is a warning, once it is longer than engine.unknown_warn.
+	// UnknownCritical is the time from which a missing local job, or an unsettled submission, is critical. A shorter
+	// time is a warning if it is longer than engine.unknown_warn.
 	UnknownCritical = 24 * time.Hour
-	// DiskWarning and DiskCritical are how long a file system may let a measurement of its free space hang.
+	// DiskWarning and DiskCritical are the thresholds for a measurement of free space that hangs.
 	DiskWarning, DiskCritical = time.Minute, 5 * time.Minute
-	// UnwrittenCritical is how long a record may stay unwritten until that is critical. A shorter time is a warning.
+	// UnwrittenCritical is the time from which an unwritten record is critical. A shorter time is a warning.
 	UnwrittenCritical = 10 * time.Minute
-	// FragmentWarning is how long a fragment may wait for its record. jjm refuses it after an hour.
+	// FragmentWarning is the time from which a fragment that waits for its record is a warning. jjm refuses the
+	// fragment after an hour.
 	FragmentWarning = 10 * time.Minute
 	// SpoolWarning and SpoolCritical are how long a request may wait in the spool.
 	SpoolWarning, SpoolCritical = 5 * time.Minute, time.Hour
-	// WALWarning is how large the write-ahead log of the store may be, in bytes. It grows while a reader keeps SQLite
-	// from moving the log into the store.
+	// WALWarning is the size in bytes from which the write-ahead log of the store is a warning. The log grows while a
+	// reader prevents SQLite from moving the log into the store.
 	WALWarning = 1 << 30
 )
 
@@ -64,8 +65,8 @@ type Facts struct {
 // Around are the facts that the daemon knows outside its engine.
 type Around struct {
 	Version string
-	// Doors are the problems of the folders in which accounts write, Advertising those of the site's ad, one sentence
-	// each.
+	// Doors are the problems of the folders in which accounts write, Advertising the problems of the site's ad. Each
+	// problem is one sentence.
 	Doors, Advertising []string
 }
 
@@ -75,25 +76,27 @@ type Disks struct {
 	All []Disk
 }
 
-// Disk is one file system.
+// Disk is one file system of the site.
 type Disk struct {
-	// Of is the first of the folders on it: work, records or state. Path is the path of that folder.
+	// Of is the first of work, records and state that is on this file system. Path is the path of its folder.
 	Of, Path    string
 	Bytes, Free int64
-	// Near is not "" if less than twice the space is free that must stay free for new work; it says how much is free.
+	// Near says how much is free if that is less than twice the space that must stay free for new work; else Near is
+	// "".
 	Near string
 }
 
 // Records are the facts about the XML records.
 type Records struct {
-	// Behind is how many records of live grid jobs wait to be written.
+	// Behind is the number of records of live grid jobs that wait to be written.
 	Behind int
-	// Unwritten is how many records could not be written when jjm tried last, Since when the first of them failed, and
-	// Error why.
+	// Unwritten is the number of records that could not be written at the last attempt. Since is the time of the first
+	// failure, and Error its reason.
 	Unwritten int
 	Since     jjm.Time
 	Error     string
-	// Fragments is how many fragments wait in the drop folder for their record, Oldest when the oldest was written.
+	// Fragments is the number of fragments in the drop folder that wait for their record. Oldest is when the oldest
+	// fragment was written.
 	Fragments int
 	Oldest    jjm.Time
 }
@@ -108,9 +111,9 @@ type Store struct {
 // Spool are the requests that wait in the spool.
 type Spool struct {
 	Entries int
-	More    bool // there are more than Entries
+	More    bool // more than Entries requests wait
 	Oldest  jjm.Time
-	Error   string // why it could not be read
+	Error   string // why the spool could not be read
 }
 
 // Off is a job type that is off.
@@ -133,7 +136,7 @@ func Checks(f Facts) []wire.HealthCheck {
 	return worstFirst(all)
 }
 
-// worstFirst sorts checks by state and drops the empty ones.
+// worstFirst sorts checks by state and removes checks without a state.
 func worstFirst(all []wire.HealthCheck) []wire.HealthCheck {
 	all = slices.DeleteFunc(all, func(c wire.HealthCheck) bool { return c.State == "" })
 	slices.SortStableFunc(all, func(a, b wire.HealthCheck) int { return cmp.Compare(rank(b.State), rank(a.State)) })
@@ -223,8 +226,8 @@ func threshold(n int64) string {
 	return fmt.Sprint(n)
 }
 
-// label returns the name of a figure: what is measured, and of what. It has letters, digits and underscores only, so
-// that it needs no quotes.
+// label returns the name of a figure, which consists of the measured thing and the cluster or file system. It has only
+// letters, digits and underscores, and needs no quotes.
 func label(what, of string) string {
 	if of != "" {
 		what += "_" + of

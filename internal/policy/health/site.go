@@ -143,8 +143,8 @@ func types(off []Off) wire.HealthCheck {
 	return c
 }
 
-// bans shows who is banned. A ban is an order of an administrator, so the check is always OK. It has no state if there
-// are none.
+// bans lists the banned people. Its state is always OK, because a ban is an order of an administrator. Without bans,
+// the check has no state.
 func bans(all []jjm.Ban) wire.HealthCheck {
 	if len(all) == 0 {
 		return wire.HealthCheck{}
@@ -158,7 +158,7 @@ func bans(all []jjm.Ban) wire.HealthCheck {
 		Detail: strings.Join(whom, ", "), Figures: []wire.HealthFigure{{Name: "bans", Value: int64(len(all))}}}
 }
 
-// advertising checks whether brokers have the site's ad. It has no state if nothing is wrong.
+// advertising checks whether brokers have the site's ad. If there is no problem, the check has no state.
 func advertising(troubles []string) wire.HealthCheck {
 	if len(troubles) == 0 {
 		return wire.HealthCheck{}

@@ -13,9 +13,9 @@ type Absence struct {
 	// value of Watched.For then.
 	Since jjm.Time      `json:"since,omitempty"`
 	From  time.Duration `json:"from,omitempty"`
-	// Listings is how many successful listings have lacked the attempt since.
+	// Listings is the number of successful listings that have lacked the attempt since then.
 	Listings int `json:"listings,omitempty"`
-	// LastSeen is when a listing last showed the attempt; 0 if none ever did.
+	// LastSeen is when a listing last showed the attempt; 0 if no listing showed it.
 	LastSeen jjm.Time `json:"last_seen,omitempty"`
 	// Counted is when the last listing that counted was asked for.
 	Counted jjm.Time `json:"counted,omitempty"`
@@ -55,13 +55,13 @@ func (a Absence) Unread(at jjm.Time) Absence {
 	return Absence{Since: since, LastSeen: a.LastSeen, Counted: max(a.Counted, at)}
 }
 
-// namelessFor is how long a record without a readable tag and id excuses an absence.
+// namelessFor is how long an unread record without a readable tag and id excuses an absence.
 const namelessFor = time.Hour
 
-// Excuses reports whether a listing, asked for at the given time, with an unread record without a
-// readable tag and id leaves the attempt unknown. It does not if another listing already lacked the attempt, or
-// namelessFor after Since: such a record is then probably in every listing, whatever it is. Then the attempt is
-// missing, and is searched for by its tag before it counts as lost.
+// Excuses reports whether an unread record without a readable tag and id, in a listing asked for at the given time,
+// leaves the attempt unknown. It returns false if another listing already lacked the attempt, or namelessFor after
+// Since, because the record is then probably in every listing and belongs to another job. After that the attempt is
+// missing, and its tag is searched for before the attempt counts as lost.
 func (a Absence) Excuses(at jjm.Time) bool {
 	return a.Listings == 0 && (a.Since == 0 || at.Sub(a.Since) < namelessFor)
 }

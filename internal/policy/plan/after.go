@@ -11,7 +11,7 @@ import (
 type Predecessor struct {
 	ID     jjm.GridID
 	Status jjm.GridStatus
-	// Reopening says that the grid job is over and about to begin its next generation.
+	// Reopening is true if the grid job is over and about to begin its next generation.
 	Reopening bool
 }
 
@@ -29,7 +29,7 @@ func (p Predecessor) endsAs(end string) bool {
 	return p.Over() && p.Status == jjm.Done
 }
 
-// maxAwaited is how many of the awaited grid jobs a text names.
+// maxAwaited is the greatest number of awaited grid jobs that a text names.
 const maxAwaited = 5
 
 // After decides whether a grid job may begin that is to begin once other grid jobs have ended in the way end, a word of

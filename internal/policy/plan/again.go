@@ -8,23 +8,23 @@ import (
 
 // AgainRules are the site's limits of automatic resubmission (Ganga, auto_resubmit).
 type AgainRules struct {
-	// Most is how often a local job is resubmitted automatically at most.
+	// Most is the greatest number of automatic resubmissions of a local job.
 	Most int
-	// FailedShare is a share of the ended local jobs, above 0 and at most 1. While failed/(failed+completed) is not
-	// below FailedShare, no local job is resubmitted. A grid job of one local job has no such limit.
+	// FailedShare is a share of the ended local jobs, above 0 and at most 1. While failed/(failed+completed) is
+	// FailedShare or more, no local job is resubmitted. The limit does not apply to a grid job of one local job.
 	FailedShare float64
 }
 
 // AgainFacts holds the facts that decide which failed local jobs of a grid job are resubmitted automatically.
 type AgainFacts struct {
-	// Wanted says that the job file asks for automatic resubmission.
+	// Wanted is true if the job file enables automatic resubmission.
 	Wanted bool
 	// Status is the status of the grid job. Kill is true once a kill of the grid job was requested. Failure says why
 	// the grid job failed permanently, "" if it did not.
 	Status  jjm.GridStatus
 	Kill    bool
 	Failure string
-	// Closed says that no more local jobs will be made.
+	// Closed is true if no more local jobs will be made.
 	Closed bool
 	// Counts are the local jobs by state, without local jobs that gave their work back.
 	Counts [jjm.NumStates]int
@@ -70,7 +70,7 @@ func Again(f AgainFacts) (run []int32, stopped []Left) {
 	return run, stopped
 }
 
-// Able splits local jobs into those that can do their work again and those that cannot. why returns the reason why a
+// Able splits local jobs into the local jobs that can do their work again and the others. why returns the reason why a
 // local job cannot do its work again, "" if it can.
 func Able(run []int32, why func(n int32) string) (able []int32, unable []Left) {
 	for _, n := range run {

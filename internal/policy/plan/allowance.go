@@ -42,11 +42,11 @@ func ExcessOfWork(bytes, mostBytes, files, mostFiles int64) string {
 // inodes, 0 in a file system that does not count them.
 type Space struct{ Bytes, FreeBytes, Files, FreeFiles uint64 }
 
-// Floor is how much of a file system must stay free, but at most a hundredth of it, so
-// that small file systems can be used; 0 means no floor.
+// Floor is the space that must stay free in a file system, but at most a hundredth of the file system, so that jjm can
+// use small file systems; 0 means no floor.
 type Floor struct{ Bytes, Files uint64 }
 
-// floorShare bounds a floor: to one part in so many of the file system.
+// floorShare limits a floor to 1/floorShare of the file system.
 const floorShare = 100
 
 // Low returns, for people, whether a file system has too few free bytes or inodes for new work, or "".

@@ -14,11 +14,12 @@ const DefaultBackoff = time.Minute
 type BackoffFacts struct {
 	// Unit is the site's unit of waiting; 0 disables it.
 	Unit time.Duration
-	// Failures is the number of failures of this class, this one included; 0 = a retry
-	// after this end does not wait.
+	// Failures is the number of failures of this class, including this failure; 0 = a retry after this end does not
+	// wait.
 	Failures int
-	// Brief says that the application itself failed, in a job that reports by its exit code.
-	// Ran is how long the application ran: the thing that it lacked may be back as soon.
+	// Brief is true if the application itself failed, in a job that reports by its exit code. Ran is how long the
+	// application ran. The retry need not wait much longer than Ran, because the cause of a short run's failure may
+	// soon be gone.
 	Brief bool
 	Ran   time.Duration
 }
@@ -53,7 +54,7 @@ func Backoff(f BackoffFacts) time.Duration {
 func backoffFacts(in LocalInput, ev jjm.Evidence, v jjm.Verdict) BackoffFacts {
 	f := BackoffFacts{Unit: in.Backoff}
 	switch {
-	case v.Handled: // the application asked for the retry, without a wait
+	case v.Handled: // the application requested the retry, without a wait
 	case v.Level == analyse.LevelIntent && in.GiveUp != nil:
 		f.Failures = in.GiveUp.Retries
 	case v.Class == analyse.Early:

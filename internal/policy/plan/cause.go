@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// elided replaces the words of a cause that differ from one local job to another.
+// elided replaces the words of a cause that differ between local jobs.
 const elided = "…"
 
 // maxCause is the longest text of a cause, in characters.
@@ -39,7 +39,7 @@ func InCommon(told, message string) string {
 	}
 	words, others, general := strings.Fields(told), strings.Fields(own), strings.Fields(cause)
 	if len(words) != len(others) || len(words) != len(general) {
-		return cause // it was cut
+		return cause // the text was cut
 	}
 	for i := range words {
 		if words[i] != others[i] {
@@ -49,8 +49,8 @@ func InCommon(told, message string) string {
 	return strings.Join(words, " ")
 }
 
-// causeWords returns the words of a cause. general makes a word of the cause from a word of the message and the word
-// before it.
+// causeWords returns the words of a cause. general turns a word of the message, given the word before it, into a word
+// of the cause.
 func causeWords(message string, general func(word, last string) string) []string {
 	line, _, _ := strings.Cut(strings.TrimSpace(message), "\n")
 	words := strings.Fields(unquoted(line))
@@ -99,7 +99,7 @@ func unit(word string) bool {
 	return false
 }
 
-// endWith appends the punctuation at the end of a dropped word to the word before it.
+// endWith appends the punctuation at the end of a dropped word to the previous word.
 func endWith(out []string, dropped string) []string {
 	if end := dropped[len(strings.TrimRight(dropped, ".,;:")):]; end != "" && len(out) > 0 {
 		out[len(out)-1] += end
@@ -120,7 +120,7 @@ func strip(word string) string {
 	return strings.TrimRight(strings.TrimLeft(word, "([{<'\"="), ".,;:)]}>'\"=")
 }
 
-// common returns a word without the parts that belong to one local job.
+// common returns a word without the parts that are specific to one local job.
 func common(word, last string) string {
 	core := strip(word)
 	switch {
@@ -214,7 +214,7 @@ func unquoted(line string) string {
 	return b.String()
 }
 
-// cut shortens a text to n characters. The last one is an ellipsis.
+// cut shortens a text to n characters, of which the last is an ellipsis.
 func cut(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s

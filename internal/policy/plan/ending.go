@@ -6,8 +6,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Holder says who holds the claim of an attempt, relative to the batch job that the
-// attempt points to.
+// Holder is the holder of an attempt's claim, relative to the batch job to which the attempt points.
 type Holder uint8
 
 // The holders.
@@ -56,8 +55,8 @@ type EndFacts struct {
 	Claim      Holder
 	ClaimBatch string
 	ClaimAge   time.Duration
-	// HeartbeatFresh is true if the wrapper's heartbeat is younger than configured. It
-	// counts only if the attempt is missing.
+	// HeartbeatFresh is true if the wrapper's heartbeat is younger than the configured age. It counts only if the
+	// attempt is missing.
 	HeartbeatFresh bool
 	// Beating is true if the wrapper's heartbeat still changes although its batch job was
 	// reported as ended: a restarted master reports an old state, while a node that it lost
@@ -76,19 +75,17 @@ type EndFacts struct {
 
 // EndRules are the times to wait for evidence that is still to come.
 type EndRules struct {
-	// ResultSettle is how long after the end in the batch system a claimed
-	// attempt's result may still appear: a worker's files reach the daemon
-	// late over a network file system (nfs(5): attributes are cached up to
-	// 60 s, acdirmax).
+	// ResultSettle is how long after the end of the batch job a claimed attempt's result may still appear. A worker's
+	// files may reach the daemon late over a network file system (nfs(5): attributes are cached up to 60 s, acdirmax).
 	ResultSettle time.Duration
 	// BatchSettle is how long a result waits for the batch system's final report, which
 	// may outrank the result (OOM and TIMEOUT, decision R4). 0 judges immediately.
 	BatchSettle time.Duration
-	// UnseenSettle replaces ResultSettle, if it is longer, for a claim that is HeldUnseen:
-	// the batch system may fail to list a running duplicate for this time. It counts from
-	// the end or from the time at which the claim was read, whichever is later.
+	// UnseenSettle replaces ResultSettle, if it is longer, for a claim that is HeldUnseen, because the batch system may
+	// fail to list a running duplicate for this time. It counts from the end of the batch job, or from the time at
+	// which the claim was read if that is later.
 	UnseenSettle time.Duration
-	// Walltime is the longest that the batch system lets the attempt run, 0 if there is no limit.
+	// Walltime is the longest time for which the batch system lets the attempt run, 0 for no limit.
 	Walltime time.Duration
 }
 
@@ -142,8 +139,8 @@ type EndStep struct {
 	To string
 	// After is when to ask again at the latest, 0 if only a new fact helps.
 	After time.Duration
-	// Cancel asks for the batch job to be cancelled in addition to Do, because it must no
-	// longer run the attempt, or no longer can. Cancelling again is harmless.
+	// Cancel is true if the batch job must also be cancelled, because it must no longer run the attempt, or can no
+	// longer run it. A repeated cancel is harmless.
 	Cancel bool
 	// Lost is true (with Judge) if the attempt ends because the batch system certainly does
 	// not have the attempt. The caller passes Lost on as LocalInput.Lost.
@@ -230,7 +227,7 @@ func endAlive(f EndFacts) EndStep {
 		return EndStep{Do: TakeClaim, Cancel: true, Why: "to be killed before it starts"}
 	case f.Kill:
 		return EndStep{Do: EndWait, Cancel: true, Why: "being killed"}
-	case f.Hold && f.Claim == HeldByNobody: // without a cancel, which could end an attempt that starts meanwhile
+	case f.Hold && f.Claim == HeldByNobody: // no cancel, which could end an attempt that starts meanwhile
 		return EndStep{Do: TakeClaim, Why: "to be held before it starts"}
 	}
 	return EndStep{Do: EndWait, Why: "alive"}

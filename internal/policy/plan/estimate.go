@@ -7,9 +7,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The steps to which estimates are rounded up, so that local jobs with about the same needs share
-// bulks: wall times up to 4 hours to 10 minutes, longer wall times to hours; disk space up to 4 GiB
-// to 256 MiB, more disk space to GiB; memory to 64 MiB.
+// Estimates are rounded up to these steps, so that local jobs with about the same needs can share bulks: wall times up
+// to 4 hours to 10 minutes, longer wall times to hours; disk space up to 4 GiB to 256 MiB, more disk space to GiB;
+// memory to 64 MiB.
 const (
 	shortWalltime = 4 * time.Hour
 	walltimeStep  = 10 * time.Minute

@@ -6,28 +6,28 @@ import (
 	"jjm/internal/jjm"
 )
 
-// ForceFacts is everything that decides what becomes of a local job whose state a person forces.
+// ForceFacts holds the facts that decide how a local job changes whose state a person forces.
 type ForceFacts struct {
 	Job *jjm.LocalJob
 	// To is jjm.Completed or jjm.Failed.
 	To jjm.State
-	// Now says that the end of the attempt in the batch system is not waited for.
+	// Now is true if jjm must not wait for the end of the attempt in the batch system.
 	Now bool
-	// Merges says that the grid job has a merge step, Reads that the local job reads files of a dataset, Publishes that
+	// Merges is true if the grid job has a merge step, Reads if the local job reads files of a dataset, Publishes if
 	// its outputs enter a dataset.
 	Merges, Reads, Publishes bool
 }
 
-// ForceDo is what becomes of the local job.
+// ForceDo is the way in which a forced local job changes.
 type ForceDo uint8
 
 // The steps.
 const (
-	ForceRefused ForceDo = iota // the local job stays as it is
-	ForceNothing                // it is in that state already, or is on its way there
-	ForceMove                   // it changes its state
-	ForceKill                   // it is killed, and is failed once the kill is over
-	ForceEnd                    // it is failed now; its batch job is cancelled, and nobody waits for that
+	ForceRefused ForceDo = iota // the request is refused, and the local job is not changed
+	ForceNothing                // the local job is already in the state, or on its way to it
+	ForceMove                   // the local job changes its state now
+	ForceKill                   // the local job is killed, and becomes failed when the kill is over
+	ForceEnd                    // the local job becomes failed now; its batch job is cancelled, without a wait
 )
 
 // Force decides what becomes of a local job whose state a person forces (Ganga, force_status; decision R8). why is the

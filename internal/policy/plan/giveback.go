@@ -7,15 +7,15 @@ import "jjm/internal/jjm"
 type GiveBackFacts struct {
 	State jjm.State
 	Phase jjm.Phase
-	// Result is how the job reports: jjm.ResultGLF or jjm.ResultExit.
+	// Result is jjm.ResultGLF or jjm.ResultExit: how the job reports its end.
 	Result string
 	// Kill is true once a kill of the grid job or the local job was requested.
 	Kill bool
 	// Orphan is true if the local job did its work, but its outputs are useless without the
 	// outputs of another local job that failed permanently.
 	Orphan bool
-	// Before is how many other local jobs had this work earlier, Attempts how many may have it
-	// in all.
+	// Before is the number of other local jobs that had this work earlier, Attempts the greatest number of local jobs
+	// that may have this work.
 	Before, Attempts int
 	// Withdrawn is true if the local job processed nothing and ended because a file that it
 	// was to read is marked as unreadable.

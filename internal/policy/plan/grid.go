@@ -18,58 +18,55 @@ type GridFacts struct {
 	KillAsked bool
 	// KillReason is why jjm kills the grid job, "" if a person or gatekeeper asked for the kill.
 	KillReason string
-	// Prepared says that work area and sandbox exist, Closed that no more local jobs will
-	// be made. Made and Expected are numbers of local jobs.
+	// Prepared is true if work area and sandbox exist, Closed if no more local jobs will be made. Made and Expected are
+	// numbers of local jobs.
 	Prepared, Closed bool
 	Made, Expected   int
 	// Counts are the local jobs by state.
 	Counts [jjm.NumStates]int
 	// Forced counts the local jobs that a person forced to completed. Nothing proves that their work is done.
 	Forced int
-	// EverSubmitted says that a local job ever reached a batch system, EverRan that a local
-	// job ever ran.
+	// EverSubmitted is true if a local job ever reached a batch system, EverRan if a local job ever ran.
 	EverSubmitted, EverRan bool
 	// Merging counts the local jobs that only wait for their outputs to be merged.
 	Merging int
-	// TarReady says that the output tar is complete. Recorded is the number of outputs of
-	// completed local jobs whose size and checksum the wrappers recorded; Lost of them
-	// are gone or have changed.
+	// TarReady is true if the output tar is complete. Recorded is the number of outputs of completed local jobs whose
+	// size and checksum the wrappers recorded. Lost is the number of these outputs that are gone or have changed.
 	TarReady       bool
 	Recorded, Lost int
-	// Unproven says why the proof that all work was done exactly once failed, "" if it
-	// did not.
+	// Unproven is the reason why the proof failed that all work was done exactly once, "" if the proof did not fail.
 	Unproven string
 	// LeftOut is the work and the outputs that were left out.
 	LeftOut jjm.LeftList
-	// Undecided says which work is assumed to be done without a proof, in the words of
-	// verify; "" if all is proven.
+	// Undecided describes the work that is assumed to be done without a proof, in the words of verify; "" if all work
+	// is proven.
 	Undecided string
 	// Proof is the basis of the proof that all work was done exactly once.
 	Proof jjm.Proof
-	// Waits says why no cluster accepts any of the local jobs now, "" if a cluster does.
+	// Waits is the reason why no cluster accepts any of the local jobs now, "" if a cluster does.
 	Waits string
-	// Paused says who paused the grid job and why, "" if it is not paused.
+	// Paused names who paused the grid job, with the reason; "" if it is not paused.
 	Paused string
-	// AfterUnknown says that the grid job begins after others, and that their statuses are not known. After says for
-	// which of them it waits, "" if all have ended as required.
+	// AfterUnknown is true if the grid job begins after other grid jobs whose statuses are not known. After names the
+	// grid jobs for which it waits, "" if all have ended as required.
 	AfterUnknown bool
 	After        string
 	// Fetching names the input that is being fetched before the grid job can be prepared, "" for none.
 	Fetching string
-	// Idle says why no more local jobs can be made now although more are to come, because
-	// their input is not there yet; "" if more can be made.
+	// Idle is the reason why no more local jobs can be made now although more will follow, because their input does not
+	// exist yet; "" if more can be made.
 	Idle string
 	// Causes are why local jobs failed, the most frequent first.
 	Causes []jjm.Cause
-	// Failure says why preparing or generating failed permanently, "" if it did not.
+	// Failure is the reason why preparing or generating failed permanently, "" if it did not.
 	Failure string
-	// Keep says that the grid job is kept if it fails before it has local jobs (jjm.RollbackKeep). Kept says that this
-	// happened, and that nobody submitted it again since.
+	// Keep is true if the grid job is kept if it fails before it has local jobs (jjm.RollbackKeep). Kept is true if
+	// this has happened, and nobody has submitted the grid job again since.
 	Keep, Kept bool
-	// Again says that failed local jobs are to be resubmitted automatically now, or that their automatic resubmission
+	// Again is true if failed local jobs are to be resubmitted automatically now, or if their automatic resubmission
 	// stops now; see the function Again.
 	Again bool
-	// AutoKill says why jjm kills the grid job, "" if jjm does not; see the function AutoKill.
+	// AutoKill is the reason why jjm kills the grid job, "" if jjm does not; see the function AutoKill.
 	AutoKill string
 }
 
@@ -79,7 +76,7 @@ type GridDo uint8
 // The steps.
 const (
 	Nothing    GridDo = iota // wait for local jobs, the cluster or a person
-	Await                    // read the statuses of the grid jobs after which it begins
+	Await                    // read the statuses of the grid jobs after which this grid job begins
 	Prepare                  // make work area and sandbox
 	Generate                 // make (more) local jobs
 	KillLocals               // mark every local job that has not ended to be killed
@@ -179,7 +176,7 @@ func rollsBack(f GridFacts) bool {
 // disagree, the larger number counts.
 func allOver(f GridFacts) bool { return over(f.Counts) == max(f.Made, total(f.Counts)) }
 
-// gridAwait keeps the status registered; any other status becomes pending.
+// gridAwait keeps the status registered, and changes any other status to pending.
 func gridAwait(f GridFacts) GridAction {
 	if f.Status == jjm.Registered {
 		return GridAction{Do: Await, Status: jjm.Registered}
@@ -202,7 +199,7 @@ func gridFailing(f GridFacts) GridAction {
 		return gridCollect(f, jjm.Prepared)
 	}
 	a := gridLive(f, KillLocals)
-	live := total(f.Counts) - over(f.Counts) // local jobs that wait for a merge now wait in vain
+	live := total(f.Counts) - over(f.Counts) // these local jobs wait for a merge that can no longer happen
 	if f.EverSubmitted && (f.Merging == 0 || f.Merging < live) || f.KillAsked {
 		a.Do = Nothing
 	}
@@ -256,7 +253,7 @@ func Final(f GridFacts) (jjm.GridStatus, string) {
 	return status, also(reason, f.LeftOut.String())
 }
 
-// ending returns the status of Final, and the reason without the list of what was left out.
+// ending returns the status of Final, and the reason without the list of work and outputs left out.
 func ending(f GridFacts) (jjm.GridStatus, string) {
 	n, completed := total(f.Counts), f.Counts[jjm.Completed]
 	switch {

@@ -1,19 +1,18 @@
 package plan
 
-// Heard is how a cluster answered the last listing of each account.
+// Heard counts, over all accounts, how the latest listing of a cluster went.
 type Heard struct {
 	// Answered is the number of accounts that got a listing, Silent the number of accounts
 	// that did not.
 	Answered, Silent int
-	// Own says that there is one account, and it is the daemon's own, with which no user
-	// can interfere.
+	// Own is true if the only account is the daemon's own account, with which no user can interfere.
 	Own bool
-	// Pinged says that the batch system answers the daemon's own ping.
+	// Pinged is true if the batch system answers a command that the daemon runs as its own account.
 	Pinged bool
 }
 
-// OneWord reports whether the only evidence is the failed listing of a single account, so
-// that the daemon should ping the batch system itself.
+// OneWord reports whether the failed listing of a single account is the only evidence. Then the daemon should ping the
+// batch system itself.
 func (h Heard) OneWord() bool { return !h.Own && h.Silent == 1 && h.Answered == 0 }
 
 // Unhealthy reports whether a batch system counts as not answering listings. An account can delay

@@ -10,10 +10,10 @@ import (
 	"jjm/internal/jjm"
 )
 
-// HoldRule orders an action on local jobs that their batch system holds (decision R5).
-// It matches a hold if every set field matches.
+// HoldRule orders an action on local jobs that their batch system holds (decision R5). It matches a hold if every set
+// field matches.
 type HoldRule struct {
-	// Kind is the kind of cluster, such as "condor".
+	// Kind is the kind of cluster, for example "condor".
 	Kind string `toml:"kind"`
 	// Code is the batch system's code of the hold, or a pattern as in file names
 	// (path.Match): "13/*", "JobHeld*".
@@ -26,11 +26,11 @@ type HoldRule struct {
 	By string `toml:"by"`
 	// Do is "wait", "release", "retry" or "fail".
 	Do string `toml:"do"`
-	// Times is how often to release within an attempt, or to retry a local job; 0 means
-	// 1. After that the rule no longer applies, and the next rule decides.
+	// Times is how often a local job is released within an attempt, or retried; 0 means 1. After that the rule no
+	// longer applies, and the next matching rule decides.
 	Times int `toml:"times"`
-	// After is how long a hold lasts before the action, and the time between a release
-	// that did not help and the next one.
+	// After is how long a hold must last before the action. It is also the time between a release without effect and
+	// the next release.
 	After jjm.Duration `toml:"after"`
 }
 
@@ -95,8 +95,8 @@ func (r HoldRule) usedUp(h jjm.Holding) bool {
 	return false
 }
 
-// holdPause is the least time between two actions about one hold, because a listing may
-// still show a hold that was just released.
+// holdPause is the shortest time between two actions on one hold, because a listing may still show a hold that was just
+// released.
 const holdPause = time.Minute
 
 // due reports whether the hold has lasted long enough for the action.
@@ -127,7 +127,7 @@ func (r HoldRule) String() string {
 	return "the rule for " + strings.Join(all, ", ")
 }
 
-// HoldFacts holds the facts that decide what is done about a current hold.
+// HoldFacts holds the facts that decide the action on a current hold.
 type HoldFacts struct {
 	// Kind is the kind of the cluster.
 	Kind string
@@ -185,7 +185,7 @@ func (r HoldRule) count(h jjm.Holding) string {
 	return ""
 }
 
-// HoldText returns why a job is held, in the words of its holder: "13/2: no such file".
+// HoldText returns the reason of a hold in the words of the holder: "13/2: no such file".
 func HoldText(h jjm.Holding) string {
 	switch {
 	case h.Code == "" && h.Text == "":
@@ -282,9 +282,8 @@ func HoldAfter(h *jjm.Holding, state jjm.State, phase jjm.Phase, text string, no
 	return &held
 }
 
-// Decided returns the holding with a decision. The counters grow with the decision, not
-// with the action, so that a crash between them cannot lead to more actions than allowed.
-// A person's release does not count.
+// Decided returns the holding with a decision. The counters grow with the decision and not with the action: a crash
+// between decision and action therefore cannot cause more actions than allowed. A person's release does not count.
 func Decided(h jjm.Holding, s HoldStep, actor string) jjm.Holding {
 	if s.Action == "" || h.Action != "" {
 		return h
@@ -308,12 +307,12 @@ func Released(h jjm.Holding, trouble string) jjm.Holding {
 	return h
 }
 
-// ageSteps is how much of a hold's age a crash may lose. Storing the age with every listing
-// would cost a write for each held job each time.
+// ageSteps is the greatest part of a hold's age that a crash may lose. If the age were stored with every listing, each
+// listing would cost a write for each held job.
 const ageSteps = jjm.Duration(5 * time.Minute)
 
-// HoldNews reports whether a holding must be stored: it differs from the old one, which
-// may be nil, by more than a little age.
+// HoldNews reports whether a holding must be stored, because it differs from old by more than a little age. old may be
+// nil.
 func HoldNews(old *jjm.Holding, h jjm.Holding) bool {
 	if old == nil {
 		return true

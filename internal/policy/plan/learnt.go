@@ -6,32 +6,31 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Learnt is the number of jobs that an account may have in a batch system, learnt from refusals.
-// The batch system may count jobs that jjm does not know, so the number is a guess. It falls
-// with each refusal, and grows with each bulk that is accepted at the limit. The zero value
-// knows no limit.
+// Learnt is the number of jobs that an account may have in a batch system, learnt from refusals. The batch system may
+// count jobs that jjm does not know; the number is therefore a guess. It falls with each refusal, and grows with each
+// bulk that is accepted at the limit. The zero value has no limit.
 type Learnt struct {
 	most int      // 0: no limit is known
-	step int      // how far it grows next
+	step int      // by how much the limit grows next
 	set  jjm.Time // when the last bulk was refused
-	why  string   // the batch system's words then
+	why  string   // the batch system's words at the last refusal
 }
 
-// learntFor is how long after the last refusal a limit is forgotten, triedAfter the time after
-// which one more job than the limit is tried.
+// learntFor is the time after the last refusal at which a limit is dropped. triedAfter is the time after which jjm
+// tries one job more than the limit.
 const (
 	learntFor  = time.Hour
 	triedAfter = time.Minute
 )
 
-// Refused returns the limit after a bulk of n jobs was refused to an account that has have other
-// jobs: have plus half of the bulk, but at least one job.
+// Refused returns the limit after a bulk of n jobs was refused while the account had have other jobs: have plus half of
+// the bulk, but at least one job.
 func Refused(have, n int, why string, now jjm.Time) Learnt {
 	return Learnt{most: max(have+n/2, 1), step: 1, set: now, why: why}
 }
 
-// Accepted returns the limit after a bulk was accepted; the account has have jobs, including the
-// bulk. At the limit it grows: by one job, and by twice as many with each further bulk.
+// Accepted returns the limit after a bulk was accepted. have is the number of jobs of the account, including the bulk.
+// At the limit, the limit grows by one job, and by twice as many with each further bulk.
 func (l Learnt) Accepted(have int) Learnt {
 	if l.most > 0 && have >= l.most {
 		l.most, l.step = have+l.step, 2*l.step
@@ -39,8 +38,8 @@ func (l Learnt) Accepted(have int) Learnt {
 	return l
 }
 
-// Limit returns the number of jobs that was learnt, when a bulk was last refused, and when the
-// limit is forgotten. It returns zeros if no limit is known.
+// Limit returns the learnt number of jobs, the time of the last refusal, and the time at which the limit is dropped. It
+// returns zeros if no limit is known.
 func (l Learnt) Limit(now jjm.Time) (most int, since, until jjm.Time) {
 	if n, _ := l.Most(now); n == 0 {
 		return 0, 0, 0

@@ -10,13 +10,13 @@ import (
 	"jjm/internal/policy/analyse/rule"
 )
 
-// LocalInput holds the facts that decide what is done with a local job whose current attempt has ended.
+// LocalInput holds the facts that decide how a local job continues after its current attempt has ended.
 type LocalInput struct {
 	// Job is the local job; its Attempt is the attempt that has ended.
 	Job jjm.LocalJob
 	// Evidence is the evidence of the attempt. A result of another attempt is ignored.
 	Evidence jjm.Evidence
-	// Result is how the job reports: jjm.ResultGLF or jjm.ResultExit.
+	// Result is jjm.ResultGLF or jjm.ResultExit: how the job reports its end.
 	Result string
 	// Retry are the job file's settings for retries, Site the limits of the site, which
 	// count if the job file does not set them. The defaults of GBS complete them.
@@ -41,14 +41,14 @@ type LocalInput struct {
 	Backoff time.Duration
 }
 
-// LocalDecision is how the local job continues.
+// LocalDecision is the decision on how a local job continues.
 type LocalDecision struct {
 	// Over is false if the evidence shows no end; nothing changes then.
 	Over    bool
 	Verdict jjm.Verdict
 	State   jjm.State
 	Phase   jjm.Phase
-	// Attempt is the next attempt's number if there is one, else unchanged.
+	// Attempt is the number of the next attempt, or of the ended attempt if no attempt follows.
 	Attempt int32
 	// NotBefore is when the next attempt may be submitted; 0 for immediately.
 	NotBefore jjm.Time
@@ -100,7 +100,7 @@ func Local(in LocalInput) LocalDecision {
 			d.NotBefore = in.Now.Add(wait)
 		}
 		if d.State == jjm.Held {
-			d.NotBefore = in.Now // which tells later that this attempt has not begun
+			d.NotBefore = in.Now // shows later that this attempt has not begun
 		}
 	case jjm.Hold:
 		d.State = jjm.Held
@@ -114,8 +114,8 @@ func Local(in LocalInput) LocalDecision {
 	return d
 }
 
-// Ends reports whether jjm ended an attempt because of its hold. An attempt that a person holds is taken back only
-// before it starts, so one that started ends by itself, unless its batch job was cancelled. h may be nil.
+// Ends reports whether jjm ended an attempt because of its hold. A person's hold takes an attempt back only before it
+// starts; a started attempt therefore ended by itself, unless its batch job was cancelled. h may be nil.
 func Ends(h *jjm.Holding, ev jjm.Evidence) bool {
 	if !h.TakesBack() {
 		return h.GivenUp()

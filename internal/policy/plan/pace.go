@@ -9,18 +9,18 @@ import (
 const (
 	// paceOver is the time over which the pace of a grid job is measured.
 	paceOver = time.Hour
-	// leastEnded is how many local jobs have to end in that time: if 10 end at random times,
-	// their rate is known to a third.
+	// leastEnded is the number of local jobs that must have ended in that time. With 10 ends at random times, their
+	// rate is known to about a third.
 	leastEnded = 10
 )
 
-// Pace holds the facts about how fast the local jobs of a grid job have ended lately.
+// Pace holds the facts about how fast the local jobs of a grid job ended lately.
 type Pace struct {
 	Now jjm.Time
 	// Began is when the first of its local jobs started, 0 if none has.
 	Began jjm.Time
-	// Ended is how many local jobs have ended by themselves since PaceSince, Left how many
-	// still have to.
+	// Ended is the number of local jobs that ended by themselves since PaceSince. Left is the number that have not
+	// ended.
 	Ended, Left int
 }
 
@@ -33,8 +33,8 @@ func (p Pace) Within() time.Duration {
 	return min(paceOver, p.Now.Time().Sub(p.Began.Time()))
 }
 
-// End returns roughly when the last local job will have ended if the pace stays as it is. It
-// returns 0 if nothing is left, or if too few local jobs ended.
+// End returns roughly when the last local job will have ended at the present pace. It returns 0 if no local job is
+// left, or if too few local jobs have ended.
 func (p Pace) End() jjm.Time {
 	within := p.Within().Milliseconds()
 	if p.Began == 0 || p.Left <= 0 || p.Ended < leastEnded || within <= 0 {

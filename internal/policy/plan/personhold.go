@@ -9,8 +9,8 @@ type HoldAt uint8
 const (
 	HoldNever HoldAt = iota // the hold has no effect
 	HoldNow                 // the local job is held in the same change: no batch system has it
-	HoldBack                // the local job is held once its attempt, which has not started, is taken back
-	HoldLater               // the attempt goes on, because it runs; the next one would wait for a release
+	HoldBack                // the local job is held after its attempt, which has not started, is taken back
+	HoldLater               // the running attempt continues, and the next attempt would wait for a release
 )
 
 // PersonHold returns when a person's hold of a local job takes effect. The first match counts:

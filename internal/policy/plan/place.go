@@ -14,11 +14,10 @@ const (
 	maxStorages = 16
 )
 
-// PlaceOf returns the number of a place among the places have of a grid job, from 1, and the list of
-// places including it. 0 means that local jobs may go to all clusters of the grid job. Places with the
-// same clusters and the same request are one place, which holds the storages of all of them, at most
-// about maxStorages. Once there are [MaxPlaces], a further place is narrowed to the first of its
-// clusters. The given list is not changed.
+// PlaceOf returns the number, from 1, of a place among the places have of a grid job, and the list of places including
+// this place. 0 means that local jobs may go to all clusters of the grid job. Places with the same clusters and the
+// same request are one place, which has the storages of all of them, up to about maxStorages. If there are already
+// [MaxPlaces] places, a further place is narrowed to the first of its clusters. The given list is not changed.
 func PlaceOf(have []jjm.Place, clusters []string, p *jjm.Place) ([]jjm.Place, int32) {
 	if p == nil {
 		return have, 0
@@ -81,9 +80,9 @@ func placeAt(have []jjm.Place, number int32) *jjm.Place {
 	return &have[number-1]
 }
 
-// AddAsked returns the number of a place that a resubmission makes, and the list of places including
-// it. Equal places are one place. The given list is not changed. The error is of kind Conflict if the
-// grid job already has MaxAskedPlaces such places.
+// AddAsked returns the number of a place that a resubmission makes, and the list of places including this place. Equal
+// places are one place. The given list is not changed. The error is of kind Conflict if the grid job already has
+// MaxAskedPlaces such places.
 func AddAsked(have []jjm.Place, p jjm.Place) ([]jjm.Place, int32, error) {
 	made := 0
 	for i := range have {

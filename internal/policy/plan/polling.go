@@ -2,12 +2,12 @@ package plan
 
 import "time"
 
-// listingShare bounds the time that listings take, to one part in so many: after a listing of 2
-// s the next one starts 20 s later. A listing costs the batch system more the more jobs it has,
-// so a fixed interval would hurt most when it is busy.
+// listingShare limits listings to 1/listingShare of the time: after a listing of 2 s the next listing starts 20 s
+// later. A listing costs the batch system more the more jobs it has; a fixed interval would therefore be worst while
+// the batch system is busy.
 const listingShare = 10
 
-// Polling says how often a cluster is listed.
+// Polling holds the settings for the times between listings of a cluster.
 type Polling struct {
 	// Poll is the least time between two periodic listings; Max is how far it may grow
 	// while listings are slow.
@@ -16,9 +16,9 @@ type Polling struct {
 	Hints bool
 }
 
-// Took returns how long a listing is assumed to take: the lesser time of the last two
-// listings, because a single slow listing (a command that started while the batch system was
-// stopped) says nothing about the next one. before is -1 if there was only one listing.
+// Took returns the assumed duration of a listing: the shorter of the last two listings. A single slow listing (a
+// command that started while the batch system was stopped) does not predict the next listing. before is -1 if there was
+// only one listing.
 func Took(before, last time.Duration) time.Duration {
 	if before < 0 {
 		return last
@@ -26,30 +26,28 @@ func Took(before, last time.Duration) time.Duration {
 	return min(before, last)
 }
 
-// Every returns the time between two periodic listings if a listing takes took: Poll, or
-// more so that listings take at most a tenth of the time, but not more than Max.
+// Every returns the time between two periodic listings if a listing takes took. It is Poll, or longer, so that listings
+// take at most a tenth of the time, but at most Max.
 func (p Polling) Every(took time.Duration) time.Duration {
 	return max(p.Poll, min(listingShare*took, p.Max))
 }
 
-// resultShare is how much more often than every Poll a cluster is listed while enough
-// results wait for the batch system's final report. Jobs may end all the time, so this
-// must not be too often.
+// resultShare divides Every: while enough results wait for the batch system's final report, a cluster is listed
+// resultShare times as often. A larger number would cause too many listings, because jobs may end all the time.
 const resultShare = 4
 
-// worthwhile is the share of listed jobs, one in so many, whose results must wait before a
-// listing comes sooner. The cost of a listing grows with all jobs in it, and if long jobs end
-// one by one the final report can wait for the next periodic listing.
+// worthwhile divides the number of listed jobs: an earlier listing needs at least 1/worthwhile of the jobs to wait with
+// a result. The cost of a listing grows with all jobs in it. If long jobs end one by one, the final report can wait for
+// the next periodic listing.
 const worthwhile = 50
 
-// Worth reports whether waiting results are enough for a listing to come sooner, with
-// inBatch jobs in the batch system. They are enough for the last jobs of a burst and for
-// short jobs, but not if a few jobs end while many run.
+// Worth reports whether the number of waiting results is enough for an earlier listing, with inBatch jobs in the batch
+// system. It is enough for the last jobs of a burst and for short jobs, but not if a few jobs end while many run.
 func Worth(waiting, inBatch int) bool { return waiting > 0 && waiting*worthwhile >= inBatch }
 
-// AfterResult returns the time until the next listing while enough results wait for one (see
-// Worth): a quarter of Poll, or more so that listings take at most a tenth of the time, but not
-// more than Every. With Hints it is Every, because a hint announces each end.
+// AfterResult returns the time until the next listing while enough results wait (see Worth): a quarter of Poll, or
+// longer, so that listings take at most a tenth of the time, but at most Every. With Hints it is Every, because a hint
+// reports each end.
 func (p Polling) AfterResult(took time.Duration) time.Duration {
 	if p.Hints {
 		return p.Every(took)

@@ -10,9 +10,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// BulkFacts holds the facts that decide what is done about a bulk whose submission was not acknowledged:
-// the error was ambiguous, the daemon crashed between intent and receipt, or the command
-// certainly failed.
+// BulkFacts holds the facts that decide what happens to a bulk whose submission was not acknowledged: the error was
+// ambiguous, the daemon crashed between intent and receipt, or the command certainly failed.
 type BulkFacts struct {
 	Now jjm.Time
 	// Tried is when the submission command last started, or when the bulk was made if that is
@@ -30,14 +29,13 @@ type BulkFacts struct {
 	// Settle is the adapter's capability: the time after the command from which an empty
 	// answer proves absence.
 	Settle time.Duration
-	// Refused says that the bulk must not be submitted again, because it was refused in
-	// unknown words for too long or because all members are to be killed. It does not say
-	// that earlier tries failed.
+	// Refused is true if the bulk must not be submitted again, because it was refused in unknown words for too long or
+	// because all its members are to be killed. Earlier tries may still have succeeded.
 	Refused bool
-	// Back says that an outage of the batch system ended after Tried. Failures before that
-	// say nothing about the present, so there is no back-off.
+	// Back is true if an outage of the batch system ended after Tried. Failures before that do not matter now, so there
+	// is no back-off.
 	Back bool
-	// Busy says that the last command and all commands before it certainly did nothing.
+	// Busy is true if the last command and all commands before it certainly did nothing.
 	Busy bool
 }
 
@@ -63,16 +61,15 @@ type BulkAction struct {
 	Do BulkDo
 	// ID is the batch system's id of the bulk to keep (BulkAdopt).
 	ID string
-	// Cancel are the ids of duplicates of the bulk, to be cancelled and logged as errors.
-	// A member whose claim a wrapper of such a duplicate holds must not be cancelled;
-	// Ending points the attempt to it.
+	// Cancel are the ids of duplicates of the bulk, to be cancelled and logged as errors. If a wrapper of a duplicate
+	// holds the claim of a member, this member must not be cancelled; Ending points the attempt to it.
 	Cancel []string
 	After  time.Duration
 	Why    string
 }
 
-// The waits of Reconcile: short enough for people, long enough for a batch system in
-// trouble. They double from the first to the last.
+// The shortest and the longest wait of Reconcile: short enough for people, long enough for a batch system in trouble.
+// The wait doubles with each try.
 const (
 	firstLook = 2 * time.Second
 	lastLook  = 5 * time.Minute
@@ -111,8 +108,8 @@ func Reconcile(f BulkFacts) BulkAction {
 	return goOn(f, f.Settle, "the batch system surely does not have it")
 }
 
-// adopt keeps one of the bulks found: the bulk whose wrappers hold most claims, because its
-// cancel would lose most work; of equal bulks the first.
+// adopt keeps one of the bulks found: the bulk whose wrappers hold the most claims, because its cancel would lose the
+// most work. Among equal bulks it keeps the first.
 func adopt(f BulkFacts) BulkAction {
 	ids := slices.Compact(slices.Sorted(slices.Values(f.Found.IDs)))
 	keep := ids[0]

@@ -1,12 +1,12 @@
 package plan
 
-// Disk holds the facts that decide what Relieve does: the free space of the file system of the daemon's state, and the
-// reserve that the daemon keeps there.
+// Disk holds the inputs of Relieve: the free space of the file system of the daemon's state, and the reserve that the
+// daemon keeps there.
 type Disk struct {
 	Space Space
-	// Floor is how much must be free for new work.
+	// Floor is the free space that is required for new work.
 	Floor Floor
-	// Reserve is how many bytes the daemon keeps allocated, Held whether they are allocated now.
+	// Reserve is the number of bytes that the daemon keeps allocated. Held is true if they are allocated now.
 	Reserve uint64
 	Held    bool
 	// Shut is true while the spool is closed to accounts, Calm once the spool has been quiet long
@@ -16,17 +16,17 @@ type Disk struct {
 
 // Relief lists the actions that free space, to carry out in the order of the fields.
 type Relief struct {
-	// Shut says to close the spool, and to remove the largest entries in it.
+	// Shut is true if the spool must be closed, and the largest entries in it removed.
 	Shut bool
-	// GiveUp says to free the reserve if closing the spool did not help.
+	// GiveUp is true if the reserve must be freed, in case closing the spool did not help.
 	GiveUp bool
-	// TakeBack says to allocate the reserve again.
+	// TakeBack is true if the reserve must be allocated again.
 	TakeBack bool
-	// Open says to open the spool again.
+	// Open is true if the spool must be opened again.
 	Open bool
 }
 
-// reserveShare bounds the reserve, to one part in so many of the file system.
+// reserveShare limits the reserve to 1/reserveShare of the file system.
 const reserveShare = 16
 
 // ReserveOf returns how many bytes to keep in reserve in a file system, at most want.

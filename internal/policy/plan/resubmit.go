@@ -6,13 +6,11 @@ import (
 	"jjm/internal/jjm"
 )
 
-// ResubmitFacts holds the facts that decide which local jobs of a grid job run again because a person
-// wishes it.
+// ResubmitFacts holds the facts that decide which local jobs of a grid job run again because a person requests it.
 type ResubmitFacts struct {
 	Locals []jjm.LocalJob
-	// Whole is set if the wish names the grid job: then it means the failed local jobs, and with
-	// All also the killed ones. Named, which may be nil, reports whether the wish names a local
-	// job.
+	// Whole is true if the wish names the grid job. The wish then means the failed local jobs, and with All also the
+	// killed local jobs. Named, which may be nil, reports whether the wish names a local job.
 	Whole, All bool
 	Named      func(n int32) bool
 	// Unfit are local jobs that cannot run again, with the reason, if the reason is not in their
@@ -55,7 +53,7 @@ func Resubmit(f ResubmitFacts) (again []int32, left []Left) {
 	return again, left
 }
 
-// staysSo returns why a local job cannot run again, "" if it can.
+// staysSo returns the reason why a local job cannot run again, "" if it can run again.
 func staysSo(l *jjm.LocalJob, unfit map[int32]string) string {
 	switch {
 	case l.IsForced():

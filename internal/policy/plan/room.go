@@ -16,11 +16,11 @@ type Bounds struct {
 	// Running bounds the running local jobs. Since a waiting local job may start at any
 	// moment, it bounds the sum of both.
 	Running int
-	// Queued bounds the sum of both: the limit of many batch systems for one account.
+	// Queued bounds the sum of both. Many batch systems have this limit for each account.
 	Queued int
 }
 
-// Bound is one of Bounds.
+// Bound identifies a field of Bounds.
 type Bound uint8
 
 // The bounds, in the order of their fields.
@@ -30,13 +30,13 @@ const (
 	BoundQueued
 )
 
-// Limit is a bound that is set, and how many local jobs count against it.
+// Limit is a bound that is set, with the number of local jobs that count against the bound.
 type Limit struct {
 	Bound      Bound
 	Have, Most int
 }
 
-// limits returns the bounds that are set, for a load.
+// limits returns the bounds that are set, each with the local jobs of the load that count against the bound.
 func limits(l Load, b Bounds) []Limit {
 	all := []Limit{
 		{BoundPending, l.Pending, b.Pending},
@@ -46,8 +46,8 @@ func limits(l Load, b Bounds) []Limit {
 	return slices.DeleteFunc(all, func(l Limit) bool { return l.Most <= 0 })
 }
 
-// Room returns how many more local jobs may be submitted within the bounds: at least 0, and the largest int if no bound
-// is set. The bounds hold whichever waiting local jobs the batch system starts.
+// Room returns how many more local jobs may be submitted within the bounds. It is at least 0, and the largest int if no
+// bound is set. The bounds are respected in whatever order the batch system starts waiting local jobs.
 func Room(l Load, b Bounds) int {
 	room := int(^uint(0) >> 1)
 	for _, limit := range limits(l, b) {

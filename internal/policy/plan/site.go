@@ -13,8 +13,8 @@ type Demand struct {
 	Grid jjm.GridID
 	// Place is the place of the local jobs (jjm.LocalJob.Place).
 	Place int32
-	// Ready is how many local jobs of the place could be submitted now, InBatch how many the batch system
-	// has already. Others is how many the batch system has of the grid job's other places.
+	// Ready is the number of local jobs of the place that could be submitted now. InBatch is the number of them that
+	// the batch system already has. Others is the number that the batch system has of the grid job's other places.
 	Ready, InBatch, Others int
 }
 
@@ -97,9 +97,9 @@ func fair(demands []Demand, room int) []int {
 	return level(want, order, room)
 }
 
-// level returns how much each demand gets: first one job each as far as the room allows,
-// then up to the highest level of jobs in the batch system that the room allows for all,
-// then the remainder, fewer than there are demands, in order.
+// level returns how much each demand gets. First each demand gets one job, as far as the room allows. Then all are
+// filled up to the highest common number of jobs in the batch system that the room allows. The remaining jobs, fewer
+// than demands, are given in order.
 func level(want []Demand, order []int, room int) []int {
 	give := make([]int, len(want))
 	for _, i := range order[:min(room, len(order))] {
@@ -113,7 +113,7 @@ func level(want []Demand, order []int, room int) []int {
 	for _, d := range want {
 		top = max(top, d.InBatch+d.Ready)
 	}
-	// The affordable level is the first level that does not fit, minus one.
+	// The affordable level is one below the first level that does not fit.
 	fill := sort.Search(top+1, func(l int) bool {
 		sum := 0
 		for i := range want {

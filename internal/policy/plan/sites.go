@@ -22,9 +22,8 @@ func (r Reader) reads(storage string) bool {
 	return r.Storages == nil || slices.Contains(r.Storages, storage)
 }
 
-// Sites returns, for split.Work, which of a grid job's clusters can read each storage
-// that its files name. It is nil if that makes no difference: all clusters can read all
-// storages, and no site list chooses among the clusters.
+// Sites returns, for split.Work, the grid job's clusters that can read each storage named by its files. It returns nil
+// if that makes no difference: all clusters can read all storages, and no site list chooses among the clusters.
 func Sites(readers []Reader, p *split.Params, files []jjm.File) map[string][]string {
 	all := !slices.ContainsFunc(readers, func(r Reader) bool { return r.Storages != nil })
 	if all && len(p.SiteWhitelist)+len(p.SiteBlacklist) == 0 && !p.TrustSitelists {
@@ -82,8 +81,9 @@ func Candidates(named, site []string) (clusters []string, problems jjm.Problems)
 	return clusters, problems
 }
 
-// CheckSiteLists returns a problem for each unknown cluster in the site lists, and for lists that exclude every cluster
-// that the grid job may use: no local job could be created. prefix is the key of the settings, such as "split.params".
+// CheckSiteLists returns a problem for each unknown cluster in the site lists. It also returns a problem if the lists
+// exclude every cluster that the grid job may use, because no local job could be created. prefix is the key of the
+// settings, such as "split.params".
 func CheckSiteLists(prefix string, p *split.Params, site, clusters []string) (ps jjm.Problems) {
 	for _, list := range []struct {
 		key   string

@@ -23,16 +23,16 @@ const (
 	Barred
 )
 
-// Candidate is one of the clusters that local jobs may go to.
+// Candidate is a cluster that local jobs may go to.
 type Candidate struct {
 	Name string
 	Rank Rank
-	// Slots is how many jobs can run there at once; 0 if that is not known.
+	// Slots is the number of jobs that can run there at the same time; 0 if it is not known.
 	Slots int
-	// Load is how many local jobs the cluster has, of all grid jobs; Mine how many of the
+	// Load is the number of local jobs of all grid jobs on the cluster. Mine is the number of these that belong to the
 	// grid jobs that are being spread.
 	Load, Mine int
-	// Room is how many more local jobs the cluster may have.
+	// Room is the number of further local jobs that the cluster may have.
 	Room int
 }
 
@@ -46,10 +46,9 @@ func Best(all []Candidate) Rank {
 	return best
 }
 
-// waves bounds the local jobs that a cluster holds of work that could also go elsewhere, as a
-// multiple of its slots. Local jobs that are not submitted yet can still go to the cluster that
-// first has room, so that clusters of different speed finish together; four waves keep a cluster
-// busy for some minutes without the daemon.
+// waves limits, as a multiple of a cluster's slots, the local jobs of the cluster whose work could also go to other
+// clusters. Local jobs that are not submitted yet can still go to the first cluster with room, so that clusters of
+// different speed finish together. Four waves keep a cluster busy for some minutes without the daemon.
 const waves = 4
 
 // Spread divides ready local jobs among clusters and returns how many each candidate gets now.
@@ -74,7 +73,7 @@ func Spread(ready int, all []Candidate) []int {
 	if rank == Barred || ready <= 0 {
 		return give
 	}
-	var at []int // the clusters that may get some
+	var at []int // the clusters that may get local jobs
 	for i, c := range all {
 		if c.Rank == rank && c.Room > 0 {
 			at = append(at, i)
@@ -89,7 +88,7 @@ func Spread(ready int, all []Candidate) []int {
 	if left == 0 {
 		return give
 	}
-	for _, i := range at { // more is ready than all may hold: whole waves only
+	for _, i := range at { // more local jobs are ready than all clusters may hold: only whole waves
 		if give[i] < slots[i] && give[i] < all[i].Room {
 			give[i] = 0
 		}
@@ -115,15 +114,15 @@ func assume(all []Candidate) []int {
 		case known > 0:
 			slots[i] = max(sum/known, 1)
 		default:
-			slots[i] = 1000 // no number is known: only that all are equal matters
+			slots[i] = 1000 // no number of slots is known: only their equality matters
 		}
 	}
 	return slots
 }
 
-// fill raises the level (jobs per slot, as a fraction with one denominator for all) as far as
-// the ready jobs allow, and gives the remaining few, one each, to the clusters with the lowest
-// level. It returns how many did not fit.
+// fill raises the level (jobs per slot, as a fraction with one denominator for all clusters) as far as the ready jobs
+// allow. The few remaining jobs go, one each, to the clusters with the lowest level. fill returns the number of jobs
+// that did not fit.
 func fill(give, at []int, ready int, all []Candidate, slots, most []int) (left int) {
 	const fine = 1024 // steps of a level per wave
 	want := func(i, level int) int {
@@ -140,7 +139,7 @@ func fill(give, at []int, ready int, all []Candidate, slots, most []int) (left i
 	for _, i := range at {
 		high = max(high, fine*(all[i].Load+most[i]+1)/slots[i]+fine)
 	}
-	for low+1 < high { // sum(low) <= ready, and either sum(high) is more or all are full
+	for low+1 < high { // sum(low) <= ready; and sum(high) > ready, or all clusters are full
 		if mid := low + (high-low)/2; sum(mid) <= ready {
 			low = mid
 		} else {
@@ -163,8 +162,8 @@ func fill(give, at []int, ready int, all []Candidate, slots, most []int) (left i
 	return left
 }
 
-// lowest returns the cluster with the fewest jobs per slot, among the clusters that may get
-// one more job; false if none may.
+// lowest returns the cluster with the fewest jobs per slot among the clusters that may get one more job; false if no
+// cluster may.
 func lowest(give, at []int, all []Candidate, slots, most []int) (int, bool) {
 	open := slices.DeleteFunc(slices.Clone(at), func(i int) bool { return give[i] >= most[i] })
 	if len(open) == 0 {
@@ -178,18 +177,17 @@ func lowest(give, at []int, all []Candidate, slots, most []int) (int, bool) {
 // Want is a demand of a grid job, with the clusters that its local jobs may go to.
 type Want struct {
 	Demand
-	// Owner identifies the owner; wants of one owner have the same Rooms.
+	// Owner identifies the owner. All wants of one owner have the same Rooms.
 	Owner string
-	// Among are the positions of the clusters among the clusters of the site. For each of
-	// them, At is how many of these local jobs the cluster has, and Rooms how many more the
-	// owner may have there.
+	// Among are the positions of the clusters among the clusters of the site. For each of these clusters, At is the
+	// number of these local jobs on the cluster, and Rooms is the number of further local jobs that the owner may have
+	// there.
 	Among, At, Rooms []int
 }
 
-// Share returns which part of the wants the cluster at position here should get now, as demands for
-// Site, in the order of the wants. Wants of one owner with the same choice of clusters are spread
-// together (Spread), and Site divides the part of this cluster among them. No owner gets more than
-// its room here.
+// Share returns the part of the wants that the cluster at position here should get now, as demands for Site, in the
+// order of the wants. Spread divides the wants of one owner with the same choice of clusters together, and Site divides
+// the part of this cluster among these wants. No owner gets more than its room here.
 func Share(here int, site []Candidate, wants []Want) []Demand {
 	classes, owners := map[string][]int{}, map[string][]int{}
 	for i, w := range wants {
@@ -218,8 +216,7 @@ func Share(here int, site []Candidate, wants []Want) []Demand {
 	return out
 }
 
-// shareClass sets ready to the part of this cluster of the wants of one owner with the
-// same choice of clusters.
+// shareClass sets ready, for wants of one owner with the same choice of clusters, to the part of this cluster.
 func shareClass(here int, site []Candidate, wants []Want, members, ready []int) {
 	first := wants[members[0]]
 	all := make([]Candidate, len(first.Among))

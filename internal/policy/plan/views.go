@@ -37,20 +37,19 @@ func Master(counts [jjm.NumStates]int, moreToCome, runningFirst bool) string {
 	return "killed"
 }
 
-// MoreToCome reports whether local jobs have yet to be made or submitted (decision R12), so that
-// the ended local jobs say nothing about the whole. It returns false once the grid job is being
-// killed, collects its outputs, or has ended.
+// MoreToCome reports whether local jobs must still be made or submitted (decision R12), so that the ended local jobs do
+// not yet decide the whole. It returns false if the grid job is being killed, collects its outputs, or has ended.
 func MoreToCome(status jjm.GridStatus, kill, closed bool, counts [jjm.NumStates]int) bool {
 	return !kill && !status.Final() && status != jjm.Prepared && (!closed || counts[jjm.New] > 0)
 }
 
-// GRAMFacts holds the facts that decide which state a gatekeeper sees.
+// GRAMFacts holds the facts that decide the state shown to a gatekeeper.
 type GRAMFacts struct {
 	Status jjm.GridStatus
 	Counts [jjm.NumStates]int
 	// EverSubmitted and EverRan are as in GridFacts.
 	EverSubmitted, EverRan bool
-	// Closed says that no more local jobs will be made.
+	// Closed is true if no more local jobs will be made.
 	Closed bool
 	// Reason is GridJob.Reason.
 	Reason string

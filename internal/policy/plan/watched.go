@@ -2,19 +2,19 @@ package plan
 
 import "time"
 
-// Watched is the clock by which the age of absences and holds is measured: how long a batch system
-// has been observed. It stands still during an outage, while the daemon is down, and over jumps of
-// the system clock, because nothing was observed then.
+// Watched is the clock that measures the age of absences and holds: the time for which a batch system has been
+// observed. It stops during an outage, while the daemon is down, and over jumps of the system clock, because nothing is
+// observed then.
 type Watched struct {
 	// For is the time so far; only differences have a meaning.
 	For time.Duration
-	// listed says that the last listing succeeded.
+	// listed is true if the last listing succeeded.
 	listed bool
 }
 
-// Listed returns the clock after a successful listing. since is the time between the requests for the previous
-// listing and for this one. It is added to For if the previous listing succeeded too. At most limit is added: a longer
-// time means that the system clock jumped.
+// Listed returns the clock after a successful listing. since is the time between the requests for the previous listing
+// and for this listing. If the previous listing also succeeded, since is added to For, but at most limit, because a
+// longer time means that the system clock jumped.
 func (w Watched) Listed(since, limit time.Duration) Watched {
 	if w.listed {
 		w.For += min(max(since, 0), limit)

@@ -9,7 +9,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Stay is how long a local job may stay in a cluster after its submission, if that is known.
+// Stay is the longest time that a local job may stay in a cluster after its submission, if known.
 type Stay struct {
 	// Most is the longest time; 0 if it is not known.
 	Most time.Duration
@@ -17,8 +17,8 @@ type Stay struct {
 	Text string
 }
 
-// StayOf returns the first known of these times: the walltime of the request; the configured walltime that the cluster
-// gives a job that requests none (usual); the longest that it gives any job (most). 0 means not known.
+// StayOf returns the first known of these times: the walltime of the request; usual, the configured walltime of a job
+// that requests none; most, the longest walltime that the cluster allows. 0 means not known.
 func StayOf(r jjm.Request, usual, most time.Duration) Stay {
 	switch {
 	case r.Walltime > 0:

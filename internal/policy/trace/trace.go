@@ -1,5 +1,5 @@
-// Package trace compares what people know of a job - a batch id, a host, the name of a file - with what jjm knows. It
-// does no I/O.
+// Package trace compares what people know about a job - a batch id, a host, the name of a file - with the facts that
+// jjm has. It does no I/O.
 package trace
 
 import (
@@ -18,8 +18,8 @@ func BulkOf(id string) string {
 	return id
 }
 
-// IsBatch reports whether a batch job is one that a person names. The id of a bulk names all its batch jobs. A host at
-// the end of the person's id does not count, as in 4711.server and 4711[3].server.
+// IsBatch reports whether a batch job is meant by the batch id that a person gives. The id of a bulk means all its
+// batch jobs. A host at the end of the person's id does not count, as in 4711.server and 4711[3].server.
 func IsBatch(asked, id string) bool {
 	asked = plain(asked)
 	return id != "" && (asked == plain(id) || asked == BulkOf(asked) && asked == BulkOf(id))

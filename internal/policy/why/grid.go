@@ -7,7 +7,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The causes of a grid job as a whole. Paused is such a cause, too.
+// The causes of a grid job as a whole. The cause Paused also applies to a grid job as a whole.
 const (
 	Reopening Code = "reopening"
 	Over      Code = "over"
@@ -35,12 +35,12 @@ type GridFacts struct {
 	Accepted, Ended, Reopened jjm.Time
 	// Reopening is set while a next generation is about to begin, since Reopened.
 	Reopening bool
-	// Trouble says why the last step failed, which is tried again.
+	// Trouble is the reason why the last step failed. The step is tried again.
 	Trouble string
 	// Awaited are the unfinished grid jobs after whose end the grid job begins.
 	Awaited []jjm.GridID
-	// Prepared says that work area and package exist, Closed that no more local jobs will be made, Idle why none can be
-	// made now. Unfinished is the number of local jobs that have not ended.
+	// Prepared is true if work area and package exist, Closed if no more local jobs will be made. Idle is the reason
+	// why none can be made now. Unfinished is the number of local jobs that have not ended.
 	Prepared, Closed bool
 	Idle             string
 	Unfinished       int

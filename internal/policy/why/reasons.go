@@ -35,7 +35,7 @@ func neverClears(reason string) (remedy string, stays bool) {
 		true
 }
 
-// limitPerJob reports whether a reason is a limit of one job, and returns whose limit it is.
+// limitPerJob reports whether a reason is a limit on the size of one job, and returns the owner of the limit.
 func limitPerJob(word string) (of string, yes bool) {
 	limit := strings.Contains(word, "PerJob")
 	switch {

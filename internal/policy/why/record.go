@@ -4,7 +4,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The causes that are shown only while no daemon answers.
+// These causes are shown only while no daemon answers.
 const (
 	NoDaemon Code = "no-daemon"
 	Spooled  Code = "spooled"

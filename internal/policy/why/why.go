@@ -1,5 +1,5 @@
 // Package why finds the one cause for the state of each unfinished local job: what the local job waits for, or what is
-// being done. The list of causes is closed: every unfinished local job has exactly one of them.
+// being done. The list of causes is complete: every unfinished local job has exactly one of these causes.
 package why
 
 import (
@@ -69,17 +69,18 @@ type Facts struct {
 	// being submitted; Kept has no code if nothing does.
 	Unsent bool
 	Kept   Cause
-	// Refused is why the submission has not succeeded so far and is tried again; it has no code if nothing was refused.
+	// Refused is the reason why the submission has not succeeded yet and is tried again. It has no code if no
+	// submission was refused.
 	Refused Cause
 	// Gone is set if the site no longer has the cluster that the local job is on.
 	Gone bool
-	// Silent has a text and a time if the cluster of the local job answers no listing. Missing is the time since which
-	// the local job has been missing from the listings, 0 if it is not missing.
+	// Silent has a text and a time if the cluster of the local job answers no listing. Missing is since when the local
+	// job has been missing from the listings, 0 if it is not missing.
 	Silent  Cause
 	Missing jjm.Time
 }
 
-// Of returns the cause of a local job.
+// Of returns the cause for the state of a local job.
 func Of(f Facts) Cause {
 	l := f.Local
 	switch {
@@ -233,8 +234,8 @@ func (gs *Groups) Add(id jjm.LocalID, c Cause) {
 	g.Since, g.Until = earlier(g.Since, c.Since), earlier(g.Until, c.Until)
 }
 
-// keyOf returns the text that the local jobs of a group have in common besides the code. All running local jobs are one
-// group; the text of its cause says where they run only if there is one local job.
+// keyOf returns the text that, besides the code, all local jobs of a group have in common. All running local jobs are
+// one group; the text of its cause names where they run only if there is one local job.
 func keyOf(c Cause) string {
 	if c.Code == Running {
 		return ""

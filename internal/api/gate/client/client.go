@@ -22,12 +22,12 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Client sends requests to the daemon behind one socket. Goroutines may share it.
+// Client sends requests to the daemon behind one socket. Goroutines may share a Client.
 type Client struct {
 	// Socket is the path of the daemon's socket.
 	Socket string
-	// Timeout bounds one request, repetitions included; default 25 s, because gatekeepers
-	// wait at most 30 s. For streams it bounds the time to the first line.
+	// Timeout limits one request, repetitions included; default 25 s, because gatekeepers wait at most 30 s. For
+	// streams it limits the time until the first line.
 	Timeout time.Duration
 }
 
@@ -39,8 +39,7 @@ const (
 	busyFirst = 50 * time.Millisecond
 )
 
-// Unreachable is the error if no daemon answers: none runs, it stopped during the request,
-// or it hangs.
+// Unreachable is the error if no daemon answers: no daemon runs, the daemon stopped during the request, or it hangs.
 type Unreachable struct {
 	Socket string
 	Err    error
@@ -102,9 +101,9 @@ func Open[Req wire.Request, Ans sized](ctx context.Context, c *Client, v wire.Ve
 	return a, s, nil
 }
 
-// Watch sends a request that is answered with several lines ("wait", "records") and calls
-// fn for each. An error of fn ends it and is returned. Watch returns nil after the last
-// line, and an [*Unreachable] if the connection ended before it.
+// Watch sends a request that is answered with several lines ("wait", "records") and calls fn for each line. If fn
+// returns an error, Watch stops and returns the error. Watch returns nil after the last line, and an [*Unreachable] if
+// the connection ended before the last line.
 func Watch[Req wire.Request, Ans wire.Answer](ctx context.Context, c *Client, v wire.Verb[Req, Ans], req Req,
 	fn func(Ans) error) error {
 	var a Ans
@@ -145,12 +144,12 @@ type question struct {
 	line []byte
 	// unsure is the text for a lost answer, about what may have happened; see [wire.UnsureOf].
 	unsure string
-	// read decodes a line of the answer. It returns the error that the line holds.
+	// read decodes a line of the answer. If the line contains an error, read returns this error.
 	read func(line []byte) error
 }
 
-// open connects, sends the request and reads the first line. It repeats this while the
-// daemon answers Busy, for at most busyFor.
+// open connects, sends the request and reads the first line. While the daemon answers Busy, open repeats this, for at
+// most busyFor.
 func (c *Client) open(ctx context.Context, q question) (*stream, error) {
 	timeout := c.Timeout
 	if timeout == 0 {
@@ -173,9 +172,9 @@ func (c *Client) open(ctx context.Context, q question) (*stream, error) {
 	}
 }
 
-// once makes one attempt. The error is of kind Denied if this account may not open the socket, an [*Unreachable] if no
-// daemon answered, and of kind Ambiguous if the connection was lost after the request was sent and the request must not
-// simply be repeated.
+// once makes one attempt. The error is of kind Denied if this account may not open the socket, and an [*Unreachable] if
+// no daemon answered. It is of kind Ambiguous if the connection was lost after the request was sent, and the request
+// must not simply be repeated.
 func (c *Client) once(ctx context.Context, q question, deadline time.Time) (*stream, error) {
 	f, err := connect(c.Socket, time.Until(deadline))
 	if errors.Is(err, syscall.EACCES) {
@@ -189,7 +188,7 @@ func (c *Client) once(ctx context.Context, q question, deadline time.Time) (*str
 	_ = f.SetDeadline(deadline)
 	s.unwatch = context.AfterFunc(ctx, func() { _ = f.SetDeadline(time.Unix(1, 0)) })
 	_, sendErr := f.Write(q.line)
-	// If the daemon refuses early, it answers before it has read the whole request.
+	// A daemon that refuses early answers before it has read the whole request.
 	err = s.next()
 	if IsUnreachable(err) && sendErr != nil {
 		err = &Unreachable{c.Socket, sendErr}
@@ -246,7 +245,7 @@ type stream struct {
 	ctx      context.Context // the context of the request
 	unwatch  func() bool
 	question question
-	left     int64 // raw bytes still to come; -1 means until the connection closes
+	left     int64 // raw bytes still to read; -1 means until the connection closes
 }
 
 // next reads a line. If the line holds an error of the daemon, next returns that error.

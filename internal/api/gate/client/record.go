@@ -6,10 +6,10 @@ import (
 	"jjm/xmldb/head"
 )
 
-// FromRecord makes the answer of a lookup from the head of a record, for when no daemon
-// answers. It is the last known state, marked as stale, with the time at which the record
-// was written. Like the daemon's answer, it has the gatekeeper's Memo only if the grid job
-// is over, and stays with the end of the first generation.
+// FromRecord makes the answer of a lookup from the head of a record, for use while no daemon answers. The answer is the
+// last known state, marked as stale, with the time at which the record was written. Like the daemon's answer, it
+// contains the gatekeeper's Memo only if the grid job is over, and does not change after the end of the first
+// generation.
 func FromRecord(h head.Head) wire.Lookup { return lookupOf(h.Told()) }
 
 func lookupOf(h head.Head) wire.Lookup {
@@ -24,8 +24,8 @@ func lookupOf(h head.Head) wire.Lookup {
 	}
 }
 
-// StatusFromRecord makes the answer of a status from the head of a record in dir, for when no daemon answers. It
-// lacks what records do not have: holds, trouble, and why no local jobs are made.
+// StatusFromRecord makes the answer of a status from the head of a record in dir, for use while no daemon answers. The
+// answer has no holds, no trouble, and no reason why no local jobs are made, because records do not contain these.
 func StatusFromRecord(dir string, h *head.Head) wire.Status {
 	g := &h.Grid
 	st := wire.Status{

@@ -1,6 +1,5 @@
-// Package areas opens the work areas of owners, and opens files and runs commands as
-// their owners. It keeps each work area open until Close; what is in one is the business
-// of package sandbox.
+// Package areas opens the work areas of owners, and opens files and runs commands as their owners. It keeps each work
+// area open until Close. Package sandbox reads and writes the contents of a work area.
 package areas
 
 import (
@@ -18,8 +17,8 @@ import (
 	"jjm/sandbox"
 )
 
-// Areas opens the work area of each owner once, and installs the wrapper in it. Its
-// methods may be called from many goroutines.
+// Areas opens the work area of each owner once, and installs the wrapper in the area. Its methods may be called from
+// many goroutines.
 type Areas struct {
 	work, wrapper string
 	users         Users // nil: the daemon's account touches all areas
@@ -31,21 +30,21 @@ type Areas struct {
 // Area is the work area of one owner.
 type Area struct {
 	*sandbox.Area
-	Bin string // path of the wrapper installed in it
+	Bin string // absolute path of the wrapper program that is installed in the area
 
 	opening sync.Mutex // held while the area is opened; guards both fields
-	// packing is held shared while a package is made and until the file of a grid job names it.
+	// packing is held shared from the making of a package until the file of a grid job names the package.
 	packing sync.RWMutex
 }
 
-// Packing keeps packages from being removed until the function that it returns is called.
+// Packing prevents the removal of packages until the caller calls done.
 func (a *Area) Packing() (done func()) {
 	a.packing.RLock()
 	return a.packing.RUnlock
 }
 
-// RemovePackages removes the packages that no grid job uses. While one is made it does nothing,
-// and the error is of kind Busy.
+// RemovePackages removes the packages that no grid job uses. It removes nothing and returns an error of kind Busy while
+// a package is being made.
 func (a *Area) RemovePackages(ctx context.Context) error {
 	if !a.packing.TryLock() {
 		return jjm.Errorf(jjm.Busy, "packages are made just now")
@@ -54,13 +53,13 @@ func (a *Area) RemovePackages(ctx context.Context) error {
 	return a.Area.RemovePackages(ctx)
 }
 
-// New returns an Areas that opens none yet. work is the absolute folder of the areas, wrapper the
-// path of the wrapper program; users is nil where all jobs run as the daemon's account.
+// New returns an Areas without open work areas. work is the absolute folder of the areas, wrapper the path of the
+// wrapper program; users is nil where all jobs run as the daemon's account.
 func New(work, wrapper string, users Users) *Areas {
 	return &Areas{work: work, wrapper: wrapper, users: users, open: map[string]*Area{}}
 }
 
-// Of returns the owner's area, and opens it if need be. A call may wait for the helper or the file system
+// Of returns the owner's area, and opens the area if it is not open. A call may wait for the helper or the file system
 // of this owner, but never of another owner.
 func (as *Areas) Of(o jjm.Owner) (*Area, error) {
 	name := folderName(o)
@@ -89,7 +88,7 @@ func (as *Areas) Of(o jjm.Owner) (*Area, error) {
 	return a, nil
 }
 
-// Close closes all areas. No other method may run meanwhile or after it.
+// Close closes all areas. No other method may run during or after Close.
 func (as *Areas) Close() {
 	as.mu.Lock()
 	defer as.mu.Unlock()
@@ -106,8 +105,8 @@ func (as *Areas) Close() {
 // Path returns the absolute path of an owner's area below the folder of the areas.
 func Path(work string, o jjm.Owner) string { return filepath.Join(work, folderName(o)) }
 
-// folderName returns the name of an owner's folder: the user name if it is a plain word, else the
-// uid, so that no name can lead out of the work folder.
+// folderName returns the name of an owner's folder: the user name if it is a plain word, else "uid" and the uid. No
+// such name can lead out of the work folder.
 func folderName(o jjm.Owner) string {
 	plain := o.User != "" && len(o.User) <= 64 && o.User[0] != '.' && o.User[0] != '-'
 	for i := 0; plain && i < len(o.User); i++ {
@@ -135,8 +134,8 @@ func (as *Areas) GridPath(o jjm.Owner, id jjm.GridID) string {
 	return filepath.Join(as.work, folderName(o), sandbox.GridDir(id))
 }
 
-// GridsAbove returns the grid jobs above an id that have a folder in the owner's area. It does not create a missing
-// area.
+// GridsAbove returns the grid jobs with an id above the given id that have a folder in the owner's area. It does not
+// create a missing area.
 func (as *Areas) GridsAbove(o jjm.Owner, above jjm.GridID) (map[jjm.GridID]bool, error) {
 	there, err := exists(as.work, folderName(o))
 	if err != nil || !there {

@@ -17,12 +17,12 @@ import (
 // file system does not answer, a method returns an error of kind Busy within seconds, and
 // calls for other owners are not delayed.
 type Users interface {
-	// Area returns the owner's work area, at the absolute path root, as a file system. It
-	// makes the folder if it is missing.
+	// Area returns the owner's work area, at the absolute path root, as a file system. It creates the folder if the
+	// folder is missing.
 	Area(o jjm.Owner, root string) (sandbox.FS, error)
 	// Open opens a regular file that the owner may read.
 	Open(o jjm.Owner, path string) (io.ReadCloser, error)
-	// OpenTree opens a folder that the owner may read. most bounds what it may hold.
+	// OpenTree opens a folder that the owner may read. most limits the number of entries and the bytes in the folder.
 	OpenTree(o jjm.Owner, path string, most tree.Most) (*tree.Source, error)
 	// Runner returns a runner of commands as the owner.
 	Runner(o jjm.Owner) run.Runner

@@ -38,7 +38,7 @@ func (b *Base) MayRun(caller wire.Caller) error {
 		jjm.Denied, "this daemon runs all jobs as root, so it takes them from root only: run it as an ordinary account, or set run_as = \"owner\"")
 }
 
-// Deps are the things that the engine is given and does not make itself.
+// Deps are the things that the engine needs and does not create itself.
 type Deps struct {
 	Store   *store.Store
 	Records *xmldb.DB
@@ -53,7 +53,7 @@ type Deps struct {
 	// Crash is called at every named failpoint; if it returns an error, the engine stops there,
 	// as if it had been killed. Nil in production.
 	Crash func(point string) error
-	// IDs keeps outside the store how far ids are given out; nil = nothing does.
+	// IDs keeps, outside the store, the highest id given to a grid job. If IDs is nil, only the store has this id.
 	IDs IDs
 	// Accounted returns the number, in the store, up to which the ends of attempts are in the accounting
 	// log; nil if there is no log.
@@ -62,29 +62,33 @@ type Deps struct {
 	Fetch func(context.Context, fetch.Order) (fetch.Report, error)
 	// Notify uses the kernel's file notification in addition to the periodic scans.
 	Notify bool
-	// Chunk is how many local jobs are made, or files added, in one transaction. 0 is the
-	// constant Chunk; tests of what happens between two transactions use a small number.
+	// Chunk is the number of local jobs made, or files added, in one transaction. 0 stands for the constant Chunk;
+	// tests of events between two transactions use a small number.
 	Chunk int
 }
 
-// IDs keeps outside the store how far ids of grid jobs are given out. Its methods may be called from many goroutines.
+// IDs keeps, outside the store, the highest id given to a grid job. Its methods may be called from many goroutines.
 type IDs interface {
-	// Reserved reports whether an id may be stored. It reads no file.
+	// Reserved reports whether a grid job with this id may be stored. It reads no file.
 	Reserved(jjm.GridID) bool
-	// Reserve makes Reserved true. The error is of kind Busy if the folders of the site do not allow it now.
+	// Reserve reserves an id, for which Reserved then returns true. It returns an error of kind Busy if the site's
+	// folders cannot be used now.
 	Reserve(context.Context, jjm.GridID) error
-	// Reach notes that a grid job with this id is stored. It is called before anybody else learns the id.
+	// Reach stores that a grid job with this id is in the store. It is called before a client or gatekeeper sees the
+	// id.
 	Reach(jjm.GridID) error
 }
 
-// SiteFiles hold what the site's own files say about job types, models of job files, and notices.
+// SiteFiles holds what the site's own files say about job types and models of job files, and whether the site sends
+// notices.
 type SiteFiles struct {
-	// Unread returns the remedy for an unknown job type if its file was added to the site's folder of job types
-	// after the start; else "". Nil if there is no such folder.
+	// Unread returns the remedy for an unknown job type if the type's file was added to the site's folder of job types
+	// after the daemon started, else "". Unread is nil if there is no such folder.
 	Unread func(typ string) string
-	// Off are files of job types with mistakes whose names belong to other types.
+	// Off are files of job types that contain mistakes and have the names of other types.
 	Off []handlers.Off
-	// Model returns a model of job files, or why it cannot be used. Nil if there are none.
+	// Model returns a model of job files, or the problems that make the model unusable. Model is nil if the site has no
+	// models.
 	Model func(name string) (jobfile.Model, jjm.Problems)
 	// Notices is set if the site tells the ends of grid jobs to the addresses in job files.
 	Notices bool
@@ -105,8 +109,7 @@ type Folders struct {
 	Wrapper string
 }
 
-// Accounts say which accounts the machine has, and as which account jobs run and files
-// are touched.
+// Accounts describes the accounts of the machine, and as which account jobs run and files are opened.
 type Accounts struct {
 	// Caller returns the rights of the account that owns a file in SpoolDir.
 	Caller func(uid, gid int) wire.Caller
@@ -115,11 +118,11 @@ type Accounts struct {
 	Find func(ctx context.Context, name string) (jjm.Owner, error)
 	// Account is the account that all jobs run as; nil if each runs as its owner.
 	Account *jjm.Owner
-	// Readers are the accounts that may read every output tar, besides root and
-	// the daemon's own: the administrators.
+	// Readers are the uids of the administrators. They may read every output tar, in addition to root and the daemon's
+	// own account.
 	Readers []int
-	// Users touch work areas and run commands as the owners; Account is nil then. Nil:
-	// the daemon does both as its own account.
+	// Users opens work areas and runs commands as the owners; Account is then nil. If Users is nil, the daemon does
+	// both as its own account.
 	Users areas.Users
 }
 
@@ -135,8 +138,7 @@ type Cluster struct {
 	Config ClusterConfig
 }
 
-// ErrCrashed is in the chain of the error of an engine that a failpoint stopped, in
-// tests.
+// ErrCrashed is wrapped by the error of an engine that a failpoint stopped, in tests.
 var ErrCrashed = errors.New("stopped at a failpoint")
 
 // Reconfigure replaces the settings. All but Workers, which is read at start, apply
@@ -182,9 +184,8 @@ func (b *Base) Crash(point string) error {
 // Itoa writes any of the integers of ids and counts in decimal.
 func Itoa[T int | int32 | int64](n T) string { return strconv.FormatInt(int64(n), 10) }
 
-// Chunk is how many parts one call of a splitter makes, and how many files are added to a
-// dataset in one transaction: enough for speed, few enough that other transactions need
-// not wait long.
+// Chunk is the number of parts that one call of a splitter makes, and of files added to a dataset in one transaction.
+// Larger chunks would be faster, but other transactions would wait longer.
 const Chunk = 5000
 
 // Chunk returns Deps.Chunk, or the constant if that is 0.

@@ -19,14 +19,12 @@ type ClusterConfig struct {
 	// and for a cluster that sends no events and is only polled, also Poll and
 	// pollSettle.
 	BatchSettle jjm.Duration `toml:"batch_settle"`
-	// MaxPending is how many local jobs may wait in this batch system; 0 =
-	// Config.MaxPending.
+	// MaxPending is the greatest number of local jobs that may wait in this batch system; 0 = Config.MaxPending.
 	MaxPending int `toml:"max_pending"`
-	// MaxRunning is how many local jobs may run here at once; 0 = as many as
-	// the batch system starts.
+	// MaxRunning is the greatest number of local jobs that may run in this cluster at the same time; 0 = no limit.
 	MaxRunning int `toml:"max_running"`
-	// MaxPendingPerUser and MaxRunningPerUser bound the waiting and the running local jobs of one
-	// owner; 0 = no bound but the cluster's.
+	// MaxPendingPerUser and MaxRunningPerUser limit the waiting and the running local jobs of one owner; 0 = only the
+	// cluster's limits apply.
 	MaxPendingPerUser int `toml:"max_pending_per_user"`
 	MaxRunningPerUser int `toml:"max_running_per_user"`
 	// DefaultWalltime is the walltime that maintenance windows assume for a job that requests none; 0 = the longest that
@@ -35,8 +33,7 @@ type ClusterConfig struct {
 	// Storages are the names of the storages that the workers of this cluster can read,
 	// as jjm.File.Locations names them; nil = all.
 	Storages []string `toml:"storages"`
-	// Hold are rules about jobs that this cluster holds. They are tried before
-	// Config.Hold.
+	// Hold are rules about jobs that this cluster holds. They are applied before Config.Hold.
 	Hold []plan.HoldRule `toml:"hold"`
 	// Config are the settings of the idealizer around the adapter. The engine itself reads only
 	// its Command (0 = the engine's Config.Command).
@@ -71,7 +68,8 @@ func (c ClusterConfig) Check() jjm.Problems {
 	return append(append(ps, c.checkStorages()...), checkHolds("hold", c.Hold)...)
 }
 
-// checkStorages returns the storages that no file can name, and those named twice.
+// checkStorages returns problems for storages that no file can name, for a storage that is listed twice, and for an
+// empty list.
 func (c ClusterConfig) checkStorages() (ps jjm.Problems) {
 	if c.Storages != nil && len(c.Storages) == 0 {
 		return jjm.Problems{{Field: "storages", Text: "is empty: name at least one storage, or leave the key out if the workers can read all of them"}}

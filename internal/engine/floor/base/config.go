@@ -13,8 +13,8 @@ import (
 // Config is the engine's part of the configuration. Defaults sets every duration to more than
 // 0. etc/jjm.toml has the reason for each default.
 type Config struct {
-	// Poll is the time between two listings of a cluster if nothing asks for one sooner. Slow
-	// listings stretch it, to PollMax at most.
+	// Poll is the time between two listings of a cluster if no event requires an earlier listing. Slow listings stretch
+	// Poll, to PollMax at most.
 	Poll    jjm.Duration `toml:"poll"`
 	PollMax jjm.Duration `toml:"poll_max"`
 	// UnknownWarn is the time after which the health report warns of a cluster without a
@@ -74,15 +74,15 @@ type Config struct {
 	// MaxFiles caps the files of one dataset, because a step holds in memory all files that it can still cut,
 	// some 500 bytes each.
 	MaxFiles int `toml:"max_files"`
-	// DatasetPoll is how often the source of an open dataset is read again, and how often
-	// grid jobs that wait for files are looked at.
+	// DatasetPoll is the time between two reads of the source of an open dataset, and between two checks of a grid job
+	// that waits for files.
 	DatasetPoll jjm.Duration `toml:"dataset_poll"`
-	// MaxAttempts is how many local jobs may try the same file: each is made after the previous one
-	// failed (decision R7).
+	// MaxAttempts is the greatest number of local jobs that may try the same file. The next local job is made after the
+	// previous local job failed (decision R7).
 	MaxAttempts int `toml:"max_attempts"`
-	// MaxAutoResubmits is how often a failed local job of a job file with auto_resubmit is resubmitted automatically;
-	// 0 = never. AutoResubmitShare is the share of failed local jobs among the ended local jobs of a grid job, from
-	// which none is resubmitted. It must be above 0 and at most 1.
+	// MaxAutoResubmits is how often a failed local job of a job file with auto_resubmit is resubmitted automatically; 0
+	// = never. If AutoResubmitShare or more of the ended local jobs of a grid job failed, none of them is resubmitted.
+	// AutoResubmitShare must be above 0 and at most 1.
 	MaxAutoResubmits  int     `toml:"max_auto_resubmits"`
 	AutoResubmitShare float64 `toml:"auto_resubmit_share"`
 	// AutoKill is the number of failed local jobs at which a grid job is killed if no local job completed, and if its
@@ -92,23 +92,21 @@ type Config struct {
 	// most, in seconds; 0 = not set. Cutting by CPU time uses them (decision R20).
 	RecommendedCPU float64 `toml:"recommended_cpu"`
 	MaxCPU         float64 `toml:"max_cpu"`
-	// MaxPending is how many local jobs may wait in one batch system.
+	// MaxPending is the greatest number of local jobs that may wait in one batch system.
 	MaxPending int `toml:"max_pending"`
-	// MaxWorkBytesPerUser and MaxWorkFilesPerUser are the size of an account's work area
-	// above which its new grid jobs are refused and its local jobs are not submitted; 0 =
-	// no bound.
+	// MaxWorkBytesPerUser and MaxWorkFilesPerUser limit an account's work area. Above either limit, new grid jobs of
+	// the account are refused and its local jobs are not submitted; 0 = no limit.
 	MaxWorkBytesPerUser int64 `toml:"max_work_bytes_per_user"`
 	MaxWorkFilesPerUser int64 `toml:"max_work_files_per_user"`
 	// MaxInputBytes caps the sum of the inputs of one grid job, which the daemon copies
 	// into the work area; 0 = no cap.
 	MaxInputBytes int64 `toml:"max_input_bytes"`
-	// MaxInputFiles caps the files, folders and links in one folder that is an input; 0 =
-	// no cap.
+	// MaxInputFiles caps the number of files, folders and links in an input that is a folder; 0 = no cap.
 	MaxInputFiles int64 `toml:"max_input_files"`
 	// MaxTarBytes caps the output tar; 0 = no cap. Without a cap, a job could fill the
 	// disk by one sparse file.
 	MaxTarBytes int64 `toml:"max_tar_bytes"`
-	// MaxOutputBytes caps one collected file of a local job; 0 = no cap.
+	// MaxOutputBytes caps the size of one collected file of a local job; 0 = no cap.
 	MaxOutputBytes int64 `toml:"max_output_bytes"`
 	// Retry are the site's retry limits, which a job file may override.
 	Retry jjm.Limits `toml:"retry"`
@@ -117,11 +115,11 @@ type Config struct {
 	// ExitNotDone is the exit code of a grid job of several local jobs that is not done,
 	// 1 to 255 (decision R11).
 	ExitNotDone int `toml:"exit_not_done"`
-	// PublishEvery is the least time between two writes of the same record.
+	// PublishEvery is the shortest time between two writes of the same record.
 	PublishEvery jjm.Duration `toml:"publish_every"`
 	// Fetch are the settings for inputs that are URLs.
 	Fetch fetch.Config `toml:"fetch"`
-	// Workers is how many grid jobs may be prepared, cut or collected at once.
+	// Workers is how many grid jobs may be prepared, cut or collected at the same time.
 	Workers int `toml:"workers"`
 }
 

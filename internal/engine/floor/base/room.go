@@ -1,5 +1,5 @@
-// Package base holds the things that every package of the engine uses: the store, the clock, the
-// log, the settings of the site, and the failpoints of tests. It decides nothing.
+// Package base holds the things that every package of the engine uses: the store, the clock, the log, the settings of
+// the site, and the failpoints of tests. It makes no decisions.
 package base
 
 import (
@@ -12,7 +12,7 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// Base is passed to every room. It is safe for many goroutines.
+// Base holds the shared things for all packages of the engine. It may be used by many goroutines.
 type Base struct {
 	Deps  Deps
 	Log   *slog.Logger

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// again is the time after which unchanged trouble is logged again.
+// again is the time after which an unchanged error is logged again.
 const again = 10 * time.Minute
 
-// troubles remembers the last text logged about each thing, so that trouble that repeats every
-// second is one line in the log.
+// troubles remembers the last text logged about each thing. An error that repeats every second is therefore logged only
+// once.
 type troubles struct {
 	mu   sync.Mutex
 	last map[string]logged
@@ -31,23 +31,22 @@ func (t *troubles) fresh(thing, text string, now time.Time) bool {
 	if l, known := t.last[thing]; known && l.text == text && now.Sub(l.at) < again {
 		return false
 	}
-	if t.last == nil || len(t.last) > 10_000 { // over does not come for every thing: forget all
+	if t.last == nil || len(t.last) > 10_000 { // over is not called for every thing: forget all things
 		t.last = map[string]logged{}
 	}
 	t.last[thing] = logged{text, now}
 	return true
 }
 
-// over forgets the last text about a thing, so that the next text is logged.
+// over forgets the last text about a thing. The next text is logged even if it is the same.
 func (t *troubles) over(thing string) {
 	t.mu.Lock()
 	delete(t.last, thing)
 	t.mu.Unlock()
 }
 
-// Complain logs trouble of an operation that will be retried, if args have changed or the
-// same args were logged ten minutes ago. thing identifies the trouble, such as
-// "probe/slurm"; it is not logged.
+// Complain logs an error of an operation that will be retried, if args have changed or the same args were logged ten
+// minutes ago. thing identifies the operation, such as "probe/slurm"; it is not logged.
 func (b *Base) Complain(level slog.Level, thing, msg string, args ...any) {
 	if b.troubles.fresh(thing, fmt.Sprint(args...), b.Now()) {
 		b.Log.Log(context.Background(), level, msg, args...)
@@ -58,6 +57,6 @@ func (b *Base) Complain(level slog.Level, thing, msg string, args ...any) {
 // differs from the last one about the thing, or ten minutes have passed.
 func (b *Base) Fresh(thing, text string) bool { return b.troubles.fresh(thing, text, b.Now()) }
 
-// Over forgets the last text about a thing, so that the next trouble is logged even if it
+// Over forgets the last text about a thing, because the operation succeeded. The next error is logged even if its text
 // is the same.
 func (b *Base) Over(thing string) { b.troubles.over(thing) }

@@ -1,5 +1,5 @@
 // Package choice finds the jobs that patterns and filters select (package selection), among the jobs that the caller
-// may see. It reads live grid jobs from memory and others from the store.
+// may see. It reads live grid jobs from memory and ended grid jobs from the store.
 package choice
 
 import (
@@ -24,9 +24,10 @@ type Chooser struct {
 // New returns a Chooser.
 func New(s *state.State) *Chooser { return &Chooser{s.B, s} }
 
-// Select returns the jobs that a request selects. Without a filter, it returns an id as it is, even if there is no
-// such job: the command that acts on the id reports that. Without a filter, a name that no grid job has is an error of
-// kind Gone. The error is of kind Invalid for a bad pattern or filter, and for more than wire.MostSelected references.
+// Select returns the jobs that a request selects. Without a filter, it returns an id unchanged, even if no such job
+// exists: the command that acts on the id reports the missing job. The error is of kind Gone if there is no filter and
+// no grid job has a requested name. The error is of kind Invalid for a bad pattern or filter, and for more than
+// wire.MostSelected references.
 func (ch *Chooser) Select(ctx context.Context, caller wire.Caller, r wire.SelectRequest) (wire.SelectAnswer, error) {
 	list, err := selection.Parse(r.Refs)
 	if err != nil {
@@ -52,7 +53,7 @@ func (ch *Chooser) Select(ctx context.Context, caller wire.Caller, r wire.Select
 	return wire.SelectAnswer{Select: &se.out}, nil
 }
 
-// tooMany returns an error of kind Invalid if more was found than an answer holds.
+// tooMany returns an error of kind Invalid if more jobs were found than an answer may contain.
 func tooMany(found int) error {
 	if found <= wire.MostSelected {
 		return nil
@@ -61,7 +62,7 @@ func tooMany(found int) error {
 		wire.MostSelected)
 }
 
-// search is one request and the jobs found so far.
+// search is the state of one request: its filters, and the jobs found so far.
 type search struct {
 	*Chooser
 	caller  wire.Caller
@@ -124,7 +125,7 @@ const pageSize = 200
 func (se *search) named(ctx context.Context, p selection.Pattern, filtered bool) error {
 	named, found := 0, 0
 	var perJob [][]jjm.Ref
-	over := !filtered || se.purpose.Grid(jjm.Done) // to kill twice is a success (decision R13)
+	over := !filtered || se.purpose.Grid(jjm.Done) // ended grid jobs may be killed again: that succeeds (decision R13)
 	err := se.page(ctx, over, func(job *jjm.GridJob) error {
 		if !p.Name.Fits(job.Spec.Name) {
 			return nil

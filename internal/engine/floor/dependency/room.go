@@ -1,7 +1,7 @@
-// Package dependency holds back grid jobs that are to begin after other grid jobs (Spec.After) until these have ended
-// as the job file requires (plan.After). It stores nothing: the job file and the statuses of the grid jobs in
-// Spec.After are in the store. It reads the statuses again after a start of the daemon, and whenever one of them
-// changes. Once a grid job has begun, it no longer depends on other grid jobs.
+// Package dependency delays grid jobs that are to begin after other grid jobs (Spec.After) until the other grid jobs
+// have ended as the job file requires (plan.After). It stores nothing: the job file and the statuses of the grid jobs
+// in Spec.After are in the store. It reads the statuses again after a start of the daemon, and whenever one of the
+// statuses changes. Once a grid job has begun, it no longer depends on other grid jobs.
 package dependency
 
 import (
@@ -17,17 +17,17 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// Dependencies are the grid jobs that wait for others. Its methods may be called from many goroutines.
+// Dependencies are the grid jobs that wait for other grid jobs. Its methods may be called from many goroutines.
 type Dependencies struct {
 	s *state.State
 
 	mu        sync.Mutex // never held while the store or memory is read
 	followers map[jjm.GridID]*follower
-	// of holds, by grid job, the grid jobs that begin after it.
+	// of maps a grid job to the grid jobs that begin after it.
 	of map[jjm.GridID]map[jjm.GridID]bool
 }
 
-// follower is a grid job that begins after other grid jobs, and the statuses of these when they were last read.
+// follower is a grid job that begins after other grid jobs, and the last statuses read of the other grid jobs.
 type follower struct {
 	after   []jjm.GridID
 	changes int // counts the changes of the grid jobs in after
@@ -36,7 +36,7 @@ type follower struct {
 	waits   string
 }
 
-// New returns Dependencies. It starts nothing.
+// New returns Dependencies without grid jobs.
 func New(s *state.State) *Dependencies {
 	return &Dependencies{s: s, followers: map[jjm.GridID]*follower{}, of: map[jjm.GridID]map[jjm.GridID]bool{}}
 }
@@ -54,7 +54,8 @@ func (d *Dependencies) Check(ctx context.Context, caller wire.Caller, spec *jjm.
 	return ps
 }
 
-// Outlook returns what a grid job would wait for, "" for nothing. The error is jjm.Problems if it would never begin.
+// Outlook describes, for people, the grid jobs that a grid job would wait for; "" if it would not wait. The error is
+// jjm.Problems if the grid job would never begin.
 func (d *Dependencies) Outlook(ctx context.Context, spec *jjm.Spec) (waits string, err error) {
 	all, err := d.look(ctx, spec.After)
 	if err != nil {
@@ -67,7 +68,8 @@ func (d *Dependencies) Outlook(ctx context.Context, spec *jjm.Spec) (waits strin
 	return waits, nil
 }
 
-// Waits returns what a grid job waits for, "" for nothing. unknown is set if Await has to be called first.
+// Waits describes, for people, the grid jobs that a grid job waits for; "" if it does not wait. unknown is true if the
+// caller must call Await first.
 func (d *Dependencies) Waits(job *jjm.GridJob) (waits string, unknown bool) {
 	if len(job.Spec.After) == 0 || job.Step.Prepared {
 		return "", false
@@ -81,8 +83,8 @@ func (d *Dependencies) Waits(job *jjm.GridJob) (waits string, unknown bool) {
 	return f.waits, false
 }
 
-// Await reads the statuses of the grid jobs that job begins after, and keeps for Waits what job waits for. From then on
-// job is woken when that may have changed. The error is of kind Invalid if job will never begin.
+// Await reads the statuses of the grid jobs after which job begins, and stores the result for Waits. From then on, job
+// is woken when one of these statuses changes. The error is of kind Invalid if job will never begin.
 func (d *Dependencies) Await(ctx context.Context, job *jjm.GridJob) error {
 	before := d.follow(job)
 	all, err := d.look(ctx, job.Spec.After)
@@ -97,7 +99,7 @@ func (d *Dependencies) Await(ctx context.Context, job *jjm.GridJob) error {
 	defer d.mu.Unlock()
 	f := d.followers[job.ID]
 	if f == nil || f.changes != before {
-		return nil // something happened meanwhile: the next step looks again
+		return nil // a status changed meanwhile: the next step reads the statuses again
 	}
 	f.known, f.waits, f.seen = true, waits, map[jjm.GridID]jjm.GridStatus{}
 	for _, p := range all {
@@ -106,8 +108,8 @@ func (d *Dependencies) Await(ctx context.Context, job *jjm.GridJob) error {
 	return nil
 }
 
-// follow registers a grid job to be woken by changes of the grid jobs before it, and returns how many changes there
-// were so far.
+// follow registers a grid job to be woken by changes of the grid jobs in its Spec.After, and returns the number of such
+// changes so far.
 func (d *Dependencies) follow(job *jjm.GridJob) (changes int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -125,7 +127,7 @@ func (d *Dependencies) follow(job *jjm.GridJob) (changes int) {
 	return f.changes
 }
 
-// look reads the statuses of grid jobs, whoever owns them.
+// look reads the statuses of grid jobs of any owner.
 func (d *Dependencies) look(ctx context.Context, ids []jjm.GridID) (all []plan.Predecessor, err error) {
 	for _, id := range ids {
 		job, _, err := d.s.Kept(ctx, wire.Caller{Admin: true}, id)
@@ -149,7 +151,8 @@ func (d *Dependencies) Changed(c *state.Change) {
 	}
 }
 
-// concerned returns the grid jobs that must read statuses again, and marks what they know as outdated.
+// concerned returns the grid jobs that must read statuses again because of the change, and marks their known statuses
+// as outdated.
 func (d *Dependencies) concerned(c *state.Change) []jjm.GridID {
 	d.mu.Lock()
 	defer d.mu.Unlock()

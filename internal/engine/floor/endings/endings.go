@@ -1,7 +1,6 @@
-// Package endings keeps the observations about attempts that may have ended: reports of
-// batch systems, results, claims, heartbeats, absence from listings. Package cluster and
-// package verdict write them; verdict judges by them. It stores nothing and decides
-// nothing.
+// Package endings keeps the observations about attempts that may have ended: reports of batch systems, results, claims,
+// heartbeats, absence from listings. Package cluster and package verdict write the observations; package verdict judges
+// attempts by them. Package endings stores nothing and makes no decisions.
 package endings
 
 import (
@@ -15,16 +14,15 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// Endings holds an Ending for each attempt that may have ended. It lives in memory only:
-// after a restart, listings and folders show the same again. Its methods may be called
-// from many goroutines.
+// Endings holds an Ending for each attempt that may have ended. It lives in memory only, because listings and folders
+// show the same observations again after a restart. Its methods may be called from many goroutines.
 type Endings struct {
 	Look  chan struct{} // wakes the loop that judges attempts
 	mu    sync.Mutex
-	noted notes // guarded by mu: use open
+	noted notes // guarded by mu; access only through open
 }
 
-// notes are the entries, and the memory that their results take.
+// notes are the entries of all attempts, and the bytes of memory that their results take.
 type notes struct {
 	whose func(jjm.GridID) int              // returns the account of a grid job
 	m     map[int]map[jjm.AttemptID]*Ending // by account, then attempt
@@ -33,8 +31,7 @@ type notes struct {
 	all   int64                             // bytes of results of all accounts
 }
 
-// open takes the lock and returns the notes that it guards. The caller must call done, and
-// must not use n afterwards.
+// open locks mu and returns the notes. The caller must call done, and must not use n afterwards.
 func (es *Endings) open() (n *notes, done func()) {
 	es.mu.Lock()
 	return &es.noted, es.mu.Unlock
@@ -42,9 +39,9 @@ func (es *Endings) open() (n *notes, done func()) {
 
 // Ending holds the observations about one attempt that is ending.
 type Ending struct {
-	Report   jjm.Report // the batch system's report of its end; zero until there is one
+	Report   jjm.Report // the batch system's report of the attempt's end; zero until the end is reported
 	Ended    jjm.Time   // when Report was first seen
-	NeverRan bool       // Report proves that no process of it was or will be started
+	NeverRan bool       // Report proves that no process of the attempt was or will be started
 	Result   *jjm.Result
 	ResultAt jjm.Time
 	Spoiled  string       // why its result can never be used; "" if it can
@@ -54,21 +51,21 @@ type Ending struct {
 	others   []jjm.Report // the last report of each other batch job under the same tag and index
 	absence
 	heartbeat
-	Due   jjm.Time // the next time to judge it; 0 = now
+	Due   jjm.Time // the next time to judge the attempt; 0 = now
 	DueAt jjm.Time // when Due was set; if it is in the future, the clock was set back
 }
 
-// absence holds the observations about an attempt that listings do not show.
+// absence holds the observations about an attempt that is missing from listings.
 type absence struct {
-	unaccounted bool // accounting was asked, and does not know it
+	unaccounted bool // the batch system's accounting does not know the attempt
 	Missing     bool
 	Absence     plan.AbsenceVerdict
-	Proving     bool // jjm cancelled it to prove its absence
+	Proving     bool // jjm cancelled the attempt to prove its absence
 }
 
 // heartbeat holds the observations of a wrapper's heartbeat.
 type heartbeat struct {
-	beat     time.Time // the modification time last seen; zero = never looked at
+	beat     time.Time // the modification time last seen; zero = the heartbeat was never read
 	beatSeen jjm.Time  // when beat last changed, by the daemon's clock
 	fresh    bool      // valid if looked: the heartbeat was fresh
 	looked   bool      // the heartbeat was checked after listings no longer had the attempt
@@ -81,8 +78,8 @@ func (en *Ending) setBack(now jjm.Time) {
 	en.ClaimAt = min(en.ClaimAt, now)
 }
 
-// New returns an empty Endings. whose returns the account of a grid job; it is called under the
-// lock and must not call back.
+// New returns an empty Endings. whose returns the account of a grid job. It is called under the lock and must not call
+// methods of Endings.
 func New(whose func(jjm.GridID) int) *Endings {
 	return &Endings{Look: make(chan struct{}, 1), noted: notes{whose: whose,
 		m: map[int]map[jjm.AttemptID]*Ending{}, next: map[int]jjm.AttemptID{}, held: map[int]int64{}}}
@@ -206,9 +203,8 @@ func (es *Endings) Suspect(id jjm.AttemptID, r jjm.Report) {
 // can submit any number under its own tags.
 const maxOthers = 8
 
-// Other notes a report of another batch job under the attempt's tag and index. Only a
-// listing proves that such a job exists; a claim that names one is a file of the account
-// and may be forged.
+// Other notes a report of another batch job under the attempt's tag and index. Only a listing proves that such a job
+// exists: a claim that names the job is a file of the account and may be forged.
 func (es *Endings) Other(id jjm.AttemptID, r jjm.Report) {
 	es.With(id, func(en *Ending) {
 		at := slices.IndexFunc(en.others, func(o jjm.Report) bool { return o.ID == r.ID })
@@ -233,10 +229,9 @@ func (en *Ending) Shown(batch string) (r jjm.Report, ok bool) {
 	return jjm.Report{}, false
 }
 
-// Judged returns the report on which the attempt is judged. It is about the batch job that the
-// result names, if the batch system has shown that job under the attempt's tag and index,
-// otherwise about the job that jjm submitted. Without a result it is Report. It has no state
-// while the job that the result names has not ended.
+// Judged returns the report on which the attempt is judged. If the attempt has a result and a listing showed the batch
+// job that the result names, the report is about that batch job, and has no state until the batch job has ended.
+// Otherwise the report is Report.
 func (en *Ending) Judged() jjm.Report {
 	if en.Result == nil || en.Result.Claim.Batch == en.Report.ID {
 		return en.Report
@@ -277,7 +272,7 @@ func (es *Endings) Stale(id jjm.AttemptID) bool {
 	return en != nil && en.looked && !en.fresh
 }
 
-// Kill makes the attempt due now, because it is to be killed.
+// Kill makes the attempt due now, because a kill of it was requested.
 func (es *Endings) Kill(id jjm.AttemptID) {
 	es.With(id, func(en *Ending) { en.Due = 0 })
 }
@@ -308,8 +303,8 @@ func (es *Endings) HasResult(id jjm.AttemptID) bool {
 }
 
 // Due returns at most limit attempts of an account that are to be judged now, in order. Each call begins after the last
-// attempt that the previous call returned, so that each attempt has its turn. If the clock was set back since an
-// attempt's time was set, the attempt is due.
+// attempt that the previous call returned, and so every attempt is returned eventually. An attempt is also due if the
+// clock was set back after its time was set.
 func (es *Endings) Due(uid int, now jjm.Time, limit int) []jjm.AttemptID {
 	n, done := es.open()
 	defer done()
@@ -363,8 +358,8 @@ func (es *Endings) Accounts() []int {
 	return slices.Collect(maps.Keys(n.m))
 }
 
-// heldByOne and heldByAll bound the bytes of memory for results that wait for their verdict,
-// of one account and of all accounts. Further results wait in their folders.
+// heldByOne and heldByAll limit the memory, in bytes, for results that wait for their verdict: of one account and of
+// all accounts. Further results wait in their folders.
 const (
 	heldByOne = 32 << 20
 	heldByAll = 192 << 20
@@ -378,8 +373,8 @@ func (n *notes) hold(uid int, bytes int64) {
 	}
 }
 
-// MayHold reports whether one more result of an account may be read into memory. An
-// account that holds none may always read one, so that none waits forever.
+// MayHold reports whether one more result of an account may be read into memory. An account without results in memory
+// may always read one result, so that its results cannot wait forever.
 func (es *Endings) MayHold(uid int) bool {
 	n, done := es.open()
 	defer done()

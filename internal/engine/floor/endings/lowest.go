@@ -7,13 +7,13 @@ import (
 	"jjm/internal/jjm"
 )
 
-// lowest collects the first limit attempts that follow the attempt after in order. Attempts up to after come last. It
-// keeps at most twice limit attempts, however many are added.
+// lowest collects the first limit attempts that follow the attempt after. At the end of the order it continues with the
+// lowest attempt. It keeps at most twice limit attempts, however many are added.
 type lowest struct {
 	limit int
 	after jjm.AttemptID
 	ids   []jjm.AttemptID
-	full  bool // the last of limit ids is a bound for further ones
+	full  bool // the last of limit ids is an upper bound for further ids
 }
 
 func (lo *lowest) add(id jjm.AttemptID) {

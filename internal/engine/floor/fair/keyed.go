@@ -1,5 +1,5 @@
-// Package fair runs work account by account, so that an account that is slow, or asks for much,
-// delays only itself. It knows nothing of the work.
+// Package fair runs work account by account. An account that is slow, or has much work, delays only itself. The package
+// does not depend on the kind of work.
 package fair
 
 import (
@@ -23,23 +23,23 @@ import (
 type Keyed[K comparable] struct {
 	do       func(context.Context, K) time.Duration
 	width    int
-	most     int // how many runs without a place there may be
+	most     int // how many runs without a place may go on at the same time
 	patience time.Duration
 	wake     chan struct{}
 
 	mu      sync.Mutex
 	backlog backlog[K]
-	places  int                 // how many are taken
+	places  int                 // number of places taken
 	long    int                 // how many runs gave up their place
-	busy    map[K]bool          // the keys that run; the value says whether they were kicked meanwhile
+	busy    map[K]bool          // the keys that run; the value is true if the key was kicked during its run
 	timers  map[K]*time.Timer   // of keys that are neither queued nor running
-	delays  map[K]time.Duration // by KickIn during a run: when to run again after it
+	delays  map[K]time.Duration // set by KickIn during a run: the delay from the end of the run to the next run
 }
 
 // backlog holds the keys that wait for a run, by account.
 type backlog[K comparable] struct {
-	whose  func(K) int      // returns the account's uid; called under mu, so it must take no lock of the engine
-	lanes  map[int]*lane[K] // by account; only lanes with work
+	whose  func(K) int      // returns the uid of a key's account; called under mu, must not take a lock of the engine
+	lanes  map[int]*lane[K] // the accounts with work, by uid
 	round  []*lane[K]       // the same lanes, in the order of their last turns, the oldest first
 	queued map[K]bool
 }
@@ -51,8 +51,7 @@ type lane[K comparable] struct {
 	runs  int
 }
 
-// mostLong is how many runs may go on without a place, as a multiple of width: it bounds
-// the goroutines.
+// mostLong limits the runs without a place, as a multiple of width, and thereby the number of goroutines.
 const mostLong = 4
 
 // NewKeyed returns a Keyed. whose returns the account of a key. Nothing runs until Run is called.
@@ -66,15 +65,14 @@ func NewKeyed[K comparable](width int, patience time.Duration, whose func(K) int
 	}
 }
 
-// ByAccount returns a Keyed whose keys are accounts. Each account has one run at a time,
-// and any number of runs may last long without delaying other accounts.
+// ByAccount returns a Keyed whose keys are accounts. Each account has at most one run at a time. Any number of runs may
+// take long without a delay for other accounts.
 func ByAccount(width int, patience time.Duration, do func(context.Context, int) time.Duration) *Keyed[int] {
 	return Apart(width, patience, func(uid int) int { return uid }, do)
 }
 
-// Apart returns a Keyed in which long runs of one account never delay another account. An
-// account has at most width runs at once, all of which may be long. The long runs of all
-// accounts together are not bounded.
+// Apart returns a Keyed in which long runs of one account never delay another account. An account has at most width
+// runs at the same time, all of which may be long. The number of long runs of all accounts together is not limited.
 func Apart[K comparable](width int, patience time.Duration, whose func(K) int,
 	do func(context.Context, K) time.Duration) *Keyed[K] {
 	k := NewKeyed(width, patience, whose, do)
@@ -82,7 +80,7 @@ func Apart[K comparable](width int, patience time.Duration, whose func(K) int,
 	return k
 }
 
-// Kick asks for a run of key as soon as there is a place.
+// Kick requests a run of key as soon as a place is free.
 func (k *Keyed[K]) Kick(key K) {
 	k.mu.Lock()
 	if t := k.timers[key]; t != nil {
@@ -98,7 +96,7 @@ func (k *Keyed[K]) Kick(key K) {
 	Kick(k.wake)
 }
 
-// KickIn asks for a run of key after d at the latest; if key runs now, d counts from the end of that run.
+// KickIn requests a run of key within d. If key runs now, d counts from the end of that run.
 func (k *Keyed[K]) KickIn(key K, d time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -116,7 +114,7 @@ func (k *Keyed[K]) arm(key K, d time.Duration) {
 	k.timers[key] = time.AfterFunc(d, func() { k.Kick(key) })
 }
 
-// enqueue puts a key into its account's lane, unless it is in it.
+// enqueue appends a key to its account's lane, unless the key is already queued.
 func (b *backlog[K]) enqueue(key K) {
 	if b.queued[key] {
 		return
@@ -159,8 +157,8 @@ func (k *Keyed[K]) take() (key K, l *lane[K], ok bool) {
 	return key, l, true
 }
 
-// outlast frees the place of a run that lasts longer than patience, and sets *left, unless
-// too many such runs go on.
+// outlast frees the place of a run that has lasted longer than patience, and sets *left. It does nothing if k.most runs
+// already have no place.
 func (k *Keyed[K]) outlast(left *bool) {
 	k.mu.Lock()
 	if k.long < k.most {
@@ -172,8 +170,7 @@ func (k *Keyed[K]) outlast(left *bool) {
 	Kick(k.wake)
 }
 
-// finish ends a run of key, and queues or arms the next one. *left is true if the run gave
-// up its place.
+// finish ends a run of key, and queues or delays the next run. *left is true if the run gave up its place.
 func (k *Keyed[K]) finish(key K, l *lane[K], left *bool, again time.Duration) {
 	k.mu.Lock()
 	l.runs--
@@ -231,9 +228,9 @@ func (k *Keyed[K]) Run(ctx context.Context) {
 	}
 }
 
-// one runs the function for one key, for which take has taken a place.
+// one runs the function for a key, in the place that take has taken.
 func (k *Keyed[K]) one(ctx context.Context, key K, l *lane[K]) {
-	left := new(bool) // true once the run gave up its place; guarded by mu
+	left := new(bool) // set to true when the run gives up its place; guarded by mu
 	over := make(chan struct{})
 	t := time.AfterFunc(k.patience, func() {
 		defer close(over)
@@ -254,8 +251,8 @@ func (k *Keyed[K]) stopTimers() {
 	}
 }
 
-// Accounts holds the account of each live grid job. It has a lock of its own, so that Of
-// may be called under any lock of the engine.
+// Accounts holds the account of each live grid job. It has its own lock; Of may therefore be called under any lock of
+// the engine.
 type Accounts struct {
 	mu sync.RWMutex
 	m  map[jjm.GridID]int

@@ -7,16 +7,16 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Lanes run commands as accounts, one after another for each account, in goroutines of their
-// own: an account may delay its own commands, and the others go on. Where all jobs run as one
-// account, which no user can delay, the caller runs each command itself.
+// Lanes run commands as accounts, one command at a time for each account, in a goroutine for each command. A slow
+// account delays only its own commands. If all jobs run as one account, which no user can delay, the caller runs each
+// command itself.
 type Lanes struct {
 	OneAccount bool // all jobs run as one account
 	Now        func() time.Time
 
 	mu      sync.Mutex
-	busy    map[jjm.Owner]time.Time // since when the lane is taken
-	Running sync.WaitGroup          // the goroutines; whoever runs the loop waits for them
+	busy    map[jjm.Owner]time.Time // accounts whose lane is taken, and since when
+	Running sync.WaitGroup          // the goroutines of Do; the owner of the lanes waits for them at its end
 }
 
 // Do runs what in the account's lane, which must be free, and then calls done. With
@@ -49,12 +49,12 @@ func (l *Lanes) Taken(account jjm.Owner) bool {
 	return taken
 }
 
-// laneFair is how long an account keeps its share of the next submissions while its lane
-// is taken. After that the other accounts get the share.
+// laneFair is how long an account keeps its share of the next submissions while its lane is taken. Afterwards the other
+// accounts share it.
 const laneFair = 2 * time.Second
 
-// Slow reports whether the account's lane has been taken for laneFair or longer, or since
-// a time in the future, because the clock was set back.
+// Slow reports whether the account's lane has been taken for laneFair or longer. It also returns true if the lane was
+// taken at a time in the future, because then the clock was set back.
 func (l *Lanes) Slow(account jjm.Owner) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -15,8 +15,8 @@ func Pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Kick wakes the loop that waits on ch, which has room for one value. It never blocks;
-// kicks of a loop that is busy become one.
+// Kick wakes the loop that waits on ch, whose capacity must be 1. It never blocks. Several kicks of a busy loop count
+// as one.
 func Kick(ch chan struct{}) {
 	select {
 	case ch <- struct{}{}:

@@ -28,9 +28,9 @@ func (jt *Types) Site(owner jjm.Owner, base string) handlers.Site {
 	}
 }
 
-// SubmissionSite returns the site for a submission. It is Site, but if the submission comes from the spool and a
-// program does not end within its time, the error is of kind Invalid: the entries of the spool are carried out in turn,
-// and a program that hangs at every attempt would delay all of them permanently.
+// SubmissionSite returns the site for a submission. It differs from Site only for a submission from the spool: the
+// error is of kind Invalid if a program does not end within its time. Entries of the spool are processed in turn, and a
+// program that never ends would delay all other entries permanently.
 func (jt *Types) SubmissionSite(owner jjm.Owner, base string, spooled bool) handlers.Site {
 	site := jt.Site(owner, base)
 	if !spooled {
@@ -51,10 +51,10 @@ func (jt *Types) SubmissionSite(owner jjm.Owner, base string, spooled bool) hand
 	return site
 }
 
-// openInput opens a regular file with the owner's rights; it never blocks on a pipe or a
-// device. The daemon itself may be able to read more, such as its own store or other owners'
-// files; a job file that names such a file is refused, whatever links lead there and however
-// they change meanwhile. The error is of kind Busy if the machine is at fault, else Invalid.
+// openInput opens a regular file with the owner's rights; it never blocks on a pipe or a device. The daemon itself may
+// be able to read more files, such as its own store or other owners' files. A job file that names such a file is
+// refused, whatever links lead there and however the links change meanwhile. The error is of kind Busy if the machine
+// is at fault, else Invalid.
 func (jt *Types) openInput(owner jjm.Owner, base, path string) (io.ReadCloser, error) {
 	if weburl.Is(path) {
 		return nil, jjm.Errorf(jjm.Invalid, "%s is a URL: only files of inputs are fetched, and only before they are packed; "+
@@ -81,8 +81,8 @@ func (jt *Types) openInput(owner jjm.Owner, base, path string) (io.ReadCloser, e
 	return nil, jjm.Errorf(kind, "%w", err)
 }
 
-// Packable returns a function that opens inputs to be packed: files as Site does, folders
-// as a [tree.Source].
+// Packable returns a function that opens inputs for packing. It opens files in the same way as [Types.Site], and
+// folders as a [tree.Source].
 func (jt *Types) Packable(owner jjm.Owner, base string) func(path string) (io.ReadCloser, error) {
 	most := tree.Most{Entries: jt.b.Conf().MaxInputFiles, Bytes: jt.b.Conf().MaxInputBytes}
 	return func(path string) (io.ReadCloser, error) {
@@ -101,7 +101,7 @@ func (jt *Types) Packable(owner jjm.Owner, base string) func(path string) (io.Re
 	}
 }
 
-// passes reports whether an error is the machine's fault, not the file's, and may pass.
+// passes reports whether an error is temporary and has its cause in the machine, not in the file.
 func passes(err error) bool {
 	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EIO, syscall.ESTALE} {
 		if errors.Is(err, e) {
@@ -140,9 +140,8 @@ func (jt *Types) PackedSite(job *jjm.GridJob, h handlers.Handler) (handlers.Site
 	return site, nil
 }
 
-// CuttingOf returns how a grid job is cut. After a restart it asks the job type again. The job
-// type answers the same as before, because the answer depends only on the stored specification
-// and the packed inputs.
+// CuttingOf returns how a grid job is cut. After a restart it asks the job type again. The result is the same as
+// before, because it depends only on the stored specification and the packed inputs.
 func (jt *Types) CuttingOf(job *jjm.GridJob) (*state.Cutting, error) {
 	v := jt.s.View()
 	known := v.Grid(job.ID).Cutting()

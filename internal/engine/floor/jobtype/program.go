@@ -66,7 +66,7 @@ func RunProgram(ctx context.Context, p handlers.Program) (handlers.Ran, error) {
 	return handlers.Ran{Stdout: out.Stdout, Stderr: out.Stderr, Exit: out.Exit, Truncated: out.Truncated}, err
 }
 
-// cannotStart reports whether a program was not started because of its file, so that a retry cannot help.
+// cannotStart reports whether err means that the program's file cannot be executed, so that a retry cannot help.
 func cannotStart(err error) bool {
 	return slices.ContainsFunc([]error{syscall.ENOENT, syscall.EACCES, syscall.EPERM, syscall.ENOEXEC, syscall.ENOTDIR,
 		syscall.EISDIR, syscall.ELOOP, syscall.ENAMETOOLONG}, func(errno error) bool { return errors.Is(err, errno) })

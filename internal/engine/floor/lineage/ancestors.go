@@ -8,8 +8,8 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// The bounds of the search for ancestors: over how many generations of grid jobs that did not
-// merge it goes back, and how many ancestors one file may have.
+// maxGenerations limits how many generations of grid jobs without a merge step the search for ancestors follows.
+// maxAncestors limits the ancestors of one file.
 const (
 	maxGenerations = 16
 	maxAncestors   = 10_000

@@ -14,18 +14,19 @@ import (
 	"jjm/sandbox"
 )
 
-// Family selects the local jobs that the splitter WMBSMergeBySize takes into account: those of the grid job Maker,
-// which made the files to be merged from other files, their parents.
+// Family selects the local jobs that the splitter WMBSMergeBySize takes into account: local jobs of the grid job Maker,
+// which made the files to be merged. The files that these local jobs read are the parents of the files to be merged.
 type Family struct {
 	Maker jjm.GridID
 	// Success reports whether a local job counts as successful: Completed or MergeReady.
 	Success func(store.Producer) bool
 }
 
-// Tell adds to work what WMBSMergeBySize needs. It sets work.Parents: for each parent of a file, the local jobs of
-// fam.Maker that read the parent, and whether each was successful. It also sets the sections of files without
-// luminosity sections: to the lowest section of their parents, or if no parent has one to the default of
-// handlers.Mergeable. Files without locations get its location. numbers are the numbers of the files in their dataset.
+// Tell adds to work the facts that WMBSMergeBySize needs. It sets work.Parents: for each parent of a file, the local
+// jobs of fam.Maker that read the parent, and whether each of these local jobs was successful. For files without
+// luminosity sections, it sets the sections to the lowest section of their parents, or to the default of
+// handlers.Mergeable if no parent has sections. For files without locations, it sets the default location. numbers are
+// the numbers of the files in their dataset.
 func (ln *Lineage) Tell(ctx context.Context, fam Family, work *split.Work, numbers []int64) error {
 	var parents []string
 	seen := map[string]bool{}
@@ -159,8 +160,7 @@ func (ln *Lineage) CheckFamily(ctx context.Context, owner jjm.Owner, spec *jjm.S
 	return nil
 }
 
-// filesFrom returns the names of the datasets of an input: one, or the members of a
-// container.
+// filesFrom returns the names of the datasets of an input: its single dataset, or the members of its container.
 func (ln *Lineage) filesFrom(ctx context.Context, uid int, d *jjm.DatasetInput) ([]string, error) {
 	if d.Container == "" {
 		return []string{d.Name}, nil
@@ -175,7 +175,7 @@ func (ln *Lineage) filesFrom(ctx context.Context, uid int, d *jjm.DatasetInput) 
 	return names, err
 }
 
-// SomeFiles is how many files of a dataset are looked up to find who made it.
+// SomeFiles is how many files of a dataset are looked up to find the grid job that made the dataset.
 const SomeFiles = 100
 
 // firstFiles returns the first SomeFiles files that a job file lists for a dataset, nil if the list cannot be opened.
@@ -191,7 +191,7 @@ func firstFiles(d *jjm.DatasetInput, site handlers.Site) []jjm.File {
 	defer r.Close()
 	var files []jjm.File
 	enough := errors.New("enough")
-	_, _ = catalogue.Read(d.From, r, func(f jjm.File) error { // mistakes are reported where all of it is read
+	_, _ = catalogue.Read(d.From, r, func(f jjm.File) error { // whoever reads the whole list reports mistakes
 		if files = append(files, f); len(files) == SomeFiles {
 			return enough
 		}

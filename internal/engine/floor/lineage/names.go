@@ -10,9 +10,9 @@ import (
 	"jjm/internal/work/stream"
 )
 
-// NumberOf returns the number of the local job that a file in the tar of a grid job belongs to, from the name of the
-// file. The error is of kind Gone if no file can have the name. Whether the local job left the file is for the caller
-// to check.
+// NumberOf returns the number of the local job to which a file in a grid job's tar belongs, derived from the file's
+// name. The error is of kind Gone if no output can have the name. The caller must check whether the local job produced
+// the file.
 func (ln *Lineage) NumberOf(ctx context.Context, job *jjm.GridJob, name string) (int32, error) {
 	for _, step := range [...]int32{jjm.StepWork, jjm.StepMerge} {
 		if template, serial, ok := stream.Made(&job.Spec, step, name); ok {

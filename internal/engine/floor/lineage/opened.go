@@ -14,8 +14,8 @@ import (
 // maxName is the longest name in a folder, in bytes (NAME_MAX, pathconf(3)).
 const maxName = 255
 
-// Opened finds the paths by which the local jobs of one grid job open files that local jobs of this site made. It may
-// be used by one goroutine.
+// Opened finds the paths by which the local jobs of one grid job open files that local jobs of this site made. It must
+// not be used by more than one goroutine.
 type Opened struct {
 	ln *Lineage
 	// of are the datasets that may have such files, by the part's name for the kind of file. Parent files may be in any
@@ -93,11 +93,12 @@ func (o *Opened) Lying(ctx context.Context, in *jjm.PartInput, root string) (*jj
 
 // Given is a file of a part that a local job of this site made.
 type Given struct {
-	// Of is the kind of file for the part, as in [jjm.PartInput.Renamed]. Dataset is where the file was found.
+	// Of is the kind of file for the part, as in [jjm.PartInput.Renamed]. Dataset is the dataset in which the file was
+	// found.
 	Of      string
 	Dataset store.DatasetID
 	jjm.File
-	// Link is the name of the file for the attempt.
+	// Link is the name of the link to the file in the attempt's folder.
 	Link string
 }
 
@@ -158,7 +159,7 @@ func (o *Opened) given(ctx context.Context, in *jjm.PartInput) (given []Given, e
 		if !ok {
 			continue
 		}
-		delete(found, name) // so that each is returned once
+		delete(found, name) // each file is returned only once
 		if g.Link = g.LFN; taken[g.Link] || len(g.Link) > maxName {
 			g.Link = fmt.Sprintf("%d/%s", len(given), path.Base(g.Path))
 		}

@@ -1,6 +1,5 @@
-// Package lineage finds out who made a file and from what: the grid job that fills a
-// dataset, the ancestors of its files, and which local jobs read the same parents. It
-// reads the store and changes nothing.
+// Package lineage finds the makers and the sources of files: the grid job that fills a dataset, the ancestors of its
+// files, and the local jobs that read the same parents. It reads the store and changes nothing.
 package lineage
 
 import (

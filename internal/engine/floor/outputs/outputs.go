@@ -78,15 +78,15 @@ func Mergeable(spec *jjm.Spec, l *jjm.LocalJob, r *jjm.Result) []jjm.File {
 		if o.SHA256 != "" {
 			f.Checksum = "sha256:" + o.SHA256
 		}
-		if err == nil && len(f.Problems()) == 0 { // no real wrapper reports such a name
+		if err == nil && len(f.Problems()) == 0 { // no real wrapper reports a name that a dataset cannot hold
 			files = append(files, f)
 		}
 	}
 	return files
 }
 
-// Maker returns the local job that made a file of the dataset to be merged, by its LFN;
-// false if the LFN is not such a path.
+// Maker returns the local job that made a file of the dataset to be merged, from the file's LFN. ok is false if the LFN
+// is not the path of an output.
 func Maker(id jjm.GridID, lfn string) (jjm.LocalID, bool) {
 	words := strings.Split(lfn, "/") // jobs/17/0xxx/3/attempt.0/...
 	if len(words) < 6 {
@@ -112,8 +112,8 @@ func LeftOut(l *jjm.LocalJob, ev *jjm.Evidence, retracted map[int32]string) jjm.
 	return ev.Result.LeftOut()
 }
 
-// LacksOutput returns the cause of failure of a merge that left no merged file; "" if it left one, and for local jobs
-// of other steps.
+// LacksOutput returns the cause of failure of a merge that left no merged file. It returns "" if the merge left a
+// merged file, and for local jobs of other steps.
 func LacksOutput(spec *jjm.Spec, l *jjm.LocalJob, r *jjm.Result) string {
 	if l.Step != jjm.StepMerge || len(Mergeable(spec, l, r)) > 0 {
 		return ""

@@ -7,7 +7,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Check returns the problems of input i of a job file, whose path is a URL. It asks no server.
+// Check returns the problems of input i of a job file, whose path is a URL. It contacts no server.
 func (is *Inputs) Check(owner jjm.Owner, base string, i int, in *jjm.Input) (ps jjm.Problems) {
 	bad := func(key string, text string) {
 		ps = append(ps, jjm.Problem{Field: fmt.Sprintf("inputs[%d].%s", i, key), Text: text})

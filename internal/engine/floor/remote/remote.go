@@ -51,7 +51,8 @@ type download struct {
 	over    bool   // all inputs are fetched
 	stop    context.CancelFunc
 
-	// Only run uses these fields: the index of the present input, the bytes of the inputs before it, and its tries.
+	// Only run uses these fields: the index of the present input, the total bytes of the inputs before the present
+	// input, and the tries of the present input.
 	at    int
 	have  int64
 	tries fetch.Tries
@@ -63,10 +64,10 @@ type want struct {
 	in    jjm.Input
 }
 
-// patience is how long one run may use its place among all accounts before another may start.
+// patience is how long one run may use its place among all accounts before another run may start.
 const patience = 2 * time.Second
 
-// New returns the inputs of an engine. It starts nothing; Run does.
+// New returns the inputs of an engine. Nothing is fetched until Run is called.
 func New(s *state.State, as *areas.Areas, open Open) *Inputs {
 	is := &Inputs{b: s.B, s: s, areas: as, open: open, downloads: map[jjm.GridID]*download{}}
 	is.work = fair.Apart(s.B.Conf().Fetch.ParallelPerUser, patience, s.Accounts.Of, is.run)
@@ -76,8 +77,8 @@ func New(s *state.State, as *areas.Areas, open Open) *Inputs {
 // Run fetches until ctx ends.
 func (is *Inputs) Run(ctx context.Context) { is.work.Run(ctx) }
 
-// Bring starts to fetch those inputs of a grid job that are on servers, and does not wait. The grid job is woken when
-// something changes. there is set if all inputs are fetched and can be packed. The error is of kind Invalid if an input
+// Bring starts to fetch the inputs of a grid job that are on servers, and does not wait. The grid job is woken when its
+// state changes. there is true if all inputs are fetched and can be packed. The error is of kind Invalid if an input
 // cannot be fetched.
 func (is *Inputs) Bring(job *jjm.GridJob, inputs []jjm.Input) (there bool, err error) {
 	wanted := wantedOf(&job.Spec, inputs)
@@ -118,7 +119,7 @@ func (w *want) about(text string) string {
 	return fmt.Sprintf("%s: %s: %s", w.field, weburl.Shown(w.in.Path), text)
 }
 
-// Waits returns what a grid job waits for, "" if none of its inputs is being fetched.
+// Waits describes the input that a grid job waits for; "" if none of its inputs is being fetched.
 func (is *Inputs) Waits(id jjm.GridID) string {
 	is.mu.Lock()
 	defer is.mu.Unlock()
@@ -128,8 +129,8 @@ func (is *Inputs) Waits(id jjm.GridID) string {
 	return ""
 }
 
-// Stop stops fetching for a grid job and reports whether there was anything to stop. The bytes so far stay, and Bring
-// continues with them.
+// Stop stops fetching for a grid job, and returns false if nothing was being fetched. The bytes fetched so far stay,
+// and Bring continues with them.
 func (is *Inputs) Stop(id jjm.GridID) (any bool) {
 	is.mu.Lock()
 	defer is.mu.Unlock()
@@ -158,7 +159,8 @@ func (is *Inputs) Forget(job *jjm.GridJob) {
 	}
 }
 
-// Packed returns the function that opens inputs for packing: fetched files for URLs, and next for others.
+// Packed returns the function that opens inputs for packing: the fetched file if the path is a URL, and the result of
+// next for other paths.
 func (is *Inputs) Packed(ar *areas.Area, id jjm.GridID,
 	next func(path string) (io.ReadCloser, error)) func(path string) (io.ReadCloser, error) {
 	return func(path string) (io.ReadCloser, error) {
@@ -166,7 +168,7 @@ func (is *Inputs) Packed(ar *areas.Area, id jjm.GridID,
 			return next(path)
 		}
 		f, err := ar.OpenFetched(id, path)
-		if jjm.KindOf(err) == jjm.Gone { // somebody removed the file: it is fetched again
+		if jjm.KindOf(err) == jjm.Gone { // the file was removed: it is fetched again
 			is.Stop(id)
 			return nil, jjm.Errorf(jjm.Busy, "what was fetched is gone: %w", err)
 		}

@@ -15,11 +15,11 @@ import (
 // outcome is the result of a run. The zero value means that all inputs were fetched.
 type outcome struct {
 	waits   string        // what the grid job waits for
-	again   time.Duration // when to run again
+	again   time.Duration // time until the next run
 	failure error         // a permanent error: the inputs will never be fetched
 }
 
-// The waits that are not caused by a server.
+// These waits are not caused by a server.
 const (
 	soon     = 5 * time.Second  // for the account's helper or its area
 	fullDisk = 30 * time.Second // for free space, which a person must make
@@ -87,7 +87,7 @@ func (is *Inputs) fetchAll(ctx context.Context, e *download) outcome {
 	return outcome{}
 }
 
-// fetch fetches one input and returns its size in bytes.
+// fetch fetches one input and returns its size in bytes. outcome is zero if the input was fetched.
 func (is *Inputs) fetch(ctx context.Context, ar *areas.Area, e *download, w *want) (int64, outcome) {
 	if full := is.noRoom(w); full != (outcome{}) {
 		return 0, full
@@ -105,7 +105,7 @@ func (is *Inputs) fetch(ctx context.Context, ar *areas.Area, e *download, w *wan
 	r, err := is.child(ctx, e, is.order(ar, e, w, credential))
 	switch {
 	case err != nil:
-		if full := is.noRoom(w); full != (outcome{}) { // the reason why the child was stopped
+		if full := is.noRoom(w); full != (outcome{}) { // the child was stopped because the disk is full
 			return 0, full
 		}
 		return 0, outcome{waits: w.about(err.Error()), again: soon}
@@ -127,7 +127,8 @@ func (is *Inputs) noRoom(w *want) outcome {
 
 const underWay = "it is being fetched"
 
-// order returns the order for an input. Its size limit is the site's, or what is left of the grid job's input size.
+// order returns the order for an input. Its size limit is the site's limit for one input, or the grid job's remaining
+// input size if that is smaller.
 func (is *Inputs) order(ar *areas.Area, e *download, w *want, credential string) fetch.Order {
 	conf := is.b.Conf()
 	o := conf.Fetch.Order(&w.in, credential)
@@ -141,10 +142,11 @@ func (is *Inputs) order(ar *areas.Area, e *download, w *want, credential string)
 	return o
 }
 
-// lookEvery is how often the free space is checked during a transfer.
+// lookEvery is the time between two checks of the free space during a transfer.
 const lookEvery = 5 * time.Second
 
-// child runs the order in a child of the owner, and stops it if the disk gets full. An error is not the server's fault.
+// child runs the order in a child process of the owner, and stops the child if the disk gets full. The returned error
+// is never the server's fault.
 func (is *Inputs) child(ctx context.Context, e *download, o fetch.Order) (fetch.Report, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -6,9 +6,9 @@ import (
 	"jjm/sandbox"
 )
 
-// WithinQuota returns an error of kind Denied if an account may have no further grid job: it
-// has too many grid jobs or local jobs, or too much in its work area. Called inside a change,
-// it cannot let two submissions pass as the last one.
+// WithinQuota returns an error of kind Denied if an account may have no further grid job, because the account has too
+// many grid jobs or local jobs, or because its work area is too large. Two submissions cannot both take the last place
+// if each calls WithinQuota inside its change.
 func (m Memory) WithinQuota(uid int) error {
 	if why := m.s.WorkUses.Excess(uid); why != "" {
 		return jjm.Errorf(jjm.Denied, "no grid job is accepted: %s", why)

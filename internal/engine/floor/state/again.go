@@ -22,8 +22,8 @@ func AutoKillReason(g *Grid, conf *base.Config) string {
 	return plan.AutoKill(limit, g.Counts, g.Closed())
 }
 
-// AgainLimit returns how often a local job of a grid job is resubmitted automatically at most, 0 if its job file does
-// not ask for that.
+// AgainLimit returns how often a local job of a grid job may be resubmitted automatically; 0 if the job file does not
+// enable automatic resubmission.
 func AgainLimit(job *jjm.GridJob, conf *base.Config) int {
 	if !job.Spec.AutoResubmit {
 		return 0

@@ -5,8 +5,7 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// account returns the numbers of live grid jobs and local jobs of an account, to be
-// updated.
+// account returns the counts of live grid jobs and local jobs of an account. The caller may change them.
 func (s *State) account(uid int) *plan.PerUser {
 	n := s.live[uid]
 	if n == nil {

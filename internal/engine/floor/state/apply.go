@@ -7,7 +7,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// apply makes the committed change visible in memory. Both locks are held.
+// apply copies the committed change into memory. The caller holds both locks.
 func (c *Change) apply() {
 	e := c.S
 	for id, job := range c.Grids {

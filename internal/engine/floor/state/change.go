@@ -7,15 +7,15 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// Change is one transaction in progress. It holds copies of the rows that it changes,
-// which are stored together and only then become visible in memory.
+// Change is one transaction in progress. It holds copies of the rows that it changes. The copies are stored together,
+// and become visible in memory only after that.
 type Change struct {
 	S *State
 	// Live is the memory before this change.
 	Live Memory
 	Ctx  context.Context
 	Tx   *store.Tx
-	Name string // of the kind of change: source in the journal, part of the failpoints' names
+	Name string // the kind of change: the source in the journal, and the beginning of the failpoints' names
 	Now  jjm.Time
 
 	copies
@@ -34,7 +34,7 @@ type Change struct {
 type copies struct {
 	Grids    map[jjm.GridID]*jjm.GridJob
 	Locals   map[jjm.LocalID]*jjm.LocalJob
-	Changed  []*jjm.LocalJob // the values of Locals in the order in which they were first asked for
+	Changed  []*jjm.LocalJob // the values of Locals, in the order of the first calls of Change.Local
 	Inserted []jjm.LocalJob  // new local jobs
 	bulks    map[jjm.Tag]*jjm.Bulk
 	Created  []*jjm.Bulk // new bulks
@@ -48,19 +48,17 @@ type wishes struct {
 	Releases []jjm.AttemptID // attempts whose hold in the batch system is to be released
 }
 
-// inputs is how a change affects files that local jobs read and make. Package feed fills
-// and reads it.
+// inputs holds the effects of a change on files that local jobs read and make. Package feed sets and reads the fields.
 type inputs struct {
-	// Orphans are local jobs that end because their outputs cannot be merged: other local
-	// jobs failed to make the rest of the file.
+	// Orphans are local jobs that end because their outputs cannot be merged: other local jobs failed to make the
+	// remaining outputs of the merged file.
 	Orphans map[jjm.LocalID]bool
 	// Withdrawn are local jobs that processed nothing and end because of files that they
 	// read: a file was marked before a batch system had the local job, or all files are gone.
 	Withdrawn map[jjm.LocalID]bool
-	// Gone are the files that local jobs which end in this change found to be gone.
+	// Gone are the files that local jobs found to be gone, by local job. These local jobs end in this change.
 	Gone map[jjm.LocalID][]GoneFile
-	// Retracted are completed local jobs whose outputs are lost, so that other local jobs
-	// do the work again.
+	// Retracted are completed local jobs whose outputs are lost. New local jobs do their work again.
 	Retracted []*jjm.LocalJob
 	// UnmergedKills are local jobs to be killed while their outputs wait to be merged.
 	UnmergedKills []*jjm.LocalJob
@@ -75,18 +73,18 @@ type inputs struct {
 type GoneFile struct {
 	Dataset store.DatasetID
 	LFN     string
-	// Own says that the local job owns some of the file. The local job can process its
-	// other files without it.
+	// Own is true if the local job owns a part of the file. The local job can process its other files without this
+	// file.
 	Own bool
-	// State is jjm.FileLost or jjm.FileBroken, and Why is for people.
+	// State is jjm.FileLost or jjm.FileBroken. Why is the reason, for people.
 	State jjm.FileState
 	Why   string
 }
 
-// Change runs decide, which reads memory and fills the change. Then the participants store the
-// change in the same transaction, and Change applies it to memory. If decide or a participant
-// returns an error, store and memory stay as they were. Changes run one at a time. Each has two
-// failpoints: NAME.before-commit and NAME.after-commit.
+// Change runs decide, which reads memory and sets the fields of the change. Then the participants store the change in
+// the same transaction, and Change applies it to memory. If decide or a participant returns an error, store and memory
+// stay as they were. Changes run one at a time. Each change has two failpoints: NAME.before-commit and
+// NAME.after-commit.
 func (s *State) Change(ctx context.Context, name string, decide func(*Change) error) error {
 	s.write.Lock()
 	defer s.write.Unlock()
@@ -182,8 +180,8 @@ func (c *Change) End(l *jjm.LocalJob, ev jjm.Evidence, v jjm.Verdict) {
 	}
 }
 
-// Move sets the state and phase of a local job and adds it to the journal. A local job that a person forces to failed
-// is failed where it would be killed.
+// Move sets the state and phase of a local job and adds an entry to the journal. If a person forces the local job to
+// failed, Move sets failed instead of killed.
 func (c *Change) Move(l *jjm.LocalJob, to jjm.State, phase jjm.Phase, cause string) {
 	from := jjm.StateWord(l.State, l.Phase)
 	if to == jjm.Killed && l.Failing != "" {

@@ -1,6 +1,6 @@
 package state
 
-// Choice holds the clusters that the local jobs of a grid job may go to.
+// Choice lists the clusters that the local jobs of a grid job may use.
 type Choice struct {
 	// Clusters meet the request, best first.
 	Clusters []string

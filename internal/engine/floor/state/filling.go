@@ -7,7 +7,7 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// awaitsFiles tells people why a step cuts nothing while files are being added to one of its datasets.
+// awaitsFiles is the text, for people, of a step that cuts nothing while files are being added to one of its datasets.
 const awaitsFiles = "more files of its datasets are being added"
 
 // Filling notes that files are about to be added to a dataset in several transactions. A grid job that read the dataset

@@ -10,8 +10,8 @@ import (
 // FirstCarry returns the splitter state for the first cut of a grid job.
 func FirstCarry(spec *jjm.Spec) split.Carry { return split.From(spec.FirstSerial) }
 
-// failUnsubmittable fails the new local jobs whose parts must not be submitted. They keep
-// owning their work, so that it counts as missing and is in a recovery (decision R27).
+// failUnsubmittable fails the new local jobs whose parts must not be submitted. These local jobs keep owning their
+// work, so that the work counts as missing and is part of a recovery (decision R27).
 func (c *Change) failUnsubmittable(ls []jjm.LocalJob) {
 	for i := range ls {
 		why := ls[i].Part.Failure()
@@ -25,7 +25,7 @@ func (c *Change) failUnsubmittable(ls []jjm.LocalJob) {
 	}
 }
 
-// Insert makes local jobs of the parts of a cut, numbered after the existing local jobs.
+// Insert makes one local job of each part of a cut, with the next numbers of the grid job.
 func (c *Change) Insert(g *jjm.GridJob, parts []jjm.Part) {
 	if len(parts) == 0 {
 		return

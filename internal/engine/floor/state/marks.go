@@ -31,7 +31,7 @@ func (p *published) touch() {
 	p.version++
 }
 
-// Behind reports whether some of a grid job's record is still to be written.
+// Behind reports whether a part of a grid job's record is still to be written.
 func (m Memory) Behind(id jjm.GridID) bool {
 	g := m.Grid(id)
 	return g != nil && (g.headDirty || len(g.dirty) > 0)
@@ -140,8 +140,8 @@ func (m *Marks) Point(id jjm.GridID, leads bool) {
 	}
 }
 
-// Sweep makes the bulks of a grid job that has ended count as no longer in use by it. A bulk
-// that no other live grid job uses is marked to be removed.
+// Sweep ends the use of bulks by an ended grid job. If no other live grid job uses a bulk, the bulk's folder is marked
+// to be removed.
 func (m *Marks) Sweep(id jjm.GridID) {
 	g := m.Grid(id)
 	for i := range g.Locals {
@@ -210,9 +210,9 @@ func (m *Marks) Unsent(tag jjm.Tag) bool {
 	return b != nil && b.unsent
 }
 
-// Tried returns when the submission command of a bulk last started. If the daemon has not
-// started one since its own start, that is made, the time at which the bulk was formed. The
-// result is never after now: if the clock was set back, waits count from now on.
+// Tried returns when the submission command of a bulk last started. If no submission command started since the daemon's
+// start, it returns made, the time at which the bulk was formed. The result is never after now: if the clock was set
+// back, waits count from now on.
 func (m *Marks) Tried(tag jjm.Tag, made, now jjm.Time) jjm.Time {
 	b := m.Bulk(tag)
 	if b == nil {

@@ -48,8 +48,8 @@ func (a *Memo) SetCutting(id jjm.GridID, c *Cutting) {
 	}
 }
 
-// ShowProgress sets the progress that the applications of a bulk's members report, by position,
-// and notes the look that found it; see LiveLook. It reports whether the progress of a member changed.
+// ShowProgress sets the progress that the applications of a bulk's members report, by position, and notes how far the
+// files were read; see LiveLook. It reports whether the progress of a member changed.
 func (a *Memo) ShowProgress(tag jjm.Tag, ps map[int32]jjm.Progress, next int32, seen, now int64) (changed bool) {
 	b := a.Bulk(tag)
 	if b == nil {
@@ -91,7 +91,7 @@ func (a *Memo) SetReleased(tag jjm.Tag, now jjm.Time) {
 	}
 }
 
-// Due makes the waiting local jobs of a grid job whose time has come ready.
+// Due moves the waiting local jobs of a grid job whose NotBefore has passed to the ready local jobs.
 func (a *Memo) Due(g *Grid, now jjm.Time) { g.due(now) }
 
 // Ready returns an upper bound of the number of ready local jobs of a grid job at a
@@ -113,7 +113,7 @@ func (a *Memo) Take(g *Grid, place int32, now jjm.Time) (l jjm.LocalJob, ok bool
 // Form adds a bulk to the bulks being formed.
 func (a *Memo) Form(b *jjm.Bulk) { a.s.forming[b.Tag] = b }
 
-// GiveBack makes the members of a bulk that is not stored ready again.
+// GiveBack makes the members ready again after their bulk could not be stored.
 func (a *Memo) GiveBack(members []jjm.AttemptID) {
 	for _, m := range members {
 		if g := a.Grid(m.Grid); g != nil {
@@ -122,11 +122,10 @@ func (a *Memo) GiveBack(members []jjm.AttemptID) {
 	}
 }
 
-// Lift removes the ban of a person, if there is one. It makes a new slice, because
-// readers may have the old one.
+// Lift removes the ban of a person. It makes a new slice, because readers may still use the old slice.
 func (a *Memo) Lift(b jjm.Ban) { a.s.bans = slices.DeleteFunc(slices.Clone(a.s.bans), b.Same) }
 
-// Ban adds a ban; it replaces an older ban of the same person.
+// Ban adds a ban. A new ban replaces an older ban of the same person.
 func (a *Memo) Ban(b jjm.Ban) {
 	a.Lift(b)
 	a.s.bans = append(a.s.bans, b)
@@ -180,8 +179,8 @@ func (a *Memo) SetIdle(id jjm.GridID, step int32, news uint64, why string) {
 	g.touch()
 }
 
-// News counts news about a dataset, and with marks also news of marked files. It returns
-// the grid jobs that read the dataset; these are no longer idle.
+// News counts news about a dataset and, if marks is true, also news about marked files. It returns the grid jobs that
+// read the dataset; these grid jobs are no longer idle.
 func (a *Memo) News(id store.DatasetID, marks bool) (readers []jjm.GridID) {
 	for gid, g := range a.s.grids {
 		if !g.mayRead(id) {

@@ -23,19 +23,17 @@ type Grid struct {
 	sending
 	// revived is set while the grid job is over and its rows are in memory to be reopened.
 	revived bool
-	// failure is why the grid job can never go on; only set before anything was
-	// submitted.
+	// failure is why the grid job can never go on. It is set only before a local job is submitted.
 	failure string
 	// trouble is why the grid job's next step fails at present, for people.
 	trouble string
-	// Pub is held while the record is written, so that two writers of a record do not
-	// mix.
+	// Pub is locked while the record is written, so that only one writer writes it.
 	Pub *sync.Mutex
 	published
 	cutting *Cutting
 	// Reads describes the datasets of the first step, nil if it reads none.
 	Reads *Reads
-	// Merge is the same for the second step, nil if the grid job does not merge.
+	// Merge describes the dataset of the second step, nil if the grid job does not merge.
 	Merge *Reads
 }
 
@@ -58,26 +56,25 @@ type counts struct {
 	Held int
 	// KillsPending counts the local jobs that are to be killed and have not ended.
 	KillsPending int
-	// Ran and Submitted say that any local job ever ran, or was submitted.
+	// Ran is set if a local job ever ran, Submitted if a local job was ever submitted.
 	Ran, Submitted bool
-	// Producing counts the local jobs of the first step that may still make outputs, Merging
-	// the local jobs whose outputs wait to be merged, MergesLive the local jobs of the second
-	// step that have not ended.
+	// Producing counts the local jobs of the first step that may still make outputs. Merging counts the local jobs
+	// whose outputs wait to be merged. MergesLive counts the local jobs of the second step that have not ended.
 	Producing, Merging, MergesLive int
 }
 
 // sending holds the local jobs of a grid job that are to be submitted.
 type sending struct {
-	// refused are the clusters that permanently refused local jobs of a place, and why. It
-	// is not stored: after a restart these clusters are asked once more.
+	// refused are the clusters that permanently refused local jobs of a place, each with the reason. It is not stored:
+	// after a restart jjm submits to these clusters once more.
 	refused map[Spot]string
 	// ready are the local jobs to submit, by place, in order; waiting are the local jobs whose
 	// NotBefore is in the future. Both may hold stale entries, which trim and eligible
 	// sort out.
 	ready   queues
 	waiting waitHeap
-	// queuedAt has the one valid entry in ready of each local job. Without it a local job that is held and released, or
-	// moved, while it is ready would be submitted twice.
+	// queuedAt holds the only valid entry in ready of each local job. Without queuedAt, a local job that is held and
+	// released, or moved, while it is ready would be submitted twice.
 	queuedAt entries
 	// UnsentAt counts, by place, the local jobs that wait for their first or next
 	// submission.
@@ -94,13 +91,13 @@ type Bulk struct {
 	// tried is when the submission command last started, 0 if not since the daemon
 	// started.
 	tried jjm.Time
-	// unsent is set if every submission since the bulk was made ended before a command of
-	// the batch system started. It is not stored: after a restart it is false.
+	// unsent is set if every submission since the bulk was made ended before a command of the batch system started. It
+	// is not stored, and is false after a restart.
 	unsent bool
 	// released is when a held bulk was released, 0 if not since the daemon started. A
 	// listing from before that still shows jjm's own hold.
 	released jjm.Time
-	// Look is how far its folders were read.
+	// Look is how far the bulk's folders were read.
 	Look Look
 }
 
@@ -122,15 +119,14 @@ type Look struct {
 	// incomplete look continues.
 	Done     int64
 	NextDone int32
-	// Progress and Fragments are the same for files that running attempts rewrite.
+	// Progress and Fragments describe the folders of files that running attempts rewrite.
 	Progress, Fragments LiveLook
 }
 
-// LiveLook is how far a folder of files that running attempts rewrite was read. Times are
-// in nanoseconds since 1970.
+// LiveLook is how far a folder was read whose files running attempts rewrite. Times are in nanoseconds since 1970.
 type LiveLook struct {
 	Seen int64 // the folder's time stamp at the last complete look
-	At   int64 // when the last look was
+	At   int64 // time of the last look
 	Next int32 // the position at which an incomplete look continues
 }
 
@@ -246,7 +242,7 @@ func (g *Grid) countStage(l *jjm.LocalJob, d int) {
 	}
 }
 
-// release subtracts one use of a bulk.
+// release counts one local job less that uses a bulk. The tag "" stands for no bulk.
 func (g *Grid) release(tag jjm.Tag) {
 	if tag != "" {
 		g.uses[tag]--
@@ -340,8 +336,7 @@ func (m Memory) Local(id jjm.LocalID) *jjm.LocalJob {
 	return &g.Locals[id.N]
 }
 
-// Current returns the row of a local job if the attempt is its current one and may be in
-// a batch system, or nil.
+// Current returns the row of a local job if the attempt is its current attempt and may be in a batch system, else nil.
 func (m Memory) Current(id jjm.AttemptID) *jjm.LocalJob {
 	l := m.Local(id.LocalID)
 	if l == nil || l.Attempt != id.Attempt || !l.State.InBatch() || l.Tag == "" || l.Phase == jjm.RetryWait ||
@@ -361,8 +356,8 @@ func (s *State) JobOf(id jjm.GridID) jjm.GridJob {
 	return jjm.GridJob{}
 }
 
-// AttemptRow returns a copy of the row of a local job, and its owner, if the attempt is
-// its current one; see Memory.Current.
+// AttemptRow returns a copy of the row of a local job, and the owner, if the attempt is the local job's current
+// attempt; see Memory.Current.
 func (s *State) AttemptRow(id jjm.AttemptID) (jjm.LocalJob, jjm.Owner, bool) {
 	s.mem.RLock()
 	defer s.mem.RUnlock()

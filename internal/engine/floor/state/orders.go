@@ -39,7 +39,7 @@ func (m Memory) InForce(now jjm.Time, which func(jjm.Order) bool) []jjm.Order {
 	return out
 }
 
-// Ordered returns the order in force of a verb about a target, if there is one.
+// Ordered returns the order of a verb about a target that is in force now; false if there is none.
 func (m Memory) Ordered(verb, kind, name string, now jjm.Time) (jjm.Order, bool) {
 	for _, o := range m.s.orders[target{kind, name}] {
 		if o.Verb == verb && o.InForce(now) {
@@ -74,7 +74,7 @@ func (m Memory) queueOf(cluster string, r jjm.Request) string {
 // Windows returns the maintenance windows in force of a cluster and of the queue on it that
 // the request names, else of the cluster's default queue.
 func (m Memory) Windows(cluster string, r jjm.Request, now jjm.Time) (all []jjm.Order) {
-	if len(m.s.orders) == 0 { // submissions ask often, and mostly there is none
+	if len(m.s.orders) == 0 { // called for each submission, and there are mostly no orders
 		return nil
 	}
 	targets := []target{{jjm.OrderCluster, cluster}}
@@ -91,12 +91,12 @@ func (m Memory) Windows(cluster string, r jjm.Request, now jjm.Time) (all []jjm.
 	return all
 }
 
-// Paused returns the order in force that pauses a grid job.
+// Paused returns the order in force that pauses a grid job, false if there is none.
 func (m Memory) Paused(id jjm.GridID, now jjm.Time) (jjm.Order, bool) {
 	return m.Ordered(jjm.OrderPause, jjm.OrderJob, id.String(), now)
 }
 
-// Halted returns the order in force that pauses a grid job, its type or its user.
+// Halted returns the order in force that pauses a grid job, its type or its user, false if there is none.
 func (m Memory) Halted(g *Grid, now jjm.Time) (jjm.Order, bool) {
 	if o, yes := m.Paused(g.Job.ID, now); yes {
 		return o, true

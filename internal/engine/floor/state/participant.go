@@ -4,12 +4,12 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Participant takes part in every change: it reads the decision, adds what follows from
-// the decision, and stores its share in the transaction. Participants run in order, and
-// each sees the additions of the previous participants.
+// Participant takes part in every change: it reads the decision, adds the consequences of the decision to the change,
+// and stores its share in the transaction. Participants run in order, and each participant sees the additions of the
+// previous participants.
 type Participant struct {
 	Name string
-	// Why is the reason for its place in the order.
+	// Why is the reason for the participant's place in the order.
 	Why string
 	Do  func(*Change) error
 }
@@ -86,8 +86,8 @@ func (c *Change) PutRows() error {
 // PutJournal stores the entries of the journal.
 func (c *Change) PutJournal() error { return c.Tx.Journal(coalesce(c.Journal)...) }
 
-// coalesce joins entries about consecutive local jobs that changed in the same way, so
-// that a bulk of a thousand is one line of history.
+// coalesce joins entries about consecutive local jobs that changed in the same way. A bulk of a thousand local jobs is
+// then one line of history.
 func coalesce(es []jjm.JournalEntry) []jjm.JournalEntry {
 	var out []jjm.JournalEntry
 	for _, e := range es {

@@ -6,8 +6,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// ReadInputs sets Part.Input and Origin of local jobs from the store; they are not kept
-// in memory.
+// ReadInputs sets Part.Input and Origin of local jobs from the store, because memory does not have these fields.
 func (s *State) ReadInputs(ctx context.Context, ls []jjm.LocalJob) error {
 	wanted := map[jjm.GridID][]int32{}
 	along := map[jjm.GridID]bool{} // grid jobs whose parts may have inputs whatever their unit

@@ -14,11 +14,10 @@ type Spot struct {
 	Cluster string
 }
 
-// queues are numbers of local jobs by place, each queue in order. Most grid jobs have one
-// place, 0.
+// queues are the numbers of local jobs, in one ordered queue for each place. Most grid jobs have only the place 0.
 type queues [][]int32
 
-// Of returns the queue of a place.
+// Of returns the queue of a place, nil if the place has none.
 func (q queues) Of(place int32) []int32 {
 	if int(place) >= len(q) {
 		return nil
@@ -57,7 +56,7 @@ func (q *queues) grow(place int32) {
 // entries are, by number of local job, 1 + the place of the only valid entry in queues, 0 if there is none.
 type entries []int32
 
-// add notes an entry of a local job at a place. It returns false if there is a valid one.
+// add notes an entry of a local job at a place. It returns false if the local job already has a valid entry there.
 func (e *entries) add(n, place int32) bool {
 	for int(n) >= len(*e) {
 		*e = append(*e, 0)
@@ -89,7 +88,7 @@ func (c *counter) add(place int32, by int) {
 	(*c)[place] += by
 }
 
-// Of returns the count of a place.
+// Of returns the count of a place, 0 if nothing was counted.
 func (c counter) Of(place int32) int {
 	if int(place) >= len(c) {
 		return 0
@@ -155,8 +154,8 @@ func (g *Grid) UnsentPlaces() []int32 {
 	return places
 }
 
-// PlaceText returns what local jobs of a place need, for people: "a cluster that can read
-// from disk7: a, b". place is not 0.
+// PlaceText describes, for people, the clusters that local jobs of a place need: "a cluster that can read from disk7:
+// a, b". place must not be 0.
 func PlaceText(g *Grid, place int32) string {
 	p := &g.Job.Step.Places[place-1]
 	need := "one of its clusters"
@@ -170,7 +169,7 @@ func PlaceText(g *Grid, place int32) string {
 // not go to all clusters of the grid job. Waits then names the clusters that they wait for.
 // The memory lock is held.
 func ShowPlaces(g *Grid, rows []jjm.LocalJob, now jjm.Time) {
-	texts := map[int32]*jjm.Waiting{} // one for each place
+	texts := map[int32]*jjm.Waiting{} // one text for each place
 	for i := range rows {
 		l := &rows[i]
 		if l.Place == 0 || Unsent(l) == 0 || int(l.Place) > len(g.Job.Step.Places) ||

@@ -16,8 +16,7 @@ type Reads struct {
 	// datasets are the datasets that the step reads, nil until the grid job is known to be
 	// prepared.
 	datasets []store.DatasetID
-	// news counts events that may let more be cut: new files, closed datasets, ends of
-	// local jobs.
+	// news counts events after which more can perhaps be cut: new files, closed datasets, ends of local jobs.
 	news uint64
 	// marked counts the events that marked files as lost, broken or ready again.
 	marked uint64
@@ -29,7 +28,7 @@ type Reads struct {
 	// idle is why nothing can be cut now; "" if that is not known, or there has been news
 	// since it was set.
 	idle string
-	// filling says that idle is awaitsFiles: the step waits until Filled.
+	// filling is true if idle is awaitsFiles: the step waits until Filled is called.
 	filling bool
 	// due is when to look again without news, for grid jobs for which WaitsForTime is true;
 	// 0 = not set.
@@ -78,7 +77,7 @@ func (g *Grid) CutsWork() bool {
 	return !g.Job.Step.Closed && (g.Reads == nil || g.Reads.idle == "")
 }
 
-// Cutting is how a job type cuts a grid job. It is kept between the cuts.
+// Cutting is the way in which a job type cuts a grid job. It is kept in memory between the cuts.
 type Cutting struct {
 	handlers.Cutting
 	Splitter split.Splitter
@@ -92,10 +91,10 @@ func (g *Grid) reads(step int32) *Reads {
 	return g.Reads
 }
 
-// setIdle sets why nothing can be cut now; "" lets the step be looked at again.
+// setIdle sets why nothing can be cut now. After "" the step is checked again.
 func (r *Reads) setIdle(why string, filling bool) { r.idle, r.filling = why, filling }
 
-// News returns the number of events that may let more be cut.
+// News returns the number of events after which more can perhaps be cut.
 func (r *Reads) News() uint64 { return r.news }
 
 // Marked returns the number of events that marked files.

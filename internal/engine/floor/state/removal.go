@@ -44,14 +44,14 @@ func (c *Change) Discard(g *jjm.GridJob, actor string) error {
 // OrderedRemovals returns the removals that the change orders.
 func (c *Change) OrderedRemovals() []store.Removal { return c.ordered }
 
-// Removed stores that the removal of a grid job was carried out; see [State.Kept] for what stays.
+// Removed stores that the removal of a grid job is complete; see [State.Kept] for the rows that stay.
 func (c *Change) Removed(r *store.Removal) error {
 	c.gone = append(c.gone, r.Grid)
 	c.Note(r.Grid, "", "removed", "work area, packages that nobody else uses, tars, record and rows", r.Actor)
 	return c.Tx.EndRemoval(r.Grid)
 }
 
-// applyRemovals makes the removals of a change visible in memory. Both locks are held.
+// applyRemovals copies the removals of a change into memory. The caller holds both locks.
 func (c *Change) applyRemovals() {
 	for _, r := range c.ordered {
 		c.S.removals[r.Grid] = r

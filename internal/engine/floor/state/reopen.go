@@ -43,7 +43,7 @@ func (c *Change) Reopen(r *store.Reopening) (*jjm.GridJob, error) {
 	return g, c.Tx.EndReopening(r.Seq, "")
 }
 
-// DropWish stores that a wish is refused, and why.
+// DropWish stores that a wish was refused, with the reason.
 func (c *Change) DropWish(r *store.Reopening, why string) error {
 	c.settled = append(c.settled, r.Grid)
 	c.Note(r.Grid, "", "reopening refused", why, "")
@@ -58,7 +58,7 @@ func (c *Change) Wishes() (ids []jjm.GridID) {
 	return append(ids, c.settled...)
 }
 
-// applyReopened makes the wishes of a change visible in memory. Both locks are held.
+// applyReopened copies the wishes of a change into memory. The caller holds both locks.
 func (c *Change) applyReopened() {
 	for _, r := range c.wished {
 		c.S.wishes[r.Grid] = r
@@ -77,9 +77,8 @@ func (m Memory) Reopening(id jjm.GridID) (store.Reopening, bool) {
 // Reopenings returns the open wishes, in no order.
 func (m Memory) Reopenings() iter.Seq2[jjm.GridID, store.Reopening] { return maps.All(m.s.wishes) }
 
-// Revive adds an ended grid job to memory, with all its local jobs, so that a change can reopen
-// it. Until then memory shows it like a grid job that is still to be moved to the history, but it
-// is not moved.
+// Revive adds an ended grid job to memory, with all its local jobs, so that a change can reopen the grid job. Until
+// that change, memory shows the grid job as ended, but the grid job is not moved to the history.
 func (a *Memo) Revive(job jjm.GridJob, locals []jjm.LocalJob) {
 	g := a.s.track(job)
 	g.revived = true

@@ -61,8 +61,8 @@ func (s *State) WithinSerials(ctx context.Context, job *jjm.GridJob, parts, room
 	return NoSerials(&job.Spec, left)
 }
 
-// MayInsert returns the error of NoSerials if there is no serial number for one more
-// local job of a step, beyond those that this change makes.
+// MayInsert returns the error of NoSerials if no serial number is left for one more local job of a step, in addition to
+// the local jobs of this change.
 func (c *Change) MayInsert(g *jjm.GridJob, step int32) error {
 	if step != jjm.StepWork || !bounded(&g.Spec) {
 		return nil

@@ -29,7 +29,7 @@ func Locate(work *split.Work, readers []plan.Reader, p split.Params) split.Param
 
 // SetPlaces sets the places of new local jobs, and adds new places to the grid job.
 func SetPlaces(g *jjm.GridJob, ls []jjm.LocalJob) {
-	var last *jjm.Place // most parts have the place of the part before
+	var last *jjm.Place // most parts have the place of the previous part
 	var asked *jjm.Request
 	var number int32
 	for i := range ls {
@@ -64,7 +64,7 @@ func withRequest(at *jjm.Place, r *jjm.Request) *jjm.Place {
 	return &p
 }
 
-// RequestAt returns what local jobs of a place request from their batch system.
+// RequestAt returns the resources that local jobs of a place request from their batch system.
 func RequestAt(g *jjm.GridJob, place int32) jjm.Request {
 	if place < 1 || int(place) > len(g.Step.Places) {
 		return g.Spec.Request
@@ -72,7 +72,7 @@ func RequestAt(g *jjm.GridJob, place int32) jjm.Request {
 	return RequestOf(&g.Spec, &g.Step.Places[place-1])
 }
 
-// RequestOf returns what local jobs of a grid job and place request.
+// RequestOf returns the resources that local jobs of a grid job request at a place.
 func RequestOf(spec *jjm.Spec, p *jjm.Place) jjm.Request {
 	r := spec.Request.With(p.Request)
 	if p.Asked != nil {
@@ -81,7 +81,7 @@ func RequestOf(spec *jjm.Spec, p *jjm.Place) jjm.Request {
 	return r
 }
 
-// AskedAt returns the resources that resubmissions request for local jobs of a place, nil if none did.
+// AskedAt returns the resources that resubmissions request for local jobs of a place, nil if no resubmission did.
 func AskedAt(g *jjm.GridJob, place int32) *jjm.Resources {
 	if place < 1 || int(place) > len(g.Step.Places) {
 		return nil

@@ -1,7 +1,6 @@
-// Package state holds the rows of live grid jobs, local jobs and open bulks in memory, and counts
-// of them. Rows change only by a Change, which commits a transaction and then applies it, so that
-// memory never shows a row that is not stored. The package decides nothing; rooms decide inside a
-// change. See locks.go for who may read and write what.
+// Package state holds the rows of live grid jobs, local jobs and open bulks in memory, and counts of these rows. Only a
+// Change changes rows: it commits a transaction and then changes memory, so that memory never shows a row that is not
+// stored. The package makes no decisions; rooms decide inside a change. See locks.go for the locks.
 package state
 
 import (
@@ -15,17 +14,16 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// State is the live rows and what is derived from them. A change is committed first and then
-// applied.
+// State holds the live rows, and counts and lists that are derived from them.
 type State struct {
 	B *base.Base
 
-	write sync.Mutex   // the lock of changes: held from the decision until memory shows it
+	write sync.Mutex   // the lock of changes: held from the decision until memory shows the change
 	mem   sync.RWMutex // the memory lock: guards rows
 
 	rows
 
-	Names []string // of clusters, in the order of the configuration
+	Names []string // names of clusters, in the order of the configuration
 	// Positions are the positions of clusters in Names, by name.
 	Positions map[string]int
 
@@ -36,9 +34,8 @@ type State struct {
 	// WakeGrid wakes the loop of a grid job, WakeSubmit the submit loops. Neither blocks.
 	WakeGrid   func(jjm.GridID)
 	WakeSubmit func()
-	// Participants store their shares of a change, in this order. Shown are called when memory
-	// shows the change, under both locks. Committed are called after that, under the lock of
-	// changes only. All are set before the first change.
+	// Participants store their shares of a change, in this order. Shown are called under both locks when memory shows
+	// the change, Committed after Shown, under the lock of changes only. All three are set before the first change.
 	Participants []Participant
 	Shown        []func(*Change, *Memo)
 	Committed    []func(*Change)

@@ -6,8 +6,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// tallied counts the local jobs of one step: in givenBack the local jobs that gave their work back,
-// in counts all other local jobs by state.
+// tallied counts the local jobs of one step: givenBack counts the local jobs that gave their work back, counts counts
+// the other local jobs by state.
 type tallied struct {
 	counts    [jjm.NumStates]int
 	givenBack int
@@ -35,8 +35,8 @@ func (g *Grid) tallyStep(l *jjm.LocalJob, d int) {
 	t.counts[l.State] += d
 }
 
-// Steps returns the counts of a grid job by step; nil if it has one step, or if not all
-// its local jobs are in memory.
+// Steps returns the counts of a grid job by step. It returns nil if the grid job has one step, or if not all its local
+// jobs are in memory.
 func (g *Grid) Steps() []jjm.StepCounts {
 	made := 0
 	for _, t := range g.bySteps {
@@ -69,8 +69,8 @@ func expect(job *jjm.GridJob, all []jjm.StepCounts) {
 	}
 }
 
-// StepsOf returns the counts of a grid job by step from the store, for grid jobs that are
-// not in memory; nil if it has one step.
+// StepsOf returns the counts of a grid job by step from the store. It is for grid jobs that are not in memory, and
+// returns nil for a grid job of one step.
 func (s *State) StepsOf(ctx context.Context, job *jjm.GridJob) ([]jjm.StepCounts, error) {
 	if job.Merging == nil {
 		return nil, nil

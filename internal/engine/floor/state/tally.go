@@ -30,7 +30,7 @@ func (t *tally) Load() plan.Load {
 	}
 }
 
-// Of returns how many local jobs of a place are in the batch system or about to be. t may be nil.
+// Of returns how many local jobs of a place are in the batch system or about to be submitted. t may be nil.
 func (t *tally) Of(place int32) int {
 	if t == nil {
 		return 0

@@ -10,7 +10,7 @@ type UnusedBulk struct {
 	Tag   jjm.Tag
 }
 
-// markUnused adds a bulk to those whose folders are to be removed.
+// markUnused adds a bulk to the bulks whose folders are to be removed.
 func (s *State) markUnused(owner jjm.Owner, tag jjm.Tag) {
 	s.unused[owner.UID] = append(s.unused[owner.UID], UnusedBulk{owner, tag})
 }

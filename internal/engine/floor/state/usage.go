@@ -4,8 +4,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Usage returns what the grid job used. Before the end of the grid job it returns nil,
-// unless the grid job has one local job that has a batch id.
+// Usage returns the resources that the grid job used. Before the end of the grid job it returns nil, except for a grid
+// job with only one local job, which has a batch id.
 func (g *Grid) Usage() *jjm.Usage {
 	switch {
 	case g.Job.Status.Final():

@@ -7,8 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// WorkUses holds which accounts have more in their work areas than they may. Package site
-// counts the work areas.
+// WorkUses holds the last counts of work areas, by account, and thereby the accounts whose work areas are too large.
+// Package site counts the work areas.
 type WorkUses struct {
 	Mu sync.Mutex
 	Of map[int]*WorkUse

@@ -25,21 +25,22 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Rule is one rule. A condition that is zero is not set.
+// Rule is one rule for judging the end of an attempt. A condition with its zero value is not set.
 type Rule struct {
 	// Name identifies a rule; About says what the rule is for.
 	Name  string `toml:"name" json:"name"`
 	About string `toml:"about" json:"about,omitempty"`
-	// Result is how the job reports: "glf" or "exit".
+	// Result is "glf" or "exit": how the job reports its end.
 	Result string `toml:"result" json:"result,omitempty"`
-	// Batch are states; the last state that the batch system reported must be one of them.
+	// Batch are states. The condition holds if the last state that the batch system reported is among them.
 	Batch []jjm.BatchState `toml:"batch" json:"batch,omitempty"`
 	// Is are facts that must hold, Not facts that must not hold; see [Words].
 	Is  []string `toml:"is" json:"is,omitempty"`
 	Not []string `toml:"not" json:"not,omitempty"`
-	// Exit are exit codes; the application's exit code must be one of them.
+	// Exit are exit codes. The condition holds if the application's exit code is among them.
 	Exit []int `toml:"exit" json:"exit,omitempty"`
-	// Text must match in the texts of batch system, wrapper, application and job type.
+	// Text is a pattern. The condition holds if it matches in the texts of batch system, wrapper, application and job
+	// type.
 	Text *regexp.Regexp `toml:"text" json:"text,omitempty"`
 	// Type is the job type, Cluster the name of the cluster, Params are settings of the job
 	// file as text.
@@ -63,7 +64,7 @@ type Rule struct {
 	// input shrinks.
 	MaxAttempts int     `toml:"max_attempts" json:"max_attempts,omitempty"`
 	Factor      float64 `toml:"factor" json:"factor,omitempty"`
-	// LogOnly keeps the rule from deciding: the decision that it would have made is noted.
+	// LogOnly prevents the rule from deciding. Only the decision that it would have made is noted.
 	LogOnly bool `toml:"log_only" json:"log_only,omitempty"`
 
 	// Origin is the origin of the rule: Shipped, Site or "type NAME".
@@ -78,9 +79,9 @@ const (
 
 // The orders that are verdicts.
 const (
-	ByOpinion = "opinion" // as the job type says
-	AsSaid    = "said"    // as the application says, or its exit code 0
-	ByLog     = "log"     // by the table of GBS
+	ByOpinion = "opinion" // the verdict of the job type's opinion
+	AsSaid    = "said"    // the verdict of the application's keyword, or of its exit code 0
+	ByLog     = "log"     // the verdict of GBS's table
 	Cancel    = "cancel"  // jjm wanted to end the attempt
 	Hold      = "hold"    // wait for a person
 	Fail      = "fail"
@@ -150,7 +151,7 @@ type Facts struct {
 	Is map[string]bool
 	// Exit is the exit code of the application, -1 if it is not known.
 	Exit int
-	// Text has the texts of batch system, wrapper, application and job type.
+	// Text are the texts of batch system, wrapper, application and job type.
 	Text          string
 	Type, Cluster string
 	Params        map[string]string

@@ -34,8 +34,8 @@ func (s Set) Rules() []Rule { return s.rules }
 // Empty reports whether the set has no rules.
 func (s Set) Empty() bool { return len(s.rules) == 0 }
 
-// Verdict returns the rule that decides: the first rule without log_only that orders a verdict and matches; nil if
-// none matches. noted holds at most one rule: the first with log_only that matches before the rule that decides.
+// Verdict returns the rule that decides: the first matching rule without log_only that orders a verdict; nil if no rule
+// matches. noted holds at most one rule: the first matching rule with log_only before the rule that decides.
 func (s Set) Verdict(f *Facts) (decides *Rule, noted []*Rule) {
 	for i := range s.rules {
 		r := &s.rules[i]
@@ -43,15 +43,15 @@ func (s Set) Verdict(f *Facts) (decides *Rule, noted []*Rule) {
 		case r.Kind() != KindVerdict || r.Unmet(f) != "":
 		case !r.LogOnly:
 			return r, noted
-		case len(noted) == 0: // only the first would have decided
+		case len(noted) == 0: // only the first rule would have decided
 			noted = append(noted, r)
 		}
 	}
 	return nil, noted
 }
 
-// Orders returns the rules of the kinds other than KindVerdict that decide, at most one of each kind. noted are the
-// rules with log_only that would have decided instead.
+// Orders returns the rules that decide of all kinds other than KindVerdict, at most one rule of each kind. noted are
+// the rules with log_only that would have decided instead.
 func (s Set) Orders(f *Facts) (decide, noted []*Rule) {
 	for _, kind := range []string{KindMemory, KindCPU, KindInput, KindRetry, KindAttention} {
 		best := s.best(kind, f, false)
