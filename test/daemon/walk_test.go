@@ -25,7 +25,7 @@ func always() []string {
 	return []string{"after", "auto", "baggage", "causes", "chain", "copy", "dataset_remove", "down", "find", "force",
 		"generations", "health", "hold", "jedimerge", "keywords", "leftout", "listcolumns", "offtypes", "outputs",
 		"proof", "remove", "report", "required", "resources", "rollback", "run", "selection", "short", "status",
-		"steps", "top", "why"}
+		"steps", "top", "why", "words"}
 }
 
 // TestWalks runs scripts of what users do: their commands, and what these print. Each script has a daemon of its own,
