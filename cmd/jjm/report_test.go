@@ -163,7 +163,7 @@ func TestReport_AttemptsOfLocalJobs(t *testing.T) {
 		{&jjm.Verdict{Action: jjm.Retry}, attemptFailed, true},
 		{&jjm.Verdict{Action: jjm.Retry, Handled: true}, attemptFailed, false},
 	} {
-		a := attemptOfHistory(l(jjm.Failed, "", 1), &wire.Attempt{Started: 1, Ended: 2, Verdict: c.v}, now)
+		a := attemptOfHistory(l(jjm.Failed, "", 1), []wire.Attempt{{Started: 1, Ended: 2, Verdict: c.v}}, 0, now)
 		if a.outcome != c.want || a.wasted != c.wasted {
 			t.Errorf("%+v: %v, wasted %v", c.v, a.outcome, a.wasted)
 		}

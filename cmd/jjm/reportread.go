@@ -118,7 +118,7 @@ func (r *report) readAttempts(c *cli, d *reportData) error {
 			return fmt.Errorf("the attempts of %s: %w", l.ID, err)
 		}
 		for j := range a.Attempts {
-			d.add(attemptOfHistory(l, &a.Attempts[j], d.now))
+			d.add(attemptOfHistory(l, a.Attempts, j, d.now))
 		}
 	}
 	slices.SortStableFunc(d.attempts, func(a, b reportAttempt) int { return cmp.Compare(a.from, b.from) })
@@ -151,8 +151,9 @@ func attemptOfLocal(l *jjm.LocalJob, now jjm.Time) reportAttempt {
 	return a
 }
 
-// attemptOfHistory returns one of the attempts of a local job.
-func attemptOfHistory(l *jjm.LocalJob, of *wire.Attempt, now jjm.Time) reportAttempt {
+// attemptOfHistory returns attempt i of a local job.
+func attemptOfHistory(l *jjm.LocalJob, attempts []wire.Attempt, i int, now jjm.Time) reportAttempt {
+	of := &attempts[i]
 	a := reportAttempt{id: l.ID.String(), n: of.Attempt, host: of.Host, from: of.Started, to: of.Ended}
 	switch v := of.Verdict; {
 	case of.Ended == 0 || v == nil:
@@ -162,7 +163,7 @@ func attemptOfHistory(l *jjm.LocalJob, of *wire.Attempt, now jjm.Time) reportAtt
 	case v.Action == jjm.Cancel:
 		a.outcome, a.wasted = attemptKilled, true
 	default:
-		a.outcome, a.wasted = attemptFailed, v.Wasted()
+		a.outcome, a.wasted = attemptFailed, wire.Wasted(attempts, i, l.RetryArgs)
 	}
 	return a
 }

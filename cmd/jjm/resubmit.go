@@ -19,6 +19,9 @@ type resubmit struct {
 
 	keepGoing
 	many
+
+	// words replace the retry arguments of the next attempts; none keeps them. release --force sets them.
+	words []string
 }
 
 // Help returns the text of --help below the usage.
@@ -55,7 +58,7 @@ func (r *resubmit) Run(c *cli) error {
 		return err
 	}
 	how, grids, jobs := wire.ResubmitHow{All: r.All, DryRun: r.Dry, Stop: !r.KeepGoing,
-		Resources: asked}, 0, 0
+		Resources: asked, Args: r.words}, 0, 0
 	all := results[wire.Resubmitted]{c: c, command: "resubmit", stop: how.Stop,
 		ask: func(refs []string) ([]wire.Resubmitted, error) {
 			a, err := ask(c, r.place, wire.VerbResubmit(),

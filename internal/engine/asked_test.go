@@ -79,8 +79,8 @@ func (e *asked) Hold(c ctx, by caller, refs []jjm.Ref, how wire.HoldHow) []wire.
 	return a.Hold
 }
 
-func (e *asked) Release(c ctx, by caller, refs []jjm.Ref, dry bool) []wire.Released {
-	a, err := call(c, e, wire.VerbRelease(), by, wire.ReleaseRequest{Many: names(refs), DryRun: dry})
+func (e *asked) Release(c ctx, by caller, refs []jjm.Ref, how wire.ReleaseHow) []wire.Released {
+	a, err := call(c, e, wire.VerbRelease(), by, wire.ReleaseRequest{Many: names(refs), ReleaseHow: how})
 	if err != nil {
 		return slices.Repeat([]wire.Released{{Error: wire.ErrorOf(err)}}, len(refs))
 	}

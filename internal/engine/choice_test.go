@@ -123,7 +123,7 @@ func TestKill_DryRunsCountAndStoppingNamesTheRest(t *testing.T) {
 				t.Errorf("local job %d is to be killed: %v, want %v", n, l.Kill, want)
 			}
 		}
-		if got := w.engine.Release(t.Context(), alice, refs[:1], true)[0]; !got.NoChange {
+		if got := w.engine.Release(t.Context(), alice, refs[:1], wire.ReleaseHow{DryRun: true})[0]; !got.NoChange {
 			t.Errorf("%+v", got)
 		}
 	})

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"jjm/adapters"
 	"jjm/internal/api/wire"
 	"jjm/internal/engine"
@@ -57,7 +59,7 @@ func releaseOf(key, rest string) func(*stage) error {
 		if err != nil {
 			return err
 		}
-		return s.engine.Release(context.Background(), alice, []jjm.Ref{ref}, false)[0].Error.Err()
+		return s.engine.Release(context.Background(), alice, []jjm.Ref{ref}, wire.ReleaseHow{})[0].Error.Err()
 	}
 }
 
@@ -129,7 +131,7 @@ func (w *world) release(c wire.Caller, ref string) wire.Released {
 	w.t.Helper()
 	r, err := jjm.ParseRef(ref)
 	w.must(err)
-	return w.engine.Release(context.Background(), c, []jjm.Ref{r}, false)[0]
+	return w.engine.Release(context.Background(), c, []jjm.Ref{r}, wire.ReleaseHow{})[0]
 }
 
 // A hold does not age during an outage: its age is the time for which it was seen.
@@ -264,8 +266,8 @@ func TestRelease_IsForOwnersAndAdministrators(t *testing.T) {
 		}
 		for ref, want := range map[string]wire.Released{"1.0": {NoChange: true}, "1.4": {Jobs: 1}} {
 			want.Ref = ref
-			if r := w.release(alice, ref); r != want {
-				t.Errorf("alice releases %s: %+v, want %+v", ref, r, want)
+			if diff := cmp.Diff(want, w.release(alice, ref)); diff != "" {
+				t.Errorf("alice releases %s: -want +got\n%s", ref, diff)
 			}
 		}
 		for ref, want := range map[string]jjm.Kind{"1.8": jjm.Gone, "9": jjm.Gone} {

@@ -164,3 +164,75 @@ func TestPersonHold_IsRefusedAgesAndCanBeKilled(t *testing.T) {
 		}
 	})
 }
+
+// A release brings other words for the next attempt: for what its application holds, and for what failed.
+func TestRelease_WithOtherWords(t *testing.T) {
+	t.Parallel()
+	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
+		switch {
+		case id.Attempt == 0 && id.N < 2:
+			return adaptertest.Play{Keyword: "HOLD", Data: "look at me"}
+		case id.Attempt == 0 && id.N == 2:
+			return adaptertest.Play{Keyword: "FAILED", Data: "no disk"}
+		}
+		return adaptertest.Play{}
+	}
+	inWorld(t, options{sim: adaptertest.SimConfig{Slots: 3, Life: 5 * time.Minute}, play: play},
+		func(t *testing.T, w *world) {
+			id := w.submit(alice, mc(5))
+			w.pass(3 * time.Minute)
+			w.hold(alice, "1.4", wire.HoldHow{})
+			w.hold(alice, "1.0", wire.HoldHow{})
+			words := wire.ReleaseHow{Args: []string{"step", "2"}}
+			runs := w.engine.Release(t.Context(), alice, []jjm.Ref{{Grid: id, Locals: true}}, words)[0]
+			stays := wire.Released{Ref: "1.0", NoChange: true, Left: []wire.Left{{Local: "1.0", Why: "its attempt is in the " +
+				"batch system and takes no new words (--args, --restart): release it without them"}}}
+			if diff := cmp.Diff(stays, runs); diff != "" {
+				t.Errorf("alice releases with words what runs: -want +got\n%s", diff)
+			}
+			if r := w.release(alice, "1.0"); r.Jobs != 1 {
+				t.Errorf("alice releases what runs: %+v", r)
+			}
+			w.pass(20 * time.Minute)
+			all := []jjm.Ref{{Grid: id}}
+			got := w.engine.Release(t.Context(), alice, all, words)[0]
+			want := wire.Released{Ref: "1", Jobs: 3} // 1.4 was taken back, so that its next attempt is the second
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("alice releases all with words: -want +got\n%s", diff)
+			}
+			if r := w.engine.Resubmit(t.Context(), alice, all, wire.ResubmitHow{Args: []string{"RESTART"}})[0]; r.Jobs != 1 {
+				t.Errorf("what failed, from scratch: %+v", r)
+			}
+			w.final(3*time.Hour, id)
+			for n, want := range []string{"step 2", "step 2", "RESTART", "", "step 2"} {
+				if l := w.locals(id)[n]; l.State != jjm.Completed || strings.Join(l.RetryArgs, " ") != want {
+					t.Errorf("%s: %s with %q, want %q", l.ID, l.State, l.RetryArgs, want)
+				}
+			}
+		})
+}
+
+// The words outlast the reopening of a grid job that is over.
+func TestRelease_WithOtherWordsReopens(t *testing.T) {
+	t.Parallel()
+	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
+		if id.Attempt == 0 {
+			return adaptertest.Play{Keyword: "FAILED", Data: "no disk"}
+		}
+		return adaptertest.Play{}
+	}
+	inWorld(t, options{play: play}, func(t *testing.T, w *world) {
+		id := w.submit(alice, mc(2))
+		w.final(time.Hour, id)
+		how := wire.ResubmitHow{Args: []string{"other", "disk"}}
+		if r := w.engine.Resubmit(t.Context(), alice, []jjm.Ref{{Grid: id}}, how)[0]; r.Jobs != 2 || r.Generation != 2 {
+			t.Errorf("what failed: %+v", r)
+		}
+		w.pass(time.Hour)
+		for _, l := range w.locals(id) {
+			if l.State != jjm.Completed || strings.Join(l.RetryArgs, " ") != "other disk" {
+				t.Errorf("%s: %s with %q", l.ID, l.State, l.RetryArgs)
+			}
+		}
+	})
+}

@@ -23,9 +23,9 @@ type walkKey struct{}
 // always are the scripts that run outside of campaigns too: each shows a promise that users rely on.
 func always() []string {
 	return []string{"after", "auto", "baggage", "causes", "chain", "copy", "dataset_remove", "down", "find", "force",
-		"generations", "health", "hold", "jedimerge", "keywords", "leftout", "listcolumns", "notify", "offtypes",
-		"outputs", "proof", "remove", "report", "required", "resources", "rollback", "run", "selection", "short",
-		"status", "steps", "top", "why"}
+		"generations", "health", "hold", "jedimerge", "keywords", "leftout", "listcolumns", "notify",
+		"offtypes", "outputs", "proof", "remove", "report", "required", "resources", "rollback", "run", "selection",
+		"short", "status", "steps", "top", "why", "words"}
 }
 
 // TestWalks runs scripts of what users do: their commands, and what these print. Each script has a daemon of its own,

@@ -24,6 +24,26 @@ type Attempt struct {
 	Verdict  *jjm.Verdict `json:"verdict,omitempty"`
 }
 
+// Wasted reports whether no later attempt continues the work of attempt i of a local job (jjm.Verdict.Wasted). The
+// retry arguments with which the next attempt began decide, because a release may have replaced those of the
+// application. args are the present retry arguments of the local job.
+func Wasted(attempts []Attempt, i int, args []string) bool {
+	v := attempts[i].Verdict
+	if v == nil {
+		return false
+	}
+	if i+1 < len(attempts) {
+		if next := attempts[i+1].Verdict; next != nil && next.Basis != nil {
+			args = next.Basis.RetryArgs
+		} else if next != nil {
+			args = v.RetryArgs // a refused submission has no basis
+		}
+	}
+	judged := *v
+	judged.RetryArgs = args
+	return judged.Wasted()
+}
+
 // Evidence is a summary of the evidence on which an attempt was judged.
 type Evidence struct {
 	// Batch is the last state in the batch system: OK, FAILED, OOM, TIMEOUT, ABORTED, CANCELLED, or UNKNOWN if it

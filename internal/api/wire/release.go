@@ -1,21 +1,58 @@
 package wire
 
+import (
+	"strings"
+
+	"jjm/internal/jjm"
+)
+
 // VerbRelease is the verb "release": it releases held jobs.
 func VerbRelease() Verb[ReleaseRequest, ReleaseAnswer] {
 	return Verb[ReleaseRequest, ReleaseAnswer]{About{Name: "release", MaxBytes: maxWithRefs,
 		Help: "Release held local jobs."}}
 }
 
-// ReleaseRequest names the jobs to release. With DryRun nothing is changed, and the answer shows what would be
-// released.
+// ReleaseRequest names the jobs to release.
 type ReleaseRequest struct {
 	Head
 	Many
+	ReleaseHow
+}
+
+// ReleaseHow says how local jobs are released.
+type ReleaseHow struct {
+	// Args are the words that the next attempt finds as its retry arguments, in place of those that the application
+	// asked for; none keeps those. The single word RESTART means from scratch (GBS).
+	Args []string `json:"args,omitempty"`
+	// DryRun changes nothing; the answer shows what would be released.
 	DryRun bool `json:"dry_run,omitempty"`
 }
 
-// Check checks the references.
-func (r ReleaseRequest) Check() error { return checkRefs("release", r.Refs) }
+// Check checks the references and the words.
+func (r ReleaseRequest) Check() error {
+	if err := checkRefs("release", r.Refs); err != nil {
+		return err
+	}
+	return checkWords("release", r.Args)
+}
+
+// maxWords bounds the words of a release, in bytes, because they are stored with every local job.
+const maxWords = 4 << 10
+
+// checkWords checks the retry arguments of a request.
+func checkWords(verb string, args []string) error {
+	n := 0
+	for _, a := range args {
+		if a == "" || strings.ContainsAny(a, "\x00\n\r") {
+			return jjm.Errorf(jjm.Invalid, "%s: args: %.40q: want words that are not empty, without line breaks", verb, a)
+		}
+		n += len(a) + 1
+	}
+	if n > maxWords {
+		return jjm.Errorf(jjm.Invalid, "%s: args have %d bytes: want at most %d", verb, n, maxWords)
+	}
+	return nil
+}
 
 // ReleaseAnswer has a result for each reference, in order.
 type ReleaseAnswer struct {
@@ -28,7 +65,10 @@ type Released struct {
 	Ref string `json:"ref"`
 	// Jobs is the number of held local jobs that are now being released.
 	Jobs int `json:"jobs"`
-	// NoChange is set if no local job was held. This is a success.
+	// Left are held local jobs that cannot take the words of the request and stay held, LeftOut how many more there are.
+	Left    []Left `json:"left,omitempty"`
+	LeftOut int    `json:"left_out,omitempty"`
+	// NoChange is set if no local job was held. That is a success.
 	NoChange bool   `json:"no_change,omitempty"`
 	Error    *Error `json:"error,omitempty"`
 }

@@ -26,10 +26,18 @@ type ResubmitHow struct {
 	// Resources are the resources that the local jobs that run again request, in place of the resources of the job file
 	// or of an earlier resubmission; nil changes nothing.
 	Resources *jjm.Resources `json:"resources,omitempty"`
+	// Args are the words that the next attempt finds as its retry arguments, in place of those that the last attempt had;
+	// none keeps those.
+	Args []string `json:"args,omitempty"`
 }
 
-// Check checks the references.
-func (r ResubmitRequest) Check() error { return checkRefs("resubmit", r.Refs) }
+// Check checks the references and the words.
+func (r ResubmitRequest) Check() error {
+	if err := checkRefs("resubmit", r.Refs); err != nil {
+		return err
+	}
+	return checkWords("resubmit", r.Args)
+}
 
 // ResubmitAnswer has a result for each grid job, in the order in which the references first name the grid jobs.
 type ResubmitAnswer struct {

@@ -21,13 +21,14 @@ func (an *Answers) showDetail(ctx context.Context, job *jjm.GridJob, s *wire.Sta
 	if err != nil {
 		return err
 	}
-	showUsed(d, attempts)
+	showUsed(d, attempts, l.RetryArgs)
 	s.Detail = d
 	return nil
 }
 
-// showUsed adds how the last ended attempt was judged, and the resources that it and all attempts used.
-func showUsed(d *wire.LocalDetail, attempts []wire.Attempt) {
+// showUsed adds how the last ended attempt was judged, and the resources that it and all attempts used. args are the
+// present retry arguments of the local job.
+func showUsed(d *wire.LocalDetail, attempts []wire.Attempt, args []string) {
 	ended, lost := 0, 0
 	all, wasted := &jjm.Usage{}, &jjm.Usage{}
 	for i := range attempts {
@@ -38,7 +39,7 @@ func showUsed(d *wire.LocalDetail, attempts []wire.Attempt) {
 		d.Used, d.UsedBy, d.Evidence, d.Verdict = a.Used, a.Attempt, a.Evidence, a.Verdict
 		all.Sum(a.Used)
 		ended++
-		if a.Verdict != nil && a.Verdict.Wasted() {
+		if wire.Wasted(attempts, i, args) {
 			wasted.Sum(a.Used)
 			lost++
 		}

@@ -64,7 +64,7 @@ func (ro *Reopener) restartAll(c *state.Change, id jjm.GridID, run []int32) erro
 		l := c.Local(jjm.LocalID{Grid: id, N: n})
 		l.Again.Times++
 		l.Holding = plan.HoldNext(l.Holding)
-		if err := restart(c, l, l.Again.Text(conf.MaxAutoResubmits), ""); err != nil {
+		if err := restart(c, l, l.Again.Text(conf.MaxAutoResubmits), rerun{}); err != nil {
 			return err
 		}
 		if l.NotBefore != 0 {

@@ -149,7 +149,7 @@ func (ro *Reopener) carryOut(c *state.Change, r *store.Reopening, w *wish, taken
 	if _, err := c.Reopen(r); err != nil {
 		return err
 	}
-	return ro.runAgain(c, r.Grid, run, r.Actor, to)
+	return ro.runAgain(c, r.Grid, run, rerun{actor: r.Actor, to: to, args: again.args})
 }
 
 // refuse refuses a wish that became impossible, and moves the rows back to the history.

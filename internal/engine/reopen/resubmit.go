@@ -46,6 +46,8 @@ type again struct {
 	all  bool
 	// asked are the resources that the local jobs request from now on, nil for the same as before.
 	asked *jjm.Resources
+	// args replace the retry arguments of the local jobs; none keeps them.
+	args []string
 }
 
 // wishesOf groups references by grid job, in the order in which the grid jobs are first named.
@@ -53,7 +55,7 @@ func wishesOf(refs []jjm.Ref, how wire.ResubmitHow) (wishes []again) {
 	for _, ref := range refs {
 		i := slices.IndexFunc(wishes, func(w again) bool { return w.refs[0].Grid == ref.Grid })
 		if i < 0 {
-			i, wishes = len(wishes), append(wishes, again{all: how.All, asked: how.Resources})
+			i, wishes = len(wishes), append(wishes, again{all: how.All, asked: how.Resources, args: how.Args})
 		}
 		wishes[i].refs = append(wishes[i].refs, ref)
 	}
@@ -179,7 +181,7 @@ func (ro *Reopener) resubmitLive(ctx context.Context, caller wire.Caller, job *j
 		if dry {
 			return state.ErrDryRun
 		}
-		return ro.runAgain(c, id, run, caller.Actor(), to)
+		return ro.runAgain(c, id, run, rerun{actor: caller.Actor(), to: to, args: w.args})
 	})
 	return out, left, err
 }
@@ -190,9 +192,17 @@ func errMerges(id jjm.GridID) error {
 		"a recovery does what is missing: jjm verify %s --recovery FILE", id)
 }
 
-// runAgain makes local jobs run again with the same work, names and seeds, and with retry counters at zero. to are the
-// new resources; nil keeps the old resources.
-func (ro *Reopener) runAgain(c *state.Change, id jjm.GridID, run []int32, actor string, to *moves) error {
+// rerun says how local jobs run again: with the resources of to and the retry arguments args. Without to or args they
+// keep those that they had.
+type rerun struct {
+	actor string
+	to    *moves
+	args  []string
+}
+
+// runAgain makes local jobs run again, with the same work, names and seeds, and with retry counters at zero.
+func (ro *Reopener) runAgain(c *state.Change, id jjm.GridID, run []int32, how rerun) error {
+	to := how.to
 	if err := ro.rooms.Feeder.Resume(c, id, run); err != nil {
 		return err
 	}
@@ -212,16 +222,16 @@ func (ro *Reopener) runAgain(c *state.Change, id jjm.GridID, run []int32, actor 
 			}
 		}
 		l.Counters, l.Again, l.Holding = jjm.Counters{}, jjm.Again{}, nil
-		if err := restart(c, l, cause, actor); err != nil {
+		if err := restart(c, l, cause, how); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// restart makes an ended local job wait for the submission of its next attempt. A local job that no batch system ever
-// had begins as new.
-func restart(c *state.Change, l *jjm.LocalJob, cause, actor string) error {
+// restart makes an ended local job wait for the submission of its next attempt. If no batch system ever had the local
+// job, it begins as new, and takes no retry arguments because its attempt is the first.
+func restart(c *state.Change, l *jjm.LocalJob, cause string, how rerun) error {
 	next, err := c.Tx.NextAttempt(l.ID)
 	if err != nil {
 		return err
@@ -232,8 +242,12 @@ func restart(c *state.Change, l *jjm.LocalJob, cause, actor string) error {
 	if next > 0 {
 		begins, phase = jjm.Submitting, jjm.RetryWait
 		l.Attempt, l.NotBefore = next, c.Now
+		if len(how.args) > 0 {
+			l.RetryArgs = how.args
+			cause += plan.WithWords(how.args)
+		}
 	}
 	c.Move(l, begins, phase, cause)
-	c.Journal[len(c.Journal)-1].Actor = actor
+	c.Journal[len(c.Journal)-1].Actor = how.actor
 	return nil
 }

@@ -87,5 +87,5 @@ func (ro *Reopener) makeAgain(c *state.Change, r *store.Reopening, w wire.Retrac
 	if err != nil {
 		return err
 	}
-	return ro.runAgain(c, r.Grid, same, r.Actor, nil)
+	return ro.runAgain(c, r.Grid, same, rerun{actor: r.Actor})
 }

@@ -24,10 +24,12 @@ type resubmitWish struct {
 	All  bool     `json:"all,omitempty"`
 	// Resources are the resources that the local jobs request from now on, nil for the same as before.
 	Resources *jjm.Resources `json:"resources,omitempty"`
+	// Args replace the retry arguments of the local jobs; none keeps them.
+	Args []string `json:"args,omitempty"`
 }
 
 func (w again) stored() wish {
-	r := &resubmitWish{All: w.all, Resources: w.asked}
+	r := &resubmitWish{All: w.all, Resources: w.asked, Args: w.args}
 	for _, ref := range w.refs {
 		r.Refs = append(r.Refs, ref.String())
 	}
@@ -35,7 +37,7 @@ func (w again) stored() wish {
 }
 
 func (r *resubmitWish) again() (w again, err error) {
-	w.all, w.asked = r.All, r.Resources
+	w.all, w.asked, w.args = r.All, r.Resources, r.Args
 	for _, text := range r.Refs {
 		ref, err := jjm.ParseRef(text)
 		if err != nil {

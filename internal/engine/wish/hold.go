@@ -125,11 +125,15 @@ func (h *holder) hold(live *jjm.LocalJob, ref jjm.Ref) {
 
 // leave notes a local job that is not changed.
 func (h *holder) leave(l *jjm.LocalJob, why string, ref jjm.Ref) {
-	switch {
-	case l.State.Final() && (!ref.Locals || ref.Last < 0):
-	case len(h.out.Left) == mostLeft:
-		h.out.LeftOut++
-	default:
-		h.out.Left = append(h.out.Left, wire.Left{Local: l.ID.String(), Why: why})
+	if !l.State.Final() || ref.Locals && ref.Last >= 0 {
+		h.out.Left, h.out.LeftOut = left(h.out.Left, h.out.LeftOut, l.ID, why)
 	}
+}
+
+// left adds a local job that stays as it is to those that an answer names or, if there are many, to their number.
+func left(named []wire.Left, more int, id jjm.LocalID, why string) ([]wire.Left, int) {
+	if len(named) == mostLeft {
+		return named, more + 1
+	}
+	return append(named, wire.Left{Local: id.String(), Why: why}), more
 }

@@ -13,7 +13,7 @@ import (
 // held, it changes nothing and returns no error.
 //
 //	held by its application, or cancelled   the next attempt is made, with the arguments that the
-//	in the batch system (state held)        application asked for (GBS)
+//	in the batch system (state held)        application asked for (GBS), or with those of the request
 //	held by a person                        it goes on to the attempt before which it was held
 //	being taken back for a person's hold    the next attempt no longer waits
 //	held by the batch system                the batch job is released there
@@ -22,19 +22,21 @@ import (
 func (ws *Wishes) Release(ctx context.Context, caller wire.Caller, r wire.ReleaseRequest) (wire.ReleaseAnswer, error) {
 	out := make([]wire.Released, len(r.Jobs))
 	for i, ref := range r.Jobs {
-		n, err := ws.releaseOne(ctx, caller, ref, r.DryRun)
-		out[i] = wire.Released{Ref: ref.String(), Jobs: n, NoChange: err == nil && n == 0, Error: wire.ErrorOf(err)}
+		one, err := ws.releaseOne(ctx, caller, ref, r.ReleaseHow)
+		if err != nil {
+			one = wire.Released{Error: wire.ErrorOf(err)}
+		}
+		one.Ref, one.NoChange = ref.String(), err == nil && one.Jobs == 0
+		out[i] = one
 	}
 	return wire.ReleaseAnswer{Release: out}, nil
 }
 
-func (ws *Wishes) releaseOne(ctx context.Context, caller wire.Caller, ref jjm.Ref, dry bool) (n int, err error) {
+func (ws *Wishes) releaseOne(ctx context.Context, caller wire.Caller, ref jjm.Ref, how wire.ReleaseHow) (
+	out wire.Released, err error) {
 	job, err := ws.s.Find(ctx, caller, ref.Grid)
-	if err != nil {
-		return 0, err
-	}
-	if job.Status.Final() || job.Kill {
-		return 0, nil
+	if err != nil || job.Status.Final() || job.Kill {
+		return out, err
 	}
 	known := !ref.Locals || ref.Last < 0
 	err = ws.s.Change(ctx, "release-held", func(c *state.Change) error {
@@ -42,61 +44,77 @@ func (ws *Wishes) releaseOne(ctx context.Context, caller wire.Caller, ref jjm.Re
 		if g == nil || g.Job.Kill {
 			return nil
 		}
+		re := releaser{c: c, actor: caller.Actor(), args: how.Args, out: &out,
+			by: "released by " + caller.Actor() + plan.WithWords(how.Args)}
 		for i := range g.Locals {
 			if l := &g.Locals[i]; !ref.Locals || ref.Has(l.ID.N) {
 				known = true
-				if letGo(c, l, caller) {
-					n++
-				}
+				re.release(l)
 			}
 		}
 		if !known {
 			return jjm.Errorf(jjm.Gone, "%s: the grid job has no such local job", ref)
 		}
-		if dry {
+		if how.DryRun {
 			return state.ErrDryRun
 		}
 		return nil
 	})
-	return n, unlessDry(err)
+	return out, unlessDry(err)
 }
 
-// letGo stores the release of one local job. It returns true if the local job was held.
-func letGo(c *state.Change, live *jjm.LocalJob, caller wire.Caller) bool {
-	by := "released by " + caller.Actor()
-	switch {
-	case live.Kill:
-	case live.State == jjm.Held && live.Phase == jjm.HeldByPerson: // before an attempt, which keeps its number
-		l := c.Local(live.ID)
-		l.Holding, l.NotBefore = plan.HoldNext(l.Holding), c.Now
-		to, phase := jjm.Submitting, jjm.RetryWait
-		if l.Attempt == 0 {
-			to, phase, l.NotBefore = jjm.New, "", 0
+// releaser releases local jobs of one grid job in a change, and counts them in out. args replace the retry arguments;
+// none keeps them.
+type releaser struct {
+	c         *state.Change
+	by, actor string
+	args      []string
+	out       *wire.Released
+}
+
+// release stores the release of one local job if the local job is held. With args it notes a held local job that cannot
+// take them, which stays held.
+func (re *releaser) release(live *jjm.LocalJob) {
+	how, not := plan.PersonRelease(live, len(re.args) > 0)
+	if how == plan.ReleaseNone {
+		if not != "" {
+			re.out.Left, re.out.LeftOut = left(re.out.Left, re.out.LeftOut, live.ID, not)
 		}
-		c.Move(l, to, phase, by)
-		c.Journal[len(c.Journal)-1].Actor = caller.Actor()
-		return true
-	case live.Holding.Keeps() && live.State.InBatch():
-		l := c.Local(live.ID)
-		l.Holding = plan.Resumed(l.Holding, by, caller.Actor())
-		c.Aside(l, by, caller.Actor())
-		return true
-	case live.State == jjm.Held:
-		l := c.Local(live.ID)
-		l.Holding = plan.HoldNext(l.Holding)
-		l.Attempt, l.NotBefore, l.Message = l.Attempt+1, c.Now, ""
-		c.Move(l, jjm.Submitting, jjm.RetryWait, by)
-		c.Journal[len(c.Journal)-1].Actor = caller.Actor()
-		return true
-	case live.State == jjm.Submitted && live.Phase == jjm.BatchHeld && live.Holding.Now() && !live.Holding.GivenUp():
-		h := *live.Holding
-		h.Action = "" // a person's release replaces the decision of a rule
-		h = plan.Decided(h, plan.HoldStep{Action: jjm.HoldRelease, Why: by}, caller.Actor())
-		l := c.Local(live.ID)
-		l.Holding = &h
-		c.Aside(l, by, caller.Actor())
-		c.Releases = append(c.Releases, l.AttemptID())
-		return true
+		return
 	}
-	return false
+	re.out.Jobs++
+	l := re.c.Local(live.ID)
+	switch how {
+	case plan.ReleaseHeld:
+		re.next(l)
+	case plan.ReleaseBatch:
+		h := *l.Holding
+		h.Action = "" // a person's release replaces the decision of a rule
+		h = plan.Decided(h, plan.HoldStep{Action: jjm.HoldRelease, Why: re.by}, re.actor)
+		l.Holding = &h
+		re.c.Aside(l, re.by, re.actor)
+		re.c.Releases = append(re.c.Releases, l.AttemptID())
+	case plan.ReleaseLater:
+		l.Holding = plan.Resumed(l.Holding, re.by, re.actor)
+		re.c.Aside(l, re.by, re.actor)
+	}
+}
+
+// next lets a local job in state held go on: to its next attempt or, if a person held it, to the attempt before which
+// it was held.
+func (re *releaser) next(l *jjm.LocalJob) {
+	to, phase := jjm.Submitting, jjm.RetryWait
+	l.Holding, l.NotBefore = plan.HoldNext(l.Holding), re.c.Now
+	switch {
+	case l.Phase != jjm.HeldByPerson:
+		l.Attempt++
+		l.Message = ""
+	case l.Attempt == 0:
+		to, phase, l.NotBefore = jjm.New, "", 0
+	}
+	if len(re.args) > 0 {
+		l.RetryArgs = re.args
+	}
+	re.c.Move(l, to, phase, re.by)
+	re.c.Journal[len(re.c.Journal)-1].Actor = re.actor
 }

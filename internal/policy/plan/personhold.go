@@ -1,6 +1,11 @@
 package plan
 
-import "jjm/internal/jjm"
+import (
+	"strings"
+
+	"jjm/internal/formats/glf"
+	"jjm/internal/jjm"
+)
 
 // HoldAt is when a person's hold of a local job takes effect.
 type HoldAt uint8
@@ -91,4 +96,53 @@ func NextAttempt(h *jjm.Holding) (jjm.State, jjm.Phase) {
 		return jjm.Held, jjm.HeldByPerson
 	}
 	return jjm.Submitting, jjm.RetryWait
+}
+
+// ReleaseAs is how a local job is released.
+type ReleaseAs uint8
+
+// The ways to release a local job.
+const (
+	ReleaseNone  ReleaseAs = iota // it is not held, or cannot be released
+	ReleaseHeld                   // it goes on to its next attempt
+	ReleaseBatch                  // its batch job is released in the batch system
+	ReleaseLater                  // its attempt is being taken back, or runs; the next attempt no longer waits
+)
+
+// PersonRelease returns how a person's release acts on a local job. If words is set, the release brings new retry
+// arguments: an attempt in a batch system cannot take them, and neither can a first attempt. If a held local job cannot
+// take them, why is the reason; else why is "".
+func PersonRelease(l *jjm.LocalJob, words bool) (as ReleaseAs, why string) {
+	switch {
+	case l.Kill:
+		return ReleaseNone, ""
+	case l.State == jjm.Held && words && l.Phase == jjm.HeldByPerson && l.Attempt == 0:
+		return ReleaseNone, "its first attempt takes no words (--args, --restart): release it without them"
+	case l.State == jjm.Held:
+		return ReleaseHeld, ""
+	case l.Holding.Keeps() && l.State.InBatch():
+		as = ReleaseLater
+	case l.State == jjm.Submitted && l.Phase == jjm.BatchHeld && l.Holding.Now() && !l.Holding.GivenUp():
+		as = ReleaseBatch
+	}
+	if words && as != ReleaseNone {
+		return ReleaseNone, "its attempt is in the batch system and takes no new words (--args, --restart): release it " +
+			"without them"
+	}
+	return as, ""
+}
+
+// mostWordBytes is how many bytes of retry arguments a cause in the journal shows, because each local job has an entry.
+const mostWordBytes = 200
+
+// WithWords returns " with the words" and retry arguments for a cause in the journal, "" for none. It cuts long ones.
+func WithWords(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	text := glf.JoinArgs(args)
+	if len(text) > mostWordBytes {
+		text = strings.ToValidUTF8(text[:mostWordBytes], "") + "…"
+	}
+	return " with the words " + text
 }
