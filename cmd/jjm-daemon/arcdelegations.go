@@ -14,7 +14,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// arcGroup holds the commands that jjm's scripts for A-REX run. They are not for people.
+// arcGroup holds the commands that only jjm's scripts for A-REX run.
 type arcGroup struct {
 	Delegations arcDelegations `cmd:"" help:"List which delegated credentials A-REX keeps for which jobs."`
 }
@@ -37,8 +37,8 @@ Example:
 // delegationsTime limits the time to read the list.
 const delegationsTime = 10 * time.Second
 
-// lockedFor selects the jobs and their credentials. A-REX stores such a row when a job takes a credential, after it has
-// verified that the job's user owns the credential (tables rec and lock of its FileRecordSQLite).
+// lockedFor selects the jobs and their credentials. A-REX stores such a row when a job takes a credential, after
+// verifying that the job's user owns the credential (tables rec and lock of its FileRecordSQLite).
 const lockedFor = "SELECT lock.lockid, rec.uid FROM lock JOIN rec ON rec.uid = lock.uid ORDER BY 1, 2"
 
 // Run prints the list.

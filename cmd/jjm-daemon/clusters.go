@@ -53,7 +53,7 @@ Example:
   $ sudo -u jjm jjm clusters test farm --patience 1h`
 }
 
-// exit is an error with an exit code of its own.
+// exit is an error that determines the exit code.
 type exit struct {
 	code int
 	err  error

@@ -13,7 +13,7 @@ import (
 	"jjm/sandbox"
 )
 
-// fetch fetches the inputs that are URLs into the area, as the site does, and reports each wait.
+// fetch fetches the inputs that are URLs into the area, in the same way as the daemon, and prints each wait.
 func (w *workplace) fetch(ctx context.Context, job *splitJob, inputs []jjm.Input, conf fetch.Config,
 	stderr io.Writer) error {
 	for i := range inputs {

@@ -139,7 +139,8 @@ func (t *testType) Run(stdout io.Writer) error {
 	return nil
 }
 
-// expected returns the path of a job file, and the number of its local jobs if the argument has one: JOB=8.
+// expected returns the path of a job file, and the expected number of its local jobs if the argument contains a number:
+// JOB=8.
 func expected(arg string) (path string, parts int, err error) {
 	at := strings.LastIndexByte(arg, '=')
 	if at < 0 {
@@ -152,7 +153,7 @@ func expected(arg string) (path string, parts int, err error) {
 	return arg[:at], parts, nil
 }
 
-// programs runs the programs of types. It is safe for many goroutines.
+// programs runs the programs of types. Its methods may be called from many goroutines.
 type programs struct {
 	run  external.Caller
 	busy atomic.Bool // a program was not run to its end, and a retry can help
@@ -255,7 +256,7 @@ func runProgram(p handlers.Program) (handlers.Ran, error) {
 	return jobtype.RunProgram(context.Background(), p)
 }
 
-// findings collects what a check reports. It stands for the testing.T of the conformance checks.
+// findings collects the mistakes that a check reports. It takes the place of testing.T in the conformance checks.
 type findings struct{ texts []string }
 
 // stopped is the panic by which Fatal ends a check.
@@ -277,7 +278,7 @@ func (f *findings) Fatalf(format string, args ...any) {
 	panic(stopped{})
 }
 
-// findingsOf runs a check and returns what it reports.
+// findingsOf runs a check and returns the reported mistakes.
 func findingsOf(check conformance.Check) []string {
 	f := &findings{}
 	func() {

@@ -9,22 +9,22 @@ import (
 	"jjm/internal/jjm"
 )
 
-// daemonPlace has the flags that say where the daemon is, as in all commands.
+// daemonPlace holds the flags for the place of the daemon, as in all commands.
 type daemonPlace struct {
 	Socket string `placeholder:"PATH" help:"The daemon's socket is at this path."`
 	State  string `placeholder:"DIR" help:"The daemon keeps its state in this folder."`
 }
 
-// known holds the answers of the daemon about the files of a job file's datasets.
+// known holds the daemon's answers about the files of a job file's datasets.
 type known struct {
-	open bool // more files may come into the dataset that is processed
+	open bool // more files may be added to the dataset that is processed
 	lies map[fileOf]string
 }
 
 // fileOf is a file as a part names it; see [jjm.PartInput.Renamed].
 type fileOf struct{ of, lfn string }
 
-// files asks the daemon for the files of a dataset.
+// files requests the files of a dataset from the daemon.
 func (k *known) files(at daemonPlace, d *jjm.DatasetInput) (files []jjm.File, err error) {
 	daemon := &client.Client{Socket: client.Place{State: at.State, Socket: at.Socket, Getenv: os.Getenv}.SocketPath()}
 	of := jjm.OwnFiles

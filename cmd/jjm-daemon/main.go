@@ -132,7 +132,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-// codeOf returns the exit code of an error without one of its own.
+// codeOf returns the exit code for an error that determines no exit code.
 func codeOf(err error) int {
 	switch jjm.KindOf(err) {
 	case jjm.Invalid, jjm.Conflict:

@@ -12,9 +12,9 @@ import (
 	"jjm/sandbox"
 )
 
-// conclude prints how the part ended, where its files are, and the daemon's decision about such a local job. It returns
-// an error if a first attempt with this end would not complete the local job. The error has the exit code of the
-// command, or 1 if the command exited with 0.
+// conclude prints how the part ended, the path of its files, and the daemon's decision about a local job with this end.
+// It returns an error if a first attempt with this end would not complete the local job. The error has the exit code of
+// the command, or 1 if the command exited with 0.
 func (w *workplace) conclude(attempt string, result *jjm.Result, stderr io.Writer) error {
 	say := func(format string, args ...any) {
 		fmt.Fprintf(stderr, "jjm run: %s\n", printable(fmt.Sprintf(format, args...)))
@@ -48,7 +48,7 @@ func (w *workplace) conclude(attempt string, result *jjm.Result, stderr io.Write
 // ownName returns the name by which the application knows an output.
 func ownName(o jjm.Output) string { return strings.TrimPrefix(o.Name, sandbox.WorkName+"/") }
 
-// maxCollected is how many outputs of a part are named.
+// maxCollected is the greatest number of outputs of a part that are named.
 const maxCollected = 10
 
 // collected returns the collected outputs as text.
@@ -73,14 +73,14 @@ func collected(outputs []jjm.Output) string {
 func counted(part *jjm.Part, said *jjm.Processed) string {
 	own := jjm.CountedAs(part.Unit)
 	switch {
-	case said == nil && part.Unit == jjm.UnitRow: // its exit code is the report
+	case said == nil && part.Unit == jjm.UnitRow: // the exit code of a row is its report
 		return ""
 	case said == nil:
 		return fmt.Sprintf("; it does not say how much it processed: \"$GBS_LOG\" INFO processed=N %s", own)
 	}
 	unit := cmp.Or(said.Unit, own)
 	of, noun := said.Count, strings.TrimSuffix(unit, "s")
-	if unit != own || part.Unit == jjm.UnitRange { // the number of events in its files is not known here
+	if unit != own || part.Unit == jjm.UnitRange { // the number of events in the part's files is not known here
 		return "; it says that it processed " + jjm.Count(of, noun)
 	}
 	return fmt.Sprintf("; it says that it processed %d of %s", of, jjm.Count(part.Count, noun))

@@ -192,7 +192,7 @@ func (r *runPart) emptyFolder() (string, error) {
 	return filepath.Abs(name)
 }
 
-// workplace creates the folder, with the wrapper in it.
+// workplace creates the folder in which the part runs, with the wrapper in it.
 func (r *runPart) workplace(wrapper string) (*workplace, error) {
 	dir, err := r.emptyFolder()
 	if err != nil {
@@ -276,10 +276,10 @@ func (w *workplace) run(ctx context.Context, stdout, stderr io.Writer) error {
 	return w.conclude(attempt, result, stderr)
 }
 
-// followEvery is how often a growing file is read.
+// followEvery is the time between two reads of a growing file.
 const followEvery = 50 * time.Millisecond
 
-// openGrowing opens a regular file. It returns nil if it does not exist or is not regular.
+// openGrowing opens a regular file. It returns nil if the file does not exist or is not regular.
 func openGrowing(path string) *os.File {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err != nil {

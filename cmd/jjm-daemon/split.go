@@ -102,7 +102,7 @@ func ready(config *app.Config, file string, site handlers.Site, doc *jobfile.Doc
 	var mistakes jjm.Problems
 	switch {
 	case errors.As(err, &mistakes):
-		return nil, err // of the files that declare types
+		return nil, err // about the files that declare types
 	case err != nil:
 		mistakes = jjm.Problems{{Field: "type", Text: strings.TrimPrefix(err.Error(), "type: ")}}
 	default:
@@ -179,7 +179,7 @@ func (s *splitJob) path(path string) string {
 
 func (s *splitJob) open(path string) (io.ReadCloser, error) { return os.Open(s.path(path)) }
 
-// files adds the files of the datasets to the work. It returns an error if that makes too many parts.
+// files adds the files of the datasets to the work. It returns an error if the files would make too many parts.
 func (s *splitJob) files(spec *jjm.Spec, site handlers.Site, cut handlers.Cutting,
 	readers []plan.Reader) (handlers.Cutting, error) {
 	cut.Work.Closed = true
@@ -410,11 +410,11 @@ func (p *preview) end(cut *handlers.Cutting, left *split.Left) error {
 	return nil
 }
 
-// maxNamed is how many files of a part are shown by name.
+// maxNamed is the greatest number of files of a part that are shown by name.
 const maxNamed = 5
 
-// sectionsText returns the sections that a part processes, as text. It lists them file by file if one list would have
-// more sections than the part owns.
+// sectionsText returns, as text, the sections that a part processes. It lists the sections file by file if a single
+// list would have more sections than the part owns.
 func sectionsText(in *jjm.PartInput) string {
 	if lumis := in.LumiText(); lumis != "" {
 		return ", sections " + lumis

@@ -30,7 +30,7 @@ type testReport struct {
 		WhyNot        string `json:"why_not_tried,omitempty"`
 		TookMS        int64  `json:"took_ms"`
 	}
-	err error // the first error of writing
+	err error // the first error of a write
 }
 
 func (r *testReport) printf(format string, args ...any) {
@@ -60,7 +60,7 @@ func (r *testReport) begin(t *app.ClusterTest) {
 	}
 }
 
-// outcome writes the outcome of one check: its name and, if it failed, why and what to do.
+// outcome prints the outcome of one check: its name and, if it failed, the reason and the remedy.
 func (r *testReport) outcome(o conformance.Outcome) {
 	switch {
 	case len(o.Failures) > 0:
@@ -119,7 +119,7 @@ func details(o conformance.Outcome) []string {
 	return append(lines, last...)
 }
 
-// tags matches the names that jjm gives to jobs. Texts that differ only in such names count as equal.
+// tags matches the names that jjm gives to jobs. Two texts count as equal if they differ only in such names.
 var tags = regexp.MustCompile(`\bj[a-z0-9]{14}\b`)
 
 // folded returns each of several equal texts once, with its number.

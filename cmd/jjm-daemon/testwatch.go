@@ -11,7 +11,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// sayAfter is how long a test prints nothing before a line names the running checks.
+// sayAfter is the time without output after which a line names the running checks.
 const sayAfter = 30 * time.Second
 
 // testWatch prints the running checks for people while no check begins or ends.

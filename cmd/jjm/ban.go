@@ -8,7 +8,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// whom has the flags of a command about one account or DN.
+// whom holds the flags of a command about one account or DN.
 type whom struct {
 	Reason string `placeholder:"TEXT" help:"The reason, for the audit and for those concerned. A ban needs one."`
 	JSON   bool   `name:"json" help:"One JSON object per line."`

@@ -55,7 +55,8 @@ func (s *cat) file() wire.CatFile {
 	return file
 }
 
-// check returns an error for options that exclude each other, a negative attempt, or an id that is not one local job.
+// check returns an error for options that exclude each other, for a negative attempt, and for an id that does not mean
+// exactly one local job.
 func (s *cat) check() error {
 	wanted := 0
 	for _, given := range []bool{s.Stderr, s.Script, s.GLF, s.List, s.File != ""} {
@@ -95,7 +96,7 @@ func (s *cat) Run(c *cli) error {
 		return err
 	}
 	defer func() { _ = r.Close() }()
-	// Unbuffered, so that what is appended to a followed file is shown immediately.
+	// The output is not buffered, so that text appended to a followed file is shown immediately.
 	var out io.Writer = c.outFile
 	if c.outFile != nil && isTerminal(c.outFile) {
 		t := &terminalWriter{w: c.outFile}
@@ -154,8 +155,8 @@ func (c *cli) fileTable(files []jjm.JobFile) error {
 	return c.table(rows)
 }
 
-// whyOver asks after the end of a followed output whether the daemon answers. It returns an error if not, because then
-// the job may go on.
+// whyOver checks, after the end of a followed output, whether the daemon answers. If it does not, whyOver returns an
+// error, because the job may still be running.
 func (s *cat) whyOver(c *cli) error {
 	if _, err := ask(c, s.place, wire.VerbPing(), wire.PingRequest{}); err != nil {
 		return fmt.Errorf("the job may go on, but %w", err)

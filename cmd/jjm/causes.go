@@ -16,10 +16,10 @@ import (
 const (
 	// mostExamples is the number of causes for which the end of an example's standard error is shown.
 	mostExamples = 3
-	// endLines is how many of the last lines are shown, each up to lastColumns long.
+	// endLines is the number of last lines that are shown, each with at most lastColumns columns.
 	endLines    = 5
 	lastColumns = 100
-	// lastBytes is how many of the last bytes are requested, and examplePatience is how long to wait for them.
+	// lastBytes is the number of last bytes to request. examplePatience is the longest wait for them.
 	lastBytes       = 4 << 10
 	examplePatience = 5 * time.Second
 )
@@ -96,8 +96,8 @@ func wordsRows(local string, words map[string][]string) (rows [][2]string) {
 	return rows
 }
 
-// spoken returns the local jobs whose last words are shown with a status: the examples of its causes, or, if the
-// status is about one local job, that local job if it failed or is tried again.
+// spoken returns the local jobs whose last words are shown with a status: the examples of its causes. If the status is
+// about one local job, spoken returns this local job if it failed or is tried again.
 func spoken(st wire.Status) []jjm.Cause {
 	switch {
 	case st.Lookup.Stale:
@@ -110,8 +110,8 @@ func spoken(st wire.Status) []jjm.Cause {
 	return []jjm.Cause{{First: st.Locals[0].ID.String()}}
 }
 
-// lastWords returns, by id, the last lines that the examples of causes wrote to standard error. An example that cannot
-// be read is left out: the answer is complete without it.
+// lastWords returns, by id, the last lines that the examples of causes wrote to standard error. Examples that cannot be
+// read are left out without an error.
 func lastWords(daemon *client.Client, causes []jjm.Cause) map[string][]string {
 	ctx, cancel := context.WithTimeout(context.Background(), examplePatience)
 	defer cancel()

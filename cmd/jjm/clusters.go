@@ -139,8 +139,8 @@ func (c *cli) clusterTrouble(all []wire.Cluster) error {
 	return nil
 }
 
-// clusterState returns the state of a cluster in one to three words. An open circuit breaker goes before other trouble,
-// and trouble before orders.
+// clusterState returns the state of a cluster in one to three words. An open circuit breaker is shown rather than other
+// trouble, and trouble rather than orders.
 func clusterState(cl wire.Cluster, now jjm.Time) string {
 	switch {
 	case cl.Breaker != nil:
@@ -152,7 +152,7 @@ func clusterState(cl wire.Cluster, now jjm.Time) string {
 	if cl.LastSeen == 0 && cl.Slots == 0 { // neither a listing nor a probe has returned anything
 		state = "not asked yet"
 	}
-	for _, o := range cl.Orders { // a pause comes after a drain in the order, and shows more
+	for _, o := range cl.Orders { // the later order, a pause after a drain, shows more
 		if o.Kind == jjm.OrderCluster && o.Begun(now) {
 			state = o.Doing()
 		}
@@ -193,8 +193,8 @@ func clusterNotes(cl wire.Cluster) []string {
 	return append(notes, otherTrouble(cl)...)
 }
 
-// otherTrouble returns the troubles of a cluster without the one whose cause clusterNotes shows already. The name of
-// the cluster is cut off, because it precedes each line.
+// otherTrouble returns the troubles of a cluster except the trouble whose cause clusterNotes already shows. The name of
+// the cluster is removed, because it precedes each line.
 func otherTrouble(cl wire.Cluster) (notes []string) {
 	told := ""
 	switch {

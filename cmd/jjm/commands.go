@@ -17,8 +17,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// commands is the grammar of the command line. Each command has one line here and a file of
-// its own.
+// commands is the grammar of the command line. Each command has one line here and its own file.
 type commands struct {
 	Submit submit `cmd:"" group:"gatekeepers" help:"Submit a grid job; prints its id." example:"jjm submit --key request-4711 job.toml"`
 	Lookup lookup `cmd:"" group:"gatekeepers" help:"The status of grid jobs, one line each, for programs." example:"jjm lookup 17 18"`
@@ -68,7 +67,7 @@ type commands struct {
 	Config    config     `cmd:"" group:"site" help:"Check the configuration and report every mistake."`
 }
 
-// place holds the flags that say where the daemon is.
+// place holds the flags for the place of the daemon.
 type place struct {
 	Socket string `placeholder:"PATH" help:"The daemon's socket is at this path."`
 	State  string `placeholder:"DIR" help:"The daemon keeps its state in this folder."`
@@ -87,15 +86,15 @@ func ask[Req wire.Request, Ans wire.Answer](c *cli, p place, v wire.Verb[Req, An
 	return client.Call(context.Background(), p.client(c), v, req)
 }
 
-// interruptible returns a context that SIGINT and SIGTERM end. It is for commands that may
-// run for long, so it also turns on garbage collection.
+// interruptible returns a context that ends on SIGINT and SIGTERM. Because it is for commands that may run for long, it
+// also turns on garbage collection.
 func interruptible() (context.Context, context.CancelFunc) {
 	debug.SetGCPercent(100)
 	return signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 }
 
-// forEach calls show for each id, also after an error. It returns the first error, and prints every further error
-// immediately.
+// forEach calls show for each id, and continues after an error. It returns the first error, and prints every further
+// error immediately.
 func (c *cli) forEach(ids []string, show func(id string) error) error {
 	var first error
 	for _, id := range ids {
@@ -111,7 +110,7 @@ func (c *cli) forEach(ids []string, show func(id string) error) error {
 	return first
 }
 
-// printJSON prints v as one line.
+// printJSON prints v as JSON on one line.
 func (c *cli) printJSON(v any) error {
 	line, err := wire.Line(v)
 	if err != nil {
@@ -124,8 +123,8 @@ func (c *cli) printJSON(v any) error {
 	return err
 }
 
-// escaped returns JSON of the same meaning in which nothing can change how a terminal shows the rest: characters that
-// do not print are written as \u escapes. In valid JSON such characters, except the newline, are only within strings.
+// escaped returns equivalent JSON that cannot change how a terminal shows the following text: characters that do not
+// print are written as \u escapes. In valid JSON such characters, except the newline, occur only within strings.
 func escaped(line []byte) []byte {
 	if !bytes.ContainsFunc(line, concealed) {
 		return line

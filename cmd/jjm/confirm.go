@@ -9,8 +9,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// manyJobs is how many jobs a command changes at most without confirmation by a person, and how many jobs it names in
-// one request.
+// manyJobs is the greatest number of jobs that a command changes without confirmation by a person. It is also the
+// greatest number of jobs that the command names in one request.
 const manyJobs = 100
 
 // confirm asks a person to confirm a change of many jobs. word is the word for one of these jobs. A program, which

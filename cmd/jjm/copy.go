@@ -7,7 +7,7 @@ import (
 	"jjm/internal/api/wire"
 )
 
-// copyJob makes a new grid job from what an old one asked for.
+// copyJob makes a new grid job from the request of an old grid job.
 type copyJob struct {
 	secrets
 	ID   string   `arg:"" name:"ID" help:"The grid job."`

@@ -23,7 +23,7 @@ type dataset struct {
 	Show   showDatasets   `cmd:"" help:"Show one dataset, or all." example:"jjm dataset show raw"`
 }
 
-// datasets has the flags that all of these commands share.
+// datasets holds the flags that all commands about datasets share.
 type datasets struct {
 	UID  int  `name:"uid" placeholder:"UID" default:"-1" help:"For administrators: datasets of the account with this uid."`
 	JSON bool `name:"json" help:"One JSON object per line."`
@@ -137,7 +137,7 @@ func (d *removeDatasets) Run(c *cli) error {
 }
 
 // removedText returns the line about the removal of one dataset or container: its error, or the number of its files or
-// datasets. If dry is set, the text is about a removal that was not done.
+// datasets. If dry is set, the text says that nothing was removed.
 func removedText(one *wire.RemovedDataset, dry bool) string {
 	done := "removed"
 	if dry {
@@ -167,8 +167,8 @@ func (d *datasets) send(c *cli, w wire.Dataset) (*wire.Datasets, error) {
 	return a.Datasets, err
 }
 
-// maxBatch is about how many bytes of names one request holds: a quarter of the longest
-// request line, because JSON needs more space.
+// maxBatch is the approximate number of bytes of names in one request: a quarter of the longest request line, because
+// JSON needs more space.
 const maxBatch = wire.MaxRequest / 4
 
 // add sends the files of a list, in several requests if there are many.
@@ -200,8 +200,7 @@ func (d *addFiles) add(c *cli, name, file string) error {
 	return err
 }
 
-// readList reads the whole list before anything is sent, so that a list with a mistake adds
-// nothing.
+// readList reads the whole list before anything is sent. If the list has a mistake, no file is added.
 func readList(c *cli, file string) ([]jjm.File, error) {
 	var r io.Reader = c.in
 	if file != "-" {

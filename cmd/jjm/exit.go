@@ -33,7 +33,7 @@ const exitHelp = `Exit codes:
                                            130  interrupted
 `
 
-// exit is an error with an exit code of its own. If err is nil, nothing is printed.
+// exit is an error that determines the exit code. If err is nil, no error is printed.
 type exit struct {
 	code int
 	err  error

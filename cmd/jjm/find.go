@@ -8,7 +8,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// find finds jobs by what an administrator knows of them.
+// find finds jobs by facts that an administrator knows.
 type find struct {
 	BatchID    string `name:"batch-id" placeholder:"ID" help:"The batch system's id, of a bulk or of one of its jobs: 4711, 4711_3, 4711[3]."`
 	Gatekeeper string `name:"gatekeeper-id" aliases:"origin-id" placeholder:"ID" help:"The id that a gatekeeper has given to a grid job."`

@@ -90,10 +90,11 @@ func (c *cli) printChecks(checks []wire.HealthCheck) error {
 	return c.facts(rows)
 }
 
-// mostRecords bounds the records that are looked at while no daemon answers.
+// mostRecords is the greatest number of records that are read while no daemon answers.
 const mostRecords = 1000
 
-// down returns the checks while no daemon answers: what this account sees in the state folder and the records.
+// down returns the checks while no daemon answers, from the state folder and the records as far as this account can
+// read them.
 func (s *siteHealth) down(c *cli, why error) *wire.Health {
 	at := s.at(c)
 	f := health.DownFacts{Now: jjm.At(time.Now()), Error: why.Error(), State: at.StateDir()}

@@ -20,8 +20,8 @@ func holdReason(code, text string) string {
 	return ": " + code + ": " + text
 }
 
-// heldText returns who holds a local job, why, since when, and what jjm does about the hold. It returns "" unless the
-// local job is in state held or in phase batch-held, or is to be held.
+// heldText returns who holds a local job, why, since when, and jjm's action on the hold. It returns "" if the local job
+// is neither held (state held or phase batch-held) nor to be held.
 func heldText(l jjm.LocalJob) string {
 	h := l.Holding
 	if h.Keeps() && l.State.InBatch() {

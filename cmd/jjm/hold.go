@@ -8,7 +8,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// hold holds jobs. Its flag --reason is no filter but the reason of the hold.
+// hold holds jobs. Its flag --reason is the reason of the hold, and not a filter.
 type hold struct {
 	many `set:"reason_form=TEXT" set:"reason_help=Why they are held, for people."`
 }
@@ -29,7 +29,7 @@ func (*hold) Help() string {
 // Run carries out the command.
 func (h *hold) Run(c *cli) error {
 	how := wire.HoldHow{Reason: h.Reason, DryRun: h.Dry}
-	h.Reason = "" // which is no filter here
+	h.Reason = "" // here, the reason is no filter
 	refs, err := h.choose(c, selection.ToHold, "")
 	if err != nil {
 		return err
@@ -74,7 +74,8 @@ func holdLines(h wire.Held, dry bool) string {
 	return text + leftLines(h.Left, h.LeftOut)
 }
 
-// leftLines returns a line for each local job that stays as it is, and a line that counts those without one.
+// leftLines returns a line for each local job that is not changed, and a line with the number of local jobs without a
+// line.
 func leftLines(left []wire.Left, leftOut int) (text string) {
 	for _, l := range left {
 		text += fmt.Sprintf("  %s stays: %s\n", field(l.Local), printable(l.Why))

@@ -8,7 +8,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// kill asks the daemon to end jobs.
+// kill kills jobs.
 type kill struct {
 	keepGoing
 	many

@@ -80,10 +80,10 @@ func (l *list) of() (of wire.List, err error) {
 	if err != nil {
 		return of, err
 	}
-	// Named grid jobs may be over, and so may those that a status or a filter of local jobs selects.
+	// Grid jobs named by the user may be over, and also grid jobs that a status or a filter of local jobs selects.
 	of = wire.List{All: l.All || l.Status != "" || len(list) > 0 || where.OfLocals(), Status: l.Status, Type: l.Type,
 		Owner: l.User, Limit: min(l.Limit, mostListed) + 1, Before: l.Before, Refs: list.Words(), Where: where}
-	of.Where.Status, of.Where.Type, of.Where.User = "", "", "" // the request has fields of its own for them
+	of.Where.Status, of.Where.Type, of.Where.User = "", "", "" // the request has separate fields for these
 	return of, nil
 }
 
@@ -106,7 +106,7 @@ func (l *list) print(c *cli, lay layout, all []wire.Status) error {
 }
 
 // noneText returns the end of the message that there are no grid jobs: the restriction of the list, and an option that
-// shows others. It returns "" if the command line has other restrictions than --status failed.
+// shows others. It returns "" if the command line has restrictions other than --status failed.
 func (l *list) noneText() string {
 	switch {
 	case l.Status == jjm.GridFailed.String():
@@ -157,7 +157,7 @@ func warningsText(all []wire.Warning) string {
 	return fmt.Sprint(len(all))
 }
 
-// column inserts a column before the last one of a table. The last one stays last because its texts may be long.
+// column inserts a column before the last column of a table. The last column stays last because its texts may be long.
 func column(rows [][]string, title string, cell func(i int) string) {
 	for i := range rows {
 		text := title

@@ -13,7 +13,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// listColumn is a column of jjm list. Exactly one of number, text and at returns its value.
+// listColumn is a column of jjm list. Exactly one of its functions number, text and at is set, and returns the value.
 type listColumn struct {
 	name   string
 	number func(*wire.Status) int64
@@ -39,7 +39,7 @@ func counted(name string, of func(wire.Counts) int) listColumn {
 	return numbered(name, func(s *wire.Status) int64 { return int64(of(s.Lookup.Counts)) })
 }
 
-// usualColumns are the columns of --csv if --columns does not name others: those of the table.
+// usualColumns are the columns of --csv without --columns. They are the columns of the table.
 const usualColumns = "id,status,jobs,done,running,failed,type,owner,accepted,name"
 
 // listColumns returns the columns that --columns and --sort know.
@@ -110,7 +110,7 @@ func columnsNamed(list string) (all []listColumn, err error) {
 	return all, nil
 }
 
-// sortOrder returns the function that sorts grid jobs by a key such as "failed:desc".
+// sortOrder returns a function that sorts grid jobs by a key such as "failed:desc".
 func sortOrder(key string) (func(a, b wire.Status) int, error) {
 	name, way, _ := strings.Cut(key, ":")
 	if way != "" && way != "desc" && way != "asc" || way == "" && strings.HasSuffix(key, ":") {
@@ -150,8 +150,8 @@ func (col *listColumn) cell(s *wire.Status) string {
 	return col.text(s)
 }
 
-// csvCell returns the value of the column for CSV: times in UTC and the form of RFC 3339, texts in one line. A text
-// that a spreadsheet would take for a formula begins with a quote.
+// csvCell returns the value of the column for CSV: times in UTC in the form of RFC 3339, texts in one line. If a
+// spreadsheet would read a text as a formula, the text begins with a quote.
 func (col *listColumn) csvCell(s *wire.Status) string {
 	switch {
 	case col.number != nil:
@@ -215,7 +215,7 @@ func (c *cli) columnCSV(cols []listColumn, all []wire.Status) error {
 	return w.Error()
 }
 
-// layout is how jjm list prints grid jobs.
+// layout holds the options for printing grid jobs.
 type layout struct {
 	columns []listColumn // nil for the usual table
 	by      func(a, b wire.Status) int

@@ -11,11 +11,11 @@ import (
 	"jjm/xmldb/head"
 )
 
-// lookupPatience is how long a lookup waits for the daemon before it answers from the
-// records. Gatekeepers wait at most 30 s.
+// lookupPatience is how long a lookup waits for the daemon before it answers from the records. Gatekeepers wait at most
+// 30 s.
 const lookupPatience = 12 * time.Second
 
-// lookupAtOnce is how many ids are sent in one request.
+// lookupAtOnce is the greatest number of ids in one request.
 const lookupAtOnce = 1000
 
 // lookup prints the status of grid jobs in a form for programs.
@@ -80,9 +80,9 @@ func (l *lookup) ask(c *cli) ([]wire.Lookup, error) {
 	return answers, nil
 }
 
-// fromRecords answers from the records, with the last known states. A missing record does not mean that there is no
-// such job, because the daemon may have accepted the job without having written its record yet. With several ids, the
-// answer for that job is an error; with a single id the command fails.
+// fromRecords answers from the records, with the last known states. If a record is missing, the job may still exist,
+// because the daemon may have accepted the job and not yet written its record. With several ids, the answer for this
+// job is an error; with a single id, the command fails.
 func (l *lookup) fromRecords(c *cli, down error) ([]wire.Lookup, error) {
 	o := l.offline(c, "lookup", down)
 	answers := make([]wire.Lookup, len(l.IDs))

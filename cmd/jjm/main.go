@@ -36,7 +36,7 @@ func standard() *cli {
 	}
 }
 
-// cli has the standard streams and the environment for a command.
+// cli holds the standard streams and the environment for a command.
 type cli struct {
 	in  io.Reader
 	out *bufio.Writer // main flushes it

@@ -55,7 +55,7 @@ func (c *cli) modelTable(all []wire.Model) error {
 	return c.manual(rows)
 }
 
-// modelOf returns the model with a name, alone in a list, or an error with all names.
+// modelOf returns a list of only the model with a name, or an error that lists all names.
 func modelOf(all []wire.Model, name string) ([]wire.Model, error) {
 	var names []string
 	for _, one := range all {

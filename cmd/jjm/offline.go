@@ -10,14 +10,14 @@ import (
 	"jjm/xmldb/head"
 )
 
-// offline answers from the records when no daemon answers. The access lists of the folders decide which records an
-// account may read: its own, and administrators all.
+// offline answers from the records when no daemon answers. The access lists of the folders determine the records that
+// an account may read: its own records, and for administrators all records.
 type offline struct {
 	c    *cli
 	name string // of the command
 	dir  string // of the records
 	down error  // why no daemon answers
-	most int    // the most heads to read for a list of grid jobs
+	most int    // the greatest number of heads to read for a list of grid jobs
 	// spool is the folder of requests that wait for the daemon.
 	spool string
 }
@@ -27,8 +27,8 @@ func (p place) offline(c *cli, name string, down error) *offline {
 		spool: p.spoolDir(c, p.at(c).StateDir())}
 }
 
-// say prints why no daemon answers, and that the answer is from the records. asOf is the time of the records, 0 if it
-// is not known.
+// say prints why no daemon answers, and that the answer comes from the records. asOf is the time of the records, 0 if
+// it is not known.
 func (o *offline) say(asOf jjm.Time) {
 	o.c.say("jjm %s: %v", o.name, o.down)
 	at := ""
@@ -38,8 +38,8 @@ func (o *offline) say(asOf jjm.Time) {
 	o.c.say("%sthe daemon does not answer: this is from the records in %s", at, o.dir)
 }
 
-// unknown returns the error for a job about which the records have no answer: kind Denied if this account may not read
-// the record, else Busy. It is never of kind Gone, because the daemon may know the job.
+// unknown returns the error for a job about which the records have no answer. It is of kind Denied if this account may
+// not read the record, else of kind Busy. It is never of kind Gone, because the daemon may know the job.
 func (o *offline) unknown(err error) error {
 	switch jjm.KindOf(err) {
 	case jjm.Denied:
@@ -63,8 +63,8 @@ func (o *offline) ref(text string) (jjm.Ref, error) {
 	return jjm.ParseRef(grid.String() + rest)
 }
 
-// head reads the head of a grid job's record. It returns an error of kind Gone if the grid job is over and has no such
-// local job. Every other error is from unknown.
+// head reads the head of a grid job's record. The error is of kind Gone if the grid job is over and does not have the
+// local job. All other errors come from unknown.
 func (o *offline) head(text string) (head.Head, jjm.Ref, error) {
 	ref, err := o.ref(text)
 	var h head.Head
@@ -193,10 +193,10 @@ func (o *offline) readable(id jjm.GridID) (h head.Head, ok bool, err error) {
 	return h, err == nil, err
 }
 
-// mostLocals bounds the local jobs in an answer, as the daemon does.
+// mostLocals is the greatest number of local jobs in an answer. It is the same as the daemon's.
 const mostLocals = 100_000
 
-// status returns the status of each reference. With several references, the error of one is in its answer.
+// status returns the status of each reference. With several references, an error about one reference is in its answer.
 func (o *offline) status(refs []string) ([]wire.Status, error) {
 	out := make([]wire.Status, len(refs))
 	var asOf jjm.Time
@@ -235,8 +235,8 @@ func (o *offline) statusOf(text string) (wire.Status, jjm.GridID, error) {
 	return st, ref.Grid, nil
 }
 
-// files prints where the files of a grid job are, while no daemon can send them, and whether this account may read
-// them. It returns no error for unknown files, because the message about the missing daemon was printed before.
+// files prints the paths of a grid job's files, while no daemon can send the files, and whether this account may read
+// them. It returns no error if the files are unknown, because the message about the missing daemon was printed before.
 func (o *offline) files(text string) {
 	h, _, err := o.head(text)
 	if err != nil {

@@ -30,8 +30,8 @@ func (o *offline) record(text, path string) ([]string, error) {
 	return found, nil
 }
 
-// query evaluates a path on the documents of a record that the path needs, one at a time. It skips missing documents of
-// local jobs.
+// query evaluates a path on the documents of a record that the path needs, one document at a time. It skips missing
+// documents of local jobs.
 func (o *offline) query(h *head.Head, path string) ([]string, error) {
 	q, err := query.Parse(path)
 	if err != nil {
@@ -61,8 +61,8 @@ func (o *offline) addTo(q *query.Query, h *head.Head, name string) error {
 	return nil
 }
 
-// records calls send, newest first, for each readable record of the selection in which the path selects something,
-// and for each damaged one.
+// records calls send, newest first, for each readable record of the selection in which the path selects something, and
+// for each damaged record.
 func (o *offline) records(ctx context.Context, path string, of wire.Selection, send func(*wire.Found) error) error {
 	if _, err := query.Parse(path); err != nil {
 		return err

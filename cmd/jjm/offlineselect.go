@@ -10,8 +10,8 @@ import (
 	"jjm/xmldb/head"
 )
 
-// named returns the patterns as words, with the ids in place of names. It looks up names in the readable records. A
-// name without a record is an error of kind Busy and not Gone, because the daemon may know such a job.
+// named returns the patterns as words, with ids in place of names. It looks up the names in the readable records. If no
+// record has a name, the error is of kind Busy and not Gone, because the daemon may know such a job.
 func (o *offline) named(list selection.List) ([]string, error) {
 	var refs []string
 	for _, p := range list {
@@ -28,8 +28,8 @@ func (o *offline) named(list selection.List) ([]string, error) {
 	return refs, nil
 }
 
-// withName returns the grid jobs whose names match a pattern, by ascending ids. It reads at most o.most records, the
-// newest. It prints which records are damaged.
+// withName returns the grid jobs whose names match a pattern, by ascending ids. It reads only the newest records, at
+// most o.most, and prints which records are damaged.
 func (o *offline) withName(p selection.Pattern) ([]string, error) {
 	ids, err := o.ids(0)
 	if err != nil {
@@ -55,8 +55,8 @@ func (o *offline) withName(p selection.Pattern) ([]string, error) {
 	return refs, nil
 }
 
-// fitting returns the status of what patterns and filters select among the readable records: of grid jobs, or of
-// their matching local jobs. Records do not have the reasons why local jobs are held or wait.
+// fitting returns the statuses of the jobs that patterns and filters select among the readable records: of grid jobs,
+// or of their matching local jobs. Records do not contain the reasons why local jobs are held or wait.
 func (o *offline) fitting(list selection.List, where selection.Filters) (found []wire.Status, err error) {
 	filter, err := where.Parse()
 	if err != nil {
@@ -99,8 +99,9 @@ func (o *offline) among(list selection.List) (refs []string, err error) {
 	return refs, err
 }
 
-// fits returns the status of a grid job, and whether the filter selects it. If the reference or the filter is about
-// local jobs, the status has the matching local jobs, and a grid job without such local jobs is not selected.
+// fits returns the status of a grid job, and whether the filter selects the grid job. If the reference or the filter is
+// about local jobs, the status contains the matching local jobs, and a grid job without such local jobs is not
+// selected.
 func (o *offline) fits(text string, filter *selection.Filter) (st wire.Status, ok bool, err error) {
 	h, ref, err := o.head(text)
 	if err != nil || !filter.Grid(&h.Grid, jjm.At(time.Now())) {
@@ -123,7 +124,7 @@ type chosen struct {
 	now    jjm.Time
 }
 
-// choose parses the patterns and filters of a list, which were checked before. It looks up handles.
+// choose parses the patterns and filters of a list, which were already checked, and looks up handles.
 func (o *offline) choose(l wire.List) (s chosen, err error) {
 	s = chosen{o: o, l: l, now: jjm.At(time.Now())}
 	if s.list, err = selection.Parse(l.Refs); err != nil {
@@ -143,8 +144,8 @@ func (o *offline) choose(l wire.List) (s chosen, err error) {
 	return s, err
 }
 
-// has reports whether a grid job is selected. It reads the local jobs only if a filter is about them. Records do not
-// have the reasons why local jobs are held or wait.
+// has reports whether a grid job is selected. It reads the local jobs only if a filter is about local jobs. Records do
+// not contain the reasons why local jobs are held or wait.
 func (s *chosen) has(h *head.Head) (bool, error) {
 	if !selects(s.l, h) || !s.list.Means(&h.Grid) || !s.filter.Grid(&h.Grid, s.now) {
 		return false, nil

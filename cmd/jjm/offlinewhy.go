@@ -11,7 +11,7 @@ import (
 	"jjm/xmldb/head"
 )
 
-// why returns what the records say about why jobs wait. With several references, the error of one is in its answer.
+// why returns, from the records, why jobs wait. With several references, an error about one reference is in its answer.
 func (o *offline) why(refs []string) ([]wire.Why, error) {
 	out := make([]wire.Why, len(refs))
 	var asOf jjm.Time
@@ -31,7 +31,7 @@ func (o *offline) why(refs []string) ([]wire.Why, error) {
 	return out, nil
 }
 
-// whyOf returns what the record says about one reference. If there is no record, the submission may lie in the spool.
+// whyOf returns, from the record, why one job waits. If there is no record, the submission may be in the spool.
 func (o *offline) whyOf(text string) (wire.Why, jjm.GridID, error) {
 	h, ref, err := o.head(text)
 	if err != nil {
@@ -93,7 +93,7 @@ func (o *offline) spooled(text string) (since jjm.Time, found bool) {
 	return jjm.At(at), found
 }
 
-// mostCauses is how many causes are shown for a grid job, as by the daemon.
+// mostCauses is the greatest number of causes shown for a grid job. It is the same as the daemon's.
 const mostCauses = 20
 
 // wireCauses returns groups in the form of answers. left is the number of local jobs in other groups.

@@ -10,7 +10,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// order has the arguments of a command about orders.
+// order holds the arguments of a command about orders.
 type order struct {
 	Reason string `placeholder:"TEXT" help:"The reason, for people whose jobs wait. A drain and a pause need one."`
 	JSON   bool   `name:"json" help:"One JSON object per line."`
@@ -20,7 +20,7 @@ type order struct {
 	place
 }
 
-// term has the flags for the end of an order.
+// term holds the flags for the end of an order.
 type term struct {
 	For   string `placeholder:"DURATION" help:"End by itself after this duration, such as 30m or 2h."`
 	Until string `placeholder:"TIME" help:"End by itself at this time: 17:30, \"2026-03-01 17:30\", or as in RFC 3339."`
@@ -132,7 +132,7 @@ func (o *order) given(verb, from string, until term, now time.Time) (*wire.Order
 		if until == (term{}) {
 			return nil, usage("--from: a maintenance window needs an end: want --until or --for too")
 		}
-		w.From, now = jjm.At(begin), begin // a time of day without a date is the next one after the beginning
+		w.From, now = jjm.At(begin), begin // a time of day without a date means its next occurrence after the beginning
 	}
 	if until.For != "" {
 		if err := w.For.UnmarshalText([]byte(until.For)); err != nil || w.For <= 0 {
@@ -166,7 +166,7 @@ func windowEnd(w *wire.Order) jjm.Time {
 	return w.From.Add(w.For.D())
 }
 
-// dated parses a time with a day, in the zone of now unless it names one.
+// dated parses a time with a day. If the time names no zone, it is in the zone of now.
 func dated(s string, now time.Time) (t time.Time, ok bool) {
 	for _, form := range []string{time.RFC3339, "2006-01-02 15:04", "2006-01-02T15:04", "2006-01-02 15:04:05",
 		"2006-01-02T15:04:05", time.DateOnly} {
@@ -177,7 +177,7 @@ func dated(s string, now time.Time) (t time.Time, ok bool) {
 	return t, false
 }
 
-// moment parses the time of a flag. A time of day without a date is the next such time.
+// moment parses the time of a flag. A time of day without a date means its next occurrence.
 func moment(flag, s string, now time.Time) (time.Time, error) {
 	if t, ok := dated(s, now); ok {
 		return t, nil
@@ -237,7 +237,8 @@ func (c *cli) orderTable(orders []jjm.Order) error {
 	return c.table(rows, "NAME", "BY", "REASON")
 }
 
-// orderWord returns what a target is by an order. A maintenance window is announced before it begins.
+// orderWord returns the word for the state of a target under an order. A maintenance window is announced before it
+// begins.
 func orderWord(o jjm.Order) string {
 	if o.From != 0 && !o.Begun(jjm.At(time.Now())) {
 		return "maintenance announced"

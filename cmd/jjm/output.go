@@ -23,7 +23,7 @@ import (
 // tarEnd is the length of the end of a tar, in bytes: two blocks of zeros (POSIX.1, pax).
 const tarEnd = 1024
 
-// output fetches the tar of the outputs, or one file of it.
+// output fetches the tar of the outputs, or one file of the outputs.
 type output struct {
 	Out        string `name:"output" short:"o" placeholder:"FILE" help:"Write to this file, replacing it; - is standard output."`
 	Partial    bool   `help:"The outputs so far, if the job is not finished."`
@@ -90,8 +90,8 @@ func (o *output) Run(c *cli) error {
 		Generation: a.Output.Generation})
 }
 
-// checkID replaces a name by the id of the job that it means. It is an error if the id is a local job and no --file was
-// given, because only grid jobs have a tar.
+// checkID replaces a name by the id of the job that the name means. It returns an error if the id is a local job and
+// --file is not set, because only grid jobs have a tar.
 func (o *output) checkID(c *cli) (err error) {
 	if o.ID, err = o.one(c, "output", o.ID, false, false); err != nil || o.File != "" {
 		return err
@@ -113,8 +113,8 @@ type fetched struct {
 	Generation int `json:"generation,omitempty"`
 }
 
-// tell prints the path of the fetched file, or all fields with --json. It prints on standard error whether the tar is
-// partial, and its generation.
+// tell prints the path of the fetched file, or all fields with --json. On standard error it prints whether the tar is
+// partial, and the tar's generation.
 func (o *output) tell(c *cli, f fetched) error {
 	if f.Partial {
 		c.say("the job is not finished: this is what there is")
@@ -148,9 +148,9 @@ func (o *output) unfinished(c *cli, err error) error {
 	return &exit{exitUnfinished, err}
 }
 
-// path returns the path of the file to write: --out or, without it, the last element of the name that the daemon
-// suggests. If that begins with a dot or is no name of a file, path makes a name of the id. Without --out, it is an
-// error if the file exists.
+// path returns the path of the file to write: --out, or else the last element of the name that the daemon suggests. If
+// this element begins with a dot or is not the name of a file, path derives a name from the id. Without --out, path
+// returns an error if the file exists.
 func (o *output) path(suggested string) (string, error) {
 	if o.Out != "" {
 		return o.Out, nil
@@ -232,7 +232,7 @@ func (o *output) copy(w io.Writer, r io.Reader, a wire.OutputAnswer) (n int64, e
 	return n, nil
 }
 
-// tail keeps the last bytes written.
+// tail is a writer that keeps only the last bytes.
 type tail struct{ b []byte }
 
 func (t *tail) Write(b []byte) (int, error) {

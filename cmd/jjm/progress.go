@@ -66,8 +66,8 @@ func (p *pace) left(now time.Time) (d time.Duration, ok bool) {
 	return time.Duration(seconds * float64(time.Second)), true
 }
 
-// fraction returns the fraction of a grid job that is over: its finished local jobs, failed and killed ones included,
-// and the progress of the running local jobs if they have a single phase.
+// fraction returns the finished fraction of a grid job: its finished local jobs, including failed and killed local
+// jobs, and the progress of the running local jobs if they have a single phase.
 func fraction(st wire.Status) float64 {
 	n := st.Lookup.Counts
 	all := max(n.Expected, n.Total)
@@ -112,12 +112,12 @@ func segments(st wire.Status, p *pace, now time.Time) []string {
 	return out
 }
 
-// floor2 rounds down, so that 99.9 % is not shown as 100 %.
+// floor2 rounds down to two digits, so that 99.9 % is not shown as 100 %.
 func floor2(f float64) float64 { return float64(int(f*100+1e-9)) / 100 }
 
-// barLine draws the progress of one grid job in at most width columns. The caller passes
-// one less than the width of the terminal, so that no terminal wraps the line. The bar gets
-// the columns that are left. If there is no room, the less important parts are left out.
+// barLine draws the progress of one grid job in at most width columns. The caller passes one column less than the width
+// of the terminal, so that no terminal wraps the line. The bar gets the remaining columns. If the columns are not
+// enough, the less important parts are left out.
 func barLine(st wire.Status, p *pace, now time.Time, width int) string {
 	const shortest, longest = 10, 40
 	label := "job " + st.Lookup.ID.String()
@@ -244,8 +244,8 @@ func (s *screen) draw(lines []string) string {
 	return text
 }
 
-// clear returns the bytes that remove the lines drawn before: the cursor moves to the first
-// of them, and everything below is erased (ECMA-48, CUU and ED).
+// clear returns the bytes that remove the lines drawn before: they move the cursor to the first of these lines, and
+// erase everything below (ECMA-48, CUU and ED).
 func (s *screen) clear() string {
 	text := ""
 	if s.drawn > 0 {

@@ -54,7 +54,8 @@ func (r *record) Run(c *cli) error {
 	return c.forEach(r.IDs, func(id string) error { return r.show(c, id) })
 }
 
-// show prints one record or, with a path, the results of the path in it. It is an error if a path has no results.
+// show prints one record or, with a path, the results of the path in the record. It returns an error if the path has no
+// results.
 func (r *record) show(c *cli, id string) error {
 	a, err := ask(c, r.place, wire.VerbRecord(), wire.RecordRequest{One: wire.OneRef(id), Path: r.Path})
 	if client.IsUnreachable(err) {
@@ -125,7 +126,7 @@ func (r *record) printFound(c *cli, f *wire.Found) error {
 	return c.printFrom(f.ID.String(), f.Record)
 }
 
-// printFrom prints the result for one of several records, each line with the id.
+// printFrom prints the result for one of several records. Each line begins with the id.
 func (c *cli) printFrom(id string, found []string) error {
 	lines := make([]string, len(found))
 	for i, text := range found {
@@ -134,7 +135,8 @@ func (c *cli) printFrom(id string, found []string) error {
 	return c.printTexts(lines)
 }
 
-// past parses a time, a duration before now, or a number of days before now such as "7d". An empty text gives 0.
+// past parses a time, a duration before now, or a number of days before now such as "7d". For an empty text it returns
+// 0.
 func past(flag, text string, now time.Time) (jjm.Time, error) {
 	if text == "" {
 		return 0, nil

@@ -11,7 +11,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// secrets has the flags that name files with credentials.
+// secrets holds the flags that name files with credentials.
 type secrets struct {
 	Proxy string `placeholder:"FILE" help:"Give the jobs the proxy certificate in this file."`
 	Token string `placeholder:"FILE" help:"Give the jobs the bearer token in this file."`
@@ -44,8 +44,8 @@ func (s secrets) read() ([]jjm.Credential, error) {
 	return all, nil
 }
 
-// openRegular opens a file and returns an error if it is not a regular file. It does not block on a pipe: opening a
-// pipe normally waits for a writer, and reading it might never return.
+// openRegular opens a regular file, and returns an error for any other file. It does not block on a pipe: opening a
+// pipe normally waits for a writer, and reading a pipe might never end.
 func openRegular(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -63,7 +63,7 @@ func openRegular(name string) (*os.File, error) {
 	return f, nil
 }
 
-// renew replaces the credentials of a grid job by newer ones.
+// renew replaces the credentials of a grid job by newer credentials.
 type renew struct {
 	secrets
 	ID string `arg:"" name:"ID" help:"The grid job."`

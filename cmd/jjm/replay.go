@@ -7,8 +7,7 @@ import (
 	"jjm/internal/api/wire"
 )
 
-// replayJob runs the type of a grid job again and compares its answers with the stored
-// ones.
+// replayJob runs the type of a grid job again and compares the type's answers with the stored answers.
 type replayJob struct {
 	ID   string `arg:"" name:"ID" help:"The grid job."`
 	JSON bool   `name:"json" help:"Answer as one line of JSON."`

@@ -13,7 +13,7 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// report shows a grid job on one page.
+// report makes a report of a grid job on one page.
 type report struct {
 	Out string `name:"output" short:"o" placeholder:"FILE" help:"Write an HTML page to this file, replacing it; - is standard output."`
 	ID  string `arg:"" name:"ID" help:"The grid job."`

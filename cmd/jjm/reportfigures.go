@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	// mostHosts is how many hosts a report shows, and mostExtremes how many slowest and fastest local jobs.
+	// mostHosts is the greatest number of hosts in a report. mostExtremes is the greatest number of slowest, and of
+	// fastest, local jobs.
 	mostHosts    = 20
 	mostExtremes = 5
 )
@@ -176,7 +177,7 @@ func (d *reportData) events() (rows [][3]string) {
 	return rows
 }
 
-// eventText returns what changed and why.
+// eventText returns the change of an event, with its reason.
 func eventText(e jjm.JournalEntry) string {
 	text := e.To
 	if e.From != "" && e.From != e.To {
@@ -188,7 +189,8 @@ func eventText(e jjm.JournalEntry) string {
 	return text
 }
 
-// restarts returns how many local jobs had several attempts, and the most attempts of one.
+// restarts returns the number of local jobs with several attempts, and the greatest number of attempts of one local
+// job.
 func (d *reportData) restarts() string {
 	n, most, which := 0, int32(0), ""
 	for i := range d.locals {

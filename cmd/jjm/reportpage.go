@@ -15,8 +15,8 @@ import (
 var pageText string
 
 const (
-	// mostBars is the most attempts that the timeline draws one by one. Above that, it draws in timeColumns columns how
-	// many attempts ran.
+	// mostBars is the greatest number of attempts that the timeline draws one by one. If there are more, the timeline
+	// has timeColumns columns with the number of running attempts.
 	mostBars    = 2000
 	timeColumns = 400
 	// The size of the timeline in the units of its SVG.
@@ -25,7 +25,7 @@ const (
 	leastBar, mostBar = 0.5, 14
 )
 
-// page is what the template shows.
+// page holds the values for the template.
 type page struct {
 	Title                   string
 	At                      string
@@ -161,7 +161,7 @@ func (d *reportData) columns(from, to jjm.Time) (bars []chartBar) {
 	return bars
 }
 
-// columnWord returns what is said of the attempts of a column.
+// columnWord returns the text about the attempts of a column.
 func columnWord(o outcome) string {
 	if o == attemptRuns {
 		return "that still run"

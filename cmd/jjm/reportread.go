@@ -15,19 +15,19 @@ import (
 const (
 	// mostRetried is for how many local jobs with several attempts a report asks for all of these.
 	mostRetried = 5000
-	// mostJournal is how many of the latest changes of a grid job and its local jobs a report reads, and mostEvents how
-	// many of the latest changes of the grid job itself, and how many orders, it shows.
+	// mostJournal is the number of latest changes of a grid job and its local jobs that a report reads. mostEvents is
+	// the number of latest changes of the grid job itself, and of orders, that it shows.
 	mostJournal = 20_000
 	mostEvents  = 50
 )
 
-// reportData is what a report is made of.
+// reportData is the data from which a report is made.
 type reportData struct {
 	status wire.Status
 	locals []jjm.LocalJob
 	// attempts are the attempts that have started, ordered by their start.
 	attempts []reportAttempt
-	// leftOut is how many local jobs have earlier attempts that are not among attempts.
+	// leftOut is the number of local jobs with earlier attempts that are not in attempts.
 	leftOut int
 	words   map[string][]string // the last lines of standard error, by local job
 	changes []jjm.JournalEntry  // of the grid job itself, oldest first
@@ -45,7 +45,7 @@ type reportAttempt struct {
 	wasted   bool
 }
 
-// outcome is how an attempt ended.
+// outcome is the kind of end of an attempt.
 type outcome int
 
 const (
@@ -60,7 +60,7 @@ func (o outcome) String() string { return [...]string{"done", "failed", "killed"
 // wall returns how long an attempt ran.
 func (a *reportAttempt) wall() time.Duration { return max(a.to.Sub(a.from), 0) }
 
-// read asks the daemon for the data of a report.
+// read requests the data of a report from the daemon.
 func (r *report) read(c *cli, id string) (*reportData, error) {
 	a, err := ask(c, r.place, wire.VerbStatus(), wire.StatusRequest{Many: wire.Refs(id, id+".*")})
 	switch {
@@ -97,8 +97,8 @@ func (r *report) read(c *cli, id string) (*reportData, error) {
 	return d, nil
 }
 
-// readAttempts fills in the attempts. The local job itself has its only attempt; if it had several, the daemon is asked
-// for all of them.
+// readAttempts sets the attempts. The row of a local job describes its only attempt. If the local job had several
+// attempts, readAttempts requests all of them from the daemon.
 func (r *report) readAttempts(c *cli, d *reportData) error {
 	retried := 0
 	for i := range d.locals {

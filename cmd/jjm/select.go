@@ -41,7 +41,7 @@ func (f *filters) where(at place) (selection.Filters, error) {
 	return w, usage("--%w", err)
 }
 
-// isStates reports whether a text that should be a folder is a filter of states, and no such folder exists.
+// isStates reports whether text, the value of a flag for a folder, is a filter of states and no such folder exists.
 func isStates(text string) bool {
 	if text == "" || (selection.Filters{State: text}).Check() != nil {
 		return false
@@ -50,7 +50,7 @@ func isStates(text string) bool {
 	return err != nil || !info.IsDir()
 }
 
-// patterns parses ids and patterns of a command line. If grid is set, local jobs are an error.
+// patterns parses the ids and patterns of a command line. If grid is set, it returns an error for local jobs.
 func patterns(refs []string, grid bool) (selection.List, error) {
 	list, err := selection.Parse(refs)
 	if err != nil {
@@ -75,8 +75,8 @@ func hasName(list selection.List) bool {
 	return false
 }
 
-// named returns the patterns as words, with the ids in place of names. The daemon looks up the names. If no daemon
-// answers and records is set, the names are looked up in the records. name is the name of the command.
+// named returns the patterns as words, with ids in place of names. The daemon looks up the names. If no daemon answers
+// and records is set, named looks up the names in the records. name is the name of the command.
 func (p place) named(c *cli, name string, refs []string, grid, records bool) ([]string, error) {
 	list, err := patterns(refs, grid)
 	if err != nil || !hasName(list) {
@@ -92,7 +92,7 @@ func (p place) named(c *cli, name string, refs []string, grid, records bool) ([]
 	return a.Select.Refs, nil
 }
 
-// one returns the id of the only job that a pattern means, for commands that take one job. It is an error if the
+// one returns the id of the only job that a pattern means, for commands about one job. It returns an error if the
 // pattern means several jobs.
 func (p place) one(c *cli, name, pattern string, grid, records bool) (string, error) {
 	refs, err := p.named(c, name, []string{pattern}, grid, records)
@@ -106,7 +106,7 @@ func (p place) one(c *cli, name, pattern string, grid, records bool) (string, er
 	return refs[0], nil
 }
 
-// oneLocal returns an error unless a pattern means exactly one local job, for commands that take one local job.
+// oneLocal returns an error if a pattern does not mean exactly one local job, for commands about one local job.
 func oneLocal(command, pattern string) error {
 	list, err := patterns([]string{pattern}, false)
 	if err != nil {
@@ -126,7 +126,7 @@ func oneLocal(command, pattern string) error {
 	return nil
 }
 
-// many has the flags and arguments of the commands that change many jobs.
+// many holds the flags and arguments of the commands that change many jobs.
 type many struct {
 	Dry  bool     `name:"dry-run" help:"Change nothing; show and count what would be done."`
 	Yes  bool     `help:"Do not ask, however many jobs are selected."`
@@ -187,12 +187,12 @@ func jobWord(command selection.Purpose) string {
 	return "job"
 }
 
-// keepGoing has the flag of the commands that may stop at the first failure (ganga.md 5.5: by default they go on).
+// keepGoing holds the flag of the commands that may stop at the first failure (ganga.md 5.5: by default they continue).
 type keepGoing struct {
 	KeepGoing bool `negatable:"" default:"true" help:"Go on after a failure and report it at the end, which is normal; or stop at the first."`
 }
 
-// results shows the answers for many jobs, one line each.
+// results prints the answers for many jobs, one line for each job.
 type results[T any] struct {
 	c       *cli
 	command string
@@ -202,7 +202,7 @@ type results[T any] struct {
 	show    func(T) error
 }
 
-// of sends the chunks of ids one after the other and shows each answer. It returns the first error, with the exit code
+// of sends the chunks of ids one after another and prints each answer. It returns the first error, with the exit code
 // exitSome if other ids succeeded.
 func (r *results[T]) of(chunks [][]string) error {
 	var first error
@@ -223,7 +223,7 @@ func (r *results[T]) of(chunks [][]string) error {
 				return err
 			}
 		}
-		_ = r.c.out.Flush() // before the total, which goes to another stream
+		_ = r.c.out.Flush() // printed before the total, which goes to another stream
 		if rest := chunks[i+1:]; first != nil && r.stop && len(rest) > 0 {
 			r.c.say("jjm %s: stopped; not attempted from %s on", r.command, rest[0][0])
 			break
@@ -251,12 +251,12 @@ func inChunks(refs []string) (chunks [][]string) {
 	return append(chunks, refs)
 }
 
-// gridsAtOnce is how many grid jobs one request resubmits. The number is small because each may have to be read from
-// the history.
+// gridsAtOnce is the greatest number of grid jobs that one request resubmits. The number is small because each grid job
+// may have to be read from the history.
 const gridsAtOnce = 20
 
-// byGrid divides ids into requests so that all ids of a grid job are in one request, because a grid job is reopened
-// once. The grid jobs keep the order in which they are first named.
+// byGrid divides ids into requests, such that all ids of a grid job are in one request, because a grid job is reopened
+// only once. The grid jobs stay in the order in which they are first named.
 func byGrid(refs []string) (chunks [][]string) {
 	var order []string
 	of := map[string][]string{}

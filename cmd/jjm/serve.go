@@ -11,7 +11,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// daemonName is the program of the daemon. It is separate so that jjm starts quickly.
+// daemonName is the name of the daemon's program. The program is separate so that jjm starts quickly.
 const daemonName = "jjm-daemon"
 
 // serve runs the daemon.
@@ -64,9 +64,8 @@ func (s *testCluster) Run() error {
 	return becomeDaemon("clusters", append([]string{"test"}, s.Args...))
 }
 
-// becomeDaemon replaces this process by the daemon's program, with the same arguments. It
-// looks for the program beside this one and in ../libexec/jjm but never in PATH, so that it
-// cannot start another version by accident.
+// becomeDaemon replaces this process by the daemon's program, with the same arguments. It searches for the program
+// beside this program and in ../libexec/jjm. It does not search PATH, which could contain another version.
 func becomeDaemon(command string, args []string) error {
 	self, err := os.Executable()
 	if err == nil {

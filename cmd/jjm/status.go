@@ -66,8 +66,8 @@ func (s *status) Run(c *cli) error {
 	return first
 }
 
-// print prints the i-th answer. If one of several ids failed, its error is printed in its
-// place; if a single id failed, it is the error of the command.
+// print prints the i-th answer. If one of several ids failed, print prints the id's error instead. If a single id
+// failed, print prints nothing, because the error ends the command.
 func (s *status) print(c *cli, i int, st wire.Status) error {
 	words := lastWords(s.client(c), spoken(st))
 	if s.JSON {
@@ -163,7 +163,7 @@ func usageText(u *jjm.Usage) string {
 		milliseconds(u.SysMS), mebibytes(u.MaxRSSKB), text)
 }
 
-// mebibytes rounds up, so that a small use of memory is not shown as none.
+// mebibytes rounds up, so that a small memory usage is not shown as 0.
 func mebibytes(kb int64) int64 { return (kb + 1023) >> 10 }
 
 // printGrid shows a grid job; words are the last lines of the examples of its causes.
@@ -276,8 +276,8 @@ func clustersText(st wire.Status) string {
 	return strings.Join(st.Clusters, ", ")
 }
 
-// waitsText returns why a batch job waits, in the batch system's words, with the source of the report. It returns "" if
-// the reason is not known.
+// waitsText returns the reason why a batch job waits, in the batch system's words, with the source of the report. It
+// returns "" if the reason is not known.
 func waitsText(w *jjm.Waiting) string {
 	if reason := waitReason(w); reason != "" {
 		return reason + saidBy(w)
@@ -375,8 +375,8 @@ func phaseText(p jjm.Progress) string {
 	return p.Phase
 }
 
-// isFinal reports whether a status means that the grid job is over. It is false for an
-// unknown word of a newer daemon.
+// isFinal reports whether a status means that the grid job is over. It returns false for a word that only a newer
+// daemon knows.
 func isFinal(status string) bool {
 	var s jjm.GridStatus
 	return s.UnmarshalText([]byte(status)) == nil && s.Final()

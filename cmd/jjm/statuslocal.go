@@ -38,7 +38,7 @@ func localUsedText(d *wire.LocalDetail) string {
 	return fmt.Sprintf("attempt %d: %s", d.UsedBy, usageOfText(d.Used))
 }
 
-// usageOfText returns the resource usage of one or more attempts, or "" if it is not known.
+// usageOfText returns the resource usage of one or more attempts, or "" if the usage is not known.
 func usageOfText(u *jjm.Usage) string {
 	if u == nil {
 		return ""
@@ -48,7 +48,7 @@ func usageOfText(u *jjm.Usage) string {
 }
 
 // wastedText returns the CPU time that was wasted, and the CPU time of all attempts. It returns "" if the answer does
-// not have the usage of all attempts.
+// not contain the usage of all attempts.
 func wastedText(d *wire.LocalDetail) string {
 	if d.UsedByAll == nil {
 		return ""
@@ -72,7 +72,7 @@ func judgedRows(d *wire.LocalDetail) [][2]string {
 		verdictText(d.Verdict))}, {"rule", ruleText(d.Verdict)}}
 }
 
-// ruleText returns the names of the rules that decided, each with its effect, and the answers of the rules that are
+// ruleText returns the names of the rules that decided, each with its effect, and the results of the rules that are
 // only logged.
 func ruleText(v *jjm.Verdict) string {
 	var texts []string
@@ -171,8 +171,9 @@ func (c *cli) localTable(ls []jjm.LocalJob, steps bool) error {
 	return c.table(rows, "CLUSTER", "BATCH JOB", "HOST", "DETAIL")
 }
 
-// detailText returns the cell DETAIL of a local job: its message if it has ended with one, else who holds it, else the
-// reason why it waits, its progress and its message. There is never more, because the column is cut.
+// detailText returns the cell DETAIL of a local job. If the local job has ended with a message, it is the message.
+// Otherwise it is the holder of the local job, or else the reason why it waits, its progress and its message. The cell
+// has no further texts, because the column is cut.
 func detailText(l jjm.LocalJob) string {
 	if l.State.Final() && l.Message != "" {
 		return l.Message

@@ -40,7 +40,7 @@ func (s *status) selected(c *cli, where selection.Filters) error {
 	return nil
 }
 
-// find asks the daemon for the jobs that filters select.
+// find requests the jobs that filters select from the daemon.
 func (s *status) find(c *cli, list selection.List, where selection.Filters) (found []wire.Status, err error) {
 	a, err := ask(c, s.place, wire.VerbSelect(), wire.SelectRequest{Refs: list.Words(), Where: where,
 		For: selection.ToShow})
@@ -58,8 +58,8 @@ func (s *status) find(c *cli, list selection.List, where selection.Filters) (fou
 	return slices.DeleteFunc(found, func(st wire.Status) bool { return st.Lookup.Error != nil }), nil
 }
 
-// byGridJob joins the answers that have local jobs of the same grid job. Each answer has each of its local jobs once,
-// by ascending ids.
+// byGridJob joins answers that contain local jobs of the same grid job. Each joined answer contains each local job
+// once, by ascending ids.
 func byGridJob(all []wire.Status) []wire.Status {
 	var out []wire.Status
 	at := map[jjm.GridID]int{}
@@ -88,7 +88,8 @@ func shownAs(st wire.Status) string {
 	return st.Lookup.ID.String() + ".*"
 }
 
-// nothingFits returns the message that the filters select nothing. It names the jobs of the command line, if any.
+// nothingFits returns the message that the filters select nothing. It names the jobs of the command line, if there are
+// any.
 func nothingFits(list selection.List, where selection.Filters) string {
 	text := "no grid job fits the filters"
 	if where.OfLocals() || slices.ContainsFunc(list, func(p selection.Pattern) bool { return p.Ref.Locals }) {

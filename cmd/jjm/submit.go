@@ -82,7 +82,7 @@ func (s *submit) Run(c *cli) error {
 	return s.rolledBack(ctx, c, name, w, err)
 }
 
-// request returns the request, and the name of what it submits for messages.
+// request returns the request, and the name of the submitted thing for messages.
 func (s *submit) request(c *cli) (req wire.Submit, name string, err error) {
 	if kept, err := jjm.ParseRef(s.File); err == nil && kept.Grid.String() == s.File {
 		if s.Key+s.End+s.Proxy+s.Token != "" || s.Anew || s.DryRun || s.Keep || len(s.After) > 0 {
@@ -114,8 +114,8 @@ func (s *submit) request(c *cli) (req wire.Submit, name string, err error) {
 	return req, name, nil
 }
 
-// rolledBack returns the error of a grid job that was rolled back while w waited for it, with the exit code of a
-// refused job file. Otherwise it returns err, the error of the wait.
+// rolledBack returns the error about a grid job that was rolled back while w waited for it, with the exit code of a
+// refused job file. For other grid jobs it returns err, the error of the wait.
 func (s *submit) rolledBack(ctx context.Context, c *cli, name string, w *waiter, err error) error {
 	var e *exit
 	ended := errors.As(err, &e) && e.code == exitNo && len(w.states) == 1
@@ -262,7 +262,7 @@ func whereText(p *jjm.Part) string {
 	return ", on " + strings.Join(p.Input.Place.Clusters, " ")
 }
 
-// quoteWords quotes a command line so that a shell would read it back.
+// quoteWords quotes the words of a command line for a shell.
 func quoteWords(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {

@@ -13,7 +13,7 @@ import (
 // maxColumns is the longest line of a table.
 const maxColumns = 120
 
-// gap is how many blanks separate two columns.
+// gap is the number of blanks between two columns.
 const gap = 2
 
 // leastColumn is the smallest width to which a column is cut.
@@ -43,8 +43,9 @@ func cells(rows [][]string) [][]string {
 // leastText is the least width of a last column that is shown whole, if its texts need that much.
 const leastText = 40
 
-// wholeTable is table for rows whose last column is the most important: it is shown whole, and continued in the next
-// lines. The columns named in cuts make room for it. A word that is longer than the column is split.
+// wholeTable is table for rows whose last column is the most important column: the last column is not cut, and is
+// continued on the next lines. The columns named in cuts are cut to make room. A word that is longer than the column is
+// split.
 func (c *cli) wholeTable(rows [][]string, cuts ...string) error {
 	rows = cells(rows)
 	last := len(rows[0]) - 1
@@ -68,7 +69,7 @@ func (c *cli) wholeTable(rows [][]string, cuts ...string) error {
 	return c.aligned(lines)
 }
 
-// columnsBefore returns how many characters the columns before a last one take.
+// columnsBefore returns the number of characters before the last column.
 func columnsBefore(rows [][]string, last int) (before int) {
 	for j := range last {
 		widest := 0
@@ -105,8 +106,8 @@ func (c *cli) aligned(rows [][]string) error {
 	return w.Flush()
 }
 
-// fit cuts cells of the columns named in cuts until no row is longer than maxColumns. It cuts the widest column first.
-// It never cuts a column below leastColumn or the width of its name, so rows may stay longer.
+// fit cuts cells of the columns named in cuts until no row is longer than maxColumns. It always cuts the widest column.
+// No column becomes narrower than leastColumn or its name, so that rows may stay longer.
 func fit(rows [][]string, cuts []string) [][]string {
 	if len(rows) == 0 {
 		return rows
@@ -164,8 +165,8 @@ func shorten(s string, n int) string {
 	return strings.TrimRight(kept, " ,;:") + "…"
 }
 
-// wholeWords returns a text that was cut before next, without a partial word at its end, and without final words that
-// mean nothing alone: "exit code 3 after 2 s on" becomes "exit code 3 after 2 s".
+// wholeWords returns a text that was cut before next, without a partial word at its end and without final words that
+// have no meaning by themselves: "exit code 3 after 2 s on" becomes "exit code 3 after 2 s".
 func wholeWords(text string, next rune) string {
 	words := strings.Split(text, " ")
 	if next != ' ' {
@@ -205,9 +206,8 @@ func (c *cli) manual(rows [][]string) error {
 	return c.aligned(lines)
 }
 
-// facts prints lines "name  value" and leaves out those without a value. A value that is
-// too long for a line is continued below itself. Words are not split, because a path must
-// be copied completely.
+// facts prints lines "name  value" and leaves out lines without a value. A value that is too long for a line is
+// continued below its beginning. Words are not split, so that a path can be copied completely.
 func (c *cli) facts(rows [][2]string) error {
 	widest, kept := 0, rows[:0:0]
 	for _, r := range rows {
@@ -244,7 +244,7 @@ func wrap(text string, width int) (lines []string) {
 	return append(lines, line)
 }
 
-// hanging returns a text in lines of at most maxColumns; those after the first are indented.
+// hanging splits a text into lines of at most maxColumns. All lines but the first are indented.
 func hanging(text string) string { return strings.Join(wrap(text, maxColumns-2), "\n  ") }
 
 // clock formats a time for people, in their zone and with its name; "-" if there is no time.
@@ -266,7 +266,8 @@ func tableClock(t jjm.Time) string {
 	return inZone(t, time.Now()).Format(time.DateTime)
 }
 
-// inZone returns a time in the present zone, even if summer time was in force at that time: a table has one zone.
+// inZone returns a time in the zone that is in force now, even if summer time was in force at that time, because a
+// table has only one zone.
 func inZone(t jjm.Time, now time.Time) time.Time { return t.Time().In(time.FixedZone(now.Zone())) }
 
 // stamp is tableClock for narrow columns: a time of today has no date, and a time of another day has no seconds.

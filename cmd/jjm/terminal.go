@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// defaultWidth is the assumed width of a terminal that does not report one.
+// defaultWidth is the assumed width of a terminal whose width is unknown.
 const defaultWidth = 80
 
 // terminal returns the size of f. ok is false if f is not a terminal or cannot move its cursor (TERM is dumb). A

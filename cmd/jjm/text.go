@@ -9,9 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// printable returns text from outside in one line and in a form that cannot control a
-// terminal. Everything that does not print, such as control characters and direction marks,
-// is written as in Go strings.
+// printable returns text from outside on one line and in a form that cannot control a terminal. Characters that do not
+// print, such as control characters and direction marks, are escaped in the way of Go strings.
 func printable(s string) string { return escape(s, "") }
 
 // printableLines is printable, but it keeps newlines and tabs.
@@ -67,7 +66,7 @@ func field(s string) string {
 	return strings.ReplaceAll(printable(s), " ", `\x20`)
 }
 
-// end writes the rest of a character that was not completed.
+// end writes the bytes of a last, incomplete character.
 func (t *terminalWriter) end() { _, _ = io.WriteString(t.w, printableLines(string(t.rest))) }
 
 // orDash returns the text of a table cell: "-" for "".

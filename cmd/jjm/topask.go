@@ -11,12 +11,13 @@ import (
 )
 
 const (
-	// mostTop is how many grid jobs jjm top shows, and mostEnds for how many it asks the expected end at a time.
+	// mostTop is the greatest number of grid jobs in jjm top. mostEnds is the greatest number of grid jobs whose
+	// expected end is requested at a time.
 	mostTop  = 500
 	mostEnds = 50
 )
 
-// topData is one answer of jjm top, and the object of --json.
+// topData is one update of jjm top, and the object of --json.
 type topData struct {
 	At       jjm.Time       `json:"at"`
 	Clusters []wire.Cluster `json:"clusters"`
@@ -38,17 +39,17 @@ type topJob struct {
 type topRates struct {
 	Submitted float64 `json:"submitted"`
 	Ended     float64 `json:"ended"`
-	Failed    float64 `json:"failed"` // killed ones included
+	Failed    float64 `json:"failed"` // including killed local jobs
 }
 
-// topAsker asks the daemon for what jjm top shows. One goroutine at a time may use it.
+// topAsker requests the data of jjm top from the daemon. It must not be used by several goroutines at the same time.
 type topAsker struct {
 	daemon *client.Client
 	meter  topMeter
 	last   []jjm.GridID // the grid jobs of the last answer
 }
 
-// next returns an answer. shown are the grid jobs whose expected end is wanted, nil for the first ones.
+// next returns the next update. shown are the grid jobs whose expected end is wanted, nil for the first grid jobs.
 func (a *topAsker) next(ctx context.Context, shown []jjm.GridID) (d topData, err error) {
 	clusters, err := client.Call(ctx, a.daemon, wire.VerbClusters(), wire.ClustersRequest{})
 	if err != nil {
@@ -85,7 +86,7 @@ func (a *topAsker) next(ctx context.Context, shown []jjm.GridID) (d topData, err
 	return d, nil
 }
 
-// details returns the status of grid jobs. It leaves out grid jobs that were removed.
+// details returns the statuses of grid jobs, except grid jobs that were removed.
 func (a *topAsker) details(ctx context.Context, ids []jjm.GridID) (map[jjm.GridID]wire.Status, error) {
 	found := map[jjm.GridID]wire.Status{}
 	if len(ids) == 0 {

@@ -11,8 +11,8 @@ import (
 // maxFilter bounds the text of a filter, in characters.
 const maxFilter = 60
 
-// keysOf returns the keys in what a terminal sent: a name for each special key that jjm top knows, and the characters.
-// It leaves out other special keys.
+// keysOf returns the keys in the bytes that a terminal sent: a name for each special key that jjm top supports, and the
+// characters. It leaves out other special keys.
 func keysOf(text string) (keys []string) {
 	for text != "" {
 		key, n := keyOf(text)
@@ -91,7 +91,7 @@ func (v *topView) move(key string) {
 	}
 	at := v.position(rows)
 	if at < 0 && by == 1 {
-		at = v.first - 1 // the first one on the screen
+		at = v.first - 1 // the first grid job on the screen
 	}
 	v.selected = rows[max(min(at+by, len(rows)-1), 0)].Lookup.ID
 }

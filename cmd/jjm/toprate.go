@@ -10,14 +10,15 @@ import (
 // leastPace is the shortest time over which jjm top measures a rate; the longest is paceWindow.
 const leastPace = 10 * time.Second
 
-// topMeter measures how fast local jobs are submitted and end, from one answer to the next.
+// topMeter measures the rates at which local jobs are submitted and end.
 type topMeter struct {
 	at    jjm.Time // of the last answer, 0 before the first
 	whole topPace
 	jobs  map[jjm.GridID]*topPace
 }
 
-// topPace is how many local jobs were submitted, ended and failed since the first answer, at several times.
+// topPace holds, at several times, the numbers of local jobs that were submitted, ended and failed since the first
+// answer.
 type topPace struct {
 	seen  topRates // the counts in the last answer
 	marks []topMark
@@ -28,8 +29,8 @@ type topMark struct {
 	sum topRates
 }
 
-// add records the counts of grid jobs at a time. It returns the rates over all grid jobs, nil if they are not known
-// yet. Grid jobs that are not in all are forgotten.
+// add records the counts of grid jobs at a time. It returns the rates over all grid jobs, nil if the rates are not
+// known yet. It drops grid jobs that are not in all.
 func (m *topMeter) add(at jjm.Time, all []wire.Status) *topRates {
 	total := m.whole.sum()
 	kept := map[jjm.GridID]*topPace{}
@@ -39,7 +40,7 @@ func (m *topMeter) add(at jjm.Time, all []wire.Status) *topRates {
 		if p == nil {
 			p = &topPace{seen: now}
 			if m.at != 0 && all[i].Accepted >= m.at {
-				p.seen = topRates{} // it is new: all its local jobs were submitted since the last answer
+				p.seen = topRates{} // a new grid job: all its local jobs were submitted since the last answer
 			}
 		}
 		total = total.plus(p.add(at, now))
@@ -80,8 +81,8 @@ func (r topRates) plus(o topRates) topRates {
 	return topRates{r.Submitted + o.Submitted, r.Ended + o.Ended, r.Failed + o.Failed}
 }
 
-// add records the counts of one grid job and returns by how much they grew. A count that fell, because local jobs are
-// tried again, counts as no growth.
+// add records the counts of one grid job, and returns the growth of each count. A count that fell, because local jobs
+// are tried again, has the growth 0.
 func (p *topPace) add(at jjm.Time, now topRates) (grown topRates) {
 	grown = topRates{max(now.Submitted-p.seen.Submitted, 0), max(now.Ended-p.seen.Ended, 0),
 		max(now.Failed-p.seen.Failed, 0)}
@@ -98,7 +99,7 @@ func (p *topPace) sum() topRates {
 	return p.marks[len(p.marks)-1].sum
 }
 
-// mark records the sums at a time, and forgets those from before paceWindow.
+// mark records the sums at a time, and drops sums from before paceWindow.
 func (p *topPace) mark(at jjm.Time, sum topRates) {
 	p.marks = append(p.marks, topMark{at, sum})
 	for len(p.marks) > 2 && between(p.marks[1].at, at) >= paceWindow {

@@ -23,7 +23,7 @@ import (
 const (
 	// topEvery is the time between two requests of jjm top.
 	topEvery = 2 * time.Second
-	// keyPatience is how long the reader of keys waits before it looks whether the command is over.
+	// keyPatience is the time after which the reader of keys checks whether the command is over.
 	keyPatience = 100 * time.Millisecond
 )
 
@@ -45,7 +45,7 @@ type topScreen struct {
 	view topView
 
 	painted string
-	lostAt  time.Time // since when no daemon answers
+	lostAt  time.Time // when the daemon stopped answering
 	work    sync.WaitGroup
 	news    chan topNews
 	reasons chan topReasons
@@ -85,7 +85,7 @@ func (t *topScreen) run(ctx context.Context) error {
 	return t.loop(ctx)
 }
 
-// loop reacts to keys, answers and changes of the size.
+// loop handles keys, answers and changes of the size.
 func (t *topScreen) loop(ctx context.Context) error {
 	t.news, t.reasons = make(chan topNews, 1), make(chan topReasons, 1)
 	keys, resized := make(chan string), make(chan os.Signal, 1)
@@ -122,7 +122,7 @@ func (t *topScreen) loop(ctx context.Context) error {
 	}
 }
 
-// request asks the daemon for the next answer.
+// request requests the next update from the daemon.
 func (t *topScreen) request(ctx context.Context, shown []jjm.GridID) {
 	t.work.Go(func() {
 		data, err := t.ask.next(ctx, shown)
@@ -133,7 +133,7 @@ func (t *topScreen) request(ctx context.Context, shown []jjm.GridID) {
 	}
 }
 
-// requestWhy asks the daemon what a grid job waits for. An answer that is not received is dropped.
+// requestWhy requests from the daemon the reasons why a grid job waits. If nobody receives the answer, it is dropped.
 func (t *topScreen) requestWhy(ctx context.Context, id jjm.GridID) {
 	t.work.Go(func() {
 		a, err := client.Call(ctx, t.ask.daemon, wire.VerbWhy(), wire.WhyRequest{Many: wire.Refs(id.String())})
@@ -171,7 +171,7 @@ func (t *topScreen) take(n topNews) {
 	t.view.lost = fmt.Sprintf("since %s %s", t.lostAt.Format(time.TimeOnly), what)
 }
 
-// key carries out a key. It returns true if the user quits.
+// key handles a key. It returns true if the user quits.
 func (t *topScreen) key(ctx context.Context, key string) (quit bool) {
 	v := &t.view
 	switch {

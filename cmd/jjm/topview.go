@@ -14,7 +14,7 @@ import (
 
 // This file draws the screen of jjm top. Its functions depend only on topView.
 
-// topView is what jjm top shows, and how.
+// topView holds the data and the settings of the screen of jjm top.
 type topView struct {
 	data topData
 	now  time.Time
@@ -37,7 +37,7 @@ type topLine struct {
 	style topStyle
 }
 
-// topStyle is how a line looks on a terminal with colours.
+// topStyle is the style of a line on a terminal with colours.
 type topStyle int
 
 const (
@@ -122,8 +122,8 @@ func (v *topView) header() []topLine {
 	}
 }
 
-// clusters returns a line for each cluster. On a screen they take at most a third of it; clusters in trouble come
-// first.
+// clusters returns a line for each cluster. On a screen the lines take at most a third of the height; clusters in
+// trouble come first.
 func (v *topView) clusters(height int) []topLine {
 	all := slices.Clone(v.data.Clusters)
 	slices.SortStableFunc(all, func(a, b wire.Cluster) int { return cmp.Compare(badness(b), badness(a)) })
@@ -152,7 +152,8 @@ func (v *topView) clusters(height int) []topLine {
 	return lines
 }
 
-// badness is 2 for a cluster whose breaker is not closed, 1 for one in other trouble, 0 for others.
+// badness returns 2 for a cluster whose breaker is not closed, 1 for a cluster in other trouble, and 0 for other
+// clusters.
 func badness(cl wire.Cluster) int {
 	switch {
 	case cl.Breaker != nil:
@@ -217,8 +218,8 @@ func compareTop(by topSort, a, b topJob) int {
 	return 0
 }
 
-// jobs returns the table of grid jobs: as many as there is room for, and the selected one among them. It notes which
-// grid jobs it shows.
+// jobs returns the table of grid jobs: as many grid jobs as fit, including the selected grid job. It notes which grid
+// jobs are shown.
 func (v *topView) jobs(width, room int) []topLine {
 	rows := v.rows()
 	first, n := 0, len(rows)
@@ -294,7 +295,8 @@ func fitTop(cells [][]string, width int) (bar int) {
 	return bar
 }
 
-// widthsTop makes cells printable, and returns the width of each column: that of its widest cell, up to its limit.
+// widthsTop makes cells printable, and returns the width of each column: the width of its widest cell, up to the
+// column's limit.
 func widthsTop(cells [][]string, limits []int) []int {
 	widths := make([]int, len(limits))
 	for _, row := range cells {
@@ -376,7 +378,7 @@ func whyLines(one wire.Why) (rows []whyLine) {
 	return rows
 }
 
-// why returns what the selected grid job waits for.
+// why returns the lines about the reasons why the selected grid job waits.
 func (v *topView) why(width int) []topLine {
 	lines := []topLine{{fmt.Sprintf(" why grid job %s is not over:", v.reasonsOf), headStyle}}
 	if v.reasons == nil {
@@ -385,7 +387,7 @@ func (v *topView) why(width int) []topLine {
 	return append(lines, textLines(v.reasons, width)...)
 }
 
-// textLines returns texts with a title each, wrapped to a width. A text without a title belongs to the one before it.
+// textLines returns texts with their titles, wrapped to a width. A text without a title belongs to the previous text.
 func textLines(rows [][2]string, width int) (lines []topLine) {
 	const indent = "   "
 	for _, row := range rows {

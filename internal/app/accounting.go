@@ -14,8 +14,8 @@ import (
 
 // AccountingConfig are the settings of the site's accounting.
 type AccountingConfig struct {
-	// Blah is the path of the accounting log in the format of BLAH, to whose name each day's date is appended; "" =
-	// none. CE is the name of the computing element in it.
+	// Blah is the path of the accounting log in the format of BLAH; "" = no log. Each day's date is appended to the
+	// name. CE is the name of the computing element in the log.
 	Blah string `toml:"blah"`
 	CE   string `toml:"ce"`
 }
@@ -36,9 +36,9 @@ func (c AccountingConfig) Check() jjm.Problems {
 const (
 	// accountingMark is the key of the store's meta value that holds the number of the last attempt in the log.
 	accountingMark = "accounting.blah"
-	// accountingEvery is how often new attempts are appended to the log.
+	// accountingEvery is the time between two writes to the log.
 	accountingEvery = 5 * time.Second
-	// accountingChunk is how many lines are written at once.
+	// accountingChunk is the greatest number of lines written at a time.
 	accountingChunk = 500
 )
 

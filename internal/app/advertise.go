@@ -36,7 +36,7 @@ type brokers struct {
 	doors func(gate.Caller) []string
 }
 
-// advertised returns what brokers read. If Now is set, it sends the ad first.
+// advertised returns the ad and its state in each collector. If Now is set, it sends the ad first.
 func (b brokers) advertised(ctx context.Context, _ wire.Caller, r wire.AdvertiseRequest) (wire.AdvertiseAnswer,
 	error) {
 	if r.Now && !b.advertises {
@@ -80,7 +80,7 @@ func (a *App) facts() advertise.Facts {
 	orders := a.engine.Orders(gate.Caller{})
 	for _, typ := range a.engine.JobTypes() {
 		if typ.Off {
-			continue // it takes no jobs
+			continue // the type accepts no jobs
 		}
 		name := typ.Type
 		t := advertise.JobType{Name: name}
@@ -131,8 +131,8 @@ func clusterFacts(w wire.Cluster, section map[string]any, now jjm.Time) advertis
 	return c
 }
 
-// health reports whether a batch system answers, and why if not. A batch system has answered if its slots are known
-// or it returned a listing; while it has no jobs it is not asked for listings.
+// health reports whether a batch system answers, and why not. A batch system has answered if its slots are known or it
+// returned a listing. A batch system without jobs is not asked for listings.
 func health(w wire.Cluster) (h advertise.Health, why string) {
 	switch {
 	case w.Breaker != nil:

@@ -44,13 +44,14 @@ type Options struct {
 	Version string
 	Getenv  func(string) string
 	Stderr  io.Writer
-	// Executable is the path of the running program; the wrapper is beside it.
+	// Executable is the path of the running program. The wrapper is in the same folder.
 	Executable string
-	// Adopt accepts a store that does not fit its folders: its ids continue above the highest id in them.
+	// Adopt makes the daemon accept a store that does not fit its folders: the ids continue above the highest id in the
+	// folders.
 	Adopt bool
 }
 
-// App is the daemon.
+// App is the daemon, built from its parts.
 type App struct {
 	opts   Options
 	config Config
@@ -83,8 +84,8 @@ type closer struct {
 	do   func() error
 }
 
-// New opens everything that the daemon needs. It carries out the requests in the spool, and starts only the questions
-// to the programs of job types; Run starts the rest. If New fails, it closes everything that it opened.
+// New opens everything that the daemon needs. It carries out requests in the spool, and starts only the questions to
+// the programs of job types; Run starts everything else. If New fails, it closes everything that it opened.
 func New(ctx context.Context, opts Options) (*App, error) {
 	config, path, problems := Examine(opts)
 	if len(problems) > 0 {
@@ -113,7 +114,7 @@ func (a *App) open(ctx context.Context) error {
 	}
 	state := a.config.State
 	release, err := openState(state)
-	if errors.Is(err, unix.ENOSPC) { // openState got as far as the lock's file: no other daemon has the lock
+	if errors.Is(err, unix.ENOSPC) { // only after openState got the lock's file: no other daemon has the lock
 		a.openReserve()
 		release, err = openState(state)
 	}
@@ -211,7 +212,7 @@ func (a *App) dropDir() string { return filepath.Join(a.config.State, "drop") }
 
 func (c *Config) spoolDir() string { return filepath.Join(c.State, "spool") }
 
-// makeSpool makes the spool. Accounts that may open the socket may write to the spool.
+// makeSpool makes the spool folder. Accounts that may open the socket may write to the spool.
 func (a *App) makeSpool() error {
 	mode, group, err := a.config.Gate.Access()
 	if err != nil {
@@ -240,8 +241,9 @@ func ownAccount() *jjm.Owner {
 	return &jjm.Owner{UID: os.Geteuid(), GID: os.Getegid(), User: name}
 }
 
-// Wrapper returns the path of the wrapper: as configured, beside the daemon's program, or in libexec. It checks only
-// the last two; the error is of kind Invalid if neither has a wrapper.
+// Wrapper returns the path of the wrapper: the configured path, or the path of a wrapper beside the daemon's program or
+// in libexec. It does not check a configured path. The error is of kind Invalid if neither of the two folders has a
+// wrapper.
 func Wrapper(configured, executable string) (string, error) {
 	if configured != "" {
 		return configured, nil
@@ -304,8 +306,8 @@ func (a *App) clusterEnv(name string) (adapters.Env, error) {
 		Unmounted: site.Work(a.config.Work)}, nil
 }
 
-// helpersTime is how long the owners' helpers may work after the order to stop. Then the helpers end, and every call
-// that waits for a helper returns.
+// helpersTime is how long the owners' helpers may work after the order to stop. After this time the helpers end, and
+// every call that waits for a helper returns.
 const helpersTime = 10 * time.Second
 
 // Run serves until ctx ends. Running local jobs go on without the daemon.

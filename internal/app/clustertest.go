@@ -16,13 +16,13 @@ import (
 	"jjm/internal/jjm"
 )
 
-// ClusterTest runs checks of package conformance with real jobs on one cluster of the configuration: the checks that
-// a site's own queue can bear. It needs no daemon and does not disturb a running one: its adapters have state folders
-// of their own.
+// ClusterTest runs checks of package conformance with real jobs on one cluster of the configuration. It runs only
+// checks that do not harm a site's own queue. It needs no daemon and does not disturb a running daemon, because its
+// adapters have their own state folders.
 type ClusterTest struct {
-	// Request holds the resources that the jobs of the test request.
+	// Request contains the resources that the jobs of the test request.
 	Request jjm.Request
-	// Patience is how long a job may take from submission to its end, most of it in the queue.
+	// Patience is the longest time from a job's submission to its end. Most of this time is for the queue.
 	Patience time.Duration
 
 	// Cluster and Kind are the cluster's name and kind in the configuration, Owner is the account and Dir the folder
@@ -33,8 +33,8 @@ type ClusterTest struct {
 	// Notes are texts to show to people before the first check.
 	Notes []string
 
-	// NotTried is how many checks Run left out, and Why the reason, such as that no command of the batch system
-	// answers.
+	// NotTried is the number of checks that Run left out. Why is the reason, for example that no command of the batch
+	// system answers.
 	NotTried int
 	Why      string
 	// Began, if set, is called with the name of each check when the check begins, also concurrently.
@@ -57,14 +57,14 @@ const (
 	testJobs     = 8
 )
 
-// answerTime is how long a probe and a listing may take. After that the batch system counts as not answering.
+// answerTime is how long a probe and a listing may take. If both take longer, the batch system counts as not answering.
 const answerTime = 2 * time.Minute
 
 // ownPause is testPause for the embedded batch system, whose listings run no command.
 const ownPause = 100 * time.Millisecond
 
 // NewClusterTest reads the configuration and makes the folders of a test, which Close removes. The error is of kind
-// Gone if there is no such cluster. If as names an account, the whole process permanently becomes that account.
+// Gone if the cluster does not exist. If as names an account, the whole process permanently becomes that account.
 func NewClusterTest(ctx context.Context, opts Options, cluster, as string) (*ClusterTest, error) {
 	config, path, err := Load(opts.Config, opts.Getenv)
 	if err != nil {
@@ -96,7 +96,7 @@ func NewClusterTest(ctx context.Context, opts Options, cluster, as string) (*Clu
 	return t, nil
 }
 
-// look asks an adapter which file describes the cluster, and whether its jobs can ask for a walltime.
+// look asks an adapter which file describes the cluster, and whether its jobs can request a walltime.
 func (t *ClusterTest) look() error {
 	a, err := t.adapter(func(string, ...any) {})
 	if err != nil {
@@ -131,7 +131,7 @@ func (t *ClusterTest) find(cluster string) error {
 	return jjm.Errorf(jjm.Gone, "no cluster %.40q: the configuration has %s", cluster, strings.Join(names, ", "))
 }
 
-// makeFolders makes a folder for the adapters' state and one for the jobs.
+// makeFolders makes a folder for the adapters' state and a folder for the jobs.
 func (t *ClusterTest) makeFolders() (err error) {
 	folder := func(below, what string) (string, error) {
 		err := os.MkdirAll(below, 0o755)
@@ -162,8 +162,8 @@ func (t *ClusterTest) Close() error {
 	return errors.Join(errs...)
 }
 
-// Run runs the checks and reports each as it ends. It returns the number of failed checks. If no command answers, it
-// runs only the check that shows this, because every other check would fail for the same reason.
+// Run runs the checks, and reports each check when the check ends. It returns the number of failed checks. If no
+// command answers, it runs only the check that shows this, because every other check would fail for the same reason.
 func (t *ClusterTest) Run(ctx context.Context, report func(conformance.Outcome)) (failed int) {
 	site := &conformance.Site{Wrapper: t.wrapper, Kind: t.Kind, Description: t.description}
 	pause := testPause
@@ -195,8 +195,8 @@ func (t *ClusterTest) Run(ctx context.Context, report func(conformance.Outcome))
 	return sum.Failed
 }
 
-// dead reports whether both a probe and a listing of the batch system fail. It returns false if there is no probe, or
-// if the probe runs no command.
+// dead reports whether both a probe and a listing of the batch system fail. It returns false if the adapter cannot
+// probe, or if the probe runs no command.
 func (t *ClusterTest) dead(ctx context.Context) bool {
 	a, err := t.adapter(func(string, ...any) {})
 	if err != nil {
@@ -218,7 +218,7 @@ func (t *ClusterTest) dead(ctx context.Context) bool {
 	return err != nil
 }
 
-// adapter makes an adapter with a state folder of its own.
+// adapter makes an adapter with its own state folder.
 func (t *ClusterTest) adapter(warn func(msg string, args ...any)) (adapters.Adapter, error) {
 	state, err := os.MkdirTemp(t.state, "check-*")
 	if err != nil {
@@ -231,7 +231,7 @@ func (t *ClusterTest) adapter(warn func(msg string, args ...any)) (adapters.Adap
 	})
 }
 
-// open makes a new adapter for one check.
+// open makes a new adapter for a check.
 func (t *ClusterTest) open(tb conformance.TB) adapters.Adapter {
 	adapter, err := t.adapter(func(msg string, args ...any) { tb.Logf("%s %s", msg, fmt.Sprint(args...)) })
 	if err != nil {

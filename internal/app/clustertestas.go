@@ -10,8 +10,9 @@ import (
 )
 
 // become makes the process the account that runs the jobs of the test. If jobs run as their owners, a test as root
-// would test nothing that ever happens: an account must be named, and its folder in the work area is made as for its
-// first grid job. The state is then kept there too, because the account cannot enter the daemon's own state folder.
+// would not test a real case. Therefore an account must be named, and its folder in the work area is made as for its
+// first grid job. The state is then also in that folder, because the account cannot enter the daemon's own state
+// folder.
 func (t *ClusterTest) become(ctx context.Context, name string) error {
 	config := &t.app.config
 	if name == "" || name == t.Owner.User {

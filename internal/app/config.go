@@ -38,8 +38,8 @@ type Config struct {
 	JobTypes string `toml:"job_types"`
 	// Models is the folder of the models of job files. If empty, it is "models.d" below State.
 	Models string `toml:"models"`
-	// Reserve is how many bytes are kept allocated on the state's file system while the spool is on it too, but at
-	// most a sixteenth of the file system; 0 = nothing.
+	// Reserve is the number of bytes kept allocated on the state's file system while the spool is on the same file
+	// system, but at most a sixteenth of the file system; 0 = none.
 	Reserve int64 `toml:"reserve_bytes"`
 	// Log is the lowest level that is logged: debug, info, warn or error.
 	Log string `toml:"log"`
@@ -50,7 +50,7 @@ type Config struct {
 	Accounting AccountingConfig `toml:"accounting"`
 	// Notify are the settings of notices about the ends of grid jobs.
 	Notify notify.Config `toml:"notify"`
-	// Advertise holds the facts about the site that are published to brokers, and the collectors to which they are sent.
+	// Advertise contains the facts about the site that are published to brokers, and the collectors that receive them.
 	Advertise collector.Config `toml:"advertise"`
 	// Metrics are the settings of the listener for Prometheus.
 	Metrics metrics.Config `toml:"metrics"`
@@ -64,8 +64,8 @@ type Config struct {
 // DefaultPath is the default path of the configuration.
 const DefaultPath = "/etc/jjm/jjm.toml"
 
-// Load reads the configuration. If path is "", it is $JJM_CONFIG, else DefaultPath if that file exists, else there are
-// only the defaults. All mistakes are reported at once, with their places.
+// Load reads the configuration at path. If path is "", it reads $JJM_CONFIG, or else DefaultPath if that file exists,
+// or else returns the defaults. All mistakes are reported together, with their places.
 func Load(path string, getenv func(string) string) (Config, string, error) {
 	c, path, places, problems := read(path, getenv)
 	if len(problems) > 0 {
@@ -256,7 +256,7 @@ func unknownKind(kind, meant string) string {
 	return text + fmt.Sprintf("; did you mean %q? The other settings are checked as those of %s", meant, meant)
 }
 
-// anyKind stands for an unknown kind. Only the settings that all clusters have can be checked for it.
+// anyKind stands for an unknown kind, for which only the settings common to all clusters can be checked.
 func anyKind(_ string, _ adapters.Env, decode func(config any) error) (adapters.Adapter, error) {
 	return nil, decode(nil)
 }
@@ -280,7 +280,7 @@ func (c *Config) Readers() []plan.Reader {
 // errOnlyChecked ends the construction of an adapter after its settings are decoded.
 var errOnlyChecked = errors.New("only checked")
 
-// checkSettings decodes a cluster's settings and returns their problems. It opens nothing.
+// checkSettings decodes a cluster's settings and returns the problems of the settings. It opens nothing.
 func (c *Config) checkSettings(build maker, name string, i int, section map[string]any) jjm.Problems {
 	common := c.clusterDefaults(section)
 	env := adapters.Env{Owners: c.RunAs == runAsOwner}
@@ -296,7 +296,7 @@ func (c *Config) checkSettings(build maker, name string, i int, section map[stri
 		problems = append(problems, jjm.Problem{Field: clusterField(i, ""), Text: fmt.Sprint("cannot be checked: ", err)})
 	}
 	values = append(values, common.Check()...)
-	for k, p := range values { // so that they are shown with the line of their key
+	for k, p := range values { // so that the problems are shown with the lines of their keys
 		values[k] = jjm.Problem{Field: clusterField(i, p.Field), Text: p.Text}
 	}
 	return append(problems, problems.Unsaid(values)...)
@@ -325,8 +325,8 @@ func (c *Config) adviceOnClusters() (notes jjm.Problems) {
 	return notes
 }
 
-// decodeCluster decodes a cluster's section into the settings that all clusters have (common) and those of its kind
-// (own). If own is nil, other keys are ignored.
+// decodeCluster decodes a cluster's section into common, the settings that all clusters have, and own, the settings of
+// the cluster's kind. If own is nil, other keys are ignored.
 func decodeCluster(i int, section map[string]any, common *engine.ClusterConfig, own any) jjm.Problems {
 	if own == nil {
 		known, table := strict.Keys(common), settings(section)
@@ -354,7 +354,7 @@ func (c *Config) clusterDefaults(section map[string]any) engine.ClusterConfig {
 	return d
 }
 
-// maker creates the adapter of one kind.
+// maker creates the adapter of a kind of cluster.
 type maker = func(name string, env adapters.Env, decode func(config any) error) (adapters.Adapter, error)
 
 // settings returns a cluster's keys without name and kind.

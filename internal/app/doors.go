@@ -32,8 +32,8 @@ func (d *door) lost() string {
 	return ""
 }
 
-// watch makes folders of accounts again that were removed or replaced, open as at the start. While the disk is full
-// they stay shut; open makes them later.
+// watch makes folders of accounts again that were removed or replaced, and opens them as at the start. While the disk
+// is full the folders stay shut; open makes them later.
 func (r *reserve) watch() {
 	for i := range r.doors {
 		d := &r.doors[i]
@@ -53,7 +53,7 @@ func (r *reserve) watch() {
 	}
 }
 
-// remake makes a folder of accounts again.
+// remake makes a removed or replaced folder of accounts again.
 func (r *reserve) remake(d *door) error {
 	if err := d.open(); err != nil {
 		return err
@@ -67,7 +67,7 @@ func (r *reserve) remake(d *door) error {
 	return nil
 }
 
-// mostRemoved is how many removals of accounts' files the notes list.
+// mostRemoved is the greatest number of removals of accounts' files in the notes.
 const mostRemoved = 5
 
 // doorNotes are the present notes for people about the folders in which accounts write. Its methods may be called
@@ -75,7 +75,7 @@ const mostRemoved = 5
 type doorNotes struct {
 	mu    sync.Mutex
 	shut  string         // which folders are shut, "" if none is
-	heaps []commons.Heap // what was removed since the folders were shut, the last mostRemoved
+	heaps []commons.Heap // the last mostRemoved removals since the folders were shut
 	gone  string         // the folder that was lost and cannot be made again
 }
 

@@ -127,12 +127,12 @@ func (c *Config) fits(have store.Content) error {
 	return c.fitsWork(have)
 }
 
-// fitsWork looks for the work areas only by their names in the folder: the owner of an area can mount a file system
-// there that never answers.
+// fitsWork looks for the work areas only by their names in the folder, because the owner of an area can mount a file
+// system in the area that never answers.
 func (c *Config) fitsWork(have store.Content) error {
 	there, err := names(c.Work)
 	if err != nil {
-		return nil // this account cannot see it
+		return nil // this account cannot see the folder
 	}
 	return areasGone(c.Work, have, func(o jjm.Owner) bool { return !there[filepath.Base(areas.Path(c.Work, o))] })
 }
@@ -251,7 +251,7 @@ func missing(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// empty reports whether a folder is known to have nothing in it.
+// empty reports whether a folder is known to be empty.
 func empty(dir string) bool {
 	names, err := os.ReadDir(dir)
 	return err == nil && len(names) == 0
@@ -269,7 +269,7 @@ func (c *Config) CheckState() error {
 		return lasting(err)
 	}
 	if highwater.Fit(have.Identity, have.Highest, in) != nil {
-		if have, err = store.Look(c.storeFile()); err != nil { // a running daemon may have assigned ids in between
+		if have, err = store.Look(c.storeFile()); err != nil { // meanwhile a running daemon may have assigned ids
 			return lasting(err)
 		}
 		if err := highwater.Fit(have.Identity, have.Highest, in); err != nil {
@@ -295,7 +295,7 @@ func (c *Config) Left() (notes jjm.Problems) {
 	return notes
 }
 
-// lasting returns errors that a daemon would also get. It returns nil for errors that may pass, and for errors that
+// lasting returns the errors that a daemon would also get. It returns nil for errors that may pass, and for errors that
 // concern only this account.
 func lasting(err error) error {
 	switch jjm.KindOf(err) {

@@ -103,7 +103,7 @@ func (a *App) openMetrics(b brokers) (err error) {
 	return nil
 }
 
-// serveMetrics answers scrapes until ctx ends. The daemon goes on if the listener fails.
+// serveMetrics answers scrapes until ctx ends. If the listener fails, the daemon continues without it.
 func (a *App) serveMetrics(ctx context.Context) {
 	if a.meter == nil {
 		return

@@ -70,7 +70,7 @@ func readModel(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// modelNames returns the names of the models, the default one first.
+// modelNames returns the names of the models, the default model first.
 func (c *Config) modelNames() []string {
 	names := []string{jobfile.DefaultModel}
 	entries, _ := os.ReadDir(c.Models)
@@ -83,8 +83,8 @@ func (c *Config) modelNames() []string {
 	return names
 }
 
-// CheckModels returns the problems of the files of models. They keep job files from using these models and stop
-// nothing else. types are the job types of the site.
+// CheckModels returns the problems of the files of models. Job files cannot use models with problems; nothing else is
+// affected. types are the job types of the site.
 func (c *Config) CheckModels(types handlers.Registry) (problems jjm.Problems) {
 	for _, name := range c.modelNames() {
 		m, wrong := c.Model(name)

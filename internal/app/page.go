@@ -14,7 +14,7 @@ import (
 	"jjm/internal/sys/asuser"
 )
 
-// watchEvery is how often the daemon looks whether a watched web page has changed.
+// watchEvery is the time between two checks whether a watched web page has changed.
 const watchEvery = 2 * time.Second
 
 // paging are the parts of the daemon that serve the web page. Both are nil if the configuration sets no web.listen.
@@ -78,7 +78,7 @@ func (a *App) accountNamed(ctx context.Context, name string) (wire.Caller, error
 	return a.gate.CallerOf(owner.UID, owner.GID), nil
 }
 
-// servePage serves the web page until ctx ends. The daemon goes on if the listener fails.
+// servePage serves the web page until ctx ends. If the listener fails, the daemon continues without it.
 func (a *App) servePage(ctx context.Context) {
 	if a.page == nil {
 		return

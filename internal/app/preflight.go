@@ -21,7 +21,7 @@ func Examine(opts Options) (Config, string, jjm.Problems) {
 		problems = append(problems, unheld("--config", path, holdersOf("", 0))...)
 	}
 	problems = append(problems, problems.Unsaid(c.preflight(opts.Executable))...)
-	if opts.Getenv("JJM_STATE") != "" { // the line of the file is not the mistake
+	if opts.Getenv("JJM_STATE") != "" { // the mistake is in the environment, not in the line of the file
 		for i := range problems {
 			if problems[i].Field == "state" {
 				problems[i].Field, problems[i].Where = "$JJM_STATE", ""
@@ -32,7 +32,7 @@ func Examine(opts Options) (Config, string, jjm.Problems) {
 	return c, path, places.Locate(problems)
 }
 
-// preflight returns the problems of settings that do not suit this machine and account. It changes nothing.
+// preflight returns the problems of settings that do not suit this machine and account. It makes no changes.
 func (c *Config) preflight(executable string) (problems jjm.Problems) {
 	for _, dir := range []struct{ field, path string }{{"state", c.State}, {"work", c.Work}} {
 		if err := checkWritable(dir.path); filepath.IsAbs(dir.path) && err != nil {

@@ -19,8 +19,8 @@ func (c *Config) shared() bool { return c.RunAs == runAsOwner || c.Gate.Open() }
 // stranger is the number of the account "nobody" on all Linux systems: it has no rights of its own.
 const stranger = 65534
 
-// adviceOnReach returns a note for each existing folder that keeps other accounts out although the configuration lets
-// them in. Only root can try the access of another account.
+// adviceOnReach returns a note for each existing folder that other accounts cannot enter although the configuration
+// permits them to. Only root can try the access of another account.
 func (c *Config) adviceOnReach() (notes jjm.Problems) {
 	if os.Geteuid() != 0 || !c.shared() {
 		return nil
@@ -87,7 +87,7 @@ func asStranger(gid int, fn func()) error {
 	if err != nil {
 		return err
 	}
-	own := make([]uint32, len(groups)+1) // one more, so that it has an address
+	own := make([]uint32, len(groups)+1) // one element more, so that the slice has an address
 	for i, g := range groups {
 		own[i] = uint32(g)
 	}

@@ -66,8 +66,8 @@ func (a *App) stamp() string {
 	return fmt.Sprint(info.ModTime().UnixNano(), info.Mode(), info.Size(), inode)
 }
 
-// reload reads the configuration again, applies the settings that can change while the daemon runs, and logs those that
-// cannot. A configuration with mistakes changes nothing.
+// reload reads the configuration again, applies the settings that can change while the daemon runs, and logs the names
+// of other changed settings. A configuration with mistakes changes nothing.
 func (a *App) reload() {
 	next, _, err := Load(a.opts.Config, a.opts.Getenv)
 	if err != nil {

@@ -18,9 +18,9 @@ import (
 	"jjm/xmldb"
 )
 
-// reserve prevents the folders in which accounts write, the spool and the drop folder, from stopping the store
-// by filling the file system that they share. It keeps a file allocated there. When the file system is nearly full,
-// reserve shuts the folders, removes the largest account's files in them, and then frees its own file.
+// reserve prevents the spool and the drop folder, in which accounts write, from filling the file system that they share
+// with the store. It keeps a file allocated on the file system. If the file system is nearly full, reserve shuts the
+// folders, removes the largest account's files in these folders, and then frees its own file.
 type reserve struct {
 	app   *App
 	file  string
@@ -43,7 +43,8 @@ type door struct {
 	name string // for people
 	dir  string // where accounts write
 	open func() error
-	// folders holds the door's paths. was holds the folders that these paths named when the door was opened.
+	// folders are the paths of the door's folders. was identifies the folders that these paths named when the door was
+	// opened.
 	folders []string
 	was     []site.Place
 }
@@ -61,8 +62,9 @@ func (a *App) doors() []door {
 const (
 	// reserveFile is in the folder that only the daemon can enter.
 	reserveFile = "reserve"
-	// The file system is checked every reserveEvery. A shut folder is opened again after reserveCalm without trouble.
-	// There is no hurry: while the daemon answers, gatekeepers do not need the spool, and fragments can wait.
+	// reserveEvery is the time between two checks of the file system. reserveCalm is the time without trouble after
+	// which a shut folder is opened again. A long time does no harm: while the daemon answers, gatekeepers do not need
+	// the spool, and fragments can wait.
 	reserveEvery = 250 * time.Millisecond
 	reserveCalm  = time.Minute
 )
@@ -75,7 +77,7 @@ func (a *App) openReserve() *reserve {
 		floor: plan.Floor{Bytes: uint64(a.config.Engine.MinFreeBytes), Files: uint64(a.config.Engine.MinFreeFiles)}}
 	info, err := os.Stat(r.file)
 	r.held = err == nil && info.Size() > 0
-	if err == nil && (r.want == 0 || r.apart()) { // left by an earlier start, and not needed now
+	if err == nil && (r.want == 0 || r.apart()) { // left by an earlier start, and no longer needed
 		r.held = os.Remove(r.file) != nil && r.held
 	}
 	r.look(time.Now())
@@ -97,8 +99,8 @@ func (r *reserve) keep(ctx context.Context) {
 	}
 }
 
-// apart reports whether all folders of accounts are on other file systems, so that they cannot fill the file system
-// of the store.
+// apart reports whether all folders of accounts are on other file systems than the store, so that accounts cannot fill
+// the store's file system.
 func (r *reserve) apart() bool { return len(r.beside()) == 0 }
 
 // beside returns the folders of accounts that share the store's file system. A missing folder counts, because it will
@@ -164,7 +166,7 @@ func (r *reserve) open() error {
 	return r.makeAll()
 }
 
-// makeAll makes the folders and opens them.
+// makeAll makes the folders of accounts and opens them.
 func (r *reserve) makeAll() error {
 	var trouble error
 	for i := range r.doors {
@@ -176,7 +178,7 @@ func (r *reserve) makeAll() error {
 	return trouble
 }
 
-// relieve makes room: it removes accounts' files from the folders, and frees the reserve if that is not enough.
+// relieve frees space: it removes accounts' files from the folders, and frees the reserve if the removal is not enough.
 func (r *reserve) relieve(now time.Time, d plan.Disk) error {
 	var trouble error
 	folders := make([]commons.Folder, 0, len(r.doors))

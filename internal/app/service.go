@@ -33,7 +33,7 @@ func (a *App) notifyManager(ctx context.Context, wg *sync.WaitGroup) (stopping f
 	return func() { tell(daemon.SdNotifyStopping) }
 }
 
-// watchdog notifies systemd at every interval, if the engine still answers.
+// watchdog notifies systemd at every interval as long as the engine answers.
 func (a *App) watchdog(ctx context.Context, every time.Duration, tell func(string)) {
 	t := time.NewTicker(every)
 	defer t.Stop()

@@ -15,8 +15,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// network has the magic numbers of network file systems (statfs(2) and linux/magic.h; Lustre, GPFS and BeeGFS from
-// their own headers). SQLite's locks and write-ahead log are not safe there.
+// network contains the magic numbers of network file systems (statfs(2) and linux/magic.h; Lustre, GPFS and BeeGFS from
+// their own headers). On these file systems, SQLite's locks and write-ahead log are not safe.
 var network = map[int64]string{
 	0x6969:     "NFS",
 	0x517b:     "SMB",
@@ -34,7 +34,8 @@ var network = map[int64]string{
 	0x73757245: "Coda",
 }
 
-// openState makes the state folder, refuses a folder on a network, and takes the lock that keeps out a second daemon.
+// openState makes the state folder, refuses a folder on a network file system, and takes the lock that prevents a
+// second daemon.
 func openState(dir string) (release func() error, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, jjm.Errorf(jjm.Invalid, "state folder: %w", err)
@@ -67,11 +68,11 @@ const (
 )
 
 // lockWait is how long to wait for a lock. If a daemon is killed while it starts a process, the child (of root or of
-// the daemon's own account) holds the lock until its exec a moment later. A daemon that has just taken the lock writes
-// its process id a moment later.
+// the daemon's own account) holds the lock until its exec a moment later. A daemon that has just taken the lock also
+// writes its process id only a moment later.
 const lockWait = 2 * time.Second
 
-// lockState takes the lock that keeps out a second daemon.
+// lockState takes the lock that prevents a second daemon.
 func lockState(dir string) (release func() error, err error) {
 	folder := filepath.Join(dir, lockFolder)
 	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
@@ -92,7 +93,7 @@ func unwritable(err error) error {
 		"or set state to another folder", err)
 }
 
-// lock takes an exclusive lock, which the kernel releases when this process ends.
+// lock takes an exclusive lock. The kernel releases the lock when this process ends.
 func lock(path, dir string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_CLOEXEC|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {

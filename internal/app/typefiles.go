@@ -117,7 +117,7 @@ func ownerOf(info fs.FileInfo) uint32 {
 	return ^uint32(0)
 }
 
-// Own describes the folder of job types, and names those of the registry that are the site's own.
+// Own describes the folder of job types, and names the types of the registry that are the site's own.
 func (c *Config) Own(types handlers.Registry) string {
 	if _, err := os.Stat(c.JobTypes); err != nil {
 		return fmt.Sprintf("job types: there is no folder %s, so those of jjm alone", c.JobTypes)

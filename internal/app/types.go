@@ -19,7 +19,7 @@ import (
 )
 
 // checkTypes returns the problems of the folder of job types because of which none of its files can be read. It does
-// not return mistakes in a single file, which turn off only the type of that file.
+// not return mistakes in a single file, because such a mistake turns off only the type of the file.
 func (c *Config) checkTypes() jjm.Problems {
 	if !filepath.IsAbs(c.JobTypes) {
 		if !filepath.IsAbs(c.State) && c.JobTypes == filepath.Join(c.State, ownTypes) {
@@ -40,7 +40,7 @@ const ownTypes = "job-types.d"
 
 // Types are the job types of the site.
 type Types struct {
-	// Registry has all types by their names, including types that are off.
+	// Registry contains all types by name, including types that are off.
 	Registry handlers.Registry
 	// Off are files of types that are off and whose names belong to other types.
 	Off []handlers.Off

@@ -346,8 +346,8 @@ type OutputTemplate struct {
 type Limits struct {
 	EarlyMinutes  *int `json:"max_time_early_fails,omitempty"` // minutes within which a failure is early
 	Early         *int `json:"max_retry_early,omitempty"`
-	LateHandled   *int `json:"max_retry_late_handled,omitempty"`   // retries after later failures, if the application requested the retry
-	LateUnhandled *int `json:"max_retry_late_unhandled,omitempty"` // retries after later failures, if the application did not
+	LateHandled   *int `json:"max_retry_late_handled,omitempty"`   // retries that the application requested later
+	LateUnhandled *int `json:"max_retry_late_unhandled,omitempty"` // retries of other later failures
 }
 
 // The bounds of Limits.

@@ -164,7 +164,7 @@ const (
 	HoldRetry   HoldAction = "retry"   // cancel the attempt and make the next one
 	HoldFail    HoldAction = "fail"    // cancel the attempt and fail the local job
 	HoldKeep    HoldAction = "keep"    // cancel the attempt unless it has started; the next attempt waits for a release
-	HoldResume  HoldAction = "resume"  // like HoldKeep, but the next attempt does not wait, because it was released meanwhile
+	HoldResume  HoldAction = "resume"  // like HoldKeep, but released meanwhile: the next attempt does not wait
 )
 
 // GivesUp reports whether the action ends the attempt. HoldKeep and HoldResume end it only if it has not started.

@@ -58,7 +58,7 @@ const (
 	Merging      Phase = "merging"          // completing: its attempt is over, its outputs wait to be merged
 	ByLimit      Phase = "limit"            // failed: a retry limit was reached
 	ByApp        Phase = "application"      // failed: the application said FAILED, or its exit code was not 0
-	ByLoss       Phase = "lost"             // failed: the batch system lost or ended the attempt, and no retry limit is the cause
+	ByLoss       Phase = "lost"             // failed: the batch system lost or ended it, not by a retry limit
 	CreateFailed Phase = "createfailed"     // failed: never submitted
 	ByPerson     Phase = "cancelled"        // killed: by a person or the gatekeeper
 	BySystem     Phase = "closed"           // killed or failed: by jjm itself
