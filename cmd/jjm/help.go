@@ -36,8 +36,9 @@ func (c *cli) help(options kong.HelpOptions, ctx *kong.Context) error {
 	return nil
 }
 
-// showOwnArguments changes only the help. Some commands pass all arguments to the daemon's program. For these it shows
-// the arguments that the tag "takes" names, as the daemon's program does. "..." after a name means none or several.
+// showOwnArguments changes only the help. Some commands pass all their arguments to the daemon's program. The help of
+// these commands then shows the arguments named by the tag "takes", which are the arguments of the daemon's program.
+// "..." after a name means none or several.
 func showOwnArguments(node *kong.Node) {
 	for _, sub := range node.Children {
 		showOwnArguments(sub)

@@ -114,7 +114,7 @@ func (r *resubmit) resources() (*jjm.Resources, error) {
 	return &asked, nil
 }
 
-// nameFlags replaces the keys of job files in an error by the flags of resubmit that correspond to them.
+// nameFlags replaces the keys of job files in an error by the corresponding flags of resubmit.
 func nameFlags(e *wire.Error) {
 	if e == nil || len(e.Problems) == 0 {
 		return

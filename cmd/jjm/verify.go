@@ -145,8 +145,8 @@ func (c *cli) printReport(v *wire.Verified, recovery string) error {
 	return nil
 }
 
-// toldText returns how many of the completed local jobs gave no count of what they processed: by the proof that they
-// gave instead, and those without any proof.
+// toldText returns how many of the completed local jobs reported no count of their processed work: the number for each
+// other kind of proof, and the number without a proof.
 func toldText(r *cover.Report) string {
 	text := ""
 	for _, told := range []struct {

@@ -23,9 +23,9 @@ const ownModels = "models.d"
 // maxModel is the largest size of the file of a model, in bytes.
 const maxModel = 1 << 20
 
-// Model reads a model from the folder of models, as it is now. The default model exists even without a file. The
-// problems say why the model cannot be used: the name is unknown, others may change its file, or the file has
-// mistakes.
+// Model reads a model from the folder of models in its present form. The default model exists even without a file. If
+// the model cannot be used, problems contain the reasons: the name is unknown, others may change its file, or the file
+// has mistakes.
 func (c *Config) Model(name string) (jobfile.Model, jjm.Problems) {
 	path := filepath.Join(c.Models, name+jobfile.ModelSuffix)
 	text, err := []byte(nil), fs.ErrNotExist

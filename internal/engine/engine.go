@@ -97,7 +97,7 @@ type (
 // Defaults returns the settings of a site that sets nothing.
 func Defaults() Config { return base.Defaults() }
 
-// Engine connects all packages of the engine. Its methods carry out the requests on the daemon's socket. They may be
+// Engine connects all packages of the engine. Its methods carry out the requests on the daemon's socket, and may be
 // called from many goroutines.
 type Engine struct {
 	state *state.State
@@ -118,7 +118,7 @@ type Engine struct {
 	ended
 }
 
-// asked are the parts that answer requests.
+// asked are the parts that carry out requests.
 type asked struct {
 	answers         *answer.Answers
 	chooser         *choice.Chooser
@@ -127,7 +127,7 @@ type asked struct {
 	*answer.Meter   // counts for metrics
 }
 
-// ahead are the parts that hold grid jobs back before they begin.
+// ahead are the parts that delay grid jobs before they begin.
 type ahead struct {
 	remote       *remote.Inputs
 	dependencies *dependency.Dependencies
@@ -139,8 +139,8 @@ type ended struct {
 	remover  *removal.Remover
 }
 
-// New makes the engine and loads the live state from the store. It starts no goroutine; Run
-// does. The error is of kind Invalid if deps has no cluster or a relative work folder.
+// New makes the engine and loads the live state from the store. The loops do not run until Run is called. The error is
+// of kind Invalid if deps has no cluster or a relative work folder.
 func New(ctx context.Context, cfg Config, deps Deps) (*Engine, error) {
 	if len(deps.Clusters) == 0 {
 		return nil, jjm.Errorf(jjm.Invalid, "engine: no cluster configured")
@@ -205,8 +205,7 @@ func (e *Engine) connect() {
 		e.dependencies.Changed, e.Meter.Count, e.remover.Ordered}
 }
 
-// load fills the memory from the store, and wakes the loops for everything that was in progress
-// when the daemon stopped.
+// load loads the memory from the store, and wakes the loops for all work that was in progress when the daemon stopped.
 func (e *Engine) load(ctx context.Context) error {
 	if err := e.state.Load(ctx); err != nil {
 		return err
@@ -233,9 +232,8 @@ func (e *Engine) load(ctx context.Context) error {
 // Reconfigure replaces the settings. All but Workers, which New reads, apply immediately.
 func (e *Engine) Reconfigure(cfg Config) { e.state.B.Reconfigure(cfg) }
 
-// Run runs all loops until ctx ends, then waits for them. It does not touch local jobs in batch
-// systems when it ends. The error is nil, or wraps base.ErrCrashed if a failpoint of a test stopped
-// the engine.
+// Run runs all loops until ctx ends, and then waits for the loops to return. Local jobs in batch systems continue after
+// that. The error is nil, or wraps base.ErrCrashed if a failpoint of a test stopped the engine.
 func (e *Engine) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

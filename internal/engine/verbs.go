@@ -19,7 +19,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Verbs returns the verbs of the daemon's socket that the rooms answer.
+// Verbs returns the verbs of the daemon's socket that the rooms carry out.
 func (e *Engine) Verbs() []serve.Verb {
 	all := slices.Concat(gridjob.Verbs(e.jobs), wish.Verbs(e.wishes), reopen.Verbs(e.reopener),
 		removal.Verbs(e.remover), choice.Verbs(e.chooser), answer.Verbs(e.answers, e.Reasons), site.Verbs(e.site),

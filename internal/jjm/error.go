@@ -38,7 +38,7 @@ func (k *Kind) UnmarshalText(b []byte) error {
 	return err
 }
 
-// Error is an error with its kind.
+// Error is an error that has a kind.
 type Error struct {
 	Kind Kind
 	Err  error
@@ -86,8 +86,7 @@ func (e ended) Error() string { return e.text }
 // Unwrap returns the error of the context.
 func (e ended) Unwrap() error { return e.err }
 
-// Problem is one mistake in an input from outside. All problems of an input are reported
-// at once.
+// Problem is one mistake in an input from outside. All problems of an input are reported together.
 type Problem struct {
 	// Where is the place: "job.toml:12", or "" if the input has no lines.
 	Where string `json:"where,omitempty"`

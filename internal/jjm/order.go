@@ -48,7 +48,7 @@ func OrderKinds() []string {
 	return []string{OrderCluster, OrderQueue, OrderType, OrderUser, OrderJob}
 }
 
-// QueueName names a queue of a cluster, as orders do: "slurm/long".
+// QueueName returns the name of a queue of a cluster in the form used by orders: "slurm/long".
 func QueueName(cluster, queue string) string { return cluster + "/" + queue }
 
 // InForce reports whether the order has not ended by itself. A maintenance window is in force

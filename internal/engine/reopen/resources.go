@@ -17,7 +17,7 @@ type moves struct {
 	places []jjm.Place
 	of     map[int32]int32
 	asked  jjm.Resources
-	// notes say which clusters cannot meet the resources, and why.
+	// notes name the clusters that cannot meet the resources, with the reasons.
 	notes []string
 }
 

@@ -39,11 +39,11 @@ type Input struct {
 	Params        map[string]any
 }
 
-// Attempt returns the verdict on an attempt (decisions R1-R6, R24) by rules; package rule has the rules
-// that jjm ships. A verdict without an Action means that the evidence shows no end: no result, no ended
-// state in the batch system, no proven loss.
+// Attempt returns the verdict on an attempt (decisions R1-R6, R24) by rules; package rule has the rules that jjm ships.
+// The verdict has no Action if the evidence shows no end: no result, no ended state in the batch system, no proven
+// loss.
 //
-// The rules ask for facts:
+// The conditions of the rules are about these facts:
 //
 // The application asked if it ended by itself, exited with 0 and wrote one valid FAILED, RETRY or HOLD;
 // and succeeded if it exited with 0, under glf with a valid SUCCEEDED whose files are there, and left all

@@ -66,7 +66,7 @@ func (a Absence) Excuses(at jjm.Time) bool {
 	return a.Listings == 0 && (a.Since == 0 || at.Sub(a.Since) < namelessFor)
 }
 
-// AbsenceRules say when an attempt counts as absent.
+// AbsenceRules are the conditions under which an attempt counts as absent.
 type AbsenceRules struct {
 	// Listings and Age must both be reached (decision R2: 3 and 10 minutes). Age is
 	// measured by Watched.
@@ -97,10 +97,9 @@ func (v AbsenceVerdict) String() string {
 	return [...]string{"wait", "ask-accounting", "prove", "lost"}[v]
 }
 
-// Missing judges an absence (decision R2). accounted says that the cluster has no accounting,
-// or that accounting was asked since the absence began and does not know the attempt.
-// heartbeatFresh says that the wrapper's heartbeat is younger than configured. watched is the
-// present Watched.For.
+// Missing judges an absence (decision R2). accounted is true if the cluster has no accounting, or if accounting was
+// asked since the absence began and does not know the attempt. heartbeatFresh is true if the wrapper's heartbeat is
+// younger than the configured age. watched is the present Watched.For.
 //
 //	not missing, fewer than rules.Listings listings (at least 1),
 //	or younger than rules.Age                                       AbsentWait
@@ -109,9 +108,9 @@ func (v AbsenceVerdict) String() string {
 //	not proven                                                      Prove
 //	otherwise                                                       Lost
 //
-// Accounting is asked even if the heartbeat is fresh, because the heartbeat of a wrapper that
-// was killed stays fresh for a while. While the batch system does not answer, no listing counts
-// and Watched stands still, so an outage or a jump of the clock never makes an attempt lost.
+// Accounting is asked even if the heartbeat is fresh, because the heartbeat of a killed wrapper stays fresh for a
+// while. While the batch system does not answer, no listing counts and Watched stops; therefore an outage or a jump of
+// the clock never makes an attempt lost.
 func Missing(a Absence, watched time.Duration, accounted, heartbeatFresh bool, rules AbsenceRules) AbsenceVerdict {
 	switch {
 	case a.Since == 0, a.Listings < max(1, rules.Listings), watched-a.From < rules.Age:

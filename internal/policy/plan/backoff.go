@@ -24,17 +24,17 @@ type BackoffFacts struct {
 	Ran   time.Duration
 }
 
-// Backoff returns the wait before the next attempt: min(2^k, 60) units after the k-th
-// failure (GBS Programmer Manual). With Brief it is at most the time of the run, at least
-// a second, doubled with each failure after the first:
+// Backoff returns the wait before the next attempt: min(2^k, 60) units after the k-th failure (GBS Programmer Manual).
+// With Brief, the wait is limited to the time of the run, but at least a second. This limit doubles with each failure
+// after the first:
 //
 //	k, with a unit of 1m    1     2     3     4     5     6
 //	                        2m    4m    8m    16m   32m   1h
 //	brief, ran 3s           3s    6s    12s   24s   48s   1m36s
 //	brief, ran 10m          2m    4m    8m    16m   32m   1h
 //
-// After a failure of the batch system, which cannot start jobs or loses them, the wait is
-// never shortened, because many jobs would be tried again in vain at the same time.
+// After a failure of the batch system, which cannot start jobs or loses them, the wait is never shortened, because many
+// retries would then fail at the same time.
 func Backoff(f BackoffFacts) time.Duration {
 	if f.Unit <= 0 || f.Failures <= 0 {
 		return 0

@@ -235,9 +235,9 @@ func gridLive(f GridFacts, do GridDo) GridAction {
 	return GridAction{Do: do, Status: jjm.Ready}
 }
 
-// Final returns the status with which a grid job ends, and the reason if the status is not done or not
-// all work is proven. The reason ends with a list of everything that was left out, however the grid job
-// ends. The result is meaningful once all local jobs have ended:
+// Final returns the status with which a grid job ends. It also returns the reason, if the status is not done or not all
+// work is proven. The reason always ends with a list of the work and outputs that were left out. The result is
+// meaningful only after all local jobs have ended:
 //
 //	killed on request                                        aborted
 //	failure, nothing ever submitted                          broken

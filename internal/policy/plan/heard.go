@@ -15,9 +15,9 @@ type Heard struct {
 // batch system itself.
 func (h Heard) OneWord() bool { return !h.Own && h.Silent == 1 && h.Answered == 0 }
 
-// Unhealthy reports whether a batch system counts as not answering listings. An account can delay
-// its own commands, so the trouble of one account is its own while other accounts get answers. If
-// there is only one account, and it is not the daemon's own, the daemon's ping decides.
+// Unhealthy reports whether a batch system counts as not answering listings. An account can delay its own commands; a
+// failed listing of one account therefore does not count while other accounts get answers. If there is only one
+// account, and it is not the daemon's own account, the daemon's ping decides.
 //
 //	silent  answered            unhealthy
 //	0       any                 no

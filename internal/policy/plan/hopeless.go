@@ -10,7 +10,7 @@ import "jjm/internal/jjm"
 //	                               all was read again: nothing that anybody does elsewhere will change it
 //	otherwise                      no: a full disk, an account or a batch system may recover
 //
-// again says that the previous try had the same error.
+// again is true if the previous try had the same error.
 func Hopeless(do GridDo, kind jjm.Kind, again bool) bool {
 	switch do {
 	case Prepare, Await:

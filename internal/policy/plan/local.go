@@ -69,10 +69,9 @@ type LocalDecision struct {
 //	fail       failed/limit, application or lost
 //	cancel     killed/cancelled
 //
-// [Backoff] says how long the next attempt waits. With Kill the verdict is never retry or hold.
-// An attempt that was given up because of its hold ends as that decision says, unless it has a
-// result that counts. But a started exit job is started again only if its job file asks for
-// retries, and not only after some exit codes (R1).
+// [Backoff] returns how long the next attempt waits. With Kill the verdict is never retry or hold. An attempt that was
+// given up because of its hold ends with the decision about the hold, unless it has a result that counts. But a started
+// exit job is started again only if its job file enables retries without restricting them to exit codes (R1).
 func Local(in LocalInput) LocalDecision {
 	ev := in.Evidence
 	if ev.Result != nil && ev.Result.AttemptID() != in.Job.AttemptID() {

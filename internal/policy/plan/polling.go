@@ -55,8 +55,8 @@ func (p Polling) AfterResult(took time.Duration) time.Duration {
 	return min(max(p.Poll/resultShare, listingShare*took, p.Soon(took)), p.Every(took))
 }
 
-// Soon returns the time between a listing and the next one if something asks for it: a hint, a bulk just
-// submitted, a cancel. It is between 0.1 s and 1 s, by Poll:
+// Soon returns the time between a listing and the next listing after a hint, a new submission, or a cancel. It is
+// between 0.1 s and 1 s, by Poll:
 //
 //	with Hints      Poll/40, because hints are cheap
 //	without Hints   Poll/10, because each listing runs a command

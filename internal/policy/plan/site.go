@@ -25,19 +25,19 @@ type Budget struct {
 	Jobs  int
 }
 
-// Site divides the room of one cluster - how many more local jobs it may have - among the grid
-// jobs that want some of it. It levels the numbers of local jobs that grid jobs have in the batch
-// system (max-min fairness), so that a grid job of ten local jobs does not wait for a grid job of a
-// hundred thousand. The places of a grid job share its part in the same way: a grid job whose files
-// are in many places does not get more. Promises:
+// Site divides the room of one cluster, which is the number of further local jobs that the cluster may have, among the
+// grid jobs with demands. It levels the numbers of local jobs that grid jobs have in the batch system (max-min
+// fairness): a grid job of ten local jobs does not wait for a grid job of a hundred thousand. The places of a grid job
+// share the grid job's part in the same way: a grid job whose files are in many places does not get more. Site
+// promises:
 //
 //   - the budgets sum to min(room, everything ready): no room is left unused;
-//   - none exceeds its demand;
-//   - with at least as much room as grid jobs, each gets 1 or more; the same holds for the places within its part.
+//   - no budget exceeds its demand;
+//   - if the room is at least the number of grid jobs, each grid job gets 1 or more; the same holds for the places
+//     within the grid job's part.
 //
-// With less room, the grid jobs with the fewest jobs in the batch system come first, of equal ones
-// the oldest grid job and its first place. Budgets come in the order of the demands; demands that
-// get nothing are left out.
+// With less room, the grid jobs with the fewest jobs in the batch system come first; among equal grid jobs the oldest
+// comes first, with its first place. Budgets are in the order of the demands. Demands that get nothing are left out.
 func Site(demands []Demand, room int) []Budget {
 	grids, members := byGrid(demands)
 	give := make([]int, len(demands))

@@ -51,18 +51,17 @@ func Best(all []Candidate) Rank {
 // different speed finish together. Four waves keep a cluster busy for some minutes without the daemon.
 const waves = 4
 
-// Spread divides ready local jobs among clusters and returns how many each candidate gets now.
-// Promises:
+// Spread divides ready local jobs among clusters and returns how many local jobs each candidate gets now. It promises:
 //
-//   - only clusters of the best rank get any, barred clusters never;
-//   - none gets more than its room, and all together not more than are ready;
-//   - all are filled to the same number of jobs per slot as far as jobs and room allow, so that small
-//     and large clusters finish at about the same time;
-//   - a single candidate gets all that it has room for;
-//   - of several, each holds at most four times its slots; and while more is ready than all may hold,
-//     a nearly full cluster gets nothing until a whole wave of its slots fits.
+//   - only clusters of the best rank get local jobs, and barred clusters never;
+//   - no cluster gets more than its room, and all clusters together do not get more than are ready;
+//   - all clusters are filled to the same number of jobs per slot as far as jobs and room allow, so that small and
+//     large clusters finish at about the same time;
+//   - a single candidate gets as many local jobs as it has room for;
+//   - if there are several clusters, each holds at most four times its slots; and while more local jobs are ready than
+//     all clusters may hold, a nearly full cluster gets none until a whole wave of its slots fits.
 //
-// A cluster whose number of slots is not known counts with the average of the other clusters.
+// A cluster whose number of slots is not known counts as if it had the average number of the other clusters.
 func Spread(ready int, all []Candidate) []int {
 	give := make([]int, len(all))
 	if len(all) == 1 && all[0].Rank != Barred {

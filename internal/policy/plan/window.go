@@ -39,8 +39,8 @@ func StayOf(r jjm.Request, usual, most time.Duration) Stay {
 //	if submitted now, the job might still be there when a window begins  shut
 //	else                                                       open
 //
-// It returns the reason for people, with the first window that matches, or "" for open. It is called again for each
-// submission and depends only on the present time, so that changes of the clock leave nothing wrong behind.
+// It returns the reason for people, with the first window that matches, or "" for open. It depends only on the present
+// time and is called again for each submission; a change of the clock therefore has no lasting effect.
 func Shut(windows []jjm.Order, s Stay, now jjm.Time) string {
 	windows = slices.SortedFunc(slices.Values(windows), func(a, b jjm.Order) int {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Until, b.Until))

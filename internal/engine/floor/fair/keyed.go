@@ -11,15 +11,14 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Keyed runs one function for many keys. For one key it never runs twice at once; a key that is
-// kicked while it runs runs once more. The function returns after how long to run it again, 0
-// for never.
+// Keyed runs one function for many keys. It never runs the function twice at the same time for the same key; a key that
+// is kicked during its run runs once more afterwards. The function returns the time after which to run it again, 0 for
+// never.
 //
-// Every key belongs to an account. The next key to run is a key of the account that has the
-// fewest runs, so that two accounts with work get half of the places each. At
-// most width runs have a place. A run that lasts longer than patience gives up its place to
-// other runs, because it probably waits for something of its account; it still counts among the
-// runs of its account, which never has more than width at once.
+// Every key belongs to an account. The next key to run belongs to the account with the fewest runs; two accounts with
+// work therefore get half of the places each. At most width runs have a place. A run that lasts longer than patience
+// gives up its place to other runs, because it probably waits for something that its account delays. The run still
+// counts among the runs of its account, and an account never has more than width runs at the same time.
 type Keyed[K comparable] struct {
 	do       func(context.Context, K) time.Duration
 	width    int

@@ -15,13 +15,13 @@ const (
 	maxAncestors   = 10_000
 )
 
-// Ancestors returns, by LFN, the nearest merged ancestors of files of a dataset (WMBS,
-// include_parents). A file is merged if a grid job with a merge step made it, or if no grid job
-// did: people and catalogues list merged files. The result is nil if these are the files'
-// parents anyway. The error is of kind Invalid if a bound is exceeded.
+// Ancestors returns, by LFN, the nearest merged ancestors of files of a dataset (WMBS, include_parents). A file is
+// merged if a grid job with a merge step made the file. A file that no grid job made also counts as merged, because
+// people and catalogues list merged files. The result is nil if the ancestors are the files' parents in any case. The
+// error is of kind Invalid if a bound is exceeded.
 //
-// Each ancestor is looked up once, by its name in the one dataset that it can be in, a chunk of
-// files at a time.
+// Each ancestor is looked up once, by its name, in the only dataset that can have it. A chunk of files is looked up at
+// a time.
 func (ln *Lineage) Ancestors(ctx context.Context, id store.DatasetID, files []jjm.File) (map[string][]string, error) {
 	unmerged, err := ln.unmergedBehind(ctx, id)
 	if err != nil || len(unmerged) == 0 {

@@ -3,8 +3,8 @@
 // fetch). A slow or hostile server delays the grid job that names it. Other grid jobs of the account may have to wait
 // for their turn, but not grid jobs of other accounts.
 //
-// Fetched files stay in the work area until they are packed, so that neither a stop nor a crash of the daemon loses
-// them. A grid job that has its package asks no server again.
+// Fetched files stay in the work area until they are packed: neither a stop nor a crash of the daemon loses them. Once
+// a grid job has its package, no server is contacted for it again.
 package remote
 
 import (
