@@ -231,21 +231,21 @@ func missing(op adapters.Op, ref adapters.Ref) error {
 }
 
 // bulk plans the work for the references to one bulk.
-func (p *plan) bulk(op adapters.Op, d dialect, seq string, v *bulkView, wishes []memberRef) {
+func (p *plan) bulk(op adapters.Op, d dialect, seq string, v *bulkView, requests []memberRef) {
 	if !v.array {
-		p.plain(op, seq, v, wishes)
+		p.plain(op, seq, v, requests)
 		return
 	}
 	if v.whole.isOver() {
 		return
 	}
 	if !v.expanded {
-		p.wholeArray(seq, v, wishes)
+		p.wholeArray(seq, v, requests)
 		return
 	}
 	t := target{tag: v.tag, seq: seq, array: true, rerunnable: !v.whole.neverReruns()}
 	chosen := map[int32]bool{}
-	for _, w := range wishes {
+	for _, w := range requests {
 		j, ok := v.members[w.index]
 		if !ok {
 			p.answers[w.ref] = missing(op, adapters.Ref{Tag: v.tag, ID: seq, Index: w.index})
@@ -292,9 +292,9 @@ func (v *bulkView) allOf(op adapters.Op, chosen map[int32]bool) bool {
 	return true
 }
 
-func (p *plan) plain(op adapters.Op, seq string, v *bulkView, wishes []memberRef) {
+func (p *plan) plain(op adapters.Op, seq string, v *bulkView, requests []memberRef) {
 	t := target{tag: v.tag, seq: seq}
-	for _, w := range wishes {
+	for _, w := range requests {
 		if w.index != 0 {
 			p.answers[w.ref] = missing(op, adapters.Ref{Tag: v.tag, ID: seq, Index: w.index})
 			continue
@@ -310,12 +310,12 @@ func (p *plan) plain(op adapters.Op, seq string, v *bulkView, wishes []memberRef
 	}
 }
 
-// wholeArray plans the release of an array whose members were not listed. If the wishes do not name all members, it
+// wholeArray plans the release of an array whose members were not listed. If the requests do not name all members, it
 // sets needMembers instead.
-func (p *plan) wholeArray(seq string, v *bulkView, wishes []memberRef) {
+func (p *plan) wholeArray(seq string, v *bulkView, requests []memberRef) {
 	distinct := map[int32]bool{}
-	t := target{tag: v.tag, seq: seq, array: true, whole: true, members: wishes, rerunnable: !v.whole.neverReruns()}
-	for _, w := range wishes {
+	t := target{tag: v.tag, seq: seq, array: true, whole: true, members: requests, rerunnable: !v.whole.neverReruns()}
+	for _, w := range requests {
 		distinct[w.index] = true
 	}
 	switch {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"os"
 
-	"jjm/internal/api/gate/client"
+	"jjm/internal/api/client"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 )

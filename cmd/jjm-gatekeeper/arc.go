@@ -74,7 +74,7 @@ func (p *process) arcSubmit(args []string) error {
 			return err
 		}
 	}
-	r, err := gatekeeper.Persist(context.Background(), arcPatience, asked, p.door().Submit)
+	r, err := gatekeeper.Persist(context.Background(), arcPatience, asked, p.client().Submit)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (p *process) arcCancel(args []string) error {
 		// The submission was interrupted, but jjm may have stored the job.
 		job.ID = string(jjm.HandleOf(os.Geteuid(), "arc-"+job.GridID))
 	}
-	err = p.door().Kill(context.Background(), job.ID)[0].Error.Err()
+	err = p.client().Kill(context.Background(), job.ID)[0].Error.Err()
 	if jjm.KindOf(err) == jjm.Gone {
 		return nil
 	}
@@ -129,14 +129,14 @@ func (p *process) arcCancel(args []string) error {
 
 // arcInfo prints the load of the site and the states of jobs, as lines cluster.NAME=VALUE and job.ID.NAME=VALUE.
 func (p *process) arcInfo(ids []string) error {
-	door := p.door()
+	client := p.client()
 	for at := 0; at < len(ids); at += arcAtOnce {
 		some := ids[at:min(at+arcAtOnce, len(ids))]
-		for i, l := range door.Lookup(context.Background(), some...) {
+		for i, l := range client.Lookup(context.Background(), some...) {
 			p.arcJobInfo(some[i], l)
 		}
 	}
-	all, err := door.Clusters(context.Background())
+	all, err := client.Clusters(context.Background())
 	if err != nil {
 		return err
 	}

@@ -157,19 +157,19 @@ func (s *scan) pass(dirs []string) error {
 			}
 		}
 	}
-	door := s.p.door()
+	client := s.p.client()
 	for at := 0; at < len(waiting); at += arcAtOnce {
 		some := waiting[at:min(at+arcAtOnce, len(waiting))]
 		ids := make([]string, len(some))
 		for i, e := range some {
 			ids[i] = e.ID
 		}
-		for i, l := range door.Lookup(context.Background(), ids...) {
+		for i, l := range client.Lookup(context.Background(), ids...) {
 			switch {
 			case gatekeeper.Final(l) || jjm.KindOf(l.Error.Err()) == jjm.Gone:
 				s.start(some[i], func() error { return s.p.arcEnd(some[i], l) })
 			case l.Error == nil:
-				s.start(some[i], func() error { s.p.arcRenew(door, some[i]); return nil })
+				s.start(some[i], func() error { s.p.arcRenew(client, some[i]); return nil })
 			}
 		}
 	}
@@ -280,7 +280,7 @@ func (e *arcEntry) asOwner(fn func() error) error { return gatekeeper.As(e.owner
 
 // arcBring delivers the job's files to its session folder.
 func (p *process) arcBring(e *arcEntry, l wire.Lookup) error {
-	d := gatekeeper.Deliverer{Door: p.door(), Owner: e.owner}
+	d := gatekeeper.Deliverer{Client: p.client(), Owner: e.owner}
 	absent, err := d.DeliverEach(context.Background(), l, e.Deliveries())
 	if err != nil {
 		return err
@@ -296,8 +296,8 @@ func (p *process) arcBring(e *arcEntry, l wire.Lookup) error {
 
 // arcRenew sends the job's proxy to jjm if A-REX has received a newer proxy. The stamp of the proxy that jjm has is in
 // the grami, which the user owns.
-func (p *process) arcRenew(door *gatekeeper.Door, e *arcEntry) {
-	p.arcForeign(door, e)
+func (p *process) arcRenew(client *gatekeeper.Client, e *arcEntry) {
+	p.arcForeign(client, e)
 	file, keeper, err := e.proxyNow()
 	if err != nil {
 		p.say("arc scan: job %s: its newer proxy: %v", e.GridID, err)
@@ -305,7 +305,7 @@ func (p *process) arcRenew(door *gatekeeper.Door, e *arcEntry) {
 	if !exists(file) {
 		return
 	}
-	stamp, err := door.Refresh(context.Background(), e.ID, jjm.ProxyKind, file, keeper, gatekeeper.Stamp(e.ProxyStamp))
+	stamp, err := client.Refresh(context.Background(), e.ID, jjm.ProxyKind, file, keeper, gatekeeper.Stamp(e.ProxyStamp))
 	if err != nil {
 		p.say("arc scan: job %s: %v", e.GridID, err)
 		return
@@ -321,7 +321,7 @@ func (p *process) arcRenew(door *gatekeeper.Door, e *arcEntry) {
 
 // arcForeign reports credentials that the job's user names in job.ID.local but that A-REX does not keep for this job.
 // The report goes to A-REX's log and the grid job's history, once for each change.
-func (p *process) arcForeign(door *gatekeeper.Door, e *arcEntry) {
+func (p *process) arcForeign(client *gatekeeper.Client, e *arcEntry) {
 	local, err := e.read(".local")
 	if err != nil {
 		return // the next pass finds the reason when it reads the owner of this file
@@ -331,7 +331,7 @@ func (p *process) arcForeign(door *gatekeeper.Door, e *arcEntry) {
 	if !known || text == "" {
 		return
 	}
-	news, err := door.Remark(context.Background(), e.ID, text)
+	news, err := client.Remark(context.Background(), e.ID, text)
 	if err != nil {
 		p.say("arc scan: job %s: tell of it: %v", e.GridID, err)
 	}

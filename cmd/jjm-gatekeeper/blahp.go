@@ -69,7 +69,7 @@ func (p *process) blahpSubmit(args []string) error {
 		return err
 	}
 	asked.Origin.SubmitHost, _ = os.Hostname()
-	door := p.door()
+	client := p.client()
 	files := blahpCredentials(asked)
 	job, err := p.blahpJob(asked)
 	if err == nil {
@@ -79,11 +79,11 @@ func (p *process) blahpSubmit(args []string) error {
 		return err
 	}
 	job.Key, job.Anew, job.Origin = o.Key, true, &asked.Origin
-	mover := gatekeeper.Deliverer{Door: door}
+	mover := gatekeeper.Deliverer{Client: client}
 	if err := mover.CreateEmpty(standard(asked.Wants)); err != nil {
 		return err // reported now, not when results of many hours of work must be delivered
 	}
-	r, err := gatekeeper.Persist(context.Background(), blahpPatience, job, door.Submit)
+	r, err := gatekeeper.Persist(context.Background(), blahpPatience, job, client.Submit)
 	if err != nil {
 		return err
 	}
@@ -166,8 +166,8 @@ func (p *process) blahpStatus(args []string) {
 			known = append(known, string(h))
 		}
 	}
-	door := p.door()
-	answers := door.Lookup(context.Background(), known...)
+	client := p.client()
+	answers := client.Lookup(context.Background(), known...)
 	for i, h := range handles {
 		if h == "" {
 			_, _ = p.out.WriteString(blahp.ErrorLine(jjm.Errorf(jjm.Invalid, "%.80q is no job of jjm", refs[i])))
@@ -175,13 +175,13 @@ func (p *process) blahpStatus(args []string) {
 		}
 		l := answers[0]
 		answers = answers[1:]
-		_, _ = p.out.WriteString(p.blahpState(door, h, l))
+		_, _ = p.out.WriteString(p.blahpState(client, h, l))
 	}
 }
 
 // blahpState returns the line of one job. It reports a job as completed only after the job's files were delivered to
 // the places that HTCondor expects.
-func (p *process) blahpState(door *gatekeeper.Door, h jjm.Handle, l wire.Lookup) string {
+func (p *process) blahpState(client *gatekeeper.Client, h jjm.Handle, l wire.Lookup) string {
 	switch kind := jjm.KindOf(l.Error.Err()); {
 	case l.Error != nil && (kind == jjm.Gone || kind == jjm.Denied || kind == jjm.Invalid):
 		return blahp.ErrorLine(l.Error.Err())
@@ -192,10 +192,10 @@ func (p *process) blahpState(door *gatekeeper.Door, h jjm.Handle, l wire.Lookup)
 	}
 	status := blahp.JobStatus(l)
 	if status != blahp.Completed {
-		p.renew(door, h)
+		p.renew(client, h)
 		return blahp.Status(h, status, l)
 	}
-	err := p.bringBack(door, l)
+	err := p.bringBack(client, l)
 	switch {
 	case err == nil:
 		p.removeNotes(h)
@@ -232,10 +232,10 @@ func (p *process) blahpNoHold(verb string) int {
 // unknown job counts as cancelled.
 func (p *process) blahpCancel(h jjm.Handle) error {
 	p.removeNotes(h)
-	door := p.door()
+	client := p.client()
 	var err error
 	for end := time.Now().Add(blahpPatience); ; time.Sleep(time.Second) {
-		err = door.Kill(context.Background(), string(h))[0].Error.Err()
+		err = client.Kill(context.Background(), string(h))[0].Error.Err()
 		switch jjm.KindOf(err) {
 		case jjm.Busy, jjm.Ambiguous, jjm.Internal, jjm.Unclassified:
 		case jjm.Gone:
@@ -251,7 +251,7 @@ func (p *process) blahpCancel(h jjm.Handle) error {
 
 // blahpPing reports whether submissions would be accepted.
 func (p *process) blahpPing() int {
-	if err := p.door().Ping(context.Background()); err != nil {
+	if err := p.client().Ping(context.Background()); err != nil {
 		_, _ = fmt.Fprintf(p.out, "1 %s\n", oneLine(err.Error()))
 		return 1
 	}

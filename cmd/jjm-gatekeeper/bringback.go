@@ -20,14 +20,14 @@ const bringWithin = 8 * time.Second
 
 // bringBack delivers the files of a job that is over to the places in its memo. The error is of kind Busy if some files
 // are not delivered yet.
-func (p *process) bringBack(door *gatekeeper.Door, l wire.Lookup) error {
+func (p *process) bringBack(client *gatekeeper.Client, l wire.Lookup) error {
 	unlock, free := p.tryLock(l.Handle)
 	if !free {
 		return jjm.Errorf(jjm.Busy, "the files of grid job %v are being brought", l.ID)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), bringWithin)
 	defer cancel()
-	err := p.bringAll(ctx, door, l)
+	err := p.bringAll(ctx, client, l)
 	unlock()
 	if err != nil && late(ctx) {
 		return jjm.Errorf(jjm.Busy, "%w", errors.Join(err, p.inBackground("blahp", "deliver", string(l.Handle))))
@@ -36,12 +36,12 @@ func (p *process) bringBack(door *gatekeeper.Door, l wire.Lookup) error {
 }
 
 // bringAll delivers the files until ctx ends.
-func (p *process) bringAll(ctx context.Context, door *gatekeeper.Door, l wire.Lookup) error {
+func (p *process) bringAll(ctx context.Context, client *gatekeeper.Client, l wire.Lookup) error {
 	wants, err := blahp.ParseWants(l.Memo)
 	if err != nil || len(wants) == 0 {
 		return err
 	}
-	mover := gatekeeper.Deliverer{Door: door}
+	mover := gatekeeper.Deliverer{Client: client}
 	if l.Tar == "" { // the job ended before any file could be collected
 		return mover.CreateEmpty(standard(wants))
 	}
@@ -75,9 +75,9 @@ func (p *process) deliver(args []string) int {
 		return exitNo
 	}
 	defer unlock()
-	ctx, door := context.Background(), p.door()
-	l := door.Lookup(ctx, args[0])[0]
-	err := p.bringFinal(ctx, door, l)
+	ctx, client := context.Background(), p.client()
+	l := client.Lookup(ctx, args[0])[0]
+	err := p.bringFinal(ctx, client, l)
 	if err != nil {
 		p.say("deliver: %v", err)
 	}
@@ -85,9 +85,9 @@ func (p *process) deliver(args []string) int {
 }
 
 // bringFinal delivers the files of a grid job that is over.
-func (p *process) bringFinal(ctx context.Context, door *gatekeeper.Door, l wire.Lookup) error {
+func (p *process) bringFinal(ctx context.Context, client *gatekeeper.Client, l wire.Lookup) error {
 	if err := l.Error.Err(); err != nil || !gatekeeper.Final(l) {
 		return err
 	}
-	return p.bringAll(ctx, door, l)
+	return p.bringAll(ctx, client, l)
 }

@@ -86,11 +86,11 @@ func (p *process) coreSubmit(args []string) error {
 	if len(s.origin.Fields()) > 0 {
 		job.Origin = &s.origin
 	}
-	door := p.door()
-	submit := door.Submit
+	client := p.client()
+	submit := client.Submit
 	if s.patience > 0 {
 		submit = func(ctx context.Context, job gatekeeper.Job) (gatekeeper.Receipt, error) {
-			return gatekeeper.Persist(ctx, s.patience, job, door.Submit)
+			return gatekeeper.Persist(ctx, s.patience, job, client.Submit)
 		}
 	}
 	r, err := submit(context.Background(), job)
@@ -134,7 +134,7 @@ func (p *process) coreLookup(args []string) error {
 		return err
 	}
 	var first error
-	for i, l := range p.door().Lookup(context.Background(), args...) {
+	for i, l := range p.client().Lookup(context.Background(), args...) {
 		p.line("REF", args[i])
 		p.answer(l)
 		if l.Error != nil && first == nil {
@@ -182,7 +182,7 @@ func (p *process) coreKill(args []string) error {
 		return err
 	}
 	var first error
-	for _, k := range p.door().Kill(context.Background(), args...) {
+	for _, k := range p.client().Kill(context.Background(), args...) {
 		p.line("REF", k.Ref)
 		switch {
 		case k.Error != nil:

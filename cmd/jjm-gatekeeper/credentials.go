@@ -66,7 +66,7 @@ func writeNote(name string, files []credentialFile) error {
 }
 
 // renew sends the job's changed credentials to jjm. The job's note names the files of the credentials.
-func (p *process) renew(door *gatekeeper.Door, h jjm.Handle) {
+func (p *process) renew(client *gatekeeper.Client, h jjm.Handle) {
 	name, err := p.noteOf(h)
 	if err != nil || !exists(name) {
 		return
@@ -82,7 +82,7 @@ func (p *process) renew(door *gatekeeper.Door, h jjm.Handle) {
 	}
 	changed := false
 	for i, f := range files {
-		stamp, err := door.Refresh(context.Background(), string(h), f.Kind, f.File, nil, f.Stamp)
+		stamp, err := client.Refresh(context.Background(), string(h), f.Kind, f.File, nil, f.Stamp)
 		if err != nil {
 			p.say("%v", err)
 		}

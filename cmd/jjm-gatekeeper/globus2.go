@@ -74,12 +74,12 @@ func (p *process) globus2Submit(g globus2.Grami) (string, error) {
 	}
 	host, _ := os.Hostname() // only information for people
 	job.Key, job.Origin = asked.Key, &jjm.Origin{Gatekeeper: "globus2 " + host, Job: g["uniq_id"], Memo: string(memo)}
-	door := p.door()
-	mover := gatekeeper.Deliverer{Door: door}
+	client := p.client()
+	mover := gatekeeper.Deliverer{Client: client}
 	if err := mover.CreateEmpty(asked.Streamed); err != nil {
 		return globus2.Error(globus2.Failed), err
 	}
-	r, err := gatekeeper.Persist(context.Background(), globus2Patience, job, door.Submit)
+	r, err := gatekeeper.Persist(context.Background(), globus2Patience, job, client.Submit)
 	if err != nil {
 		return globus2.Error(globus2.ErrorOf(err)), err
 	}
@@ -91,8 +91,8 @@ func (p *process) globus2Submit(g globus2.Grami) (string, error) {
 // files from which Globus streams them. If the state is temporarily unknown, it returns pending, which changes nothing
 // for Globus.
 func (p *process) globus2Poll(g globus2.Grami) (string, error) {
-	door := p.door()
-	l := door.Lookup(context.Background(), g["job_id"])[0]
+	client := p.client()
+	l := client.Lookup(context.Background(), g["job_id"])[0]
 	err := l.Error.Err()
 	switch jjm.KindOf(err) {
 	case jjm.Gone, jjm.Denied, jjm.Invalid:
@@ -102,10 +102,10 @@ func (p *process) globus2Poll(g globus2.Grami) (string, error) {
 	case err != nil:
 		return globus2.State(jjm.GRAMPending), err
 	case !gatekeeper.Final(l):
-		p.renew(door, jjm.Handle(g["job_id"]))
+		p.renew(client, jjm.Handle(g["job_id"]))
 		return globus2.State(l.GRAM), nil
 	}
-	if err := p.bringBack(door, l); err != nil {
+	if err := p.bringBack(client, l); err != nil {
 		if jjm.KindOf(err) == jjm.Busy {
 			return globus2.State(jjm.GRAMActive), err
 		}
@@ -121,12 +121,12 @@ func (p *process) globus2Poll(g globus2.Grami) (string, error) {
 // globus2Remove stores the request to kill the job, and returns the present state. A later poll returns DONE when all
 // files are collected.
 func (p *process) globus2Remove(g globus2.Grami) (string, error) {
-	door := p.door()
-	err := door.Kill(context.Background(), g["job_id"])[0].Error.Err()
+	client := p.client()
+	err := client.Kill(context.Background(), g["job_id"])[0].Error.Err()
 	if err != nil && jjm.KindOf(err) != jjm.Gone {
 		return globus2.Error(globus2.CancelFailed), err
 	}
-	l := door.Lookup(context.Background(), g["job_id"])[0]
+	l := client.Lookup(context.Background(), g["job_id"])[0]
 	switch {
 	case l.Error != nil && l.Error.Kind == jjm.Gone:
 		return globus2.State(jjm.GRAMDone), nil

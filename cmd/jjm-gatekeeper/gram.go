@@ -117,7 +117,7 @@ func (p *process) gramSubmit(job gramTask) (gramAnswer, error) {
 	if err := addCredentials(&asked, proxyFile(job.Proxy)); err != nil {
 		return gramFailure(gramProxy, "%v", err), err
 	}
-	r, err := gatekeeper.Persist(context.Background(), gramPatience, asked, p.door().Submit)
+	r, err := gatekeeper.Persist(context.Background(), gramPatience, asked, p.client().Submit)
 	if err != nil {
 		return gramRefusal(err), err
 	}
@@ -185,7 +185,7 @@ func (p *process) gramCancel(job gramTask) (gramAnswer, error) {
 	if err := gramMark(job.Job, cancelled); err != nil {
 		p.say("gram cancel: %v", err)
 	}
-	err := p.door().Kill(context.Background(), job.ID)[0].Error.Err()
+	err := p.client().Kill(context.Background(), job.ID)[0].Error.Err()
 	switch {
 	case jjm.KindOf(err) == jjm.Gone, err == nil:
 		return gramAnswer{cancel: true}, nil
@@ -195,7 +195,7 @@ func (p *process) gramCancel(job gramTask) (gramAnswer, error) {
 }
 
 func (p *process) gramPoll(job gramTask) (gramAnswer, error) {
-	l := p.door().Lookup(context.Background(), job.ID)[0]
+	l := p.client().Lookup(context.Background(), job.ID)[0]
 	err := l.Error.Err()
 	switch {
 	case jjm.KindOf(err) == jjm.Gone:
@@ -217,7 +217,7 @@ func (p *process) gramRenew(job gram.Job) {
 	}
 	mark := filepath.Join(job.Folder, proxyMark)
 	seen, _ := os.ReadFile(mark) // a missing file means that no renewal was noted yet
-	stamp, err := p.door().Refresh(context.Background(), job.ID, jjm.ProxyKind, job.Proxy, nil, gatekeeper.Stamp(seen))
+	stamp, err := p.client().Refresh(context.Background(), job.ID, jjm.ProxyKind, job.Proxy, nil, gatekeeper.Stamp(seen))
 	if err != nil {
 		p.say("gram: %v", err)
 		return

@@ -95,7 +95,7 @@ func (p *process) bring(ctx context.Context, job gram.Job, l wire.Lookup) error 
 			return err
 		}
 	}
-	d := gatekeeper.Deliverer{Door: p.door()}
+	d := gatekeeper.Deliverer{Client: p.client()}
 	absent, err := d.DeliverEach(ctx, l, job.Deliveries())
 	if err != nil {
 		return err
@@ -140,7 +140,7 @@ func (p *process) gramDeliver(job gramTask) (gramAnswer, error) {
 	}
 	defer unlock()
 	ctx := context.Background()
-	l := p.door().Lookup(ctx, job.ID)[0]
+	l := p.client().Lookup(ctx, job.ID)[0]
 	if err := l.Error.Err(); err != nil || !gatekeeper.Final(l) {
 		return gramAnswer{}, err
 	}

@@ -20,7 +20,7 @@ import (
 	"os"
 	"runtime/debug"
 
-	"jjm/internal/api/gate/client"
+	"jjm/internal/api/client"
 	"jjm/internal/gatekeeper"
 )
 
@@ -62,7 +62,7 @@ func (p *process) main(args []string) int {
 	return languages[args[0]](p, args[1], args[2:])
 }
 
-// door returns the client of the daemon that the environment names.
-func (p *process) door() *gatekeeper.Door {
+// client returns the client of the daemon that the environment names.
+func (p *process) client() *gatekeeper.Client {
 	return gatekeeper.Open(client.Place{Getenv: p.getenv})
 }

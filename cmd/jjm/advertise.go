@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"jjm/internal/api/gate/client"
+	"jjm/internal/api/client"
 	"jjm/internal/api/wire"
 )
 

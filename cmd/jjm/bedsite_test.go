@@ -8,17 +8,17 @@ import (
 	"strings"
 	"sync"
 
-	"jjm/internal/api/gate"
 	served "jjm/internal/api/serve"
+	"jjm/internal/api/server"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
-	"jjm/internal/testkit/gatetest"
+	"jjm/internal/testkit/servertest"
 )
 
 // bedSite answers the verbs about the site, and those verbs about jobs that only people use, for the jobs of a fake
 // service.
 type bedSite struct {
-	jobs *gatetest.Fake
+	jobs *servertest.Fake
 	mu   sync.Mutex
 	// types, clusters and ad are the answers of the verbs of these names.
 	types    []wire.JobType
@@ -31,7 +31,7 @@ type bedSite struct {
 	sets     map[string]wire.DatasetState
 }
 
-func newBedSite(jobs *gatetest.Fake) *bedSite {
+func newBedSite(jobs *servertest.Fake) *bedSite {
 	return &bedSite{jobs: jobs, types: jobTypesOfBed(), clusters: clustersOfBed(), ad: adOfBed(),
 		history: map[jjm.GridID][]jjm.JournalEntry{}, verified: map[jjm.GridID]wire.Verified{},
 		sets: map[string]wire.DatasetState{}}
@@ -40,11 +40,11 @@ func newBedSite(jobs *gatetest.Fake) *bedSite {
 // verbs returns the verbs that bedSite answers.
 func (b *bedSite) verbs() []served.Verb {
 	all := []served.Verb{
-		served.Handle(wire.VerbJobTypes(), served.Anyone, func(context.Context, gate.Caller, wire.JobTypesRequest) (
+		served.Handle(wire.VerbJobTypes(), served.Anyone, func(context.Context, server.Caller, wire.JobTypesRequest) (
 			wire.JobTypesAnswer, error) {
 			return wire.JobTypesAnswer{JobTypes: b.types}, nil
 		}),
-		served.Handle(wire.VerbClusters(), served.Anyone, func(context.Context, gate.Caller, wire.ClustersRequest) (
+		served.Handle(wire.VerbClusters(), served.Anyone, func(context.Context, server.Caller, wire.ClustersRequest) (
 			wire.ClustersAnswer, error) {
 			return wire.ClustersAnswer{Clusters: b.clusters}, nil
 		}),
@@ -70,7 +70,8 @@ func (b *bedSite) verbs() []served.Verb {
 func (b *bedSite) asked(ctx context.Context, verb string) error { return b.jobs.Hook(ctx, verb) }
 
 // advertise returns the ad. If Now is set, it first counts as sent again.
-func (b *bedSite) advertise(ctx context.Context, _ gate.Caller, r wire.AdvertiseRequest) (wire.AdvertiseAnswer, error) {
+func (b *bedSite) advertise(ctx context.Context, _ server.Caller,
+	r wire.AdvertiseRequest) (wire.AdvertiseAnswer, error) {
 	if err := b.asked(ctx, "advertise"); err != nil {
 		return wire.AdvertiseAnswer{}, err
 	}
@@ -86,7 +87,7 @@ func (b *bedSite) advertise(ctx context.Context, _ gate.Caller, r wire.Advertise
 }
 
 // reset closes the circuit breaker of a cluster in Sites.
-func (b *bedSite) reset(ctx context.Context, c gate.Caller, r wire.ResetRequest) (a wire.None, err error) {
+func (b *bedSite) reset(ctx context.Context, c server.Caller, r wire.ResetRequest) (a wire.None, err error) {
 	if err := b.asked(ctx, "reset"); err != nil {
 		return a, err
 	}
@@ -102,7 +103,7 @@ func (b *bedSite) reset(ctx context.Context, c gate.Caller, r wire.ResetRequest)
 }
 
 // order stores one order per target and verb; nil lists them.
-func (b *bedSite) order(ctx context.Context, c gate.Caller, r wire.OrderRequest) (a wire.OrderAnswer, err error) {
+func (b *bedSite) order(ctx context.Context, c server.Caller, r wire.OrderRequest) (a wire.OrderAnswer, err error) {
 	o := r.Order
 	if err := b.asked(ctx, "order"); err != nil {
 		return a, err
@@ -137,30 +138,31 @@ func (b *bedSite) order(ctx context.Context, c gate.Caller, r wire.OrderRequest)
 }
 
 // ban stores one ban per name; nil lists them.
-func (b *bedSite) ban(ctx context.Context, c gate.Caller, r wire.BanRequest) (wire.BanAnswer, error) {
-	out, wish := &wire.Banned{}, r.Ban
+func (b *bedSite) ban(ctx context.Context, c server.Caller, r wire.BanRequest) (wire.BanAnswer, error) {
+	out, request := &wire.Banned{}, r.Ban
 	a := wire.BanAnswer{Banned: out}
 	if err := b.asked(ctx, "ban"); err != nil {
 		return a, err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if wish == nil {
+	if request == nil {
 		out.Bans = slices.Clone(b.bans)
 		return a, nil
 	}
-	given := jjm.Ban{Kind: jjm.BanKind(wish.Name), Name: wish.Name, Reason: wish.Reason, By: c.User, UID: c.UID, Since: 1}
+	given := jjm.Ban{Kind: jjm.BanKind(request.Name), Name: request.Name, Reason: request.Reason, By: c.User, UID: c.UID,
+		Since: 1}
 	b.bans = slices.DeleteFunc(b.bans, func(old jjm.Ban) bool {
-		if wish.Lift && old.Same(given) {
+		if request.Lift && old.Same(given) {
 			out.Bans = append(out.Bans, old)
 		}
 		return old.Same(given)
 	})
-	if wish.Lift {
+	if request.Lift {
 		return a, nil
 	}
 	b.bans = append(b.bans, given)
-	theirs, err := b.jobs.List(ctx, c, wire.List{All: true, Owner: wish.Name})
+	theirs, err := b.jobs.List(ctx, c, wire.List{All: true, Owner: request.Name})
 	for _, st := range theirs {
 		out.Killed = append(out.Killed, st.Lookup.ID)
 	}
@@ -169,7 +171,8 @@ func (b *bedSite) ban(ctx context.Context, c gate.Caller, r wire.BanRequest) (wi
 }
 
 // dataset counts the files of each dataset.
-func (b *bedSite) dataset(ctx context.Context, c gate.Caller, r wire.DatasetRequest) (a wire.DatasetAnswer, err error) {
+func (b *bedSite) dataset(ctx context.Context, c server.Caller,
+	r wire.DatasetRequest) (a wire.DatasetAnswer, err error) {
 	d := r.Dataset
 	if err := b.asked(ctx, "dataset"); err != nil {
 		return a, err
@@ -206,8 +209,8 @@ func (b *bedSite) dataset(ctx context.Context, c gate.Caller, r wire.DatasetRequ
 }
 
 // renew stores nothing and accepts every credential as newer.
-func (b *bedSite) renew(ctx context.Context, c gate.Caller, r wire.RenewRequest) (a wire.RenewAnswer, err error) {
-	err = b.jobs.Use(ctx, "renew", c, r.Grid(), func(*gatetest.Job) {
+func (b *bedSite) renew(ctx context.Context, c server.Caller, r wire.RenewRequest) (a wire.RenewAnswer, err error) {
+	err = b.jobs.Use(ctx, "renew", c, r.Grid(), func(*servertest.Job) {
 		for _, one := range r.Credentials {
 			a.Renewed = append(a.Renewed, one.Kind)
 		}
@@ -217,9 +220,10 @@ func (b *bedSite) renew(ctx context.Context, c gate.Caller, r wire.RenewRequest)
 
 // retract answers that local job 0 made each output, and that the grid job is reopened, or that
 // a recovery is needed.
-func (b *bedSite) retract(ctx context.Context, c gate.Caller, r wire.RetractRequest) (a wire.RetractAnswer, err error) {
+func (b *bedSite) retract(ctx context.Context, c server.Caller,
+	r wire.RetractRequest) (a wire.RetractAnswer, err error) {
 	id, w := r.Grid(), r.Retract
-	err = b.jobs.Use(ctx, "retract", c, id, func(*gatetest.Job) {
+	err = b.jobs.Use(ctx, "retract", c, id, func(*servertest.Job) {
 		local := jjm.LocalID{Grid: id}.String()
 		out := &wire.Retracted{ID: id, Lost: w.Outputs,
 			Locals: []wire.RetractedLocal{{Local: local, Outputs: w.Outputs}}}
@@ -235,9 +239,9 @@ func (b *bedSite) retract(ctx context.Context, c gate.Caller, r wire.RetractRequ
 }
 
 // copy submits the edits as the lines of a job file.
-func (b *bedSite) copy(ctx context.Context, c gate.Caller, r wire.CopyRequest) (a wire.CopyAnswer, err error) {
+func (b *bedSite) copy(ctx context.Context, c server.Caller, r wire.CopyRequest) (a wire.CopyAnswer, err error) {
 	id, how := r.Grid(), r.CopyHow
-	if err := b.jobs.Use(ctx, "copy", c, id, func(*gatetest.Job) {}); err != nil {
+	if err := b.jobs.Use(ctx, "copy", c, id, func(*servertest.Job) {}); err != nil {
 		return a, err
 	}
 	out := &wire.Copied{}
@@ -251,8 +255,8 @@ func (b *bedSite) copy(ctx context.Context, c gate.Caller, r wire.CopyRequest) (
 }
 
 // verify returns the answer that the script stored.
-func (b *bedSite) verify(ctx context.Context, c gate.Caller, r wire.VerifyRequest) (a wire.VerifyAnswer, err error) {
-	err = b.jobs.Use(ctx, "verify", c, r.Grid(), func(*gatetest.Job) {
+func (b *bedSite) verify(ctx context.Context, c server.Caller, r wire.VerifyRequest) (a wire.VerifyAnswer, err error) {
+	err = b.jobs.Use(ctx, "verify", c, r.Grid(), func(*servertest.Job) {
 		v := b.verified[r.Grid()]
 		a.Verify = &v
 		if v.ID = r.Grid(); r.Recovery == "" {
@@ -263,10 +267,10 @@ func (b *bedSite) verify(ctx context.Context, c gate.Caller, r wire.VerifyReques
 }
 
 // release counts the held local jobs and, unless DryRun is set, makes them wait.
-func (b *bedSite) release(ctx context.Context, c gate.Caller, r wire.ReleaseRequest) (wire.ReleaseAnswer, error) {
+func (b *bedSite) release(ctx context.Context, c server.Caller, r wire.ReleaseRequest) (wire.ReleaseAnswer, error) {
 	out := make([]wire.Released, len(r.Jobs))
 	for i, ref := range r.Jobs {
-		err := b.jobs.Use(ctx, "release", c, ref.Grid, func(j *gatetest.Job) {
+		err := b.jobs.Use(ctx, "release", c, ref.Grid, func(j *servertest.Job) {
 			for k := range j.Locals {
 				if l := &j.Locals[k]; l.Holding.Now() && (!ref.Locals || ref.Has(l.ID.N)) {
 					if out[i].Jobs++; r.DryRun {
@@ -282,13 +286,13 @@ func (b *bedSite) release(ctx context.Context, c gate.Caller, r wire.ReleaseRequ
 }
 
 // historyOf returns the last Limit entries; for orders, one entry for each order in force.
-func (b *bedSite) historyOf(ctx context.Context, c gate.Caller, r wire.HistoryRequest) (a wire.HistoryAnswer,
+func (b *bedSite) historyOf(ctx context.Context, c server.Caller, r wire.HistoryRequest) (a wire.HistoryAnswer,
 	err error) {
 	if r.Orders {
 		a.History, err = b.historyOfOrders(), b.asked(ctx, "history")
 	} else {
 		id := r.Jobs[0].Grid
-		err = b.jobs.Use(ctx, "history", c, id, func(*gatetest.Job) { a.History = b.history[id] })
+		err = b.jobs.Use(ctx, "history", c, id, func(*servertest.Job) { a.History = b.history[id] })
 	}
 	if h := a.History; r.Limit > 0 && len(h) > r.Limit {
 		a.History = h[len(h)-r.Limit:]

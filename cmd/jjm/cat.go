@@ -8,7 +8,7 @@ import (
 
 	"jjm/internal/jjm"
 
-	"jjm/internal/api/gate/client"
+	"jjm/internal/api/client"
 	"jjm/internal/api/wire"
 )
 

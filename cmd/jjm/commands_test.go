@@ -15,13 +15,13 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"jjm/internal/api/gate"
-	"jjm/internal/api/gate/client"
+	"jjm/internal/api/client"
+	"jjm/internal/api/server"
 	"jjm/internal/api/wire"
 	"jjm/internal/formats/shellwords"
 	"jjm/internal/jjm"
-	"jjm/internal/testkit/gatetest"
 	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/servertest"
 )
 
 func TestCommands_EveryOneHasAnExampleThatParses(t *testing.T) {
@@ -147,7 +147,7 @@ func TestLinks_NothingOfTheDaemon(t *testing.T) {
 		t.Fatal(err)
 	}
 	heavy := map[string]bool{"net/http": true, "log/slog": true, "testing": true,
-		"jjm/internal/api/gate": true, "jjm/internal/storage/store": true, "jjm/internal/engine": true,
+		"jjm/internal/api/server": true, "jjm/internal/storage/store": true, "jjm/internal/engine": true,
 		"jjm/internal/app": true, "jjm/xmldb": true}
 	for dep := range strings.Lines(string(out)) {
 		dep = strings.TrimSpace(dep)
@@ -165,10 +165,10 @@ func BenchmarkExec(b *testing.B) {
 	if err := os.WriteFile(filepath.Join(dir, "flagonly.go"), []byte(flagOnly), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	f := gatetest.New()
-	f.Put(gatetest.Job{UID: os.Getuid(),
+	f := servertest.New()
+	f.Put(servertest.Job{UID: os.Getuid(),
 		Status: wire.Status{Lookup: wire.Lookup{ID: 17, Status: "running", GRAM: jjm.GRAMActive}}})
-	b.Setenv("JJM_SOCKET", gatetest.Serve(b, f.Verbs(), gate.Config{}, nil).Socket)
+	b.Setenv("JJM_SOCKET", servertest.Serve(b, f.Verbs(), server.Config{}, nil).Socket)
 	for _, c := range []struct{ name, pkg string }{{"FlagOnly", filepath.Join(dir, "flagonly.go")}, {"Lookup", "."}} {
 		program := filepath.Join(dir, c.name)
 		if out, err := exec.Command("go", "build", "-o", program, c.pkg).CombinedOutput(); err != nil {

@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"jjm/internal/api/gate/client"
+	"jjm/internal/api/client"
 	"jjm/internal/api/wire"
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"jjm/internal/api/gate/client"
+	"jjm/internal/api/client"
 	"jjm/internal/jjm"
 )
 

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"jjm/internal/api/gate/client"
+	"jjm/internal/api/client"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 	"jjm/internal/policy/health"

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"jjm/internal/api/gate/client"
+	"jjm/internal/api/client"
 	"jjm/internal/api/wire"
 )
 

@@ -13,7 +13,7 @@ import (
 	"github.com/alecthomas/kong"
 	kongcompletion "github.com/jotaen/kong-completion"
 
-	"jjm/internal/api/gate/client"
+	"jjm/internal/api/client"
 	"jjm/internal/jjm"
 	"jjm/internal/policy/health"
 )

@@ -4,7 +4,7 @@ import (
 	"os"
 	"slices"
 
-	"jjm/internal/api/gate/client"
+	"jjm/internal/api/client"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 	"jjm/xmldb/head"

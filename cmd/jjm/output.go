@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
-	"jjm/internal/api/gate/client"
+	"jjm/internal/api/client"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 )

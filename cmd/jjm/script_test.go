@@ -16,11 +16,11 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"jjm/internal/api/gate"
+	"jjm/internal/api/server"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 	"jjm/internal/testkit/await"
-	"jjm/internal/testkit/gatetest"
+	"jjm/internal/testkit/servertest"
 )
 
 func TestMain(m *testing.M) {
@@ -36,16 +36,16 @@ func TestMain(m *testing.M) {
 
 // bed has the server of one script.
 type bed struct {
-	fake   *gatetest.Fake
+	fake   *servertest.Fake
 	site   *bedSite
-	server *gatetest.Server
+	server *servertest.Server
 	mu     sync.Mutex
 	asked  map[string]int // requests to the service, by verb; for wait, the states that were read
 }
 
 type bedKey struct{}
 
-// TestScripts runs testdata/script against a real gate in front of a fake service. JJM_UPDATE=1 rewrites the expected
+// TestScripts runs testdata/script against a real server in front of a fake service. JJM_UPDATE=1 rewrites the expected
 // texts.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -53,7 +53,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		UpdateScripts:       os.Getenv("JJM_UPDATE") != "",
 		Setup: func(env *testscript.Env) error {
-			b := &bed{fake: gatetest.New(), asked: make(map[string]int)}
+			b := &bed{fake: servertest.New(), asked: make(map[string]int)}
 			b.fake.Version, b.fake.Poll = "7.7", 5*time.Millisecond
 			b.site = newBedSite(b.fake)
 			b.fake.Hook = func(_ context.Context, verb string) error {
@@ -63,7 +63,7 @@ func TestScripts(t *testing.T) {
 				return nil
 			}
 			tb := env.T().(testing.TB)
-			b.server = gatetest.Serve(tb, b.site.verbs(), gate.Config{Version: b.fake.Version}, nil)
+			b.server = servertest.Serve(tb, b.site.verbs(), server.Config{Version: b.fake.Version}, nil)
 			env.Vars = append(env.Vars, "JJM_SOCKET="+b.server.Socket, "TZ=UTC",
 				"JJM_STATE="+filepath.Join(env.WorkDir, "state"))
 			env.Values[bedKey{}] = b
@@ -140,7 +140,7 @@ func putJob(ts *testscript.TestScript, _ bool, args []string) {
 	id, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	site := bedOf(ts).site
-	site.jobs.Change(jjm.GridID(id), func(j *gatetest.Job) {
+	site.jobs.Change(jjm.GridID(id), func(j *servertest.Job) {
 		if j.Status.Lookup.ID == 0 {
 			j.UID, j.Files = os.Getuid(), map[string]string{}
 			j.Status = wire.Status{Name: "mc", Type: "montecarlo", Owner: "alice", Cluster: "local", Accepted: 1700000000000}
@@ -153,7 +153,7 @@ func putJob(ts *testscript.TestScript, _ bool, args []string) {
 	})
 }
 
-func (b *bedSite) setJob(ts *testscript.TestScript, j *gatetest.Job, key, value string) {
+func (b *bedSite) setJob(ts *testscript.TestScript, j *servertest.Job, key, value string) {
 	l := &j.Status.Lookup
 	n, _ := strconv.Atoi(value)
 	numbers := map[string]*int{"uid": &j.UID, "expected": &l.Counts.Expected, "total": &l.Counts.Total,
@@ -231,7 +231,7 @@ func localOfBed(grid jjm.GridID, n int32) jjm.LocalJob {
 }
 
 // holdOfBed holds three local jobs from number n on: by the batch system, by an operator and by the application.
-func holdOfBed(j *gatetest.Job, n int) {
+func holdOfBed(j *servertest.Job, n int) {
 	for i, h := range []jjm.Holding{
 		{By: jjm.HeldBatchSystem, Code: "13/2", Text: "no such\x1b[31m file", Since: 1700000000000,
 			Age: jjm.Duration(7384 * time.Second), Releases: 1, Trouble: "Permission denied"},

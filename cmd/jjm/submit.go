@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"jjm/internal/api/gate/client"
+	"jjm/internal/api/client"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 )

@@ -5,7 +5,7 @@ import (
 	"os"
 	"time"
 
-	"jjm/internal/api/gate/client"
+	"jjm/internal/api/client"
 	"jjm/internal/jjm"
 )
 

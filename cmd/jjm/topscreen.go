@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 	xterm "golang.org/x/term"
 
-	"jjm/internal/api/gate/client"
+	"jjm/internal/api/client"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 )

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"jjm/internal/api/gate/client"
+	"jjm/internal/api/client"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 )

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"jjm/internal/api/gate"
+	"jjm/internal/api/server"
 	"jjm/internal/api/wire"
 	"jjm/internal/engine"
 	"jjm/internal/jjm"
@@ -32,8 +32,8 @@ type brokers struct {
 	low func() string
 	// models returns the models of job files.
 	models func() []wire.Model
-	// doors returns notes about the folders in which accounts write.
-	doors func(gate.Caller) []string
+	// sharedFolders returns notes about the folders in which accounts write.
+	sharedFolders func(server.Caller) []string
 }
 
 // advertised returns the ad and its state in each collector. If Now is set, it sends the ad first.
@@ -51,8 +51,8 @@ func (b brokers) advertised(ctx context.Context, _ wire.Caller, r wire.Advertise
 }
 
 // notes returns the problems of the site that do not belong to a batch system.
-func (b brokers) notes(c gate.Caller) []string {
-	out := b.doors(c)
+func (b brokers) notes(c server.Caller) []string {
+	out := b.sharedFolders(c)
 	if low := b.low(); low != "" {
 		out = append(out, "no new work is taken: "+low)
 	}
@@ -63,8 +63,8 @@ func (b brokers) notes(c gate.Caller) []string {
 }
 
 // around returns the facts about the health of the site that the engine does not know.
-func (b brokers) around(c gate.Caller, version string) engine.Around {
-	return engine.Around{Version: version, Doors: b.doors(c), Advertising: b.publisher.Trouble()}
+func (b brokers) around(c server.Caller, version string) engine.Around {
+	return engine.Around{Version: version, SharedFolders: b.sharedFolders(c), Advertising: b.publisher.Trouble()}
 }
 
 // facts returns the present state of this site, for its ad.
@@ -74,10 +74,10 @@ func (a *App) facts() advertise.Facts {
 		Site: c.Site, Instance: a.store.Nonce(), Version: a.opts.Version, Quality: c.Quality, At: jjm.At(time.Now()),
 		Lifetime: int(c.Lifetime.D().Seconds()), Waiting: a.engine.Waiting(),
 	}
-	for i, w := range a.engine.Clusters(context.Background(), gate.Caller{Admin: true}) {
+	for i, w := range a.engine.Clusters(context.Background(), server.Caller{Admin: true}) {
 		f.Clusters = append(f.Clusters, clusterFacts(w, a.config.Cluster[i], f.At))
 	}
-	orders := a.engine.Orders(gate.Caller{})
+	orders := a.engine.Orders(server.Caller{})
 	for _, typ := range a.engine.JobTypes() {
 		if typ.Off {
 			continue // the type accepts no jobs

@@ -22,7 +22,7 @@ import (
 	adaptersall "jjm/adapters/all"
 	"jjm/adapters/idealize"
 	"jjm/handlers/declared"
-	"jjm/internal/api/gate"
+	"jjm/internal/api/server"
 	"jjm/internal/api/wire"
 	"jjm/internal/engine"
 	"jjm/internal/engine/site"
@@ -63,7 +63,7 @@ type App struct {
 	ids     highwater.IDs
 	records *xmldb.DB
 	engine  *engine.Engine
-	gate    *gate.Server
+	server  *server.Server
 	socket  net.Listener
 	helpers *asuser.Pool // processes that act as the owners; nil if jobs run as the daemon's account
 	// reserve prevents a full spool from stopping the store.
@@ -147,10 +147,10 @@ func (a *App) open(ctx context.Context) error {
 	a.config.Gate.Version = a.opts.Version
 	a.openPublisher()
 	b := brokers{publisher: a.publisher, advertises: len(a.config.Advertise.Collectors) > 0, low: a.engine.Low,
-		models: a.models, doors: a.reserve.notes.tell}
-	a.gate = gate.New(served(a.opts.Version, a.engine, b), a.observedGate(), a.log)
+		models: a.models, sharedFolders: a.reserve.notes.tell}
+	a.server = server.New(served(a.opts.Version, a.engine, b), a.observedServer(), a.log)
 	a.engine.TakeIn(ctx) // before the socket answers any request
-	if a.socket, err = gate.Listen(filepath.Join(state, "jjm.sock"), a.config.Gate); err != nil {
+	if a.socket, err = server.Listen(filepath.Join(state, "jjm.sock"), a.config.Gate); err != nil {
 		return err
 	}
 	a.onClose("socket", func() error { return ignoreClosed(a.socket.Close()) })
@@ -223,13 +223,13 @@ func (a *App) makeSpool() error {
 
 // callerOf returns the account that left a file in the spool. Its group comes from the account database, because the
 // file has the group of the folder; gid counts only for an account that the database does not have.
-func (a *App) callerOf(uid, gid int) gate.Caller {
+func (a *App) callerOf(uid, gid int) server.Caller {
 	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
 		if n, err := strconv.Atoi(u.Gid); err == nil {
 			gid = n
 		}
 	}
-	return a.gate.CallerOf(uid, gid)
+	return a.server.CallerOf(uid, gid)
 }
 
 // ownAccount returns the daemon's own account, for sites where it runs all jobs.
@@ -322,7 +322,7 @@ func (a *App) Run(ctx context.Context) error {
 	})
 	wg.Go(func() {
 		defer cancel()
-		failed[1] = a.gate.Serve(ctx, a.socket)
+		failed[1] = a.server.Serve(ctx, a.socket)
 	})
 	wg.Go(func() { a.watchConfig(ctx) })
 	wg.Go(func() { a.publisher.Run(ctx) })

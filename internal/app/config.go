@@ -11,7 +11,7 @@ import (
 
 	"jjm/adapters"
 	adaptersall "jjm/adapters/all"
-	"jjm/internal/api/gate"
+	"jjm/internal/api/server"
 	"jjm/internal/engine"
 	"jjm/internal/formats/nearest"
 	"jjm/internal/formats/strict"
@@ -43,9 +43,9 @@ type Config struct {
 	Reserve int64 `toml:"reserve_bytes"`
 	// Log is the lowest level that is logged: debug, info, warn or error.
 	Log string `toml:"log"`
-	// Engine and Gate are the settings of the packages engine and gate.
+	// Engine and Gate are the settings of the packages engine and server.
 	Engine engine.Config `toml:"engine"`
-	Gate   gate.Config   `toml:"gate"`
+	Gate   server.Config `toml:"gate"`
 	// Accounting are the settings of the site's accounting.
 	Accounting AccountingConfig `toml:"accounting"`
 	// Notify are the settings of notices about the ends of grid jobs.

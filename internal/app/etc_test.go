@@ -10,7 +10,7 @@ import (
 
 	"jjm/adapters/idealize"
 	"jjm/adapters/local"
-	"jjm/internal/api/gate"
+	"jjm/internal/api/server"
 	"jjm/internal/engine"
 	"jjm/internal/policy/analyse/rule"
 	"jjm/internal/policy/plan"
@@ -70,7 +70,7 @@ func TestEtc_ShippedFileIsValidAsItIsAndWithEveryDefaultSet(t *testing.T) {
 	if !reflect.DeepEqual(c.Notify, notify.Defaults()) {
 		t.Errorf("[notify] of the file: %+v", c.Notify)
 	}
-	got, want := c.Gate.WithDefaults(), gate.Config{}.WithDefaults()
+	got, want := c.Gate.WithDefaults(), server.Config{}.WithDefaults()
 	got.UserName, want.UserName = nil, nil
 	got.Admins = nil
 	if !reflect.DeepEqual(got, want) {
@@ -85,7 +85,7 @@ func TestEtc_ShippedFileNamesEverySetting(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, part := range []any{Config{}, engine.Config{}, engine.Defaults().Retry, engine.ClusterConfig{},
-		idealize.Config{}, plan.HoldRule{}, rule.Rule{}, gate.Config{}, local.Config{}, collector.Config{},
+		idealize.Config{}, plan.HoldRule{}, rule.Rule{}, server.Config{}, local.Config{}, collector.Config{},
 		collector.Gatekeeper{}, metrics.Config{}, web.Config{}, notify.Config{}} {
 		typ := reflect.TypeOf(part)
 		for i := range typ.NumField() {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"jjm/adapters/idealize"
-	"jjm/internal/api/gate"
+	"jjm/internal/api/server"
 	"jjm/internal/api/wire"
 	"jjm/internal/engine"
 	"jjm/internal/jjm"
@@ -57,8 +57,8 @@ func (a *App) observeCommands(cluster string) func(idealize.Verb, time.Duration,
 	}
 }
 
-// observedGate returns the settings of the gate with the observer of requests.
-func (a *App) observedGate() gate.Config {
+// observedServer returns the settings of the server with the observer of requests.
+func (a *App) observedServer() server.Config {
 	c := a.config.Gate // a copy: reload compares the settings, and functions cannot be compared
 	if a.meter != nil {
 		c.Observe = a.meter.Request
@@ -75,7 +75,7 @@ type figures struct {
 
 // Facts returns the facts about the site as an administrator sees them.
 func (f figures) Facts(ctx context.Context) policy.Facts {
-	admin := gate.Caller{Admin: true}
+	admin := server.Caller{Admin: true}
 	return f.engine.Facts(ctx, admin, f.brokers.around(admin, f.version))
 }
 
@@ -89,7 +89,7 @@ func (a *App) openMetrics(b brokers) (err error) {
 	}
 	a.meter.Watch(figures{a.engine, b, a.opts.Version})
 	if listen := a.config.Metrics.Listen; a.config.Metrics.Socket() {
-		a.scrapes, err = gate.Listen(listen, gate.Config{Mode: "0666"})
+		a.scrapes, err = server.Listen(listen, server.Config{Mode: "0666"})
 	} else {
 		a.scrapes, err = net.Listen("tcp", listen)
 	}

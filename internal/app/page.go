@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"jjm/internal/api/gate"
+	"jjm/internal/api/server"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 	"jjm/internal/publish/web"
@@ -56,7 +56,7 @@ func (a *App) openPage(ctx context.Context, b brokers) (err error) {
 		proxy = owner.UID
 	}
 	if c.Socket() {
-		a.pages, err = gate.Listen(c.Listen, gate.Config{Mode: "0666"})
+		a.pages, err = server.Listen(c.Listen, server.Config{Mode: "0666"})
 	} else {
 		a.pages, err = net.Listen("tcp", c.Listen)
 	}
@@ -75,7 +75,7 @@ func (a *App) accountNamed(ctx context.Context, name string) (wire.Caller, error
 	if err != nil {
 		return wire.Caller{}, err
 	}
-	return a.gate.CallerOf(owner.UID, owner.GID), nil
+	return a.server.CallerOf(owner.UID, owner.GID), nil
 }
 
 // servePage serves the web page until ctx ends. If the listener fails, the daemon continues without it.

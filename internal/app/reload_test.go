@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"jjm/internal/api/gate"
+	"jjm/internal/api/server"
 	"jjm/internal/engine"
 	"jjm/internal/jjm"
 )
@@ -25,7 +25,7 @@ func TestFixed_NamesWhatNeedsARestart(t *testing.T) {
 		{"workers", func(c *Config) { c.Engine.Workers++ }, []string{"engine.workers"}},
 		{"fetches", func(c *Config) { c.Engine.Fetch.ParallelPerUser++ }, []string{"engine.fetch.parallel_per_user"}},
 		{"gate and clusters", func(c *Config) {
-			c.Gate = gate.Config{Mode: "0660"}
+			c.Gate = server.Config{Mode: "0660"}
 			c.Cluster = []map[string]any{{"name": "b"}}
 		}, []string{"gate", "cluster"}},
 		{"metrics", func(c *Config) { c.Metrics.Listen = "127.0.0.1:1" }, []string{"metrics"}},

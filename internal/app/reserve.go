@@ -22,10 +22,10 @@ import (
 // with the store. It keeps a file allocated on the file system. If the file system is nearly full, reserve shuts the
 // folders, removes the largest account's files in these folders, and then frees its own file.
 type reserve struct {
-	app   *App
-	file  string
-	doors []door
-	want  uint64
+	app           *App
+	file          string
+	sharedFolders []sharedFolder
+	want          uint64
 
 	floor plan.Floor
 
@@ -34,25 +34,24 @@ type reserve struct {
 	last time.Time // the last time that the file system was nearly full
 	said string    // the last error that was logged
 
-	notes doorNotes
+	notes folderNotes
 }
 
-// door is a folder that ordinary accounts can write to: the spool or the drop folder.
-type door struct {
+// sharedFolder is a folder that ordinary accounts can write to: the spool or the drop folder.
+type sharedFolder struct {
 	commons.Folder
 	name string // for people
 	dir  string // where accounts write
 	open func() error
-	// folders are the paths of the door's folders. was identifies the folders that these paths named when the door was
-	// opened.
+	// folders are the paths. was identifies the folders that these paths named when the sharedFolder was opened.
 	folders []string
 	was     []site.Place
 }
 
-// doors returns the folders in which accounts write.
-func (a *App) doors() []door {
+// sharedFolders returns the folders in which accounts write.
+func (a *App) sharedFolders() []sharedFolder {
 	drop, in := xmldb.DropFolder{Dir: a.dropDir()}, filepath.Join(a.config.spoolDir(), "in")
-	return []door{
+	return []sharedFolder{
 		{Folder: spool.Boxes{Dir: a.config.spoolDir()}, name: "the spool", dir: in, open: a.makeSpool,
 			folders: []string{a.config.spoolDir(), in}},
 		{Folder: drop, name: "the drop folder", dir: drop.Dir, open: drop.Open},
@@ -72,7 +71,7 @@ const (
 // openReserve checks the state's file system before anything is written there.
 func (a *App) openReserve() *reserve {
 	state := a.config.State
-	r := &reserve{app: a, file: filepath.Join(state, lockFolder, reserveFile), doors: a.doors(),
+	r := &reserve{app: a, file: filepath.Join(state, lockFolder, reserveFile), sharedFolders: a.sharedFolders(),
 		want:  uint64(a.config.Reserve),
 		floor: plan.Floor{Bytes: uint64(a.config.Engine.MinFreeBytes), Files: uint64(a.config.Engine.MinFreeFiles)}}
 	info, err := os.Stat(r.file)
@@ -105,13 +104,13 @@ func (r *reserve) apart() bool { return len(r.beside()) == 0 }
 
 // beside returns the folders of accounts that share the store's file system. A missing folder counts, because it will
 // be made there.
-func (r *reserve) beside() []door {
+func (r *reserve) beside() []sharedFolder {
 	var state, there unix.Stat_t
 	if unix.Stat(r.app.config.State, &state) != nil {
-		return r.doors
+		return r.sharedFolders
 	}
-	var beside []door
-	for _, d := range r.doors {
+	var beside []sharedFolder
+	for _, d := range r.sharedFolders {
 		if unix.Stat(d.dir, &there) != nil || there.Dev == state.Dev {
 			beside = append(beside, d)
 		}
@@ -169,9 +168,9 @@ func (r *reserve) open() error {
 // makeAll makes the folders of accounts and opens them.
 func (r *reserve) makeAll() error {
 	var trouble error
-	for i := range r.doors {
-		trouble = errors.Join(trouble, r.doors[i].open())
-		r.doors[i].remember()
+	for i := range r.sharedFolders {
+		trouble = errors.Join(trouble, r.sharedFolders[i].open())
+		r.sharedFolders[i].remember()
 	}
 	r.shut = trouble != nil
 	r.notes.opened(r.shut)
@@ -181,14 +180,14 @@ func (r *reserve) makeAll() error {
 // relieve frees space: it removes accounts' files from the folders, and frees the reserve if the removal is not enough.
 func (r *reserve) relieve(now time.Time, d plan.Disk) error {
 	var trouble error
-	folders := make([]commons.Folder, 0, len(r.doors))
-	for _, door := range r.beside() {
-		folders = append(folders, door)
+	folders := make([]commons.Folder, 0, len(r.sharedFolders))
+	for _, sharedFolder := range r.beside() {
+		folders = append(folders, sharedFolder)
 		if !r.shut {
-			r.app.log.Error("the state's file system is full, or nearly: "+door.name+" is shut", "dir", door.dir,
+			r.app.log.Error("the state's file system is full, or nearly: "+sharedFolder.name+" is shut", "dir", sharedFolder.dir,
 				"free_bytes", d.Space.FreeBytes, "free_files", d.Space.FreeFiles)
 		}
-		trouble = errors.Join(trouble, ignoreAbsent(door.Shut()))
+		trouble = errors.Join(trouble, ignoreAbsent(sharedFolder.Shut()))
 	}
 	r.shut = trouble == nil
 	r.notes.isShut(r.beside())

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"jjm/internal/api/gate"
+	"jjm/internal/api/server"
 	"jjm/internal/engine"
 	"jjm/internal/testkit/needs"
 	"jjm/xmldb"
@@ -189,7 +189,7 @@ func TestReserve_MakesALostSpoolAgain(t *testing.T) {
 			t.Errorf("%s: the log says %q", name, log.String())
 		}
 		log.Reset()
-		if r.watch(); log.Len() > 0 || r.notes.tell(gate.Caller{}) != nil {
+		if r.watch(); log.Len() > 0 || r.notes.tell(server.Caller{}) != nil {
 			t.Errorf("%s: it is said again: %q", name, log.String())
 		}
 	}
@@ -201,17 +201,17 @@ func TestReserve_MakesALostSpoolAgain(t *testing.T) {
 	if n := strings.Count(log.String(), "cannot be made again"); n != 1 {
 		t.Errorf("said %d times: %q", n, log.String())
 	}
-	if told := r.notes.tell(gate.Caller{}); len(told) != 1 || !strings.Contains(told[0], spoolDir) {
+	if told := r.notes.tell(server.Caller{}); len(told) != 1 || !strings.Contains(told[0], spoolDir) {
 		t.Errorf("people are told %q", told)
 	}
 	must(os.Remove(spoolDir))
-	if r.watch(); r.notes.tell(gate.Caller{}) != nil {
-		t.Errorf("people are told %q", r.notes.tell(gate.Caller{}))
+	if r.watch(); r.notes.tell(server.Caller{}) != nil {
+		t.Errorf("people are told %q", r.notes.tell(server.Caller{}))
 	}
 }
 
 // An administrator sees who filled the folders while they are shut; other accounts see that they are shut.
-func TestDoorNotes_TellAdministratorsWhoFilledTheDisk(t *testing.T) {
+func TestFolderNotes_TellAdministratorsWhoFilledTheDisk(t *testing.T) {
 	r := keeper(t)
 	drop := filepath.Join(r.app.config.State, "drop")
 	if err := os.Mkdir(drop, 0o777); err != nil {
@@ -220,7 +220,7 @@ func TestDoorNotes_TellAdministratorsWhoFilledTheDisk(t *testing.T) {
 	fill(t, filepath.Join(drop, ".part"))
 	now := time.Now()
 	r.look(now)
-	told, others := r.notes.tell(gate.Caller{Admin: true}), r.notes.tell(gate.Caller{})
+	told, others := r.notes.tell(server.Caller{Admin: true}), r.notes.tell(server.Caller{})
 	want := "in drop, by uid " + strconv.Itoa(os.Getuid())
 	if len(told) != 2 || !strings.Contains(told[0], "nobody can write into the spool") ||
 		!strings.Contains(told[0], drop) || !strings.Contains(told[1], want) || !strings.Contains(told[1], " MB in ") {
@@ -229,7 +229,7 @@ func TestDoorNotes_TellAdministratorsWhoFilledTheDisk(t *testing.T) {
 	if len(others) != 1 || others[0] != told[0] {
 		t.Errorf("others are told %q", others)
 	}
-	if r.look(now.Add(2 * reserveCalm)); r.notes.tell(gate.Caller{Admin: true}) != nil {
-		t.Errorf("after it was opened: %q", r.notes.tell(gate.Caller{Admin: true}))
+	if r.look(now.Add(2 * reserveCalm)); r.notes.tell(server.Caller{Admin: true}) != nil {
+		t.Errorf("after it was opened: %q", r.notes.tell(server.Caller{Admin: true}))
 	}
 }

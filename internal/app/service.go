@@ -15,7 +15,7 @@ import (
 
 	"jjm/adapters"
 	"jjm/adapters/local"
-	"jjm/internal/api/gate"
+	"jjm/internal/api/server"
 )
 
 // notifyManager notifies systemd when the daemon is ready, while it is alive, and when it stops (sd_notify(3)). Without
@@ -43,7 +43,7 @@ func (a *App) watchdog(ctx context.Context, every time.Duration, tell func(strin
 			return
 		case <-t.C:
 			// this waits for the engine's lock: if the engine is stuck, systemd is not notified
-			a.engine.Clusters(ctx, gate.Caller{Admin: true})
+			a.engine.Clusters(ctx, server.Caller{Admin: true})
 			tell(daemon.SdNotifyWatchdog)
 		}
 	}

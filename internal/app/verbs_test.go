@@ -84,8 +84,8 @@ func TestServed_StandsInTheManual(t *testing.T) {
 func TestServed_NoInterfaceOfTheSocketIsLarge(t *testing.T) {
 	const most = 5
 	found := 0
-	for _, dir := range []string{"api/wire", "storage/spool", "api/gate", "api/gate/client", "api/serve",
-		"testkit/gatetest"} {
+	for _, dir := range []string{"api/wire", "storage/spool", "api/server", "api/client", "api/serve",
+		"testkit/servertest"} {
 		files, err := filepath.Glob(filepath.Join("..", dir, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: no Go files, error %v", dir, err)

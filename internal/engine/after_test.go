@@ -156,7 +156,7 @@ func TestAfter_KillPauseAndRestart(t *testing.T) {
 	})
 }
 
-// The generation at hand counts: one that is reopened is waited for again, also while that is only wished. What has
+// The generation at hand counts: one that is reopened is waited for again, also while that is only requested. What has
 // begun stays.
 func TestAfter_WaitsForOneThatIsReopened(t *testing.T) {
 	t.Parallel()

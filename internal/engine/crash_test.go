@@ -436,7 +436,7 @@ func scenarios() map[string]scenario {
 					s.t.Errorf("%+v", st)
 				}
 			},
-			only: []string{"wish", "reopen", "collect", "retire"},
+			only: []string{"request", "reopen", "collect", "retire"},
 		},
 		"a local job that failed joins in again": {
 			sim: adaptertest.SimConfig{Slots: 2, Life: 20 * time.Minute}, play: unluckyOnce(0),
@@ -470,7 +470,7 @@ func scenarios() map[string]scenario {
 			},
 			wants: map[string]want{"a": done(6)},
 			also:  func(s *stage) { s.askedOnly("a", 1, 4) },
-			only:  []string{"wish", "reopen"},
+			only:  []string{"request", "reopen"},
 		},
 		"a local job joins in again with other resources": {
 			sim: adaptertest.SimConfig{Slots: 2, Life: 20 * time.Minute}, play: failsWithout(5000, 0),
@@ -500,7 +500,7 @@ func scenarios() map[string]scenario {
 					}
 				}
 			},
-			only: []string{"wish", "reopen.before", "reopen.after", "reopen.chunk"},
+			only: []string{"request", "reopen.before", "reopen.after", "reopen.chunk"},
 		},
 		"a file of what is to run again is lost": {
 			play: unluckyOnce(1), chunk: 1,
@@ -509,7 +509,7 @@ func scenarios() map[string]scenario {
 				{0, closeDataset("raw")},
 				{time.Second, submitAs("a", fileJob("result = \"glf\"\n", "name = \"raw\"\n"))},
 				{time.Hour, markFile("raw", lfn(2))},
-				{time.Hour, wishedBefore("a", `{"resubmit":{"refs":["1.1"]}}`)},
+				{time.Hour, requestedBefore("a", `{"resubmit":{"refs":["1.1"]}}`)},
 				{2 * time.Hour, nothing},
 			},
 			wants: map[string]want{"a": ends(jjm.Finished, 3, map[int32]jjm.State{1: jjm.Failed})},

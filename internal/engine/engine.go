@@ -39,7 +39,7 @@
 //	verdict   reads results, judges attempts
 //	proof     was the work done exactly once?
 //	record    the XML records
-//	wish      kills and releases that people ask for
+//	request   what people request of local jobs: kill, hold, release, force
 //	site      orders, bans, free disk space
 //	intake    requests and fragments left in folders while the daemon was down
 //	reopen    grid jobs that are over and begin another generation
@@ -74,9 +74,9 @@ import (
 	"jjm/internal/engine/record"
 	"jjm/internal/engine/removal"
 	"jjm/internal/engine/reopen"
+	"jjm/internal/engine/request"
 	"jjm/internal/engine/site"
 	"jjm/internal/engine/verdict"
-	"jjm/internal/engine/wish"
 	"jjm/internal/jjm"
 	"jjm/internal/policy/health"
 )
@@ -113,7 +113,7 @@ type Engine struct {
 	prover   *proof.Prover
 	records  *record.Publisher
 	site     *site.Site
-	wishes   *wish.Wishes
+	requests *request.Requests
 	ahead
 	ended
 }
@@ -175,7 +175,7 @@ func build(cfg Config, deps Deps) *Engine {
 	e.feeder = feed.New(s, ln, e.prover)
 	e.records = record.New(s, as, e.clusters.Waits)
 	e.judge = verdict.New(s, as, ends, sw, ln, e.clusters, e.records.Add)
-	e.wishes = wish.New(s, cluster.Halting(e.clusters), cluster.Leaving(e.clusters))
+	e.requests = request.New(s, cluster.Halting(e.clusters), cluster.Leaving(e.clusters))
 	e.reopener = reopen.New(s, reopen.Rooms{Feeder: e.feeder, Prover: e.prover, Clusters: e.clusters})
 	e.remover = removal.New(s, as)
 	e.site = site.New(s, as, e.clusters.Shut, cluster.Halting(e.clusters), e.records.Mend)
@@ -184,7 +184,7 @@ func build(cfg Config, deps Deps) *Engine {
 	})
 	e.dependencies = dependency.New(s)
 	e.jobs = gridjob.New(s, as, types, sw, e.remote, e.dependencies)
-	e.intake = intake.New(s, intake.Rooms{Submit: e.jobs.Submit, Kill: e.wishes.Kill, AddFragment: e.records.Add})
+	e.intake = intake.New(s, intake.Rooms{Submit: e.jobs.Submit, Kill: e.requests.Kill, AddFragment: e.records.Add})
 	e.Reasons = answer.NewReasons(s, cluster.NewCauses(e.clusters))
 	e.answers = answer.New(s, as, ln, answer.Rooms{Jobs: e.jobs, Records: e.records, Clusters: e.clusters,
 		Settle: e.intake.Settle, Told: e.remover.Told})

@@ -14,7 +14,7 @@ import (
 	"jjm/internal/storage/spool"
 )
 
-// leaveWord puts a wish of alice's into the spool, as a gatekeeper does.
+// leaveWord puts a request of alice's into the spool, as a gatekeeper does.
 func (w *world) leaveWord(n spool.Note) error {
 	return spool.Put(filepath.Join(w.dir, "spool"), n, time.Now())
 }

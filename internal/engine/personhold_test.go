@@ -34,7 +34,7 @@ func holdOf(key, rest string) func(*stage) error {
 func personHoldScenario() scenario {
 	return scenario{
 		sim:  adaptertest.SimConfig{MaxBulk: 3, Slots: 2, Life: 5 * time.Minute},
-		only: []string{"hold-wish", "release-held", "settle", "verdict"},
+		only: []string{"hold-request", "release-held", "settle", "verdict"},
 		actions: []action{
 			{0, submitAs("a", mc(8))},
 			{70 * time.Second, holdOf("a", "")},

@@ -266,8 +266,8 @@ func TestResubmit_Refuses(t *testing.T) {
 		if dry := w.engine.Resubmit(t.Context(), alice, []jjm.Ref{all(id)}, how)[0]; dry.Jobs != 2 {
 			t.Errorf("dry run: %+v", dry)
 		}
-		if wishes, err := w.store.Reopenings(t.Context()); err != nil || len(wishes) != 0 {
-			t.Errorf("%v, %v", wishes, err)
+		if requests, err := w.store.Reopenings(t.Context()); err != nil || len(requests) != 0 {
+			t.Errorf("%v, %v", requests, err)
 		}
 		if l := w.lookup(id); w.status(id).Generation != 0 || l.Status != "finished" {
 			t.Errorf("%+v", l)
@@ -486,11 +486,11 @@ func unluckyTwice(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	return adaptertest.Play{}
 }
 
-// A wish that became impossible is refused when it is to be carried out: the grid job stays
+// A request that became impossible is refused when it is to be carried out: the grid job stays
 // over, its rows go back to the history, and the journal says why.
 func TestResubmit_ThatBecameImpossibleIsRefused(t *testing.T) {
 	t.Parallel()
-	c := &crasher{point: "wish.after-commit", nth: 1}
+	c := &crasher{point: "request.after-commit", nth: 1}
 	inWorld(t, options{play: unluckyOnce(1), crash: c, chunk: 1}, func(t *testing.T, w *world) {
 		id := w.submit(alice, fileJob("result = \"glf\"\n", "name = \"raw\"\n"+inline(6)))
 		w.final(time.Hour, id)
@@ -527,7 +527,7 @@ func TestResubmit_ThatBecameImpossibleIsRefused(t *testing.T) {
 	})
 }
 
-// isOver reports whether people see a grid job over, and nobody wishes to reopen it.
+// isOver reports whether people see a grid job over, and nobody asked to reopen it.
 func (w *world) isOver(id jjm.GridID) bool {
 	w.t.Helper()
 	st := w.status(id)
@@ -563,14 +563,14 @@ func retractAfterTheEnd(key, output string) func(*stage) error {
 // nothing gives the engine time.
 func nothing(*stage) error { return nil }
 
-// wishedBefore stores a wish about a grid job that is over while no daemon runs, so that nobody
+// requestedBefore stores a request about a grid job that is over while no daemon runs, so that nobody
 // checks it before it is to be carried out.
-func wishedBefore(key, wish string) func(*stage) error {
+func requestedBefore(key, request string) func(*stage) error {
 	return func(s *stage) error {
 		s.shut()
 		st, err := store.Open(filepath.Join(s.dir, "store.db"), store.Options{Scratch: true})
 		s.must(err)
-		r := store.Reopening{Grid: s.ids[key], Generation: 2, Wish: []byte(wish), Actor: "alice", Why: "a test"}
+		r := store.Reopening{Grid: s.ids[key], Generation: 2, Request: []byte(request), Actor: "alice", Why: "a test"}
 		s.must(st.Update(context.Background(), func(tx *store.Tx) error { return tx.PutReopening(&r) }))
 		s.must(st.Close())
 		s.open()

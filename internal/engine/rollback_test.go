@@ -86,7 +86,7 @@ func TestRollback_NothingIsLeft(t *testing.T) {
 	})
 }
 
-// Without a wish the grid job ends as broken, with its tar.
+// Without a request the grid job ends as broken, with its tar.
 func TestRollback_OnlyIfAskedFor(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

@@ -14,14 +14,14 @@ import (
 	"jjm/internal/engine/proof"
 	"jjm/internal/engine/removal"
 	"jjm/internal/engine/reopen"
+	"jjm/internal/engine/request"
 	"jjm/internal/engine/site"
-	"jjm/internal/engine/wish"
 	"jjm/internal/jjm"
 )
 
 // Verbs returns the verbs of the daemon's socket that the rooms carry out.
 func (e *Engine) Verbs() []serve.Verb {
-	all := slices.Concat(gridjob.Verbs(e.jobs), wish.Verbs(e.wishes), reopen.Verbs(e.reopener),
+	all := slices.Concat(gridjob.Verbs(e.jobs), request.Verbs(e.requests), reopen.Verbs(e.reopener),
 		removal.Verbs(e.remover), choice.Verbs(e.chooser), answer.Verbs(e.answers, e.Reasons), site.Verbs(e.site),
 		cluster.Verbs(e.clusters), dataset.Verbs(e.datasets), proof.Verbs(e.prover))
 	for i := range all {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"jjm/internal/api/gate/client"
+	"jjm/internal/api/client"
 	"jjm/internal/api/wire"
 	"jjm/internal/formats/jobfile"
 	"jjm/internal/jjm"
@@ -12,8 +12,8 @@ import (
 	"jjm/xmldb/head"
 )
 
-// This file holds the functions that the Door uses while the daemon does not answer. They write requests to the spool,
-// and take answers from the spool and the records.
+// This file holds the functions that the Client uses while the daemon does not answer. They write requests to the
+// spool, and take answers from the spool and the records.
 
 // ownKey returns the request key in the job file. The handle is computed from this key.
 func ownKey(job Job) string {
@@ -24,7 +24,7 @@ func ownKey(job Job) string {
 // spoolSubmit writes a submission to the spool, unless the grid job already exists or the same submission waits in the
 // spool. With s.Anew, a grid job that was killed, or whose kill waits in the spool, does not count as existing. down is
 // the error of the daemon.
-func (d *Door) spoolSubmit(s *wire.Submit, down error) (Receipt, error) {
+func (d *Client) spoolSubmit(s *wire.Submit, down error) (Receipt, error) {
 	h := jjm.HandleOf(d.UID, s.Key)
 	waiting := d.pending(h)
 	existed := waiting.lastVerb == spool.VerbSubmit
@@ -50,7 +50,7 @@ func (d *Door) spoolSubmit(s *wire.Submit, down error) (Receipt, error) {
 // dropCredentials removes the credentials that the job file does not request. If the daemon is not root, a group can
 // read the spool, and a credential must not be written there: dropCredentials then returns an error if credentials are
 // left.
-func (d *Door) dropCredentials(s *wire.Submit) error {
+func (d *Client) dropCredentials(s *wire.Submit) error {
 	if len(s.Credentials) == 0 {
 		return nil
 	}
@@ -69,7 +69,7 @@ func (d *Door) dropCredentials(s *wire.Submit) error {
 // of the whole grid job is already the last entry in the spool. The spool takes only handles. A grid job that the
 // caller knows by its number was accepted by a daemon, so it has a record, from which the handle is computed. The error
 // is of kind Busy if the record cannot be read or has no request key.
-func (d *Door) spoolKill(ref string, down error) (over bool, err error) {
+func (d *Client) spoolKill(ref string, down error) (over bool, err error) {
 	l, err := d.lastKnown(ref, d.pending)
 	if err == nil && Final(l) {
 		return true, nil
@@ -105,12 +105,12 @@ type pending struct {
 }
 
 // pending describes the entries that wait in the spool for a handle.
-func (d *Door) pending(h jjm.Handle) pending { return d.readBoxes()(h) }
+func (d *Client) pending(h jjm.Handle) pending { return d.readBoxes()(h) }
 
 // readBoxes reads the names in the account's boxes once and returns a function that describes the waiting entries of
 // each handle. For root it reads the boxes of all accounts. If the boxes cannot be read, the function returns a zero
 // pending.
-func (d *Door) readBoxes() func(jjm.Handle) pending {
+func (d *Client) readBoxes() func(jjm.Handle) pending {
 	by := map[jjm.Handle]entryRef{}
 	in, err := spool.Open(d.Spool)
 	if err != nil {
@@ -162,7 +162,7 @@ func (l entryRef) read(dir string) pending {
 
 // lookupOffline answers lookups without the daemon: from the spool if a submission waits there, and otherwise from the
 // record.
-func (d *Door) lookupOffline(refs []string, out []wire.Lookup, down error) {
+func (d *Client) lookupOffline(refs []string, out []wire.Lookup, down error) {
 	waiting := d.readBoxes()
 	for i, ref := range refs {
 		l, err := d.lastKnown(ref, waiting)
@@ -173,7 +173,7 @@ func (d *Door) lookupOffline(refs []string, out []wire.Lookup, down error) {
 	}
 }
 
-func (d *Door) lastKnown(ref string, waiting func(jjm.Handle) pending) (wire.Lookup, error) {
+func (d *Client) lastKnown(ref string, waiting func(jjm.Handle) pending) (wire.Lookup, error) {
 	h, _, ok := jjm.CutHandle(ref)
 	if !ok {
 		r, err := jjm.ParseRef(ref)

@@ -7,7 +7,7 @@ import (
 	"os"
 	"syscall"
 
-	"jjm/internal/api/gate/client"
+	"jjm/internal/api/client"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 )
@@ -107,7 +107,7 @@ func stampOf(name string, owner *jjm.Owner) (stamp Stamp, err error) {
 //
 // If the daemon does not need the credential, because the jobs did not request it or the grid job is over, Refresh
 // returns no error. With an error it returns seen, so that the next call tries again.
-func (d *Door) Refresh(ctx context.Context, ref, kind, name string, owner *jjm.Owner, seen Stamp) (Stamp, error) {
+func (d *Client) Refresh(ctx context.Context, ref, kind, name string, owner *jjm.Owner, seen Stamp) (Stamp, error) {
 	now, err := stampOf(name, owner)
 	if err != nil || now == seen {
 		return seen, err
@@ -126,7 +126,7 @@ func (d *Door) Refresh(ctx context.Context, ref, kind, name string, owner *jjm.O
 
 // Remark adds an observation of the gatekeeper to the history of a grid job. news is false if the text equals the
 // last remark. Only administrators may call it.
-func (d *Door) Remark(ctx context.Context, ref, text string) (news bool, err error) {
+func (d *Client) Remark(ctx context.Context, ref, text string) (news bool, err error) {
 	a, err := client.Call(ctx, d.daemon(), wire.VerbRemark(), wire.RemarkRequest{One: wire.OneRef(ref), Remark: text})
 	return a.News, err
 }

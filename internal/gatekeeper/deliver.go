@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"jjm/internal/api/gate/client"
+	"jjm/internal/api/client"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 )
@@ -42,7 +42,7 @@ type Absent struct {
 // Deliverer copies the files of finished grid jobs to the places that gatekeepers request. It reads the tar through the
 // daemon. If the daemon does not answer, it reads the tar file itself, if the owner may read the file.
 type Deliverer struct {
-	Door *Door
+	Client *Client
 	// Owner is the account that will own the copies if the process is root. nil means the account of the process.
 	Owner *jjm.Owner
 }
@@ -97,7 +97,7 @@ func tarTime(l wire.Lookup) time.Time {
 func (d *Deliverer) open(ctx context.Context, l wire.Lookup) (io.ReadCloser, int64, error) {
 	ref := l.ID.String()
 	first := wire.OutputRequest{One: wire.OneRef(ref), Wanted: wire.Wanted{Generation: 1}} // l is about it
-	a, src, err := client.Open(ctx, d.Door.daemon(), wire.VerbOutput(), first)
+	a, src, err := client.Open(ctx, d.Client.daemon(), wire.VerbOutput(), first)
 	if err == nil || !undecided(err) || l.Tar == "" {
 		return src, a.Bytes, err
 	}

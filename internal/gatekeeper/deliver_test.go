@@ -14,8 +14,8 @@ import (
 
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
-	"jjm/internal/testkit/gatetest"
 	"jjm/internal/testkit/needs"
+	"jjm/internal/testkit/servertest"
 )
 
 // collected makes the tar of grid job 1 with the files of its local jobs.
@@ -43,7 +43,7 @@ func collected(t *testing.T, files ...string) []byte {
 func (s *site) over(t *testing.T, n int, files ...string) wire.Lookup {
 	t.Helper()
 	l := wire.Lookup{ID: 1, Status: "done", GRAM: jjm.GRAMDone, Counts: wire.Counts{Total: n}}
-	s.fake.Put(gatetest.Job{UID: s.UID, Tar: collected(t, files...), Status: wire.Status{Lookup: l}})
+	s.fake.Put(servertest.Job{UID: s.UID, Tar: collected(t, files...), Status: wire.Status{Lookup: l}})
 	return l
 }
 
@@ -62,7 +62,7 @@ func TestDeliver_WritesEachFileOrAnEmptyOne(t *testing.T) {
 	dir := t.TempDir()
 	wants := []Delivery{{"stdout", dir + "/out"}, {"stderr", dir + "/err"}, {"sub/a.b.root", dir + "/x"},
 		{WholeTar, dir + "/all.tar"}, {WholeTar, dir + "/second.tar"}, {"none", dir + "/none"}}
-	mover := &Deliverer{Door: s.Door}
+	mover := &Deliverer{Client: s.Client}
 	for range 2 { // a second call changes nothing
 		absent, err := mover.DeliverEach(t.Context(), l, wants)
 		if err != nil || len(absent) != 2 || absent[0].Name != "stderr" || absent[1].Name != "none" {
@@ -89,7 +89,7 @@ func TestDeliver_DoesNotWriteADeliveredFileAgain(t *testing.T) {
 	to := filepath.Join(t.TempDir(), "out")
 	var before os.FileInfo
 	for range 2 {
-		if _, err := (&Deliverer{Door: s.Door}).DeliverEach(t.Context(), l, []Delivery{{"stdout", to}}); err != nil {
+		if _, err := (&Deliverer{Client: s.Client}).DeliverEach(t.Context(), l, []Delivery{{"stdout", to}}); err != nil {
 			t.Fatal(err)
 		}
 		info, err := os.Stat(to)
@@ -108,7 +108,7 @@ func TestDeliver_DoesNotFollowLinks(t *testing.T) {
 		syscall.Mkfifo(dir+"/err", 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	mover := &Deliverer{Door: s.Door}
+	mover := &Deliverer{Client: s.Client}
 	wants := []Delivery{{"stdout", dir + "/out"}, {"stderr", dir + "/err"}}
 	if err := mover.CreateEmpty(wants); err != nil {
 		t.Error(err)
@@ -138,7 +138,7 @@ func TestDeliver_WritesWithTheOwnersRights(t *testing.T) {
 		os.Symlink(mine, theirs+"/link"), os.Chmod(base, 0o755), os.Chmod(filepath.Dir(base), 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	mover := &Deliverer{Door: s.Door, Owner: &jjm.Owner{UID: 65534, GID: 65534}}
+	mover := &Deliverer{Client: s.Client, Owner: &jjm.Owner{UID: 65534, GID: 65534}}
 	if _, err := mover.DeliverEach(t.Context(), l, []Delivery{{"stdout", theirs + "/out"}}); err != nil {
 		t.Error(err)
 	}
@@ -167,7 +167,7 @@ func TestDeliver_ReadsTheTarIfNoDaemonAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.server.Stop()
-	mover := &Deliverer{Door: s.Door}
+	mover := &Deliverer{Client: s.Client}
 	if _, err := mover.DeliverEach(t.Context(), l, []Delivery{{"stdout", dir + "/out"}}); err != nil ||
 		read(t, dir+"/out") != "plain.1.0.stdout" {
 		t.Error(err)
@@ -193,7 +193,7 @@ func TestDeliver_RefusesATarThatTheOwnerCannotRead(t *testing.T) {
 	}
 	l.Tar = dir + "/theirs/output/1.tar"
 	s.server.Stop()
-	mover := &Deliverer{Door: s.Door, Owner: &jjm.Owner{UID: 65534, GID: 65534}}
+	mover := &Deliverer{Client: s.Client, Owner: &jjm.Owner{UID: 65534, GID: 65534}}
 	_, err := mover.DeliverEach(t.Context(), l, []Delivery{{"stdout", dir + "/theirs/out"}})
 	if !errors.Is(err, os.ErrPermission) {
 		t.Errorf("what is closed to the owner: %v", err)

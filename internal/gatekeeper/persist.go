@@ -15,7 +15,7 @@ const (
 
 // Persist submits a job again and again until the daemon accepts or refuses it, or patience is over. It is for
 // gatekeepers that hold or fail a job after the first refused submission. All attempts have the same request key, a
-// random key if the job has none, so that they create only one grid job. submit is [Door.Submit].
+// random key if the job has none, so that they create only one grid job. submit is [Client.Submit].
 //
 // Persist returns the last error, of kind Busy if patience is over.
 func Persist(ctx context.Context, patience time.Duration, job Job,

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"jjm/internal/api/gate/client"
+	"jjm/internal/api/client"
 	"jjm/internal/api/wire"
 	"jjm/internal/testkit/await"
 	"jjm/internal/testkit/programs"

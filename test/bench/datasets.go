@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"jjm/internal/api/gate/client"
+	"jjm/internal/api/client"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 	"jjm/internal/work/split"

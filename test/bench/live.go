@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"time"
 
-	"jjm/internal/api/gate/client"
+	"jjm/internal/api/client"
 	"jjm/internal/api/serve"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
@@ -123,7 +123,7 @@ func (s *site) completed(ctx context.Context) (int, error) {
 // restarted holds how long a new daemon takes until it answers.
 type restarted struct{ WallMS, CPUMS float64 }
 
-// restart opens the store and everything that uses it, and sends one lookup through the gate.
+// restart opens the store and everything that uses it, and sends one lookup through the server.
 func (s *site) restart(ctx context.Context) (r restarted, err error) {
 	runtime.GC() // the new daemon must not pay for the garbage of the previous one
 	began, cpu, playing := time.Now(), processCPU(), s.player.spent()

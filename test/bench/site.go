@@ -12,8 +12,8 @@ import (
 	"time"
 
 	handlersall "jjm/handlers/all"
-	"jjm/internal/api/gate"
 	"jjm/internal/api/serve"
+	"jjm/internal/api/server"
 	"jjm/internal/api/wire"
 	"jjm/internal/engine"
 	"jjm/internal/jjm"
@@ -35,7 +35,7 @@ type siteArgs struct {
 	Quiet time.Duration
 }
 
-// site is a child with the parts of the daemon (engine, store, records and gate) on a simulated batch system.
+// site is a child with the parts of the daemon (engine, store, records and server) on a simulated batch system.
 type site struct {
 	args    siteArgs
 	player  *player
@@ -128,14 +128,14 @@ func (s *site) open(ctx context.Context, dir string) (d *daemon, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.socket, err = gate.Listen(filepath.Join(dir, "jjm.sock"), gate.Config{}); err != nil {
+	if d.socket, err = server.Listen(filepath.Join(dir, "jjm.sock"), server.Config{}); err != nil {
 		return nil, err
 	}
 	ctx, d.stop = context.WithCancel(ctx)
 	var failed [2]error
 	var parts sync.WaitGroup
 	parts.Go(func() { failed[0] = d.engine.Run(ctx) })
-	parts.Go(func() { failed[1] = gate.New(d.engine.Verbs(), gate.Config{}, s.log).Serve(ctx, d.socket) })
+	parts.Go(func() { failed[1] = server.New(d.engine.Verbs(), server.Config{}, s.log).Serve(ctx, d.socket) })
 	d.running.Go(func() {
 		parts.Wait()
 		d.failed = errors.Join(failed[:]...)

@@ -100,7 +100,7 @@ func (s *siege) submitsAway(key string) {
 	s.Must(os.Chown(file, s.bob.UID, s.bob.GID))
 	out, err := s.gatekeeper(s.bob, "core", "submit", "--key", key, "--patience", "10m", file)
 	if err != nil || !strings.Contains(out, "HANDLE="+string(jjm.HandleOf(s.bob.UID, key))) {
-		s.t.Fatalf("the other account's submission through the door: %v %s", err, out)
+		s.t.Fatalf("the other account's submission through the socket: %v %s", err, out)
 	}
 }
 

@@ -50,7 +50,7 @@ var fakeTime = []string{"internal/engine"}
 
 // helpers are the folders of test helpers whose files are no _test.go.
 var helpers = []string{"test/", "internal/testkit/adaptertest/", "internal/testkit/testbed/",
-	"internal/testkit/handlertest/", "internal/testkit/needs/", "internal/testkit/gatetest/"}
+	"internal/testkit/handlertest/", "internal/testkit/needs/", "internal/testkit/servertest/"}
 
 // ofTests reports whether a file is a test or a helper of tests.
 func ofTests(path string) bool {
@@ -85,7 +85,7 @@ func TestClocks_EachWayIsFound(t *testing.T) {
 		{`func F() { context.WithTimeout(ctx, time.Minute) }`, 0},
 		{`func F() { <-time.After(2 * time.Second); time.NewTimer(time.Second); time.AfterFunc(1, nil) }`, 2},
 		{`const soon = 2 * time.Second; func F() { <-time.After(soon) }`, 1},
-		{"// provoked: the door is closed\nconst soon = 2 * time.Second\nfunc F() { <-time.After(soon) }", 0},
+		{"// provoked: the socket is closed\nconst soon = 2 * time.Second\nfunc F() { <-time.After(soon) }", 0},
 		{"const (\n// pause: between two looks\nsoon = time.Second\nlater = time.Second\n)\nfunc F() { <-time.After(later) }", 1},
 		{`func F() { const soon = 2 * time.Second; <-time.After(soon) }`, 1},
 		{"func F() {\n\tsoon := time.Second\n\tcontext.WithTimeout(ctx, soon)\n}", 1},

@@ -11,7 +11,7 @@ import (
 
 	"jjm/adapters"
 	adaptersall "jjm/adapters/all"
-	"jjm/internal/api/gate"
+	"jjm/internal/api/server"
 	"jjm/internal/app"
 	"jjm/internal/engine"
 	"jjm/internal/policy/analyse/rule"
@@ -36,7 +36,7 @@ type setting struct {
 func allSettings(t *testing.T) (all []setting) {
 	t.Helper()
 	all = settingsOf(reflect.ValueOf(app.Config{Log: "info", Reserve: 64 << 20, Engine: engine.Defaults(),
-		Gate: gate.Config{}.WithDefaults(), Advertise: collector.Defaults(), Notify: notify.Defaults()}), "")
+		Gate: server.Config{}.WithDefaults(), Advertise: collector.Defaults(), Notify: notify.Defaults()}), "")
 	all = append(all, settingsOf(reflect.ValueOf(engine.Defaults().ClusterDefaults()), "cluster.")...)
 	all = append(all, settingsOf(reflect.ValueOf(plan.HoldRule{}), "hold.")...)
 	all = append(all, settingsOf(reflect.ValueOf(rule.Rule{}), "rule.")...)

@@ -15,7 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"jjm/internal/api/gate/client"
+	"jjm/internal/api/client"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 	"jjm/internal/testkit/needs"

@@ -29,7 +29,7 @@ func elsewhere() map[string]string {
 		"roll-back.before-commit": reopened, "roll-back.after-commit": reopened,
 		"kept-submit.before-commit": reopened, "kept-submit.after-commit": reopened,
 		"auto-kill.before-commit": reopened, "auto-kill.after-commit": reopened,
-		"wish.before-commit": reopened, "wish.after-commit": reopened,
+		"request.before-commit": reopened, "request.after-commit": reopened,
 		"reopen.chunk": reopened, "reopen.back": reopened, "reopen.before-commit": reopened, "reopen.after-commit": reopened,
 		"remove.before-commit": reopened, "remove.after-commit": reopened, "remove.record": reopened, "remove.area": reopened,
 		"remove.rows": reopened, "remove.packages": reopened,
@@ -86,7 +86,7 @@ func scenarios() map[string]scenario {
 	changes("remark", func(glf bool) scenario {
 		return scenario{design: mixed(glf).design, drive: driveRemarked}
 	})
-	changes("hold-wish", func(glf bool) scenario {
+	changes("hold-request", func(glf bool) scenario {
 		return scenario{design: design{jobs: 12, glf: glf}, drive: driveHeld}
 	})
 	changes("release-held", func(glf bool) scenario {

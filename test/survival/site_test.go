@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"jjm/internal/api/gate/client"
+	"jjm/internal/api/client"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 	"jjm/internal/testkit/await"
@@ -317,7 +317,7 @@ func (s *site) close() {
 func tail(text string, lines int) string {
 	var all []string
 	for line := range strings.Lines(text) {
-		if !strings.Contains(line, `"gate: request"`) {
+		if !strings.Contains(line, `"request answered"`) {
 			all = append(all, line)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"jjm/internal/api/gate/client"
+	"jjm/internal/api/client"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 	"jjm/internal/testkit/needs"

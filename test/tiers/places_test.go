@@ -106,7 +106,7 @@ var ofEachKind = map[string][]string{
 		"internal/engine/answer TestShows_WhatIsTheSitesAndTheAccountsOwn", "internal/engine TestClusters_NameAnAccountItsOwnMissingJobsAlone"},
 	"folders in which others write": {"test/hostile TestDrop_AFullDiskStopsNobodyElse",
 		"test/hostile TestDrop_AnAccountIsBoundedAndReadsNothingOfOthers",
-		"internal/app TestDoorNotes_TellAdministratorsWhoFilledTheDisk"},
+		"internal/app TestFolderNotes_TellAdministratorsWhoFilledTheDisk"},
 	"programs that others could replace": {"internal/app TestExamine_RefusesWhatOthersCouldReplace",
 		"internal/sys/rights TestHeld_NobodyElseCanPutSomethingInItsPlace"},
 	"a store that is lost, older, or another one": {"test/daemon TestAdopt_EachRowOfTheTableIsTried",

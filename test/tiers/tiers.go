@@ -48,7 +48,7 @@ const (
 // endToEnd are the packages whose tests start jjm's programs, or run whole simulated sites. The tier "unit" leaves
 // them out.
 var endToEnd = []string{
-	"./test/advertise", "./test/bench/...", "./test/daemon", "./test/docs", "./test/door", "./test/gatekeepers",
+	"./test/advertise", "./test/bench/...", "./test/daemon", "./test/docs", "./test/gateclient", "./test/gatekeepers",
 	"./test/hostile", "./test/identity", "./test/survival", "./etc/examples/...", "./internal/testkit/testbed",
 	"./internal/engine", "./cmd/jjm", "./cmd/jjm-daemon", "./cmd/jjm-wrapper", "./internal/testkit/fakepbs",
 	"./adapters/conformance",
@@ -66,7 +66,7 @@ const onSystems = "^Test(Conformance|Installed_|Rest_AToken|Beds_|Faults)"
 
 // ofOthers selects the tests, in packages that have other tests too, of what an account can do to another account and
 // of what operators do to a site. They have one size, so make test and make test-hostile run the same tests.
-const ofOthers = "^Test(Verbs|Shows|Clusters|Owners|Umask|Held|Examine|Reserve|DoorNotes|Adopt|Store|Lost|Mend|Drop|" +
+const ofOthers = "^Test(Verbs|Shows|Clusters|Owners|Umask|Held|Examine|Reserve|FolderNotes|Adopt|Store|Lost|Mend|Drop|" +
 	"Container|Unmounted|Run|ReadClaim)_"
 
 // tiers returns all tiers by name.
@@ -76,15 +76,15 @@ func tiers() map[string]tier {
 
 		// make test: these steps, everything on the embedded batch system, and a part on each real system.
 		embedded = step{name: "embedded", packages: endToEnd,
-			without: []string{"./test/gatekeepers", "./test/door", "./internal/testkit/testbed"}}
+			without: []string{"./test/gatekeepers", "./test/gateclient", "./internal/testkit/testbed"}}
 		slurm = step{name: "slurm", systems: []string{"slurm"}, run: onSystems,
 			packages: []string{"./adapters/slurm", "./test/survival"}}
 		condor = step{name: "condor", systems: []string{"condor"}, run: onSystems,
 			packages: []string{"./adapters/condor", "./test/survival"}}
 		sge = step{name: "sge", systems: []string{"sge"}, run: onSystems,
 			packages: []string{"./adapters/sge", "./test/survival"}}
-		door  = step{name: "door", systems: []string{"condor"}, packages: []string{"./test/door"}}
-		doors = step{name: "gatekeepers", systems: []string{"gram", "arc", "slurm"},
+		client      = step{name: "gateclient", systems: []string{"condor"}, packages: []string{"./test/gateclient"}}
+		gatekeepers = step{name: "gatekeepers", systems: []string{"gram", "arc", "slurm"},
 			packages: []string{"./test/gatekeepers"}}
 
 		// Campaigns.
@@ -98,7 +98,8 @@ func tiers() map[string]tier {
 		others = step{name: "accounts and operators", run: ofOthers, packages: []string{"./test/identity", "./test/daemon",
 			"./internal/sys/rights", "./internal/app", "./internal/engine", "./internal/engine/answer", "./sandbox",
 			"./cmd/jjm-daemon"}}
-		doorAll  = step{name: "door", systems: []string{"condor", "slurm"}, packages: []string{"./test/door"}}
+		clientAll = step{name: "gateclient", systems: []string{"condor", "slurm"},
+			packages: []string{"./test/gateclient"}}
 		compared = step{name: "gatekeepers compared", systems: []string{"gram", "arc", "slurm"},
 			packages: []string{"./test/bench/..."}}
 		allOn = []step{
@@ -124,15 +125,15 @@ func tiers() map[string]tier {
 	return map[string]tier{
 		"unit": {env: "unit", checks: fewChecks, partial: true, lanes: [][]step{{unit}}},
 		"test": {env: "test", checks: fewChecks, alone: true, // real systems wait more than they work
-			lanes: [][]step{{unit, embedded}, {slurm, doors}, {condor, sge, door}}},
+			lanes: [][]step{{unit, embedded}, {slurm, gatekeepers}, {condor, sge, client}}},
 		needs.Faults:      campaign(needs.Faults, faults...),
 		needs.Hostile:     campaign(needs.Hostile, hostile, others),
-		needs.Gatekeepers: campaign(needs.Gatekeepers, doors, doorAll, compared),
+		needs.Gatekeepers: campaign(needs.Gatekeepers, gatekeepers, clientAll, compared),
 		needs.Systems:     campaign(needs.Systems, allOn...),
 		needs.Lint:        {env: needs.Lint, checks: fewChecks, lanes: [][]step{{lint}}},
 		"race":            {env: "test", checks: fewChecks, lanes: [][]step{{race}}},
 		needs.Whole: campaign(needs.Whole,
-			slices.Concat([]step{unit, embedded}, faults, []step{hostile, others, doors, doorAll, compared}, allOn,
+			slices.Concat([]step{unit, embedded}, faults, []step{hostile, others, gatekeepers, clientAll, compared}, allOn,
 				[]step{race})...),
 	}
 }

@@ -222,11 +222,11 @@ func TestReaper_TellsTheEndsOfCommandsThatRunAtTheSameTime(t *testing.T) {
 
 func TestKeep_LeavesTheNamedSteps(t *testing.T) {
 	test := tiers()["test"]
-	if err := test.keep([]string{"sge", "door"}); err != nil || len(test.lanes) != 1 || len(test.lanes[0]) != 2 ||
+	if err := test.keep([]string{"sge", "gateclient"}); err != nil || len(test.lanes) != 1 || len(test.lanes[0]) != 2 ||
 		!test.partial {
 		t.Errorf("%+v, %v", test, err)
 	}
-	if err := test.keep([]string{"lsf"}); err == nil || !strings.Contains(err.Error(), "the steps are sge, door") {
+	if err := test.keep([]string{"lsf"}); err == nil || !strings.Contains(err.Error(), "the steps are sge, gateclient") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -270,8 +270,8 @@ func TestSlots_OnlySoManyRunAtATime(t *testing.T) {
 func TestJoin_ASlowMachineHasOneRealSystemAtATime(t *testing.T) {
 	t.Setenv("JJM_TEST_JOBS", "")
 	for start, want := range map[time.Duration]string{
-		time.Millisecond:     "unit embedded | slurm gatekeepers | condor sge door",
-		2 * time.Millisecond: "unit embedded | slurm gatekeepers condor sge door",
+		time.Millisecond:     "unit embedded | slurm gatekeepers | condor sge gateclient",
+		2 * time.Millisecond: "unit embedded | slurm gatekeepers condor sge gateclient",
 	} {
 		n, err := jobs(machine{start: cost{Wall: start}}, len(tiers()["test"].lanes))
 		if err != nil {

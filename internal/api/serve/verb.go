@@ -1,6 +1,6 @@
 // Package serve describes how the daemon serves the verbs of its socket. A [Verb] has its types and limits from
 // package wire; the daemon adds who may use it, its time limit, and the function that carries it out. The rooms of the
-// engine list their verbs with [Handle] and [HandleStream]; package gate calls them.
+// engine list their verbs with [Handle] and [HandleStream]; package server calls them.
 package serve
 
 import (
@@ -28,7 +28,7 @@ type Verb struct {
 	find wire.Find
 }
 
-// Handle makes a verb from the function that carries it out. The gate calls fn from many goroutines, only for callers
+// Handle makes a verb from the function that carries it out. The server calls fn from many goroutines, only for callers
 // whom the rank admits and with requests that were checked and whose handles were resolved. fn must return soon after
 // ctx ends, which it does when the client closes the connection, the time to answer is over, or the daemon stops. The
 // errors of fn have the kinds of package jjm:

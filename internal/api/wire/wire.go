@@ -10,7 +10,7 @@
 // The package holds the types, and reads and writes lines within limits of length. It
 // promises that a decoded request is complete and well formed, and that an error names the
 // member and a correct value. Carrying out a request is left to the rooms of the engine (see package
-// internal/api/serve), and the connection to packages gate and internal/api/gate/client.
+// internal/api/serve), and the connection to packages server and internal/api/client.
 //
 // # Verbs
 //

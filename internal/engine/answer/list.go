@@ -166,10 +166,10 @@ func allSettled(s *state.State, states []wire.Status) bool {
 }
 
 // version identifies the present state of a grid job: change grows with each change of a live grid
-// job, and wish is the number of the open wish to reopen an ended grid job, 0 if there is none.
+// job, and request is the number of the open request to reopen an ended grid job, 0 if there is none.
 type version struct {
-	change uint64
-	wish   int64
+	change  uint64
+	request int64
 }
 
 func (an *Answers) versions(refs []jjm.Ref) []version {
@@ -179,7 +179,7 @@ func (an *Answers) versions(refs []jjm.Ref) []version {
 	for i, ref := range refs {
 		out[i].change = v.Version(ref.Grid)
 		if r, open := v.Reopening(ref.Grid); open {
-			out[i].wish = r.Seq
+			out[i].request = r.Seq
 		}
 	}
 	return out

@@ -35,11 +35,11 @@ func (fd *Feeder) Retract(ctx context.Context, caller wire.Caller, id jjm.GridID
 			"grid job %s is %s: it makes its lost outputs again by itself, without a recovery", id, job.Status)
 	}
 	v := fd.s.View()
-	_, wished := v.Reopening(id)
-	if v.Close(); wished {
+	_, requested := v.Reopening(id)
+	if v.Close(); requested {
 		return out, jjm.Errorf(jjm.Busy, "grid job %s is being reopened: try again when it runs", id)
 	}
-	r := &retraction{fd: fd, ctx: ctx, job: &job, caller: caller, wish: w}
+	r := &retraction{fd: fd, ctx: ctx, job: &job, caller: caller, request: w}
 	if err := r.find(); err != nil {
 		return out, fmt.Errorf("retract outputs of grid job %s: %w", id, err)
 	}
@@ -55,18 +55,18 @@ func (fd *Feeder) Retract(ctx context.Context, caller wire.Caller, id jjm.GridID
 	if out.Locals, out.Lost = r.locals, r.lost; w.Recovery == "" || w.DryRun {
 		return out, nil
 	}
-	again, err := r.fd.recoverer.Redo(r.ctx, r.caller, r.job, r.work, r.wish.Recovery)
+	again, err := r.fd.recoverer.Redo(r.ctx, r.caller, r.job, r.work, r.request.Recovery)
 	out.Recovery, out.RecoveryFiles, out.RecoveryRanges = string(again.Job), string(again.Files), string(again.Ranges)
 	return out, err
 }
 
 // retraction is one request to retract outputs.
 type retraction struct {
-	fd     *Feeder
-	ctx    context.Context
-	job    *jjm.GridJob
-	caller wire.Caller
-	wish   wire.Retract
+	fd      *Feeder
+	ctx     context.Context
+	job     *jjm.GridJob
+	caller  wire.Caller
+	request wire.Retract
 	// work are the local jobs of the first step whose outputs are lost. merges are the local jobs of the second step
 	// whose merged files contain some of these outputs. Both are in ascending order. made are the names of all outputs
 	// of these local jobs, by local job.
@@ -82,7 +82,7 @@ type retraction struct {
 func (r *retraction) find() error {
 	r.made = map[int32][]string{}
 	named := map[int32]bool{}
-	for _, name := range r.wish.Outputs {
+	for _, name := range r.request.Outputs {
 		n, err := r.maker(name)
 		if err != nil {
 			return err
@@ -230,8 +230,8 @@ func (r *retraction) merged() (map[int32][]int32, error) {
 // store stores which outputs are lost, and makes new local jobs for the work if the grid job lives. The error is of
 // kind Conflict if the grid job ended since it was read, or an error of mayRedo.
 func (r *retraction) store(c *state.Change) error {
-	reason := r.wish.Reason
-	if r.wish.DryRun {
+	reason := r.request.Reason
+	if r.request.DryRun {
 		reason = "dry run"
 	}
 	live := c.Live.Grid(r.job.ID)

@@ -22,7 +22,7 @@ func (fd *Feeder) Lost(ctx context.Context, job *jjm.GridJob, w wire.Retract) (w
 		return out, nil, jjm.Errorf(jjm.Conflict, "its outputs are in the dataset %s, and it would make them again under the "+
 			"same names: a new grid job makes them under others (--new-output)", job.Spec.OutputDataset)
 	}
-	r := &retraction{fd: fd, ctx: ctx, job: job, wish: w}
+	r := &retraction{fd: fd, ctx: ctx, job: job, request: w}
 	if err := r.find(); err != nil {
 		return out, nil, err
 	}
@@ -44,7 +44,7 @@ func (fd *Feeder) Lost(ctx context.Context, job *jjm.GridJob, w wire.Retract) (w
 // MakeAgain then returns the local jobs that made the outputs, and the caller must run these again.
 func (fd *Feeder) MakeAgain(c *state.Change, id jjm.GridID, actor string, w wire.Retract) (same []int32, err error) {
 	g := c.Live.Grid(id)
-	r := &retraction{fd: fd, ctx: c.Ctx, job: &g.Job, wish: w, caller: wire.Caller{User: actor}}
+	r := &retraction{fd: fd, ctx: c.Ctx, job: &g.Job, request: w, caller: wire.Caller{User: actor}}
 	if err := r.find(); err != nil {
 		return nil, err
 	}

@@ -16,11 +16,11 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// lookEvery is the time between two looks at a wish that waits for its grid job to arrive in the history, or for an
+// lookEvery is the time between two looks at a request that waits for its grid job to arrive in the history, or for an
 // error to go away.
 const lookEvery = time.Second
 
-// Loop carries out the wishes, a chunk of each at a time, until ctx ends.
+// Loop carries out the requests, a chunk of each at a time, until ctx ends.
 func (ro *Reopener) Loop(ctx context.Context) {
 	ro.settleAll(ctx)
 	for ctx.Err() == nil {
@@ -37,7 +37,7 @@ func (ro *Reopener) Loop(ctx context.Context) {
 	}
 }
 
-// open returns the open wishes, oldest first.
+// open returns the open requests, oldest first.
 func (ro *Reopener) open() (all []store.Reopening) {
 	v := ro.s.View()
 	defer v.Close()
@@ -48,7 +48,7 @@ func (ro *Reopener) open() (all []store.Reopening) {
 	return all
 }
 
-// step advances a wish by one step and returns the time until its next step.
+// step advances a request by one step and returns the time until its next step.
 func (ro *Reopener) step(ctx context.Context, r *store.Reopening) time.Duration {
 	v := ro.s.View()
 	live := v.Grid(r.Grid) != nil
@@ -82,7 +82,7 @@ func (ro *Reopener) revive(ctx context.Context, r *store.Reopening) (more bool, 
 	return more, ro.b.Crash("reopen.chunk")
 }
 
-// refuses reports whether an error says that a wish can never be carried out.
+// refuses reports whether an error says that a request can never be carried out.
 func refuses(err error) bool {
 	if err == nil || errors.Is(err, base.ErrCrashed) {
 		return false
@@ -104,11 +104,11 @@ func (ro *Reopener) begin(ctx context.Context, r *store.Reopening) error {
 	if err != nil {
 		return err
 	}
-	var w wish
-	if err := json.Unmarshal(r.Wish, &w); err != nil {
-		return jjm.Errorf(jjm.Invalid, "the wish cannot be read: %w", err)
+	var w request
+	if err := json.Unmarshal(r.Request, &w); err != nil {
+		return jjm.Errorf(jjm.Invalid, "the request cannot be read: %w", err)
 	}
-	taken, err := ro.rooms.Prover.Elsewhere(ctx, &job) // no recovery is accepted while the wish is open
+	taken, err := ro.rooms.Prover.Elsewhere(ctx, &job) // no recovery is accepted while the request is open
 	if err != nil {
 		return err
 	}
@@ -122,13 +122,13 @@ func (ro *Reopener) begin(ctx context.Context, r *store.Reopening) error {
 	return nil
 }
 
-// carryOut begins the next generation and carries out the wish.
-func (ro *Reopener) carryOut(c *state.Change, r *store.Reopening, w *wish, taken map[int32]string) error {
+// carryOut begins the next generation and carries out the request.
+func (ro *Reopener) carryOut(c *state.Change, r *store.Reopening, w *request, taken map[int32]string) error {
 	if w.Retract != nil {
 		return ro.makeAgain(c, r, *w.Retract, taken)
 	}
 	if w.Resubmit == nil {
-		return jjm.Errorf(jjm.Invalid, "the wish is none that this jjm knows: %.200s", r.Wish)
+		return jjm.Errorf(jjm.Invalid, "the request is none that this jjm knows: %.200s", r.Request)
 	}
 	again, err := w.Resubmit.again()
 	if err != nil {
@@ -152,17 +152,17 @@ func (ro *Reopener) carryOut(c *state.Change, r *store.Reopening, w *wish, taken
 	return ro.runAgain(c, r.Grid, run, rerun{actor: r.Actor, to: to, args: again.args})
 }
 
-// refuse refuses a wish that became impossible, and moves the rows back to the history.
+// refuse refuses a request that became impossible, and moves the rows back to the history.
 func (ro *Reopener) refuse(ctx context.Context, r *store.Reopening, why string) error {
-	err := ro.s.Change(ctx, "reopen-refuse", func(c *state.Change) error { return c.DropWish(r, why) })
+	err := ro.s.Change(ctx, "reopen-refuse", func(c *state.Change) error { return c.RefuseReopening(r, why) })
 	if err != nil {
 		return err
 	}
-	ro.b.Log.Warn("grid job is not reopened", "job", r.Grid, "by", r.Actor, "wish", r.Why, "error", why)
+	ro.b.Log.Warn("grid job is not reopened", "job", r.Grid, "by", r.Actor, "request", r.Why, "error", why)
 	return ro.settle(ctx, r.Grid)
 }
 
-// settleAll moves the rows of grid jobs whose wishes were refused before the last stop back to the history.
+// settleAll moves the rows of grid jobs whose requests were refused before the last stop back to the history.
 func (ro *Reopener) settleAll(ctx context.Context) {
 	ids, err := ro.b.Store.Unsettled(ctx)
 	for _, id := range ids {

@@ -17,13 +17,13 @@ import (
 const mostLeft = 20
 
 // Resubmit runs failed and killed local jobs again. It returns an answer for each grid job that the request names. The
-// local jobs of an unfinished grid job run again immediately; for an ended grid job, Resubmit stores the wish to reopen
-// the grid job. With Stop, no further grid job is attempted after the first that fails.
+// local jobs of an unfinished grid job run again immediately; for an ended grid job, Resubmit stores the request to
+// reopen the grid job. With Stop, no further grid job is attempted after the first that fails.
 func (ro *Reopener) Resubmit(ctx context.Context, caller wire.Caller, r wire.ResubmitRequest) (wire.ResubmitAnswer,
 	error) {
 	var out []wire.Resubmitted
 	var failed error
-	for _, w := range wishesOf(r.Jobs, r.ResubmitHow) {
+	for _, w := range requestsOf(r.Jobs, r.ResubmitHow) {
 		got, err := wire.Resubmitted{}, failed
 		if failed == nil {
 			got, err = ro.resubmit(ctx, caller, w, r.DryRun)
@@ -40,7 +40,7 @@ func (ro *Reopener) Resubmit(ctx context.Context, caller wire.Caller, r wire.Res
 	return wire.ResubmitAnswer{Resubmit: out}, nil
 }
 
-// again is a wish to run local jobs of one grid job again.
+// again is a request to run local jobs of one grid job again.
 type again struct {
 	refs []jjm.Ref
 	all  bool
@@ -50,16 +50,16 @@ type again struct {
 	args []string
 }
 
-// wishesOf groups references by grid job, in the order in which the grid jobs are first named.
-func wishesOf(refs []jjm.Ref, how wire.ResubmitHow) (wishes []again) {
+// requestsOf groups references by grid job, in the order in which the grid jobs are first named.
+func requestsOf(refs []jjm.Ref, how wire.ResubmitHow) (requests []again) {
 	for _, ref := range refs {
-		i := slices.IndexFunc(wishes, func(w again) bool { return w.refs[0].Grid == ref.Grid })
+		i := slices.IndexFunc(requests, func(w again) bool { return w.refs[0].Grid == ref.Grid })
 		if i < 0 {
-			i, wishes = len(wishes), append(wishes, again{all: how.All, asked: how.Resources, args: how.Args})
+			i, requests = len(requests), append(requests, again{all: how.All, asked: how.Resources, args: how.Args})
 		}
-		wishes[i].refs = append(wishes[i].refs, ref)
+		requests[i].refs = append(requests[i].refs, ref)
 	}
-	return wishes
+	return requests
 }
 
 // facts returns the input of plan.Resubmit, without Unfit. A reference to all local jobs means the

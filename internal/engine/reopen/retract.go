@@ -35,7 +35,7 @@ func (ro *Reopener) retract(ctx context.Context, caller wire.Caller, id jjm.Grid
 	return out, nil
 }
 
-// retractOver stores the wish to make lost outputs of an ended grid job again.
+// retractOver stores the request to make lost outputs of an ended grid job again.
 func (ro *Reopener) retractOver(ctx context.Context, caller wire.Caller, job *jjm.GridJob, w wire.Retract) (
 	out wire.Retracted, err error) {
 	if err := mayReopen(job); err != nil {
@@ -54,7 +54,7 @@ func (ro *Reopener) retractOver(ctx context.Context, caller wire.Caller, job *jj
 	}
 	out.Generation = job.Generation + 1
 	why := fmt.Sprintf("%s lost: %s", jjm.Count(len(out.Lost), "output"), w.Reason)
-	if err := ro.put(ctx, caller, job, wish{Retract: &w}, why, w.DryRun); !errors.Is(err, state.ErrDryRun) {
+	if err := ro.put(ctx, caller, job, request{Retract: &w}, why, w.DryRun); !errors.Is(err, state.ErrDryRun) {
 		return out, err
 	}
 	return out, nil

@@ -1,5 +1,5 @@
-// Package reopen reopens ended grid jobs: it stores people's wishes, moves the rows back from the
-// history, and begins the next generations. A wish is checked when it is stored, and again in the
+// Package reopen reopens ended grid jobs: it stores people's requests, moves the rows back from the
+// history, and begins the next generations. A request is checked when it is stored, and again in the
 // transaction that carries it out. docs/GENERATIONS.md says what a reopened grid job keeps.
 package reopen
 
@@ -41,7 +41,7 @@ type Rooms struct {
 	Clusters Clusters
 }
 
-// Reopener stores wishes and carries them out. Its methods may be called from many goroutines.
+// Reopener stores requests and carries them out. Its methods may be called from many goroutines.
 type Reopener struct {
 	b     *base.Base
 	s     *state.State
@@ -49,12 +49,12 @@ type Reopener struct {
 	kick  chan struct{}
 }
 
-// New returns a Reopener. No wish is carried out until Loop is called.
+// New returns a Reopener. No request is carried out until Loop is called.
 func New(s *state.State, rooms Rooms) *Reopener {
 	return &Reopener{b: s.B, s: s, rooms: rooms, kick: make(chan struct{}, 1)}
 }
 
-// Wake makes the loop look at the wishes soon, and returns immediately.
+// Wake makes the loop look at the requests soon, and returns immediately.
 func (ro *Reopener) Wake() { fair.Kick(ro.kick) }
 
 // Verbs returns the verbs that Reopener carries out.

@@ -65,9 +65,9 @@ type Facts struct {
 // Around are the facts that the daemon knows outside its engine.
 type Around struct {
 	Version string
-	// Doors are the problems of the folders in which accounts write, Advertising the problems of the site's ad. Each
-	// problem is one sentence.
-	Doors, Advertising []string
+	// SharedFolders are the problems of the folders in which accounts write, Advertising the problems of the site's ad.
+	// Each problem is one sentence.
+	SharedFolders, Advertising []string
 }
 
 // Disks are the file systems of the site, as measured at a time. At is 0 before the first measurement.
@@ -127,7 +127,7 @@ func Checks(f Facts) []wire.HealthCheck {
 	for i := range f.Clusters {
 		all = append(all, clusterChecks(f, &f.Clusters[i])...)
 	}
-	all = append(all, space(f), doors(f))
+	all = append(all, space(f), sharedFolders(f))
 	for _, d := range f.Disks.All {
 		all = append(all, disk(d))
 	}

@@ -132,7 +132,7 @@ func TestChecks_EachThreshold(t *testing.T) {
 		"a dead disk": {measured(5 * time.Minute), "space", "CRITICAL a file system"},
 		"nearly full": {func(f *health.Facts) { f.Disks.All[0].Near = "7 bytes are free" },
 			"disk", "WARNING 50.0 GB of 100.0 GB free for work in /work"},
-		"shut folders": {func(f *health.Facts) { f.Doors = []string{"x"} },
+		"shut folders": {func(f *health.Facts) { f.SharedFolders = []string{"x"} },
 			"folders", "CRITICAL a folder in which accounts write is shut or lost"},
 		"records to write": {func(f *health.Facts) { f.Records.Behind = 1 },
 			"records", "OK 1 record about to be written"},

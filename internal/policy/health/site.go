@@ -42,13 +42,13 @@ func share(d Disk) string {
 	return fmt.Sprintf("%.1f GB of %.1f GB", float64(d.Free)/1e9, float64(d.Bytes)/1e9)
 }
 
-// doors checks the folders in which accounts write.
-func doors(f Facts) wire.HealthCheck {
-	if len(f.Doors) == 0 {
+// sharedFolders checks the folders in which accounts write.
+func sharedFolders(f Facts) wire.HealthCheck {
+	if len(f.SharedFolders) == 0 {
 		return wire.HealthCheck{}
 	}
 	return wire.HealthCheck{State: Critical, Name: "folders", Text: "a folder in which accounts write is shut or lost",
-		Detail: strings.Join(f.Doors, "; "), Remedy: "make room on the file system of the state; see jjm clusters"}
+		Detail: strings.Join(f.SharedFolders, "; "), Remedy: "make room on the file system of the state; see jjm clusters"}
 }
 
 // records checks whether records are written, and whether fragments wait.

@@ -9,8 +9,8 @@ import (
 // ResubmitFacts holds the facts that decide which local jobs of a grid job run again because a person requests it.
 type ResubmitFacts struct {
 	Locals []jjm.LocalJob
-	// Whole is true if the wish names the grid job. The wish then means the failed local jobs, and with All also the
-	// killed local jobs. Named, which may be nil, reports whether the wish names a local job.
+	// Whole is true if the request names the grid job. The request then means the failed local jobs, and with All also the
+	// killed local jobs. Named, which may be nil, reports whether the request names a local job.
 	Whole, All bool
 	Named      func(n int32) bool
 	// Unfit are local jobs that cannot run again, with the reason, if the reason is not in their
@@ -18,7 +18,7 @@ type ResubmitFacts struct {
 	Unfit map[int32]string
 }
 
-// Left is a local job that a wish means and that does not run again.
+// Left is a local job that a request means and that does not run again.
 type Left struct {
 	N   int32
 	Why string

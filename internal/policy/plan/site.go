@@ -8,7 +8,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Demand is a grid job's wish to submit local jobs of one place to a cluster.
+// Demand is a grid job's request to submit local jobs of one place to a cluster.
 type Demand struct {
 	Grid jjm.GridID
 	// Place is the place of the local jobs (jjm.LocalJob.Place).

@@ -7,20 +7,20 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Reopening is a wish to reopen an ended grid job.
+// Reopening is a request to reopen an ended grid job.
 type Reopening struct {
-	Seq  int64 // grows in the order in which wishes were stored
+	Seq  int64 // grows in the order in which requests were stored
 	Grid jjm.GridID
 	// Generation is the number of the generation that will begin.
 	Generation int
-	// Wish is the wish as JSON of package reopen, which carries it out.
-	Wish       []byte
+	// Request is the request as JSON of package reopen, which carries it out.
+	Request    []byte
 	Actor, Why string
 	Time       jjm.Time
 }
 
-// PutReopening stores a wish and sets its Seq and Time. The error is of kind Conflict if another wish for the same grid
-// job is open, and Busy if the grid job is not over or is in a later generation.
+// PutReopening stores a request and sets its Seq and Time. The error is of kind Conflict if another request for the
+// same grid job is open, and Busy if the grid job is not over or is in a later generation.
 func (tx *Tx) PutReopening(r *Reopening) error {
 	if err := tx.putReopening(r); err != nil {
 		return tx.fail(err, "reopen grid job %s", r.Grid)
@@ -48,8 +48,8 @@ func (tx *Tx) putReopening(r *Reopening) error {
 		return jjm.Errorf(jjm.Busy, "it was reopened meanwhile: try again")
 	}
 	r.Time = jjm.At(tx.s.o.Now())
-	a := args{}.int(int64(r.Grid)).int(int64(r.Generation)).value(string(r.Wish)).text(r.Actor).text(r.Why)
-	_, err = tx.exec("INSERT INTO reopenings (grid, generation, wish, actor, why, time) VALUES (?, ?, ?, ?, ?, ?)",
+	a := args{}.int(int64(r.Grid)).int(int64(r.Generation)).value(string(r.Request)).text(r.Actor).text(r.Why)
+	_, err = tx.exec("INSERT INTO reopenings (grid, generation, request, actor, why, time) VALUES (?, ?, ?, ?, ?, ?)",
 		a.int(int64(r.Time)))
 	if err != nil {
 		return err
@@ -58,25 +58,25 @@ func (tx *Tx) putReopening(r *Reopening) error {
 	return err
 }
 
-// EndReopening stores that a wish was carried out, or that it was refused if refused, the reason, is not empty. The
-// error is of kind Gone if the wish is not open.
+// EndReopening stores that a request was carried out, or that it was refused if refused, the reason, is not empty. The
+// error is of kind Gone if the request is not open.
 func (tx *Tx) EndReopening(seq int64, refused string) error {
 	err := tx.change("UPDATE reopenings SET done = ?, refused = ? WHERE id = ? AND done = 0",
-		args{}.int(int64(jjm.At(tx.s.o.Now()))).text(refused).int(seq), jjm.Errorf(jjm.Gone, "there is no such open wish"))
+		args{}.int(int64(jjm.At(tx.s.o.Now()))).text(refused).int(seq), jjm.Errorf(jjm.Gone, "there is no such open request"))
 	if err != nil {
 		return tx.fail(err, "end the reopening %d", seq)
 	}
 	return nil
 }
 
-// Reopenings returns the open wishes, oldest first.
+// Reopenings returns the open requests, oldest first.
 func (s *Store) Reopenings(ctx context.Context) (all []Reopening, err error) {
 	err = s.view(ctx, func(c *conn) error {
-		const open = "SELECT id, grid, generation, wish, actor, why, time FROM reopenings WHERE done = 0 ORDER BY id"
+		const open = "SELECT id, grid, generation, request, actor, why, time FROM reopenings WHERE done = 0 ORDER BY id"
 		return c.query(ctx, open, nil,
 			func(r row) error {
 				all = append(all, Reopening{Seq: r.int(0), Grid: jjm.GridID(r.int(1)), Generation: int(r.int(2)),
-					Wish: []byte(r.text(3)), Actor: r.text(4), Why: r.text(5), Time: jjm.Time(r.int(6))})
+					Request: []byte(r.text(3)), Actor: r.text(4), Why: r.text(5), Time: jjm.Time(r.int(6))})
 				return nil
 			})
 	})
@@ -86,7 +86,7 @@ func (s *Store) Reopenings(ctx context.Context) (all []Reopening, err error) {
 	return all, nil
 }
 
-// Unsettled returns the grid jobs with rows that were moved back from the history for a wish that was then refused.
+// Unsettled returns the grid jobs with rows that were moved back from the history for a request that was then refused.
 // [Store.Archive] moves these rows to the history again.
 func (s *Store) Unsettled(ctx context.Context) (all []jjm.GridID, err error) {
 	err = s.view(ctx, func(c *conn) error {
@@ -107,7 +107,7 @@ func (s *Store) Unsettled(ctx context.Context) (all []jjm.GridID, err error) {
 // their attempts and ledger entries, from the history tables back to the live tables, the last local jobs first. more
 // is set if more local jobs remain. The grid job stays over and archived until [Tx.Reopen]; reads see no difference.
 // After an interruption Revive continues where it stopped. It returns an error if the grid job is not archived, or if
-// no wish to reopen the grid job is stored.
+// no request to reopen the grid job is stored.
 func (s *Store) Revive(ctx context.Context, id jjm.GridID, chunk int) (more bool, err error) {
 	if chunk < 1 {
 		return false, jjm.Errorf(jjm.Invalid, "store: revive grid job %d: chunk is %d: want 1 or more", id, chunk)
@@ -155,7 +155,7 @@ func (tx *Tx) revive(id jjm.GridID, chunk int) (more bool, err error) {
 
 // Reopen begins the next generation of an ended grid job. It stores how the present generation ended, and resets the
 // fields of g and its row that belong to that end. It opens and returns the datasets that the grid job makes. r is the
-// wish. All rows must be back in the live tables (see Revive), and the caller must end the wish in the same
+// request. All rows must be back in the live tables (see Revive), and the caller must end the request in the same
 // transaction.
 func (tx *Tx) Reopen(g *jjm.GridJob, r *Reopening) ([]DatasetID, error) {
 	now := jjm.At(tx.s.o.Now())

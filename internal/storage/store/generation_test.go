@@ -36,9 +36,9 @@ func over(tb testing.TB, s *Store, n int) *jjm.GridJob {
 	return g
 }
 
-func wish(tb testing.TB, s *Store, g *jjm.GridJob) *Reopening {
+func request(tb testing.TB, s *Store, g *jjm.GridJob) *Reopening {
 	tb.Helper()
-	r := &Reopening{Grid: g.ID, Generation: g.Generation + 1, Wish: []byte(`{}`), Actor: "alice", Why: "resubmit"}
+	r := &Reopening{Grid: g.ID, Generation: g.Generation + 1, Request: []byte(`{}`), Actor: "alice", Why: "resubmit"}
 	update(tb, s, func(tx *Tx) error { return tx.PutReopening(r) })
 	return r
 }
@@ -63,7 +63,7 @@ func reopen(tb testing.TB, s *Store, g *jjm.GridJob, r *Reopening) {
 }
 
 // Whatever part of a grid job came back, every read gives the same, until its next generation
-// begins; and a wish that is refused leaves it as it was.
+// begins; and a request that is refused leaves it as it was.
 func TestRevive_ReadsDoNotSeeIt(t *testing.T) {
 	const n = 23
 	s, ctx := fresh(t), context.Background()
@@ -102,7 +102,7 @@ func TestRevive_ReadsDoNotSeeIt(t *testing.T) {
 		want.Live[0].Grid != before.ID || want.Grids != 1 {
 		t.Fatalf("%+v", want)
 	}
-	r := wish(t, s, g)
+	r := request(t, s, g)
 	calls := 0
 	for more := true; more; calls++ {
 		var err error
@@ -140,7 +140,7 @@ func TestReopen_GenerationsFollowOneAnother(t *testing.T) {
 	g := over(t, s, 4)
 	for generation := 1; generation < 3; generation++ {
 		was := *g
-		r := wish(t, s, g)
+		r := request(t, s, g)
 		revive(t, s, g.ID, 3)
 		reopen(t, s, g, r)
 		stored, err := s.Grid(ctx, g.ID)
@@ -190,10 +190,10 @@ func TestReopen_SchemaRefuses(t *testing.T) {
 	s := fresh(t)
 	live, open, ready := fill(t, s, 2, 2), over(t, s, 2), over(t, s, 2)
 	part := over(t, s, 4)
-	wish(t, s, open)
-	wish(t, s, ready)
+	request(t, s, open)
+	request(t, s, ready)
 	revive(t, s, ready.ID, 9)
-	wish(t, s, part)
+	request(t, s, part)
 	if more, err := s.Revive(context.Background(), part.ID, 1); !more || err != nil {
 		t.Fatal(more, err)
 	}
@@ -208,17 +208,17 @@ func TestReopen_SchemaRefuses(t *testing.T) {
 	const begin = "UPDATE grid_jobs SET generation = 2, status = 4, kill = 0, ended = 0, tar = NULL, tar_bytes = 0, tar_sha256 = NULL, " +
 		"counts = NULL, usage = NULL, causes = NULL, archived = 0, reviving = 0 WHERE id = "
 	for _, lie := range []struct{ name, sql, want string }{
-		{"a wish about what is not over", "INSERT INTO reopenings (grid, generation, wish, actor, why, time) VALUES (1, 2, '{}', 'a', 'b', 1)",
+		{"a request about what is not over", "INSERT INTO reopenings (grid, generation, request, actor, why, time) VALUES (1, 2, '{}', 'a', 'b', 1)",
 			"it is not over"},
-		{"a wish that skips a generation", "INSERT INTO reopenings (grid, generation, wish, actor, why, time) VALUES (4, 3, '{}', 'a', 'b', 1)",
+		{"a request that skips a generation", "INSERT INTO reopenings (grid, generation, request, actor, why, time) VALUES (4, 3, '{}', 'a', 'b', 1)",
 			"generation 3 is not its next one"},
-		{"two wishes", "INSERT INTO reopenings (grid, generation, wish, actor, why, time) VALUES (2, 2, '{}', 'a', 'b', 1)", "UNIQUE"},
-		{"a wish changed", "UPDATE reopenings SET wish = 'x' WHERE grid = 2", "never changes"},
-		{"a wish forgotten", "DELETE FROM reopenings WHERE grid = 2", "never forgotten"},
-		{"revived without a wish", "UPDATE reopenings SET done = 1 WHERE grid = 2; UPDATE grid_jobs SET reviving = 1 WHERE id = 2",
-			"nobody wishes to reopen it"},
+		{"two requests", "INSERT INTO reopenings (grid, generation, request, actor, why, time) VALUES (2, 2, '{}', 'a', 'b', 1)", "UNIQUE"},
+		{"a request changed", "UPDATE reopenings SET request = 'x' WHERE grid = 2", "never changes"},
+		{"a request forgotten", "DELETE FROM reopenings WHERE grid = 2", "never forgotten"},
+		{"revived without a request", "UPDATE reopenings SET done = 1 WHERE grid = 2; UPDATE grid_jobs SET reviving = 1 WHERE id = 2",
+			"nobody asked to reopen it"},
 		{"no longer revived, but not back", "UPDATE grid_jobs SET reviving = 0 WHERE id = 3", "are not back in the history"},
-		{"history leaves without a wish", "DELETE FROM history_local_jobs WHERE grid = 2", "history never changes"},
+		{"history leaves without a request", "DELETE FROM history_local_jobs WHERE grid = 2", "history never changes"},
 		{"history of a revived one lost", "DELETE FROM history_local_jobs WHERE grid = 4", "history never changes"},
 		{"attempts of a revived one lost", "DELETE FROM history_attempts WHERE grid = 4", "history never changes"},
 		{"added while revived", insertLocal(3, 2, "event", 9000, 1), "its grid job is over"},
@@ -241,7 +241,7 @@ func TestReopen_SchemaRefuses(t *testing.T) {
 		}
 	}
 	if err := s.Update(context.Background(), func(tx *Tx) error {
-		return tx.PutReopening(&Reopening{Grid: open.ID, Generation: 2, Wish: []byte("{}"), Actor: "a", Why: "b"})
+		return tx.PutReopening(&Reopening{Grid: open.ID, Generation: 2, Request: []byte("{}"), Actor: "a", Why: "b"})
 	}); jjm.KindOf(err) != jjm.Conflict || !strings.Contains(err.Error(), "being reopened already") {
 		t.Errorf("error %v", err)
 	}
@@ -249,7 +249,7 @@ func TestReopen_SchemaRefuses(t *testing.T) {
 		t.Errorf("the truth is refused: %v", err)
 	}
 	_, err := s.Revive(context.Background(), live.ID, 5)
-	if err == nil || !strings.Contains(err.Error(), "nobody wishes to reopen it") {
+	if err == nil || !strings.Contains(err.Error(), "nobody asked to reopen it") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -272,7 +272,7 @@ func TestReopen_OpensWhatItMakes(t *testing.T) {
 	if err := raw(s, "UPDATE datasets SET closed = 0"); err == nil || !strings.Contains(err.Error(), "closed, for good") {
 		t.Errorf("error %v", err)
 	}
-	r := wish(t, s, g)
+	r := request(t, s, g)
 	revive(t, s, g.ID, 5)
 	reopen(t, s, g, r)
 	if d, err := s.DatasetNamed(ctx, g.Owner.UID, "made"); err != nil || d.Closed != 0 {

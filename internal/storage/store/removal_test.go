@@ -197,8 +197,9 @@ func TestRemoval_IdsAreNotGivenOutAgain(t *testing.T) {
 // What the schema refuses, whoever asks.
 func TestRemoval_SchemaRefuses(t *testing.T) {
 	s := fresh(t)
-	live, wished, doomed, recovered, gone := fill(t, s, 2, 2), over(t, s, 2), over(t, s, 2), over(t, s, 2), over(t, s, 2)
-	wish(t, s, wished)
+	live, requested, doomed := fill(t, s, 2, 2), over(t, s, 2), over(t, s, 2)
+	recovered, gone := over(t, s, 2), over(t, s, 2)
+	request(t, s, requested)
 	recovery := sampleGrid()
 	recovery.Spec.Recovers = recovered.ID
 	update(t, s, func(tx *Tx) error { return tx.InsertGrid(recovery) })
@@ -216,7 +217,7 @@ func TestRemoval_SchemaRefuses(t *testing.T) {
 		{"too early", "UPDATE removals SET done = 1 WHERE grid = 3", "while rows of it are left"},
 		{"taken back", "UPDATE removals SET done = 0 WHERE grid = 5", "never changes"},
 		{"forgotten", "DELETE FROM removals WHERE grid = 5", "never forgotten"},
-		{"reopened", `INSERT INTO reopenings (grid, generation, wish, actor, why, time)
+		{"reopened", `INSERT INTO reopenings (grid, generation, request, actor, why, time)
 			VALUES (3, 2, '{}', 'a', 'b', 1)`, "it is removed"},
 		{"recovered", "INSERT INTO recoveries (grid, recovers) VALUES (6, 3)", "which it recovers, is removed"},
 		{"history of another", "DELETE FROM history_local_jobs WHERE grid = 2", "history never changes"},
@@ -299,6 +300,6 @@ func TestRemoval_Hindrances(t *testing.T) {
 	update(t, s, func(tx *Tx) error { return tx.Tell([]jjm.GridID{recovery.ID, recovery.ID, 99}) })
 	wants(recovery.ID, false, "")
 	reopened := over(t, s, 2)
-	wish(t, s, reopened)
+	request(t, s, reopened)
 	wants(reopened.ID, true, "it is being reopened by alice: resubmit")
 }

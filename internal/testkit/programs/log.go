@@ -14,7 +14,7 @@ func LogEnd(path string) string {
 	}
 	var lines []string
 	for line := range strings.Lines(string(text)) {
-		if !strings.Contains(line, "gate: request") && !strings.Contains(line, "outcome=ok error=<nil>") {
+		if !strings.Contains(line, "request answered") && !strings.Contains(line, "outcome=ok error=<nil>") {
 			lines = append(lines, line)
 		}
 	}

@@ -167,7 +167,7 @@ func (d *Dependencies) concerned(c *state.Change) []jjm.GridID {
 			}
 		}
 	}
-	for _, id := range c.Wishes() {
+	for _, id := range c.Requests() {
 		maps.Copy(woken, d.of[id])
 	}
 	for n := range woken {

@@ -19,7 +19,7 @@ type Change struct {
 	Now  jjm.Time
 
 	copies
-	wishes
+	requests
 	inputs
 	reopened
 	removals
@@ -42,8 +42,8 @@ type copies struct {
 	ended    map[jjm.Tag]int // number of members of live bulks whose attempts end
 }
 
-// wishes are the orders that loops carry out once memory shows the change.
-type wishes struct {
+// requests are the orders that loops carry out once memory shows the change.
+type requests struct {
 	Kills    []jjm.AttemptID // attempts to be killed
 	Releases []jjm.AttemptID // attempts whose hold in the batch system is to be released
 }

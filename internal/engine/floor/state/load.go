@@ -46,12 +46,12 @@ func (s *State) Load(ctx context.Context) error {
 	for _, b := range live.Bulks {
 		s.adopt(b)
 	}
-	wishes, err := s.B.Store.Reopenings(ctx)
+	requests, err := s.B.Store.Reopenings(ctx)
 	if err != nil {
 		return fmt.Errorf("load what is to be reopened: %w", err)
 	}
-	for _, r := range wishes {
-		s.wishes[r.Grid] = r
+	for _, r := range requests {
+		s.requests[r.Grid] = r
 	}
 	removals, err := s.B.Store.Removals(ctx)
 	if err != nil {

@@ -9,23 +9,23 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// reopened are the effects of a change on the wishes to reopen grid jobs.
+// reopened are the effects of a change on the requests to reopen grid jobs.
 type reopened struct {
-	wished  []store.Reopening // the wishes that the change stores
-	settled []jjm.GridID      // the grid jobs whose wishes the change carries out or refuses
+	requested []store.Reopening // the requests that the change stores
+	settled   []jjm.GridID      // the grid jobs whose requests the change carries out or refuses
 }
 
-// Wish stores a wish to reopen an ended grid job. The error is of kind Conflict if the grid job
-// already has an open wish.
-func (c *Change) Wish(r *store.Reopening) error {
+// Request stores a request to reopen an ended grid job. The error is of kind Conflict if the grid job
+// already has an open request.
+func (c *Change) Request(r *store.Reopening) error {
 	if err := c.Tx.PutReopening(r); err != nil {
 		return err
 	}
-	c.wished = append(c.wished, *r)
+	c.requested = append(c.requested, *r)
 	return nil
 }
 
-// Reopen begins the next generation of a grid job as a wish asks, and returns its copy. Its
+// Reopen begins the next generation of a grid job as a request asks, and returns its copy. Its
 // rows are in memory; see [Memo.Revive].
 func (c *Change) Reopen(r *store.Reopening) (*jjm.GridJob, error) {
 	g := c.Grid(r.Grid)
@@ -43,39 +43,39 @@ func (c *Change) Reopen(r *store.Reopening) (*jjm.GridJob, error) {
 	return g, c.Tx.EndReopening(r.Seq, "")
 }
 
-// DropWish stores that a wish was refused, with the reason.
-func (c *Change) DropWish(r *store.Reopening, why string) error {
+// RefuseReopening stores that a request was refused, with the reason.
+func (c *Change) RefuseReopening(r *store.Reopening, why string) error {
 	c.settled = append(c.settled, r.Grid)
 	c.Note(r.Grid, "", "reopening refused", why, "")
 	return c.Tx.EndReopening(r.Seq, why)
 }
 
-// Wishes returns the grid jobs whose wishes to be reopened the change stores, carries out or refuses.
-func (c *Change) Wishes() (ids []jjm.GridID) {
-	for _, r := range c.wished {
+// Requests returns the grid jobs whose requests to be reopened the change stores, carries out or refuses.
+func (c *Change) Requests() (ids []jjm.GridID) {
+	for _, r := range c.requested {
 		ids = append(ids, r.Grid)
 	}
 	return append(ids, c.settled...)
 }
 
-// applyReopened copies the wishes of a change into memory. The caller holds both locks.
+// applyReopened copies the requests of a change into memory. The caller holds both locks.
 func (c *Change) applyReopened() {
-	for _, r := range c.wished {
-		c.S.wishes[r.Grid] = r
+	for _, r := range c.requested {
+		c.S.requests[r.Grid] = r
 	}
 	for _, id := range c.settled {
-		delete(c.S.wishes, id)
+		delete(c.S.requests, id)
 	}
 }
 
-// Reopening returns the open wish to reopen a grid job, false if there is none.
+// Reopening returns the open request to reopen a grid job, false if there is none.
 func (m Memory) Reopening(id jjm.GridID) (store.Reopening, bool) {
-	r, ok := m.s.wishes[id]
+	r, ok := m.s.requests[id]
 	return r, ok
 }
 
-// Reopenings returns the open wishes, in no order.
-func (m Memory) Reopenings() iter.Seq2[jjm.GridID, store.Reopening] { return maps.All(m.s.wishes) }
+// Reopenings returns the open requests, in no order.
+func (m Memory) Reopenings() iter.Seq2[jjm.GridID, store.Reopening] { return maps.All(m.s.requests) }
 
 // Revive adds an ended grid job to memory, with all its local jobs, so that a change can reopen the grid job. Until
 // that change, memory shows the grid job as ended, but the grid job is not moved to the history.

@@ -43,18 +43,18 @@ type State struct {
 
 // rows are guarded by both locks: written under both, read under either.
 type rows struct {
-	grids   map[jjm.GridID]*Grid
-	bulks   map[jjm.Tag]*Bulk
-	orders  map[target][]jjm.Order // at most one of each verb
-	bans    []jjm.Ban
-	uses    map[jjm.Tag]int           // number of live grid jobs' local jobs, by their last bulk
-	live    map[int]*plan.PerUser     // numbers of live grid jobs and local jobs, by account
-	bulksOf map[int]map[jjm.Tag]*Bulk // by account
-	forming map[jjm.Tag]*jjm.Bulk     // bulks being formed: not stored yet
-	unused  map[int][]UnusedBulk      // bulks whose folders are to be removed, by account
-	unswept map[int][]jjm.Owner       // owners whose areas were not swept since the start, by account
-	wishes  map[jjm.GridID]store.Reopening
-	fills   map[store.DatasetID]int // how often files are being added in several transactions; see Filling
+	grids    map[jjm.GridID]*Grid
+	bulks    map[jjm.Tag]*Bulk
+	orders   map[target][]jjm.Order // at most one of each verb
+	bans     []jjm.Ban
+	uses     map[jjm.Tag]int           // number of live grid jobs' local jobs, by their last bulk
+	live     map[int]*plan.PerUser     // numbers of live grid jobs and local jobs, by account
+	bulksOf  map[int]map[jjm.Tag]*Bulk // by account
+	forming  map[jjm.Tag]*jjm.Bulk     // bulks being formed: not stored yet
+	unused   map[int][]UnusedBulk      // bulks whose folders are to be removed, by account
+	unswept  map[int][]jjm.Owner       // owners whose areas were not swept since the start, by account
+	requests map[jjm.GridID]store.Reopening
+	fills    map[store.DatasetID]int // how often files are being added in several transactions; see Filling
 	// removals are the removals that are not carried out yet
 	removals map[jjm.GridID]store.Removal
 }
@@ -69,17 +69,17 @@ func New(b *base.Base, clusters []string) *State {
 		B: b, Names: clusters,
 		Positions: map[string]int{},
 		rows: rows{
-			grids:   map[jjm.GridID]*Grid{},
-			orders:  map[target][]jjm.Order{},
-			bulks:   map[jjm.Tag]*Bulk{},
-			uses:    map[jjm.Tag]int{},
-			live:    map[int]*plan.PerUser{},
-			bulksOf: map[int]map[jjm.Tag]*Bulk{},
-			forming: map[jjm.Tag]*jjm.Bulk{},
-			unused:  map[int][]UnusedBulk{},
-			unswept: map[int][]jjm.Owner{},
-			wishes:  map[jjm.GridID]store.Reopening{},
-			fills:   map[store.DatasetID]int{},
+			grids:    map[jjm.GridID]*Grid{},
+			orders:   map[target][]jjm.Order{},
+			bulks:    map[jjm.Tag]*Bulk{},
+			uses:     map[jjm.Tag]int{},
+			live:     map[int]*plan.PerUser{},
+			bulksOf:  map[int]map[jjm.Tag]*Bulk{},
+			forming:  map[jjm.Tag]*jjm.Bulk{},
+			unused:   map[int][]UnusedBulk{},
+			unswept:  map[int][]jjm.Owner{},
+			requests: map[jjm.GridID]store.Reopening{},
+			fills:    map[store.DatasetID]int{},
 
 			removals: map[jjm.GridID]store.Removal{},
 		},

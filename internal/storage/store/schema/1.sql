@@ -130,7 +130,7 @@ END;
 CREATE INDEX grid_jobs_reviving ON grid_jobs (id) WHERE reviving = 1;
 
 CREATE TRIGGER grid_jobs_reviving BEFORE UPDATE OF reviving ON grid_jobs WHEN NEW.reviving <> OLD.reviving BEGIN
-	SELECT RAISE(ABORT, format('grid job %d: nobody wishes to reopen it, or its rows are not all in the history',
+	SELECT RAISE(ABORT, format('grid job %d: nobody asked to reopen it, or its rows are not all in the history',
 		OLD.id))
 	WHERE NEW.reviving = 1 AND (OLD.archived <> 2 OR NOT EXISTS (SELECT 1 FROM reopenings WHERE grid = OLD.id
 		AND done = 0));
@@ -642,7 +642,7 @@ CREATE TABLE reopenings (
 	id         INTEGER PRIMARY KEY AUTOINCREMENT,
 	grid       INTEGER NOT NULL REFERENCES grid_jobs (id),
 	generation INTEGER NOT NULL,                -- that is to begin
-	wish       TEXT    NOT NULL,                -- JSON
+	request       TEXT    NOT NULL,                -- JSON
 	actor      TEXT    NOT NULL CHECK (length(actor) > 0),
 	why        TEXT    NOT NULL CHECK (length(why) > 0),
 	time       INTEGER NOT NULL,
@@ -661,13 +661,13 @@ END;
 
 CREATE TRIGGER reopenings_fixed BEFORE UPDATE ON reopenings
 WHEN OLD.done <> 0 OR NEW.id <> OLD.id OR NEW.grid <> OLD.grid OR NEW.generation <> OLD.generation
-	OR NEW.wish <> OLD.wish
+	OR NEW.request <> OLD.request
 	OR NEW.actor <> OLD.actor OR NEW.why <> OLD.why OR NEW.time <> OLD.time BEGIN
-	SELECT RAISE(ABORT, format('grid job %d: a wish to reopen it never changes', OLD.grid));
+	SELECT RAISE(ABORT, format('grid job %d: a request to reopen it never changes', OLD.grid));
 END;
 
 CREATE TRIGGER reopenings_keep BEFORE DELETE ON reopenings BEGIN
-	SELECT RAISE(ABORT, format('grid job %d: a wish to reopen it is never forgotten', OLD.grid));
+	SELECT RAISE(ABORT, format('grid job %d: a request to reopen it is never forgotten', OLD.grid));
 END;
 
 CREATE TRIGGER reopenings_removed BEFORE INSERT ON reopenings

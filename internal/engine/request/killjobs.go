@@ -1,0 +1,163 @@
+package request
+
+import (
+	"context"
+	"errors"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/engine/floor/base"
+	"jjm/internal/engine/floor/state"
+	"jjm/internal/jjm"
+)
+
+// Kill stores that grid jobs or local jobs are to be killed. It returns an answer for each reference, in order. The
+// loops do the remaining work: claims, cancels, verdicts, the tar. Ended jobs are left unchanged, without an error
+// (decision R13). With Stop, no further reference is attempted after the first that fails (ganga.md 6, keep_going
+// false).
+func (ws *Requests) Kill(ctx context.Context, caller wire.Caller, r wire.KillRequest) (wire.KillAnswer, error) {
+	o := order{caller: caller, first: r.First, dry: r.DryRun}
+	out := make([]wire.Killed, len(r.Jobs))
+	var failed error
+	for i, ref := range r.Jobs {
+		out[i].Ref = ref.String()
+		if failed != nil {
+			out[i].Error = wire.ErrorOf(failed)
+			continue
+		}
+		n, noChange, err := ws.killOne(ctx, o, ref)
+		out[i].NoChange, out[i].Error = noChange, wire.ErrorOf(err)
+		if o.dry {
+			out[i].Jobs = n
+		}
+		if err != nil && r.Stop {
+			failed = wire.NotAttempted(ref.String())
+		}
+	}
+	return wire.KillAnswer{Kill: out}, nil
+}
+
+// order is an order to kill. With dry nothing changes; first is for gatekeepers.
+type order struct {
+	caller     wire.Caller
+	first, dry bool
+}
+
+// killOne kills the jobs of one reference, and returns the number of local jobs that are killed.
+func (ws *Requests) killOne(ctx context.Context, o order, ref jjm.Ref) (n int, noChange bool, err error) {
+	job, gone, err := ws.s.Kept(ctx, o.caller, ref.Grid)
+	if err != nil {
+		return 0, false, err
+	}
+	if o.first && job.Told().Status.Final() {
+		return 0, true, nil
+	}
+	if gone != nil {
+		return 0, false, gone.Err()
+	}
+	if job.Status.Final() {
+		return 0, true, ws.notReopened(ref.Grid)
+	}
+	if ref.Locals {
+		n, err = ws.killRange(ctx, o, ref)
+		if err == nil && n > 0 && !o.dry {
+			ws.halt(context.WithoutCancel(ctx), ref.Grid)
+		}
+		return n, err == nil && n == 0, err
+	}
+	err = ws.s.Change(ctx, "kill", func(c *state.Change) error {
+		if n = live(c.Live.Grid(ref.Grid)); o.dry {
+			g := c.Live.Grid(ref.Grid)
+			noChange = g == nil || g.Job.Status.Final() || g.Job.Kill
+			return state.ErrDryRun
+		}
+		g := c.Grid(ref.Grid)
+		if g == nil || g.Status.Final() || g.Kill {
+			noChange = true
+			return nil
+		}
+		g.Kill, g.KillBy, g.Reason = true, o.caller.User, ""
+		c.Status(g, jjm.Aborting, "kill requested", o.caller.Actor())
+		return nil
+	})
+	if err == nil && !noChange {
+		ws.halt(context.WithoutCancel(ctx), ref.Grid) // before the answer: then nothing starts after it
+	}
+	return n, noChange, unlessDry(err)
+}
+
+// live returns how many local jobs of a grid job have not ended, 0 if the grid job is not in memory.
+func live(g *state.Grid) int {
+	if g == nil {
+		return 0
+	}
+	return g.Live()
+}
+
+// unlessDry returns the error of a change, nil if the error only rolled a dry run back.
+func unlessDry(err error) error {
+	if errors.Is(err, state.ErrDryRun) {
+		return nil
+	}
+	return err
+}
+
+// notReopened returns an error of kind Busy for an ended grid job that is about to run again.
+func (ws *Requests) notReopened(id jjm.GridID) error {
+	v := ws.s.View()
+	defer v.Close()
+	if r, open := v.Reopening(id); open {
+		return jjm.Errorf(jjm.Busy, "grid job %s is being reopened by %s (%s): try again when it runs", id, r.Actor, r.Why)
+	}
+	return nil
+}
+
+// killRange marks some local jobs to be killed; the grid job itself goes on. n is how many local jobs it marks: 0 if
+// all had ended or were marked already.
+func (ws *Requests) killRange(ctx context.Context, o order, ref jjm.Ref) (n int, err error) {
+	known := false
+	err = ws.s.Change(ctx, "kill-locals", func(c *state.Change) error {
+		g := c.Live.Grid(ref.Grid)
+		if g == nil {
+			return nil
+		}
+		if err := allMade(g, ref); err != nil {
+			return err
+		}
+		for i := ref.First; int(i) < len(g.Locals) && ref.Has(i); i++ {
+			known = true
+			if l := &g.Locals[i]; !l.State.Final() && !l.Kill {
+				c.Kill(l.ID, o.caller.Actor())
+				n++
+			}
+		}
+		if o.dry {
+			return state.ErrDryRun
+		}
+		return nil
+	})
+	if err := unlessDry(err); err != nil {
+		return 0, err
+	}
+	if !known {
+		return 0, jjm.Errorf(jjm.Gone, "%s: the grid job has no such local job", ref)
+	}
+	return n, nil
+}
+
+// allMade returns an error of kind Busy if some of the local jobs that ref selects are still to be made, because a kill
+// cannot be stored for them. It returns nil if the grid job is being killed, because no more local jobs are made then.
+func allMade(g *state.Grid, ref jjm.Ref) error {
+	step := &g.Job.Step
+	switch {
+	case step.Closed, g.Job.Kill, g.Failure() != "", ref.Last >= 0 && int(ref.Last) < step.Made:
+		return nil
+	case step.Expected > 0 && int(ref.First) >= step.Expected:
+		return nil // the caller reports that the local job does not exist
+	}
+	of := ""
+	if step.Expected > 0 {
+		of = " of its " + base.Itoa(step.Expected)
+	}
+	return jjm.Errorf(jjm.Busy, "%s: grid job %s has made %d%s local jobs so far, so nothing was done: "+
+		"try again when all are made, or name the whole grid job: %s", ref, ref.Grid, step.Made, of, ref.Grid)
+}
