@@ -109,13 +109,13 @@ func (a *Adapter) lookUp(ctx context.Context, ids []string, members bool,
 	take func(answered []string, has []raw) error) error {
 	few := len(ids) <= maxIDs && (a.mayAskFor(len(ids)) || a.keepsRoomFor(ctx, len(ids)))
 	left := ids
-	if len(ids) == 0 || few || !a.mayList(true) {
+	if len(ids) == 0 || few || !a.mayList(listing{history: true, members: members}) {
 		err := a.byID(ctx, ids, members, func(answered []string, has []raw) error {
 			left = slices.DeleteFunc(slices.Clone(left), func(id string) bool { return slices.Contains(answered, id) })
 			return take(answered, has)
 		})
 		// Other commands may have used up the budget meanwhile.
-		if !adapters.IsNotAsked(err) || ctx.Err() != nil || !a.mayList(true) {
+		if !adapters.IsNotAsked(err) || ctx.Err() != nil || !a.mayList(listing{history: true, members: members}) {
 			return err
 		}
 	}
@@ -129,7 +129,7 @@ func (a *Adapter) lookUp(ctx context.Context, ids []string, members bool,
 // listFor returns the jobs with the given ids from a listing of everything. A job that is
 // not in the listing does not exist.
 func (a *Adapter) listFor(ctx context.Context, ids []string, members bool) ([]raw, error) {
-	raws, err := a.listAll(ctx, ordinary, !a.historyOff(), members)
+	raws, err := a.listAll(ctx, ordinary, listing{!a.historyOff(), members})
 	if err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func (a *Adapter) cancel(ctx context.Context, owner jjm.Owner, p *plan) error {
 		err = a.confirm(ctx, owner, p, todo, outs, sent)
 	}
 	if err != nil {
-		a.noteServerGone(todo, err)
+		a.noteServerGone(todo, sent, err)
 	}
 	if adapters.IsNotAsked(err) {
 		return adapters.Later(err) // qdel was sent
@@ -87,14 +87,14 @@ func (a *Adapter) delete(ctx context.Context, todo []command) (outs []run.Output
 	return outs, sent, failed
 }
 
-// reach runs a command. It returns an error of kind Busy if the command did not reach the
-// server.
+// reach runs a command. It returns an error of kind Busy if the command did not reach the server, or found no reserved
+// port: it may then have done nothing although it ended with 0.
 func (a *Adapter) reach(ctx context.Context, c command) (run.Output, error) {
 	out, err := a.run(ctx, nil, c.argv...)
 	if err != nil {
 		return out, err
 	}
-	if out.Exit != 0 && isUnreachable(string(out.Stderr)) {
+	if out.Exit != 0 && isUnreachable(string(out.Stderr)) || saysNoPorts(out.Stderr) {
 		return out, jjm.Errorf(jjm.Busy, "%s: exit %d: %s", c.argv[0], out.Exit, complaint(out.Stderr))
 	}
 	return out, nil
@@ -179,10 +179,10 @@ func isUnreachable(text string) bool {
 // noteServerGone checks whether the server answered a listing and then became unreachable after a command with several
 // operands. From then on each operand has its own command, which avoids repeating a command that may have crashed the
 // server.
-func (a *Adapter) noteServerGone(done []command, err error) {
+func (a *Adapter) noteServerGone(todo []command, sent []bool, err error) {
 	shared := false
-	for _, c := range done {
-		shared = shared || len(c.operands) > 1
+	for i, c := range todo {
+		shared = shared || i < len(sent) && sent[i] && len(c.operands) > 1
 	}
 	if !shared || !isUnreachable(err.Error()) {
 		return

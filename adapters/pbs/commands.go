@@ -85,9 +85,10 @@ func (c command) answered() (n int) {
 
 // outcome sets the answers from the output of a command. The exit code is the code of the last error; each error has a
 // line that names its operand. If some line names no operand, or no line names an operand, the answers for all unnamed
-// operands are errors of kind Busy.
+// operands are errors of kind Busy. A command that found no reserved port may end with 0 and have done nothing: all its
+// answers are errors of kind Busy.
 func outcome(op adapters.Op, out run.Output, c command, answers []error) {
-	if out.Exit == 0 {
+	if out.Exit == 0 && !saysNoPorts(out.Stderr) {
 		return
 	}
 	named, unnamed := complaints(out.Stderr)

@@ -252,7 +252,7 @@ func (a *Adapter) findInMemory(ctx context.Context, owner jjm.Owner, live []job,
 	if len(missing) == 0 || whole {
 		return known, nil, nil
 	}
-	if (len(missing) > 1 || !a.mayAskFor(len(missing))) && a.mayList(true) {
+	if (len(missing) > 1 || !a.mayAskFor(len(missing))) && a.mayList(listing{history: true}) {
 		return a.learnHistory(ctx, owner)
 	}
 	if len(missing) > 1 {
@@ -278,7 +278,7 @@ func (a *Adapter) findInMemory(ctx context.Context, owner jjm.Owner, live []job,
 // jobs exist, each search lists the history again.
 func (a *Adapter) learnHistory(ctx context.Context, owner jjm.Owner) (known map[jjm.Tag][]string, odd []job,
 	err error) {
-	raws, err := a.listAll(ctx, ordinary, true, false)
+	raws, err := a.listAll(ctx, ordinary, listing{history: true})
 	if err != nil {
 		return nil, nil, err
 	}

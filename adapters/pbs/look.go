@@ -34,13 +34,13 @@ func (a *Adapter) liveFor(ctx context.Context, why purpose, owner jjm.Owner, mem
 		}
 		return jobsOf(raws, d), d, nil
 	}
-	if !a.mayList(false) {
+	if !a.mayList(listing{members: members}) {
 		jobs, asked, err := a.liveByID(ctx, owner, members)
 		if asked || err != nil {
 			return jobs, d, err
 		}
 	}
-	raws, err := a.listAll(ctx, why, false, members)
+	raws, err := a.listAll(ctx, why, listing{members: members})
 	if err != nil {
 		return nil, d, err
 	}
@@ -74,16 +74,19 @@ func qstatArgs(history, members bool, ids ...string) []string {
 	return append(argv, ids...)
 }
 
-// listAll lists all jobs that have not ended, with history set also all ended jobs that the server knows. If the
-// listing was too large, the next call repeats it (see listingSize). Callers share listings, so no caller may change
-// the result.
-func (a *Adapter) listAll(ctx context.Context, why purpose, history, members bool) ([]raw, error) {
-	argv := qstatArgs(history, members)
+// listing is a listing of all jobs of the server: without history only of the jobs that have not ended, without members
+// each array as one job.
+type listing struct{ history, members bool }
+
+// listAll makes a listing. If the listing was too large, the next call repeats it (see listingSize). Callers share
+// listings, so no caller may change the result.
+func (a *Adapter) listAll(ctx context.Context, why purpose, l listing) ([]raw, error) {
+	argv := qstatArgs(l.history, l.members)
 	raws, err := a.shareListing(ctx, why, argv, func(ctx context.Context) ([]raw, error) {
-		return a.listNow(ctx, argv, history)
+		return a.listNow(ctx, argv, l)
 	})
 	if errors.Is(err, errNoHistory) {
-		return a.listAll(ctx, why, false, members)
+		return a.listAll(ctx, why, listing{members: l.members})
 	}
 	return raws, err
 }
@@ -92,31 +95,31 @@ func (a *Adapter) listAll(ctx context.Context, why purpose, history, members boo
 var errNoHistory = errors.New("the server keeps no history")
 
 // listNow lists everything. The caller has already counted the command in the budget.
-func (a *Adapter) listNow(ctx context.Context, argv []string, history bool) ([]raw, error) {
+func (a *Adapter) listNow(ctx context.Context, argv []string, l listing) ([]raw, error) {
 	began := a.env.Now()
 	out, err := a.runCounted(ctx, nil, argv)
 	if why := tooMuch(out, err); why != "" {
-		return nil, adapters.Later(a.noteTooMuch(history, began, argv, why, out, err))
+		return nil, adapters.Later(a.noteTooMuch(l, began, argv, why, out, err))
 	}
 	if err != nil {
 		return nil, adapters.AsBusy(err)
 	}
-	if history && saysNoHistory(out.Stderr) {
+	if l.history && saysNoHistory(out.Stderr) {
 		a.setHistory(false)
 		return nil, jjm.Errorf(jjm.Busy, "%s: %w", strings.Join(argv, " "), errNoHistory)
 	}
 	raws, err := parseListing(out, argv, parseJSON)
 	if err == nil {
-		a.updateListing(history, func(listingSize) listingSize { return listingSize{} })
+		a.updateListing(l, func(listingSize) listingSize { return listingSize{} })
 	}
 	return raws, err
 }
 
 // noteTooMuch records that a listing of all jobs was too large, and returns the error that describes the next step.
-func (a *Adapter) noteTooMuch(history bool, began time.Time, argv []string, why string, out run.Output,
+func (a *Adapter) noteTooMuch(of listing, began time.Time, argv []string, why string, out run.Output,
 	err error) error {
 	now, what := a.env.Now(), strings.Join(argv, " ")
-	next := a.updateListing(history, func(l listingSize) listingSize { return l.tooLarge(began, now, what+": "+why) })
+	next := a.updateListing(of, func(l listingSize) listingSize { return l.tooLarge(began, now, what+": "+why) })
 	if err == nil {
 		err = errors.New(complaint(out.Stderr))
 	}
@@ -129,26 +132,38 @@ func (a *Adapter) noteTooMuch(history bool, began time.Time, argv []string, why 
 		next.until.UTC().Format(time.RFC3339))
 }
 
-// mayList reports whether a listing of everything may be tried. A listing with the history is larger, so it may only be
-// tried if the listing without the history may be tried.
-func (a *Adapter) mayList(history bool) bool {
+// mayList reports whether a listing may be tried. A listing is at least as large as a listing that it contains, so it
+// may only be tried if every listing that it contains may be tried.
+func (a *Adapter) mayList(l listing) bool {
 	now := a.env.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.alive.mayTry(now) && (!history || a.past.mayTry(now))
+	for part, size := range a.sizes {
+		if (l.history || !part.history) && (l.members || !part.members) && !size.mayTry(now) {
+			return false
+		}
+	}
+	return true
 }
 
-// updateListing applies change to the listingSize (of the listing with the history if history is set) and returns the
-// new size.
-func (a *Adapter) updateListing(history bool, change func(listingSize) listingSize) listingSize {
+// listedByID returns why jobs are looked up by id, "" if they are listed. a.mu must be held.
+func (a *Adapter) listedByID() string {
+	for _, history := range []bool{false, true} {
+		for _, members := range []bool{false, true} {
+			if why := a.sizes[listing{history, members}].why; why != "" {
+				return why
+			}
+		}
+	}
+	return ""
+}
+
+// updateListing applies change to the listingSize of a listing and returns the new size.
+func (a *Adapter) updateListing(l listing, change func(listingSize) listingSize) listingSize {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	size := &a.alive
-	if history {
-		size = &a.past
-	}
-	*size = change(*size)
-	return *size
+	a.sizes[l] = change(a.sizes[l])
+	return a.sizes[l]
 }
 
 // selectIDs returns the ids of the owner's jobs that qselect finds: jobs that have not ended, or the jobs that args

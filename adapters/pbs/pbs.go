@@ -26,7 +26,6 @@
 package pbs
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"sync"
@@ -86,14 +85,13 @@ type Adapter struct {
 	// reruns is the reason why the server allows reruns of arrays; "" if it does not allow reruns.
 	reruns string
 	// alone is set if the server became unreachable after a qdel of several jobs: from then on each qdel names one job.
-	alone  bool
-	limits limits
-	// alive is the listingSize of the listing of live jobs; past is the listingSize of the listing with the history.
-	alive, past listingSize
-	chunk       chunkSize
-	ports       ports
-	lines       map[string]*line   // callers that wait for a listing, by listing
-	memories    map[string]*memory // memories by account
+	alone    bool
+	limits   limits
+	sizes    map[listing]listingSize
+	chunk    chunkSize
+	ports    ports
+	lines    map[string]*line   // callers that wait for a listing, by listing
+	memories map[string]*memory // memories by account
 }
 
 var (
@@ -116,7 +114,8 @@ func New(name string, env adapters.Env, decode func(config any) error) (adapters
 	return &Adapter{
 		name: name, config: c, env: env, zone: zone,
 		dialect: dialects[c.Dialect], limits: limits{array: safeBulk},
-		pace: pace{env.Now, pauseFor}, chunk: chunkSize{n: maxIDs}, lines: map[string]*line{}, memories: map[string]*memory{},
+		pace: pace{env.Now, pauseFor}, sizes: map[listing]listingSize{}, chunk: chunkSize{n: maxIDs},
+		lines: map[string]*line{}, memories: map[string]*memory{},
 	}, nil
 }
 
@@ -167,7 +166,7 @@ func (a *Adapter) Name() string { return a.name }
 // Capabilities returns the capabilities of this complex. Facts that were not yet probed have safe defaults.
 func (a *Adapter) Capabilities() adapters.Capabilities {
 	a.mu.Lock()
-	l, off, d, why, reruns := a.limits, a.noHistory, a.dialect, cmp.Or(a.alive.why, a.past.why), a.reruns
+	l, off, d, why, reruns := a.limits, a.noHistory, a.dialect, a.listedByID(), a.reruns
 	a.mu.Unlock()
 	c := adapters.Capabilities{
 		MaxBulk: a.config.Bulk(l.array), MaxQueued: l.queued, TwoPhase: true, SharedFS: true, Accounting: !off,

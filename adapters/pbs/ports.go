@@ -22,8 +22,9 @@ const (
 	maxPorts = 50
 	idPorts  = 35
 	// cancelPorts is the largest number of ports in use after a qdel or a listing for a cancel. 100 members of an array
-	// that form no ranges need 100 qdel, and users expect a cancel to take seconds. The limit leaves more than two
-	// thirds of the host's ports to other programs. confirmPorts of these ports are reserved for the listings.
+	// that form no ranges need 100 qdel, and users expect a cancel to take seconds. confirmPorts of these ports are
+	// reserved for the listings. The ports of cancels do not count towards maxPorts, so that many cancels hold up no
+	// listing and no submission. Both limits together leave three fifths of the host's ports to other programs.
 	cancelPorts  = 150
 	confirmPorts = 10
 	// perSecond is the largest number of connections in a second; qdelsPerSecond is that number for cancels.
@@ -100,11 +101,16 @@ type ports struct {
 	until time.Time
 }
 
-// portUse is the number of connections of one command, and their time.
+// portUse is the number of connections of one command, and their time. cancels is set for a qdel and for a listing that
+// confirms it.
 type portUse struct {
-	at time.Time
-	n  int
+	at      time.Time
+	n       int
+	cancels bool
 }
+
+// cancels reports whether a command is a qdel or a listing that confirms it.
+func (why purpose) cancels() bool { return why == cancelling || why == confirming }
 
 // limit returns how many ports may be in use after a lookup of several ids.
 func (p *ports) limit(now time.Time) int { return p.most(now, byIDs) }
@@ -147,9 +153,9 @@ func (p *ports) expire(now time.Time) {
 }
 
 // note counts the n connections of a command.
-func (p *ports) note(now time.Time, n int) {
+func (p *ports) note(now time.Time, why purpose, n int) {
 	p.expire(now)
-	p.used = append(p.used, portUse{now, n})
+	p.used = append(p.used, portUse{now, n, why.cancels()})
 }
 
 // keep reserves room for n more connections of a submission; a negative n returns room to the budget.
@@ -158,29 +164,35 @@ func (p *ports) keep(f *followUp, n int) {
 	p.kept += n
 }
 
-// inUse returns the number of ports that are in use or reserved.
-func (p *ports) inUse(now time.Time) int {
+// inUse returns the number of ports in use or reserved that count for a command: for a cancel all, for another command
+// those that no cancel uses.
+func (p *ports) inUse(now time.Time, why purpose) int {
 	p.expire(now)
 	sum := p.kept
 	for _, u := range p.used {
-		sum += u.n
+		if why.cancels() || !u.cancels {
+			sum += u.n
+		}
 	}
 	return sum
 }
 
-// affordable reports whether commands with n connections in total fit into the budget.
-func (p *ports) affordable(now time.Time, n int) bool { return p.inUse(now)+n <= p.limit(now) }
+// affordable reports whether lookups by id with n connections in total fit into the budget.
+func (p *ports) affordable(now time.Time, n int) bool { return p.inUse(now, byIDs)+n <= p.limit(now) }
 
 // wait returns how long a command with n connections has to wait to keep each second within the number of connections
 // that its purpose allows.
 func (p *ports) wait(now time.Time, why purpose, n int) time.Duration {
 	p.expire(now)
 	most := perSecond
-	if why == cancelling || why == confirming {
+	if why.cancels() {
 		most = qdelsPerSecond
 	}
 	for i := len(p.used) - 1; i >= 0; i-- {
 		u := p.used[i]
+		if u.cancels && !why.cancels() {
+			continue
+		}
 		if n += u.n; n > most {
 			return max(0, time.Second-now.Sub(u.at))
 		}
@@ -198,13 +210,13 @@ func (p *ports) take(now time.Time, why purpose, n int, f *followUp) (wait time.
 	if leads {
 		needs += followers
 	}
-	if !follows && p.inUse(now)+needs > p.most(now, why) {
+	if !follows && p.inUse(now, why)+needs > p.most(now, why) {
 		return 0, false
 	}
 	if wait = p.wait(now, why, n); wait > 0 {
 		return wait, true
 	}
-	p.note(now, n)
+	p.note(now, why, n)
 	switch {
 	case leads:
 		p.keep(f, followers)
@@ -267,7 +279,7 @@ func (a *Adapter) admit(ctx context.Context, why purpose, argv []string) error {
 		now := a.pace.now()
 		a.mu.Lock()
 		wait, room := a.ports.take(now, why, n, kept)
-		used, most := a.ports.inUse(now), a.ports.most(now, why)
+		used, most := a.ports.inUse(now, why), a.ports.most(now, why)
 		a.mu.Unlock()
 		switch {
 		case !room:

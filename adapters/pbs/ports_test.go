@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -290,6 +291,55 @@ func TestPorts_AHostWithoutPortsIsBusyAndAskedLess(t *testing.T) {
 	}
 }
 
+// A command that finds no reserved port may end with 0 and have done nothing: it is not taken for success.
+func TestPorts_ACommandWithoutAPortIsNoSuccess(t *testing.T) {
+	for _, op := range []adapters.Op{adapters.Release, adapters.Cancel} {
+		t.Run(op.String(), func(t *testing.T) {
+			s := newSite(t, "PORTS=20")
+			b := s.bulk(2, "exec sleep 600")
+			refs := members(b, s.submit(b).ID)
+			s.a = s.adapter(func(c *Config) { c.Dialect = "openpbs" })
+			clk := s.clock(s.a)
+			clk.advance(time.Minute)
+			s.fault("ports-quiet", true)
+			for range 20 - 1 { // one port is left for the listing before the command
+				s.do("qselect")
+			}
+			answers, err := s.a.Control(t.Context(), s.owner, op, refs)
+			if err == nil && (len(answers) != 2 || jjm.KindOf(answers[0]) != jjm.Busy || jjm.KindOf(answers[1]) != jjm.Busy) {
+				t.Errorf("answers %v", answers)
+			}
+			if err != nil {
+				s.wantKind("a command without a port", err, jjm.Busy)
+			}
+		})
+	}
+}
+
+// Many cancels hold up neither a listing nor a submission nor a question by id, and have a limit of their own.
+func TestPorts_CancelsHoldUpNothingElse(t *testing.T) {
+	var p ports
+	now, sent := time.Unix(1_000_000, 0), 0
+	for range 400 {
+		now = now.Add(time.Second / qdelsPerSecond)
+		if wait, room := p.take(now, cancelling, 1, nil); room && wait == 0 {
+			sent++
+		}
+		if sent%20 != 10 {
+			continue
+		}
+		for _, why := range []purpose{ordinary, submission, byIDs} {
+			probe := ports{used: slices.Clone(p.used)}
+			if wait, room := probe.take(now, why, 1, nil); !room || wait > 0 {
+				t.Fatalf("after %d cancels a command of purpose %d waits %v, room %v", sent, why, wait, room)
+			}
+		}
+	}
+	if sent != cancelPorts-confirmPorts {
+		t.Errorf("%d cancels in a minute, want %d", sent, cancelPorts-confirmPorts)
+	}
+}
+
 func TestPorts_BudgetHoldsInEveryMinuteAndSecond(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var p ports
@@ -324,13 +374,13 @@ func TestPorts_BudgetHoldsInEveryMinuteAndSecond(t *testing.T) {
 				t.Fatal("a command after a qsub has no room")
 			case !room:
 				continue
-			case !follows && why != ordinary && p.inUse(now) > idPorts:
-				t.Fatalf("%d ports are in use after a question by id", p.inUse(now))
+			case !follows && why != ordinary && p.inUse(now, byIDs) > idPorts:
+				t.Fatalf("%d ports are in use after a question by id", p.inUse(now, byIDs))
 			}
 			if f.left > 0 {
 				open = append(open, f)
 			}
-			all = append(all, portUse{now, n})
+			all = append(all, portUse{now, n, false})
 		}
 		for _, window := range []struct {
 			of   time.Duration
@@ -354,7 +404,7 @@ func TestPorts_BudgetHoldsInEveryMinuteAndSecond(t *testing.T) {
 func TestPorts_AClockThatIsSetBackDoesNotBlock(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	var p ports
-	p.note(now.Add(time.Hour), idPorts)
+	p.note(now.Add(time.Hour), byIDs, idPorts)
 	if p.affordable(now, 1) || !p.affordable(now.Add(portLife), 1) {
 		t.Errorf("%+v", p)
 	}
@@ -419,7 +469,7 @@ func TestPorts_EveryCommandIsHeldToTheBudget(t *testing.T) {
 	refs := members(b, s.submit(b).ID)
 	clk := s.clock(s.a)
 	s.forgetConnections()
-	s.a.ports.note(clk.now(), maxPorts)
+	s.a.ports.note(clk.now(), ordinary, maxPorts)
 	clk.advance(cycle)
 	_, err := s.a.Submit(t.Context(), next)
 	if !adapters.IsNotAsked(err) || !adapters.IsNotStarted(err) {
@@ -468,7 +518,7 @@ func TestPorts_ASubmissionKeepsRoomForWhatFollowsItsQsub(t *testing.T) {
 	if err := await.Receive(t, "submit", submitted); err != nil {
 		t.Errorf("submit: %v", err)
 	}
-	if used := s.a.ports.inUse(clk.now()); used != maxPorts || s.a.ports.kept != 0 {
+	if used := s.a.ports.inUse(clk.now(), ordinary); used != maxPorts || s.a.ports.kept != 0 {
 		t.Errorf("%d ports are in use, and %d are kept", used, s.a.ports.kept)
 	}
 }
@@ -491,7 +541,7 @@ func TestPorts_ListingsHaveRoomWhenQuestionsByIDHaveNone(t *testing.T) {
 	b, next := s.bulk(1, "exit 0"), s.bulk(1, "exit 0")
 	refs := members(b, s.submit(b).ID)
 	clk := s.clock(s.a)
-	s.a.ports.note(clk.now(), idPorts)
+	s.a.ports.note(clk.now(), byIDs, idPorts)
 	clk.advance(cycle)
 	if _, err := s.a.Submit(t.Context(), next); !adapters.IsNotStarted(err) {
 		t.Errorf("submit: error %v", err)

@@ -125,7 +125,7 @@ func (a *Adapter) listingTurn(ctx context.Context, l *line, why purpose, argv []
 		now := a.pace.now()
 		a.mu.Lock()
 		before, wait := l.running, time.Duration(0)
-		if why == ordinary && a.ports.inUse(now) >= fewPorts && !l.began.After(now) {
+		if why == ordinary && a.ports.inUse(now, why) >= fewPorts && !l.began.After(now) {
 			wait = listingPause - now.Sub(l.began)
 		}
 		a.mu.Unlock()

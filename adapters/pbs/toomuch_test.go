@@ -69,6 +69,8 @@ func TestList_AListingThatIsTooLargeTwiceIsReplacedByIDs(t *testing.T) {
 					t.Fatalf("the error does not say %q: %v", next, err)
 				}
 				t.Logf("the cluster's health says: %v", err)
+				_, err = a.Find(await.Context(t, 4*time.Minute), s.owner, []jjm.Tag{over.Tag})
+				s.wantKind("a search in a listing that is too large", err, jjm.Busy)
 			}
 			if !strings.Contains(a.Capabilities().Guarantee, "listed by id") {
 				t.Errorf("the guarantee is %q", a.Capabilities().Guarantee)
@@ -89,6 +91,26 @@ func TestList_AListingThatIsTooLargeTwiceIsReplacedByIDs(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A listing with the members of arrays may be too large while a listing without them is not. Searches, which make the
+// second one, do not delay that jobs are asked for by id.
+func TestList_MembersThatAreTooMuchAreAskedForByIDBesideSearches(t *testing.T) {
+	s := newSite(t)
+	b := s.bulk(3, "exec sleep 600")
+	s.submit(b)
+	a, _ := s.watched(`case "$*" in *"json -t") `+excesses["prints without end"]+`;; esac`, little)
+	s.a = a
+	for range 2 {
+		_, err := a.List(await.Context(t, 4*time.Minute), s.owner, time.Now().Add(-time.Hour))
+		s.wantKind("a listing that is too large", err, jjm.Busy)
+		if f := s.find(b.Tag); f.Presence != adapters.Present {
+			t.Errorf("found %+v", f)
+		}
+	}
+	if got := s.list(b.Tag); len(got) != b.N {
+		t.Errorf("listed %+v, want %d jobs", got, b.N)
 	}
 }
 

@@ -134,7 +134,7 @@ func TestTorque_TheMembersOfAnArrayShareACommand(t *testing.T) {
 // Torque's commands take no reserved ports.
 func TestTorque_HasNoBudgetOfPorts(t *testing.T) {
 	_, a, _ := onTexts(t, nil)
-	a.ports.note(a.pace.now(), cancelPorts)
+	a.ports.note(a.pace.now(), cancelling, cancelPorts)
 	if err := a.admit(t.Context(), ordinary, []string{"qsub", "-h"}); err != nil {
 		t.Error(err)
 	}

@@ -39,7 +39,7 @@ func counted(name string, of func(wire.Counts) int) listColumn {
 	return numbered(name, func(s *wire.Status) int64 { return int64(of(s.Lookup.Counts)) })
 }
 
-// usualColumns are the columns of --csv without --columns. They are the columns of the table.
+// usualColumns are the columns of the table, and of --csv without --columns.
 const usualColumns = "id,status,jobs,done,running,failed,type,owner,accepted,name"
 
 // listColumns returns the columns that --columns and --sort know.

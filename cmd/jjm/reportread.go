@@ -97,8 +97,9 @@ func (r *report) read(c *cli, id string) (*reportData, error) {
 	return d, nil
 }
 
-// readAttempts sets the attempts. The row of a local job describes its only attempt. If the local job had several
-// attempts, readAttempts requests all of them from the daemon.
+// readAttempts sets the attempts. The row of a local job describes its only or last attempt. If a local job had several
+// attempts, readAttempts requests all of them from the daemon, for at most mostRetried local jobs; leftOut counts the
+// others.
 func (r *report) readAttempts(c *cli, d *reportData) error {
 	retried := 0
 	for i := range d.locals {

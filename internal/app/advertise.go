@@ -23,12 +23,12 @@ func (a *App) openPublisher() {
 	})
 }
 
-// brokers carries out the verbs about what brokers read of the site.
+// brokers carries out the verbs about the site's ad, which brokers read.
 type brokers struct {
 	publisher *collector.Publisher
 	// advertises is set if the configuration names collectors.
 	advertises bool
-	// low returns why no new work is accepted for lack of space, "" if there is enough.
+	// low returns the reason why the site accepts no new work for lack of space, "" if there is enough space.
 	low func() string
 	// models returns the models of job files.
 	models func() []wire.Model

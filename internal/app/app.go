@@ -310,7 +310,7 @@ func (a *App) clusterEnv(name string) (adapters.Env, error) {
 // every call that waits for a helper returns.
 const helpersTime = 10 * time.Second
 
-// Run serves until ctx ends. Running local jobs go on without the daemon.
+// Run serves requests until ctx ends. Running local jobs continue without the daemon.
 func (a *App) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -18,8 +18,8 @@ import (
 	"jjm/internal/sys/rights"
 )
 
-// checkTypes returns the problems of the folder of job types because of which none of its files can be read. It does
-// not return mistakes in a single file, because such a mistake turns off only the type of the file.
+// checkTypes returns the problems of the folder of job types that make all of its files unreadable. It does not return
+// mistakes in a single file, because such a mistake turns off only the type of the file.
 func (c *Config) checkTypes() jjm.Problems {
 	if !filepath.IsAbs(c.JobTypes) {
 		if !filepath.IsAbs(c.State) && c.JobTypes == filepath.Join(c.State, ownTypes) {

@@ -129,7 +129,7 @@ type Secret string
 
 const hidden = "[secret of %d bytes]"
 
-// String and Format print only the length, whatever the verb.
+// String and Format print only the length, for every formatting verb.
 func (s Secret) String() string { return fmt.Sprintf(hidden, len(s)) }
 func (s Secret) Format(f fmt.State, _ rune) {
 	_, _ = fmt.Fprintf(f, hidden, len(s))

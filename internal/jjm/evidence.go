@@ -58,7 +58,7 @@ type Result struct {
 	Outputs []Output `json:"outputs,omitempty"`
 	// Listed describes the file beside the result that lists the outputs, nil if the result lists them itself.
 	Listed *OutputList `json:"listed,omitempty"`
-	// Unmet are the patterns of outputs of which no file was collected, at most MaxUnmet.
+	// Unmet are the patterns of outputs for which no file was collected, at most MaxUnmet patterns.
 	Unmet []Unmet `json:"unmet,omitempty"`
 	// Processed is the amount of work that the application reports to have processed, nil if it reports none.
 	Processed *Processed `json:"processed,omitempty"`

@@ -172,8 +172,8 @@ func (d HoldAction) GivesUp() bool { return d == HoldRetry || d == HoldFail || d
 
 func (d HoldAction) takesBack() bool { return d == HoldKeep || d == HoldResume }
 
-// Holding is the history of the holds of a local job. It is stored with the local job: if
-// a restart forgot the count, rules that release n times would release forever.
+// Holding is the history of the holds of a local job. It is stored with the local job, because rules that release n
+// times would otherwise release again after each restart.
 type Holding struct {
 	// By, Code, Text and Source describe the current hold, or else the last hold: its holder, and its reason in the
 	// batch system's words.

@@ -20,7 +20,7 @@ type Verb struct {
 	Streams bool
 	// Limit is the longest time to answer if it is shorter than gate.answer_time; 0 means none. See Within.
 	Limit time.Duration
-	// Finishes is set if a stream goes on while the daemon stops. See Finishing.
+	// Finishes is set if a stream continues while the daemon stops. See Finishing.
 	Finishes bool
 
 	read func(wire.Head, []byte) (wire.Request, error)

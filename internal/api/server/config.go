@@ -32,10 +32,10 @@ type Config struct {
 	// account; default half of Connections. An account may also not have more connections than are free at the moment.
 	Connections int `toml:"connections"`
 	PerUser     int `toml:"per_user"`
-	// RequestTime is how long a client may take to send its request (default 5s).
-	// AnswerTime is how long a verb may take (25s, because gatekeepers wait at most 30 s).
-	// WriteTime is how long a client may go without reading a byte of its answer (10s).
-	// Drain is how long running requests may go on when the daemon stops (5s).
+	// RequestTime is the longest time for sending a request (default 5s). AnswerTime is the longest time for carrying
+	// out a verb (25s, because gatekeepers wait at most 30 s). WriteTime is the longest time in which a client reads no
+	// byte of its answer (10s). Drain is the longest time for which running requests continue when the daemon stops
+	// (5s).
 	RequestTime jjm.Duration `toml:"request_time"`
 	AnswerTime  jjm.Duration `toml:"answer_time"`
 	WriteTime   jjm.Duration `toml:"write_time"`

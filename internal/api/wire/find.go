@@ -21,8 +21,8 @@ type FindRequest struct {
 	Find Sought `json:"find"`
 }
 
-// In Sought, exactly one of BatchID, Gatekeeper, Tag, Host, DN and File is set, or only User. Every further member
-// restricts the answer.
+// Sought describes the jobs to find. Exactly one of BatchID, Gatekeeper, Tag, Host, DN and File is set, or only User.
+// Every further member restricts the answer.
 type Sought struct {
 	BatchID string `json:"batch_id,omitempty"` // of a bulk, "4711", or of one batch job, "4711_3"
 	// Gatekeeper is the gatekeeper's own id of a grid job.

@@ -61,7 +61,7 @@ func (r *ListRequest) resolve(_ About, find func(jjm.Handle) (jjm.GridID, error)
 		return nil
 	}
 	refs, err := resolvePatterns(r.List.Refs, find)
-	list := *r.List // the request of the caller stays as it is
+	list := *r.List // a copy: the request of the caller is not changed
 	list.Refs, r.List = refs, &list
 	return err
 }

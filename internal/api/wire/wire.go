@@ -22,7 +22,7 @@
 //
 // Verbs that stream:
 //
-//	wait, records | further lines; Last is set in the last one
+//	wait, records | further lines; Last is set in the last line
 //	output, cat   | one line with the member bytes, then that many raw bytes (-1: all until the connection closes)
 //
 // # Versions

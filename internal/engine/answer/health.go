@@ -11,7 +11,7 @@ import (
 	"jjm/internal/storage/spool"
 )
 
-// Watched returns the facts that other rooms watch.
+// Watched returns the facts that other rooms observe.
 type Watched struct {
 	Disks       func() health.Disks
 	Unpublished func() health.Records

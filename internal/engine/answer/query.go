@@ -55,7 +55,7 @@ func (an *Answers) lookup(ctx context.Context, caller wire.Caller, id jjm.GridID
 		an.noteTold(&told)
 		return l, nil
 	}
-	// The status at the end stays as it was; the tar can no longer be fetched.
+	// The status at the end is not changed, but the tar can no longer be fetched.
 	l.Removed, l.Tar = &wire.Removal{By: gone.Actor, Time: gone.Time, Done: gone.Done}, ""
 	l.Message = strings.TrimPrefix(l.Message+"; "+gone.Text(), "; ")
 	return l, nil

@@ -40,7 +40,7 @@ type Records interface {
 type Clusters interface {
 	TroubleOf(state.Memory, *state.Grid) []string
 	ShowWaits(mem state.Memory, g *state.Grid, rows []jjm.LocalJob, now jjm.Time)
-	// Full returns, for people, the limits that keep ready local jobs from being submitted.
+	// Full returns, for people, the limits that prevent the submission of ready local jobs.
 	Full(mem state.Memory, g *state.Grid, now jjm.Time) string
 	View(mem state.Memory, name string, of func(jjm.GridID) bool, may func(uid int) bool) wire.Cluster
 }

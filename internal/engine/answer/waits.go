@@ -8,8 +8,8 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// waitsFor returns, for people, why local jobs of a grid job do not go on: the limits on submissions, or the batch
-// system's reason for the local jobs that it has.
+// waitsFor returns, for people, the reason why local jobs of a grid job make no progress: the limits on submissions, or
+// the batch system's reason for the local jobs that it has.
 func (an *Answers) waitsFor(mem state.Memory, g *state.Grid) string {
 	if why := an.rooms.Clusters.Full(mem, g, jjm.At(an.b.Now())); why != "" {
 		return why

@@ -208,9 +208,9 @@ func (cs *Clusters) AskCancel(l *jjm.LocalJob) {
 	c.controller.addCancel(l.AttemptID())
 }
 
-// Leaving returns a function that orders the cancel of a batch job for which jjm no longer waits. The order works even
-// if the attempt and its bulk are over by then. The function does nothing if the batch id is unknown or the
-// configuration no longer has the cluster.
+// Leaving returns a function that prepares, for a local job of a bulk, the cancel of the batch job for which jjm no
+// longer waits. The prepared function orders one cancel, even if the attempt and its bulk are over by then. It does
+// nothing if the batch id is unknown or the configuration no longer has the cluster.
 func Leaving(cs *Clusters) func(*state.Bulk, *jjm.LocalJob) func() {
 	return func(b *state.Bulk, l *jjm.LocalJob) func() {
 		ref, known := refIn(b, l)

@@ -54,8 +54,7 @@ func fullFor(cs *Clusters, mem state.Memory, g *state.Grid, place int32, loads l
 	return strings.Join(why, "; ")
 }
 
-// full returns, for people, the limit because of which an owner may have no more local jobs on
-// c, "" if there is room.
+// full returns, for people, the limit that prevents further local jobs of an owner on c, "" if there is room.
 func full(c *Cluster, loads loads, o jjm.Owner) string {
 	at := c.s.Positions[c.name]
 	if limit, full := plan.Full(loads.all[at], c.bounds()); full {

@@ -204,8 +204,8 @@ func (cs *Clusters) want(mem state.Memory, g *state.Grid, place int32, here int,
 	return w
 }
 
-// halted reports whether an order keeps any member of a bulk from being submitted: a pause of
-// the member's grid job, type, user or queue, a pause of this cluster, or a maintenance window.
+// halted reports whether an order prevents the submission of any member of a bulk: a pause of the member's grid job,
+// type, user or queue, a pause of this cluster, or a maintenance window.
 func (c *Cluster) halted(b *jjm.Bulk) bool {
 	v := c.s.View()
 	defer v.Close()

@@ -80,8 +80,8 @@ func (cs *Clusters) closed(mem state.Memory, g *state.Grid, place int32, name st
 	return cs.window(mem, name, r, now)
 }
 
-// window returns, for people, why a maintenance window keeps local jobs with a request from
-// a cluster of the site now; "" if none does.
+// window returns, for people, the reason why a maintenance window excludes local jobs with a request from a cluster of
+// the site now; "" if no window does.
 func (cs *Clusters) window(mem state.Memory, name string, r jjm.Request, now jjm.Time) string {
 	windows := mem.Windows(name, r, now)
 	if len(windows) == 0 {
@@ -140,8 +140,8 @@ func (cs *Clusters) ShowWaits(mem state.Memory, g *state.Grid, rows []jjm.LocalJ
 	}
 }
 
-// keeps returns, for people, why local jobs of g of a place are submitted nowhere now; "" if
-// some cluster accepts them.
+// keeps returns, for people, the reason why local jobs of g of a place are submitted nowhere now; "" if some cluster
+// accepts the local jobs.
 func (cs *Clusters) keeps(mem state.Memory, g *state.Grid, place int32, now jjm.Time) string {
 	if o, halted := mem.Halted(g, now); halted {
 		return o.String()

@@ -102,7 +102,7 @@ func (cs Causes) kept(mem state.Memory, g *state.Grid, place int32, loads func()
 	return cs.submissionFails(mem, g, place, now)
 }
 
-// orderCause returns the cause of local jobs that an order keeps from being submitted.
+// orderCause returns the cause of local jobs whose submission an order prevents.
 func orderCause(o jjm.Order) why.Cause {
 	c := why.Cause{Code: why.Paused, Text: o.String(), Since: o.Since, Until: o.Until}
 	if o.Until == 0 {
@@ -137,7 +137,7 @@ func (cs Causes) refusedBy(mem state.Memory, g *state.Grid, place int32, now jjm
 	return first
 }
 
-// closedFor returns why one cluster accepts no local jobs of g of a place now.
+// closedFor returns the reason why one cluster accepts no local jobs of g of a place now.
 func (cs Causes) closedFor(mem state.Memory, g *state.Grid, place int32, name string, now jjm.Time) why.Cause {
 	r := state.RequestAt(&g.Job, place)
 	if o, paused := mem.OrderedAt(jjm.OrderPause, name, r, now); paused {

@@ -181,9 +181,9 @@ func (mk marker) cutsNow(mem state.Memory, set store.Dataset) error {
 	return nil
 }
 
-// ownersOf adds to out the local jobs that own some of the marked files: in Back the local jobs that
-// wait for submission and will give the files back, in Locals the local jobs that a batch system
-// has, which go on and whose reports count.
+// ownersOf adds to out the local jobs that own some of the marked files. In Back it adds the local jobs that wait for
+// submission and will give the files back. In Locals it adds the local jobs that a batch system has; these continue,
+// and their reports count.
 func (mk marker) ownersOf(mem state.Memory, ctx context.Context, id store.DatasetID, all []store.Marked,
 	out []wire.MarkedFile) error {
 	lines := make(map[string]int, len(out))

@@ -25,7 +25,7 @@ func (js *Jobs) Submit(ctx context.Context, caller wire.Caller, r wire.SubmitReq
 	return wire.SubmitAnswer{Submit: &out}, err
 }
 
-// submit carries out Submit; of is the grid job of which the new grid job is a copy, nil if it is not a copy.
+// submit carries out Submit. of is the original grid job if the new grid job is a copy, else nil.
 func (js *Jobs) submit(ctx context.Context, caller wire.Caller, req wire.Submit, of *jjm.GridJob) (wire.Submitted,
 	error) {
 	if err := js.b.MayRun(caller); err != nil {

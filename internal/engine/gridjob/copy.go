@@ -37,7 +37,7 @@ func (js *Jobs) Copy(ctx context.Context, caller wire.Caller, r wire.CopyRequest
 	return wire.CopyAnswer{Copied: &out}, err
 }
 
-// parse reads the job file of a submission; of is the grid job of which it is a copy, nil if it is not a copy. model
+// parse reads the job file of a submission. of is the original grid job if the new grid job is a copy, else nil. model
 // finds models.
 func parse(req wire.Submit, of *jjm.GridJob, model func(string) (jobfile.Model, jjm.Problems)) (jobfile.Doc,
 	jjm.Problems) {

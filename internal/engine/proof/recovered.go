@@ -40,7 +40,7 @@ func (pr *Prover) StillRecovers(c *state.Change, spec *jjm.Spec) error {
 	return mayRecover(c.Live, spec, &job).Err()
 }
 
-// mayRecover returns a problem if spec cannot recover a grid job in its present state.
+// mayRecover returns a problem if spec cannot recover a grid job in the grid job's present state.
 func mayRecover(mem state.Memory, spec *jjm.Spec, job *jjm.GridJob) jjm.Problems {
 	bad := func(format string, args ...any) jjm.Problems {
 		return jjm.Problems{{Field: "recovers", Text: fmt.Sprintf(format, args...)}}

@@ -27,8 +27,7 @@ const publishCredit = time.Second
 // publishPause is the longest pause after publishing took more than its share.
 const publishPause = 10 * time.Second
 
-// Loop writes records that have changed. The time that it may use accrues at
-// 1/publishShare of elapsed time, up to publishCredit.
+// Loop writes records that have changed. Its time budget grows by 1/publishShare of elapsed time, up to publishCredit.
 func (pu *Publisher) Loop(ctx context.Context) {
 	credit, last := publishCredit, time.Now()
 	fair.Kick(pu.s.PubKick) // changes from before the last stop may not be published
@@ -218,8 +217,8 @@ func (pu *Publisher) Head(mem state.Memory, g *state.Grid) xmldb.Head {
 	return h
 }
 
-// Outside returns the status of a grid job as gatekeepers and people see it. Its message
-// includes why a grid job whose local jobs wait does not go on.
+// Outside returns the status of a grid job as gatekeepers and people see it. If local jobs wait, its message includes
+// the reason why the grid job makes no progress.
 func (pu *Publisher) Outside(mem state.Memory, g *state.Grid) state.Outside {
 	v := state.Outside{Counts: g.Counts, Exit: -1}
 	if g.Job.Status.Final() {

@@ -69,8 +69,8 @@ func (re *Remover) complain(r *store.Removal, err error) {
 		r.Grid, "error", err)
 }
 
-// todo returns removals of an account that can be carried out now, in the order of the grid jobs.
-// full says that there are more of these; more says that some removals have to wait.
+// todo returns removals of an account that can be carried out now, in the order of the grid jobs. full is true if there
+// are further removals of this kind; more is true if some removals have to wait.
 func (re *Remover) todo(uid int) (todo []store.Removal, full, more bool) {
 	v := re.s.View()
 	defer v.Close()

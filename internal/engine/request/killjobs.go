@@ -111,8 +111,8 @@ func (ws *Requests) notReopened(id jjm.GridID) error {
 	return nil
 }
 
-// killRange marks some local jobs to be killed; the grid job itself goes on. n is how many local jobs it marks: 0 if
-// all had ended or were marked already.
+// killRange marks some local jobs to be killed; the grid job itself is not killed. n is the number of local jobs that
+// it marks: 0 if all had ended or were already marked.
 func (ws *Requests) killRange(ctx context.Context, o order, ref jjm.Ref) (n int, err error) {
 	known := false
 	err = ws.s.Change(ctx, "kill-locals", func(c *state.Change) error {

@@ -42,7 +42,7 @@ func (p Place) Same(q Place) bool {
 	return p == q
 }
 
-// lost returns why the daemon must not go on with a path, for people, or "".
+// lost returns, for people, the reason why the daemon must not continue to use a path, or "".
 func lost(what, path string, first, now Place) string {
 	switch {
 	case first.Missing() || now.Same(first):

@@ -1,6 +1,5 @@
-// Package site keeps the conditions under which work may go on at this site: the orders and bans of
-// administrators, free disk space, and the size of each account's work area. Other rooms read the
-// outcome from package state.
+// Package site keeps the conditions for work at this site: the orders and bans of administrators, free disk space, and
+// the size of each account's work area. Other rooms read the outcome from package state.
 package site
 
 import (
@@ -17,7 +16,7 @@ import (
 	"jjm/internal/policy/health"
 )
 
-// Shut reports whether a maintenance window keeps some local job of a grid job waiting now.
+// Shut reports whether a maintenance window prevents the submission of some local job of a grid job now.
 type Shut func(mem state.Memory, g *state.Grid, now jjm.Time) bool
 
 // Site runs the loops that end orders, measure disks and count work areas, and stores

@@ -41,7 +41,7 @@ func (ju *Judge) settleEndings(ctx, time context.Context, uid int) (more bool, e
 		switch {
 		case errors.Is(err, base.ErrCrashed):
 			return false, err
-		case err != nil: // the other attempts go on
+		case err != nil: // continue with the other attempts
 			trouble = fmt.Errorf("attempt %d of local job %s: %w", id.Attempt, id.LocalID, err)
 			ju.postpone(id, plan.EndStep{After: lookAgain})
 		case ok:

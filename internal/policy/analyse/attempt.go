@@ -45,11 +45,11 @@ type Input struct {
 //
 // The conditions of the rules are about these facts:
 //
-// The application asked if it ended by itself, exited with 0 and wrote one valid FAILED, RETRY or HOLD;
-// and succeeded if it exited with 0, under glf with a valid SUCCEEDED whose files are there, and left all
-// required outputs. If jjm wanted to end the attempt, a RETRY or HOLD does not count, and nothing that the
-// application wrote counts if the type has an opinion other than complete. Under exit, the words that an
-// application wrote before it exited with 0 count as under glf.
+// The application asked for a result if it ended by itself, exited with 0 and wrote one valid FAILED, RETRY or HOLD. It
+// succeeded if it exited with 0, left all required outputs and, under glf, wrote a valid SUCCEEDED whose files exist.
+// If jjm wanted to end the attempt, a RETRY or HOLD does not count, and if the type then has an opinion other than
+// complete, nothing that the application wrote counts. Under exit, keywords that an application wrote before it exited
+// with 0 count in the same way as under glf.
 //
 // The job type's opinion counts if the application ran to its end by itself: there is a result without an error of
 // the wrapper, the batch system did not end it, and jjm did not want to. An opinion cannot complete a local job

@@ -5,8 +5,8 @@ import "fmt"
 // PerUser is the number of grid jobs and local jobs of an account that have not ended.
 type PerUser struct{ GridJobs, LocalJobs int }
 
-// Excess returns which bound keeps an account from having a further grid job, for people,
-// or "". A bound of 0 means no bound.
+// Excess returns, for people, the bound because of which an account may not have a further grid job, or "". A bound of
+// 0 means no bound.
 func Excess(have, most PerUser) string {
 	over := func(setting, what string, n, limit int) string {
 		return fmt.Sprintf("the account has %d live %s, and engine.%s allows %d: wait until some end, kill some, "+
@@ -21,8 +21,7 @@ func Excess(have, most PerUser) string {
 	return ""
 }
 
-// ExcessOfWork returns which bound an account's work area exceeds, for people, or "". A
-// bound of 0 means no bound.
+// ExcessOfWork returns, for people, the bound that an account's work area exceeds, or "". A bound of 0 means no bound.
 func ExcessOfWork(bytes, mostBytes, files, mostFiles int64) string {
 	over := func(setting, what string, n, limit int64) string {
 		return fmt.Sprintf(

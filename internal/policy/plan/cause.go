@@ -214,7 +214,7 @@ func unquoted(line string) string {
 	return b.String()
 }
 
-// cut shortens a text to n characters, of which the last is an ellipsis.
+// cut shortens a text to n characters. The last character is an ellipsis.
 func cut(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s

@@ -42,9 +42,10 @@ const (
 //	killed or failed, given back      refused; failed: nothing           refused
 //	new, held                         refused                            refused
 //
-// Three more moves are refused. The grid job merges its outputs: a completed local job would leave files that other
-// local jobs made incomplete, and one that failed has no outputs to merge. A completed local job reads files of a
-// dataset, or its outputs are in one: a retraction does all that follows from that.
+// Three more moves are refused. If the grid job merges its outputs, a completed local job cannot be forced to failed,
+// because files made by other local jobs would become incomplete; and a failed local job cannot be forced to completed,
+// because it has no outputs to merge. If a completed local job reads files of a dataset, or its outputs are in a
+// dataset, it cannot be forced to failed: a retraction is needed instead, which also makes all the changes that follow.
 func Force(f ForceFacts) (do ForceDo, why string) {
 	l := f.Job
 	word := jjm.StateWord(l.State, l.Phase)

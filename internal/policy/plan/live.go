@@ -30,11 +30,11 @@ type LiveChange struct {
 	Cause string
 }
 
-// Live returns the state of a local job after a batch report. A running job does not go back to
-// queued or starting, because listings come out of order and schedulers flicker, unless the batch
-// system counts a new restart. A hold by the batch system is always shown, because a person has to
-// act on it. Local jobs that no batch system has (new, ended, held, waiting for their next attempt)
-// stay as they are, and so do completing local jobs.
+// Live returns the state of a local job after a batch report. A running job does not go back to queued or starting,
+// because listings may arrive in the wrong order and schedulers may briefly report an old state, unless the batch
+// system counts a new restart. A hold by the batch system is always shown, because a person has to act on it. Local
+// jobs that no batch system has (new, ended, held, waiting for their next attempt) and completing local jobs are not
+// changed.
 func Live(in LiveInput) LiveChange {
 	out := LiveChange{State: in.State, Phase: in.Phase, Restarts: max(in.Restarts, in.Report.Restarts)}
 	if !listens(in) {

@@ -15,7 +15,7 @@ type Rank uint8
 const (
 	// Fit clusters answer and accept new work.
 	Fit Rank = iota
-	// Drained clusters accept no new grid jobs; accepted grid jobs go on.
+	// Drained clusters accept no new grid jobs, but the local jobs of accepted grid jobs.
 	Drained
 	// Troubled clusters do not answer, or answered Busy lately.
 	Troubled

@@ -65,8 +65,8 @@ type Cause struct {
 type Facts struct {
 	Local *jjm.LocalJob
 	Now   jjm.Time
-	// Unsent is set if the local job waits for its first or next submission. Then Kept is the cause that keeps it from
-	// being submitted; Kept has no code if nothing does.
+	// Unsent is set if the local job waits for its first or next submission. Then Kept is the cause that prevents the
+	// submission; Kept has no code if nothing prevents it.
 	Unsent bool
 	Kept   Cause
 	// Refused is the reason why the submission has not succeeded yet and is tried again. It has no code if no

@@ -8,8 +8,7 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// ClusterConfig are the settings that every cluster has, whatever its kind. A field that
-// is zero takes the value of Config.
+// ClusterConfig are the settings that clusters of all kinds have. A field that is zero takes the value of Config.
 type ClusterConfig struct {
 	// Poll is the time between two periodic listings; 0 = Config.Poll.
 	Poll jjm.Duration `toml:"poll"`

@@ -34,8 +34,8 @@ type Config struct {
 	Command jjm.Duration `toml:"command"`
 	// CancelAgain is how often a cancel that has not been confirmed is repeated.
 	CancelAgain jjm.Duration `toml:"cancel_again"`
-	// AbsentListings and AbsentFor say when a job counts as absent (decision R2): it must
-	// be missing from this many healthy listings, over at least this time.
+	// AbsentListings and AbsentFor define when a job counts as absent (decision R2): when this many healthy listings
+	// lack the job, over at least this time.
 	AbsentListings int          `toml:"absent_listings"`
 	AbsentFor      jjm.Duration `toml:"absent_for"`
 	// HoldMaxAge is how long a hold by the batch system or by the application may last

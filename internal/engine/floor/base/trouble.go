@@ -53,8 +53,8 @@ func (b *Base) Complain(level slog.Level, thing, msg string, args ...any) {
 	}
 }
 
-// Fresh reports whether the caller should log the text about a thing: true if the text
-// differs from the last one about the thing, or ten minutes have passed.
+// Fresh reports whether the caller should log the text about a thing. It returns true if the text differs from the last
+// text about the thing, or if ten minutes have passed.
 func (b *Base) Fresh(thing, text string) bool { return b.troubles.fresh(thing, text, b.Now()) }
 
 // Over forgets the last text about a thing, because the operation succeeded. The next error is logged even if its text

@@ -98,7 +98,7 @@ type Given struct {
 	Of      string
 	Dataset store.DatasetID
 	jjm.File
-	// Link is the name of the link to the file in the attempt's folder.
+	// Link is the name by which the attempt opens the file.
 	Link string
 }
 

@@ -34,7 +34,7 @@ func (a *Memo) ShowTrouble(id jjm.GridID, text string) {
 	}
 }
 
-// Fail sets why a grid job can never go on.
+// Fail sets the reason why a grid job can never continue.
 func (a *Memo) Fail(id jjm.GridID, why string) {
 	if g := a.Grid(id); g != nil {
 		g.failure = why
@@ -196,11 +196,11 @@ func (a *Memo) News(id store.DatasetID, marks bool) (readers []jjm.GridID) {
 	return readers
 }
 
-// WaitsForTime reports whether a grid job is idle and may have to go on without news:
-// merges start when files have waited long enough, or when siblings end.
+// WaitsForTime reports whether an idle grid job may have to continue without news, because merges start when files have
+// waited long enough, or when siblings end.
 func (m Memory) WaitsForTime(id jjm.GridID) bool { return m.timed(id) != nil }
 
-// timed returns the step of an idle grid job that may have to go on without news, or nil.
+// timed returns the step of an idle grid job that may have to continue without news, or nil.
 func (m Memory) timed(id jjm.GridID) *Reads {
 	g := m.Grid(id)
 	switch {

@@ -23,7 +23,7 @@ type Grid struct {
 	sending
 	// revived is set while the grid job is over and its rows are in memory to be reopened.
 	revived bool
-	// failure is why the grid job can never go on. It is set only before a local job is submitted.
+	// failure is the reason why the grid job can never continue. It is set only before a local job is submitted.
 	failure string
 	// trouble is why the grid job's next step fails at present, for people.
 	trouble string
@@ -317,7 +317,7 @@ func (g *Grid) trim(place int32, now jjm.Time) int {
 	return len(q)
 }
 
-// Failure returns why the grid job can never go on, "" if it can.
+// Failure returns the reason why the grid job can never continue, "" if it can continue.
 func (g *Grid) Failure() string { return g.failure }
 
 // Trouble returns why the grid job's next step fails at present, for people, "" if it does not.

@@ -35,7 +35,7 @@ func AddUsage(job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence) {
 		job.Usage = &jjm.Usage{Processors: processors(&job.Spec)}
 	}
 	job.Usage.Signal = 0
-	if l.ID.N == 0 { // local jobs come in order; a second one clears the signal
+	if l.ID.N == 0 { // local jobs come in order; a second local job clears the signal
 		job.Usage.Batch, job.Usage.Host, job.Usage.Signal = l.BatchID, l.Host, jjm.SignalOf(ev)
 	}
 	job.Usage.Add(ev, l.Started, l.Ended)
