@@ -197,12 +197,16 @@ func drivePBSLife(t *testing.T, n *notebook) {
 	d.list(time.Now().Add(-time.Hour))
 	d.list(time.Now().Add(-time.Hour))
 	d.account(both...)
-	for i := range 12 { // more than are asked for by id
-		p.jobs = append(p.jobs, smallJob{seq: 200 + i, n: 1, tag: string(tagOf(t, fmt.Sprintf("o%c", 'a'+i))), state: "F"})
+	var dozen []adapters.Ref // more bulks than are asked for by id
+	for i := range 12 {
+		tag := tagOf(t, fmt.Sprintf("o%c", 'a'+i))
+		p.jobs = append(p.jobs, smallJob{seq: 200 + i, n: 1, tag: string(tag), state: "F"})
+		dozen = append(dozen, adapters.Ref{Tag: tag, ID: strconv.Itoa(200 + i)})
 	}
 	d = openPBS(t, n, p) // a daemon that has just started
 	d.find(tagOf(t, "xb"))
 	d.find(tagOf(t, "xb"), tagOf(t, "xc"), tagOf(t, "xd"))
+	d.account(dozen...)
 	d.list(time.Now().Add(-time.Hour))
 }
 
