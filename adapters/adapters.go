@@ -82,8 +82,8 @@ type Capabilities struct {
 	// SharedFS is set if workers see the work area under the same path. If it is false, Bulk.Transfer names the files
 	// that the batch system has to carry.
 	SharedFS bool
-	// RenewsProxies is set if the batch system, when it carries files, also carries a proxy certificate and replaces it
-	// by newer ones while jobs run.
+	// RenewsProxies is set if the batch system, when it carries files, also carries a proxy certificate and replaces it by
+	// newer proxies while jobs run.
 	RenewsProxies bool
 	// FinalCancel is set if Control contacts no other system, and a cancel is final when Control has returned, whatever
 	// crashes later: a job that waited never starts. Then a report of a job that is cancelled, never started and never
@@ -126,7 +126,7 @@ type Bulk struct {
 }
 
 // Transfer names the files that a batch system carries for the jobs of a bulk if workers do not see the work area. Each
-// job starts in a new folder of its own.
+// job starts in a new, separate folder.
 type Transfer struct {
 	// In are absolute paths of files and folders. Each job finds a copy, named by the
 	// path's last element, in the folder in which it starts.
@@ -138,10 +138,10 @@ type Transfer struct {
 	// system copies the file into Back, an absolute folder, where its name is the job's index. A cancelled job need not
 	// leave the file.
 	Out, Back string
-	// Proxy is the absolute path of the proxy certificate for the jobs; "" for none, and always "" if the capabilities
-	// do not include RenewsProxies. Each job finds its own copy, in the folder in which it starts, through
-	// X509_USER_PROXY. When the file at this path is replaced by a newer one, the batch system also replaces the copies
-	// of waiting and running jobs.
+	// Proxy is the absolute path of the proxy certificate for the jobs; "" for none, and always "" if the capabilities do
+	// not include RenewsProxies. Each job finds its own copy, in the folder in which it starts, through X509_USER_PROXY.
+	// When the file at this path is replaced by a newer proxy, the batch system also replaces the copies of waiting and
+	// running jobs.
 	Proxy string
 }
 

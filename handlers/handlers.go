@@ -121,7 +121,7 @@ type Command struct {
 type Description struct {
 	// Summary is one line.
 	Summary string
-	// Result is the way in which the type reports, "glf" or "exit", unless the job file sets another one.
+	// Result is the way in which the type reports, "glf" or "exit", unless the job file sets another way.
 	Result string
 	// Reads is set if the type processes the files of datasets, which the job file must then name (see Fits).
 	Reads bool

@@ -87,7 +87,7 @@ func TestSplitBy_AListEqualsRangesInTheJobFile(t *testing.T) {
 	}
 }
 
-// plainType makes ten rows of its own.
+// plainType is a job type whose work is always ten rows.
 type plainType struct{}
 
 func (plainType) Type() string                   { return "plain" }

@@ -11,7 +11,7 @@ import (
 )
 
 // Streams returns the placeholders that a job file adds to those of its type, for ParseCommand: the job file's streams,
-// and the sequence number if the job file asks for one.
+// and the sequence number if the job file requests sequence numbers.
 func Streams(spec *jjm.Spec) []string {
 	all := stream.Placeholders(spec)
 	if stream.HasSequence(spec) {

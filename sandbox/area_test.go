@@ -45,7 +45,7 @@ func newBulk(t testing.TB, n int) *Area {
 	return a
 }
 
-// put writes a file below the area, past its own methods.
+// put writes a file below the area without the area's methods.
 func put(t testing.TB, a *Area, name, content string) {
 	t.Helper()
 	file := filepath.Join(a.Root(), name)
@@ -90,7 +90,7 @@ func TestOpenArea_MakesTheRootForItsOwnerOnly(t *testing.T) {
 	again.Close()
 }
 
-// The folder of all areas may be unmounted. What was made in its place would hide it.
+// The folder of all areas may be unmounted. A folder made in its place would hide that.
 func TestOpenArea_MakesNothingInThePlaceOfAFolderThatIsGone(t *testing.T) {
 	work := filepath.Join(t.TempDir(), "work")
 	_, err := OpenArea(filepath.Join(work, "alice"))

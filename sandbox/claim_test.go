@@ -122,8 +122,8 @@ func TestClaim_NeedsANonceAndABulk(t *testing.T) {
 	}
 }
 
-// What a job puts in the place of a claim counts as a claim of its wrapper: nobody else starts the attempt, and whoever
-// wants to end it learns that it may run, instead of an error for ever.
+// Any file that a job puts in the place of a claim counts as a claim of its wrapper: no other wrapper starts the
+// attempt, and a caller that wants to end the attempt learns that it may run, instead of getting an error forever.
 func TestReadClaim_HostileFilesCountAsHeld(t *testing.T) {
 	a := newBulk(t, 5)
 	dir := filepath.Join(a.Root(), BulkDir(tag), "claims")

@@ -55,7 +55,7 @@ func TestCredential_OnlyANewerOneReplacesIt(t *testing.T) {
 		"an earlier proxy":      {jjm.ProxyKind, long, middle, false},
 		"the same proxy":        {jjm.ProxyKind, long, long, false},
 		"a proxy for junk":      {jjm.ProxyKind, "junk", short, true},
-		"junk for a proxy":      {jjm.ProxyKind, short, "junk", true}, // nothing is known of it: the gatekeeper knows
+		"junk for a proxy":      {jjm.ProxyKind, short, "junk", true}, // jjm cannot read it: the gatekeeper decides
 		"a later token":         {jjm.TokenKind, exp(3), exp(5) + "\n", true},
 		"an earlier token":      {jjm.TokenKind, exp(5), exp(3), false},
 		"an opaque token":       {jjm.TokenKind, exp(5), "opaque", true},

@@ -29,8 +29,9 @@ func (a *Area) ReadFragment(tag jjm.Tag, pos int32) ([]byte, error) {
 // zero if the bulk has no folder for fragments.
 func (a *Area) FragmentsChanged(tag jjm.Tag) (time.Time, error) { return a.changed(fragments, tag) }
 
-// Fragments calls take for each fragment of the bulk that was written at or after since, by the clock of the file
-// system. It returns the position at which to continue, or All. It skips files that are not regular, empty or too long.
+// Fragments calls the function take for each fragment of the bulk that was written at or after since, by the clock of
+// the file system. It returns the position at which to continue, or All. It skips files that are not regular, empty or
+// too long.
 func (a *Area) Fragments(ctx context.Context, tag jjm.Tag, look Look, since time.Time,
 	take func(pos int32, xml []byte)) (next int32, err error) {
 	return a.latest(ctx, fragments, tag, look, since, take)

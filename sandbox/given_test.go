@@ -24,8 +24,8 @@ func madeFile(t *testing.T, a *Area, n int32, text string) Given {
 	return Given{Link: "out." + text, Path: path, Size: int64(len(text))}
 }
 
-// The files of positions are sent to an area that does not see the first one, and get the same paths there. A missing
-// file is left out.
+// The files of positions are transferred to an area that does not see the first area, and get the same paths there. A
+// missing file is left out.
 func TestGiven_TravelsByPosition(t *testing.T) {
 	a, b := newArea(t), newArea(t)
 	if folder, err := a.GivenFolder(tag); folder != "" || err != nil {

@@ -37,8 +37,8 @@ func der(t testing.TB, v any) []byte {
 	return b
 }
 
-// attributeList is what VOMS puts into a proxy, as GFD.182 has it, without what
-// jjm does not read.
+// attributeList returns the attributes that VOMS puts into a proxy, in the form of GFD.182, without the parts that jjm
+// does not read.
 func attributeList(t testing.TB, names ...string) []byte {
 	t.Helper()
 	var values []byte

@@ -62,8 +62,9 @@ func (a *Area) changed(k live, tag jjm.Tag) (time.Time, error) {
 	return info.ModTime(), nil
 }
 
-// latest calls take for each file that was written at or after since, by the clock of the file system, in the order of
-// look. It returns the position at which to continue, or All. It skips files that are not regular, empty or too long.
+// latest calls the function take for each file that was written at or after since, by the clock of the file system, in
+// the order of look. It returns the position at which to continue, or All. It skips files that are not regular, empty
+// or too long.
 func (a *Area) latest(ctx context.Context, k live, tag jjm.Tag, look Look, since time.Time,
 	take func(pos int32, b []byte)) (next int32, err error) {
 	if err := checkTag(tag); err != nil {

@@ -22,7 +22,7 @@ func manyOutputs() (all []jjm.Output) {
 	return all
 }
 
-// A result with more outputs than have room in it keeps all of them, in a file of their own.
+// A result with too many outputs to contain them keeps all of them in a separate file.
 func TestPutResult_KeepsAllOutputs(t *testing.T) {
 	a := newBulk(t, 1)
 	r := resultAt(0)

@@ -157,7 +157,7 @@ func sparse(t *testing.T, version string, size int64) []byte {
 	return out.Bytes()
 }
 
-// paxRecord is a record of an extended header: its own length first (pax(1)).
+// paxRecord returns a record of an extended header. A record begins with its own length (pax(1)).
 func paxRecord(key, value string) string {
 	n := len(key) + len(value) + 3
 	n += len(strconv.Itoa(n + len(strconv.Itoa(n))))

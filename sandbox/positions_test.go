@@ -14,7 +14,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// opened counts what is opened by name; the folders' listings need no name.
+// opened records the names of opened files. Listing a folder needs no name.
 type opened struct {
 	FS
 	names []string

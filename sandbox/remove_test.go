@@ -10,7 +10,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// A package goes with the last grid job that uses it; what is being made stays.
+// A package is removed with the last grid job that uses it. Unfinished packages stay.
 func TestRemovePackages_GoWithTheirLastUser(t *testing.T) {
 	a := newArea(t)
 	for grid, pkg := range map[jjm.GridID]string{1: "aa", 2: "bb", 3: "aa", 4: ""} {
@@ -54,7 +54,7 @@ func TestRemovePackages_GoWithTheirLastUser(t *testing.T) {
 	check(tmpPrefix + "x")
 }
 
-// As long as it is not known what a grid job uses, nothing goes.
+// As long as it is unknown which package a grid job uses, no package is removed.
 func TestRemovePackages_StopsAtAFileThatCannotBeRead(t *testing.T) {
 	a := newArea(t)
 	put(t, a, "packages/aa/run.sh", "x")
@@ -67,7 +67,7 @@ func TestRemovePackages_StopsAtAFileThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A removal that is interrupted goes on with the next call.
+// The next call continues an interrupted removal.
 func TestRemoveGrid_StopsAndGoesOn(t *testing.T) {
 	a := newArea(t)
 	put(t, a, AttemptDir(first)+"/work/out.dat", "x")

@@ -66,10 +66,10 @@ func (a *Area) DoneChanged(tag jjm.Tag) (time.Time, error) {
 	return info.ModTime(), nil
 }
 
-// Results calls take for each result of a bulk, in the order of look, until take returns false. If a file is not a
-// result of this bulk and position, or is longer than MaxResult, Results adds a problem whose Field is the name of the
-// file, and continues with the next file. It returns at most maxProblems problems. next is the position at which to
-// continue, or All.
+// Results calls the function take for each result of a bulk, in the order of look, until take returns false. If a file
+// is not a result of this bulk and position, or is longer than MaxResult, Results adds a problem whose Field is the
+// name of the file, and continues with the next file. It returns at most maxProblems problems. next is the position at
+// which to continue, or All.
 func (a *Area) Results(ctx context.Context, tag jjm.Tag, look Look, take func(*jjm.Result) bool) (next int32,
 	problems []jjm.Problem, err error) {
 	if err := checkTag(tag); err != nil {

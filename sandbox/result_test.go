@@ -98,7 +98,7 @@ func TestResults_BadFilesAreProblemsAndDoNotStopOthers(t *testing.T) {
 	if err != nil || len(got) != 1 || got[0].Pos != 3 {
 		t.Errorf("%d results, %v", len(got), err)
 	}
-	if len(problems) != maxProblems { // one for all the names of no position
+	if len(problems) != maxProblems { // one problem for all names without a position
 		t.Errorf("%d problems, want %d: %v", len(problems), maxProblems, problems)
 	}
 	for _, p := range problems {
@@ -231,8 +231,8 @@ func TestPutProgress_RefusesWhatWouldNotBeReadBack(t *testing.T) {
 	}
 }
 
-// A phase that an application comes back to is its last one again, also within one tick;
-// a clock that is behind changes nothing, and there are not too many.
+// If an application returns to an earlier phase, that phase becomes its last phase again, even within one tick. A clock
+// that is behind has no effect, and the number of phases is limited.
 func TestPutProgress_KeepsEveryPhase(t *testing.T) {
 	a := newBulk(t, 1)
 	say := func(phase string, done int64, at jjm.Time) error {

@@ -69,7 +69,7 @@ func TestShare_OneFileAndNothingElse(t *testing.T) {
 	}
 }
 
-// As a service the daemon sets the lists itself, on what is its own.
+// A daemon that runs all jobs as a service account sets the access lists itself, only on its own files.
 func TestShare_LeavesOthersFilesAlone(t *testing.T) {
 	needs.Root(t, "to make files of others")
 	dir := needs.PublicDir(t)

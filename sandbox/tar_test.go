@@ -43,7 +43,7 @@ func sha(s string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// untar reads a finished tar and checks what TarInfo says of it.
+// untar reads a finished tar and checks that it agrees with its TarInfo.
 func untar(t testing.TB, a *Area, info TarInfo) (files map[string]string, order []string, manifest []manifestLine) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(a.Root(), info.Path))
@@ -302,8 +302,8 @@ func (b busyFS) OpenFile(name string, flag int, perm os.FileMode) (*os.File, err
 	return f, err
 }
 
-// TestWriteTar_ReplacesFilesThatChangeByTheirReason covers every way back:
-// within the buffer, and beyond what was written already.
+// TestWriteTar_ReplacesFilesThatChangeByTheirReason covers every kind of rewind: within the buffer, and into the part
+// that was already written.
 func TestWriteTar_ReplacesFilesThatChangeByTheirReason(t *testing.T) {
 	for _, size := range []int{100, 3 << 20, 9 << 20} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
@@ -335,8 +335,8 @@ func TestWriteTar_AFileThatShrinksOrGrowsMeanwhileIsAbsent(t *testing.T) {
 	for _, name := range []string{"a", "shrink", "grow", "b"} {
 		put(t, a, "jobs/"+name, strings.Repeat("x", 3<<20))
 	}
-	// The size is looked at after the file is opened, so the change comes with
-	// the first byte: through a reader of its own.
+	// The size is checked after the file is opened, so the file must change when its first byte is read. A separate reader
+	// does that.
 	entries := func(yield func(TarEntry, error) bool) {
 		for _, name := range []string{"a", "shrink", "grow", "b"} {
 			if !yield(TarEntry{Name: name, Path: "jobs/" + name}, nil) {

@@ -68,7 +68,8 @@ func TestDrop_AnAccountBeyondItsFilesIsCut(t *testing.T) {
 	}
 }
 
-// What is no file of a writer goes by rule, whatever its name, and the log says whose it was.
+// Files that no writer of fragments makes are removed by a rule, whatever their names are, and the log names their
+// owner.
 func TestDrop_RemovesStrangeFilesAndNamesTheirOwner(t *testing.T) {
 	d, dir, w := publicDrop(t)
 	secret := filepath.Join(filepath.Dir(dir), "secret")
@@ -113,8 +114,8 @@ func TestDrop_KeepsABoundedNumberOfRefusedBytes(t *testing.T) {
 	}
 }
 
-// The writer of a refused file may read what is kept of it, where the file system has access lists; nobody else may,
-// however open the file was.
+// The writer of a refused file may read the copy of it, if the file system has access lists. No other account may, even
+// if the file itself was readable for all.
 func TestDrop_NobodyElseReadsWhatWasRefused(t *testing.T) {
 	d, dir, _ := publicDrop(t)
 	sparseOf(t, filepath.Join(dir, "x.xml"), 4711, 10)
@@ -153,8 +154,8 @@ func TestOpenDrop_RemovesRefusedFilesOfOthers(t *testing.T) {
 	scan(t, d)
 }
 
-// On a full disk the largest account's files go, whatever they are, and the others' stay. A file with a second link
-// counts for nobody: another account may have made the link.
+// On a full disk, all files of the account with the most space are removed, and the files of other accounts stay. A
+// file with a second link counts for no account, because another account may have made the link.
 func TestDropFolder_TheLargestAccountIsRemoved(t *testing.T) {
 	_, dir, _ := publicDrop(t)
 	sparseOf(t, filepath.Join(dir, ".fill"), 4711, 8*commons.Share.Bytes)

@@ -151,7 +151,7 @@ func TestDrop_RefusesFilesThatAreNoFragments(t *testing.T) {
 					t.Fatalf("accepted: %v", names(found))
 				}
 				wantNames(t, dir, "refused")
-				kept := []string{"x.xml.why"} // and no copy of what is no file of the writer's own, or too long
+				kept := []string{"x.xml.why"} // no copy of too long or foreign files
 				if tc.name == "not XML" || tc.name == "empty" {
 					kept = []string{"x.xml", "x.xml.why"}
 				}

@@ -245,7 +245,7 @@ func (d *countingDisk) OpenFile(name string, flag int, perm os.FileMode) (*os.Fi
 	return f, err
 }
 
-// racingDisk lets somebody replace a file just before it is renamed.
+// racingDisk calls before just before a file is renamed, so that a test can replace the file at that moment.
 type racingDisk struct {
 	disk
 	before func()
@@ -439,8 +439,7 @@ func TestHead_RoundTrip(t *testing.T) {
 	})
 }
 
-// No text of a shard may cause a panic, and what is kept of it must be parsed back
-// unchanged.
+// No text of a shard causes a panic, and the elements that are kept can be parsed again unchanged.
 func FuzzLoad(f *testing.F) {
 	clean := appendShard(nil, 12, Shard{Jobs: []jjm.LocalJob{sampleJob(12, 0)}}, 1, nil)
 	f.Add(clean)

@@ -82,7 +82,7 @@ func TestReadHistory_SaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// Whatever texts changes have, what is written is a history.
+// For any texts of changes, the written file is a valid history.
 func TestHistory_IsReadableWhateverCausesHold(t *testing.T) {
 	dir := t.TempDir()
 	db, _ := open(t, dir)

@@ -14,7 +14,7 @@ import (
 	"jjm/xmldb/head"
 )
 
-// What a record says of local jobs comes back as it was, across shards and with what others
+// The local jobs that are read from a record equal those that were written, across shards and with elements that others
 // added.
 func TestLocals_ComeBackAsTheyWere(t *testing.T) {
 	dir := t.TempDir()

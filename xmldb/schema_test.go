@@ -52,7 +52,7 @@ func recordFiles(t *testing.T, dir string) []string {
 	return files
 }
 
-// everyState returns a shard with a job in each state, and one that has everything.
+// everyState returns a shard with a job in each state, and a job that has every element.
 func everyState(grid jjm.GridID) Shard {
 	var s Shard
 	for i := range jjm.NumStates {

@@ -29,7 +29,7 @@ func TestSteps_AreInTheRecordAndComeBack(t *testing.T) {
 	dir := t.TempDir()
 	db, _ := open(t, dir)
 	h, shard := mergingHead()
-	for range 2 { // the second time it parses what it wrote
+	for range 2 { // the second time it parses its own output
 		if err := db.Publish(t.Context(), h, slices.Values([]Shard{shard})); err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func TestSteps_AreInTheRecordAndComeBack(t *testing.T) {
 	}
 }
 
-// Older readers take the last step that they meet for the only one.
+// Older readers know only one step and use the last step in the record.
 func TestSteps_TheFirstStepIsWrittenLast(t *testing.T) {
 	dir := t.TempDir()
 	db, _ := open(t, dir)

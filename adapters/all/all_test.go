@@ -69,7 +69,7 @@ func least(into any) error {
 	return c.Description.UnmarshalText([]byte(path))
 }
 
-// stop runs the adapter with a context that has ended, so that it releases what it holds.
+// stop runs the adapter with a context that has ended, so that the adapter releases its resources.
 func stop(t *testing.T, a adapters.Adapter) {
 	t.Helper()
 	if r, ok := a.(adapters.Runner); ok {

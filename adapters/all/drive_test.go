@@ -24,7 +24,7 @@ import (
 // smallSlurm answers as Slurm does, as far as the adapter needs it to go on.
 type smallSlurm struct {
 	config, sinfo, squeueHead, sacctHead string
-	// tag names the one array, whose jobs wait, held by their owner or not.
+	// tag names the only array. Its jobs wait; held says whether their owner holds them.
 	tag          jjm.Tag
 	held, absent bool
 }

@@ -154,7 +154,7 @@ func (p *smallPBS) xml(members bool) string {
 	return text + "</Data>\n"
 }
 
-// openPBS makes an adapter on a complex of its own.
+// openPBS makes an adapter for a new, small complex.
 func openPBS(t *testing.T, n *notebook, p *smallPBS) *driver {
 	d := n.open(t, "pbs", adapters.Env{}, func(into any) {
 		c := into.(*pbs.Config)
@@ -210,7 +210,8 @@ func drivePBSLife(t *testing.T, n *notebook) {
 	d.list(time.Now().Add(-time.Hour))
 }
 
-// drivePBSByID goes through what is asked when a listing of all is too much, and without history.
+// drivePBSByID makes the adapter run the commands that it uses if a listing of all jobs is too large, and if the server
+// keeps no history.
 func drivePBSByID(t *testing.T, n *notebook) {
 	for _, noHistory := range []bool{false, true} {
 		p := &smallPBS{noHistory: noHistory}

@@ -16,7 +16,7 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// ownTrials returns trials of the settings that only one kind has, by KIND/KEY.
+// ownTrials returns trials of the settings that only one kind of cluster has, by KIND/KEY.
 func ownTrials(t *testing.T, f fakes) map[string]commonTrial {
 	t.Helper()
 	hours := func(n int) jjm.Duration { return jjm.Duration(time.Duration(n) * time.Hour) }
@@ -63,7 +63,8 @@ func ownElsewhere() []string {
 	return []string{"condor/event_log", "sge/keep", "slurm/history", "local/slots", "local/keep", "local/grace"}
 }
 
-// TestOwn_EveryKeyOfAKindIsObserved tries the settings that only one kind has, in the same way as the common ones.
+// TestOwn_EveryKeyOfAKindIsObserved tries the settings that only one kind of cluster has, in the same way as the common
+// settings.
 func TestOwn_EveryKeyOfAKindIsObserved(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	f := newFakes(t)
@@ -94,7 +95,7 @@ func TestOwn_EveryKeyOfAKindIsObserved(t *testing.T) {
 	}
 }
 
-// tryOwn checks that a setting changes what can be observed of a cluster.
+// tryOwn requires that a setting changes an observable property of a cluster.
 func (c *commonTrial) tryOwn(t *testing.T, kind, key string, f fakes) {
 	without := base(t, kind, f)
 	maps.Copy(without, c.with)

@@ -27,8 +27,8 @@ func commandNames() []string {
 		"bhist", "bstop", "bresume", "bparams", "bhosts", "bqueues", "lsid"}
 }
 
-// fakes are folders of commands that write down how they were called. Those in quiet print little; those in loud print
-// more than a cap of 1 MB allows.
+// fakes are folders of commands that log their calls. The commands in quiet print little; the commands in loud print
+// more than a limit of 1 MB allows.
 type fakes struct{ quiet, loud, log string }
 
 func newFakes(t *testing.T) fakes {
@@ -61,8 +61,8 @@ func noon() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 // settings are some keys of a cluster's section.
 type settings = map[string]any
 
-// seen describes a cluster with settings: whether they are refused, what it can do, what it refuses, and how its
-// commands are called to submit, to list, and to find what has ended.
+// seen describes a cluster with settings: whether the settings are refused, the capabilities, the refused requests, and
+// the calls of its commands to submit, to list, and to find ended jobs.
 func seen(t *testing.T, kind string, f fakes, all settings, r jjm.Request) string {
 	t.Helper()
 	if err := os.WriteFile(f.log, nil, 0o600); err != nil {
@@ -108,7 +108,7 @@ type commonTrial struct {
 	r     jjm.Request
 }
 
-// commonTrials returns the trials of all common settings; a kind may have its own.
+// commonTrials returns the trials of all common settings. The trials of a setting may differ between kinds of cluster.
 func commonTrials(f fakes) map[string]commonTrial {
 	hook := filepath.Join(filepath.Dir(f.quiet), "hook")
 	lines := map[string]string{"slurm": "--constraint=el9", "condor": "+Wants = true", "pbs": "-l place=pack",
@@ -147,9 +147,9 @@ func base(t *testing.T, kind string, f fakes) settings {
 	return all
 }
 
-// TestCommon_EveryKeyOfEveryKindIsObserved tries each common setting on each kind of cluster: it changes what commands
-// are given, or what the cluster can do and refuses. A kind that cannot have a setting refuses it, and its example does
-// not show it.
+// TestCommon_EveryKeyOfEveryKindIsObserved tries each common setting on each kind of cluster. The setting changes the
+// arguments of commands, the capabilities of the cluster, or its refusals. A kind that cannot have a setting refuses
+// the setting, and its example does not show it.
 func TestCommon_EveryKeyOfEveryKindIsObserved(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	keys := tomlKeys(reflect.TypeFor[adapters.Common]())

@@ -27,9 +27,8 @@ func tables() map[string]tableOf {
 	}
 }
 
-// Every command, with its options, that an adapter runs stands in the table of its page, and every row of
-// the table is used. No process is started: a runner notes the commands and answers in the place of the
-// batch system.
+// The table of an adapter's page has every command that the adapter runs, with its options, and every row of the table
+// is used. No process is started: a runner records the commands and answers in place of the batch system.
 func TestTables_HaveTheCommandsThatTheAdaptersRun(t *testing.T) {
 	for kind, table := range tables() {
 		t.Run(kind, func(t *testing.T) {
@@ -48,8 +47,8 @@ func TestTables_HaveTheCommandsThatTheAdaptersRun(t *testing.T) {
 	}
 }
 
-// row is one line of a table: the command, what it is for, since which version it is there, and where
-// that is recorded or written.
+// row is one line of a table: the command, its purpose, the version since which it exists, and the recording or source
+// that shows it.
 type row struct{ command, use, since, source string }
 
 // tableHead is the head of each table.
@@ -84,7 +83,7 @@ func rowsOf(t *testing.T, page string) (rows []row) {
 
 var recording = regexp.MustCompile("`([A-Za-z0-9_./-]+\\.(?:txt|xml))`")
 
-// problems says what a row lacks. Recordings are files of the adapter's folder.
+// problems returns the missing parts of a row. Recordings are files of the adapter's folder.
 func (r row) problems(folders ...string) (problems []string) {
 	for name, text := range map[string]string{"use": r.use, "version": r.since, "source": r.source} {
 		if text == "" {
@@ -106,8 +105,8 @@ func (r row) problems(folders ...string) (problems []string) {
 	return problems
 }
 
-// matches reports whether a word of a command is what a row shows: capitals stand for any text that is not
-// an option, "" for an empty word.
+// matches reports whether a word of a command matches a word of a row. Capitals in the row stand for any text that is
+// not an option, "" for an empty word.
 func matches(shown, word string) bool {
 	if shown == `""` {
 		return word == ""
@@ -124,8 +123,8 @@ func matches(shown, word string) bool {
 
 var placeholder = regexp.MustCompile(`[A-Z]{2,}`)
 
-// length returns how many of the first words a row's words cover, and whether they match. A last word
-// that ends with "..." covers all that follow, at least one.
+// length returns how many words of a command the words of a row cover, and whether they match. A last word that ends
+// with "..." covers all further words, at least one.
 func length(shown, words []string) (n int, ok bool) {
 	for i, s := range shown {
 		if i >= len(words) {

@@ -67,7 +67,7 @@ func TestExampleCluster_CheckingTheConfigurationChecksTheDescription(t *testing.
 			t.Errorf("not one mistake of the description: %q", p)
 		}
 	}
-	if named != 1 || len(ps) < 4 { // what is missing is a mistake each
+	if named != 1 || len(ps) < 4 { // each missing setting is a mistake
 		t.Errorf("problems %v", ps)
 	}
 }

@@ -23,8 +23,7 @@ func TestConformance_Slurm(t *testing.T) {
 	bed := testbed.Start(t, "slurm")
 	with := func(t testing.TB, bin string) adapters.Adapter {
 		return open(t, shipped(t, "slurm.toml"), func(c *command.Config) {
-			// A partition of its own, because the suite of adapters/slurm takes nodes of
-			// its partition away.
+			// A separate partition, because the suite of adapters/slurm takes down the nodes of its partition.
 			c.Bin, c.Env, c.Queue = bin, bed.Env, "four"
 		})
 	}

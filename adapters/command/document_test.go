@@ -35,9 +35,8 @@ func TestConformance_ExampleOfTheDocument(t *testing.T) {
 		return open(t, path, func(c *command.Config) { c.Bin, c.Env = bin, map[string]string{"TINY_HOME": home} })
 	}
 	adaptertest.RunOnFake(t, func(t *testing.T) adaptertest.System {
-		// Each check lists only its own jobs, because tstat opens a file for each job that
-		// ever existed. Jobs that still write when a check ends may do so until the end of
-		// all checks.
+		// Each check has a separate home and lists only its own jobs, because tstat opens a file for each job that ever
+		// existed. Jobs that still write when a check ends may do so until the end of all checks.
 		home, err := os.MkdirTemp(homes, "")
 		if err != nil {
 			t.Fatal(err)
@@ -51,8 +50,7 @@ func TestConformance_ExampleOfTheDocument(t *testing.T) {
 	})
 }
 
-// asSignals are the exit codes with which the shell that runs its jobs reports that a
-// signal ended one.
+// asSignals returns the exit codes with which the shell reports that a signal ended a job.
 func asSignals() (codes []int) {
 	for signal := range 64 {
 		codes = append(codes, 129+signal)
@@ -60,7 +58,7 @@ func asSignals() (codes []int) {
 	return codes
 }
 
-// notTiny lists what the document's batch system of three scripts does not do.
+// notTiny returns the checks that do not apply to the document's batch system of three scripts, with the reasons.
 func notTiny() map[string]string {
 	const small = "the document's batch system is three scripts and has no such thing"
 	all := map[string]string{"the jobs of two owners are kept apart": "it runs all as the account of the test"}

@@ -9,7 +9,7 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// Whatever a file contains, it is refused or can be used.
+// Every file is either refused or usable.
 func FuzzParse(f *testing.F) {
 	f.Add(small)
 	f.Fuzz(func(t *testing.T, text string) {

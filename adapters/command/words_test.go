@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// docs/SITE-ADAPTERS.md names every key of a description, and every word that one may hold.
+// docs/SITE-ADAPTERS.md names every key of a description, and every word that a description may contain.
 func TestDocument_NamesEveryWord(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "SITE-ADAPTERS.md"))
 	if err != nil {

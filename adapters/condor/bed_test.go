@@ -75,7 +75,7 @@ func extraSeconds(t adaptertest.TB, bed *testbed.Bed, id string) {
 func TestConformance(t *testing.T) {
 	notHere := map[string]string{}
 	var bed *testbed.Bed
-	// The check of a lost node takes 30 s, and a pool of its own.
+	// The check of a lost node takes 30 s and needs a separate pool.
 	var killNode func(tb adaptertest.TB, host string)
 	if !needs.InCampaign(needs.Systems) {
 		bed = testbed.Start(t, "condor")
@@ -93,7 +93,7 @@ func TestConformance(t *testing.T) {
 	// HTCondor looks for a lost node until the job's lease ends: 40 minutes by
 	// default, 20 s at least.
 	lease := func(c *condor.Config) { c.Directives = []string{"job_lease_duration = 20"} }
-	// One adapter for all checks: each new one would read the whole history once.
+	// All checks share one adapter, because each new adapter would read the whole history once.
 	one := open(t, bed, lease)
 	if err := one.Probe(t.Context()); err != nil {
 		t.Fatal(err)
@@ -502,8 +502,8 @@ func sinceCounts(s *site) {
 	}
 }
 
-// Without Keep the end is only in the history, and equals what the queue showed. Completed
-// jobs leave the queue at once, jobs over a limit a while later.
+// Without Keep, the end of a job is only in the history, and equals the end that the queue showed. Completed jobs leave
+// the queue immediately, jobs over a limit a while later.
 func leaves(s *site) {
 	b := s.bulk(4, `[ $JJM_INDEX = 3 ] && exec sleep 1000; sleep 0.$JJM_INDEX; exit 6`)
 	b.Request.Walltime = jjm.Duration(await.Provoked(20 * time.Second)) // enough for the others

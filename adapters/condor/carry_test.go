@@ -16,8 +16,8 @@ import (
 	"jjm/internal/testkit/testbed"
 )
 
-// foreign makes HTCondor run jobs as nobody, who cannot read the owner's files: everything
-// that jobs know must have been carried.
+// foreign makes HTCondor run jobs as nobody, who cannot read the owner's files. Jobs therefore see only transferred
+// files.
 func foreign(c *condor.Config) {
 	c.SharedFS = false
 	c.Directives = []string{"+RunAsOwner = false"}
@@ -41,8 +41,8 @@ func TestCarry(t *testing.T) {
 	}
 }
 
-// area makes a folder of the owner's own, with what a job needs, and a folder that
-// everybody can write; the environment variable seen names it.
+// area makes a folder that only the owner can read, with the files that a job needs, and a world-writable folder, whose
+// path is in the environment variable seen.
 func (s *site) area(script string) adapters.Bulk {
 	s.Helper()
 	area := filepath.Join(s.dir, "area")
@@ -115,7 +115,7 @@ exit $((JJM_INDEX + 3))
 	}
 }
 
-// folders: links to files elsewhere are files when they arrive, and an empty folder is one.
+// In the transferred folders, links to files elsewhere arrive as files, and an empty folder arrives as an empty folder.
 func folders(s *site) {
 	b := s.area(`cd "$JJM_INDEX" && { ls; cat -- * 2>/dev/null || :; } >../parcel.tar`)
 	area := filepath.Dir(filepath.Dir(b.Transfer.In[0]))
@@ -193,8 +193,7 @@ func notBack(s *site) {
 	}
 }
 
-// Files that nobody asked for would be written to the root folder, and the job would be
-// held.
+// A job without a transfer gets no files back: they would be written to the root folder, and the job would be held.
 func nothingCarried(s *site) {
 	b := s.bulk(1, "pwd >"+s.dir+"/where; touch litter; exit 5")
 	b.Dir = "/nonexistent"

@@ -11,7 +11,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// A record that cannot be read makes its own job doubtful, and no other.
+// An unreadable record makes only its own job doubtful.
 func TestUnread_ARecordCostsItsOwnJob(t *testing.T) {
 	lines := bytes.SplitAfter(recorded(t, "q_states").Stdout, []byte("\n"))
 	records, _, err := parseTable(bytes.Join(lines, nil))

@@ -148,7 +148,7 @@ func (r *reader) account(jobs taggedJobs) map[tagged]bool {
 	return got
 }
 
-// lacks returns what only the second set contains.
+// lacks returns the number of elements that only the second set contains.
 func lacks[K comparable](got, want map[K]bool) (n int) {
 	for k := range want {
 		if !got[k] {
@@ -211,7 +211,7 @@ func (l *life) step() {
 		l.records = append(l.records, l.records[n])
 	case 2:
 		l.gone += l.rnd.IntN(n - l.gone + 1)
-	case 3: // a file is missed, with all but the newest one or two records
+	case 3: // a scan misses all records but the newest one or two
 		if l.hidden == nil {
 			l.hidden, l.hides = map[int]bool{}, l.now+int64(overlap.Seconds())-5
 			for i := max(l.missed, n-1-l.rnd.IntN(10)); i < n-l.rnd.IntN(3); i++ {
@@ -275,7 +275,7 @@ func bulksOf(jobs map[tagged]bool) map[bulk]bool {
 	return all
 }
 
-// A record that one scan misses is found by a later one within the overlap.
+// If one scan misses a record, a later scan within the overlap finds it.
 func TestMemory_ARecordThatOneScanMissesIsFoundLater(t *testing.T) {
 	t.Parallel()
 	for name, know := range map[string]func(r *reader){
@@ -302,7 +302,7 @@ func TestMemory_ARecordThatOneScanMissesIsFoundLater(t *testing.T) {
 	}
 }
 
-// A scan reads nothing if there is no news, also behind the records of other owners.
+// A scan reads nothing if there are no new records, even behind the records of other owners.
 func TestMemory_AScanReadsOnlyNewRecords(t *testing.T) {
 	t.Parallel()
 	looks := map[string]func(r *reader){

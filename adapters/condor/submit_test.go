@@ -14,7 +14,7 @@ import (
 	"jjm/internal/testkit/await"
 )
 
-// recorded reads what a command of HTCondor 23.9.6 printed.
+// recorded returns the recorded output of a command of HTCondor 23.9.6.
 func recorded(t testing.TB, name string) run.Output {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "recorded", name+".txt"))

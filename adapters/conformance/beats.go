@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// lasts returns how long a job runs that the check cancels. The time is longer than the check waits for the job's end,
-// so a job that ends by itself is never mistaken for a cancelled job.
+// lasts returns the run time of a job that the check will cancel. The check waits less than this time for the job's
+// end, so a job that ends by itself is never mistaken for a cancelled job.
 func lasts(s *suite) time.Duration { return 2*s.Patience + 10*time.Minute }
 
 // beat is the interval at which a lasting job shows that it runs.

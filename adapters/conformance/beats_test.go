@@ -13,7 +13,7 @@ import (
 	"jjm/internal/testkit/await"
 )
 
-// Where jobs run on that were cancelled, what to look at is the cancel, in each check that cancels.
+// If cancelled jobs continue to run, every check that cancels names the cancel as the cause.
 func TestCancel_ThatEndsNothingIsTheCauseToldAnywhere(t *testing.T) {
 	site := &Site{Kind: "command", Description: "/etc/jjm/adapters/x.toml"}
 	var all []func()

@@ -44,7 +44,7 @@ func (o *onlooker) look(now time.Time, reports []jjm.Report) (problems []string)
 	return problems
 }
 
-// lacking returns why the listings so far are not enough for a verdict, "" if they are enough.
+// lacking returns the reason why the listings so far are not enough for a verdict, "" if the listings are enough.
 func (o *onlooker) lacking() string {
 	switch {
 	case o.looks >= dozenLooks:

@@ -31,8 +31,8 @@ func roomy(t *testing.T, plant func(l *liar, s *System)) func(l *liar, s *System
 	}
 }
 
-// A job that a listing loses only where several run is found however long submissions and listings
-// take: the jobs wait for the check.
+// If a listing loses a job only while several jobs run, the check finds this even with slow submissions and listings,
+// because the jobs wait for the check.
 func TestWholeRunning_JobsOutlastSlowCommands(t *testing.T) {
 	t.Parallel()
 	o := Try(t.Context(), named(t, whileTheyRun), localSystem(roomy(t, func(l *liar, _ *System) {

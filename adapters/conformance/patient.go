@@ -13,11 +13,11 @@ import (
 // The daemon repeats such a call in its next cycle; a check has no next cycle.
 type patient struct {
 	adapters.Adapter
-	limit time.Duration // for how long calls are repeated
+	limit time.Duration // the time for which a call is repeated
 }
 
 // refusedPause is the pause before a call is repeated.
-const refusedPause = 2 * time.Second // pause: the budget has room again a little later
+const refusedPause = 2 * time.Second // pause: the idealizer may have room again a little later
 
 // patiently repeats a call until again returns false for its error, ctx ends, or p.limit is over. It returns the last
 // result.

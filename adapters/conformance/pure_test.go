@@ -152,7 +152,7 @@ func TestUndeclared_FindsNamesThatAreNoChecks(t *testing.T) {
 	}
 }
 
-// Whatever a worker writes, nothing breaks, and ids are numbers from the text.
+// For any worker report, parsing does not panic, and ids are numbers from the text.
 func FuzzParseWorkerReport(f *testing.F) {
 	f.Add("host n1\nuid 1000\ngid 100\nuser ann\nhello jx\nwrapper 0\n")
 	f.Add("uid\nuid 99999999999999999999\n\x00 \xff")

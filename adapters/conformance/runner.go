@@ -25,7 +25,8 @@ type Outcome struct {
 	Remedy string
 	Took   time.Duration
 
-	// hopeless is the reason why no other check can pass if no check has seen a job start; "" if other checks may pass.
+	// hopeless is the reason why the remaining checks cannot pass, provided that no check has seen a job start. It is ""
+	// if the remaining checks may pass.
 	hopeless string
 }
 
@@ -118,7 +119,8 @@ func Try(ctx context.Context, c Check, open func(t TB) System) Outcome {
 	return o
 }
 
-// hopeless returns the reason why no check can pass if no check has seen a job start; "" if other checks may pass.
+// hopeless returns the reason why the remaining checks cannot pass, provided that no check has seen a job start. It
+// returns "" if the remaining checks may pass.
 func hopeless(because cause, patience time.Duration) string {
 	switch because {
 	case causeWaiting:

@@ -105,7 +105,8 @@ func writeProgram(path, text string) error {
 	return os.Chmod(path, 0o755) // independent of the umask
 }
 
-// ran returns the names of the commands that ran, except the first without commands.
+// ran returns the names of the commands that ran. It leaves out the first commands; their number is the argument
+// without.
 func (sh shims) ran(without int) []string {
 	text, _ := os.ReadFile(sh.pids)
 	var names []string

@@ -15,8 +15,7 @@ import (
 	"jjm/internal/testkit/await"
 )
 
-// siteSystem is the embedded batch system as a site has it: all checks share one worker
-// report.
+// siteSystem opens the embedded batch system in the same way as at a site: all checks share one worker report.
 func siteSystem(t TB, site *Site, plant func(l *liar, s *System)) func(t TB) System {
 	if site.Wrapper == "" {
 		site.Wrapper = filepath.Join(t.TempDir(), "jjm-wrapper")
@@ -50,8 +49,8 @@ func TestSite_AGoodSitePasses(t *testing.T) {
 	}
 }
 
-// A system without arrays, whose listing has little, passes as well: checks of what it does
-// not have do not apply, and say so.
+// A system without arrays, whose listings contain few facts, passes as well. The checks of what it lacks are not
+// applicable, with the reason.
 func TestSite_WhatAClusterDoesNotHaveIsNotTested(t *testing.T) {
 	facts := []string{"host", "submitted", "started", "ended", "exit", "signal"}
 	inner := siteSystem(t, &Site{Kind: "command"}, func(l *liar, s *System) {
@@ -106,7 +105,7 @@ type partial struct {
 
 func (p partial) Unlisted() []string { return p.facts }
 
-// What an admin is told to do fits what went wrong, and the kind of cluster.
+// The remedy for an administrator fits the cause and the kind of cluster.
 func TestRemedy_FitsTheCauseAndTheCluster(t *testing.T) {
 	const visit, lives = "a worker sees the work area, both ways", "the capabilities are sane"
 	slurm, described := &Site{Kind: "slurm"}, &Site{Kind: "command", Description: "/etc/jjm/adapters/x.toml"}
@@ -196,8 +195,7 @@ func TestRun_OneSubmissionInDoubtIsEnough(t *testing.T) {
 	}
 }
 
-// What the other checks of the site judge is what the first one has seen; without that they are not
-// tried.
+// All other checks of the site judge the worker report of the first check. Without a worker report they are not tried.
 func TestSite_WithoutAWorkersReportItIsNotJudged(t *testing.T) {
 	open := siteSystem(t, &Site{}, nil)
 	for _, c := range siteChecks()[1:] {
@@ -215,8 +213,8 @@ func (i idle) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, er
 	return i.liar.Submit(ctx, b)
 }
 
-// Where no job starts within the patience one check says so, and the others are not tried; nor are
-// those that remain when somebody interrupts the test.
+// If no job starts within the patience, one check reports this, and the others are not tried. If a person interrupts
+// the test, the remaining checks are not tried either.
 func TestRun_WhatCannotBeTriedIsCounted(t *testing.T) {
 	inner := siteSystem(t, &Site{Kind: "slurm"}, func(l *liar, s *System) {
 		s.Patience = time.Second // provoked: no job starts

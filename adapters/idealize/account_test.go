@@ -13,7 +13,7 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// as makes commands run as an account; it is never asked to run one.
+// as is a runner that only names an account; it runs no commands.
 type as int
 
 func (a as) UID() int { return int(a) }
@@ -26,12 +26,12 @@ const mallory, bob = as(70_001), as(70_002)
 
 func by(ctx context.Context, a as) context.Context { return run.WithRunner(ctx, a) }
 
-// held is a batch system in which some accounts hold up all their own commands.
+// held is a batch system in which all commands of some accounts hang.
 type held struct {
 	*scripted
 	mu   sync.Mutex
 	by   map[int]bool
-	most map[int]int // the most commands that ran at once, by account
+	most map[int]int // largest number of simultaneous commands, by account
 	now  map[int]int
 }
 

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The test drives the state machine with overlapping calls: each is admitted at one time
-// and reports its outcome at a later one.
+// The test drives the state machine with overlapping calls: each call is admitted at one time and reports its outcome
+// later.
 func TestBreaker_RandomOverlappingCallsKeepItsRules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := breaker{
@@ -72,13 +72,13 @@ func endOne(t *rapid.T, b *breaker, now time.Time, under []int) []int {
 	return append(under[:i:i], under[i+1:]...)
 }
 
-// Calls that hang in one freeze do not open the breaker; calls that hang one after the other do.
+// Calls that hang during one freeze do not open the breaker; calls that hang one after another do.
 func TestBreaker_OneFreezeCountsOnce(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		starts   []int // of the calls, in seconds; each takes half a minute
 		failures int
-		refused  bool // right after the last one
+		refused  bool // immediately after the last call
 	}{
 		{"at once", []int{0, 0, 0}, 1, false},
 		{"overlapping", []int{0, 10, 29}, 1, false},

@@ -24,8 +24,8 @@ type Config struct {
 	// up to BreakerWaitMax.
 	BreakerWait    jjm.Duration `toml:"breaker_wait"`
 	BreakerWaitMax jjm.Duration `toml:"breaker_wait_max"`
-	// RetryFor is how long a call that certainly did nothing is repeated before its error is returned; 0s means no
-	// repetition.
+	// RetryFor is the time for which a call that certainly did nothing is repeated before its error is returned; 0s
+	// means no repetition.
 	RetryFor jjm.Duration `toml:"retry_for"`
 }
 

@@ -26,22 +26,22 @@ type began struct {
 	err  error
 }
 
-// scripted is an adapter whose commands take the time and end with the error that its
-// script says. It counts what runs at once.
+// scripted is an adapter whose script decides how long its commands take and with which error they end. It counts
+// simultaneous commands.
 type scripted struct {
 	// play returns how long a command takes and its error. A command that is cut off
 	// earlier returns Ambiguous if it is a submission, else Busy.
 	play func(verb idealize.Verb) (time.Duration, error)
-	// steps returns how many commands a call takes; nil stands for one, and so does every
-	// submission.
+	// steps returns how many commands a call takes. If it is nil, every call takes one command. A submission always takes
+	// one.
 	steps func(verb idealize.Verb) int
-	// results are those of Control.
+	// results are the results of Control.
 	results []error
 
 	mu       sync.Mutex
 	commands []began
 	running  int
-	plain    int // those that are no cancels; a probe may use the place of a cancel
+	plain    int // commands except cancels; a probe may use the place of a cancel
 	most     int
 	mostOf   int // the largest value of plain
 }
@@ -160,7 +160,7 @@ func status(a adapters.Adapter) idealize.Status {
 	return a.(interface{ Status() idealize.Status }).Status()
 }
 
-// inBubble runs a test with a clock of its own.
+// inBubble runs a test with a fake clock.
 func inBubble(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	synctest.Test(t, test)
@@ -171,7 +171,7 @@ func always(took time.Duration, err error) func(idealize.Verb) (time.Duration, e
 	return func(idealize.Verb) (time.Duration, error) { return took, err }
 }
 
-// once scripts one answer for each command; later ones succeed.
+// once scripts one error for each of the first commands. All later commands succeed.
 func once(errs ...error) func(idealize.Verb) (time.Duration, error) {
 	return func(idealize.Verb) (time.Duration, error) {
 		if len(errs) == 0 {
@@ -198,7 +198,7 @@ func settings(change func(*idealize.Config)) idealize.Config {
 	return c
 }
 
-// book collects what is logged at info and above.
+// book collects log records of level info and above.
 type book struct {
 	mu    sync.Mutex
 	lines []string

@@ -53,8 +53,8 @@ type call func(ctx context.Context, verb Verb, do func(context.Context) error) e
 type Deps struct {
 	// Log receives trouble and, at debug, each call; nil discards both.
 	Log *slog.Logger
-	// Observe is called after each call that was sent, with its duration and error; nil if nobody wants to know. A call
-	// that is retried is observed each time. Observe must not block.
+	// Observe is called after each call that was sent, with its duration and error; nil means no observer. If a call is
+	// retried, Observe is called each time. Observe must not block.
 	Observe func(verb Verb, took time.Duration, err error)
 }
 

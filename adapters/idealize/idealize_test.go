@@ -61,8 +61,7 @@ func drawOutcomes(t *rapid.T) []outcome {
 	}), 0, 60).Draw(t, "outcomes")
 }
 
-// tell makes the calls, each in a goroutine of its own, and returns the adapter that
-// received them.
+// tell makes the calls, each in a separate goroutine, and returns the adapter that received them.
 func tell(t *testing.T, c idealize.Config, visits []visit, outcomes []outcome, steps []int) *scripted {
 	s := &scripted{steps: func(v idealize.Verb) int {
 		return steps[int(v)%len(steps)]

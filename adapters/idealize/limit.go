@@ -19,8 +19,8 @@ type limit struct {
 	observe func(Verb, time.Duration, error) // nil for no observer
 
 	mu sync.Mutex
-	// breakers are those of the batch system and of its accounting, which may be down although the batch system
-	// answers; witnesses decide when the failures of accounts open these breakers.
+	// breakers are the breakers of the batch system and of its accounting. The accounting may be down although the
+	// batch system answers. witnesses decide when the failures of accounts open these breakers.
 	breakers  breakerPair
 	witnesses [2]witnesses
 	// accounts holds the breakers of accounts that recently received no answer.
@@ -43,7 +43,7 @@ type Status struct {
 }
 
 // BreakerStatus describes a circuit breaker. Failures is the number of consecutive failures, Since the time of the
-// first of these, Cause the text of the latest; NextProbe is zero if the breaker is closed.
+// first failure, Cause the text of the latest failure; NextProbe is zero if the breaker is closed.
 type BreakerStatus struct {
 	State     State
 	Failures  int

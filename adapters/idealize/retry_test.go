@@ -14,7 +14,7 @@ func TestRetry_ASubmissionThatWasStartedOnceIsNotReportedAsNotStarted(t *testing
 	ran, refused := jjm.Errorf(jjm.Busy, "too many jobs"), adapters.NotStarted(jjm.Errorf(jjm.Busy, "breaker open"))
 	for name, c := range map[string]struct {
 		verb       Verb
-		attempts   []error // the last one is repeated
+		attempts   []error // the last error is repeated
 		notStarted bool
 	}{
 		"never started":       {Submit, []error{refused}, true},

@@ -22,7 +22,7 @@ func cpu(t testing.TB) time.Duration {
 	return time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
 }
 
-// BenchmarkShortJobs measures what a job of /bin/true costs the daemon.
+// BenchmarkShortJobs measures the cost of a job of /bin/true for the daemon.
 func BenchmarkShortJobs(t *testing.B) {
 	for t.Loop() {
 		shortJobs(t, t.TempDir(), func(b *adapters.Bulk) {})

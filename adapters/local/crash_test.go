@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// die ends this process at once, as kill -9 does.
+// die ends this process immediately, in the same way as kill -9.
 func die() {
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	select {}
@@ -212,8 +212,8 @@ func TestCrash_NoJobIsLostAndNoEndIsWrong(t *testing.T) {
 		{"started, unknown, running", "local.started", recordedJob, long, jjm.BatchEndedFailed, "", 0, 1},
 		{"started, unknown, running, no record", "local.started", plainJob, long, jjm.BatchAborted, "no exit record", 0, 1},
 		{"started, unknown, over", "local.started", recordedJob, short, jjm.BatchEndedFailed, "", 0, 1},
-		// Only the "run" line of the log is known of it: the only case of a second run,
-		// against which the wrapper's claim protects.
+		// Only the "run" line of the log is known of this job. It is the only case of a second run, which the wrapper's claim
+		// makes harmless.
 		{"started, unknown, over, no record", "local.started", plainJob, short, jjm.BatchEndedFailed, "", 1, 2},
 		{"recorded, running", "local.recorded", recordedJob, long, jjm.BatchEndedFailed, "", 0, 1},
 		{"recorded, running, no record", "local.recorded", plainJob, long, jjm.BatchAborted, "no exit record", 0, 1},
@@ -272,8 +272,8 @@ func TestCrash_ALoggedCancelIsCarriedOut(t *testing.T) {
 	}
 }
 
-// The daemon dies between the end of the waiting jobs and the TERM to the running one: none of those that waited
-// starts, and a second cancel ends the rest.
+// The daemon dies after it has ended the waiting jobs and before it sends TERM to the running job. No waiting job
+// starts, and a second cancel ends the running job.
 func TestCrash_WaitingJobsStayCancelled(t *testing.T) {
 	state := t.TempDir()
 	b := shell(t, 40, "echo x >> ran; exec sleep 1000")
@@ -294,8 +294,7 @@ func TestCrash_WaitingJobsStayCancelled(t *testing.T) {
 	}
 }
 
-// A cancel that is in the log alone, because the daemon died within the write or while the job was being started,
-// holds.
+// A cancel that is only in the log takes effect. The daemon died during the write or while the job was being started.
 func TestCrash_AJobWhoseCancelIsInTheLogDoesNotStart(t *testing.T) {
 	state := t.TempDir()
 	b := shell(t, 2, "echo x >> ran.$JJM_INDEX")
@@ -306,7 +305,7 @@ func TestCrash_AJobWhoseCancelIsInTheLogDoesNotStart(t *testing.T) {
 	if err := os.WriteFile(log, []byte("cancel 1 ;\nend 1 cancelled 0 0"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the second daemon reads what the first one wrote
+	for range 2 { // the second daemon reads the log of the first
 		w := &warnings{}
 		again := openWarned(t, state, config(1), w, time.Now)
 		stop := serve(t, again)
@@ -341,7 +340,7 @@ func TestCrash_ARemovedEntryDoesNotComeBackAndItsIdIsNotUsedAnew(t *testing.T) {
 	}
 }
 
-// The test kills daemon after daemon while jobs run, and then lets one finish.
+// The test kills one daemon after another while jobs run, and then lets a daemon finish the jobs.
 func TestCrash_AtRandomMoments(t *testing.T) {
 	state := t.TempDir()
 	seed := uint64(time.Now().UnixNano())

@@ -126,7 +126,7 @@ func newTag(t testing.TB) jjm.Tag {
 	return tag
 }
 
-// bulk returns n jobs with a command, in a folder of their own.
+// bulk returns a bulk of n jobs with a command, in a new folder.
 func bulk(t testing.TB, n int, argv ...string) adapters.Bulk {
 	t.Helper()
 	return adapters.Bulk{Tag: newTag(t), Owner: self(), N: n, Dir: t.TempDir(), Argv: argv}

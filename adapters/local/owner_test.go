@@ -33,7 +33,7 @@ func rootOnly(t testing.TB) string {
 	return dir
 }
 
-// theirs is a bulk of user nobody, in a folder that belongs to nobody.
+// theirs returns a bulk of user nobody, in a folder that belongs to nobody.
 func theirs(t *testing.T, base string, n int, script string) adapters.Bulk {
 	t.Helper()
 	b := shell(t, n, script)

@@ -24,7 +24,7 @@ import (
 )
 
 func TestParseStat(t *testing.T) {
-	// Recorded on Linux 6.x; the command is what a process may call itself.
+	// The line was recorded on Linux 6.x. The command is a name that a process may give itself.
 	const rest = " S 1 4242 4242 0 -1 4194560 120 0 0 0 3 1 0 0 20 0 1 0 123456 2621440 300 18446744073709551615 1 1 0"
 	for _, command := range []string{"(sh)", "(a b)", "(a) S 1 2 3 (b))", "(\n)", "()", "(\xff)"} {
 		got, err := parseStat([]byte("4242 " + command + rest + "\n"))
@@ -96,7 +96,7 @@ func TestReadEndRecord_TakesPlainFilesOnly(t *testing.T) {
 			t.Errorf("%s: %+v, error %v", name, r, err)
 		}
 	}
-	before := jjm.At(time.Now().Add(-time.Second)) // the clock of a file system is not that of the process
+	before := jjm.At(time.Now().Add(-time.Second)) // the file system's clock may differ from ours
 	if err := os.WriteFile(good, []byte("exit=3\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestReadEndRecord_TakesPlainFilesOnly(t *testing.T) {
 	}
 }
 
-// The folder of the end records is the owner's, who may mount a file system there.
+// The folder of the end records belongs to the owner, who may mount a file system there.
 func TestReadEndRecord_DoesNotWaitForAFileSystemOfTheOwners(t *testing.T) {
 	dir := needs.PublicDir(t)
 	if err := os.Mkdir(filepath.Join(dir, "end"), 0o755); err != nil {

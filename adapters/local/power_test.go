@@ -13,8 +13,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// disk is what a loss of power leaves of the spool: what was synced, and of the names in a folder those that were there
-// when the folder was.
+// disk records which parts of the spool survive a loss of power: the synced content of files, and the names that were
+// in a folder when the folder was synced.
 type disk struct {
 	files   map[string][]byte
 	names   map[string][]string
@@ -57,7 +57,7 @@ func (d *disk) kept(t *testing.T, state string) []byte {
 	return nil
 }
 
-// afterPower returns the states of a bulk's jobs in a copy of the spool whose log is this one.
+// afterPower returns the states of a bulk's jobs in a copy of the spool with the given log.
 func afterPower(t *testing.T, state string, b adapters.Bulk, log []byte) []jjm.Report {
 	t.Helper()
 	copied := t.TempDir()
@@ -81,8 +81,8 @@ func openOn(t *testing.T, state string, d *disk) *local.Adapter {
 	return a
 }
 
-// What the answer to a cancel promised survives a loss of power, wherever the log is cut off behind what was synced: no
-// job that waited is there to be started. So it is for a bulk of which nothing ran before, whose log is new.
+// A cancel that was confirmed survives a loss of power, wherever the log is cut after its synced part: no job that
+// waited can start. This also holds for a bulk of which no job ever ran, whose log is new.
 func TestCrash_ALossOfPowerBringsNoCancelledJobBack(t *testing.T) {
 	t.Parallel()
 	for _, runs := range []bool{false, true} {
@@ -121,7 +121,8 @@ func TestCrash_ALossOfPowerBringsNoCancelledJobBack(t *testing.T) {
 	}
 }
 
-// A cancel whose log cannot be synced is an error, and is one until the log is.
+// If the log of a cancel cannot be synced, the cancel returns an error, and so does every repetition until the log is
+// synced.
 func TestCancel_IsAnErrorUntilItsLogIsSynced(t *testing.T) {
 	t.Parallel()
 	state, d := t.TempDir(), &disk{}

@@ -42,7 +42,7 @@ func (s *site) turns() (turns []turn, who []int) {
 	return turns, who
 }
 
-// startAll starts what may start, and checks each start.
+// startAll starts all jobs that may start, and checks each start.
 func (s *site) startAll() {
 	for {
 		turns, who := s.turns()
@@ -72,9 +72,9 @@ func (s *site) checkIdle(turns []turn) {
 	}
 }
 
-// checkStart: who starts uses no more cores than anybody else whose next job fits, and of those with as few was
-// served longest ago. So while nothing ends nobody starts twice before another who waits, fits, and had as few
-// cores.
+// checkStart requires that the owner whose job starts uses no more cores than any other owner whose next job fits and,
+// among the owners with equally few cores, was served longest ago. While no job ends, no owner therefore starts two
+// jobs before another owner who waits, fits and had as few cores.
 func (s *site) checkStart(turns []turn, next int, passed []int) {
 	got := turns[next]
 	if got.need > s.free {
@@ -115,8 +115,7 @@ func TestQueue_OwnersTakeTurns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { newSite(t, rapid.IntRange(1, 4).Draw(t, "owners")).play(60, 6) })
 }
 
-// Among jobs of one core, nobody starts more than one job in a row while another waits who uses no more cores before
-// it.
+// With jobs of one core, no owner starts two jobs in a row while another owner waits who used no more cores before.
 func TestQueue_NobodyStartsTwiceInARowBeforeAnother(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		turns := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) turn {
@@ -125,7 +124,7 @@ func TestQueue_NobodyStartsTwiceInARowBeforeAnother(t *testing.T) {
 		}), 2, 5).Draw(t, "turns")
 		first, _ := whoseTurn(turns, 4, 4)
 		uses := turns[first].cores
-		turns[first].served = 10 // its job starts, and ends at once
+		turns[first].served = 10 // its job starts and ends immediately
 		others := slices.Delete(slices.Clone(turns), first, first+1)
 		another := slices.ContainsFunc(others, func(o turn) bool { return o.cores <= uses })
 		if again, _ := whoseTurn(turns, 4, 4); again == first && another {
@@ -134,7 +133,7 @@ func TestQueue_NobodyStartsTwiceInARowBeforeAnother(t *testing.T) {
 	})
 }
 
-// With one owner the order is that of submission: a wide job is not overtaken.
+// The jobs of a single owner start in the order of submission: no job overtakes a wide job.
 func TestQueue_OneOwnerIsServedInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newSite(t, 1)

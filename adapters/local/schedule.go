@@ -21,8 +21,8 @@ type ending struct {
 	ws  syscall.WaitStatus
 	ru  *syscall.Rusage
 	err error // run.ErrNotChild if the process ended in an unknown way
-	// start is the error because of which the command was never executed, of kind Busy or Invalid; nil if the command
-	// was executed.
+	// start is the error that prevented the execution of the command, of kind Busy or Invalid; nil if the command was
+	// executed.
 	start error
 }
 

@@ -168,7 +168,7 @@ func TestLoad_SetsDamagedEntriesAsideAndGoesOn(t *testing.T) {
 	}
 }
 
-// If the tag of a damaged entry is lost, the entry may be that of any bulk: no tag is absent until it is removed.
+// If the tag of a damaged entry is lost, the entry may belong to any bulk: no tag is absent until the entry is removed.
 func TestLoad_AnEntryCutBeforeItsTagMakesAbsentTagsUnknown(t *testing.T) {
 	for name, keepsTag := range map[string]bool{"before its tag": false, "behind its tag": true} {
 		t.Run(name, func(t *testing.T) {
@@ -263,8 +263,8 @@ func TestLoad_ATornLogLosesOnlyItsLastLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Cut within the exit code of the last end: "end 1 FAILED 4 0 ..." must not become a
-	// complete line. Then try what a loss of power can leave.
+	// The log is cut within the exit code of the last end: "end 1 FAILED 4 0 ..." must not become a complete line. Then
+	// the test tries other remains of a loss of power.
 	cut := strings.LastIndex(string(text), "end 1 FAILED") + len("end 1 FAILED 4")
 	torn := append(text[:cut:cut], make([]byte, 10)...)
 	if err := os.WriteFile(log, torn, 0o600); err != nil {

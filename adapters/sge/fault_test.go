@@ -18,7 +18,7 @@ import (
 // patience is how long the bed may take on a busy machine.
 var patience = await.Guard(6 * time.Minute)
 
-// patient polls until ok, or gives up.
+// patient polls until ok returns true, and fails the test after the patience.
 func patient(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !ok(); time.Sleep(300 * time.Millisecond) {
@@ -81,7 +81,7 @@ func TestFaults(t *testing.T) {
 	_, err = a.List(short(), bed.Owner, now)
 	wantKind(t, "list of a frozen qmaster", err, jjm.Busy)
 	bed.Do(t, "thaw", "qmaster")
-	// The next request shows that the one before it has been handled.
+	// The answer to the next request shows that the previous request was handled.
 	after := bulkOf(t, bed, dir, 1, "exit 0")
 	patient(t, "thawed", func() bool { _, err := a.Submit(ctx, after); return err == nil })
 	first := find(t, a, bed, doubtful.Tag, after.Tag)
@@ -229,8 +229,8 @@ func TestBed_ARescheduledTaskIsListedByAnAdapterThatNeverSawIt(t *testing.T) {
 	t.Error("no task was run a second time")
 }
 
-// rescheduled returns the first of two tasks, which is run again. The second one runs all
-// the time, because qstat -j is asked only about running tasks.
+// rescheduled returns the report of the first of two tasks, which is run again. The second task runs all the time,
+// because the adapter calls qstat -j only for running tasks.
 func rescheduled(t *testing.T, bed *testbed.Bed) jjm.Report {
 	t.Helper()
 	a, dir := onBed(t, bed, bed.Bin), bed.Dir(t)

@@ -27,7 +27,7 @@ func TestRefusals_EachTextHasItsKind(t *testing.T) {
 	}
 }
 
-// max_u_jobs and max_jobs count an array as one job: a smaller array helps nobody.
+// max_u_jobs and max_jobs count an array as one job, so a smaller array does not help.
 func TestRefusals_LimitsPass(t *testing.T) {
 	for text, many := range map[string]bool{
 		"job rejected: only 2 jobs are allowed per user (current job count: 2)":     false,

@@ -44,7 +44,7 @@ func TestUnanswered_APartialListingIsBusyNotGone(t *testing.T) {
 	}
 }
 
-// qstat -j answers about one of two arrays. Nothing is concluded about the other one.
+// qstat -j answers about one of two arrays. The adapter concludes nothing about the other array.
 func TestUnanswered_DetailsOfOneArrayEndNoOther(t *testing.T) {
 	a, err := lonely(t)
 	if err != nil {

@@ -60,8 +60,8 @@ func mustAdmin(t adaptertest.TB, bed *testbed.Bed, args ...string) {
 	}
 }
 
-// system is a bed as the suite needs it. The adapter, one for all checks, has a partition
-// of one node to itself, which the suite may fill and take away.
+// system returns a test bed in the form that the suite needs. All checks share the adapter, which uses a partition of
+// one node that no other test uses, so that the suite may fill the node and take it down.
 func system(t *testing.T, bed *testbed.Bed, a adapters.Adapter, change func(*slurm.Config)) adaptertest.System {
 	return adaptertest.System{
 		Adapter: a, Probed: true, Owner: bed.Owner, Dir: bed.Dir(t),

@@ -12,7 +12,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// damaged replaces one field of a record by a word that is none, or that is another's.
+// damaged replaces one field of a record by an invalid word or by a word of another kind of field.
 func damaged(t *rapid.T, record, sep string) string {
 	fields := strings.Split(record, sep)
 	at := rapid.IntRange(0, len(fields)-1).Draw(t, "field")
@@ -21,7 +21,7 @@ func damaged(t *rapid.T, record, sep string) string {
 	return strings.Join(fields, sep)
 }
 
-// A listing with one damaged record has all others, and nothing that is not in the good one.
+// A listing with one damaged record contains all other records, and nothing that the undamaged listing lacks.
 func TestSqueue_ADamagedRecordCostsItself(t *testing.T) {
 	head, rest, _ := strings.Cut(recorded(t, "squeue.txt"), "\n")
 	records := strings.SplitAfter(rest, "|r|\n")
@@ -77,7 +77,8 @@ func TestSacct_ADamagedRecordCostsItself(t *testing.T) {
 	})
 }
 
-// A tag of which a record cannot be read is not absent; another one is. Neither is its job gone for a cancel.
+// If a record of a tag is unreadable, the tag is not absent, and a cancel does not treat its job as gone. Another tag
+// is absent.
 func TestFind_AnUnreadRecordIsNotAbsence(t *testing.T) {
 	row := "8|2|x|RUNNING|0|0|1795282554|1795282555|N/A|n1|jabc|n|None|r|"
 	a := damagedSite(t, "echo '"+squeueHead+"'; echo '"+row+"'", "echo '"+strings.ReplaceAll(sacctFields, ",", "|")+"'")
@@ -93,7 +94,7 @@ func TestFind_AnUnreadRecordIsNotAbsence(t *testing.T) {
 	}
 }
 
-// damagedSite has commands that print what the scripts do.
+// damagedSite returns an adapter whose commands are the given scripts.
 func damagedSite(t *testing.T, squeue, sacct string) *Adapter {
 	t.Helper()
 	config, err := filepath.Abs("testdata/config.txt")
@@ -122,7 +123,7 @@ func TestAccount_AnUnreadRecordIsNoProofOfAbsence(t *testing.T) {
 	}
 }
 
-// A record that cannot be read does not keep the others of its bulk from being cancelled.
+// An unreadable record does not prevent a cancel of the other jobs of its bulk.
 func TestControl_AnUnreadRecordCostsItself(t *testing.T) {
 	row := func(id, index string) string {
 		return "echo '" + id + "|2|" + index + "|RUNNING|0|0|1795282554|1795282555|N/A|n1|jabc|n|None|r|'; "
@@ -136,7 +137,7 @@ func TestControl_AnUnreadRecordCostsItself(t *testing.T) {
 	}
 }
 
-// A line of sacct that begins as a record and has too few fields is one.
+// A line of sacct that begins like a record and has too few fields is an unreadable record.
 func TestSacct_AShortRecordIsUnread(t *testing.T) {
 	head := strings.ReplaceAll(sacctFields, ",", "|") + "\n"
 	records, unread, err := parseSacct(head + "3_1|3|COMPLETED|0:0|1|1|1|0|n|ann|jabc\n" + "the rest of a name|x\n")

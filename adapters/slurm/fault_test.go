@@ -150,8 +150,8 @@ func killedSbatch(t *testing.T, bed *testbed.Bed, a *slurm.Adapter) {
 	present(t, a, b)
 }
 
-// arrived reports whether what the sbatch of a tag sends has come to the controller of ownBed,
-// which has not read it. Nodes send too: a connection counts by its two ports.
+// arrived reports whether the request of the sbatch of a tag has reached the controller of ownBed, which has not read
+// it. Nodes send requests too, so a connection is identified by its two ports.
 func arrived(t *testing.T, tag jjm.Tag) bool {
 	t.Helper()
 	controller, err := strconv.Atoi(os.Getenv("JJM_SLURM_PORT"))
@@ -177,14 +177,15 @@ func arrived(t *testing.T, tag jjm.Tag) bool {
 	return false
 }
 
-// connection is one established connection over TCP. Addresses end with a colon and the port, in
-// hexadecimal; received says that data has come which nobody has read.
+// connection is one established TCP connection. Addresses end with a colon and the port, in hexadecimal. received is
+// set if the connection has unread data.
 type connection struct {
 	local, remote, inode string
 	received             bool
 }
 
-// connections reads those of this network, by the columns of proc_net_tcp.txt (kernel documentation).
+// connections returns the TCP connections of this network namespace; the columns are described in proc_net_tcp.txt
+// (kernel documentation).
 func connections(t *testing.T) (all []connection) {
 	t.Helper()
 	for _, file := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
@@ -212,7 +213,7 @@ func socketsOf(tag jjm.Tag) map[string]bool {
 	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, path := range lines {
 		if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), string(tag)) {
-			continue // it is another's, or has ended
+			continue // of another account, or ended
 		}
 		open, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "fd/*"))
 		for _, fd := range open {
@@ -260,9 +261,9 @@ func noMunge(t *testing.T, bed *testbed.Bed, a *slurm.Adapter) {
 	}
 }
 
-// recycled kills the controller after it acknowledged a bulk and before that was on its
-// disk: it forgets the bulk, and gives the id to the next one. To get exactly that moment
-// the controller's folder is restored to what it was.
+// recycled kills the controller after it acknowledged a bulk and before the bulk was on its disk. The controller then
+// forgets the bulk, and assigns its id to the next bulk. To reproduce this moment, the controller's folder is replaced
+// by an earlier copy.
 func recycled(t *testing.T, bed *testbed.Bed, a *slurm.Adapter) {
 	state := filepath.Join(filepath.Dir(bed.Vars["ETC"]), "ctld")
 	before := filepath.Join(t.TempDir(), "ctld")
@@ -312,7 +313,7 @@ func copied(t *testing.T, from, to string) {
 	}
 }
 
-// outOfArray cancels some jobs that wait inside their array. Slurm forgets them at once.
+// outOfArray cancels some jobs that wait inside their array. Slurm forgets these jobs immediately.
 func outOfArray(t *testing.T, bed *testbed.Bed, a *slurm.Adapter) {
 	b := bulk(t, bed, 6, "sleep 600")
 	b.Request.Queue = "closed" // accepts jobs and runs none

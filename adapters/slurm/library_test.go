@@ -72,8 +72,8 @@ func (l library) text(at uint64) string {
 	return string(buf[:max(bytes.IndexByte(buf, 0), 0)])
 }
 
-// errors returns the texts of slurm_errtab: rows of a number, in some versions a name, and a
-// text, beginning with the text of success. What follows the table has no number in its rows.
+// errors returns the texts of slurm_errtab. Each row has a number, in some versions a name, and a text; the first row
+// is success. The rows after the table have no number.
 func (l library) errors() (texts []string) {
 	for place, at := range l.pointers {
 		if l.text(at) != "No error" {
@@ -114,8 +114,8 @@ func (l library) words(t *testing.T, pattern *regexp.Regexp) (found []string) {
 	return found
 }
 
-// The installed Slurm has no text that the recorded list lacks, and none whose meaning for a
-// submission nobody has thought about.
+// The recorded list has every text of the installed Slurm, and for each text it is decided what it means for a
+// submission.
 func TestInstalled_SlurmsTextsHaveAKind(t *testing.T) {
 	list, err := os.ReadFile("testdata/errno.txt")
 	if err != nil {
@@ -139,8 +139,8 @@ func TestInstalled_SlurmsTextsHaveAKind(t *testing.T) {
 	}
 }
 
-// Every reason of the installed Slurm for a limit on submitted jobs passes, and none of the
-// other limits, which one job exceeds by itself, does.
+// Every reason of the installed Slurm for a limit on submitted jobs passes. Reasons for all other limits, which a
+// single job exceeds by itself, do not.
 func TestInstalled_SlurmsReasonsHaveAKind(t *testing.T) {
 	l := slurmLibrary(t)
 	reasons := l.words(t, regexp.MustCompile(`^(Assoc(Grp|Max)|QOS(Grp|Max|Min))[A-Z][A-Za-z]+$|^Max[A-Za-z]+PerAccount$`))

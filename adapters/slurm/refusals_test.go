@@ -83,8 +83,8 @@ func TestRefusals_LimitsOfAccounting(t *testing.T) {
 	}
 }
 
-// An array beyond MaxArraySize goes in smaller ones. Where arrays are switched off, one job is
-// refused in the same words.
+// An array beyond MaxArraySize is submitted as smaller arrays. If arrays are switched off, Slurm refuses a single job
+// with the same text.
 func TestRefusals_ALargeArray(t *testing.T) {
 	const text = "Batch job submission failed: Invalid job array specification"
 	if err := refusedAll(text, 2); jjm.KindOf(err) != jjm.Busy || !adapters.IsTooMany(err) {

@@ -26,8 +26,8 @@ func recorded(t testing.TB, name string) string {
 	return string(text)
 }
 
-// transcripts reads commands and what they printed: "$ COMMAND", a comment with the exit
-// code, standard output, standard error.
+// transcripts returns recorded commands with their output. A recording has "$ COMMAND", a comment with the exit code,
+// standard output, and standard error.
 func transcripts(t *testing.T, name string) map[string]run.Output {
 	t.Helper()
 	all := map[string]run.Output{}
@@ -245,7 +245,7 @@ func TestSqueue_AnOutputThatIsNotWholeIsAnError(t *testing.T) {
 	}
 }
 
-// What is said of a text between records is true of it, and quotes that text alone.
+// The remark about a text between records is true of the text, and quotes only that text.
 func TestSqueue_TellsABannerFromARecordWithoutEnd(t *testing.T) {
 	head, line := "JOBID|ARRAY_JOB_ID|ARRAY_TASK_ID|STATE|EXIT_CODE|RESTART_COUNT|SUBMIT_TIME|START_TIME|END_TIME|EXEC_HOST|NAME|n|REASON|r|\n",
 		"7|2|0|RUNNING|0|0|1795282554|1795282555|N/A|n1|jabc|n|None|r|\n"

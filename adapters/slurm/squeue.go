@@ -27,7 +27,7 @@ type row struct {
 	index  int32 // -1 for a job outside of arrays, or for an array's jobs without own records
 	state  jjm.BatchState
 	status int // wait status as in wait(2)
-	// split is set if the job has left the record of its array and has an id of its own.
+	// split is set if the job has left the record of its array and has a separate id.
 	split              bool
 	restarts           int
 	submit, start, end jjm.Time

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// control creates a control folder with A-REX's list. The tables are those of version 6.17.
+// control creates a control folder with A-REX's list. The tables are those of A-REX 6.17.
 func control(t *testing.T, rows ...string) string {
 	t.Helper()
 	dir := t.TempDir()

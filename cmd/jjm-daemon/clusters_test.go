@@ -76,7 +76,7 @@ func TestClustersTest_AFailureIsToldWithItsRemedy(t *testing.T) {
 	}
 }
 
-// Of a system whose commands are not there one check says so, and not each.
+// If the commands of a system do not exist, only one check reports this.
 func TestClustersTest_ADeadSystemIsToldOnce(t *testing.T) {
 	config := site(t, "exit 0")
 	text := "state = \"" + filepath.Dir(config) + "/state\"\nwrapper = \"" + filepath.Dir(config) + "/jjm-wrapper\"\n" +

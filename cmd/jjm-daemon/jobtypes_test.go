@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// tested returns what "jjm job-types test" prints about a type, and its exit code. files are
-// those of the type's folder; toy.toml declares it, and toy-job.toml is its job file.
+// tested returns the output of "jjm job-types test" for a type, and its exit code. files are the files of the type's
+// folder: toy.toml declares the type, and toy-job.toml is its job file.
 func tested(t *testing.T, files map[string]string) (string, int) {
 	t.Helper()
 	return testedFor(t, files, "")
@@ -60,7 +60,7 @@ const (
 	plans     = `echo '{"plan": {"rows": [["a"]], "command": ["true"]}}'`
 )
 
-// A program that cannot say what its type is fails one check; the others are not tried.
+// If a program cannot describe its type, one check fails, and the others are not tried.
 func TestJobTypesTest_NothingIsTriedOfATypeThatDoesNotDescribeItself(t *testing.T) {
 	files := map[string]string{"toy.toml": "name = \"toy\"\nprogram = \"toy.sh\"\n", "toy-job.toml": "type = \"toy\"\n",
 		"toy.sh": program("echo hello", plans)}
@@ -77,7 +77,7 @@ func TestJobTypesTest_NothingIsTriedOfATypeThatDoesNotDescribeItself(t *testing.
 	}
 }
 
-// A plan that is another one each time shows one thing in a dry run and does another.
+// If the plan differs at each call, a dry run shows another plan than the one that is carried out.
 func TestJobTypesTest_APlanThatDiffersAtEachCall(t *testing.T) {
 	out, code := tested(t, map[string]string{"toy.toml": "name = \"toy\"\nprogram = \"toy.sh\"\n",
 		"toy-job.toml": "type = \"toy\"\n",
@@ -145,7 +145,8 @@ word=$(cat shared); rm calls/$$; reply "$(rows $n)" "$word"`, "=3", "calls at on
 	}
 }
 
-// jjm itself makes the local jobs of a declared type and keeps the limit. Only what the file asks for can be too few.
+// jjm itself makes the local jobs of a declared type and keeps the limit. Only the number in the job file can be too
+// small.
 func TestJobTypesTest_ADeclaredTypeThatMakesTooFew(t *testing.T) {
 	out, code := testedFor(t, map[string]string{"toy.toml": toy, "toy-job.toml": "type = \"toy\"\n"}, "=3")
 	if code != exitNo || !strings.Contains(out, "the type makes 2 local jobs, want 3") {

@@ -9,7 +9,8 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// Root is warned before it runs what a file of another account says; nobody else is, and not about files of root.
+// Root is warned before it runs commands from a file of another account. Other accounts are not warned, and root is not
+// warned about files of root.
 func TestRun_WarnsRootOfFilesOfOthers(t *testing.T) {
 	needs.Root(t, "to give a file to another account")
 	dir := t.TempDir()

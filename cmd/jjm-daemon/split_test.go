@@ -13,7 +13,7 @@ import (
 	"jjm/handlers/all"
 )
 
-// splits runs "split --preview" on a job file that lies in a folder with further files.
+// splits runs "split --preview" on a job file in a new folder with the given files.
 func splits(t *testing.T, text string, files map[string]string, flags ...string) (code int, out, errs string) {
 	t.Helper()
 	t.Setenv("JJM_CONFIG", "")
@@ -74,7 +74,7 @@ reprocess makes 3 local jobs: cut by LumiBased, as the job file says
 	if !strings.HasPrefix(out, strings.TrimSuffix(want, "\n")) || code != exitOK {
 		t.Errorf("exit %d %s\n%s", code, errs, cmp.Diff(want, out))
 	}
-	// --files gives the same result: the list replaces what only the daemon knows.
+	// --files gives the same result: the list replaces facts that only the daemon knows.
 	_, again, _ := splits(t, fmt.Sprintf(reprocess, ""), map[string]string{"raw.csv": table}, "--limit", "2", "--files",
 		"DIR/raw.csv")
 	if diff := cmp.Diff(out, again); diff != "" {
@@ -88,8 +88,8 @@ reprocess makes 3 local jobs: cut by LumiBased, as the job file says
 	}
 }
 
-// Two files share sections. Whatever the command is told, it processes no section of a file that another part owns, and
-// reads no file twice.
+// Two files share sections. Whatever arguments the command gets, it processes no section of a file that another part
+// owns, and reads no file twice.
 func TestSplit_SharedSectionsAreToldOnce(t *testing.T) {
 	for _, c := range []struct{ params, command, want string }{
 		{"lumis_per_job = 5", `"{lumis}", "{files}"`,
@@ -181,7 +181,7 @@ func TestSplit_SaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// twoClusters is a configuration of two clusters, one of which reads storage "here" alone.
+// twoClusters is a configuration of two clusters, one of which reads only the storage "here".
 const twoClusters = `state = "/nowhere"
 [[cluster]]
 name = "near"
@@ -193,8 +193,8 @@ kind = "local"
 storages = ["there", "here"]
 `
 
-// The configuration says what the clusters can read: the preview shows where each local job may run, and which ones can
-// run nowhere.
+// The configuration says which storages the clusters can read. The preview shows where each local job may run, and
+// which local jobs cannot run anywhere.
 func TestSplit_SaysWhereLocalJobsMayRun(t *testing.T) {
 	text := `type = "reprocess"
 clusters = "any"
@@ -224,7 +224,7 @@ reprocess makes 3 local jobs: cut by FileBased, as the job file says
 	}
 }
 
-// The preview refuses what the daemon refuses, with the same words.
+// The preview refuses the same job files as the daemon, with the same errors.
 func TestSplit_RefusesWhatSubmissionRefuses(t *testing.T) {
 	job := "type = \"reprocess\"\n%s\n[split]\nby = \"%s\"\nparams = { %s }\n[[datasets]]\nname = \"raw\"\nfiles = [{lfn = \"a\"}]\n[params]\ncommand = [\"reco\"]\n"
 	for _, c := range []struct{ clusters, by, params, want string }{

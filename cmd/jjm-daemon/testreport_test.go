@@ -11,8 +11,8 @@ import (
 	"jjm/internal/app"
 )
 
-// Below a check there are at most so many lines of so many columns, what to do is always
-// among them, and what is said of several jobs is said once.
+// The number and the width of the lines below a check are limited. The remedy is always among these lines, and a
+// failure that several jobs share is printed once.
 func TestDetails_AreForPeople(t *testing.T) {
 	many := conformance.Outcome{Remedy: strings.Repeat("look at this ", 30)}
 	for i := range 100 {
@@ -39,7 +39,7 @@ func TestDetails_AreForPeople(t *testing.T) {
 	}
 }
 
-// A check that was not tried says why, and is counted, with those that were not begun.
+// A check that was not tried has its reason. It is counted together with the checks that were not begun.
 func TestReport_WhatWasNotTriedIsCounted(t *testing.T) {
 	var out strings.Builder
 	r := &testReport{out: &out, began: time.Now()}

@@ -12,7 +12,7 @@ import (
 	"jjm/sandbox"
 )
 
-// carried plays a batch system that transfers files: it transfers what the site sends to a new folder, runs the wrapper
+// carried plays a batch system that transfers files: it transfers the site's files to a new folder, runs the wrapper
 // there, and transfers the parcel back.
 func (s *site) carried(want int, bring func(dir string, box sandbox.Box)) (stderr string) {
 	s.t.Helper()
@@ -94,8 +94,8 @@ echo '<host id="n1"/>' | "$JJM_RECORD"`)
 	}
 }
 
-// If the batch system itself transfers the proxy, it also transfers newer ones: the job gets this file instead of the
-// copy in the box. A path in the variable that does not name such a file is ignored.
+// If the batch system itself transfers the proxy, it also transfers newer proxies, so the job gets this file instead of
+// the copy in the box. A path in the variable that does not name such a file is ignored.
 func TestCarry_TheProxyThatTheBatchSystemBringsIsTheJobs(t *testing.T) {
 	for _, ours := range []bool{true, false} {
 		s := newSite(t, `cat "$X509_USER_PROXY"; chmod 600 "$X509_USER_PROXY"`)

@@ -12,8 +12,8 @@ import (
 	"jjm/sandbox"
 )
 
-// reads makes the attempt read the outputs of local jobs 16.0 and 16.1: the file out.dat of each, that of the second as
-// a secondary file.
+// reads makes the attempt read the outputs of local jobs 16.0 and 16.1: the file out.dat of each, the second as a
+// secondary file.
 func (s *site) reads() {
 	s.t.Helper()
 	a := &s.as[0]
@@ -62,8 +62,8 @@ func TestGiven_IsReadByItsNameInTheDataset(t *testing.T) {
 	}
 }
 
-// On a worker that does not see the area the files are transferred with the job, and their names are those of the
-// transferred files.
+// On a worker that does not see the area, the files are transferred with the job and have the names of the transferred
+// files.
 func TestGiven_ComesToAWorkerThatDoesNotSeeTheArea(t *testing.T) {
 	s := newSite(t, readAll)
 	s.reads()

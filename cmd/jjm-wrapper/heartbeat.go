@@ -12,7 +12,7 @@ import (
 
 // beat touches the heartbeat file now and at every interval, until stop is called. Each time it also checks whether the
 // daemon has ordered the end of the attempt, because a batch system that has forgotten the job will not end it. A file
-// system that hangs does not delay signals to the application, because the timer runs in a goroutine of its own.
+// system that hangs does not delay signals to the application, because the timer runs in a separate goroutine.
 func (a *attempt) beat(signals *signalBox) (stop func()) {
 	every := a.job.Heartbeat.D()
 	if every <= 0 {

@@ -126,8 +126,8 @@ func TestProgressHelper_PublishesForThePosition(t *testing.T) {
 	}
 }
 
-// Elements that an application adds to its record are checked at once. An element replaces an earlier one of the same
-// name, and the result holds them.
+// Elements that an application adds to its record are checked immediately. An element replaces an earlier element of
+// the same name, and the result contains the elements.
 func TestRecordHelper_GathersElements(t *testing.T) {
 	s := newSite(t, `say() { printf '%s' "$1" | "$JJM_RECORD"; echo $?; }
 say '<plot name="mass" peak="91.1"/>'; say '<plot name="mass" peak="91.2"/><host id="n1"/>'
@@ -174,7 +174,7 @@ func TestProgressHelper_ExplainsItself(t *testing.T) {
 	}
 }
 
-// A call that is wrong says which argument is, in the words of the caller.
+// If an argument of a call is wrong, the error names the argument in the words of the caller.
 func TestProgressHelper_SaysWhatIsWrong(t *testing.T) {
 	for want, args := range map[string][]string{
 		"jjm_progress: DONE \"-1\": want a whole number from 0 on\n": {"sim", "-1"},

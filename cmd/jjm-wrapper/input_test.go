@@ -44,7 +44,7 @@ func TestInput_WholeFilesHaveNoEnd(t *testing.T) {
 	}
 }
 
-// Parent files, if there are any, have a list of their own.
+// Parent files are in a separate list, if there are any.
 func TestInput_ParentsAreListed(t *testing.T) {
 	s := newSite(t, `cat "$JJM_INPUT_FILES" "$JJM_PARENT_FILES"`)
 	s.as[0].Part = jjm.Part{Unit: jjm.UnitFile, Count: 1, Serial: 1,

@@ -37,7 +37,8 @@ func logFiles(t *testing.T, text string) map[string]string {
 	}
 }
 
-// The log of a job holds what the job wrote, also if it failed. A job file that does not ask for a log has none.
+// The log of a job contains the output of the job, even if the job failed. Without a log in the job file, there is no
+// log.
 func TestLog_HoldsWhatTheJobWrote(t *testing.T) {
 	for _, script := range []string{"echo to stdout; echo to stderr >&2; $GBS_LOG SUCCEEDED -",
 		"echo to stdout; echo to stderr >&2; $GBS_LOG FAILED -; exit 3"} {

@@ -16,8 +16,8 @@ import (
 	"jjm/sandbox"
 )
 
-// leftovers makes in a folder one file of each kind that an application can leave behind and that nobody may wait for,
-// and returns their paths by kind. Devices are there only if the test runs as root.
+// leftovers makes in a folder one file of each kind that an application can leave behind and that could block a reader.
+// It returns the paths by kind. Devices are made only if the test runs as root.
 func leftovers(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	kinds := map[string]string{}
@@ -42,8 +42,8 @@ func leftovers(t *testing.T, dir string) map[string]string {
 	return kinds
 }
 
-// What an application leaves behind, in any place where the wrapper opens a file after the application's end, does not
-// block the wrapper: it says how the attempt ended.
+// After the end of the application, the wrapper opens files in several places. No file that the application leaves in
+// these places blocks the wrapper, and the wrapper reports how the attempt ended.
 func TestLeftovers_NoneBlocksTheWrapper(t *testing.T) {
 	places := map[string]struct {
 		script string // $1 is the file
@@ -154,7 +154,7 @@ func TestLinks_ThatStayInsideAreFollowed(t *testing.T) {
 	}
 }
 
-// collectable checks that the daemon, too, can open what the wrapper collected.
+// collectable requires that the daemon can also open the files that the wrapper collected.
 func collectable(t *testing.T, s *site) {
 	t.Helper()
 	for _, o := range s.result().Outputs {
@@ -178,7 +178,7 @@ func collectable(t *testing.T, s *site) {
 	}
 }
 
-// A pattern that links multiply without end is given up, and so is the search when there is no time left.
+// The search for a pattern ends without a result if links multiply the matches without end, or if no time is left.
 func TestGlob_OfFoldersThatLinksMultiplyIsGivenUp(t *testing.T) {
 	s := newSite(t, `i=0; while [ $i -lt 100 ]; do ln -s . l$i; i=$((i+1)); done`)
 	s.job.Outputs = []string{"*/*/*/*/*"}

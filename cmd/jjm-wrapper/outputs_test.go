@@ -218,7 +218,7 @@ func TestOutputs_TheSizeCapLeavesOutWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// A result has room for the outputs of a job, however many they are.
+// A result has room for all outputs of a job, even for thousands.
 func TestOutputs_ManyAreAllReported(t *testing.T) {
 	s := newSite(
 		t, `i=0; while [ $i -lt 9000 ]; do i=$((i+1)); echo $i > "a-rather-long-name-of-an-output-file-$i.root"; done`)
@@ -233,7 +233,8 @@ func TestOutputs_ManyAreAllReported(t *testing.T) {
 	}
 }
 
-// What is there and is left out is told by its reason. What has no content, or was not made, is not left out.
+// Outputs that are left out are counted by reason. Folders and pipes, and optional outputs that were not made, are not
+// counted.
 func TestOutputs_LeftOutHaveAReason(t *testing.T) {
 	for name, c := range map[string]struct {
 		script           string

@@ -55,7 +55,7 @@ func TestGather_DoesNotWaitForAFileSystemThatHangs(t *testing.T) {
 		}
 		return a.openWanted(w)
 	}
-	inOrder := []wanted{names[1], names[2], names[0]} // a, b, c: the required one comes first
+	inOrder := []wanted{names[1], names[2], names[0]} // a, b, c: the required file comes first
 	files, outputs := a.gather(ctx, c, 0, inOrder)
 	defer func() {
 		close(hangs)

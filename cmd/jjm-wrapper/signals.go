@@ -32,7 +32,7 @@ func catchSignals(grace time.Duration) *signalBox {
 	s := &signalBox{grace: grace, caught: make(chan os.Signal, 16), done: make(chan struct{})}
 	s.inTime, s.cancel = context.WithCancel(context.Background())
 	// SIGXFSZ is caught and not passed on: a limit on file sizes must not end the wrapper, and the kernel sends the
-	// application a signal of its own.
+	// application a separate signal.
 	signal.Notify(s.caught, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT,
 		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGXCPU, syscall.SIGXFSZ)
 	go s.pass()

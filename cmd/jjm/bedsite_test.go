@@ -102,7 +102,7 @@ func (b *bedSite) reset(ctx context.Context, c server.Caller, r wire.ResetReques
 	return a, jjm.Errorf(jjm.Gone, "this site has no cluster %q", r.Cluster)
 }
 
-// order stores one order per target and verb; nil lists them.
+// order stores one order per target and verb. Without an order it lists the stored orders.
 func (b *bedSite) order(ctx context.Context, c server.Caller, r wire.OrderRequest) (a wire.OrderAnswer, err error) {
 	o := r.Order
 	if err := b.asked(ctx, "order"); err != nil {
@@ -137,7 +137,7 @@ func (b *bedSite) order(ctx context.Context, c server.Caller, r wire.OrderReques
 	return a, nil
 }
 
-// ban stores one ban per name; nil lists them.
+// ban stores one ban per name. Without a ban it lists the stored bans.
 func (b *bedSite) ban(ctx context.Context, c server.Caller, r wire.BanRequest) (wire.BanAnswer, error) {
 	out, request := &wire.Banned{}, r.Ban
 	a := wire.BanAnswer{Banned: out}

@@ -16,10 +16,12 @@ import (
 const (
 	// mostExamples is the number of causes for which the end of an example's standard error is shown.
 	mostExamples = 3
-	// endLines is the number of last lines that are shown, each with at most lastColumns columns.
+	// endLines is how many lines are shown of the end of an example's standard error, each with at most lastColumns
+	// columns.
 	endLines    = 5
 	lastColumns = 100
-	// lastBytes is the number of last bytes to request. examplePatience is the longest wait for them.
+	// lastBytes is how many bytes at the end of an example's standard error are requested. examplePatience is the longest
+	// wait for these bytes.
 	lastBytes       = 4 << 10
 	examplePatience = 5 * time.Second
 )

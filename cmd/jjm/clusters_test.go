@@ -10,7 +10,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Of a cluster that was never listed no listing is shown, as one of no time would be.
+// For a cluster that was never listed, the text has no duration of a listing: "0 ms" would look like a fast listing.
 func TestListingText_OfAClusterThatNobodyListedYet(t *testing.T) {
 	for want, c := range map[string]wire.Cluster{
 		"":               {Interval: jjm.Duration(5e9)},
@@ -22,7 +22,7 @@ func TestListingText_OfAClusterThatNobodyListedYet(t *testing.T) {
 	}
 }
 
-// A cause that the line about an outage tells is not told again by a trouble, nor is the name of the cluster.
+// If the line about an outage has the cause, a trouble does not repeat the cause or the name of the cluster.
 func TestClusterNotes_TellACauseOnce(t *testing.T) {
 	troubles := []string{"farm has answered no listing since 2026-11-25 08:00 CET: squeue: exit 1",
 		"farm could not be probed for its limits since 2026-11-25 08:00 CET: sinfo: exit 2"}
@@ -38,7 +38,7 @@ func TestClusterNotes_TellACauseOnce(t *testing.T) {
 	}
 }
 
-// The limit that refusals taught stands below the table, with its times and the batch system's words.
+// The limit that refusals revealed is below the table, with its times and the batch system's message.
 func TestClusterNotes_TellALearntLimit(t *testing.T) {
 	since := jjm.At(time.Date(2026, 11, 25, 8, 0, 0, 0, time.Local))
 	c := wire.Cluster{Name: "farm", Healthy: true, Learnt: []wire.LearntLimit{

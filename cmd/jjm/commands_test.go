@@ -49,7 +49,7 @@ func TestCommands_EveryOneHasAnExampleThatParses(t *testing.T) {
 	}
 }
 
-// Each command of the tree has its line in what jjm --help prints, with what it is for.
+// jjm --help prints a line for each command, with its purpose.
 func TestHelp_NamesEveryCommand(t *testing.T) {
 	var all commands
 	parser, err := kong.New(&all, kong.Name("jjm"), kong.ExplicitGroups(groups()))
@@ -119,7 +119,7 @@ func TestCodeOf_EveryKindHasItsExitCode(t *testing.T) {
 	}
 }
 
-// Problems that a retry may cure are no refusal of the job file; one mistake in the file is.
+// Problems that a retry may cure do not refuse the job file; one mistake in the file does.
 func TestRefused_ABusyProgramIsNoRefusal(t *testing.T) {
 	busy := jjm.Problem{Where: "job.toml:1", Field: "type", Text: "2 programs run already: try again", Busy: true}
 	wrong := jjm.Problem{Field: "name", Text: "too long"}

@@ -148,7 +148,7 @@ func bar(f float64, n int) string {
 	return s + strings.Repeat(" ", n-utf8.RuneCountInString(s))
 }
 
-// plainLine describes the progress for output that keeps its lines, such as a file.
+// plainLine describes the progress for output in which a written line cannot be replaced, such as a file.
 func plainLine(st wire.Status) string {
 	s := fmt.Sprintf("job %v %s: %s", st.Lookup.ID, st.Lookup.Status, soFar(st))
 	if ph := phasesText(st.Phases); ph != "" {

@@ -26,9 +26,9 @@ type typist struct {
 }
 
 // screenCmd FILE STEPS jjm ARGS...: runs jjm on a terminal of 80 by 24 and carries out the lines of the file STEPS. It
-// writes what the terminal shows to FILE. Steps: "see REGEXP" waits for a text in what is shown after the last step
-// that saw something; "press KEYS" types, with escapes as in Go strings; "resize COLUMNS ROWS"; "server stop|start";
-// "job ..." as the command of this name; "end CODE" waits for the end of jjm.
+// writes what the terminal shows to FILE. Steps: "see REGEXP" waits for a text in the output since the last step "see";
+// "press KEYS" types, with escapes as in Go strings; "resize COLUMNS ROWS"; "server stop|start"; "job ..." as the
+// command of this name; "end CODE" waits for the end of jjm.
 func screenCmd(ts *testscript.TestScript, _ bool, args []string) {
 	control, terminal, err := openPTY()
 	if err != nil {
@@ -57,7 +57,7 @@ func screenCmd(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// watch collects what the terminal shows, until the program ends.
+// watch collects the output on the terminal until the program ends.
 func (t *typist) watch(over chan<- struct{}) {
 	defer close(over)
 	buf := make([]byte, 4096)

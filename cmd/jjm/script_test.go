@@ -26,7 +26,7 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"jjm": func() { os.Exit(runRecorded()) },
-		// jjm-daemon is beside jjm. This one prints how it was started.
+		// jjm-daemon is in the same folder as jjm. This fake daemon prints its arguments.
 		"jjm-daemon": func() {
 			fmt.Println(strings.Join(os.Args, "|"))
 			os.Exit(9)
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// bed has the server of one script.
+// bed holds the server of one script.
 type bed struct {
 	fake   *servertest.Fake
 	site   *bedSite

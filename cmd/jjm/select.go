@@ -232,7 +232,7 @@ func (r *results[T]) of(chunks [][]string) error {
 	return partly(some, first)
 }
 
-// partly returns err with the exit code exitSome if some ids succeeded, else err as it is.
+// partly returns err with the exit code exitSome if some ids succeeded, otherwise err unchanged.
 func partly(some bool, err error) error {
 	if !some || err == nil {
 		return err

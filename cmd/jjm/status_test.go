@@ -17,7 +17,7 @@ func TestStatus_OfAJobWithoutLocalJobs(t *testing.T) {
 	}
 }
 
-// While the next attempt waits, what is shown is of the one before.
+// While the next attempt waits, the facts are those of the previous attempt, and the text says so.
 func TestAttemptText_SaysOfWhichAttemptTheFactsAre(t *testing.T) {
 	for want, l := range map[string]jjm.LocalJob{
 		"2, the next one; host, times, exit and message are of attempt 1": {Attempt: 2, Phase: jjm.RetryWait},
@@ -29,8 +29,8 @@ func TestAttemptText_SaysOfWhichAttemptTheFactsAre(t *testing.T) {
 	}
 }
 
-// The column is cut, so what an ended local job says of its end is not behind how far it came, nor what one waits for
-// behind why it waits again.
+// The column may be cut, so the important text comes first: the reason of an end before the progress, and the reason to
+// wait before the reason of the retry.
 func TestDetailText_SaysTheReasonFirst(t *testing.T) {
 	free := &jjm.Waiting{Reason: "waiting for free cores", Source: "jjm-batch", At: 1}
 	sim := jjm.Progress{Phase: "sim", Done: 75, Total: 100}

@@ -227,8 +227,7 @@ func (c *cli) facts(rows [][2]string) error {
 	return c.aligned(lines)
 }
 
-// wrap splits a text at its blanks into lines of at most width characters. A longer word
-// has a line of its own.
+// wrap splits a text at its blanks into lines of at most width characters. A word that is longer gets a separate line.
 func wrap(text string, width int) (lines []string) {
 	line := ""
 	for _, word := range strings.Split(text, " ") {

@@ -13,8 +13,8 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// On a terminal no text of somebody else's changes how the rest is shown; the JSON means the same. A file or a program
-// gets it as it is.
+// On a terminal, a foreign text cannot change how the rest of the output is shown, and the JSON has the same meaning. A
+// file or a program gets the text unchanged.
 func TestPrintJSON_OnATerminalConcealsNothing(t *testing.T) {
 	control, terminal, err := openPTY()
 	if err != nil {
@@ -43,7 +43,7 @@ func TestPrintJSON_OnATerminalConcealsNothing(t *testing.T) {
 	}
 }
 
-// A pipe that nobody writes to is refused, not waited for; so is one that somebody writes to.
+// A pipe is refused immediately, whether or not a process writes to it.
 func TestSecrets_ReadFilesOnly(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {

@@ -99,7 +99,7 @@ func TestTop_KeysSortFilterAndSelect(t *testing.T) {
 		{"j j", []string{"30", "29", "28"}, 29},
 		{"k k k", []string{"30", "29", "28"}, 30},
 		{"end", []string{"30", "29", "28"}, 1},
-		{"home s s", []string{"30", "28", "26"}, 30}, // by user: alice has the even ones
+		{"home s s", []string{"30", "28", "26"}, 30}, // by user: alice has the even ids
 		{"s", []string{"30", "29", "28"}, 30},        // by share done; id % 90 + id % 7 is over
 		{"/ M C 0 0 1 enter", []string{"29"}, 0},
 		{"j", []string{"29"}, 29},
@@ -157,7 +157,8 @@ func TestTop_RatesAreThoseOfTheLastMinutes(t *testing.T) {
 	if got := m.perMinute(&old); got != 3 {
 		t.Errorf("%v per minute by the daemon, want 3", got)
 	}
-	// 10 ended, 5 of them failed; a new grid job submitted 20, and an unknown old one had submitted 50 before.
+	// 10 local jobs ended, 5 of them failed. A new grid job submitted 20, and an unknown older grid job had submitted 50
+	// before.
 	old.Lookup.Counts = wire.Counts{Total: 100, Completed: 45, Failed: 5, Running: 10}
 	fresh, other := job(2, at(20), wire.Counts{Total: 20, Submitted: 20}), job(3, 1, wire.Counts{Total: 50, Running: 50})
 	got := m.add(at(30), []wire.Status{old, fresh, other})
@@ -175,7 +176,7 @@ func TestTop_RatesAreThoseOfTheLastMinutes(t *testing.T) {
 	if diff := cmp.Diff(&topRates{Submitted: 35, Ended: 10, Failed: 5}, got); diff != "" {
 		t.Error(diff)
 	}
-	// What is older than the window is forgotten.
+	// Marks that are older than the window are forgotten.
 	for s := 62; s <= 400; s += 2 {
 		got = m.add(at(s), []wire.Status{old, fresh, other})
 	}

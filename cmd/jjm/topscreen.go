@@ -28,7 +28,7 @@ const (
 )
 
 // The control sequences of ECMA-48 and xterm that jjm top uses. The alternate screen keeps what the terminal showed
-// before. Lines that are too wide, because their characters are, are cut by the terminal.
+// before. The terminal cuts lines that wide characters make too long.
 const (
 	enterScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l"
 	leaveScreen = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l"
@@ -133,7 +133,8 @@ func (t *topScreen) request(ctx context.Context, shown []jjm.GridID) {
 	}
 }
 
-// requestWhy requests from the daemon the reasons why a grid job waits. If nobody receives the answer, it is dropped.
+// requestWhy requests from the daemon the reasons why a grid job waits. If the screen no longer waits for the answer,
+// the answer is dropped.
 func (t *topScreen) requestWhy(ctx context.Context, id jjm.GridID) {
 	t.work.Go(func() {
 		a, err := client.Call(ctx, t.ask.daemon, wire.VerbWhy(), wire.WhyRequest{Many: wire.Refs(id.String())})

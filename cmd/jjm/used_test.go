@@ -6,7 +6,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// What is used names no host or batch job that is not known.
+// The text about used resources names the host and the batch job only if they are known.
 func TestUsageText_EndsWithWhatIsKnown(t *testing.T) {
 	for _, c := range []struct {
 		usage jjm.Usage

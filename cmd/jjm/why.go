@@ -88,7 +88,7 @@ func (c *cli) printWhy(ref string, one wire.Why) error {
 	}
 	at := len(causes)
 	if one.Unfinished == 0 {
-		at = 0 // the local jobs were asked about, and the grid job explains none of them
+		at = 0 // all are over: their ends come first, because the cause of the grid job explains none of these
 	}
 	for _, cause := range slices.Insert(causes, at, one.Ended...) {
 		rows = append(rows, causeLines(cause)...)

@@ -75,7 +75,7 @@ func retryTable(t *testing.T) [][]string {
 	return rows
 }
 
-// The retries on the page must be the real ones.
+// The retries on the page agree with the code.
 func TestJobFiles_RetriesEqualTheTable(t *testing.T) {
 	early := time.Duration(*jjm.DefaultLimits().EarlyMinutes) * time.Minute
 	within := fmt.Sprintf("within %d minutes", *jjm.DefaultLimits().EarlyMinutes)
@@ -105,7 +105,7 @@ func TestJobFiles_RetriesEqualTheTable(t *testing.T) {
 	}
 }
 
-// The defaults of the keys of [retry] must be those of GBS, in the table of keys too.
+// The defaults of the keys of [retry], also in the table of keys, are those of GBS.
 func TestJobFiles_RetryDefaultsAreThoseOfGBS(t *testing.T) {
 	text := page(t, "JOB-FILES.md")
 	lim := jjm.DefaultLimits()
@@ -118,7 +118,7 @@ func TestJobFiles_RetryDefaultsAreThoseOfGBS(t *testing.T) {
 	}
 }
 
-// The waits on the page must be the real ones.
+// The waits on the page agree with the code.
 func TestJobFiles_WaitsEqualThePage(t *testing.T) {
 	text := strings.Join(strings.Fields(page(t, "JOB-FILES.md")), " ")
 	waits := func(unit time.Duration, f plan.BackoffFacts, n int) string {

@@ -25,18 +25,17 @@ type trial struct {
 	value any
 	// with is in the job file with and without the setting, along only with it.
 	with, along keys
-	// files replaces those of the fixture; open leaves their dataset open; pileup is the
-	// number of files of a secondary one.
+	// files replaces the files of the fixture. open leaves their dataset open. pileup is the number of files of a
+	// secondary dataset.
 	files  []jjm.File
 	open   bool
 	pileup int
-	// refuses says that its effect is to refuse, or to allow, what is there.
+	// refuses is set if the effect of the setting is that a job file is refused or allowed.
 	refuses bool
 }
 
-// effect is everything that results from a job file: what its local jobs receive, and what
-// is requested from the batch system for them. Texts for people are not part of it.
-// Estimates are, because the application finds them in JJM_INPUT.
+// effect holds everything that results from a job file: the assignments of its local jobs, and their requests to the
+// batch system. It excludes texts for people. It includes estimates, because the application finds them in JJM_INPUT.
 type effect struct {
 	Assignments []sandbox.Assignment
 	Request     jjm.Request
@@ -55,7 +54,7 @@ func fixture() []jjm.File {
 		f("/e", 30, 161, "A", "g2", r(3, 1, 1)), f("/f", 40, 201, "A", "g2", r(3, 2, 4))}
 }
 
-// small returns the same files with 1000 bytes each, and one with 400.
+// small returns the files of the fixture with 1000 bytes each, except one file with 400.
 func small() []jjm.File {
 	files := fixture()
 	for i := range files {
@@ -65,7 +64,7 @@ func small() []jjm.File {
 	return files
 }
 
-// madeUp stands for events to be generated.
+// madeUp returns a file that represents events to be generated.
 func madeUp() []jjm.File {
 	return []jjm.File{{LFN: split.GeneratedPrefix + "1", Events: 100, FirstEvent: 1, Locations: []string{"A"},
 		Lumis: []jjm.LumiRange{{Run: 1, First: 1, Last: 1}}}}
@@ -159,7 +158,7 @@ func effectOf(t *testing.T, text string) (e effect) {
 	return e
 }
 
-// assignments returns what the local jobs of a cutting receive.
+// assignments returns the assignments of a cutting's local jobs.
 func assignments(spec *jjm.Spec, by string, work split.Work, p split.Params,
 	command func(*jjm.Spec, *jjm.LocalJob) (handlers.Command, error)) (all []sandbox.Assignment, err error) {
 	s, err := split.Get(by)

@@ -11,8 +11,8 @@ import (
 	"jjm/internal/work/split"
 )
 
-// splitterTrials are the settings of splitters, by SPLITTER/KEY where the splitter matters,
-// else by KEY; those of tables by TABLE.KEY.
+// splitterTrials returns trials of the settings of splitters: by SPLITTER/KEY if the trial is for one splitter,
+// otherwise by KEY. Settings in tables have the key TABLE.KEY.
 func splitterTrials() map[string]trial {
 	estimates := keys{"timePerEvent": 12.0, "sizePerEvent": 30.0, "memoryRequirement": 2000.0}
 	pieces := keys{"pieces": []keys{{"lfn": "/a", "first": 0, "count": 10}}}
@@ -99,7 +99,7 @@ type setting struct {
 	put  func(p keys, value any)
 }
 
-// settingsOf returns the settings of a splitter, those of its tables one by one.
+// settingsOf returns the settings of a splitter. A table counts as its single settings.
 func settingsOf(t *testing.T, by string) (all []setting) {
 	t.Helper()
 	known, err := split.Settings(by)
@@ -159,8 +159,7 @@ func TestEffect_EverySettingOfASplitterHasAnEffect(t *testing.T) {
 	}
 }
 
-// fitting keeps the keys beside a setting that the splitter reads; the pieces of Pieces are
-// always kept.
+// fitting keeps those of the further keys of a trial that the splitter reads. It always keeps the pieces of Pieces.
 func fitting(t *testing.T, by string, with keys) keys {
 	t.Helper()
 	known, err := split.Settings(by)

@@ -125,7 +125,7 @@ func mergeEffect(t *testing.T, merge keys) (effect []string, refused string) {
 	return append(effect, fmt.Sprint("again: ", again)), ""
 }
 
-// Every key of [merge] must change what is merged, or how.
+// Every key of [merge] changes which files are merged, or how.
 func TestEffect_EveryKeyOfMergeChangesMerges(t *testing.T) {
 	trials := mergeTrials()
 	of := reflect.TypeFor[jjm.Merge]()

@@ -88,8 +88,7 @@ func streamJobs() map[string]variant {
 	}
 }
 
-// Every key of streams must change what local jobs receive, or what becomes of their
-// outputs.
+// Every key of streams changes the assignments of local jobs, or the treatment of their outputs.
 func TestStreams_EveryKeyHasAnEffect(t *testing.T) {
 	jobs := streamJobs()
 	for key, v := range jobs {
@@ -109,8 +108,8 @@ func TestStreams_EveryKeyHasAnEffect(t *testing.T) {
 	}
 }
 
-// Every type whose command has placeholders also accepts those of streams: the numbers and
-// names of outputs reach its command lines.
+// Every type whose command has placeholders also accepts the placeholders of streams: the numbers and names of outputs
+// reach its command lines.
 func TestStreams_ReachTheCommandsOfAllTypes(t *testing.T) {
 	for typ, params := range map[string]string{
 		"script":     "command = [\"run\", \"{args}\", \"--out=${OUT}\"]\nargs = [[\"a\"], [\"b\"]]",

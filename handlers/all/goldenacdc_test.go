@@ -41,8 +41,8 @@ func otherwise() map[string]string {
 	}
 }
 
-// lost returns what was lost according to a row's documents, in the order of the files, in the form in which the ledger
-// finds it missing. wrong describes lost parts that no file has.
+// lost returns the work that was lost according to a row's documents, in the order of the files, as findings of the
+// ledger. wrong describes lost parts that no file has.
 func (r *wmRow) lost(files []jjm.File) (unit string, all []cover.Finding, wrong string) {
 	unit = jjm.UnitRange
 	if r.Whitelist != nil {
@@ -96,8 +96,8 @@ func missing(f *jjm.File, lost map[string][][2]uint32) (out []jjm.LumiRange) {
 	return out
 }
 
-// recovered cuts a row's recovery as the product does: what the documents name is missing in the grid job of the row's
-// job file, and the job file of the recovery is parsed and cut.
+// recovered cuts a row's recovery in the same way as the product: the parts that the documents name are missing in the
+// grid job of the row's job file, and the job file of the recovery is parsed and cut.
 func (r *wmRow) recovered(splitter string, w split.Work) (c goldenCut, wrong string, err error) {
 	job, _, err := r.jobFile(splitter, &w)
 	if err != nil {
@@ -134,7 +134,7 @@ func (r *wmRow) recovered(splitter string, w split.Work) (c goldenCut, wrong str
 	return c, wrong, err
 }
 
-// checkRecovery cuts a row's recovery and returns what is wrong with the parts.
+// checkRecovery cuts a row's recovery and returns the differences to the row.
 func (r *wmRow) checkRecovery(id, splitter string) string {
 	got, wrong, err := r.recovered(splitter, r.work())
 	why := otherwise()[id]
@@ -182,8 +182,8 @@ func skipsOf(groups []wmGroup) (skips []any) {
 	return skips
 }
 
-// In a recovery the events to skip follow from the number of jobs before and from the size of a job. They do not depend
-// on the time per event: some rows have one, some have none or 0.
+// In a recovery, the events to skip follow from the number of earlier jobs and from the size of a job. They do not
+// depend on the time per event, which some rows lack or set to 0.
 func TestGolden_WMCoreRecoveriesSkipPileupWithoutATimePerEvent(t *testing.T) {
 	skipping := 0
 	for _, name := range wmNames() {
@@ -269,8 +269,8 @@ func sectionsOf(groups []wmGroup) map[string]int {
 	return out
 }
 
-// joined returns jobs whose sections are ranges that do not touch. A recovery lists what is missing in its own order,
-// WMCore in the order of the file.
+// joined returns jobs in which adjacent ranges of sections are joined. A recovery lists missing sections in its own
+// order, WMCore in the order of the file.
 func joined(groups []wmGroup) []wmGroup {
 	for g := range groups {
 		for j := range groups[g].Jobs {

@@ -92,8 +92,8 @@ func (r *gangaRow) params() map[string]any {
 	return p
 }
 
-// text returns the row's job file. For splitters that make their own work it is of the type script, with the arguments
-// of the master as its command.
+// text returns the row's job file. For splitters that make their own work, the type is script, and its command has the
+// arguments of the master.
 func (r *gangaRow) text() (string, error) {
 	if r.Files == nil {
 		command := []any{"run"}
@@ -152,7 +152,7 @@ func (r *gangaRow) subjobs(c *goldenCut) (out []any, err error) {
 	return out, nil
 }
 
-// subjob is what a local job gets: arguments, variables and a queue.
+// subjob holds the arguments, variables and queue of a local job.
 type subjob struct {
 	args  []string
 	env   map[string]string

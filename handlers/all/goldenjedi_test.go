@@ -125,8 +125,8 @@ type walltimeRow struct {
 	Expect        json.RawMessage
 }
 
-// job returns the job file of a row: one file with that many events. A queue without HS06 per core divides by nothing,
-// like one with 1. If no CPU time is known, the job file requests the longest time of the queue.
+// job returns the job file of a row: one file with the row's number of events. A queue without HS06 per core counts as
+// a queue with 1. If no CPU time is known, the job file requests the longest time of the queue.
 func (r *walltimeRow) job() (g goldenJob, err error) {
 	g = goldenJob{by: split.JEDI, files: []jjm.File{{LFN: "f", Events: r.Events}}, request: map[string]any{}}
 	if r.Cores > 0 {
@@ -147,7 +147,7 @@ func (r *walltimeRow) job() (g goldenJob, err error) {
 	return g, err
 }
 
-// What JEDI's jobs request from their queues is what a local job requests from its batch system, rounded up.
+// A local job requests from its batch system, rounded up, the same time as JEDI's job from its queue.
 func TestGolden_JEDIWalltimes(t *testing.T) {
 	found := 0
 	golden.Rows(t, "jedi/formulas", func(_ string, r walltimeRow) string {
@@ -211,8 +211,8 @@ type chunkDataset struct {
 	}
 }
 
-// files returns those of the dataset. whole is false if they are ranges of events, which only records of a complete
-// dataset make.
+// files returns the files of the dataset. whole is false if the files are ranges of events, which only records of a
+// complete dataset make.
 func (d *chunkDataset) files() (all []jjm.File, whole bool) {
 	for _, f := range d.Files {
 		if f.StartEvent != nil {
@@ -234,8 +234,8 @@ func (d *chunkDataset) files() (all []jjm.File, whole bool) {
 	return all, slices.IsSortedFunc(all, func(a, b jjm.File) int { return strings.Compare(a.LFN, b.LFN) })
 }
 
-// job returns the job file of a row. ok is false if its limits do not come from a split rule alone, or if it was
-// stopped early.
+// job returns the job file of a row. ok is false if limits of the row come from another source than the split rule, or
+// if the row was stopped early.
 func (r *chunkRow) job() (g goldenJob, ok bool, err error) {
 	rule := ""
 	for key, value := range r.Args {

@@ -11,8 +11,8 @@ import (
 )
 
 // Golden rows test the product: each becomes the text of a job file, which is parsed, checked and cut as in the daemon.
-// What a job file does not say (the clock, which cluster reads what, what became of other grid jobs) the row says in
-// place of the site.
+// The row also has the facts that a job file does not contain and the site knows: the clock, which cluster can read
+// which storage, and the ends of other grid jobs.
 
 // goldenJob is the job file of a golden row over the files of one dataset.
 type goldenJob struct {
@@ -55,7 +55,7 @@ type goldenCut struct {
 	left   split.Left
 }
 
-// cutText cuts the work of a job file. site adds what the site knows, and may change which settings it uses. The error
+// cutText cuts the work of a job file. site adds the site's facts, and may change the settings that it uses. The error
 // is that of the check or of the cut.
 func cutText(text string, site func(*split.Work, *split.Params)) (c goldenCut, err error) {
 	doc, problems := jobfile.Parse("job.json", []byte(text))

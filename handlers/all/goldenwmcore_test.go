@@ -215,7 +215,7 @@ func withoutNulls(text json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(table)
 }
 
-// readers returns the clusters of a row's site, with what they read.
+// readers returns the clusters of a row's site, with the storages that they can read.
 func (r *wmRow) readers() []plan.Reader {
 	if r.Sites == nil {
 		return nil
@@ -239,7 +239,7 @@ func (r *wmRow) readers() []plan.Reader {
 	return readers
 }
 
-// work returns what a row's splitter saw: its files, and whether more may come.
+// work returns the work of a row's splitter: its files, and whether more may come.
 func (r *wmRow) work() split.Work {
 	// In memory the lumi splitters ignore whether more may come.
 	never := r.Package == "WMCore.DataStructs" && r.Algo != split.MinFileBased
@@ -253,7 +253,7 @@ func (r *wmRow) work() split.Work {
 	return w
 }
 
-// site returns what the site of a row knows besides its job file.
+// site returns a function that adds the facts that a row's site knows and the job file does not contain.
 func (r *wmRow) site(from *split.Work) func(*split.Work, *split.Params) {
 	return func(w *split.Work, p *split.Params) {
 		w.Pending, w.Ancestors, w.Now = r.Injected != nil && !*r.Injected, r.Parents, jjm.Time(r.Now*1000)
@@ -327,8 +327,8 @@ func maskRow(in *jjm.PartInput) wmMask {
 	return m
 }
 
-// sameJobs compares lists of sites and locations as sets, and estimates with a tolerance. No estimate equals an
-// estimate of 0, because both get the least there is. Of the reasons it compares only those whose text is specified.
+// sameJobs compares lists of sites and locations as sets, and estimates with a tolerance. A missing estimate equals an
+// estimate of 0, because both get the minimum. It compares only reasons whose text is specified.
 var sameJobs = cmp.Options{
 	cmpopts.EquateEmpty(),
 	cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) <= 1e-6*math.Max(1, math.Abs(a)) }),
@@ -352,7 +352,7 @@ func (r *wmRow) want() []wmGroup {
 }
 
 // once returns the files of one of WMCore's jobs without repetitions. With applyLumiCorrection WMCore lists a file once
-// for each section that it shares; a part lists each file once, because applications read what is listed.
+// for each section that it shares. A part lists each file once, because applications read every listed file.
 func once(files []string) (out []string) {
 	for _, f := range files {
 		if !slices.Contains(out, f) {
@@ -362,13 +362,13 @@ func once(files []string) (out []string) {
 	return out
 }
 
-// set returns a sorted copy without WMCore's word for "all locations in one group", which is no location.
+// set returns a sorted copy without "AAA", which is WMCore's word for "all locations in one group" and not a location.
 func set(s []string) []string {
 	s = slices.DeleteFunc(slices.Sorted(slices.Values(s)), func(at string) bool { return at == "AAA" })
 	return slices.Compact(s)
 }
 
-// check cuts the work of a row and returns what is wrong with the parts.
+// check cuts the work of a row and returns the differences between the parts and the row.
 func (r *wmRow) check(id, splitter string, w split.Work) (string, split.Left) {
 	job, apart, err := r.jobFile(splitter, &w)
 	if err != nil {
@@ -533,7 +533,7 @@ func (r *wmRow) sibling(lfn string, failed bool) split.SiblingState {
 	return state
 }
 
-// status compares what a cut leaves with the states of WMCore's files after it.
+// status compares the files that a cut leaves with the states of WMCore's files after the cut.
 func (r *wmRow) status(w *split.Work, left *split.Left) string {
 	got := map[string][]string{}
 	for state, files := range r.WMBS.Status {

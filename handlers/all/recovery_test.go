@@ -89,7 +89,7 @@ func TestRecovery_OfSectionsExpectsTheirEvents(t *testing.T) {
 	}
 }
 
-// owns returns what the parts of a job file own.
+// owns returns the files, events and sections that the parts of a job file own.
 func owns(t *testing.T, text string) (all []string) {
 	t.Helper()
 	parts := partsOf(t, text)
@@ -246,7 +246,7 @@ func TestProperty_ARecoveryOwnsExactlyWhatItsGridJobLost(t *testing.T) {
 	}
 }
 
-// findings returns what the ledger finds missing of a failed part.
+// findings returns the ledger's findings about the missing work of a failed part.
 func findings(p *jjm.Part) (all []cover.Finding) {
 	in := p.Input
 	for _, r := range in.Events {
@@ -260,7 +260,7 @@ func findings(p *jjm.Part) (all []cover.Finding) {
 	return all
 }
 
-// piecesOf returns the events and sections that a part owns, one by one.
+// piecesOf returns each single event and section that a part owns.
 func piecesOf(p *jjm.Part) (all []string) {
 	for _, f := range findings(p) {
 		for n := f.First; n <= f.Last; n++ {

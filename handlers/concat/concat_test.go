@@ -72,8 +72,7 @@ func TestCheck_RefusesWhatItCannotDo(t *testing.T) {
 	}
 }
 
-// run runs the command of a part in a folder, as the wrapper would, and returns what it
-// logged.
+// run runs the command of a part in a folder, in the same way as the wrapper, and returns the log.
 func run(t *testing.T, dir string, files []string) (logged string, err error) {
 	t.Helper()
 	c, err := New().Command(spec(1, "", nil), &jjm.LocalJob{})

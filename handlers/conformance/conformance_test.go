@@ -14,7 +14,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// broken is the script type with one promise of the contract broken.
+// broken is the script type with one planted violation of the contract.
 type broken struct {
 	script.Handler
 	describe func(*handlers.Description)

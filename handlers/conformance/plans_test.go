@@ -7,7 +7,7 @@ import (
 	"jjm/handlers"
 )
 
-// What differs is named by its place in the plan, as an author wrote it.
+// A difference is named by its place in the plan, in the notation of the plan's author.
 func TestPlansDiffer_NamesThePlace(t *testing.T) {
 	key := handlers.OwnKey
 	for _, tt := range []struct{ name, now, was, want string }{

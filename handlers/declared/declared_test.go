@@ -163,7 +163,7 @@ func TestParse_NamesMistakes(t *testing.T) {
 	}
 }
 
-// Mistakes of all kinds are reported in one round: unknown keys, settings, work, placeholders.
+// Mistakes of all kinds are reported together: unknown keys, settings, work, placeholders.
 func TestParse_NamesAllMistakesAtOnce(t *testing.T) {
 	text := "nmae = \"toy\"\n" + head + "result = \"maybe\"\n[work]\ncount = \"m\"\n" + settings
 	text = strings.Replace(text, "{x}", "{y}", 1)

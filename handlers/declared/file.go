@@ -25,7 +25,7 @@ type File struct {
 	// Name is the type's name in job files; Summary is one line for people.
 	Name    string `toml:"name"`
 	Summary string `toml:"summary"`
-	// Result is the way in which the type reports unless the job file sets another one: "exit" (the default) or "glf".
+	// Result is the way in which the type reports unless the job file sets another way: "exit" (the default) or "glf".
 	Result string `toml:"result"`
 	// Program is a program that describes all other properties, with a path relative to the folder of this file (see
 	// package external).

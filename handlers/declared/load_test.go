@@ -37,7 +37,8 @@ func program(name, path string) string {
 	return "name = \"" + name + "\"\nprogram = \"" + path + "\"\n"
 }
 
-// Each file with mistakes costs its own type: the type is off with all mistakes, and the others are as declared.
+// A file with mistakes affects only its own type: that type is off with all its mistakes, and all other types are as
+// declared.
 func TestLoad_AMistakeCostsItsOwnType(t *testing.T) {
 	dir := folder(t, map[string]string{
 		"good.toml": named("good"), "asked.toml": program("asked", "asked.sh"), "asked.sh": "#!/bin/sh\n",
@@ -47,7 +48,7 @@ func TestLoad_AMistakeCostsItsOwnType(t *testing.T) {
 		"plain.toml":    program("plain", "text"),
 		"text":          "no program",
 		"replaced.toml": program("replaced", "theirs.sh"), "theirs.sh": "#!/bin/sh\n",
-		"theirs.toml": named("good"), // what others can write is not read: not even the name
+		"theirs.toml": named("good"), // a file that others can write is not read, not even its name
 		"script.toml": named("script"),
 		"Odd!.toml":   "name = \"Odd!\"\n",
 	})
@@ -140,8 +141,8 @@ func TestLoad_OneTypeOfAName(t *testing.T) {
 	}
 }
 
-// A file beside the types that others can change costs the types that may read it: those that pack it, and programs of
-// the same folder. If there are none, it is reported all the same.
+// If other accounts can change a file in the folder of the types, the types that may read it are off: types that pack
+// the file, and types with programs in the same folder. If there is no such type, the file is reported nevertheless.
 func TestLoad_AFileBesideThatOthersCanChange(t *testing.T) {
 	held := func(path string) error {
 		if filepath.Base(path) == "lib.py" {
@@ -175,7 +176,7 @@ func TestLoad_AFileBesideThatOthersCanChange(t *testing.T) {
 	}
 }
 
-// Files that others can change are not packed, also not for a job that was accepted before: it waits.
+// A file that other accounts can change is not packed, not even for a job that was accepted before: that job waits.
 func TestOffType_PacksNothingThatOthersCanChange(t *testing.T) {
 	packs := strings.Replace(named("toy"), "[work]", "[[inputs]]\npath = \"lib.py\"\n[work]", 1)
 	spec := &jjm.Spec{Type: "toy", Params: map[string]any{textKey: packs, "words": []any{"a"}}}
@@ -204,7 +205,7 @@ func TestOffType_PacksNothingThatOthersCanChange(t *testing.T) {
 	}
 }
 
-// A type that is off refuses new jobs, and runs those that were accepted before as they were planned.
+// A type that is off refuses new jobs. Jobs that were accepted before run as they were planned.
 func TestOffType_RefusesNewJobsAndRunsAcceptedOnes(t *testing.T) {
 	was := parsed(t, named("toy"))
 	words := func() *jjm.Spec { return &jjm.Spec{Type: "toy", Params: map[string]any{"words": []any{"a"}}} }

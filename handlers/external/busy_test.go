@@ -31,7 +31,8 @@ func TestPlan_ABusyMachineIsNoMistake(t *testing.T) {
 	}
 }
 
-// A type whose program cannot say in time what it is is off: the daemon asks it again, and a person has to look.
+// If the program of a type does not describe its type in time, the type is off: the daemon asks the program again, and
+// a person has to act.
 func TestLearn_ABusyMachineTurnsTheTypeOff(t *testing.T) {
 	p := plans("")
 	p.err = jjm.Errorf(jjm.Busy, "it did not end within 20 s")

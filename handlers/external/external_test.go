@@ -18,7 +18,7 @@ import (
 const about = `{"protocol": 1, "summary": "a scan", "settings": [{"name": "n", "type": "whole number", "required": true,
  "min": 1, "help": "how many"}], "example": "type = \"scan\"\n[params]\nn = 3\n"}`
 
-// program replaces a real one: it has a reply for each verb.
+// program replaces a real program: it has a reply for each verb.
 type program struct {
 	replies map[string]string
 	ran     handlers.Ran // other results of every run
@@ -91,7 +91,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// A program that hangs delays those who use its type, and nobody who reads about types.
+// A program that hangs delays users of its type, but not people who read the descriptions of types.
 func TestDescribe_WaitsForNoProgram(t *testing.T) {
 	asked, answer := make(chan bool), make(chan bool)
 	h := New("scan", "/x/scan.py", func(handlers.Program) (handlers.Ran, error) {

@@ -97,7 +97,8 @@ func read(path string, getenv func(string) string) (Config, string, strict.Place
 	return c, path, places, append(broken, broken.Unsaid(c.check())...)
 }
 
-// locate returns the path of the file. given is false for the default path, which need not exist.
+// locate returns the path of the configuration file. It also returns whether the path was given; it returns false for
+// the default path, where the file need not exist.
 func locate(path string, getenv func(string) string) (string, bool) {
 	if path != "" {
 		return path, true

@@ -142,7 +142,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// TestClusters_NoKindHasAKeyThatAllClustersHave: the adapter would never see its own value of a key that both have.
+// No kind of cluster has a key that all clusters have, because the adapter would never see its own value of that key.
 func TestClusters_NoKindHasAKeyThatAllClustersHave(t *testing.T) {
 	common := keysOf(reflect.TypeFor[engine.ClusterConfig]())
 	for kind, build := range adaptersall.Registry() {

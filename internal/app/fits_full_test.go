@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// An account that fills the disk once more, after the daemon looked at it and before it opens the store, does not
-// prevent the start: the daemon gives up its reserve and opens the store then.
+// An account fills the disk again after the daemon checked it and before the daemon opens the store. The daemon
+// nevertheless starts: it gives up its reserve and then opens the store.
 func TestStore_IsOpenedThoughTheDiskWasFilledMeanwhile(t *testing.T) {
 	r := keeper(t)
 	a := r.app

@@ -117,8 +117,8 @@ func configuration(dir string, broken []breakage) (path string, err error) {
 	return path, os.WriteFile(path, []byte(strings.ReplaceAll(text, "DIR", dir)), 0o644)
 }
 
-// A daemon starts if the check lists nothing, and otherwise refuses with what the check lists, for any mistakes in any
-// files. What is listed for one mistake is also listed if there are others.
+// For any mistakes in any files, the daemon starts if the check lists nothing, and otherwise refuses to start with the
+// mistakes that the check lists. A mistake that is listed by itself is also listed together with others.
 func TestExamine_WhatServeRefusesIsWhatCheckListed(t *testing.T) {
 	all := breakages()
 	rapid.Check(t, func(t *rapid.T) {

@@ -19,7 +19,7 @@ import (
 	"jjm/xmldb"
 )
 
-// keeper returns a reserve on a small file system of its own.
+// keeper returns a reserve on a new, small file system.
 func keeper(t *testing.T) *reserve {
 	t.Helper()
 	disk := needs.Tmpfs(t, t.TempDir(), "size=32m")
@@ -81,7 +81,7 @@ func TestReserve_IsGivenUpWhenTheDiskIsFullAndTakenBack(t *testing.T) {
 	}
 }
 
-// What fills the spool is removed, and the reserve stays.
+// If an account fills the disk through the spool, its entries are removed, and the reserve stays.
 func TestReserve_TheSpoolGoesFirst(t *testing.T) {
 	r := keeper(t)
 	box := filepath.Join(r.app.config.spoolDir(), "in", "u4711")
@@ -101,7 +101,8 @@ func TestReserve_TheSpoolGoesFirst(t *testing.T) {
 	}
 }
 
-// What fills the drop folder is removed as well, whoever put it there, and the drop folder is shut until there is room.
+// Files that fill the drop folder are removed too, whichever account owns them, and the drop folder is closed until
+// there is room.
 func TestReserve_TheDropFolderGoesToo(t *testing.T) {
 	needs.Root(t, "to give files to another account")
 	r := keeper(t)
@@ -139,7 +140,7 @@ func TestReserve_TheDropFolderGoesToo(t *testing.T) {
 	}
 }
 
-// Folders with file systems of their own need no reserve.
+// If the folders are on separate file systems, no reserve is needed.
 func TestReserve_IsNotWhereTheFoldersOfAccountsAreApart(t *testing.T) {
 	r := keeper(t)
 	in := needs.Tmpfs(t, filepath.Join(r.app.config.spoolDir(), "in"), "size=1m")
@@ -156,7 +157,7 @@ func TestReserve_IsNotWhereTheFoldersOfAccountsAreApart(t *testing.T) {
 	}
 }
 
-// The spool is removed, replaced by a folder that nobody can enter, and by a file.
+// The spool is removed, replaced by a folder that the daemon cannot enter, and replaced by a file.
 func TestReserve_MakesALostSpoolAgain(t *testing.T) {
 	var log bytes.Buffer
 	a := &App{config: Config{State: t.TempDir(), Engine: engine.Defaults()},

@@ -60,7 +60,7 @@ func TestOpenState_ReadOnlyFolderIsNamed(t *testing.T) {
 	}
 }
 
-// Whoever can open a lock file can lock it, so only the daemon can.
+// Every process that can open a lock file can lock it, so only the daemon's account can open it.
 func TestOpenState_OthersCannotOpenTheLock(t *testing.T) {
 	dir := t.TempDir()
 	release, err := openState(dir)

@@ -11,9 +11,9 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// Programs of job types that others could replace turn their types off, and the problem names the folder. What else the
-// daemon executes lies in folders that only root, or whoever may say what jobs run, can write, up to the top.
-// A program that somebody else could replace is refused before it runs.
+// If others could replace the program of a job type, the type is off, and the problem names the folder. All other
+// programs that the daemon executes must be in folders that only root, or an account that may decide which jobs run,
+// can write, up to the root folder. A program that another account could replace is refused before it runs.
 func TestExamine_RefusesWhatOthersCouldReplace(t *testing.T) {
 	needs.Root(t, "to give folders to other accounts")
 	for _, test := range []struct {
@@ -67,8 +67,8 @@ func section(lines string) string {
 	return "[[cluster]]\nname = \"s\"\nkind = \"slurm\"\n" + lines
 }
 
-// A mistake in the file of a job type is none of the daemon's: it starts, the type is off, and the mistakes are told
-// with the whole path.
+// A mistake in the file of a job type does not stop the daemon: it starts, the type is off, and the mistakes are
+// reported with the whole path.
 func TestTypes_AMistakeInAFileDoesNotStopTheStart(t *testing.T) {
 	dir := t.TempDir()
 	err := errors.Join(os.Mkdir(dir+"/types", 0o755),

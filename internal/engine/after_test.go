@@ -19,7 +19,7 @@ import (
 // minute is a world whose local jobs take a minute.
 func minute() options { return options{sim: adaptertest.SimConfig{Life: time.Minute, Slots: 100}} }
 
-// failingOf lets the first attempts of a grid job fail for good.
+// failingOf makes the first attempts of some grid jobs fail permanently.
 func failingOf(grids ...jjm.GridID) func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play {
 	return func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if slices.Contains(grids, id.Grid) && id.Attempt == 0 {
@@ -35,7 +35,7 @@ func (w *world) cluster(verb string) {
 	w.give(wire.Order{Verb: verb, Kind: "cluster", Name: w.adapter.Name(), Reason: "a test"})
 }
 
-// waitsAfter requires that a grid job has not begun, and that everybody is told for which ones it waits.
+// waitsAfter requires that a grid job has not begun, and that every answer names the grid jobs for which it waits.
 func (w *world) waitsAfter(id jjm.GridID, others ...jjm.GridID) {
 	w.t.Helper()
 	text := fmt.Sprintf("waits for the end of grid job %s (", others[0])
@@ -121,7 +121,8 @@ func TestAfter_OneThatEndedOtherwiseBreaksIt(t *testing.T) {
 	})
 }
 
-// What waits is killed and paused as everything else is, and waits on in the next daemon.
+// A grid job that waits for another grid job can be killed and paused like any other grid job. After a restart of the
+// daemon it still waits.
 func TestAfter_KillPauseAndRestart(t *testing.T) {
 	t.Parallel()
 	inWorld(t, minute(), func(t *testing.T, w *world) {
@@ -156,8 +157,8 @@ func TestAfter_KillPauseAndRestart(t *testing.T) {
 	})
 }
 
-// The generation at hand counts: one that is reopened is waited for again, also while that is only requested. What has
-// begun stays.
+// A grid job waits for the current generation of another grid job: if the other grid job is reopened, it waits for the
+// new end, even while the reopening is only requested. A grid job that has begun is not affected.
 func TestAfter_WaitsForOneThatIsReopened(t *testing.T) {
 	t.Parallel()
 	o := minute()
@@ -189,7 +190,7 @@ func TestAfter_WaitsForOneThatIsReopened(t *testing.T) {
 	})
 }
 
-// The end of a grid job that was removed counts for ever.
+// The end of a grid job still counts after the grid job was removed.
 func TestAfter_OneThatWasRemoved(t *testing.T) {
 	t.Parallel()
 	inWorld(t, minute(), func(t *testing.T, w *world) {
@@ -212,8 +213,8 @@ func TestAfter_OneThatWasRemoved(t *testing.T) {
 	})
 }
 
-// Grid jobs that do not exist, that somebody else owns, or whose end is wrong already are refused with the line. A
-// submission that is repeated finds its grid job all the same.
+// Grid jobs that do not exist, that belong to another account, or that already ended in the wrong way are refused, and
+// the error names the line. A repeated submission nevertheless returns its grid job.
 func TestAfter_WhatCannotBeIsRefused(t *testing.T) {
 	t.Parallel()
 	o := minute()
@@ -260,8 +261,8 @@ func TestAfter_WhatCannotBeIsRefused(t *testing.T) {
 	})
 }
 
-// Whatever the order in which things happen, and whenever the daemon dies, none begins before those that it is to
-// follow, and all end.
+// Whatever the order of events, and whenever the daemon dies, no grid job begins before the grid jobs that it follows
+// have ended, and all grid jobs end.
 func TestAfter_AnyGraphIsFollowed(t *testing.T) {
 	drawLives(t)
 	rapid.Check(t, func(rt *rapid.T) {

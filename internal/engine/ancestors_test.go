@@ -36,8 +36,8 @@ func (w *world) parentsRead(id jjm.GridID) map[string][]string {
 // output is how the tests name what local job n of a grid job made.
 func output(id jjm.GridID, n int) string { return fmt.Sprintf("filetest.%s.%d.out.dat", id, n) }
 
-// chain submits grid jobs of which each processes the outputs of the one before, and the first
-// dataset "raw". It returns them and the dataset of the last.
+// chain submits grid jobs, each of which processes the outputs of the previous one; from is the input of the first. It
+// returns their ids and the dataset of the last.
 func (w *world) chain(steps int, from string) (ids []jjm.GridID, dataset string) {
 	w.t.Helper()
 	for i := range steps {

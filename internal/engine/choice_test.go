@@ -16,7 +16,7 @@ func named(text, name string) string {
 	return strings.NewReplacer(`name = "mc"`, `name = "`+name+`"`, `name = "plain"`, `name = "`+name+`"`).Replace(text)
 }
 
-// selected returns what is selected: ids with blanks between, or the kind of the error.
+// selected returns the selected ids, separated by blanks, or the kind of the error.
 func (w *world) selected(caller wire.Caller, r wire.SelectRequest) string {
 	w.t.Helper()
 	got, err := w.engine.Select(context.Background(), caller, r)
@@ -101,7 +101,7 @@ func TestSelect_FindsWhatIsLiveAndWhatIsOver(t *testing.T) {
 	})
 }
 
-// A dry run counts and changes nothing; what stops at a failure says what it did not attempt.
+// A dry run counts and changes nothing. A command that stops at a failure reports the jobs that it did not attempt.
 func TestKill_DryRunsCountAndStoppingNamesTheRest(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

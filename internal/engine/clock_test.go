@@ -10,7 +10,7 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// The engine's clock jumps; those of the batch system and of the file server do not.
+// The clock of the engine jumps; the clocks of the batch system and of the file server do not.
 func TestClock_AJumpLosesNothingAndNothingHangs(t *testing.T) {
 	t.Parallel()
 	failing := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {

@@ -148,8 +148,8 @@ func (w *world) partial(id jjm.GridID) []byte {
 	return b
 }
 
-// The site configures the exit code of a grid job that is not done. A grid job of one local job
-// has that one's, and 0 if it is done (R11).
+// The site configures the exit code of a grid job that is not done. A grid job of one local job has the exit code of
+// the local job, and 0 if it is done (R11).
 func TestFinal_TheExitCodeOfAGridJobThatIsNotDone(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {

@@ -83,7 +83,7 @@ func TestCollected_OneFileOfARunningGridJob(t *testing.T) {
 	})
 }
 
-// Files that are missing or were changed are reported. Retracted and merged files cannot be fetched any more.
+// Files that are missing or were changed are reported. Retracted and merged files can no longer be fetched.
 func TestCollected_WhatIsNotAsItWas(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

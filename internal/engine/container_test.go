@@ -35,8 +35,8 @@ func (w *world) dataset(name string) wire.DatasetState {
 	return got.Shown[0]
 }
 
-// A grid job that reads a container reads the files of its datasets, each once. More come while
-// one of them is open, and when one is added. Users see which file is from which dataset.
+// A grid job that reads a container reads each file of its datasets once. It gets more files while one of the datasets
+// is open, and when a dataset is added. Users see from which dataset each file is.
 func TestContainer_IsReadAsItsDatasets(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

@@ -39,7 +39,7 @@ func (w *world) notCopied(c wire.Caller, id jjm.GridID, kind jjm.Kind, text stri
 	}
 }
 
-// specOf returns what is stored of a grid job's file.
+// specOf returns the stored grid job, with its job file.
 func (w *world) specOf(id jjm.GridID) jjm.GridJob {
 	w.t.Helper()
 	job, _, err := w.store.Kept(context.Background(), id)
@@ -47,8 +47,8 @@ func (w *world) specOf(id jjm.GridID) jjm.GridJob {
 	return job
 }
 
-// A grid job is copied in whatever status it is, and stays as it is. The copy says the same, but for the request key
-// and the edits, and is a grid job of its own.
+// A grid job can be copied in any status, and the copy does not change it. The copy is a separate grid job with the
+// same job file, except for the request key and the edits.
 func TestCopy_MakesANewGridJobOfAnOldOneInAnyStatus(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -107,7 +107,7 @@ func TestCopy_DryRunAndRequestKey(t *testing.T) {
 			made.Handle != jjm.HandleOf(alice.UID, "k2") {
 			t.Errorf("%+v, %+v, %v, %v", made, again, err, err2)
 		}
-		how.Key = "k" // that of the old one means the old one
+		how.Key = "k" // the key of the original returns the original
 		if old, err := w.engine.Copy(t.Context(), alice, first.ID, how); err != nil || old.ID != 1 || !old.Existed {
 			t.Errorf("%+v, %v", old, err)
 		}
@@ -118,7 +118,7 @@ func TestCopy_DryRunAndRequestKey(t *testing.T) {
 	})
 }
 
-// Who may copy what: the owner, what is there. A copy is refused as its job file would be.
+// Only the owner may copy a grid job that exists. A copy is refused for the same mistakes as a job file.
 func TestCopy_IsRefused(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: unluckyOnce(1)}, func(t *testing.T, w *world) {

@@ -9,7 +9,7 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// Counts show the jobs of live grid jobs, what the batch system has, and every end since the daemon started.
+// Counts returns the jobs of live grid jobs, the jobs in the batch system, and all ends since the daemon started.
 func TestCounts_ShowJobsAndTheirEnds(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
@@ -44,7 +44,7 @@ func TestCounts_ShowJobsAndTheirEnds(t *testing.T) {
 	})
 }
 
-// A local job that waits for its next attempt is not one that the batch system has.
+// A local job that waits for its next attempt is not counted as a job of the batch system.
 func TestCounts_LeaveOutWhatWaitsForARetry(t *testing.T) {
 	t.Parallel()
 	config := func(c *engineConfig) { c.Backoff = jjm.Duration(time.Hour) }

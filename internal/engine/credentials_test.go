@@ -21,7 +21,7 @@ import (
 	"jjm/sandbox"
 )
 
-// bearer is a token with some claims, signed by nobody.
+// bearer returns a token with some claims and a signature that is not valid.
 func bearer(claims string) []jjm.Credential {
 	text := "e30." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2ln"
 	return []jjm.Credential{{Kind: jjm.TokenKind, Secret: jjm.Secret(text)}}
@@ -87,9 +87,8 @@ func certificate(t *testing.T, end time.Time) jjm.Credential {
 		Secret: jjm.Secret(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))}
 }
 
-// On a cluster without a shared file system, a batch system that renews proxies gets new ones
-// for the jobs that ask for it. What a renewal does not reach is reported at submission and at
-// the renewal.
+// On a cluster without a shared file system, a batch system that renews proxies gets new proxies for the jobs that
+// request renewal. Jobs and credentials that a renewal does not reach are reported at submission and at the renewal.
 func TestCredentials_WhereFilesAreCarried(t *testing.T) {
 	t.Parallel()
 	for _, renews := range []bool{true, false} {

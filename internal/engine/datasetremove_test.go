@@ -48,7 +48,7 @@ func (w *world) keptDataset(name string, kind jjm.Kind, texts ...string) {
 	}
 }
 
-// verifyCleared requires that nothing is stored any more of removed datasets, within an hour.
+// verifyCleared requires that the store has deleted all data of removed datasets within an hour.
 func (w *world) verifyCleared() {
 	w.t.Helper()
 	w.until(time.Hour, "removed datasets are deleted", func() bool {
@@ -57,8 +57,8 @@ func (w *world) verifyCleared() {
 	})
 }
 
-// The name of a removed dataset is free at once. The next one of that name has nothing of the old
-// one: no file, no mark, no container, and it is open.
+// The name of a removed dataset is free immediately. A new dataset of that name inherits nothing from the removed
+// dataset: no file, no mark, no container, and it is open.
 func TestDatasetRemove_TheNameIsFreeAgain(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{chunk: 3}, func(t *testing.T, w *world) {
@@ -121,8 +121,8 @@ func causes(all []jjm.JournalEntry) string {
 	return strings.Join(lines, "\n")
 }
 
-// While a grid job that is not over reads or fills a dataset it stays. After the end it stays as
-// long as the proof of a grid job that read it needs its files: until that one is removed.
+// A dataset stays while a grid job that is not over reads or fills it. After the end the dataset stays as long as the
+// proof of a grid job that read it needs its files: until that grid job is removed.
 func TestDatasetRemove_WaitsForThoseWhoNeedIt(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Minute}}, func(t *testing.T, w *world) {
@@ -183,8 +183,8 @@ func TestDatasetRemove_AReopenedGridJobFillsNoOther(t *testing.T) {
 	})
 }
 
-// The name of a container removes the container, not its datasets. A dataset stays while another
-// has files of it.
+// Removing the name of a container removes the container, not its datasets. A dataset stays while another dataset has
+// files of it.
 func TestDatasetRemove_OfContainers(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Minute}}, func(t *testing.T, w *world) {
@@ -223,9 +223,9 @@ func TestDatasetRemove_OfContainers(t *testing.T) {
 	})
 }
 
-// The container that a grid job filled from several clusters, and one of its datasets, are removed.
-// When the grid job is reopened, what it makes then enters the datasets of its own that are left, and
-// none that others made under the names.
+// The container that a grid job filled from several clusters is removed, and also one of its datasets. When the grid
+// job is reopened, its new outputs enter the remaining datasets of the grid job, and never datasets that were made
+// under these names meanwhile.
 func TestDatasetRemove_OfWhatSeveralClustersMade(t *testing.T) {
 	t.Parallel()
 	o := options{sim: adaptertest.SimConfig{Slots: 2}, more: []adaptertest.SimConfig{{Name: "second", Slots: 2}},

@@ -20,8 +20,8 @@ import (
 	"jjm/internal/work/split"
 )
 
-// fileType is a job type whose local jobs print what they read: two files each,
-// unless the job file says how they are cut.
+// fileType is a job type whose local jobs print the names of their files. A local job reads two files, unless the job
+// file names a splitter.
 type fileType struct{}
 
 func (fileType) Type() string { return "filetest" }
@@ -130,8 +130,8 @@ func TestDatasets_InlineFilesAreProcessedOnceAndTheGridJobIsDone(t *testing.T) {
 	})
 }
 
-// A file of a failed local job is processed by another one, as often as allowed, and with new
-// serial numbers.
+// A file of a failed local job is processed by another local job, with new serial numbers, at most as often as the
+// settings allow.
 func TestDatasets_FailedLocalJobsGiveTheirFilesBack(t *testing.T) {
 	t.Parallel()
 	fails := func(most int32) func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play {
@@ -344,7 +344,7 @@ func TestDatasets_BelongToTheirOwnerAndAdministrators(t *testing.T) {
 		add := wire.Dataset{Do: wire.DatasetAdd, Name: "raw", Files: []jjm.File{{LFN: "a", Events: 3}}}
 		_, err := do(alice, add)
 		w.must(err)
-		_, err = do(bob, add) // his own, of the same name
+		_, err = do(bob, add) // bob's own dataset of the same name
 		w.must(err)
 		others := add
 		others.UID = &alice.UID
@@ -382,8 +382,8 @@ func TestDatasets_BelongToTheirOwnerAndAdministrators(t *testing.T) {
 	})
 }
 
-// Outputs of completed local jobs enter a dataset with what they were made from;
-// those of failed ones do not, and it closes with the grid job.
+// Outputs of completed local jobs enter a dataset, together with the files from which they were made. Outputs of failed
+// local jobs do not. The dataset closes with the grid job.
 func TestDatasets_OutputsEnterADataset(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {

@@ -195,7 +195,7 @@ func TestDoubledSubmission_TheEndOfTheDoubleDoesNotOutrankTheResult(t *testing.T
 			sc := scenario{faults: []adaptertest.Fault{adaptertest.LoseReply}, miss: 1,
 				actions: []action{{0, submitAs("a", mc(4))}}}
 			s := sc.begin(w)
-			// so that the attempts point to the second one
+			// so that the attempts point to the second bulk
 			w.sim.Lie(4, func(job adaptertest.SimJob) bool { return job.Bulk == "sim1" })
 			s.run(sc)
 			if !c.fired {

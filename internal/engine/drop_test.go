@@ -146,7 +146,7 @@ func TestFragment_OfAFinishedGridJobIsRefused(t *testing.T) {
 	})
 }
 
-// A drop folder that is removed or replaced is opened again, and what is left there then is taken.
+// A drop folder that is removed or replaced is opened again, and the daemon takes fragments from the new folder.
 func TestDrop_AReplacedFolderIsOpenedAgain(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 30 * time.Minute}}, func(t *testing.T, w *world) {

@@ -108,8 +108,8 @@ func TestFamily_RunsStayApart(t *testing.T) {
 	})
 }
 
-// An output of several files is merged by the one that entered its dataset first, in whatever
-// order the local job read them.
+// An output of several files is merged with the outputs of the file that entered its dataset first, whatever the order
+// in which the local job read the files.
 func TestFamily_TheEarliestParentCounts(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -127,8 +127,8 @@ func TestFamily_TheEarliestParentCounts(t *testing.T) {
 	})
 }
 
-// Outputs of several clusters are in one dataset each. A grid job that reads one of them, or a
-// copy of all, knows the producers of its files.
+// Outputs of several clusters are in one dataset per cluster. A grid job that reads one of these datasets, or all of
+// them through a container, knows the producers of its files.
 func TestFamily_OutputsOfSeveralClusters(t *testing.T) {
 	t.Parallel()
 	o := options{sim: adaptertest.SimConfig{Slots: 2}, more: []adaptertest.SimConfig{{Name: "second", Slots: 2}}}
@@ -154,7 +154,7 @@ func TestFamily_OutputsOfSeveralClusters(t *testing.T) {
 	})
 }
 
-// A file without a known producer does not delay its grid job for ever.
+// A file without a known producer does not delay its grid job forever.
 func TestFamily_ADuplicateIsFailedAtTheEnd(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -193,11 +193,11 @@ func TestFamily_IsRefusedForUnknownProducers(t *testing.T) {
 	})
 }
 
-// merged keeps what was made of one file together in the merge step.
+// mergedByFile is a merge step that keeps the outputs of one file together.
 const mergedByFile = "[merge]\nconcat = true\noutput = \"out.dat\"\nbytes = 2\n[merge.split]\nby = \"WMBSMergeBySize\"\nparams = {min_merge_size = 0}\n"
 
-// In a grid job's own merge step, half of a file whose other half failed for good is not
-// merged: its local job ends with it and has no successor.
+// In a grid job's own merge step, half of a file is not merged if the other half failed permanently: the local job of
+// the first half fails too and has no successor.
 func TestFamily_AMergeStepKeepsFilesTogether(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
@@ -233,7 +233,7 @@ func TestFamily_AMergeStepKeepsFilesTogether(t *testing.T) {
 	})
 }
 
-// An output enters its dataset with all its parents, however many.
+// An output enters its dataset with all its parents, even if there are very many.
 func TestFamily_AnOutputKeepsAllItsParents(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

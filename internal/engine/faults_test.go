@@ -263,7 +263,8 @@ func TestKill_WaitsForAWrapperThatStillRuns(t *testing.T) {
 	})
 }
 
-// What the batch system does not have any more does not end at its walltime by itself.
+// A job that the batch system has forgotten is not ended by the batch system at its walltime; the daemon orders its
+// wrapper to end.
 func TestWalltime_EndsAWrapperThatTheBatchSystemForgot(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 10 * time.Minute}}, func(t *testing.T, w *world) {

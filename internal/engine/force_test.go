@@ -26,7 +26,7 @@ func (w *world) force(ref, to string, now bool) wire.Forced {
 // local returns one local job.
 func (w *world) local(id jjm.GridID, n int32) jjm.LocalJob { return w.locals(id)[n] }
 
-// firstEnd lets local job 0 fail and local job 1 complete at once; the others run for hours.
+// firstEnd makes local job 0 fail and local job 1 complete after a minute. All other local jobs run for hours.
 func firstEnd(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	switch id.N {
 	case 0:
@@ -102,8 +102,8 @@ func TestForce_ToFailedKillsFirst(t *testing.T) {
 	})
 }
 
-// With Now nobody waits for a batch system that does nothing. Its job is cancelled once, and what it does later counts
-// nowhere.
+// With Now, forcing a state does not wait for a batch system that ignores the cancel. The batch job is cancelled once,
+// and its later actions have no effect.
 func TestForce_NowDoesNotWaitForTheBatchSystem(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Hour}}, func(t *testing.T, w *world) {
@@ -135,7 +135,7 @@ func TestForce_ACompletedLocalJobToFailedAndAgain(t *testing.T) {
 			c := w.lookup(id).Counts
 			return c.Failed == 1 && c.Completed == 1
 		})
-		got := w.force(id.String(), "failed", false) // one runs, one failed, one completed
+		got := w.force(id.String(), "failed", false) // one local job runs, one failed, one completed
 		if got.Error != nil || got.Jobs != 1 || got.Killing != 1 {
 			t.Fatalf("%+v, %v", got, got.Error)
 		}
@@ -149,7 +149,7 @@ func TestForce_ACompletedLocalJobToFailedAndAgain(t *testing.T) {
 	})
 }
 
-// What cannot be forced is refused with the reason, and other accounts are refused.
+// If a state cannot be forced, the error has the reason. Other accounts are refused.
 func TestForce_Refusals(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Hour}}, func(t *testing.T, w *world) {

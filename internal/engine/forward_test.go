@@ -10,8 +10,8 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// Results that wait for a listing bring the next one forward, at most to a quarter of the
-// interval, however many jobs end.
+// Results that wait for a listing bring the next listing forward, at most to a quarter of the interval, even if many
+// jobs end.
 func TestPolling_AResultBringsTheNextListingForward(t *testing.T) {
 	t.Parallel()
 	var p *polled

@@ -32,7 +32,7 @@ var freshStore = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(path)
 })
 
-// putFreshStore puts one into a folder.
+// putFreshStore writes a new store into a folder.
 func putFreshStore(t testing.TB, dir string) {
 	t.Helper()
 	b, err := freshStore()
@@ -44,7 +44,8 @@ func putFreshStore(t testing.TB, dir string) {
 	}
 }
 
-// A work area that is older than the store has the outputs of another grid job 1, so that the new one gets another id.
+// A work area that is older than the store contains the outputs of an earlier grid job 1. The new grid job therefore
+// gets another id.
 func TestAccept_SkipsTheIDOfAFolder(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -58,8 +59,8 @@ func TestAccept_SkipsTheIDOfAFolder(t *testing.T) {
 	})
 }
 
-// A folder that comes after the work area was read has the outputs of another grid job 2, which must not become those
-// of the new one.
+// A folder that appears after the work area was read contains the outputs of an earlier grid job 2. They must not
+// become the outputs of the new grid job.
 func TestPrepare_WorkAreaOfALostStoreIsNotUsed(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

@@ -23,12 +23,12 @@ import (
 type deed struct {
 	what  string
 	grid  int    // which of the grid jobs, from 0
-	local int32  // of the deeds that name one
+	local int32  // for deeds that name a local job
 	point string // of a crash
 	after time.Duration
 }
 
-// deeds are drawn more often the more often they stand here.
+// deeds are the possible actions. An action is drawn the more often, the more often it is in this list.
 var deeds = []string{"submit", "submit files", "resubmit", "resubmit", "resubmit", "resubmit all", "resubmit one",
 	"kill", "kill by the gatekeeper", "kill one", "retract", "retract", "retract for a new one",
 	"recover", "recover with an old file", "remove", "remove", "crash", "crash", "crash", "restart", "wait", "wait long"}
@@ -41,7 +41,7 @@ func drawDeeds(t *rapid.T, points []string) []deed {
 	}), 6, 18).Draw(t, "deeds")
 }
 
-// chronicle is what was told so far, which must never be taken back.
+// chronicle records every answer so far that must never be taken back.
 type chronicle struct {
 	*world
 	ids   []jjm.GridID
@@ -51,12 +51,12 @@ type chronicle struct {
 	tars  map[string]string          // the checksum of each tar that there ever was
 }
 
-// do does a deed. What cannot be done is refused; a daemon that died is started again.
+// do carries out a deed, which may be refused if it is impossible. It starts a daemon that died again.
 func (c *chronicle) do(d deed) {
 	c.t.Helper()
 	if err := c.try(d); err != nil && !c.crash.isDead() {
 		switch jjm.KindOf(err) {
-		case jjm.Conflict, jjm.Gone, jjm.Busy, jjm.Invalid: // Invalid: a recovery of what is being reopened
+		case jjm.Conflict, jjm.Gone, jjm.Busy, jjm.Invalid: // Invalid: recovery of a reopening grid job
 		default:
 			c.t.Errorf("%s: %v", d.what, err)
 		}
@@ -101,7 +101,7 @@ func (c *chronicle) try(d deed) error {
 	case "kill one":
 		return c.engine.Kill(ctx, alice, one, wire.KillHow{})[0].Error.Err()
 	case "retract", "retract for a new one":
-		// one of these names is that of an output, if the local job completed
+		// if the local job completed, its output has one of these names
 		for _, stem := range []string{"mc", "filetest"} {
 			w := wire.Retract{Outputs: []string{fmt.Sprintf("%s.%s.%d.out.dat", stem, id, d.local)}, Reason: "lost",
 				NewOutput: d.what != "retract"}
@@ -142,7 +142,7 @@ func (c *chronicle) add(s wire.Submit) error {
 	return err
 }
 
-// meet finds the grid jobs that there are and not removed, also those whose acceptance nobody was told.
+// meet finds the grid jobs that exist and are not removed, including grid jobs whose acceptance was never reported.
 func (c *chronicle) meet() {
 	c.t.Helper()
 	found, err := c.engine.List(context.Background(), admin, wire.List{All: true})
@@ -154,7 +154,7 @@ func (c *chronicle) meet() {
 	}
 }
 
-// check compares what is told now with what was told before.
+// check compares the present answers with the earlier answers.
 func (c *chronicle) check() {
 	c.t.Helper()
 	c.meet()
@@ -184,8 +184,8 @@ func (c *chronicle) check() {
 	}
 }
 
-// checkRemoved checks that the gatekeeper of a grid job that is removed is told what it was told of its
-// end, but for the tar.
+// checkRemoved checks that the gatekeeper of a removed grid job still gets the same answer about its end, except for
+// the tar.
 func (c *chronicle) checkRemoved(was, now wire.Lookup) {
 	c.t.Helper()
 	message := strings.Replace(now.Message, "is being removed", "was removed", 1)
@@ -206,7 +206,7 @@ func (c *chronicle) checkRemoved(was, now wire.Lookup) {
 func (c *chronicle) checkTar(id jjm.GridID, generation int, sum string) {
 	c.t.Helper()
 	if sum == "" && c.status(id).Lookup.Tar == "" {
-		return // broken before it had one
+		return // failed before it had a tar
 	}
 	r, _, out, err := c.engine.Output(context.Background(), alice, all(id), wire.Wanted{Generation: generation})
 	if err != nil {
@@ -249,7 +249,7 @@ func (c *chronicle) finish() {
 		c.must(err)
 		lost, err := c.store.Retracted(context.Background(), id)
 		c.must(err)
-		// the parts of a recovery have gaps between them, and what is lost is not in the tar
+		// the parts of a recovery have gaps between them, and lost outputs are not in the tar
 		if job.Spec.Recovers == 0 && len(lost) == 0 {
 			c.verify(id, want{status: status, gram: st.Lookup.GRAM, jobs: -1})
 		}
@@ -261,9 +261,9 @@ func (c *chronicle) finish() {
 	c.verifyQuiet()
 }
 
-// Whatever people, gatekeepers and crashes do to grid jobs and their generations: no event has
-// two owners, no tar is lost or changed before its grid job is removed, and what a gatekeeper was
-// told of an end stays so; a removal is carried out, and no id is given out twice.
+// People, gatekeepers and crashes act on grid jobs and their generations. In every order of events, no event has two
+// owners, no tar is lost or changed before its grid job is removed, an end that was reported to a gatekeeper does not
+// change, a removal is carried out, and no id is assigned twice.
 func TestProperty_WhatWasToldOfAnEndStays(t *testing.T) {
 	drawLives(t)
 	points := failpoints(t)

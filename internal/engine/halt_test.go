@@ -31,8 +31,8 @@ func (f *final) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, 
 	return f.faulty.Submit(ctx, b)
 }
 
-// A kill is stored while the command that submits a bulk of its grid job runs: its answer waits until that is over, and
-// then nothing of the bulk waits or runs any more.
+// A kill is stored while the command that submits a bulk of its grid job runs. The kill is answered when the command
+// has ended; after that no job of the bulk waits or runs.
 func TestKill_WaitsForTheBulkThatIsBeingSubmitted(t *testing.T) {
 	t.Parallel()
 	var f *final
@@ -76,7 +76,8 @@ func TestKill_WaitsForTheBulkThatIsBeingSubmitted(t *testing.T) {
 		})
 }
 
-// When a kill or a ban is answered, none of its jobs waits or runs any more, and those of others do.
+// When a kill or a ban is answered, none of the jobs concerned waits or runs any longer, and the jobs of others still
+// do.
 func TestKill_NothingIsAliveWhenItIsAnswered(t *testing.T) {
 	t.Parallel()
 	const dn = "/DC=org/CN=Mallory"

@@ -75,7 +75,7 @@ func TestChecks_ShowAnOutage(t *testing.T) {
 	})
 }
 
-// Submissions in doubt and missing local jobs are counted for everybody, and named to nobody.
+// Every account sees the number of doubtful submissions and of missing local jobs, but no account sees their ids.
 func TestChecks_CountLocalJobsOfUnknownState(t *testing.T) {
 	t.Parallel()
 	config := func(c *engineConfig) { c.AbsentFor = jjm.Duration(10 * time.Hour) }

@@ -31,8 +31,8 @@ func heldConfig(c *engineConfig) {
 	c.HoldMaxAge, c.HoldMaxAgeGLF = minutes(20), minutes(40)
 }
 
-// heldOften holds local job 1 twice, 2 for ever in its first attempt, 3, 4 and 5 always, but 4
-// only until somebody releases it.
+// heldOften decides which attempts the batch system holds: local job 1 twice; the first attempt of 2 always; 3 and 5
+// always; 4 once, so that a release ends the hold.
 func heldOften(id jjm.AttemptID, held int) (code, text string) {
 	switch {
 	case id.N == 1 && held < 2, id.N == 2 && id.Attempt == 0:
@@ -103,7 +103,7 @@ func (w *world) verifyHolds(id jjm.GridID) {
 	// 2: decided, and carried out
 	for n, most := range map[int32]map[string]int{1: {"says release": 2, "says retry": 0},
 		2: {"says release": 2, "says retry": 2},
-		// 2: without an answer she asks again
+		// 2: without an answer, alice repeats the request
 		3: {"says release": 0}, 4: {"released by alice": 2}, 6: {"released by alice": 2}} {
 		for text, want := range most {
 			if got := w.journaled(id, n, text); got > want || (got == 0) != (want == 0) {
@@ -219,8 +219,8 @@ func TestHold_PeopleSeeWhoHoldsAndWhy(t *testing.T) {
 	})
 }
 
-// A release that the batch system refuses is reported and not repeated; one that it could not
-// answer is repeated.
+// If the batch system refuses a release, the refusal is reported and the release is not repeated. If the batch system
+// could not answer, the release is repeated.
 func TestHold_AReleaseThatFails(t *testing.T) {
 	t.Parallel()
 	o := options{hold: heldOften, config: heldConfig}

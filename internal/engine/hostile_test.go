@@ -15,7 +15,7 @@ import (
 	"jjm/sandbox"
 )
 
-// doneFolder is where the results of a local job's bulk lie.
+// doneFolder returns the folder with the results of a local job's bulk.
 func (w *world) doneFolder(l jjm.LocalJob) string {
 	return filepath.Join(w.area(owner(alice)).Root(), sandbox.BulkDir(l.Tag), "done")
 }

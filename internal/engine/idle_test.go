@@ -10,8 +10,8 @@ import (
 	"jjm/internal/engine"
 )
 
-// A cluster without jobs is listed now and then, so that one whose commands fail is not shown
-// as well, and one that answers again is.
+// A cluster without jobs is listed from time to time. If its commands fail, it is shown as unhealthy; when it answers
+// again, it is shown as healthy.
 func TestIdle_AClusterWhoseListingsFailIsInTrouble(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{account: service}, func(t *testing.T, w *world) {
@@ -31,8 +31,8 @@ func TestIdle_AClusterWhoseListingsFailIsInTrouble(t *testing.T) {
 	})
 }
 
-// Where jobs run as their owners nobody's jobs can be listed on an idle cluster: a probe that
-// fails is what is known of it.
+// If jobs run as their owners, an idle cluster has no account whose jobs could be listed. Its health then depends on
+// the probes.
 func TestIdle_AClusterWhoseProbesFailIsInTrouble(t *testing.T) {
 	t.Parallel()
 	var p *probed
@@ -68,7 +68,8 @@ func (m mute) Capabilities() adapters.Capabilities {
 	return caps
 }
 
-// Commands that ran and failed are trouble at once, though nothing else is known of the cluster.
+// If commands of the cluster ran and failed, the cluster is unhealthy immediately, even if nothing else is known about
+// it.
 func TestIdle_AClusterWhoseCommandsFailIsInTroubleWithoutAProbe(t *testing.T) {
 	t.Parallel()
 	clusters := func(w *world) []engine.Cluster { return []engine.Cluster{{Kind: "sim", Adapter: mute{w.adapter}}} }

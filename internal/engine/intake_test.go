@@ -46,7 +46,8 @@ func found(key string) func(*stage) error {
 	}
 }
 
-// anotherThan notes the grid job that a key names once it is not the earlier one.
+// anotherThan stores, under the name as, the grid job that a key names. It returns an error as long as this is still
+// the earlier grid job.
 func anotherThan(key, as string) func(*stage) error {
 	return func(s *stage) error {
 		id, err := s.engine.Resolve(context.Background(), alice, jjm.HandleOf(alice.UID, key))
@@ -71,7 +72,7 @@ func foundRefused(key string) func(*stage) error {
 	}
 }
 
-// box is where alice's entries lie.
+// box returns the folder of alice's spool entries.
 func (w *world) box() string {
 	return filepath.Join(w.dir, "spool", "in", fmt.Sprintf("u%d", alice.UID))
 }

@@ -32,8 +32,8 @@ func (w *world) orders() []string {
 	return found
 }
 
-// A job that still runs after a cancel gets an order to end in the work area, where its wrapper
-// looks. A job that ends at once gets none.
+// If a job still runs after a cancel, the engine writes an order to end into the work area, where the job's wrapper
+// finds it. A job that ends promptly gets no order.
 func TestKill_OfAJobThatSurvivesACancelIsOrderedInTheWorkArea(t *testing.T) {
 	t.Parallel()
 	for name, deaf := range map[string]int{"it ends them": 0, "it does nothing": 1000} {
@@ -57,9 +57,9 @@ func TestKill_OfAJobThatSurvivesACancelIsOrderedInTheWorkArea(t *testing.T) {
 	}
 }
 
-// What the engine writes for an attempt after the grid job is over leaves no folder of a bulk behind:
-// nothing would remove it. An order to end comes that late if the cancel before it or the order
-// itself takes long, the daemon's claim if its bulk is refused meanwhile.
+// If the engine writes a file for an attempt after the grid job is over, no folder of a bulk stays behind, because
+// nothing would remove it. An order to end is written so late if the order itself or the cancel before it takes long;
+// the daemon's claim, if the bulk is refused meanwhile.
 func TestKill_WhatIsWrittenTooLateLeavesNoFolder(t *testing.T) {
 	t.Parallel()
 	survive := func(w *world, id jjm.GridID) {

@@ -18,8 +18,9 @@ import (
 	"jjm/internal/work/split"
 )
 
-// readers are the splitters that read files of a list, each with its settings for small parts. WMBSMergeBySize reads
-// those of other grid jobs only: see TestFamily_ADuplicateIsFailedAtTheEnd and the property of package split.
+// readers returns the splitters that read files of a list, each with settings for small parts. WMBSMergeBySize is
+// missing because it only reads files of other grid jobs: see TestFamily_ADuplicateIsFailedAtTheEnd and the property of
+// package split.
 func readers() map[string]map[string]any {
 	return map[string]map[string]any{
 		split.EventBased: {"events_per_job": 40}, split.LumiBased: {"lumis_per_job": 3},
@@ -93,7 +94,7 @@ func jobOf(t *rapid.T, by string, files []jjm.File, params map[string]any) strin
 	return string(text)
 }
 
-// previewed returns what the preview tells of a cut: what is left out, how many files wait, or an error.
+// previewed returns the list of left-out units and the number of waiting files from a preview, or an error.
 func previewed(by string, files []jjm.File, params map[string]any) (jjm.LeftList, int, error) {
 	p, err := split.Defaults(by)
 	if err != nil {
@@ -124,8 +125,8 @@ func previewed(by string, files []jjm.File, params map[string]any) (jjm.LeftList
 	return tally.Left(&w, left.Dropped), left.Waiting, err
 }
 
-// A grid job that reads files: every unit has one owner, or is left out for a reason that the preview, the status and
-// verify tell. Where nobody asked for that, the grid job is not done.
+// In a grid job that reads files, every unit either has one owner, or is left out for a reason that the preview, the
+// status and verify show. If the job file did not request this omission, the grid job is not done.
 func TestProperty_NothingIsLeftOutInSilence(t *testing.T) {
 	drawLives(t)
 	for by := range readers() {
@@ -156,8 +157,8 @@ func TestProperty_NothingIsLeftOutInSilence(t *testing.T) {
 	}
 }
 
-// leftOut requires that preview, status and verify of a grid job that is over name the same reasons, and that it is not
-// done if anything was left out that nobody asked for.
+// leftOut requires that preview, status and verify of a grid job that is over name the same reasons, and that the grid
+// job is not done if units were left out that the job file did not exclude.
 func (w *world) leftOut(id jjm.GridID, preview jjm.LeftList) {
 	w.t.Helper()
 	proof, status := w.proof(id, ""), w.lookup(id)

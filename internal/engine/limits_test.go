@@ -67,8 +67,8 @@ func TestLimits_AreToldAsTheReasonToWait(t *testing.T) {
 	}
 }
 
-// A grid job of which local jobs wait in the batch system says what the batch system says of them, also while others
-// run.
+// If local jobs of a grid job wait in the batch system, the grid job's message has the batch system's reason, even
+// while other local jobs run.
 func TestWaits_OfAGridJobAreTheBatchSystems(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Slots: 1, Life: time.Hour}}, func(t *testing.T, w *world) {

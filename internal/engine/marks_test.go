@@ -28,9 +28,9 @@ func oneByOne() map[string]engine.ClusterConfig {
 	return map[string]engine.ClusterConfig{"sim": {MaxRunning: 1}}
 }
 
-// A file is marked lost while a local job owns it. The local job continues: if it completes,
-// the file counts as processed; if not, the rest of its work is done again without the file,
-// and the grid job ends finished and names what is missing.
+// A file is marked lost while a local job owns it. The local job continues. If it completes, the file counts as
+// processed. Otherwise the rest of its work is done again without the file, and the grid job ends as finished and names
+// the missing file.
 func TestMarks_AFileIsLostWhileALocalJobOwnsIt(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
@@ -279,7 +279,7 @@ func TestMarks_AMarkedFileIsNeverCut(t *testing.T) {
 		if got := w.owners(id)[lfn(1)]; got != nil {
 			t.Errorf("local jobs %v own what is broken", got)
 		}
-		// total_files leaves out files, but not the broken one.
+		// total_files leaves out other files, but not the broken file.
 		if v := w.proof(id, ""); v.Verdict != cover.Gap || v.Missing != 1 || v.Findings[0].LFN != lfn(1) {
 			t.Errorf("%+v", v)
 		}
@@ -358,9 +358,9 @@ func TestMarks_AreForOwnersAndExistingFiles(t *testing.T) {
 	})
 }
 
-// Ganga's splitter groups files and cuts each group by events. A file that was lost before is
-// not in the groups. One that is lost while they wait removes only its own events from the
-// parts. The recovery does these events alone.
+// Ganga's splitter groups files and cuts each group by events. A file that was lost earlier is not in the groups. A
+// file that is lost while the parts wait removes only its own events from the parts, and the recovery processes only
+// these events.
 func TestMarks_GroupsOfFilesCutByEvents(t *testing.T) {
 	t.Parallel()
 	o := options{sim: adaptertest.SimConfig{Life: time.Minute}}

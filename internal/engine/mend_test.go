@@ -38,7 +38,7 @@ func (w *world) recordFiles(leave jjm.GridID) map[string]string {
 	return files
 }
 
-// loseRecords empties the folder of the records as somebody does who removes it and makes it again.
+// loseRecords empties the records folder by removing the folder and creating it again.
 func (w *world) loseRecords() {
 	w.t.Helper()
 	dir := filepath.Join(w.dir, "records")
@@ -46,8 +46,9 @@ func (w *world) loseRecords() {
 	w.must(os.Mkdir(dir, 0o755))
 }
 
-// The records of all grid jobs that the store still has are made again: of one that runs, of ended ones of two
-// generations, of a merge, of two shards, and by their handles. Those of a removed one are not.
+// The records of all grid jobs in the store are written again: of a running grid job, of ended grid jobs with two
+// generations, of a merge and of a grid job with two shards. They can be read by their handles too. The record of a
+// removed grid job is not written.
 func TestMend_LostRecordsAreMadeAgain(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: unluckyOnce(1, 4), chunk: 200}, func(t *testing.T, w *world) {

@@ -28,7 +28,7 @@ func TestMerge_LocalJobsCompleteWhenTheirOutputsAreMerged(t *testing.T) {
 	})
 }
 
-// A failed merge is tried again. If it fails for good, its inputs are processed again.
+// A failed merge is tried again. If it fails permanently, its inputs are processed again.
 func TestMerge_AFailedMergeIsRetriedThenGivenBack(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
@@ -62,7 +62,7 @@ func TestMerge_EventsThroughARestart(t *testing.T) {
 	})
 }
 
-// JEDI's limits hold through a restart and through a merge that fails for good: a merge that has room waits for the
+// JEDI's limits hold through a restart and through a merge that fails permanently: a merge that has room waits for the
 // outputs that are made again.
 func TestMerge_ByJEDIsLimits(t *testing.T) {
 	t.Parallel()

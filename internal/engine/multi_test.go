@@ -13,7 +13,7 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// pair is a small cluster, sim, and a big one, big.
+// pair returns the options of a world with a small cluster named sim and a larger cluster named big.
 func pair(small, big adaptertest.SimConfig) options {
 	big.Name = "big"
 	return options{sim: small, more: []adaptertest.SimConfig{big}}
@@ -222,7 +222,7 @@ func TestLimits_AreNeverExceeded(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		config engine.ClusterConfig
-		most   int // in the batch system at once
+		most   int // largest number of jobs in the batch system
 		mine   int // of one owner
 	}{
 		"max_running":          {engine.ClusterConfig{MaxRunning: 5}, 5, 5},

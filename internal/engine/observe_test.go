@@ -20,9 +20,8 @@ import (
 	"jjm/sandbox"
 )
 
-// observed is everything that a job file causes outside jjm: what the batch system is asked
-// for, what wrappers and applications are given, and what is left at the end. It excludes jjm's
-// own log, record, manifest, status and --dry-run.
+// observed holds all effects of a job file outside jjm: the requests to the batch system, the inputs of wrappers and
+// applications, and the files that exist at the end. It excludes jjm's own log, record, manifest, status and --dry-run.
 type observed struct {
 	Refused  string
 	Attempts map[string]attempt
@@ -32,11 +31,11 @@ type observed struct {
 	Exit     int
 	Files    map[string]string
 	Datasets map[string][]string
-	// Further is what a trial looks at besides.
+	// Further holds additional observations of a trial.
 	Further string
 }
 
-// attempt is one as its batch system and its wrapper see it.
+// attempt holds the properties of an attempt that its batch system and its wrapper see.
 type attempt struct {
 	Cluster string
 	Request jjm.Request

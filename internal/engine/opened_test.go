@@ -20,8 +20,8 @@ import (
 	"jjm/sandbox"
 )
 
-// opened returns by which paths the local jobs of a grid job open what they read, and
-// checks that what local jobs made lies where they are told.
+// opened returns the paths by which the local jobs of a grid job open their inputs. It checks that the files of local
+// jobs are at these paths.
 func (w *world) opened(id jjm.GridID) (files []string) {
 	w.t.Helper()
 	job, err := w.store.Grid(w.t.Context(), id)
@@ -98,8 +98,7 @@ func TestOpened_ThroughAContainer(t *testing.T) {
 	})
 }
 
-// If workers do not see the work area, the files that local jobs made are transferred to those
-// that read them.
+// If workers do not see the work area, files that local jobs made are transferred to the local jobs that read them.
 func TestOpened_IsTransferredToWorkersThatDoNotSeeTheArea(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{NoSharedFS: true}}, func(t *testing.T, w *world) {

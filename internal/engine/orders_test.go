@@ -40,7 +40,7 @@ func TestOrders_AGridJobIsPausedAndResumed(t *testing.T) {
 			!strings.Contains(l.Message, "wrong cards?") {
 			t.Errorf("while paused: %+v", l)
 		}
-		if n := w.sim.Calls().Submits; n > sent+2 { // one may have been on its way, and the one beside
+		if n := w.sim.Calls().Submits; n > sent+2 { // one bulk may have been on its way; one is of beside
 			t.Errorf("%d submissions, and %d before the pause", n, sent)
 		}
 		w.sees(alice, 1)
@@ -56,7 +56,7 @@ func TestOrders_AGridJobIsPausedAndResumed(t *testing.T) {
 	})
 }
 
-// sees requires that somebody sees a number of orders in force.
+// sees requires that a caller sees the given number of orders in force.
 func (w *world) sees(c wire.Caller, want int) {
 	w.t.Helper()
 	got, err := w.engine.Order(w.t.Context(), c, nil)
@@ -119,8 +119,8 @@ func queued(w *world) (all []engine.Cluster) {
 	return all
 }
 
-// An order about a queue concerns the grid jobs that name the queue, and if it is the cluster's
-// default queue also those that name none. Others continue.
+// An order about a queue concerns the grid jobs that name the queue. If the queue is the cluster's default, the order
+// also concerns grid jobs that name no queue. Other grid jobs continue.
 func TestOrders_AQueueIsPausedAndDrained(t *testing.T) {
 	t.Parallel()
 	o := options{sim: slots(4), more: []adaptertest.SimConfig{{Name: "big", Slots: 4}}, clusters: queued}

@@ -16,18 +16,18 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// forger is a batch system whose commands alice has replaced: under her account she decides
-// what they answer and do.
+// forger is a batch system whose commands alice has replaced: under her account she decides what the commands do and
+// answer.
 type forger struct {
 	*faulty
 	mu sync.Mutex
-	// reports are added to listings and accountings. found replaces the answer of a search,
-	// receipt the id of a submission, answers those of Control.
+	// reports are added to the answers of List and Account. found replaces the answer of Find, receipt replaces the id of
+	// a submission, answers replaces the answers of Control.
 	reports []jjm.Report
 	found   func(jjm.Tag) adapters.Found
 	receipt string
 	answers func(adapters.Op, []adapters.Ref) ([]error, error)
-	// controlled is what was asked under each account.
+	// controlled holds the jobs of all Control calls, by account.
 	controlled map[string][]adapters.Ref
 }
 
@@ -177,8 +177,8 @@ func TestForgedListing_KeepsNoLostJobOfOthersAlive(t *testing.T) {
 	})
 }
 
-// A receipt with the id of somebody else's bulk is not believed, and neither is what searches
-// under that account say of it.
+// The engine does not trust a receipt with the id of another account's bulk, nor a search under the same account that
+// confirms it.
 func TestForgedReceipt_WithTheIDOfOthersIsDoubted(t *testing.T) {
 	t.Parallel()
 	o, f := forgedWorld(options{sim: adaptertest.SimConfig{Life: time.Hour}})
@@ -212,7 +212,7 @@ func TestForgedReceipt_WithTheIDOfOthersIsDoubted(t *testing.T) {
 	})
 }
 
-// Whatever is answered under alice's account, bob's local jobs do not change.
+// Whatever commands under alice's account answer, bob's local jobs do not change.
 func TestForgedAnswers_DoNotChangeOthersJobs(t *testing.T) {
 	drawLives(t)
 	rapid.Check(t, func(rt *rapid.T) {

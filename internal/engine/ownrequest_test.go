@@ -9,9 +9,8 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// The user's estimates per event become requests of the local jobs, as much as each part needs,
-// rounded up. What the job file requests itself stays. Successors and second attempts request
-// the same.
+// The user's estimates per event become requests of the local jobs, in proportion to each part and rounded up.
+// Resources that the job file requests explicitly stay. Successors and second attempts request the same.
 func TestRequest_IncludesEstimates(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -50,8 +49,8 @@ params = { files_per_job = 1, performance = { timePerEvent = 12.0, sizePerEvent 
 	})
 }
 
-// What GenericSplitter sets for a part is what its batch job requests. Only local jobs with the
-// same request share a bulk, also after a restart and in every attempt.
+// Each batch job requests the resources that GenericSplitter sets for its part. Only local jobs with the same request
+// share a bulk, also after a restart and in every attempt.
 func TestRequest_OfAPart(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

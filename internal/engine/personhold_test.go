@@ -46,7 +46,8 @@ func personHoldScenario() scenario {
 	}
 }
 
-// What is queued is taken back and waits, and what runs goes on, also where workers do not see the work area.
+// Queued jobs are taken back from the batch system and wait; running jobs continue, even if workers do not see the work
+// area.
 func TestPersonHold_QueuedJobsWaitAndRunningOnesGoOn(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]options{

@@ -22,8 +22,7 @@ import (
 	"jjm/internal/work/cover"
 )
 
-// What the clusters of these tests can read: sim from storage a, bee from b, both
-// from either.
+// reads holds the storages that the clusters of these tests can read.
 var reads = map[string][]string{"sim": {"a"}, "bee": {"b"}, "both": {"a", "b"}}
 
 // reading is a site of these clusters.
@@ -62,7 +61,7 @@ func readable(cluster, lfn string) bool {
 	})
 }
 
-// inputsOf returns what the local jobs of a grid job read.
+// inputsOf returns the inputs of the parts of a grid job's local jobs.
 func (w *world) inputsOf(id jjm.GridID) map[int32]*jjm.PartInput {
 	w.t.Helper()
 	var numbers []int32
@@ -138,7 +137,7 @@ func TestPlaces_LocalJobsGoWhereTheirFilesAre(t *testing.T) {
 	})
 }
 
-// verifyReport requires that the tar says why a local job was never submitted, and what it
+// verifyReport requires that the tar contains the reason why a local job was never submitted, and the resources that it
 // would have needed.
 func (w *world) verifyReport(id jjm.GridID, n int32) {
 	w.t.Helper()
@@ -229,8 +228,8 @@ func TestPlaces_SurviveFailuresAndRestarts(t *testing.T) {
 	})
 }
 
-// One of two clusters refuses for good: local jobs that the other can read go there, the others
-// fail, and nothing waits for ever.
+// One of two clusters refuses submissions permanently. Local jobs that the other cluster can read go there, the others
+// fail, and no local job waits forever.
 func TestPlaces_ARefusalConcernsThePlaceOnly(t *testing.T) {
 	t.Parallel()
 	inWorld(t, reading(options{sim: adaptertest.SimConfig{Slots: 20, MaxBulk: 1}}), func(t *testing.T, w *world) {
@@ -249,8 +248,8 @@ func TestPlaces_ARefusalConcernsThePlaceOnly(t *testing.T) {
 	})
 }
 
-// A bulk that a busy cluster does not accept stays with it if no other can read the files,
-// although another is idle.
+// If a busy cluster does not accept a bulk and no other cluster can read its files, the bulk stays with that cluster,
+// even if another cluster is idle.
 func TestPlaces_ABulkWithoutAnotherClusterStays(t *testing.T) {
 	t.Parallel()
 	inWorld(t, reading(options{sim: slots(8)}), func(t *testing.T, w *world) {

@@ -52,7 +52,7 @@ func TestVerify_WhileItRunsAndAfterItsEnd(t *testing.T) {
 		s, err := w.trySubmit(alice, "", v.Recovery)
 		w.must(err)
 		w.final(time.Hour, s.ID)
-		// The row is the same, the serial number a new one.
+		// The row is the same; the serial number is new.
 		if l := w.locals(s.ID); len(l) != 1 || l[0].Part.First != 3 || l[0].Part.Serial != 11 {
 			t.Errorf("the recovery made %+v", l)
 		}

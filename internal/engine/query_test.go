@@ -37,8 +37,8 @@ func (w *world) progress(l jjm.LocalJob, phase string, done, total int64) {
 	}
 }
 
-// Every phase stays in the record with its last values: ended phases while the next one runs,
-// and all of them after the attempt, even if nobody looked, and after a restart.
+// The record keeps every phase with its last values: ended phases while the next phase runs, and all phases after the
+// attempt, even if nothing read them meanwhile, and after a restart.
 func TestProgress_EveryPhaseStaysInTheRecord(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
@@ -169,8 +169,8 @@ func TestProgress_IsSummedByPhaseAndShownEverywhere(t *testing.T) {
 	})
 }
 
-// What an application says at its end is often said after the last look at its file: it comes with
-// the result, and status and record of the ended job show it. The next attempt has said nothing yet.
+// An application often reports its last progress after the last look at its file. That report comes with the result,
+// and status and record of the ended job show it. The next attempt has reported nothing yet.
 func TestProgress_OfAnEndedJobIsTheLastThatItSaid(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
@@ -330,8 +330,8 @@ func TestCat_ShowsTheFilesOfTheCurrentOrLastAttempt(t *testing.T) {
 	})
 }
 
-// A file of the work folder is shown while the job runs, to its owner alone, and the
-// listing names it; one that does not exist may come yet.
+// A file of the work folder is shown while the job runs, only to its owner, and the listing names the file. A file that
+// does not exist may still be made.
 func TestCat_ShowsFilesOfTheWorkFolderWhileTheyAreThere(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: always(adaptertest.Play{Life: time.Hour})}, func(t *testing.T, w *world) {

@@ -102,7 +102,7 @@ func drawAction(t *rapid.T, jobs int) func(*stage) error {
 	return killIfThere(key, "")
 }
 
-// killIfThere kills what may not be there yet, or not any more.
+// killIfThere kills a job that may not exist yet, or no longer exists.
 func killIfThere(key, rest string) func(*stage) error {
 	return func(s *stage) error {
 		if s.ids[key] == 0 {

@@ -7,8 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// A gatekeeper reports every ten seconds what it notices. The history has it once per change,
-// also after restarts, and only if an administrator reports it.
+// A gatekeeper sends its remark every ten seconds. The history has each change once, also after restarts, and only from
+// administrators.
 func TestRemark_IsJournaledOnceForEachChange(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

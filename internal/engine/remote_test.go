@@ -19,7 +19,7 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// servers stand for the child that fetches, and for the servers that it asks.
+// servers replaces the child process that fetches inputs, and the servers that the child contacts.
 type servers struct {
 	mu     sync.Mutex
 	orders []fetch.Order
@@ -70,7 +70,7 @@ func never(ctx context.Context, _ fetch.Order, _ int) fetch.Report {
 	return fetch.Report{}
 }
 
-// failing reports trouble of the server.
+// failing returns a report of a failure of the server.
 func failing(context.Context, fetch.Order, int) fetch.Report {
 	return fetch.Report{Trouble: "the server answers 503 Service Unavailable", Again: true}
 }
@@ -96,7 +96,7 @@ func (w *world) packedFiles() map[string]string {
 	return files
 }
 
-// fetched are what lies in the folders for fetched inputs.
+// fetched returns the folders for fetched inputs that exist.
 func (w *world) fetched() []string {
 	left, _ := filepath.Glob(filepath.Join(w.dir, "work/*/jobs/*/fetch"))
 	return left
@@ -191,8 +191,7 @@ func TestRemote_AServerIsLeftAloneAsLongAsItAsks(t *testing.T) {
 	})
 }
 
-// tries is how many attempts without progress are allowed; one that fetched much does not
-// count.
+// tries limits the number of attempts without progress. An attempt that fetched much does not count.
 func TestSetting_FetchTries(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -218,7 +217,7 @@ func TestSetting_FetchTries(t *testing.T) {
 	}
 }
 
-// The site's settings reach the child; what is left of max_input_bytes, too.
+// The site's settings reach the child process, and also the number of bytes left of max_input_bytes.
 func TestSetting_FetchReachesTheChild(t *testing.T) {
 	t.Parallel()
 	networks := []string{"10.0.0.0/8"}
@@ -249,7 +248,7 @@ func TestSetting_FetchReachesTheChild(t *testing.T) {
 	}
 }
 
-// parallel_per_user is how many files are fetched at once for an account; 0 = none at all.
+// parallel_per_user limits the number of files that are fetched simultaneously for an account; 0 allows none.
 func TestSetting_FetchParallelPerUser(t *testing.T) {
 	t.Parallel()
 	for _, most := range []int{0, 1, 3} {
@@ -312,8 +311,8 @@ func TestRemote_HostileServersDelayOnlyTheirGridJobs(t *testing.T) {
 	})
 }
 
-// Killing, pausing and stopping end a fetch. A grid job that is resumed fetches, and so does
-// one with which the daemon stopped.
+// Killing a grid job, pausing it and stopping the daemon end a fetch. The fetch is repeated after a resume, and after
+// the daemon starts again.
 func TestRemote_AKillAPauseAndAStopEndIt(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -358,8 +357,8 @@ func (s *servers) running() int {
 	return s.now
 }
 
-// A daemon that died before or after the package was made does not fetch again what it has.
-// Attempts never fetch.
+// A daemon that died before or after the package was made does not fetch files again that it already has. Attempts
+// never fetch.
 func TestRemote_NothingIsFetchedTwice(t *testing.T) {
 	t.Parallel()
 	for _, point := range []string{"prepare.packed", "prepare.before-commit", "prepare.after-commit"} {
@@ -385,8 +384,7 @@ func TestRemote_NothingIsFetchedTwice(t *testing.T) {
 	}
 }
 
-// The credential file is read with its owner's rights, at the submission and when it is
-// used; its text goes to the child alone.
+// The credential file is read with its owner's rights, at the submission and at each use. Only the child gets its text.
 func TestRemote_TheCredentialFileIsReadAsTheOwner(t *testing.T) {
 	t.Parallel()
 	needs.Root(t, "to make files of several accounts")
@@ -473,13 +471,13 @@ func TestRemote_ADryRunSaysWhatWouldBeFetched(t *testing.T) {
 	})
 }
 
-// Somebody removes what was fetched before it is packed: it is fetched again.
+// A fetched file that is removed before it is packed is fetched again.
 func TestRemote_AMissingFileIsFetchedAgain(t *testing.T) {
 	t.Parallel()
 	var s servers
 	w0 := make(chan *world, 1)
 	s.answer = func(_ context.Context, o fetch.Order, n int) fetch.Report {
-		if n == 2 { // the first one goes while the second one comes
+		if n == 2 { // the first file disappears while the second is fetched
 			w := <-w0
 			w.must(errors.Join(os.Remove(filepath.Join(s.orders[0].Root, s.orders[0].File))))
 		}

@@ -35,7 +35,7 @@ func (w *world) refusedRemoval(c wire.Caller, id jjm.GridID, kind jjm.Kind, text
 	}
 }
 
-// removed reports whether nothing is left of a grid job but what is kept.
+// removed reports whether a grid job has been removed completely.
 func (w *world) removed(id jjm.GridID) bool {
 	w.t.Helper()
 	_, gone, err := w.store.Kept(context.Background(), id)
@@ -43,8 +43,8 @@ func (w *world) removed(id jjm.GridID) bool {
 	return gone != nil && gone.Done != 0
 }
 
-// verifyRemoved requires that nothing is left of a grid job on disk, that people are told that it was
-// removed, and that its gatekeeper is told what it was told before.
+// verifyRemoved requires that no file of a grid job is left on disk, that people learn that it was removed, and that
+// its gatekeeper still gets the same answer as before.
 func (w *world) verifyRemoved(told wire.Lookup) {
 	w.t.Helper()
 	id, ctx := told.ID, context.Background()
@@ -103,8 +103,8 @@ func (w *world) packages() (names []string) {
 	return names
 }
 
-// All of a grid job of two generations goes, and what others use stays. Its id and its request key
-// still mean it, and its gatekeeper is told the end.
+// A grid job with two generations is removed completely, and files that others use stay. Its id and its request key
+// still refer to it, and its gatekeeper still learns its end.
 func TestRemove_NothingIsLeftButTheAnswer(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: unluckyOnce(1, 4), chunk: 2}, func(t *testing.T, w *world) {
@@ -179,7 +179,7 @@ func TestRemove_WaitsForTheGatekeeper(t *testing.T) {
 		}
 		w.lookup(2)
 		w.pass(time.Minute)
-		w.reopen() // what was told is stored
+		w.reopen() // the answer for the gatekeeper is in the store
 		if got := w.remove(alice, false, 2)[0]; got.Error != nil {
 			t.Errorf("told: %+v", got.Error)
 		}
@@ -194,7 +194,8 @@ func TestRemove_WaitsForTheGatekeeper(t *testing.T) {
 	})
 }
 
-// What others need stays: outputs in a dataset, what a recovery is compared with, who filled a dataset.
+// A grid job that others need is not removed: its outputs are in a dataset that is being read, a recovery is compared
+// with it, or it filled a dataset.
 func TestRemove_RefusesWhatOthersNeed(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: unluckyOnce(1)}, func(t *testing.T, w *world) {
@@ -215,7 +216,7 @@ func TestRemove_RefusesWhatOthersNeed(t *testing.T) {
 			w.must(err)
 		}
 		w.refusedRemoval(alice, maker, jjm.Conflict, "grid job 3 reads dataset made, which it filled")
-		// In one request what is needed goes first, in whatever order it is named.
+		// one request removes grid jobs in the order of their dependencies, whatever the order of the ids
 		for _, got := range w.remove(alice, false, recovery.ID, failed, reader) {
 			if got.Error != nil {
 				t.Errorf("%+v", got)

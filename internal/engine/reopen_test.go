@@ -65,7 +65,7 @@ func (w *world) tarOf(id jjm.GridID, generation int) ([]byte, wire.Output) {
 	return b, out
 }
 
-// unluckyOnce fails the first attempts of some local jobs for good.
+// unluckyOnce makes the first attempts of some local jobs fail permanently.
 func unluckyOnce(locals ...int32) func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play {
 	return func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		for _, n := range locals {
@@ -77,8 +77,8 @@ func unluckyOnce(locals ...int32) func(jjm.AttemptID, adaptertest.SimJob) adapte
 	}
 }
 
-// What failed runs again in the next generation, which has an end and a tar of its own.
-// Gatekeepers are told the first end at every moment, and get its tar.
+// Failed local jobs run again in the next generation, which has a separate end and a separate tar. Gatekeepers always
+// see the first end and get its tar.
 func TestResubmit_ReopensAGridJobThatIsOver(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: unluckyOnce(1, 4), chunk: 2}, func(t *testing.T, w *world) {
@@ -134,7 +134,7 @@ func TestResubmit_ReopensAGridJobThatIsOver(t *testing.T) {
 	})
 }
 
-// checkTars checks that the tar of generation 1 is as it was, and the newest that of 2.
+// checkTars checks that the tar of generation 1 is unchanged, and that the newest tar is the tar of generation 2.
 func (w *world) checkTars(id jjm.GridID, first []byte) {
 	w.t.Helper()
 	if again, out := w.tarOf(id, 1); !bytes.Equal(first, again) || out.Generation != 0 && out.Generation != 1 {
@@ -150,7 +150,7 @@ func (w *world) checkTars(id jjm.GridID, first []byte) {
 	}
 }
 
-// A kill ends the generation at hand, with a tar of its own.
+// A kill ends the current generation, which then has a separate tar.
 func TestResubmit_AReopenedGridJobIsKilled(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: unluckyOnce(0), sim: adaptertest.SimConfig{Life: time.Hour}}, func(t *testing.T, w *world) {
@@ -169,7 +169,7 @@ func TestResubmit_AReopenedGridJobIsKilled(t *testing.T) {
 		if d := cmp.Diff(told, w.lookup(id)); d != "" {
 			t.Error(d)
 		}
-		// killed ones run again on request only
+		// killed local jobs run again only on request
 		if got := w.resubmit(false, id.String()); !got.NoChange {
 			t.Errorf("%+v", got)
 		}
@@ -183,7 +183,7 @@ func TestResubmit_AReopenedGridJobIsKilled(t *testing.T) {
 	})
 }
 
-// While a grid job goes on, what failed of it joins in again: no generation begins.
+// While a grid job is not over, its failed local jobs run again in the same generation.
 func TestResubmit_JoinsAGridJobThatGoesOn(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: func(id jjm.AttemptID, job adaptertest.SimJob) adaptertest.Play {
@@ -244,7 +244,7 @@ func TestResubmit_OfFilesOfADataset(t *testing.T) {
 	})
 }
 
-// What cannot run again without doing work twice is refused, and nothing is stored.
+// A resubmission that would do work twice is refused, and nothing is stored.
 func TestResubmit_Refuses(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: unluckyOnce(1, 2)}, func(t *testing.T, w *world) {
@@ -275,8 +275,8 @@ func TestResubmit_Refuses(t *testing.T) {
 	})
 }
 
-// Outputs that are lost after the end are made again in the next generation: by the same local
-// job where its part is its own for good, by a new one where files were given back.
+// Outputs that are lost after the end are made again in the next generation: by the same local job if its part belongs
+// to it permanently, or by a new local job if files were given back.
 func TestRetract_ReopensAGridJobThatIsOver(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -332,7 +332,7 @@ func TestRetract_ReopensAGridJobThatIsOver(t *testing.T) {
 	}
 }
 
-// What a reopening cannot do is refused, and says what can be done instead.
+// A retraction that would need an impossible reopening is refused, and the error names an alternative.
 func TestRetract_RefusesToReopen(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -351,7 +351,8 @@ func TestRetract_RefusesToReopen(t *testing.T) {
 	})
 }
 
-// What a recovery did is not done again; what it failed to do is. Together all is done once.
+// A resubmission does not repeat the work of a recovery, but does the work at which the recovery failed. Together they
+// do all work once.
 func TestResubmit_BesideARecovery(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: unluckyOnce(1, 2)}, func(t *testing.T, w *world) {
@@ -364,7 +365,7 @@ func TestResubmit_BesideARecovery(t *testing.T) {
 		if text := w.refused(w.resubmit(false, id.String()), jjm.Conflict); !strings.Contains(text, "until that is over") {
 			t.Error(text)
 		}
-		w.final(time.Hour, got.ID) // of its two local jobs one failed as well
+		w.final(time.Hour, got.ID) // one of its two local jobs failed as well
 		if text := w.refused(w.resubmit(false, got.ID.String()), jjm.Conflict); !strings.Contains(text, "reopen that one") {
 			t.Error(text)
 		}
@@ -406,8 +407,8 @@ func (l *lateIDs) Reserve(ctx context.Context, id jjm.GridID) error {
 	return l.IDs.Reserve(ctx, id)
 }
 
-// A recovery that is submitted while its grid job is reopened is refused, however far the reopening is when the
-// recovery is stored: two local jobs would own the same events.
+// A recovery that is submitted while its grid job is being reopened is refused, at every stage of the reopening,
+// because two local jobs would own the same events.
 func TestResubmit_WhileARecoveryIsSubmitted(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -450,7 +451,8 @@ func TestResubmit_WhileARecoveryIsSubmitted(t *testing.T) {
 	}
 }
 
-// A recovery does what one end left undone. Once the grid job was reopened that may be done.
+// The job file of a recovery covers the work that was missing at one end. After the grid job was reopened, that work
+// may have been done.
 func TestResubmit_AFileOfARecoveryIsOfOneEnd(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: unluckyTwice}, func(t *testing.T, w *world) {
@@ -527,7 +529,7 @@ func TestResubmit_ThatBecameImpossibleIsRefused(t *testing.T) {
 	})
 }
 
-// isOver reports whether people see a grid job over, and nobody asked to reopen it.
+// isOver reports whether a grid job is over and no reopening of it is requested.
 func (w *world) isOver(id jjm.GridID) bool {
 	w.t.Helper()
 	st := w.status(id)
@@ -560,11 +562,11 @@ func retractAfterTheEnd(key, output string) func(*stage) error {
 	}
 }
 
-// nothing gives the engine time.
+// nothing does nothing: as an action of a scenario, it lets time pass for the engine.
 func nothing(*stage) error { return nil }
 
-// requestedBefore stores a request about a grid job that is over while no daemon runs, so that nobody
-// checks it before it is to be carried out.
+// requestedBefore stores a request about a grid job that is over while no daemon runs, so that the request is not
+// checked before the daemon carries it out.
 func requestedBefore(key, request string) func(*stage) error {
 	return func(s *stage) error {
 		s.shut()

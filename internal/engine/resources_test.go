@@ -13,8 +13,7 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// failsWithout fails some local jobs for good in each attempt that requests less than so much
-// memory.
+// failsWithout makes every attempt of some local jobs fail permanently if it requests less than the given memory.
 func failsWithout(memory int64, locals ...int32) func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play {
 	return func(id jjm.AttemptID, job adaptertest.SimJob) adaptertest.Play {
 		if slices.Contains(locals, id.N) && job.Request.MemoryMB < memory {
@@ -24,7 +23,7 @@ func failsWithout(memory int64, locals ...int32) func(jjm.AttemptID, adaptertest
 	}
 }
 
-// requests notes what the batch system was asked for.
+// requests records the requests to the batch system.
 type requests struct {
 	t     *testing.T
 	mu    sync.Mutex
@@ -46,7 +45,7 @@ func (r *requests) noting(play func(jjm.AttemptID, adaptertest.SimJob) adapterte
 	}
 }
 
-// want requires what an attempt requested.
+// want requires that an attempt ran with the given request.
 func (r *requests) want(id jjm.GridID, n, attempt int32, want jjm.Request) {
 	r.t.Helper()
 	r.mu.Lock()
@@ -70,7 +69,7 @@ func (w *world) with(asked jjm.Resources, dry bool, refs ...string) wire.Resubmi
 	return w.engine.Resubmit(context.Background(), alice, parsed, how)[0]
 }
 
-// askedFor returns what people see that resubmissions request for a local job.
+// askedFor returns the resources that resubmissions request for a local job, as people see them.
 func (w *world) askedFor(id jjm.GridID, n int32) *jjm.Resources {
 	w.t.Helper()
 	ref := jjm.Ref{Grid: id, Locals: true, First: n, Last: n}
@@ -92,9 +91,8 @@ func (s *stage) askedOnly(key string, locals ...int32) {
 	}
 }
 
-// Local jobs of a grid job that goes on are resubmitted with other resources. They request these
-// in all their later attempts; the others, also those not submitted yet, request what the job
-// file says.
+// Local jobs of a grid job that is not over are resubmitted with other resources. They request these resources in all
+// their later attempts. All other local jobs, including those not submitted yet, request the resources of the job file.
 func TestResources_OfAGridJobThatGoesOn(t *testing.T) {
 	t.Parallel()
 	seen := &requests{t: t}
@@ -144,8 +142,8 @@ func TestResources_OfAGridJobThatGoesOn(t *testing.T) {
 	})
 }
 
-// A grid job that is over is reopened with other resources. The next resubmission keeps what it
-// does not say, and replaces what it says.
+// A grid job that is over is reopened with other resources. The next resubmission replaces the resources that it names
+// and keeps all others.
 func TestResources_OfAGridJobThatIsOver(t *testing.T) {
 	t.Parallel()
 	seen := &requests{t: t}
@@ -187,8 +185,8 @@ func TestResources_OfAGridJobThatIsOver(t *testing.T) {
 	})
 }
 
-// What no cluster allows is refused in the words that a submission gets, and nothing is stored. A
-// cluster that cannot meet the new resources is left out.
+// Resources that no cluster allows are refused with the same error as in a submission, and nothing is stored. A cluster
+// that cannot provide the new resources is left out.
 func TestResources_ThatTheSiteDoesNotAllow(t *testing.T) {
 	t.Parallel()
 	seen := &requests{t: t}
@@ -231,8 +229,8 @@ func TestResources_ThatTheSiteDoesNotAllow(t *testing.T) {
 	})
 }
 
-// A local job that was killed before any batch system had it, and is resubmitted with other
-// resources, is not submitted with the old ones, although it was queued with them.
+// A local job is killed before any batch system has it, and is resubmitted with other resources. It is submitted with
+// the new resources, although it was queued with the old ones.
 func TestResources_OfALocalJobThatWaited(t *testing.T) {
 	t.Parallel()
 	seen := &requests{t: t}
@@ -261,9 +259,8 @@ func TestResources_OfALocalJobThatWaited(t *testing.T) {
 	})
 }
 
-// Local jobs are resubmitted to one of the clusters of the grid job, and later to another one. An
-// unknown cluster, one that the job file does not name, and one that cannot read the files of a
-// local job are refused.
+// Local jobs are resubmitted to one cluster of the grid job, and later to another. A cluster is refused if it is
+// unknown, if the job file does not name it, or if it cannot read the files of a local job.
 func TestResources_OfAnotherCluster(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {

@@ -237,7 +237,7 @@ func TestRetract_AMergedFileOfALiveGridJob(t *testing.T) {
 	})
 }
 
-// halfLater has the first two local jobs of four end long before the others.
+// halfLater makes the first two of four local jobs end long before the last two.
 func halfLater(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	return adaptertest.Play{Life: time.Duration(1+10*(id.N/2%2)) * time.Minute}
 }
@@ -273,7 +273,7 @@ func TestRetract_OfUnmergedOutputs(t *testing.T) {
 	})
 }
 
-// A retraction of what cannot be made again is refused with the reason and a remedy.
+// A retraction of outputs that cannot be made again is refused, and the error has the reason and a remedy.
 func TestRetract_IsRefusedWithARemedy(t *testing.T) {
 	t.Parallel()
 	long := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {

@@ -18,8 +18,8 @@ type loss struct {
 	reopen bool
 }
 
-// Whatever is retracted while a grid job processes and merges: in the end each file counts once
-// as processed and merged.
+// Outputs are retracted at any moment while a grid job processes and merges. At the end each file counts as processed
+// and merged exactly once.
 func TestProperty_RetractedAtAnyMomentNothingIsLostOrDoubled(t *testing.T) {
 	drawLives(t)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -31,7 +31,7 @@ func TestProperty_RetractedAtAnyMomentNothingIsLostOrDoubled(t *testing.T) {
 			Life: time.Minute, Seed: rapid.Uint64().Draw(rt, "seed")}
 		merge := rapid.SampledFrom([]string{"", mergeTwo}).Draw(rt, "merge")
 		files, outputs := inline(12), int64(6)
-		if rapid.Bool().Draw(rt, "by events") { // of every other file nobody knows them
+		if rapid.Bool().Draw(rt, "by events") { // the number of events is unknown for every second file
 			files, outputs = mixed(8)+byEvents, 12
 		}
 		ok := t.Run("", func(t *testing.T) {

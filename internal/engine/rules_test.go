@@ -11,7 +11,7 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// A rule of the site decides before those that jjm ships, and its name is stored with the verdict.
+// A rule of the site takes precedence over the rules that jjm ships, and its name is stored with the verdict.
 func TestRules_OfTheSiteDecideBeforeThoseOfJJM(t *testing.T) {
 	t.Parallel()
 	for _, site := range []bool{false, true} {

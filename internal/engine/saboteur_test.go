@@ -77,8 +77,8 @@ func (f *fileClock) End(job adaptertest.SimJob, play adaptertest.Play, started, 
 	return errors.Join(err, os.Chtimes(done, time.Now(), time.Now()))
 }
 
-// crasher stops the engine for good at the nth passage of a failpoint: until it is revived,
-// every failpoint stops the engine, as in a dead process.
+// crasher stops the engine at the nth passage of a failpoint. Until it is revived, every failpoint stops the engine, as
+// in a dead process.
 type crasher struct {
 	mu    sync.Mutex
 	point string
@@ -151,8 +151,8 @@ type faulty struct {
 	onAccount fault[func([]adapters.Ref, []jjm.Report) []jjm.Report]
 	// onCancel, if set, is called after every cancel.
 	onCancel fault[func()]
-	// onControl, if set, is called before every Control: an error of kind Busy is
-	// the whole answer, another one that for each job.
+	// onControl, if set, is called before every Control. If it returns an error of kind Busy, Control fails with that
+	// error; any other error becomes the error of each job.
 	onControl fault[func(adapters.Op) error]
 	// onRefs, if set, is called with what every Control names.
 	onRefs fault[func([]adapters.Ref)]
@@ -189,7 +189,7 @@ func (f *faulty) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt,
 	return f.Sim.Submit(ctx, b)
 }
 
-// List returns what a test makes of it.
+// List returns the listing of the simulation, changed by onList.
 func (f *faulty) List(ctx context.Context, o jjm.Owner, since time.Time) (adapters.Listing, error) {
 	l, err := f.Sim.List(ctx, o, since)
 	if on := f.onList.get(); on != nil {
@@ -198,7 +198,7 @@ func (f *faulty) List(ctx context.Context, o jjm.Owner, since time.Time) (adapte
 	return l, err
 }
 
-// Account returns what a test makes of it.
+// Account returns the reports of the simulation, changed by onAccount.
 func (f *faulty) Account(ctx context.Context, o jjm.Owner, refs []adapters.Ref) ([]jjm.Report, error) {
 	reports, err := f.Sim.Account(ctx, o, refs)
 	if on := f.onAccount.get(); on != nil {
@@ -226,7 +226,7 @@ func (f *faulty) Control(ctx context.Context, o jjm.Owner, op adapters.Op, refs 
 	return answers, err
 }
 
-// Find misses what it is told to miss.
+// Find returns Absent for all tags until the simulation has more than miss bulks.
 func (f *faulty) Find(ctx context.Context, o jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
 	if f.Calls().Bulks > f.miss.get() {
 		return f.Sim.Find(ctx, o, tags)
@@ -238,7 +238,7 @@ func (f *faulty) Find(ctx context.Context, o jjm.Owner, tags []jjm.Tag) ([]adapt
 	return found, nil
 }
 
-// logBook keeps what the engine logs.
+// logBook keeps the log of the engine.
 type logBook struct {
 	mu sync.Mutex
 	b  bytes.Buffer

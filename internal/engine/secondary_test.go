@@ -59,8 +59,8 @@ func TestSecondary_WaitsForAnOpenDataset(t *testing.T) {
 	})
 }
 
-// If the secondary dataset is closed with too few files, the grid job ends and says what is
-// missing. With allow_incomplete it uses the files that exist.
+// If the secondary dataset is closed with too few files, the grid job ends and names what is missing. With
+// allow_incomplete it uses the existing files.
 func TestSecondary_AClosedDatasetWithTooFewFilesIsRefused(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

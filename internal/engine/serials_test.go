@@ -14,7 +14,7 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// numbers are output templates: of what the simulated application makes, and of a log.
+// numbers are output templates: one for the output of the simulated application, one for a log.
 const numbers = `
 [[output_templates]]
 name = "EVNT.${SN}.dat"
@@ -25,7 +25,7 @@ name = "log.${SN:3}.tgz"
 log = true
 `
 
-// atOnce lets attempts follow on one another.
+// atOnce sets the back-off to 0, so that attempts follow one another immediately.
 func atOnce(c *engineConfig) { c.Backoff = 0 }
 
 // filesIn are the names of the files of alice's dataset.
@@ -83,7 +83,7 @@ func (w *world) verifyNumbers(id jjm.GridID) {
 	}
 }
 
-// scriptOf is what a local job is given to run.
+// scriptOf returns the script of a local job.
 func (w *world) scriptOf(id jjm.GridID, n int32) string {
 	w.t.Helper()
 	f, _, err := w.engine.Cat(context.Background(), alice, jjm.Ref{Grid: id, Locals: true, First: n, Last: n},
@@ -217,7 +217,7 @@ func TestSerials_ASequenceNeedsNoFiles(t *testing.T) {
 	})
 }
 
-// The next local job takes the seed of one that failed for good.
+// The next local job takes the seed of a local job that failed permanently.
 func TestSerials_TheSeedOfAFailedLocalJobIsFree(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
@@ -249,7 +249,7 @@ func TestSerials_TheSeedOfAFailedLocalJobIsFree(t *testing.T) {
 	})
 }
 
-// What is merged has the name of its template, and its local jobs keep their logs.
+// Merged files are named by their template, and the local jobs of the merge keep their logs.
 func TestSerials_MergedFilesHaveNamesToo(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -314,8 +314,7 @@ func TestSerials_ALostOutputIsNamed(t *testing.T) {
 	})
 }
 
-// Seeds and sequence numbers of a recovery continue after those of its grid job, also those
-// that are drawn from a pool.
+// Seeds and sequence numbers of a recovery continue after those of its grid job, even if they are drawn from a pool.
 func TestSerials_ARecoveryDrawsOtherNumbers(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

@@ -14,7 +14,7 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// with sets one setting of the engine.
+// with returns set. It marks a function that changes one setting of the engine.
 func with(set func(*engine.Config)) func(*engine.Config) { return set }
 
 // running_first chooses between two rules of Ganga's master status.
@@ -34,7 +34,7 @@ func TestSetting_RunningFirst(t *testing.T) {
 	}
 }
 
-// max_tar_bytes caps the tar: what does not fit is left out, with the reason.
+// max_tar_bytes limits the size of the tar: files that do not fit are left out, and the tar has the reason.
 func TestSetting_MaxTarBytes(t *testing.T) {
 	t.Parallel()
 	sizes := map[int64]int64{}

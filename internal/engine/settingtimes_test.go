@@ -12,8 +12,8 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// lastingSetting is a setting that is a time, or limits one. What see does takes less than between with the short
-// value, and more with the long one.
+// lastingSetting is a setting that is a time or limits a time. The function see takes less than between with the short
+// value, and more with the long value.
 type lastingSetting struct {
 	set         func(c *engineConfig, d time.Duration)
 	short, long time.Duration
@@ -25,8 +25,8 @@ type lastingSetting struct {
 // over waits for the end of a plain grid job with one local job.
 func over(w *world) { w.final(100*time.Hour, w.submit(alice, plain(1))) }
 
-// vanished makes the batch system forget a running local job whose wrapper gives no sign of life, and waits until it
-// counts as lost.
+// vanished makes the batch system forget a running local job without a heartbeat, and waits until the local job counts
+// as lost.
 func vanished(w *world) {
 	id := w.submit(alice, plain(1))
 	w.running(id, 1)
@@ -115,8 +115,8 @@ func TestSetting_WhatIsATimeLastsSoLong(t *testing.T) {
 	}
 }
 
-// The least time between listings is the site's, or a cluster's own if it has one. The same is true of the longest time
-// for slow ones.
+// The shortest time between listings is the setting of the cluster, or if it has none, the setting of the site. The
+// same is true of the longest time, which applies to slow listings.
 func TestSetting_PollIsTheTimeBetweenListings(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ site, own, want time.Duration }{
@@ -138,7 +138,7 @@ func TestSetting_PollIsTheTimeBetweenListings(t *testing.T) {
 	}
 }
 
-// The longest time between the listings of a slow cluster is its own if it has one.
+// The longest time between the listings of a slow cluster is the cluster's own setting, if it has one.
 func TestSetting_PollMaxOfACluster(t *testing.T) {
 	t.Parallel()
 	for own, want := range map[time.Duration]time.Duration{0: 200 * time.Second, 40 * time.Second: 40 * time.Second} {
@@ -173,7 +173,7 @@ func (d *deadlines) List(ctx context.Context, o jjm.Owner, since time.Time) (ada
 	return d.faulty.List(ctx, o, since)
 }
 
-// The deadline of a command is the site's, or a cluster's own if it has one.
+// The deadline of a command is the cluster's own setting, or if it has none, the setting of the site.
 func TestSetting_CommandIsTheDeadlineOfOne(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ site, own, want time.Duration }{

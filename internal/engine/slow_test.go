@@ -113,7 +113,7 @@ func TestSlow_ASlowAccountDelaysNoOther(t *testing.T) {
 				w.submit(mallory, mc(3))
 			}
 			if i == 4 {
-				w.reopen() // and a start waits for nobody either
+				w.reopen() // a start does not wait either
 			}
 			id := w.submit([]wire.Caller{bob, carol}[i%2], mc(3))
 			w.final(time.Hour, id)

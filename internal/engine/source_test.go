@@ -47,7 +47,7 @@ func TestSource_AnUnreadableListEndsTheGridJobAndAddsNothing(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		var list bytes.Buffer
-		for i := range 11_000 { // the mistake lies behind what is looked at before acceptance
+		for i := range 11_000 { // the mistake is behind the part that is checked before acceptance
 			list.Write(catalogue.Line(jjm.File{LFN: lfn(i), Events: 100}))
 		}
 		list.WriteString("{\"lfn\": \"x\", \"evnets\": 3}\n")

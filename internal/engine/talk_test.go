@@ -39,7 +39,7 @@ func (w *world) submit(c wire.Caller, text string) jjm.GridID {
 	return s.ID
 }
 
-// lookup is what the gatekeeper is told.
+// lookup returns the answer that the gatekeeper gets about a grid job.
 func (w *world) lookup(id jjm.GridID) wire.Lookup {
 	w.t.Helper()
 	l := w.engine.Lookup(context.Background(), admin, []jjm.GridID{id})[0]
@@ -67,12 +67,11 @@ func (w *world) locals(id jjm.GridID) []jjm.LocalJob {
 		[]jjm.Ref{{Grid: id, Locals: true, Last: -1}})
 	w.must(err)
 	w.must(s[0].Lookup.Error.Err())
-	w.why(id) // each time that anybody looks, every unfinished local job has one cause
+	w.why(id) // at every call, each unfinished local job has one cause
 	return s[0].Locals
 }
 
-// until lets time pass until cond holds: in steps of a second at first, then
-// longer ones.
+// until lets time pass until cond returns true, in steps of a second at first and longer steps later.
 func (w *world) until(limit time.Duration, what string, cond func() bool) {
 	w.t.Helper()
 	for start := time.Now(); ; {

@@ -11,8 +11,8 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// A limit on the jobs of an account that is below the size of the bulk: what fits runs, the rest
-// waits with the batch system's words, and all of it ends once.
+// If an account may have fewer jobs than a bulk has, the jobs within the limit run, and the others wait with the batch
+// system's message. Every job ends once.
 func TestTooMany_BulksShrinkUntilTheyFit(t *testing.T) {
 	t.Parallel()
 	for name, limit := range map[string]int{"ten": 10, "two": 2, "one": 1} {
@@ -50,7 +50,7 @@ func TestTooMany_ALimitThatPassesIsForgotten(t *testing.T) {
 	})
 }
 
-// The limit of one owner keeps nobody else from submitting.
+// The limit of one owner does not stop the submissions of other owners.
 func TestTooMany_OthersGoOn(t *testing.T) {
 	t.Parallel()
 	sim := adaptertest.SimConfig{MaxJobs: 5, Life: time.Hour}
@@ -66,7 +66,7 @@ func TestTooMany_OthersGoOn(t *testing.T) {
 	})
 }
 
-// The limit that refusals taught is shown to administrators and to its own account, until it is forgotten.
+// Administrators and the account itself see the limit that refusals revealed, until jjm forgets it.
 func TestTooMany_ClustersTellTheLearntLimit(t *testing.T) {
 	t.Parallel()
 	sim := adaptertest.SimConfig{MaxJobs: 10, Life: 10 * time.Hour}
@@ -134,7 +134,7 @@ func TestTooMany_RefusalsCountAgainstNobody(t *testing.T) {
 	})
 }
 
-// A cancel of what waits alone lets the others of the account go on.
+// If the only waiting local job is cancelled, other grid jobs of the account can be submitted again.
 func TestTooMany_ACancelOfTheOneThatWaitsFreesTheAccount(t *testing.T) {
 	t.Parallel()
 	sim := adaptertest.SimConfig{MaxJobs: 3, Life: time.Hour}

@@ -18,7 +18,7 @@ import (
 // byEvents cuts files by events.
 const byEvents = "[split]\nby = \"EventBased\"\nparams = {events_per_job = 50}\n"
 
-// mixed lists n files in a job file; of every other one nobody knows how many events it has.
+// mixed lists n files for a job file. Every second file has 0 events: its number of events is unknown.
 func mixed(n int) string {
 	var files []string
 	for i := range n {
@@ -27,7 +27,8 @@ func mixed(n int) string {
 	return "files = [" + strings.Join(files, ", ") + "]\n"
 }
 
-// Of a file whose events nobody knows one local job owns all. What fails of it is in the recovery.
+// A file with an unknown number of events belongs to one local job. If that local job fails, the recovery contains the
+// file.
 func TestUnknownEvents_AreOwnedByOneLocalJobAndRecovered(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
@@ -60,8 +61,8 @@ func TestUnknownEvents_AreOwnedByOneLocalJobAndRecovered(t *testing.T) {
 	})
 }
 
-// What the store refuses for good does not keep a grid job alive for ever: it ends as broken and says
-// why, and who reads its outputs is told that no more will come.
+// A permanent refusal by the store does not keep a grid job alive forever: the grid job ends as broken with the reason,
+// and grid jobs that read its outputs learn that no more files will come.
 func TestGenerate_WhatTheStoreRefusesForGoodBreaksTheGridJob(t *testing.T) {
 	t.Parallel()
 	c := &crasher{}
@@ -72,7 +73,7 @@ func TestGenerate_WhatTheStoreRefusesForGoodBreaksTheGridJob(t *testing.T) {
 		var once sync.Once
 		c.mu.Lock()
 		c.on = func(point string) {
-			if point == "prepare.after-commit" { // before its local jobs are made, behind the engine's back
+			if point == "prepare.after-commit" { // before its local jobs are made, without the engine's knowledge
 				once.Do(func() {
 					w.must(w.store.Update(context.Background(), func(tx *store.Tx) error {
 						return tx.InsertLocals([]jjm.LocalJob{rival})

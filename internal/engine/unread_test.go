@@ -10,8 +10,8 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// garble takes the reports of one index out of a listing, as an adapter does that cannot read
-// them. With known it tells their tag.
+// garble replaces the reports of one index in a listing by an unreadable record, like an adapter that cannot parse
+// them. If known is set, the record has their tag.
 func garble(l *adapters.Listing, index int32, known bool) {
 	l.Reports = slices.DeleteFunc(slices.Clone(l.Reports), func(r jjm.Report) bool {
 		if r.Index != index {
@@ -60,7 +60,7 @@ func TestUnread_ALocalJobIsUnknownAndNotLost(t *testing.T) {
 	}
 }
 
-// A record of somebody else's job that cannot be read hides nothing: what is gone is found to be.
+// An unreadable record of a foreign job has no effect: a job that vanished is still found to be lost.
 func TestUnread_AStrangersRecordCostsNothing(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 10 * time.Hour}}, func(t *testing.T, w *world) {
@@ -121,7 +121,7 @@ func TestUnread_ARecordThatCameBackIsLoggedAgain(t *testing.T) {
 	})
 }
 
-// A record that does not tell whose it is, and that stands in every listing, hides no lost job for good.
+// An unreadable record without an owner that is in every listing does not hide a lost job forever.
 func TestUnread_ANamelessRecordHidesNothingForGood(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 10 * time.Hour}}, func(t *testing.T, w *world) {
@@ -139,8 +139,8 @@ func TestUnread_ANamelessRecordHidesNothingForGood(t *testing.T) {
 	})
 }
 
-// A job that listings lack, and whose record accounting has and nobody can read, is not lost: it may have run. Others
-// of its bulk can be read, so that a search for the tag says Present.
+// A job is missing from listings, and accounting has an unreadable record of it. The job is not lost, because it may
+// have run. Other jobs of its bulk can be read, so a search for the tag returns Present.
 func TestUnread_ARecordOfAccountingIsNoProofOfAbsence(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 6 * time.Hour}}, func(t *testing.T, w *world) {

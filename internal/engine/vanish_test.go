@@ -34,8 +34,8 @@ func (w *world) fileStates(dataset string) map[string]string {
 // oneEach is a local job for each file.
 const oneEach = "[split]\nby = \"FileBased\"\nparams = {files_per_job = 1}\n"
 
-// Files of a watched folder that vanish or change are marked, and local jobs that wait give
-// them back. Files that come back unchanged are processed.
+// Files of a watched folder that vanish or change are marked, and waiting local jobs give these files back. Files that
+// come back unchanged are processed.
 func TestSource_NoticesFilesThatVanishOrChange(t *testing.T) {
 	t.Parallel()
 	inTime(t, options{config: quick, sim: adaptertest.SimConfig{Life: 10 * time.Millisecond}}, func(w *world) {

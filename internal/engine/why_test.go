@@ -13,7 +13,7 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// why returns why a grid job is where it is. Each unfinished local job must have exactly one cause of the list.
+// why returns the causes of a grid job. It requires that each unfinished local job has exactly one cause of the list.
 func (w *world) why(id jjm.GridID) wire.Why {
 	w.t.Helper()
 	all, err := w.engine.Why(context.Background(), wire.Caller{Admin: true}, []jjm.Ref{{Grid: id}})
@@ -133,7 +133,7 @@ func TestWhy_EachCauseIsToldWhenItHolds(t *testing.T) {
 	}
 }
 
-// What a grid job as a whole waits for is told too, and a stranger is told nothing.
+// The answer also has the cause for which the grid job as a whole waits. Another account gets no answer.
 func TestWhy_OfTheGridJob(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

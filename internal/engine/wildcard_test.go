@@ -25,8 +25,8 @@ type wildRow struct {
 	Expect    struct{ Subjobs []any }
 }
 
-// entries returns the files of the row as a job file lists them. Files that a wildcard matches
-// are made in a folder of their own. ok is false for rows without wildcards.
+// entries returns the files of the row as a job file lists them. It makes the files that a wildcard matches in a
+// separate folder. ok is false for rows without wildcards.
 func (r wildRow) entries(w *world) (text string, ok bool) {
 	list, _ := r.Files.([]any)
 	var words []string

@@ -43,9 +43,9 @@ func (w *world) waitsFor(id jjm.GridID, why ...string) {
 	}
 }
 
-// Grid jobs are accepted while a maintenance window is announced. Local jobs that would not end
-// before it wait and say why, also after a restart. Those that fit, and those that run,
-// continue, and all continue after the window.
+// Grid jobs are accepted while a maintenance window is announced. Local jobs that would not end before the window wait
+// and show the reason, also after a restart. Shorter local jobs and running local jobs continue, and after the window
+// all local jobs continue.
 func TestWindow_LocalJobsThatWouldNotEndBeforeItWait(t *testing.T) {
 	t.Parallel()
 	o := options{sim: adaptertest.SimConfig{Slots: 20, Life: 30 * time.Minute}}
@@ -91,8 +91,8 @@ func TestWindow_LocalJobsThatWouldNotEndBeforeItWait(t *testing.T) {
 	})
 }
 
-// A window comes nearer while a grid job waits for room: it says so once its local jobs do not
-// fit any more.
+// A window comes nearer while a grid job waits for room. The grid job's message names the window as soon as its local
+// jobs no longer fit.
 func TestWindow_ComesNearerWhileAGridJobWaits(t *testing.T) {
 	t.Parallel()
 	o := options{sim: adaptertest.SimConfig{Slots: 1, Life: 3 * time.Hour},

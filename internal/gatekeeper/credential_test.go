@@ -57,8 +57,8 @@ func TestReadCredential_AcceptsOnlyAPrivateFileOfItsOwner(t *testing.T) {
 	}
 }
 
-// Root reads a file as the account would: what that account can read, and nothing that
-// belongs to root or to another account.
+// Root reads a credential file with the account's rights: files that the account can read, but no file of root or of
+// another account.
 func TestReadCredential_HasTheRightsOfTheOwner(t *testing.T) {
 	needs.Root(t, "to act for others")
 	dir, err := os.MkdirTemp("", "jjm-cred-*")

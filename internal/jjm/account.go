@@ -175,9 +175,8 @@ type rdn []attribute
 // folded value (see foldValue).
 type attribute struct{ kind, value string }
 
-// attributeName returns the usual short name of an attribute. It knows the names that OpenSSL,
-// Globus, Java and RFC 4519 use, and the object identifiers. An unknown kind is returned as it
-// is, without the prefix "oid.".
+// attributeName returns the usual short name of an attribute. It knows the names that OpenSSL, Globus, Java and RFC
+// 4519 use, and the object identifiers. An unknown kind is returned unchanged, but without the prefix "oid.".
 func attributeName(kind string) string {
 	switch kind = strings.TrimPrefix(kind, "oid."); kind {
 	case "commonname", "2.5.4.3":

@@ -8,7 +8,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// What an attempt left out is counted by reason. Its texts are a job's own, and fit on a line all the same.
+// Outputs that an attempt left out are counted by reason. The texts come from the job, and nevertheless fit on a line.
 func TestResult_CountsWhatWasLeftOut(t *testing.T) {
 	r := jjm.Result{Grid: 17, Local: 2, Outputs: []jjm.Output{
 		{Name: "work/a", Bytes: 1},

@@ -44,7 +44,7 @@ func (p Part) Units() string { return UnitsText(p.Unit, p.First, p.Last()) }
 const mostNamed = 3
 
 // Work describes, for people, the work that the part owns, with the names of its files. It does not use file numbers,
-// which would mislead: a part that repeats work has a number of its own.
+// which would mislead, because a part that repeats work has a new number.
 func (p Part) Work() string {
 	if p.Input == nil || len(p.Input.Files) == 0 {
 		return p.Units()

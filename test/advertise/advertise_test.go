@@ -162,7 +162,7 @@ func TestAdvertise_WhatAKilledDaemonLeftIsTakenAwayByTheNext(t *testing.T) {
 	s.stop(syscall.SIGTERM)
 }
 
-// An ad that nobody withdraws or renews is dropped by the collector at the end of its lifetime, not earlier.
+// If an ad is neither withdrawn nor renewed, the collector removes it at the end of its lifetime, not earlier.
 func TestAdvertise_WhatAKilledDaemonLeftEndsByItself(t *testing.T) {
 	t.Parallel()
 	p := startPool(t)
@@ -240,8 +240,8 @@ func TestAdvertise_AFrozenCollectorHoldsUpNothing(t *testing.T) {
 	})
 	s.stop(syscall.SIGTERM) // ends, although the collector is still frozen
 	p.thaw()
-	// A new daemon finds the ad, or makes it, and withdraws it when it stops. That has a bound in time, which
-	// the collector of a busy machine may miss: then the next one withdraws it.
+	// A new daemon finds the ad, or makes it, and withdraws it when it stops. The time for the withdrawal is limited, and
+	// the collector of a busy machine may be too slow: then the next daemon withdraws the ad.
 	for range 5 {
 		s.start()
 		s.published(time.Time{})

@@ -20,8 +20,8 @@ import (
 	"jjm/internal/testkit/testbed"
 )
 
-// pool is a collector for one test, with the programs of the test bed: it may be frozen, killed and started while other
-// tests use the bed.
+// pool is a separate collector for one test, with the programs of the test bed. The test may freeze, kill and start it
+// while other tests use the test bed.
 type pool struct {
 	t       *testing.T
 	bin     string            // the folder of HTCondor's commands
@@ -37,7 +37,7 @@ func noPool(t *testing.T) *pool { return &pool{t: t} }
 func startPool(t *testing.T) *pool {
 	t.Helper()
 	needs.Campaign(t, needs.Systems)
-	bed := testbed.Start(t, "condor") // shared, so that nobody recreates it meanwhile
+	bed := testbed.Start(t, "condor") // shared, so that no other test recreates it meanwhile
 	dir := bed.Dir(t)
 	config := filepath.Join(dir, "config")
 	p := &pool{t: t, bin: bed.Bin, env: map[string]string{"CONDOR_CONFIG": config}, address: freeAddress(t)}

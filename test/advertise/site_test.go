@@ -132,7 +132,7 @@ func (s *site) eventually(what string, ok func() error) {
 	eventually(s.t, what, log, ok)
 }
 
-// told returns what the daemon answers about its advertising.
+// told returns the daemon's answer about its advertising.
 func (s *site) told() wire.Advertised {
 	s.t.Helper()
 	a, err := client.Call(context.Background(), s.client(), wire.VerbAdvertise(), wire.AdvertiseRequest{})

@@ -47,7 +47,7 @@ func (l *lrms) call(b *bench, verb string, args ...string) (string, executed, er
 	return out.String(), executed{time.Since(began), cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}, nil
 }
 
-// submit submits /bin/true as blahpd does, and returns the id.
+// submit submits /bin/true in the same way as blahpd, and returns the id.
 func (l *lrms) submit(b *bench, key string) (string, executed, error) {
 	out, took, err := l.call(b, "submit", "-r", "no", "-s", "no", "-c", "/bin/true", "-T", l.work, "-w", l.work, "-i",
 		"/dev/null",

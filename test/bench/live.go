@@ -251,5 +251,5 @@ func (b *bench) tellHistory(without, with measured) {
 	b.target("live", name+"lookup, 99 %", quantile(with.lookups, 0.99), "ms", lookupP99)
 }
 
-// sameLimit is the ratio up to which two figures count as unchanged: runs of the same program differ by as much.
+// sameLimit is the largest ratio of two figures that count as unchanged: runs of the same program differ by as much.
 const sameLimit = 1.3

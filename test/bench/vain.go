@@ -20,7 +20,8 @@ const (
 	vainLog  = 40 // lines of the daemon's log
 )
 
-// untilOf is until for a wait for a daemon. If it takes too long, it reports the daemon's state and keeps its folder.
+// untilOf waits for a daemon in the same way as until. If the wait takes too long, it reports the daemon's state and
+// keeps its folder.
 func (b *bench) untilOf(j *realDaemon, what string, within time.Duration, done func() (bool, error)) error {
 	err := until(b.ctx, what, within, done)
 	if !errors.Is(err, errVain) {

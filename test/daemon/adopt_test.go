@@ -13,7 +13,8 @@ import (
 // onWork returns a configuration with a work area outside the state folder.
 func onWork(work string) string { return fmt.Sprintf("work = %q\n", work) }
 
-// refusal starts a daemon of a configuration in a state folder and returns what it says, "" if it serves.
+// refusal starts a daemon with a configuration and a state folder. It returns the daemon's error, or "" if the daemon
+// serves.
 func (d *daemon) refusal(state string, args ...string) string {
 	d.t.Helper()
 	said, serves := d.serve(state, append([]string{"--config", d.dir + "/jjm.toml"}, args...)...)
@@ -23,9 +24,9 @@ func (d *daemon) refusal(state string, args ...string) string {
 	return said
 }
 
-// TestStore_TwoStatesOnOneWorkArea: the daemon of a second state folder would give ids out that the first one gives.
-// So would one whose whole state was lost, or was restored from before the last grid jobs. Each is told who the work
-// area belongs to; --adopt goes on above all ids.
+// TestStore_TwoStatesOnOneWorkArea: a daemon with a second state folder would assign the same ids as the first. The
+// same is true if the whole state was lost, or was restored from a time before the last grid jobs. In each case the
+// error names the owner of the work area; with --adopt the daemon continues above all ids.
 func TestStore_TwoStatesOnOneWorkArea(t *testing.T) {
 	t.Parallel()
 	work := filepath.Join(shortDir(t), "work")

@@ -13,9 +13,9 @@ import (
 	"jjm/internal/storage/highwater"
 )
 
-// lossRows are the rows of the table "After a loss" of docs/SERVICE.md, by their first column, and what an operator
-// does there. Each begins with a site whose daemon runs, has its work area outside the state folder, and ended grid job
-// 1.
+// lossRows has a function for each row of the table "After a loss" of docs/SERVICE.md, by its first column. The
+// function does what an operator does in that case. Each begins with a site whose daemon runs, has its work area
+// outside the state folder, and ended grid job 1.
 var lossRows = map[string]func(*loss){
 	"the disk of the state is lost, and there is no copy":              (*loss).stateIsLost,
 	"an older copy of the whole state was restored":                    (*loss).olderCopyIsRestored,
@@ -100,7 +100,7 @@ func (l *loss) copyState() string {
 	return to
 }
 
-// refused requires that the daemon refuses to start and says what it was told to.
+// refused requires that the daemon refuses to start, and that its error contains the given texts.
 func (l *loss) refused(want ...string) {
 	l.t.Helper()
 	said := l.refusal(l.state())
@@ -120,7 +120,7 @@ func (l *loss) adopts() {
 	l.again()
 }
 
-// shows requires what jjm status says of a grid job; "" means that it is unknown.
+// shows requires that the output of jjm status about a grid job contains a text; "" means that the grid job is unknown.
 func (l *loss) shows(id, want string) {
 	l.t.Helper()
 	out, code := l.says("status", id)
@@ -236,7 +236,7 @@ func (l *loss) folderOfAnID() {
 	if out, code := l.says("submit", "job.toml", "--wait"); code == 0 {
 		l.t.Errorf("it runs in the folder of another grid job:\n%s", out)
 	}
-	l.logs("grid job is removed") // the folder is not its own, and stays
+	l.logs("grid job is removed") // the folder belongs to another store, and stays
 	if out, _ := l.says("lookup", "4"); !strings.Contains(out, "move that folder away") {
 		l.t.Errorf("lookup of 4:\n%s", out)
 	}

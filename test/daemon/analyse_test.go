@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// judgedSteps is the program of the local jobs. Called with "analyse", it decides what becomes of them: local job 1 is
-// retried once, 2 is complete although it exits with 9, 3 fails although it exits with 0, and for 4 there is no useful
-// answer.
+// judgedSteps is the program of the local jobs. Called with "analyse", it judges them: local job 1 is retried once, 2
+// is complete although it exits with 9, 3 fails although it exits with 0, and for 4 there is no useful answer.
 const judgedSteps = `#!/bin/sh
 if [ "$1" != analyse ]; then
 	[ "$1" = 2 ] && exit 9
@@ -25,8 +24,8 @@ case $2 in
 esac
 `
 
-// TestTypes_ACommandSaysOnTheWorkerWhatBecomesOfALocalJob: a type in a file, and one that a program plans, name a
-// command that examines the files of an attempt and says whether it succeeded, failed, or is to be retried.
+// TestTypes_ACommandSaysOnTheWorkerWhatBecomesOfALocalJob: a type in a file and a type of a program name a command that
+// examines the files of an attempt on the worker and says whether the local job succeeded, failed, or is to be retried.
 func TestTypes_ACommandSaysOnTheWorkerWhatBecomesOfALocalJob(t *testing.T) {
 	t.Parallel()
 	file := `name = "toy"

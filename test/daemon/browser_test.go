@@ -30,7 +30,7 @@ type browser struct {
 	root string // the address of the page
 
 	mu     sync.Mutex
-	faults []string // errors of scripts, and what the Content-Security-Policy forbade
+	faults []string // errors of scripts and of the Content-Security-Policy
 }
 
 // openBrowser starts a browser for the pages below an address.

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestChain_TheExampleDoesWhatItSays submits the three steps at once. Each reads the outputs of the step before, under
-// names that its command can open.
+// TestChain_TheExampleDoesWhatItSays submits the three steps immediately. Each step reads the outputs of the previous
+// step, under names that its command can open.
 func TestChain_TheExampleDoesWhatItSays(t *testing.T) {
 	t.Parallel()
 	d := start(t, "")

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// "jjm config check" refuses a configuration that serve refuses, with the same words, and reports all mistakes at once.
+// "jjm config check" refuses the same configurations as serve, with the same errors, and reports all mistakes together.
 func TestConfigCheck_SaysWhatServeSays(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join(root, "internal/app/testdata/bad/*.toml"))
@@ -62,7 +62,7 @@ func checkOf(t *testing.T, env []string, args ...string) (string, int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// What is told of a configuration is about what was read, and names where it is.
+// Errors about a configuration concern the file that was read, and name the place of each mistake.
 func TestConfigCheck_NamesWhatIsWrongWhereItIs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -35,7 +35,7 @@ type daemon struct {
 	log *logBuffer
 }
 
-// logBuffer collects what the daemon logs.
+// logBuffer collects the daemon's log.
 type logBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -53,7 +53,7 @@ func (l *logBuffer) String() string {
 	return l.b.String()
 }
 
-// start starts a daemon in a folder of its own, whose path is short enough for a socket.
+// start starts a daemon in a new folder, whose path is short enough for a socket.
 func start(t testing.TB, config string, env ...string) *daemon {
 	t.Helper()
 	return startWith(t, config, env, nil)

@@ -30,8 +30,8 @@ func TestDemo_RunsTheMainJobAndComparesEveryByte(t *testing.T) {
 	}
 }
 
-// demoFolder returns a folder with what the demonstration needs besides the programs. Each of the 20 local jobs has a
-// tenth of its events, because their number does not matter here.
+// demoFolder returns a folder with the files that the demonstration needs, except the programs. Each of the 20 local
+// jobs has a tenth of its events, because their number does not matter here.
 func demoFolder(t *testing.T) string {
 	t.Helper()
 	home := shortDir(t)

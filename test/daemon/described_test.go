@@ -79,8 +79,8 @@ func (d *described) command(name, script string) {
 	}
 }
 
-// test runs jjm clusters test, and returns what it says of each check, by its name, and the
-// whole. What it says is for people.
+// test runs jjm clusters test. It returns the lines about each check by its name, the whole output, and the exit code.
+// It requires that the output follows the rules for texts that people read.
 func (d *described) test(args ...string) (told map[string]string, whole string, code int) {
 	d.t.Helper()
 	cmd := exec.Command(bin.Path(d.t, "jjm"), append([]string{"clusters", "test", "tiny", "--config", d.dir + "/jjm.toml"},
@@ -111,7 +111,7 @@ func (d *described) test(args ...string) (told map[string]string, whole string, 
 	return told, whole, cmd.ProcessState.ExitCode()
 }
 
-// An honest system without arrays and walltimes passes; what it does not have is named.
+// A correct system without arrays and walltimes passes; the output names the features that the system lacks.
 func TestDescribed_AnHonestSystemPasses(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	t.Parallel()
@@ -139,7 +139,7 @@ func TestDescribed_AListingThatLosesAJobIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.command("tstat.whole", string(text))
-	// Other checks run jobs at the same time: the lost one is of those whose script waits for the file stay.
+	// Other checks run jobs at the same time, so the system loses only a job whose script waits for the file stay.
 	d.command("tstat", `#!/bin/sh
 staying=$(cd "$TINY_HOME" && grep -ls 'cat stay' [0-9]*/script | tr '/\n' '  ')
 "$0.whole" | awk -v staying=" $staying" '
@@ -156,7 +156,7 @@ staying=$(cd "$TINY_HOME" && grep -ls 'cat stay' [0-9]*/script | tr '/\n' '  ')
 	}
 }
 
-// What to do fits what is wrong, and the system at hand.
+// The remedy fits the cause and the system.
 func TestDescribed_TheRemedyFits(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	t.Parallel()

@@ -42,8 +42,8 @@ esac
 exit 0
 `
 
-// TestTypes_SayWhatExitCodesMean: a type in a file, and one that a program plans, say which exit codes mean success,
-// retry and failure, and the progress of which phase counts. The next daemon does the same.
+// TestTypes_SayWhatExitCodesMean: a type in a file and a type of a program say which exit codes mean success, retry and
+// failure, and the progress of which phase counts. A restarted daemon does the same.
 func TestTypes_SayWhatExitCodesMean(t *testing.T) {
 	t.Parallel()
 	work := "name = \"toy\"\nsummary = \"a toy\"\ncommand = [\"toy.sh\", \"{serial}\"]\nenv = { GO = \"GOFILE\" }\n" + toyEnds +

@@ -15,8 +15,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// flood submits a grid job of n local jobs that write a line when their application begins, and waits until as many run
-// as the cluster has slots and the cluster has the others.
+// flood submits a grid job of n local jobs that write a line when their application begins. It waits until all slots of
+// the cluster are used and the cluster has all other local jobs too.
 func (d *daemon) flood(n, slots int) (id string) {
 	d.t.Helper()
 	d.floodFile(n)
@@ -91,7 +91,8 @@ func TestKill_NothingBeginsAfterTheAnswer(t *testing.T) {
 	}
 }
 
-// A daemon that dies when the kill is stored, and before the batch system knows of it, starts nothing of it later.
+// If the daemon dies after a kill is stored and before the batch system knows of it, none of the killed jobs starts
+// later.
 func TestKill_NothingBeginsAfterACrash(t *testing.T) {
 	t.Parallel()
 	for _, point := range []string{"kill.after-commit", "local.withdrawn"} {
@@ -179,7 +180,7 @@ func TestKill_NothingStartsOfABulkThatIsBeingSubmitted(t *testing.T) {
 	}
 }
 
-// A kill of some local jobs frees slots: the others take them, none of the killed does.
+// A kill of some local jobs frees slots: the surviving local jobs take them, and no killed local job starts.
 func TestKill_OfARangeStartsNothingOfIt(t *testing.T) {
 	t.Parallel()
 	d := start(t, floodConfig)
@@ -205,7 +206,7 @@ func TestKill_OfARangeStartsNothingOfIt(t *testing.T) {
 	d.aborted(id)
 }
 
-// A ban of a DN is a kill of its grid jobs, and of theirs alone.
+// A ban of a DN kills the grid jobs of that DN and no others.
 func TestBan_OfADNStartsNothingOfIt(t *testing.T) {
 	t.Parallel()
 	d := start(t, floodConfig)

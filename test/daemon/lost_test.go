@@ -9,8 +9,9 @@ import (
 	"jjm/internal/storage/highwater"
 )
 
-// TestLost_IsNoticedAndHealed: the store, the work area or the records are moved away under a running daemon. It takes
-// no new work, says why, and goes on when they are back; records that are lost are made again.
+// TestLost_IsNoticedAndHealed: the store, the work area or the records are moved away under a running daemon. The
+// daemon accepts no new work, reports the reason, and continues when the folder is back. Lost records are written
+// again.
 func TestLost_IsNoticedAndHealed(t *testing.T) {
 	t.Parallel()
 	d := start(t, "")
@@ -72,7 +73,7 @@ func TestLost_IsNoticedAndHealed(t *testing.T) {
 	d.eventually("the records again, of the grid job that runs and of the one that is over", recorded)
 }
 
-// clear forgets what was logged.
+// clear empties the collected log.
 func (l *logBuffer) clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

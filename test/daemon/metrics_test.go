@@ -108,7 +108,7 @@ func TestMetrics_AnAddressInUseIsAnErrorAtTheStart(t *testing.T) {
 	}
 }
 
-// writeConfig writes a configuration to a file of its own.
+// writeConfig writes a configuration to a new file.
 func writeConfig(t testing.TB, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "jjm.toml")

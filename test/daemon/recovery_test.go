@@ -23,8 +23,8 @@ while [ $n -lt "$count" ]; do echo "$file $((first + n))" >>"$dir/done.$file.$fi
 $GBS_LOG INFO "processed=$n events"
 `
 
-// TestVerify_ADatasetsRecoveryClosesItsGaps: some files failed completely or in part, and one is lost. The recovery
-// processes exactly what the first grid job did not, and the ledger of the application has every event once.
+// TestVerify_ADatasetsRecoveryClosesItsGaps: some files failed completely or in part, and one file is lost. The
+// recovery processes exactly the work that the first grid job left, and the application's ledger has every event once.
 func TestVerify_ADatasetsRecoveryClosesItsGaps(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -88,8 +88,9 @@ func TestVerify_ADatasetsRecoveryClosesItsGaps(t *testing.T) {
 	}
 }
 
-// TestVerify_APartThatWasDoneInPartIsDoneAnew: nobody knows which events a local job left out, so its recovery does the
-// whole part and says whose outputs not to use. The two grid jobs together are proven.
+// TestVerify_APartThatWasDoneInPartIsDoneAnew: if a local job processed fewer events than its part has, it is unknown
+// which events it left out. Its recovery therefore does the whole part, and names the outputs that must not be used.
+// The two grid jobs together are proven.
 func TestVerify_APartThatWasDoneInPartIsDoneAnew(t *testing.T) {
 	t.Parallel()
 	d := start(t, "")

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestTypes_AGridJobIsReplayed: the questions about an accepted grid job are asked again, and the answers of the type
-// are compared with the stored ones: the same, changed, and broken.
+// TestTypes_AGridJobIsReplayed: the questions about an accepted grid job are asked again. The answers of the type are
+// compared with the stored answers, for a type that is unchanged, changed, and broken.
 func TestTypes_AGridJobIsReplayed(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -19,8 +19,8 @@ command = ["true"]
 count = 1
 `
 
-// siteWith returns a site whose daemon has had one grid job and still runs: its store is store.db and the log beside
-// it.
+// siteWith returns a site whose daemon has had one grid job and still runs: its store is store.db together with its
+// write-ahead log.
 func siteWith(t *testing.T) *daemon {
 	t.Helper()
 	d := start(t, "")
@@ -61,7 +61,7 @@ func unstamped(t *testing.T, state string) string {
 	return state
 }
 
-// withRecords makes the empty folder that lets a daemon go on with a store alone.
+// withRecords makes an empty folder of records, without which a daemon does not continue with a restored store.
 func (d *daemon) withRecords(state string) string {
 	d.t.Helper()
 	if err := os.Mkdir(filepath.Join(state, "records"), 0o755); err != nil {
@@ -115,8 +115,8 @@ func listing(t *testing.T, dir string) string {
 
 const storeFiles = "store.db store.db-wal store.db-shm"
 
-// TestStore_OneThatDoesNotFitItsFolderIsRefused does what people do who copy a store. store.db alone (4096 bytes) is an
-// empty store, and would assign id 1 again.
+// TestStore_OneThatDoesNotFitItsFolderIsRefused copies a store in the ways in which people do it. store.db without its
+// write-ahead log (4096 bytes) is an empty store, and would assign id 1 again.
 func TestStore_OneThatDoesNotFitItsFolderIsRefused(t *testing.T) {
 	t.Parallel()
 	d, other := siteWith(t), siteWith(t)

@@ -68,7 +68,7 @@ func (d *daemon) restart() {
 	d.again()
 }
 
-// kill ends the daemon at once.
+// kill ends the daemon immediately.
 func (d *daemon) kill() {
 	d.t.Helper()
 	d.signal(syscall.SIGKILL)
@@ -121,8 +121,8 @@ func TestStreams_TheExampleDoesWhatItSays(t *testing.T) {
 	}
 }
 
-// However often the daemon is killed, the names have the numbers from 1 on, each once, and each file was made by its
-// own local job.
+// However often the daemon is killed, the names have the numbers from 1 on, each number once, and each file was made by
+// its own local job.
 func TestStreams_AKilledDaemonNeitherRepeatsNorSkipsANumber(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	t.Parallel()

@@ -10,8 +10,8 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// TestTypes_FromAFileAlone does what a newcomer does: a type is created, tested, tried in the foreground, put into the
-// site's folder, and used. A recovery of such a grid job is cut in the same way.
+// TestTypes_FromAFileAlone does the steps of a newcomer: a type is created, tested, tried in the foreground, put into
+// the site's folder, and used. A recovery of such a grid job is cut in the same way.
 func TestTypes_FromAFileAlone(t *testing.T) {
 	t.Parallel()
 	d := start(t, "[engine]\nbackoff = \"0s\"\n")
@@ -71,7 +71,7 @@ func TestTypes_FromAFileAlone(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 
-	// A job that was accepted goes on with the type of that time.
+	// An accepted job continues with the type in the form that it had at that time.
 	want(0, "", "pause", "cluster", "local", "--reason", "test")
 	want(0, "", "submit", filepath.Join(folder, "zmumu-job.toml"))
 	text, err := os.ReadFile(filepath.Join(folder, "zmumu.toml"))
@@ -145,7 +145,7 @@ func TestTypes_MistakesAreToldBeforeTheStart(t *testing.T) {
 			t.Fatal(err)
 		}
 		if os.Geteuid() != 0 {
-			continue // nobody else can own it
+			continue // no other account can own it
 		}
 		if err := os.Chown(at, 4711, 4711); err != nil {
 			t.Fatal(err)
@@ -171,8 +171,8 @@ func (d *daemon) tells(args ...string) (string, int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// TestTypes_AProgramInAnyLanguage: a type in Python, with its standard library only, is created, tested and used. What
-// it planned goes on after it is broken, and it harms nobody else.
+// TestTypes_AProgramInAnyLanguage: a type in Python that uses only the standard library is created, tested and used.
+// Jobs that it planned continue after it is broken, and a broken type does not affect other types.
 func TestTypes_AProgramInAnyLanguage(t *testing.T) {
 	needs.Program(t, "python3", "python3")
 	t.Parallel()

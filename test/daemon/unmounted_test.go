@@ -11,9 +11,9 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// TestUnmounted_AWorkAreaIsToldAndFailsNothing: the work area is unmounted under the daemon while a local job runs and
-// others wait in the embedded batch system. When a place is free nothing starts without the work area: each start would
-// fail with 127. All goes on when it is mounted again.
+// TestUnmounted_AWorkAreaIsToldAndFailsNothing: the work area is unmounted under the daemon while one local job runs
+// and others wait in the embedded batch system. When a slot is free, no job starts without the work area, because each
+// start would fail with 127. All jobs continue when the work area is mounted again.
 func TestUnmounted_AWorkAreaIsToldAndFailsNothing(t *testing.T) {
 	t.Parallel()
 	needs.Root(t, "to mount a file system")

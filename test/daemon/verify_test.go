@@ -131,7 +131,8 @@ func (d *daemon) everyEventOnce(n int) {
 	}
 }
 
-// Commands of rows are proven by their success. For events that nobody counted, status and verify say the same.
+// Commands of rows are proven by their success. For events that the application did not count, status and verify say
+// the same.
 func TestVerify_SilenceIsAssumedAndSaidSo(t *testing.T) {
 	t.Parallel()
 	d := start(t, "")

@@ -66,7 +66,7 @@ func TestWindow_IsAnnouncedShownAndKept(t *testing.T) {
 	}
 }
 
-// In a window nothing is submitted, and afterwards all goes on by itself.
+// During a window nothing is submitted; afterwards everything continues without a command.
 func TestWindow_AllGoesOnAfterIt(t *testing.T) {
 	t.Parallel()
 	d := start(t, "")

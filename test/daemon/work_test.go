@@ -17,8 +17,8 @@ func (d *daemon) stopped() {
 	}
 }
 
-// A daemon whose work areas are elsewhere would take running jobs for ones that left no result: it does not start, and
-// says where the areas were.
+// With another work folder, the daemon would conclude that running jobs left no result. It therefore refuses to start,
+// and its error names the former work folder.
 func TestWork_AnotherFolderThanThatOfTheJobsIsRefused(t *testing.T) {
 	t.Parallel()
 	work := filepath.Join(shortDir(t), "work")

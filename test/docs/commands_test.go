@@ -98,8 +98,8 @@ func TestUnset_WouldFindAVariable(t *testing.T) {
 	}
 }
 
-// TestPages_TheCommandLineTakesEveryCommand runs the commands of all pages where no daemon answers and no file is: they
-// fail, but not for their flags and arguments. Those that would start a daemon are not run.
+// TestPages_TheCommandLineTakesEveryCommand runs the commands of all pages without a daemon and without their files:
+// they fail, but not because of their flags and arguments. Commands that would start a daemon are not run.
 func TestPages_TheCommandLineTakesEveryCommand(t *testing.T) {
 	all := pages(t)
 	all["README.md"] = readme(t)

@@ -106,7 +106,7 @@ func TestReadme_StateIsWhereTheHelpSays(t *testing.T) {
 	}
 }
 
-// shows compares the shown text with the printed one.
+// shows reports whether the printed text matches the shown text.
 func shows(got, want string) bool {
 	pattern := regexp.QuoteMeta(want)
 	pattern = strings.ReplaceAll(pattern, `\.\.\.`, `(?s:.*)`)

@@ -25,7 +25,7 @@ func makeIn(t *testing.T, dir, target string, settings ...string) (string, error
 	return string(out), err
 }
 
-// files returns what is below a folder.
+// files returns the paths of all files below a folder.
 func files(t *testing.T, dir string) []string {
 	t.Helper()
 	var all []string
@@ -66,7 +66,8 @@ func must(t *testing.T, out string, err error) string {
 	return out
 }
 
-// An installation works where it is, passes the check, and can be removed except for what an administrator wrote.
+// An installation works in any folder, passes the check, and can be removed, except for files that an administrator
+// wrote.
 func TestInstall_WorksIsCheckedAndGoesAway(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -115,7 +116,7 @@ func TestInstall_WorksIsCheckedAndGoesAway(t *testing.T) {
 	if err := os.Remove(conf); err != nil {
 		t.Fatal(err)
 	}
-	// An unchanged one is removed; to uninstall again is no error.
+	// An unchanged configuration is removed. A second uninstallation is no error.
 	out, err = makeIn(t, dir, "install")
 	must(t, out, err)
 	out, err = makeIn(t, dir, "uninstall")

@@ -44,7 +44,7 @@ func keywordTable() string {
 	return text
 }
 
-// The page's job that reports by its log does what the page says, run as its author would try it.
+// The page's job that reports by its log behaves as the page says when its author tries it.
 func TestJobTypes_TheJobWithKeywordsRuns(t *testing.T) {
 	page := pages(t)["docs/JOB-TYPES.md"]
 	dir := t.TempDir()
@@ -63,7 +63,7 @@ func TestJobTypes_TheJobWithKeywordsRuns(t *testing.T) {
 		if err != nil || !strings.Contains(string(out), part.says) || !strings.Contains(string(out), "code "+part.code+"\n") {
 			t.Errorf("part %s: %v\n%s", part.n, err, out)
 		}
-		// Where the page says that its files lie.
+		// The page says that its files are in this folder.
 		path := filepath.Join(dir, "part-"+part.n, "area/jobs/1/0xxx", part.n, "attempt.0", part.file)
 		if _, err := os.Stat(path); err != nil {
 			t.Error(err)

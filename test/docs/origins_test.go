@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Each command, key, file, page and test that docs/ORIGINS.md names exists, and each of its rows names what it should.
+// Each command, key, file, page and test that docs/ORIGINS.md names exists, and each of its rows is complete.
 func TestOrigins_NamesWhatExists(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "docs/ORIGINS.md"))
 	if err != nil {
@@ -67,7 +67,7 @@ func TestOrigins_WouldFindMistakes(t *testing.T) {
 // origins checks the rows of docs/ORIGINS.md.
 type origins struct {
 	t        *testing.T
-	help     map[string]string // what each command says of itself, "" where there is no such command
+	help     map[string]string // the help of each command, "" for unknown commands
 	pages    map[string]originPage
 	problems []string
 }
@@ -75,7 +75,7 @@ type origins struct {
 // originPage is a page as rows use it.
 type originPage struct {
 	headings map[string]bool // as links name them
-	code     string          // its headings and what it has in code; of a configuration each key with its section
+	code     string          // headings and code of a page; keys with sections of a configuration
 }
 
 // rows checks the rows of all tables of a text and returns how many there are.
@@ -102,7 +102,7 @@ func (o *origins) problem(line, format string, args ...any) {
 	o.problems = append(o.problems, fmt.Sprintf("%.80s: ", line)+fmt.Sprintf(format, args...))
 }
 
-// row checks a row that tells of something that is there.
+// row checks a row about something that jjm has.
 func (o *origins) row(line string, cells []string) {
 	links := regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`).FindAllStringSubmatch(cells[2], -1)
 	if len(links) == 0 {
@@ -132,7 +132,7 @@ func (o *origins) row(line string, cells []string) {
 	}
 }
 
-// quoted returns what a cell has in code.
+// quoted returns the texts in backquotes of a cell.
 func quoted(cell string) (all []string) {
 	for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cell, -1) {
 		all = append(all, m[1])
@@ -166,7 +166,7 @@ func (o *origins) page(line, name string) originPage {
 	return page
 }
 
-// settings returns each key of a configuration, also of one that stands behind #, with its section.
+// settings returns the keys of a configuration with their sections, including keys that are commented out with #.
 func settings(text string) string {
 	section, all := "", ""
 	line := regexp.MustCompile(`(?m)^(?:# )?(?:\[+([a-z_.]+)\]+$|([a-z_]+) = )`)
@@ -197,7 +197,7 @@ func (o *origins) thing(line, thing, code string) {
 	}
 }
 
-// command checks a command and its flags by what it says of itself.
+// command checks that a command and its flags are in its help.
 func (o *origins) command(line string, words []string) {
 	var path []string
 	for _, word := range words {

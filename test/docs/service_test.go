@@ -154,8 +154,8 @@ func TestService_AnInstalledDaemonRunsJobsAsTheirOwners(t *testing.T) {
 	}
 }
 
-// A daemon of root that runs jobs as its own account serves only root. The administrator who configures that is told
-// before a user is.
+// A daemon of root that runs all jobs as its own account serves only root. The administrator learns this when
+// configuring it, before any user does.
 func TestService_ADaemonThatServesRootAloneSaysSo(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	t.Parallel()

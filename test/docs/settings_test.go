@@ -96,11 +96,11 @@ func settingsNamed(text string, known map[string]bool) (names []string) {
 	return names
 }
 
-// settingsOfSite returns the settings of the configuration, as engine.min_free_bytes. Those of a cluster, of whatever
-// kind, begin with "cluster".
+// settingsOfSite returns the settings of the configuration, such as engine.min_free_bytes. Settings of a cluster begin
+// with "cluster", whatever its kind is.
 func settingsOfSite(t *testing.T) map[string]bool {
 	t.Helper()
-	known := map[string]bool{"cluster.name": true, "cluster.kind": true} // they choose the type of the others
+	known := map[string]bool{"cluster.name": true, "cluster.kind": true} // they decide which other settings exist
 	addSettings(known, reflect.TypeFor[app.Config](), "")
 	addSettings(known, reflect.TypeOf(engine.Defaults().ClusterDefaults()), "cluster.")
 	addSettings(known, reflect.TypeOf(adapters.DefaultCommon()), "cluster.")

@@ -11,8 +11,8 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// verifyUnits runs systemd's check of the installed units of a folder and returns what it reports: nothing if they are
-// right.
+// verifyUnits runs systemd's check of the installed units of a folder and returns its report, which is empty if the
+// units are correct.
 func verifyUnits(t *testing.T, dir string) string {
 	t.Helper()
 	cmd := exec.Command(needs.Program(t, "systemd-analyze", "systemd"), "verify", "--man=no", dir+"/jjm.service",

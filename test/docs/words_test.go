@@ -72,7 +72,7 @@ func codes(all []why.Code) (words []string) {
 	return words
 }
 
-// States and phases stand in one table, "state/phase".
+// One table lists states and phases in the form "state/phase".
 func TestWords_StatesAndPhasesAreThoseOfTheCode(t *testing.T) {
 	states, phases := map[string]bool{}, map[string]bool{}
 	for _, word := range listed(t, pages(t)["docs/WORDS.md"], "## States of a local job") {
@@ -105,7 +105,7 @@ func TestWords_RowsAreWhole(t *testing.T) {
 	}
 }
 
-// What the page says that verify prints of a number, in quotes, it prints.
+// For each number, the page quotes a text of verify; verify prints this text.
 func TestWords_VerifyPrintsThem(t *testing.T) {
 	code, err := os.ReadFile(filepath.Join(root, "cmd/jjm/verify.go"))
 	if err != nil {
@@ -123,7 +123,7 @@ func TestWords_VerifyPrintsThem(t *testing.T) {
 	}
 }
 
-// listed returns the words in the first column of the first table behind a text, in their order.
+// listed returns the words in the first column of the first table after a text, in their order.
 func listed(t *testing.T, page, after string) (all []string) {
 	t.Helper()
 	_, rest, found := strings.Cut(page, after)
@@ -157,7 +157,7 @@ func gramWords() []string {
 	return slices.Collect(maps.Keys(all))
 }
 
-// masterWords returns what the master may be, whatever states its local jobs are in.
+// masterWords returns all statuses that a master can have, for any states of its local jobs.
 func masterWords() []string {
 	all := map[string]bool{}
 	for set := range 1 << jjm.NumStates {

@@ -76,8 +76,8 @@ func (s *site) noting(key, shell string) (jjm.Handle, error) {
 	return r.Handle, err
 }
 
-// The log has one line for each attempt that was in the batch system, with the id that it had there, whatever becomes
-// of the job and however the daemon ends in between.
+// The log has one line for each attempt that was in the batch system, with its id there, whatever happens to the job
+// and however often the daemon ends in between.
 func TestAccounting_OneLinePerAttempt(t *testing.T) {
 	t.Parallel()
 	for _, on := range []string{"local", "slurm"} {

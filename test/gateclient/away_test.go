@@ -21,8 +21,8 @@ import (
 	"jjm/internal/testkit/programs"
 )
 
-// lookedUp asks until there is an answer, as gatekeepers do: a daemon that has stored a grid job, and is killed before
-// its first record is written, leaves nobody who knows of it until the next start.
+// lookedUp repeats a lookup until it is answered, like a gatekeeper. If a daemon is killed after it stored a grid job
+// and before it wrote the first record, no lookup can be answered until the next start.
 func (s *site) lookedUp(h jjm.Handle) (l wire.Lookup) {
 	s.t.Helper()
 	programs.Await(s.t, patience, pollEvery, "an answer to lookup "+string(h), func() bool {
@@ -53,7 +53,7 @@ func TestAway_EveryGridJobIsMadeOnce(t *testing.T) {
 				if i == 0 {
 					deadline = ample // the daemon itself takes it
 				}
-				for again := range 1 + i%3/2 { // every third one twice, as if its gatekeeper had been killed
+				for again := range 1 + i%3/2 { // every third job twice, as if its gatekeeper had been killed
 					r, err := gatekeeper.Persist(t.Context(), patience, s.job(key, "exit 0"), s.client(deadline).Submit)
 					if err != nil || again > 0 && (!r.Existed || r.Handle != handles[i]) {
 						t.Errorf("%s: %+v, %v", key, r, err)
@@ -107,7 +107,7 @@ func TestAway_EveryGridJobIsMadeOnce(t *testing.T) {
 	}
 }
 
-// A daemon that hangs counts as no daemon: each verb is answered in another way, and what was promised is done when it
+// A daemon that hangs counts as absent: each verb is answered without the daemon, and promises are kept when the daemon
 // continues.
 func TestFrozen_TheDaemonHangs(t *testing.T) {
 	t.Parallel()
@@ -188,7 +188,7 @@ func TestFrozen_TheBatchSystemHangs(t *testing.T) {
 	}
 }
 
-// On a full disk nothing can be accepted, and the answer says so. What exists can be looked up. When there is space,
+// On a full disk nothing can be accepted, and the answer says so. Existing jobs can be looked up. When there is space,
 // the same call succeeds.
 func TestFullDisk_EverythingIsAnswered(t *testing.T) {
 	t.Parallel()

@@ -19,8 +19,8 @@ import (
 	"jjm/internal/testkit/testbed"
 )
 
-// blahpd is HTCondor's program. The test talks to its standard input as the grid manager does: requests are answered by
-// "S" at once, and their results come with RESULTS.
+// blahpd is HTCondor's program. The test writes to its standard input like the grid manager: blahpd acknowledges each
+// request with "S" immediately, and returns the results on RESULTS.
 type blahpd struct {
 	s       *site
 	in      io.WriteCloser
@@ -117,7 +117,7 @@ func ad(attrs map[string]string) string {
 	return strings.NewReplacer(`\`, `\\`, " ", `\ `).Replace(b.String())
 }
 
-// attrs returns the attributes of a job that runs a shell script in its own folder and writes a line to the ledger.
+// attrs returns the attributes of a job that runs a shell script in a separate folder and writes a line to the ledger.
 func (s *site) attrs(key, shell string) map[string]string {
 	s.t.Helper()
 	dir := filepath.Join(s.dir, "iwd-"+key)
@@ -173,7 +173,7 @@ func TestBlahpd_NoJobIsLostOrDoubled(t *testing.T) {
 	s.start()
 	b := s.blahpd(bed)
 	b.say("ASYNC_MODE_OFF")
-	n := 20 // two cores run no more at once
+	n := 20 // two cores can run no more simultaneously
 	if needs.InCampaign(needs.Gatekeepers) {
 		n = 200
 	}
@@ -187,7 +187,7 @@ func TestBlahpd_NoJobIsLostOrDoubled(t *testing.T) {
 		}
 		key := fmt.Sprintf("k%d", i)
 		asked = append(asked, b.ask("BLAH_JOB_SUBMIT", ad(s.attrs(key, "echo out of "+key))))
-		if i%20 == 19 { // no more at once than two cores can run
+		if i%20 == 19 { // no more than two cores can run simultaneously
 			for _, q := range asked[len(ids):] {
 				ids = append(ids, b.id(b.result(q)))
 			}
@@ -218,7 +218,7 @@ func TestBlahpd_NoJobIsLostOrDoubled(t *testing.T) {
 	}
 }
 
-// What HTCondor is told and what it gets, with the embedded cluster and with Slurm.
+// HTCondor's requests and the answers to them, with the embedded cluster and with Slurm.
 func TestBlahpd_FilesExitCodesAndCancels(t *testing.T) {
 	t.Parallel()
 	for _, on := range []string{"local", "slurm"} {

@@ -14,8 +14,8 @@ import (
 	"jjm/internal/testkit/testbed"
 )
 
-// authority creates a certificate, and returns a function that creates a proxy of it that is valid for some days: with
-// openssl, in a folder of its own.
+// authority creates a certificate with openssl in a new folder. It returns a function that creates a proxy of the
+// certificate that is valid for some days.
 func (s *site) authority() (proxy func(file string, days int)) {
 	s.t.Helper()
 	dir := s.t.TempDir()
@@ -37,8 +37,9 @@ cat pcert pkey cert > new; cp new "$1"; chmod 600 "$1"`, file, strconv.Itoa(days
 	}
 }
 
-// The file of -x goes to the job, and what HTCondor writes to it goes there while the job runs; so does the file of a
-// token. A hold and a resume by HTCondor are refused in a form that it understands, and a signal is reported as one.
+// The job gets the file of -x, and while it runs, every change that HTCondor makes to the file. The same is true of the
+// file of a token. Holds and resumes by HTCondor are refused in a form that HTCondor understands, and a signal is
+// reported as a signal.
 func TestBlahpd_CredentialsHoldsAndSignals(t *testing.T) {
 	needs.Campaign(t, needs.Gatekeepers)
 	t.Parallel()

@@ -59,7 +59,7 @@ func TestBlahpd_FrozenClusterAndFullDisk(t *testing.T) {
 	}
 }
 
-// hanging returns a folder with Slurm's commands, none of which ever ends.
+// hanging returns a folder with Slurm's commands that never end.
 func hanging(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()

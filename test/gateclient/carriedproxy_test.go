@@ -47,11 +47,12 @@ while [ "$was" = "$(cksum <"$X509_USER_PROXY")" ]; do sleep 0.1; done; cksum <"$
 	if first, err := os.ReadFile(at("first")); err != nil || string(first) != sum() {
 		t.Errorf("at first the job saw %q, %v", first, err)
 	}
-	// HTCondor compares times in seconds: it takes a proxy of the second in which the job started for the first one.
+	// HTCondor compares times in seconds: if a proxy has the second in which the job started, HTCondor takes it for the
+	// first proxy.
 	var newer []string
 	var made time.Time
 	s.await("the job has seen a newer one", func() bool {
-		if time.Since(made) > 3*time.Second { // pause: HTCondor sees the next one
+		if time.Since(made) > 3*time.Second { // pause: HTCondor sees the next proxy
 			renew(at("px"), 9+len(newer))
 			_, err := s.client(ample).Refresh(t.Context(), string(r.Handle), jjm.ProxyKind, at("px"), nil, "")
 			s.must(err)

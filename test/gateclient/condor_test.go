@@ -119,8 +119,8 @@ func (p *pool) submit(universe, arguments string, n int) string {
 	return cluster
 }
 
-// tellOf logs where the jobs of a cluster are, and what the daemons that pass on jobs logged last: it shows where a job
-// that does not come back got stuck.
+// tellOf logs where the jobs of a cluster are, and the last log lines of the daemons that forward jobs. This shows
+// where a lost job got stuck.
 func (p *pool) tellOf(cluster string) {
 	for _, args := range [][]string{
 		{"condor_q", cluster, "-limit", "1", "-long"},
@@ -141,9 +141,9 @@ func (p *pool) tellOf(cluster string) {
 
 const gridUniverse = "universe = grid\ngrid_resource = batch jjm\n"
 
-// twoHundred submits two hundred jobs at once. While HTCondor submits them to jjm, fifty at a time, jjm's daemon stops,
-// stays away, comes back, is killed and comes back. The submissions of the first fifty wait meanwhile; otherwise all
-// might be submitted before the daemon stops.
+// twoHundred submits two hundred jobs in one cluster. While HTCondor submits them to jjm, fifty at a time, jjm's daemon
+// stops, stays away, comes back, is killed and comes back. The submissions of the first fifty wait meanwhile; otherwise
+// all might be submitted before the daemon stops.
 func (p *pool) twoHundred() string {
 	p.t.Helper()
 	spooled := func() int {
@@ -216,7 +216,7 @@ func (p *pool) router() {
 	p.must(err)
 	files := map[string]string{
 		"60-jjm.conf": string(shipped),
-		// What the shipped file tells a pool without a CE to add, with shorter times.
+		// The settings that the shipped file tells a pool without a CE to add, with shorter times.
 		"95-jjm-router.conf": "DAEMON_LIST = $(DAEMON_LIST) JOB_ROUTER\nJOB_ROUTER = $(LIBEXEC)/condor_job_router\nJOB_ROUTER_LOG = $(LOG)/JobRouterLog\n" +
 			"JOB_ROUTER_SOURCE_JOB_CONSTRAINT = WantJobRouter\nJOB_ROUTER_POLLING_PERIOD = 1\n" +
 			"GRIDMANAGER_JOB_PROBE_INTERVAL = 8\nGRIDMANAGER_JOB_PROBE_RATE = 20\n",

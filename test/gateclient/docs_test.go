@@ -31,7 +31,7 @@ func scriptRow(t *testing.T, name string) (usage string, keys []string) {
 	return row[1], keys
 }
 
-// keysOf are those of an answer.
+// keysOf returns the keys of an answer.
 func keysOf(out string) []string {
 	var keys []string
 	for line := range strings.Lines(out) {
@@ -41,8 +41,7 @@ func keysOf(out string) []string {
 	return keys
 }
 
-// The scripts take every option that is documented, and what they print are the
-// documented keys in their order, each of which occurs.
+// The scripts accept every documented option and print the documented keys in their order. Each documented key occurs.
 func TestDocs_ScriptsPrintTheDocumentedKeys(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, local, "")
@@ -53,7 +52,7 @@ func TestDocs_ScriptsPrintTheDocumentedKeys(t *testing.T) {
 	args := []string{}
 	for _, m := range regexp.MustCompile(`\[(--[a-z-]+)(?: ([A-Za-z0-9]+))?\]`).FindAllStringSubmatch(usage, -1) {
 		if m[2] == "FILE" {
-			continue // credentials, which must be what they say
+			continue // credentials must be genuine
 		}
 		args = append(args, m[1])
 		if m[2] != "" {

@@ -133,8 +133,8 @@ func TestGlobus2_TheTarOfAGridJobIsReturned(t *testing.T) {
 	}
 }
 
-// The proxy that the job's environment names goes with the job, as a private file of its own. A newer one follows with
-// a poll while the job runs. A proxy that others may read is refused.
+// The job gets the proxy that its environment names, as a private copy. A newer proxy follows with a poll while the job
+// runs. A proxy that others may read is refused.
 func TestGlobus2_TheProxyFollows(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, local, "")

@@ -26,9 +26,9 @@ type life struct {
 	kill         bool
 }
 
-// Jobs of two users go through blahpd to a daemon of root. On both clusters some succeed, some fail and some are
-// killed, while the daemon is killed. Each runs as its user, who owns its files and the tar, and the accounting log has
-// a line for each.
+// Jobs of two users go through blahpd to a daemon of root. On both clusters some jobs succeed, some fail and some are
+// killed, while the daemon is killed. Each job runs as its user, who owns its files and the tar, and the accounting log
+// has a line for each job.
 func TestBlahpd_OwnersRunAsThemselves(t *testing.T) {
 	needs.Campaign(t, needs.Gatekeepers)
 	t.Parallel()
@@ -158,7 +158,7 @@ func (s *site) accounted(all []*life) {
 	}
 }
 
-// nobody returns an account without any rights.
+// nobody returns the account nobody, which has no special rights.
 func nobody(t *testing.T) jjm.Owner {
 	t.Helper()
 	u, err := user.Lookup("nobody")

@@ -12,10 +12,10 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// The spool of a daemon that is not root and serves several accounts is read by a
-// group. While that daemon is away a submission with a credential that the job asks
-// for is refused, with the reason, and leaves nothing; it goes through, credential
-// and all, once the daemon is back within its patience. Without one it is taken.
+// A group can read the spool of a daemon that is not root and serves several accounts. While that daemon is away, a
+// submission whose job needs a credential is refused with the reason, and leaves nothing in the spool. If the daemon
+// comes back within the patience of the submission, the submission succeeds with its credential. A submission without a
+// credential is accepted.
 func TestAway_ACredentialIsNotLeftWhereOthersReadIt(t *testing.T) {
 	needs.Root(t, "to be another account than the daemon")
 	t.Parallel()

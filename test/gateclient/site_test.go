@@ -36,7 +36,7 @@ const (
 	pollEvery = 20 * time.Millisecond
 )
 
-// site is a daemon with a state folder of its own. The test stops, kills and freezes it.
+// site is a daemon with a separate state folder. The test stops, kills and freezes it.
 type site struct {
 	t      *testing.T
 	dir    string
@@ -46,7 +46,7 @@ type site struct {
 	daemon *exec.Cmd
 	gone   chan struct{} // closed when the daemon has ended
 	log    *os.File
-	// deadline is the deadline that scripts use for the daemon, 0 for their own.
+	// deadline is the deadline for the daemon that scripts use; 0 means the scripts' default.
 	deadline time.Duration
 }
 
@@ -123,7 +123,7 @@ func (s *site) begin(env ...string) {
 	go func(d *exec.Cmd, gone chan struct{}) { _ = d.Wait(); close(gone) }(s.daemon, s.gone)
 }
 
-// as returns the attributes of a process with a session of its own and the rights of the owner.
+// as returns the attributes of a process with a new session and the rights of the owner.
 func (s *site) as() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setsid: true}
 	if s.owner.UID != 0 && os.Geteuid() == 0 {
@@ -209,7 +209,7 @@ func (s *site) script(name string, args ...string) (stdout, stderr string, code 
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
-// scripts returns a folder with the scripts beside the programs, as they are installed.
+// scripts returns a folder with the scripts and the programs, as in an installation.
 func (s *site) scripts() string {
 	s.t.Helper()
 	dir := filepath.Join(s.dir, "libexec")

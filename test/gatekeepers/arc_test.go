@@ -53,8 +53,8 @@ func TestARC(t *testing.T) {
 	t.Run("manager killed", func(t *testing.T) { arcManagerKilled(t, a) }) // meanwhile no client gets an answer
 }
 
-// submit submits a job and returns its URL. A person's client keeps a list of jobs; each test has one of its own. If
-// the client gets no answer it is called again, as its user would do.
+// submit submits a job and returns its URL. A person's client keeps a list of jobs, and each test has a separate list.
+// If the client gets no answer, submit repeats the call, like a user.
 func (a *arcSite) submit(t *testing.T, p *person, dir, xrsl string) string {
 	t.Helper()
 	file := filepath.Join(dir, "job.xrsl")
@@ -162,7 +162,7 @@ func arcPlain(t *testing.T, a *arcSite) {
 	a.wantAccounting(t, url)
 }
 
-// wantAccounting checks what jjm wrote for A-REX's accounting.
+// wantAccounting checks the file that jjm wrote for A-REX's accounting.
 func (a *arcSite) wantAccounting(t *testing.T, url string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(a.bed.Vars["CONTROL"], "job."+filepath.Base(url)+".diag"))
@@ -200,7 +200,7 @@ func arcRefused(t *testing.T, a *arcSite) {
 	dir := a.one.folder(t)
 	url := a.submit(t, a.one, dir, `&(executable="/bin/true")(environment=("JJM_TYPE" "nosuch"))(stdout="out.txt")`)
 	a.end(t, a.one, dir, url, "Failed")
-	// It is reported at once, or by a scan if the daemon was too busy to answer the submission.
+	// The refusal is reported immediately, or by a scan if the daemon was too busy to answer the submission.
 	errors, _ := os.ReadFile(filepath.Join(a.bed.Vars["CONTROL"], "job."+filepath.Base(url)+".errors"))
 	failed, _ := os.ReadFile(filepath.Join(a.bed.Vars["CONTROL"], "job."+filepath.Base(url)+".failed"))
 	if text := string(errors) + string(failed); !strings.Contains(text, "nosuch") {

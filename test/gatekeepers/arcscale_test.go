@@ -11,7 +11,7 @@ import (
 )
 
 // post submits a job n times through the REST interface, with one connection, and returns the URLs. ARC's own client
-// needs 0.4 s of CPU for each.
+// would need 0.4 s of CPU for each job.
 func (a *arcSite) post(t testing.TB, p *person, n int, xrsl string) []string {
 	t.Helper()
 	file := filepath.Join(p.folder(t), "job.xrsl")
@@ -30,8 +30,8 @@ func (a *arcSite) post(t testing.TB, p *person, n int, xrsl string) []string {
 	return urls
 }
 
-// Two hundred jobs, fifty at once, while the daemon is away twice, on the local and on the Slurm cluster: A-REX reports
-// success for each, and each is done once.
+// Two hundred jobs are submitted, fifty at a time, to the local and the Slurm cluster, while the daemon is away twice.
+// A-REX reports success for each, and each is done once.
 func arcTwoHundred(t *testing.T, a *arcSite) {
 	const each = 10 // jobs per connection; other tests use the client programs
 	dir := a.one.folder(t)

@@ -65,7 +65,7 @@ func (c *control) run(t testing.TB, as *syscall.Credential, verb string, args ..
 		append([]string{"arc", verb, "--config", "/etc/arc.conf"}, args...)...)
 	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=/root", "JJM_STATE=" + c.state()}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as}
-	cmd.WaitDelay = 5 * time.Second // provoked: what it leaves running keeps its output open
+	cmd.WaitDelay = 5 * time.Second // provoked: a surviving child keeps its output open
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil {
 		t.Fatalf("%s: %v", verb, err)
@@ -118,7 +118,7 @@ func TestARCScript(t *testing.T) {
 	}
 }
 
-// submitAll submits jobs 0, 1, and so on, some at once, as A-REX does.
+// submitAll submits jobs 0, 1, and so on, some of them in parallel, in the same way as A-REX.
 func (c *control) submitAll(t *testing.T, all int) {
 	t.Helper()
 	jobs := make(chan int)
@@ -129,7 +129,7 @@ func (c *control) submitAll(t *testing.T, all int) {
 			defer wg.Done()
 			for i := range jobs {
 				grami := c.add(t, fmt.Sprint(i), fmt.Sprintf("echo job %d", i))
-				for range 1 + i%2 { // every second one twice, as after a crash of A-REX
+				for range 1 + i%2 { // every second job twice, as after a crash of A-REX
 					if out, code := c.run(t, credential(c.owner), "submit", grami); code != 0 {
 						t.Errorf("submit %d: exit %d\n%s", i, code, out)
 					}

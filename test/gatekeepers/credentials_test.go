@@ -26,7 +26,7 @@ func (p *person) with(proxy string) *person {
 	return &q
 }
 
-// proxy creates a proxy of the person from the certificate beside that of the bed. It replaces an older one.
+// proxy creates a proxy of the person from a certificate, with the key in the same folder. It replaces an older proxy.
 func (p *person) proxy(t testing.TB, certificate, file string, hours int) {
 	t.Helper()
 	dir := filepath.Dir(certificate)
@@ -37,8 +37,8 @@ func (p *person) proxy(t testing.TB, certificate, file string, hours int) {
 	}
 }
 
-// member creates a proxy that says, like one from VOMS, that the person belongs to a virtual organisation. It is made
-// with openssl and signed only by the person.
+// member creates a proxy which says that the person belongs to a virtual organisation, like a proxy from VOMS. It is
+// made with openssl and signed only by the person.
 func (p *person) member(t testing.TB, certificate, dir, name string) (file string) {
 	t.Helper()
 	der := func(v any) []byte {
@@ -109,8 +109,8 @@ func wantOrigin(t testing.TB, st wire.Status, user, vo string) {
 	}
 }
 
-// The proxy of a GRAM job goes with it, and a refreshed one follows while it runs. The virtual organisation comes from
-// the user's first proxy.
+// A GRAM job gets its proxy, and a refreshed proxy while it runs. The virtual organisation comes from the user's first
+// proxy.
 func TestGRAM_TheProxyFollows(t *testing.T) {
 	needs.Campaign(t, needs.Gatekeepers)
 	t.Parallel()

@@ -58,7 +58,7 @@ func arcExample(t *testing.T, a *arcSite) {
 	wantTar(t, filepath.Join(a.get(t, a.one, dir, url), "jjm-output.tar"), exampleTar)
 }
 
-// TestDocs_InstallCommands runs the commands of the manual for administrators in a folder that stands for the root.
+// TestDocs_InstallCommands runs the commands of the manual for administrators with another folder as the root folder.
 func TestDocs_InstallCommands(t *testing.T) {
 	needs.Campaign(t, needs.Gatekeepers)
 	testbed.Start(t, "gram") // for GRAM's own commands

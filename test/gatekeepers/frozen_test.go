@@ -14,9 +14,9 @@ import (
 	"jjm/internal/testkit/testbed"
 )
 
-// TestFrozenSlurm stops the controller of a real Slurm and calls what the scripts of GRAM, ARC, HTCondor and others
-// call. A submission is accepted, the last known state is returned, a cancel is stored. After the controller continues,
-// each submitted job is done once, and each cancelled one is gone.
+// TestFrozenSlurm stops the controller of a real Slurm and makes the same calls as the scripts of GRAM, ARC, HTCondor
+// and other gatekeepers. A submission is accepted, the last known state is returned, a cancel is stored. After the
+// controller continues, each submitted job is done once, and each cancelled job is gone.
 func TestFrozenSlurm(t *testing.T) {
 	needs.Campaign(t, needs.Gatekeepers)
 	gram := installedGRAM(t) // for its Perl modules
@@ -130,7 +130,7 @@ func (s *site) said(t *testing.T, args ...string) string {
 	cmd := exec.Command(bin.Path(t, "jjm-gatekeeper"), args...)
 	cmd.Env, cmd.Dir = []string{"PATH=/usr/bin:/bin", "HOME=/", "JJM_STATE=" + s.state()}, s.path("iwd")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: credential(s.owner)}
-	cmd.WaitDelay = 5 * time.Second // provoked: what it leaves running keeps its output open
+	cmd.WaitDelay = 5 * time.Second // provoked: a surviving child keeps its output open
 	out, err := cmd.Output()
 	if err != nil {
 		t.Errorf("jjm-gatekeeper %q: %v\n%s", args, err, out)

@@ -21,7 +21,8 @@ type gramSite struct {
 	*site
 	bed        *testbed.Bed
 	one, other *person
-	// personal are the contacts of personal gatekeepers; nil: the site's is meant.
+	// personal are the contacts of personal gatekeepers. A person without a personal gatekeeper uses the site's
+	// gatekeeper.
 	personal map[*person]string
 }
 
@@ -75,7 +76,7 @@ func TestGRAM(t *testing.T) {
 // service is the contact of a job manager.
 func (g *gramSite) service(name string) string { return g.bed.Vars["CONTACT"] + "/jobmanager-" + name }
 
-// at is the contact by which somebody reaches jjm.
+// at returns the contact by which a person reaches jjm.
 func (g *gramSite) at(p *person) string {
 	if contact := g.personal[p]; contact != "" {
 		return contact
@@ -83,7 +84,7 @@ func (g *gramSite) at(p *person) string {
 	return g.service("jjm")
 }
 
-// submit hands over a job in the background of GRAM and gives its contact.
+// submit submits a job to GRAM without waiting for its end, and returns its contact.
 func (g *gramSite) submit(t *testing.T, p *person, rsl string) string {
 	t.Helper()
 	s := p.run(t, "globusrun", "-b", "-r", g.service("jjm"), rsl)
@@ -199,7 +200,7 @@ func gramAttributes(t *testing.T, g *gramSite) {
 	wantTar(t, tar, map[string]string{"mc.1": "events 1 6 x\n", "mc.7": "events 7 4 x\n"})
 }
 
-// What cannot be is refused at once, with every problem, and nothing is made.
+// Impossible requests are refused immediately, with every problem, and no grid job is made.
 func gramRefused(t *testing.T, g *gramSite) {
 	for rsl, problem := range map[string]string{
 		`&(executable=/bin/true)(host_count=2)`:     "host_count",
@@ -235,8 +236,8 @@ func (g *gramSite) contactOf(t *testing.T, s wire.Status) string {
 	return "https://localhost:" + contact + "/"
 }
 
-// The job manager is killed while it submits. The next one, which the user's next
-// request brings, submits the same job again, and it is the same grid job.
+// The job manager is killed while it submits. The user's next request starts another job manager, which submits the
+// same job again: both submissions are the same grid job.
 func gramManagerKilled(t *testing.T, g *gramSite) {
 	submissions := func() int { return g.submissions("answered") }
 	before := submissions()
@@ -263,8 +264,7 @@ func gramManagerKilled(t *testing.T, g *gramSite) {
 	}
 }
 
-// Of a script that is killed while it submits GRAM makes a failure, with code 25,
-// and never asks again: jjm has the job all the same.
+// A script is killed while it submits. GRAM reports a failure with code 25 and never asks again, but jjm has the job.
 func gramScriptKilled(t *testing.T, g *gramSite) {
 	before := g.submissions("answered")
 	release := g.holdNow(t, "hold")
@@ -313,7 +313,7 @@ func killManager(t *testing.T, uid int, program string) {
 	}
 }
 
-// Each user's job is theirs: its output, and what may be asked of it.
+// Each user has access only to the output and the verbs of the user's own job.
 func gramOwn(t *testing.T, g *gramSite) {
 	rsl := `&(executable=/bin/sh)(arguments=-c "echo $LOGNAME")`
 	contact := g.submit(t, g.one, `&(executable=/bin/sleep)(arguments=2)`)
@@ -333,7 +333,7 @@ func gramOwn(t *testing.T, g *gramSite) {
 	}
 }
 
-// showManagers tells, of a test that failed, what the job managers noted.
+// showManagers logs the ends of the job managers' logs if the test failed.
 func (g *gramSite) showManagers(t *testing.T) {
 	if !t.Failed() {
 		return

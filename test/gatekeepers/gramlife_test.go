@@ -91,7 +91,7 @@ func (r *scriptRun) kill(t *testing.T) {
 	r.wantLines("cancel", r.job)
 }
 
-// end does what a job manager does with the answers: when a job is done it stages out the files.
+// end waits for the end of the job in the same way as a job manager. If the job is done, it stages out the files.
 func (r *scriptRun) end(t *testing.T) (bool, string, string) {
 	t.Helper()
 	said := r.script.end(r.job)

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Two hundred jobs, fifty at once, while the daemon is away twice.
+// Two hundred jobs are submitted, fifty at a time, while the daemon is away twice.
 func gramTwoHundred(t *testing.T, g *gramSite) { gramMany(t, g, 4) }
 
 // gramMany submits jobs for the local and for the Slurm cluster. GRAM accepts each, and each is done once. For every
@@ -61,7 +61,7 @@ func gramMany(t *testing.T, g *gramSite, waves int) {
 	})
 }
 
-// wantOnce waits until all grid jobs of a name are done. Each writes a line of its own to a ledger.
+// wantOnce waits until all grid jobs of a name are done. Each writes a unique line to a ledger.
 func (s *site) wantOnce(t testing.TB, name, ledger string, all int) {
 	t.Helper()
 	await(t, fmt.Sprintf("%d grid jobs are done", all), func() bool {

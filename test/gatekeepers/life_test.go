@@ -41,9 +41,9 @@ var fates = map[string]fate{
 	"killed":  {script: "exec sleep 600", kill: true, well: true, said: "aborted: killed on request"},
 }
 
-// lives sends grid jobs of each fate through a gatekeeper to every cluster, alternately as one and the other user,
-// while the daemon is killed in between. The reports and the returned files must be right, and each must be one grid
-// job of the right user. killedIsWell is set if the gatekeeper reports a kill as a success.
+// lives sends grid jobs of each fate through a gatekeeper to every cluster, alternately as the first and the second
+// user, while the daemon is killed in between. The reports and the returned files must be right, and each must be one
+// grid job of the right user. killedIsWell is set if the gatekeeper reports a kill as a success.
 func lives(t *testing.T, s *site, f front, users []*person, killedIsWell bool, clusters ...string) {
 	s.t.Helper()
 	dir := users[0].folder(t)

@@ -18,7 +18,7 @@ import (
 	"jjm/internal/testkit/programs"
 )
 
-// The deadlines are generous: a test that passes never waits for one.
+// The deadlines are generous: a passing test never waits for a deadline.
 var patience = awaits.Guard(8 * time.Minute)
 
 const (

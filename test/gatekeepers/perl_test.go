@@ -25,7 +25,7 @@ type script struct {
 	errs string // the path of the file with its standard error
 }
 
-// scripts is what the processes share.
+// scripts holds the settings that all script processes share.
 type scripts struct {
 	owner jjm.Owner
 	dir   string // the folder of the jobs' folders
@@ -106,7 +106,7 @@ func quoted(words ...string) string {
 	return strings.Join(out, ", ")
 }
 
-// ask runs a verb and returns the lines of its answer, sorted and without those for the log. An answer must end with
+// ask runs a verb and returns the lines of its answer, sorted and without lines for the log. An answer must end with
 // one blank line.
 func (p *script) ask(verb string, j *gramJob) []string {
 	p.t.Helper()
@@ -146,7 +146,7 @@ func (p *script) tell(verb string, j *gramJob) {
 	}
 }
 
-// kill kills the process and returns what it had answered.
+// kill kills the process and returns the answers that it had written.
 func (p *script) kill() string {
 	p.t.Helper()
 	if err := p.cmd.Process.Kill(); err != nil {

@@ -49,7 +49,7 @@ func (p *person) command(ctx context.Context, argv ...string) *exec.Cmd {
 	// A client that hangs is killed with its children.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = 5 * time.Second // provoked: what it leaves running keeps its output open
+	cmd.WaitDelay = 5 * time.Second // provoked: a surviving child keeps its output open
 	return cmd
 }
 

@@ -10,7 +10,7 @@ import (
 	"jjm/internal/testkit/testbed"
 )
 
-// The kinds of trouble that a test can make.
+// The faults that a test can inject.
 
 // holdOf replaces jjm-gatekeeper by a script that counts a person's submissions and delays them: before they start as
 // long as the file "halt" exists, and after they were accepted as long as the file "hold" exists.
@@ -88,8 +88,8 @@ func (s *site) thaw(t testing.TB) {
 	}
 }
 
-// waves calls submit with 0, 1, and so on, fifty at once: while the daemon runs, is killed and comes back, stays away,
-// and comes back.
+// waves calls submit with 0, 1, and so on, fifty calls at a time: while the daemon runs, is killed and comes back,
+// stays away, and comes back.
 func (s *site) waves(t testing.TB, n int, submit func(i int)) {
 	t.Helper()
 	meanwhile := []func(){func() {}, s.restart, func() {}, s.start}

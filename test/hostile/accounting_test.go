@@ -117,7 +117,7 @@ func (b *accountingSiege) sign(name string, text []byte) {
 	b.Must(os.Rename(file+".new", file))
 }
 
-// want compares a line with what the batch system and jjm know.
+// want compares a line with the facts that the batch system and jjm know.
 func (b *accountingSiege) want(id string, who site.Person, l jjm.LocalJob) {
 	b.t.Helper()
 	all := b.of(id)
@@ -141,8 +141,8 @@ func (b *accountingSiege) want(id string, who site.Person, l jjm.LocalJob) {
 	}
 }
 
-// forgedResult returns a false result of a local job: the batch id and the host are another's, and the times and the
-// usage are absurd.
+// forgedResult returns a false result of a local job, with another job's batch id, a false host, and absurd times and
+// usage.
 func forgedResult(l jjm.LocalJob, anothers string) jjm.Result {
 	const absurd = 1 << 52
 	return jjm.Result{Version: 1, Tag: l.Tag, Pos: l.Pos, Grid: l.ID.Grid, Local: l.ID.N, Attempt: l.Attempt,
@@ -160,8 +160,8 @@ for f in *.forged; do cp $f "$done/.tmp-$f" && mv "$done/.tmp-$f" "$done/${{f%%.
 `
 
 // Mallory's jobs write the results of her jobs themselves: before the wrapper does, in place of the wrapper, and over
-// the wrapper's result. They name the batch id of bob's job. A second file is for bob's grid job, and another one for
-// an attempt that never existed.
+// the wrapper's result. They name the batch id of bob's job. A second forged file is for bob's grid job, and a third
+// for an attempt that never existed.
 func TestAccounting_AForgedResultChangesNoOtherField(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	for _, mode := range []string{"owner", "service"} {
@@ -230,11 +230,11 @@ func (b *accountingSiege) submitForged(f *forgery, script string) {
 	f.local = b.runs(f.id)
 }
 
-// forgeBefore: the job writes its result and goes on.
+// In forgeBefore, mallory's job writes the forged results itself and then continues to run.
 func (b *accountingSiege) forgeBefore(f *forgery) {
 	b.submitForged(f, fmt.Sprintf(forger, b.signs, "")+"while [ ! -e end ]; do sleep 0.05; done; exit 3")
 	b.giveForged(f)
-	b.Final(f.id, "done") // the exit code is hers to choose, for her own job
+	b.Final(f.id, "done") // mallory may choose the exit code of her own job
 	b.sign("end", nil)
 }
 

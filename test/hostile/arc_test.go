@@ -92,8 +92,7 @@ func (c *control) scan() string {
 	return out
 }
 
-// proxyOf creates a proxy with a name that is valid for some days. Of two proxies a job keeps the one that is valid
-// longer.
+// proxyOf creates a proxy with a name that is valid for some days. A job keeps the proxy that is valid longer.
 func (s *siege) proxyOf(name string, days int) string {
 	s.t.Helper()
 	needs.Program(s.t, "openssl", "openssl")
@@ -130,9 +129,9 @@ func (s *siege) holds(text string, folders ...string) (files []string) {
 	return files
 }
 
-// Mallory writes the id of bob's delegation to her job.ID.local, and bob's name in place of her own. A-REX's scan,
-// which is root, passes on only what A-REX keeps for her job: nothing of bob's reaches her job, her work area or her
-// record.
+// Mallory writes the id of bob's delegation to her job.ID.local, and replaces her own name by bob's. A-REX's scan,
+// which is root, passes on only the delegation that A-REX keeps for her job: nothing of bob's reaches her job, her work
+// area or her record.
 func TestARC_ADelegationOfAnothersIsNotHandedOn(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	for _, mode := range []string{"owner", "service"} {

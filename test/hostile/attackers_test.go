@@ -89,9 +89,9 @@ func count(folder, name string, n int) {
 // parent is the process that started this program.
 var parent = os.Getppid()
 
-// others calls do for every process but this one and its parent, and returns when the parent has ended. It visits all
-// processes from time to time. In between it visits, as fast as possible, those whose ids come next or came last
-// (proc_loadavg(5)).
+// others calls do for every process except this process and its parent, and returns when the parent has ended. It
+// visits all processes from time to time. In between it visits, as fast as possible, the processes whose ids come next
+// or came last (proc_loadavg(5)).
 func others(do func(pid int)) {
 	load, err := os.Open("/proc/loadavg")
 	if err != nil {
@@ -128,14 +128,14 @@ func commandLine(pid int) string {
 
 func isHelper(line string) bool { return strings.HasPrefix(line, "jjm-helper-of-") }
 
-// isStart reports whether a process has not yet become what it is started for: it is a copy of the daemon, or is
-// changing to the account.
+// isStart reports whether a process has not yet executed its program: it is a copy of the daemon, or is changing to the
+// account.
 func isStart(line string) bool {
 	return strings.Contains(line, "jjm-daemon serve ") || strings.HasPrefix(line, "jjm-start ")
 }
 
-// isClient reports whether a process is a command by which the account talks to the daemon, or one that this test is
-// about to start: until its exec it has the test's command line.
+// isClient reports whether a process is a command by which the account talks to the daemon. Until its exec, such a
+// process has the command line of this test.
 func isClient(line string) bool {
 	return strings.Contains(line, "/jjm ") || strings.Contains(line, "hostile.test")
 }
@@ -145,8 +145,8 @@ func isClient(line string) bool {
 func stopAll(folder string, wanted func(line string) bool) {
 	stopped, told, n := map[int]bool{}, time.Now(), 0
 	others(func(pid int) {
-		// The signal comes first: a process is examined while it stands still. The id may be that of a thread, also of
-		// this program: threads are left out.
+		// The signal comes first: a process is examined while it is stopped. The id may be that of a thread, also of this
+		// program: threads are left out.
 		if !stopped[pid] && unix.Tgkill(pid, pid, syscall.SIGSTOP) == nil {
 			n++
 			// During its exec a process has no command line: it is examined again.
@@ -169,8 +169,8 @@ func stopAll(folder string, wanted func(line string) bool) {
 	})
 }
 
-// takeSockets tries to take the socket of each helper of the account and to trace the helper, from its first moment. A
-// moment later it kills the helper, so that the next one comes.
+// takeSockets tries to take the socket of each helper of the account and to trace the helper, as soon as it exists. A
+// moment later it kills the helper, so that the daemon starts the next helper.
 func takeSockets(folder string) {
 	born, told, tries, taken := map[int]time.Time{}, time.Now(), 0, 0
 	others(func(pid int) {
@@ -223,8 +223,8 @@ func traces(pid int) bool {
 	return errno == 0
 }
 
-// lockAll locks every file that it can open below the folder that contains the account's own one, in every way that a
-// reader or writer can: the whole file by flock(2), and each byte for reading or writing by fcntl(2).
+// lockAll locks every file that it can open below the folder s next to the account's folder, in every way that a reader
+// or writer can: the whole file by flock(2), and each byte for reading or writing by fcntl(2).
 func lockAll(folder string) {
 	locked := 0
 	for {

@@ -14,16 +14,16 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// claimForger is the script of a job that waits for the file "go" and replaces its own claim, which is a file of the
-// account that it runs as, by the forged one. Then it runs a further command. Opening braces are doubled, as in a job
-// file.
+// claimForger is the script of a job that waits for the file "go" and replaces its own claim by the forged claim. The
+// claim is a file of the account that the job runs as. Then the script runs a further command. Opening braces are
+// doubled, as in a job file.
 const claimForger = `cd %s; while [ ! -e go ]; do sleep 0.05; done
 claims="${{OLDPWD%%%%/jobs/*}/bulks/$(cat tag)/claims"
 cp claim.forged "$claims/.tmp-forged" && mv "$claims/.tmp-forged" "$claims/0"
 %s
 `
 
-// claimed waits until the claim of mallory's job is the forged one.
+// claimed waits until mallory's job has replaced its claim by the forged claim.
 func (b *accountingSiege) claimed(f *forgery) {
 	b.t.Helper()
 	file := filepath.Join(filepath.Dir(b.doneOf(f.local.Tag)), "claims", "0")
@@ -34,7 +34,7 @@ func (b *accountingSiege) claimed(f *forgery) {
 }
 
 // Mallory's job claims to be bob's batch job: then her wrapper dies without a result, or she kills her grid job. The
-// accounting shows her job as what it was, and bob's goes on.
+// accounting shows the true batch job of her job, and bob's job continues.
 func TestAccounting_AForgedClaimPointsToNoJobOfOthers(t *testing.T) {
 	for _, mode := range []string{"owner", "service"} {
 		for name, kill := range map[string]bool{"without a result": false, "and a kill": true} {

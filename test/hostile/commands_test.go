@@ -18,7 +18,7 @@ import (
 )
 
 // signalCommands sends a signal to each command of a batch system that runs as the account, as soon as it appears, and
-// counts the signalled ones.
+// counts the signalled commands.
 func signalCommands(folder string, signal syscall.Signal) {
 	var names []string
 	for _, commands := range commandsOf {
@@ -45,7 +45,7 @@ func signalCommands(folder string, signal syscall.Signal) {
 type signaller struct {
 	*siege
 	kind, signal string
-	hers         []string // running grid jobs, so that jjm lists her jobs
+	hers         []string // mallory's running grid jobs, so that jjm lists her jobs
 	stop         func()
 	sent         int
 }
@@ -89,9 +89,9 @@ func (x *signaller) begin() {
 	x.sent = x.counted("sent")
 }
 
-// inForce checks that the attack goes on: no local job of hers gets done, but her failures alone do not make the batch
-// system count as ill. After more failures jjm tries her commands more rarely, so it does not wait here for another
-// signalled command; end does.
+// inForce checks that the attack continues: none of mallory's local jobs gets done, and her failures alone do not make
+// the batch system count as unhealthy. After more failures jjm tries her commands more rarely, so inForce does not wait
+// for another signalled command; end does.
 func (x *signaller) inForce() error {
 	if !x.spoiled() {
 		return errors.New("a local job of hers is done")
@@ -103,7 +103,7 @@ func (x *signaller) inForce() error {
 	return nil
 }
 
-// end waits for one more of her commands to get the signal, ends the attack, and kills her grid jobs.
+// end waits until one more of mallory's commands gets the signal, ends the attack, and kills her grid jobs.
 func (x *signaller) end() {
 	if !x.t.Failed() {
 		x.Until("one more command of hers got "+x.signal, func() bool { return x.counted("sent") > x.sent })

@@ -18,7 +18,8 @@ import (
 )
 
 // fillDrop writes to the drop folder until the disk is full, and again whenever there is room: a file that is never
-// completed, one that is no fragment, and one in a folder. It counts its tries, and how often the disk was full.
+// completed, a file that is not a fragment, and a file in a folder. It counts its tries, and how often the disk was
+// full.
 func fillDrop(folder string) {
 	var w wave
 	text, err := os.ReadFile(filepath.Join(folder, "wave"))
@@ -50,8 +51,8 @@ func (s *siege) attackDrop(tally string) {
 	s.Must(os.WriteFile(filepath.Join(s.Home(s.mallory), "wave"), text, 0o644))
 }
 
-// Mallory has no jobs, and fills the disk of the daemon's state through the drop folder, again and again. Bob's jobs
-// are completed, and the log names her.
+// Mallory has no jobs, and fills the disk of the daemon's state again and again through the drop folder. Bob's jobs are
+// completed, and the log names mallory.
 func TestDrop_AFullDiskStopsNobodyElse(t *testing.T) {
 	disk, err := os.MkdirTemp("/var/tmp", "jjmd") // a folder that all accounts can enter
 	if err != nil {
@@ -88,8 +89,8 @@ func (s *siege) logged(want string) {
 	})
 }
 
-// What mallory leaves beyond her bounds is removed while there is room on the disk, and the log names her; of another
-// account's refused fragment she reads nothing.
+// Mallory's files beyond her limits are removed while the disk still has room, and the log names her. She can read
+// nothing of another account's refused fragment.
 func TestDrop_AnAccountIsBoundedAndReadsNothingOfOthers(t *testing.T) {
 	s := besiege(t, site.Settings{RunAs: "owner", Gate: "mode = \"0666\"\n"})
 	drop := filepath.Join(s.Dir, "s", "drop")

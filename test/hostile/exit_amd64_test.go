@@ -2,8 +2,8 @@ package hostile_test
 
 import "syscall"
 
-// setExit makes a stopped process go on with exit_group(0), when the instruction at which it stands is a system call.
-// It is not one that would be restarted.
+// setExit makes a stopped process, whose next instruction is a system call, call exit_group(0) instead. It also
+// prevents a restart of the interrupted system call.
 func setExit(regs *syscall.PtraceRegs) {
 	regs.Rax, regs.Orig_rax, regs.Rdi = syscall.SYS_EXIT_GROUP, ^uint64(0), 0
 }

@@ -89,8 +89,8 @@ func silent(path string) error {
 	return nil // the call has not returned
 }
 
-// Mallory mounts file systems that never answer wherever the daemon looks for her: at the folders of her bulk, her area
-// itself, and the end record of her job.
+// Mallory mounts file systems that never answer on every folder of hers that the daemon opens: the folders of her bulk,
+// her area itself, and the end record of her job.
 func TestFiles_FileSystemsThatAnswerNothingAsOwner(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	s := besiege(t, site.Settings{RunAs: "owner"})
@@ -121,7 +121,8 @@ func TestFiles_FileSystemsThatAnswerNothingAsOwner(t *testing.T) {
 	})
 }
 
-// For a service the area is not hers; her inputs, and the files that she drops, are.
+// If all jobs run as a service account, mallory does not own the area. She owns her inputs and the files that she
+// drops.
 func TestFiles_FileSystemsThatAnswerNothingAsService(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	service := site.Account(t)
@@ -148,7 +149,7 @@ func TestFiles_FileSystemsThatAnswerNothingAsService(t *testing.T) {
 	})
 }
 
-// refused makes mallory submit a job file n times at once. Each is refused, and the answer contains why.
+// refused makes mallory submit a job file n times in parallel. Each submission is refused, and the error contains why.
 func (s *siege) refused(n int, job, why string) {
 	s.t.Helper()
 	file := filepath.Join(s.Home(s.mallory), "refused.toml")

@@ -36,8 +36,8 @@ func (s *siege) bulks() []string {
 	return found
 }
 
-// flooded returns those of them that are full. Many jobs make several bulks, and the first job of the first one runs
-// for ever.
+// flooded returns the folders of the full bulks. Many jobs make several bulks, and the first job of the first bulk runs
+// forever.
 func (s *siege) flooded() []string {
 	return slices.DeleteFunc(s.bulks(), func(b string) bool {
 		_, err := os.Stat(filepath.Join(b, "flooded"))
@@ -45,7 +45,7 @@ func (s *siege) flooded() []string {
 	})
 }
 
-// flood is an attack by the first of some jobs: it writes files into the folders of its bulk and goes on to do so.
+// flood is an attack by the first of some jobs: it writes files into the folders of its bulk, again and again.
 func (s *siege) flood(name string, runner site.Person, jobs int, script string, written func(bulk string) error) {
 	s.t.Helper()
 	s.withstands(attack{
@@ -104,8 +104,8 @@ i=0; while [ $i -lt 100 ]; do echo sim 1 2 >progress/garbage$i; >done/garbage$i;
 	})
 }
 
-// A job forges the results of the other jobs of its bulk: of the largest permitted size, of a larger one, and such as
-// need far more memory than they have bytes.
+// A job forges the results of the other jobs of its bulk: results of the largest permitted size, larger results, and
+// results that need far more memory than they have bytes.
 func TestFlood_OfLargeResultsTakesLittleMemory(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	t.Parallel()

@@ -13,9 +13,8 @@ import (
 	"jjm/internal/testkit/testbed"
 )
 
-// planted is what mallory has prepared: programs of her own under the names of the batch system's commands, and every
-// file by which an account can make commands use them, or other settings. Each of her programs leaves a mark when it
-// runs.
+// planted holds mallory's preparations: programs under the names of the batch system's commands, and every file by
+// which an account can make commands use these programs, or other settings. Each program leaves a mark when it runs.
 type planted struct {
 	*siege
 	bed   *testbed.Bed
@@ -30,7 +29,7 @@ var commandsOf = map[string][]string{
 		"condor_status", "condor_config_val"},
 }
 
-// plantAll gives mallory a home folder of her own and fills it.
+// plantAll gives mallory a separate home folder and fills it.
 func plantAll(s *siege, b *testbed.Bed, kind string) *planted {
 	s.t.Helper()
 	f := &planted{siege: s, bed: b, home: s.Home(s.mallory), marks: filepath.Join(s.Dir, "marks")}
@@ -73,7 +72,7 @@ func plantAll(s *siege, b *testbed.Bed, kind string) *planted {
 	return f
 }
 
-// plant writes a file of mallory's, below her home.
+// plant writes a file that belongs to mallory, below her home folder.
 func (f *planted) plant(name, text string) {
 	f.t.Helper()
 	path := filepath.Join(f.home, name)
@@ -86,7 +85,7 @@ func (f *planted) plant(name, text string) {
 	s.Must(os.Chown(path, s.mallory.UID, s.mallory.GID))
 }
 
-// ran returns which of her programs ran since the marks were last removed.
+// ran returns which of mallory's programs ran since the marks were last removed.
 func (f *planted) ran() []string {
 	f.t.Helper()
 	entries, err := os.ReadDir(f.marks)
@@ -98,8 +97,8 @@ func (f *planted) ran() []string {
 	return names
 }
 
-// works checks that her preparations have an effect: in her own login shell her program answers in place of the batch
-// system's, and HTCondor's own command, called by its path, runs hers. Then it removes the marks.
+// works checks that mallory's preparations have an effect: in her own login shell her program answers in place of the
+// batch system's command, and HTCondor's own command, called by its path, uses her settings. Then it removes the marks.
 func (f *planted) works(kind, listing string) error {
 	shell := f.mallory.As("/bin/sh", "-l", "-c", listing)
 	shell.Env = []string{"HOME=" + f.home, "PATH=/usr/bin:/bin"}
@@ -150,7 +149,7 @@ func (f *planted) once(whose string, ids, files []string) {
 	}
 }
 
-// untaken checks that none of her programs ran.
+// untaken checks that none of mallory's programs ran.
 func (f *planted) untaken() {
 	f.t.Helper()
 	if ran := f.ran(); len(ran) > 0 {
@@ -158,7 +157,7 @@ func (f *planted) untaken() {
 	}
 }
 
-// served waits until grid jobs of mallory's are done, so that commands ran as her.
+// served waits until grid jobs of mallory are done, so that commands have run as her.
 func (f *planted) served(ids []string) {
 	f.t.Helper()
 	for _, id := range ids {
@@ -170,18 +169,18 @@ func (f *planted) served(ids []string) {
 	}
 }
 
-// knownOn makes her and bob known to a batch system.
+// knownOn makes mallory and bob known to a batch system.
 func (s *siege) knownOn(b *testbed.Bed, kind string) {
 	s.t.Helper()
 	if kind == "slurm" {
 		site.KnownToSlurm(s.t, b, s.mallory, s.bob)
 		return
 	}
-	s.bob = site.Known(s.t, b.Owner.User) // the pool's workers have accounts of their own
+	s.bob = site.Known(s.t, b.Owner.User) // the pool's workers have separate accounts
 	s.knownInPool(b)
 }
 
-// knownInPool adds mallory's account to the pool's machines, which have an account database of their own.
+// knownInPool adds mallory's account to the pool's machines, which have a separate account database.
 func (s *siege) knownInPool(b *testbed.Bed) {
 	s.t.Helper()
 	for name, line := range map[string]string{
@@ -200,9 +199,8 @@ func (s *siege) knownInPool(b *testbed.Bed) {
 	}
 }
 
-// Whatever mallory puts into her own files, the commands that jjm runs as her are those of the site, with the site's
-// configuration. Her programs never run. Her own jobs are done, because nothing that she prepared has an effect, and so
-// are bob's.
+// Whatever mallory writes into her own files, jjm runs the site's commands as her, with the site's configuration. Her
+// programs never run. Her jobs are done, because her preparations have no effect, and so are bob's jobs.
 func TestForged_NoProgramAndNoSettingOfHersIsTaken(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	for kind, listing := range map[string]string{"slurm": "squeue", "condor": "condor_q"} {
@@ -225,7 +223,7 @@ func TestForged_NoProgramAndNoSettingOfHersIsTaken(t *testing.T) {
 			})
 			f.once("bob's", bobs, bobsRuns)
 			f.untaken()
-			s.Must(f.works(kind, listing)) // her preparations had an effect until the end
+			s.Must(f.works(kind, listing)) // mallory's preparations had an effect until the end
 		})
 	}
 }

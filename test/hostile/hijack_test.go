@@ -25,8 +25,8 @@ const droppedLine = "made as an account reports jobs of other accounts: that par
 // namesFile tells the attacker its account and the account whose jobs to report.
 const namesFile = "names"
 
-// forgeListings takes over, as a debugger does, every command of the account that lists jobs. It makes the command
-// print what the batch system says about the other account's jobs, as if they were hers and had failed.
+// forgeListings takes over, like a debugger, every command of mallory's account that lists jobs. It makes the command
+// print the batch system's lines about the other account's jobs as if these jobs were mallory's and had failed.
 func forgeListings(folder string) {
 	text, _ := os.ReadFile(filepath.Join(folder, namesFile))
 	her, other, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
@@ -81,7 +81,7 @@ func untrue(argv []string, environ, her, other string) string {
 	return strings.Join(lines, "")
 }
 
-// worse turns a job in a listing into a failed one.
+// worse turns a job in a listing into a failed job.
 func worse(line string) string {
 	if fields := strings.Split(line, "\t"); len(fields) > 11 && fields[0] == "jjm-job" {
 		fields[3], fields[10], fields[11] = "4", "false", "9" // completed, with exit code 9

@@ -9,8 +9,8 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// Whoever can read a lock file can lock it, because flock(2) needs no more. Mallory locks every file of the state
-// folder that she can open, and the daemon starts.
+// Every account that can read a lock file can lock it, because flock(2) needs no more. Mallory locks every file of the
+// state folder that she can open, and the daemon nevertheless starts.
 func TestLock_OfAnyFileThatAnAccountCanReadChangesNothing(t *testing.T) {
 	s := besiege(t, site.Settings{RunAs: "owner"})
 	holder := s.mallory.As("/bin/sh", "-c", `cd "$1" && for f in . * */*; do flock -n "$f" sleep 600 & done; wait`,
@@ -33,8 +33,8 @@ func TestLock_OfAnyFileThatAnAccountCanReadChangesNothing(t *testing.T) {
 	})
 }
 
-// Locks of the other kind (fcntl(2)) change nothing either, on all files that can be opened, including those that the
-// daemon's own store would wait for.
+// Locks of fcntl(2) on all files that mallory can open change nothing either, including locks for which the daemon's
+// own store would wait.
 func TestLock_OfBytesChangesNothing(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	for _, mode := range []string{"owner", "service"} {
@@ -61,7 +61,7 @@ func TestLock_OfBytesChangesNothing(t *testing.T) {
 	}
 }
 
-// daemonOf returns the daemon's account: root, or an ordinary one for a service.
+// daemonOf returns the daemon's account: root, or an ordinary account for a service.
 func daemonOf(t *testing.T, mode string) site.Person {
 	if mode == "owner" {
 		return site.Person{}

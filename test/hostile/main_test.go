@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 // whole reports whether the whole campaign was asked for.
 func whole() bool { return needs.InCampaign(needs.Hostile) }
 
-// full returns the first size in the whole campaign, and otherwise the second, smaller one.
+// full returns size in the whole campaign, and otherwise short, which is smaller.
 func full(size, short int) int {
 	if whole() {
 		return size
@@ -43,7 +43,7 @@ func full(size, short int) int {
 	return short
 }
 
-// attacks limits how many sites run at once, because the machine may be small.
+// attacks limits how many sites run simultaneously, because the machine may be small.
 var attacks = make(chan struct{}, 3)
 
 // row is the result of one attack.

@@ -14,8 +14,8 @@ import (
 // mostGridJobs is how many grid jobs an account may have in this attack.
 const mostGridJobs = 20
 
-// Mallory submits grid jobs that never end, and never stops submitting. She gets as many as the site allows an account,
-// and is told why she gets no more.
+// Mallory submits grid jobs that never end, and never stops submitting. She gets as many grid jobs as the site allows
+// an account, and the error of every further submission has the reason.
 func TestQuota_OfGridJobsIsReachedByWhoSubmitsWithoutEnd(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	for _, mode := range []string{"owner", "service"} {
@@ -67,8 +67,8 @@ func TestQuota_OfGridJobsIsReachedByWhoSubmitsWithoutEnd(t *testing.T) {
 	}
 }
 
-// Mallory's job fills the disk of the work areas. New work waits with the reason and is not lost, kills and lookups go
-// on, and once there is space again so does everything.
+// Mallory's job fills the disk of the work areas. New work waits with the reason and is not lost. Kills and lookups
+// continue, and everything continues when there is space again.
 func TestQuota_OfADiskThatIsFullPutsNewWorkOff(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	disk, err := os.MkdirTemp("/var/tmp", "jjmd") // a folder that all accounts can enter

@@ -11,8 +11,8 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// takeSeats opens connections for ever, with half a request on each. Each time the daemon refuses one because all
-// places are taken, it touches a file and waits.
+// takeSeats opens connections without end, with half a request on each. Each time the daemon refuses a connection
+// because all are taken, it touches a file and waits.
 const takeSeats = `use IO::Socket::UNIX; $SIG{PIPE} = "IGNORE"; my @held;
 while (1) {
 	my $c = IO::Socket::UNIX->new(Peer => $ARGV[0]) or do { sleep 1; next };

@@ -13,13 +13,13 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// hang is how long one job of the other account may take before it counts as blocked for ever.
+// hang is how long one job of the other account may take before it counts as blocked forever.
 var hang = await.Guard(4 * time.Minute)
 
 // maxMemory is the most memory that the daemon may use, in bytes.
 const maxMemory = 600 << 20
 
-// siege is a site with a hostile account (mallory), and one that only wants its jobs done (bob).
+// siege is a site with a hostile account (mallory) and an honest account (bob).
 type siege struct {
 	*site.Site
 	t       *testing.T
@@ -96,8 +96,8 @@ func (s *siege) inForce(a attack) {
 	}
 }
 
-// echoes runs jobs of the other account one after another and returns the median time of one. It calls between after
-// each.
+// echoes runs jobs of the other account one after another and returns the median time of a job. It calls between after
+// each job.
 func (s *siege) echoes(jobs int, between func()) time.Duration {
 	s.t.Helper()
 	took := make([]time.Duration, 0, jobs)

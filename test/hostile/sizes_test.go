@@ -15,7 +15,8 @@ func asService(t *testing.T) site.Settings {
 	return site.Settings{RunAs: "service", As: site.Account(t), Gate: "mode = \"0666\"\n"}
 }
 
-// Each of many local jobs gets some megabytes of arguments: those of a bulk are in memory at once.
+// Each of many local jobs has some megabytes of arguments. The arguments of all members of a bulk are in memory
+// together.
 func TestSizes_WhatABulkIsToldHasABound(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	s := besiege(t, asService(t))
@@ -36,7 +37,7 @@ func TestSizes_WhatABulkIsToldHasABound(t *testing.T) {
 	})
 }
 
-// A job names any outputs that it likes; none of them exists.
+// A job reports any number of outputs; none of them exists.
 func TestSizes_ForgedListsOfOutputsHaveABound(t *testing.T) {
 	s := besiege(t, asService(t))
 	jobs := full(200, 6)

@@ -55,7 +55,7 @@ func (s *siege) attackHelpers(name, which, do string) {
 	s.withstands(attack{
 		name: name,
 		begin: func() {
-			for i := range jobs { // each has a bulk of its own, which stays open
+			for i := range jobs { // each has a separate bulk, which stays open
 				s.Submit(s.mallory, site.Script("sleep 600", `cluster = "own"`))
 				s.Until("one more bulk", func() bool { return len(s.bulks()) > i })
 			}

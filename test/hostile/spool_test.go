@@ -17,7 +17,7 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// wave describes one flood of the spool: what it is about, and how large it is.
+// wave describes one flood of the spool: its target and its size.
 type wave struct {
 	Spool  string
 	Own    int // the account that floods
@@ -40,7 +40,7 @@ func (s *siege) strike(w wave) {
 }
 
 // floodSpool creates files in every place of the spool. Their names are those of entries of every kind and with any
-// sequence, about the handle of another account. It also takes the name of the other account's box.
+// sequence number, about the handle of another account. It also takes the name of the other account's box.
 func floodSpool(folder string) {
 	var w wave
 	text, err := os.ReadFile(filepath.Join(folder, "wave"))

@@ -17,7 +17,7 @@ import (
 )
 
 // swellSpool writes entries to the account's box that are longer in total than an account may leave: sparse files of
-// the greatest length of an entry, one of 1 TiB, and a short one that takes much of the disk.
+// the greatest length of an entry, a file of 1 TiB, and a short file that takes much of the disk.
 func swellSpool(folder string) {
 	var w wave
 	text, err := os.ReadFile(filepath.Join(folder, "wave"))
@@ -45,8 +45,8 @@ func swellSpool(folder string) {
 	}
 }
 
-// Mallory leaves more bytes than her client would let her. The daemon removes entries, latest first, and logs whose
-// they were. It never reads an entry that is too long.
+// Mallory leaves more bytes than her client would allow. The daemon removes entries, latest first, and logs their
+// owner. It never reads an entry that is too long.
 func TestSpool_ABoxBeyondItsBytesIsCut(t *testing.T) {
 	s := besiege(t, site.Settings{RunAs: "owner", Gate: "mode = \"0666\"\n"})
 	in := filepath.Join(s.Dir, "s", "spool")

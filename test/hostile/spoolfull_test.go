@@ -34,7 +34,7 @@ func fillSpool(folder string) {
 		}
 		tries++
 		if w.Hold && full > 0 {
-			handle = -1 // she has all the space that she can get
+			handle = -1 // mallory has all the space that she can get
 		}
 		if errors.Is(fill(handle, fmt.Sprint(".tmp-", tries), w.Hold), unix.ENOSPC) {
 			full++
@@ -77,8 +77,8 @@ func folderOnDisk(t *testing.T, mode os.FileMode) string {
 }
 
 // Mallory fills the disk of the daemon's state through her box in the spool, once while the daemon is away and once
-// while it runs, and goes on filling it. Or she keeps the file that fills it open, so that only the daemon's reserve is
-// left. The daemon starts, its store commits, bob's jobs are completed, and kills and bans work.
+// while it runs, and does not stop. Or she keeps the file that fills the disk open, so that only the daemon's reserve
+// is left. The daemon starts, its store commits, bob's jobs are completed, and kills and bans work.
 func TestSpool_AFullDiskStopsNobodyElse(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	for name, with := range map[string]struct{ away, hold bool }{

@@ -33,7 +33,7 @@ func (s *siege) submits() (stop func()) {
 				return
 			case <-time.After(20 * time.Millisecond): // pause: between two submissions
 			}
-			_, _ = s.JJM(s.mallory, "submit", file) // refused while she is banned
+			_, _ = s.JJM(s.mallory, "submit", file) // refused while mallory is banned
 		}
 	}()
 	return func() { close(over); <-done }
@@ -52,8 +52,8 @@ func (s *siege) slowPath() {
 	}
 }
 
-// stopping checks that the attacker stops processes: one more than before, if only while it examines it, or one that
-// stays stopped.
+// stopping waits until the attacker has stopped one more process than before, even if only while examining it, or until
+// a process of mallory's stays stopped.
 func (s *siege) stopping() error {
 	before, still := s.counted("stopped"), 0
 	for end := time.Now().Add(hang); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
@@ -148,8 +148,9 @@ func TestTake_TheSocketOfAHelperIsOutOfReach(t *testing.T) {
 	})
 }
 
-// The program that a job runs is in its owner's area. Mallory mounts a file system on it that never answers: a process
-// that executes it as her is stuck between changing to her account and running her program, for as long as she likes.
+// The program of a job is in its owner's area. Mallory mounts a file system on it that never answers: a process that
+// executes the program as mallory hangs between changing to her account and running the program, for as long as she
+// likes.
 func TestStop_AStartHeldAtItsExecHoldsUpNobody(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	s := besiege(t, site.Settings{RunAs: "owner"})

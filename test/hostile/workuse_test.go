@@ -10,8 +10,8 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// Mallory's job fills her work area, in bytes or in files, on the disk that all share. Above the limit of an account no
-// new jobs of hers are accepted, and the others go on.
+// Mallory's job fills her work area, in bytes or in files, on the shared disk. Above the limit of an account, no new
+// jobs of mallory are accepted, and other accounts are not affected.
 func TestQuota_OfTheWorkAreaIsReachedByWhoFillsIt(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	for what, fill := range map[string]struct{ limit, script string }{

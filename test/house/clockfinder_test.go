@@ -42,7 +42,7 @@ func (c *clocks) add(path, text string) error {
 
 var mark = regexp.MustCompile(`//\s*(provoked|pause): \S`)
 
-// marks returns the lines of a text that have a mark. A mark on a line of its own marks the first line of code below.
+// marks returns the lines of a text that have a mark. A mark on a separate line marks the first line of code below.
 func marks(text string) map[int]bool {
 	lines, open := map[int]bool{}, false
 	for i, line := range strings.Split(text, "\n") {
@@ -101,7 +101,7 @@ type finder struct {
 	found  []string
 }
 
-// learn notes what the declaration's names stand for.
+// learn records the times and moments that the declaration's names mean.
 func (f *finder) learn(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.GenDecl:
@@ -196,7 +196,7 @@ func (f *finder) limit(field, value ast.Expr) {
 	}
 }
 
-// command adds a command without a deadline, which has the product's own.
+// command adds a run.Cmd without a Deadline, because the product's default deadline would apply.
 func (f *finder) command(n *ast.CompositeLit) {
 	kind, ok := n.Type.(*ast.SelectorExpr)
 	if !ok || kind.Sel.Name != "Cmd" || !isNamed(kind.X, "run") {
@@ -285,7 +285,7 @@ func literal(x ast.Expr) bool {
 var units = map[string]time.Duration{"Nanosecond": time.Nanosecond, "Microsecond": time.Microsecond,
 	"Millisecond": time.Millisecond, "Second": time.Second, "Minute": time.Minute, "Hour": time.Hour}
 
-// lasts returns the time that a literal expression stands for. Zero, which sets no limit, is none.
+// lasts returns the time of a literal expression. It returns false for zero, which sets no limit.
 func lasts(x ast.Expr) (time.Duration, bool) {
 	d, unit := value(x)
 	return time.Duration(d), unit && d > 0
@@ -319,7 +319,7 @@ func value(x ast.Expr) (n float64, unit bool) {
 	return n, false
 }
 
-// called returns the dotted name of what a call calls, without the arguments of the calls in it.
+// called returns the dotted name of the called function, without the arguments of the calls in it.
 func called(call *ast.CallExpr) string {
 	var name func(ast.Expr) string
 	name = func(x ast.Expr) string {

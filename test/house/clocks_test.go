@@ -57,7 +57,7 @@ func ofTests(path string) bool {
 	if !strings.HasSuffix(path, ".go") || strings.HasPrefix(path, "internal/testkit/await/") {
 		return false
 	}
-	// The runner of the tests measures the machine, and gives no verdict.
+	// The runner of the tests may measure time, because it only reports figures.
 	return strings.HasSuffix(path, "_test.go") || !strings.HasPrefix(path, "test/tiers/") &&
 		slices.ContainsFunc(helpers, func(dir string) bool { return strings.HasPrefix(path, dir) })
 }

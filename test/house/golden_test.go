@@ -95,9 +95,9 @@ func unread() map[string]string {
 	return list
 }
 
-// TestGolden_EveryColumnIsReadByATest compares the columns of the golden rows with those that tests read, by the types
-// that they read rows into and the fields of these that they use. A file or a column that none reads must be in the
-// list, and no other may be.
+// TestGolden_EveryColumnIsReadByATest compares the columns of the golden rows with the columns that tests read: the
+// types into which they read rows, and the fields of these types that they use. A file or a column that no test reads
+// must be in the list, and no other may be.
 func TestGolden_EveryColumnIsReadByATest(t *testing.T) {
 	inTree(t)
 	readers := goldenReaders(t)

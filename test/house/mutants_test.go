@@ -20,8 +20,8 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// mutants names the settings whose proofs are tried; "all" tries every one and takes some hours. Without it, one
-// setting is tried that only one package reads.
+// mutants names the settings whose proofs are tried. "all" tries every setting and takes some hours. Without the
+// variable, one setting is tried that only one package reads.
 const mutants = "JJM_MUTANTS"
 
 // TestSettings_AProofFailsWithoutItsSetting tests the list of [proofs]. For each setting it builds a jjm in which the

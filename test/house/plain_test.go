@@ -225,7 +225,7 @@ func goTime(t types.Type) bool {
 	return t != nil && (t.String() == "time.Duration" || t.String() == "time.Time")
 }
 
-// says reports whether a type has a text of its own.
+// says reports whether a type has a method that returns its text.
 func says(t types.Type) bool {
 	methods := types.NewMethodSet(t)
 	return methods.Lookup(nil, "Error") != nil || methods.Lookup(nil, "String") != nil

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// All tests are skipped in one way, by internal/testkit/needs: it says so loudly, and fails in CI.
+// All tests are skipped in the same way, by internal/testkit/needs, which prints a clear message and fails in CI.
 func TestSkips_OnlyNeedsLeavesTestsOut(t *testing.T) {
 	inTree(t)
 	files := 0

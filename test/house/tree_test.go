@@ -11,7 +11,7 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// The repository holds what people wrote, and no program that somebody built and added by mistake.
+// The repository holds only files that people wrote, and no program that was built and added by mistake.
 func TestTree_HoldsNoPrograms(t *testing.T) {
 	inTree(t)
 	for _, name := range tracked(t) {
@@ -25,7 +25,7 @@ func TestTree_HoldsNoPrograms(t *testing.T) {
 	}
 }
 
-// Who opens the repository sees the contracts and the documents first, not every package.
+// A person who opens the repository sees the contracts and the documents first, not every package.
 func TestTree_TheRootHasFewEntries(t *testing.T) {
 	inTree(t)
 	const most = 16

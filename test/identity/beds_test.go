@@ -18,7 +18,7 @@ func TestBeds_OwnersRunAsThemselves(t *testing.T) {
 			t.Parallel()
 			b := testbed.Start(t, kind)
 			owners := []site.Person{site.Known(t, b.Owner.User)}
-			if kind != "condor" { // its workers have accounts of their own
+			if kind != "condor" { // its workers have separate accounts
 				owners = append(owners, site.Account(t))
 			}
 			if kind == "slurm" {

@@ -12,8 +12,8 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// A proxy and a token are private, reach only the jobs that ask for them, are renewed while the jobs run, are removed
-// at the end, and appear nowhere in what the daemon wrote.
+// A proxy and a token are private, reach only the jobs that ask for them, are renewed while the jobs run, and are
+// removed at the end. They are in no file that the daemon wrote.
 func TestCredentials_ArePrivateRenewedAndNeverLogged(t *testing.T) {
 	t.Parallel()
 	for name, runAs := range map[string]string{"owner": asOwner, "service": ""} {

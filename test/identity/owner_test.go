@@ -128,8 +128,8 @@ func (s house) reads(files map[string]string, who map[site.Person]bool) {
 	}
 }
 
-// Whatever an owner does to their area and their helper, root writes nothing elsewhere and discloses nothing of others,
-// whose jobs go on.
+// Whatever owners do to their areas and helpers, root writes nothing elsewhere and discloses nothing of other accounts,
+// whose jobs continue.
 func TestOwners_CannotTurnTheDaemonAgainstOthers(t *testing.T) {
 	t.Parallel()
 	mallory, bob := site.Account(t), site.Account(t)
@@ -157,7 +157,7 @@ cd jobs/%s/0xxx/0/attempt.0 && rm -f stdout && ln -s %s stdout && rm -f job.glf 
 	}
 	_, err := s.JJM(mallory, "kill", first)
 	s.Must(err)
-	// Meanwhile her helper is stopped, and bob's grid job goes on.
+	// Meanwhile mallory's helper is stopped, and bob's grid job continues.
 	s.Until("her helper is stopped", func() bool { return s.signalHelper(mallory, syscall.SIGSTOP) })
 	s.Final(s.Submit(bob, site.Script("id -un")), "done")
 	s.Until("hers is over or waits", func() bool {

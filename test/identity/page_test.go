@@ -13,8 +13,8 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// The web page believes the header of the proxy's account only, and shows an account its own jobs, an administrator
-// all.
+// The web page trusts the header only from the proxy's account. It shows an account its own jobs, and an administrator
+// all jobs.
 func TestPage_ShowsAnAccountItsOwnJobsOnly(t *testing.T) {
 	t.Parallel()
 	needs.Root(t, "to connect as other accounts")

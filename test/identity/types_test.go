@@ -12,9 +12,9 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// askedProgram is the program of a type. Its plan contains what it was given. It runs until the file "go" exists, and
-// writes down how many run for its account: those whose processes exist, because one that is killed at its time limit
-// leaves its file behind.
+// askedProgram is the program of a type. Its plan contains the input that it got. It runs until the file "go" exists,
+// and writes down how many such programs run for its account. It counts only files whose process exists, because a
+// program that is killed at its time limit leaves its file behind.
 const askedProgram = `#!/bin/sh
 read -r request
 case $request in *'"describe"'*)
@@ -35,7 +35,7 @@ printf '{"plan": {"rows": [["a"]], "command": ["echo"], "why": ["I am %s", "envi
 `
 
 // The program of a type runs as the owner of the job file that it plans, and inherits nothing from the daemon. At most
-// two run at once for an account, and no account waits for the programs of another.
+// two programs run simultaneously for an account, and no account waits for the programs of another.
 func TestTypes_AProgramRunsAsTheOwnerWithNothingOfTheDaemons(t *testing.T) {
 	t.Parallel()
 	alice, bob := site.Account(t), site.Account(t)
@@ -73,7 +73,7 @@ func TestTypes_AProgramRunsAsTheOwnerWithNothingOfTheDaemons(t *testing.T) {
 		if i == len(said)-1 {
 			p = bob
 		}
-		file := filepath.Join(s.Home(p), "asked"+strconv.Itoa(i)+".toml") // one that nobody reads yet
+		file := filepath.Join(s.Home(p), "asked"+strconv.Itoa(i)+".toml") // a new file that no program has read
 		s.Must(os.WriteFile(file, []byte("type = \"asked\"\n"), 0o644))
 		all.Go(func() { said[i] = planned(s, p, file) })
 	}
@@ -114,8 +114,8 @@ func TestTypes_AProgramRunsAsTheOwnerWithNothingOfTheDaemons(t *testing.T) {
 	}
 }
 
-// planned returns what a dry run says. It is repeated while the programs of the account use up their time, or wait for
-// a place: a slow machine needs longer than that to start the programs of all accounts.
+// planned returns the output of a dry run. It repeats the dry run while the programs of the account exceed their time
+// limit, or wait for a place, because a slow machine needs longer to start the programs of all accounts.
 func planned(s house, p site.Person, file string) string {
 	for {
 		out, err := s.JJM(p, "submit", "--dry-run", file)

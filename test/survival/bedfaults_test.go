@@ -19,8 +19,8 @@ import (
 type fault struct {
 	do, undo, daemon string
 	lasts            time.Duration
-	// loses is set if jobs may be lost: those of a machine that is lost, those that a controller accepted in its last
-	// second, or those that were just being launched. Their attempts are lost then, but no local job is.
+	// loses is set if jobs may be lost: jobs of a lost machine, jobs that a controller accepted in its last second, or
+	// jobs that were just being launched. Their attempts are then lost, but no local job is.
 	loses bool
 }
 
@@ -35,7 +35,8 @@ func (f fault) kind() string {
 	return f.do + " " + f.daemon + " and at once " + f.undo
 }
 
-// healAfter is when an administrator looks after a batch system whose trouble is over but which still is not well.
+// healAfter is the time after which an administrator repairs a batch system that is still unhealthy although its fault
+// is over.
 var healAfter = await.Provoked(25 * time.Second)
 
 // frozen is longer than the deadline of a command, and than clients of a batch system wait for a daemon that is gone.
@@ -49,7 +50,7 @@ const (
 	rounds = 12
 )
 
-// trouble returns the faults of each bed. The first shows most; the short form includes the first two.
+// trouble returns the faults of each test bed. The first fault shows most; the short form includes the first two.
 func trouble() map[string][]fault {
 	return map[string][]fault{
 		"slurm": {
@@ -103,9 +104,9 @@ func (b faultRun) String() string {
 	return fmt.Sprintf("%s during the %s", b.kind(), b.moment)
 }
 
-// faultRuns returns the runs of one bed. The whole campaign has all. The campaign of batch systems has the first fault
-// at each moment, with one kill of jjm, and the second fault during the run. Otherwise there is one run: the first
-// fault while local jobs run, with a kill of jjm.
+// faultRuns returns the runs of one test bed. The whole campaign has all runs. The campaign of batch systems has the
+// first fault at each moment, with one kill of jjm, and the second fault during the run. Otherwise there is one run:
+// the first fault while local jobs run, with a kill of jjm.
 func faultRuns(bed string) []faultRun {
 	var out []faultRun
 	for i, f := range trouble()[bed] {
@@ -221,9 +222,9 @@ func (s *site) unfinished() string {
 	return text.String()
 }
 
-// repair does what an administrator does who finds that the batch system is still in trouble: it repairs the system,
-// and releases what the system cancelled by itself. It returns false if all is well and jjm only waits, for example for
-// a submission in doubt.
+// repair acts like an administrator who finds that the batch system is still unhealthy: it repairs the system, and
+// releases held local jobs, such as those whose jobs the system cancelled by itself. It returns false if all is well
+// and jjm only waits, for example for a submission in doubt.
 func (s *site) repair(b *testbed.Bed) bool {
 	s.t.Helper()
 	found := b.Do(s.t, "heal")
@@ -251,7 +252,7 @@ func (s *site) overWithin(r *driven, within time.Duration) bool {
 	return false
 }
 
-// disturbed starts the trouble, calls meanwhile, kills the daemon halfway if the run wants that, and ends the trouble.
+// disturbed starts the fault, calls meanwhile, kills the daemon halfway if the run requires that, and ends the fault.
 func (s *site) disturbed(b *testbed.Bed, bt faultRun, meanwhile func() *driven) *driven {
 	s.t.Helper()
 	b.Do(s.t, bt.do, bt.daemon)

@@ -27,8 +27,8 @@ type place struct {
 	start func(t *testing.T) (section string, uid int)
 }
 
-// places returns the five kinds of cluster besides the embedded one. PBS is the fake that adapters/pbs is tested with;
-// the others are the real systems.
+// places returns all kinds of cluster except the embedded one. PBS is the fake with which adapters/pbs is tested; the
+// others are real systems.
 func places() []place {
 	return []place{
 		{"slurm", onBed("slurm", "slurm", "")},
@@ -65,8 +65,8 @@ func bedSection(t *testing.T, b *testbed.Bed, kind, more string) (string, int) {
 	return section(kind, s.String()), b.Owner.UID
 }
 
-// onCarryingCondor starts HTCondor with workers that do not see the work area. They run jobs as nobody, who may not
-// read it.
+// onCarryingCondor starts HTCondor with workers that do not see the work area. They run jobs as nobody, who cannot read
+// it.
 func onCarryingCondor(t *testing.T) (string, int) {
 	section, uid := bedSection(t, testbed.Start(t, "condor"), "condor", "")
 	return section + "shared_fs = false\ndirectives = [\"+RunAsOwner = false\"]\n", uid
@@ -107,7 +107,7 @@ func section(kind, settings string) string {
 	return fmt.Sprintf("[[cluster]]\nname = %q\nkind = %q\nbatch_settle = \"2s\"\n%s", kind, kind, settings)
 }
 
-// onFakePBS builds the fake's commands in a folder of their own.
+// onFakePBS builds the fake's commands in a new folder.
 func onFakePBS(t *testing.T) (string, int) {
 	needs.NoSystem(t)
 	dir, err := os.MkdirTemp("/tmp", "jjmpbs")
@@ -158,7 +158,7 @@ func TestBeds_AGridJobRunsToItsTar(t *testing.T) {
 			}
 			section, uid := p.start(t)
 			s := bedSite(t, section, uid, 1)
-			for glf, jobs := range map[bool]int{true: 20, false: 10} { // of 20, a waiting one and a running one are killed
+			for glf, jobs := range map[bool]int{true: 20, false: 10} { // of 20 jobs, a waiting and a running job are killed
 				if !glf && !needs.InCampaign(needs.Systems) {
 					continue
 				}

@@ -31,7 +31,7 @@ cat args.txt >out.txt
 for f; do echo "$f" >>"$LEDGER"; done
 `
 
-// datasetJob returns a job file that reads an open dataset and fills another one.
+// datasetJob returns a job file that reads one open dataset and fills another.
 func datasetJob(s *site, files int) string {
 	return fmt.Sprintf(`type = "reprocess"
 name = "survival"
@@ -157,7 +157,7 @@ func growsUnder(t *testing.T, point, more string) {
 	s.checkDataset(got.id)
 }
 
-// checkDataset compares the end with what is expected.
+// checkDataset compares the end of the grid job with the expected end.
 func (s *site) checkDataset(id jjm.GridID) {
 	s.t.Helper()
 	s.nothingRuns()

@@ -9,7 +9,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// perJob is the number of events of a local job; the last one may have fewer.
+// perJob is the number of events of a local job; the last local job may have fewer.
 const perJob = 3
 
 // application is the program of the local jobs: app.sh FIRST EVENTS. What it does depends on the number of the local
@@ -68,12 +68,12 @@ type design struct {
 	refused bool
 	// killed is set if the grid job is killed as a whole, at any time.
 	killed bool
-	// loose is set if the trouble that the test makes may cost any number of attempts, for example a full disk.
+	// loose is set if the fault may cost any number of attempts, for example a full disk.
 	loose bool
 	// auto is set if failed local jobs run again by themselves, five times each: less than a quarter of them fail.
 	auto bool
-	// extra is how many more attempts each local job may need, because of trouble or an administrator who ends it. The
-	// states are the same.
+	// extra is how many more attempts each local job may need because of the fault, or because an administrator ends
+	// attempts. The final states are the same.
 	extra int32
 }
 

@@ -26,7 +26,7 @@ import (
 )
 
 // gather is the program of the local jobs: it joins their files. It fails with a flaky file the first time, and with a
-// broken one always. It has a ledger of the parts with broken files.
+// broken file always. It adds the parts with broken files to a ledger.
 const gather = `#!/bin/sh
 bad=0
 for f; do
@@ -48,7 +48,7 @@ type growth struct {
 	dir              string
 	files            int
 	early            int // files that exist before the grid job does
-	batches          int // batches in which the others arrive
+	batches          int // batches in which later files arrive
 	perJob, perMerge int
 	flaky, broken    []int
 	// dies is set if the daemon is killed halfway.
@@ -60,9 +60,9 @@ type growth struct {
 	lines []string // the content of each file
 }
 
-// TestGrowing_EveryFileIsMergedOnceOrReportedMissing tests all of it together: 2000 files, most of which arrive while
-// others are processed; local jobs that fail once, and some that fail for good; outputs that are merged meanwhile. What
-// jjm reports is compared with the bytes that it delivers.
+// TestGrowing_EveryFileIsMergedOnceOrReportedMissing combines all of this: 2000 files, most of which arrive while
+// others are processed; local jobs that fail once, and some that fail permanently; and merges of the outputs meanwhile.
+// jjm's reports are compared with the bytes that it delivers.
 func TestGrowing_EveryFileIsMergedOnceOrReportedMissing(t *testing.T) {
 	needs.Campaign(t, needs.Faults)
 	t.Parallel()
@@ -187,8 +187,8 @@ func (g *growth) submit(file string) jjm.GridID {
 	return jjm.GridID(id)
 }
 
-// submitAndGrow submits. The other files arrive when half of what the first ones allow is processed. The dataset is
-// closed when some files are merged.
+// submitAndGrow submits the grid job. Each further batch of files arrives when half of the local jobs that the earlier
+// files allow are processed. The dataset is closed when some files are merged.
 func (g *growth) submitAndGrow() {
 	g.t.Helper()
 	g.id = g.submit("job.toml")
@@ -284,8 +284,8 @@ func (g *growth) checkFirst() []string {
 	return fell
 }
 
-// failedFiles returns the files with which local jobs failed for good, from the application's ledger: those of the
-// parts that have a broken file.
+// failedFiles returns the files with which local jobs failed permanently, from the application's ledger: the files of
+// the parts that have a broken file.
 func (g *growth) failedFiles() []string {
 	g.t.Helper()
 	text, err := os.ReadFile(g.path("fell"))
@@ -359,7 +359,8 @@ func (g *growth) checkMerged(id jjm.GridID, want []string) {
 	}
 }
 
-// recover asks what is missing, repairs the cause, and submits the recovery, after which everything must be proven.
+// recover verifies the grid job, repairs the cause of the missing files, and submits the recovery. After that
+// everything must be proven.
 func (g *growth) recover(fell []string) {
 	g.t.Helper()
 	v, code := g.proof(g.id, "--recovery", "missing.json")

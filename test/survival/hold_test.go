@@ -13,8 +13,8 @@ import (
 	"jjm/internal/testkit/testbed"
 )
 
-// holders has, for each bed, the command that holds waiting jobs and never running ones (hold). wait is a setting that
-// makes all jobs wait except the first few (first), even if all cores are free.
+// holders has, for each test bed, the command that holds waiting jobs and never running jobs (hold). wait is a setting
+// that makes all jobs wait except the first few (first), even if all cores are free.
 var holders = map[string]struct {
 	hold, wait string
 	first      int
@@ -72,7 +72,8 @@ func holdWaiting(t *testing.T, b *testbed.Bed, s *site, holder string) {
 		if words[0] == "condor_hold" {
 			args[len(args)-1] = "JobStatus == 1 && ClusterId == " + job
 		}
-		// Slurm's scontrol says "Unexpected message received" now and then on a busy machine: asked again, it holds.
+		// On a busy machine Slurm's scontrol sometimes fails with "Unexpected message received". A repeated call holds the
+		// job.
 		s.await("a hold by "+words[0], s.patience, func() bool {
 			out, err := inBed(b, words[0], args...).CombinedOutput()
 			t.Logf("%s %v: %v %s", words[0], args, err, out)
@@ -81,7 +82,7 @@ func holdWaiting(t *testing.T, b *testbed.Bed, s *site, holder string) {
 	}
 }
 
-// inBed makes a command of a bed's batch system.
+// inBed returns a command that runs a program of a test bed's batch system, with the test bed's environment.
 func inBed(b *testbed.Bed, name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(b.Bin, name), args...)
 	cmd.Env = os.Environ()

@@ -9,19 +9,19 @@ import (
 	"jjm/internal/jjm"
 )
 
-// run is one attempt of a local job as the application knows it, by its first event.
+// run identifies one attempt of a local job for the application: by the first event of the local job.
 type run struct {
 	event   int64
 	attempt int32
 }
 
-// ledgerEntry is what the application wrote about one run.
+// ledgerEntry is the application's record of one run.
 type ledgerEntry struct {
 	starts int
 	ends   []string
 }
 
-// readLedger reads what the applications wrote.
+// readLedger reads the application's ledger.
 func (e *ended) readLedger() {
 	e.t.Helper()
 	ledger, err := readLedger(e.ledgerOf(e.design))
@@ -103,7 +103,7 @@ func (e *ended) checkRuns(l *jjm.LocalJob) (known int) {
 	}
 	w := e.design.of(l.ID.N)
 	ran, number := known-int(w.attempts), int(l.Attempt-max(w.attempts-1, 0))
-	// Nobody knows whether a lost attempt ran, and it may have been the last one allowed.
+	// It is unknown whether a lost attempt ran, and it may have been the last attempt allowed.
 	if l.State != jjm.Killed && (max(ran, -ran) > extra || max(number, -number) > extra) {
 		e.t.Errorf("local job %s (%v) ran %d times, its attempt is number %d, want %d attempts (and %d lost at most)",
 			l.ID, l.State, known, l.Attempt, w.attempts, extra)
@@ -112,7 +112,7 @@ func (e *ended) checkRuns(l *jjm.LocalJob) (known int) {
 }
 
 // checkAttempts checks with the claims that no attempt ran twice. Every attempt has ended; the process that ran it
-// holds its claim; a claim belongs to one attempt only; an attempt that the daemon claimed never ran.
+// holds its claim; a claim belongs to only one attempt; an attempt that the daemon claimed never ran.
 func (e *ended) checkAttempts() {
 	e.t.Helper()
 	nonces := map[string]jjm.AttemptID{}

@@ -24,7 +24,8 @@ var bin programs.Programs
 
 func TestMain(m *testing.M) { os.Exit(bin.Main(m)) }
 
-// Limits of the sites that run at once, because the machine may be small. Sites on a test bed wait more than they work.
+// Limits of the sites that run simultaneously, because the machine may be small. Sites on a test bed wait more than
+// they work.
 var (
 	ownSites = make(chan struct{}, 3)
 	bedSites = make(chan struct{}, 6)

@@ -23,7 +23,8 @@ import (
 	"jjm/xmldb/head"
 )
 
-// outputSum reads the tar through the daemon and returns its SHA-256, compared with the one that the daemon reports.
+// outputSum reads the tar through the daemon and returns its SHA-256. It requires that the daemon reports the same
+// SHA-256.
 func (s *site) outputSum(id jjm.GridID) string {
 	s.t.Helper()
 	a, r, err := client.Open(context.Background(), s.client(), wire.VerbOutput(),

@@ -82,8 +82,8 @@ func randomKills(t *testing.T, r *rand.Rand, jobs, kills int, glf bool) {
 	s.verify(id, d)
 }
 
-// driveSleepers submits, and kills each sleeper some time after it ran or existed; the last one only after killed is
-// closed.
+// driveSleepers submits a grid job and kills each sleeper some time after it ran or existed. It kills the last sleeper
+// only after killed is closed.
 func driveSleepers(ctx context.Context, s *site, d design, killed <-chan struct{}) (jjm.GridID, error) {
 	id, err := s.submit(ctx, d)
 	if err != nil {

@@ -96,7 +96,7 @@ func (f *finder) file(path string) error {
 	return err
 }
 
-// text adds a string literal, or a constant of the same file that is one, to a set.
+// text adds a string literal to a set, or the value of a constant of the same file that is a string literal.
 func text(e ast.Expr, into map[string]bool) bool {
 	if name, ok := e.(*ast.Ident); ok && name.Obj != nil {
 		spec, ok := name.Obj.Decl.(*ast.ValueSpec)

@@ -21,7 +21,7 @@ import (
 	"jjm/internal/testkit/programs"
 )
 
-// The deadlines are generous: a test that passes never waits for one.
+// The deadlines are generous: a passing test never waits for a deadline.
 var (
 	aliveWithin = await.Guard(4 * time.Minute)
 	deadWithin  = await.Guard(4 * time.Minute)
@@ -33,14 +33,14 @@ const pollEvery = 100 * time.Millisecond // pause: between two looks
 // nobody is the account of daemons that must not be root; by convention 65534.
 const nobody = 65534
 
-// site is one installation of jjm in a folder of its own.
+// site is one installation of jjm in a separate folder.
 type site struct {
 	t      *testing.T
 	dir    string // the folder of all files of the site
 	state  string
 	config string
 	env    []string // variables added to the daemon's environment
-	// uid is the account of the daemon; 0 means that of the test.
+	// uid is the account of the daemon; 0 means the account of the test.
 	uid int
 	d   *daemon
 	log string // of all daemons, one after another
@@ -55,7 +55,7 @@ type settings struct {
 	uid   int
 	state string // "" means below the site's folder
 	retry int    // max_retry_early; 0 means 1
-	// cluster is the configuration's section of clusters; "" = the embedded one.
+	// cluster is the configuration's section of clusters; "" means the embedded cluster.
 	cluster string
 	// engine has further lines of the section engine.
 	engine string
@@ -98,8 +98,8 @@ func newSite(t *testing.T, set settings) *site {
 	return s
 }
 
-// credential returns that of the daemon's account. An account that the machine does not know gets the group of the same
-// number.
+// credential returns the credential of the daemon's account. An account that the machine does not know gets the group
+// of the same number.
 func (s *site) credential() *syscall.Credential {
 	gid := s.uid
 	if u, err := user.LookupId(strconv.Itoa(s.uid)); err == nil {
@@ -185,8 +185,8 @@ func (s *site) start(failpoint string) *daemon {
 		cmd.Env = append(cmd.Env, "JJM_FAILPOINT="+failpoint)
 	}
 	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", log, log
-	// The daemon has a session of its own, so that no signal for the test reaches it. It dies with the test, because
-	// otherwise it would use the batch systems of the next one.
+	// The daemon has a separate session, so that no signal for the test reaches it. It dies with the test, because
+	// otherwise it would use the batch systems of the next test.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	if s.uid != 0 && os.Getuid() == 0 {
 		cmd.SysProcAttr.Credential = s.credential()
@@ -330,8 +330,8 @@ type process struct {
 	command string
 }
 
-// processes returns the processes of the site's local jobs: wrappers and what they started, all of which inherit
-// JJM_BATCH_ID and a path below the state.
+// processes returns the processes of the site's local jobs: wrappers and their children, all of which inherit
+// JJM_BATCH_ID and a path below the state folder.
 func (s *site) processes() []process {
 	dirs, err := os.ReadDir("/proc")
 	if err != nil {

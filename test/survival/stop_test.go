@@ -103,7 +103,7 @@ func TestSurvival_SecondDaemonIsRefused(t *testing.T) {
 }
 
 // TestSurvival_KillDuringSubmission kills grid jobs of thousands of local jobs while these are made, submitted and
-// started. In the short form there is one, in which the daemon dies.
+// started. The short form has only one run, in which the daemon dies.
 func TestSurvival_KillDuringSubmission(t *testing.T) {
 	t.Parallel()
 	for i, after := range []time.Duration{0, 10 * time.Millisecond, 60 * time.Millisecond, 200 * time.Millisecond,

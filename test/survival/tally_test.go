@@ -23,7 +23,7 @@ type tallies struct {
 	began  time.Time
 }
 
-// add counts one run and logs its result. e is nil if the run did not get to its end.
+// add counts one run and logs its result. e is nil if the run did not finish.
 func (ts *tallies) add(t *testing.T, bed string, bt faultRun, e *ended, healed bool) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 )
 
 // TestSurvival_WrapperKilled kills wrappers by KILL, with and without a running daemon. The attempts are lost and
-// retried within the limits, and what the application left running is killed.
+// retried within the limits, and surviving processes of the application are killed.
 func TestSurvival_WrapperKilled(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -62,7 +62,7 @@ func (s *site) nothingRuns() {
 	}
 }
 
-// readStore reads from the store what the daemon does not answer.
+// readStore reads from the store the facts that the daemon does not report.
 func (e *ended) readStore() {
 	e.t.Helper()
 	st, err := store.Open(filepath.Join(e.state, "store.db"), store.Options{ReadOnly: true})
@@ -153,8 +153,8 @@ func (e *ended) checkStates() {
 	}
 }
 
-// checkJournal follows every local job through the journal: each change starts at the state where the one before ended,
-// and exactly one change ends the local job.
+// checkJournal follows every local job through the journal: each change starts at the state in which the previous
+// change ended, and exactly one change ends the local job.
 func (e *ended) checkJournal() {
 	e.t.Helper()
 	at := make([]string, len(e.status.Locals))

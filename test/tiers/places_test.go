@@ -99,8 +99,8 @@ func TestTiers_ACampaignRunsEachTestThatIsLeftToIt(t *testing.T) {
 	}
 }
 
-// The tests of what an account can do to another one, and of what operators do to a site. Each runs in make test,
-// perhaps in a short form, and in the campaign of the hostile tests.
+// ofEachKind has the tests of what an account can do to another account, and of what operators do to a site. Each runs
+// in make test, perhaps in a short form, and in the campaign of the hostile tests.
 var ofEachKind = map[string][]string{
 	"another account's jobs, bans and orders": {"test/identity TestVerbs_AnAccountIsToldNothingOfAnother",
 		"internal/engine/answer TestShows_WhatIsTheSitesAndTheAccountsOwn", "internal/engine TestClusters_NameAnAccountItsOwnMissingJobsAlone"},
@@ -158,7 +158,7 @@ func declares(t *testing.T, folder, test string) bool {
 				continue
 			}
 			short := true
-			for _, stmt := range f.Body.List { // at the top of the test, not for one of its sizes
+			for _, stmt := range f.Body.List { // at the top of the test, not in a subtest
 				if e, ok := stmt.(*ast.ExprStmt); ok && campaignOf(e.X) != "" {
 					short = false
 				}

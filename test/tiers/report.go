@@ -13,7 +13,7 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// tableRows is how many rows the tables of slow tests and costly packages have.
+// tableRows is the number of rows in the tables of slow tests and costly packages.
 const tableRows = 10
 
 // outputLines is how much of a failed test's output the report repeats.
@@ -171,7 +171,8 @@ func (r *run) report() (string, bool) {
 	return b.String(), len(red) == 0 && len(left.nowhere) == 0
 }
 
-// counts returns how many root tests passed, failed and were skipped in the end. A test in several steps counts once.
+// counts returns the numbers of root tests that finally passed, failed and were skipped. A test that ran in several
+// steps counts once.
 func (r *results) counts() (passed, failed, skipped int) {
 	worst := map[name]int{}
 	rank := map[string]int{"skip": 1, "pass": 2, "fail": 3, "": 3}

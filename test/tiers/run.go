@@ -177,7 +177,7 @@ func (r *run) laneIsOver(lane int) error {
 	return nil
 }
 
-// mostAgain is how many failed tests run again. If more tests fail, they have a common reason.
+// mostAgain is the maximum number of failed tests that run again. If more tests fail, they have a common cause.
 const mostAgain = 20
 
 // again runs the failed tests again, at most twice, while nothing else runs.

@@ -266,7 +266,7 @@ func TestSlots_OnlySoManyRunAtATime(t *testing.T) {
 	}
 }
 
-// On a quick machine two real systems are up at the same time, else one.
+// On a fast machine two real systems run simultaneously, otherwise one.
 func TestJoin_ASlowMachineHasOneRealSystemAtATime(t *testing.T) {
 	t.Setenv("JJM_TEST_JOBS", "")
 	for start, want := range map[time.Duration]string{
@@ -309,7 +309,7 @@ func TestSlots_ALaneThatIsOverPassesItsSlotsOn(t *testing.T) {
 	if err := makeSlots(dir, 2, 3); err != nil {
 		t.Fatal(err)
 	}
-	held, err := takeSlot(slotsOf(dir, 1)) // a lane has slots of its own
+	held, err := takeSlot(slotsOf(dir, 1)) // a lane has separate slots
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -330,7 +330,7 @@ func TestSlots_ALaneThatIsOverPassesItsSlotsOn(t *testing.T) {
 	}
 }
 
-// The programs that a run tests are those of its tree, whatever an earlier build left in bin.
+// A run tests the programs of its own tree, whatever an earlier build left in bin.
 func TestMakePrograms_TestsNoneOfAnotherCommit(t *testing.T) {
 	tree, dir := t.TempDir(), t.TempDir()
 	for name, text := range map[string]string{"bin/jjm": "of before", "Makefile": "build:\n\techo of now >bin/jjm\n"} {

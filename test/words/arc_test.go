@@ -94,7 +94,7 @@ func arcLanguage() language {
 	}}
 }
 
-// What a job file says itself, or what means nothing for a grid job, cannot be combined with a job file.
+// Words that repeat a setting of the job file, or have no meaning for a grid job, cannot be combined with a job file.
 func TestARC_NothingIsIgnoredBesideAGridJob(t *testing.T) {
 	file := func(more ...string) string {
 		return options(append([]string{"env_0=JJM_JOB_FILE=j", "env_1=GRID_GLOBAL_JOBID=1"}, more...)...)

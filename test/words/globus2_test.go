@@ -70,8 +70,8 @@ func globus2Language() language {
 	}}
 }
 
-// What a job file says itself cannot be combined with it. A variable that starts with jjm's prefix must be one of
-// jjm's.
+// Words that repeat a setting of the job file cannot be combined with it. A variable that starts with jjm's prefix must
+// be a variable that jjm knows.
 func TestGlobus2_NothingIsIgnoredBesideAJobFile(t *testing.T) {
 	file := func(env, more string) string { return "grami_env='\"JJM_JOB_FILE\" \"j\"" + env + "'\n" + more }
 	for text, want := range map[string]string{

@@ -34,7 +34,7 @@ type call struct {
 	key, credential, subject string
 }
 
-// trial is a test of one word: a job without it and the same with it, in the form of the language.
+// trial is a test of one word: two jobs in the form of the language, without the word and with it.
 type trial struct{ without, with string }
 
 // language is the language of a gatekeeper.
@@ -42,7 +42,7 @@ type language struct {
 	words  []demand.Word
 	read   func(t *testing.T, text string) (call, error)
 	trials map[string][]trial
-	// heading is that of the language's section in docs/GATEKEEPERS.md, whose list of words the method documented
+	// heading is the heading of the language's section in docs/GATEKEEPERS.md, whose list of words the method documented
 	// checks.
 	heading string
 }
@@ -215,7 +215,8 @@ func section(t *testing.T, heading string) string {
 	return part
 }
 
-// documented compares the tables of words in a section with the list: each row has words and what they set.
+// documented compares the tables of words in a section with the list. Each row has words and the settings that they
+// set.
 func (l language) documented(t *testing.T) {
 	_, table, _ := strings.Cut(section(t, l.heading), "<!-- words -->\n")
 	table, _, ended := strings.Cut(table, "<!-- end -->")
@@ -259,7 +260,7 @@ func TestWords_ThePageShowsTheList(t *testing.T) {
 	}
 }
 
-// What words set are keys that the page of job files lists, or parts of the call.
+// Words set keys that the page of job files lists, or parts of the call.
 func TestWords_SetKeysOfJobFiles(t *testing.T) {
 	text, err := os.ReadFile("../../docs/JOB-FILES.md")
 	if err != nil {

@@ -201,7 +201,7 @@ func TestOpen_ReturnsTheBytesAndReportsMissingOnes(t *testing.T) {
 	}
 }
 
-// scripted answers one connection with a text.
+// scripted starts a server that answers one connection with a text. It returns the path of the socket.
 func scripted(t *testing.T, text string) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "jjm")

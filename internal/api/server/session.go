@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// smallBytes is the size in bytes up to which requests and answers are not counted, so that a lookup is always
+	// smallBytes is the largest size, in bytes, of requests and answers that are not counted. A lookup is therefore always
 	// possible.
 	smallBytes = 64 << 10
 	// decoded is the memory of a long request as a multiple of its length: the line, the

@@ -6,7 +6,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// A release may replace the words of a HOLD: what the next attempt began with says whether work was wasted.
+// A release may replace the arguments of a HOLD. The arguments with which the next attempt began decide whether work
+// was wasted.
 func TestWasted_TheWordsOfTheNextAttemptCount(t *testing.T) {
 	const restart = "RESTART"
 	attempt := func(a jjm.Action, said, began []string) Attempt {

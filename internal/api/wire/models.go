@@ -26,6 +26,6 @@ type Model struct {
 	// File is the path of the model's file, "" for the default model without a file; Text is its content.
 	File string `json:"file,omitempty"`
 	Text string `json:"text,omitempty"`
-	// Problems are the mistakes because of which the model cannot be used.
+	// Problems are the mistakes that make the model unusable.
 	Problems []string `json:"problems,omitempty"`
 }

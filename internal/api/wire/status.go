@@ -148,7 +148,8 @@ type Status struct {
 	// not done, or if not all is proven.
 	Proof jjm.Proof `json:"proof,omitempty"`
 	// Trouble contains the reason why the last internal step failed, which jjm tries again. It also has a sentence for
-	// each fact that has been unknown for long, with the time since when.
+	// each fact that has been unknown for long, with the time since when, and "status" adds the last notice that was given
+	// up.
 	Trouble []string `json:"trouble,omitempty"`
 	// Warnings are facts that people should know and that the status does not show.
 	Warnings []Warning `json:"warnings,omitempty"`

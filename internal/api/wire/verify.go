@@ -52,8 +52,8 @@ type Verified struct {
 	// RecoveryRanges is the list of ranges that the job file reads, to be saved in the same folder under the name that
 	// [RangesOf] returns. It is "" if no list is needed.
 	RecoveryRanges string `json:"recovery_ranges,omitempty"`
-	// Anew are the local jobs that processed only a part of what they own. The recovery does their whole parts again,
-	// so that their outputs must not be combined with the outputs of the recovery.
+	// Anew are the local jobs that processed only a part of what they own. The recovery does their whole parts again, so
+	// their outputs must not be combined with the outputs of the recovery.
 	Anew []string `json:"anew,omitempty"`
 	// Recoveries are the grid jobs that do, or did, the work that this grid job left out. The report covers all of them
 	// together.

@@ -7,7 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// An account sees what is the site's and its own. What others write into a reason makes nothing theirs.
+// An account sees orders about the site and about its own jobs. The text of a reason, which others write, does not
+// change what belongs to an account.
 func TestShows_WhatIsTheSitesAndTheAccountsOwn(t *testing.T) {
 	t.Parallel()
 	bob := wire.Caller{UID: 7, User: "bob"}

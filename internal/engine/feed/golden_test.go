@@ -19,7 +19,7 @@ import (
 	"jjm/internal/work/stream"
 )
 
-// numbered is what a row expects of a job.
+// numbered holds the expected numbers of a job in a row.
 type numbered struct {
 	Job    int
 	Files  []string
@@ -82,7 +82,8 @@ func (r *row) cut(carry *split.Carry, files []string) (*jjm.Spec, jjm.Part, erro
 	return &doc.Spec, parts[0], nil
 }
 
-// play does the steps of a row: the splitter assigns seeds, failures give them back, and the store numbers the outputs.
+// play carries out the steps of a row: the splitter assigns seeds, failures free seeds, and the store numbers the
+// outputs.
 func (r *row) play(t *testing.T) (got []numbered, err error) {
 	s, err := store.Open(filepath.Join(t.TempDir(), "jjm.db"), store.Options{})
 	if err != nil {

@@ -9,8 +9,7 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// openMerge starts the second step of a grid job that merges. The step reads a dataset of
-// its own.
+// openMerge starts the second step of a grid job that merges. The step reads a separate dataset.
 func openMerge(c *state.Change, g *jjm.GridJob) error {
 	if g.Spec.Merge == nil {
 		return nil

@@ -163,8 +163,8 @@ func (js *Jobs) gridTrouble(ctx context.Context, id jjm.GridID, act plan.GridAct
 	return 5 * time.Second
 }
 
-// killLocals marks the next local jobs of a grid job that is being killed, at most a
-// chunk, and ends its cutting.
+// killLocals marks local jobs of a grid job that is being killed, at most a chunk in one call. It also closes the step,
+// so that no more local jobs are made.
 func (js *Jobs) killLocals(ctx context.Context, id jjm.GridID) error {
 	return js.s.Change(ctx, "kill-locals", func(c *state.Change) error {
 		g := c.Live.Grid(id)

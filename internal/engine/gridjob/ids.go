@@ -53,8 +53,8 @@ func (is *ids) reserving(ctx context.Context, do func() error) error {
 	}
 }
 
-// passOver skips the ids whose folder or record exists, and returns the paths of these. The error is an unreserved if
-// the next id is not reserved.
+// passOver skips the ids whose folder or record exists, and returns the paths of these folders and records. The error
+// is an unreserved if the next id is not reserved.
 func (is *ids) passOver(c *state.Change, owner jjm.Owner, there map[jjm.GridID]bool) (skipped []string, err error) {
 	next, err := c.Tx.NextGrid()
 	if err != nil {

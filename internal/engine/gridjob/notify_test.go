@@ -7,8 +7,8 @@ import (
 	"jjm/internal/formats/jobfile"
 )
 
-// A site without notices refuses addresses, except those of JIM's job description files: there the address stays what
-// it was, a variable.
+// A site without notices refuses addresses, except in JIM's job description files: there the address remains a
+// variable.
 func TestCheckNotify_OfASiteWithoutNotices(t *testing.T) {
 	toml, problems := jobfile.Parse("job.toml", []byte("type = \"script\"\nnotify = [\"a@example.org\"]\n"))
 	if len(problems) > 0 {

@@ -8,9 +8,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Who renews for somebody else - A-REX's scan, which is root - must say whose the
-// credential is, and it must be known whose the grid job is; nothing is taken for
-// granted of an empty name.
+// A caller that renews credentials for another account, such as A-REX's scan, which is root, must name the subject of
+// the credential. The subject of the grid job must be known too: an empty subject matches nothing.
 func TestOnBehalf_WantsASubjectOnBothSides(t *testing.T) {
 	token := func(claims string) jjm.Credential {
 		text := "e30." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2ln"

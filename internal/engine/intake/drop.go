@@ -14,7 +14,7 @@ import (
 // dropRescan is the time between two scans of the drop folder, in addition to the kernel's notifications.
 const dropRescan = 10 * time.Second
 
-// dropPatience is how long a fragment may wait for a record that does not exist yet.
+// dropPatience is the longest time that a fragment may wait for a record that does not exist yet.
 const dropPatience = time.Hour
 
 // dropLoop adds fragments that programs outside jjm leave in the drop folder to records. If the folder is removed or
@@ -107,7 +107,7 @@ func (it *Intake) mayDrop(f xmldb.Dropped) error {
 	return nil
 }
 
-// fragments are fragments that wait for a record: how many, and when the oldest was written.
+// fragments holds the number of fragments that wait for a record, and the time when the oldest was written.
 type fragments struct {
 	n      int
 	oldest jjm.Time
@@ -120,7 +120,8 @@ func (f *fragments) add(written jjm.Time) {
 	f.n++
 }
 
-// Fragments returns how many fragments in the drop folder wait for a record, and when the oldest was written.
+// Fragments returns the number of fragments in the drop folder that wait for a record, and the time when the oldest was
+// written.
 func (it *Intake) Fragments() (n int, oldest jjm.Time) {
 	if f := it.fragments.Load(); f != nil {
 		return f.n, f.oldest

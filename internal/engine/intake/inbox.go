@@ -158,10 +158,10 @@ func (b *boxes) found(f spool.Found) {
 	}
 }
 
-// Settle carries out the entries about a handle before a request about the handle is answered: the
-// entries of the account that has the handle, if the caller may see it, else of the caller, or for
-// an administrator of all accounts. The error is of kind Busy if an entry could not be carried out
-// now.
+// Settle carries out the entries about a handle before a request about the handle is answered. It carries out the
+// entries of the account that has the handle, if the caller may see the handle. Otherwise it carries out the caller's
+// entries, or for an administrator the entries of all accounts. The error is of kind Busy if an entry could not be
+// carried out now.
 func (it *Intake) Settle(ctx context.Context, caller wire.Caller, h jjm.Handle) error {
 	if it.b.Deps.SpoolDir == "" {
 		return nil

@@ -62,8 +62,8 @@ func (it *Intake) TakeIn(ctx context.Context) {
 	}
 }
 
-// intakeRound takes one turn at each box, and returns how many entries were carried out. more is true if entries remain
-// because a turn or the survey reached its limit.
+// intakeRound takes one turn at each box, and returns the number of entries that were carried out. more is true if
+// entries remain because a turn or the survey reached its limit.
 func (it *Intake) intakeRound(ctx context.Context) (acted int, more bool) {
 	more = !it.survey()
 	for _, box := range it.box.all() {

@@ -132,9 +132,8 @@ func (t *task) readFiles(ctx context.Context, s *store.Store, job *jjm.GridJob, 
 	return nil
 }
 
-// fileToRecover returns the description of a file for the job file of a recovery. The
-// recovery lists the file in a dataset of its own, which has no history, so the ancestors
-// that are also read become the file's parents.
+// fileToRecover returns the description of a file for the job file of a recovery. The recovery lists the file in a
+// separate dataset, which has no history, so the ancestors that are also read become the file's parents.
 func (pr *Prover) fileToRecover(ctx context.Context, id jjm.GridID, lfn string) (jjm.File, error) {
 	f, err := pr.b.Store.InputFile(ctx, id, lfn)
 	if err != nil {

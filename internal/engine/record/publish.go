@@ -159,7 +159,7 @@ func (pu *Publisher) FillHead(ctx context.Context, h *xmldb.Head) (err error) {
 	return err
 }
 
-// Behind reports whether a part of a grid job's record is still to be written.
+// Behind reports whether a part of a grid job's record must still be written.
 func (pu *Publisher) Behind(id jjm.GridID) bool {
 	v := pu.s.View()
 	defer v.Close()
@@ -236,7 +236,7 @@ func (pu *Publisher) Outside(mem state.Memory, g *state.Grid) state.Outside {
 		v.Message += "; " + g.Trouble()
 	}
 	if sent := g.Job.Step.Closed && g.Unsent() == 0; !sent && !g.Job.Kill && !g.Job.Status.Final() &&
-		g.Job.Status != jjm.Pending && g.Job.Status != jjm.Paused { // their reason says why already
+		g.Job.Status != jjm.Pending && g.Job.Status != jjm.Paused { // their reason already explains the wait
 		reasons, _ := pu.waits(mem, g, jjm.At(pu.b.Now()))
 		for _, why := range reasons {
 			v.Message += "; " + why

@@ -9,7 +9,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Waits returns why no cluster accepts the local jobs of a grid job now; see
+// Waits returns the reasons why no cluster accepts the local jobs of a grid job now; see
 // cluster.Clusters.Waits.
 type Waits func(mem state.Memory, g *state.Grid, now jjm.Time) (why []string, some bool)
 

@@ -7,16 +7,16 @@ import (
 	"jjm/internal/policy/health"
 )
 
-// unwritten are the records that could not be written when jjm tried last. The zero value is empty.
+// unwritten holds the records whose last write failed. The zero value is empty.
 type unwritten struct {
 	mu sync.Mutex
 	of map[jjm.GridID]failure
 }
 
-// history stands in unwritten for all grid jobs that are over, whose missing records MendLoop makes.
+// history is the key in unwritten for all grid jobs in the history. MendLoop writes their missing records.
 const history jjm.GridID = 0
 
-// failure is since when a record could not be written, and why the last attempt failed.
+// failure holds the time of the first failed attempt to write a record, and the error of the last attempt.
 type failure struct {
 	since jjm.Time
 	why   string
@@ -41,7 +41,8 @@ func (u *unwritten) note(id jjm.GridID, err error, now jjm.Time) {
 	u.of[id] = f
 }
 
-// Unpublished returns how many records are to be written, and which of them could not be written.
+// Unpublished returns the number of records that must still be written, the number of records whose last write failed,
+// and the time and the error of the failure that began first.
 func (pu *Publisher) Unpublished() health.Records {
 	var r health.Records
 	v := pu.s.View()

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A folder that is removed and made again is another one, though it may have the same number. A file system that does
-// not say when a folder was made decides by the number.
+// A folder that is removed and made again is a different Place, even if it has the same number. If the file system does
+// not say when a folder was made, the number decides.
 func TestPlace_AFolderMadeAgainIsAnother(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "d")
 	if !At(dir).Missing() {

@@ -23,7 +23,7 @@ func specOf(t *testing.T, name, text string) jjm.Spec {
 	return doc.Spec
 }
 
-// A copy without edits says what the old grid job's file said, but for the request key and the model.
+// A copy without edits has the same job file as the old grid job, except for the request key and the model.
 func TestCopy_SaysWhatTheOldOneSaid(t *testing.T) {
 	files, err := filepath.Glob("testdata/good/*.*")
 	more, err2 := filepath.Glob("../../../etc/examples/*.toml")
@@ -64,7 +64,8 @@ func TestCopy_SaysWhatTheOldOneSaid(t *testing.T) {
 	}
 }
 
-// sameNumbers compares the numbers of params: JSON has one kind of them.
+// sameNumbers compares integers and floating-point numbers of params by value, because JSON has only one kind of
+// number.
 func sameNumbers() cmp.Option {
 	return cmp.FilterValues(func(a, b any) bool {
 		_, whole := a.(int64)
@@ -153,7 +154,7 @@ func TestCopy_Edits(t *testing.T) {
 	}
 }
 
-// What cannot be edited is named, and all of it at once; what the edited file has wrong is told without lines.
+// Errors name all edits that are impossible, in one report. Mistakes of the edited job file have no line numbers.
 func TestCopy_RefusesEdits(t *testing.T) {
 	base := specOf(t, "a.toml", copied)
 	for edit, want := range map[string]string{

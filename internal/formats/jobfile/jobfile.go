@@ -79,7 +79,7 @@ type Given struct {
 	Key      string
 	After    []jjm.GridID
 	AfterEnd string
-	// Model returns a model, or the problems why it cannot be used. Model is nil if there are no models.
+	// Model returns a model, or the problems that make the model unusable. Model is nil if there are no models.
 	Model func(name string) (Model, jjm.Problems)
 }
 

@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected problems and specs under testdata")
 
-// files returns the recorded job files of a folder. Beside each lies a file with what is
-// expected of it, with the ending .want.
+// files returns the recorded job files of a folder. The expected result of each file is in the file of the same name
+// with the suffix .want.
 func files(t testing.TB, folder string) []string {
 	t.Helper()
 	all, err := filepath.Glob(filepath.Join("testdata", folder, "*"))
@@ -163,9 +163,8 @@ func repeated(format string, n int) string {
 	return b.String()
 }
 
-// maxGrowth is how many bytes may be allocated for one byte of a job file. The worst text,
-// 49 000 unknown keys, takes 500, because for each the key that was probably meant is
-// looked for.
+// maxGrowth is how many bytes may be allocated for one byte of a job file. The worst text, 49 000 unknown keys, takes
+// 500, because the nearest known key is searched for each of them.
 const maxGrowth = 1000
 
 func TestParse_HostileTextIsRefusedAndCostsInProportion(t *testing.T) {

@@ -103,7 +103,7 @@ deep = { x = 3 }
 	}
 }
 
-// The default is taken by those that name no model, but not by a recovery, which says all.
+// A job file that names no model gets the default model. A recovery does not, because it already has all settings.
 func TestModel_TheDefault(t *testing.T) {
 	find := modelsOf(map[string]string{"default": "[request]\ncores = 2\n", "other": "[request]\ncores = 3\n"})
 	for text, want := range map[string]string{
@@ -163,7 +163,8 @@ func TestModel_MistakesHaveTheirPlace(t *testing.T) {
 	}
 }
 
-// A job file that says all that its model says gets nothing of the model, and one that says nothing gets all of it.
+// A job file that sets every key of its model takes nothing from the model; a job file that sets none of these keys
+// takes all of them.
 func TestModel_IsOverlaidKeyByKey(t *testing.T) {
 	lines := map[string][]string{"mode": {`"Test"`, `"Production"`}, "result": {`"glf"`, `"exit"`},
 		"outputs": {`["a"]`, `["b", "c"]`}, "outputs_required": {`["d"]`, `["e"]`},

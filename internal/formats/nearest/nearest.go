@@ -52,7 +52,7 @@ func plain(word string) string {
 	}, strings.ToLower(word))
 }
 
-// distance returns how many bytes must be inserted, deleted, replaced or swapped with their
+// distance returns the number of bytes that must be inserted, deleted, replaced or swapped with their
 // neighbour to turn a into b (optimal string alignment; Damerau 1964,
 // doi:10.1145/363958.363994).
 func distance(a, b string) int {

@@ -39,7 +39,7 @@ type jsonWalk struct {
 	places   Places
 	problems jjm.Problems
 	keys     int
-	offset   int // offset up to which line has counted the lines
+	offset   int // offset at which the count in line ends
 	line     int
 }
 

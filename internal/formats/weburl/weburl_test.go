@@ -95,8 +95,8 @@ func TestCheck_CredentialsNeedTLS(t *testing.T) {
 	}
 }
 
-// FuzzParse: an accepted URL is one for net/url too, with a host and without a user. What
-// is shown of any text has neither a user nor a query.
+// FuzzParse checks that net/url also accepts an accepted URL, with a host and without a user. Shown returns neither a
+// user nor a query, whatever the text is.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"https://u:p@h:1/a?b#c", "http://h/%2e%2e?token=x", "://", "https://[::1]:80/", "a"} {
 		f.Add(text)

@@ -223,8 +223,8 @@ func TestRequirements_AreParsedAndNeverRun(t *testing.T) {
 	}
 }
 
-// FuzzParseOptions: no command line may cause a panic. What ParseOptions accepts, Translate
-// accepts or refuses.
+// FuzzParseOptions checks that no command line causes a panic, and that Translate accepts or refuses all options that
+// ParseOptions accepts.
 func FuzzParseOptions(f *testing.F) {
 	for _, c := range seen {
 		f.Add(strings.Join(c.args, "\x00"))

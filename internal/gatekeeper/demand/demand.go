@@ -1,8 +1,7 @@
 // Package demand holds the translated request of a gatekeeper's job, in a form that does not depend on the gatekeeper:
 // the path of a job file, a grid job described by attributes, or a plain job. It converts each form to a
-// [gatekeeper.Job]. It also defines how a gatekeeper package lists the words of its language ([Word]). The packages
-// beside it parse these languages.
-// packages beside it.
+// [gatekeeper.Job]. It also defines how a gatekeeper package lists the words of its language ([Word]). The other
+// packages below gatekeeper parse these languages.
 package demand
 
 import (

@@ -99,7 +99,7 @@ func TestRead_PlainJob(t *testing.T) {
 	}
 }
 
-// For one type of job the count is processes, for another cores.
+// The count means processes for one type of job, and cores for another.
 func TestRead_CountFollowsTheJobType(t *testing.T) {
 	rest := strings.NewReplacer(`(count="1")`, "(count=8)", `(job_type="multiple")`, "").Replace(base) +
 		"(executable=/bin/x)"
@@ -200,7 +200,7 @@ func TestDeliveries_AreTheFilesThatGRAMExpects(t *testing.T) {
 	}
 }
 
-// Everything that jjm cannot do is reported in one error, by name.
+// One error reports, by name, all attributes that jjm cannot fulfil.
 func TestRead_ReportsEveryProblemByName(t *testing.T) {
 	for rsl, want := range map[string][]string{
 		`(executable=/dev/null)`:                            {"executable: is missing"},

@@ -170,7 +170,8 @@ func TestAttempt_ExitJobs(t *testing.T) {
 	}
 }
 
-// A local job that completes without an output is noticed; one that does not is not.
+// If a local job completes although a required output is missing, the verdict has a notice. If it does not complete,
+// there is no notice.
 func TestAttempt_NoticesMissingOutputs(t *testing.T) {
 	lacks := func(exit int, line string) *jjm.Result {
 		r := result(exit, wrote(exit, line))
@@ -409,7 +410,7 @@ func evidence(t *rapid.T) jjm.Evidence {
 	return ev
 }
 
-// What must hold for all evidence whatever.
+// These properties hold for any evidence.
 func TestAttempt_NeverJudgesWithoutAnEndNorCompletesWithoutAResult(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := analyse.Input{Evidence: evidence(t),
@@ -445,8 +446,8 @@ func TestAttempt_NeverJudgesWithoutAnEndNorCompletesWithoutAResult(t *testing.T)
 	})
 }
 
-// checkCounters: one counter grows by one if the end has a class, none
-// otherwise; a retry stays within its limit.
+// checkCounters requires that one counter grows by one if the end has a class, and that no counter grows otherwise. A
+// retry stays within its limit.
 func checkCounters(t *rapid.T, before jjm.Counters, v jjm.Verdict) {
 	want := before
 	limit, n := 0, 0
@@ -492,7 +493,7 @@ func TestAttempt_TextsOfHostileJobsFitOnALine(t *testing.T) {
 	}
 }
 
-// opinion draws what a job type may say, nonsense too.
+// opinion draws an opinion of a job type, which may be nonsense.
 func opinion() *rapid.Generator[*jjm.Opinion] {
 	return rapid.Custom(func(t *rapid.T) *jjm.Opinion {
 		if rapid.Bool().Draw(t, "none") {
@@ -505,7 +506,7 @@ func opinion() *rapid.Generator[*jjm.Opinion] {
 	})
 }
 
-// What a type says of an application that ran to its end counts, and is counted.
+// The opinion of a job type about an application that ran to its end decides, and the retry counters count it.
 func TestAttempt_TheTypesJudgement(t *testing.T) {
 	failed := jjm.Evidence{Result: result(75, wrote(75))}
 	for _, c := range []struct {
@@ -552,7 +553,7 @@ func lacking() *jjm.Result {
 	return r
 }
 
-// The time in the text is the measured one, as the usage of the attempt shows it; none that was not measured.
+// The text of a verdict has the measured time, as in the usage of the attempt, and no time if none was measured.
 func TestAttempt_TellsTheMeasuredTime(t *testing.T) {
 	for ms, want := range map[int64]string{59: "exit code 0 after 59 ms on wn1",
 		61_400: "exit code 0 after 1 min 1 s on wn1",

@@ -11,7 +11,7 @@ import (
 	"jjm/internal/policy/analyse/rule"
 )
 
-// siteRules returns the shipped rules with those of a site.
+// siteRules returns the shipped rules, extended by the rules of a site.
 func siteRules(t *testing.T, text string) rule.Set {
 	t.Helper()
 	rules, problems := rule.Parse("rules.toml", []byte(text))

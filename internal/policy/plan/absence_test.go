@@ -13,7 +13,7 @@ import (
 func TestAbsence_MissingJobStaysActiveUntilProven(t *testing.T) {
 	rules := plan.DefaultAbsenceRules()
 	since := jjm.Time(1_000_000)
-	from := 7 * time.Hour // the clock of the absence is another one
+	from := 7 * time.Hour // the absence has a different clock
 	enough := plan.Absence{Since: since, From: from, Listings: 3}
 	proven := enough
 	proven.Proven = true
@@ -64,8 +64,8 @@ func TestAbsence_OnlyNewHealthyListingsCount(t *testing.T) {
 	}
 }
 
-// sky is a batch system as it really is, and what is made of its listings. Its
-// jobs live: every listing that lacks them is a wrong one.
+// sky simulates a batch system and the conclusions from its listings. Its jobs live, so every listing that lacks them
+// is wrong.
 type sky struct {
 	real    time.Duration // since the beginning
 	offset  time.Duration // of the clock on the wall
@@ -73,8 +73,8 @@ type sky struct {
 	good    bool          // and whether it was
 	watch   plan.Watched
 	absence plan.Absence
-	// healthy is for how long the jobs have really been missing from good
-	// listings that follow one another, and listings how many there were.
+	// healthy is the real time for which jobs have been missing from consecutive good listings; listings is the number of
+	// these listings.
 	healthy  time.Duration
 	listings int
 }
@@ -132,8 +132,8 @@ func TestProperty_AbsenceAgesOnlyWhileTheBatchSystemIsWell(t *testing.T) {
 	})
 }
 
-// With a clock that has nothing but the wall's time every jump counts for one
-// interval at most, so that it takes several to make up ten minutes.
+// If only the wall clock is available, a jump of the clock counts for at most one interval. Several jumps are therefore
+// needed to make up ten minutes.
 func TestProperty_AJumpOfTheClockDoesNotCount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := &sky{}
@@ -149,8 +149,7 @@ func TestProperty_AJumpOfTheClockDoesNotCount(t *testing.T) {
 	})
 }
 
-// What is really gone is found out in the end, however the outages fall, once
-// there were enough good listings.
+// After enough good listings a lost job is found to be lost, whatever the outages were.
 func TestProperty_ALossIsFoundOutInTheEnd(t *testing.T) {
 	rules := plan.DefaultAbsenceRules()
 	rapid.Check(t, func(t *rapid.T) {

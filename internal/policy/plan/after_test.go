@@ -44,8 +44,9 @@ func TestAfter_SaysForWhatAndWhy(t *testing.T) {
 	}
 }
 
-// Whatever the others are, exactly one answer is given; it begins only if each of them ended in the way that is asked
-// for; what was decided for good stays decided as long as nobody reopens anything; and their order does not matter.
+// For any predecessors, After has exactly one answer. The grid job begins only if each predecessor ended in the
+// requested way. A permanent decision does not change unless a predecessor is reopened, and the order of the
+// predecessors does not matter.
 func TestAfter_IsSafeForEveryInput(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		end := rapid.SampledFrom(jjm.AfterEnds()).Draw(t, "end")

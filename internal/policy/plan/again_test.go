@@ -20,7 +20,7 @@ func countsOf(locals []jjm.LocalJob) (counts [jjm.NumStates]int) {
 	return counts
 }
 
-// localsOf returns n local jobs of one state for each state.
+// localsOf returns local jobs with the given states, numbered from 0.
 func localsOf(states ...jjm.State) (locals []jjm.LocalJob) {
 	for n, st := range states {
 		locals = append(locals, jjm.LocalJob{ID: jjm.LocalID{Grid: 7, N: int32(n)}, State: st, Tag: "a"})
@@ -75,8 +75,8 @@ func TestAgain_Table(t *testing.T) {
 	}
 }
 
-// Whatever happens: a local job is resubmitted at most Most times, none above the share, and none that was killed. At
-// the end no failed local job is left without a decision.
+// In every course of events a local job is resubmitted at most Most times, never above the share, and never after a
+// kill. At the end there is a decision for every failed local job.
 func TestAgain_IsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := AgainFacts{Wanted: true, Status: jjm.GridRunning, Kill: rapid.Bool().Draw(t, "kill"),

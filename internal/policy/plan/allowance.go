@@ -5,8 +5,8 @@ import "fmt"
 // PerUser is the number of grid jobs and local jobs of an account that have not ended.
 type PerUser struct{ GridJobs, LocalJobs int }
 
-// Excess returns, for people, the bound because of which an account may not have a further grid job, or "". A bound of
-// 0 means no bound.
+// Excess returns, for people, the bound that prevents an account from having a further grid job, or "" if no bound
+// does. A bound of 0 means no bound.
 func Excess(have, most PerUser) string {
 	over := func(setting, what string, n, limit int) string {
 		return fmt.Sprintf("the account has %d live %s, and engine.%s allows %d: wait until some end, kill some, "+

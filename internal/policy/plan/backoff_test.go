@@ -39,8 +39,8 @@ func TestBackoff_StartsAtTheRunTimeAndDoubles(t *testing.T) {
 	}
 }
 
-// The wait never shrinks from one failure to the next, is never longer than GBS's, and
-// never 0 unless the site says so.
+// The wait never shrinks from one failure to the next, is never longer than the wait of GBS, and is 0 only if the site
+// configures that.
 func TestBackoff_GrowsWithinGBSs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := plan.BackoffFacts{Unit: time.Duration(rapid.Int64Range(1, 1e12).Draw(t, "unit")),
@@ -57,8 +57,8 @@ func TestBackoff_GrowsWithinGBSs(t *testing.T) {
 	})
 }
 
-// Under exit what the application did itself waits as long as it ran; under glf, and of
-// what the batch system or the wrapper did, the wait is GBS's.
+// With the result exit, an end caused by the application waits as long as the attempt ran. With the result glf, and for
+// an end caused by the batch system or the wrapper, the wait is that of GBS.
 func TestLocal_BackoffIsTheRunTime(t *testing.T) {
 	asks := jjm.Retries{OnExit: []int{0, 1, 126}, Limits: jjm.DefaultLimits()}
 	for name, c := range map[string]struct {

@@ -43,7 +43,7 @@ func show(f plan.EndFacts, s plan.EndStep) string { return fmt.Sprintf("%+v\n-> 
 // elsewhere reports whether the claim points to another batch job.
 func elsewhere(f plan.EndFacts) bool { return f.Claim == plan.HeldByOther && f.ClaimBatch != "" }
 
-// overruns reports whether an attempt that the batch system does not have any more runs for longer than it may.
+// overruns reports whether an attempt that the batch system no longer has runs for longer than its walltime.
 func overruns(f plan.EndFacts, rules plan.EndRules) bool {
 	return !f.Batch.Alive() && f.ClaimAge > rules.Walltime && f.Claim != plan.HeldByDaemon && f.Claim != plan.HeldByNobody
 }
@@ -100,9 +100,8 @@ func TestEnding_IsSafeForEveryInput(t *testing.T) {
 	}
 }
 
-// Whatever happens, an attempt is judged in the end once the batch system is
-// healthy: batch jobs end, absences are proven, heartbeats fall silent, and a
-// claim is got or found to be held.
+// Once the batch system is healthy, every attempt is judged in the end: batch jobs end, absences are proven, heartbeats
+// stop, and a claim is either taken or found to have a holder.
 func TestEnding_EveryAttemptIsJudgedInTheEnd(t *testing.T) {
 	rules := plan.DefaultEndRules()
 	var follow func(f plan.EndFacts, steps int)
@@ -230,8 +229,8 @@ func TestHolderOf(t *testing.T) {
 	}
 }
 
-// world is one attempt that was submitted twice, with a batch system that
-// forgets, restarts and loses jobs, and a file system that is late.
+// world simulates one attempt that was submitted twice, with a batch system that forgets, restarts and loses jobs, and
+// a slow file system.
 type world struct {
 	jobs     [2]batchJob
 	pointed  int
@@ -307,7 +306,7 @@ func (w *world) facts(kill bool) plan.EndFacts {
 	return f
 }
 
-// ask asks Ending once and does what it says.
+// ask calls Ending once and carries out its decision.
 func (w *world) ask(t *rapid.T, kill bool) {
 	f := w.facts(kill)
 	w.sawClaim = w.sawClaim || w.holder != ""
@@ -370,7 +369,7 @@ func TestEnding_NeverTwiceNeverLost(t *testing.T) {
 				w.end(i, false)
 			case "forget":
 				w.jobs[i].gone = true
-			case "restart": // the batch system starts an ended job anew
+			case "restart": // the batch system restarts an ended job
 				if !w.running && !w.jobs[i].gone {
 					if i == w.pointed { // its end is forgotten with the next listing
 						w.endAge, w.sawEnded = 0, false
@@ -410,7 +409,7 @@ func checkWorld(t *rapid.T, w *world) {
 	}
 }
 
-// A killed attempt of which the batch system proves that it never ran needs no claim; nothing else does without one.
+// A killed attempt needs no claim if the batch system proves that it never ran. Every other attempt needs a claim.
 func TestEnding_OnlyAKillOfWhatNeverRanNeedsNoClaim(t *testing.T) {
 	rules := plan.DefaultEndRules()
 	for f := range endings(rules) {

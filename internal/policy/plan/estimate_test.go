@@ -43,8 +43,7 @@ func TestNeeds_FillInWhatTheJobFileLeavesOpen(t *testing.T) {
 	}
 }
 
-// What is asked for is never less than the estimate, and by at most a step, or an eighth,
-// more.
+// The requested amount is never less than the estimate, and exceeds it by at most one step or an eighth.
 func TestProperty_NeedsAreEnoughAndNotMuchMore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seconds := rapid.Float64Range(0, 1e7).Draw(t, "seconds")

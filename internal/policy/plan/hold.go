@@ -224,9 +224,9 @@ func HeldBy(kind, code string) string {
 	return jjm.HeldBatchSystem
 }
 
-// HoldSeen returns the holding after a listing that shows an attempt held. If there was no hold, it is new;
-// otherwise its age grows by watched, the time by which Watched.For grew. old may be nil. A
-// decision to give the attempt up is kept.
+// HoldSeen returns the holding of an attempt after a listing that shows the attempt held. old is the holding before the
+// listing, or nil. If there was no hold, a new holding begins. Otherwise the age of the holding grows by watched, which
+// is the increase of Watched.For. A decision to give the attempt up is kept.
 func HoldSeen(old *jjm.Holding, r jjm.Report, by string, at jjm.Time, watched time.Duration) jjm.Holding {
 	var h jjm.Holding
 	if old != nil {

@@ -187,8 +187,8 @@ func TestHoldNews_StoresTheAgeSometimes(t *testing.T) {
 	}
 }
 
-// Whatever a batch system holds, however often releases fail and the daemon
-// dies, a rule is obeyed as often as it says and no hold lasts for ever.
+// Releases fail and the daemon dies any number of times. A rule is nevertheless applied at most as often as it says,
+// and no hold lasts forever.
 func TestProperty_HoldsEndWithinTheirLimits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		times := rapid.IntRange(1, 4).Draw(t, "times")
@@ -216,7 +216,7 @@ func TestProperty_HoldsEndWithinTheirLimits(t *testing.T) {
 			s := plan.Hold(plan.HoldFacts{Kind: "sim", Hold: *h, Rules: rules, MaxAge: maxAge})
 			save(plan.Decided(*h, s, ""))
 			switch rapid.IntRange(0, 9).Draw(t, "event") {
-			case 0: // killed: what was not stored is forgotten
+			case 0: // killed: unstored changes are forgotten
 				h = nil
 				if stored != nil {
 					copied := *stored

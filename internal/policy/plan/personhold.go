@@ -104,7 +104,7 @@ type ReleaseAs uint8
 // The ways to release a local job.
 const (
 	ReleaseNone  ReleaseAs = iota // it is not held, or cannot be released
-	ReleaseHeld                   // it goes on to its next attempt
+	ReleaseHeld                   // it continues with its next attempt
 	ReleaseBatch                  // its batch job is released in the batch system
 	ReleaseLater                  // its attempt is being taken back, or runs; the next attempt no longer waits
 )

@@ -44,8 +44,8 @@ func TestPlaceOf_Cases(t *testing.T) {
 	}
 }
 
-// Whatever places there are, each local job may go to clusters of its own only, to
-// one at least; numbers that were given keep their meaning; and there are not many.
+// For any places, each local job may go to at least one cluster, and only to its own clusters. Numbers of places keep
+// their meaning, and the number of places stays small.
 func TestPlaceOf_Properties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var clusters []string
@@ -90,8 +90,8 @@ func TestAmong_AnUnknownPlaceHasNoClusters(t *testing.T) {
 	}
 }
 
-// A resubmission changes what it says, and keeps clusters, storages and what earlier ones said.
-// Equal places are one; the list that it was given stays as it is.
+// A resubmission changes only the resources that it names. It keeps clusters, storages and the resources of earlier
+// resubmissions. Equal places get one number, and the given list is not modified.
 func TestAskedPlace_KeepsWhatIsNotAsked(t *testing.T) {
 	clusters := []string{"big", "sim"}
 	have := []jjm.Place{{Storages: []string{"a"}, Clusters: []string{"sim"}, Known: true,

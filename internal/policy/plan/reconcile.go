@@ -22,8 +22,8 @@ type BulkFacts struct {
 	// it was not asked. FindErr is true if it was asked and could not answer.
 	Found   adapters.Found
 	FindErr bool
-	// WrapperClaims is the number of members that wrappers have claimed, Holders the same by
-	// the batch id of the bulk, as far as it is known.
+	// WrapperClaims is the number of members that wrappers have claimed. Holders has this number for each batch id of the
+	// bulk that is known from the claims.
 	WrapperClaims int
 	Holders       map[string]int
 	// Settle is the adapter's capability: the time after the command from which an empty

@@ -14,7 +14,7 @@ import (
 var phases = []jjm.Phase{"", jjm.Doubtful, jjm.RetryWait, jjm.Spooled, jjm.Queued, jjm.BatchHeld, jjm.Starting,
 	jjm.Merging, jjm.HeldByApp, jjm.HeldByBatch}
 
-// drawn draws what may be known of an unfinished local job.
+// drawn draws the known facts of an unfinished local job.
 func drawn(t *rapid.T) why.Facts {
 	l := &jjm.LocalJob{ID: jjm.LocalID{Grid: 17, N: 3},
 		Cluster: rapid.SampledFrom([]string{"", "slurm"}).Draw(t, "cluster"),
@@ -52,7 +52,7 @@ func TestProperty_EveryLocalJobHasACause(t *testing.T) {
 	})
 }
 
-// A grid job that has not ended and no unfinished local job has a cause of its own.
+// A grid job that has not ended has a cause as a whole if it has no unfinished local job.
 func TestProperty_AGridJobWithoutLocalJobsHasACause(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := why.GridFacts{ID: 17, Status: jjm.GridStatus(rapid.IntRange(0, jjm.NumGridStatuses-1).Draw(t, "status")),
@@ -139,7 +139,7 @@ func TestOfEnded(t *testing.T) {
 	}
 }
 
-// Groups have the longest time and the first example, and those that need a person come first.
+// A group has the longest time and the first example of its causes. Groups that need a person come first.
 func TestGroups(t *testing.T) {
 	var gs why.Groups
 	id := func(n int32) jjm.LocalID { return jjm.LocalID{Grid: 17, N: n} }

@@ -32,8 +32,8 @@ func TestLine_HasTheFormatOfBlahpd(t *testing.T) {
 	}
 }
 
-// A name that nobody verified is kept in the line and marked; docs/GATEKEEPERS.md says why.
-// A line without an origin must not look verified by an administrator.
+// A name that was not verified is kept in the line and marked; docs/GATEKEEPERS.md has the reason. A line without an
+// origin must not look as if an administrator had verified it.
 func TestLine_MarksWhoVerifiedTheName(t *testing.T) {
 	for _, c := range []struct {
 		origin *jjm.Origin
@@ -105,7 +105,7 @@ func TestLog_WritesEveryEntryOnceThoughTheDaemonIsKilled(t *testing.T) {
 	if other, err := Open(path, "ce", "efgh", 0); err != nil || other.Last() != 0 {
 		t.Error(other, err)
 	}
-	// The daemon goes on however long it was stopped. The next day has another file.
+	// The daemon continues even if it was stopped for days. The next day has a new file.
 	if l := open(0); l.Last() != 5 {
 		t.Errorf("after days the last one is %d", l.Last())
 	}
@@ -120,7 +120,7 @@ func TestLog_WritesEveryEntryOnceThoughTheDaemonIsKilled(t *testing.T) {
 	}
 }
 
-// Whatever the texts are, an entry is one line with its nine fields and their values.
+// For any texts, an entry is one line that has its nine fields with their values.
 func FuzzLine(f *testing.F) {
 	f.Add(`a" "lrmsID=1`, "b\n\"x\u2028")
 	f.Fuzz(func(t *testing.T, a, b string) {

@@ -17,7 +17,7 @@ type Facts struct {
 	Quality string
 	// At is the time of the facts.
 	At jjm.Time
-	// Lifetime is how many seconds a reader may rely on the facts.
+	// Lifetime is the number of seconds for which a reader may rely on the facts.
 	Lifetime int
 	// Waiting is the number of local jobs that are in no batch system yet. Each local job is counted once.
 	Waiting     int

@@ -156,8 +156,8 @@ func TestGLUE_LeavesOutWhatIsNotKnown(t *testing.T) {
 	}
 }
 
-// Whatever the names are, every attribute that GFD.147 requires exists, and every
-// association leads to an entity of the document.
+// For any names, every attribute that GFD.147 requires exists, and every association leads to an entity of the
+// document.
 func TestGLUE_IsCompleteWhateverTheNames(t *testing.T) {
 	required := map[string][]string{
 		"ComputingService":  {"ID", "Capability", "Type", "QualityLevel"},

@@ -24,7 +24,7 @@ type glueEntity struct {
 	Validity     int    // seconds after CreationTime
 	ID           string // a URI
 	Name         string `json:",omitempty"`
-	// OtherInfo has an element NAME=VALUE for each fact without an attribute of its own.
+	// OtherInfo has an element NAME=VALUE for each fact without a separate attribute.
 	OtherInfo    []string `json:",omitempty"`
 	Associations glueLinks
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A limited listener closes the oldest connection when there is one too many.
+// A limited listener closes the oldest connection when there are too many.
 func TestLimit_ClosesTheOldest(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -32,7 +32,7 @@ func serve(t *testing.T, m *Meter) string {
 	return l.Addr().String()
 }
 
-// get scrapes over a connection of its own.
+// get scrapes over a new connection.
 func get(address string) error {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	r, err := client.Get("http://" + address + "/metrics")
@@ -49,7 +49,7 @@ func get(address string) error {
 	return nil
 }
 
-// Clients that send nothing, or do not read their answers, hold up no other client, however many they are.
+// Clients that send nothing, or do not read their answers, do not delay other clients, even if there are many of them.
 func TestServe_SlowClientsHoldUpNobody(t *testing.T) {
 	m, _ := full(MostClusters)
 	address := serve(t, m)

@@ -204,7 +204,7 @@ func listen(t *testing.T, p *Page, network, address string) net.Addr {
 	return l.Addr()
 }
 
-// fetch sends a request over a connection of its own.
+// fetch sends a request over a new connection.
 func fetch(t *testing.T, at net.Addr, path string, header http.Header) (int, string) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true,

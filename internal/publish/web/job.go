@@ -27,8 +27,8 @@ type jobView struct {
 	Ref string
 	S   wire.Status
 	One bool
-	// Shown are the local jobs on the page. From is the number of the first one; Next and Prev are the first ones of the
-	// neighbouring pages, -1 if there is none.
+	// Shown are the local jobs on the page. From is the number of the first local job on the page; Next and Prev are the
+	// first numbers of the neighbouring pages, -1 if there is none.
 	Shown            []jjm.LocalJob
 	From, Next, Prev int64
 

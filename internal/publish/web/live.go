@@ -15,7 +15,7 @@ const (
 	// account count as one account.
 	mostListeners = 64
 	mostOfOne     = 16
-	// watchTime is how long a listener is served; a browser then connects again, and is asked again who it is.
+	// watchTime is how long a listener is served. A browser then connects again, and its reader is identified again.
 	watchTime = 10 * time.Minute
 	// aliveEvery is how often a listener is sent something even if nothing changes, to find out whether it is still
 	// there. eventTime is how long it may take to read an event.

@@ -49,7 +49,7 @@ func receive(t *testing.T, from <-chan string) string {
 	return await.Receive(t, "a live update", from)
 }
 
-// A listener gets the version of the page at once and at each change, and the page itself has the same version.
+// A listener gets the version of the page immediately and after each change, and the page itself has the same version.
 func TestLive_SendsAVersionAtEachChange(t *testing.T) {
 	f := newFake()
 	p := f.page(Config{Tokens: tokenFile(t)}, -1)
@@ -144,7 +144,7 @@ func TestLive_AListenerThatIsGoneIsNotCounted(t *testing.T) {
 	await.True(t, "the listener is no longer counted", func() bool { return count() == 0 })
 }
 
-// Clients that send nothing, or do not read their answers, hold up no other reader, however many they are.
+// Clients that send nothing, or do not read their answers, do not delay other readers, even if there are many of them.
 func TestServe_SlowReadersHoldUpNobody(t *testing.T) {
 	p := newFake().page(Config{}, -1)
 	at := listen(t, p, "tcp", "127.0.0.1:0")

@@ -22,7 +22,7 @@ var views = map[string]int{"/": 200, "/?before=18": 200, "/clusters/farm": 200, 
 	"/none": 404, "/?before=x": 400, "/jobs/17?from=-1": 400, "/assets/page.css": 200, "/assets/page.js": 200,
 	"/assets/uPlot.LICENSE": 200, "/assets/none": 404, "/assets/..%2fpage.go": 404}
 
-// Every answer forbids scripts, styles and frames of others, and says what it is.
+// Every answer forbids inline code and frames of other sites, and names its content type.
 func TestPage_EveryAnswerHasTheHeadersAndNoInlineCode(t *testing.T) {
 	p := newFake().page(Config{Tokens: tokenFile(t)}, -1)
 	inline := regexp.MustCompile(`(?i)<script>|<script[^>]*>[^<]|<style| style=|\son[a-z]+="|javascript:`)
@@ -142,7 +142,7 @@ func TestFarm_SaysThatThereAreNoJobs(t *testing.T) {
 	}
 }
 
-// The list of grid jobs has a bounded number of rows, and links to the older ones.
+// The list of grid jobs has a limited number of rows, and a link to older grid jobs.
 func TestFarm_IsPaged(t *testing.T) {
 	f := newFake()
 	f.jobs = nil
@@ -282,7 +282,8 @@ func TestStarted_AShortRunIsShown(t *testing.T) {
 	}
 }
 
-// A drained cluster that answers is shown as drained, to every reader; trouble goes before orders.
+// A drained cluster that answers is shown as drained to every reader. A cluster in trouble is shown as in trouble,
+// whatever the orders are.
 func TestFarm_StatesOfClusters(t *testing.T) {
 	drained := []jjm.Order{{Kind: jjm.OrderCluster, Verb: jjm.OrderDrain}}
 	for want, c := range map[string]wire.Cluster{
@@ -353,7 +354,8 @@ func TestPlain_ShowsWhatCannotBeSeen(t *testing.T) {
 	}
 }
 
-// The pages that are made at the same time are bounded; a reader who waited in vain is told to try again.
+// The number of pages that are made simultaneously is limited. A reader who waited without success gets an error of
+// kind Busy.
 func TestPage_PagesThatAreMadeAreBounded(t *testing.T) {
 	p := newFake().page(Config{}, -1)
 	for range mostAsks {

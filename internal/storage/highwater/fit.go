@@ -42,7 +42,7 @@ func Fit(store string, highest jjm.GridID, in Folder) error {
 	return fitState(store, highest, in)
 }
 
-// fitState is Fit without the stamps.
+// fitState makes all checks of Fit except the check of the stamps.
 func fitState(store string, highest jjm.GridID, in Folder) error {
 	if in.Bare && highest > 0 {
 		return jjm.Errorf(jjm.Conflict, "store.db does not fit %s: it knows grid jobs up to %d, but nothing else of a site "+

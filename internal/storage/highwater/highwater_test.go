@@ -74,7 +74,7 @@ func TestMark_ManyAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// Whatever a crash leaves of the slot that was being written, the mark has the old id or the new one.
+// Whatever a crash leaves of the slot that was being written, the mark has either the old id or the new id.
 func TestMark_TornSlot(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		dir, err := os.MkdirTemp("", "mark")
@@ -246,7 +246,7 @@ func TestStamps_AreRaisedBeforeAnIDIsStored(t *testing.T) {
 			t.Errorf("%v, %v", got, err)
 		}
 	}
-	if err := os.Remove(filepath.Join(dirs[1], StampFile)); err != nil { // the folder is another one
+	if err := os.Remove(filepath.Join(dirs[1], StampFile)); err != nil { // this is now a different folder
 		t.Fatal(err)
 	}
 	err = s.Renew(dirs[1])

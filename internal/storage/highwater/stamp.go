@@ -24,7 +24,7 @@ import (
 // StampFile is the name of a stamp's file in its folder. No account has a work area of that name.
 const StampFile = ".store.ids"
 
-// block is how many ids are reserved by one write to the stamps.
+// block is the number of ids that one write to the stamps reserves.
 const block = 100
 
 // Stamp is the content of a stamp. It names the store to which a folder belongs.
@@ -33,7 +33,7 @@ type Stamp struct {
 	Store string
 	// Until is the end of the block of ids that was reserved last. No id above it was assigned.
 	Until jjm.GridID
-	// Given is an id that was assigned. It is written about a second late.
+	// Given is an id that was assigned. [Stamps.Keep] writes it about a second after the assignment.
 	Given jjm.GridID
 }
 
@@ -45,13 +45,13 @@ type Relation int
 
 // The relations of a stamp to a store.
 const (
-	// Unstamped: the folder has no stamp yet.
+	// Unstamped means that the folder has no stamp yet.
 	Unstamped Relation = iota
-	// Fits: the folder belongs to the store.
+	// Fits means that the folder belongs to the store.
 	Fits
-	// Foreign: the folder belongs to another store.
+	// Foreign means that the folder belongs to another store.
 	Foreign
-	// Older: the store is an older copy of the store to which the folder belongs.
+	// Older means that the store is an older copy of the store to which the folder belongs.
 	Older
 )
 
@@ -158,7 +158,7 @@ func (s Stamp) write(dir string) error {
 		renameio.WithTempDir(dir))
 }
 
-// patience is how long [Stamps.Reserve] waits for folders that do not answer.
+// patience is the longest time that [Stamps.Reserve] waits for folders that do not answer.
 const patience = 5 * time.Second
 
 // Stamps are the stamps of the folders of the open store. Its methods may be called from many goroutines.

@@ -51,8 +51,8 @@ func TestFit_StopsAtMaxEntries(t *testing.T) {
 	}
 }
 
-// The space allocated for a file counts. A file with too much of it is not an entry,
-// however short its length is.
+// The space allocated for a file counts. A file with too much allocated space is not an entry, even if its length is
+// short.
 func TestRead_RejectsAFileWithTooMuchAllocatedSpace(t *testing.T) {
 	dir := box(t)
 	put(t, dir, submitNote("k"), 1)

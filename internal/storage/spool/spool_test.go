@@ -254,8 +254,8 @@ func TestPut_ReportsAnEntryWithTheLargestSequence(t *testing.T) {
 	put(t, dir, submitNote("other"), 1)
 }
 
-// Another account that takes the name of an account's box cannot keep that account from
-// making one, and loses the name.
+// If another account takes the name of an account's box, the account can nevertheless make its box, and the other
+// account loses the name.
 func TestPut_MakesABoxThoughItsNameIsTaken(t *testing.T) {
 	needs.Root(t, "to give a folder to another account")
 	dir := box(t)
@@ -285,7 +285,7 @@ func TestPut_MakesABoxThoughItsNameIsTaken(t *testing.T) {
 	}
 }
 
-// FuzzParse: every accepted entry has its own name.
+// FuzzParse checks that every accepted entry agrees with its file name.
 func FuzzParse(f *testing.F) {
 	f.Add("0000000000000000000001."+string(jjm.HandleOf(1, "k"))+".submit", 1,
 		`{"verb":"submit","handle":"`+string(jjm.HandleOf(1, "k"))+`","submit":{"key":"k","text":"x","base_dir":"/"}}`)

@@ -8,7 +8,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Local jobs that change in the same way are stored as if each was stored alone, also beside those that do not.
+// SaveLocalsAfter stores local jobs that change in the same way exactly as SaveLocals does, even together with local
+// jobs that change differently.
 func TestSaveLocalsAfter_StoresWhatSaveLocalsStores(t *testing.T) {
 	t.Parallel()
 	const n = 30
@@ -89,7 +90,7 @@ func TestSameLife_ComparesEveryField(t *testing.T) {
 	}
 }
 
-// change gives a field another value.
+// change sets a field to a different value.
 func change(t *testing.T, v reflect.Value) {
 	t.Helper()
 	switch v.Kind() {
@@ -115,7 +116,7 @@ func change(t *testing.T, v reflect.Value) {
 	}
 }
 
-// One attempt that cannot end, among many that can, is named, and none of them ends.
+// If one attempt among many cannot end, the error names it, and no attempt ends.
 func TestEndAttempts_NamesTheOneThatCannotEnd(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)

@@ -11,7 +11,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Whatever part of a grid job has been moved, every read gives the same.
+// Every read returns the same, whatever part of a grid job has been moved to the history.
 func TestArchive_ReadsDoNotSeeIt(t *testing.T) {
 	const n = 23
 	s, ctx := fresh(t), context.Background()

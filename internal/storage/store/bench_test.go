@@ -93,7 +93,7 @@ func benchStart(b *testing.B, path string) {
 	}
 }
 
-// million makes a store with 1 000 000 archived local jobs beside the live ones.
+// million makes a store with 1 000 000 archived local jobs.
 func million(b *testing.B) string {
 	path := filepath.Join(b.TempDir(), "jjm.db")
 	s := open(b, path)

@@ -8,8 +8,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// What a dataset takes of the members of a container it takes once, in order, with
-// the marks.
+// A dataset takes each file of a container's members once, in order, with its marks.
 func TestContainer_FilesAreReadOnceWithTheirMarks(t *testing.T) {
 	s := fresh(t)
 	var all, a DatasetID

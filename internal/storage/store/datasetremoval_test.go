@@ -22,8 +22,8 @@ func cleared(t *testing.T, s *Store, id DatasetID, chunk int) (chunks int) {
 	}
 }
 
-// A removed dataset leaves its name at once, and its files a chunk at a time. The store is whole
-// all the while.
+// The name of a removed dataset is free immediately, and its files are removed in chunks. The store is consistent at
+// every moment.
 func TestRemoveDataset_LeavesNothing(t *testing.T) {
 	s := fresh(t)
 	id := dataset(t, s, "raw", 7)
@@ -78,7 +78,7 @@ func TestRemoveDataset_LeavesNothing(t *testing.T) {
 	}
 }
 
-// The schema keeps a dataset that something refers to, and what is removed from being used.
+// The schema refuses to remove a dataset that is referred to, and refuses references to a removed dataset.
 func TestRemoveDataset_TheSchemaRefuses(t *testing.T) {
 	s := fresh(t)
 	read, member, all := dataset(t, s, "read", 2), dataset(t, s, "member", 2), dataset(t, s, "all", 0)

@@ -9,7 +9,7 @@ import (
 func TestEndedAfter_ReturnsEachAttemptOnceArchivedOrNot(t *testing.T) {
 	s := worked(t)
 	last, err := s.LastEnded(t.Context())
-	if err != nil || last != 5 { // one of grid job 1, two each of 2 and 3
+	if err != nil || last != 5 { // one end of grid job 1, two ends each of grid jobs 2 and 3
 		t.Fatalf("last %d, %v", last, err)
 	}
 	seen := map[jjm.LocalID]bool{}

@@ -62,8 +62,8 @@ func bulkMembers(where string) string {
 	return of("attempts") + " UNION ALL " + of("history_attempts")
 }
 
-// FindBatch returns the attempts of the bulks that have a batch id, newest grid job first. Bulks of all forms of the id
-// are meant, such as 4711 and 4711[].
+// FindBatch returns the attempts of the bulks that have a batch id, newest grid job first. It finds bulks with any form
+// of the id, such as 4711 and 4711[].
 func (s *Store) FindBatch(ctx context.Context, id, cluster string, w Whose) ([]Trace, error) {
 	return s.traces(ctx, w, bulkMembers(batchForms), id, cluster)
 }

@@ -14,7 +14,7 @@ import (
 // everyone selects the jobs of all accounts.
 var everyone = Whose{UID: Everyone, Most: 1000}
 
-// found returns what a search found as words such as "1.0#0".
+// found formats the results of a search as words such as "1.0#0".
 func found(t *testing.T, all []Trace, err error) string {
 	t.Helper()
 	if err != nil {
@@ -120,7 +120,7 @@ func TestFind_ByOriginAndUser(t *testing.T) {
 	}
 }
 
-// No search reads a table from one end to the other, except the few rows of datasets.
+// No search scans a whole table, except the small table of datasets.
 func TestFind_EachSearchUsesAnIndex(t *testing.T) {
 	s := worked(t)
 	ctx := context.Background()

@@ -11,8 +11,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// model is what the store should say about a step that reads whole files: the state of each file, and the local job
-// that owns it.
+// model holds the expected content of the store for a step that reads whole files: the state of each file, and the
+// local job that owns the file.
 type model struct {
 	s     *Store
 	g     *jjm.GridJob
@@ -78,7 +78,8 @@ func (m *model) insert(t *rapid.T, chosen []int, origin *jjm.Successor) {
 	m.update(t, func(tx *Tx) error { return tx.InsertLocals([]jjm.LocalJob{l}) })
 }
 
-// toTheEnd may make a part of whole files one of all events of files of which nobody knows how many they have.
+// toTheEnd may turn a part of whole files into a part of all events of its files, as for files with an unknown number
+// of events.
 func toTheEnd(t *rapid.T, p *jjm.Part) {
 	if !rapid.Bool().Draw(t, "to the end") {
 		return
@@ -169,7 +170,7 @@ func (m *model) mark(t *rapid.T) {
 	}
 }
 
-// unmark removes the mark of a file, if it has one.
+// unmark removes the mark of a file, if the file has a mark.
 func (m *model) unmark(t *rapid.T) {
 	if m.files == 0 {
 		return
@@ -262,8 +263,8 @@ func (m *model) counts() jjm.InputCounts {
 	return c
 }
 
-// Whatever happens to files and local jobs, in any order, the store agrees with a plain model and never gives a file to
-// two local jobs.
+// In any order of changes to files and local jobs, the store agrees with a plain model and never gives a file to two
+// local jobs.
 func TestInputs_BehaveAsTheModel(t *testing.T) {
 	s := fresh(t)
 	names := 0

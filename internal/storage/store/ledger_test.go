@@ -11,8 +11,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The ledger accepts a part if and only if it overlaps no other of the same grid job and unit, and contains exactly
-// what was accepted.
+// The ledger accepts a part if and only if it overlaps no other part of the same grid job and unit. The ledger contains
+// exactly the accepted parts.
 func TestLedger_AcceptsExactlyWhatDoesNotOverlap(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "jjm.db"))
 	rapid.Check(t, func(t *rapid.T) {

@@ -9,7 +9,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// made makes a grid job that reads a dataset, 0 for none, and fills another one.
+// made makes a grid job that reads one dataset, or none if from is 0, and fills another dataset.
 func made(t *testing.T, s *Store, from DatasetID, output string, merge *jjm.Merge) (jjm.GridID, DatasetID) {
 	t.Helper()
 	g := sampleGrid()

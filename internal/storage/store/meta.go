@@ -23,7 +23,7 @@ func (tx *Tx) SetMeta(key, value string) error {
 	return nil
 }
 
-// SetMeta is [Tx.SetMeta] in a transaction of its own.
+// SetMeta is [Tx.SetMeta] in a separate transaction.
 func (s *Store) SetMeta(ctx context.Context, key, value string) error {
 	return s.Update(ctx, func(tx *Tx) error { return tx.SetMeta(key, value) })
 }

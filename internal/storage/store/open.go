@@ -240,7 +240,7 @@ func (s *Store) useWAL() error {
 	return nil
 }
 
-// migrate updates the schema from version to the newest. Each step is a transaction of its own.
+// migrate updates the schema from version to the newest. Each step is a separate transaction.
 func (s *Store) migrate(version int) error {
 	for ; version < len(s.steps); version++ {
 		if err := s.step(version, s.steps[version]); err != nil {

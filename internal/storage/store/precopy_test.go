@@ -10,7 +10,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// namesIn returns the names of what lies in a folder.
+// namesIn returns the names of the entries of a folder.
 func namesIn(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -57,7 +57,7 @@ func versionOf(t *testing.T, path string) int64 {
 
 func TestOpen_CopiesAStoreBeforeItsSchemaIsUpdated(t *testing.T) {
 	path := storeOfToday(t)
-	for _, name := range []string{".v1.new", ".v3", ".v7", ".vx"} { // a crash in the middle, older copies, somebody's file
+	for _, name := range []string{".v1.new", ".v3", ".v7", ".vx"} { // an interrupted copy, older copies, a foreign file
 		if err := os.WriteFile(path+name, []byte("half"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +115,7 @@ func wayBack(t *testing.T, updated, copied string) {
 // A store that cannot be copied is not touched.
 func TestOpen_WithoutACopyNothingIsUpdated(t *testing.T) {
 	path := storeOfToday(t)
-	if err := os.MkdirAll(path+".v1.new/in", 0o700); err != nil { // stands for a full disk
+	if err := os.MkdirAll(path+".v1.new/in", 0o700); err != nil { // has the effect of a full disk
 		t.Fatal(err)
 	}
 	_, err := Open(path, next("CREATE TABLE late (x)"))

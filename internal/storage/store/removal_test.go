@@ -107,8 +107,8 @@ func about(t *testing.T, s *Store, id jjm.GridID) map[string]int64 {
 	return rows
 }
 
-// Every row about it goes, a chunk at a time, and those of others stay. A table that is new
-// must say here whether it keeps its rows.
+// Every row about the grid job is removed, in chunks, and the rows of other grid jobs stay. A new table must be listed
+// here if it keeps its rows.
 func TestRemoval_NothingIsLeftButWhatIsKept(t *testing.T) {
 	s, ctx := fresh(t), context.Background()
 	g, other := readAndMade(t, s), readAndMade(t, s)
@@ -156,7 +156,7 @@ func TestRemoval_NothingIsLeftButWhatIsKept(t *testing.T) {
 	if all, err := s.Grids(ctx, Filter{All: true}); err != nil || len(all) != 1 {
 		t.Errorf("%d are listed, %v", len(all), err)
 	}
-	// Ids go on where they were: accounting goes by those of evidence.
+	// new rows of evidence get higher ids than the removed rows, because accounting depends on the order of these ids
 	orderRemoval(t, s, other.ID)
 	removeRows(t, s, other.ID, 100)
 	if last, err := s.LastEnded(ctx); err != nil || last != ended {
@@ -172,8 +172,7 @@ func TestRemoval_NothingIsLeftButWhatIsKept(t *testing.T) {
 	}
 }
 
-// An id is never given out again, also if the rows of the last grid jobs are gone and the
-// daemon starts anew.
+// An id is never assigned again, even if the rows of the last grid jobs are gone and the daemon has restarted.
 func TestRemoval_IdsAreNotGivenOutAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jjm.db")
 	s := open(t, path)
@@ -194,7 +193,7 @@ func TestRemoval_IdsAreNotGivenOutAgain(t *testing.T) {
 	}
 }
 
-// What the schema refuses, whoever asks.
+// The schema itself refuses these changes.
 func TestRemoval_SchemaRefuses(t *testing.T) {
 	s := fresh(t)
 	live, requested, doomed := fill(t, s, 2, 2), over(t, s, 2), over(t, s, 2)
@@ -238,7 +237,7 @@ func TestRemoval_SchemaRefuses(t *testing.T) {
 	wantKind(t, err, jjm.Invalid)
 }
 
-// What depends on a grid job is named before it is removed.
+// The error names everything that depends on a grid job and prevents its removal.
 func TestRemoval_Hindrances(t *testing.T) {
 	s := fresh(t)
 	hindrance := func(id jjm.GridID, force bool) (why string) {

@@ -100,7 +100,7 @@ func TestSerials_EndWithTheLargest(t *testing.T) {
 		t.Error(err)
 	}
 	update(t, s, func(tx *Tx) error { _, err := insertNext(tx, g, 2, 1, jjm.StepWork); return err })
-	update(t, s, func(tx *Tx) error { // the first step's numbers are used up, not those of the other
+	update(t, s, func(tx *Tx) error { // uses up the numbers of the first step, not of the second
 		left, err := tx.SerialsLeft(g.ID, jjm.StepWork)
 		if !slices.Equal(left, []int64{0, -1}) {
 			t.Errorf("%v are left", left)
@@ -129,7 +129,7 @@ func TestSerials_StayWithTheHistory(t *testing.T) {
 	}
 }
 
-// Whoever asks: no number comes twice, none is left out, and none changes.
+// The schema itself enforces that no serial number occurs twice, none is left out, and none changes.
 func TestSerials_TheSchemaEnforcesThem(t *testing.T) {
 	s := fresh(t)
 	g := numbered(t, s, 0, 5)

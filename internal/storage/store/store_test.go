@@ -211,7 +211,7 @@ func TestKeys_OneGridJobPerOwnerAndKey(t *testing.T) {
 
 func TestGrids_Filter(t *testing.T) {
 	s, ctx := fresh(t), context.Background()
-	for i := range 6 { // 1..6: even ones by bob, 3 and 6 failed, 5 and 6 of type script
+	for i := range 6 { // 1 to 6: 2, 4, 6 of bob; 3, 6 failed; 5, 6 of type script
 		g := sampleGrid()
 		if i%2 == 1 {
 			g.Owner.User = "bob"

@@ -41,8 +41,8 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// writePairs commits, for ever: a grid job, two local jobs, two journal
-// entries, and a count; it prints a line after each commit.
+// writePairs commits a grid job, two local jobs, two journal entries and a count, again and again without end. It
+// prints a line after each commit.
 func writePairs(s *Store) error {
 	for {
 		err := s.Update(context.Background(), func(tx *Tx) error {
@@ -71,8 +71,8 @@ func archiveAll(s *Store) error {
 	}
 }
 
-// killAfter runs the child on the store and kills it at some moment after it
-// has printed a number of lines; it gives the commits that were acknowledged.
+// killAfter runs the child on the store and kills it at some moment after it has printed the given number of lines. It
+// returns the number of acknowledged commits.
 func killAfter(t *testing.T, work, path string, lines int) (commits int) {
 	t.Helper()
 	exe, err := os.Executable()
@@ -155,9 +155,8 @@ func TestKill_ArchiveContinuesWhereItStopped(t *testing.T) {
 	}
 }
 
-// wantWhole checks that a grid job has each of its n local jobs once, each
-// with its attempt and its cover, wherever they lie; others is the number of
-// local jobs, without attempts, of other grid jobs.
+// wantWhole requires that a grid job has each of its n local jobs once, each with its attempt and its ledger rows, in
+// whichever table they are. others is the number of local jobs, without attempts, of other grid jobs.
 func wantWhole(t *testing.T, s *Store, id jjm.GridID, n, others int) {
 	t.Helper()
 	ls, err := s.Locals(context.Background(), id, 0, -1)
@@ -183,9 +182,8 @@ func wantWhole(t *testing.T, s *Store, id jjm.GridID, n, others int) {
 	}
 }
 
-// wantFull writes until the disk is full, and checks that what was
-// acknowledged is there, that the store goes on reading, and that it writes
-// again once room is made.
+// wantFull writes until the disk is full. It requires that acknowledged writes are stored, that the store can still be
+// read, and that it can be written again when the disk has room.
 func wantFull(t *testing.T, s *Store, makeRoom func()) {
 	t.Helper()
 	ctx := context.Background()

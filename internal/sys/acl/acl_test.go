@@ -105,7 +105,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// Whatever list a file has, Allows must agree with the kernel.
+// Allows agrees with the kernel for any access list.
 func TestAllows_AgreesWithTheKernel(t *testing.T) {
 	needs.Root(t, "to look as others do")
 	dir := needs.PublicDir(t)

@@ -50,7 +50,7 @@ func pool(t *testing.T, limits Limits) *Pool {
 	return p
 }
 
-// somebody returns an account that every system has.
+// somebody returns an account by its name. The test uses names that every system has.
 func somebody(t *testing.T, name string) jjm.Owner {
 	t.Helper()
 	u, err := user.Lookup(name)

@@ -72,8 +72,8 @@ func (u *User) Area(root string) (*Files, error) {
 		look.UID))
 }
 
-// openRoot opens the folder with O_PATH, which never calls the folder's file system: the account may have mounted a
-// file system of its own there.
+// openRoot opens the folder with O_PATH, which never calls the folder's file system, because the account may have
+// mounted a file system there.
 func (f *Files) openRoot() (*os.File, wary.Look, error) {
 	fd, err := unix.Open(f.root, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {

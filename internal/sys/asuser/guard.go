@@ -91,7 +91,7 @@ func (g *guard) up(buf, oob []byte) error {
 				return err
 			}
 			err = sendPacket(g.daemon, text, nil)
-			closeFDs(fds) // may block for ever
+			closeFDs(fds) // may block forever
 			return err
 		}
 	}

@@ -127,7 +127,7 @@ func TestHelper_EndsWhenIdleOldAndWithTheDaemon(t *testing.T) {
 	}
 }
 
-// lie runs a helper that misbehaves as word says.
+// lie runs a helper that misbehaves in the way that word names.
 func lie(word string) {
 	c, err := net.FileConn(os.NewFile(socketFD, "daemon"))
 	if err != nil {
@@ -292,8 +292,8 @@ func pass(t *testing.T, f *Files, flag int) error {
 	}
 }
 
-// The account can pass its own file, a descriptor of O_PATH, a folder, somebody else's file,
-// and a file opened with other flags than the daemon asked for.
+// The account can pass its own file, a descriptor of O_PATH, a folder, another account's file, and a file opened with
+// other flags than the daemon requested.
 func TestHelper_PassesOnlyWhatWasAskedFor(t *testing.T) {
 	t.Parallel()
 	needs.Root(t, "to give a file to another account")
@@ -332,8 +332,8 @@ func TestHelper_PassesOnlyWhatWasAskedFor(t *testing.T) {
 	}
 }
 
-// The file is on a file system of the account that answers neither FSTAT nor FLUSH: fstat(2) of
-// it blocks, and close(2) blocks for good.
+// The file is on a file system of the account that answers neither FSTAT nor FLUSH: fstat(2) and close(2) of the file
+// block, close(2) forever.
 func TestHelper_PassesNoFileThatBlocks(t *testing.T) {
 	t.Parallel()
 	owner := somebody(t, "daemon")

@@ -44,7 +44,7 @@ func TestChild_DoesAsGet(t *testing.T) {
 	}
 }
 
-// After a child was stopped during a transfer, another one continues the transfer.
+// After a child was stopped during a transfer, another child continues the transfer.
 func TestChild_IsStoppedAndGoneOnWith(t *testing.T) {
 	text := letters(3_000_000, "x")
 	release := make(chan struct{})

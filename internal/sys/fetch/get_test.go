@@ -31,7 +31,7 @@ type failer interface {
 	Fatal(...any)
 }
 
-// orderOf returns an order for a URL, with a work area of its own.
+// orderOf returns an order for a URL, with a new work area.
 func orderOf(t testing.TB, url string) Order {
 	o := Defaults().Order(&jjm.Input{Path: url}, "")
 	o.Root, o.File, o.Networks = t.TempDir(), "input", loopback

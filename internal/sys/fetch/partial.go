@@ -26,7 +26,7 @@ type partial struct {
 	name string
 	f    *os.File
 	state
-	since time.Time // the time up to which Spent counts
+	since time.Time // Spent has the time up to this moment
 
 	mu sync.Mutex // guards at, which the goroutine of [partial.syncing] reads
 	at int64      // how many bytes were written

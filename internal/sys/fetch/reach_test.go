@@ -149,7 +149,7 @@ func TestGet_CertificatesAreVerified(t *testing.T) {
 	}
 }
 
-// A name may resolve to a public address first and to a private one when it is connected to again.
+// A name may resolve to a public address for the first connection, and to a private address for the next.
 func TestGet_ANameMayLeadElsewhereTheNextTime(t *testing.T) {
 	l, inside := twoListeners(t)
 	_, port, _ := net.SplitHostPort(l.Addr().String())

@@ -12,7 +12,8 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// Only root may change what root executes: not by the file, a folder above it, or what a link leads to.
+// Only root may replace a program that root executes: no other account may change the file, a folder above it, or the
+// target of a link.
 func TestHeld_NobodyElseCanPutSomethingInItsPlace(t *testing.T) {
 	t.Parallel()
 	needs.Root(t, "to give folders to other accounts")

@@ -77,7 +77,7 @@ func TestOpen_OpensOnlyWhatTheAccountCanRead(t *testing.T) {
 	must(t, err)
 	defer l.Close()
 	long := strings.Repeat("./", 1500)
-	for name, want := range map[string]string{ // "" means that she may read it; otherwise a part of the error
+	for name, want := range map[string]string{ // "" means that mallory may read it; else part of the error
 		"hers/own": "", "hers/dir/x": "", "hers/../open/all": "", "open/all": "", "pass/all": "", "open/group": "",
 		"open/listed": "",
 		"hers/ok":     "", "hers/abs": "", "hers/todir/x": "", "hers/far": "", long + "hers/own": "",
@@ -107,8 +107,7 @@ func TestOpen_OpensOnlyWhatTheAccountCanRead(t *testing.T) {
 	}
 }
 
-// She exchanges files and folders while they are opened. The file that is opened must never
-// be one that she cannot read.
+// Mallory exchanges files and folders while they are opened. The opened file must never be a file that she cannot read.
 func TestOpen_IsSafeWhileFilesAreExchanged(t *testing.T) {
 	dir := house(t)
 	must(t, os.Symlink("../secret", filepath.Join(dir, "hers/evildir")))
@@ -168,7 +167,7 @@ func TestRegular_OpensOnlyRegularFiles(t *testing.T) {
 	}
 }
 
-// A file system of her own is on the path and answers nothing.
+// A file system that belongs to mallory is on the path and answers nothing.
 func TestOpen_DoesNotEnterAFileSystemOfAnAccount(t *testing.T) {
 	dir := house(t)
 	theirs := needs.MountFUSE(t, filepath.Join(dir, "hers/dir"), mallory.UID)

@@ -200,7 +200,7 @@ func TestClose_EndsAWaitAndLeavesTheProcessAlone(t *testing.T) {
 
 func TestAdopt_NoticesTheEndOfAnotherParentsChild(t *testing.T) {
 	withAndWithoutPidfd(t, func(t *testing.T, old func(*Process)) {
-		// The shell ends at once; its own detached child goes on as init's.
+		// The shell ends immediately; its detached child continues as a child of init.
 		p, out := detach(t, `setsid sh -c 'echo $$; sleep 0.3' & exit`)
 		defer p.Close()
 		if _, _, err := p.Wait(); err != nil {

@@ -135,7 +135,7 @@ func TestRun_StopsTheGroupAtTheDeadline(t *testing.T) {
 			t.Parallel()
 			c := sh(tt.script)
 			c.Deadline = await.Provoked(200 * time.Millisecond)
-			out, err := run.Run(t.Context(), c) // which ends, or hangs until what it runs does
+			out, err := run.Run(t.Context(), c) // Run returns, or hangs as long as its command does
 			for ; !strings.Contains(fmt.Sprint(err), "trouble") && c.Deadline < await.Guard(time.Minute); c.Deadline *= 2 {
 				out, err = run.Run(t.Context(), c) // the machine was too slow for the script
 			}
@@ -183,7 +183,7 @@ func TestRun_IsNotHungByAGrandchildWithThePipe(t *testing.T) {
 	}
 }
 
-// Both commands print for ever, and one ignores SIGTERM.
+// Each command prints without end, and one of them ignores SIGTERM.
 func TestRun_EndsAnEndlessOutputAtItsCap(t *testing.T) {
 	for name, script := range map[string]string{
 		"on stdout":        "while :; do echo 0123456789; done",

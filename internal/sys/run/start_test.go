@@ -23,8 +23,7 @@ func TestMain(m *testing.M) {
 // nobody is an account with a supplementary group.
 var nobody = &Account{UID: 65534, GID: 65534, Groups: []uint32{4}}
 
-// asNobody returns a command that runs as nobody, and the file of its output in a folder that
-// everybody can write.
+// asNobody returns a command that runs as nobody, and the path of its output file in a world-writable folder.
 func asNobody(t *testing.T, script string) (Detached, string) {
 	t.Helper()
 	needs.Root(t, "to become somebody else")

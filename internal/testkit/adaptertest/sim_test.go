@@ -55,7 +55,7 @@ func TestSim_JobsRunInOrderForTheirTimeInTheirSlots(t *testing.T) {
 	s := NewSim(SimConfig{Now: c.Now, Slots: 2, Life: 10 * time.Second})
 	submitted(t, s, "a", 3)
 	s.Step()
-	c.pass(25 * time.Second) // the third one started at 10 s, not now
+	c.pass(25 * time.Second) // the third job started at 10 s, not now
 	got := listed(t, s)
 	type span struct{ started, ended jjm.Time }
 	want := []span{{c.at(0), c.at(10 * time.Second)}, {c.at(0), c.at(10 * time.Second)},

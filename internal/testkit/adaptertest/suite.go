@@ -33,7 +33,7 @@ func RunOnFake(t *testing.T, open func(t *testing.T) System) {
 	run(t, open, conformance.WithoutCommands("the campaign has them"))
 }
 
-// run runs the suite. later lists the checks that only the campaign runs: by name, the reason.
+// run runs the suite. later maps the names of the checks that only the campaign runs to the reasons.
 func run(t *testing.T, open func(t *testing.T) System, later map[string]string) {
 	var mu sync.Mutex
 	ran, left, problems := 0, map[string]string{}, []string(nil)

@@ -66,9 +66,8 @@ func TestHistory_Off(t *testing.T) {
 	}
 }
 
-// Holds of members, and what a deletion does to ended ones, are from OpenPBS's
-// source (req_holdjob.c, req_delete.c, stat_job.c); the comment of one without a
-// record is as recorded (deleted_waiting_subjob).
+// Holds of members, and the effect of a deletion on ended members, follow OpenPBS's source (req_holdjob.c,
+// req_delete.c, stat_job.c). The comment of a member without a record is as recorded (deleted_waiting_subjob).
 func TestArrays_MembersHaveNoHoldsAndLoseTheirRecord(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, nil)
@@ -99,7 +98,7 @@ func TestOutput_ThatCannotBeDeliveredKeepsTheJobInStateE(t *testing.T) {
 	}
 }
 
-// The exit codes, messages and states are those of qhold_ok, qhold_running and qdel_finished_x.
+// The exit codes, messages and states are those of the recordings qhold_ok, qhold_running and qdel_finished_x.
 func TestControl_AnswersAsRecorded(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, nil)

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// recorded returns what a shell command printed on a host with OpenPBS 23.06.06.
+// recorded is the output of a shell command on a host with OpenPBS 23.06.06.
 type recorded struct {
 	user, command  string
 	exit           int
@@ -127,7 +127,7 @@ func (b *bed) fault(name string, on bool) {
 	}
 }
 
-// until runs a command until it prints what is expected.
+// until repeats a command until it prints the expected text.
 func (b *bed) until(command, want string) string {
 	b.t.Helper()
 	var out string
@@ -140,7 +140,7 @@ func (b *bed) until(command, want string) string {
 	return ""
 }
 
-// What differs between two runs of the same command.
+// different has the texts that differ between two runs of the same command.
 var different = []struct{ from, to string }{
 	{`\b\d+(\[[^]]*\])?\.pbshost`, `N$1.pbshost`},
 	{`[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}`, `TIME`},
@@ -170,10 +170,10 @@ var leftOut = regexp.MustCompile(`(?m)^Job id .*\n[- ]+\n.*\n|^usage: (?s:.*?)--
 	`jobdir|etime|Stageout_status|project|Submit_Host|array|array_state_count|array_indices_remaining|` +
 	`cpupercent|ncpus|vmem|walltime|PBS_O_(LANG|LOGNAME|PATH|SHELL|WORKDIR|SYSTEM|QUEUE|HOST))":.*\n`)
 
-// lastComma matches the comma after a member that is the last one because others are left out.
+// lastComma matches the comma after a member that became the last member because later members are left out.
 var lastComma = regexp.MustCompile(`,(\n *\})`)
 
-// shown leaves out of an output what the fake does not have.
+// shown removes from an output the members that the fake does not have.
 func shown(text string) string {
 	text = strings.ReplaceAll(leftOut.ReplaceAllString(text, ""), ` p/j.sh"`, `"`)
 	return lastComma.ReplaceAllString(text, "$1")
@@ -182,8 +182,8 @@ func shown(text string) string {
 // scriptFile matches a script's file among the operands of qsub.
 var scriptFile = regexp.MustCompile(`([^>]) p/j\.sh`)
 
-// asFake leaves out of a recording what the fake does not have. Scripts come from standard input,
-// arrays have no steps, and jobs are selected by name only.
+// asFake removes from a recording everything that the fake does not support. Scripts come from standard input, arrays
+// have no steps, and jobs are selected only by name.
 func asFake(r recorded) recorded {
 	r.command, _, _ = strings.Cut(r.command, "; qstat -f $(")
 	r.stdout, _, _ = strings.Cut(r.stdout, "    Variable_List = ")

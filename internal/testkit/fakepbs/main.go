@@ -48,7 +48,7 @@
 //	mom-down      the node's daemon cannot be reached
 //	one-id        qstat -F json shows only the first of several ids, like OpenPBS since December 2023
 //	endless       qstat -t of all jobs prints its output again and again, without end
-//	ports-quiet   a command without a port prints two lines and exits with 0
+//	ports-quiet   a qstat with ids and without a port prints two lines and exits with 0
 //	rerun         once: running jobs are killed, queued and run again
 package main
 

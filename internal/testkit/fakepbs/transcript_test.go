@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// step is one command of a recorded session, and what it printed.
+// step is one command of a recorded session, with its output.
 type step struct {
 	command, stdout string
 	exit            int
@@ -31,8 +31,8 @@ func steps(t *testing.T, text string) (out []step) {
 	return out
 }
 
-// The test plays the recorded session: how a subjob looks that was deleted before it ran,
-// at once and after the end of its array, and how a whole array and a plain job look.
+// The test plays the recorded session. It shows a subjob that was deleted before it ran, immediately and after the end
+// of its array, and also a whole array and a plain job.
 func TestGolden_DeletedWhileWaiting(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, nil)

@@ -37,8 +37,8 @@ func beds() []broken {
 	}
 }
 
-// The test leaves beds as a killed run may leave them, with jobs. After with.sh new jobs
-// must run and the old ones must be gone.
+// The test leaves test beds in the state that a killed run may leave, with jobs. After with.sh, new jobs must run and
+// the old jobs must be gone.
 func TestWith_RepairsBeds(t *testing.T) {
 	for _, bad := range beds() {
 		t.Run(bad.name, func(t *testing.T) {
@@ -82,7 +82,7 @@ func stray(t *testing.T, b *testbed.Bed, bad broken) (pid int) {
 	return pid
 }
 
-// submit runs a script as a job and returns what it wrote to $0.ran.
+// submit runs a script as a job and returns the text that the script wrote to $0.ran.
 func submit(t *testing.T, b *testbed.Bed, bad broken, script string) string {
 	t.Helper()
 	job := filepath.Join(b.Dir(t), "job")
@@ -108,7 +108,7 @@ func submit(t *testing.T, b *testbed.Bed, bad broken, script string) string {
 	return string(text)
 }
 
-// with runs with.sh with one bed, as the one who has it alone.
+// with runs with.sh with one test bed, of which it is the only user.
 func with(t *testing.T, bed string) {
 	t.Helper()
 	cmd := exec.Command(scripts+"with.sh", "true")
@@ -146,8 +146,8 @@ func TestWith_RemovesWhatAKilledRunLeft(t *testing.T) {
 	}
 }
 
-// A daemon of jjm in a gatekeeper's bed is outside the bed's network namespace, and survives the run that was killed.
-// The next run must end it, or its own daemon is refused the state folder.
+// The jjm daemon in a gatekeeper's test bed is outside the test bed's network namespace, and survives a killed run. The
+// next run must end that daemon, or its own daemon is refused the state folder.
 func TestWith_EndsTheDaemonOfAGatekeeperThatAKilledRunLeft(t *testing.T) {
 	for bed, known := range map[string]string{"gram": "JOBS", "arc": "CONTROL"} {
 		t.Run(bed, func(t *testing.T) {

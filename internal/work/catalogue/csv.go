@@ -149,7 +149,7 @@ func parseLumis(s string) ([]jjm.LumiRange, error) {
 	return out, nil
 }
 
-// errLongRow ends the reading of a CSV list with a row longer than MaxLine.
+// errLongRow stops the reading of a CSV list at a row longer than MaxLine.
 var errLongRow = fmt.Errorf("a row is longer than %d bytes: is a double quote never closed?", MaxLine)
 
 // budget limits how many bytes are read for one row. Without a limit, an unclosed quote would load the rest of the text

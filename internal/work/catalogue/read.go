@@ -20,7 +20,7 @@ import (
 const (
 	MaxLine  = 4 << 20    // bytes of a line or of a CSV row
 	MaxFiles = 10_000_000 // files of a list; equal to the maximum number of parts of a step
-	// maxProblems is how many problems of a list are reported.
+	// maxProblems is the maximum number of problems that are reported for a list.
 	maxProblems = 20
 )
 

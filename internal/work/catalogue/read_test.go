@@ -44,7 +44,7 @@ func TestRead_JSONAndCSVAreEqual(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		for i := range got { // no list and an empty one are the same here
+		for i := range got { // nil and an empty list count as equal here
 			if len(got[i].Lumis) == 0 {
 				got[i].Lumis, got[i].Locations, got[i].Parents = nil, nil, nil
 			}
@@ -123,7 +123,7 @@ type broken struct{ err error }
 
 func (b broken) Read([]byte) (int, error) { return 0, b.err }
 
-// The examples of docs/DATASETS.md are equal, and its table of keys is that of the code.
+// The examples of docs/DATASETS.md are equal, and its table of keys agrees with the code.
 func TestDocs_ExamplesAreEqual(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/DATASETS.md")
 	if err != nil {

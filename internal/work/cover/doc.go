@@ -5,8 +5,9 @@
 // The package does no I/O. Its callers must pass complete streams in ascending order, and decide on the consequences
 // for the grid job.
 //
-// Work is numbered units. Events and rows have their own numbers. For files, each file has its number in the master
-// dataset, and within it there are events from 0, sections by run and number, or one unit for the whole file.
+// Work consists of numbered units. Events and rows have their own numbers. In a step that reads files, each file has
+// its number in the master dataset. The units of a file are its events, counted from 0, its sections, identified by run
+// and number, or one unit for the whole file.
 //
 // # What it finds
 //

@@ -22,9 +22,9 @@ type Facts struct {
 	// Closed means that the cutting has ended, so that units without an owner will never get one. Over means that the grid
 	// job has ended, so that failed local jobs are not tried again.
 	Closed, Over bool
-	// LeavesOut returns the reason for which the settings of the splitter leave out unit first of a file, "" if they do
-	// not. until is the last unit, at most last, with the same result. Units that no local job ever owned count as left
-	// out if there is a reason, and otherwise as missing. If LeavesOut is nil, the settings leave out nothing.
+	// LeavesOut returns the reason why the settings of the splitter leave out unit first of a file, "" if they do not.
+	// until is the last unit, at most last, with the same result. Units that no local job ever owned count as left out if
+	// there is a reason, and otherwise as missing. If LeavesOut is nil, the settings leave out nothing.
 	LeavesOut func(run uint32, first, last int64) (until int64, reason jjm.LeftReason)
 	// Once means that a section that is in several files must be processed only once, from any of these files
 	// (applyLumiCorrection).

@@ -78,7 +78,7 @@ func drawWorld(t *rapid.T) *world {
 			if r.Local == j.N {
 				n := r.Last - r.First + 1
 				if r.Last == cover.Unbounded {
-					n = 1 // a file of which nobody knows how many events it has
+					n = 1 // a file with an unknown number of events
 				}
 				j.Count += n
 			}
@@ -119,7 +119,7 @@ func (w *world) drawWork(t *rapid.T) {
 	}
 }
 
-// drawRows draws a ledger within the work. Rows outside the work have a test of their own.
+// drawRows draws a ledger within the work. A separate test covers rows outside the work.
 func (w *world) drawRows(t *rapid.T) {
 	if w.facts.Made == 0 {
 		return
@@ -145,7 +145,7 @@ func (w *world) drawRows(t *rapid.T) {
 	})
 }
 
-// unknown reports whether nobody knows how many events a file has, in a step that counts these.
+// unknown reports whether a file has an unknown number of events, in a step that counts events.
 func (w *world) unknown(file int64) bool {
 	return w.facts.Unit == jjm.UnitRange && slices.ContainsFunc(w.files, func(f cover.File) bool {
 		return f.N == file && f.Events == 0
@@ -169,7 +169,7 @@ func (w *world) work() []unit {
 	}
 	for _, f := range w.files {
 		switch {
-		case w.blank(f.N) && (f.State != jjm.FileDropped || !f.Asked): // one section stands for it
+		case w.blank(f.N) && (f.State != jjm.FileDropped || !f.Asked): // one section represents the file
 			all = append(all, unit{f.N, 0, 0})
 		case f.State == jjm.FileDropped:
 		case w.facts.Unit == jjm.UnitFile:

@@ -45,8 +45,8 @@ func heldTwice(held [][]jjm.LumiRange) map[uint32][]jjm.LumiRange {
 	return in
 }
 
-// byFile returns the splitting changed so that parts end with each file. Then no list of sections claims too much. With
-// applyLumiCorrection no change is needed.
+// byFile returns a splitting that starts a new part with each file, so that no list of sections claims sections of
+// another part. A splitting with applyLumiCorrection needs no change and is returned as it is.
 func byFile(before *jjm.Splitting) *jjm.Splitting {
 	if before == nil || before.Params["applyLumiCorrection"] == true {
 		return before

@@ -7,8 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// sweep walks over the units of one file, run by run, and keeps the rows that own the current unit. In a sound ledger
-// these are at most one row that is not released, and the released rows.
+// sweep walks over the units of one file, run by run, and keeps the rows that have the current unit. In a sound ledger,
+// at most one of these rows is not released.
 //
 //	run 1   wants  |-------------|        |--------|
 //	        rows       |----A----|----B------|

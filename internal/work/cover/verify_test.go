@@ -21,7 +21,7 @@ func plain() *world {
 	}
 }
 
-// What a local job says that it did not process is not proven.
+// Units that a local job reports as not processed are not proven.
 func TestVerify_ShortUnitsAreNotProven(t *testing.T) {
 	w := plain()
 	w.jobs[1].Processed.Count = 3

@@ -218,7 +218,7 @@ const firstApart = 1 << 40
 func oneFile(files iter.Seq2[File, error], rows iter.Seq2[Row, error]) (iter.Seq2[File, error], iter.Seq2[Row, error],
 	error) {
 	all := []want{}            // never nil: even without work there is one file
-	apart := map[int64]int64{} // files without sections; each gets a section number of its own
+	apart := map[int64]int64{} // files without sections; each gets a new section number
 	for f, err := range files {
 		if err != nil {
 			return nil, nil, err

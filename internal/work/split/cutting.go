@@ -110,7 +110,7 @@ func (c *Cutting) next() (jjm.Part, bool) {
 	return part, ok
 }
 
-// ended returns the Left at the end of a cut.
+// ended returns the work that is left at the end of a cut.
 func (c *Cutting) ended() Left {
 	left := Left{Done: c.done}
 	c.done = nil

@@ -26,8 +26,7 @@ func page(t *testing.T) string {
 	return string(text)
 }
 
-// tables returns the settings that the page lists for each splitter, with the defaults of its
-// own table.
+// tables returns, for each splitter, the settings and defaults in its table of the page.
 func tables(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	rows := regexp.MustCompile("(?m)^\\| `(\\w+)` \\| [^|]* \\| [^|]* \\| ([^|]*) \\|")

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// An argument of the application may stand alone: it is one word, whatever is in it.
+// An argument of the application may be a plain text: it is one word, whatever it contains.
 func TestFieldsOf_TakesAPlainTextAsOneArgument(t *testing.T) {
 	for _, c := range []struct {
 		value any

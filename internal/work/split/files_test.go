@@ -24,7 +24,7 @@ func params(t testing.TB, name string, change func(*Params)) Params {
 	return p
 }
 
-// cut cuts all at once.
+// cut cuts all the work in one call.
 func cut(t testing.TB, name string, w Work, change func(*Params)) ([]jjm.Part, Left) {
 	t.Helper()
 	parts, left, _, err := mustGet(t, name).Cut(w, Limits{}, params(t, name, change), Carry{})
@@ -90,7 +90,7 @@ func TestCut_RefusesTooManyPartsWithTheirNumber(t *testing.T) {
 			}
 		})
 	}
-	// Long ranges alone are accepted.
+	// Long ranges by themselves are accepted.
 	n, err := mustGet(t, LumiBased).Count(one(file("f", 0, lumis(1, 1, 4_000_000_000))),
 		params(t, LumiBased, func(p *Params) { p.LumisPerJob = 1000 }))
 	if n != 4_000_000 || err != nil {
@@ -205,7 +205,7 @@ func TestMerge_OldFilesDoNotWait(t *testing.T) {
 	}
 }
 
-// Files without sections and locations are packed by size alone, apart from those of a storage.
+// Files without sections and locations are packed only by size, and separately from files of a storage.
 func TestMerge_BySizeAlone(t *testing.T) {
 	var w Work
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
@@ -225,8 +225,7 @@ func TestMerge_BySizeAlone(t *testing.T) {
 	}
 }
 
-// A merge of max_merge_files files is made however small they are (JEDI: 50), and none has
-// more.
+// A merge of max_merge_files files is made even if the files are small (JEDI: 50), and no merge has more files.
 func TestMerge_HasAtMostMaxMergeFiles(t *testing.T) {
 	var w Work
 	for i := range 7 {

@@ -10,7 +10,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Ganga's splitters that set fields of a job, and its Monte-Carlo splitter.
+// Ganga's splitters that set fields of a job, and its Monte-Carlo splitter. Each function below that returns a method
+// describes one splitter: its name and unit, and how it starts to cut (see method and cutter). A cut may continue an
+// earlier cut; carry.Next is then the number of units that were cut before.
 const (
 	// ArgSplitter makes a part for each list of arguments.
 	ArgSplitter = "ArgSplitter"
@@ -20,6 +22,7 @@ const (
 	GaussSplitter = "GaussSplitter"
 )
 
+// argMethod returns ArgSplitter. It makes one row for each list of arguments, and a part for each row.
 func argMethod() *method {
 	m := &method{name: ArgSplitter, unit: jjm.UnitRow, bound: func(_ *Work, p *Params) int64 { return int64(len(p.Args)) }}
 	m.start = func(c *Cutting, w *Work, p *Params) (cutter, error) {
@@ -66,6 +69,7 @@ func scalars(arg any) ([]string, error) {
 	return words, nil
 }
 
+// genericMethod returns GenericSplitter. The values of all fields at one position are the settings of one part.
 func genericMethod() *method {
 	m := &method{name: GenericSplitter, unit: jjm.UnitRow}
 	m.bound = func(_ *Work, p *Params) int64 {
@@ -150,6 +154,8 @@ func (g *generic) next(c *Cutting) (jjm.Part, bool) {
 	return part, true
 }
 
+// gaussMethod returns GaussSplitter. It is a splitter of event ranges: numberOfJobs times eventsPerJob events, starting
+// after the event firstEventNumber.
 func gaussMethod() *method {
 	size := func(p *Params) (int64, error) {
 		if p.EventsPerSubjob < 1 || p.NumberOfJobs < 0 || p.FirstEventNumber < 0 {

@@ -159,9 +159,9 @@ func (k *bunches) next(c *Cutting) (jjm.Part, bool) {
 	return part, true
 }
 
-// told returns the events that a part of whole files names to its application: normally all events to the end. If there
-// is a limit that is not exceeded, it is the sum of the known numbers of events; files of unknown length then count as
-// 0 events.
+// told returns the events that a part of whole files passes to its application: normally all events to the end. If
+// there is a limit that is not exceeded, their number is the sum of the known numbers of events; files of unknown
+// length then count as 0 events.
 func (k *bunches) told(n int) jjm.Span {
 	var total int64
 	for _, f := range k.work.Files[k.at : k.at+n] {
@@ -178,8 +178,8 @@ func (k *bunches) counted(at, n int) bool {
 	return !slices.ContainsFunc(k.work.Files[at:at+n], func(f jjm.File) bool { return f.Events <= 0 })
 }
 
-// wholly gives a part all events of n files and returns their number. The part owns a file of unknown length to its
-// end; such a file counts as one event.
+// wholly adds all events of n files to a part and returns the number of these events. The part owns a file of unknown
+// length to its end; such a file counts as one event.
 func (k *bunches) wholly(c *Cutting, in *jjm.PartInput, n int) int64 {
 	in.Mask.Events = k.told(n)
 	in.Events = c.events.take(n)
@@ -195,8 +195,8 @@ func (k *bunches) wholly(c *Cutting, in *jjm.PartInput, n int) int64 {
 	return total
 }
 
-// cut gives a part the next events of the bunch, whose numbers of events are known. count is the number of these
-// events; last is set if the part is the last part of the bunch.
+// cut adds the next events of the bunch to a part. The numbers of events of the bunch's files are known. count is the
+// number of added events; last is set if the part is the last part of the bunch.
 func (k *bunches) cut(c *Cutting, in *jjm.PartInput, n int) (count int64, last bool) {
 	var total int64
 	for i := k.at; i < k.at+n; i++ {

@@ -30,8 +30,8 @@ func secondary(parts []jjm.Part) string {
 	return strings.Join(out, " ")
 }
 
-// A dataset that starts again, or that every job gets, must have at least one file. With
-// boundary groups, a job gets the files of its group, of which there must be one.
+// A dataset that is repeated or given whole to every job must have at least one file. With boundary groups, a job gets
+// the files of its group, which must have at least one file.
 func TestJEDI_RefusesADatasetWithoutFilesForAJob(t *testing.T) {
 	const nothing = "dataset mb has 0 of the"
 	for name, c := range map[string]struct {

@@ -66,8 +66,8 @@ func jediMergeParams(t *rapid.T) Params {
 	return p
 }
 
-// The cycles of an open dataset that grows, and then closes, merge each file once, and no merge exceeds a limit, except
-// a file that is alone.
+// While an open dataset grows, and after it closes, each file is merged once. No merge exceeds a limit, except a merge
+// of a single file.
 func TestProperty_JEDIMergeKeepsItsLimits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all, p := drawFileWork(t, &subject{}), jediMergeParams(t)

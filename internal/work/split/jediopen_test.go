@@ -44,7 +44,7 @@ func TestJEDI_AnOpenDatasetContinuesInTheMiddleOfAFile(t *testing.T) {
 	}
 }
 
-// The same holds if the next part waits for a secondary dataset, however small the pieces are.
+// The same holds if the next part waits for a secondary dataset, even with very small pieces.
 func TestJEDI_ASecondaryDatasetContinuesInTheMiddleOfAFile(t *testing.T) {
 	p := params(t, JEDI, func(p *Params) { p.Records.RealEvents, p.Records.EventsPerJob = true, 5 })
 	second := func(n int) []Stream {

@@ -82,7 +82,7 @@ type jediCut struct {
 	waiting     int              // the number of records or files that wait for more input
 	mustSuffice bool             // a secondary dataset must have enough files for every job
 	groups      map[string]int64 // numbers of groups of files
-	lacks       *jedi.Lack       // the shortage because of which the next job is not made
+	lacks       *jedi.Lack       // the shortage that prevents the next job
 	why         string           // the reason why the cut waits, if known
 	resume      *Checkpoint      // where the waiting records begin, nil for the beginning of a file
 }

@@ -52,8 +52,8 @@ func (l *Leaver) asks() jjm.LeftReason {
 // CountsSections reports whether the splitter counts sections, so that a file without sections has no part.
 func (l *Leaver) CountsSections() bool { return l.unit == jjm.UnitLumi }
 
-// Units returns the reason for which the settings leave out unit first of a file, and until, the last unit with the
-// same result, at most last. If the splitter counts sections, the units are sections of a run. The reason is "" if no
+// Units returns the reason why the settings leave out unit first of a file, and until, the last unit with the same
+// result, at most last. If the splitter counts sections, the units are sections of a run. The reason is "" if no
 // setting leaves the unit out; if no part owns such a unit, the unit is missing.
 func (l *Leaver) Units(run uint32, first, last int64) (until int64, reason jjm.LeftReason) {
 	if l.unit != jjm.UnitLumi {

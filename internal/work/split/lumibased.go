@@ -187,9 +187,9 @@ func (l *lumiWalk) correct(c *Cutting) *corrected {
 	return k
 }
 
-// readAlong adds each further file that has a section to the part that has the section. A part lists such a file once,
-// even if the file has several of the part's sections. WMCore lists the file once for each section; the application
-// would then read it again.
+// readAlong adds further files to parts: if a section of a part is also in another file, the part gets this file. A
+// part lists such a file once, even if the file has several of the part's sections. WMCore lists the file once for each
+// section; the application would then read the file again.
 func (l *lumiWalk) readAlong(parts []jjm.Part) {
 	listed := map[int32]map[string]bool{}
 	for _, t := range l.twice {

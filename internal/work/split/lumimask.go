@@ -15,7 +15,7 @@ func (m lumiMask) add(run, first, last uint32) {
 	if first <= last {
 		m[run] = append(m[run], jjm.LumiRange{Run: run, First: first, Last: last})
 	} else if _, ok := m[run]; !ok {
-		m[run] = nil // the run is listed, but has no good section
+		m[run] = nil // the run is listed but has no good section
 	}
 }
 

@@ -66,10 +66,10 @@ type twice struct {
 	files []int32
 }
 
-// none stands for "no section".
+// none means "no section".
 const none = -1
 
-// gathered is a part being made.
+// gathered is a part to which sections are still added.
 type gathered struct {
 	place   *place
 	files   []int32
@@ -158,7 +158,7 @@ func (l *lumiWalk) open() {
 	}
 }
 
-// whole returns how many sections of the current file, which has n sections, fit into a part that has only this file.
+// whole returns the number of sections that fit into a part which has only the current file. The file has n sections.
 func (l *lumiWalk) whole(n int64) int64 {
 	if l.mean == 0 {
 		return n

@@ -7,7 +7,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// bin is a merge being filled.
+// bin collects the items of one merge.
 type bin struct {
 	items        []int32
 	size, events int64

@@ -48,8 +48,8 @@ type Params struct {
 	Lumis        []string `json:"lumis,omitempty"`
 	RunWhitelist []uint32 `json:"runWhitelist,omitempty"`
 
-	// WithoutLumis is the treatment of files without sections. WithoutSkip leaves such files out, WithoutWhole makes a
-	// part of each. "" also leaves them out, but not at the request of the job file.
+	// WithoutLumis is the treatment of files without sections. WithoutSkip leaves such files out; WithoutWhole makes a
+	// part of each such file. "" also leaves such files out, but does not count as a request of the job file.
 	WithoutLumis string `json:"without_lumis,omitempty"`
 
 	// Performance is the basis of estimates.
@@ -122,7 +122,7 @@ type Params struct {
 // The values of WithoutLumis.
 const (
 	WithoutSkip  = "skip"  // files without sections are left out
-	WithoutWhole = "whole" // each file without sections is a part of its own
+	WithoutWhole = "whole" // each file without sections is a separate part
 )
 
 // AsEventsPerJob, as the value of EventsPerLumi, makes sections as large as a part.

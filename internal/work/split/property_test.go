@@ -20,8 +20,7 @@ type subject struct {
 	params func(*rapid.T) Params
 	// bound is the most units of a part.
 	bound func(*Params) int64
-	// cyclic says that each cut is a cycle of its own, so that cutting in pieces may make other
-	// parts than one cut.
+	// cyclic says that each cut is a separate cycle, so that cutting in pieces may make other parts than one cut.
 	cyclic bool
 	// partly says that files may be left although the dataset is closed.
 	partly func(*Params) bool
@@ -257,8 +256,8 @@ func inOrderAndBounded(t *rapid.T, s *subject, p *Params, parts []jjm.Part) {
 	}
 }
 
-// toTheEnd reports whether a part owns a file of which nobody knows how many events it has. It cannot be
-// cut, whatever a part is to have.
+// toTheEnd reports whether a part owns a file with an unknown number of events. Such a file cannot be cut, whatever the
+// size of a part should be.
 func toTheEnd(p *jjm.Part) bool {
 	return slices.ContainsFunc(p.Input.Events, func(r jjm.EventRange) bool { return r.Count == jjm.ToTheEnd })
 }

@@ -87,7 +87,7 @@ func (m *method) Start(work Work, params Params, carry Carry) (*Cutting, error) 
 	return c, err
 }
 
-// begin is Start without the check of MaxParts.
+// begin starts a cut like Start, but does not check MaxParts.
 func (m *method) begin(work *Work, params *Params, carry Carry) (*Cutting, error) {
 	if carry.Next < 0 || carry.Serial < 0 {
 		return nil, m.conflict("the carry says that %d units and %d parts were made before", carry.Next, carry.Serial)

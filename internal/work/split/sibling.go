@@ -7,8 +7,8 @@ import (
 )
 
 // SiblingProcessingBased is WMCore's splitter that follows the other grid jobs that read the same dataset. A file is
-// ready when all these grid jobs have processed it. A file that failed in one of them is dropped when the dataset
-// closes.
+// ready when all these grid jobs have processed it. If one of these grid jobs failed to process a file, the file is
+// dropped when the dataset closes.
 const SiblingProcessingBased = "SiblingProcessingBased"
 
 func siblingMethod() *method {

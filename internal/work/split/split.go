@@ -106,7 +106,7 @@ type Carry struct {
 	// Group is the number of job groups so far. InGroup is the number of parts in the last job group.
 	Group   int64 `json:"group,omitempty"`
 	InGroup int64 `json:"in_group,omitempty"`
-	// Used counts the files, sections or events that were cut towards total_files, total_lumis or total_events.
+	// Used is the number of cut files, sections or events that count towards total_files, total_lumis or total_events.
 	Used int64 `json:"used,omitempty"`
 	// Checkpoint is the position at which a limit stopped the last cut, nil if the cut was not stopped.
 	Checkpoint *Checkpoint `json:"begun,omitempty"`
@@ -192,7 +192,7 @@ type Splitter interface {
 	// parameters are invalid, or if there are more than MaxParts parts; the latter error names the number.
 	Count(work Work, params Params) (int64, error)
 	// Cut makes at most limits.MaxParts parts. It returns the parts, the work that is left, and the carry for the next
-	// cut. It is a Start and one Next.
+	// cut. It does the same as Start followed by one call of Next.
 	Cut(work Work, limits Limits, params Params, carry Carry) (parts []jjm.Part, left Left, next Carry, err error)
 	// Start prepares the work once, to cut it in pieces of any size. The error is of kind Invalid if parameters or work
 	// are invalid, and Conflict if the carry belongs to other work.

@@ -170,8 +170,7 @@ func TestCut_PartsCoverTheWorkOnceHoweverItIsCut(t *testing.T) {
 	}
 }
 
-// covers requires parts in order, without gaps, overlaps and empty ones, of the sizes asked
-// for.
+// covers requires that the parts are in order and not empty, have no gaps and overlaps, and have the requested sizes.
 func covers(t *rapid.T, work Work, params Params, parts []jjm.Part) {
 	next := work.First
 	for i, p := range parts {

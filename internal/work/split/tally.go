@@ -56,7 +56,7 @@ func (t *Tally) Left(w *Work, dropped []Dropped) (out jjm.LeftList) {
 		}
 		reason, asked := t.leaver.File(f, why[int32(i)])
 		if reason == jjm.LeftSplitter && !w.Closed {
-			continue // it waits
+			continue // the file waits
 		}
 		out.Add(jjm.LeftOut{What: "file", N: 1, Reason: reason, Why: t.leaver.Why(reason), Such: f.LFN, Asked: asked})
 	}
@@ -132,7 +132,7 @@ func (t *Tally) add(out *jjm.LeftList, what string, n int64, reason jjm.LeftReas
 // partly adds the left-out units of a file. n is the number of the file's units that parts own.
 func (t *Tally) partly(out *jjm.LeftList, f *jjm.File, n int64) {
 	switch {
-	case t.once(): // another file may stand for its sections
+	case t.once(): // its sections may be owned in another file
 	case t.unit == jjm.UnitRange && f.Events > 0:
 		t.add(out, "event", f.Events-n, t.leaver.asks(), f.LFN)
 	case t.unit == jjm.UnitLumi:

@@ -69,8 +69,8 @@ func drawPieces(t *rapid.T, f *jjm.File) (all []Piece) {
 	return all
 }
 
-// expected returns the number of units that files list, in the unit of parts; a file without sections or of unknown
-// length is one.
+// expected returns the number of units that a file lists, in the unit of parts. A file without sections or of unknown
+// length counts as one.
 func expected(unit string, f *jjm.File) int64 {
 	switch unit {
 	case jjm.UnitRange:
@@ -109,7 +109,7 @@ func TestProperties_EveryUnitIsOwnedOrLeftOutWithAReason(t *testing.T) {
 	}
 }
 
-// accounted requires that no unit is owned twice, and that what is owned and what is left out add up to the work.
+// accounted requires that no unit is owned twice, and that owned and left-out units add up to the work.
 func accounted(t *rapid.T, w *Work, parts []jjm.Part, tally *Tally, l *Leaver, dropped []Dropped) {
 	owned := map[string]int64{}
 	once := map[string]bool{}
@@ -260,8 +260,8 @@ func mustFind(t *rapid.T, name string) *method {
 	return m
 }
 
-// The splitters that make their work themselves own all of it once: all events, rows or arguments that are asked for,
-// or with only those of them that it names.
+// For splitters that make their work themselves, the parts own each unit once: all requested events, rows or arguments,
+// or only the units that Only names.
 func TestProperties_MadeWorkIsOwnedOnce(t *testing.T) {
 	for _, name := range makers() {
 		t.Run(name, func(t *testing.T) {

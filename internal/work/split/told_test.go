@@ -46,7 +46,7 @@ func cutDrawn(t *rapid.T, s *subject, oneMask bool, change func(*Params)) (Work,
 	return w, parts
 }
 
-// An application reads each file that it is told, so one that is told twice is processed twice.
+// An application reads each file in its list, so a file that is listed twice would be processed twice.
 func TestProperties_NoFileStandsTwiceInAPart(t *testing.T) {
 	for _, s := range subjects() {
 		t.Run(s.name, func(t *testing.T) {
@@ -78,8 +78,8 @@ func sectionsOf(t *rapid.T, text string) map[[2]uint32]bool {
 	return out
 }
 
-// exactMask requires that a list of sections, applied to all files of a part, stands for the sections that the part
-// owns and for no other. With once a part owns a section in all files that it reads.
+// exactMask requires that a list of sections, applied to all files of a part, selects exactly the sections that the
+// part owns. With once, a part owns a section in all its files.
 func exactMask(t *rapid.T, part *jjm.Part, text string, files map[string]jjm.File, once bool) {
 	type section struct {
 		lfn string
@@ -118,8 +118,8 @@ func exactMask(t *rapid.T, part *jjm.Part, text string, files map[string]jjm.Fil
 	}
 }
 
-// What one list of sections claims in the files of a part is what the part owns. Where the command has no such list,
-// files that share sections may come into one part, which then has no list.
+// The list of sections selects, in the files of a part, exactly the sections that the part owns. If the command has no
+// such list, files that share sections may be in one part, which then has no list.
 func TestProperties_AMaskClaimsWhatItsPartOwns(t *testing.T) {
 	for _, s := range subjects() {
 		t.Run(s.name, func(t *testing.T) {

@@ -9,6 +9,6 @@
 //	name of the file      hits.000017.root
 //
 // ${SN} is the serial number of the local job within its step, as in JEDI's output naming. Each template has a
-// counter, from which every new local job takes the next number, also a local job that repeats another's work. A
-// retry keeps its number. The store counts; this package only returns which templates need a number.
+// counter. Every new local job takes the next number, even if it repeats the work of another local job. A retry keeps
+// its number. The store counts; this package only returns the templates that need a number.
 package stream

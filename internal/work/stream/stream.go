@@ -107,8 +107,8 @@ func Made(spec *jjm.Spec, step int32, name string) (template int, serial int64, 
 // First returns the serial number of the first local job of a step.
 func First(spec *jjm.Spec) int64 { return max(spec.FirstSerial, 1) }
 
-// Foreseen returns the serial numbers that the local job at a place in its step (from 0) will have if no other local
-// job is made before it. Previews show these numbers.
+// Foreseen returns the serial numbers that a local job will have if all earlier serial numbers go to the local jobs
+// before it in its step. place is its position in the step, counted from 0. Previews show these numbers.
 func Foreseen(spec *jjm.Spec, step int32, place int) []int64 {
 	var all []int64
 	for range Outputs(spec, step) {

@@ -149,8 +149,8 @@ type token struct {
 	many  bool
 }
 
-// tokens returns a pattern that matches all names of a template. The pattern also matches other names: it ignores that
-// leading zeros only fill the width, and that the number is the same at all its places.
+// tokens returns a pattern that matches all names of a template. The pattern also matches some other names: it allows
+// excess leading zeros, and different numbers at the places of the number.
 func (t Template) tokens() []token {
 	var all []token
 	for _, p := range t.pieces {

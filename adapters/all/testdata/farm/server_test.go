@@ -17,7 +17,7 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// server is a batch system in memory that runs the jobs on this machine, some at once.
+// server is a batch system in memory that runs the jobs on this machine, up to slots jobs simultaneously.
 type server struct {
 	mu    sync.Mutex
 	jobs  []*running

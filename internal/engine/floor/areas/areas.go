@@ -33,7 +33,7 @@ type Area struct {
 	Bin string // absolute path of the wrapper program that is installed in the area
 
 	opening sync.Mutex // held while the area is opened; guards both fields
-	// packing is held shared from the making of a package until the file of a grid job names the package.
+	// packing is locked for reading from the start of making a package until the file of a grid job names the package.
 	packing sync.RWMutex
 }
 

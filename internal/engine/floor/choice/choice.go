@@ -71,7 +71,7 @@ type search struct {
 	now     jjm.Time
 
 	out   wire.Selected
-	found map[jjm.Ref]bool // the references that names and filters found, so that none is added twice
+	found map[jjm.Ref]bool // the references found by names and filters; prevents duplicates
 }
 
 // pattern adds the jobs that one pattern selects.
@@ -118,7 +118,7 @@ func (se *search) filtered(ctx context.Context, ref jjm.Ref) error {
 	return err
 }
 
-// pageSize is how many rows of grid jobs are read from the store at a time.
+// pageSize is the number of rows of grid jobs that are read from the store at a time.
 const pageSize = 200
 
 // named adds the jobs that fit the filters and the purpose, of grid jobs whose names fit the pattern, by ascending ids.
@@ -258,7 +258,8 @@ func (ch *Chooser) each(ctx context.Context, job *jjm.GridJob, ref jjm.Ref, fn f
 	return nil
 }
 
-// eachLive is each for a grid job in memory. It returns false, without calling fn, if the local jobs are not in memory.
+// eachLive does the same as each, but only for a grid job in memory. It returns false, without calling fn, if the local
+// jobs are not in memory.
 func (ch *Chooser) eachLive(job *jjm.GridJob, ref jjm.Ref, fn func(*jjm.LocalJob) bool) (ok bool) {
 	v := ch.s.View()
 	defer v.Close()

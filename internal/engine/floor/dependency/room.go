@@ -27,7 +27,8 @@ type Dependencies struct {
 	of map[jjm.GridID]map[jjm.GridID]bool
 }
 
-// follower is a grid job that begins after other grid jobs, and the last statuses read of the other grid jobs.
+// follower is a grid job that begins after other grid jobs. It holds the statuses of the other grid jobs that were read
+// last.
 type follower struct {
 	after   []jjm.GridID
 	changes int // counts the changes of the grid jobs in after

@@ -158,7 +158,7 @@ func (es *Endings) WithoutReport() map[jjm.Tag]int {
 	return tags
 }
 
-// Alive forgets that listings missed the attempt: it is listed again.
+// Alive notes that the attempt is listed again. It forgets that earlier listings missed the attempt.
 func (es *Endings) Alive(id jjm.AttemptID) {
 	n, done := es.open()
 	defer done()
@@ -167,9 +167,8 @@ func (es *Endings) Alive(id jjm.AttemptID) {
 	}
 }
 
-// Revived forgets an end that the batch system took back by restarting the job. The
-// restarted job will have an end of its own, and its result has the full time to arrive
-// after that end.
+// Revived forgets an end that the batch system took back by restarting the job. The restarted job will have a new end,
+// and its result has the full time to arrive after that end.
 func (es *Endings) Revived(id jjm.AttemptID) {
 	n, done := es.open()
 	defer done()
@@ -382,8 +381,8 @@ func (es *Endings) MayHold(uid int) bool {
 	return held == 0 || held < heldByOne && n.all < heldByAll
 }
 
-// Weight returns roughly how many bytes of memory a result takes: 512 for the struct, 64
-// for each output, 32 for each unmet pattern, and the texts.
+// Weight returns the approximate number of bytes of memory that a result takes: 512 for the struct, 64 for each output,
+// 32 for each unmet pattern, and the texts.
 func Weight(r *jjm.Result) int64 {
 	n := 512 + len(r.GLF) + len(r.Error)
 	for i := range r.Outputs {

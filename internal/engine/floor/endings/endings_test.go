@@ -7,8 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// A batch job that ended, runs again and ends again has an end of its own: its
-// result has the whole time from there.
+// A batch job that ended, runs again and ends again has a new end: the full time to wait for its result starts at the
+// second end.
 func TestEndings_AWithdrawnEndDoesNotCount(t *testing.T) {
 	t.Parallel()
 	es, id := New(func(jjm.GridID) int { return 0 }), jjm.AttemptID{LocalID: jjm.LocalID{Grid: 1, N: 2}}
@@ -31,8 +31,8 @@ func TestEndings_AWithdrawnEndDoesNotCount(t *testing.T) {
 	}
 }
 
-// A wrapper that beats is told by changes of its heartbeat alone: how its file
-// system's clock stands to ours does not matter.
+// Only a change of the heartbeat shows that a wrapper is alive: the difference between its file system's clock and ours
+// does not matter.
 func TestEndings_SilenceIsTheTimeWithoutAChange(t *testing.T) {
 	t.Parallel()
 	es, id := New(func(jjm.GridID) int { return 0 }), jjm.AttemptID{}
@@ -55,8 +55,8 @@ func TestEndings_SilenceIsTheTimeWithoutAChange(t *testing.T) {
 	}
 }
 
-// Attempts are due in their order, whatever the order of their ends, and each has its turn though those before it are
-// due again at once.
+// Attempts become due in their order, whatever the order of their ends. Each attempt gets its turn, even if earlier
+// attempts are immediately due again.
 func TestEndings_AreDueInOrderAndInTurn(t *testing.T) {
 	t.Parallel()
 	es, now := New(func(jjm.GridID) int { return 0 }), jjm.At(time.Unix(1_000_000, 0))

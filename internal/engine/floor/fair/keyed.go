@@ -22,14 +22,14 @@ import (
 type Keyed[K comparable] struct {
 	do       func(context.Context, K) time.Duration
 	width    int
-	most     int // how many runs without a place may go on at the same time
+	most     int // largest number of runs without a place
 	patience time.Duration
 	wake     chan struct{}
 
 	mu      sync.Mutex
 	backlog backlog[K]
 	places  int                 // number of places taken
-	long    int                 // how many runs gave up their place
+	long    int                 // number of runs that gave up their place
 	busy    map[K]bool          // the keys that run; the value is true if the key was kicked during its run
 	timers  map[K]*time.Timer   // of keys that are neither queued nor running
 	delays  map[K]time.Duration // set by KickIn during a run: the delay from the end of the run to the next run
@@ -227,7 +227,7 @@ func (k *Keyed[K]) Run(ctx context.Context) {
 	}
 }
 
-// one runs the function for a key, in the place that take has taken.
+// one runs the function for a key. take has already counted the place of this run as taken.
 func (k *Keyed[K]) one(ctx context.Context, key K, l *lane[K]) {
 	left := new(bool) // set to true when the run gives up its place; guarded by mu
 	over := make(chan struct{})

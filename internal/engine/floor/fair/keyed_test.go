@@ -139,7 +139,7 @@ func TestKeyed_AnyNumberOfSlowAccountsReleaseTheirPlaces(t *testing.T) {
 	})
 }
 
-// A key that is kicked while it runs has one more run, and never two at once.
+// A key that is kicked while it runs has one more run, and never two runs simultaneously.
 func TestKeyed_AKickDuringARunIsNotLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(4, func(job) time.Duration { return 10 * time.Second })

@@ -19,8 +19,8 @@ type Lanes struct {
 	Running sync.WaitGroup          // the goroutines of Do; the owner of the lanes waits for them at its end
 }
 
-// Do runs what in the account's lane, which must be free, and then calls done. With
-// OneAccount it runs what before it returns, and does not call done.
+// Do runs the function what in the account's lane, which must be free, and then calls done. With OneAccount, Do runs
+// what before it returns, and does not call done.
 func (l *Lanes) Do(account jjm.Owner, what, done func()) {
 	if l.OneAccount {
 		what()
@@ -49,8 +49,8 @@ func (l *Lanes) Taken(account jjm.Owner) bool {
 	return taken
 }
 
-// laneFair is how long an account keeps its share of the next submissions while its lane is taken. Afterwards the other
-// accounts share it.
+// laneFair is the time for which an account keeps its share of the next submissions while its lane is taken. After that
+// time the other accounts get this share.
 const laneFair = 2 * time.Second
 
 // Slow reports whether the account's lane has been taken for laneFair or longer. It also returns true if the lane was
@@ -63,7 +63,7 @@ func (l *Lanes) Slow(account jjm.Owner) bool {
 	return taken && (gone >= laneFair || gone < 0)
 }
 
-// NextSlow returns after how long the next lane will count as slow, at most an hour.
+// NextSlow returns the time until the next lane counts as slow, at most an hour.
 func (l *Lanes) NextSlow() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// programsAtOnce is how many programs of job types run at the same time for one account.
+// programsAtOnce is the number of programs of job types that may run at the same time for one account.
 const programsAtOnce = 2
 
 // run runs a type's program as the owner, or as the daemon's account if that account runs all

@@ -14,8 +14,8 @@ import (
 // maxName is the longest name in a folder, in bytes (NAME_MAX, pathconf(3)).
 const maxName = 255
 
-// Opened finds the paths by which the local jobs of one grid job open files that local jobs of this site made. It must
-// not be used by more than one goroutine.
+// Opened finds the paths by which the local jobs of one grid job open files that local jobs of this site made. Only one
+// goroutine may use it.
 type Opened struct {
 	ln *Lineage
 	// of are the datasets that may have such files, by the part's name for the kind of file. Parent files may be in any
@@ -77,7 +77,7 @@ func (ln *Lineage) Foreseeing(ctx context.Context, uid int, inputs []jjm.Dataset
 	return o, nil
 }
 
-// Lying returns the input of a part with the names of files that local jobs made replaced by their paths. root is the
+// Lying returns the input of a part. If a local job made a file, the path of the file replaces its name. root is the
 // path of the work area.
 func (o *Opened) Lying(ctx context.Context, in *jjm.PartInput, root string) (*jjm.PartInput, error) {
 	given, err := o.given(ctx, in)
@@ -91,7 +91,7 @@ func (o *Opened) Lying(ctx context.Context, in *jjm.PartInput, root string) (*jj
 	return in.Renamed(func(of, lfn string) string { return cmp.Or(paths[named{of, lfn}], lfn) }), nil
 }
 
-// Given is a file of a part that a local job of this site made.
+// Given is an input file of a part. A local job of this site made the file.
 type Given struct {
 	// Of is the kind of file for the part, as in [jjm.PartInput.Renamed]. Dataset is the dataset in which the file was
 	// found.
@@ -102,8 +102,8 @@ type Given struct {
 	Link string
 }
 
-// Part returns the input of a part with the names of files that local jobs made replaced by paths below a folder, and
-// these files. The names of other files stay.
+// Part returns the input of a part, in which paths below a folder replace the names of files that local jobs made. It
+// also returns these files. The names of other files stay.
 func (o *Opened) Part(ctx context.Context, in *jjm.PartInput, folder string) (*jjm.PartInput, []Given, error) {
 	given, err := o.given(ctx, in)
 	if err != nil || len(given) == 0 {
@@ -121,7 +121,7 @@ func (o *Opened) Part(ctx context.Context, in *jjm.PartInput, folder string) (*j
 	}), given, nil
 }
 
-// named is a file as a part names it.
+// named identifies a file of a part by the kind of file and the LFN.
 type named struct{ of, lfn string }
 
 // given returns the files of a part that local jobs made, in the order of the part. Each call returns the same files,

@@ -4,7 +4,9 @@
 // for their turn, but not grid jobs of other accounts.
 //
 // Fetched files stay in the work area until they are packed: neither a stop nor a crash of the daemon loses them. Once
-// a grid job has its package, no server is contacted for it again.
+// a grid job has its package, no input is fetched for it again.
+//
+// The package also tells the servers that job files name of changes ([Inputs.Call]), by the same rules.
 package remote
 
 import (

@@ -26,7 +26,7 @@ type causeKey struct {
 
 type causeTally struct {
 	jobs  int
-	first int32  // the first of these local jobs, -1 after it went on
+	first int32  // the first of these local jobs, -1 once it continued
 	told  string // what the messages of all these local jobs have in common, numbers included
 }
 

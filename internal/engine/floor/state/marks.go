@@ -82,7 +82,7 @@ func (m *Marks) StaleWhole(id jjm.GridID) {
 	}
 }
 
-// StaleAll marks all of every record to be written, as if no record existed.
+// StaleAll marks the records of all grid jobs, with every shard, to be written again as if they did not exist.
 func (m *Marks) StaleAll() {
 	for id, g := range m.s.grids {
 		m.StaleWhole(id)

@@ -12,7 +12,7 @@ import (
 	"jjm/internal/testkit/golden"
 )
 
-// retryRow is a row of retry_rules: rules about a failed job, and those that remain.
+// retryRow is a row of retry_rules: the rules about a failed job, and the rules that remain after the choice.
 type retryRow struct {
 	Rules  []ruleRow `json:"rules"`
 	Job    jobRow    `json:"job"`
@@ -39,8 +39,8 @@ type jobRow struct {
 	Queue        int    `json:"wqid"`
 }
 
-// rule returns the i-th rule as jjm has it. What the original calls architecture, release and work
-// queue are settings of the job file here.
+// rule returns the i-th rule in jjm's form. Architecture, release and work queue of the original are settings of the
+// job file in jjm.
 func (r *ruleRow) rule(i int) rule.Rule {
 	out := rule.Rule{Name: fmt.Sprintf("r%d-error-%d", i, r.Error), Do: r.Action, MaxAttempts: r.Params.MaxAttempt,
 		LogOnly: !r.Active, Params: map[string]string{}}

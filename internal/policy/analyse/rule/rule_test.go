@@ -190,7 +190,7 @@ func TestParse_NamesEveryMistakeWithItsLine(t *testing.T) {
 	}
 }
 
-// What is accepted decides without trouble, whatever it is.
+// Every accepted text of rules can decide about any facts without a panic.
 func FuzzParse(f *testing.F) {
 	f.Add(rule.ShippedText())
 	f.Add("[[rule]]\nname = \"x\"\ndo = \"limit_retry\"\nmax_attempts = 2\nparams = {a = \"b\"}\ntext = \"a.*\"")

@@ -43,7 +43,7 @@ func text() *rapid.Generator[string] {
 		rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))
 }
 
-// Whatever the names are, HTCondor's own parser must read what was written.
+// HTCondor's own parser reads every ad that jjm writes, for any names.
 func TestCondor_ParsesWhatWasWritten(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	bed := testbed.Start(t, "condor")
@@ -94,7 +94,7 @@ func someIs(ad advertise.Ad, held []advertise.Held) bool {
 	return false
 }
 
-// The real collector holds what was sent, and drops it when its owner withdraws it.
+// The real collector keeps an ad that was sent, and removes it when jjm withdraws the ad.
 func TestCondor_PublishesAndWithdrawsAtTheRealCollector(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	bed := testbed.Start(t, "condor")

@@ -51,7 +51,7 @@ func Defaults() Config {
 	}
 }
 
-// missable is how many sendings in a row may fail before the collector drops the ad.
+// missable is the number of consecutive updates that may fail before the collector drops the ad.
 const missable = 3
 
 // Check returns every mistake in the settings.

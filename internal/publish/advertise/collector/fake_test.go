@@ -14,14 +14,13 @@ import (
 	"jjm/internal/publish/advertise"
 )
 
-// fake is a collector in memory with the faults of real ones. The tests with a test bed use
-// a real one.
+// fake is a collector in memory with the faults of real collectors. The tests with a test bed use a real collector.
 type fake struct {
 	mu sync.Mutex
 	poolState
 }
 
-// poolState is what a fake holds and how it fails.
+// poolState holds the ads of a fake collector, and the faults that it shows.
 type poolState struct {
 	ads                        map[string]string // text by name
 	sent, tries                int

@@ -42,7 +42,7 @@ func run(t *testing.T, dir string, s *site, pools map[string]*fake, names ...str
 	return runWith(t, config, dir, s, pools)
 }
 
-// runWith starts one with settings.
+// runWith starts a publisher with the given settings.
 func runWith(t *testing.T, config Config, dir string, s *site, pools map[string]*fake) *running {
 	t.Helper()
 	p := New(config, Deps{
@@ -185,8 +185,7 @@ func TestPublisher_WithdrawsWhatAKilledOneLeft(t *testing.T) {
 		pools := map[string]*fake{"a": a, "b": b}
 		killed := run(t, dir, &site{name: "old"}, pools, "a", "b")
 		killed.stop()
-		// A killed daemon leaves the same state as one that stopped while no collector
-		// could be reached.
+		// A daemon that is killed leaves the same state as a daemon that stopped while it could not reach any collector.
 		noted := killed.Status()
 		for i := range noted.Collectors {
 			noted.Collectors[i].There, noted.Collectors[i].Expires = true, jjm.At(time.Now().Add(10*time.Minute))
@@ -199,7 +198,7 @@ func TestPublisher_WithdrawsWhatAKilledOneLeft(t *testing.T) {
 		}
 		b.set(func(p *poolState) { p.down = true })
 
-		p := run(t, dir, &site{name: "new"}, pools, "a") // the name differs, and b is not configured any more
+		p := run(t, dir, &site{name: "new"}, pools, "a") // the name differs, and b is no longer configured
 		if a.look().ads["old"] != "" || a.look().ads["new"] == "" {
 			t.Errorf("a holds %q", a.look().ads)
 		}

@@ -48,7 +48,7 @@ func (t *Task) number(token string) *int64 {
 // Queue is a queue of a cluster that may get jobs of a task.
 type Queue struct {
 	Name string
-	// MaxDirMB is the disk of a worker in MB; nil = unknown. MaxTime and MinTime are in seconds, 0 = no bound.
+	// MaxDirMB is the disk space of a worker in MB; nil = unknown. MaxTime and MinTime are in seconds, 0 = no bound.
 	MaxDirMB         *float64
 	MaxTime, MinTime float64
 	Cores, CorePower float64

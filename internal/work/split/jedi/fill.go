@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// fill is a job being filled. A round adds a batch of master records and then the secondary files that go with these
-// records.
+// fill is the state of a job while records are added to it. Each round adds a batch of master records and then the
+// secondary files that go with these records.
 type fill struct {
 	*Chunk
 	r      *Rules

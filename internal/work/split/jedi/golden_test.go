@@ -167,8 +167,8 @@ func (r *rowChunk) cut(rules Rules, change func(*Rules)) string {
 	return cmp.Diff(r.Expect.Jobs, jobs, cmpopts.EquateEmpty()) + cmp.Diff(r.Expect.Short, short, cmpopts.EquateEmpty())
 }
 
-// cap requires that the estimate is in bytes where the public code has MB: the bound of the
-// output holds for every job of more than one batch.
+// cap requires that estimates are in bytes where the public code has MB, so that the limit of the output holds for
+// every job with more than one batch of files.
 func (r *rowChunk) cap(rules Rules) string {
 	c := r.chunk()
 	for {
@@ -276,7 +276,8 @@ func TestGolden_Bunches(t *testing.T) {
 }
 
 // merges cuts the outputs of a row of merge jobs by MergeLimits, whose estimates are in bytes. The number of files is
-// that of the row; where the row shows the public defect, its jobs may be larger than the limits, and these may not.
+// that of the row. If a row shows the defect of the public code, the jobs of the row may exceed the limits, but the
+// jobs made here must not.
 func (r *rowSplit) merges() string {
 	if !r.Merge {
 		return ""
@@ -415,7 +416,7 @@ func (r *rowFormula) jobWalltime() string {
 	return cmp.Diff(want.MaxWalltime, got) + cmp.Diff(want.MaxCpuCount, got)
 }
 
-// Of the recorded formulas, this package has those that jobs are made with.
+// This package implements those of the recorded formulas that are needed to make jobs.
 func TestGolden_Formulas(t *testing.T) {
 	found := map[string]int{}
 	golden.Rows(t, "jedi/formulas", func(_ string, r rowFormula) string {

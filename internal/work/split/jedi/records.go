@@ -54,8 +54,9 @@ func (r *RecordRules) Ranges() bool {
 	return r.EventsPerJob > 0 || r.EventsPerRange > 0 || r.TargetEvents > 0
 }
 
-// EventsAlignment puts the files first whose number of events is a multiple of the chunk size. Within both groups the
-// files are ordered by LFN. As few chunks as possible then extend over the end of a file (JEDI's orderInputBy).
+// EventsAlignment puts a file first if its number of events is a multiple of the chunk size. Among these files, and
+// among all other files, the order is by LFN. As few chunks as possible then extend over the end of a file (JEDI's
+// orderInputBy).
 const EventsAlignment = "eventsAlignment"
 
 // recorder is the state of Records.

@@ -13,15 +13,14 @@ const (
 	mergeFiles  = 50
 )
 
-// With direct I/O, the work area is assumed to have at least this size in MB when it bounds a job, for the first jobs
-// of a task (directScoutMB) and for others. A small disk then does not limit the input, which is read remotely.
+// With direct I/O, input is read remotely, and a small disk must not limit the input. The work area is therefore
+// assumed to have at least directScoutMB for the first jobs of a task, and at least directMB for all other jobs.
 const (
 	directScoutMB = 50_000
 	directMB      = 500_000
 )
 
-// Rules returns the bounds of a job of the task on a queue. The words of the split rule that it and its helpers read
-// are:
+// Rules returns the bounds of a job of the task on a queue. It uses these words of the split rule:
 //
 //	NF, NE, NG  files, events and gigabytes of a job
 //	MF, MW      maximum number of files, and of hours

@@ -79,7 +79,7 @@ func (f *fill) addSecondary(n int, d *Dataset, firstSecondary bool) {
 }
 
 // noteLack notes that a dataset has too few files, if the dataset is not repeated or has fewer files than each job must
-// get. With er it notes that the remaining files have too few events.
+// get. With the attribute er, it notes that the remaining files have too few events.
 func (f *fill) noteLack(n int, d *Dataset, missing int64) {
 	switch {
 	case f.lacks != nil || missing <= 0:
