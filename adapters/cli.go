@@ -74,9 +74,9 @@ func (c CLI) Advice() jjm.Problems {
 
 // Run runs one command to its end and returns its output, whatever its exit code. The deadline is that of ctx. If ctx
 // carries turns (see WithTurns), the command first waits for its turn. The errors are those of run.Run: Busy if the
-// command certainly did nothing, Ambiguous if it was stopped before its end. If a command printed too much, the error
-// is of kind Busy, because half a listing is useless. If such a command changes something, Output.Truncated warns the
-// caller that the change may have been made.
+// command was not started, which NotStarted marks, Ambiguous if it was stopped before its end. If a command printed too
+// much, the error is of kind Busy without that mark, because half a listing is useless. If such a command changes
+// something, Output.Truncated warns the caller that the change may have been made.
 func (c CLI) Run(ctx context.Context, stdin []byte, argv ...string) (run.Output, error) {
 	if len(argv) == 0 {
 		return run.Output{}, jjm.Errorf(jjm.Internal, "no command to run")
@@ -86,7 +86,7 @@ func (c CLI) Run(ctx context.Context, stdin []byte, argv ...string) (run.Output,
 		argv[0] = filepath.Join(c.Bin, argv[0])
 	}
 	if err := Turn(ctx); err != nil {
-		return run.Output{}, err
+		return run.Output{}, NotStarted(err)
 	}
 	cmd := run.Cmd{Argv: argv, Env: c.environ(), Home: c.Env["HOME"], Stdin: stdin,
 		MaxOutput: cmp.Or(c.MaxOutputMB, defaultOutputMB) << 20, EndAtMax: true,
@@ -95,10 +95,12 @@ func (c CLI) Run(ctx context.Context, stdin []byte, argv ...string) (run.Output,
 		cmd.Deadline = time.Until(end)
 	}
 	out, err := run.Run(ctx, cmd)
-	if err != nil {
+	switch {
+	case jjm.KindOf(err) == jjm.Busy:
+		return out, NotStarted(err)
+	case err != nil:
 		return out, err
-	}
-	if out.Truncated {
+	case out.Truncated:
 		return out, jjm.Errorf(jjm.Busy, "%s printed more than %d MiB (command_output_mb), and was ended",
 			strings.Join(argv[:min(len(argv), 8)], " "), cmd.MaxOutput>>20)
 	}

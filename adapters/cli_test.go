@@ -44,11 +44,32 @@ func TestCLI_ACommandWithoutATurnIsNotStarted(t *testing.T) {
 	program(t, dir, "sbatch", `: >"$0.ran"`)
 	no := jjm.Errorf(jjm.Busy, "no turn")
 	ctx := adapters.WithTurns(t.Context(), func(context.Context) error { return no })
-	if _, err := (adapters.CLI{Bin: dir}).Run(ctx, nil, "sbatch"); !errors.Is(err, no) {
+	if _, err := (adapters.CLI{Bin: dir}).Run(ctx, nil, "sbatch"); !errors.Is(err, no) || !adapters.IsNotStarted(err) {
 		t.Errorf("error %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "sbatch.ran")); err == nil {
 		t.Error("it ran all the same")
+	}
+}
+
+func TestCLI_OnlyACommandThatRanIsLookedFor(t *testing.T) {
+	dir := t.TempDir()
+	program(t, dir, "sbatch", "head -c 2000000 /dev/zero")
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, c := range map[string]struct {
+		ctx        context.Context
+		command    string
+		notStarted bool
+	}{
+		"no such command":        {t.Context(), "none", true},
+		"a context that is over": {over, "sbatch", true},
+		"it printed without end": {t.Context(), "sbatch", false},
+	} {
+		_, err := adapters.CLI{Bin: dir, MaxOutputMB: 1}.Run(c.ctx, nil, c.command)
+		if jjm.KindOf(err) != jjm.Busy || adapters.IsNotStarted(err) != c.notStarted {
+			t.Errorf("%s: error %v", name, err)
+		}
 	}
 }
 
@@ -167,7 +188,7 @@ func TestHook_AddsOptionsRefusesOrFails(t *testing.T) {
 		!strings.Contains(err.Error(), "no more today") {
 		t.Errorf("refusal: %v", err)
 	}
-	if _, err = adapters.Hook(filepath.Join(dir, "none")).Ask(t.Context(), "big", b); jjm.KindOf(err) != jjm.Busy {
+	if _, err = adapters.Hook(filepath.Join(dir, "none")).Ask(t.Context(), "big", b); !adapters.IsNotStarted(err) {
 		t.Errorf("missing: %v", err)
 	}
 	if got, err := adapters.Hook("").Ask(t.Context(), "big", b); got != nil || err != nil {

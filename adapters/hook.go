@@ -38,8 +38,8 @@ func (h Hook) Check() error {
 }
 
 // Ask runs the hook and returns the lines that it printed, without empty lines; no lines if there is no hook. After an
-// error nothing must be submitted: the error is of kind Invalid if the hook rejected the bulk, and of kind Busy if the
-// hook could not run.
+// error nothing must be submitted: the error is of kind Invalid if the hook rejected the bulk, and of kind Busy, marked
+// by NotStarted, if the hook could not run.
 func (h Hook) Ask(ctx context.Context, cluster string, b Bulk) ([]string, error) {
 	if h == "" {
 		return nil, nil
@@ -54,7 +54,7 @@ func (h Hook) Ask(ctx context.Context, cluster string, b Bulk) ([]string, error)
 	})
 	switch {
 	case err != nil:
-		return nil, jjm.Errorf(jjm.Busy, "run the site's hook: %w", err)
+		return nil, NotStarted(jjm.Errorf(jjm.Busy, "run the site's hook: %w", err))
 	case out.Exit != 0:
 		return nil, jjm.Errorf(jjm.Invalid, "the site's hook %s refuses the bulk: exit %d: %s", string(h), out.Exit,
 			Brief(out.Stderr))

@@ -297,7 +297,11 @@ func (e *encoder) counts(h *head.Head) {
 	e.int("expected", int64(h.Grid.Step.Expected))
 	e.int("total", int64(h.Jobs))
 	for s, n := range h.Counts {
-		e.int(jjm.State(s).String(), int64(n))
+		if st := jjm.State(s); st.IsFrozen() {
+			e.count(st.String(), n)
+		} else {
+			e.int(st.String(), int64(n))
+		}
 	}
 	e.leaf("counts", "counts", "", false)
 }

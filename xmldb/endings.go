@@ -34,7 +34,7 @@ func (e *encoder) ending(g *head.Ending) {
 	e.int("exit", int64(g.Exit))
 	e.int("expected", int64(g.Expected))
 	e.int("jobs", int64(g.Jobs))
-	for _, s := range [...]jjm.State{jjm.Completed, jjm.Failed, jjm.Killed} {
+	for _, s := range [...]jjm.State{jjm.Completed, jjm.Failed, jjm.Killed, jjm.CompletedFrozen, jjm.FailedFrozen} {
 		e.count(s.String(), g.Counts[s])
 	}
 	e.b = xmltext.Flag(e.b, "kill", g.Kill)

@@ -206,7 +206,7 @@ func TestSlurm_RecordedErrors(t *testing.T) {
 	}
 }
 
-// A refusal for the number of jobs makes bulks smaller; no other one does.
+// Only a refusal because of the number of jobs makes bulks smaller.
 func TestTooMany_DescriptionsMarkIt(t *testing.T) {
 	const failed = "sbatch: error: Batch job submission failed: "
 	policy := failed + "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)\n"
@@ -296,7 +296,7 @@ func TestSlurm_NamesOfOtherJobsDoNoHarm(t *testing.T) {
 	}
 }
 
-// squeue shows one, without an index, once all waiting jobs were cancelled.
+// After all waiting jobs of an array were cancelled, squeue shows a record of the array itself, without an index.
 func TestSlurm_TheRecordOfAnArrayIsNoneOfItsJobs(t *testing.T) {
 	d := shippedDescription(t, "slurm.toml")
 	header := "ARRAY_JOB_ID|ARRAY_TASK_ID|STATE|REASON|EXIT_CODE|RESTART_COUNT|SUBMIT_TIME|START_TIME|END_TIME|EXEC_HOST|NAME|#\n"
@@ -415,6 +415,10 @@ command = ["/bin/sh", "-c", 'grep -qx "JJM_INDEX=.*" "$0" && echo "job 7"', "%__
 	}
 	if left, err := os.ReadDir(a.env.State); err != nil || len(left) > 0 {
 		t.Errorf("left %v, error %v", left, err)
+	}
+	a.env.State = "/no/such/folder"
+	if _, err := a.Submit(t.Context(), b); !adapters.IsNotStarted(err) {
+		t.Errorf("no folder for the script: error %v", err)
 	}
 }
 

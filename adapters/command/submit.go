@@ -24,7 +24,7 @@ func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt
 	}
 	directives, err := a.directives(ctx, b)
 	if err != nil {
-		return fail(err)
+		return fail(adapters.NotStarted(err))
 	}
 	b.Request = a.config.Fill(b.Request)
 	script := a.d.script.write(b, a.d.ids, directives)
@@ -33,7 +33,7 @@ func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt
 	if a.d.submit.argument {
 		path, err := a.spool(script)
 		if err != nil {
-			return fail(err)
+			return fail(adapters.NotStarted(err))
 		}
 		defer os.Remove(path)
 		stdin, v.words["SCRIPT"] = nil, path

@@ -55,7 +55,7 @@ func TestHook_RefusesOrFails(t *testing.T) {
 	if err := os.Remove(string(a.config.Hook)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.describe(t.Context(), b); jjm.KindOf(err) != jjm.Busy {
+	if _, err := a.Submit(t.Context(), b); !adapters.IsNotStarted(err) {
 		t.Errorf("a missing hook: error %v", err)
 	}
 }

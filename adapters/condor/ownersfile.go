@@ -97,13 +97,14 @@ func checkProof(stdout string) error {
 	return errors.New("the file is not read")
 }
 
-// run runs one of HTCondor's commands.
+// run runs one of HTCondor's commands. An error of kind Busy that adapters.NotStarted marks means that the command was
+// not started.
 func (a *Adapter) run(ctx context.Context, stdin []byte, argv ...string) (run.Output, error) {
 	if !a.env.Owners {
 		return a.config.Run(ctx, stdin, argv...)
 	}
 	if err := a.prove(ctx, false); err != nil {
-		return run.Output{}, err
+		return run.Output{}, adapters.NotStarted(err)
 	}
 	return a.ownersCLI().Run(ctx, stdin, argv...)
 }

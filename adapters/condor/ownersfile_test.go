@@ -62,8 +62,9 @@ func TestCheckProof_AcceptsOnlyTheMark(t *testing.T) {
 	}
 }
 
-// pretend makes a folder of commands that treat CONDOR_CONFIG as HTCondor's do: without it
-// they use the file that the file site names; of the file that it names they read the one setting that matters.
+// pretend makes a folder of commands that treat CONDOR_CONFIG in the same way as HTCondor's commands. Without the
+// variable they use the file that the file site names. From a file named by the variable they read the one setting that
+// matters.
 type pretend struct {
 	t          *testing.T
 	bin, state string
@@ -111,7 +112,7 @@ func (p *pretend) write(name, text string) {
 // moved makes HTCondor find the site's configuration elsewhere.
 func (p *pretend) moved(site string) { p.write("site", site+"\n") }
 
-// file returns what the daemon wrote.
+// file returns the configuration file that the daemon wrote.
 func (p *pretend) file() string {
 	text, _ := os.ReadFile(filepath.Join(p.state, "condor_config"))
 	return string(text)
@@ -164,7 +165,7 @@ func TestProbe_FindsTheSitesConfigurationAgain(t *testing.T) {
 			t.Errorf("it is %s, the file is\n%s", site, p.file())
 		}
 	}
-	// A daemon that starts again finds what an older one wrote.
+	// A restarted daemon finds the file that the earlier daemon wrote.
 	again := *p
 	again.adapter = &Adapter{name: "pool", config: p.adapter.config, env: p.adapter.env, proving: make(chan struct{}, 1)}
 	p.moved("/third")
@@ -181,7 +182,7 @@ func TestRun_NoCommandWithoutProof(t *testing.T) {
 	p.write("condor_config_val", strings.Replace(pretendValue, "#!/bin/sh\n", "#!/bin/sh\nCONDOR_CONFIG="+other+"\n", 1))
 	for range 2 {
 		_, err := p.adapter.run(t.Context(), nil, "condor_q")
-		if jjm.KindOf(err) != jjm.Busy || !strings.Contains(err.Error(), "user_config") {
+		if !adapters.IsNotStarted(err) || !strings.Contains(err.Error(), "user_config") {
 			t.Errorf("%v: want it to say what is wrong", err)
 		}
 	}

@@ -19,7 +19,7 @@ func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt
 	what := fmt.Sprintf("submit bulk of %d (tag %.20s)", b.N, b.Tag)
 	text, err := a.describe(ctx, b)
 	if err != nil {
-		return adapters.Receipt{}, a.fail(what, err)
+		return adapters.Receipt{}, a.fail(what, adapters.NotStarted(err))
 	}
 	out, err := a.run(ctx, []byte(text), "condor_submit", "-terse", "-")
 	if err != nil {

@@ -23,9 +23,10 @@ func bulkChecks() []Check {
 				"max_bulk = 1 for this cluster; if it refuses an option, tell the authors of jjm's adapter"},
 		{Name: "scattered jobs of a bulk can be cancelled", Bearable: true, lacks: oneJob, test: (*suite).cancelScattered,
 			Part: "[cancel] and [ids]",
-			Proves: fmt.Sprintf("at most %d cancels end %d jobs of a bulk, of which no two are neighbours; each has %d times "+
-				"as long as the cancel of one job took, and at least a tenth of the patience", scatteredCancels, scattered,
-				scatteredFactor),
+			Proves: fmt.Sprintf("%d jobs of a bulk, of which no two are neighbours, end with one cancel, or with %d at most "+
+				"where it is Busy for some of them; a cancel opens one connection for each job at most, and %d times those of "+
+				"the cancel of one job (a command counts as one; not counted where no commands are run)", scattered,
+				scatteredCancels, scatteredSpare),
 			Remedy: "cancel every second job of an array by hand, as this account: each must be gone afterwards, and those " +
 				"between them must not"},
 		{Name: "ids of many bulks are answered", Bearable: true, test: (*suite).manyIDs,
@@ -80,34 +81,37 @@ const (
 	// scatteredCancels is the number of cancels within which the cancelled jobs must end. It is more than one, because
 	// an adapter may limit the commands of a call and answer Busy for the remaining jobs.
 	scatteredCancels = 3
-	// Each of these cancels may take scatteredFactor times the duration of the cancel of one job.
-	scatteredFactor = 10
+	// scatteredSpare is how often a cancel of many jobs may run what the cancel of one job runs, beside one command for
+	// each job: an adapter may list more often, or once for the jobs that wait and once for those that run.
+	scatteredSpare = 3
 )
 
+// cancelScattered compares the cancel of many jobs with the cancel of one by the connections that they open, not by
+// their durations, which on a busy machine show nothing about the adapter.
 func (s *suite) cancelScattered() {
 	b := s.shell(s.fit(2*scattered), "exec sleep 600")
 	all := refs(b, s.submitOnly(b))
 	s.until("listed", b.Tag, b.N, jobLives)
-	began := time.Now()
-	if left := s.cancelOnce(b.Tag, all[:1], s.Patience); len(left) > 0 {
+	c := s.count()
+	one, left := s.cancelAll(c, b.Tag, all[:1])
+	if len(left) > 0 {
 		s.because(causeCancel)
 		s.Fatalf("one job of %d was cancelled, and lives after %v", b.N, s.Patience)
 	}
-	took := time.Since(began)
-	patience := max(scatteredFactor*took, s.Patience/10)
 	var every2nd []adapters.Ref
 	for i := 1; i < b.N; i += 2 {
 		every2nd = append(every2nd, all[i])
 	}
-	left := every2nd
-	for try := 0; try < scatteredCancels && len(left) > 0; try++ {
-		left = s.cancelOnce(b.Tag, left, patience)
-	}
+	opened, left := s.cancelAll(c, b.Tag, every2nd)
 	if len(left) > 0 {
 		s.because(causeProperty)
-		s.Errorf("one job was gone %v after its cancel; of %d jobs that are no neighbours %d live after %s of %v each, "+
-			"index %d first", jjm.HowLong(took), len(every2nd), len(left), jjm.Count(scatteredCancels, "cancel"),
-			jjm.HowLong(patience), left[0].Index)
+		s.Errorf("one job was gone after its cancel; of %d jobs that are no neighbours %d live after at most %s and %v, "+
+			"index %d first", len(every2nd), len(left), jjm.Count(scatteredCancels, "cancel"), s.Patience, left[0].Index)
+	}
+	if most := scatteredConnections(one, len(every2nd)); opened > most {
+		s.because(causeProperty)
+		s.Errorf("the cancel of one job opened %d connections, that of %d jobs that are no neighbours %d; want %d at most: "+
+			"one for each job, and %d times what the cancel of one job opens", one, len(every2nd), opened, most, scatteredSpare)
 	}
 	for i, r := range s.list(b.Tag) {
 		if i > 0 && i%2 == 0 && !r.State.Alive() {
@@ -116,27 +120,45 @@ func (s *suite) cancelScattered() {
 	}
 }
 
-// cancelOnce cancels jobs of one bulk and waits until all jobs with an accepted cancel have ended or are no longer
-// listed, or patience is over. It returns the jobs that are still alive. Busy is a valid answer: the caller cancels
-// that job again.
-func (s *suite) cancelOnce(tag jjm.Tag, jobs []adapters.Ref, patience time.Duration) (left []adapters.Ref) {
+// scatteredConnections returns how many connections one cancel of n scattered jobs may open if the cancel of one job
+// opened one connections.
+func scatteredConnections(one, n int) int { return scatteredSpare*one + n }
+
+// cancelAll cancels jobs of one bulk, and again those whose answer is Busy, with scatteredCancels cancels at most. Then
+// it waits until all jobs have ended or are no longer listed, or the patience is over. It returns the largest number of
+// connections that one of the cancels opened, and the jobs that are still alive.
+func (s *suite) cancelAll(c *counter, tag jjm.Tag, jobs []adapters.Ref) (opened int, left []adapters.Ref) {
 	s.Helper()
-	end := time.Now().Add(patience)
-	accepted := map[adapters.Ref]bool{}
-	for i, err := range s.answers(adapters.Cancel, jobs) {
-		accepted[jobs[i]] = err == nil
-		if err != nil && jjm.KindOf(err) != jjm.Busy {
-			s.Errorf("cancel of %+v: %v", jobs[i], err)
+	end := time.Now().Add(s.Patience)
+	busy := jobs
+	for try := 0; len(busy) > 0 && try < scatteredCancels; try++ {
+		if try > 0 {
+			s.pause()
 		}
+		opened = max(opened, c.during(func() { busy = s.cancelOnce(busy) }))
 	}
 	for {
 		found := s.list(tag)
 		left = slices.DeleteFunc(slices.Clone(jobs), func(ref adapters.Ref) bool { return !found[ref.Index].State.Alive() })
-		if !slices.ContainsFunc(left, func(ref adapters.Ref) bool { return accepted[ref] }) || time.Now().After(end) {
-			return left
+		if len(left) == 0 || time.Now().After(end) {
+			return opened, left
 		}
 		s.pause()
 	}
+}
+
+// cancelOnce cancels jobs, and returns those whose answer is Busy, which is valid: the caller cancels them again.
+func (s *suite) cancelOnce(jobs []adapters.Ref) (busy []adapters.Ref) {
+	s.Helper()
+	for i, err := range s.answers(adapters.Cancel, jobs) {
+		switch {
+		case jjm.KindOf(err) == jjm.Busy:
+			busy = append(busy, jobs[i])
+		case err != nil:
+			s.Errorf("cancel of %+v: %v", jobs[i], err)
+		}
+	}
+	return busy
 }
 
 // manyBulks is the number of bulks that the jobs of one call belong to.

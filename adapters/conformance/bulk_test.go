@@ -13,23 +13,26 @@ import (
 	"jjm/internal/testkit/await"
 )
 
-// bulkDefects are the defects that the checks of bulks find, by check, with a part of what they say.
-func bulkDefects() map[string]struct{ defect, says string } {
-	return map[string]struct{ defect, says string }{
-		"a bulk of two is accepted":                 {"arrays are refused", "non-rerunable Array Job"},
-		"scattered jobs of a bulk can be cancelled": {"only the first two runs are", "live after 3 cancels"},
-		"ids of many bulks are answered":            {"only the first is accounted", "11 are not answered"},
-		"looking opens few connections":             {"one for each id", "an accounting opened 16 connections"},
+// bulkDefects returns the defects that the checks of bulks find, by check, each with a part of the error.
+func bulkDefects() []struct{ check, defect, says string } {
+	const scatter = "scattered jobs of a bulk can be cancelled"
+	return []struct{ check, defect, says string }{
+		{"a bulk of two is accepted", "arrays are refused", "non-rerunable Array Job"},
+		{scatter, "only the first two runs are", "18 live after at most 3 cancels"},
+		{scatter, "some are, and the rest is never", "live after at most 3 cancels"},
+		{scatter, "each costs as much as one", "opened 3 connections, that of 20 jobs that are no neighbours 60"},
+		{"ids of many bulks are answered", "only the first is accounted", "11 are not answered"},
+		{"looking opens few connections", "one for each id", "an accounting opened 16 connections"},
 	}
 }
 
 func TestBulkChecks_EachFindsItsDefectAndSaysIt(t *testing.T) {
-	for check, want := range bulkDefects() {
-		t.Run(check, func(t *testing.T) {
+	for _, want := range bulkDefects() {
+		t.Run(want.check+": "+want.defect, func(t *testing.T) {
 			t.Parallel()
-			o := Try(t.Context(), named(t, check), localSystem(func(l *liar, s *System) {
+			o := Try(t.Context(), named(t, want.check), localSystem(func(l *liar, s *System) {
 				s.Patience = await.Provoked(10 * time.Second)
-				defects()[check][want.defect](l, s)
+				defects()[want.check][want.defect](l, s)
 			}))
 			if o.Word() != "FAILED" || !strings.Contains(fmt.Sprint(o.Failures), want.says) {
 				t.Errorf("%s, want %q: %q", o.Word(), want.says, o.Failures)
@@ -53,11 +56,22 @@ func TestBulkChecks_ACarefulAdapterPasses(t *testing.T) {
 	}
 }
 
-// Where nobody can count connections, the check says so, and does not pass.
+// If the connections cannot be counted, the check is not applicable, with the reason, and does not pass.
 func TestFewConnections_WithoutCommandsItIsNotApplicable(t *testing.T) {
 	o := Try(t.Context(), named(t, "looking opens few connections"), siteSystem(t, &Site{}, nil))
 	if o.Word() != "not applicable" || !strings.Contains(o.Skipped, "nobody can count") {
 		t.Errorf("%s: %q %q", o.Word(), o.Skipped, o.Failures)
+	}
+}
+
+// An adapter that needs a command for each job, and a listing before and after them, passes: PBS has no better way.
+func TestCancelScattered_ACommandForEachJobPasses(t *testing.T) {
+	o := Try(t.Context(), named(t, "scattered jobs of a bulk can be cancelled"), localSystem(func(l *liar, s *System) {
+		s.Patience = await.Guard(4 * time.Minute)
+		l.cancels = func(n int) int { return n + 2 }
+	}))
+	if o.Word() != "ok" {
+		t.Errorf("%s: %q", o.Word(), o.Failures)
 	}
 }
 
@@ -73,8 +87,8 @@ func TestCancelScattered_BusyForTheRestIsTriedAgain(t *testing.T) {
 	}
 }
 
-// On a site that refuses arrays one check fails, the second that is shown. Those that need bulks are not
-// tried and name it, and the others pass.
+// On a site that refuses arrays one check fails, which is the second in the output. Checks that need bulks are not
+// tried and name the failed check. The other checks pass.
 func TestRun_ARefusedBulkIsShownFirstAndOnce(t *testing.T) {
 	open := siteSystem(t, &Site{Kind: "pbs"}, func(l *liar, s *System) {
 		s.Patience = await.Guard(4 * time.Minute)

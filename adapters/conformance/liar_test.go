@@ -18,8 +18,7 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// liar is the embedded batch system, which runs real jobs, with one verb that
-// does not do what it should.
+// liar is the embedded batch system, which runs real jobs, with a planted defect in one of its methods.
 type liar struct {
 	*local.Adapter
 	caps     func(adapters.Capabilities) adapters.Capabilities
@@ -40,6 +39,8 @@ type liar struct {
 	checks   func(r jjm.Request) error
 	// runs is called by Find and Account with the ids that they ask for.
 	runs func(ctx context.Context, ids []string)
+	// cancels returns the number of commands that a cancel of n jobs runs; nil for none.
+	cancels func(n int) int
 }
 
 func (l *liar) Capabilities() adapters.Capabilities {
@@ -131,6 +132,11 @@ func (l *liar) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.Ref
 }
 
 func (l *liar) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, jobs []adapters.Ref) ([]error, error) {
+	if l.cancels != nil && op == adapters.Cancel {
+		for range l.cancels(len(jobs)) {
+			runTrue(ctx, nil)
+		}
+	}
 	if l.bound > 0 && op == adapters.Cancel {
 		return bounded(l, jobs, func(some []adapters.Ref) ([]error, error) {
 			return l.Adapter.Control(l.ctx(ctx), l.owner(owner), op, some)
@@ -200,14 +206,14 @@ func localSystem(plant func(l *liar, s *System)) func(t TB) System {
 	}
 }
 
-// changed returns a report with one fact changed.
+// changed plants a change of one fact in every report.
 func changed(what func(r *jjm.Report)) func(l *liar, s *System) {
 	return func(l *liar, _ *System) {
 		l.report = func(r jjm.Report) (jjm.Report, bool) { what(&r); return r, true }
 	}
 }
 
-// defects are listed by check; the text says what is planted.
+// defects returns the planted defects by check and by description.
 func defects() map[string]map[string]func(l *liar, s *System) {
 	return map[string]map[string]func(l *liar, s *System){
 		"every exit code comes back": {
@@ -229,7 +235,9 @@ func defects() map[string]map[string]func(l *liar, s *System) {
 			},
 		},
 		"scattered jobs of a bulk can be cancelled": {
-			"only the first two runs are": (*liar).losesOperands,
+			"only the first two runs are":     (*liar).losesOperands,
+			"each costs as much as one":       func(l *liar, _ *System) { l.cancels = func(n int) int { return 3 * n } },
+			"some are, and the rest is never": func(l *liar, _ *System) { l.bound = scattered/scatteredCancels - 1 },
 			"those between them are, too": func(l *liar, _ *System) {
 				l.control = func(_ adapters.Op, jobs []adapters.Ref) []adapters.Ref {
 					for _, ref := range jobs[1:] {
@@ -518,7 +526,7 @@ func noField(r jjm.Request) error {
 	return nil
 }
 
-// deafTo ignores one operation and reports that it was done.
+// deafTo makes the batch system ignore one operation and report success.
 func (l *liar) deafTo(deaf adapters.Op) {
 	l.control = func(op adapters.Op, jobs []adapters.Ref) []adapters.Ref {
 		if op == deaf {
@@ -538,8 +546,8 @@ func (l *liar) refusesBulks(*System) {
 	}
 }
 
-// losesOperands makes a cancel that acts on the first two jobs, as qdel of OpenPBS does with operands of
-// one array, and reports success for all.
+// losesOperands makes a cancel act only on the first two jobs and report success for all, like qdel of OpenPBS with
+// operands of one array.
 func (l *liar) losesOperands(*System) {
 	l.control = func(op adapters.Op, jobs []adapters.Ref) []adapters.Ref {
 		if op == adapters.Cancel {
@@ -565,8 +573,7 @@ func (l *liar) marksOnly(s *System) {
 	}
 }
 
-// marksEnds makes a cancel that ends nothing: jobs are listed as cancelled once they came to their own
-// end.
+// marksEnds makes a cancel without effect: jobs run to their own end, and are then listed as cancelled.
 func (l *liar) marksEnds(*System) {
 	l.deafTo(adapters.Cancel)
 	l.report = func(r jjm.Report) (jjm.Report, bool) {
@@ -601,7 +608,7 @@ func TestChecks_EachFindsItsDefect(t *testing.T) {
 			one := func() {
 				t.Run(check+": "+what, func(t *testing.T) { wantFailure(t, check, localSystem(plant)) })
 			}
-			if check == "the environment of the daemon changes nothing" { // the process has but one
+			if check == "the environment of the daemon changes nothing" { // the process has only one environment
 				alone = append(alone, one)
 			} else {
 				together = append(together, one)
@@ -612,8 +619,8 @@ func TestChecks_EachFindsItsDefect(t *testing.T) {
 	atOnceAll(alone)
 }
 
-// atOnceAll runs several functions at once. t.Parallel would run only as many as there are
-// processors, although the functions spend nearly all of their time waiting.
+// atOnceAll runs functions in parallel. t.Parallel would run only as many as there are processors, although the
+// functions spend nearly all of their time waiting.
 func atOnceAll(all []func()) {
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, atOnce)

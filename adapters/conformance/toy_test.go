@@ -23,7 +23,7 @@ type toy struct {
 	defect string
 }
 
-// The scripts work on the folder jobs beside theirs: jobs/ID contains "TAG N".
+// The scripts use the folder jobs in their own folder: jobs/ID contains "TAG N".
 var toyCommands = map[string]string{
 	"tsub":  `n=$(cat next); echo $((n+1)) >next; echo "$1 $2 Q" >jobs/$n; echo "job $n taken"`,
 	"tstat": `echo "ID TAG N STATE"; for f in jobs/*; do [ -e "$f" ] && echo "${f##*/} $(cat "$f")"; done; echo end`,
@@ -86,6 +86,8 @@ func (a *toy) command(ctx context.Context, argv ...string) (string, error) {
 	switch {
 	case err != nil && a.has("calls a missing command invalid"):
 		return "", jjm.Errorf(jjm.Invalid, "%w", err)
+	case err != nil && a.has("hides that nothing was started"):
+		return "", jjm.Errorf(jjm.Busy, "%v", err)
 	case err != nil && a.has("names no command"):
 		return "", jjm.Errorf(jjm.Busy, "something is wrong")
 	case err != nil && a.has("takes time-outs for nothing"):
@@ -234,6 +236,7 @@ func faultDefects() []planted {
 		{"a banner on standard error does no harm", "calls any stderr invalid"},
 		{"a missing command is named", "calls a missing command invalid"},
 		{"a missing command is named", "names no command"},
+		{"a missing command is named", "hides that nothing was started"},
 		{"a missing command is named", "lists nothing in trouble"},
 		{"the methods are cheap", "runs everything thrice"},
 	}
@@ -250,7 +253,7 @@ func TestFaultChecks_EachFindsItsDefect(t *testing.T) {
 	atOnceAll(all)
 }
 
-// wantFailure runs one check by name and expects it to fail.
+// wantFailure runs the check with a given name and requires that it fails.
 func wantFailure(t *testing.T, name string, open func(t TB) System) {
 	t.Helper()
 	o := Try(t.Context(), named(t, name), open)

@@ -16,7 +16,8 @@ import (
 // kind Busy, because certainly nothing was done.
 func (a *Adapter) Submit(ctx context.Context, bulk adapters.Bulk) (adapters.Receipt, error) {
 	fail := func(err error) (adapters.Receipt, error) {
-		return adapters.Receipt{}, fmt.Errorf("%s: submit bulk of tag %.20s: %w", a.name, bulk.Tag, err)
+		err = fmt.Errorf("%s: submit bulk of tag %.20s: %w", a.name, bulk.Tag, err)
+		return adapters.Receipt{}, adapters.NotStarted(err) // an error of kind Busy means that nothing was spooled
 	}
 	if err := a.allowed(bulk.Owner); err != nil {
 		return fail(err)

@@ -29,11 +29,7 @@ func (a *Adapter) cancel(ctx context.Context, owner jjm.Owner, p *plan) error {
 	if len(p.targets) == 0 {
 		return nil
 	}
-	atOnce := operandsAtOnce
-	if a.deletesAlone() {
-		atOnce = 1
-	}
-	todo := commands(adapters.Cancel, openpbs, p.targets, atOnce)
+	todo := commands(adapters.Cancel, openpbs, p.targets, a.operandsNow())
 	outs, sent, err := a.delete(ctx, todo[:min(len(todo), maxDeletes)])
 	if err == nil && !slices.Contains(sent, true) {
 		return notSent("qdel is not sent before the next cycle: too many reserved ports of this minute are used")
@@ -41,9 +37,7 @@ func (a *Adapter) cancel(ctx context.Context, owner jjm.Owner, p *plan) error {
 	if err == nil {
 		err = a.confirm(ctx, owner, p, todo, outs, sent)
 	}
-	if err != nil {
-		a.noteServerGone(todo, sent, err)
-	}
+	a.noteShared(todo, sent, err)
 	if adapters.IsNotAsked(err) {
 		return adapters.Later(err) // qdel was sent
 	}
@@ -174,29 +168,4 @@ func isUnreachable(text string) bool {
 		}
 	}
 	return false
-}
-
-// noteServerGone checks whether the server answered a listing and then became unreachable after a command with several
-// operands. From then on each operand has its own command, which avoids repeating a command that may have crashed the
-// server.
-func (a *Adapter) noteServerGone(todo []command, sent []bool, err error) {
-	shared := false
-	for i, c := range todo {
-		shared = shared || i < len(sent) && sent[i] && len(c.operands) > 1
-	}
-	if !shared || !isUnreachable(err.Error()) {
-		return
-	}
-	a.mu.Lock()
-	a.alone = true
-	a.mu.Unlock()
-	a.env.Warn("PBS was gone after a qdel of several jobs; jobs are cancelled one by one from now on", "cluster", a.name,
-		"error", err)
-}
-
-// deletesAlone reports whether each operand needs its own qdel.
-func (a *Adapter) deletesAlone() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.alone
 }

@@ -1,6 +1,7 @@
 package pbs
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"jjm/adapters"
 	"jjm/internal/jjm"
@@ -108,26 +110,94 @@ func TestCancel_AWaitingJobThatQdelDidNotDeleteIsBusy(t *testing.T) {
 	}
 }
 
+// singles submits n plain jobs.
+func (s *site) singles(n int) (refs []adapters.Ref) {
+	s.t.Helper()
+	for range n {
+		b := s.bulk(1, "exit 0")
+		refs = append(refs, members(b, s.submit(b).ID)...)
+	}
+	return refs
+}
+
 func TestCancel_ACommandThatEndedTheServerIsNotRepeated(t *testing.T) {
 	if _, err := exec.LookPath("touch"); err != nil {
 		t.Fatal(err)
 	}
 	s := newSite(t)
-	var refs []adapters.Ref
-	for range 3 {
-		b := s.bulk(1, "exit 0")
-		refs = append(refs, members(b, s.submit(b).ID)...)
-	}
+	refs := s.singles(3)
 	// As recorded, the command that ends the server exits with 0.
 	s.replace("qdel", `echo "$*" >>"$state/deleted"
-[ $# = 1 ] || { touch "$state/faults/refused"; exit 0; }
+[ $# = 1 ] || [ -e "$state/sound" ] || { touch "$state/faults/refused"; exit 0; }
 exec "$real" "$@"`)
-	_, err := s.a.Control(t.Context(), s.owner, adapters.Cancel, refs)
-	s.wantKind("cancel", err, jjm.Busy)
-	s.fault("refused", false)
-	s.good(adapters.Cancel, refs...)
-	text, err := os.ReadFile(filepath.Join(s.state, "deleted"))
-	if lines := strings.Split(strings.TrimSpace(string(text)), "\n"); err != nil || len(lines) != 4 {
-		t.Errorf("qdel ran with %q, error %v: want all three, then each alone", lines, err)
+	ran := func() (lines []string) { // the latest qdel commands
+		path := filepath.Join(s.state, "deleted")
+		text, err := os.ReadFile(path)
+		if err = errors.Join(err, os.Remove(path)); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Split(strings.TrimSpace(string(text)), "\n")
+	}
+	crash := func(refs []adapters.Ref) {
+		t.Helper()
+		_, err := s.a.Control(t.Context(), s.owner, adapters.Cancel, refs)
+		s.wantKind("cancel", err, jjm.Busy)
+		if lines := ran(); len(lines) != 1 {
+			t.Errorf("qdel ran with %q, want one command", lines)
+		}
+		s.clk.advance(firstRest) // in an outage the time does not count
+		s.fault("refused", false)
+		s.good(adapters.Cancel, refs...)
+		if lines := ran(); len(lines) != len(refs) {
+			t.Errorf("qdel ran with %q, want each of %d jobs alone", lines, len(refs))
+		}
+	}
+	crash(refs)
+	alone := func(rest time.Duration) {
+		t.Helper()
+		s.clk.advance(rest - time.Minute)
+		s.good(adapters.Cancel, s.singles(2)...)
+		if lines := ran(); len(lines) != 2 {
+			t.Errorf("before the rest is over qdel ran with %q", lines)
+		}
+		s.clk.advance(time.Minute)
+	}
+	alone(firstRest)
+	crash(s.singles(3)) // it ends the server again
+	alone(2 * firstRest)
+	if err := os.WriteFile(filepath.Join(s.state, "sound"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	s.good(adapters.Cancel, s.singles(3)...)
+	if lines := ran(); len(lines) != 1 {
+		t.Errorf("once the server was well for a while, qdel ran with %q", lines)
+	}
+	if s.a.alone != (solitude{}) {
+		t.Errorf("a command that worked is still suspect: %+v", s.a.alone)
+	}
+}
+
+func TestSolitude_OneOutageCountsOnceAndAMissingPortNever(t *testing.T) {
+	a := makeAdapter(t, func(*Config) {})
+	now := time.Unix(1_000_000, 0)
+	a.env.Now = func() time.Time { return now }
+	shared := []command{{argv: []string{"qdel", "7", "8"}, operands: map[string][]int{"7": {0}, "8": {1}}}}
+	sent := []bool{true}
+	a.noteShared(shared, sent, errors.New("qstat: exit 255: pbs_iff: all reserved ports in use pbs_iff: cannot connect "+
+		"to host auth: error returned: -1 qstat: cannot connect to server pbshost (errno=-1)"))
+	if a.operandsNow() != operandsAtOnce {
+		t.Error("a missing port counts as the end of the server")
+	}
+	gone := errors.New("Connection refused qstat: cannot connect to server pbshost (errno=15010)")
+	for range 4 {
+		a.noteShared(shared, sent, gone)
+	}
+	if a.operandsNow() != 1 || a.alone.rest != firstRest {
+		t.Errorf("after commands that ran at the same time: %+v", a.alone)
+	}
+	now = now.Add(-time.Hour) // the clock is set back
+	a.operandsNow()
+	if now = now.Add(firstRest); a.operandsNow() != operandsAtOnce {
+		t.Errorf("a rest after the clock was set back: %+v", a.alone)
 	}
 }

@@ -83,9 +83,8 @@ type Adapter struct {
 	// noEndedSince is set if the server cannot list the jobs that ended after a given time.
 	noEndedSince bool
 	// reruns is the reason why the server allows reruns of arrays; "" if it does not allow reruns.
-	reruns string
-	// alone is set if the server became unreachable after a qdel of several jobs: from then on each qdel names one job.
-	alone    bool
+	reruns   string
+	alone    solitude
 	limits   limits
 	sizes    map[listing]listingSize
 	chunk    chunkSize

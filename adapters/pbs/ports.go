@@ -31,9 +31,12 @@ const (
 	perSecond      = 5
 	qdelsPerSecond = 8
 	// If the host has run out of ports, the limit for lookups by id is halved for the time portRest, but not below
-	// leastPorts. The limits for the other commands shrink by the same amount.
-	leastPorts = perSecond
-	portRest   = 10 * time.Minute
+	// leastPorts. The limits for listings and submissions shrink by that amount or half of it. The limit for cancels
+	// shrinks in proportion, down to leastCancelPorts: that is more than the other commands may then use, so that there
+	// always is room for some cancels.
+	leastPorts       = perSecond
+	leastCancelPorts = maxPorts
+	portRest         = 10 * time.Minute
 	// If more than fewPorts are in use, listings of everything begin at least listingPause apart. They then take at
 	// most a third of maxPorts, however many accounts there are. Accounts that need a listing meanwhile share one
 	// listing.
@@ -96,7 +99,7 @@ func purposeOf(argv []string) purpose {
 type ports struct {
 	used []portUse // uses within the last minute, oldest first
 	kept int       // number of connections reserved for submissions of arrays
-	// less is subtracted from idPorts and maxPorts before the time until.
+	// less is how much smaller the limit for lookups by id is before the time until.
 	less  int
 	until time.Time
 }
@@ -116,25 +119,24 @@ func (why purpose) cancels() bool { return why == cancelling || why == confirmin
 func (p *ports) limit(now time.Time) int { return p.most(now, byIDs) }
 
 // most returns how many ports may be in use after a command of the given purpose. The number is lower for a while after
-// PBS ran out of ports (see less), except for cancels and the listings that confirm them.
+// the host ran out of ports (see less).
 func (p *ports) most(now time.Time, why purpose) int {
-	switch why {
-	case cancelling:
-		return cancelPorts - confirmPorts
-	case confirming:
-		return cancelPorts
-	}
-	most, less := idPorts, 0
+	less := 0
 	if now.Before(p.until) {
 		less = p.less
 	}
+	forCancels := cancelPorts - less*(cancelPorts-leastCancelPorts)/(idPorts-leastPorts)
 	switch why {
+	case cancelling:
+		return forCancels - confirmPorts
+	case confirming:
+		return forCancels
 	case ordinary:
-		most = maxPorts
+		return maxPorts - less
 	case submission: // no other command does its work, so only half of less is subtracted
-		less /= 2
+		return idPorts - less/2
 	}
-	return most - less
+	return idPorts - less
 }
 
 // expire forgets connections whose ports are free again. After the clock was set back, the times of connections in the
@@ -318,7 +320,7 @@ func (a *Adapter) runCounted(ctx context.Context, stdin []byte, argv []string) (
 	a.ports.ranOut(a.pace.now())
 	limit := a.ports.limit(a.pace.now())
 	a.mu.Unlock()
-	a.env.Warn("the host has no reserved port left for PBS; jobs are asked for by id less often", "cluster", a.name,
+	a.env.Warn("the host has no reserved port left for PBS; jjm runs fewer commands of PBS for a while", "cluster", a.name,
 		"command", argv[0], "ports in a minute", limit, "for", portRest)
 	return out, err
 }

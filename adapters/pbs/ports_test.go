@@ -268,15 +268,17 @@ func TestPorts_AHostWithoutPortsIsBusyAndAskedLess(t *testing.T) {
 			tag := s.held(2)
 			s.a = s.adapter(func(c *Config) { c.Dialect = "openpbs" })
 			clk := s.clock(s.a)
-			if quiet {
+			ask := func() error { _, err := s.a.List(t.Context(), s.owner, time.Now()); return err }
+			if quiet { // recorded for ids only
 				s.fault("ports-quiet", true)
+				ask = func() error { _, err := s.a.jobsByID(t.Context(), []string{"1", "2"}, false); return err }
 			}
 			clk.advance(time.Minute)
 			for range 6 {
 				s.do("qselect")
 			}
-			_, err := s.a.List(t.Context(), s.owner, time.Now())
-			s.wantKind("a listing without a port", err, jjm.Busy)
+			err := ask()
+			s.wantKind("a question without a port", err, jjm.Busy)
 			if err == nil || !strings.Contains(err.Error(), "all reserved ports in use") || !adapters.IsLater(err) {
 				t.Errorf("error %v", err)
 			}
@@ -291,20 +293,16 @@ func TestPorts_AHostWithoutPortsIsBusyAndAskedLess(t *testing.T) {
 	}
 }
 
-// A command that finds no reserved port may end with 0 and have done nothing: it is not taken for success.
+// A qstat without a port was recorded to end with 0. No recording shows that of a command that changes something; if
+// one ever does it, and did nothing, that is not taken for success.
 func TestPorts_ACommandWithoutAPortIsNoSuccess(t *testing.T) {
-	for _, op := range []adapters.Op{adapters.Release, adapters.Cancel} {
-		t.Run(op.String(), func(t *testing.T) {
-			s := newSite(t, "PORTS=20")
+	for op, name := range map[adapters.Op]string{adapters.Release: "qrls", adapters.Cancel: "qdel"} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
 			b := s.bulk(2, "exec sleep 600")
 			refs := members(b, s.submit(b).ID)
-			s.a = s.adapter(func(c *Config) { c.Dialect = "openpbs" })
-			clk := s.clock(s.a)
-			clk.advance(time.Minute)
-			s.fault("ports-quiet", true)
-			for range 20 - 1 { // one port is left for the listing before the command
-				s.do("qselect")
-			}
+			s.replace(name, `echo "pbs_iff: cannot connect to host
+pbs_iff: all reserved ports in use" >&2`)
 			answers, err := s.a.Control(t.Context(), s.owner, op, refs)
 			if err == nil && (len(answers) != 2 || jjm.KindOf(answers[0]) != jjm.Busy || jjm.KindOf(answers[1]) != jjm.Busy) {
 				t.Errorf("answers %v", answers)
@@ -313,6 +311,39 @@ func TestPorts_ACommandWithoutAPortIsNoSuccess(t *testing.T) {
 				s.wantKind("a command without a port", err, jjm.Busy)
 			}
 		})
+	}
+}
+
+// After the host ran out of ports there are fewer cancels, but always some, whatever the other commands use.
+func TestPorts_CancelsBecomeSlowerWhenPortsRunOut(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	inAMinute := func(p ports) (sent int) {
+		for at := now; at.Before(now.Add(portLife)); at = at.Add(time.Second / qdelsPerSecond) {
+			if wait, room := p.take(at, cancelling, 1, nil); room && wait == 0 {
+				sent++
+			}
+		}
+		return sent
+	}
+	var p ports
+	before := inAMinute(ports{})
+	for range 3 {
+		p.ranOut(now)
+		busy := ports{less: p.less, until: p.until}
+		busy.note(now, ordinary, max(p.most(now, ordinary), p.most(now, submission)))
+		idle := inAMinute(ports{less: p.less, until: p.until})
+		if idle >= before || inAMinute(busy) < 10 {
+			t.Errorf("less %d: %d cancels in a minute after %d, and %d beside other commands", p.less, idle, before,
+				inAMinute(busy))
+		}
+		if p.most(now, confirming) <= p.most(now, cancelling) {
+			t.Error("no port is left for the listing that confirms a cancel")
+		}
+		before = idle
+	}
+	now = now.Add(portRest)
+	if got := inAMinute(ports{less: p.less, until: p.until}); got != cancelPorts-confirmPorts {
+		t.Errorf("%d cancels in a minute after the rest", got)
 	}
 }
 

@@ -15,29 +15,15 @@ import (
 // standard input. The options of qsub contain no user text, because listings show the options to all accounts, and some
 // values break the listings' JSON.
 func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, error) {
-	if err := adapters.CheckBulk(b, a.Capabilities()); err != nil {
-		return adapters.Receipt{}, a.wrap("submit", err)
-	}
-	if err := a.Check(b.Request); err != nil {
-		return adapters.Receipt{}, a.wrap("submit", err)
-	}
-	if err := a.checkSize(b); err != nil {
-		return adapters.Receipt{}, a.wrap("submit", err)
-	}
-	d, err := a.findDialect(ctx)
+	argv, d, err := a.prepare(ctx, b)
 	if err != nil {
-		return adapters.Receipt{}, a.wrap("submit", err)
-	}
-	more, err := a.extraOptions(ctx, b)
-	if err != nil {
-		return adapters.Receipt{}, a.wrap("submit", err)
+		return adapters.Receipt{}, a.wrap("submit", adapters.NotStarted(err))
 	}
 	if b.N > 1 && d == openpbs {
 		keeps, done := a.keepRoom(ctx)
 		defer done()
 		ctx = keeps
 	}
-	argv := append(submitArgs(b, a.config, d), more...)
 	out, err := a.run(ctx, []byte(script(b)), argv...)
 	if out.Truncated { // qsub ran, so the jobs may exist
 		err = jjm.Errorf(jjm.Ambiguous, "%w", err)
@@ -59,6 +45,25 @@ func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt
 		}
 	}
 	return adapters.Receipt{ID: id}, nil
+}
+
+// prepare checks a bulk and returns the command line that submits it.
+func (a *Adapter) prepare(ctx context.Context, b adapters.Bulk) ([]string, dialect, error) {
+	if err := adapters.CheckBulk(b, a.Capabilities()); err != nil {
+		return nil, unknownDialect, err
+	}
+	if err := a.Check(b.Request); err != nil {
+		return nil, unknownDialect, err
+	}
+	if err := a.checkSize(b); err != nil {
+		return nil, unknownDialect, err
+	}
+	d, err := a.findDialect(ctx)
+	if err != nil {
+		return nil, d, err
+	}
+	more, err := a.extraOptions(ctx, b)
+	return append(submitArgs(b, a.config, d), more...), d, err
 }
 
 // extraOptions returns the options that the site, its hook and the job file add.

@@ -265,6 +265,27 @@ func TestHook_AddsOptionsOrRefuses(t *testing.T) {
 	}
 }
 
+// What never reached qsub is not looked for.
+func TestSubmit_WhatEndsBeforeQsubIsNotStarted(t *testing.T) {
+	bin := t.TempDir()
+	qstat := filepath.Join(bin, "qstat")
+	if err := os.WriteFile(qstat, []byte("#!/bin/sh\necho neither\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	b := adapters.Bulk{Tag: "jt", N: 2, Dir: "/", Argv: []string{"/bin/true"}}
+	for name, change := range map[string]func(c *Config){
+		"no hook":          func(c *Config) { c.Hook, c.Dialect = "/no/such/hook", "openpbs" },
+		"no qstat":         func(c *Config) { c.Bin = "/no/such/folder" },
+		"no known version": func(*Config) {},
+		"no qsub":          func(c *Config) { c.Dialect = "openpbs" },
+	} {
+		a := makeAdapter(t, func(c *Config) { c.Bin = bin; change(c) })
+		if _, err := a.Submit(t.Context(), b); !adapters.IsNotStarted(err) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
 func TestDirectives_OfJobFilesSetKnownAttributesOnly(t *testing.T) {
 	for _, good := range []string{"-W group_list=atlas", "#PBS -W tolerate_node_failures=all", "-l place=excl", "-m n"} {
 		if err := checkJobDirective(good); err != nil {

@@ -15,7 +15,7 @@ import (
 func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, error) {
 	argv, err := a.prepare(ctx, b)
 	if err != nil {
-		return adapters.Receipt{}, a.wrap(err, "submit %s", b.Tag)
+		return adapters.Receipt{}, a.wrap(adapters.NotStarted(err), "submit %s", b.Tag)
 	}
 	a.mu.Lock()
 	shielded := !a.site.exitCodesHarmless()
@@ -70,7 +70,7 @@ func submitArgv(b adapters.Bulk, opts []string) []string {
 var arrayLine = regexp.MustCompile(`^([1-9][0-9]*)\.1-([0-9]+):1$`)
 
 // receipt parses the answer of qsub. A site's qsub may print more text (a banner, a warning of a JSV); the id is on a
-// line of its own.
+// separate line.
 func receipt(out run.Output, n int) (string, error) {
 	if out.Exit != 0 {
 		return "", refusal(out)

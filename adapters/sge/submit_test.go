@@ -204,6 +204,12 @@ func TestHook_AddsOptionsOrRefuses(t *testing.T) {
 			t.Errorf("%s: error %v", script, err)
 		}
 	}
+	if err := os.Remove(hook); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Submit(t.Context(), b); !adapters.IsNotStarted(err) {
+		t.Errorf("a missing hook: error %v", err)
+	}
 }
 
 // The test runs the job script with each awk that is installed.

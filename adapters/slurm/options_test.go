@@ -176,6 +176,9 @@ func TestSubmit_TheHookAddsOptionsOrRefuses(t *testing.T) {
 	if err != nil || !strings.Contains(string(script), `JJM_BATCH_ID="${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID"`) {
 		t.Errorf("the script is %q, error %v", script, err)
 	}
+	if _, err := submit("none"); !adapters.IsNotStarted(err) {
+		t.Errorf("a hook that does not exist: %v", err)
+	}
 	for hook, what := range map[string]string{"no": "ann may not", "steals": "job-name"} {
 		if _, err := submit(hook); jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v", hook, err)

@@ -46,8 +46,8 @@ type token struct {
 const tokenLife = time.Hour
 
 func newRestClient(c Config, fetch func(context.Context, jjm.Owner) (string, error)) *restClient {
-	// Each submission has a connection of its own. If slurmrestd closed a reused connection during a submission, the
-	// outcome of that submission would be unknown.
+	// Each submission has a separate connection. If slurmrestd closed a reused connection during a submission, the outcome
+	// of that submission would be unknown.
 	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true}
 	base := strings.TrimSuffix(c.Rest, "/")
 	socket, isUnix := strings.CutPrefix(c.Rest, "unix:")
@@ -150,7 +150,7 @@ func (r *restClient) submit(ctx context.Context, b adapters.Bulk, c Config, scri
 func (r *restClient) post(ctx context.Context, b adapters.Bulk, body []byte) (adapters.Receipt, int, error) {
 	none, owner := adapters.Receipt{}, b.Owner
 	if err := ctx.Err(); err != nil {
-		return none, 0, jjm.Errorf(jjm.Busy, "slurmrestd: not asked: %w", err)
+		return none, 0, adapters.NotStarted(jjm.Errorf(jjm.Busy, "slurmrestd: not asked: %w", err))
 	}
 	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodPost, r.url, bytes.NewReader(body))
 	if err != nil {
@@ -160,18 +160,18 @@ func (r *restClient) post(ctx context.Context, b adapters.Bulk, body []byte) (ad
 	if r.jwt {
 		text, err := r.token(ctx, owner)
 		if err != nil {
-			return none, 0, err
+			return none, 0, adapters.NotStarted(err)
 		}
 		req.Header.Set("X-SLURM-USER-NAME", owner.User)
 		req.Header.Set("X-SLURM-USER-TOKEN", text)
 	}
 	if err := adapters.Turn(ctx); err != nil {
-		return none, 0, fmt.Errorf("slurmrestd: not asked: %w", err)
+		return none, 0, adapters.NotStarted(fmt.Errorf("slurmrestd: not asked: %w", err))
 	}
 	resp, err := r.http.Do(req)
 	switch {
 	case neverConnected(err):
-		return none, 0, jjm.Errorf(jjm.Busy, "slurmrestd: %w", err)
+		return none, 0, adapters.NotStarted(jjm.Errorf(jjm.Busy, "slurmrestd: %w", err))
 	case err != nil:
 		return none, 0, jjm.Errorf(jjm.Ambiguous, "slurmrestd: %w", err)
 	}

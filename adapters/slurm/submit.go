@@ -19,17 +19,8 @@ func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt
 
 func (a *Adapter) submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, error) {
 	none := adapters.Receipt{}
-	if err := adapters.CheckBulk(b, a.Capabilities()); err != nil {
-		return none, err
-	}
-	if err := a.checkAccount(ctx, b.Owner); err != nil {
-		return none, err
-	}
-	if err := a.Check(b.Request); err != nil {
-		return none, err
-	}
-	if err := a.checkSize(b); err != nil {
-		return none, err
+	if err := a.checkBulk(ctx, b); err != nil {
+		return none, adapters.NotStarted(err)
 	}
 	script := adapters.JobScript(b, `"$SLURM_ARRAY_TASK_ID"`, `"${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID"`)
 	if a.rest != nil {
@@ -51,6 +42,20 @@ func (a *Adapter) submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt
 		return none, err
 	}
 	return receipt(out, b.N)
+}
+
+// checkBulk returns an error if a bulk must not be submitted now.
+func (a *Adapter) checkBulk(ctx context.Context, b adapters.Bulk) error {
+	if err := adapters.CheckBulk(b, a.Capabilities()); err != nil {
+		return err
+	}
+	if err := a.checkAccount(ctx, b.Owner); err != nil {
+		return err
+	}
+	if err := a.Check(b.Request); err != nil {
+		return err
+	}
+	return a.checkSize(b)
 }
 
 // Check returns an error of kind Invalid if this cluster cannot satisfy a request. Slurm itself accepts most such

@@ -30,8 +30,11 @@ type commands struct {
 	Wait       wait       `cmd:"" group:"people" help:"Wait for the end, showing progress; exit 0 if all are done." example:"jjm wait 17 && jjm output 17"`
 	Hold       hold       `cmd:"" group:"people" help:"Hold jobs until they are released; running ones go on." example:"jjm hold 17 --reason full-disk"`
 	Release    release    `cmd:"" group:"people" help:"Release held jobs; others stay as they are." example:"jjm release 17.3"`
+	Set        set        `cmd:"" group:"people" help:"Change the resources and the priority of waiting local jobs." example:"jjm set 17 --walltime 12h"`
 	Resubmit   resubmit   `cmd:"" group:"people" help:"Run failed local jobs again; reopens a grid job that is over." example:"jjm resubmit 17 && jjm wait 17"`
 	Force      forceState `cmd:"" name:"force-status" group:"people" help:"Force local jobs to failed or completed, whatever the evidence says." example:"jjm force-status 17.3 failed --why 'node7 is gone'"`
+	Freeze     freeze     `cmd:"" group:"people" help:"Freeze local jobs that are over: nothing changes them until jjm unfreeze." example:"jjm freeze 17.3-7"`
+	Unfreeze   unfreeze   `cmd:"" group:"people" help:"Unfreeze local jobs: completed or failed, as they were." example:"jjm unfreeze 17"`
 	Copy       copyJob    `cmd:"" group:"people" help:"A new grid job of what an old one asked for, with edits." example:"jjm copy 17 --set params.events=500 --set name=again"`
 	Remove     remove     `cmd:"" group:"people" help:"Remove grid jobs that are over, with their outputs, records and rows." example:"jjm remove 17 18"`
 	Output     output     `cmd:"" group:"people" help:"Fetch the tar of the outputs, or one file of it, and check it." example:"jjm output 17 -o results.tar"`
@@ -56,6 +59,7 @@ type commands struct {
 	Completion completion `cmd:"" group:"people" help:"Print the completion script of a shell: bash, zsh, fish." example:"jjm completion bash"`
 
 	Health    siteHealth `cmd:"" group:"site" help:"Is the site well? In the words and exit codes of Nagios." example:"jjm health"`
+	Trace     traceJob   `cmd:"" group:"site" help:"Send a tiny job through a gatekeeper's path, and name the hop that fails." example:"jjm trace --via blahp"`
 	Drain     drain      `cmd:"" group:"site" help:"Accept no new grid jobs; or announce a maintenance window." example:"jjm drain cluster slurm --from 17:30 --for 4h --reason disks"`
 	Pause     pause      `cmd:"" group:"site" help:"Submit no more local jobs; running ones go on." example:"jjm pause user alice --for 2h --reason full-disk"`
 	Resume    resume     `cmd:"" group:"site" help:"End a drain, a pause or a maintenance window." example:"jjm resume cluster slurm"`

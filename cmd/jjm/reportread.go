@@ -144,7 +144,7 @@ func attemptOfLocal(l *jjm.LocalJob, now jjm.Time) reportAttempt {
 		a.to = now
 	case l.State == jjm.Killed:
 		a.outcome, a.wasted = attemptKilled, true
-	case l.State == jjm.Failed || l.Phase == jjm.RetryWait:
+	case l.State == jjm.Failed || l.State == jjm.FailedFrozen || l.Phase == jjm.RetryWait:
 		a.outcome, a.wasted = attemptFailed, true
 	default:
 		a.outcome = attemptDone

@@ -131,12 +131,12 @@ func (c *cli) printLocal(l jjm.LocalJob, detail *wire.LocalDetail, steps bool, w
 		[2]string{"of it wasted", wastedText(detail)}, [2]string{"work folder", detail.Folder}))
 }
 
-// askedText returns the resources that a local job requests, or "" if it was not resubmitted with other resources.
+// askedText returns the resources that a local job requests, or "" if nobody requested other resources.
 func askedText(d *wire.LocalDetail) string {
-	if d.Asked == nil {
+	if d.Asked == nil || *d.Asked == (jjm.Resources{}) {
 		return ""
 	}
-	return d.Asked.String() + ", since it was resubmitted"
+	return d.Asked.String() + ", set after the submission"
 }
 
 // attemptText returns the number of the attempt. While the next attempt waits for its time or a release, the text adds

@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"jjm/internal/api/wire"
+	"jjm/internal/gatekeeper/trace"
 	"jjm/internal/jjm"
 	"jjm/internal/testkit/said"
 )
@@ -120,6 +121,10 @@ func printers(long string, n int) map[string]func(*cli) error {
 			return c.printPage(&reportData{status: st, attempts: []reportAttempt{a}, leftOut: n, now: at,
 				changes: []jjm.JournalEntry{entry}})
 		},
+		"printHop": func(c *cli) error {
+			return c.printHop(trace.Hop{At: at, Name: trace.Cluster, Fault: &trace.Fault{Tried: long, On: "/" + long, Text: long,
+				Remedy: long}})
+		},
 		"printGrid": func(c *cli) error { return c.printGrid(st, map[string][]string{"1.0": {long}}) },
 		"printLocal": func(c *cli) error {
 			return c.printLocal(l, &wire.LocalDetail{Folder: "/" + long, Used: &jjm.Usage{}, UsedByAll: &jjm.Usage{},
@@ -146,7 +151,7 @@ func TestTables_FitTheirLines(t *testing.T) {
 				longest = max(longest, utf8.RuneCountInString(word))
 			}
 			for i, line := range strings.Split(out.String(), "\n") {
-				title := i == 0 && (strings.HasPrefix(name, "print")) // a line of its own above a list
+				title := i == 0 && (strings.HasPrefix(name, "print")) // a title line above a list
 				if n := utf8.RuneCountInString(line); n > maxColumns && !title && longest < 90 {
 					t.Fatalf("%s: %d columns: %s", name, n, line)
 				}

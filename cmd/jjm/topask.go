@@ -130,5 +130,6 @@ func sumCounts(a, b wire.Counts) wire.Counts {
 	return wire.Counts{Expected: a.Expected + max(b.Expected, b.Total), Total: a.Total + b.Total, New: a.New + b.New,
 		Submitting: a.Submitting + b.Submitting, Submitted: a.Submitted + b.Submitted, Running: a.Running + b.Running,
 		Completing: a.Completing + b.Completing, Completed: a.Completed + b.Completed, Failed: a.Failed + b.Failed,
-		Killed: a.Killed + b.Killed, Held: a.Held + b.Held, GivenBack: a.GivenBack + b.GivenBack}
+		Killed: a.Killed + b.Killed, Held: a.Held + b.Held, GivenBack: a.GivenBack + b.GivenBack,
+		CompletedFrozen: a.CompletedFrozen + b.CompletedFrozen, FailedFrozen: a.FailedFrozen + b.FailedFrozen}
 }

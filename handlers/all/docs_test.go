@@ -64,8 +64,8 @@ func siteOf(dir string) handlers.Site {
 	return handlers.Site{Open: func(path string) (io.ReadCloser, error) { return os.Open(filepath.Join(dir, path)) }}
 }
 
-// run runs all local jobs of a job file one after the other, each in a folder of its own
-// with the inputs, and returns what they write.
+// run runs all local jobs of a job file one after another, each in a new folder with the inputs, and returns their
+// output.
 func run(t *testing.T, dir, text string) string {
 	t.Helper()
 	doc, h, problems := check("job.toml", text, siteOf(dir))
@@ -160,7 +160,7 @@ func TestJobFiles_ExamplesRunAsShown(t *testing.T) {
 	}
 }
 
-// Local jobs get exactly what the page shows about streams.
+// The command lines of local jobs are exactly those that the page shows in its section about streams.
 func TestJobFiles_StreamsBecomeTheCommandsShown(t *testing.T) {
 	shown := blocks(t, "JOB-FILES.md")
 	at := slices.IndexFunc(shown, func(b block) bool { return b.info == "text commands" })
@@ -219,8 +219,9 @@ func TestJobFiles_EveryKeyIsListed(t *testing.T) {
 	keys("output_templates[].", jjm.OutputTemplate{})
 	keys("split.", jjm.Splitting{})
 	keys("merge.", jjm.Merge{})
+	keys("callback.", jjm.Callback{})
 	for _, table := range []string{"request", "retry", "inputs", "datasets", "output_templates", "split",
-		"merge"} {
+		"merge", "callback"} {
 		delete(want, table)
 	}
 	_, section, _ := strings.Cut(page(t, "JOB-FILES.md"), "\n## The keys\n")

@@ -15,9 +15,8 @@ import (
 	"jjm/internal/work/split/jedi"
 )
 
-// jediJob returns a job file over files of two groups and six lumi blocks, with pile-up.
-// rule and task are settings of the splitter, attributes those of the pile-up, request that
-// of the job.
+// jediJob returns a job file with pile-up, over files of two groups and six lumi blocks. rule and task are settings of
+// the splitter, attributes are those of the pile-up, and request is the job's request.
 func jediJob(rule, task, records, attributes, request string) string {
 	var master, pileup []string
 	for i := range 12 {
@@ -54,7 +53,7 @@ func cutParts(t *testing.T, text string) string {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	for i := range parts {
-		parts[i].Input.Estimate = jjm.Estimate{} // an estimate alone is no effect
+		parts[i].Input.Estimate = jjm.Estimate{} // an estimate by itself is no effect
 	}
 	out, err := json.Marshal(parts)
 	if err != nil {
@@ -63,7 +62,7 @@ func cutParts(t *testing.T, text string) string {
 	return string(out)
 }
 
-// variant is a word or key, with a job file that has it and one that does not.
+// variant holds two job files, with and without a word or key.
 type variant struct{ with, without string }
 
 // jediWords are the words of the split rule and of attributes on the page, each with job
@@ -199,8 +198,7 @@ func TestJEDI_EveryKeyChangesLocalJobs(t *testing.T) {
 	}
 }
 
-// Settings that would change nothing are refused; the error about an unknown word names the
-// nearest one.
+// Settings that would change nothing are refused. The error about an unknown word names the nearest known word.
 func TestJEDI_WhatChangesNothingIsRefused(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{jediJob("XX=7", "", "", "", ""), `split.params.task.rule: unknown word "XX": known are GB, MF, MW, NE, NF, NG, RL`},
@@ -214,6 +212,11 @@ func TestJEDI_WhatChangesNothingIsRefused(t *testing.T) {
 		{jediJob("RL=2", "", "", "", ""), "RL=2: want 1"},
 		{jediJob("ZF=2", "", "", "", ""), "how outputs are merged is said in [merge]"},
 		{jediJob("DY=1,MX=9", "", "", "", ""), "say with NE how many events"},
+		{jediJob("NF=2,OM=1", "", "", "", ""), "split.params.task.rule: OM: it puts all files into one job"},
+		{jediJob("RR=1", "", "", "", ""), "split.params.task.rule: RR: it keeps scouts from having one file each: leave out"},
+		{jediJob("MX=9", "", "", "", ""), "split.params.task.rule: MX: it goes with DY, which is not carried out"},
+		{jediJob("EI=9", "", "", "", ""), "split.params.task.rule: EI: how many events a file has is said in records"},
+		{jediJob("TN=2", "", "", "", ""), "split.params.task.rule: TN: jjm does not learn from scouts"},
 		{jediJob("", "hs06 = true", "", "", ""), "split.params.task.core_power: hs06 counts in HS06 seconds"},
 		{jediJob("", "cpu_time = 5", "", "", ""), "split.params.task.cpu_time: changes nothing without hs06"},
 		{jediJob("", "out_per_event = true", "", "", ""), "changes nothing without out_per_mb"},

@@ -196,8 +196,8 @@ func (a *App) openEngine(ctx context.Context, clusters []engine.Cluster) error {
 	a.engine, err = engine.New(ctx, a.config.Engine, engine.Deps{
 		Store: a.store, Records: a.records, Types: types, Clusters: clusters,
 		SiteFiles: engine.SiteFiles{Model: a.config.Model, Off: site.Off,
-			Notices: a.config.Notify.On(),
-			Unread:  func(typ string) string { return declared.Unread(a.config.JobTypes, typ) }},
+			Notices: a.config.Notify.Addresses(), Callbacks: a.config.Notify.CallbacksPerUser > 0,
+			Unread: func(typ string) string { return declared.Unread(a.config.JobTypes, typ) }},
 		Folders: engine.Folders{Work: a.config.Work, RecordDir: a.config.recordDir(), DropDir: a.dropDir(),
 			SpoolDir: a.config.spoolDir(), Wrapper: wrapper},
 		Accounts: engine.Accounts{Caller: a.callerOf, Find: asuser.Find, Account: account, Users: users,

@@ -12,17 +12,37 @@ import (
 	"jjm/internal/policy/plan"
 	"jjm/internal/publish/notify"
 	"jjm/internal/storage/store"
+	"jjm/internal/sys/fetch"
 )
 
 // noticeMark is the key of the store's meta value that holds the number of the last entry of the journal for which
 // notices are stored.
 const noticeMark = "notify.journal"
 
+// The failpoints of the outbox: before the notices about new changes are stored, after the notices are stored, after a
+// notice is delivered and before its end is stored, and after its end is stored.
+const (
+	noticesFound  = "notify.found"
+	noticesStored = "notify.stored"
+	noticeSent    = "notify.sent"
+	noticeEnded   = "notify.ended"
+)
+
 // outbox is the outbox of notices in the store.
 type outbox struct {
 	store  *store.Store
 	config notify.Config
 	now    func() time.Time
+	// crash is called at every failpoint; nil outside of tests.
+	crash func(point string) error
+}
+
+// at passes a failpoint.
+func (o outbox) at(point string) error {
+	if o.crash == nil {
+		return nil
+	}
+	return o.crash(point)
 }
 
 // runNotices delivers notices until ctx ends. A site without notices forgets its mark, so that no notices about old
@@ -35,8 +55,20 @@ func (a *App) runNotices(ctx context.Context) {
 		return
 	}
 	s := notify.Sender{Config: a.config.Notify, Log: a.log, Now: time.Now,
-		Outbox: outbox{store: a.store, config: a.config.Notify, now: time.Now}}
+		Outbox: outbox{store: a.store, config: a.config.Notify, now: time.Now, crash: a.failpoint()}, Post: a.post}
 	s.Run(ctx)
+}
+
+// post implements [notify.Post].
+func (a *App) post(ctx context.Context, id jjm.GridID, key string, body []byte) (fetch.Report, error) {
+	job, removed, err := a.store.Kept(ctx, id)
+	switch {
+	case err != nil:
+		return fetch.Report{}, err
+	case removed != nil || job.Spec.Callback == nil:
+		return fetch.Report{Trouble: "the grid job is removed"}, nil
+	}
+	return a.engine.Call(ctx, &job, key, body)
 }
 
 // Fill implements [notify.Outbox]. An outbox that is new to this store starts with the ends from now on.
@@ -56,24 +88,41 @@ func (o outbox) Fill(ctx context.Context, span int64) (more bool, err error) {
 	if err != nil {
 		return false, jjm.Errorf(jjm.Internal, "the mark of notices in the store: %w", err)
 	}
-	ends, upto, err := o.store.GridEnds(ctx, after, span)
+	changes, upto, err := o.store.GridChanges(ctx, after, span)
 	if err != nil || upto == after {
 		return false, err
 	}
-	var notices []store.Notice
-	for _, e := range ends {
-		for _, target := range o.config.Targets(e.Notify) {
-			notices = append(notices, store.Notice{Target: target, Change: e.Change, Grid: e.Grid,
-				Generation: e.Generation, Since: e.Time})
+	return upto == after+span, o.put(ctx, o.noticesOf(changes), upto)
+}
+
+// noticesOf returns the notices about changes of grid jobs.
+func (o outbox) noticesOf(changes []store.GridChange) (notices []store.Notice) {
+	for _, ch := range changes {
+		for _, target := range o.config.Targets(ch) {
+			notices = append(notices, store.Notice{Target: target, Change: ch.Change, Grid: ch.Grid,
+				Generation: ch.Generation, Since: ch.Time})
 		}
 	}
-	err = o.store.Update(ctx, func(tx *store.Tx) error {
+	return notices
+}
+
+// put stores notices, and that the journal was read up to an entry.
+func (o outbox) put(ctx context.Context, notices []store.Notice, upto int64) error {
+	if len(notices) > 0 {
+		if err := o.at(noticesFound); err != nil {
+			return err
+		}
+	}
+	err := o.store.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.PutNotices(notices); err != nil {
 			return err
 		}
 		return tx.SetMeta(noticeMark, strconv.FormatInt(upto, 10))
 	})
-	return upto == after+span, err
+	if err != nil || len(notices) == 0 {
+		return err
+	}
+	return o.at(noticesStored)
 }
 
 // Due implements [notify.Outbox].
@@ -101,20 +150,48 @@ func (o outbox) Event(ctx context.Context, n store.Notice) (e notify.Event, ok b
 	if message == "" {
 		message = plan.Summary(job.Counts)
 	}
-	return notify.EventOf(job, message, fmt.Sprintf("%s-%d", o.store.Nonce(), n.Change)), true, nil
+	return notify.EventOf(job, message, o.key(n)), true, nil
+}
+
+// key returns the key of the event of a notice.
+func (o outbox) key(n store.Notice) string { return fmt.Sprintf("%s-%d", o.store.Nonce(), n.Change) }
+
+// Call implements [notify.Outbox].
+func (o outbox) Call(ctx context.Context, n store.Notice) (c notify.Call, ok bool, err error) {
+	job, removed, err := o.store.Kept(ctx, n.Grid)
+	if err != nil || removed != nil {
+		return c, false, err
+	}
+	c = notify.Call{Version: notify.CallVersion, Event: o.key(n), Job: int64(n.Grid), Generation: n.Generation,
+		Name: job.Spec.Name, Type: job.Spec.Type, User: job.Owner.User, Previous: n.From, Status: n.To,
+		Time: n.Since.Time().UTC().Format(time.RFC3339)}
+	var status jjm.GridStatus
+	if err := status.UnmarshalText([]byte(n.To)); err != nil || !status.Final() {
+		return c, true, err
+	}
+	end, ok, err := o.Event(ctx, n)
+	c.End = end.CallEnd()
+	return c, ok, err
 }
 
 // End implements [notify.Outbox]. The history of the grid job tells which notices were given up.
 func (o outbox) End(ctx context.Context, n store.Notice, gaveUp string) error {
-	return o.store.Update(ctx, func(tx *store.Tx) error {
+	if err := o.at(noticeSent); err != nil {
+		return err
+	}
+	err := o.store.Update(ctx, func(tx *store.Tx) error {
 		if gaveUp != "" {
-			if err := tx.Journal(jjm.JournalEntry{Grid: n.Grid, First: -1, Last: -1, To: "not-notified", Cause: gaveUp,
-				Source: "notify"}); err != nil {
+			if err := tx.Journal(jjm.JournalEntry{Grid: n.Grid, First: -1, Last: -1, To: store.NotNotified,
+				Cause: gaveUp, Source: "notify", Time: jjm.At(o.now())}); err != nil {
 				return err
 			}
 		}
 		return tx.EndNotice(n)
 	})
+	if err != nil {
+		return err
+	}
+	return o.at(noticeEnded)
 }
 
 // Delay implements [notify.Outbox].

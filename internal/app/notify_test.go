@@ -51,7 +51,8 @@ func (n *noticed) program(name, exit string) string {
 
 // run runs the delivery until the returned function is called.
 func (n *noticed) run(c notify.Config) (stop func()) {
-	a := &App{config: Config{Notify: c}, store: n.store, log: slog.New(slog.DiscardHandler)}
+	a := &App{config: Config{Notify: c}, store: n.store, log: slog.New(slog.DiscardHandler),
+		opts: Options{Getenv: func(string) string { return "" }}}
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { a.runNotices(ctx) })

@@ -79,6 +79,14 @@ func (e *asked) Hold(c ctx, by caller, refs []jjm.Ref, how wire.HoldHow) []wire.
 	return a.Hold
 }
 
+func (e *asked) Set(c ctx, by caller, refs []jjm.Ref, how wire.SetHow) []wire.Changed {
+	a, err := call(c, e, wire.VerbSet(), by, wire.SetRequest{Many: names(refs), SetHow: how})
+	if err != nil {
+		return slices.Repeat([]wire.Changed{{Error: wire.ErrorOf(err)}}, len(refs))
+	}
+	return a.Set
+}
+
 func (e *asked) Release(c ctx, by caller, refs []jjm.Ref, how wire.ReleaseHow) []wire.Released {
 	a, err := call(c, e, wire.VerbRelease(), by, wire.ReleaseRequest{Many: names(refs), ReleaseHow: how})
 	if err != nil {
@@ -208,8 +216,8 @@ func (e *asked) Output(c ctx, by caller, ref jjm.Ref, want wire.Wanted) (io.Read
 	return io.NopCloser(&s.bytes), a.Bytes, *a.Output, nil
 }
 
-// Cat returns what a file has now, and a function that reports whether it may still grow. With an error the function is
-// nil, unless the file may still be made.
+// Cat returns the present content of a file, and a function that reports whether the file may still grow. If Cat
+// returns an error, the function is nil unless the file may still be made.
 func (e *asked) Cat(c ctx, by caller, ref jjm.Ref, file wire.CatFile) (io.ReadCloser, func() bool, error) {
 	live := func() bool { // whoever follows the file waits
 		short, stop := context.WithTimeout(c, serve.Poll/2)

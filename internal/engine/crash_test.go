@@ -44,7 +44,7 @@ type scenario struct {
 	chunk int
 }
 
-// options are those of the scenario's world.
+// options returns the options of the scenario's world.
 func (sc scenario) options(c *crasher) options {
 	o := options{sim: sc.sim, play: sc.play, hold: sc.hold, config: sc.config, spool: sc.spool, crash: c,
 		chunk: sc.chunk}
@@ -93,7 +93,7 @@ func killOf(key, rest string) func(*stage) error {
 	}
 }
 
-// removeOutput removes what a local job made, once it is there.
+// removeOutput removes the output of a local job. It returns an error until the output exists.
 func removeOutput(key string, n int32) func(*stage) error {
 	return func(s *stage) error {
 		id := jjm.AttemptID{LocalID: jjm.LocalID{Grid: s.ids[key], N: n}}
@@ -188,7 +188,7 @@ func ends(status jjm.GridStatus, jobs int, states map[int32]jjm.State) want {
 	return want{status: status, gram: jjm.GRAMDone, jobs: jobs, states: states}
 }
 
-// endsOf returns one state to local jobs 0..n-1.
+// endsOf returns the given state for each of the local jobs 0 to n-1.
 func endsOf(n int32, state jjm.State) map[int32]jjm.State {
 	m := map[int32]jjm.State{}
 	for i := range n {
@@ -282,7 +282,9 @@ func scenarios() map[string]scenario {
 		},
 		"holds":             heldScenario(),
 		"holds by a person": personHoldScenario(),
+		"what waits is set": setScenario(),
 		"forced states":     forcedScenario(),
+		"frozen jobs":       frozenScenario(),
 		"a dataset that grows, with failures": {
 			sim: adaptertest.SimConfig{MaxBulk: 3, Slots: 4}, play: failsOnce,
 			config: func(c *engineConfig) { c.Backoff = 0 },
@@ -589,8 +591,7 @@ func (sc scenario) begin(w *world) *stage {
 	return &stage{world: w, ids: map[string]jjm.GridID{}}
 }
 
-// run plays a scenario to its end, opening a new daemon whenever the old one
-// has gone.
+// run plays a scenario to its end, and starts a new daemon whenever the daemon has died.
 func (s *stage) run(sc scenario) {
 	s.t.Helper()
 	start := time.Now()
@@ -732,9 +733,9 @@ func passages(t *testing.T) map[string]map[string]int {
 	return counts
 }
 
-// firstPassages returns the scenarios in which the daemon dies at the first passage of the i-th
-// failpoint: those that name it in only, and one of the others, a different one for each
-// failpoint. In the whole campaign it returns all.
+// firstPassages returns the scenarios in which the daemon dies at the first passage of the i-th failpoint: the
+// scenarios that name the failpoint in only, and one other scenario, which differs between failpoints. In the whole
+// campaign it returns all scenarios.
 func firstPassages(counts map[string]int, all map[string]scenario, i int) map[string]bool {
 	first := map[string]bool{}
 	var others []string
@@ -751,9 +752,9 @@ func firstPassages(counts map[string]int, all map[string]scenario, i int) map[st
 	return first
 }
 
-// laterPassages returns the scenarios in which the daemon also dies at a later passage of the
-// i-th failpoint: for every second failpoint one of those that pass it often enough, a different
-// one for each failpoint. In the whole campaign it returns all.
+// laterPassages returns the scenarios in which the daemon also dies at a later passage of the i-th failpoint. For every
+// second failpoint it returns one of the scenarios that pass the failpoint at least three times, a different one for
+// each failpoint. In the whole campaign it returns all of these scenarios.
 func laterPassages(counts map[string]int, i int) map[string]bool {
 	var often []string
 	for _, name := range slices.Sorted(maps.Keys(counts)) {

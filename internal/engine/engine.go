@@ -79,6 +79,7 @@ import (
 	"jjm/internal/engine/verdict"
 	"jjm/internal/jjm"
 	"jjm/internal/policy/health"
+	"jjm/internal/sys/fetch"
 )
 
 // These are the parts of New's arguments; see package base.
@@ -258,4 +259,10 @@ func loops(e *Engine) []func(context.Context) {
 	all = append(all, e.intake.Loops()...)
 	all = append(all, e.remover.Loops()...)
 	return append(all, e.records.Loop, e.records.MendLoop, e.reopener.Loop, e.jobs.Run, e.datasets.Run, e.remote.Run)
+}
+
+// Call tells the server of a grid job's callback an event, with the rights of the grid job's owner. The error means
+// that the server was not asked.
+func (e *Engine) Call(ctx context.Context, job *jjm.GridJob, key string, body []byte) (fetch.Report, error) {
+	return e.remote.Call(ctx, job, key, body)
 }

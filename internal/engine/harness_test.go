@@ -57,16 +57,16 @@ type world struct {
 	crash   *crasher
 	logs    *logBook
 	config  engine.Config
-	account *jjm.Owner // that all jobs run as, if there is one
+	account *jjm.Owner // the account that all jobs run as; nil: their owners'
 	users   engine.Users
-	spool   string // what gatekeepers left; "" for none
+	spool   string // the spool for gatekeepers; "" for none
 	chunk   int    // as in options
 	fetch   func(context.Context, fetch.Order) (fetch.Report, error)
 	// skew is how far the engine's clock is off, in nanoseconds.
 	skew atomic.Int64
-	// play scripts an attempt; nil lets every one succeed.
+	// play scripts an attempt; if it is nil, every attempt succeeds.
 	play func(id jjm.AttemptID, job adaptertest.SimJob) adaptertest.Play
-	// clusters are what an engine is opened with.
+	// clusters returns the clusters with which an engine is opened.
 	clusters func(w *world) []engine.Cluster
 
 	store   *store.Store
@@ -81,8 +81,7 @@ type world struct {
 	areas map[string]*sandbox.Area
 }
 
-// options are what a test wants of its world; the zero value is a fast system
-// without surprises.
+// options are the properties of a test's world. The zero value is a fast system without surprises.
 type options struct {
 	sim    adaptertest.SimConfig
 	config func(*engine.Config)
@@ -94,7 +93,7 @@ type options struct {
 	spool bool
 	// bare makes wrappers write nothing but their results.
 	bare bool
-	// account is the one that all jobs run as; nil: each owner's own.
+	// account is the account that all jobs run as; if nil, each job runs as its owner.
 	account *jjm.Owner
 	// more are further simulated clusters, and configs their settings by name.
 	more    []adaptertest.SimConfig
@@ -104,9 +103,9 @@ type options struct {
 	// chunk is how many local jobs or files one transaction makes, if not as many
 	// as in the daemon.
 	chunk int
-	// fetch stands for the child that fetches inputs.
+	// fetch replaces the child process that fetches inputs.
 	fetch func(context.Context, fetch.Order) (fetch.Report, error)
-	// clusters makes others than the one of the simulation alone.
+	// clusters, if set, replaces the single simulated cluster.
 	clusters func(w *world) []engine.Cluster
 	// ids, if set, wraps what keeps the ids.
 	ids func(base.IDs) base.IDs
@@ -253,8 +252,8 @@ func (w *world) open() {
 	w.must(err)
 	ctx, stop := context.WithCancel(context.Background())
 	made, err := engine.New(ctx, w.config, engine.Deps{
-		Store: w.store, Records: w.records, Types: types(), SiteFiles: engine.SiteFiles{Model: model},
-		Clusters: w.clusters(w),
+		Store: w.store, Records: w.records, Types: types(), Clusters: w.clusters(w),
+		SiteFiles: engine.SiteFiles{Model: model, Callbacks: w.fetch != nil},
 		Folders: engine.Folders{Work: filepath.Join(w.dir, "work"), RecordDir: filepath.Join(w.dir, "records"),
 			SpoolDir: w.spool, DropDir: filepath.Join(w.dir, "drop"), Wrapper: filepath.Join(w.dir, "wrapper")},
 		Accounts: engine.Accounts{Caller: account, Find: find, Account: w.account, Users: w.users},
@@ -285,7 +284,8 @@ func (w *world) openIDs() {
 	w.must(err)
 }
 
-// types are the built-in job types, and one that reads files as its test says.
+// types returns the built-in job types and two types for tests: filetest, which reads files, and busytest, which runs a
+// program.
 func types() handlers.Registry {
 	r := handlersall.Registry()
 	r["filetest"] = fileType{}
@@ -328,7 +328,7 @@ func (w *world) shut() {
 	w.crash.revive()
 }
 
-// reopen starts a new daemon with the files of the last one.
+// reopen starts a new daemon with the files of the previous one.
 func (w *world) reopen() {
 	w.t.Helper()
 	w.shut()

@@ -104,7 +104,7 @@ func (w *world) site(name string) wire.Cluster {
 	return wire.Cluster{}
 }
 
-// trouble returns the troubles that users see of a grid job.
+// trouble returns the problems of a grid job that its status shows.
 func (w *world) trouble(id jjm.GridID) []string {
 	w.t.Helper()
 	s, err := w.engine.Status(context.Background(), admin, []jjm.Ref{{Grid: id}})
@@ -199,7 +199,8 @@ func TestHealth_ALongAbsenceIsReportedOnce(t *testing.T) {
 	})
 }
 
-// Local jobs of two accounts are missing from listings. Each account is told of its own alone, an administrator of all.
+// Local jobs of two accounts are missing from listings. Each account sees only its own missing jobs, and an
+// administrator sees all.
 func TestClusters_NameAnAccountItsOwnMissingJobsAlone(t *testing.T) {
 	t.Parallel()
 	config := func(c *engineConfig) { c.AbsentFor = jjm.Duration(10 * time.Hour) }
@@ -487,10 +488,11 @@ func TestReset_ClosesTheBreakerForAdministratorsOnly(t *testing.T) {
 	})
 }
 
-// counting counts the commands about what is missing.
+// counting counts the commands that the engine runs because of missing jobs.
 type counting struct {
 	*faulty
 	accounts, finds, cancels atomic.Int32
+	answered                 atomic.Int32 // finds that got an answer
 }
 
 func (c *counting) Account(ctx context.Context, o jjm.Owner, jobs []adapters.Ref) ([]jjm.Report, error) {
@@ -500,7 +502,11 @@ func (c *counting) Account(ctx context.Context, o jjm.Owner, jobs []adapters.Ref
 
 func (c *counting) Find(ctx context.Context, o jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
 	c.finds.Add(1)
-	return c.faulty.Find(ctx, o, tags)
+	found, err := c.faulty.Find(ctx, o, tags)
+	if err == nil {
+		c.answered.Add(1)
+	}
+	return found, err
 }
 
 func (c *counting) Control(ctx context.Context, o jjm.Owner, op adapters.Op, refs []adapters.Ref) ([]error, error) {

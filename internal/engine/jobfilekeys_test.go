@@ -37,7 +37,7 @@ type keyTrial struct {
 // top tries a key of a plain job's top.
 func top(lines string) keyTrial { return keyTrial{without: plain(2), with: plain(2, lines)} }
 
-// model returns the only model that there is beside the default.
+// model returns the model "large", the empty default model, or a problem for any other name.
 func model(name string) (jobfile.Model, jjm.Problems) {
 	switch name {
 	case "large":
@@ -48,7 +48,7 @@ func model(name string) (jobfile.Model, jjm.Problems) {
 	return jobfile.Model{}, jjm.Problems{{Field: "model", Text: "there is none of this name"}}
 }
 
-// input tries a key of an input beside others.
+// input returns a trial of a key of an input. without is the input without the key, with the input with it.
 func input(without, with string) keyTrial {
 	return keyTrial{without: plain(1, "inputs = [{"+without+"}]"), with: plain(1, "inputs = [{"+with+"}]"),
 		before: func(w *world) {
@@ -73,7 +73,7 @@ func pileupKey(without, with string) keyTrial {
 	return keyTrial{without: job(without), with: job(with), before: func(w *world) { w.pileup(0, 12) }}
 }
 
-// keyTrials are those of the keys of a job file that a run shows.
+// keyTrials returns the trials of all keys of a job file whose effect a run shows.
 func keyTrials(t *testing.T) map[string]keyTrial {
 	raw := func(lines string) string { return fileJob("", "name = \"raw\"\n"+lines) }
 	both := func(first, second string) string {
@@ -153,6 +153,7 @@ func elsewhere() map[string]any {
 		"after_end":                TestAfter_OneThatEndedOtherwiseBreaksIt,
 		"retry.":                   "TestEffect_EveryKeyOfRetryChangesAttempts",
 		"merge.":                   "TestEffect_EveryKeyOfMergeChangesMerges",
+		"callback.":                "TestCallback_EveryKeyReachesTheServer",
 		"inputs[].credential_file": "TestRemote_TheCredentialFileIsReadAsTheOwner",
 		"output_templates[].":      "TestStreams_EveryKeyHasAnEffect",
 		"datasets[].stream":        "TestStreams_EveryKeyHasAnEffect",
@@ -176,7 +177,7 @@ func takingAll() options {
 	return o
 }
 
-// comesOf runs a job file to its end, or for an hour, and returns what can be observed.
+// comesOf runs a job file to its end, or for an hour, and returns its observable effects.
 func (k *keyTrial) comesOf(t *testing.T, text string) (o observed) {
 	t.Helper()
 	inWorld(t, takingAll(), func(t *testing.T, w *world) {
@@ -209,8 +210,8 @@ func (k *keyTrial) comesOf(t *testing.T, text string) (o observed) {
 	return o
 }
 
-// Every key of a job file that the page lists changes what the batch system is asked for, what
-// local jobs are given, or what they produce.
+// Every job file key that the documentation lists changes the requests to the batch system, the inputs of local jobs,
+// or their products.
 func TestJobFile_EveryKeyIsObserved(t *testing.T) {
 	trials := keyTrials(t)
 	tests := sourceOf(t, "../../handlers/all") + sourceOf(t, ".")

@@ -36,8 +36,7 @@ type want struct {
 
 func done(n int) want { return want{status: jjm.Done, gram: jjm.GRAMDone, jobs: n} }
 
-// verify checks a grid job that has ended, and everything that it left, against what must
-// always hold.
+// verify checks an ended grid job and all its traces against the invariants.
 func (w *world) verify(id jjm.GridID, want want) {
 	w.t.Helper()
 	l := w.status(id).Lookup // as people see it
@@ -82,8 +81,9 @@ func (w *world) verifyWhole(l wire.Lookup, locals []jjm.LocalJob) {
 		next[j.Step] = j.Part.First + j.Part.Count
 	}
 	c := l.Counts
-	if c.Total != len(locals) || c.Completed != n[jjm.Completed] || c.Failed != n[jjm.Failed] ||
-		c.Killed != n[jjm.Killed] {
+	if c.Total != len(locals) || c.Completed != n[jjm.Completed]+n[jjm.CompletedFrozen] ||
+		c.Failed != n[jjm.Failed]+n[jjm.FailedFrozen] || c.Killed != n[jjm.Killed] ||
+		c.CompletedFrozen != n[jjm.CompletedFrozen] || c.FailedFrozen != n[jjm.FailedFrozen] {
 		w.t.Errorf("grid job %s is told to have %+v; its local jobs are %v", l.ID, c, n)
 	}
 	if l.Status == jjm.Done.String() && (n[jjm.Completed] != counted || len(locals) != c.Expected || l.Exit != 0) {
@@ -121,17 +121,26 @@ func finalWord(word string) bool {
 	return s.UnmarshalText([]byte(word)) == nil && s.Final()
 }
 
-// verifyJournal: every local job came to its end once. A forced state that replaces an end is no second end.
+// frozenWord reports whether a word of the journal is a frozen state.
+func frozenWord(word string) bool {
+	var s jjm.State
+	word, _, _ = strings.Cut(word, "/")
+	return s.UnmarshalText([]byte(word)) == nil && s.IsFrozen()
+}
+
+// verifyJournal: every local job came to its end once. A freeze, an unfreeze, and a forced state
+// that replaces an end are no second end.
 func (w *world) verifyJournal(id jjm.GridID, locals []jjm.LocalJob) {
 	w.t.Helper()
 	entries, err := w.engine.History(context.Background(), wire.Caller{Admin: true}, jjm.Ref{Grid: id}, -1)
 	w.must(err)
-	ends, again := map[int32]int{}, map[int32]int{} // again: how often one was resubmitted
+	ends, again := map[int32]int{}, map[int32]int{} // again: how often a local job was resubmitted
 	finals := 0
 	for _, e := range entries {
 		word, _, _ := strings.Cut(e.To, "/")
 		var s jjm.State
-		replaced := strings.HasSuffix(e.To, "/"+string(jjm.Forced)) && finalWord(e.From)
+		forced := strings.HasSuffix(e.To, "/"+string(jjm.Forced))
+		replaced := finalWord(e.From) && (forced || frozenWord(e.From) || frozenWord(e.To))
 		if e.First >= 0 && e.From != e.To && s.UnmarshalText([]byte(word)) == nil && s.Final() && !replaced {
 			for n := e.First; n <= e.Last; n++ {
 				ends[n]++
@@ -231,7 +240,7 @@ func (w *world) verifyTar(id jjm.GridID, locals []jjm.LocalJob) {
 	}
 }
 
-// verifyRecord: the published record says what the lookup says.
+// verifyRecord requires that the published record agrees with the lookup.
 func (w *world) verifyRecord(id jjm.GridID, l wire.Lookup, locals []jjm.LocalJob) {
 	w.t.Helper()
 	head, err := head.Read(filepath.Join(w.dir, "records"), id)
@@ -304,7 +313,7 @@ func (w *world) verifyAfterReopening(ids ...jjm.GridID) {
 	}
 }
 
-// rows counts what a refusal must not leave behind: rows, folders, files.
+// rows counts the rows, folders and files that a refusal must not leave behind.
 func (w *world) rows(t *testing.T) string {
 	t.Helper()
 	totals, err := w.store.Totals(context.Background())

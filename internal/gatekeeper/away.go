@@ -1,7 +1,9 @@
 package gatekeeper
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 
 	"jjm/internal/api/client"
@@ -212,4 +214,40 @@ func failedLookup(ref string, err error) wire.Lookup {
 		l.ID = r.Grid
 	}
 	return l
+}
+
+// LastKnown returns what the spool and the records know of a grid job, without asking the daemon.
+func (d *Client) LastKnown(ref string) wire.Lookup {
+	l, err := d.lastKnown(ref, d.pending)
+	if err != nil {
+		return failedLookup(ref, err)
+	}
+	return l
+}
+
+// Withdraw removes the entries about a grid job from the account's spool, and returns how many it removed. An entry
+// that the daemon takes at the same time may count, so the caller then asks the daemon.
+func (d *Client) Withdraw(h jjm.Handle) (removed int, err error) {
+	in, err := spool.Open(d.Spool)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer in.Close()
+	boxes, err := in.BoxesOf(d.UID)
+	if err != nil {
+		return 0, err
+	}
+	for _, b := range boxes {
+		names, _, _, lerr := b.List(2 * spool.MaxEntries)
+		for _, name := range names {
+			if name.Handle == h && b.Remove(name.String()) == nil {
+				removed++
+			}
+		}
+		err = errors.Join(err, lerr, b.Close())
+	}
+	return removed, err
 }

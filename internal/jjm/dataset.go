@@ -205,11 +205,15 @@ type Place struct {
 	// Request overrides fields of the grid job's request for local jobs of this place;
 	// nil overrides nothing.
 	Request *Request `json:"request,omitempty"`
-	// Asked contains the resources that resubmissions request for local jobs of this place, in place of Request and of
-	// the grid job's request; nil if no resubmission requested resources.
+	// Asked contains the resources that people request for local jobs of this place (jjm set, jjm resubmit), in place of
+	// Request and of the grid job's request; nil if nobody did.
 	Asked *Resources `json:"asked,omitempty"`
 	// From is the number of the place for which the local jobs were made. It is set only with Asked.
 	From int32 `json:"from,omitempty"`
+	// Default is true if local jobs that will be made for the place From get this place. It is set only with Asked.
+	Default bool `json:"default,omitempty"`
+	// Priority orders the waiting local jobs of an owner: greater numbers are submitted first.
+	Priority int `json:"priority,omitempty"`
 }
 
 // Estimate is the time and space that a part will probably need; 0 = not known.

@@ -215,6 +215,8 @@ type Spec struct {
 	AfterEnd string   `json:"after_end,omitempty"`
 	// Notify are the mail addresses to which the end of the grid job is told.
 	Notify []string `json:"notify,omitempty"`
+	// Callback is the server to which changes of the status are told, nil if there is none.
+	Callback *Callback `json:"callback,omitempty"`
 	// Params are the job type's own settings.
 	Params map[string]any `json:"params,omitempty"`
 }
@@ -475,7 +477,7 @@ type StepCounts struct {
 
 // Done returns how many local jobs have done their work, whether their outputs are merged
 // or not.
-func (c StepCounts) Done() int { return c.Counts[Completed] + c.Merging }
+func (c StepCounts) Done() int { return c.Counts[Completed] + c.Counts[CompletedFrozen] + c.Merging }
 
 // MergeOutlook estimates, before a grid job runs, how many merges it will make.
 type MergeOutlook struct {

@@ -132,7 +132,7 @@ type AppPhase struct {
 }
 
 // IsForced reports whether a person forced the local job to completed. Nothing proves that its work is done.
-func (l *LocalJob) IsForced() bool { return l.State == Completed && l.Phase == Forced }
+func (l *LocalJob) IsForced() bool { return l.State.IsCompleted() && l.Phase == Forced }
 
 // IsHeld reports whether the local job is held, by the application, the batch system or a
 // person; Holding.By says which.
@@ -161,7 +161,7 @@ type HoldAction string
 // The actions on a hold. The empty action does nothing: the local job waits.
 const (
 	HoldRelease HoldAction = "release" // let the job run again, in the same attempt
-	HoldRetry   HoldAction = "retry"   // cancel the attempt and make the next one
+	HoldRetry   HoldAction = "retry"   // cancel the attempt and make the next attempt
 	HoldFail    HoldAction = "fail"    // cancel the attempt and fail the local job
 	HoldKeep    HoldAction = "keep"    // cancel the attempt unless it has started; the next attempt waits for a release
 	HoldResume  HoldAction = "resume"  // like HoldKeep, but released meanwhile: the next attempt does not wait

@@ -16,6 +16,8 @@ const (
 	Failed
 	Killed
 	Held
+	CompletedFrozen // completed, and a person or a resplit froze it
+	FailedFrozen    // failed or killed, and a person or a resplit froze it
 	numStates
 )
 
@@ -23,7 +25,7 @@ const (
 const NumStates = int(numStates)
 
 var stateWords = [...]string{"new", "submitting", "submitted", "running",
-	"completing", "completed", "failed", "killed", "held"}
+	"completing", "completed", "failed", "killed", "held", "completed_frozen", "failed_frozen"}
 
 func (s State) String() string { return word(stateWords[:], int(s)) }
 
@@ -39,7 +41,50 @@ func (s *State) UnmarshalText(b []byte) error {
 
 // Final reports whether a local job in this state has ended: only a person's command can
 // change it again. Held is not final, because a release continues it.
-func (s State) Final() bool { return s == Completed || s == Failed || s == Killed }
+func (s State) Final() bool {
+	return s.IsCompleted() || s == Failed || s == Killed || s == FailedFrozen
+}
+
+// IsCompleted reports whether a local job in this state counts as completed, frozen or not.
+func (s State) IsCompleted() bool { return s == Completed || s == CompletedFrozen }
+
+// IsFrozen reports whether a local job in this state is frozen: every command except an unfreeze leaves it unchanged.
+func (s State) IsFrozen() bool { return s == CompletedFrozen || s == FailedFrozen }
+
+// Frozen returns the state of a local job that is frozen in state s. It returns false if s is not final, or frozen
+// already.
+func (s State) Frozen() (State, bool) {
+	switch s {
+	case Completed:
+		return CompletedFrozen, true
+	case Failed, Killed:
+		return FailedFrozen, true
+	}
+	return s, false
+}
+
+// Unfrozen returns the state that a local job in state s has after an unfreeze, s itself if s is not frozen. A killed
+// local job that was frozen becomes failed.
+func (s State) Unfrozen() State {
+	switch s {
+	case CompletedFrozen:
+		return Completed
+	case FailedFrozen:
+		return Failed
+	}
+	return s
+}
+
+// Ended returns how many of the counted local jobs have ended. counts are local jobs by state.
+func Ended(counts [NumStates]int) int {
+	n := 0
+	for s, c := range counts {
+		if State(s).Final() {
+			n += c
+		}
+	}
+	return n
+}
 
 // InBatch reports whether a batch system may have an attempt of the local job.
 func (s State) InBatch() bool { return s >= Submitting && s <= Completing }
@@ -60,7 +105,7 @@ const (
 	ByApp        Phase = "application"      // failed: the application said FAILED, or its exit code was not 0
 	ByLoss       Phase = "lost"             // failed: the batch system lost or ended it, not by a retry limit
 	CreateFailed Phase = "createfailed"     // failed: never submitted
-	ByPerson     Phase = "cancelled"        // killed: by a person or the gatekeeper
+	ByPerson     Phase = "cancelled"        // killed: by a person or the gatekeeper; failed: killed, then frozen
 	BySystem     Phase = "closed"           // killed or failed: by jjm itself
 	HeldByApp    Phase = "application-hold" // held: the application requested the hold
 	GivenBack    Phase = "given-back"       // failed or killed: its work went to another local job

@@ -5,8 +5,8 @@ import "slices"
 // Transition is a permitted change of a local job's state, with the reason why it is permitted.
 type Transition struct {
 	From, To State
-	// Why is "ganga" for an arrow of Ganga's graph of job states; else the decision that adds the change, and what
-	// happens then.
+	// Why is "ganga" for an arrow of Ganga's graph of job states; else the decision that adds the change (R1 and so on,
+	// in docs/DECISIONS.md), and what happens then.
 	Why string
 }
 
@@ -14,7 +14,7 @@ type Transition struct {
 const ganga = "ganga"
 
 // transitions holds every change of state that a local job may make. Ganga's words unknown, incomplete, template and
-// removed are not states of a local job; frozen is a phase here.
+// removed are not states of a local job.
 var transitions = []Transition{
 	{New, Submitting, ganga},
 	{Submitting, New, ganga}, // rollback
@@ -45,6 +45,11 @@ var transitions = []Transition{
 	{Completed, Failed, ganga},
 	{Completed, Submitting, ganga},
 	{Completed, Submitted, ganga},
+	{Completed, CompletedFrozen, ganga},
+	{CompletedFrozen, Completed, ganga},
+	{Failed, FailedFrozen, ganga},
+	{Killed, FailedFrozen, ganga},
+	{FailedFrozen, Failed, ganga},
 
 	{New, Failed, "R8: createfailed, it never reaches a batch system; or its files were withdrawn"},
 	{New, Held, "R9: a person holds it before it is submitted"},

@@ -37,11 +37,10 @@ func TestTransitions_GoldenRows(t *testing.T) {
 	})
 }
 
-// stranger says what is wrong with a row of a word that is no state of a local job here. What is frozen is a phase,
-// and only whole grid jobs are removed.
+// stranger returns the problem of a row with an unknown word, or "" if the word is known to be no state of a local job
+// in jjm: only whole grid jobs are removed.
 func stranger(row transitionRow) string {
-	known := map[string]bool{"completed_frozen": true, "failed_frozen": true, "incomplete": true, "removed": true,
-		"template": true, "unknown": true}
+	known := map[string]bool{"incomplete": true, "removed": true, "template": true, "unknown": true}
 	if !known[row.From] && !known[row.To] {
 		return "no state of jjm, and none of those that it leaves out"
 	}

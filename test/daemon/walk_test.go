@@ -25,11 +25,11 @@ func always() []string {
 	return []string{"after", "auto", "baggage", "causes", "chain", "copy", "dataset_remove", "down", "find", "force",
 		"generations", "health", "hold", "jedimerge", "keywords", "leftout", "listcolumns", "notify",
 		"offtypes", "outputs", "proof", "remove", "report", "required", "resources", "rollback", "run", "selection",
-		"short", "status", "steps", "top", "why", "words"}
+		"set", "short", "status", "steps", "top", "trace", "why", "words"}
 }
 
-// TestWalks runs scripts of what users do: their commands, and what these print. Each script has a daemon of its own,
-// whose configuration is the script's jjm.toml, if it has one.
+// TestWalks runs scripts of users' commands with their output. Each script has a separate daemon, whose configuration
+// is the script's jjm.toml, if it has one.
 func TestWalks(t *testing.T) {
 	path := bin.Dir(t) + ":" + os.Getenv("PATH")
 	examples, err := filepath.Abs("../../etc/examples")

@@ -29,7 +29,7 @@ func installedGRAM(t *testing.T) (bed *testbed.Bed) {
 // TestGRAMScript tests the first tier: the calls of a job manager, and every byte of the answers.
 func TestGRAMScript(t *testing.T) {
 	bed := installedGRAM(t)
-	t.Parallel() // after the bed was started, which others want alone
+	t.Parallel() // after the start of the bed, which others want alone
 	owner := account(t, bed.Vars["OWNER"])
 	of := func(scenario func(*testing.T, *site, *scripts)) func(*testing.T, jjm.Owner) {
 		return func(t *testing.T, owner jjm.Owner) {
@@ -49,7 +49,8 @@ func TestGRAMScript(t *testing.T) {
 		"killed":         of(scriptKilled),
 		"frozen cluster": of(scriptFrozen),
 		"full disk":      of(scriptFullDisk),
-	}, "answers"))
+		"trace":          of(scriptTrace),
+	}, "answers", "trace"))
 }
 
 // The complete answer of each verb, for jobs that succeed, fail, and are killed.
@@ -114,8 +115,8 @@ func scriptAnswers(t *testing.T, s *site, g *scripts) {
 	}
 }
 
-// Whatever a program in place of jjm does, the stream stays intact: a failed poll reports nothing, and the next job is
-// not affected.
+// Whatever a program that replaces jjm does, the stream stays intact: a failed poll reports nothing, and the next job
+// is not affected.
 func scriptBadPrograms(t *testing.T, s *site, g *scripts) {
 	type answers struct {
 		program string
@@ -283,8 +284,8 @@ func scriptFrozen(t *testing.T, s *site, g *scripts) {
 	p.wantLines("poll", j2, "JOB_STATE:1")
 }
 
-// On a full disk known jobs can be looked up, what cannot be stored is refused with a message, and nothing is left half
-// done.
+// On a full disk known jobs can be looked up. A submission or a kill that cannot be stored is refused with a message,
+// and leaves nothing half done.
 func scriptFullDisk(t *testing.T, s *site, g *scripts) {
 	needs.Tmpfs(t, s.state(), fmt.Sprintf("size=8m,uid=%d,gid=%d,mode=755", s.owner.UID, s.owner.GID))
 	t.Cleanup(func() { s.stop(syscall.SIGTERM) }) // before the file system is removed
@@ -362,12 +363,12 @@ func TestGRAMPersonal(t *testing.T) {
 	})
 }
 
-// TestGRAMScript_Lives sends grid jobs of two users through the first tier to both clusters, each by a process of its
-// own.
+// TestGRAMScript_Lives sends grid jobs of two users through the first tier to both clusters. Each user has a separate
+// process.
 func TestGRAMScript_Lives(t *testing.T) {
 	needs.Campaign(t, needs.Gatekeepers)
 	bed := installedGRAM(t)
-	t.Parallel() // after the bed was started, which others want alone
+	t.Parallel() // after the start of the bed, which others want alone
 	slurm := testbed.Start(t, "slurm")
 	dir, err := os.MkdirTemp("", "jjm-gk-*")
 	if err != nil {

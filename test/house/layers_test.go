@@ -21,8 +21,8 @@ type layers map[string]int
 // layerRow is a row of the table in docs/ARCHITECTURE.md: | 3 | `adapters`, `handlers` | ... |
 var layerRow = regexp.MustCompile("(?m)^\\| ([0-9]+) \\| (`[^|]*`) \\|")
 
-// readLayers reads the table of docs/ARCHITECTURE.md, where it stands once. A row "name/..." holds for all packages
-// below that have none of their own.
+// readLayers reads the table of docs/ARCHITECTURE.md, which is the only place of the layers. A row "name/..." applies
+// to all packages below name that have no row.
 func readLayers(t *testing.T) layers {
 	t.Helper()
 	text, err := os.ReadFile("docs/ARCHITECTURE.md")
@@ -48,7 +48,8 @@ func readLayers(t *testing.T) layers {
 	return all
 }
 
-// of returns the layer of a package: that of its own row, of the package whose internals it is, or of the folder.
+// of returns the layer of a package: the layer in its own row, of the package that contains its internal folder, or of
+// the row "folder/...".
 func (l layers) of(pkg string) (layer int, known bool) {
 	if layer, known = l[pkg]; known {
 		return layer, true
@@ -75,7 +76,7 @@ var sameLayer = map[string]bool{
 	"jjm/internal/policy/analyse -> jjm/internal/formats/glf":           true, // the evidence is in its format
 	"jjm/internal/policy/analyse -> jjm/internal/policy/analyse/rule":   true, // it carries them out
 	"jjm/internal/testkit/adaptertest -> jjm/adapters/conformance":      true, // the suite needs testing.T
-	"jjm/internal/gatekeeper/demand -> jjm/internal/gatekeeper/plain":   true, // a job may be a plain one
+	"jjm/internal/gatekeeper/demand -> jjm/internal/gatekeeper/plain":   true, // a job may be a plain job
 	"jjm/internal/gatekeeper/gram -> jjm/internal/gatekeeper/plain":     true,
 	"jjm/internal/gatekeeper/blahp -> jjm/internal/gatekeeper/plain":    true,
 	"jjm/internal/gatekeeper/globus2 -> jjm/internal/gatekeeper/plain":  true,
@@ -84,6 +85,8 @@ var sameLayer = map[string]bool{
 	"jjm/internal/gatekeeper/globus2 -> jjm/internal/gatekeeper/demand": true,
 	"jjm/internal/gatekeeper/arc -> jjm/internal/gatekeeper/plain":      true,
 	"jjm/internal/gatekeeper/arc -> jjm/internal/gatekeeper/demand":     true,
+	"jjm/internal/gatekeeper/trace -> jjm/internal/gatekeeper/arc":      true, // it reads the answers of their scripts
+	"jjm/internal/gatekeeper/trace -> jjm/internal/gatekeeper/blahp":    true,
 	"jjm/internal/testkit/site -> jjm/internal/testkit/programs":        true, // a site runs the programs
 }
 
@@ -163,14 +166,14 @@ func (l layers) violations(imports map[string][]string) []string {
 	return out
 }
 
-// mayExec returns true for run itself, for the wrapper, which has one child for all its life, and for what only tests
-// use.
+// mayExec returns true for run itself, for the wrapper, which has one child in its life, and for packages that only
+// tests use.
 func mayExec(pkg string) bool {
 	return pkg == "jjm/internal/sys/run" || pkg == "jjm/cmd/jjm-wrapper" || strings.HasPrefix(pkg, "jjm/test/") ||
 		strings.HasPrefix(pkg, "jjm/internal/testkit/")
 }
 
-// exists reports whether there is a package of that name, or one below "name/...".
+// exists reports whether there is a package of that name, or for "name/..." a package below name.
 func exists(imports map[string][]string, name string) bool {
 	below, all := strings.CutSuffix(name, "...")
 	for pkg := range imports {
@@ -181,7 +184,7 @@ func exists(imports map[string][]string, name string) bool {
 	return false
 }
 
-// importsOf returns the imports of all packages below dir, without those of tests.
+// importsOf returns the imports of all packages below dir, without the imports of tests.
 func importsOf(t *testing.T, dir string) map[string][]string {
 	t.Helper()
 	imports := map[string][]string{}

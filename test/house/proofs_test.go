@@ -27,6 +27,7 @@ func proofs() []proof {
 		{"notify.mail", "internal/app", "TestNotices_SettingsAreObserved"},
 		{"notify.from", "internal/app", "TestNotices_SettingsAreObserved"},
 		{"notify.command", "internal/app", "TestNotices_SettingsAreObserved"},
+		{"notify.callbacks_per_user", "internal/publish/notify", "TestSender_AnAccountWhoseServersHangHoldsUpNoOther"},
 		{"notify.patience", "internal/app", "TestNotices_SettingsAreObserved"},
 		{"cluster", "internal/app", "TestLoad_ClustersReadTheirStorages"},
 

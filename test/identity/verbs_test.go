@@ -14,7 +14,7 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// What an account gets of what belongs to another one.
+// What an account can see of another account's jobs and data.
 const (
 	refused  = "refused"
 	own      = "its own alone"
@@ -22,14 +22,14 @@ const (
 	admins   = "refused, administrators only"
 )
 
-// seen is a verb in the table of docs/IDENTITY.md, and requests about what belongs to alice. In a request ID is her
+// seen is a verb in the table of docs/IDENTITY.md, with requests about jobs and data of alice. In a request ID is her
 // grid job, HANDLE its other name, UID and ALICE are her account.
 type seen struct {
-	tells  string // what an account is told by it
-	others string // what it gets of another account's
+	tells  string // what the verb shows to an account
+	others string // what it shows of another account's
 	asks   []string
-	// reads is set if a request shows alice what is secret of hers, so that the test proves something. With changes the
-	// requests would change something: only those who may not make them do.
+	// reads is set if a request shows alice her own secrets, so that the test proves something. With changes set, the
+	// requests would change something, so only accounts that must be refused make them.
 	reads, changes bool
 }
 
@@ -45,10 +45,16 @@ var sights = map[string]seen{
 		asks: []string{on("kill", ""),
 			`{"verb":"kill","refs":["ID.0"]}`, `{"verb":"kill","refs":["HANDLE"]}`}},
 	"hold": {tells: "how many jobs, and which stay", others: refused, changes: true, asks: []string{on("hold", "")}},
+	"set": {tells: "how many jobs, and which stay", others: refused, changes: true,
+		asks: []string{on("set", `,"resources":{"memory_mb":100}`), on("set", `,"priority":5`)}},
 	"release": {tells: "how many jobs, and which stay", others: refused, changes: true,
 		asks: []string{on("release", ""), on("release", `,"args":["RESTART"]`)}},
 	"force-status": {tells: "how many jobs", others: refused, changes: true,
 		asks: []string{on("force-status", `,"to":"failed"`)}},
+	"freeze": {tells: "how many jobs, and which stay", others: refused, changes: true,
+		asks: []string{on("freeze", ""), on("freeze", `,"dry_run":true`)}},
+	"unfreeze": {tells: "how many jobs, and which stay", others: refused, changes: true,
+		asks: []string{on("unfreeze", "")}},
 	"resubmit": {tells: "which jobs begin again", others: refused, changes: true,
 		asks: []string{on("resubmit", `,"all":true,"dry_run":true`)}},
 	"copy": {tells: "the id of the copy, or what it would be", others: refused, changes: true,
@@ -111,8 +117,8 @@ var sights = map[string]seen{
 const submission = `{"verb":"submit","submit":{"name":"a.toml",` +
 	`"text":"type = \"script\"\n[params]\ncommand = [\"true\"]\n","base_dir":"/tmp","after":[ID],"dry_run":true}}`
 
-// Each verb of the protocol stands in the manual with what it tells, and is asked in the next test: a new verb needs
-// an entry.
+// The manual has each verb of the protocol with the facts that it shows, and the next test tries the verb: a new verb
+// needs an entry.
 func TestVerbs_WhatEachTellsStandsInTheManual(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/IDENTITY.md")
@@ -142,8 +148,8 @@ func TestVerbs_WhatEachTellsStandsInTheManual(t *testing.T) {
 	}
 }
 
-// Every verb is asked by three accounts: the owner, another one, and root. "hush" is in all that is secret of alice's,
-// "hidden" in what only administrators may know.
+// Three accounts try every verb: the owner, another account, and root. All secrets of alice contain "hush", and all
+// facts for administrators only contain "hidden".
 func TestVerbs_AnAccountIsToldNothingOfAnother(t *testing.T) {
 	t.Parallel()
 	alice, bob, carol := site.Account(t), site.Account(t), site.Account(t)
@@ -191,8 +197,8 @@ func TestVerbs_AnAccountIsToldNothingOfAnother(t *testing.T) {
 	}
 }
 
-// secretsOf makes what is secret: a running grid job of alice's, her dataset, orders about both, and bans. It returns
-// what stands in requests for them.
+// secretsOf makes the secrets: a running grid job of alice's, her dataset, orders about both, and bans. It returns the
+// replacements for their names in requests.
 func (s house) secretsOf(alice, carol site.Person) *strings.Replacer {
 	s.T.Helper()
 	id := s.Submit(alice, "key = \"hush-key\"\n"+strings.Replace(site.Script("sleep 600"), `"who"`, `"hush-job"`, 1))
@@ -223,8 +229,8 @@ func (s house) granted(p site.Person, line string) {
 	}
 }
 
-// openFiles are what accounts without anything of their own can read or write below the state folder, and what it is:
-// the table of docs/IDENTITY.md.
+// openFiles are the files below the state folder that accounts without jobs or data can read or write, each with its
+// content, as in the table of docs/IDENTITY.md.
 var openFiles = [][2]string{
 	{"/", "the names of what is in it"},
 	{"advertised.json", "the site's ad, as brokers read it"},
@@ -241,7 +247,7 @@ var openFiles = [][2]string{
 // beingWritten matches the name that .store.ids has until all of it is written.
 var beingWritten = regexp.MustCompile(`/\.\.store\.ids[0-9]+$`)
 
-// open reports what below the state folder somebody can read or write that is not in the table.
+// open reports files below the state folder that a person can read or write and that are not in the table.
 func (s house) open(p site.Person) {
 	s.T.Helper()
 	listed, _ := p.As("find", s.Dir+"/s", "(", "-readable", "-o", "-writable", ")", "-not", "-type", "l", "-printf",

@@ -41,8 +41,8 @@ func mixed(glf bool) scenario {
 	return scenario{design: design{jobs: 20, glf: glf, mix: "yes"}}
 }
 
-// TestFailpoint_DaemonKilledThere kills a daemon at every failpoint and checks that the next one brings everything to
-// the right end.
+// TestFailpoint_DaemonKilledThere kills a daemon at every failpoint and checks that the next daemon brings everything
+// to the right end.
 func TestFailpoint_DaemonKilledThere(t *testing.T) {
 	t.Parallel()
 	all := scenarios()
@@ -256,7 +256,7 @@ func (s *site) submitAs(ctx context.Context, d design) (jjm.GridID, error) {
 	}
 }
 
-// errorText returns what a command wrote to standard error.
+// errorText returns the standard error of a failed command.
 func errorText(err error) string {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
@@ -303,7 +303,8 @@ func (s *site) killAll(ctx context.Context, refs ...string) error {
 	return nil
 }
 
-// driveMix submits, and kills the sleepers: the first one when it runs, the others as soon as they are queued.
+// driveMix submits a grid job and kills the sleepers: the first sleeper when it runs, the others as soon as they are
+// queued.
 func driveMix(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 	id, err := s.submit(ctx, d)
 	if err != nil {
@@ -409,9 +410,51 @@ func driveReleased(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 // driveForced forces a failed local job to failed, which changes nothing whenever the daemon dies. The sleepers keep
 // the grid job from its end meanwhile.
 func driveForced(ctx context.Context, s *site, d design) (jjm.GridID, error) {
-	id, err := s.submit(ctx, d)
+	id, ref, err := s.submitFailing(ctx, d)
 	if err != nil {
-		return 0, err
+		return id, err
+	}
+	a, err := insist(ctx, s, wire.VerbForceStatus(), wire.ForceStatusRequest{Many: wire.Refs(ref),
+		ForceHow: wire.ForceHow{To: jjm.Failed.String()}})
+	if err != nil {
+		return id, err
+	}
+	if err := a.Forced[0].Error.Err(); err != nil {
+		return id, err
+	}
+	return driveMix(ctx, s, d)
+}
+
+// driveFrozen freezes a failed local job and unfreezes it, which changes nothing whenever the daemon dies. The sleepers
+// keep the grid job from its end meanwhile.
+func driveFrozen(ctx context.Context, s *site, d design) (jjm.GridID, error) {
+	id, ref, err := s.submitFailing(ctx, d)
+	if err != nil {
+		return id, err
+	}
+	a, err := insist(ctx, s, wire.VerbFreeze(), wire.FreezeRequest{Many: wire.Refs(ref)})
+	if err != nil {
+		return id, err
+	}
+	if err := a.Freeze[0].Error.Err(); err != nil {
+		return id, err
+	}
+	u, err := insist(ctx, s, wire.VerbUnfreeze(), wire.UnfreezeRequest{Many: wire.Refs(ref)})
+	if err != nil {
+		return id, err
+	}
+	if err := u.Unfreeze[0].Error.Err(); err != nil {
+		return id, err
+	}
+	return driveMix(ctx, s, d)
+}
+
+// submitFailing submits a grid job and waits until one of its local jobs failed, or the grid job is over. It returns
+// the id of that local job.
+func (s *site) submitFailing(ctx context.Context, d design) (id jjm.GridID, local string, err error) {
+	id, err = s.submit(ctx, d)
+	if err != nil {
+		return 0, "", err
 	}
 	failed := int32(-1)
 	some := func(st wire.Status) bool {
@@ -422,19 +465,8 @@ func driveForced(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 		}
 		return failed >= 0 || st.Over()
 	}
-	if err := s.until(ctx, id.String()+".*", some); err != nil {
-		return id, err
-	}
-	ref := jjm.LocalID{Grid: id, N: max(failed, 0)}
-	a, err := insist(ctx, s, wire.VerbForceStatus(), wire.ForceStatusRequest{Many: wire.Refs(ref.String()),
-		ForceHow: wire.ForceHow{To: jjm.Failed.String()}})
-	if err != nil {
-		return id, err
-	}
-	if err := a.Forced[0].Error.Err(); err != nil {
-		return id, err
-	}
-	return driveMix(ctx, s, d)
+	err = s.until(ctx, id.String()+".*", some)
+	return id, jjm.LocalID{Grid: id, N: max(failed, 0)}.String(), err
 }
 
 // driveHeld holds all local jobs that have not ended, and releases them.
@@ -457,7 +489,8 @@ func driveHeld(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 // driveOnly only submits.
 func driveOnly(ctx context.Context, s *site, d design) (jjm.GridID, error) { return s.submit(ctx, d) }
 
-// killable returns when a sleeper is killed: every third as soon as it exists, the others when they run.
+// killable returns the condition on which a sleeper is killed: every third sleeper as soon as it exists, the others
+// when they run.
 func killable(n int32) func(wire.Status) bool {
 	return func(st wire.Status) bool {
 		if len(st.Locals) == 0 {

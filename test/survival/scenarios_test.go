@@ -29,6 +29,7 @@ func elsewhere() map[string]string {
 		"roll-back.before-commit": reopened, "roll-back.after-commit": reopened,
 		"kept-submit.before-commit": reopened, "kept-submit.after-commit": reopened,
 		"auto-kill.before-commit": reopened, "auto-kill.after-commit": reopened,
+		"set-resources.before-commit": reopened, "set-resources.after-commit": reopened,
 		"request.before-commit": reopened, "request.after-commit": reopened,
 		"reopen.chunk": reopened, "reopen.back": reopened, "reopen.before-commit": reopened, "reopen.after-commit": reopened,
 		"remove.before-commit": reopened, "remove.after-commit": reopened, "remove.record": reopened, "remove.area": reopened,
@@ -95,6 +96,11 @@ func scenarios() map[string]scenario {
 	changes("force-status", func(glf bool) scenario {
 		return scenario{design: mixed(glf).design, drive: driveForced}
 	})
+	for _, change := range []string{"freeze", "unfreeze"} {
+		changes(change, func(glf bool) scenario {
+			return scenario{design: mixed(glf).design, drive: driveFrozen}
+		})
+	}
 	add("local.withdrawn", scenario{design: design{jobs: 20, glf: true, mix: "yes", killed: true}, drive: driveKilled})
 	for i, point := range []string{"refuse.before-commit", "refuse.after-commit"} {
 		add(point, fewerSlots(design{jobs: 12, glf: i == 0, request: "cores = 4", refused: true}, point))
@@ -140,7 +146,7 @@ func fewerSlots(d design, point string) scenario {
 		}}
 }
 
-// leftInSpool leaves the grid job in the daemon's spool before the daemon starts, after one that will be refused.
+// leftInSpool puts the grid job into the daemon's spool before the daemon starts, after an entry that will be refused.
 func leftInSpool(sc scenario) scenario {
 	sc.before = func(t *testing.T, s *site) {
 		box := filepath.Join(s.state, "spool")

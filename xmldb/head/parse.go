@@ -234,7 +234,7 @@ func (p *parser) ending(a map[string]string) error {
 		p.fail(fmt.Errorf("attribute gram of %s: %.40q is not a GRAM state", at, a["gram"]))
 	}
 	e.Kill, e.KillBy = a["kill"] == "true", a["killedBy"]
-	for _, s := range [...]jjm.State{jjm.Completed, jjm.Failed, jjm.Killed} {
+	for _, s := range [...]jjm.State{jjm.Completed, jjm.Failed, jjm.Killed, jjm.CompletedFrozen, jjm.FailedFrozen} {
 		e.Counts[s] = n(s.String())
 	}
 	e.Tar, e.TarBytes, e.TarSHA256 = a["name"], p.int(a, at, "bytes"), a["sha256"]

@@ -116,7 +116,7 @@ func (f *Filter) MayHold(s jjm.GridStatus) bool {
 		return true
 	}
 	return slices.ContainsFunc(f.States, func(want jjm.State) bool {
-		return want == jjm.Completed || want.Final() && s != jjm.Done
+		return want.IsCompleted() || want.Final() && s != jjm.Done
 	})
 }
 

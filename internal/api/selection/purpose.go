@@ -12,21 +12,26 @@ const (
 	ToKill     Purpose = "kill"     // jobs that are not over
 	ToHold     Purpose = "hold"     // jobs that are not over and not held
 	ToRelease  Purpose = "release"  // held jobs
+	ToSet      Purpose = "set"      // local jobs that wait for a submission or a release
 	ToResubmit Purpose = "resubmit" // local jobs that failed or were killed
 	ToRemove   Purpose = "remove"   // grid jobs that are over
 	ToShow     Purpose = "status"   // all jobs
 	// ToForce selects local jobs of grid jobs that are not over.
 	ToForce Purpose = "force-status"
+	// ToFreeze selects local jobs that can be frozen, ToUnfreeze frozen local jobs.
+	ToFreeze   Purpose = "freeze"
+	ToUnfreeze Purpose = "unfreeze"
 )
 
 // Check returns an error of kind Invalid for a word that is not a purpose.
 func (p Purpose) Check() error {
 	switch p {
-	case "", ToKill, ToHold, ToRelease, ToResubmit, ToRemove, ToShow, ToForce:
+	case "", ToKill, ToHold, ToRelease, ToSet, ToResubmit, ToRemove, ToShow, ToForce, ToFreeze, ToUnfreeze:
 		return nil
 	}
 	return jjm.Errorf(jjm.Invalid,
-		"for %.40q: want kill, hold, release, resubmit, remove, force-status, status or nothing", string(p))
+		"for %.40q: want kill, hold, release, set, resubmit, remove, force-status, freeze, unfreeze, status or nothing",
+		string(p))
 }
 
 // Locals reports whether local jobs are selected instead of whole grid jobs. list and remove select whole grid jobs.
@@ -34,7 +39,7 @@ func (p Purpose) Check() error {
 // ends.
 func (p Purpose) Locals(f *Filter) bool {
 	switch p {
-	case ToHold, ToRelease, ToResubmit, ToForce:
+	case ToHold, ToRelease, ToSet, ToResubmit, ToForce, ToFreeze, ToUnfreeze:
 		return true
 	case ToKill, ToShow:
 		return f.OfLocals()
@@ -45,7 +50,7 @@ func (p Purpose) Locals(f *Filter) bool {
 // Grid reports whether the command can change a grid job of this status, or some of its local jobs.
 func (p Purpose) Grid(s jjm.GridStatus) bool {
 	switch p {
-	case ToKill, ToHold, ToRelease, ToForce:
+	case ToKill, ToHold, ToRelease, ToSet, ToForce, ToFreeze, ToUnfreeze:
 		return !s.Final()
 	case ToRemove:
 		return s.Final()
@@ -60,10 +65,17 @@ func (p Purpose) Local(l *jjm.LocalJob) bool {
 		return !l.State.Final() && !l.Kill
 	case ToRelease:
 		return in(l, jjm.Held) || l.Holding.Keeps()
+	case ToSet:
+		waits := l.State == jjm.New || l.State == jjm.Held || l.State == jjm.Submitting && l.Phase == jjm.RetryWait
+		return waits && !l.Kill
 	case ToHold:
 		return !l.State.Final() && !l.Kill && !l.IsHeld() && !l.IsMerging() && !l.Holding.Keeps()
 	case ToResubmit:
 		return in(l, jjm.Failed) || in(l, jjm.Killed)
+	case ToFreeze:
+		return in(l, jjm.Completed) || in(l, jjm.Failed) || in(l, jjm.Killed)
+	case ToUnfreeze:
+		return in(l, jjm.CompletedFrozen) || in(l, jjm.FailedFrozen)
 	}
 	return true
 }

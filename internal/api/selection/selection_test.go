@@ -266,7 +266,7 @@ func TestFilters_ErrorsNameTheFilterAndTheRemedy(t *testing.T) {
 	}
 }
 
-// What cannot fit by the status of its grid job does not fit: no local job of the filter is overlooked.
+// MayHold returns false only for a status in which no local job can match, so that the filter overlooks no local job.
 func TestFilter_MayHoldOverlooksNothing(t *testing.T) {
 	for s := range jjm.NumStates {
 		f, err := selection.Filters{State: jjm.State(s).String()}.Parse()
@@ -275,7 +275,7 @@ func TestFilter_MayHoldOverlooksNothing(t *testing.T) {
 		}
 		for g := range jjm.NumGridStatuses {
 			status, state := jjm.GridStatus(g), jjm.State(s)
-			possible := !status.Final() || state == jjm.Completed || state.Final() && status != jjm.Done
+			possible := !status.Final() || state.IsCompleted() || state.Final() && status != jjm.Done
 			if got := f.MayHold(status); got != possible {
 				t.Errorf("%v in %v: %v, want %v", state, status, got, possible)
 			}
@@ -283,17 +283,23 @@ func TestFilter_MayHoldOverlooksNothing(t *testing.T) {
 	}
 }
 
+// everyState lists all states of local jobs.
+const everyState = "new,submitting,submitted,running,completing,completed,failed,killed,held,completed_frozen," +
+	"failed_frozen"
+
 func TestPurpose_LeavesOutWhatACommandCannotChange(t *testing.T) {
 	for _, c := range []struct {
 		command selection.Purpose
 		states  string // of local jobs that it can change
 		over    bool   // it can change grid jobs that are over
 	}{
-		{"", "new,submitting,submitted,running,completing,completed,failed,killed,held", true},
+		{"", everyState, true},
 		{selection.ToKill, "new,submitting,submitted,running,completing,held", false},
 		{selection.ToRelease, "held", false}, {selection.ToResubmit, "failed,killed", true},
-		{selection.ToRemove, "new,submitting,submitted,running,completing,completed,failed,killed,held", true},
-		{selection.ToShow, "new,submitting,submitted,running,completing,completed,failed,killed,held", true},
+		{selection.ToFreeze, "completed,failed,killed", false},
+		{selection.ToUnfreeze, "completed_frozen,failed_frozen", false},
+		{selection.ToRemove, everyState, true},
+		{selection.ToShow, everyState, true},
 	} {
 		var states []string
 		for s := range jjm.NumStates {
@@ -311,7 +317,8 @@ func TestPurpose_LeavesOutWhatACommandCannotChange(t *testing.T) {
 	}
 }
 
-// What is killed or shown by a filter of local jobs are these; grid jobs are listed and removed whole.
+// With a filter of local jobs, commands that kill, show, release or resubmit act on local jobs. Grid jobs are always
+// listed and removed as a whole.
 func TestPurpose_SelectsLocalJobsWhereAFilterIsOfThese(t *testing.T) {
 	for purpose, want := range map[selection.Purpose][2]bool{"": {}, selection.ToKill: {false, true},
 		selection.ToShow: {false, true}, selection.ToRemove: {}, selection.ToRelease: {true, true},

@@ -77,9 +77,12 @@ func (r *recording) verbs() []serve.Verb {
 		plain(wire.VerbHold(), r),
 		plain(wire.VerbRelease(), r),
 		plain(wire.VerbForceStatus(), r),
+		plain(wire.VerbFreeze(), r),
+		plain(wire.VerbUnfreeze(), r),
 		plain(wire.VerbResubmit(), r),
 		plain(wire.VerbCopy(), r),
 		plain(wire.VerbRemove(), r),
+		plain(wire.VerbSet(), r),
 		plain(wire.VerbSelect(), r),
 		plain(wire.VerbStatus(), r),
 		plain(wire.VerbList(), r),
@@ -110,8 +113,8 @@ func (r *recording) verbs() []serve.Verb {
 	}
 }
 
-// An older client sends every verb: the verb's function gets the whole request, and the client receives, byte by byte,
-// what it received then.
+// An older client sends every verb. The verb's function gets the whole request, and the client receives the same bytes
+// as it did from the older daemon.
 func TestVerbs_AnswerOlderClientsAsBefore(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(v1, "*.jsonl"))
 	if err != nil {

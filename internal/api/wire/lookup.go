@@ -93,6 +93,9 @@ type Counts struct {
 	Failed     int `json:"failed"`
 	Killed     int `json:"killed"`
 	Held       int `json:"held"`
+	// CompletedFrozen is the number of frozen local jobs in Completed, FailedFrozen the number of them in Failed.
+	CompletedFrozen int `json:"completed_frozen,omitempty"`
+	FailedFrozen    int `json:"failed_frozen,omitempty"`
 	// GivenBack counts the local jobs whose work other local jobs do again. These local jobs count in Total and in no
 	// other number.
 	GivenBack int `json:"given_back,omitempty"`

@@ -2,7 +2,8 @@ package wire
 
 import "jjm/internal/jjm"
 
-// CountsOf returns the numbers of local jobs by state. expected is how many there will be. The local jobs of total
+// CountsOf returns the numbers of local jobs by state. Frozen local jobs count as completed or failed, as in Ganga's
+// summary of subjobs. expected is how many there will be. The local jobs of total
 // that n does not count gave their work back.
 func CountsOf(n [jjm.NumStates]int, total, expected int) Counts {
 	sum := 0
@@ -12,8 +13,9 @@ func CountsOf(n [jjm.NumStates]int, total, expected int) Counts {
 	return Counts{
 		Expected: expected, Total: total, GivenBack: max(0, total-sum),
 		New: n[jjm.New], Submitting: n[jjm.Submitting], Submitted: n[jjm.Submitted],
-		Running: n[jjm.Running], Completing: n[jjm.Completing], Completed: n[jjm.Completed],
-		Failed: n[jjm.Failed], Killed: n[jjm.Killed], Held: n[jjm.Held],
+		Running: n[jjm.Running], Completing: n[jjm.Completing], Completed: n[jjm.Completed] + n[jjm.CompletedFrozen],
+		Failed: n[jjm.Failed] + n[jjm.FailedFrozen], Killed: n[jjm.Killed], Held: n[jjm.Held],
+		CompletedFrozen: n[jjm.CompletedFrozen], FailedFrozen: n[jjm.FailedFrozen],
 	}
 }
 

@@ -72,10 +72,13 @@ func refused() map[string][2]string {
 		"hold":   {`{"verb":"hold"}`, "hold: refs is empty"},
 		"force-status": {`{"verb":"force-status","refs":["12.3"],"to":"done"}`,
 			"force-status: to \"done\": want completed or failed"},
+		"freeze":    {`{"verb":"freeze"}`, "freeze: refs is empty"},
+		"unfreeze":  {`{"verb":"unfreeze"}`, "unfreeze: refs is empty"},
 		"release":   {`{"verb":"release"}`, "release: refs is empty"},
 		"remove":    {`{"verb":"remove"}`, "remove: refs is empty"},
 		"resubmit":  {`{"verb":"resubmit"}`, "resubmit: refs is empty"},
 		"copy":      {`{"verb":"copy","refs":["1","2"]}`, "copy: 2 refs"},
+		"set":       {`{"verb":"set","refs":["1"]}`, "set: want member resources or priority"},
 		"select":    {`{"verb":"select"}`, "select: want refs or where"},
 		"status":    {`{"verb":"status"}`, "status: refs is empty"},
 		"list":      {`{"verb":"list","list":{"limit":-1}}`, "list.limit"},
@@ -102,7 +105,7 @@ func refused() map[string][2]string {
 	}
 }
 
-// update writes the generated files anew.
+// update makes the test write the generated files again.
 var update = flag.Bool("update", false, "write list.go and list_test.go anew")
 
 // describes finds the functions that describe a verb.

@@ -11,7 +11,7 @@ import (
 	"jjm/internal/api/wire"
 	"jjm/internal/engine/floor/outputs"
 	"jjm/internal/jjm"
-	"jjm/internal/policy/trace"
+	"jjm/internal/policy/match"
 	"jjm/internal/storage/store"
 )
 
@@ -69,8 +69,8 @@ func (h *hunt) traces(ctx context.Context) ([]store.Trace, error) {
 	switch {
 	case f.BatchID != "":
 		w.Most = mostTraced
-		stored, err := st.FindBatch(ctx, trace.BulkOf(f.BatchID), f.Cluster, w)
-		return h.withLive(stored, err, func(l *jjm.LocalJob) bool { return trace.IsBatch(f.BatchID, l.BatchID) })
+		stored, err := st.FindBatch(ctx, match.BulkOf(f.BatchID), f.Cluster, w)
+		return h.withLive(stored, err, func(l *jjm.LocalJob) bool { return match.IsBatch(f.BatchID, l.BatchID) })
 	case f.Tag != "":
 		return st.FindTag(ctx, f.Tag, f.Cluster, w)
 	case f.Host != "":
@@ -78,7 +78,7 @@ func (h *hunt) traces(ctx context.Context) ([]store.Trace, error) {
 			w.Most = mostTraced // the evidence of an attempt does not name its cluster in the index
 		}
 		stored, err := st.FindHost(ctx, f.Host, f.At, w)
-		return h.withLive(stored, err, func(l *jjm.LocalJob) bool { return trace.RunsOn(l, f.Host, f.At) })
+		return h.withLive(stored, err, func(l *jjm.LocalJob) bool { return match.RunsOn(l, f.Host, f.At) })
 	case f.DN != "":
 		return st.FindSubject(ctx, f.DN, w)
 	case f.Gatekeeper != "":
@@ -127,7 +127,7 @@ func (h *hunt) files(ctx context.Context, w store.Whose) ([]store.Trace, error) 
 			}
 		}
 	}
-	for _, id := range trace.GridsOf(path.Base(h.find.File)) {
+	for _, id := range match.GridsOf(path.Base(h.find.File)) {
 		n, err := h.maker(ctx, id)
 		if err != nil {
 			return nil, err
@@ -252,7 +252,7 @@ func (h *hunt) show(one *wire.Trace, t store.Trace) bool {
 	case f.Cluster != "" && one.Cluster != f.Cluster:
 		return false
 	case f.BatchID != "":
-		return trace.IsBatch(f.BatchID, one.Batch)
+		return match.IsBatch(f.BatchID, one.Batch)
 	}
 	return true
 }
@@ -277,7 +277,7 @@ func (h *hunt) why(job *jjm.GridJob, one *wire.Trace, role store.Role) string {
 	case f.Tag != "":
 		return "bulk " + one.Tag + " of cluster " + one.Cluster + ", batch job " + cmp.Or(one.Batch, "not known")
 	case f.Host != "" && f.At != 0:
-		return "ran on " + one.Host + " at that time" + trace.Unsure(one.Started)
+		return "ran on " + one.Host + " at that time" + match.Unsure(one.Started)
 	case f.Host != "":
 		return "ran on " + one.Host
 	case f.DN != "" || f.Gatekeeper != "":

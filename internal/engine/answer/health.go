@@ -44,7 +44,7 @@ func (ch *Checkup) Facts(ctx context.Context, caller wire.Caller, around health.
 	now := jjm.At(b.Now())
 	f := health.Facts{Now: now, Started: ch.started, Around: around, Clusters: ch.an.Clusters(ctx, caller),
 		Refuses: ch.an.s.Low(), Disks: ch.watched.Disks(), Records: ch.watched.Unpublished(),
-		Store: ch.storeSize(ctx), Spool: ch.spool.at(b.Deps.SpoolDir, b.Now())}
+		Store: ch.storeSize(ctx), Spool: ch.spool.at(b.Deps.SpoolDir, b.Now()), Notices: ch.notices(ctx, now)}
 	f.Records.Fragments, f.Records.Oldest = ch.watched.Fragments()
 	for _, off := range b.Deps.Types.AllOff(b.Deps.Off...) {
 		f.Off = append(f.Off, health.Off{Type: off.Type, Why: off.Short(), Remedy: off.Remedy()})
@@ -57,6 +57,15 @@ func (ch *Checkup) Facts(ctx context.Context, caller wire.Caller, around health.
 		f.Records.Error = ""
 	}
 	return f
+}
+
+// notices returns the facts about notices that are not delivered.
+func (ch *Checkup) notices(ctx context.Context, now jjm.Time) health.Notices {
+	u, err := ch.an.b.Store.Untold(ctx, now.Add(-health.GivenUpFor))
+	if err != nil {
+		return health.Notices{Error: err.Error()}
+	}
+	return health.Notices{Waiting: u.Waiting, Oldest: u.Oldest, GivenUp: u.GivenUp, Last: u.Last}
 }
 
 func (ch *Checkup) storeSize(ctx context.Context) health.Store {

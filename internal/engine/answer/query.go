@@ -147,6 +147,9 @@ func (an *Answers) status(ctx context.Context, caller wire.Caller, ref jjm.Ref) 
 	if s.RecoveredBy, err = recoveredBy(ctx, an.b.Store, &job); err != nil {
 		return wire.Status{}, err
 	}
+	if err := showUntold(ctx, an.b.Store, &job, &s); err != nil {
+		return wire.Status{}, err
+	}
 	if len(s.ClusterJobs) == 0 && job.Status.Final() {
 		jobs, err := an.b.Store.ClusterJobs(ctx, ref.Grid)
 		if err != nil {
@@ -174,6 +177,18 @@ func recoveredBy(ctx context.Context, from *store.Store, job *jjm.GridJob) ([]jj
 		return nil, nil
 	}
 	return from.Recoveries(ctx, job.ID)
+}
+
+// showUntold adds the last notice that was given up to the trouble of a grid job.
+func showUntold(ctx context.Context, from *store.Store, job *jjm.GridJob, s *wire.Status) error {
+	if len(job.Spec.Notify) == 0 && job.Spec.Callback == nil {
+		return nil
+	}
+	reason, err := from.UntoldOf(ctx, job.ID)
+	if reason != "" {
+		s.Trouble = append(s.Trouble, reason)
+	}
+	return err
 }
 
 // noLocal returns an error of kind Gone with the reason why the local job does not exist, and whether it may still be

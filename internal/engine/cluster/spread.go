@@ -193,8 +193,8 @@ func (cs *Clusters) want(mem state.Memory, g *state.Grid, place int32, here int,
 	have := g.ByCluster[cs.s.Names[here]]
 	w := plan.Want{
 		Demand: plan.Demand{Grid: g.Job.ID, Place: place, Ready: g.ReadyAt(place), InBatch: have.Of(place),
-			Others: state.Sum(have.Load()) - have.Of(place)},
-		Owner: fmt.Sprint(g.Job.Owner.UID, " ", g.Job.Owner.User),
+			Others: state.Sum(have.Load()) - have.Of(place), Priority: state.PriorityAt(&g.Job, place),
+			Owner: fmt.Sprint(g.Job.Owner.UID, " ", g.Job.Owner.User)},
 	}
 	for _, name := range cs.open(mem, g, place, now) {
 		at := cs.s.Positions[name]

@@ -228,7 +228,10 @@ func (sb *submitter) intend(ctx context.Context, b *jjm.Bulk, as []sandbox.Assig
 			if l == nil || l.Attempt != m.Attempt || l.Kill || state.Unsent(l) == 0 { // killed or held meanwhile
 				return jjm.Errorf(jjm.Conflict, "local job %s changed while its bulk was formed", m.LocalID)
 			}
-			if state.RequestAt(&ch.Live.Grid(m.Grid).Job, l.Place) != b.Request { // killed and resubmitted meanwhile
+			if !slices.Contains(ch.Live.Grid(m.Grid).Among(l.Place), sb.name) { // sent to another cluster meanwhile
+				return jjm.Errorf(jjm.Conflict, "local job %s may no longer go to cluster %s", m.LocalID, sb.name)
+			}
+			if state.RequestAt(&ch.Live.Grid(m.Grid).Job, l.Place) != b.Request { // set, or killed and resubmitted, meanwhile
 				return jjm.Errorf(jjm.Conflict, "local job %s requests other resources than its bulk", m.LocalID)
 			}
 			l.Cluster, l.Tag, l.Pos = sb.name, b.Tag, int32(pos)

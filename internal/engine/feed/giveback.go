@@ -22,7 +22,7 @@ func (fd *Feeder) Successors(c *state.Change) error {
 			continue
 		}
 		c.EndedReaders = append(c.EndedReaders, l)
-		if l.State != jjm.Completed && l.Phase != jjm.GivenBack {
+		if !l.State.IsCompleted() && l.Phase != jjm.GivenBack {
 			if err := makeSuccessor(c, l); err != nil {
 				return err
 			}

@@ -58,8 +58,8 @@ func (fd *Feeder) AddOutputs(c *state.Change) error {
 				return err
 			}
 		}
-		if g.Job.Spec.OutputDataset == "" || l.State != jjm.Completed || results[l.ID] == nil ||
-			c.Live.Local(l.ID).State == jjm.Completed {
+		if g.Job.Spec.OutputDataset == "" || !l.State.IsCompleted() || results[l.ID] == nil ||
+			c.Live.Local(l.ID).State.IsCompleted() {
 			continue
 		}
 		files, err := outputsOf(c, &g.Job, l, results[l.ID])

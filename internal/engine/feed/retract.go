@@ -140,7 +140,10 @@ func (r *retraction) outputs(n int32) ([]string, error) {
 	if err != nil || len(locals) == 0 {
 		return nil, err
 	}
-	if l := &locals[0]; l.State != jjm.Completed && !l.IsMerging() {
+	switch l := &locals[0]; {
+	case l.State == jjm.CompletedFrozen:
+		return nil, jjm.Errorf(jjm.Conflict, "local job %s is %s: unfreeze it first (jjm unfreeze %[1]s)", id, l.State)
+	case l.State != jjm.Completed && !l.IsMerging():
 		return nil, jjm.Errorf(jjm.Conflict, "local job %s is %s: only outputs of a completed local job can be lost", id,
 			jjm.StateWord(l.State, l.Phase))
 	}
@@ -208,7 +211,7 @@ func (r *retraction) merged() (map[int32][]int32, error) {
 	}
 	var numbers []int32
 	for i := range locals {
-		if l := &locals[i]; l.Step == jjm.StepMerge && l.State == jjm.Completed {
+		if l := &locals[i]; l.Step == jjm.StepMerge && l.State.IsCompleted() {
 			numbers = append(numbers, l.ID.N)
 		}
 	}

@@ -56,6 +56,7 @@ func (js *Jobs) submit(ctx context.Context, caller wire.Caller, req wire.Submit,
 	problems = append(problems, checkCredentials(spec, req.Credentials)...)
 	problems = append(problems, checkNotify(&doc, js.b.Deps.Notices)...)
 	owner := jjm.Owner{UID: caller.UID, GID: caller.GID, User: caller.User}
+	problems = append(problems, problems.Unsaid(js.remote.CheckCallback(owner, req.BaseDir, spec.Callback))...)
 	site := js.types.SubmissionSite(owner, req.BaseDir, caller.Spooled)
 	problems = append(problems, problems.Unsaid(js.after.Check(ctx, caller, spec))...)
 	h, fit, more := js.examine(ctx, owner, spec, site, req.BaseDir)

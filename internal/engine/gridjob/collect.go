@@ -156,7 +156,7 @@ func (js *Jobs) TarEntries(ctx context.Context, job *jjm.GridJob, facts *plan.Gr
 					facts.LeftOut.Add(jjm.LeftOut{What: "output", N: 1, Reason: reason, Why: why,
 						Such: fmt.Sprintf("%.200q", entry.Name)})
 				}
-				if l.State == jjm.Completed && entry.SHA256 != "" {
+				if l.State.IsCompleted() && entry.SHA256 != "" {
 					facts.Recorded++
 					entry.Lost = func() { facts.Lost++ }
 				}

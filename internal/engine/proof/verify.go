@@ -112,8 +112,8 @@ func (pr *Prover) jobsOf(ctx context.Context, t *task, fn func(cover.Job) error)
 		for _, left := range outputs.LeftOut(&l, ev, t.retracted) {
 			t.left.Add(left)
 		}
-		j := cover.Job{N: l.ID.N, Other: int(l.Step) != t.step, State: l.State, Count: l.Part.Count, Events: t.events(&l),
-			Processed: processed(&l, ev), Merged: t.merged(&l), Exit: l.Exit}
+		j := cover.Job{N: l.ID.N, Other: int(l.Step) != t.step, State: l.State.Unfrozen(), Count: l.Part.Count,
+			Events: t.events(&l), Processed: processed(&l, ev), Merged: t.merged(&l), Exit: l.Exit}
 		if _, lost := t.retracted[l.ID.N]; lost || l.IsForced() {
 			j.State, j.Processed, j.Forced = jjm.Failed, nil, l.IsForced()
 		}
@@ -136,7 +136,7 @@ func (t *task) rowsOf(ctx context.Context, fn func(cover.Row) error) error {
 // processed: in the wrapper's result, or if there is no result in the log file.
 func processed(l *jjm.LocalJob, ev *jjm.Evidence) *jjm.Processed {
 	switch {
-	case l.State != jjm.Completed || ev == nil:
+	case !l.State.IsCompleted() || ev == nil:
 		return nil
 	case ev.Result != nil:
 		return ev.Result.Processed

@@ -10,31 +10,65 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// moves holds the places of local jobs that are resubmitted with other resources.
+// asked holds what people request for local jobs: resources and, if priority is not nil, a priority.
+type asked struct {
+	jjm.Resources
+	priority *int
+}
+
+// String returns what is requested, for people: "memory 4000 MiB, priority 5".
+func (a asked) String() string {
+	text := a.Resources.String()
+	if a.priority == nil {
+		return text
+	}
+	if text != "" {
+		text += ", "
+	}
+	return fmt.Sprintf("%spriority %d", text, *a.priority)
+}
+
+// moves holds the places of local jobs that get other resources or another priority.
 type moves struct {
 	// places are all places of the grid job. of maps the number of a present place to the number
 	// of the place with the resources.
 	places []jjm.Place
 	of     map[int32]int32
-	asked  jjm.Resources
+	asked  asked
 	// notes name the clusters that cannot meet the resources, with the reasons.
 	notes []string
 }
 
-// moves returns the places for the local jobs in run, which are resubmitted with the resources asked; nil if asked is
-// nil or zero. The error is of kind Invalid if no cluster can meet the resources, with the same problems as the error
-// of a submission.
-func (ro *Reopener) moves(job *jjm.GridJob, locals []jjm.LocalJob, run []int32, asked *jjm.Resources) (*moves, error) {
-	if asked == nil || *asked == (jjm.Resources{}) {
+// move moves a local job to the place with the resources.
+func (m *moves) move(c *state.Change, l *jjm.LocalJob) error {
+	if l.Place = m.of[l.Place]; l.Place == 0 {
+		return jjm.Errorf(jjm.Internal, "local job %s: its resources have no place", l.ID)
+	}
+	return c.Tx.MoveLocal(l.ID, l.Place)
+}
+
+// moves returns the places for the local jobs in run, which are resubmitted with the resources want; nil if want is nil
+// or zero. The error is of kind Invalid if no cluster can meet the resources, with the same problems as the error of a
+// submission.
+func (ro *Reopener) moves(job *jjm.GridJob, locals []jjm.LocalJob, run []int32, want *jjm.Resources) (*moves, error) {
+	if want == nil || *want == (jjm.Resources{}) {
 		return nil, nil
 	}
-	to := &moves{places: job.Step.Places, of: map[int32]int32{}, asked: *asked}
+	var places []int32
 	for _, n := range run {
-		from := locals[n].Place
+		places = append(places, locals[n].Place)
+	}
+	return ro.movesOf(job, places, asked{Resources: *want})
+}
+
+// movesOf returns the places for local jobs that now have one of the given places. Its errors are those of moves.
+func (ro *Reopener) movesOf(job *jjm.GridJob, places []int32, want asked) (*moves, error) {
+	to := &moves{places: job.Step.Places, of: map[int32]int32{}, asked: want}
+	for _, from := range places {
 		if to.of[from] != 0 {
 			continue
 		}
-		place, notes, err := ro.askedPlace(job, from, *asked)
+		place, notes, err := ro.askedPlace(job, from, want)
 		if err != nil {
 			return nil, err
 		}
@@ -50,12 +84,17 @@ func (ro *Reopener) moves(job *jjm.GridJob, locals []jjm.LocalJob, run []int32, 
 	return to, nil
 }
 
-// askedPlace returns the place for local jobs of the place from that are resubmitted with the
-// resources asked. The place has the clusters that can meet the resources; notes are about the
-// other clusters.
-func (ro *Reopener) askedPlace(job *jjm.GridJob, from int32, asked jjm.Resources) (p jjm.Place, notes []string,
-	err error) {
-	p = plan.AskedPlace(job.Step.Places, job.Step.Clusters, from, asked)
+// askedPlace returns the place for local jobs of the place from that get what people want. The place has the clusters
+// that can meet the resources; notes are about the other clusters.
+func (ro *Reopener) askedPlace(job *jjm.GridJob, from int32, want asked) (p jjm.Place, notes []string, err error) {
+	p = plan.AskedPlace(job.Step.Places, job.Step.Clusters, from, want.Resources)
+	if want.priority != nil {
+		p.Priority = *want.priority
+	}
+	if want.Resources == (jjm.Resources{}) {
+		p.Clusters = plan.Among(job.Step.Clusters, job.Step.Places, from)
+		return p, nil, nil
+	}
 	if name := p.Asked.Cluster; name != "" && !slices.Contains(ro.s.Names, name) {
 		_, unknown := plan.Candidates([]string{name}, ro.s.Names)
 		return p, nil, jjm.Errorf(jjm.Invalid, "%w", unknown)

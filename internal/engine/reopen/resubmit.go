@@ -88,8 +88,8 @@ func (w again) exists(made int) error {
 	return nil
 }
 
-// decide returns the local jobs that run again, and in left the local jobs that do not. taken are the local jobs whose
-// work recoveries did. The error is of kind Conflict if none of the meant local jobs can run again.
+// decide returns the local jobs that run again, and in left the requested local jobs that do not. taken are the local
+// jobs whose work recoveries did. The error is of kind Conflict if none of the requested local jobs can run again.
 func (ro *Reopener) decide(ctx context.Context, job *jjm.GridJob, w again, locals []jjm.LocalJob,
 	taken map[int32]string) (run []int32, left []plan.Left, err error) {
 	if err := w.exists(len(locals)); err != nil {
@@ -132,14 +132,20 @@ func (ro *Reopener) resubmit(ctx context.Context, caller wire.Caller, w again, d
 		err = nil
 	}
 	out.NoChange = out.Jobs == 0
+	out.Left, out.LeftOut = named(job.ID, left)
+	return out, err
+}
+
+// named returns the first mostLeft local jobs that stay as they are, as an answer names them, and the number of the
+// remaining ones.
+func named(id jjm.GridID, left []plan.Left) (first []wire.Left, more int) {
 	for i, l := range left {
 		if i == mostLeft {
-			out.LeftOut = len(left) - mostLeft
-			break
+			return first, len(left) - mostLeft
 		}
-		out.Left = append(out.Left, wire.Left{Local: jjm.LocalID{Grid: job.ID, N: l.N}.String(), Why: l.Why})
+		first = append(first, wire.Left{Local: jjm.LocalID{Grid: id, N: l.N}.String(), Why: l.Why})
 	}
-	return out, err
+	return first, 0
 }
 
 // resubmitLive runs local jobs of an unfinished grid job again. It looks for the work of recoveries before the change,
@@ -193,7 +199,7 @@ func errMerges(id jjm.GridID) error {
 }
 
 // rerun says how local jobs run again: with the resources of to and the retry arguments args. Without to or args they
-// keep those that they had.
+// keep their previous resources or arguments.
 type rerun struct {
 	actor string
 	to    *moves
@@ -214,10 +220,7 @@ func (ro *Reopener) runAgain(c *state.Change, id jjm.GridID, run []int32, how re
 	for _, n := range run {
 		l := c.Local(jjm.LocalID{Grid: id, N: n})
 		if to != nil {
-			if l.Place = to.of[l.Place]; l.Place == 0 {
-				return jjm.Errorf(jjm.Internal, "local job %s: its resources have no place", l.ID)
-			}
-			if err := c.Tx.MoveLocal(l.ID, l.Place); err != nil {
+			if err := to.move(c, l); err != nil {
 				return err
 			}
 		}

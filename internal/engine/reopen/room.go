@@ -61,6 +61,7 @@ func (ro *Reopener) Wake() { fair.Kick(ro.kick) }
 func Verbs(ro *Reopener) []serve.Verb {
 	return []serve.Verb{
 		serve.Handle(wire.VerbResubmit(), serve.Owners, ro.Resubmit),
+		serve.Handle(wire.VerbSet(), serve.Owners, ro.Set),
 		serve.Handle(wire.VerbRetract(), serve.Owners, ro.Retract),
 	}
 }

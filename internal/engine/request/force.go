@@ -81,7 +81,7 @@ func (f *force) one(ctx context.Context, ref jjm.Ref) (wire.Forced, error) {
 // any local job.
 func (f *force) all(c *state.Change, ref jjm.Ref) error {
 	g := c.Live.Grid(ref.Grid)
-	if err := mayForce(g, ref.Grid); err != nil {
+	if err := mayChange(g, ref.Grid); err != nil {
 		return err
 	}
 	known := false
@@ -104,9 +104,9 @@ func (f *force) all(c *state.Change, ref jjm.Ref) error {
 	return nil
 }
 
-// mayForce returns an error if no local job of a grid job can be forced now: the grid job is over, is being killed, or
-// its outputs are being collected.
-func mayForce(g *state.Grid, id jjm.GridID) error {
+// mayChange returns an error if no local job of a grid job can be forced, frozen or unfrozen now: the grid job is over,
+// is being killed, or its outputs are being collected.
+func mayChange(g *state.Grid, id jjm.GridID) error {
 	switch {
 	case g == nil || g.Job.Status.Final():
 		return jjm.Errorf(jjm.Conflict, "grid job %s has just ended", id)

@@ -1,6 +1,6 @@
 // Package request stores requests of people and gatekeepers about grid jobs and local jobs: to kill or hold jobs, to
-// release holds, to force states, and to add remarks. It only stores a request; the loops of packages gridjob, cluster
-// and verdict carry it out.
+// release holds, to force states, to freeze local jobs, and to add remarks. It only stores a request; the loops of
+// packages gridjob, cluster and verdict carry it out.
 package request
 
 import (
@@ -13,7 +13,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Requests stores kills, holds, releases, forced states and remarks.
+// Requests stores kills, holds, releases, forced states, freezes and remarks.
 type Requests struct {
 	b *base.Base
 	s *state.State
@@ -40,6 +40,8 @@ func Verbs(ws *Requests) []serve.Verb {
 		serve.Handle(wire.VerbHold(), serve.Owners, ws.Hold),
 		serve.Handle(wire.VerbRelease(), serve.Owners, ws.Release),
 		serve.Handle(wire.VerbForceStatus(), serve.Owners, ws.ForceStatus),
+		serve.Handle(wire.VerbFreeze(), serve.Owners, ws.Freeze),
+		serve.Handle(wire.VerbUnfreeze(), serve.Owners, ws.Unfreeze),
 		serve.Handle(wire.VerbRemark(), serve.Administrators, ws.Remark),
 	}
 }

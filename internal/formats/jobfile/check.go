@@ -87,6 +87,7 @@ func check(f *file) jjm.Problems {
 	c.recovery(&f.Spec)
 	c.after(&f.Spec)
 	c.notify(f.Notify)
+	c.callback(f.Callback)
 	c.problems = append(c.problems, stream.Check(&f.Spec)...)
 	return c.problems
 }

@@ -55,6 +55,9 @@ func ParseModel(name string, text []byte) (Model, jjm.Problems) {
 		c.absolute(fmt.Sprintf("inputs[%d].path", i), in.Path)
 		c.absolute(fmt.Sprintf("inputs[%d].credential_file", i), in.CredentialFile)
 	}
+	if f.Callback != nil {
+		c.absolute("callback.secret_file", f.Callback.SecretFile)
+	}
 	f.Type = cmp.Or(f.Type, "any") // a model need not have a type
 	c.problems = append(c.problems, c.problems.Unsaid(check(&f))...)
 	return m, places.Locate(append(problems, problems.Unsaid(c.problems)...))
@@ -96,12 +99,12 @@ func (m *Model) under(doc *Doc, own file, decode func(*file)) file {
 	return f
 }
 
-// finder returns a model by its name, or the problems why it cannot be used.
+// finder returns a model by its name, or the problems that make the model unusable.
 type finder = func(name string) (Model, jjm.Problems)
 
 // withModel applies the model that a job file names, or the default model, to the job file. find returns a model, or
-// the problems why it cannot be used; find is nil if the site has no models. A recovery that names no model gets no
-// model, because it already has all settings.
+// the problems that make the model unusable; find is nil if the site has no models. A recovery that names no model gets
+// no model, because it already has all settings.
 func withModel(doc *Doc, f file, find finder, decode func(*file)) (file, jjm.Problems) {
 	switch {
 	case find == nil && f.Model != "":

@@ -1,4 +1,4 @@
-// Package weburl parses the URLs of inputs on http and https servers in job files. It does no I/O.
+// Package weburl parses the URLs of http and https servers in job files: of inputs and of call-backs. It does no I/O.
 //
 // A job file is stored and shown to several people. Therefore a URL must not contain a secret, and the shown form of a
 // URL ([Shown]) has no query.
@@ -29,13 +29,25 @@ var secrets = []string{"access_token", "api_key", "apikey", "authorization", "au
 // Parse parses a URL. The error describes the mistake and the correct form. The error contains no text that could be a
 // secret.
 func Parse(text string) (*url.URL, error) {
+	if strings.HasPrefix(strings.ToLower(text), "file://") {
+		return nil, errors.New("a local file is named by its path alone: leave file:// out")
+	}
+	return parse(text, "can be inputs", "Write %s into a file that only you can read, and name it as credential_file")
+}
+
+// ParseCallback parses the URL of a server that is told of changes. The rules are those of [Parse].
+func ParseCallback(text string) (*url.URL, error) {
+	return parse(text, "can be called back", "The server knows jjm by the signature: leave %s out, and name a secret_file")
+}
+
+// parse parses a URL. use says what URLs of http and https can be; secret is the remedy for a secret in the URL, with
+// %s for the kind of secret.
+func parse(text, use, secret string) (*url.URL, error) {
 	scheme, _, _ := strings.Cut(text, "://")
 	switch strings.ToLower(scheme) {
 	case "http", "https":
-	case "file":
-		return nil, errors.New("a local file is named by its path alone: leave file:// out")
 	default:
-		return nil, errors.New("only URLs of http and https can be inputs")
+		return nil, errors.New("only URLs of http and https " + use)
 	}
 	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f || unicode.IsSpace(r) }) {
 		return nil, errors.New("contains a blank or a control character: write a blank as %20")
@@ -47,7 +59,7 @@ func Parse(text string) (*url.URL, error) {
 	switch {
 	case u.User != nil:
 		return nil, errors.New("contains the name of a user: a job file is stored and shown. " +
-			"Write user:password into a file that only you can read, and name it as credential_file")
+			fmt.Sprintf(secret, "user:password"))
 	case u.Hostname() == "" || strings.Contains(u.Hostname(), "%"):
 		return nil, errors.New("names no host: want https://HOST/PATH")
 	case !goodPort(u.Port()) || strings.HasSuffix(u.Host, ":"):
@@ -56,8 +68,8 @@ func Parse(text string) (*url.URL, error) {
 		return nil, errors.New("has a part after #, which is never sent to a server: leave it out, or write # as %23")
 	}
 	if key := secretIn(u.RawQuery); key != "" {
-		return nil, fmt.Errorf("contains a secret in its query (%s): a job file is stored and shown. "+
-			"Write a token into a file that only you can read, and name it as credential_file", key)
+		return nil, fmt.Errorf("contains a secret in its query (%s): a job file is stored and shown. %s", key,
+			fmt.Sprintf(secret, "a token"))
 	}
 	return u, nil
 }

@@ -39,6 +39,9 @@ const (
 	FragmentWarning = 10 * time.Minute
 	// SpoolWarning and SpoolCritical are how long a request may wait in the spool.
 	SpoolWarning, SpoolCritical = 5 * time.Minute, time.Hour
+	// NoticeWarning is the age from which a notice that was tried in vain is a warning. A notice that was given up is a
+	// warning for GivenUpFor.
+	NoticeWarning, GivenUpFor = time.Hour, 24 * time.Hour
 	// WALWarning is the size in bytes from which the write-ahead log of the store is a warning. The log grows while a
 	// reader prevents SQLite from moving the log into the store.
 	WALWarning = 1 << 30
@@ -56,6 +59,7 @@ type Facts struct {
 	Records Records
 	Store   Store
 	Spool   Spool
+	Notices Notices
 	// Off are the job types that are off.
 	Off []Off
 	// Bans are the bans in force, nil if the caller may not see them.
@@ -116,6 +120,18 @@ type Spool struct {
 	Error   string // why the spool could not be read
 }
 
+// Notices are the facts about notices and call-backs that are not delivered.
+type Notices struct {
+	// Waiting is the number of notices that were tried in vain so far. Oldest is when the grid job changed that the
+	// oldest of these notices is about.
+	Waiting int
+	Oldest  jjm.Time
+	// GivenUp is the number of notices that were given up within GivenUpFor, and Last is when the last one was.
+	GivenUp int
+	Last    jjm.Time
+	Error   string // why the notices could not be counted
+}
+
 // Off is a job type that is off.
 type Off struct{ Type, Why, Remedy string }
 
@@ -132,7 +148,8 @@ func Checks(f Facts) []wire.HealthCheck {
 		all = append(all, disk(d))
 	}
 	all = append(all, records(f)...)
-	all = append(all, store(f.Store), spool(f.Spool, f.Now), types(f.Off), bans(f.Bans), advertising(f.Advertising))
+	all = append(all, store(f.Store), spool(f.Spool, f.Now), notices(f.Notices, f.Now), types(f.Off), bans(f.Bans),
+		advertising(f.Advertising))
 	return worstFirst(all)
 }
 

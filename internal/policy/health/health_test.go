@@ -85,6 +85,7 @@ func TestChecks_EachThreshold(t *testing.T) {
 	spool := func(d time.Duration) func(*health.Facts) {
 		return func(f *health.Facts) { f.Spool = health.Spool{Entries: 5, Oldest: ago(d)} }
 	}
+	untold := func(n health.Notices) func(*health.Facts) { return func(f *health.Facts) { f.Notices = n } }
 	wal := func(n int64) func(*health.Facts) { return func(f *health.Facts) { f.Store.WAL = n } }
 	for name, c := range map[string]struct {
 		change      func(*health.Facts)
@@ -138,6 +139,10 @@ func TestChecks_EachThreshold(t *testing.T) {
 			"records", "OK 1 record about to be written"},
 		"a failed record": {unwritten(time.Minute), "records", "WARNING 2 records could not be written for 1 min"},
 		"lost records":    {unwritten(10 * time.Minute), "records", "CRITICAL 2 records"},
+		"notices given up": {untold(health.Notices{GivenUp: 3, Last: ago(time.Hour), Waiting: 1, Oldest: ago(time.Minute)}),
+			"notices", "WARNING 3 notices given up within"},
+		"notices tried": {untold(health.Notices{Waiting: 2, Oldest: ago(time.Hour)}), "notices",
+			"WARNING 2 notices tried in vain"},
 		"new fragments": {fragments(9 * time.Minute),
 			"fragments", "OK 4 fragments waiting for a record, the oldest for 9 min"},
 		"old fragments": {fragments(10 * time.Minute), "fragments", "WARNING 4 fragments"},

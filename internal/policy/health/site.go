@@ -158,6 +158,26 @@ func bans(all []jjm.Ban) wire.HealthCheck {
 		Detail: strings.Join(whom, ", "), Figures: []wire.HealthFigure{{Name: "bans", Value: int64(len(all))}}}
 }
 
+// notices checks whether notices and call-backs are delivered. If there is no problem, the check has no state.
+func notices(n Notices, now jjm.Time) wire.HealthCheck {
+	c := wire.HealthCheck{State: Warning, Name: "notices", Remedy: "see not-notified in jjm history of the " +
+		"grid jobs, and \"a notice could not be delivered\" in the log; docs/NOTIFY.md"}
+	switch {
+	case n.Error != "":
+		c.State, c.Text, c.Remedy = Unknown, "the notices could not be counted", ""
+		c.Detail = n.Error
+	case n.GivenUp > 0:
+		c.Since, c.Text = n.Last, jjm.Count(n.GivenUp, "notice")+" given up within "+jjm.HowLong(GivenUpFor)
+	case n.Waiting > 0 && now.Sub(n.Oldest) >= NoticeWarning:
+		c.Since, c.Text = n.Oldest, jjm.Count(n.Waiting, "notice")+" tried in vain"
+	default:
+		return wire.HealthCheck{}
+	}
+	c.Figures = []wire.HealthFigure{{Name: "notices_given_up", Value: int64(n.GivenUp)},
+		{Name: "notices_waiting", Value: int64(n.Waiting)}}
+	return c
+}
+
 // advertising checks whether brokers have the site's ad. If there is no problem, the check has no state.
 func advertising(troubles []string) wire.HealthCheck {
 	if len(troubles) == 0 {

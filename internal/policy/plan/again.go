@@ -44,7 +44,7 @@ type AgainFacts struct {
 //	share of failed local jobs too large, others may still complete       none: the local job waits
 //	else                                                                  resubmitted
 func Again(f AgainFacts) (run []int32, stopped []Left) {
-	failed, completed := f.Counts[jjm.Failed], f.Counts[jjm.Completed]
+	failed, completed := f.Counts[jjm.Failed], completedOf(f.Counts)
 	if !f.Wanted || f.Kill || f.Failure != "" || f.Status.Final() || f.Status == jjm.Prepared || failed == 0 {
 		return nil, nil
 	}
@@ -89,7 +89,7 @@ func Able(run []int32, why func(n int32) string) (able []int32, unable []Left) {
 // local jobs have ended, there is nothing left to kill.
 func AutoKill(limit int, counts [jjm.NumStates]int, closed bool) string {
 	failed := counts[jjm.Failed]
-	if limit <= 0 || failed < limit || counts[jjm.Completed] > 0 || closed && over(counts) == total(counts) {
+	if limit <= 0 || failed < limit || completedOf(counts) > 0 || closed && over(counts) == total(counts) {
 		return ""
 	}
 	return fmt.Sprintf("auto_kill = %d: %s failed, and none completed", limit, jjm.Count(failed, "local job"))

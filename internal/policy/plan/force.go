@@ -41,6 +41,7 @@ const (
 //	submitted, running                kill; with Now end                 refused
 //	killed or failed, given back      refused; failed: nothing           refused
 //	new, held                         refused                            refused
+//	frozen                            refused                            refused
 //
 // Three more moves are refused. If the grid job merges its outputs, a completed local job cannot be forced to failed,
 // because files made by other local jobs would become incomplete; and a failed local job cannot be forced to completed,
@@ -52,6 +53,8 @@ func Force(f ForceFacts) (do ForceDo, why string) {
 	switch {
 	case l.State == f.To:
 		return ForceNothing, ""
+	case l.State.IsFrozen():
+		return ForceRefused, stillFrozen(l)
 	case l.Phase == jjm.GivenBack:
 		return ForceRefused, "its work was given back, and another local job does it"
 	case f.To == jjm.Completed && l.State != jjm.Failed:

@@ -31,6 +31,8 @@ func TestForce_Table(t *testing.T) {
 		{jjm.Killed, jjm.ByPerson, move, move, no},
 		{jjm.Killed, jjm.GivenBack, no, no, no},
 		{jjm.Held, jjm.HeldByApp, no, no, no},
+		{jjm.CompletedFrozen, "", no, no, no},
+		{jjm.FailedFrozen, jjm.Forced, no, no, no},
 	} {
 		l := &jjm.LocalJob{State: c.state, Phase: c.phase}
 		for _, f := range []struct {
@@ -51,7 +53,7 @@ func TestForce_Table(t *testing.T) {
 	}
 }
 
-// What follows from a result that counts is not undone by forcing a state.
+// Forcing a state does not undo the consequences of a result that counts.
 func TestForce_KeepsMergedAndPublishedResults(t *testing.T) {
 	completed := &jjm.LocalJob{State: jjm.Completed}
 	failed := &jjm.LocalJob{State: jjm.Failed}

@@ -248,6 +248,9 @@ func gridLive(f GridFacts, do GridDo) GridAction {
 //	some completed                                           finished
 //	every local job killed one by one, no failure            aborted
 //	none completed                                           failed
+//
+// A frozen local job that completed counts as completed. The work of a frozen local job that failed is not done, unless
+// it was given back, in which case f.Counts does not count the local job.
 func Final(f GridFacts) (jjm.GridStatus, string) {
 	status, reason := ending(f)
 	return status, also(reason, f.LeftOut.String())
@@ -255,7 +258,7 @@ func Final(f GridFacts) (jjm.GridStatus, string) {
 
 // ending returns the status of Final, and the reason without the list of work and outputs left out.
 func ending(f GridFacts) (jjm.GridStatus, string) {
-	n, completed := total(f.Counts), f.Counts[jjm.Completed]
+	n, completed := total(f.Counts), completedOf(f.Counts)
 	switch {
 	case f.Kill:
 		return jjm.Aborted, also(cmp.Or(f.KillReason, "killed on request"), ended(f))
@@ -318,8 +321,8 @@ func Summary(counts [jjm.NumStates]int) string {
 	if n == 0 {
 		return "no local jobs"
 	}
-	s := fmt.Sprintf("%d of %s done", counts[jjm.Completed], jjm.Count(n, "local job"))
-	for _, st := range [...]jjm.State{jjm.Failed, jjm.Killed, jjm.Held, jjm.Running, jjm.Completing,
+	s := fmt.Sprintf("%d of %s done", completedOf(counts), jjm.Count(n, "local job"))
+	for _, st := range [...]jjm.State{jjm.Failed, jjm.FailedFrozen, jjm.Killed, jjm.Held, jjm.Running, jjm.Completing,
 		jjm.Submitted, jjm.Submitting, jjm.New} {
 		if counts[st] > 0 {
 			s += fmt.Sprintf(", %d %s", counts[st], st)
@@ -345,6 +348,9 @@ func total(counts [jjm.NumStates]int) int {
 	return n
 }
 
-func over(counts [jjm.NumStates]int) int {
-	return counts[jjm.Completed] + counts[jjm.Failed] + counts[jjm.Killed]
+func over(counts [jjm.NumStates]int) int { return jjm.Ended(counts) }
+
+// completedOf returns the number of local jobs that count as completed, frozen or not.
+func completedOf(counts [jjm.NumStates]int) int {
+	return counts[jjm.Completed] + counts[jjm.CompletedFrozen]
 }

@@ -37,11 +37,12 @@ func sum(counts [jjm.NumStates]int) int {
 }
 
 func ended(counts [jjm.NumStates]int) int {
-	return counts[jjm.Completed] + counts[jjm.Failed] + counts[jjm.Killed]
+	return counts[jjm.Completed] + counts[jjm.Failed] + counts[jjm.Killed] + counts[jjm.CompletedFrozen] +
+		counts[jjm.FailedFrozen]
 }
 
-// grids yields every set of states with every status and every flag; Made is
-// as counted, one less or one more.
+// grids yields every set of states with every status and every flag. Made is the counted number, or one less, or one
+// more.
 func grids() iter.Seq[plan.GridFacts] {
 	return func(yield func(plan.GridFacts) bool) {
 		for counts := range subsets() {
@@ -66,7 +67,8 @@ func grids() iter.Seq[plan.GridFacts] {
 func TestGrid_IsSafeForEveryInput(t *testing.T) {
 	for f := range grids() {
 		a := plan.Grid(f)
-		n, over, completed := max(f.Made, sum(f.Counts)), ended(f.Counts), f.Counts[jjm.Completed]
+		n, over := max(f.Made, sum(f.Counts)), ended(f.Counts)
+		completed := f.Counts[jjm.Completed] + f.Counts[jjm.CompletedFrozen]
 		switch {
 		case f.Status.Final():
 			expect(t, &f, &a, a.Do == plan.Nothing && a.Status == f.Status, "moved a final grid job")
@@ -198,8 +200,7 @@ func TestGrid_FinalTextsHaveNumbers(t *testing.T) {
 	}
 }
 
-// Whatever its local jobs do, a grid job comes to an end, and the gatekeeper
-// never sees it go backwards.
+// A grid job comes to an end whatever its local jobs do, and its status for the gatekeeper never goes backwards.
 func TestGrid_EveryGridJobEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := plan.GridFacts{Expected: rapid.IntRange(0, 6).Draw(t, "expected")}
@@ -290,16 +291,16 @@ func TestSummary(t *testing.T) {
 	}
 	got := plan.Summary(c)
 	for s := range c {
-		if want := fmt.Sprintf("%d %s", s+1, jjm.State(s)); s != int(jjm.Completed) && !strings.Contains(got, want) {
+		if want := fmt.Sprintf("%d %s", s+1, jjm.State(s)); !jjm.State(s).IsCompleted() && !strings.Contains(got, want) {
 			t.Errorf("%q lacks %q", got, want)
 		}
 	}
-	if !strings.HasPrefix(got, "6 of 45 local jobs done, 7 failed") {
+	if !strings.HasPrefix(got, "16 of 66 local jobs done, 7 failed") {
 		t.Error(got)
 	}
 }
 
-// why is a reason to wait, if there is one.
+// why returns a reason to wait, or "" if waits is false.
 func why(waits bool) string {
 	if waits {
 		return "cluster farm does not answer"
@@ -307,8 +308,8 @@ func why(waits bool) string {
 	return ""
 }
 
-// A grid job that is to be kept rolls back if it fails before it has local jobs, and then waits. Otherwise it goes on
-// as any other.
+// With Keep, a grid job that fails before it has local jobs rolls back and then waits. In all other cases it continues
+// like any other grid job.
 func TestGrid_KeepsWhatFailsBeforeItHasLocalJobs(t *testing.T) {
 	failed := plan.GridFacts{Keep: true, Status: jjm.Defined, Prepared: true, Failure: "no such package"}
 	with := func(change func(*plan.GridFacts)) plan.GridFacts {

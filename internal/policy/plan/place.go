@@ -53,22 +53,22 @@ func indexOf(have []jjm.Place, clusters []string, r *jjm.Request) int {
 
 func sameRequest(a, b *jjm.Request) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// MaxAskedPlaces bounds the places that resubmissions with other resources make of a grid job.
+// MaxAskedPlaces bounds the places that jjm set, and resubmissions with other resources, make of a grid job.
 const MaxAskedPlaces = 64
 
-// AskedPlace returns the place of local jobs of the place from that are resubmitted with other
-// resources: the storages, clusters and request with which the local jobs were made, and asked,
-// which replaces the resources of earlier resubmissions. The place is not yet among the places of
-// the grid job; see [AddAsked].
+// AskedPlace returns the place of local jobs of the place from for which people request other resources: the storages,
+// clusters and request with which the local jobs were made, the priority of the place from, and asked, which replaces
+// resources requested earlier. The place is not yet among the places of the grid job; see [AddAsked].
 func AskedPlace(have []jjm.Place, clusters []string, from int32, asked jjm.Resources) jjm.Place {
+	priority := 0
 	if was := placeAt(have, from); was != nil && was.Asked != nil {
-		asked, from = was.Asked.With(asked), was.From
+		asked, from, priority = was.Asked.With(asked), was.From, was.Priority
 	}
 	p := jjm.Place{Clusters: clusters, Known: true}
 	if made := placeAt(have, from); made != nil {
 		p = *made
 	}
-	p.Asked, p.From = &asked, from
+	p.Asked, p.From, p.Priority = &asked, from, priority
 	return p
 }
 
@@ -80,9 +80,9 @@ func placeAt(have []jjm.Place, number int32) *jjm.Place {
 	return &have[number-1]
 }
 
-// AddAsked returns the number of a place that a resubmission makes, and the list of places including this place. Equal
-// places are one place. The given list is not changed. The error is of kind Conflict if the grid job already has
-// MaxAskedPlaces such places.
+// AddAsked returns the number of a place for which people request resources, and the list of places including this
+// place. Equal places are one place, whatever their Default says. The given list is not changed. The error is of kind
+// Conflict if the grid job already has MaxAskedPlaces such places.
 func AddAsked(have []jjm.Place, p jjm.Place) ([]jjm.Place, int32, error) {
 	made := 0
 	for i := range have {
@@ -91,16 +91,71 @@ func AddAsked(have []jjm.Place, p jjm.Place) ([]jjm.Place, int32, error) {
 			continue
 		}
 		made++
-		if h.From == p.From && *h.Asked == *p.Asked && slices.Equal(h.Clusters, p.Clusters) &&
+		if h.From == p.From && h.Priority == p.Priority && *h.Asked == *p.Asked && slices.Equal(h.Clusters, p.Clusters) &&
 			slices.Equal(h.Storages, p.Storages) && sameRequest(h.Request, p.Request) {
 			return have, int32(i + 1), nil
 		}
 	}
 	if made >= MaxAskedPlaces {
-		return nil, 0, jjm.Errorf(jjm.Conflict, "its local jobs were resubmitted with %d different resources "+
-			"before, which is the most: resubmit it with resources of an earlier time, or copy the grid job", made)
+		return nil, 0, jjm.Errorf(jjm.Conflict, "its local jobs were given %d different resources before, "+
+			"which is the most: request resources of an earlier time, or copy the grid job", made)
 	}
 	return append(slices.Clip(have), p), int32(len(have) + 1), nil
+}
+
+// DefaultFor returns the number of the place that local jobs get which are made for the place number made, and the list
+// of places including this place: the place that is the default for made, else a place with the resources and the
+// priority of the default for the place 0, else made. The given list is not changed.
+//
+// If no cluster of made has the resources of the default for the place 0, the local jobs may go to the clusters of made
+// all the same, because no other cluster can read their files. These clusters then refuse them, with the reason.
+func DefaultFor(have []jjm.Place, clusters []string, made int32) ([]jjm.Place, int32) {
+	if at := defaultAt(have, made); at != 0 {
+		return have, at
+	}
+	all := placeAt(have, defaultAt(have, 0))
+	if all == nil {
+		return have, made
+	}
+	p := AskedPlace(have, clusters, made, *all.Asked)
+	p.Priority, p.Default = all.Priority, true
+	among := slices.DeleteFunc(slices.Clone(p.Clusters), func(name string) bool {
+		return !slices.Contains(all.Clusters, name)
+	})
+	if len(among) > 0 {
+		p.Clusters = among
+	} else {
+		p.Asked.Cluster = ""
+	}
+	return append(slices.Clip(have), p), int32(len(have) + 1)
+}
+
+// defaultAt returns the number of the default place of local jobs that are made for the place made, 0 if there is none.
+func defaultAt(have []jjm.Place, made int32) int32 {
+	return int32(slices.IndexFunc(have, func(p jjm.Place) bool { return p.Default && p.From == made }) + 1)
+}
+
+// Defaults returns the places, by number, whose local jobs still to be made people can request other resources for:
+// place 0 and each place that was made for files or parts, or in its stead its default place.
+func Defaults(have []jjm.Place) []int32 {
+	var out []int32
+	for n := range int32(len(have) + 1) {
+		if p := placeAt(have, n); p == nil || p.Asked == nil {
+			out = append(out, max(n, defaultAt(have, n)))
+		}
+	}
+	return out
+}
+
+// SetDefault returns the places with number as the default of local jobs that will be made for the place from which the
+// place number comes. The given list is not changed.
+func SetDefault(have []jjm.Place, number int32) []jjm.Place {
+	have = slices.Clone(have)
+	if old := defaultAt(have, have[number-1].From); old != 0 {
+		have[old-1].Default = false
+	}
+	have[number-1].Default = true
+	return have
 }
 
 // lacking returns the storages to add to have; none if have has maxStorages.

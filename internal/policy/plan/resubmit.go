@@ -35,6 +35,7 @@ type Left struct {
 //	forced to completed            -                    -             left: it is to be forced to failed first
 //	given back                     -                    -             left: another one does its work
 //	never submitted for its part   left                 left          left
+//	frozen                         -                    -             left: it is to be unfrozen first
 //	not over                       -                    -             left
 func Resubmit(f ResubmitFacts) (again []int32, left []Left) {
 	for i := range f.Locals {
@@ -56,6 +57,8 @@ func Resubmit(f ResubmitFacts) (again []int32, left []Left) {
 // staysSo returns the reason why a local job cannot run again, "" if it can run again.
 func staysSo(l *jjm.LocalJob, unfit map[int32]string) string {
 	switch {
+	case l.State.IsFrozen():
+		return stillFrozen(l)
 	case l.IsForced():
 		return "a person forced it to completed: force it to failed first (jjm force-status ID failed)"
 	case l.State == jjm.Completed:

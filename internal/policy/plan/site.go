@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sort"
 
@@ -16,6 +17,9 @@ type Demand struct {
 	// Ready is the number of local jobs of the place that could be submitted now. InBatch is the number of them that
 	// the batch system already has. Others is the number that the batch system has of the grid job's other places.
 	Ready, InBatch, Others int
+	// Owner identifies the owner of the grid job. Priority is the priority of the local jobs among those of the owner.
+	Owner    string
+	Priority int
 }
 
 // Budget permits a grid job to submit Jobs local jobs of a place now; Jobs is at least 1.
@@ -38,7 +42,61 @@ type Budget struct {
 //
 // With less room, the grid jobs with the fewest jobs in the batch system come first; among equal grid jobs the oldest
 // comes first, with its first place. Budgets are in the order of the demands. Demands that get nothing are left out.
+//
+// Priorities do not change what an owner gets in all: within this number, the local jobs of a greater priority come
+// first, and the promises about grid jobs and places hold among local jobs of the same priority.
 func Site(demands []Demand, room int) []Budget {
+	give := levelled(demands, room)
+	for _, members := range prioritized(demands) {
+		byPriority(demands, members, give)
+	}
+	var out []Budget
+	for i, d := range demands {
+		if give[i] > 0 {
+			out = append(out, Budget{Grid: d.Grid, Place: d.Place, Jobs: give[i]})
+		}
+	}
+	return out
+}
+
+// prioritized returns the positions of the demands of each owner whose demands have different priorities.
+func prioritized(demands []Demand) (owners [][]int) {
+	if !slices.ContainsFunc(demands, func(d Demand) bool { return d.Priority != demands[0].Priority }) {
+		return nil
+	}
+	at := map[string][]int{}
+	for i, d := range demands {
+		at[d.Owner] = append(at[d.Owner], i)
+	}
+	return slices.Collect(maps.Values(at))
+}
+
+// byPriority divides what the demands of one owner get in all anew: greater priorities first.
+func byPriority(demands []Demand, members, give []int) {
+	room := 0
+	for _, i := range members {
+		room += give[i]
+	}
+	tiers := map[int][]int{}
+	for _, i := range members {
+		tiers[demands[i].Priority] = append(tiers[demands[i].Priority], i)
+	}
+	for _, priority := range slices.Backward(slices.Sorted(maps.Keys(tiers))) {
+		tier := make([]Demand, len(tiers[priority]))
+		for k, i := range tiers[priority] {
+			tier[k] = demands[i]
+		}
+		for k, n := range levelled(tier, room) {
+			give[tiers[priority][k]] = n
+		}
+		for _, i := range tiers[priority] {
+			room -= give[i]
+		}
+	}
+}
+
+// levelled returns how many local jobs each demand gets if priorities do not count.
+func levelled(demands []Demand, room int) []int {
 	grids, members := byGrid(demands)
 	give := make([]int, len(demands))
 	for i, jobs := range fair(grids, room) {
@@ -50,13 +108,7 @@ func Site(demands []Demand, room int) []Budget {
 			give[members[i][k]] = n
 		}
 	}
-	var out []Budget
-	for i, d := range demands {
-		if give[i] > 0 {
-			out = append(out, Budget{Grid: d.Grid, Place: d.Place, Jobs: give[i]})
-		}
-	}
-	return out
+	return give
 }
 
 // byGrid sums the demands of each grid job that has something ready. members are the

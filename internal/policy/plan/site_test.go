@@ -90,8 +90,8 @@ func TestSite_SharesAreFairAndUseAllRoom(t *testing.T) {
 	})
 }
 
-// A grid job gets as much with files in many places as with all in one, and its
-// places are level with one another.
+// A grid job with files in many places gets as much as with all files in one place, and the shares of its places are
+// level.
 func TestSite_PlacesTakeNothingFromOtherGridJobs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var demands, joined []plan.Demand
@@ -135,8 +135,8 @@ func TestSite_PlacesTakeNothingFromOtherGridJobs(t *testing.T) {
 	})
 }
 
-// checkFair: nobody who wants more stands two or more below anybody who got
-// more than the one job that is everybody's.
+// checkFair requires that a grid job that wants more is not two or more jobs below any grid job that got more than the
+// one job that everybody gets.
 func checkFair(t *rapid.T, d plan.Demand, mine int, demands []plan.Demand, got map[jjm.GridID]int) {
 	if mine == d.Ready {
 		return
@@ -163,4 +163,50 @@ func TestSite_OfManyGridJobsGivesAllRoom(t *testing.T) {
 			t.Errorf("gave %d of %d", given, 100*jobs)
 		}
 	}
+}
+
+// A priority orders the local jobs of one owner. It changes nothing for another owner, and leaves no room unused.
+func TestSite_PrioritiesOrderTheJobsOfOneOwner(t *testing.T) {
+	demands := []plan.Demand{{Grid: 1, Ready: 50, Owner: "alice"},
+		{Grid: 1, Place: 1, Ready: 6, Owner: "alice", Priority: 2},
+		{Grid: 2, Ready: 9, Owner: "alice", Priority: 1}, {Grid: 3, Ready: 50, Owner: "bob"}}
+	for room, want := range map[int][]plan.Budget{
+		9:  {{Grid: 1, Place: 1, Jobs: 6}, {Grid: 3, Jobs: 3}},
+		30: {{Grid: 1, Jobs: 5}, {Grid: 1, Place: 1, Jobs: 6}, {Grid: 2, Jobs: 9}, {Grid: 3, Jobs: 10}},
+	} {
+		if diff := cmp.Diff(want, plan.Site(demands, room)); diff != "" {
+			t.Errorf("room %d:\n%s", room, diff)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		var with, without []plan.Demand
+		for id := range jjm.GridID(rapid.IntRange(1, 8).Draw(t, "grid jobs")) {
+			d := plan.Demand{Grid: id + 1, Ready: rapid.IntRange(0, 40).Draw(t, "ready"),
+				Owner: rapid.SampledFrom([]string{"alice", "bob"}).Draw(t, "owner")}
+			without = append(without, d)
+			d.Priority = rapid.IntRange(-1, 1).Draw(t, "priority")
+			with = append(with, d)
+		}
+		room := rapid.IntRange(0, 200).Draw(t, "room")
+		got, sums := map[jjm.GridID]int{}, map[string]int{}
+		for _, b := range plan.Site(with, room) {
+			got[b.Grid] = b.Jobs
+			sums[with[b.Grid-1].Owner] += b.Jobs
+		}
+		for _, b := range plan.Site(without, room) {
+			sums[without[b.Grid-1].Owner] -= b.Jobs
+		}
+		for owner, n := range sums {
+			if n != 0 {
+				t.Fatalf("%s gets %d more with priorities", owner, n)
+			}
+		}
+		for _, a := range with {
+			for _, b := range with {
+				if a.Owner == b.Owner && a.Priority > b.Priority && got[a.Grid] < a.Ready && got[b.Grid] > 0 {
+					t.Fatalf("%+v got %d, and %+v got %d", a, got[a.Grid], b, got[b.Grid])
+				}
+			}
+		}
+	})
 }

@@ -176,11 +176,9 @@ func lowest(give, at []int, all []Candidate, slots, most []int) (int, bool) {
 // Want is a demand of a grid job, with the clusters that its local jobs may go to.
 type Want struct {
 	Demand
-	// Owner identifies the owner. All wants of one owner have the same Rooms.
-	Owner string
 	// Among are the positions of the clusters among the clusters of the site. For each of these clusters, At is the
 	// number of these local jobs on the cluster, and Rooms is the number of further local jobs that the owner may have
-	// there.
+	// there. All wants of one owner have the same Rooms.
 	Among, At, Rooms []int
 }
 

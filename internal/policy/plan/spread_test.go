@@ -116,8 +116,8 @@ func TestSpread_Properties(t *testing.T) {
 	})
 }
 
-// Played to the end, with jobs of one length on each cluster, everything is
-// spread, whatever the order in which the clusters ask.
+// If all jobs of a cluster have the same length, all jobs are spread in the end, whatever the order in which the
+// clusters ask.
 func TestSpread_EverythingEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) plan.Candidate {
@@ -188,7 +188,7 @@ func TestRoom_IsNeverExceeded(t *testing.T) {
 		if room == 0 {
 			return
 		}
-		// However many of those that wait start, the bounds hold.
+		// The bounds hold however many of the waiting local jobs start.
 		room = min(room, 1<<20)
 		started := rapid.IntRange(0, l.Pending+room).Draw(t, "started")
 		pending, running := l.Pending+room-started, l.Running+started
@@ -199,10 +199,18 @@ func TestRoom_IsNeverExceeded(t *testing.T) {
 	})
 }
 
+// unowned returns the demands without their owners, whom the expected demands leave out.
+func unowned(demands []plan.Demand) []plan.Demand {
+	for i := range demands {
+		demands[i].Owner = ""
+	}
+	return demands
+}
+
 func TestShare_GridJobsOfOneChoiceAreSpreadTogether(t *testing.T) {
 	site := []plan.Candidate{{Slots: 2, Room: ample}, {Slots: 20, Room: ample}, {Slots: 5, Room: ample}}
 	want := func(id jjm.GridID, ready int, among ...int) plan.Want {
-		w := plan.Want{Demand: plan.Demand{Grid: id, Ready: ready}, Owner: "alice", Among: among, At: make([]int, len(among))}
+		w := plan.Want{Demand: plan.Demand{Grid: id, Ready: ready, Owner: "alice"}, Among: among, At: make([]int, len(among))}
 		for range among {
 			w.Rooms = append(w.Rooms, ample)
 		}
@@ -214,26 +222,26 @@ func TestShare_GridJobsOfOneChoiceAreSpreadTogether(t *testing.T) {
 		{{Grid: 1, Ready: 10}, {Grid: 2, Ready: 10}, {Grid: 3, Ready: 1000}, {Grid: 5, Ready: 80}},
 		{{Grid: 4, Ready: 5}, {Grid: 5, Ready: 20}},
 	} {
-		if diff := cmp.Diff(expect, plan.Share(here, site, wants)); diff != "" {
+		if diff := cmp.Diff(expect, unowned(plan.Share(here, site, wants))); diff != "" {
 			t.Errorf("cluster %d: %s", here, diff)
 		}
 	}
 }
 
-// What an owner may not have on one cluster goes to the others.
+// Jobs beyond an owner's limit on one cluster go to the other clusters.
 func TestShare_AnOwnersRoomIsKept(t *testing.T) {
 	site := []plan.Candidate{{Slots: 100, Room: ample}, {Slots: 100, Room: ample}}
-	any := plan.Want{Demand: plan.Demand{Grid: 1, Ready: 100}, Owner: "alice", Among: []int{0, 1}, At: []int{0, 0},
+	any := plan.Want{Demand: plan.Demand{Grid: 1, Ready: 100, Owner: "alice"}, Among: []int{0, 1}, At: []int{0, 0},
 		Rooms: []int{10, ample}}
-	fixed := plan.Want{Demand: plan.Demand{Grid: 2, Ready: 100}, Owner: "alice", Among: []int{0}, At: []int{0},
+	fixed := plan.Want{Demand: plan.Demand{Grid: 2, Ready: 100, Owner: "alice"}, Among: []int{0}, At: []int{0},
 		Rooms: []int{10}}
-	other := plan.Want{Demand: plan.Demand{Grid: 3, Ready: 7}, Owner: "bob", Among: []int{0}, At: []int{0},
+	other := plan.Want{Demand: plan.Demand{Grid: 3, Ready: 7, Owner: "bob"}, Among: []int{0}, At: []int{0},
 		Rooms: []int{ample}}
 	for here, expect := range [][]plan.Demand{
 		{{Grid: 1, Ready: 5}, {Grid: 2, Ready: 5}, {Grid: 3, Ready: 7}},
 		{{Grid: 1, Ready: 90}},
 	} {
-		if diff := cmp.Diff(expect, plan.Share(here, site, []plan.Want{any, fixed, other})); diff != "" {
+		if diff := cmp.Diff(expect, unowned(plan.Share(here, site, []plan.Want{any, fixed, other}))); diff != "" {
 			t.Errorf("cluster %d: %s", here, diff)
 		}
 	}
@@ -250,8 +258,8 @@ func TestShare_Properties(t *testing.T) {
 		}
 		var wants []plan.Want
 		for id := range rapid.IntRange(0, 8).Draw(t, "grid jobs") {
-			w := plan.Want{Demand: plan.Demand{Grid: jjm.GridID(id + 1), Ready: rapid.IntRange(0, 500).Draw(t, "ready")},
-				Owner: rapid.SampledFrom([]string{"alice", "bob"}).Draw(t, "owner")}
+			w := plan.Want{Demand: plan.Demand{Grid: jjm.GridID(id + 1), Ready: rapid.IntRange(0, 500).Draw(t, "ready"),
+				Owner: rapid.SampledFrom([]string{"alice", "bob"}).Draw(t, "owner")}}
 			for place := range site {
 				if rapid.Bool().Draw(t, "candidate") {
 					w.Among, w.At = append(w.Among, place), append(w.At, 0)
@@ -278,9 +286,9 @@ func TestShare_Properties(t *testing.T) {
 	})
 }
 
-// Played until no cluster takes anything more: nothing goes to a cluster out of its
-// place, nobody oversteps a room, and nothing waits while a cluster that it may go to
-// has room; of several such clusters each holds at most three waves more than it runs.
+// The clusters take jobs until none takes any more. No job goes to a cluster outside its place, no room is exceeded,
+// and no job waits while a cluster of its place has room. If several clusters have room, each holds at most three waves
+// more than it runs.
 func TestShare_StaysInPlaceAndWaitsOnlyForRoom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var site []plan.Candidate
@@ -321,14 +329,13 @@ func TestShare_StaysInPlaceAndWaitsOnlyForRoom(t *testing.T) {
 	})
 }
 
-// drawPlaces draws what grid jobs want of one or more places each, which have some of
-// the clusters.
+// drawPlaces draws the demands of grid jobs with one or more places each. Each place has some of the clusters.
 func drawPlaces(t *rapid.T, clusters int, rooms map[string][]int) (wants []plan.Want) {
 	for id := range jjm.GridID(rapid.IntRange(1, 5).Draw(t, "grid jobs")) {
 		owner := rapid.SampledFrom([]string{"alice", "bob"}).Draw(t, "owner")
 		for place := range int32(rapid.IntRange(1, 4).Draw(t, "places")) {
-			w := plan.Want{Demand: plan.Demand{Grid: id + 1, Place: place, Ready: rapid.IntRange(0, 300).Draw(t, "ready")},
-				Owner: owner}
+			w := plan.Want{Demand: plan.Demand{Grid: id + 1, Place: place, Ready: rapid.IntRange(0, 300).Draw(t, "ready"),
+				Owner: owner}}
 			for at := range clusters {
 				if rapid.Bool().Draw(t, "reads") {
 					w.Among, w.At, w.Rooms = append(w.Among, at), append(w.At, 0), append(w.Rooms, rooms[owner][at])
@@ -340,7 +347,7 @@ func drawPlaces(t *rapid.T, clusters int, rooms map[string][]int) (wants []plan.
 	return wants
 }
 
-// take lets a cluster have what it was given.
+// take assigns the jobs of a budget to a cluster.
 func take(t *rapid.T, here int, site []plan.Candidate, wants []plan.Want, rooms map[string][]int, b plan.Budget) {
 	i := slices.IndexFunc(wants, func(w plan.Want) bool { return w.Grid == b.Grid && w.Place == b.Place })
 	w := &wants[i]

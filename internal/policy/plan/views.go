@@ -8,8 +8,9 @@ import "jjm/internal/jjm"
 //	1  any submitted or submitting   submitted
 //	2  any running or completing     running
 //	3  any failed                    failed     a held local job counts as failed
-//	4  any completed                 completed
+//	4  any completed                 completed  frozen or not
 //	5  any killed                    killed
+//	   any failed and frozen         failed
 //	   only new, or none             new
 //
 // runningFirst swaps rules 1 and 2 (Ganga's Savannah request 29843). New local jobs do not
@@ -31,10 +32,12 @@ func Master(counts [jjm.NumStates]int, moreToCome, runningFirst bool) string {
 		return "running"
 	case counts[jjm.Failed]+counts[jjm.Held] > 0:
 		return "failed"
-	case counts[jjm.Completed] > 0:
+	case completedOf(counts) > 0:
 		return "completed"
+	case counts[jjm.Killed] > 0:
+		return "killed"
 	}
-	return "killed"
+	return "failed" // only frozen local jobs that failed, and new ones
 }
 
 // MoreToCome reports whether local jobs must still be made or submitted (decision R12), so that the ended local jobs do

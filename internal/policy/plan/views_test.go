@@ -18,26 +18,14 @@ type masterRow struct {
 	Swapped *string  `json:"seed_swapped_29843"`
 }
 
-// counts are the local jobs; a frozen completed one counts as completed, a
-// frozen failed one as failed if it is alone, else not at all.
+// counts returns the number of local jobs by state.
 func (r masterRow) counts() (c [jjm.NumStates]int, err error) {
-	frozen := 0
 	for _, word := range r.Subjobs {
-		switch word {
-		case "completed_frozen":
-			word = "completed"
-		case "failed_frozen":
-			frozen++
-			continue
-		}
 		var s jjm.State
 		if err := s.UnmarshalText([]byte(word)); err != nil {
 			return c, err
 		}
 		c[s]++
-	}
-	if sum(c) == 0 {
-		c[jjm.Failed] = frozen
 	}
 	return c, nil
 }
@@ -51,8 +39,9 @@ func byRules(c [jjm.NumStates]int, runningFirst bool) string {
 		{"submitted", []jjm.State{jjm.Submitted, jjm.Submitting}},
 		{"running", []jjm.State{jjm.Running, jjm.Completing}},
 		{"failed", []jjm.State{jjm.Failed, jjm.Held}},
-		{"completed", []jjm.State{jjm.Completed}},
+		{"completed", []jjm.State{jjm.Completed, jjm.CompletedFrozen}},
 		{"killed", []jjm.State{jjm.Killed}},
+		{"failed", []jjm.State{jjm.FailedFrozen}}, // ganga.md 4: ignored unless nothing else is left
 	}
 	if runningFirst {
 		order[0], order[1] = order[1], order[0]
@@ -202,7 +191,7 @@ func TestExitCode(t *testing.T) {
 	}
 }
 
-// The words of decisions are for logs: each must have one.
+// Logs use the words of decisions, so each decision must have a word.
 func TestWords(t *testing.T) {
 	seen := map[string]bool{}
 	for _, s := range []fmt.Stringer{plan.EndWait, plan.WaitForResult, plan.TakeClaim, plan.Repoint, plan.Judge,

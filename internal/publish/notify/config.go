@@ -18,6 +18,9 @@ type Config struct {
 	From string `toml:"from"`
 	// Command is a program with its arguments that reads an event as JSON; empty = none.
 	Command []string `toml:"command"`
+	// CallbacksPerUser is how many servers in the job files of one account are called at the same time; 0 = none: job
+	// files may not have a callback.
+	CallbacksPerUser int `toml:"callbacks_per_user"`
 	// Patience is how long a notice that cannot be delivered is tried again.
 	Patience jjm.Duration `toml:"patience"`
 }
@@ -27,8 +30,14 @@ func Defaults() Config {
 	return Config{Mail: []string{}, Command: []string{}, Patience: jjm.Duration(24 * time.Hour)}
 }
 
-// On reports whether the site sends notices.
-func (c Config) On() bool { return len(c.Mail) > 0 || len(c.Command) > 0 }
+// On reports whether the site sends notices or calls servers.
+func (c Config) On() bool { return c.Addresses() || c.CallbacksPerUser > 0 }
+
+// Addresses reports whether the site tells the addresses in job files how grid jobs ended.
+func (c Config) Addresses() bool { return len(c.Mail) > 0 || len(c.Command) > 0 }
+
+// maxCallbacksPerUser is the largest value of CallbacksPerUser. Each call is a process.
+const maxCallbacksPerUser = 64
 
 // Check returns all mistakes in the settings.
 func (c Config) Check() (ps jjm.Problems) {
@@ -52,6 +61,9 @@ func (c Config) Check() (ps jjm.Problems) {
 	}
 	if c.From != "" && len(c.Mail) == 0 {
 		bad("from", "has no effect without notify.mail: set notify.mail too, or leave it out")
+	}
+	if n := c.CallbacksPerUser; n < 0 || n > maxCallbacksPerUser {
+		bad("callbacks_per_user", "%d: want 1 to %d, or 0 for no call-backs", n, maxCallbacksPerUser)
 	}
 	if c.Patience <= 0 {
 		bad("patience", "want a duration above 0, such as 24h")

@@ -54,6 +54,41 @@ func EventOf(job jjm.GridJob, message, key string) Event {
 	return e
 }
 
+// CallVersion is the version of the form of [Call]. It changes if a reader of an earlier form could misunderstand a new
+// one; further keys do not change it.
+const CallVersion = 1
+
+// Call is a change of a grid job's status, as servers read it.
+type Call struct {
+	Version int `json:"version"`
+	// Event is the key of the event, as in [Event].
+	Event      string `json:"event"`
+	Job        int64  `json:"job"`
+	Generation int    `json:"generation"`
+	Name       string `json:"name"`
+	Type       string `json:"type"`
+	User       string `json:"user"`
+	// Previous and Status are the statuses before and after the change.
+	Previous string `json:"previous"`
+	Status   string `json:"status"`
+	Time     string `json:"time"` // RFC 3339, UTC
+	// End is set if the status is final.
+	End *CallEnd `json:"end,omitempty"`
+}
+
+// CallEnd is the end of a generation of a grid job.
+type CallEnd struct {
+	Message string         `json:"message"`
+	Exit    int            `json:"exit"`
+	Counts  map[string]int `json:"counts"`
+	Causes  []jjm.Cause    `json:"causes"`
+}
+
+// CallEnd returns the end that an event describes.
+func (e Event) CallEnd() *CallEnd {
+	return &CallEnd{Message: e.Message, Exit: e.Exit, Counts: e.Counts, Causes: e.Causes}
+}
+
 // Mail returns the message about an event for one address (RFC 5322). The headers contain no text of the job beside
 // its name, which is encoded; texts of the job are in the body. from may be empty.
 func (e Event) Mail(from, to string) ([]byte, error) {

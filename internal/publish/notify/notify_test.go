@@ -21,6 +21,7 @@ import (
 
 	"jjm/internal/jjm"
 	"jjm/internal/storage/store"
+	"jjm/internal/sys/fetch"
 )
 
 // hostile is the end of a grid job whose texts try to add headers, recipients and commands.
@@ -78,11 +79,24 @@ type box struct {
 	gaveUp  []string
 	// lost is how often the end of a delivered notice cannot be stored.
 	lost int
+	// broken is why no event can be made, nil if events can be made.
+	broken error
 }
 
 func (b *box) Fill(context.Context, int64) (bool, error) { return false, nil }
 
-func (b *box) Due(context.Context, string, int) ([]store.Notice, error) { return nil, nil }
+func (b *box) Due(_ context.Context, prefix string, _ int) (due []store.Notice, err error) {
+	b.Lock()
+	defer b.Unlock()
+	seen := map[string]bool{}
+	for _, n := range b.notices {
+		if strings.HasPrefix(n.Target, prefix) && !seen[n.Target] {
+			seen[n.Target] = true
+			due = append(due, n)
+		}
+	}
+	return due, nil
+}
 
 func (b *box) Next(_ context.Context, target string, _ int) (ns []store.Notice, err error) {
 	b.Lock()
@@ -98,7 +112,11 @@ func (b *box) Next(_ context.Context, target string, _ int) (ns []store.Notice, 
 func (b *box) Event(_ context.Context, n store.Notice) (Event, bool, error) {
 	e := hostile()
 	e.Event = string(rune('a' + n.Change))
-	return e, n.Grid != 99, nil
+	return e, n.Grid != 99, b.broken
+}
+
+func (b *box) Call(_ context.Context, n store.Notice) (Call, bool, error) {
+	return Call{Version: CallVersion, Event: string(rune('a' + n.Change)), Job: int64(n.Grid)}, n.Grid != 99, b.broken
 }
 
 func (b *box) End(_ context.Context, n store.Notice, gaveUp string) error {
@@ -158,7 +176,7 @@ func TestSender_ProgramsGetNothingOfTheJobInTheirArguments(t *testing.T) {
 	c := Defaults()
 	c.Mail, c.Command = mailer, command
 	b := &box{}
-	for _, target := range c.Targets([]string{"alice@example.org"}) {
+	for _, target := range c.Targets(store.GridChange{To: jjm.Done, Notify: []string{"alice@example.org"}}) {
 		b.notices = append(b.notices, store.Notice{Target: target, Change: 1}, store.Notice{Target: target, Change: 2})
 	}
 	s := sender(b, c, 0)
@@ -208,6 +226,108 @@ func TestSender_AfterAKillTheSameKeyIsDeliveredAgain(t *testing.T) {
 	}
 }
 
+func TestTargets_OfAChange(t *testing.T) {
+	on := Config{Mail: []string{"/m"}, Command: []string{"/c"}, CallbacksPerUser: 1}
+	cb := &jjm.Callback{URL: "https://h/"}
+	running := &jjm.Callback{URL: "https://h/", States: []jjm.GridStatus{jjm.GridRunning}}
+	for _, c := range []struct {
+		site Config
+		ch   store.GridChange
+		want []string
+	}{
+		{on, store.GridChange{To: jjm.Done, Notify: []string{"a@b"}, Callback: cb},
+			[]string{"mail a@b", "command", "call 7"}},
+		{on, store.GridChange{To: jjm.GridRunning, Notify: []string{"a@b"}, Callback: running}, []string{"call 7"}},
+		{on, store.GridChange{To: jjm.GridRunning, Callback: cb}, nil},
+		{on, store.GridChange{To: jjm.Done, Callback: running}, nil},
+		{Defaults(), store.GridChange{To: jjm.Done, Notify: []string{"a@b"}, Callback: cb}, nil},
+	} {
+		c.ch.Grid = 7
+		if got := c.site.Targets(c.ch); !slices.Equal(got, c.want) {
+			t.Errorf("%+v: %v", c.ch, got)
+		}
+	}
+}
+
+// posts is a server that answers each grid job in its own way.
+func posts(answer func(ctx context.Context, grid jjm.GridID) fetch.Report) Post {
+	return func(ctx context.Context, grid jjm.GridID, _ string, _ []byte) (fetch.Report, error) {
+		return answer(ctx, grid), nil
+	}
+}
+
+// A server that asks to wait is asked again no earlier. A refusal is given up, and the next event has its turn.
+func TestSender_CallsAServerAgainAsItAsks(t *testing.T) {
+	c := Defaults()
+	c.CallbacksPerUser = 1
+	b := &box{notices: []store.Notice{{Target: "call 7", Grid: 7, Change: 1, Since: 1, To: "running"},
+		{Target: "call 7", Grid: 7, Change: 2, Since: 1, To: "done"}}}
+	s := sender(b, c, 1000)
+	report := fetch.Report{Trouble: "busy", Again: true, Wait: jjm.Duration(time.Minute)}
+	s.Post = posts(func(context.Context, jjm.GridID) fetch.Report { return report })
+	s.attend(t.Context(), "call 7")
+	if n := b.notices[0]; len(b.notices) != 2 || n.Tries != 1 || n.Next != 1000+60_000 || b.notices[1].Tries != 0 {
+		t.Errorf("%+v", b.notices)
+	}
+	report = fetch.Report{Trouble: "10.0.0.1 is private"}
+	s.attend(t.Context(), "call 7")
+	want := []string{"the notice of running to the server of the callback is given up: 10.0.0.1 is private",
+		"the notice of done to the server of the callback is given up: 10.0.0.1 is private"}
+	if len(b.notices) != 0 || !slices.Equal(b.gaveUp, want) {
+		t.Errorf("%+v %q", b.notices, b.gaveUp)
+	}
+}
+
+// Servers of one account that hang take the places of this account only.
+func TestSender_AnAccountWhoseServersHangHoldsUpNoOther(t *testing.T) {
+	c := Defaults()
+	c.CallbacksPerUser = 2
+	b := &box{}
+	for grid := jjm.GridID(1); grid <= 20; grid++ {
+		b.notices = append(b.notices, store.Notice{Target: "call " + grid.String(), Grid: grid, Change: int64(grid), UID: 1})
+	}
+	b.notices = append(b.notices, store.Notice{Target: "call 50", Grid: 50, Change: 50, UID: 2})
+	var mu sync.Mutex
+	hanging, most := 0, 0
+	told := make(chan jjm.GridID, 1)
+	s := sender(b, c, 1000)
+	s.Post = posts(func(ctx context.Context, grid jjm.GridID) fetch.Report {
+		if grid == 50 {
+			told <- grid
+			return fetch.Report{Done: true}
+		}
+		mu.Lock()
+		hanging++
+		most = max(most, hanging)
+		mu.Unlock()
+		<-ctx.Done()
+		return fetch.Report{Again: true}
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	var over sync.WaitGroup
+	over.Go(func() { s.Run(ctx) })
+	<-told
+	stop()
+	over.Wait()
+	if most > c.CallbacksPerUser {
+		t.Errorf("%d servers of one account asked at the same time", most)
+	}
+}
+
+// A notice whose event cannot be made waits as one that cannot be delivered does, so that others have their turn.
+func TestSender_AnEventThatCannotBeMadeWaits(t *testing.T) {
+	b := &box{broken: errors.New("the grid job cannot be read"), notices: []store.Notice{
+		{Target: "mail a@b", Change: 1, Since: 1}, {Target: "call 7", Grid: 7, Change: 2, Since: 1}}}
+	s := sender(b, Defaults(), 1000)
+	s.attend(t.Context(), "mail a@b")
+	s.attend(t.Context(), "call 7")
+	for _, n := range b.notices {
+		if n.Tries != 1 || n.Next <= 1000 {
+			t.Errorf("%+v", n)
+		}
+	}
+}
+
 func TestSender_NothingIsSentAboutARemovedGridJob(t *testing.T) {
 	b := &box{notices: []store.Notice{{Target: "mail a@b", Change: 1, Grid: 99}}}
 	sender(b, Defaults(), 0).attend(t.Context(), "mail a@b")
@@ -217,8 +337,9 @@ func TestSender_NothingIsSentAboutARemovedGridJob(t *testing.T) {
 }
 
 func TestCheck_NamesEveryMistake(t *testing.T) {
-	c := Config{Mail: []string{"sendmail"}, Command: []string{"/bin/x", "a\x00"}, From: "Jjm <a@b>"}
-	want := []string{"notify.mail", "notify.command", "notify.from", "notify.patience"}
+	c := Config{Mail: []string{"sendmail"}, Command: []string{"/bin/x", "a\x00"}, From: "Jjm <a@b>",
+		CallbacksPerUser: -1}
+	want := []string{"notify.mail", "notify.command", "notify.from", "notify.callbacks_per_user", "notify.patience"}
 	var got []string
 	for _, p := range c.Check() {
 		got = append(got, p.Field)

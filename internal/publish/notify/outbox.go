@@ -1,7 +1,7 @@
-// Package notify tells people and a program of the site how grid jobs ended. Notices wait in an outbox in the store
-// until they are delivered, so that no notice is lost when the daemon is killed. After a restart a notice may be
-// delivered a second time, with the same key. A notice that cannot be delivered is tried again with growing waits, and
-// given up after the site's patience.
+// Package notify tells people and a program of the site how grid jobs ended, and servers that job files name how grid
+// jobs change. Notices wait in an outbox in the store until they are delivered, so that no notice is lost when the
+// daemon is killed. After a restart a notice may be delivered a second time, with the same key. A notice that cannot be
+// delivered is tried again with growing waits, and given up after the site's patience.
 //
 // The package decides what is sent to whom; the outbox is an interface.
 package notify
@@ -9,6 +9,7 @@ package notify
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -20,10 +21,12 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// The targets of notices: a mail address behind mailPrefix, or the program of the site.
+// The targets of notices: a mail address behind mailPrefix, the program of the site, or the server of a grid job, whose
+// number is behind callPrefix.
 const (
 	mailPrefix    = "mail "
 	commandTarget = "command"
+	callPrefix    = "call "
 )
 
 const (
@@ -39,18 +42,20 @@ const (
 	deadline = time.Minute
 )
 
-// Targets returns the targets of a notice for the addresses in a job file.
-func (c Config) Targets(addresses []string) (targets []string) {
-	if len(addresses) == 0 {
-		return nil
-	}
-	if len(c.Mail) > 0 {
-		for _, a := range addresses {
-			targets = append(targets, mailPrefix+a)
+// Targets returns the targets of the notices about a change of a grid job's status.
+func (c Config) Targets(change store.GridChange) (targets []string) {
+	if change.To.Final() && len(change.Notify) > 0 {
+		if len(c.Mail) > 0 {
+			for _, a := range change.Notify {
+				targets = append(targets, mailPrefix+a)
+			}
+		}
+		if len(c.Command) > 0 {
+			targets = append(targets, commandTarget)
 		}
 	}
-	if len(c.Command) > 0 {
-		targets = append(targets, commandTarget)
+	if c.CallbacksPerUser > 0 && change.Callback != nil && change.Callback.Wants(change.To) {
+		targets = append(targets, fmt.Sprintf("%s%s", callPrefix, change.Grid))
 	}
 	return targets
 }
@@ -59,29 +64,55 @@ func (c Config) Targets(addresses []string) (targets []string) {
 type Outbox interface {
 	// Fill stores the notices about the next entries of the journal, at most span. more is set if entries remain.
 	Fill(ctx context.Context, span int64) (more bool, err error)
-	// Due returns the oldest notice of each target with a prefix, if the notice is to be tried now.
+	// Due returns, for each account, the first notices to targets with a prefix, at most limit: the oldest notice of each
+	// target, if it is to be tried now.
 	Due(ctx context.Context, prefix string, limit int) ([]store.Notice, error)
 	// Next returns the oldest notices of a target.
 	Next(ctx context.Context, target string, limit int) ([]store.Notice, error)
 	// Event returns the event of a notice. ok is false if the grid job is removed.
 	Event(ctx context.Context, n store.Notice) (e Event, ok bool, err error)
+	// Call returns the event of a notice to a server. ok is false if the grid job is removed.
+	Call(ctx context.Context, n store.Notice) (c Call, ok bool, err error)
 	// End deletes a notice. gaveUp is the reason if it was not delivered, "" if it was. Delay stores the next try.
 	End(ctx context.Context, n store.Notice, gaveUp string) error
 	Delay(ctx context.Context, n store.Notice) error
 }
 
+// Post sends the body of an event to the server of a grid job. key is the key of the event. The error means that no
+// server was asked.
+type Post func(ctx context.Context, grid jjm.GridID, key string, body []byte) (fetch.Report, error)
+
 // Sender delivers the notices of an outbox.
 type Sender struct {
 	Config Config
 	Outbox Outbox
-	Log    *slog.Logger
-	Now    func() time.Time
+	// Post is nil if the site calls no servers.
+	Post Post
+	Log  *slog.Logger
+	Now  func() time.Time
 }
 
-// Run delivers notices until ctx ends. Mail and the program of the site do not wait for each other.
+// kind is a kind of targets. The notices of different kinds do not wait for each other.
+type kind struct {
+	prefix string
+	// most is how many notices are delivered at the same time: in total, or for one account if apart is set.
+	most  int
+	apart bool
+}
+
+// lane returns the lane of a notice. The notices of different lanes do not wait for each other.
+func (k kind) lane(n store.Notice) int {
+	if k.apart {
+		return n.UID
+	}
+	return 0
+}
+
+// Run delivers notices until ctx ends.
 func (s *Sender) Run(ctx context.Context) {
 	done := make(chan struct{})
-	kinds := []string{mailPrefix, commandTarget}
+	kinds := []kind{{prefix: mailPrefix, most: workers}, {prefix: commandTarget, most: workers},
+		{prefix: callPrefix, most: max(s.Config.CallbacksPerUser, 1), apart: true}}
 	for _, kind := range kinds {
 		go func() {
 			s.deliver(ctx, kind)
@@ -91,7 +122,7 @@ func (s *Sender) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		more, err := s.Outbox.Fill(ctx, span)
 		if err != nil && ctx.Err() == nil {
-			s.Log.Error("the ends of grid jobs could not be read for notices: trying again", "error", err)
+			s.Log.Error("the changes of grid jobs could not be read for notices: trying again", "error", err)
 		}
 		if !more || err != nil {
 			pause(ctx, nil)
@@ -115,28 +146,35 @@ func pause(ctx context.Context, wake <-chan string) (woken string) {
 }
 
 // deliver delivers the notices to the targets of a kind until ctx ends. A target that does not answer takes one of the
-// workers, and the others go on.
-func (s *Sender) deliver(ctx context.Context, kind string) {
-	busy, done := map[string]bool{}, make(chan string)
+// places of its lane, and other lanes go on.
+func (s *Sender) deliver(ctx context.Context, k kind) {
+	busy, taken, done := map[string]int{}, map[int]int{}, make(chan string)
 	for ctx.Err() == nil {
-		due, err := s.Outbox.Due(ctx, kind, 2*workers)
+		due, err := s.Outbox.Due(ctx, k.prefix, 2*k.most)
 		if err != nil && ctx.Err() == nil {
 			s.Log.Error("the notices that are to be delivered could not be read: trying again", "error", err)
 		}
 		for _, n := range due {
-			if target := n.Target; !busy[target] && len(busy) < workers {
-				busy[target] = true
-				go func() { s.attend(ctx, target); done <- target }()
+			target, lane := n.Target, k.lane(n)
+			if _, now := busy[target]; now || taken[lane] >= k.most {
+				continue
 			}
+			busy[target] = lane
+			taken[lane]++
+			go func() { s.attend(ctx, target); done <- target }()
 		}
-		delete(busy, pause(ctx, done))
+		if target := pause(ctx, done); target != "" {
+			taken[busy[target]]--
+			delete(busy, target)
+		}
 	}
 	for range busy {
 		<-done
 	}
 }
 
-// attend delivers the next notices to one target, in order, until one fails.
+// attend delivers the next notices to one target, in order, until one fails. If the result cannot be stored, attend
+// waits: the same notice is due again.
 func (s *Sender) attend(ctx context.Context, target string) {
 	ns, err := s.Outbox.Next(ctx, target, batch)
 	for _, n := range ns {
@@ -147,34 +185,86 @@ func (s *Sender) attend(ctx context.Context, target string) {
 	}
 	if err != nil && ctx.Err() == nil {
 		s.Log.Error("the outbox of notices could not be read or written: trying again", "error", err)
+		pause(ctx, nil)
 	}
 }
 
-// try tries to deliver a notice, and stores the result. The error is that of the outbox.
+// outcome is the result of a try.
+type outcome struct {
+	gone    bool  // the grid job is removed: nothing is sent
+	trouble error // why the notice was not delivered, nil if it was
+	final   bool  // no further try may help
+	wait    time.Duration
+}
+
+// try tries to deliver a notice, and stores the result. The error says that the result could not be stored.
 func (s *Sender) try(ctx context.Context, n store.Notice) (delivered bool, err error) {
-	e, ok, err := s.Outbox.Event(ctx, n)
-	if err != nil {
-		return false, err
+	send := s.tell
+	if strings.HasPrefix(n.Target, callPrefix) {
+		send = s.call
 	}
-	if !ok {
-		return true, s.Outbox.End(ctx, n, "")
-	}
-	trouble := s.send(ctx, n.Target, e)
+	out := send(ctx, n)
 	now := s.Now()
 	switch {
-	case trouble == nil:
+	case out.gone, out.trouble == nil:
 		return true, s.Outbox.End(ctx, n, "")
 	case ctx.Err() != nil:
 		return false, nil
-	case now.Sub(n.Since.Time()) >= s.Config.Patience.D():
-		s.Log.Warn("a notice could not be delivered and is given up", "job", n.Grid, "target", n.Target, "error", trouble)
-		return true, s.Outbox.End(ctx, n, fmt.Sprintf("the notice to %s is given up: %v", n.Target, trouble))
+	case out.final, now.Sub(n.Since.Time()) >= s.Config.Patience.D():
+		s.Log.Warn("a notice could not be delivered and is given up", "job", n.Grid, "target", n.Target,
+			"tries", n.Tries+1, "error", out.trouble)
+		return true, s.Outbox.End(ctx, n, fmt.Sprintf("the notice %s is given up: %v", about(n), out.trouble))
 	}
 	n.Tries++
-	n.Next = jjm.At(now.Add(fetch.Pause(n.Tries, 0)))
+	n.Next = jjm.At(now.Add(fetch.Pause(n.Tries, out.wait)))
 	s.Log.Info("a notice could not be delivered and is tried again", "job", n.Grid, "target", n.Target, "tries", n.Tries,
-		"error", trouble)
+		"error", out.trouble)
 	return false, s.Outbox.Delay(ctx, n)
+}
+
+// about returns words about a notice for people.
+func about(n store.Notice) string {
+	if strings.HasPrefix(n.Target, callPrefix) {
+		return "of " + n.To + " to the server of the callback"
+	}
+	return "to " + n.Target
+}
+
+// tell delivers the end of a grid job to an address or to the program of the site.
+func (s *Sender) tell(ctx context.Context, n store.Notice) outcome {
+	e, ok, err := s.Outbox.Event(ctx, n)
+	switch {
+	case err != nil:
+		return outcome{trouble: err}
+	case !ok:
+		return outcome{gone: true}
+	}
+	return outcome{trouble: s.send(ctx, n.Target, e)}
+}
+
+// call delivers a change of a grid job to its server.
+func (s *Sender) call(ctx context.Context, n store.Notice) outcome {
+	c, ok, err := s.Outbox.Call(ctx, n)
+	switch {
+	case err != nil:
+		return outcome{trouble: err}
+	case !ok:
+		return outcome{gone: true}
+	case s.Post == nil || s.Config.CallbacksPerUser == 0:
+		return outcome{trouble: errors.New("the site no longer calls servers"), final: true}
+	}
+	body, err := json.Marshal(c)
+	if err != nil {
+		return outcome{trouble: err}
+	}
+	r, err := s.Post(ctx, n.Grid, c.Event, body)
+	switch {
+	case err != nil:
+		return outcome{trouble: err}
+	case r.Done:
+		return outcome{}
+	}
+	return outcome{trouble: errors.New(r.Trouble), final: !r.Again, wait: r.Wait.D()}
 }
 
 // send delivers an event to a target.

@@ -95,7 +95,7 @@ func started(spans []span, at jjm.Time) []span {
 // width is the width of a timeline in the units of its drawing.
 const width = 600
 
-// bar is a span as it is drawn.
+// bar is a span of time in the form in which the page draws it.
 type bar struct {
 	Kind string
 	X, W int
@@ -120,29 +120,29 @@ func bars(spans []span, start, end jjm.Time) (out []bar, text string) {
 	return out, strings.Join(words, ", ")
 }
 
-// point is how many local jobs were completed at a time.
+// point is the number of local jobs that were completed at a time.
 type point struct {
 	At jjm.Time
 	N  int
 }
 
 // curve returns how the number of completed local jobs grew, from the entries of the journal, oldest first. completed
-// is the number now; ended is when the grid job ended, 0 if it goes on. A journal that does not go back to the
+// is the number now; ended is when the grid job ended, 0 if it has not ended. A journal that does not go back to the
 // beginning yields the last part of the curve.
 func curve(entries []jjm.JournalEntry, completed int, now, ended jjm.Time) []point {
-	completes := jjm.Completed.String()
+	counted := func(word string) bool {
+		return word == jjm.Completed.String() || word == jjm.CompletedFrozen.String()
+	}
 	var steps []point // N is the change
 	for _, e := range entries {
-		if e.First < 0 || e.From == e.To {
+		if e.First < 0 || counted(e.From) == counted(e.To) {
 			continue
 		}
 		jobs := int(e.Last - e.First + 1)
-		switch {
-		case e.To == completes:
-			steps = append(steps, point{e.Time, jobs})
-		case e.From == completes:
-			steps = append(steps, point{e.Time, -jobs})
+		if counted(e.From) {
+			jobs = -jobs
 		}
+		steps = append(steps, point{e.Time, jobs})
 	}
 	if len(steps) == 0 {
 		return nil

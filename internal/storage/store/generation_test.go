@@ -62,8 +62,8 @@ func reopen(tb testing.TB, s *Store, g *jjm.GridJob, r *Reopening) {
 	})
 }
 
-// Whatever part of a grid job came back, every read gives the same, until its next generation
-// begins; and a request that is refused leaves it as it was.
+// Every read returns the same, whatever part of a grid job has come back from the history, until the next generation
+// begins. A refused request leaves the grid job unchanged.
 func TestRevive_ReadsDoNotSeeIt(t *testing.T) {
 	const n = 23
 	s, ctx := fresh(t), context.Background()
@@ -134,7 +134,7 @@ func TestRevive_ReadsDoNotSeeIt(t *testing.T) {
 	}
 }
 
-// Three lives of a grid job: what was told of each end stays, and each has its own.
+// A grid job has three generations. Each has a separate end, and the reports of earlier ends do not change.
 func TestReopen_GenerationsFollowOneAnother(t *testing.T) {
 	s, ctx := fresh(t), context.Background()
 	g := over(t, s, 4)
@@ -185,7 +185,7 @@ func TestReopen_GenerationsFollowOneAnother(t *testing.T) {
 	}
 }
 
-// What the schema refuses of reopenings, whoever asks.
+// The schema itself refuses these changes of reopenings.
 func TestReopen_SchemaRefuses(t *testing.T) {
 	s := fresh(t)
 	live, open, ready := fill(t, s, 2, 2), over(t, s, 2), over(t, s, 2)
@@ -280,23 +280,53 @@ func TestReopen_OpensWhatItMakes(t *testing.T) {
 	}
 }
 
-// A local job that is over gets another place; one that is not over keeps its place.
-func TestMoveLocal_OnlyIfItIsOver(t *testing.T) {
+// A local job can move to another place unless one of its attempts may be in a batch system.
+func TestMoveLocal_OnlyWithoutALiveAttempt(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
-	g := fill(t, s, 3, 3)
+	g := fill(t, s, 9, 9)
 	submit(t, s, g.ID, "tag", 0, 1)
 	ls, err := s.Locals(context.Background(), g.ID, 0, -1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ls[2].State = jjm.Failed
-	update(t, s, func(tx *Tx) error { return tx.SaveLocals([]*jjm.LocalJob{&ls[2]}) })
-	update(t, s, func(tx *Tx) error { return tx.MoveLocal(ls[2].ID, 4) })
-	for _, id := range []jjm.LocalID{ls[0].ID, {Grid: g.ID, N: 9}} {
-		wantKind(t, s.Update(context.Background(), func(tx *Tx) error { return tx.MoveLocal(id, 4) }), jjm.Internal)
+	phases := []struct {
+		state jjm.State
+		phase jjm.Phase
+		moves bool
+	}{
+		0: {jjm.New, "", false}, // it has a live attempt
+		1: {jjm.Submitting, jjm.RetryWait, false},
+		2: {jjm.New, "", true},
+		3: {jjm.Submitting, jjm.RetryWait, true},
+		4: {jjm.Held, jjm.HeldByPerson, true},
+		5: {jjm.Failed, "", true},
+		6: {jjm.Submitting, jjm.Spooled, false},
+		7: {jjm.Running, "", false},
+		8: {jjm.Completing, jjm.Merging, false},
 	}
-	if ls, err = s.Locals(context.Background(), g.ID, 0, -1); err != nil || ls[0].Place != 0 || ls[2].Place != 4 {
-		t.Error(ls, err)
+	for n, p := range phases {
+		if p.state == jjm.Running || p.state == jjm.Completing {
+			for _, before := range []jjm.State{jjm.Submitting, jjm.Submitted, jjm.Running} {
+				ls[n].State = before
+				update(t, s, func(tx *Tx) error { return tx.SaveLocals([]*jjm.LocalJob{&ls[n]}) })
+			}
+		}
+		ls[n].State, ls[n].Phase = p.state, p.phase
+		update(t, s, func(tx *Tx) error { return tx.SaveLocals([]*jjm.LocalJob{&ls[n]}) })
+		err := s.Update(context.Background(), func(tx *Tx) error { return tx.MoveLocal(ls[n].ID, 4) })
+		if p.moves && err != nil || !p.moves && jjm.KindOf(err) != jjm.Internal {
+			t.Errorf("%d, %s/%s: error %v", n, p.state, p.phase, err)
+		}
+	}
+	none := jjm.LocalID{Grid: g.ID, N: 9}
+	wantKind(t, s.Update(context.Background(), func(tx *Tx) error { return tx.MoveLocal(none, 4) }), jjm.Internal)
+	if ls, err = s.Locals(context.Background(), g.ID, 0, -1); err != nil {
+		t.Fatal(err)
+	}
+	for n, p := range phases {
+		if (ls[n].Place == 4) != p.moves {
+			t.Errorf("%d is at place %d", n, ls[n].Place)
+		}
 	}
 }

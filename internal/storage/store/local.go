@@ -14,10 +14,11 @@ import (
 const (
 	partColumns = "grid, n, unit, first, count, serial, args"
 	lifeColumns = "state, phase, attempt, early, late_handled, late_unhandled, retry_args, not_before, kill, tag, pos, " +
-		"batch_id, host, submitted, started, ended, exit, message, prog_phase, prog_done, prog_total, cluster, holding"
+		"batch_id, host, submitted, started, ended, exit, message, prog_phase, prog_done, prog_total, cluster, holding, " +
+		"again, again_stopped, failing"
 	localColumns = partColumns + ", " + lifeColumns + ", step, place, serials"
 	numPart      = 7
-	numLife      = 23
+	numLife      = 26
 	numLocal     = numPart + numLife + 3
 )
 
@@ -32,28 +33,13 @@ func lifeArgs(a args, l *jjm.LocalJob) args {
 	a = a.words(l.RetryArgs).int(int64(l.NotBefore)).bool(l.Kill).text(string(l.Tag)).int(int64(l.Pos))
 	a = a.text(l.BatchID).text(l.Host).int(int64(l.Submitted)).int(int64(l.Started)).int(int64(l.Ended))
 	a = a.int(int64(l.Exit)).text(l.Message).text(l.Progress.Phase).int(l.Progress.Done).int(l.Progress.Total)
-	return a.text(l.Cluster).text(holdingText(l))
+	return a.text(l.Cluster).text(holdingText(l.Holding)).int(int64(l.Again.Times)).text(l.Again.Stopped).text(l.Failing)
 }
 
-// holding is the column holding: the holds of a local job, its automatic resubmissions, and why a person forces it to
-// failed. Few local jobs have any of them.
-type holding struct {
-	jjm.Holding
-	Again   jjm.Again `json:"again,omitzero"`
-	Failing string    `json:"failing,omitempty"`
-	// Never is set if the local job was never held.
-	Never bool `json:"never_held,omitempty"`
-}
-
-// holdingText returns the column holding as JSON, "" if the local job was never held or resubmitted automatically and
-// is not being forced to failed.
-func holdingText(l *jjm.LocalJob) string {
-	if l.Holding == nil && l.Again == (jjm.Again{}) && l.Failing == "" {
+// holdingText returns the column holding as JSON, "" if the local job was never held.
+func holdingText(h *jjm.Holding) string {
+	if h == nil {
 		return ""
-	}
-	h := holding{Again: l.Again, Failing: l.Failing, Never: l.Holding == nil}
-	if l.Holding != nil {
-		h.Holding = *l.Holding
 	}
 	b, err := json.Marshal(h)
 	if err != nil {
@@ -62,21 +48,13 @@ func holdingText(l *jjm.LocalJob) string {
 	return string(b)
 }
 
-// scanHolding reads the column holding.
-func scanHolding(text string, l *jjm.LocalJob) error {
+// scanHolding reads the column holding. It returns nil for a local job that was never held.
+func scanHolding(text string) (*jjm.Holding, error) {
 	if text == "" {
-		return nil
+		return nil, nil
 	}
-	var h holding
-	if err := json.Unmarshal([]byte(text), &h); err != nil {
-		return jjm.Errorf(jjm.Internal, "local job %s: column holding: %w", l.ID, err)
-	}
-	l.Failing = h.Failing
-	if l.Again = h.Again; !h.Never {
-		held := h.Holding
-		l.Holding = &held
-	}
-	return nil
+	h := new(jjm.Holding)
+	return h, json.Unmarshal([]byte(text), h)
 }
 
 func scanLocal(r row, l *jjm.LocalJob) (err error) {
@@ -100,8 +78,10 @@ func scanLocal(r row, l *jjm.LocalJob) (err error) {
 		Message:   r.text(24),
 		Progress:  jjm.Progress{Phase: r.text(25), Done: r.int(26), Total: r.int(27)},
 		Cluster:   r.text(28),
-		Step:      int32(r.int(30)),
-		Place:     int32(r.int(31)),
+		Again:     jjm.Again{Times: int(r.int(30)), Stopped: r.text(31)},
+		Failing:   r.text(32),
+		Step:      int32(r.int(33)),
+		Place:     int32(r.int(34)),
 	}
 	if l.Part.Args, err = r.words(6); err != nil {
 		return jjm.Errorf(jjm.Internal, "local job %s: column args: %w", l.ID, err)
@@ -109,10 +89,14 @@ func scanLocal(r row, l *jjm.LocalJob) (err error) {
 	if l.RetryArgs, err = r.words(13); err != nil {
 		return jjm.Errorf(jjm.Internal, "local job %s: column retry_args: %w", l.ID, err)
 	}
-	if err := scanSerials(r.text(32), l); err != nil {
+	if err := scanSerials(r.text(35), l); err != nil {
 		return err
 	}
-	return scanHolding(r.text(29), l)
+	l.Holding, err = scanHolding(r.text(29))
+	if err != nil {
+		return jjm.Errorf(jjm.Internal, "local job %s: column holding: %w", l.ID, err)
+	}
+	return nil
 }
 
 // unit returns the constant for a known unit. A hundred thousand local jobs in memory then share one string.
@@ -235,8 +219,8 @@ func (tx *Tx) SaveLocalsAfter(ls []*jjm.LocalJob, stored func(jjm.LocalID) *jjm.
 	return nil
 }
 
-// MoveLocal stores the place of an ended local job that will run again. The schema refuses to move a local job that has
-// not ended.
+// MoveLocal stores another place of a local job that waits or has ended. The schema refuses to move a local job of
+// which an attempt may be in a batch system.
 func (tx *Tx) MoveLocal(id jjm.LocalID, place int32) error {
 	err := tx.change("UPDATE local_jobs SET place = ? WHERE grid = ? AND n = ?",
 		args{}.int(int64(place)).int(int64(id.Grid)).int(int64(id.N)),
@@ -247,7 +231,7 @@ func (tx *Tx) MoveLocal(id jjm.LocalID, place int32) error {
 	return nil
 }
 
-// keepsPlace reports whether a local job keeps its position and its batch job.
+// keepsPlace reports whether a change leaves the position and the batch job of a local job unchanged.
 func keepsPlace(l, stored *jjm.LocalJob) bool {
 	return stored != nil && l.Pos == stored.Pos && l.BatchID == stored.BatchID
 }
@@ -292,14 +276,15 @@ func (tx *Tx) saveRun(run []*jjm.LocalJob) error {
 
 const saveLocal = `UPDATE local_jobs SET state = ?, phase = ?, attempt = ?, early = ?, late_handled = ?, late_unhandled = ?,
 	retry_args = ?, not_before = ?, kill = ?, tag = ?, pos = ?, batch_id = ?, host = ?, submitted = ?, started = ?, ended = ?,
-	exit = ?, message = ?, prog_phase = ?, prog_done = ?, prog_total = ?, cluster = ?, holding = ? WHERE grid = ? AND n = ?`
+	exit = ?, message = ?, prog_phase = ?, prog_done = ?, prog_total = ?, cluster = ?, holding = ?,
+	again = ?, again_stopped = ?, failing = ? WHERE grid = ? AND n = ?`
 
-// saveAlike is the statement of saveLocal for local jobs up to a last number, ?26. It leaves out position and batch
+// saveAlike is the statement of saveLocal for local jobs up to a last number, ?29. It leaves out position and batch
 // job.
 const saveAlike = `UPDATE local_jobs SET state = ?1, phase = ?2, attempt = ?3, early = ?4, late_handled = ?5,
 	late_unhandled = ?6, retry_args = ?7, not_before = ?8, kill = ?9, tag = ?10, host = ?13, submitted = ?14, started = ?15,
-	ended = ?16, exit = ?17, message = ?18, prog_phase = ?19, prog_done = ?20, prog_total = ?21, cluster = ?22, holding = ?23
-	WHERE grid = ?24 AND n BETWEEN ?25 AND ?26`
+	ended = ?16, exit = ?17, message = ?18, prog_phase = ?19, prog_done = ?20, prog_total = ?21, cluster = ?22,
+	holding = ?23, again = ?24, again_stopped = ?25, failing = ?26 WHERE grid = ?27 AND n BETWEEN ?28 AND ?29`
 
 // eachLocal calls fn for the local jobs first..last of a grid job in order, including archived
 // local jobs. Archive moves local jobs in order, so the archived local jobs come first.

@@ -4,5 +4,5 @@ package store
 // a test compares both with the numbers in the schema.
 const (
 	overGrids  = "(6, 7, 8, 9, 11)" // grid jobs: done, finished, failed, broken, aborted
-	overLocals = "(5, 6, 7)"        // local jobs: completed, failed, killed
+	overLocals = "(5, 6, 7, 9, 10)" // local jobs: completed, failed, killed, completed_frozen, failed_frozen
 )

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -23,7 +24,7 @@ func anyText() *rapid.Generator[string] {
 }
 
 func anyWords() *rapid.Generator[[]string] {
-	// JSON replaces what is not UTF-8, so the words are valid UTF-8.
+	// JSON replaces invalid UTF-8, so the words are valid UTF-8.
 	return rapid.SliceOfN(rapid.String(), 0, 3)
 }
 
@@ -99,7 +100,10 @@ func TestRoundTrip_LocalJob(t *testing.T) {
 		read("inserted", first)
 		second := anyLocal(id).Draw(t, "second")
 		second.Part, second.Place = first.Part, first.Place
-		if first.State == jjm.Completed || second.State.InBatch() || second.State == jjm.Held {
+		switch {
+		case first.State.IsFrozen():
+			second.State = first.State.Unfrozen()
+		case first.State == jjm.Completed || second.State.InBatch() || second.State == jjm.Held:
 			second.State = jjm.Completed
 		}
 		g.Status = jjm.GridFailed
@@ -126,7 +130,9 @@ func saveAnyway(tx *Tx, from jjm.State, l *jjm.LocalJob) error {
 	if from == l.State || slices.ContainsFunc(jjm.Transitions(), may) {
 		return tx.SaveLocals([]*jjm.LocalJob{l})
 	}
-	return saveEnds(tx, []*jjm.LocalJob{l})
+	over := *l
+	over.State = l.State.Unfrozen() // a local job is frozen once it is over
+	return errors.Join(saveEnds(tx, []*jjm.LocalJob{&over}), tx.SaveLocals([]*jjm.LocalJob{l}))
 }
 
 func TestRoundTrip_GridJob(t *testing.T) {

@@ -10,10 +10,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// worked returns a store in the middle of its life: grid job 1 is live with
-// local jobs 0..3 (0 completed, attempts of 0..2 in bulk "jone", that of 0
-// ended); grid job 2 is done and archived with local jobs 0 and 1; grid job 3
-// is done and not archived.
+// worked returns a store with three grid jobs. Grid job 1 is live with local jobs 0 to 3; local job 0 is completed;
+// local jobs 0 to 2 have attempts in bulk "jone", and the attempt of 0 has ended. Grid job 2 is done and archived with
+// local jobs 0 and 1. Grid job 3 is done and not archived.
 func worked(tb testing.TB) *Store {
 	tb.Helper()
 	s := fresh(tb)
@@ -69,7 +68,7 @@ var lies = []struct{ name, sql, want string }{
 	{"cover changed", `UPDATE cover SET last = last + 1 WHERE local = 3`, "owns its part for good"},
 	{"cover deleted", `DELETE FROM cover WHERE local = 3`, "owns its part for good"},
 	{"part changed", `UPDATE local_jobs SET count = 1 WHERE n = 3`, "owns its part for good"},
-	{"place changed", `UPDATE local_jobs SET place = 1 WHERE n = 3`, "its place never changes"},
+	{"place changed", `UPDATE local_jobs SET place = 1 WHERE n = 1`, "its place never changes"},
 	{"place below none", strings.Replace(strings.Replace(insertLocal(1, 4, "event", 9000, 1), "n,", "n, place,", 1),
 		"(1, 4,", "(1, 4, -1,", 1), "CHECK"},
 	{"local job renumbered", `UPDATE local_jobs SET n = 7 WHERE n = 3`, "owns its part for good"},
@@ -80,7 +79,13 @@ var lies = []struct{ name, sql, want string }{
 	{"local job of no grid job", insertLocal(99, 3, "event", 750, 250), "FOREIGN KEY"},
 	{"local job added to what is over", insertLocal(3, 2, "event", 9000, 1), "local job 3.2: its grid job is over"},
 	{"completed undone", `UPDATE local_jobs SET state = 6 WHERE grid = 1 AND n = 0`, "completed stays completed"},
-	{"unknown state", `UPDATE local_jobs SET state = 9 WHERE grid = 1 AND n = 3`, "no local job goes from state 0 to state 9"},
+	{"completed undone while frozen", `UPDATE local_jobs SET state = 9 WHERE grid = 1 AND n = 0;
+		UPDATE local_jobs SET state = 6 WHERE grid = 1 AND n = 0`, "no local job goes from state 9 to state 6"},
+	{"frozen before its end", `UPDATE local_jobs SET state = 10 WHERE grid = 1 AND n = 3`,
+		"no local job goes from state 0 to state 10"},
+	{"done with a local job that a person forced to completed", `UPDATE local_jobs SET phase = 'forced' WHERE grid = 1 AND n = 0;
+		UPDATE grid_jobs SET status = 6, closed = 1, tar = 'x' WHERE id = 1`, "of its 4 local jobs 4 are there and 0 completed"},
+	{"unknown state", `UPDATE local_jobs SET state = 11 WHERE grid = 1 AND n = 3`, "no local job goes from state 0 to state 11"},
 	{"attempt twice", `INSERT INTO attempts (grid, local, attempt, tag, pos) VALUES (1, 0, 0, 'jone', 7)`, "UNIQUE"},
 	{"place taken", `INSERT INTO attempts (grid, local, attempt, tag, pos) VALUES (1, 3, 0, 'jone', 1)`, "UNIQUE"},
 	{"attempt in no bulk", `INSERT INTO attempts (grid, local, attempt, tag, pos) VALUES (1, 3, 0, 'jnone', 1)`,
@@ -285,8 +290,9 @@ func TestSchema_RefusesInvalidCallsOfTheAPI(t *testing.T) {
 // The schema names states by number.
 func TestSchema_NumbersOfStatesArePinned(t *testing.T) {
 	got := fmt.Sprint(jjm.New, jjm.Submitting, jjm.Submitted, jjm.Running, jjm.Completing, jjm.Completed, jjm.Failed,
-		jjm.Killed, jjm.Held, jjm.NumStates)
-	if want := "new submitting submitted running completing completed failed killed held 9"; got != want {
+		jjm.Killed, jjm.Held, jjm.CompletedFrozen, jjm.FailedFrozen, jjm.NumStates)
+	if want := "new submitting submitted running completing completed failed killed held " +
+		"completed_frozen failed_frozen 11"; got != want {
 		t.Errorf("states: %s, want %s: write a new step of the schema", got, want)
 	}
 	for i, want := range []string{"registered", "defined", "ready", "pending", "running", "prepared", "done", "finished",

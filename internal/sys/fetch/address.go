@@ -68,7 +68,7 @@ func (ns networks) allows(a netip.Addr) error {
 	if what == "" {
 		return nil
 	}
-	return &refusal{fmt.Sprintf("%s is an address that is %s, and this site fetches nothing from there "+
+	return &refusal{fmt.Sprintf("%s is an address that is %s, and this site contacts no server there "+
 		"(engine.fetch.networks lists what it allows)", plain, what)}
 }
 

@@ -53,7 +53,7 @@ func Child(ctx context.Context, o Order) (Report, error) {
 		if err = json.Unmarshal(out.Stdout, &r); err == nil {
 			return r.bounded(), nil
 		}
-		err = fmt.Errorf("the program that fetches it ended with exit %d: %.200q", out.Exit, out.Stderr)
+		err = fmt.Errorf("the program that asks the server ended with exit %d: %.200q", out.Exit, out.Stderr)
 	}
 	return Report{Again: true, Trouble: err.Error()}.bounded(), nil
 }
@@ -78,14 +78,18 @@ func Main(in io.Reader, out io.Writer) int {
 		return 1
 	}
 	var o Order
-	if json.Unmarshal(text, &o) != nil || o.URL == "" || o.Root == "" {
+	if json.Unmarshal(text, &o) != nil || o.URL == "" || o.Root == "" && o.Post == nil {
 		fmt.Fprintln(os.Stderr, "jjm: this is for jjm's daemon")
 		return 2
 	}
 	ctx, stop := context.WithCancelCause(context.Background())
 	defer stop(nil)
 	go stopWithParent(os.Getppid(), stop)
-	if json.NewEncoder(out).Encode(Get(ctx, o)) != nil {
+	carryOut := Get
+	if o.Post != nil {
+		carryOut = Send
+	}
+	if json.NewEncoder(out).Encode(carryOut(ctx, o)) != nil {
 		return 1
 	}
 	return 0

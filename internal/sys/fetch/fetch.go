@@ -1,8 +1,9 @@
-// Package fetch copies a file from an http or https server into a work area, as the account whose input it is.
+// Package fetch copies a file from an http or https server into a work area, as the account whose input it is. It also
+// sends events to such servers, by the same rules.
 //
-// [Get] fetches a file in the calling process. [Child] starts a child process, which runs this program again, with the
-// rights of the account as which commands run (package run). A slow, endless or hostile server can only delay this
-// child, within the limits of [Config].
+// [Get] fetches a file in the calling process, and [Send] sends an event. [Child] starts a child process, which runs
+// this program again, with the rights of the account as which commands run (package run). A slow, endless or hostile
+// server can only delay this child, within the limits of [Config].
 //
 // # Promises
 //
@@ -20,17 +21,19 @@ package fetch
 
 import "jjm/internal/jjm"
 
-// Order describes what to fetch, and the limits. A [Child] reads it as JSON.
+// Order describes what to fetch or to send, and the limits. A [Child] reads it as JSON.
 type Order struct {
 	URL string `json:"url"`
 	// Credential is the content of the credential file, "" if there is none.
 	Credential string `json:"credential,omitempty"`
+	// Post is the event to send to the URL; nil = the file is fetched, and Root and File say where to.
+	Post *Post `json:"post,omitempty"`
 	// SHA256 is the checksum that the file must have, in hex; "" if it is not known.
 	SHA256 string `json:"sha256,omitempty"`
 	// Root is the absolute path of a work area, File the path of the file in it. Files of the unfinished transfer are
 	// beside it.
-	Root string `json:"root"`
-	File string `json:"file"`
+	Root string `json:"root,omitempty"`
+	File string `json:"file,omitempty"`
 	// The following limits come from the settings of the site.
 	MaxBytes     int64        `json:"max_bytes,omitempty"`
 	MaxTime      jjm.Duration `json:"max_time,omitzero"`
@@ -41,7 +44,7 @@ type Order struct {
 
 // Report is the result of a try.
 type Report struct {
-	// Done is set if the file is complete and has its name.
+	// Done is set if the file is complete and has its name, or if the server took the event.
 	Done bool `json:"done,omitempty"`
 	// Bytes is the number of bytes fetched so far.
 	Bytes int64 `json:"bytes"`

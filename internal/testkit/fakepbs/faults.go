@@ -65,16 +65,24 @@ func unauthenticated(verb string) string {
 }
 
 // outOfPorts returns the response of a command for which a port was missing, with the recorded messages and exit code
-// (reserved_ports, ports_exit255.json). r is the response for the ids that had a port.
-func (c *complex) outOfPorts(verb string, r Response) Response {
+// (reserved_ports, ports_exit255.json). r is the response for the ids that had a port. Exit 0 is recorded only for a
+// qstat with ids.
+func (c *complex) outOfPorts(q Request, r Response) Response {
 	const quiet = noIff + "pbs_iff: all reserved ports in use\n"
-	if c.fault("ports-quiet") {
+	if namesIDs(q) && c.fault("ports-quiet") {
 		r.Stderr = append([]byte(quiet), r.Stderr...)
 		return r
 	}
-	r.Exit, r.Stderr = 255, []byte(quiet+noIff+unauthenticated(verb))
+	r.Exit, r.Stderr = 255, []byte(quiet+noIff+unauthenticated(q.Verb))
 	return r
 }
+
+// namesIDs reports whether a command is a qstat with ids.
+func namesIDs(q Request) bool {
+	return q.Verb == "qstat" && slices.ContainsFunc(q.Args, isID)
+}
+
+func isID(word string) bool { return word != "" && word[0] >= '0' && word[0] <= '9' }
 
 // portLife is how long a port stays in use after its connection (TIME_WAIT).
 const portLife = time.Minute
@@ -98,7 +106,7 @@ func (c *complex) connect(q Request) (rest Request, n int, all bool) {
 	free := max(0, cmp.Or(number(os.Getenv("FAKEPBS_PORTS")), math.MaxInt)-len(c.ports))
 	rest, n = q, 1
 	rest.Args = slices.DeleteFunc(slices.Clone(q.Args), func(word string) bool {
-		id := q.Verb == "qstat" && word[0] >= '0' && word[0] <= '9'
+		id := q.Verb == "qstat" && isID(word)
 		if id {
 			n++
 		}

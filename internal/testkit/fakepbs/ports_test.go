@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The texts are those of reserved_ports and ports_exit255.json.
+// The texts are those of the recordings reserved_ports and ports_exit255.json.
 func TestPorts_AreTakenForEachIDAndRunOut(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, map[string]string{"FAKEPBS_PORTS": "7"})
@@ -27,6 +27,9 @@ func TestPorts_AreTakenForEachIDAndRunOut(t *testing.T) {
 		{"qstat -f -F json 1 2", all, 255, 0},
 		{"qstat -f -F json", all, 255, 0},
 		{"touch $FAKEPBS_DIR/faults/ports-quiet; qstat -f -F json 1 2", quiet, 0, 0},
+		{"qstat -f -F json", all, 255, 0}, // no recording shows exit 0 of other commands
+		{"qdel 1", strings.ReplaceAll(all, "qstat:", "qdel:"), 255, 0},
+		{"qrls 1", strings.ReplaceAll(all, "qstat:", "qrls:"), 255, 0},
 		{"echo 2026-11-26T00:01:00Z >$FAKEPBS_DIR/clock; qstat -f -F json", "", 0, 2},
 	} {
 		out := b.sh("jjmuser", want.command)

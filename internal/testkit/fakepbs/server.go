@@ -142,9 +142,9 @@ func (c *complex) Do(q Request, r *Response) error {
 	case all:
 		*r = c.perform(q)
 	case n > 1:
-		*r = c.outOfPorts(q.Verb, c.perform(rest))
+		*r = c.outOfPorts(q, c.perform(rest))
 	default:
-		*r = c.outOfPorts(q.Verb, Response{Stdout: emptyListing(q.Args)})
+		*r = c.outOfPorts(q, Response{Stdout: emptyListing(q.Args)})
 	}
 	return nil
 }

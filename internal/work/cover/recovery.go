@@ -55,8 +55,8 @@ const (
 )
 
 // NewRecovery returns an empty recovery of an ended grid job with a specification, unit and id. made is the number of
-// local jobs of the grid job and its earlier recoveries, before the number of earlier recoveries, and base the folder
-// of the specification's relative paths.
+// local jobs of the grid job and its earlier recoveries. The argument before is the number of earlier recoveries. base
+// is the folder of the specification's relative paths.
 func NewRecovery(spec jjm.Spec, unit string, id jjm.GridID, made, before int, base string) *Recovery {
 	return &Recovery{spec: spec, id: id, made: made, nth: before + 1, base: base, unit: unit, redone: map[int32]bool{}}
 }
@@ -195,6 +195,11 @@ func (r *Recovery) absolute(spec *jjm.Spec) {
 	for i := range spec.Inputs {
 		spec.Inputs[i].Path = from(spec.Inputs[i].Path)
 		spec.Inputs[i].CredentialFile = from(spec.Inputs[i].CredentialFile)
+	}
+	if spec.Callback != nil {
+		callback := *spec.Callback
+		callback.SecretFile = from(callback.SecretFile)
+		spec.Callback = &callback
 	}
 	if rows, ok := spec.Params["args_file"].(string); ok {
 		params := make(map[string]any, len(spec.Params))

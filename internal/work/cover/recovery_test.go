@@ -14,7 +14,7 @@ import (
 	"jjm/internal/work/cover"
 )
 
-// file returns what is known of a file of these tests.
+// file returns the description of a file of these tests.
 func file(lfn string) (jjm.File, error) {
 	return jjm.File{LFN: lfn, Size: 1000, Added: 17, Locations: []string{"here"},
 		Lumis: []jjm.LumiRange{{Run: 1, First: 1, Last: 9}}}, nil
@@ -28,7 +28,7 @@ func recovered(t *testing.T, text []byte) (spec jjm.Spec) {
 	return spec
 }
 
-// Whatever the ledger is like, a recovery does exactly the missing units.
+// For any ledger, a recovery does exactly the missing units.
 func TestRecovery_DoesExactlyTheMissingUnits(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := drawWorld(rt)
@@ -51,7 +51,7 @@ func TestRecovery_DoesExactlyTheMissingUnits(t *testing.T) {
 			if s.First < next || s.Count < 1 {
 				rt.Fatalf("%s", text)
 			}
-			n, next = n+s.Count, s.Last()+2 // what follows on is one range
+			n, next = n+s.Count, s.Last()+2 // consecutive units form one range
 		}
 		if n != report.Missing {
 			rt.Fatalf("%d chosen, %d missing", n, report.Missing)
@@ -61,8 +61,9 @@ func TestRecovery_DoesExactlyTheMissingUnits(t *testing.T) {
 
 func TestRecovery_HasAbsolutePathsAndNewSeeds(t *testing.T) {
 	spec := jjm.Spec{Type: "script", Key: "k", KeyReuse: true, FirstSerial: 11,
-		Inputs: []jjm.Input{{Path: "a/b"}, {Path: "/abs"}, {Path: "https://h/a", CredentialFile: "token"}},
-		Params: map[string]any{"args_file": "../rows", "command": []any{"x"}}}
+		Inputs:   []jjm.Input{{Path: "a/b"}, {Path: "/abs"}, {Path: "https://h/a", CredentialFile: "token"}},
+		Callback: &jjm.Callback{SecretFile: "hook"},
+		Params:   map[string]any{"args_file": "../rows", "command": []any{"x"}}}
 	r := cover.NewRecovery(spec, jjm.UnitRow, 17, 40, 0, "/home/a")
 	for _, n := range []int64{3, 4, 9} {
 		if err := r.Add(cover.Finding{Kind: cover.Missing, First: n, Last: n}); err != nil {
@@ -78,13 +79,14 @@ func TestRecovery_HasAbsolutePathsAndNewSeeds(t *testing.T) {
 	}
 	text := got.Job
 	want := jjm.Spec{Type: "script", Key: "recovery-of-17", Recovers: 17, FirstSerial: 51,
-		Only:   []jjm.Span{{First: 3, Count: 2}, {First: 9, Count: 1}},
-		Inputs: []jjm.Input{{Path: "/home/a/a/b"}, {Path: "/abs"}, {Path: "https://h/a", CredentialFile: "/home/a/token"}},
-		Params: map[string]any{"args_file": "/home/a/../rows", "command": []any{"x"}}}
+		Only:     []jjm.Span{{First: 3, Count: 2}, {First: 9, Count: 1}},
+		Inputs:   []jjm.Input{{Path: "/home/a/a/b"}, {Path: "/abs"}, {Path: "https://h/a", CredentialFile: "/home/a/token"}},
+		Callback: &jjm.Callback{SecretFile: "/home/a/hook"},
+		Params:   map[string]any{"args_file": "/home/a/../rows", "command": []any{"x"}}}
 	if diff := cmp.Diff(want, recovered(t, text)); diff != "" {
 		t.Error(diff)
 	}
-	if spec.Inputs[0].Path != "a/b" || spec.Params["args_file"] != "../rows" {
+	if spec.Callback.SecretFile != "hook" || spec.Inputs[0].Path != "a/b" || spec.Params["args_file"] != "../rows" {
 		t.Error("the specification of the grid job was changed")
 	}
 }
@@ -120,8 +122,8 @@ func TestRecovery_OfADataset(t *testing.T) {
 	}
 }
 
-// A recovery describes files by what is missing of them. Where a missing section is in two of the files, one list of
-// sections for both would do again what was done.
+// A recovery lists the missing parts of each file. If a section is in two files and missing in one, one list of
+// sections for both files would repeat work that was done.
 func TestRecovery_CutsByFileWhereSectionsAreShared(t *testing.T) {
 	held := map[string][]jjm.LumiRange{"a": {{Run: 1, First: 1, Last: 6}}, "b": {{Run: 1, First: 1, Last: 3}},
 		"c": {{Run: 2, First: 1, Last: 6}}}

@@ -58,7 +58,8 @@ type Deps struct {
 	// Accounted returns the number, in the store, up to which the ends of attempts are in the accounting
 	// log; nil if there is no log.
 	Accounted func(context.Context) (seq int64, err error)
-	// Fetch carries out an order to fetch an input, as the account that commands run as under its context.
+	// Fetch carries out an order to fetch an input or to send an event, as the account that commands run as under its
+	// context.
 	Fetch func(context.Context, fetch.Order) (fetch.Report, error)
 	// Notify uses the kernel's file notification in addition to the periodic scans.
 	Notify bool
@@ -92,6 +93,8 @@ type SiteFiles struct {
 	Model func(name string) (jobfile.Model, jjm.Problems)
 	// Notices is set if the site tells the ends of grid jobs to the addresses in job files.
 	Notices bool
+	// Callbacks is set if the site tells changes of grid jobs to the servers in job files.
+	Callbacks bool
 }
 
 // Folders are the paths that the engine works with.

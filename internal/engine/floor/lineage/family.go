@@ -66,9 +66,9 @@ func (ln *Lineage) Tell(ctx context.Context, fam Family, work *split.Work, numbe
 	return nil
 }
 
-// TellOf is Tell for the master dataset of a grid job. If work.Closed is set, it removes from work.Files the files none
-// of whose parents has a known reader, because these files would wait forever, and returns them as drops. left are
-// the numbers of the files that remain in work.Files.
+// TellOf does the same as Tell for the master dataset of a grid job. If work.Closed is set, it also removes a file from
+// work.Files if no parent of the file has a known reader, because such a file would wait forever. It returns the
+// removed files as drops. left are the numbers of the files that remain in work.Files.
 func (ln *Lineage) TellOf(ctx context.Context, job *jjm.GridJob, dataset string, work *split.Work,
 	numbers []int64) (left []int64, drops []store.Drop, err error) {
 	maker, err := ln.MakerOf(ctx, job.Owner.UID, dataset, nil)
@@ -115,16 +115,16 @@ func lowestOf(f *jjm.File, read map[string]store.Produced) []jjm.LumiRange {
 
 // Completed reports whether a local job completed. It is the Success of a Family whose maker is not the grid job that
 // merges.
-func Completed(p store.Producer) bool { return p.State == jjm.Completed }
+func Completed(p store.Producer) bool { return p.State.IsCompleted() }
 
 // MergeReady reports whether a local job completed, or only waits for its outputs to be merged. It is the Success of a
 // Family whose maker itself merges.
 func MergeReady(p store.Producer) bool {
-	return p.State == jjm.Completed || p.State == jjm.Completing && p.Phase == jjm.Merging
+	return p.State.IsCompleted() || p.State == jjm.Completing && p.Phase == jjm.Merging
 }
 
 // CheckFamily returns a problem if WMBSMergeBySize is to merge files that do not all come
-// from one grid job that reads a dataset. It looks at all datasets of the job file but the secondary ones.
+// from one grid job that reads a dataset. It examines all datasets of the job file except secondary datasets.
 func (ln *Lineage) CheckFamily(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, site handlers.Site) jjm.Problems {
 	refuse := func(why string) jjm.Problems {
 		return jjm.Problems{{Field: "split.by",
@@ -175,7 +175,7 @@ func (ln *Lineage) filesFrom(ctx context.Context, uid int, d *jjm.DatasetInput) 
 	return names, err
 }
 
-// SomeFiles is how many files of a dataset are looked up to find the grid job that made the dataset.
+// SomeFiles is the number of files of a dataset that are looked up to find the grid job that made the dataset.
 const SomeFiles = 100
 
 // firstFiles returns the first SomeFiles files that a job file lists for a dataset, nil if the list cannot be opened.

@@ -35,7 +35,7 @@ func Name(stem string, id jjm.LocalID, file string, names map[string]stream.Name
 	return sandbox.OutputName(stem, id, file)
 }
 
-// TarName returns the file name of the output tar of a grid job. Each generation has its own.
+// TarName returns the file name of the output tar of a grid job. Each generation has its own tar.
 func TarName(job *jjm.GridJob) string {
 	name := Stem(job) + "." + job.ID.String()
 	if job.Generation > 1 {
@@ -49,7 +49,8 @@ func TarName(job *jjm.GridJob) string {
 // held too long, already has the number of the next attempt.
 func LastAttempt(l *jjm.LocalJob) jjm.AttemptID {
 	id := l.AttemptID()
-	if l.NotBefore != 0 && l.Attempt > 0 && (l.State == jjm.Killed || l.State == jjm.Failed && l.Phase == jjm.BySystem) {
+	if l.NotBefore != 0 && l.Attempt > 0 && !l.State.IsCompleted() &&
+		(l.State == jjm.Killed || l.Phase == jjm.ByPerson || l.Phase == jjm.BySystem) {
 		id.Attempt--
 	}
 	return id
@@ -99,14 +100,14 @@ func Maker(id jjm.GridID, lfn string) (jjm.LocalID, bool) {
 // Merged reports whether the outputs of a local job are in merged files: the local job is of the first step of a grid
 // job that merges, and completed.
 func Merged(job *jjm.GridJob, l *jjm.LocalJob) bool {
-	return job.Spec.Merge != nil && l.Step == jjm.StepWork && l.State == jjm.Completed
+	return job.Spec.Merge != nil && l.Step == jjm.StepWork && l.State.IsCompleted()
 }
 
 // LeftOut returns the outputs that a local job left out. It returns nil for a local job that did not complete or whose
 // outputs were retracted, because the work of that local job is not done. retracted holds the local jobs whose outputs
 // were retracted.
 func LeftOut(l *jjm.LocalJob, ev *jjm.Evidence, retracted map[int32]string) jjm.LeftList {
-	if _, lost := retracted[l.ID.N]; lost || l.State != jjm.Completed || ev == nil || ev.Result == nil {
+	if _, lost := retracted[l.ID.N]; lost || !l.State.IsCompleted() || ev == nil || ev.Result == nil {
 		return nil
 	}
 	return ev.Result.LeftOut()

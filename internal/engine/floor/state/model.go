@@ -92,7 +92,9 @@ type Bulk struct {
 	// started.
 	tried jjm.Time
 	// unsent is set if every submission since the bulk was made ended before a command of the batch system started. It
-	// is not stored, and is false after a restart.
+	// is not stored, and is false after a restart: if it were stored, it would have to be cleared by a commit before
+	// every submission command, because a daemon that dies during the command must not find it set. After a restart each
+	// such bulk is searched for instead, which changes nothing and ends with the first answer of the batch system.
 	unsent bool
 	// released is when a held bulk was released, 0 if not since the daemon started. A
 	// listing from before that still shows jjm's own hold.
@@ -273,7 +275,7 @@ func holding(l *jjm.LocalJob) int {
 
 // Live returns the number of local jobs that have not ended.
 func (g *Grid) Live() int {
-	return len(g.Locals) - g.GivenBack - g.Counts[jjm.Completed] - g.Counts[jjm.Failed] - g.Counts[jjm.Killed]
+	return len(g.Locals) - g.GivenBack - jjm.Ended(g.Counts)
 }
 
 // keepProgress returns the progress for a new row of a local job: the progress of the old

@@ -27,25 +27,30 @@ func Locate(work *split.Work, readers []plan.Reader, p split.Params) split.Param
 	return plan.Heeded(p, readers)
 }
 
-// SetPlaces sets the places of new local jobs, and adds new places to the grid job.
+// SetPlaces sets the places of new local jobs, and adds new places to the grid job. Local jobs get the resources that
+// people requested for all local jobs still to be made.
 func SetPlaces(g *jjm.GridJob, ls []jjm.LocalJob) {
 	var last *jjm.Place // most parts have the place of the previous part
 	var asked *jjm.Request
 	var number int32
 	for i := range ls {
 		l := &ls[i]
-		if l.Part.Input == nil || l.Part.Failure() != nil {
+		if l.Part.Failure() != nil {
 			continue
 		}
-		at, r := l.Part.Input.Place, split.RequestOf(&l.Part)
-		if r == nil && l.Step == jjm.StepWork {
-			r = plan.Needs(&g.Spec, l.Part.Input.Estimate)
+		var made int32
+		if l.Part.Input != nil {
+			at, r := l.Part.Input.Place, split.RequestOf(&l.Part)
+			if r == nil && l.Step == jjm.StepWork {
+				r = plan.Needs(&g.Spec, l.Part.Input.Estimate)
+			}
+			if at != last || !alike(r, asked) {
+				last, asked = at, r
+				g.Step.Places, number = plan.PlaceOf(g.Step.Places, g.Step.Clusters, withRequest(at, r))
+			}
+			made = number
 		}
-		if at != last || !alike(r, asked) {
-			last, asked = at, r
-			g.Step.Places, number = plan.PlaceOf(g.Step.Places, g.Step.Clusters, withRequest(at, r))
-		}
-		l.Place = number
+		g.Step.Places, l.Place = plan.DefaultFor(g.Step.Places, g.Step.Clusters, made)
 	}
 }
 
@@ -81,7 +86,15 @@ func RequestOf(spec *jjm.Spec, p *jjm.Place) jjm.Request {
 	return r
 }
 
-// AskedAt returns the resources that resubmissions request for local jobs of a place, nil if no resubmission did.
+// PriorityAt returns the priority of local jobs of a place, 0 unless people set another one.
+func PriorityAt(g *jjm.GridJob, place int32) int {
+	if place < 1 || int(place) > len(g.Step.Places) {
+		return 0
+	}
+	return g.Step.Places[place-1].Priority
+}
+
+// AskedAt returns the resources that people request for local jobs of a place, nil if nobody did.
 func AskedAt(g *jjm.GridJob, place int32) *jjm.Resources {
 	if place < 1 || int(place) > len(g.Step.Places) {
 		return nil

@@ -95,8 +95,9 @@ WHEN NEW.rollback IS NOT OLD.rollback BEGIN
 	SELECT RAISE(ABORT, format('grid job %d: how it is rolled back never changes', OLD.id));
 END;
 
--- What a final status requires. A local job whose whole part was given back counts as completed, and all files of the
--- steps must be finished. Rows of local jobs move to the history only after the status is final, so local_jobs has all.
+-- What a final status requires. A local job whose whole part was given back counts as completed. A local job that a
+-- person forced to completed does not, because nothing proves its work. All files of the steps must be finished. Rows
+-- of local jobs move to the history only after the status is final, so local_jobs has all.
 CREATE TRIGGER grid_jobs_truth BEFORE UPDATE OF status ON grid_jobs
 WHEN NEW.status IN (6, 7, 8, 9, 11) AND NEW.status <> OLD.status BEGIN
 	SELECT RAISE(ABORT, format('grid job %d: done or finished needs its tar', NEW.id))
@@ -105,7 +106,7 @@ WHEN NEW.status IN (6, 7, 8, 9, 11) AND NEW.status <> OLD.status BEGIN
 	WHERE NEW.status = 6 AND NEW.closed = 0;
 	SELECT RAISE(ABORT, format('grid job %d: done, but of its %d local jobs %d are there and %d completed',
 		NEW.id, NEW.made, c.there, c.completed))
-	FROM (SELECT count(*) AS there, coalesce(sum(state = 5 OR state IN (6, 7)
+	FROM (SELECT count(*) AS there, coalesce(sum(state IN (5, 9) AND phase IS NOT 'forced' OR state IN (6, 7, 10)
 			AND EXISTS (SELECT 1 FROM cover_input AS o WHERE o.grid = l.grid AND o.local = l.n)
 			AND NOT EXISTS (SELECT 1 FROM cover_input AS o WHERE o.grid = l.grid AND o.local = l.n AND o.released = 0)),
 				0) AS completed
@@ -235,7 +236,7 @@ CREATE TABLE local_jobs (
 	count          INTEGER NOT NULL CHECK (count > 0),
 	serial         INTEGER NOT NULL,
 	args           TEXT,                        -- JSON
-	state          INTEGER NOT NULL CHECK (state BETWEEN 0 AND 8),
+	state          INTEGER NOT NULL CHECK (state BETWEEN 0 AND 10),
 	phase          TEXT,
 	attempt        INTEGER NOT NULL CHECK (attempt >= 0),
 	early          INTEGER NOT NULL,
@@ -260,6 +261,10 @@ CREATE TABLE local_jobs (
 	-- What is kept of the local job's holds: JSON, NULL for most. It outlives the attempt, because its counters bound
 	-- how often a hold is released, and how often an attempt is given up because of a hold.
 	holding        TEXT,
+	-- The automatic resubmissions since the local job was made or a person resubmitted it, and why no more follow.
+	again          INTEGER NOT NULL DEFAULT 0 CHECK (again >= 0),
+	again_stopped  TEXT,
+	failing        TEXT,                        -- why a person forces it to failed, while it is killed for that
 	step           INTEGER NOT NULL DEFAULT 0 CHECK (step >= 0),
 	place          INTEGER NOT NULL DEFAULT 0 CHECK (place >= 0),
 	serials        TEXT,                        -- JSON: its numbers in output names, in the order of the templates
@@ -276,7 +281,7 @@ WHEN NOT EXISTS (SELECT 1 FROM history_local_jobs WHERE grid = OLD.grid AND n = 
 END;
 
 CREATE TRIGGER local_jobs_given_back BEFORE UPDATE OF state ON local_jobs
-WHEN NEW.state <> OLD.state AND NEW.state NOT IN (6, 7)
+WHEN NEW.state <> OLD.state AND NEW.state NOT IN (6, 7, 10)
 	AND EXISTS (SELECT 1 FROM cover_input WHERE grid = OLD.grid AND local = OLD.n AND released <> 0) BEGIN
 	SELECT RAISE(ABORT, format('local job %d.%d: its work was given back', OLD.grid, OLD.n));
 END;
@@ -326,18 +331,22 @@ WHEN (NEW.serials IS NOT NULL OR EXISTS (SELECT 1 FROM output_templates WHERE gr
 END;
 
 -- Completed (5) never changes, unless the result was retracted: then the local job has failed (6), or waits for a later
--- attempt (submitting, 1) of a grid job that was reopened.
-CREATE TRIGGER local_jobs_completed BEFORE UPDATE OF state ON local_jobs WHEN OLD.state = 5 AND NEW.state <> 5
+-- attempt (submitting, 1) of a grid job that was reopened. Frozen, it is completed too (9).
+CREATE TRIGGER local_jobs_completed BEFORE UPDATE OF state ON local_jobs WHEN OLD.state = 5 AND NEW.state NOT IN (5, 9)
 	AND NOT (EXISTS (SELECT 1 FROM retractions WHERE grid = OLD.grid AND n = OLD.n AND attempt = OLD.attempt)
 		AND (NEW.state = 6 OR NEW.state = 1 AND NEW.attempt > OLD.attempt
 			AND EXISTS (SELECT 1 FROM grid_jobs WHERE id = OLD.grid AND generation > 1))) BEGIN
 	SELECT RAISE(ABORT, format('local job %d.%d: completed stays completed', OLD.grid, OLD.n));
 END;
 
--- A local job that is resubmitted with other resources gets another place, which has these resources.
+-- A local job that is set to other resources, or resubmitted with other resources, gets another place, which has these
+-- resources. It may have no attempt that is or may come into a batch system: it is new (0), waits for its next attempt
+-- (submitting, 1), is held (8), or is over (5, 6, 7).
 CREATE TRIGGER local_jobs_place_fixed BEFORE UPDATE OF place ON local_jobs
-WHEN NEW.place <> OLD.place AND OLD.state NOT IN (5, 6, 7) BEGIN
-	SELECT RAISE(ABORT, format('local job %d.%d: its place never changes while it is not over', OLD.grid, OLD.n));
+WHEN NEW.place <> OLD.place AND (NOT (OLD.state IN (0, 5, 6, 7, 8) OR OLD.state = 1 AND OLD.phase IS 'retry-wait')
+	OR EXISTS (SELECT 1 FROM attempts WHERE grid = OLD.grid AND local = OLD.n AND ended = 0)) BEGIN
+	SELECT RAISE(ABORT, format('local job %d.%d: its place never changes while an attempt of it may be in a batch system',
+		OLD.grid, OLD.n));
 END;
 
 -- The same rows once their grid job is archived. They never change.
@@ -372,6 +381,9 @@ CREATE TABLE history_local_jobs (
 	prog_total     INTEGER NOT NULL,
 	cluster        TEXT,
 	holding        TEXT,
+	again          INTEGER NOT NULL DEFAULT 0,
+	again_stopped  TEXT,
+	failing        TEXT,
 	step           INTEGER NOT NULL DEFAULT 0,
 	place          INTEGER NOT NULL DEFAULT 0,
 	serials        TEXT,
@@ -554,6 +566,8 @@ CREATE TABLE journal (
 ) STRICT;
 
 CREATE INDEX journal_grid ON journal (grid);
+
+CREATE INDEX journal_untold ON journal (time) WHERE became = 'not-notified';
 
 CREATE TRIGGER journal_fixed BEFORE UPDATE ON journal BEGIN
 	SELECT RAISE(ABORT, 'the journal is append-only');
@@ -1120,9 +1134,9 @@ WHEN NEW.grid <> OLD.grid OR NEW.local <> OLD.local OR NEW.step <> OLD.step OR N
 		OLD.file));
 END;
 
--- Only a failed (6) or killed (7) local job gives back what it owned.
+-- Only a failed (6, frozen 10) or killed (7) local job gives back what it owned.
 CREATE TRIGGER cover_input_released BEFORE UPDATE OF released ON cover_input
-WHEN NOT EXISTS (SELECT 1 FROM local_jobs WHERE grid = OLD.grid AND n = OLD.local AND state IN (6, 7)) BEGIN
+WHEN NOT EXISTS (SELECT 1 FROM local_jobs WHERE grid = OLD.grid AND n = OLD.local AND state IN (6, 7, 10)) BEGIN
 	SELECT RAISE(ABORT, format('cover: local job %d.%d has neither failed nor been killed: it keeps file %d', OLD.grid,
 		OLD.local, OLD.file));
 END;
@@ -1176,7 +1190,7 @@ CREATE TABLE bans (
 ) STRICT, WITHOUT ROWID;
 
 -- Notices that are not delivered yet. A notice is deleted once it is delivered or given up. change is the entry of the
--- journal that it is about.
+-- journal that it is about: a change of the status of the grid job.
 CREATE TABLE notices (
 	target     TEXT    NOT NULL CHECK (length(target) > 0),
 	change     INTEGER NOT NULL REFERENCES journal (seq),

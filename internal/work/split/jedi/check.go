@@ -24,7 +24,8 @@ func ruleWords() map[string]numbers {
 	}
 }
 
-// otherRules returns the words of JEDI that are not implemented. Each value names the replacement.
+// otherRules returns the words of JEDI that job files cannot use. Each value is the reason and names the replacement.
+// Task.Rules reads some of these words all the same, so that the package can be compared with JEDI.
 func otherRules() map[string]string {
 	const merges = "how outputs are merged is said in [merge]"
 	return map[string]string{
@@ -33,6 +34,11 @@ func otherRules() map[string]string {
 		"DY": "jobs that fill the least wall time of a queue cannot be made, as jjm does not know it: say with NE how many " +
 			"events a part has",
 		"MX": "it goes with DY, which is not carried out: say with NE how many events a part has",
+		"OM": "it puts all files into one job, which merges them where it runs: say with NF how many files a part has, and " +
+			merges,
+		"RR": "it keeps scouts from having one file each: leave out scouts of [split.params] instead",
+		"EI": "how many events a file has is said in records: events_per_file, or real_events",
+		"TN": "jjm does not learn from scouts how large outputs become: say with NG how large a part is",
 	}
 }
 

@@ -1,6 +1,6 @@
-// Package trace compares what people know about a job - a batch id, a host, the name of a file - with the facts that
+// Package match compares what people know about a job - a batch id, a host, the name of a file - with the facts that
 // jjm has. It does no I/O.
-package trace
+package match
 
 import (
 	"strconv"
@@ -18,7 +18,7 @@ func BulkOf(id string) string {
 	return id
 }
 
-// IsBatch reports whether a batch job is meant by the batch id that a person gives. The id of a bulk means all its
+// IsBatch reports whether a batch id that a person gives refers to a batch job. The id of a bulk refers to all its
 // batch jobs. A host at the end of the person's id does not count, as in 4711.server and 4711[3].server.
 func IsBatch(asked, id string) bool {
 	asked = plain(asked)
