@@ -99,9 +99,9 @@ func purposeOf(argv []string) purpose {
 type ports struct {
 	used []portUse // uses within the last minute, oldest first
 	kept int       // number of connections reserved for submissions of arrays
-	// less is how much smaller the limit for lookups by id is before the time until.
-	less  int
-	until time.Time
+	// less is how much smaller the limit for lookups by id is before the time until. It last grew at the time shrunk.
+	less          int
+	until, shrunk time.Time
 }
 
 // portUse is the number of connections of one command, and their time. cancels is set for a qdel and for a listing that
@@ -228,8 +228,14 @@ func (p *ports) take(now time.Time, why purpose, n int, f *followUp) (wait time.
 	return 0, true
 }
 
-// ranOut makes the budget smaller for the time portRest, because the host had no port left.
-func (p *ports) ranOut(now time.Time) {
+// ranOut makes the budget smaller for the time portRest, because the host had no port left for a command that was sent
+// at the given time. Commands that were sent before the budget last became smaller met the same shortage, and change
+// nothing: four qdel run at the same time.
+func (p *ports) ranOut(sent, now time.Time) {
+	if now.Before(p.until) && !sent.After(p.shrunk) && !p.shrunk.After(now) {
+		return
+	}
+	p.shrunk = now
 	p.less = idPorts - max(leastPorts, p.limit(now)/2)
 	p.until = now.Add(portRest)
 }
@@ -312,12 +318,13 @@ func described(argv []string) string {
 
 // runCounted runs a command that the budget has already counted.
 func (a *Adapter) runCounted(ctx context.Context, stdin []byte, argv []string) (run.Output, error) {
+	sent := a.pace.now()
 	out, err := a.config.Run(ctx, stdin, argv...)
 	if !saysNoPorts(out.Stderr) {
 		return out, err
 	}
 	a.mu.Lock()
-	a.ports.ranOut(a.pace.now())
+	a.ports.ranOut(sent, a.pace.now())
 	limit := a.ports.limit(a.pace.now())
 	a.mu.Unlock()
 	a.env.Warn("the host has no reserved port left for PBS; jjm runs fewer commands of PBS for a while", "cluster", a.name,

@@ -328,7 +328,8 @@ func TestPorts_CancelsBecomeSlowerWhenPortsRunOut(t *testing.T) {
 	var p ports
 	before := inAMinute(ports{})
 	for range 3 {
-		p.ranOut(now)
+		now = now.Add(time.Second)
+		p.ranOut(now, now)
 		busy := ports{less: p.less, until: p.until}
 		busy.note(now, ordinary, max(p.most(now, ordinary), p.most(now, submission)))
 		idle := inAMinute(ports{less: p.less, until: p.until})
@@ -344,6 +345,31 @@ func TestPorts_CancelsBecomeSlowerWhenPortsRunOut(t *testing.T) {
 	now = now.Add(portRest)
 	if got := inAMinute(ports{less: p.less, until: p.until}); got != cancelPorts-confirmPorts {
 		t.Errorf("%d cancels in a minute after the rest", got)
+	}
+}
+
+// Four qdel run at the same time. If none of them finds a port, that is one shortage, not four.
+func TestPorts_OneShortageShrinksTheBudgetOnce(t *testing.T) {
+	s := newSite(t)
+	b := s.bulk(9, "exec sleep 600")
+	refs := scattered(members(b, s.submit(b).ID), deletesAtOnce)
+	s.a.dialect = openpbs // or the first command asks for it
+	clk := s.clock(s.a)
+	s.replace("qdel", `touch "$state/sent.$$"
+until [ "$(ls "$state" | grep -c '^sent[.]')" -ge `+fmt.Sprint(deletesAtOnce)+` ]; do sleep 0.01; done
+echo "pbs_iff: cannot connect to host
+pbs_iff: all reserved ports in use" >&2; exit 255`)
+	if _, err := s.a.Control(t.Context(), s.owner, adapters.Cancel, refs); err != nil {
+		s.wantKind("cancels without a port", err, jjm.Busy)
+	}
+	if got := s.a.ports.limit(clk.now()); got != idPorts/2 {
+		t.Errorf("lookups by id may use %d ports after one shortage, want %d", got, idPorts/2)
+	}
+	clk.advance(time.Second)
+	sent := clk.now()
+	s.a.ports.ranOut(sent, sent)
+	if got := s.a.ports.limit(sent); got != idPorts/4 {
+		t.Errorf("lookups by id may use %d ports after a second shortage, want %d", got, idPorts/4)
 	}
 }
 
@@ -381,7 +407,7 @@ func TestPorts_BudgetHoldsInEveryMinuteAndSecond(t *testing.T) {
 			now = now.Add(time.Duration(rapid.IntRange(0, 3000).Draw(t, "ms")) * time.Millisecond)
 			if rapid.IntRange(0, 30).Draw(t, "ran out") == 0 {
 				before := p.limit(now)
-				if p.ranOut(now); p.limit(now) > before || p.limit(now) < leastPorts {
+				if p.ranOut(now, now); p.limit(now) > before || p.limit(now) < leastPorts {
 					t.Fatalf("the limit went from %d to %d", before, p.limit(now))
 				}
 			}

@@ -150,7 +150,7 @@ func (s *seen) found(at stage) string {
 		}
 		return "batch id " + l.BatchID
 	case running:
-		return "ran on " + cmp.Or(l.Host, "a host that is not told")
+		return "ran on " + cmp.Or(l.Host, "a host whose name is not known")
 	}
 	return "the grid job is " + s.Lookup.Status
 }

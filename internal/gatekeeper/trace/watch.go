@@ -39,23 +39,27 @@ func (t *tracer) until(ctx context.Context, want stage) (string, error) {
 	}
 }
 
-// look asks the daemon how far the grid job has come, and why it is not further.
+// look asks the daemon how far the grid job has come, and why it is not further. It asks for the local job once there
+// is one: a short job can be over when look is called first.
 func (t *tracer) look(ctx context.Context) error {
-	ref := string(t.handle)
-	if t.seen.Lookup.Counts.Total > 0 {
-		ref = t.seen.Lookup.ID.String() + ".0"
+	ref, st := string(t.handle), wire.Status{}
+	for range 2 {
+		a, err := client.Call(ctx, t.daemon, wire.VerbStatus(), wire.StatusRequest{Many: wire.Refs(ref)})
+		if err != nil {
+			return err
+		}
+		if len(a.Status) != 1 {
+			return jjm.Errorf(jjm.Internal, "status %s: %d answers", ref, len(a.Status))
+		}
+		if st = a.Status[0]; st.Lookup.Error != nil {
+			return st.Lookup.Error.Err()
+		}
+		if len(st.Locals) > 0 || st.Lookup.Counts.Total == 0 {
+			break
+		}
+		ref = st.Lookup.ID.String() + ".0"
 	}
-	a, err := client.Call(ctx, t.daemon, wire.VerbStatus(), wire.StatusRequest{Many: wire.Refs(ref)})
-	if err != nil {
-		return err
-	}
-	if len(a.Status) != 1 {
-		return jjm.Errorf(jjm.Internal, "status %s: %d answers", ref, len(a.Status))
-	}
-	if e := a.Status[0].Lookup.Error; e != nil {
-		return e.Err()
-	}
-	t.seen.Status, t.seen.cause = a.Status[0], wire.Cause{}
+	t.seen.Status, t.seen.cause = st, wire.Cause{}
 	b, err := client.Call(ctx, t.daemon, wire.VerbWhy(), wire.WhyRequest{Many: wire.Refs(ref)})
 	if err != nil || len(b.Why) != 1 || b.Why[0].Error != nil {
 		return nil // the cause is only for people
