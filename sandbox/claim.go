@@ -101,7 +101,7 @@ func (a *Area) ReadClaim(tag jjm.Tag, pos int32) (*jjm.Claim, error) {
 }
 
 // spoiled reports whether an unreadable claim stays unreadable until its owner repairs it: the claim is not a regular
-// file, is too long, or its owner may not read it, or the folder of claims is not a folder.
+// file, is too long, or is not readable for its owner, or something else replaced the folder of claims.
 func (a *Area) spoiled(name string) bool {
 	if st, err := a.fs.Lstat(path.Dir(name)); err == nil && !st.IsDir() {
 		return true

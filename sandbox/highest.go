@@ -13,8 +13,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Highest returns the highest id of a grid job that has a folder in a work area below work, and the path of the folder
-// with the folders of these grid jobs. It returns 0 if there is no such folder, or none that can be read. It skips
+// Highest returns the highest id of a grid job that has a folder in a work area below work, and the path of the jobs
+// folder that contains this folder. It returns 0 if there is no such folder, or if no folder can be read. It skips
 // areas of other accounts than this process's own account, because their owners can forge folders.
 func Highest(work string) (highest jjm.GridID, dir string) {
 	entries, err := os.ReadDir(work)

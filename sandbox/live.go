@@ -33,7 +33,7 @@ func (a *Area) put(k live, tag jjm.Tag, pos int32, b []byte) error {
 	return a.wrap(a.replaceBytes(name, quick, b), "write %s", name)
 }
 
-// one returns the file of a position, nil if there is none.
+// one returns the content of the file of a position, nil if the file does not exist.
 func (a *Area) one(k live, tag jjm.Tag, pos int32) ([]byte, error) {
 	if err := checkTag(tag); err != nil {
 		return nil, err

@@ -149,8 +149,8 @@ func inputNames(inputs []jjm.Input) ([]string, error) {
 	return names, problems.Err()
 }
 
-// badName returns the reason why an input cannot have a name, "" if it can. 255 bytes is NAME_MAX of Linux file
-// systems.
+// badName returns the reason why name is not valid for an input, "" if the name is valid. 255 bytes is NAME_MAX of
+// Linux file systems.
 func badName(name string) string {
 	switch {
 	case name == "" || name == "." || name == ".." || strings.Contains(name, "/"):

@@ -9,7 +9,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// hundredThousand returns the shards of 100 000 local jobs, made beforehand.
+// hundredThousand returns the shards of 100 000 local jobs as a slice, so that a benchmark does not measure their
+// creation.
 func hundredThousand() []Shard { return slices.Collect(shardsOf(17, 100_000)) }
 
 func BenchmarkPublish_100kLocalJobs(b *testing.B) {

@@ -378,7 +378,7 @@ func (e *encoder) origin(o *jjm.Origin) {
 	e.leaf("origin", "origin", "", cut)
 }
 
-// usage ends the element whose start tag is open.
+// usage writes the attributes of a usage into the open start tag, and ends the element.
 func (e *encoder) usage(path string, u *jjm.Usage) {
 	cut := false
 	if u != nil {

@@ -418,7 +418,7 @@ func TestListAndRemove(t *testing.T) {
 	if diff := cmp.Diff([]jjm.GridID{3, 20, 100}, got); diff != "" || err != nil {
 		t.Errorf("List: %v (-want +got):\n%s", err, diff)
 	}
-	for range 2 { // the second time there is nothing, which is a success
+	for range 2 { // the second call finds no record, which is no error
 		if err := db.Remove(20); err != nil {
 			t.Fatal(err)
 		}

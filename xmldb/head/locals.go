@@ -45,7 +45,7 @@ func Locals(dir string, ref jjm.Ref, limit int) ([]jjm.LocalJob, error) {
 	return out, nil
 }
 
-// readShard calls fn for each local job of a shard until it returns false.
+// readShard calls fn for each local job of a shard until fn returns false.
 func readShard(path string, fn func(jjm.LocalJob) bool) error {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
