@@ -56,7 +56,7 @@ type Ruler interface {
 	Rules(spec *jjm.Spec) []rule.Rule
 }
 
-// RulesOf returns rules together with the rules of a job type, which outrank them. h may be nil.
+// RulesOf adds the rules of a job type to rules. The type's rules outrank all other rules. h may be nil.
 func RulesOf(h Handler, spec *jjm.Spec, rules rule.Set) rule.Set {
 	r, ok := h.(Ruler)
 	if !ok {

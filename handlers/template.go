@@ -153,10 +153,10 @@ func parseWord(whole string, known []string) ([]piece, error) {
 	}
 }
 
-// ofAScript reports whether an opening brace belongs to a script and not to a placeholder. That is so if the text in
-// the braces is empty or not one word, for example { echo a; } and {print $1}, except if it is a known placeholder with
-// blanks around it. It is also so if a dollar is in front of the brace, for example in ${HOME}, and the text resembles
-// no known placeholder.
+// ofAScript reports whether an opening brace belongs to a script and not to a placeholder. A brace belongs to a script
+// if the text in the braces is empty or not one word, for example { echo a; } and {print $1}, unless the text is a
+// known placeholder with blanks around it. A brace also belongs to a script if a dollar is in front of it, for example
+// in ${HOME}, and the text resembles no known placeholder.
 func ofAScript(before, word string, known []string) bool {
 	if strings.HasSuffix(before, "$") && nearest.Of("{"+word+"}", known) == "" {
 		return true

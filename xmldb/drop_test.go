@@ -295,7 +295,7 @@ func TestOpenDrop_MakesAFolderForEverybody(t *testing.T) {
 	if err != nil || st.Mode().Perm() != 0o711 {
 		t.Errorf("mode of refused %v, %v; want 0711", st.Mode(), err)
 	}
-	d, err := OpenDrop(dir, nil) // and finds it the next time
+	d, err := OpenDrop(dir, nil) // OpenDrop also opens an existing folder
 	if err != nil {
 		t.Fatal(err)
 	}

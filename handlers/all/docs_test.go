@@ -50,7 +50,7 @@ func blocks(t *testing.T, name string) []block {
 	return out
 }
 
-// check does the same with a job file as a submission before anything is made.
+// check parses and checks a job file in the same way as a submission, and makes no grid job.
 func check(name, text string, site handlers.Site) (jobfile.Doc, handlers.Handler, jjm.Problems) {
 	doc, problems := jobfile.Parse(name, []byte(text))
 	h, err := all.Registry().Get(doc.Spec.Type)
