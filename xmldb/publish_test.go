@@ -442,7 +442,7 @@ func TestOpen_RefusesWhatIsNoFolder(t *testing.T) {
 	}
 }
 
-// brokenDisk fails in the given way for files whose name contains on.
+// brokenDisk is a disk that fails for new files whose name contains on. how is the kind of failure.
 type brokenDisk struct {
 	disk
 	on  string

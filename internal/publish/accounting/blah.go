@@ -99,11 +99,13 @@ type Log struct {
 	last            int64
 }
 
-// maxTail is how many bytes at the end of a file are read to find the last entry. They contain some hundred lines.
+// maxTail is the number of bytes that are read at the end of a file to find the last entry. So many bytes contain some
+// hundred lines.
 const maxTail = 256 << 10
 
-// Open determines which entries are in the files. done is the Seq of the last entry that the store knows to be written.
-// Open reads the two newest files, even if they are old, because the last daemon may have stopped days ago.
+// Open opens the log and determines which entries are in the files. done is the Seq of the last entry that was written
+// according to the store. Open reads the two newest files, even if they are old, because the last daemon may have
+// stopped days ago.
 func Open(path, ce, store string, done int64) (*Log, error) {
 	l := &Log{path: path, ce: ce, store: store, last: done}
 	names, err := filepath.Glob(escaped(path) + "-" + strings.Repeat("[0-9]", 8))

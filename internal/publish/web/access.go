@@ -23,7 +23,7 @@ type viewer struct {
 	known bool
 }
 
-// nobody is the caller of a reader without an account: no account has this uid.
+// nobody returns the caller for a reader without an account. No account has its uid.
 func nobody() viewer { return viewer{Caller: wire.Caller{UID: -1, GID: -1}} }
 
 // key identifies the reader's account among the listeners.
@@ -100,7 +100,7 @@ func (g *gatekeeper) viewer(r *http.Request) (viewer, error) {
 	}
 }
 
-// account returns the reader with the name of an account. A name without an account is a reader who sees only counts.
+// account returns the reader whose account has the given name. If no account has the name, the reader sees only counts.
 func (g *gatekeeper) account(ctx context.Context, name string) (viewer, error) {
 	c, err := g.accounts.find(ctx, name)
 	switch jjm.KindOf(err) {

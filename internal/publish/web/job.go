@@ -21,8 +21,8 @@ const (
 	mostEntries = 4000
 )
 
-// jobView is the page of a grid job or, if One is set, of one of its local jobs. Its own fields are watched for
-// changes.
+// jobView is the page of a grid job or, if One is set, of one of its local jobs. Listeners are told when a field
+// changes, except the fields of jobDetail.
 type jobView struct {
 	Ref string
 	S   wire.Status
@@ -35,7 +35,7 @@ type jobView struct {
 	jobDetail `json:"-"`
 }
 
-// jobDetail is what is read only when the page is shown.
+// jobDetail holds the facts that are read only when the page is shown.
 type jobDetail struct {
 	Counts   []count
 	Locals   []localRow
@@ -100,8 +100,8 @@ func (p *Page) job(ctx context.Context, v viewer, r *http.Request) (any, error) 
 	return out, nil
 }
 
-// status returns the status of a job that the reader may see. The error is of kind Gone for jobs of others, so that it
-// tells nothing about them.
+// status returns the status of a job. If the reader may not see the job, the error is of kind Gone, which does not
+// reveal that the job exists.
 func (p *Page) status(ctx context.Context, v viewer, ref string) (wire.Status, error) {
 	a, err := serve.Ask(ctx, p.d.Verbs, wire.VerbStatus(), v.Caller, wire.StatusRequest{Many: wire.Refs(ref)})
 	if err != nil {
@@ -181,7 +181,7 @@ func (j *jobView) draw(entries []jjm.JournalEntry, now jjm.Time) {
 	}
 }
 
-// examples adds the evidence about the example of each of the first causes of failures.
+// examples adds, for each of the first causes of failures, the evidence about an example.
 func (p *Page) examples(ctx context.Context, v viewer, out *jobView) error {
 	for _, c := range out.S.Causes[:min(len(out.S.Causes), mostEvidence)] {
 		s, err := p.status(ctx, v, c.First)
@@ -196,7 +196,7 @@ func (p *Page) examples(ctx context.Context, v viewer, out *jobView) error {
 	return nil
 }
 
-// usageRows returns what was requested for each local job beside what was used.
+// usageRows returns the requested and the used amount of each resource.
 func usageRows(s *wire.Status, one bool) [][3]string {
 	used, asked := s.Lookup.Usage, s.Request
 	if one && s.Detail != nil {

@@ -116,8 +116,8 @@ func (b *Box) sizeOf(name string) (bytes int64, folder bool) {
 	return commons.OfStat(&st), st.Mode&unix.S_IFMT == unix.S_IFDIR
 }
 
-// Fit returns how many of the entries, counted from the first, are within the limits of an account. Files that are too
-// long for an entry count as 0 bytes, because the daemon removes such files unread.
+// Fit returns the number of entries, counted from the first, that are within the limits of an account. Files that are
+// too long for an entry count as 0 bytes, because the daemon removes such files unread.
 func (b *Box) Fit(names []Name) int {
 	var sum int64
 	for i, n := range names {
@@ -131,5 +131,5 @@ func (b *Box) Fit(names []Name) int {
 	return len(names)
 }
 
-// slack is how many bytes a file system may allocate beyond the length of a file.
+// slack is the number of bytes that a file system may allocate beyond the length of a file.
 const slack = 1 << 20

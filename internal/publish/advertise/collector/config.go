@@ -20,8 +20,8 @@ type Config struct {
 	Collectors []string `toml:"collectors"`
 	// CLI locates the commands condor_advertise and condor_status.
 	adapters.CLI
-	// Interval is the time between two sendings of the ad. Lifetime is how long a collector keeps an ad that is not sent
-	// again.
+	// Interval is the time between two sendings of the ad. Lifetime is the time after which a collector drops an ad that
+	// was not sent again.
 	Interval jjm.Duration `toml:"interval"`
 	Lifetime jjm.Duration `toml:"lifetime"`
 	// Timeout is the deadline of one command. WithdrawTime is the deadline for withdrawing
