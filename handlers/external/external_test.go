@@ -158,7 +158,7 @@ func TestPlan_IsMadeOnce(t *testing.T) {
 	}
 }
 
-// The record names the program that planned, even if the work is files.
+// The record names the program that planned the job, even if the work consists of files.
 func TestPlan_OfFilesSaysWhoPlanned(t *testing.T) {
 	p := plans(`{"plan": {"files": {"splitter": "FileBased"}, "command": ["run"], "why": ["small files"]}}`)
 	p.replies["describe"] = strings.Replace(about, `"settings"`, `"reads": true, "settings"`, 1)

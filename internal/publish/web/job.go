@@ -21,8 +21,8 @@ const (
 	mostEntries = 4000
 )
 
-// jobView is the page of a grid job or, if One is set, of one of its local jobs. Listeners are told when a field
-// changes, except the fields of jobDetail.
+// jobView is the page of a grid job or, if One is set, of one of its local jobs. A listener receives an update when a
+// field changes, except the fields of jobDetail.
 type jobView struct {
 	Ref string
 	S   wire.Status
@@ -44,7 +44,8 @@ type jobDetail struct {
 	Usage    [][3]string // what, requested, used
 	Attempts []wire.Attempt
 	Curve    []point
-	// Cut is set if the journal is longer than what was read, so that the plot begins later than the job.
+	// Cut is set if mostEntries entries of the journal were read: the journal may be longer, and the plot may begin later
+	// than the job.
 	Cut bool
 	// Start and End bound the timeline.
 	Start, End jjm.Time

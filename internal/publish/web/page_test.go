@@ -242,7 +242,7 @@ func TestTimeline_OfAttempts(t *testing.T) {
 	move(20, "submitting", "submitting/doubtful")
 	move(30, "submitting/doubtful", "submitted/queued")
 	move(40, "submitted/queued", "running")
-	move(50, "running", "running") // an aside
+	move(50, "running", "running") // an entry that changes no state
 	move(60, "running", "submitting/retry-wait")
 	move(70, "submitting/retry-wait", "submitted/queued")
 	move(80, "submitted/queued", "running")

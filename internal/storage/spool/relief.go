@@ -12,7 +12,7 @@ import (
 	"jjm/internal/sys/wary"
 )
 
-// Boxes is the folder of the boxes, as package commons sees it: a folder in which other accounts can write.
+// Boxes implements [commons.Folder] for the folder of the boxes.
 type Boxes struct {
 	// Dir is the spool.
 	Dir string

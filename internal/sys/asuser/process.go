@@ -46,8 +46,8 @@ type answer struct {
 }
 
 // startHelper starts a helper and its guard. The helper becomes the account after its start. startHelper does not wait
-// for that, because the account could stop the helper there. unended counts the helpers that have not ended, or whose
-// guard has not ended.
+// for this change, because the account could stop the helper meanwhile. unended counts the helpers that have not ended,
+// or whose guard has not ended.
 func startHelper(who account, limits Limits, word string, unended *atomic.Int32) (*process, error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

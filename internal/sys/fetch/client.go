@@ -24,10 +24,10 @@ const (
 	connectTime = 20 * time.Second
 	// maxHeader limits the header of an answer, in bytes.
 	maxHeader = 64 << 10
-	// maxRedirects is how many redirects are followed.
+	// maxRedirects is the largest number of redirects that are followed.
 	maxRedirects = 5
-	// maxRepeats is how often a request without an answer is repeated immediately. An error that lasts longer ends the
-	// try.
+	// maxRepeats is the largest number of immediate repetitions of a request without an answer. An error that lasts longer
+	// ends the try.
 	maxRepeats = 2
 )
 
