@@ -107,7 +107,7 @@ type Command struct {
 	Argv []string
 	// Env is added to the environment of the application.
 	Env map[string]string
-	// Outputs are names of files to collect, besides those in the job file. Required are further files; a local job
+	// Outputs are names of files to collect, besides the files in the job file. Required are further files; a local job
 	// must leave all of them.
 	Outputs, Required []string
 	// Optional are further files to collect, which may be missing.

@@ -13,7 +13,7 @@ import (
 // params, and all other methods of the handler must depend only on the plan.
 type Planner interface {
 	// Plan returns the plan, as keys and values; the keys begin with [OwnKey]. It may take seconds. Its problems are
-	// reported in the same way as those of Check.
+	// reported in the same way as the problems of Check.
 	Plan(spec *jjm.Spec, site Site) (map[string]any, jjm.Problems)
 }
 

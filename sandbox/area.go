@@ -125,7 +125,7 @@ func (a *Area) empty(ctx context.Context, dir string, deep int) {
 	}
 }
 
-// RemoveTars removes the tars of a grid job, including partly written tars, except those whose names are in keep.
+// RemoveTars removes the tars of a grid job, including partly written tars, except the tars whose names are in keep.
 func (a *Area) RemoveTars(grid jjm.GridID, keep ...string) error {
 	if len(keep) == 0 {
 		return a.wrap(a.fs.RemoveAll(TarDir(grid)), "remove tars of grid job %s", grid)

@@ -15,8 +15,8 @@ import (
 type live string
 
 const (
-	progress  live = "progress"  // how far applications have come
-	fragments live = "fragments" // what attempts add to their records
+	progress  live = "progress"  // progress of applications
+	fragments live = "fragments" // XML that attempts add to their records
 )
 
 // max returns the largest length of such a file in bytes.

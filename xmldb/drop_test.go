@@ -365,7 +365,7 @@ func TestWatch_ThatCannotWatchWarnsAndEnds(t *testing.T) {
 	}
 }
 
-// The owner of a file can mount a file system on the file that never answers.
+// The owner of a file can mount a file system over the file, and this file system need not answer.
 func TestDrop_DoesNotWaitForAFileSystemThatAWriterMounted(t *testing.T) {
 	dir := filepath.Join(needs.PublicDir(t), "drop")
 	d, err := OpenDrop(dir, nil)

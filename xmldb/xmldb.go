@@ -57,7 +57,7 @@ type Options struct {
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 	// Warn reports trouble after which the DB continues, for example a file that was set aside or a fragment that was
-	// dropped. The arguments are those of slog.Logger.Warn; if Warn is nil, nothing is reported.
+	// dropped. Warn takes the arguments of slog.Logger.Warn; if Warn is nil, nothing is reported.
 	Warn func(msg string, args ...any)
 	// Readers are the uids of accounts that may read every record, in addition to root, the daemon's own account and
 	// each record's owner. A change affects the records that are written afterwards.

@@ -145,7 +145,7 @@ func differ(t *testing.T, variants map[string]variant) {
 	}
 }
 
-// Every word on the page of splitters must change what local jobs read.
+// Every word on the page of splitters must change the input of local jobs.
 func TestJEDI_EveryWordChangesLocalJobs(t *testing.T) {
 	words := jediWords()
 	differ(t, words)
@@ -177,7 +177,7 @@ func TestJEDI_EveryWordChangesLocalJobs(t *testing.T) {
 	}
 }
 
-// Every key of the tables task and records must change what local jobs read.
+// Every key of the tables task and records must change the input of local jobs.
 func TestJEDI_EveryKeyChangesLocalJobs(t *testing.T) {
 	keys := jediKeys()
 	differ(t, keys)

@@ -24,7 +24,7 @@ func retryTrials() map[string]trial {
 		"on_exit": {value: []int{75}, with: keys{"max_retry_early": 20}}}
 }
 
-// Every key of [retry] must change how often an attempt is retried.
+// Every key of [retry] must change the number of retries.
 func TestEffect_EveryKeyOfRetryChangesAttempts(t *testing.T) {
 	job := func(result string, retry keys) string {
 		text, err := json.Marshal(keys{"type": "montecarlo", "result": result, "retry": retry,

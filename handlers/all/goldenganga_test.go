@@ -52,7 +52,7 @@ func (r *gangaRow) files() (all []jjm.File) {
 				continue
 			}
 			f := f.(map[string]any)
-			if matched, ok := f["wildcard"].([]any); ok { // engine/wildcard_test shows how they are found
+			if matched, ok := f["wildcard"].([]any); ok { // engine/wildcard_test covers the search for these files
 				for _, name := range matched {
 					named(name)
 				}

@@ -17,8 +17,8 @@ const (
 	callers   = 8
 	rounds    = 25
 	someParts = 8
-	// largeSpec is the largest number of local jobs of a spec in this check: to make more local jobs repeatedly takes
-	// long, and shows nothing that a small spec does not show.
+	// largeSpec is the largest number of local jobs of a spec in this check. Making more local jobs repeatedly takes long,
+	// and detects no further faults.
 	largeSpec = 1000
 )
 
@@ -31,8 +31,8 @@ type answers struct {
 	commands [][]byte
 }
 
-// atOnce checks that a type always returns the same answers for a spec, whatever other calls happen meanwhile: for
-// other specs, for other parts, from other goroutines.
+// atOnce checks that a type always returns the same answers for a spec, also while other calls run: for other specs,
+// for other parts, from other goroutines.
 func atOnce(t TB, h handlers.Handler, site handlers.Site, good []Good) {
 	t.Helper()
 	var specs []*jjm.Spec

@@ -23,7 +23,7 @@ type program struct {
 	replies map[string]string
 	ran     handlers.Ran // other results of every run
 	err     error
-	jobs    int // number of local jobs in its plan; 0 if it ignores the limit of the site
+	jobs    int // number of local jobs in the plan; 0 if the plan ignores the limit of the site
 
 	mu    sync.Mutex
 	asked []request

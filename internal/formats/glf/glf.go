@@ -10,7 +10,7 @@
 // application ended; the application appends its own records in between.
 //
 // The package does no I/O and has no clock. [Parse] accepts any bytes and never fails: lines that it does not
-// understand are counted. Package analyse decides what the records mean for the job.
+// understand are counted. Package analyse decides the effect of the records on the job.
 package glf
 
 import (

@@ -2,8 +2,8 @@
 // of APEL) learns the person and the organisation to which a job of the batch system belongs. There is one line for
 // each attempt that was in a batch system, with the batch system's real id.
 //
-// The package promises that each line is written exactly once, however the last daemon ended: [Open] reads from the
-// files which lines already exist. The caller decides which attempts have ended.
+// The package promises that each line is written exactly once, even after the last daemon was killed: [Open] finds the
+// existing lines in the files. The caller decides which attempts have ended.
 package accounting
 
 import (

@@ -117,8 +117,8 @@ func series(text string) (lines []string) {
 	return lines
 }
 
-// However many clusters a site has and whatever they are called, a scrape has fewer than 2000 series. No account, job
-// or certificate occurs in it.
+// A scrape has fewer than 2000 series for any number and any names of clusters. It contains no account, job or
+// certificate.
 func TestScrape_IsBoundedAndNamesNobody(t *testing.T) {
 	for _, n := range []int{1, MostClusters, 200} {
 		m, _ := full(n)

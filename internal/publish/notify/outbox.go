@@ -233,7 +233,7 @@ func about(n store.Notice) string {
 	return "to " + n.Target
 }
 
-// tell delivers the end of a grid job to an address or to the program of the site.
+// tell delivers the notice about the end of a grid job to an address or to the program of the site.
 func (s *Sender) tell(ctx context.Context, n store.Notice) outcome {
 	e, ok, err := s.Outbox.Event(ctx, n)
 	switch {

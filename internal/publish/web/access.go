@@ -135,7 +135,7 @@ type knownAccount struct {
 	until  time.Time
 }
 
-// find returns the account with a name. Errors are those of Deps.Account.
+// find returns the account with a name. It returns the errors of Deps.Account.
 func (a *accounts) find(ctx context.Context, name string) (wire.Caller, error) {
 	now := a.now()
 	a.mu.Lock()

@@ -149,7 +149,7 @@ func (p *Page) cluster(ctx context.Context, v viewer, r *http.Request) (any, err
 		}
 		out := &clusterView{Row: rowOf(c, v.known, jjm.At(p.d.Now()))}
 		if v.known {
-			c.LastSeen, c.Listing, c.Commands = c.LastSeen-c.LastSeen%60_000, 0, 0 // they change all the time
+			c.LastSeen, c.Listing, c.Commands = c.LastSeen-c.LastSeen%60_000, 0, 0 // these values change all the time
 			out.Cluster, out.Limits = c, limitsOf(c.Limits)
 		}
 		return out, nil

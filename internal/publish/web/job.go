@@ -112,7 +112,7 @@ func (p *Page) status(ctx context.Context, v viewer, ref string) (wire.Status, e
 		return wire.Status{}, jjm.Errorf(jjm.Internal, "status %s: %d answers", ref, len(a.Status))
 	}
 	s := a.Status[0]
-	s.ExpectedEnd = nil // it changes all the time
+	s.ExpectedEnd = nil // the expected end changes all the time
 	switch err := s.Lookup.Error.Err(); jjm.KindOf(err) {
 	case jjm.Denied, jjm.Gone:
 		return s, jjm.Errorf(jjm.Gone, "there is no job %s, or it belongs to another account", ref)
@@ -187,7 +187,7 @@ func (p *Page) examples(ctx context.Context, v viewer, out *jobView) error {
 	for _, c := range out.S.Causes[:min(len(out.S.Causes), mostEvidence)] {
 		s, err := p.status(ctx, v, c.First)
 		switch {
-		case jjm.KindOf(err) == jjm.Gone: // it was removed, or runs again under another number
+		case jjm.KindOf(err) == jjm.Gone: // the job was removed, or runs again under another number
 		case err != nil:
 			return err
 		case s.Detail != nil && s.Detail.Evidence != nil:

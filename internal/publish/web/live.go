@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// mostListeners bounds the listeners of live updates in all, and mostOfOne those of one account. Readers without an
-	// account count as one account.
+	// mostListeners bounds the listeners of live updates in all, and mostOfOne bounds the listeners of one account.
+	// Readers without an account count as one account.
 	mostListeners = 64
 	mostOfOne     = 16
 	// watchTime is the time for which a listener is served. A browser then connects again, and its reader is identified

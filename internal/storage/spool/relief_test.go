@@ -86,8 +86,8 @@ func TestList_ReportsUnfinishedFilesThatTakeTooManyBytes(t *testing.T) {
 	}
 }
 
-// On a full disk the largest box is removed first, whatever it contains, and the others
-// stay. A process that has the removed box open cannot add anything to it.
+// On a full disk the largest box is removed first, and the other boxes stay. A process that has the removed box open
+// cannot add anything to the box.
 func TestRelieve_RemovesTheLargestBoxFirst(t *testing.T) {
 	needs.Root(t, "to give folders to other accounts")
 	dir := box(t)

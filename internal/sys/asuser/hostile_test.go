@@ -147,7 +147,7 @@ func lie(word string) {
 			continue
 		}
 		switch strings.TrimPrefix(word, "liar-") {
-		case "lazy": // answers nothing but pings
+		case "lazy": // answers only pings
 		case "flood":
 			for range 10 {
 				_ = send(conn, reply{ID: req.ID, Started: true})

@@ -27,7 +27,7 @@ type process struct {
 
 	send sync.Mutex // orders writes
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the following fields
 	next  int64
 	calls map[int64]*call
 	heard time.Time // time of the last message, or when the first waiting call was opened

@@ -21,7 +21,7 @@ package fetch
 
 import "jjm/internal/jjm"
 
-// Order describes what to fetch or to send, and the limits. A [Child] reads it as JSON.
+// Order describes a file to fetch or an event to send, and the limits. A [Child] reads it as JSON.
 type Order struct {
 	URL string `json:"url"`
 	// Credential is the content of the credential file, "" if there is none.
