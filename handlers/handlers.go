@@ -46,7 +46,7 @@ type Preparer interface {
 type Analyser interface {
 	// Analyse returns the handler's opinion on an ended attempt, or nil to leave the verdict to jjm. It is called only
 	// for attempts that left a result, perhaps more than once: it must do no I/O and always return the same answer.
-	// Package analyse documents where the opinion counts. Retries and holds count against the limits.
+	// Package analyse documents where the opinion is used. Retries and holds count against the limits.
 	Analyse(spec *jjm.Spec, job *jjm.LocalJob, result *jjm.Result) *jjm.Opinion
 }
 

@@ -76,9 +76,9 @@ func placeholders(unit string) (known, appended []string) {
 }
 
 // ParseCommand parses the words of a command for parts of a unit; UnitFile means all units that read files. more are
-// further placeholders of the type, for example "{section}". It returns a problem for an unknown placeholder, which
-// lists the known placeholders; its field is field with the word's index. If a command has no placeholders, the part's
-// own words are appended: first_event and events, the words of its row, or its files.
+// further placeholders of the type, for example "{section}". It returns a problem for an unknown placeholder. The
+// problem lists the known placeholders, and its Field is the parameter field with the index of the word. If a command
+// has no placeholders, the part's own words are appended: first_event and events, the words of its row, or its files.
 func ParseCommand(field string, words []string, unit string, more ...string) (CommandTemplate, jjm.Problems) {
 	var t CommandTemplate
 	known, appended := placeholders(unit)

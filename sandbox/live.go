@@ -19,7 +19,7 @@ const (
 	fragments live = "fragments" // XML that attempts add to their records
 )
 
-// max returns the largest length of such a file in bytes.
+// max returns the largest length of a file of this kind in bytes.
 func (k live) max() int64 {
 	if k == fragments {
 		return jjm.MaxFragment

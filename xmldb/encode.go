@@ -71,7 +71,7 @@ func (e *encoder) end(path, tag, sep string) {
 	e.b = append(append(append(e.b, "</"...), tag...), '>')
 }
 
-// leaf ends an element that has a text and no children from jjm, and whose start tag is open.
+// leaf ends an element whose start tag is open, and which has a text and no children from jjm.
 func (e *encoder) leaf(path, tag, text string, cut bool) {
 	text = e.text(text, &cut)
 	if text == "" && !cut && e.x.get(path) == nil {

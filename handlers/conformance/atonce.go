@@ -85,8 +85,8 @@ func copied(t TB, all []answers) []answers {
 	return own
 }
 
-// inTurn repeats the call of Split for each spec, and then the calls of Command for each spec. State that a call left
-// behind for another spec then certainly shows.
+// inTurn repeats the call of Split for each spec, and then the calls of Command for each spec. This order certainly
+// detects state that a call left behind for another spec.
 func inTurn(h handlers.Handler, all []answers) string {
 	for _, ask := range []func(*answers, handlers.Handler) string{(*answers).recut, (*answers).recommand} {
 		for i := range all {

@@ -106,8 +106,8 @@ func TestLoad_AMistakeCostsItsOwnType(t *testing.T) {
 	}
 }
 
-// If several files declare the same type, the file with the name of the type counts, even if it has mistakes; otherwise
-// the first file counts.
+// If several files declare the same type, the file with the name of the type is used, even if it has mistakes;
+// otherwise the first file is used.
 func TestLoad_OneTypeOfAName(t *testing.T) {
 	for _, c := range []struct {
 		name  string

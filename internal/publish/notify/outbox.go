@@ -136,7 +136,7 @@ func (s *Sender) Run(ctx context.Context) {
 	}
 }
 
-// pause waits until ctx ends, something is received from wake, or it is time to look again.
+// pause waits until ctx ends, a value is received from wake, or the time every is over.
 func pause(ctx context.Context, wake <-chan string) (woken string) {
 	t := time.NewTimer(every)
 	defer t.Stop()

@@ -34,7 +34,7 @@ func (v viewer) key() string {
 	return fmt.Sprint(v.UID)
 }
 
-// gatekeeper decides who reads a page.
+// gatekeeper identifies the reader of a page.
 type gatekeeper struct {
 	header   string
 	proxyUID int // -1 if there is no proxy

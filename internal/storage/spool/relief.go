@@ -60,8 +60,8 @@ func (bs Boxes) Remove(h commons.Heap) error {
 	return in.removeBox(below, h)
 }
 
-// removeBox removes a box and all its files. Root first becomes the owner of the box, so that a process that has the
-// box open cannot add files.
+// removeBox removes a box and all its files. If this process is root, it first becomes the owner of the box, so that a
+// process that has the box open cannot add files.
 func (in *In) removeBox(below *wary.Dir, t commons.Heap) error {
 	b, err := in.Named(t.Name, t.UID)
 	if err != nil {

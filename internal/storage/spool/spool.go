@@ -109,7 +109,7 @@ func (s *Rejected) Error() string { return s.Why }
 
 func reject(format string, args ...any) error { return &Rejected{fmt.Sprintf(format, args...)} }
 
-// Owner is the account for which an entry speaks.
+// Owner is the account on whose behalf an entry makes its request.
 type Owner struct{ UID, GID int }
 
 // checkFile returns an error unless the file is a plain file that only its owner can have written.

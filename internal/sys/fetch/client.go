@@ -31,7 +31,7 @@ const (
 	maxRepeats = 2
 )
 
-// pace holds the times within one try.
+// pace holds the time limits and the waits within one try.
 type pace struct {
 	// window is the time over which the rate is measured, and in which an answer must begin.
 	window time.Duration

@@ -14,7 +14,7 @@ import (
 
 // Config is the section [advertise] of the configuration.
 type Config struct {
-	// Site is the name of the site among all sites; "" means the name of the host.
+	// Site is the name of the site, different from the names of all other sites; "" means the name of the host.
 	Site string `toml:"site"`
 	// Collectors are the addresses of the brokers' collectors, HOST or HOST:PORT. If the list is empty, nothing is sent.
 	Collectors []string `toml:"collectors"`
