@@ -14,9 +14,9 @@ import (
 // job.
 const maxClaim = 64 << 10
 
-// Claim claims an attempt. Of all claimants of a position, on any machine, exactly one wins, permanently; both the
-// winner and the losers receive the holder. A claimant whose nonce is the holder's nonce is the winner; a claim can
-// therefore be repeated after a lost answer. After an error it is unknown who holds the claim.
+// Claim claims an attempt. Exactly one claimant of a position wins, among all machines and permanently; the winner and
+// the losers receive the holder. A claimant whose nonce is the holder's nonce is the winner; a claim can therefore be
+// repeated after a lost answer. After an error it is unknown who holds the claim.
 //
 // Nothing is synced: after a power failure a claim may be empty, but then all processes that could hold it are dead
 // too. A claim that cannot be decoded counts as held by an unknown wrapper.

@@ -93,7 +93,8 @@ func (a *Area) GridsAbove(above jjm.GridID) (map[jjm.GridID]bool, error) {
 	}
 }
 
-// maxStrangers limits the memory for the folders in one account's area.
+// maxStrangers is the largest number of grid jobs that GridsAbove returns. It limits the memory for the folders in one
+// account's area.
 const maxStrangers = 100_000
 
 // CheckUnused returns an error of kind Invalid if the area already has local jobs of a new grid job. These local jobs

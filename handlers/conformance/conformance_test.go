@@ -62,7 +62,7 @@ func (b broken) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, er
 	return c, err
 }
 
-// recorder is a test that may fail.
+// recorder is a testing.TB that records failures.
 type recorder struct {
 	testing.TB
 	failures []string

@@ -5,8 +5,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// keepsLimit checks that a type makes no more local jobs than a site allows: if n are too many, the type's Check must
-// return a problem, or the type must make fewer.
+// keepsLimit checks that a type makes no more local jobs than a site allows: if n local jobs are too many, the type's
+// Check must return a problem, or the type must make fewer local jobs.
 func keepsLimit(t TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec, n int) {
 	t.Helper()
 	if n < 2 {

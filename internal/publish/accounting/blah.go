@@ -99,8 +99,8 @@ type Log struct {
 	last            int64
 }
 
-// maxTail is the number of bytes that are read at the end of a file to find the last entry. So many bytes contain some
-// hundred lines.
+// maxTail is the number of bytes that are read at the end of a file to find the last entry. This part of a file
+// contains some hundred lines.
 const maxTail = 256 << 10
 
 // Open opens the log and determines which entries are in the files. done is the Seq of the last entry that was written

@@ -61,7 +61,7 @@ func (c Config) Targets(change store.GridChange) (targets []string) {
 	return targets
 }
 
-// Outbox stores the notices that are to be delivered.
+// Outbox stores notices until they are delivered.
 type Outbox interface {
 	// Fill stores the notices about the next entries of the journal, at most span. more is set if entries remain.
 	Fill(ctx context.Context, span int64) (more bool, err error)

@@ -26,7 +26,7 @@ type viewer struct {
 // nobody returns the caller for a reader without an account. No account has its uid.
 func nobody() viewer { return viewer{Caller: wire.Caller{UID: -1, GID: -1}} }
 
-// key identifies the reader's account among the listeners.
+// key returns the account of the reader, by which listeners are counted; "" for a reader without an account.
 func (v viewer) key() string {
 	if !v.known {
 		return ""

@@ -89,7 +89,7 @@ func TestLive_ARemovedJobIsAChange(t *testing.T) {
 	}
 }
 
-// One account cannot take all listeners, and a listener that is gone makes room.
+// One account cannot take all listeners. A listener that disconnects makes room for another listener.
 func TestLive_ListenersAreBounded(t *testing.T) {
 	f := newFake()
 	p := f.page(Config{Tokens: tokenFile(t)}, -1)
