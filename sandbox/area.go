@@ -157,7 +157,7 @@ func (a *Area) RemoveTars(grid jjm.GridID, keep ...string) error {
 	}
 }
 
-// HasGrid reports whether the folder of a grid job exists. It returns true if the file system returns any other error.
+// HasGrid reports whether the folder of a grid job exists. It also returns true if an error prevents the check.
 func (a *Area) HasGrid(grid jjm.GridID) bool {
 	_, err := a.fs.Stat(GridDir(grid))
 	return !errors.Is(err, fs.ErrNotExist)

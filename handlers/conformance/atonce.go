@@ -186,7 +186,7 @@ func (a *answers) recommand(h handlers.Handler) string {
 	return ""
 }
 
-// differs returns how an answer differs from the earlier answer, "" if it does not differ.
+// differs returns the first difference between an answer and the earlier answer, "" if there is none.
 func differs(what string, now any, before []byte) string {
 	text, err := json.Marshal(now)
 	if err != nil {

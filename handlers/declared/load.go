@@ -23,7 +23,7 @@ const (
 // maxFile is the largest size of a file, in bytes.
 const maxFile = 1 << 20
 
-// Folder describes how to read a folder of job types.
+// Folder holds the path and the context for reading a folder of job types.
 type Folder struct {
 	// Dir is the absolute path of the folder. A missing folder has no types.
 	Dir string

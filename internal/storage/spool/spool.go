@@ -14,7 +14,7 @@
 //     other entry of the same handle in the same box. The daemon reads entries in this order.
 //   - No account can read, change or block the entries of another account.
 //
-// The daemon decides what an entry means, and whether its owner may make the request.
+// The daemon decides on the meaning of an entry, and on the rights of its owner to make the request.
 //
 // # Trust
 //

@@ -30,7 +30,7 @@
 // A helper that died is replaced at the next request. A helper ends together with the daemon, after it has been idle,
 // and at a maximum age, so that its groups do not become stale.
 //
-// Callers decide who may do what: the package does everything that the account may do.
+// Callers decide on the rights of each account: the package does everything that the account may do.
 package asuser
 
 import (

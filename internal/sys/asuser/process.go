@@ -112,8 +112,8 @@ func startGuard(who account, helper *os.File) (*net.UnixConn, *run.Process, erro
 // errEnded is the cause of the end if a helper was no longer needed.
 var errEnded = errors.New("the helper has ended")
 
-// end kills the helper and its guard; waiting calls return why. hung means that the helper did not answer; its account
-// is then set aside for longer. Only the first call has an effect.
+// end kills the helper and its guard; waiting calls return the error why. hung means that the helper did not answer;
+// its account is then set aside for longer. Only the first call has an effect.
 func (l *process) end(why error, hung bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -26,7 +26,7 @@ type Order struct {
 	URL string `json:"url"`
 	// Credential is the content of the credential file, "" if there is none.
 	Credential string `json:"credential,omitempty"`
-	// Post is the event to send to the URL. If Post is nil, the file is fetched into Root and File.
+	// Post is the event to send to the URL. If Post is nil, the file is fetched and stored as File below Root.
 	Post *Post `json:"post,omitempty"`
 	// SHA256 is the checksum that the file must have, in hex; "" if it is unknown.
 	SHA256 string `json:"sha256,omitempty"`

@@ -77,8 +77,8 @@ type Output struct {
 	Stdout, Stderr []byte
 	// Exit is the exit code, or 128+n if signal n ended the command. Signal is n, or 0.
 	Exit, Signal int
-	// Truncated is set if a stream was longer than MaxOutput. With EndAtMax, Exit and Signal then only describe how jjm
-	// ended the command.
+	// Truncated is set if a stream was longer than MaxOutput. With EndAtMax, Exit and Signal are then only the result of
+	// jjm's signal to the command.
 	Truncated bool
 	// Wall is the time from start to end.
 	Wall time.Duration
