@@ -63,7 +63,7 @@ type Commanded[P any] struct {
 }
 
 // ReadCommand returns the function Read for a Form whose settings contain a command for parts of a unit. The command
-// may have the placeholders of the unit, of the job file's streams, and own.
+// may have the placeholders of the unit and of the job file's streams, and the placeholders in own.
 func ReadCommand[P any](unit string, words func(P) []string,
 	own ...string) func(*jjm.Spec) (Commanded[P], jjm.Problems) {
 	return func(spec *jjm.Spec) (s Commanded[P], problems jjm.Problems) {

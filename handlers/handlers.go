@@ -46,7 +46,7 @@ type Preparer interface {
 type Analyser interface {
 	// Analyse returns the handler's opinion on an ended attempt, or nil to leave the verdict to jjm. It is called only
 	// for attempts that left a result, perhaps more than once: it must do no I/O and always return the same answer.
-	// Package analyse documents where the opinion counts. Retries and holds count against the limits.
+	// Package analyse documents where the opinion is used. Retries and holds count against the limits.
 	Analyse(spec *jjm.Spec, job *jjm.LocalJob, result *jjm.Result) *jjm.Opinion
 }
 
@@ -56,7 +56,7 @@ type Ruler interface {
 	Rules(spec *jjm.Spec) []rule.Rule
 }
 
-// RulesOf returns rules together with the rules of a job type, which outrank them. h may be nil.
+// RulesOf adds the rules of a job type to rules. The type's rules outrank all other rules. h may be nil.
 func RulesOf(h Handler, spec *jjm.Spec, rules rule.Set) rule.Set {
 	r, ok := h.(Ruler)
 	if !ok {
@@ -107,7 +107,7 @@ type Command struct {
 	Argv []string
 	// Env is added to the environment of the application.
 	Env map[string]string
-	// Outputs are names of files to collect, besides those in the job file. Required are further files; a local job
+	// Outputs are names of files to collect, besides the files in the job file. Required are further files; a local job
 	// must leave all of them.
 	Outputs, Required []string
 	// Optional are further files to collect, which may be missing.

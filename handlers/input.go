@@ -10,7 +10,7 @@ import "jjm/internal/jjm"
 //	first_number             the number of the first event in its file
 //	lumis                    the text of jjm.PartInput.LumiText
 //	parents                  parent files to read too, if include_parents is set
-//	seed                     the seed, the seed, if the splitter drew one
+//	seed                     the seed, if the splitter drew one
 func inputValues(v Values, in *jjm.PartInput) {
 	v["files"] = in.Files
 	v["file"] = in.Files[:min(1, len(in.Files))]

@@ -18,8 +18,8 @@ type Outlook struct {
 	sizes []int64 // estimated sizes of the outputs; nil if one output has no estimate
 }
 
-// NewOutlook starts an estimate. cmd is the command of any part; it may name outputs in addition to those in the job
-// file.
+// NewOutlook starts an estimate. cmd is the command of any part; the command may name outputs in addition to the
+// outputs in the job file.
 func NewOutlook(spec *jjm.Spec, cmd Command) *Outlook {
 	return &Outlook{spec: spec, each: outputsOf(spec, cmd), sizes: []int64{}}
 }

@@ -8,14 +8,14 @@ import (
 	"jjm/internal/jjm"
 )
 
-// merging is a job file with merges of at most 4 files and 1000 bytes.
+// merging returns a job file with merges of at most 4 files and 1000 bytes.
 func merging(outputs ...string) *jjm.Spec {
 	return &jjm.Spec{Result: jjm.ResultExit, Outputs: outputs,
 		Merge: &jjm.Merge{Concat: true, Output: "m", Files: 4, Bytes: 1000, Events: jjm.MergeEvents, MaxWait: jjm.MergeWait,
 			Attempts: 3}}
 }
 
-// sized returns a part that is estimated to write so many bytes.
+// sized returns a part whose output has the given size in bytes, according to its estimate.
 func sized(bytes float64) *jjm.Part {
 	return &jjm.Part{Unit: jjm.UnitFile, Count: 1,
 		Input: &jjm.PartInput{Files: []string{"a"}, Estimate: jjm.Estimate{DiskKB: bytes / 1024}}}

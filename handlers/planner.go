@@ -9,11 +9,11 @@ import (
 )
 
 // Planner is implemented by handlers whose behaviour can change while jobs run, because it comes from a program or a
-// file. A Planner decides how a job is done only once, when the job is accepted. The plan is stored with the job file,
-// below params, and all other methods of the handler must depend only on the plan.
+// file. A Planner plans each job only once, when the job is accepted. The plan is stored with the job file, below
+// params, and all other methods of the handler must depend only on the plan.
 type Planner interface {
 	// Plan returns the plan, as keys and values; the keys begin with [OwnKey]. It may take seconds. Its problems are
-	// reported in the same way as those of Check.
+	// reported in the same way as the problems of Check.
 	Plan(spec *jjm.Spec, site Site) (map[string]any, jjm.Problems)
 }
 
@@ -38,8 +38,7 @@ type Ran struct {
 	Truncated      bool
 }
 
-// Unplanned returns the plan that a [Planner] stored in a job file, and the job file
-// without it.
+// Unplanned returns the plan that a [Planner] stored in a job file, and the job file without the plan.
 func Unplanned(spec *jjm.Spec) (plan map[string]any, bare *jjm.Spec) {
 	plan = map[string]any{}
 	out := *spec

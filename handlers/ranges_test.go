@@ -49,8 +49,7 @@ func TestReadRanges(t *testing.T) {
 	}
 }
 
-// A list of ranges and the same ranges in the job file are cut in the same way; a mistake
-// in the list names it.
+// A list of ranges and the same ranges in the job file are cut in the same way. An error in the list names the list.
 func TestSplitBy_AListEqualsRangesInTheJobFile(t *testing.T) {
 	h := plainType{}
 	site := lists(map[string]string{"list": "2 3\n8 1\n", "backwards": "8 1\n2 3\n"})

@@ -22,8 +22,8 @@ func Learn(h Handler) jjm.Problems {
 	return nil
 }
 
-// Ready returns a job file in the form in which its type will run it, with the plan of the type and the way in which
-// the job reports, and the mistakes that only the type can find. It may take as long as the program of a type.
+// Ready adds the plan of its type, and the way in which the job reports, to a job file. It returns the completed job
+// file, and the mistakes that only the type can find. It may take as long as the program of a type.
 func Ready(h Handler, spec *jjm.Spec, site Site) (*jjm.Spec, jjm.Problems) {
 	if problems := Learn(h); len(problems) > 0 {
 		if off := OffOf(h); off != nil {

@@ -9,7 +9,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Exit codes mean nothing for a job that reports by its log: the key would be accepted and ignored.
+// Exit codes mean nothing for a job that reports by its log. Ready refuses the key instead of ignoring it.
 func TestReady_RefusesExitCodesOfAJobThatReportsByItsLog(t *testing.T) {
 	spec := jjm.Spec{Type: "montecarlo", Retry: jjm.Retries{OnExit: []int{75}},
 		Params: map[string]any{"command": []string{"mc"}, "events": 10}}

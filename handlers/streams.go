@@ -10,8 +10,8 @@ import (
 	"jjm/sandbox"
 )
 
-// Streams returns the placeholders that a job file adds to those of its type, for ParseCommand: the job file's streams,
-// and the sequence number if the job file requests sequence numbers.
+// Streams returns the placeholders that a job file adds to the placeholders of its type, for ParseCommand: the job
+// file's streams, and the sequence number if the job file requests sequence numbers.
 func Streams(spec *jjm.Spec) []string {
 	all := stream.Placeholders(spec)
 	if stream.HasSequence(spec) {
@@ -43,8 +43,8 @@ func CommandOf(h Handler, spec *jjm.Spec, l *jjm.LocalJob) (Command, error) {
 	return cmd, nil
 }
 
-// CommandForeseen does the same as CommandOf, for a preview: the output names are those that the part would have as the
-// local job with the number place in its step, counted from 0.
+// CommandForeseen does the same as CommandOf, for a preview: the outputs get the names for a local job with the number
+// place in its step, counted from 0.
 func CommandForeseen(h Handler, spec *jjm.Spec, part *jjm.Part, place int) (Command, error) {
 	l := jjm.LocalJob{ID: jjm.LocalID{N: int32(place)}, Part: *part}
 	l.Part.Serials = stream.Foreseen(spec, jjm.StepWork, place)

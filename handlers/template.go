@@ -76,9 +76,9 @@ func placeholders(unit string) (known, appended []string) {
 }
 
 // ParseCommand parses the words of a command for parts of a unit; UnitFile means all units that read files. more are
-// further placeholders of the type, for example "{section}". It returns a problem for an unknown placeholder, which
-// lists the known placeholders; its field is field with the word's index. If a command has no placeholders, the part's
-// own words are appended: first_event and events, the words of its row, or its files.
+// further placeholders of the type, for example "{section}". It returns a problem for an unknown placeholder. The
+// problem lists the known placeholders, and its Field is the parameter field with the index of the word. If a command
+// has no placeholders, the part's own words are appended: first_event and events, the words of its row, or its files.
 func ParseCommand(field string, words []string, unit string, more ...string) (CommandTemplate, jjm.Problems) {
 	var t CommandTemplate
 	known, appended := placeholders(unit)
@@ -153,10 +153,10 @@ func parseWord(whole string, known []string) ([]piece, error) {
 	}
 }
 
-// ofAScript reports whether an opening brace belongs to a script and not to a placeholder. That is so if the text in
-// the braces is empty or not one word, for example { echo a; } and {print $1}, except if it is a known placeholder with
-// blanks around it. It is also so if a dollar is in front of the brace, for example in ${HOME}, and the text resembles
-// no known placeholder.
+// ofAScript reports whether an opening brace belongs to a script and not to a placeholder. A brace belongs to a script
+// if the text in the braces is empty or not one word, for example { echo a; } and {print $1}, unless the text is a
+// known placeholder with blanks around it. A brace also belongs to a script if a dollar is in front of it, for example
+// in ${HOME}, and the text resembles no known placeholder.
 func ofAScript(before, word string, known []string) bool {
 	if strings.HasSuffix(before, "$") && nearest.Of("{"+word+"}", known) == "" {
 		return true

@@ -59,8 +59,8 @@ func TestCommand_Expands(t *testing.T) {
 	}
 }
 
-// Streams become as many words as they have files, or are joined by commas within a word.
-// JEDI's own placeholders have jjm's meaning.
+// A stream becomes one word for each of its files; within a word, its files are joined by commas. JEDI's own
+// placeholders mean the same as the corresponding placeholders of jjm.
 func TestCommand_ExpandsStreams(t *testing.T) {
 	spec := &jjm.Spec{Datasets: []jjm.DatasetInput{{Name: "raw", Stream: "IN"},
 		{Name: "mb", Secondary: true, Stream: "MB"}, {Name: "none", Secondary: true, Stream: "NONE"},

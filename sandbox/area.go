@@ -125,7 +125,7 @@ func (a *Area) empty(ctx context.Context, dir string, deep int) {
 	}
 }
 
-// RemoveTars removes the tars of a grid job, including partly written tars, except those whose names are in keep.
+// RemoveTars removes the tars of a grid job, including partly written tars, except the tars whose names are in keep.
 func (a *Area) RemoveTars(grid jjm.GridID, keep ...string) error {
 	if len(keep) == 0 {
 		return a.wrap(a.fs.RemoveAll(TarDir(grid)), "remove tars of grid job %s", grid)
@@ -157,7 +157,7 @@ func (a *Area) RemoveTars(grid jjm.GridID, keep ...string) error {
 	}
 }
 
-// HasGrid reports whether the folder of a grid job exists. It also returns true if this cannot be determined.
+// HasGrid reports whether the folder of a grid job exists. It also returns true if an error prevents the check.
 func (a *Area) HasGrid(grid jjm.GridID) bool {
 	_, err := a.fs.Stat(GridDir(grid))
 	return !errors.Is(err, fs.ErrNotExist)

@@ -100,7 +100,7 @@ func TestOpenArea_MakesNothingInThePlaceOfAFolderThatIsGone(t *testing.T) {
 	}
 }
 
-// An attempt's folder is made where the area is that was opened, not where its path leads by now.
+// MakeAttempt creates the folder in the area that was opened. The area's path may lead to another folder by now.
 func TestMakeAttempt_MakesNothingInThePlaceOfAnAreaThatIsGone(t *testing.T) {
 	a := newArea(t)
 	moved := a.Root() + ".away"

@@ -35,8 +35,8 @@ type Assignment struct {
 	Merge bool `json:"merge,omitempty"`
 	// Log is set if the outputs include a log of the attempt.
 	Log bool `json:"log,omitempty"`
-	// Given are the files of the part that local jobs of this site made. In is the absolute folder of these files in
-	// the paths of command and part.
+	// Given are the files of the part that local jobs of this site made. The command and the part name these files by
+	// paths below the absolute folder In.
 	Given []Given `json:"given,omitempty"`
 	In    string  `json:"in,omitempty"`
 }
@@ -97,7 +97,7 @@ func (s *Assignment) Rough() int {
 
 // TooLong reports whether an assignment cannot be written because its line would be longer than MaxAssignment.
 func (s *Assignment) TooLong() bool {
-	if s.Rough() < MaxAssignment/8 { // JSON makes at most six bytes of one byte
+	if s.Rough() < MaxAssignment/8 { // JSON encodes one byte in at most six bytes
 		return false
 	}
 	line, err := json.Marshal(s)

@@ -11,7 +11,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// maxGLF is the number of bytes that are read of a GBS log file (see glf.MaxFile).
+// maxGLF is the largest number of bytes that are read of a GBS log file (see glf.MaxFile).
 const maxGLF = 1 << 20
 
 // The words by which users request the files that OpenJobFile opens.
@@ -21,8 +21,7 @@ const (
 	GLF    = "glf"
 )
 
-// jobFile returns the name, in the attempt's folder, of the file that a word means. It returns false if the word is
-// unknown.
+// jobFile returns the file name, in the attempt's folder, for one of these words. It returns false for an unknown word.
 func jobFile(what string) (string, bool) {
 	switch what {
 	case Stdout, Stderr:

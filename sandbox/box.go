@@ -26,7 +26,7 @@ type Box struct {
 	File string
 	// Packages are the absolute paths of the sandbox packages.
 	Packages []string
-	// Proxies are the proxy certificates of the grid jobs that request one. The box contains the certificates too.
+	// Proxies are the proxy certificates of those grid jobs that request a proxy. The box contains the certificates too.
 	Proxies map[jjm.GridID]Proxy
 }
 

@@ -14,9 +14,9 @@ import (
 // job.
 const maxClaim = 64 << 10
 
-// Claim claims an attempt. Of all claimants of a position, on any machine, exactly one wins, permanently; both the
-// winner and the losers receive the holder. A claimant whose nonce is the holder's nonce is the winner; a claim can
-// therefore be repeated after a lost answer. After an error it is unknown who holds the claim.
+// Claim claims an attempt. Exactly one claimant of a position wins, among all machines and permanently; the winner and
+// the losers receive the holder. A claimant whose nonce is the holder's nonce is the winner; a claim can therefore be
+// repeated after a lost answer. After an error it is unknown who holds the claim.
 //
 // Nothing is synced: after a power failure a claim may be empty, but then all processes that could hold it are dead
 // too. A claim that cannot be decoded counts as held by an unknown wrapper.
@@ -101,7 +101,7 @@ func (a *Area) ReadClaim(tag jjm.Tag, pos int32) (*jjm.Claim, error) {
 }
 
 // spoiled reports whether an unreadable claim stays unreadable until its owner repairs it: the claim is not a regular
-// file, is too long, or its owner may not read it, or the folder of claims is not a folder.
+// file, is too long, or is not readable for its owner, or something else replaced the folder of claims.
 func (a *Area) spoiled(name string) bool {
 	if st, err := a.fs.Lstat(path.Dir(name)); err == nil && !st.IsDir() {
 		return true

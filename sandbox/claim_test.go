@@ -68,11 +68,10 @@ func TestClaim_MayBeRepeatedByItsWinner(t *testing.T) {
 	}
 }
 
-// forgetful is an FS whose Link says that it failed, as a network file system
-// does when the server's answer is lost.
+// forgetful is an FS whose Link returns an error, like a network file system that loses the server's reply.
 type forgetful struct {
 	FS
-	linked bool // it did link
+	linked bool // whether Link creates the link before it returns the error
 }
 
 func (f forgetful) Link(oldname, newname string) error {
@@ -122,8 +121,9 @@ func TestClaim_NeedsANonceAndABulk(t *testing.T) {
 	}
 }
 
-// Any file that a job puts in the place of a claim counts as a claim of its wrapper: no other wrapper starts the
-// attempt, and a caller that wants to end the attempt learns that it may run, instead of getting an error forever.
+// A job can replace a claim by any other file. The position then counts as claimed by its wrapper: no other wrapper
+// starts the attempt, and a caller that wants to end the attempt learns that the attempt may run, instead of getting an
+// error forever.
 func TestReadClaim_HostileFilesCountAsHeld(t *testing.T) {
 	a := newBulk(t, 5)
 	dir := filepath.Join(a.Root(), BulkDir(tag), "claims")

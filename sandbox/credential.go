@@ -115,8 +115,7 @@ func tokenEnd(token string) (time.Time, bool) {
 	return time.Unix(int64(t.Exp), 0), true
 }
 
-// claims are the claims of a token that jjm reads (RFC 7519, section 4.1, and the WLCG's
-// profile).
+// claims are the claims of a token that jjm reads (RFC 7519, section 4.1, and the WLCG profile).
 type claims struct {
 	Exp     float64  `json:"exp"`
 	Subject string   `json:"sub"`

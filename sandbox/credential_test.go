@@ -17,7 +17,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// proxy makes a certificate chain whose parts end at the times given.
+// proxy returns a chain of certificates that expire at the given times.
 func proxy(t testing.TB, ends ...time.Time) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -25,10 +25,10 @@
 // # Promises
 //
 // Safety. Every path is resolved below the root's directory handle (os.Root): a symbolic link or a ".." that leads out
-// of the root is an error, whoever made it. Files that jobs may have made are opened without blocking and must be
-// regular; a FIFO or a device is an error. In folders that jobs write to, only files of the bulk's positions are opened
-// ([Look]), and the number of names that are read is limited. The size of a read is limited: a result 1 MiB
-// ([MaxResult]), a GLF 1 MiB, a claim 64 KiB, one assignment 4 MiB.
+// of the root is an error. Files that jobs may have made are opened without blocking and must be regular; a FIFO or a
+// device is an error. In folders that jobs write to, only files of the bulk's positions are opened ([Look]), and the
+// number of names that are read is limited. The size of a read is limited: a result 1 MiB ([MaxResult]), a GLF 1 MiB, a
+// claim 64 KiB, one assignment 4 MiB.
 //
 // Atomicity. A file appears under its name complete or not at all: it is written under a temporary name and renamed (a
 // claim, which must not replace another claim, is linked instead). If writing fails, the temporary file is removed and

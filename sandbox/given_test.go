@@ -10,7 +10,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// madeFile writes a file of local job 16.n and describes it.
+// madeFile writes a file of local job 16.n and returns its description.
 func madeFile(t *testing.T, a *Area, n int32, text string) Given {
 	t.Helper()
 	path := AttemptDir(jjm.AttemptID{LocalID: jjm.LocalID{Grid: 16, N: n}}) + "/work/out"
@@ -72,7 +72,7 @@ func TestGiven_TravelsByPosition(t *testing.T) {
 	mustNot(t, "LinkGiven", a.LinkGiven("../x", as), jjm.Invalid)
 }
 
-// The paths of the files change with the folder, and nothing else does.
+// MoveIn changes the paths of the files, and leaves all other words unchanged.
 func TestMoveIn_ChangesThePathsAlone(t *testing.T) {
 	s := Assignment{In: "/w/in", Argv: []string{"run", "/w/in/a", "x=/w/in/b,/w/in/c", "/w/inside", "/w/in"},
 		Env: map[string]string{"F": "/w/in/a", "G": "g"}, Analyse: []string{"/w/in/a"},

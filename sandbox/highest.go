@@ -13,8 +13,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Highest returns the highest id of a grid job that has a folder in a work area below work, and the path of the folder
-// with the folders of these grid jobs. It returns 0 if there is no such folder, or none that can be read. It skips
+// Highest returns the highest id of a grid job that has a folder in a work area below work, and the path of the jobs
+// folder that contains this folder. It returns 0 if there is no such folder, or if no folder can be read. It skips
 // areas of other accounts than this process's own account, because their owners can forge folders.
 func Highest(work string) (highest jjm.GridID, dir string) {
 	entries, err := os.ReadDir(work)
@@ -93,7 +93,8 @@ func (a *Area) GridsAbove(above jjm.GridID) (map[jjm.GridID]bool, error) {
 	}
 }
 
-// maxStrangers limits the memory for the folders in one account's area.
+// maxStrangers is the largest number of grid jobs that GridsAbove returns. It limits the memory for the folders in one
+// account's area.
 const maxStrangers = 100_000
 
 // CheckUnused returns an error of kind Invalid if the area already has local jobs of a new grid job. These local jobs

@@ -15,11 +15,11 @@ import (
 type live string
 
 const (
-	progress  live = "progress"  // how far applications have come
-	fragments live = "fragments" // what attempts add to their records
+	progress  live = "progress"  // progress of applications
+	fragments live = "fragments" // XML that attempts add to their records
 )
 
-// max returns the largest length of such a file in bytes.
+// max returns the largest length of a file of this kind in bytes.
 func (k live) max() int64 {
 	if k == fragments {
 		return jjm.MaxFragment
@@ -33,7 +33,7 @@ func (a *Area) put(k live, tag jjm.Tag, pos int32, b []byte) error {
 	return a.wrap(a.replaceBytes(name, quick, b), "write %s", name)
 }
 
-// one returns the file of a position, nil if there is none.
+// one returns the content of the file of a position, nil if the file does not exist.
 func (a *Area) one(k live, tag jjm.Tag, pos int32) ([]byte, error) {
 	if err := checkTag(tag); err != nil {
 		return nil, err

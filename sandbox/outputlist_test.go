@@ -13,7 +13,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// manyOutputs returns outputs that have no room in a result.
+// manyOutputs returns more outputs than fit into a result.
 func manyOutputs() (all []jjm.Output) {
 	for i := range 10_000 {
 		all = append(all, jjm.Output{Name: fmt.Sprintf("work/a-rather-long-name-of-an-output-file-%05d.root", i), Bytes: 5,
@@ -22,7 +22,7 @@ func manyOutputs() (all []jjm.Output) {
 	return all
 }
 
-// A result with too many outputs to contain them keeps all of them in a separate file.
+// If a result has too many outputs, PutResult stores all of them in a separate file.
 func TestPutResult_KeepsAllOutputs(t *testing.T) {
 	a := newBulk(t, 1)
 	r := resultAt(0)
@@ -44,7 +44,7 @@ func TestPutResult_KeepsAllOutputs(t *testing.T) {
 	done(t, a.PutResult(*got)) // as TakeParcel does
 }
 
-// The list is a file that a job can change. Then there is no result, and it says why; nothing blocks.
+// A job can change the file with the list. ReadResult then returns an error with the reason, and never blocks.
 func TestReadResult_WithADamagedListOfOutputsIsNone(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(list string) error

@@ -74,8 +74,8 @@ func (a *Area) keep(tmp, name string) error {
 	return a.syncDir(path.Dir(name))
 }
 
-// packOne copies one input and returns its SHA-256 in hex, which must be the SHA-256 in the job file if the job file
-// has one. For a folder it returns the text of packTree.
+// packOne copies one input and returns its SHA-256 in hex. If the job file has a SHA-256 for the input, both must be
+// equal. For a folder packOne returns the text of packTree.
 func (a *Area) packOne(ctx context.Context, name string, in jjm.Input,
 	open func(string) (io.ReadCloser, error)) (string, error) {
 	src, err := open(in.Path)
@@ -149,8 +149,8 @@ func inputNames(inputs []jjm.Input) ([]string, error) {
 	return names, problems.Err()
 }
 
-// badName returns the reason why an input cannot have a name, "" if it can. 255 bytes is NAME_MAX of Linux file
-// systems.
+// badName returns the reason why name is not valid for an input, "" if the name is valid. 255 bytes is NAME_MAX of
+// Linux file systems.
 func badName(name string) string {
 	switch {
 	case name == "" || name == "." || name == ".." || strings.Contains(name, "/"):

@@ -71,7 +71,7 @@ func TestPack_WithoutInputsThereIsNoPackage(t *testing.T) {
 	}
 }
 
-// endless delivers bytes, and calls after the first read.
+// endless is an input without an end. Each Read calls the function after.
 type endless struct{ after func() }
 
 func (e endless) Read(b []byte) (int, error) { e.after(); return len(b), nil }

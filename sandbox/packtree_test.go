@@ -13,7 +13,8 @@ import (
 	"jjm/internal/sys/tree"
 )
 
-// treeOf returns a stream of entries, as a helper would send it that its account has replaced.
+// treeOf returns an open function whose stream has these entries, like a stream from a helper process that its account
+// has manipulated.
 func treeOf(t *testing.T, bytesSaid int64, heads ...tar.Header) func(string) (io.ReadCloser, error) {
 	t.Helper()
 	var b bytes.Buffer

@@ -78,7 +78,7 @@ func (a *Area) addParcelFile(t *tar.Writer, name string) error {
 	return err
 }
 
-// below opens files below a folder of an FS. Its other methods are those of the whole FS and must not be used.
+// below opens files below a folder of an FS. Its other methods work on the whole FS and must not be used.
 type below struct {
 	FS
 	dir string

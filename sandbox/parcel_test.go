@@ -94,7 +94,7 @@ func TestTakeParcel_AnythingHostileIsRefused(t *testing.T) {
 
 func TestTakeParcel_ATruncatedOneHasNoResult(t *testing.T) {
 	whole := tarOf(t, entry{name: "attempt/work/a.root", text: "hello"}, goodResult(t))
-	end := len(whole) - 1024 // the two blocks of zeros say nothing
+	end := len(whole) - 1024 // without the two blocks of zeros that end a tar
 	for cut := 0; cut < end; cut += 7 {
 		a := newBulk(t, 2)
 		put(t, a, parcelOf(tag, 0), string(whole[:cut]))
@@ -118,8 +118,8 @@ func TestTakeParcel_NoneAndTooLarge(t *testing.T) {
 	}
 }
 
-// sparse is a parcel of some kilobytes with an entry that unpacks to size bytes of
-// zeros, as GNU tar writes it in the way of a version of its format.
+// sparse returns a parcel of some kilobytes with an entry that unpacks to size bytes of zeros, in a version of GNU
+// tar's format for sparse files.
 func sparse(t *testing.T, version string, size int64) []byte {
 	t.Helper()
 	number := strconv.FormatInt(size, 10)

@@ -19,7 +19,7 @@ type Look struct {
 	Skip func(pos int32) bool
 }
 
-// All is returned as the position at which to continue if all positions were looked at.
+// All means that all positions were looked at. It is returned instead of the position at which to continue.
 const All int32 = -1
 
 // maxStrange is the largest number of names without a position that are skipped in one look. If a folder has more such

@@ -27,7 +27,7 @@ func (o *opened) OpenFile(name string, flag int, perm os.FileMode) (*os.File, er
 	return o.FS.OpenFile(name, flag, perm)
 }
 
-// flooded is a bulk of ten positions whose folders hold a flood of other names.
+// flooded returns a bulk of ten positions whose folders contain many names without a position.
 func flooded(t *testing.T, strange int) (*Area, *opened) {
 	t.Helper()
 	a := newBulk(t, 10)
@@ -83,7 +83,7 @@ func TestLook_EndsInTimeAndContinuesWhereItStopped(t *testing.T) {
 	}
 	seen := map[int32]bool{}
 	look := Look{N: 10, From: 4}
-	for range 5 { // two in each
+	for range 5 { // each call reads two results
 		ctx, cancel := context.WithCancel(t.Context())
 		n := 0
 		next, _, err := a.Results(ctx, tag, look, func(r *jjm.Result) bool {
@@ -109,7 +109,7 @@ func TestLook_EndsInTimeAndContinuesWhereItStopped(t *testing.T) {
 	}
 }
 
-// A sparse file costs nothing to make and has any size.
+// The test uses a sparse file, which can have any size and takes no space.
 func TestReadResult_RefusesBySizeBeforeItReads(t *testing.T) {
 	a := newBulk(t, 1)
 	name := filepath.Join(a.Root(), BulkDir(tag), "done/0.json")

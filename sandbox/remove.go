@@ -40,7 +40,7 @@ func (a *Area) removeTree(ctx context.Context, name string) error {
 	return a.fs.RemoveAll(name)
 }
 
-// openUp adds the owner's write permission to a folder and the folders below, as far as possible.
+// openUp grants the owner all permissions on a folder and the folders below, as far as possible.
 func (a *Area) openUp(ctx context.Context, dir string, deep int) {
 	info, err := a.fs.Lstat(dir)
 	if err != nil || !info.IsDir() || deep == 0 || ctx.Err() != nil {

@@ -261,7 +261,7 @@ func TestPutProgress_KeepsEveryPhase(t *testing.T) {
 	}
 }
 
-// Phases that no wrapper tells are left out of a result, which counts all the same.
+// Phases that no wrapper reports are removed from a result; the result itself is valid.
 func TestResult_WithStrangePhasesCounts(t *testing.T) {
 	a := newBulk(t, 1)
 	r := jjm.Result{Version: 1, Tag: tag, Phases: []jjm.AppPhase{{Progress: jjm.Progress{Phase: "two words"}}}}

@@ -12,7 +12,7 @@ import (
 // Share allows accounts to read one file of the area and to pass through the folders that lead to the file; the
 // accounts still cannot list these folders. Share may be repeated. Root and this process's own account need no
 // permission and are left out. Files and folders that do not belong to the area's owner get no access list. The error
-// wraps [acl.ErrUnsupported] if the file system has no access lists; then no account has got access.
+// wraps [acl.ErrUnsupported] if the file system has no access lists; in that case no account gets access.
 func (a *Area) Share(name string, uids ...int) error {
 	own := os.Geteuid()
 	uids = slices.DeleteFunc(slices.Clone(uids), func(uid int) bool { return uid == 0 || uid == own })

@@ -163,7 +163,7 @@ func (t *tarring) run(ctx context.Context, entries iter.Seq2[TarEntry, error]) e
 	return t.sink.flush()
 }
 
-// entry adds one entry to the tar and the manifest. An error concerns dest.
+// entry adds one entry to the tar and the manifest. A returned error means that dest could not be written.
 func (t *tarring) entry(ctx context.Context, e TarEntry) error {
 	line := manifestLine{Path: e.Name, Absent: e.Absent}
 	if e.Sums {
@@ -276,8 +276,8 @@ func (t TarNames) Unique(name string) string {
 	}
 }
 
-// BadName returns the reason why an output cannot have this name, "" if it can. The name becomes part of the result,
-// which is JSON, and people who unpack the tar must be able to type it.
+// BadName returns the reason why a name is not valid for an output, "" if the name is valid. The name becomes part of
+// the result, which is JSON, and people who unpack the tar must be able to type it.
 func BadName(name string) string {
 	switch {
 	case !utf8.ValidString(name):
@@ -294,8 +294,8 @@ func BadName(name string) string {
 // the name of a file in a dataset (jjm.CheckLFN).
 const maxOutputName = 900
 
-// badTarName returns the reason why a name must not be in a tar, "" if it may be. Unpacking the tar must not write
-// outside of the folder.
+// badTarName returns the reason why a name is not allowed in a tar, "" if the name is allowed. Unpacking the tar must
+// not write outside of the folder.
 func badTarName(name string) string {
 	switch {
 	case !fs.ValidPath(name) || name == ".":

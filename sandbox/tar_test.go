@@ -92,7 +92,7 @@ func untar(t testing.TB, a *Area, info TarInfo) (files map[string]string, order 
 	return files, order, manifest
 }
 
-// absent returns the reasons of a manifest by path.
+// absent returns the reasons for absence in a manifest, by path.
 func absent(manifest []manifestLine) map[string]string {
 	m := map[string]string{}
 	for _, l := range manifest {
@@ -467,8 +467,8 @@ func TestWriteTar_GNUTarReadsIt(t *testing.T) {
 	}
 }
 
-// BenchmarkWriteTar takes 10 000 files of 100 kB, and GNU tar on the same files
-// for comparison, synced too.
+// BenchmarkWriteTar writes a tar of 10 000 files of 100 kB. For comparison it also runs GNU tar on the same files, and
+// syncs that tar too.
 func BenchmarkWriteTar(b *testing.B) {
 	a := newArea(b)
 	const n, size = 10_000, 100_000

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// stream writes a file of the area to the tar. reason is why the file is absent, nil if it is present; err is an error
-// of the tar itself.
+// stream writes a file of the area to the tar. reason is the reason why the file is absent, nil if the file is present;
+// err is an error of the tar itself.
 func (t *tarring) stream(ctx context.Context, e TarEntry, line *manifestLine) (reason, err error) {
 	if t.full {
 		return t.capped(), nil

@@ -7,7 +7,8 @@ import (
 	"jjm/internal/sys/diskuse"
 )
 
-// Usage counts the files in the area and their bytes, until it reaches a limit in most. Its errors are of kind Busy.
+// Usage counts the files in the area and their bytes. It stops counting at a limit in most. Its errors are of kind
+// Busy.
 func (a *Area) Usage(most diskuse.Most) (diskuse.Use, error) {
 	switch fs := a.fs.(type) {
 	case interface {

@@ -10,9 +10,9 @@ import (
 	"jjm/internal/sys/acl"
 )
 
-// gridMode closes the folder of a grid job to all accounts except the daemon and those in the folder's access list: its
-// owner, whose clients read the head while the daemon is down, and the site's administrators. The files in the folder
-// need no access lists of their own, because they are reached only through the folder.
+// gridMode is the mode of the folder of a grid job. Only the daemon and the accounts in the folder's access list may
+// enter: the owner, whose clients read the head while the daemon is down, and the site's administrators. The files in
+// the folder need no access lists of their own, because they are reached only through the folder.
 const gridMode = 0o700
 
 // makeFolder creates the folder of a grid job and gives its owner access. An existing folder may lack its access list,

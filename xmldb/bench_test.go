@@ -9,7 +9,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// hundredThousand returns the shards of 100 000 local jobs, made beforehand.
+// hundredThousand returns the shards of 100 000 local jobs as a slice, so that a benchmark does not measure their
+// creation.
 func hundredThousand() []Shard { return slices.Collect(shardsOf(17, 100_000)) }
 
 func BenchmarkPublish_100kLocalJobs(b *testing.B) {
@@ -37,8 +38,8 @@ func BenchmarkPublish_OneDirtyShardOf100(b *testing.B) {
 	}
 }
 
-// BenchmarkPublish_ForeignShard publishes a shard in which each job has a fragment, from
-// memory and, as after a restart, from disk.
+// BenchmarkPublish_ForeignShard publishes a shard in which each job has a fragment. The fragments come from memory or,
+// as after a restart, from disk.
 func BenchmarkPublish_ForeignShard(b *testing.B) {
 	db, _ := open(b, b.TempDir())
 	h, all := sampleHead(17, 1000), slices.Collect(shardsOf(17, 1000))

@@ -131,7 +131,7 @@ func (c *census) remove(st os.FileInfo) {
 	}
 }
 
-// DropFolder is the drop folder in the form that [commons.Relieve] relieves.
+// DropFolder implements [commons.Folder] for the drop folder.
 type DropFolder struct {
 	// Dir is the path of the drop folder.
 	Dir string

@@ -15,7 +15,7 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// sparseOf makes a file of an account that has a length and takes no space.
+// sparseOf makes a sparse file of an account: the file has the given size and takes no space on the disk.
 func sparseOf(t *testing.T, path string, uid int, size int64) {
 	t.Helper()
 	if err := errors.Join(os.WriteFile(path, nil, 0o644), os.Truncate(path, size), os.Chown(path, uid, uid)); err != nil {
@@ -36,8 +36,8 @@ func publicDrop(t *testing.T) (*Drop, string, *warnings) {
 	return d, dir, w
 }
 
-// An account without jobs writes files that it never completes: the scan removes the latest beyond
-// its bytes, names it, and leaves another account's.
+// An account without jobs writes files that it never completes. The scan removes the account's latest files beyond the
+// limit of bytes, logs the account, and leaves the files of another account.
 func TestDrop_AnAccountBeyondItsBytesIsCut(t *testing.T) {
 	d, dir, w := publicDrop(t)
 	for i := range 5 {
@@ -60,7 +60,7 @@ func TestDrop_AnAccountBeyondItsFilesIsCut(t *testing.T) {
 	}
 	scan(t, d)
 	left, err := os.ReadDir(dir)
-	if err != nil || len(left) != d.most.Names+1 { // and refused/
+	if err != nil || len(left) != d.most.Names+1 { // plus the folder refused/
 		t.Errorf("%d entries are left, %v: want %d", len(left), err, d.most.Names+1)
 	}
 	if all := fmt.Sprint(w.all()); !strings.Contains(all, "left too much") {
@@ -68,8 +68,7 @@ func TestDrop_AnAccountBeyondItsFilesIsCut(t *testing.T) {
 	}
 }
 
-// Files that no writer of fragments makes are removed by a rule, whatever their names are, and the log names their
-// owner.
+// The scan removes files that no writer of fragments makes, whatever their names are, and logs their owner.
 func TestDrop_RemovesStrangeFilesAndNamesTheirOwner(t *testing.T) {
 	d, dir, w := publicDrop(t)
 	secret := filepath.Join(filepath.Dir(dir), "secret")
@@ -114,8 +113,8 @@ func TestDrop_KeepsABoundedNumberOfRefusedBytes(t *testing.T) {
 	}
 }
 
-// The writer of a refused file may read the copy of it, if the file system has access lists. No other account may, even
-// if the file itself was readable for all.
+// The writer of a refused file may read its copy, if the file system has access lists. No other account may read the
+// copy, even if the original file was readable for all.
 func TestDrop_NobodyElseReadsWhatWasRefused(t *testing.T) {
 	d, dir, _ := publicDrop(t)
 	sparseOf(t, filepath.Join(dir, "x.xml"), 4711, 10)

@@ -276,8 +276,8 @@ func uidOf(st os.FileInfo) int {
 	return -1
 }
 
-// Accept removes the file. The caller has stored the file's fragment before. A newer file of the same name stays for
-// the next scan.
+// Accept removes the file. The caller must have stored the file's fragment before. A newer file of the same name stays
+// for the next scan.
 func (f Dropped) Accept() error {
 	if !f.drop.unchanged(f.Name, f.seen) {
 		return nil

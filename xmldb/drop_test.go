@@ -145,7 +145,7 @@ func TestDrop_RefusesFilesThatAreNoFragments(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			d, dir, w := openDrop(t)
-			for range 2 { // the second takes the place of the first
+			for range 2 { // the second file replaces the first
 				tc.make(t, filepath.Join(dir, "x.xml"))
 				if found := scan(t, d); len(found) != 0 {
 					t.Fatalf("accepted: %v", names(found))
@@ -233,7 +233,7 @@ func TestDrop_AcceptLeavesANewerFileOfTheName(t *testing.T) {
 	if err := again[0].Accept(); err != nil {
 		t.Fatal(err)
 	}
-	if err := again[0].Accept(); err != nil { // it is gone, which is a success
+	if err := again[0].Accept(); err != nil { // a missing file is no error
 		t.Errorf("accepted twice: %v", err)
 	}
 }
@@ -295,7 +295,7 @@ func TestOpenDrop_MakesAFolderForEverybody(t *testing.T) {
 	if err != nil || st.Mode().Perm() != 0o711 {
 		t.Errorf("mode of refused %v, %v; want 0711", st.Mode(), err)
 	}
-	d, err := OpenDrop(dir, nil) // and finds it the next time
+	d, err := OpenDrop(dir, nil) // OpenDrop also opens an existing folder
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -341,7 +341,7 @@ func TestWatch_SignalsCompleteFilesAndEnds(t *testing.T) {
 		t.Fatal("nothing told of the file")
 	}
 	cancel()
-	for range c { // until it is closed
+	for range c { // until Watch closes the channel
 	}
 	if len(w.all()) > 0 {
 		t.Errorf("warnings: %v", w.all())
@@ -365,7 +365,7 @@ func TestWatch_ThatCannotWatchWarnsAndEnds(t *testing.T) {
 	}
 }
 
-// The owner of a file can mount a file system on it, and need not answer.
+// The owner of a file can mount a file system over the file, and this file system need not answer.
 func TestDrop_DoesNotWaitForAFileSystemThatAWriterMounted(t *testing.T) {
 	dir := filepath.Join(needs.PublicDir(t), "drop")
 	d, err := OpenDrop(dir, nil)

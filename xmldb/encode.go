@@ -71,7 +71,7 @@ func (e *encoder) end(path, tag, sep string) {
 	e.b = append(append(append(e.b, "</"...), tag...), '>')
 }
 
-// leaf ends an element that has a text and no children from jjm, and whose start tag is open.
+// leaf ends an element whose start tag is open, and which has a text and no children from jjm.
 func (e *encoder) leaf(path, tag, text string, cut bool) {
 	text = e.text(text, &cut)
 	if text == "" && !cut && e.x.get(path) == nil {
@@ -378,7 +378,7 @@ func (e *encoder) origin(o *jjm.Origin) {
 	e.leaf("origin", "origin", "", cut)
 }
 
-// usage ends the element whose start tag is open.
+// usage writes the attributes of a usage into the open start tag, and ends the element.
 func (e *encoder) usage(path string, u *jjm.Usage) {
 	cut := false
 	if u != nil {

@@ -9,8 +9,9 @@ const (
 	MaxChildren = 200
 	// MaxForeign is the largest total size of the foreign children, in bytes.
 	MaxForeign = 64 << 10
-	// maxShardForeign is the largest total size of the foreign children in one file, in bytes. Beyond it a job keeps
-	// jobFloor bytes. All jobs of a file belong to one owner, so no owner loses content because of another owner.
+	// maxShardForeign is the largest total size of the foreign children in one file, in bytes. Beyond this size, each job
+	// keeps only jobFloor bytes. All jobs of a file belong to one owner, so no owner loses content because of another
+	// owner.
 	maxShardForeign = 16 << 20
 	jobFloor        = 4 << 10
 	// maxFileDepth is the largest nesting of a file on disk. libxml2 reads 256 levels.

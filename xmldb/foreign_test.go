@@ -52,7 +52,7 @@ func decorate(t *testing.T, dir string) {
 	}
 }
 
-// wantDecorated checks that all of it is still there.
+// wantDecorated checks that the record still has all the content that decorate wrote.
 func wantDecorated(t *testing.T, db *DB) {
 	t.Helper()
 	for path, want := range map[string]string{
@@ -210,7 +210,7 @@ func TestLoad_ReadsAFileOnlyIfItChanged(t *testing.T) {
 	db.fs = counting
 	publish(t, db, 17, 2000)
 	publish(t, db, 17, 2000)
-	// a folder is opened to let its owner in
+	// Publish opens the folder of the grid job to set its access list.
 	if files := slices.DeleteFunc(counting.read, func(name string) bool { return name == "17" }); len(files) > 0 {
 		t.Errorf("files of its own that it read: %v", files)
 	}
@@ -245,7 +245,8 @@ func (d *countingDisk) OpenFile(name string, flag int, perm os.FileMode) (*os.Fi
 	return f, err
 }
 
-// racingDisk calls before just before a file is renamed, so that a test can replace the file at that moment.
+// racingDisk calls the function before immediately before a file is renamed, so that a test can replace the file at
+// that moment.
 type racingDisk struct {
 	disk
 	before func()
@@ -345,7 +346,7 @@ func TestCorrupt_FilesAreSetAsideAndReplaced(t *testing.T) {
 			db, w := open(t, dir)
 			publish(t, db, 17, 10)
 			want := readText(t, filepath.Join(dir, shard))
-			for range 2 { // the second copy takes the place of the first
+			for range 2 { // the second copy replaces the first
 				tc.do(t, filepath.Join(dir, shard))
 				publish(t, db, 17, 10)
 				if got := readText(t, filepath.Join(dir, shard)); got != want {

@@ -67,7 +67,7 @@ func parseFragment(b []byte) (Fragment, error) {
 	if err != nil {
 		return Fragment{}, err
 	}
-	start := tok.(xml.StartElement) // next returns nothing else at the beginning
+	start := tok.(xml.StartElement) // a document begins with a start element
 	if uri, _ := t.uri(start.Name); start.Name.Local != "fragment" || uri != "" && start.Name.Space != "" {
 		return Fragment{}, t.errorf(`element %.40q: want <fragment job="12.3">`, qualified(start.Name))
 	}

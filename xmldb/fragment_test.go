@@ -302,8 +302,8 @@ func genFragment(job string) *rapid.Generator[string] {
 	})
 }
 
-// In whatever order additions, publications and restarts come, an element with a key is
-// there once with its last value, and elements without a key are all there.
+// After any sequence of additions, publications and restarts, the record contains each element with a key once, with
+// its last value, and all elements without a key.
 func TestFragments_TheLastElementWithAKeyStays(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		dir := t.TempDir()

@@ -11,7 +11,7 @@ const maxChange = 2 << 10
 
 // PublishHistory writes the changes of a grid job, oldest first: as many of the latest changes as fit into
 // head.MaxHistory. Publish must have written the record before. older is set if there were changes before these. The
-// file has no foreign content. The errors are of the same kinds as those of Publish.
+// file has no foreign content. The errors are of the same kinds as the errors of Publish.
 func (db *DB) PublishHistory(grid jjm.GridID, changes []jjm.JournalEntry, older bool) error {
 	st := db.lock(grid)
 	defer db.unlock(grid, st)

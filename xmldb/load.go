@@ -26,7 +26,7 @@ func loadExtras(data []byte, root string, layout *element) (*extras, error) {
 	if err != nil {
 		return nil, err
 	}
-	start := tok.(xml.StartElement) // next returns nothing else at the beginning
+	start := tok.(xml.StartElement) // a document begins with a start element
 	if uri, _ := l.t.uri(start.Name); uri != "" || start.Name.Local != root {
 		return nil, l.t.errorf("root element %.40q: want %s", qualified(start.Name), root)
 	}
@@ -75,7 +75,7 @@ func (l *loader) child(start xml.StartElement, parent *element, path string, nth
 	}
 	c.xml = string(b)
 	if l.x.get(path).find(c.key) >= 0 {
-		c.key = "" // two with the same key were put there by hand: both stay
+		c.key = "" // two elements with the same key were added by hand: both stay
 	}
 	l.x.put(path, c)
 	return nil

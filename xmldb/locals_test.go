@@ -14,7 +14,7 @@ import (
 	"jjm/xmldb/head"
 )
 
-// The local jobs that are read from a record equal those that were written, across shards and with elements that others
+// The local jobs that are read from a record equal the written local jobs, across shards and with elements that others
 // added.
 func TestLocals_ComeBackAsTheyWere(t *testing.T) {
 	dir := t.TempDir()

@@ -418,7 +418,7 @@ func TestListAndRemove(t *testing.T) {
 	if diff := cmp.Diff([]jjm.GridID{3, 20, 100}, got); diff != "" || err != nil {
 		t.Errorf("List: %v (-want +got):\n%s", err, diff)
 	}
-	for range 2 { // the second time there is nothing, which is a success
+	for range 2 { // the second call finds no record, which is no error
 		if err := db.Remove(20); err != nil {
 			t.Fatal(err)
 		}
@@ -442,7 +442,7 @@ func TestOpen_RefusesWhatIsNoFolder(t *testing.T) {
 	}
 }
 
-// brokenDisk fails in the given way for files whose name contains on.
+// brokenDisk is a disk that fails for new files whose name contains on. how is the kind of failure.
 type brokenDisk struct {
 	disk
 	on  string

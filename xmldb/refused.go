@@ -95,8 +95,8 @@ func (d *Drop) keep(target string, text []byte, uid int) error {
 	return nil
 }
 
-// clear removes an entry. Root first takes a folder from its owner; then a process that has the folder open can no
-// longer add anything.
+// clear removes an entry. If this process is root, it first becomes the owner of a folder, so that a process that has
+// the folder open can no longer add files.
 func (d *Drop) clear(name string, st os.FileInfo) error { return clearIn(d.in, name, st) }
 
 func clearIn(in *wary.Dir, name string, st os.FileInfo) error {

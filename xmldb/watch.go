@@ -39,7 +39,7 @@ func (d *Drop) watch(ctx context.Context, w *fsnotify.Watcher, c chan<- struct{}
 	tell := func() {
 		select {
 		case c <- struct{}{}:
-		default: // one is waiting already
+		default: // a value is already waiting
 		}
 	}
 	for {

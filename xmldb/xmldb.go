@@ -56,8 +56,8 @@ type Shard struct {
 type Options struct {
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// Warn reports trouble that stops nothing, for example a file that was set aside or a fragment that was dropped.
-	// The arguments are those of slog.Logger.Warn; if Warn is nil, nothing is reported.
+	// Warn reports trouble after which the DB continues, for example a file that was set aside or a fragment that was
+	// dropped. Warn takes the arguments of slog.Logger.Warn; if Warn is nil, nothing is reported.
 	Warn func(msg string, args ...any)
 	// Readers are the uids of accounts that may read every record, in addition to root, the daemon's own account and
 	// each record's owner. A change affects the records that are written afterwards.
@@ -178,7 +178,7 @@ func (db *DB) Remove(grid jjm.GridID) error {
 	return nil
 }
 
-// gridState is the memory about the files of one grid job, and their lock.
+// gridState holds the cached content of one grid job's files, and the lock for these files.
 type gridState struct {
 	mu   sync.Mutex
 	refs int // number of holders and waiters; DB.mu guards it

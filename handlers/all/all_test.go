@@ -16,7 +16,7 @@ func TestRegistry_HoldsEveryTypeUnderItsOwnName(t *testing.T) {
 			t.Errorf("%q is registered as %q", h.Type(), name)
 		}
 	}
-	// Two types with the same name would leave fewer entries than folders.
+	// If two types had the same name, the registry would have fewer entries than there are folders.
 	folders := 0
 	entries, err := os.ReadDir("..")
 	if err != nil {

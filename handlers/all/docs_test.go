@@ -22,7 +22,7 @@ import (
 	"jjm/internal/testkit/needs"
 	"jjm/internal/work/split"
 
-	// The example is compiled by another command. go test takes results from its cache while this stays the same.
+	// Another command compiles the example. go test uses its cached result as long as this package is unchanged.
 	_ "jjm/internal/testkit/handlertest"
 )
 
@@ -50,7 +50,7 @@ func blocks(t *testing.T, name string) []block {
 	return out
 }
 
-// check does the same with a job file as a submission before anything is made.
+// check parses and checks a job file in the same way as a submission, and makes no grid job.
 func check(name, text string, site handlers.Site) (jobfile.Doc, handlers.Handler, jjm.Problems) {
 	doc, problems := jobfile.Parse(name, []byte(text))
 	h, err := all.Registry().Get(doc.Spec.Type)
@@ -160,7 +160,7 @@ func TestJobFiles_ExamplesRunAsShown(t *testing.T) {
 	}
 }
 
-// The command lines of local jobs are exactly those that the page shows in its section about streams.
+// The command lines of local jobs must equal the command lines in the page's section about streams.
 func TestJobFiles_StreamsBecomeTheCommandsShown(t *testing.T) {
 	shown := blocks(t, "JOB-FILES.md")
 	at := slices.IndexFunc(shown, func(b block) bool { return b.info == "text commands" })

@@ -13,17 +13,17 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// end says how all attempts of a local job end.
+// end describes how all attempts of a local job end.
 type end struct {
-	// lasts is how long they run; 0 = they never start.
+	// lasts is the run time of an attempt; 0 means that no attempt starts.
 	lasts time.Duration
-	// says is the keyword that the application writes, with exit code 0; "" ends it with
-	// exit.
+	// says is the keyword that the application writes before it ends with exit code 0. If says is "", the application ends
+	// with the code exit.
 	says string
 	exit int
 }
 
-// evidence returns the evidence of an attempt with such an end.
+// evidence returns the evidence of an attempt that ends in this way.
 func (e end) evidence(attempt int32) jjm.Evidence {
 	if e.lasts == 0 {
 		return jjm.Evidence{Batch: jjm.Report{State: jjm.BatchEndedFailed}, Claim: &jjm.Claim{Holder: jjm.HolderDaemon}}
@@ -41,8 +41,7 @@ func (e end) evidence(attempt int32) jjm.Evidence {
 		Result: &jjm.Result{Version: 1, Attempt: attempt, Started: began, Ended: over, Exit: exit, GLF: log}}
 }
 
-// retries returns how many retries a local job of a job file gets if all its attempts end
-// in the same way.
+// retries returns the number of retries of a local job if all its attempts end in the same way.
 func retries(t *testing.T, text string, e end) int {
 	t.Helper()
 	doc, problems := jobfile.Parse("job", []byte(text))
@@ -63,7 +62,7 @@ func retries(t *testing.T, text string, e end) int {
 	return 0
 }
 
-// retryTable returns the table of the retries by default.
+// retryTable returns the table of default retries on the page.
 func retryTable(t *testing.T) [][]string {
 	t.Helper()
 	_, section, _ := strings.Cut(page(t, "JOB-FILES.md"), "\n## Retries\n")
@@ -105,7 +104,7 @@ func TestJobFiles_RetriesEqualTheTable(t *testing.T) {
 	}
 }
 
-// The defaults of the keys of [retry], also in the table of keys, are those of GBS.
+// The defaults of the keys of [retry], also in the table of keys, equal the defaults of GBS.
 func TestJobFiles_RetryDefaultsAreThoseOfGBS(t *testing.T) {
 	text := page(t, "JOB-FILES.md")
 	lim := jjm.DefaultLimits()

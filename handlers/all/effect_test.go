@@ -19,11 +19,12 @@ import (
 // keys is a table of a job file.
 type keys = map[string]any
 
-// trial says how a setting is tried: a legal value other than its default, and the other
-// keys that a job file needs for the setting to matter.
+// trial describes a test of one setting: a legal value other than the default, and the other keys that a job file needs
+// so that the setting has an effect.
 type trial struct {
 	value any
-	// with is in the job file with and without the setting, along only with it.
+	// with are keys of both job files, the one with and the one without the setting. along are keys of only the job file
+	// with the setting.
 	with, along keys
 	// files replaces the files of the fixture. open leaves their dataset open. pileup is the number of files of a
 	// secondary dataset.
@@ -70,7 +71,7 @@ func madeUp() []jjm.File {
 		Lumis: []jjm.LumiRange{{Run: 1, First: 1, Last: 1}}}}
 }
 
-// madeUpPieces are some of those.
+// madeUpPieces returns a piece of the events of madeUp.
 func madeUpPieces() []keys {
 	return []keys{{"lfn": split.GeneratedPrefix + "1", "first": 20, "count": 10}}
 }
@@ -121,8 +122,8 @@ func merged(into, from keys) keys {
 	return out
 }
 
-// effectOf processes a job file as the product does: it is checked, its work is cut, and
-// each part gets its command.
+// effectOf processes a job file as the product does: it checks the job file, cuts the work, and makes the command of
+// each part.
 func effectOf(t *testing.T, text string) (e effect) {
 	t.Helper()
 	doc, problems := jobfile.Parse("job.json", []byte(text))

@@ -65,8 +65,8 @@ func cutParts(t *testing.T, text string) string {
 // variant holds two job files, with and without a word or key.
 type variant struct{ with, without string }
 
-// jediWords are the words of the split rule and of attributes on the page, each with job
-// files that differ only in it.
+// jediWords returns the words of the split rule and of attributes on the page. The two job files of a word differ only
+// in this word.
 func jediWords() map[string]variant {
 	rule := func(word string) variant {
 		return variant{jediJob(word, "", "", "", ""), jediJob("", "", "", "", "")}
@@ -86,7 +86,7 @@ func jediWords() map[string]variant {
 	}
 }
 
-// jediKeys are the keys of the tables task and records.
+// jediKeys returns the keys of the tables task and records. The two job files of a key differ only in this key.
 func jediKeys() map[string]variant {
 	task := func(key, with, others string) variant {
 		return variant{jediJob("", others+"\n"+key+" = "+with, "", "", ""), jediJob("", others, "", "", "")}
@@ -135,7 +135,7 @@ func jediKeys() map[string]variant {
 	}
 }
 
-// differ checks that each variant results in other local jobs than the job file without it.
+// differ checks that the two job files of each variant result in different local jobs.
 func differ(t *testing.T, variants map[string]variant) {
 	t.Helper()
 	for word, v := range variants {
@@ -145,7 +145,7 @@ func differ(t *testing.T, variants map[string]variant) {
 	}
 }
 
-// Every word on the page of splitters must change what local jobs read.
+// Every word on the page of splitters must change the input of local jobs.
 func TestJEDI_EveryWordChangesLocalJobs(t *testing.T) {
 	words := jediWords()
 	differ(t, words)
@@ -177,7 +177,7 @@ func TestJEDI_EveryWordChangesLocalJobs(t *testing.T) {
 	}
 }
 
-// Every key of the tables task and records must change what local jobs read.
+// Every key of the tables task and records must change the input of local jobs.
 func TestJEDI_EveryKeyChangesLocalJobs(t *testing.T) {
 	keys := jediKeys()
 	differ(t, keys)
@@ -245,7 +245,7 @@ func TestJEDI_WhatChangesNothingIsRefused(t *testing.T) {
 	}
 }
 
-// Too few secondary files are reported with numbers, unless that is allowed.
+// Too few secondary files are reported with numbers, unless the job file allows too few files.
 func TestJEDI_TooFewSecondaryFilesAreReported(t *testing.T) {
 	for _, c := range []struct{ rule, records, attributes, want string }{
 		{"NF=2", "", "ratio=2", "dataset pileup has 12 of the 24 files that local jobs need of it"},

@@ -159,7 +159,7 @@ func TestEffect_EverySettingOfASplitterHasAnEffect(t *testing.T) {
 	}
 }
 
-// fitting keeps those of the further keys of a trial that the splitter reads. It always keeps the pieces of Pieces.
+// fitting returns the further keys of a trial that the splitter reads. It always keeps the pieces of Pieces.
 func fitting(t *testing.T, by string, with keys) keys {
 	t.Helper()
 	known, err := split.Settings(by)

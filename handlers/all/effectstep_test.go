@@ -16,15 +16,15 @@ import (
 	"jjm/internal/work/split"
 )
 
-// retryTrials are the keys of [retry] with a legal value other than the default, and the
-// keys that they need.
+// retryTrials returns a trial for each key of [retry]: a legal value other than the default, and the keys that the key
+// needs.
 func retryTrials() map[string]trial {
 	return map[string]trial{"max_time_early_fails": {value: 10}, "max_retry_early": {value: 3},
 		"max_retry_late_handled": {value: 2}, "max_retry_late_unhandled": {value: 4},
 		"on_exit": {value: []int{75}, with: keys{"max_retry_early": 20}}}
 }
 
-// Every key of [retry] must change how often an attempt is retried.
+// Every key of [retry] must change the number of retries.
 func TestEffect_EveryKeyOfRetryChangesAttempts(t *testing.T) {
 	job := func(result string, retry keys) string {
 		text, err := json.Marshal(keys{"type": "montecarlo", "result": result, "retry": retry,
@@ -52,7 +52,7 @@ func TestEffect_EveryKeyOfRetryChangesAttempts(t *testing.T) {
 		}
 		c, tried := trials[key]
 		result := jjm.ResultGLF
-		if key == "on_exit" { // refused of others
+		if key == "on_exit" { // job files with another result are refused
 			result = jjm.ResultExit
 		}
 		if !tried {
@@ -66,8 +66,8 @@ func TestEffect_EveryKeyOfRetryChangesAttempts(t *testing.T) {
 	}
 }
 
-// mergeTrials are the keys of [merge] with a legal value other than the default, and the
-// table that they need.
+// mergeTrials returns a trial for each key of [merge]: a legal value other than the default, and the table that the key
+// needs.
 func mergeTrials() map[string]trial {
 	concat := keys{"concat": true}
 	return map[string]trial{

@@ -15,7 +15,7 @@ import (
 	"jjm/sandbox"
 )
 
-// streamEffect is what local jobs receive, and the final names of their outputs.
+// streamEffect holds the assignments of local jobs, and the final names of their outputs.
 type streamEffect struct {
 	Assignments []sandbox.Assignment
 	Names       [][]stream.Named
@@ -63,8 +63,7 @@ func streamsOf(t *testing.T, text string) (e streamEffect) {
 	return e
 }
 
-// streamJobs are job files with and without each key of streams, for every type whose
-// command has placeholders.
+// streamJobs returns job files with and without each key of streams, for every type whose command has placeholders.
 func streamJobs() map[string]variant {
 	templates := func(lines ...string) string {
 		return "type = \"script\"\n[params]\ncommand = [\"run\", \"{serial}\"]\ncount = 3\n[[output_templates]]\n" +
@@ -135,8 +134,7 @@ func TestStreams_ReachTheCommandsOfAllTypes(t *testing.T) {
 	}
 }
 
-// JEDI's FIRSTEVENT is the number of an event as its file counts them, even in the middle
-// of the file.
+// JEDI's FIRSTEVENT is the number of the first event in its file, also if the part begins in the middle of the file.
 func TestStreams_FirstEventIsANumber(t *testing.T) {
 	e := streamsOf(t, `type = "reprocess"
 [[datasets]]

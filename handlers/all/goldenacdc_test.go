@@ -164,15 +164,15 @@ func (r *wmRow) checkRecovery(id, splitter string) string {
 		sameSkips(want, have)
 }
 
-// sameSkips compares the pile-up events that jobs skip, job by job. WMCore makes another number of jobs where it counts
-// on over events that were made; jobs that only one of both makes have nothing to be compared with.
+// sameSkips compares, job by job, the pile-up events that jobs skip. WMCore makes a different number of jobs if it
+// continues its numbers after events that were made; jobs that exist on only one side are not compared.
 func sameSkips(want, have []wmGroup) string {
 	a, b := skipsOf(want), skipsOf(have)
 	n := min(len(a), len(b))
 	return gocmp.Diff(a[:n], b[:n])
 }
 
-// skipsOf returns the pile-up events to skip of each job, nil for a job that is told none.
+// skipsOf returns the number of pile-up events that each job skips, nil for a job without such a number.
 func skipsOf(groups []wmGroup) (skips []any) {
 	for _, g := range groups {
 		for _, j := range g.Jobs {
@@ -208,7 +208,7 @@ func TestGolden_WMCoreRecoveriesSkipPileupWithoutATimePerEvent(t *testing.T) {
 	}
 }
 
-// timePerEvent returns the seconds that an event takes, 0 if the row does not know it.
+// timePerEvent returns the time of an event in seconds, 0 if the row does not contain this time.
 func (r *wmRow) timePerEvent() float64 {
 	var known struct{ TimePerEvent float64 }
 	if err := json.Unmarshal(r.Params["performance"], &known); err != nil {
@@ -252,7 +252,7 @@ func sectionsMade(groups []wmGroup) []string {
 	return slices.Sorted(maps.Keys(out))
 }
 
-// sectionsOf returns the sections of all jobs, with how often each is cut.
+// sectionsOf returns the sections of all jobs, each with the number of ranges that contain the section.
 func sectionsOf(groups []wmGroup) map[string]int {
 	out := map[string]int{}
 	for _, g := range groups {

@@ -52,7 +52,7 @@ func (r *gangaRow) files() (all []jjm.File) {
 				continue
 			}
 			f := f.(map[string]any)
-			if matched, ok := f["wildcard"].([]any); ok { // engine/wildcard_test shows how they are found
+			if matched, ok := f["wildcard"].([]any); ok { // engine/wildcard_test covers the search for these files
 				for _, name := range matched {
 					named(name)
 				}
@@ -115,7 +115,7 @@ func (r *gangaRow) text() (string, error) {
 	return g.text()
 }
 
-// subjobs returns what local jobs get, in the form of the rows.
+// subjobs returns the arguments, variables, queues and files of the local jobs, in the form of the rows.
 func (r *gangaRow) subjobs(c *goldenCut) (out []any, err error) {
 	texts := func(list []string) []any {
 		words := []any{}
@@ -186,7 +186,7 @@ func TestGolden_Ganga(t *testing.T) {
 			}
 			want = append(want, words)
 		}
-		// For no subjobs Ganga makes a job without any; jjm refuses it.
+		// Ganga makes a job without subjobs if there are none; jjm refuses the job file.
 		if r.Expect.Error != nil || len(want) == 0 {
 			if err == nil {
 				return fmt.Sprintf("accepted: want %v", r.Expect.Error)

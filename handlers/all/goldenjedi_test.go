@@ -61,7 +61,7 @@ func (r *recordsRow) job() (g goldenJob, err error) {
 	if a.OrderBy != "" {
 		records["order_by"] = a.OrderBy
 	}
-	if a.Attributes != "" { // the master dataset's; a job file has them here
+	if a.Attributes != "" { // in a job file, this attribute of the master dataset is a key of the table records
 		var offset int
 		if _, err := fmt.Sscanf(a.Attributes, "of=%d", &offset); err != nil {
 			return g, err
@@ -304,7 +304,7 @@ func (r *chunkRow) want() (jobs []map[int][]string) {
 }
 
 // These are the rows whose limits come from a split rule, over whole files. The other rows call the function with
-// limits and ranges that a job file cannot have; package internal/work/split/jedi compares those.
+// limits and ranges that a job file cannot have; package internal/work/split/jedi compares the other rows.
 func TestGolden_JEDIChunks(t *testing.T) {
 	found := 0
 	golden.Rows(t, "jedi/inputchunk_subchunks", func(_ string, r chunkRow) string {

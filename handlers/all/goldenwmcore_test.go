@@ -56,7 +56,7 @@ type wmFile struct {
 	Inserted float64 `json:"insert_time"`
 }
 
-// wmDoc is a document about the lost events of a file. The sections in which they were made follow from it.
+// wmDoc is a document about the lost events of a file. The document determines the sections of these events.
 type wmDoc struct {
 	Events     int64
 	FirstEvent int64 `json:"first_event"`
@@ -239,9 +239,9 @@ func (r *wmRow) readers() []plan.Reader {
 	return readers
 }
 
-// work returns the work of a row's splitter: its files, and whether more may come.
+// work returns the work of a row's splitter: its files, and whether more files may come.
 func (r *wmRow) work() split.Work {
-	// In memory the lumi splitters ignore whether more may come.
+	// The lumi splitters in memory (WMCore.DataStructs) ignore whether more files may come.
 	never := r.Package == "WMCore.DataStructs" && r.Algo != split.MinFileBased
 	w := split.Work{Closed: !r.Open || never}
 	// That code path uses the lowest run of files whose sections it has not loaded. Here the sections are always loaded
@@ -446,7 +446,7 @@ func wmNames() []string {
 	}
 }
 
-// recovers reports whether a row is a recovery of what documents say was lost.
+// recovers reports whether a row recovers the lost work that documents describe.
 func (r *wmRow) recovers() bool { return r.Params["collectionName"] != nil }
 
 func TestGolden_WMCore(t *testing.T) {
@@ -465,7 +465,7 @@ func TestGolden_WMCore(t *testing.T) {
 }
 
 // cycle returns the work of the splitters that read the database: the available files, in the order of the rows that
-// the database returned, and then those without a row.
+// the database returned, and then the files without a row.
 func (r *wmRow) cycle() split.Work {
 	w := split.Work{Closed: !r.Open, Parents: map[string]split.Parent{}}
 	rank, at := map[string]int{}, map[string]string{}
@@ -516,7 +516,7 @@ func (r *wmRow) cycle() split.Work {
 	return w
 }
 
-// sibling returns what became of a file in the other subscriptions, taken together.
+// sibling returns the state of a file in all other subscriptions together.
 func (r *wmRow) sibling(lfn string, failed bool) split.SiblingState {
 	state := split.SiblingDone
 	for _, s := range r.WMBS.Siblings {

@@ -56,8 +56,8 @@ func TestRecovery_IsAJobFileThatOwnsExactlyWhatWasMissing(t *testing.T) {
 	}
 }
 
-// TestRecovery_OfSectionsExpectsTheirEvents: the remaining sections of a file get their share of its events. So they
-// are cut as before, and no file counts as too long for a job.
+// TestRecovery_OfSectionsExpectsTheirEvents: the remaining sections of a file get their share of its events. The
+// sections are therefore cut as before, and no file counts as too long for a job.
 func TestRecovery_OfSectionsExpectsTheirEvents(t *testing.T) {
 	doc, _, problems := check("job.toml", job("[split]\nby = \"EventAwareLumiBased\"\n"+
 		"params = { events_per_job = 500, job_time_limit = 5000, performance = { timePerEvent = 10 } }"), handlers.Site{})

@@ -102,8 +102,8 @@ func put(t *testing.T, path, text string) {
 	}
 }
 
-// Real files through a real shell: any names, any bytes, more than would fit on a command
-// line.
+// The test passes real files through a real shell: files with any names and any bytes, and more names than fit on a
+// command line.
 func TestCommand_PutsEveryByteInOrder(t *testing.T) {
 	dir := t.TempDir()
 	var files []string
@@ -146,7 +146,7 @@ func TestCommand_FailsIfAFileIsNotThere(t *testing.T) {
 	}
 }
 
-// If the disk is full the output is not complete, and that is an error.
+// If the disk is full, the output is incomplete, and the command fails.
 func TestCommand_FailsIfItCannotWrite(t *testing.T) {
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "a"), "aaa")

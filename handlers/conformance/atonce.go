@@ -17,8 +17,8 @@ const (
 	callers   = 8
 	rounds    = 25
 	someParts = 8
-	// largeSpec is the largest number of local jobs of a spec in this check: to make more local jobs repeatedly takes
-	// long, and shows nothing that a small spec does not show.
+	// largeSpec is the largest number of local jobs of a spec in this check. Making more local jobs repeatedly takes long,
+	// and detects no further faults.
 	largeSpec = 1000
 )
 
@@ -31,8 +31,8 @@ type answers struct {
 	commands [][]byte
 }
 
-// atOnce checks that a type always returns the same answers for a spec, whatever other calls happen meanwhile: for
-// other specs, for other parts, from other goroutines.
+// atOnce checks that a type always returns the same answers for a spec, also while other calls run: for other specs,
+// for other parts, from other goroutines.
 func atOnce(t TB, h handlers.Handler, site handlers.Site, good []Good) {
 	t.Helper()
 	var specs []*jjm.Spec
@@ -85,8 +85,8 @@ func copied(t TB, all []answers) []answers {
 	return own
 }
 
-// inTurn repeats the call of Split for each spec, and then the calls of Command for each spec. State that a call left
-// behind for another spec then certainly shows.
+// inTurn repeats the call of Split for each spec, and then the calls of Command for each spec. This order certainly
+// detects state that a call left behind for another spec.
 func inTurn(h handlers.Handler, all []answers) string {
 	for _, ask := range []func(*answers, handlers.Handler) string{(*answers).recut, (*answers).recommand} {
 		for i := range all {
@@ -186,7 +186,7 @@ func (a *answers) recommand(h handlers.Handler) string {
 	return ""
 }
 
-// differs returns how an answer differs from the earlier answer, "" if it does not differ.
+// differs returns the first difference between an answer and the earlier answer, "" if there is none.
 func differs(what string, now any, before []byte) string {
 	text, err := json.Marshal(now)
 	if err != nil {

@@ -62,7 +62,7 @@ func (b broken) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, er
 	return c, err
 }
 
-// recorder is a test that may fail.
+// recorder is a testing.TB that records failures.
 type recorder struct {
 	testing.TB
 	failures []string
@@ -227,7 +227,7 @@ func TestSuite_FindsBrokenPromises(t *testing.T) {
 	}
 }
 
-// Events that are left out need not show in the number of local jobs.
+// The number of local jobs may be correct although events are left out.
 func TestGood_ComparesAlsoTheUnits(t *testing.T) {
 	r := &recorder{TB: t}
 	Good{Parts: 2, Units: 250}.compare(r, []jjm.Part{{Count: 100}, {Count: 149}})

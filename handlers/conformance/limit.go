@@ -5,8 +5,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// keepsLimit checks that a type makes no more local jobs than a site allows: if n are too many, the type's Check must
-// return a problem, or the type must make fewer.
+// keepsLimit checks that a type makes no more local jobs than a site allows: if n local jobs are too many, the type's
+// Check must return a problem, or the type must make fewer local jobs.
 func keepsLimit(t TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec, n int) {
 	t.Helper()
 	if n < 2 {
@@ -32,8 +32,8 @@ func keepsLimit(t TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec, n 
 	}
 }
 
-// heedsLimit reports a type whose program planned more local jobs than the request said that the site allows, so that
-// jjm rejected the plan. Only the program can name the setting to change.
+// heedsLimit reports a type whose program planned more local jobs than the site's limit in the request, so that jjm
+// rejected the plan. Only the program can name the setting to change.
 func heedsLimit(t TB, h handlers.Handler, n int, refused jjm.Problems) {
 	t.Helper()
 	if _, asked := h.(handlers.Learner); !asked {

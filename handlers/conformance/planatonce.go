@@ -19,8 +19,8 @@ type planned struct {
 	was  []byte
 }
 
-// planAtOnce checks that a type that plans always returns the same plan for a spec, whatever other calls happen
-// meanwhile: first one call after the other, then from many goroutines. It returns false if it reported a failure.
+// planAtOnce checks that a type that plans always returns the same plan for a spec, also while other calls run: first
+// one call after the other, then from many goroutines. It returns false if it reported a failure.
 func planAtOnce(t TB, h handlers.Handler, site handlers.Site, specs []*jjm.Spec) bool {
 	t.Helper()
 	if _, plans := h.(handlers.Planner); !plans {

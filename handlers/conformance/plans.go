@@ -11,8 +11,8 @@ import (
 	"jjm/internal/testkit/differ"
 )
 
-// plansDiffer returns where the settings of a planned spec differ from earlier settings, in the form "plan.rows[0] is
-// ..., was ..."; "" if they are equal. Both arguments come from [asJSON].
+// plansDiffer returns the first place where the settings of a planned spec differ from earlier settings, in the form
+// "plan.rows[0] is ..., was ..."; "" if they are equal. Both arguments come from [asJSON].
 func plansDiffer(now, was []byte) string {
 	if string(now) == string(was) {
 		return ""

@@ -90,8 +90,8 @@ func TestBegin_MakesATypeThatIsRight(t *testing.T) {
 	}
 }
 
-// Settings, numbers of the part and the environment arrive; values of settings are not
-// taken for placeholders.
+// The command receives the settings, the numbers of the part and the environment. A placeholder in the value of a
+// setting is not replaced.
 func TestCommand_SettingsAndPart(t *testing.T) {
 	h := parsed(t, head+"[work]\nevents = 10\nevents_per_job = \"n\"\nseed_offset = \"n\"\n"+settings)
 	spec := &jjm.Spec{Type: "toy", Params: map[string]any{"words": []any{"{seed}", "b c", "{"}, "x": int64(2)}}
@@ -210,8 +210,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// The text with which a job was accepted counts, whatever the file says later: for its
-// cutting, its commands, the meaning of its exit codes, and for a recovery.
+// A job keeps the text of the file with which it was accepted, even if the file changes later: for its cutting, its
+// commands, the meaning of its exit codes, and for a recovery.
 func TestPlan_TheTextOfTheFileIsStoredWithTheJob(t *testing.T) {
 	work := func(perJob string) string {
 		return head + "outputs = [\"" + perJob + "\"]\nprogress = \"p" + perJob +

@@ -34,9 +34,9 @@ type File struct {
 	// settings and for values of the part.
 	Command []string          `toml:"command"`
 	Env     map[string]string `toml:"env"`
-	// Outputs are names of files to collect, in addition to those in the job file. Required are further files; a local
-	// job must leave all of them. Inputs are files that are packed with each grid job, with paths relative to the
-	// folder of this file.
+	// Outputs are names of files to collect, in addition to the files in the job file. Required are further files; a local
+	// job must leave all of them. Inputs are files that are packed with each grid job, with paths relative to the folder
+	// of this file.
 	Outputs  []string    `toml:"outputs"`
 	Required []string    `toml:"outputs_required"`
 	Inputs   []jjm.Input `toml:"inputs"`

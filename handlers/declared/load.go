@@ -23,7 +23,7 @@ const (
 // maxFile is the largest size of a file, in bytes.
 const maxFile = 1 << 20
 
-// Folder describes how to read a folder of job types.
+// Folder holds the path and the context for reading a folder of job types.
 type Folder struct {
 	// Dir is the absolute path of the folder. A missing folder has no types.
 	Dir string
@@ -50,8 +50,8 @@ type Loaded struct {
 
 // Load reads the job types in a folder: one for each file *.toml, except for job files *-job.toml, which may be in the
 // same folder. A mistake in a file turns off only the type of that file, and all mistakes are reported with their
-// places. If two files declare the same type, the file with the name of the type counts, or otherwise the first file by
-// name. Load returns an error if it cannot read the folder.
+// places. If two files declare the same type, Load uses the file with the name of the type, or otherwise the first file
+// by name. Load returns an error if it cannot read the folder.
 func (f Folder) Load() (Loaded, error) {
 	out := Loaded{Types: handlers.Registry{}}
 	entries, err := os.ReadDir(f.Dir)

@@ -106,7 +106,8 @@ func TestLoad_AMistakeCostsItsOwnType(t *testing.T) {
 	}
 }
 
-// The file that has the name of the type keeps it, whether it has mistakes or not; else the first file keeps it.
+// If several files declare the same type, the file with the name of the type is used, even if it has mistakes;
+// otherwise the first file is used.
 func TestLoad_OneTypeOfAName(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -46,7 +46,7 @@ type planner interface {
 	handlers.Progress
 }
 
-// of returns the kind of type that planned a job.
+// of returns the type that planned a job: the declared type or the external type.
 func (t *OffType) of(spec *jjm.Spec) planner {
 	if t.isDeclared(spec) {
 		return t.declared

@@ -41,7 +41,7 @@ func (t *Type) Plan(*jjm.Spec, handlers.Site) (map[string]any, jjm.Problems) {
 }
 
 // at returns the type according to the text that is stored with a job file, and the job file without that text. If no
-// text is stored, for example in a preview, the file counts. at returns a problem if the stored text has mistakes,
+// text is stored, for example in a preview, at uses the file. at returns a problem if the stored text has mistakes,
 // because another version of jjm accepted it.
 func (t *Type) at(spec *jjm.Spec) (declared, *jjm.Spec, jjm.Problems) {
 	plan, bare := handlers.Unplanned(spec)

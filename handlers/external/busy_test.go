@@ -9,7 +9,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// A program that was not asked, because too many run or because it was too slow, is no mistake of the job file.
+// A request to a program can fail because too many programs run, or because the program is too slow. This is no mistake
+// in the job file.
 func TestPlan_ABusyMachineIsNoMistake(t *testing.T) {
 	for _, c := range []struct {
 		err  error

@@ -34,7 +34,7 @@ func (t *Type) ask(call Caller, req request, limit time.Duration, into any) jjm.
 		problems := bad("%v%s", err, errorOutput(ran.Stderr))
 		problems[0].Busy = jjm.KindOf(err) == jjm.Busy
 		return problems
-	case ran.Truncated: // which is why it was ended
+	case ran.Truncated: // jjm ended the program for this reason
 		return bad("it writes more than %d MiB: make the reply shorter", maxReply>>20)
 	case ran.Exit != 0:
 		return bad("it ended with exit code %d%s", ran.Exit, errorOutput(ran.Stderr))

@@ -23,7 +23,7 @@ type program struct {
 	replies map[string]string
 	ran     handlers.Ran // other results of every run
 	err     error
-	jobs    int // how many local jobs its plan makes, 0 if it ignores the limit of the site
+	jobs    int // number of local jobs in the plan; 0 if the plan ignores the limit of the site
 
 	mu    sync.Mutex
 	asked []request
@@ -117,8 +117,7 @@ func TestDescribe_WaitsForNoProgram(t *testing.T) {
 	}
 }
 
-// A plan is made once: a later change of the program changes nothing, and no command asks
-// the program.
+// A plan is made once. A later change of the program has no effect on the plan, and commands do not run the program.
 func TestPlan_IsMadeOnce(t *testing.T) {
 	p := plans(
 		`{"plan": {"rows": [["a"], ["b"]], "command": ["run", "{args}"], "inputs": [{"path": "x"}, {"path": "/y"},
@@ -159,7 +158,7 @@ func TestPlan_IsMadeOnce(t *testing.T) {
 	}
 }
 
-// The record names the program that planned, even if the work is files.
+// The record names the program that planned the job, even if the work consists of files.
 func TestPlan_OfFilesSaysWhoPlanned(t *testing.T) {
 	p := plans(`{"plan": {"files": {"splitter": "FileBased"}, "command": ["run"], "why": ["small files"]}}`)
 	p.replies["describe"] = strings.Replace(about, `"settings"`, `"reads": true, "settings"`, 1)
@@ -178,7 +177,7 @@ func TestPlan_OfFilesSaysWhoPlanned(t *testing.T) {
 	}
 }
 
-// The meaning of exit codes, and the phase that is shown, are planned too.
+// The plan also contains the meaning of exit codes, and the phase that is shown.
 func TestPlan_EndsAndProgress(t *testing.T) {
 	p := plans(`{"plan": {"events": {"count": 10, "per_job": 5}, "command": ["run"], "progress": "simulate", "ends":
  [{"exit_codes": [3], "action": "complete", "text": "nothing passed"}]}}`)
@@ -209,8 +208,7 @@ func TestPlan_EndsAndProgress(t *testing.T) {
 	}
 }
 
-// A mistake of a program is reported with its path and its last output, and affects one
-// job.
+// A mistake of a program is reported with the program's path and last output, and affects only one job.
 func TestPlan_ReportsWhatAProgramDoesWrong(t *testing.T) {
 	for want, p := range map[string]*program{
 		"is not a JSON object: it printed something besides its reply, which begins \"hello\\n{}\"": plans("hello\n{}"),

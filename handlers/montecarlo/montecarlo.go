@@ -101,7 +101,7 @@ func decode(spec *jjm.Spec) (p params, problems jjm.Problems) {
 	if given == nil {
 		given = map[string]any{}
 	}
-	given["events"] = int64(1) // required, but the splitter's number counts
+	given["events"] = int64(1) // required, but the splitter's number is used
 	return p, handlers.DecodeParams(given, &p)
 }
 
@@ -165,10 +165,10 @@ func cut(p params, only []jjm.Span, site handlers.Site) (handlers.Cutting, jjm.P
 	return c, nil
 }
 
-// size returns the number of events per local job according to decision R20. events_per_job counts if it is set.
-// Otherwise the number is the recommended CPU time divided by the CPU time of an event, or the rule of thumb if either
-// time is unknown. The number is limited by the maximum CPU time, and by the events of an output file if a phase may
-// write only one file; an events_per_job above these limits is a problem. The number is at least 1.
+// size returns the number of events per local job according to decision R20. If events_per_job is set, the number is
+// events_per_job. Otherwise the number is the recommended CPU time divided by the CPU time of an event, or the rule of
+// thumb if either time is unknown. The number is limited by the maximum CPU time, and by the events of an output file
+// if a phase may write only one file; an events_per_job above these limits is a problem. The number is at least 1.
 func size(p params, site handlers.Site) (n int64, why []string, problems jjm.Problems) {
 	say := func(format string, args ...any) { why = append(why, fmt.Sprintf(format, args...)) }
 	recommended, most := fit(site.RecommendedCPU, p.CPUPerEvent), fit(site.MaxCPU, p.CPUPerEvent)

@@ -41,7 +41,7 @@ func IDs(dir string) ([]jjm.GridID, error) {
 }
 
 // Document reads a file of a record without parsing it: [File], or the file of a shard. The errors are of the same
-// kinds as those of Read.
+// kinds as the errors of Read.
 func Document(dir string, grid jjm.GridID, name string) ([]byte, error) {
 	data, err := readFile(filepath.Join(dir, grid.String(), name), MaxShard)
 	if err != nil {

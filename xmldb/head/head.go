@@ -1,6 +1,6 @@
-// Package head reads the head of a record. The head contains the facts with which a client answers about a grid job
-// while the daemon is down. The package is separate from package xmldb and has none of its dependencies, because
-// gatekeepers execute the client thousands of times: reading a head takes well under a millisecond.
+// Package head reads the head of a record. The head contains the facts that a client reports about a grid job while the
+// daemon is down. The package is separate from package xmldb and has none of its dependencies, because gatekeepers
+// execute the client thousands of times: reading a head takes well under a millisecond.
 //
 // A head is one file of at most [MaxBytes]: DIR/17/record.xml. docs/RECORDS.md describes it, docs/record.xsd is its
 // schema, and package xmldb writes it.
@@ -75,7 +75,8 @@ type Ending struct {
 	TarPath  string // absolute path of the output tar
 }
 
-// Told returns the head for gatekeepers. After the end of the first generation, that is the state at this end.
+// Told returns the head for gatekeepers. After the first generation has ended, the returned head shows the state at the
+// end of that generation.
 func (h Head) Told() Head {
 	if len(h.Endings) == 0 {
 		return h

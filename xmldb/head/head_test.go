@@ -134,8 +134,7 @@ func TestParse_RefusesOtherDocuments(t *testing.T) {
 	}
 }
 
-// No text may cause a panic, and an accepted text has the three facts without which nothing
-// may be concluded.
+// No text may cause a panic, and an accepted text has the three facts without which a reader may conclude nothing.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(small))
 	f.Add([]byte(

@@ -23,8 +23,8 @@ const MaxShard = 128 << 20
 func ShardFile(n int) string { return fmt.Sprintf("jobs-%04d.xml", n) }
 
 // Locals reads the local jobs that ref selects, in order, at most limit. It omits local jobs that the record does not
-// have, and sets only the fields that the record has. The errors are of the same kinds as those of Read, but a missing
-// record is not an error.
+// have, and sets only the fields that the record has. The errors are of the same kinds as the errors of Read, but a
+// missing record is not an error.
 func Locals(dir string, ref jjm.Ref, limit int) ([]jjm.LocalJob, error) {
 	var out []jjm.LocalJob
 	for n := int(ref.First) / ShardSize; ref.Last < 0 || n <= int(ref.Last)/ShardSize; n++ {
@@ -45,7 +45,7 @@ func Locals(dir string, ref jjm.Ref, limit int) ([]jjm.LocalJob, error) {
 	return out, nil
 }
 
-// readShard calls fn for each local job of a shard until it returns false.
+// readShard calls fn for each local job of a shard until fn returns false.
 func readShard(path string, fn func(jjm.LocalJob) bool) error {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

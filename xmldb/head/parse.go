@@ -221,7 +221,7 @@ func (p *parser) endings() error {
 	})
 }
 
-// ending reads one element to its end.
+// ending reads the element of a past generation's end.
 func (p *parser) ending(a map[string]string) error {
 	const at = "ending"
 	n := func(name string) int { return int(p.int(a, at, name)) }

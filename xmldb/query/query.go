@@ -36,7 +36,7 @@ var errAnswerTooLong = jjm.Errorf(jjm.Invalid, "the answer exceeds %d MiB: use a
 
 var errTooManyElements = jjm.Errorf(jjm.Invalid, "the file has too many elements for a query: read it instead")
 
-// Query is a path, and its results so far.
+// Query is a parsed path with the results found so far.
 type Query struct {
 	whole   bool // whether the path is ""
 	path    etree.Path

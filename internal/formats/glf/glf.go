@@ -10,7 +10,7 @@
 // application ended; the application appends its own records in between.
 //
 // The package does no I/O and has no clock. [Parse] accepts any bytes and never fails: lines that it does not
-// understand are counted. Package analyse decides what the records mean for the job.
+// understand are counted. Package analyse decides the effect of the records on the job.
 package glf
 
 import (
@@ -23,8 +23,8 @@ import (
 // and when they are read.
 const MaxLine = 8 << 10
 
-// MaxFile is the maximum number of bytes of a GLF that readers keep. Of a longer file they keep the first line, which
-// is the wrapper's start record, and the tail. Parse itself has no limit.
+// MaxFile is the maximum number of bytes of a GLF that readers keep. If the file is longer, readers keep the first
+// line, which is the wrapper's start record, and the tail. Parse itself has no limit.
 const MaxFile = 1 << 20
 
 // maxBad is the maximum number of unknown lines in Log.BadLines, and maxBadLine the maximum number of bytes of each
@@ -93,9 +93,9 @@ type Log struct {
 	Lines int
 }
 
-// RunSeconds returns how many seconds the attempt ran: from the start record to the end record, or if one of these
-// records is missing, from the first to the last record. The result is never negative, even if the worker's clock was
-// set back.
+// RunSeconds returns the run time of the attempt in seconds: from the start record to the end record, or if one of
+// these records is missing, from the first to the last record. The result is never negative, even if the worker's clock
+// was set back.
 func (l Log) RunSeconds() int {
 	from, to := l.First, l.Last
 	if l.Start && l.End {

@@ -8,7 +8,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// callback checks the server to which changes of the grid job are told.
+// callback checks the callback: the server that receives the changes of the grid job.
 func (c *checker) callback(cb *jjm.Callback) {
 	if cb == nil {
 		return

@@ -243,8 +243,8 @@ func (c *checker) request(r request) (out jjm.Request) {
 	return out
 }
 
-// CheckResources returns the problems of the resources of a resubmission. They are the problems that a job file with
-// these values would have.
+// CheckResources returns the problems of the resources of a resubmission: the same problems as for a job file with
+// these values.
 func CheckResources(r jjm.Resources) jjm.Problems {
 	var asked request
 	if r.MemoryMB != 0 {

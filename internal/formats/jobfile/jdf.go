@@ -92,8 +92,8 @@ func jobTypeOf(_ *jdf, s string) string {
 	return fmt.Sprintf("%.40q: jjm knows %s of JIM's job types; %s", s, D0MonteCarlo, remedy)
 }
 
-// notifyUser sets the variable for the driver. A plain mail address is also told how the grid job ended; any other
-// value is only for the driver.
+// notifyUser sets the variable for the driver. If the value is a plain mail address, this address also receives a
+// notice about the end of the grid job; any other value is only for the driver.
 func notifyUser(j *jdf, s string) string {
 	j.env["NOTIFY_USER"] = s
 	if mailaddress.Check(s) == nil {

@@ -11,7 +11,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// A problem that a type or a site finds names the attribute of JIM and its line.
+// If a type or a site finds a problem, the problem names the attribute of JIM and the attribute's line.
 func TestJDF_ProblemsFoundByTypesNameTheAttribute(t *testing.T) {
 	const text = "job_type = dzero_monte_carlo\nrunjob_requestid = 1\n\nrunjob_numevts = 5\nminbias_dataset = mb\n"
 	doc, problems := Parse("mc.jdf", []byte(text))

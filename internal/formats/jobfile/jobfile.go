@@ -74,7 +74,8 @@ const (
 // [jjm.Problems.Unsaid].
 func Parse(name string, text []byte) (Doc, jjm.Problems) { return ParseGiven(name, text, Given{}) }
 
-// Given holds the values that a submission sets beside its job file. A value that is not zero replaces the job file's.
+// Given holds the values that a submission sets beside its job file. A value that is not zero replaces the value in the
+// job file.
 type Given struct {
 	Key      string
 	After    []jjm.GridID
@@ -93,7 +94,7 @@ func (g Given) put(f *file) {
 	}
 }
 
-// ParseGiven is Parse with values that the submission sets.
+// ParseGiven parses a job file like Parse, and replaces values by the values that the submission sets.
 func ParseGiven(name string, text []byte, given Given) (Doc, jjm.Problems) {
 	var f file
 	doc, problems := decode(name, text, &f)

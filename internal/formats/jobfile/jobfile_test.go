@@ -104,7 +104,7 @@ func TestParse_GoodFilesGiveTheRecordedSpecs(t *testing.T) {
 	}
 }
 
-// readsBack checks that a spec as it is stored is a valid job file for the same spec.
+// readsBack checks that the stored form of a spec is a valid job file for the same spec.
 func readsBack(t testing.TB, spec jjm.Spec) {
 	t.Helper()
 	text, err := json.Marshal(spec)
@@ -163,8 +163,8 @@ func repeated(format string, n int) string {
 	return b.String()
 }
 
-// maxGrowth is how many bytes may be allocated for one byte of a job file. The worst text, 49 000 unknown keys, takes
-// 500, because the nearest known key is searched for each of them.
+// maxGrowth is the number of bytes that may be allocated for one byte of a job file. The worst text, 49 000 unknown
+// keys, takes 500 bytes, because the nearest known key is searched for each unknown key.
 const maxGrowth = 1000
 
 func TestParse_HostileTextIsRefusedAndCostsInProportion(t *testing.T) {

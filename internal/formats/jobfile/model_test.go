@@ -164,7 +164,7 @@ func TestModel_MistakesHaveTheirPlace(t *testing.T) {
 }
 
 // A job file that sets every key of its model takes nothing from the model; a job file that sets none of these keys
-// takes all of them.
+// takes all keys from the model.
 func TestModel_IsOverlaidKeyByKey(t *testing.T) {
 	lines := map[string][]string{"mode": {`"Test"`, `"Production"`}, "result": {`"glf"`, `"exit"`},
 		"outputs": {`["a"]`, `["b", "c"]`}, "outputs_required": {`["d"]`, `["e"]`},

@@ -6,10 +6,10 @@ import (
 	"jjm/internal/formats/mailaddress"
 )
 
-// maxNotify is the largest number of addresses to which the end of a grid job is told.
+// maxNotify is the largest number of addresses that receive a notice about the end of a grid job.
 const maxNotify = 8
 
-// notify checks the addresses to which the end of the grid job is told.
+// notify checks the addresses that receive a notice about the end of the grid job.
 func (c *checker) notify(list []string) {
 	if len(list) > maxNotify {
 		c.problem("notify", "%d addresses are too many: at most %d", len(list), maxNotify)

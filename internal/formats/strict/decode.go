@@ -27,7 +27,7 @@ func decodeTree(tree map[string]any, prefix string, into any) jjm.Problems {
 }
 
 // decodeTable sets several structs from one table. Each struct gets the keys that it knows. A key that several structs
-// know is set in the first of them.
+// know is set only in the first of these structs.
 func decodeTable(table map[string]any, prefix string, into []any) jjm.Problems {
 	var d decoder
 	fields := map[string]reflect.Value{}

@@ -50,7 +50,7 @@ func (s *scanner) take(literal string) bool {
 	return true
 }
 
-// blanks skips blanks and tabs. With lines it also skips line ends and comments.
+// blanks skips blanks and tabs. If lines is set, blanks also skips line ends and comments.
 func (s *scanner) blanks(lines bool) {
 	for ; s.pos < len(s.text); s.pos++ {
 		switch c := s.text[s.pos]; {
@@ -211,8 +211,8 @@ func (s *scanner) key() ([]string, error) {
 	}
 }
 
-// unquote returns the content of a quoted key. If Go does not know an escape, it is returned unchanged; then only the
-// place of the key is unknown.
+// unquote returns the content of a quoted key. If Go does not know an escape, unquote returns the text between the
+// quotes unchanged; then only the place of the key is unknown.
 func unquote(s string) string {
 	if s[0] == '"' {
 		if u, err := strconv.Unquote(s); err == nil {

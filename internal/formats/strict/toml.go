@@ -20,8 +20,8 @@ var (
 	errStrange = errors.New("not TOML")
 )
 
-// window is how many bytes after a mistake are passed to the TOML parser. It limits the cost of a text that the scanner
-// does not understand.
+// window is the number of bytes after a mistake that are passed to the TOML parser. The window limits the cost of a
+// text that the scanner does not understand.
 const window = 16 << 10
 
 func twice(where, field string, first int) jjm.Problem {

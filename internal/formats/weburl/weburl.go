@@ -35,13 +35,14 @@ func Parse(text string) (*url.URL, error) {
 	return parse(text, "can be inputs", "Write %s into a file that only you can read, and name it as credential_file")
 }
 
-// ParseCallback parses the URL of a server that is told of changes. The rules are those of [Parse].
+// ParseCallback parses the URL of a server that receives the changes of grid jobs. The rules are the same as for
+// [Parse].
 func ParseCallback(text string) (*url.URL, error) {
 	return parse(text, "can be called back", "The server knows jjm by the signature: leave %s out, and name a secret_file")
 }
 
-// parse parses a URL. use says what URLs of http and https can be; secret is the remedy for a secret in the URL, with
-// %s for the kind of secret.
+// parse parses a URL. use is the permitted use of http and https URLs, for an error; secret is the remedy for a secret
+// in the URL, with %s for the kind of secret.
 func parse(text, use, secret string) (*url.URL, error) {
 	scheme, _, _ := strings.Cut(text, "://")
 	switch strings.ToLower(scheme) {

@@ -2,8 +2,8 @@
 // of APEL) learns the person and the organisation to which a job of the batch system belongs. There is one line for
 // each attempt that was in a batch system, with the batch system's real id.
 //
-// The package promises that each line is written exactly once, however the last daemon ended: [Open] reads from the
-// files which lines already exist. The caller decides which attempts have ended.
+// The package promises that each line is written exactly once, even after the last daemon was killed: [Open] finds the
+// existing lines in the files. The caller decides which attempts have ended.
 package accounting
 
 import (
@@ -99,11 +99,13 @@ type Log struct {
 	last            int64
 }
 
-// maxTail is how many bytes at the end of a file are read to find the last entry. They contain some hundred lines.
+// maxTail is the number of bytes that are read at the end of a file to find the last entry. This part of a file
+// contains some hundred lines.
 const maxTail = 256 << 10
 
-// Open determines which entries are in the files. done is the Seq of the last entry that the store knows to be written.
-// Open reads the two newest files, even if they are old, because the last daemon may have stopped days ago.
+// Open opens the log and determines which entries are in the files. done is the Seq of the last entry that was written
+// according to the store. Open reads the two newest files, even if they are old, because the last daemon may have
+// stopped days ago.
 func Open(path, ce, store string, done int64) (*Log, error) {
 	l := &Log{path: path, ce: ce, store: store, last: done}
 	names, err := filepath.Glob(escaped(path) + "-" + strings.Repeat("[0-9]", 8))

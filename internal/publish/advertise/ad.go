@@ -41,7 +41,7 @@ func (f Facts) Ad() Ad {
 	}
 }
 
-// types returns the names of the job types that accept new grid jobs. With drained set it returns the names of the
+// types returns the names of the job types that accept new grid jobs. If drained is set, it returns the names of the
 // other job types.
 func (f Facts) types(drained bool) List {
 	out := List{}

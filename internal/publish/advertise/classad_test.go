@@ -140,7 +140,7 @@ func TestParseHeld_AcceptsNoOutputAndRefusesRubbish(t *testing.T) {
 	}
 }
 
-// anyText makes text as in a configuration, and worse.
+// anyText returns texts with characters that are special in ClassAds or in a configuration, and arbitrary bytes.
 func anyText() *rapid.Generator[string] {
 	return rapid.OneOf(rapid.String(), rapid.StringMatching(`["\\nx\n\t\r '{};=,]{0,12}`),
 		rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// docs/ADVERTISING.md must name every attribute of the ad and every class of the GLUE
-// document, and no others.
+// docs/ADVERTISING.md must name exactly the attributes of the ad and the classes of the GLUE document.
 func TestDocs_NameEveryAttribute(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/ADVERTISING.md")
 	if err != nil {

@@ -109,7 +109,7 @@ Requirements = MyType == "JJMSite" && NameKey == "` + NameKey("a\"\n") + `" && I
 	}
 }
 
-// decoded is a GLUE document as its reader sees it.
+// decoded returns the facts as a GLUE document, decoded from JSON: the entities of each class.
 func decoded(t testing.TB, f Facts) map[string][]map[string]any {
 	t.Helper()
 	text, err := f.GLUE()

@@ -186,7 +186,7 @@ func (f Facts) glueEndpoint(i int, g Gatekeeper) glueEndpoint {
 	return e
 }
 
-// health returns the EndpointHealthState_t for jjm and the batch systems behind it.
+// health returns the EndpointHealthState_t of jjm and its batch systems.
 func (f Facts) health() (state, info string) {
 	var silent, unasked int
 	for _, c := range f.Clusters {

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Limit returns a listener with at most most open connections. One more closes the oldest, so that clients which hold
-// connections open never keep a new client out.
+// Limit returns a listener that keeps at most the given number of connections open. A further connection closes the
+// oldest connection, so clients that hold connections open never keep a new client out.
 func Limit(l net.Listener, most int) net.Listener { return &limited{Listener: l, most: most} }
 
 // limited is a listener with a bounded number of connections.

@@ -30,7 +30,7 @@ type fixed struct {
 func (f fixed) Facts(context.Context) health.Facts { return f.facts }
 func (f fixed) Counts() health.Counts              { return f.counts }
 
-// secrets are texts that a site knows and no metric may show.
+// secrets returns texts that occur in the facts of a site and that no metric may show.
 func secrets() []string {
 	return []string{"alice", "/DC=org/CN=Mallory", "17.3", "grid job 4711", "/home/alice", "tag-x7", "4711"}
 }
@@ -117,8 +117,8 @@ func series(text string) (lines []string) {
 	return lines
 }
 
-// However many clusters a site has and whatever they are called, a scrape has fewer than 2000 series. No account, job
-// or certificate occurs in it.
+// A scrape has fewer than 2000 series for any number and any names of clusters. It contains no account, job or
+// certificate.
 func TestScrape_IsBoundedAndNamesNobody(t *testing.T) {
 	for _, n := range []int{1, MostClusters, 200} {
 		m, _ := full(n)
@@ -183,7 +183,7 @@ func TestScrape_ShowsFactsCountsAndEvents(t *testing.T) {
 	}
 }
 
-// A figure that is not known is left out, not 0.
+// An unknown figure is left out. It is not 0.
 func TestScrape_LeavesOutWhatIsNotKnown(t *testing.T) {
 	m := New(Names{Clusters: []string{"new"}})
 	m.Watch(fixed{facts: health.Facts{Clusters: []wire.Cluster{{Name: "new", Healthy: true}},

@@ -18,7 +18,7 @@ const (
 	mostConnections = 32
 	mostScrapes     = 4
 	// requestTime is the time for a client to send a request, and answerTime the time for the whole answer. idleTime is
-	// how long a connection may stay open between two requests.
+	// the longest time that a connection may stay open between two requests.
 	requestTime = 5 * time.Second
 	answerTime  = 2 * scrapeTime
 	idleTime    = 2 * time.Minute

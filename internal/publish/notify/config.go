@@ -12,16 +12,17 @@ import (
 
 // Config holds the site's settings for notices.
 type Config struct {
-	// Mail is a program with its arguments that reads a message with its recipients (sendmail -t); empty = no mail.
+	// Mail is a program with its arguments. It reads a message and sends it to the recipients in the headers, like
+	// sendmail -t. If Mail is empty, no mail is sent.
 	Mail []string `toml:"mail"`
-	// From is the sender of the messages; "" = the program's default.
+	// From is the sender of the messages; "" means the program's default sender.
 	From string `toml:"from"`
-	// Command is a program with its arguments that reads an event as JSON; empty = none.
+	// Command is a program with its arguments. It reads an event as JSON. If Command is empty, no program runs.
 	Command []string `toml:"command"`
-	// CallbacksPerUser is how many servers in the job files of one account are called at the same time; 0 = none: job
-	// files may not have a callback.
+	// CallbacksPerUser is the number of servers in the job files of one account that are called at the same time. 0 means
+	// that job files may not have a callback.
 	CallbacksPerUser int `toml:"callbacks_per_user"`
-	// Patience is how long a notice that cannot be delivered is tried again.
+	// Patience is the time after which a notice that cannot be delivered is given up.
 	Patience jjm.Duration `toml:"patience"`
 }
 
@@ -33,7 +34,8 @@ func Defaults() Config {
 // On reports whether the site sends notices or calls servers.
 func (c Config) On() bool { return c.Addresses() || c.CallbacksPerUser > 0 }
 
-// Addresses reports whether the site tells the addresses in job files how grid jobs ended.
+// Addresses reports whether the site passes the ends of grid jobs to the addresses in job files, by mail or through the
+// program.
 func (c Config) Addresses() bool { return len(c.Mail) > 0 || len(c.Command) > 0 }
 
 // maxCallbacksPerUser is the largest value of CallbacksPerUser. Each call is a process.

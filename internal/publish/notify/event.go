@@ -15,7 +15,7 @@ import (
 // maxCauses is the largest number of causes in an event.
 const maxCauses = 5
 
-// Event is the end of a generation of a grid job, as programs read it.
+// Event is the end of a generation of a grid job, in the form for programs.
 type Event struct {
 	// Event is the key of the event: the same after every repetition, and different for every other event.
 	Event      string         `json:"event"`
@@ -34,8 +34,8 @@ type Event struct {
 	Notify []string `json:"notify"`
 }
 
-// EventOf returns the event for the end of a generation. job must be the grid job as it was at that end, and message
-// the message for people. key is the key of the event.
+// EventOf returns the event for the end of a generation. job is the grid job at that end, message is the message for
+// people, and key is the key of the event.
 func EventOf(job jjm.GridJob, message, key string) Event {
 	e := Event{Event: key, Job: int64(job.ID), Generation: job.Generation, Name: job.Spec.Name, Type: job.Spec.Type,
 		User: job.Owner.User, Status: job.Status.String(), Message: message, Exit: job.Exit,
@@ -54,11 +54,11 @@ func EventOf(job jjm.GridJob, message, key string) Event {
 	return e
 }
 
-// CallVersion is the version of the form of [Call]. It changes if a reader of an earlier form could misunderstand a new
-// one; further keys do not change it.
+// CallVersion is the version of the form of [Call]. It changes if a reader of an earlier form could misunderstand the
+// new form; an additional key does not change it.
 const CallVersion = 1
 
-// Call is a change of a grid job's status, as servers read it.
+// Call is a change of a grid job's status, in the form for servers.
 type Call struct {
 	Version int `json:"version"`
 	// Event is the key of the event, as in [Event].
@@ -149,7 +149,7 @@ func line(s string) string {
 	}, strings.ToValidUTF8(s, " "))
 }
 
-// cut shortens a text to most bytes if it is longer. It cuts between two characters.
+// cut shortens a text that is longer than most bytes. It cuts between two characters.
 func cut(s string, most int) string {
 	if len(s) <= most {
 		return s

@@ -77,9 +77,9 @@ type box struct {
 	notices []store.Notice
 	ended   []string
 	gaveUp  []string
-	// lost is how often the end of a delivered notice cannot be stored.
+	// lost is the number of times that the end of a delivered notice cannot be stored.
 	lost int
-	// broken is why no event can be made, nil if events can be made.
+	// broken is the error for every request of an event, nil if events can be made.
 	broken error
 }
 
@@ -212,7 +212,8 @@ func TestSender_ANoticeThatFailsIsTriedAgainAndGivenUpAfterThePatience(t *testin
 	}
 }
 
-// A daemon that is killed after the delivery and before it is stored delivers again, with the same key.
+// A daemon that is killed after a delivery, but before the delivery is stored, delivers the notice again, with the same
+// key.
 func TestSender_AfterAKillTheSameKeyIsDeliveredAgain(t *testing.T) {
 	command, read := program(t, "")
 	c := Defaults()
@@ -249,14 +250,14 @@ func TestTargets_OfAChange(t *testing.T) {
 	}
 }
 
-// posts is a server that answers each grid job in its own way.
+// posts returns a Post that reports the answer for each grid job.
 func posts(answer func(ctx context.Context, grid jjm.GridID) fetch.Report) Post {
 	return func(ctx context.Context, grid jjm.GridID, _ string, _ []byte) (fetch.Report, error) {
 		return answer(ctx, grid), nil
 	}
 }
 
-// A server that asks to wait is asked again no earlier. A refusal is given up, and the next event has its turn.
+// If a server requests a wait, it is not called again earlier. A refused event is given up, and the next event is sent.
 func TestSender_CallsAServerAgainAsItAsks(t *testing.T) {
 	c := Defaults()
 	c.CallbacksPerUser = 1
@@ -278,7 +279,7 @@ func TestSender_CallsAServerAgainAsItAsks(t *testing.T) {
 	}
 }
 
-// Servers of one account that hang take the places of this account only.
+// Servers that hang occupy only the places of their own account.
 func TestSender_AnAccountWhoseServersHangHoldsUpNoOther(t *testing.T) {
 	c := Defaults()
 	c.CallbacksPerUser = 2
@@ -314,7 +315,8 @@ func TestSender_AnAccountWhoseServersHangHoldsUpNoOther(t *testing.T) {
 	}
 }
 
-// A notice whose event cannot be made waits as one that cannot be delivered does, so that others have their turn.
+// If the event of a notice cannot be made, the notice waits like a notice that cannot be delivered. Other notices are
+// delivered meanwhile.
 func TestSender_AnEventThatCannotBeMadeWaits(t *testing.T) {
 	b := &box{broken: errors.New("the grid job cannot be read"), notices: []store.Notice{
 		{Target: "mail a@b", Change: 1, Since: 1}, {Target: "call 7", Grid: 7, Change: 2, Since: 1}}}

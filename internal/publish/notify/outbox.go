@@ -1,9 +1,10 @@
-// Package notify tells people and a program of the site how grid jobs ended, and servers that job files name how grid
-// jobs change. Notices wait in an outbox in the store until they are delivered, so that no notice is lost when the
-// daemon is killed. After a restart a notice may be delivered a second time, with the same key. A notice that cannot be
-// delivered is tried again with growing waits, and given up after the site's patience.
+// Package notify sends notices about grid jobs. People and a program of the site receive the ends of grid jobs; servers
+// that job files name receive every change of status. Notices wait in an outbox in the store until they are delivered,
+// so that no notice is lost when the daemon is killed. After a restart a notice may be delivered a second time, with
+// the same key. A notice that cannot be delivered is tried again with growing waits, and given up after the site's
+// patience.
 //
-// The package decides what is sent to whom; the outbox is an interface.
+// The package decides which target receives which notice. The caller implements the outbox.
 package notify
 
 import (
@@ -30,15 +31,15 @@ const (
 )
 
 const (
-	// every is the time between looks at the journal and the outbox.
+	// every is the time between two reads of the journal and the outbox.
 	every = 2 * time.Second
-	// span is how many entries of the journal are read in one transaction.
+	// span is the number of entries of the journal that are read in one transaction.
 	span = 20_000
-	// batch is how many notices are delivered to one target before the others have their turn.
+	// batch is the number of notices that are delivered to one target before the other targets have their turn.
 	batch = 50
-	// workers is how many notices of a kind are delivered at the same time.
+	// workers is the number of notices of a kind that are delivered at the same time.
 	workers = 4
-	// deadline is how long a program may run.
+	// deadline is the longest time that a program may run.
 	deadline = time.Minute
 )
 
@@ -60,12 +61,12 @@ func (c Config) Targets(change store.GridChange) (targets []string) {
 	return targets
 }
 
-// Outbox stores the notices that are to be delivered.
+// Outbox stores notices until they are delivered.
 type Outbox interface {
 	// Fill stores the notices about the next entries of the journal, at most span. more is set if entries remain.
 	Fill(ctx context.Context, span int64) (more bool, err error)
-	// Due returns, for each account, the first notices to targets with a prefix, at most limit: the oldest notice of each
-	// target, if it is to be tried now.
+	// Due returns notices that should be delivered now to targets with a prefix: for each account at most limit notices,
+	// and for each target only its oldest notice.
 	Due(ctx context.Context, prefix string, limit int) ([]store.Notice, error)
 	// Next returns the oldest notices of a target.
 	Next(ctx context.Context, target string, limit int) ([]store.Notice, error)
@@ -73,13 +74,14 @@ type Outbox interface {
 	Event(ctx context.Context, n store.Notice) (e Event, ok bool, err error)
 	// Call returns the event of a notice to a server. ok is false if the grid job is removed.
 	Call(ctx context.Context, n store.Notice) (c Call, ok bool, err error)
-	// End deletes a notice. gaveUp is the reason if it was not delivered, "" if it was. Delay stores the next try.
+	// End deletes a notice. gaveUp is the reason why the notice was not delivered, "" if it was delivered. Delay stores
+	// the time of the next try.
 	End(ctx context.Context, n store.Notice, gaveUp string) error
 	Delay(ctx context.Context, n store.Notice) error
 }
 
-// Post sends the body of an event to the server of a grid job. key is the key of the event. The error means that no
-// server was asked.
+// Post sends the body of an event to the server of a grid job. key is the key of the event. An error means that no
+// server was called.
 type Post func(ctx context.Context, grid jjm.GridID, key string, body []byte) (fetch.Report, error)
 
 // Sender delivers the notices of an outbox.
@@ -92,15 +94,16 @@ type Sender struct {
 	Now  func() time.Time
 }
 
-// kind is a kind of targets. The notices of different kinds do not wait for each other.
+// kind describes the targets with a prefix. The notices of different kinds do not wait for each other.
 type kind struct {
 	prefix string
-	// most is how many notices are delivered at the same time: in total, or for one account if apart is set.
+	// most is the number of notices that are delivered at the same time: in total, or for each account if apart is set.
 	most  int
 	apart bool
 }
 
-// lane returns the lane of a notice. The notices of different lanes do not wait for each other.
+// lane returns the number of a notice's lane: the account if apart is set, otherwise 0. The notices of different lanes
+// do not wait for each other.
 func (k kind) lane(n store.Notice) int {
 	if k.apart {
 		return n.UID
@@ -133,7 +136,7 @@ func (s *Sender) Run(ctx context.Context) {
 	}
 }
 
-// pause waits until ctx ends, something is received from wake, or it is time to look again.
+// pause waits until ctx ends, a value is received from wake, or the time every is over.
 func pause(ctx context.Context, wake <-chan string) (woken string) {
 	t := time.NewTimer(every)
 	defer t.Stop()
@@ -173,8 +176,8 @@ func (s *Sender) deliver(ctx context.Context, k kind) {
 	}
 }
 
-// attend delivers the next notices to one target, in order, until one fails. If the result cannot be stored, attend
-// waits: the same notice is due again.
+// attend delivers the next notices to one target, in order, until a delivery fails. If the result cannot be stored,
+// attend waits, because the same notice is due again.
 func (s *Sender) attend(ctx context.Context, target string) {
 	ns, err := s.Outbox.Next(ctx, target, batch)
 	for _, n := range ns {
@@ -192,12 +195,12 @@ func (s *Sender) attend(ctx context.Context, target string) {
 // outcome is the result of a try.
 type outcome struct {
 	gone    bool  // the grid job is removed: nothing is sent
-	trouble error // why the notice was not delivered, nil if it was
-	final   bool  // no further try may help
+	trouble error // reason why the notice was not delivered, nil if it was delivered
+	final   bool  // another try cannot help
 	wait    time.Duration
 }
 
-// try tries to deliver a notice, and stores the result. The error says that the result could not be stored.
+// try tries to deliver a notice, and stores the result. An error means that the result could not be stored.
 func (s *Sender) try(ctx context.Context, n store.Notice) (delivered bool, err error) {
 	send := s.tell
 	if strings.HasPrefix(n.Target, callPrefix) {
@@ -222,7 +225,7 @@ func (s *Sender) try(ctx context.Context, n store.Notice) (delivered bool, err e
 	return false, s.Outbox.Delay(ctx, n)
 }
 
-// about returns words about a notice for people.
+// about returns a description of a notice, for people.
 func about(n store.Notice) string {
 	if strings.HasPrefix(n.Target, callPrefix) {
 		return "of " + n.To + " to the server of the callback"
@@ -230,7 +233,7 @@ func about(n store.Notice) string {
 	return "to " + n.Target
 }
 
-// tell delivers the end of a grid job to an address or to the program of the site.
+// tell delivers the notice about the end of a grid job to an address or to the program of the site.
 func (s *Sender) tell(ctx context.Context, n store.Notice) outcome {
 	e, ok, err := s.Outbox.Event(ctx, n)
 	switch {
@@ -283,8 +286,8 @@ func (s *Sender) send(ctx context.Context, target string, e Event) error {
 	return pipe(ctx, s.Config.Command, append(text, '\n'))
 }
 
-// pipe runs a program with input. The error is that of the program, or the end of its standard error if its exit code
-// is not 0.
+// pipe runs a program with the given input. It returns the error of the run, or an error with the end of the program's
+// standard error if the exit code is not 0.
 func pipe(ctx context.Context, argv []string, input []byte) error {
 	if len(argv) == 0 {
 		return fmt.Errorf("the site no longer sends such notices")

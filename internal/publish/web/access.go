@@ -23,10 +23,10 @@ type viewer struct {
 	known bool
 }
 
-// nobody is the caller of a reader without an account: no account has this uid.
+// nobody returns the caller for a reader without an account. No account has its uid.
 func nobody() viewer { return viewer{Caller: wire.Caller{UID: -1, GID: -1}} }
 
-// key identifies the reader's account among the listeners.
+// key returns the account of the reader, by which listeners are counted; "" for a reader without an account.
 func (v viewer) key() string {
 	if !v.known {
 		return ""
@@ -34,7 +34,7 @@ func (v viewer) key() string {
 	return fmt.Sprint(v.UID)
 }
 
-// gatekeeper decides who reads a page.
+// gatekeeper identifies the reader of a page.
 type gatekeeper struct {
 	header   string
 	proxyUID int // -1 if there is no proxy
@@ -100,7 +100,7 @@ func (g *gatekeeper) viewer(r *http.Request) (viewer, error) {
 	}
 }
 
-// account returns the reader with the name of an account. A name without an account is a reader who sees only counts.
+// account returns the reader whose account has the given name. If no account has the name, the reader sees only counts.
 func (g *gatekeeper) account(ctx context.Context, name string) (viewer, error) {
 	c, err := g.accounts.find(ctx, name)
 	switch jjm.KindOf(err) {
@@ -135,7 +135,7 @@ type knownAccount struct {
 	until  time.Time
 }
 
-// find returns the account with a name. Errors are those of Deps.Account.
+// find returns the account with a name. It returns the errors of Deps.Account.
 func (a *accounts) find(ctx context.Context, name string) (wire.Caller, error) {
 	now := a.now()
 	a.mu.Lock()

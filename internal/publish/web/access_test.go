@@ -34,7 +34,7 @@ func shortDir(t *testing.T) string {
 	return dir
 }
 
-// A token, or the header of the proxy, makes a reader an account; nothing else does.
+// Only a token, or the header of the proxy, makes a reader an account.
 func TestAccess_WhoSeesWhat(t *testing.T) {
 	config := Config{Tokens: tokenFile(t), UserHeader: "X-Remote-User", Proxy: "www-data"}
 	proxy := listen(t, newFake().page(config, os.Geteuid()), "unix", shortDir(t)+"/s") // this process is the proxy
@@ -166,7 +166,8 @@ func TestReadTokens_NamesTheLineAndTheRemedy(t *testing.T) {
 	}
 }
 
-// A token that was taken out of the file no longer counts, and a file that others can read permits none.
+// A token that was removed from the file is no longer accepted. If other accounts can read the file, no token is
+// accepted.
 func TestTokens_AChangedFileCountsAtOnce(t *testing.T) {
 	path := tokenFile(t)
 	p := newFake().page(Config{Tokens: path}, -1)

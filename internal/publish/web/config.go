@@ -15,13 +15,13 @@ import (
 
 // Config is the section [web] of the configuration.
 type Config struct {
-	// Listen is where the page is served: ADDRESS:PORT of this machine, or the absolute path of a Unix socket. If it is
-	// empty, nothing listens.
+	// Listen is the address at which the page is served: ADDRESS:PORT of this machine, or the absolute path of a Unix
+	// socket. If it is empty, nothing listens.
 	Listen string `toml:"listen"`
 	// Tokens is the path of a file with a token for each account; see [ReadTokens]. "" means that no token is accepted.
 	Tokens string `toml:"tokens"`
-	// UserHeader is the header in which a proxy names the reader's account. It counts only on a Unix socket, and only
-	// if the account Proxy connected.
+	// UserHeader is the header in which a proxy names the reader's account. The header is used only on a Unix socket, and
+	// only if the account Proxy has connected.
 	UserHeader string `toml:"user_header"`
 	Proxy      string `toml:"proxy"`
 }
@@ -69,7 +69,7 @@ func (c Config) Check() (ps jjm.Problems) {
 	return ps
 }
 
-// checkListen returns what is wrong with Listen, "" if nothing is.
+// checkListen returns the problem with Listen, "" if there is none.
 func (c Config) checkListen() string {
 	switch {
 	case c.Listen == "":
@@ -94,8 +94,8 @@ func (c Config) checkListen() string {
 	return ""
 }
 
-// headerName reports whether a proxy may use the name for its own header. Headers that every client sends are no such
-// names.
+// headerName reports whether a proxy may use the name for its own header. It returns false for a header that any client
+// may send.
 func headerName(name string) bool {
 	plain := strings.IndexFunc(name, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-')

@@ -1,8 +1,8 @@
 // Package web serves a read-only web page of the daemon: the site's clusters and grid jobs, one cluster, and one job.
 //
-// A user sees the own jobs, an administrator all jobs. Every other reader sees only counts. Package web learns the
-// account of a reader from a token, or from a header that a proxy sets; see [Config]. What an account may see is left
-// to the verbs of the socket (package serve), which the page asks as a client of the socket would.
+// A user sees only the user's own jobs, an administrator sees all jobs. Every other reader sees only counts. Package
+// web learns the account of a reader from a token, or from a header that a proxy sets; see [Config]. The verbs of the
+// socket (package serve) decide what an account may see; the page calls these verbs like a client of the socket.
 //
 // The package promises that no reader can harm the daemon or another reader:
 //

@@ -173,7 +173,8 @@ func (f *fake) page(c Config, proxy int) *Page {
 // secret returns the token of an account in the tests.
 func secret(user string) string { return user + "-0123456789abcdef0123456789abcdef" }
 
-// answer returns the answer to a request of an account, "" for none, without a connection.
+// answer passes a request of an account, "" for a reader without an account, to the handler without a connection. It
+// returns the answer and its body.
 func answer(t *testing.T, p *Page, user, path string) (*http.Response, string) {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodGet, path, nil)

@@ -92,8 +92,8 @@ func (p *Page) farm(ctx context.Context, v viewer, r *http.Request) (any, error)
 	return out, nil
 }
 
-// rowOf returns a cluster as a table shows it. An open circuit breaker goes before other trouble, and trouble before
-// orders.
+// rowOf returns the table row of a cluster. The state shows an open circuit breaker before other trouble, and trouble
+// before orders.
 func rowOf(c *wire.Cluster, causes bool, now jjm.Time) clusterRow {
 	row := clusterRow{Name: c.Name, Kind: c.Kind, State: "ok", Waiting: c.Waiting, Queued: c.Queued, Running: c.Running,
 		Slots: c.Slots}
@@ -105,7 +105,7 @@ func rowOf(c *wire.Cluster, causes bool, now jjm.Time) clusterRow {
 	case c.LastSeen == 0 && c.Slots == 0: // neither a listing nor a probe has returned anything
 		row.State = "not asked yet"
 	}
-	for _, o := range c.Orders { // a pause comes after a drain in the order, and shows more
+	for _, o := range c.Orders { // the list has a pause after a drain, and the pause is shown
 		if c.Breaker == nil && c.Healthy && o.Kind == jjm.OrderCluster && o.Begun(now) {
 			row.State = o.Doing()
 		}
@@ -116,7 +116,7 @@ func rowOf(c *wire.Cluster, causes bool, now jjm.Time) clusterRow {
 	return row
 }
 
-// number returns a number of the query, 0 if it is not there.
+// number returns a number of the query, 0 if the query does not contain the number.
 func number(r *http.Request, name string) (int64, error) {
 	text := r.URL.Query().Get(name)
 	if text == "" {
@@ -136,7 +136,7 @@ type clusterView struct {
 	Limits  [][2]string
 }
 
-// cluster returns one cluster.
+// cluster returns the view of one cluster.
 func (p *Page) cluster(ctx context.Context, v viewer, r *http.Request) (any, error) {
 	all, err := serve.Ask(ctx, p.d.Verbs, wire.VerbClusters(), v.Caller, wire.ClustersRequest{})
 	if err != nil {
@@ -149,7 +149,7 @@ func (p *Page) cluster(ctx context.Context, v viewer, r *http.Request) (any, err
 		}
 		out := &clusterView{Row: rowOf(c, v.known, jjm.At(p.d.Now()))}
 		if v.known {
-			c.LastSeen, c.Listing, c.Commands = c.LastSeen-c.LastSeen%60_000, 0, 0 // they change all the time
+			c.LastSeen, c.Listing, c.Commands = c.LastSeen-c.LastSeen%60_000, 0, 0 // these values change all the time
 			out.Cluster, out.Limits = c, limitsOf(c.Limits)
 		}
 		return out, nil

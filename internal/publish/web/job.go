@@ -21,8 +21,8 @@ const (
 	mostEntries = 4000
 )
 
-// jobView is the page of a grid job or, if One is set, of one of its local jobs. Its own fields are watched for
-// changes.
+// jobView is the page of a grid job or, if One is set, of one of its local jobs. A listener receives an update when a
+// field changes, except the fields of jobDetail.
 type jobView struct {
 	Ref string
 	S   wire.Status
@@ -35,7 +35,7 @@ type jobView struct {
 	jobDetail `json:"-"`
 }
 
-// jobDetail is what is read only when the page is shown.
+// jobDetail holds the facts that are read only when the page is shown.
 type jobDetail struct {
 	Counts   []count
 	Locals   []localRow
@@ -44,7 +44,8 @@ type jobDetail struct {
 	Usage    [][3]string // what, requested, used
 	Attempts []wire.Attempt
 	Curve    []point
-	// Cut is set if the journal is longer than what was read, so that the plot begins later than the job.
+	// Cut is set if mostEntries entries of the journal were read: the journal may be longer, and the plot may begin later
+	// than the job.
 	Cut bool
 	// Start and End bound the timeline.
 	Start, End jjm.Time
@@ -100,8 +101,8 @@ func (p *Page) job(ctx context.Context, v viewer, r *http.Request) (any, error) 
 	return out, nil
 }
 
-// status returns the status of a job that the reader may see. The error is of kind Gone for jobs of others, so that it
-// tells nothing about them.
+// status returns the status of a job. If the reader may not see the job, the error is of kind Gone, which does not
+// reveal that the job exists.
 func (p *Page) status(ctx context.Context, v viewer, ref string) (wire.Status, error) {
 	a, err := serve.Ask(ctx, p.d.Verbs, wire.VerbStatus(), v.Caller, wire.StatusRequest{Many: wire.Refs(ref)})
 	if err != nil {
@@ -111,7 +112,7 @@ func (p *Page) status(ctx context.Context, v viewer, ref string) (wire.Status, e
 		return wire.Status{}, jjm.Errorf(jjm.Internal, "status %s: %d answers", ref, len(a.Status))
 	}
 	s := a.Status[0]
-	s.ExpectedEnd = nil // it changes all the time
+	s.ExpectedEnd = nil // the expected end changes all the time
 	switch err := s.Lookup.Error.Err(); jjm.KindOf(err) {
 	case jjm.Denied, jjm.Gone:
 		return s, jjm.Errorf(jjm.Gone, "there is no job %s, or it belongs to another account", ref)
@@ -181,12 +182,12 @@ func (j *jobView) draw(entries []jjm.JournalEntry, now jjm.Time) {
 	}
 }
 
-// examples adds the evidence about the example of each of the first causes of failures.
+// examples adds, for each of the first causes of failures, the evidence about an example.
 func (p *Page) examples(ctx context.Context, v viewer, out *jobView) error {
 	for _, c := range out.S.Causes[:min(len(out.S.Causes), mostEvidence)] {
 		s, err := p.status(ctx, v, c.First)
 		switch {
-		case jjm.KindOf(err) == jjm.Gone: // it was removed, or runs again under another number
+		case jjm.KindOf(err) == jjm.Gone: // the job was removed, or runs again under another number
 		case err != nil:
 			return err
 		case s.Detail != nil && s.Detail.Evidence != nil:
@@ -196,7 +197,7 @@ func (p *Page) examples(ctx context.Context, v viewer, out *jobView) error {
 	return nil
 }
 
-// usageRows returns what was requested for each local job beside what was used.
+// usageRows returns the requested and the used amount of each resource.
 func usageRows(s *wire.Status, one bool) [][3]string {
 	used, asked := s.Lookup.Usage, s.Request
 	if one && s.Detail != nil {

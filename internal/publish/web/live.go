@@ -11,14 +11,15 @@ import (
 )
 
 const (
-	// mostListeners bounds the listeners of live updates in all, and mostOfOne those of one account. Readers without an
-	// account count as one account.
+	// mostListeners bounds the listeners of live updates in all, and mostOfOne bounds the listeners of one account.
+	// Readers without an account count as one account.
 	mostListeners = 64
 	mostOfOne     = 16
-	// watchTime is how long a listener is served. A browser then connects again, and its reader is identified again.
+	// watchTime is the time for which a listener is served. A browser then connects again, and its reader is identified
+	// again.
 	watchTime = 10 * time.Minute
-	// aliveEvery is how often a listener is sent something even if nothing changes, to find out whether it is still
-	// there. eventTime is how long it may take to read an event.
+	// aliveEvery is the time between two messages to a listener while nothing changes. These messages detect a listener
+	// that is gone. eventTime is the time in which a listener must read an event.
 	aliveEvery = 15 * time.Second
 	eventTime  = 10 * time.Second
 )
@@ -51,7 +52,7 @@ func (l *listeners) remove(account string) {
 	}
 }
 
-// live returns the handler of the changes of a view: server-sent events, each with the version of the view.
+// live returns the handler that sends the changes of a view: server-sent events, each with the version of the view.
 func (p *Page) live(name string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {
@@ -91,7 +92,8 @@ func (p *Page) version(ctx context.Context, name string, v viewer, r *http.Reque
 }
 
 // watch sends the version of a view, and sends the version again at every change. It returns when the listener is gone
-// or ctx ends. An error about the view, such as that its job was removed, is sent as a change: the page then shows it.
+// or ctx ends. An error about the view, for example because its job was removed, is sent as a change; the page then
+// shows the error.
 func (p *Page) watch(ctx context.Context, name string, v viewer, r *http.Request, out *events, version string) {
 	// The server's time to read a request does not apply to a listener.
 	if out.to.SetReadDeadline(time.Time{}) != nil || !out.send("event: version\ndata: "+version) {

@@ -14,7 +14,7 @@ import (
 	"jjm/internal/testkit/await"
 )
 
-// subscribe connects to the live updates of a page. Each event's data comes out of the channel, which is closed at the
+// subscribe connects to the live updates of a page. The channel receives the data of each event, and is closed at the
 // end.
 func subscribe(t *testing.T, at net.Addr, user, path string) (int, <-chan string) {
 	t.Helper()
@@ -74,7 +74,7 @@ func TestLive_SendsAVersionAtEachChange(t *testing.T) {
 	}
 }
 
-// A job that is removed is a change, after which the updates end.
+// The removal of a job is a change. The updates end after this change.
 func TestLive_ARemovedJobIsAChange(t *testing.T) {
 	f := newFake()
 	at := listen(t, f.page(Config{Tokens: tokenFile(t)}, -1), "tcp", "127.0.0.1:0")
@@ -89,7 +89,7 @@ func TestLive_ARemovedJobIsAChange(t *testing.T) {
 	}
 }
 
-// One account cannot take all listeners, and a listener that is gone makes room.
+// One account cannot take all listeners. A listener that disconnects makes room for another listener.
 func TestLive_ListenersAreBounded(t *testing.T) {
 	f := newFake()
 	p := f.page(Config{Tokens: tokenFile(t)}, -1)

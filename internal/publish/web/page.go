@@ -31,18 +31,18 @@ var assets embed.FS
 //go:embed templates
 var templates embed.FS
 
-// policy permits scripts, style sheets and connections of the page itself only.
+// policy permits only scripts, style sheets and connections of the page itself.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 const (
-	// askTime is how long the daemon may take to answer what a page shows. mostAsks bounds the pages that are made at
-	// the same time.
+	// askTime is the time in which the daemon must return the content of a page. mostAsks bounds the number of pages that
+	// are made at the same time.
 	askTime  = 10 * time.Second
 	mostAsks = 8
 )
 
-// Deps is what a page needs of the daemon. All functions may be called from many goroutines.
+// Deps are the dependencies of a page. All functions may be called from many goroutines.
 type Deps struct {
 	// Site is the name of the site.
 	Site string
@@ -55,7 +55,7 @@ type Deps struct {
 	ProxyUID int
 	Now      func() time.Time
 	Log      *slog.Logger
-	// Every is how often a page that is watched is compared with the daemon's state.
+	// Every is the time between two comparisons of a watched page with the daemon's state.
 	Every time.Duration
 }
 
@@ -69,8 +69,8 @@ type Page struct {
 	layouts   map[string]*template.Template
 }
 
-// view is one kind of page. state returns what the page shows and what is watched for changes. fill, if set, adds what
-// is read only when the page is shown.
+// view is one kind of page. state returns the content whose changes are sent to listeners. fill, if set, adds the
+// content that is read only when the page is shown.
 type view struct {
 	state func(context.Context, viewer, *http.Request) (any, error)
 	fill  func(context.Context, viewer, any) error
@@ -98,20 +98,20 @@ func New(c Config, d Deps) *Page {
 	return p
 }
 
-// layout returns the template of a view within the frame of all pages. The templates are part of the program, so that a
-// mistake in them is found by every test.
+// layout returns the template of a view within the frame of all pages. The templates are part of the program, so every
+// test finds a mistake in a template.
 func layout(name string) *template.Template {
 	return template.Must(template.New("frame.html").Funcs(shown()).ParseFS(templates, "templates/frame.html",
 		"templates/parts.html", "templates/"+name+".html"))
 }
 
-// frame is what every page shows.
+// frame is the content that all pages have in common.
 type frame struct {
 	Title, Site string
 	Viewer      viewer
 	Known       bool
 	At          jjm.Time
-	// Version changes when the view does; "" if the page has no live updates.
+	// Version changes whenever the view changes; "" if the page has no live updates.
 	Version string
 	View    any
 }
@@ -178,7 +178,8 @@ func title(name string, r *http.Request) string {
 	return "The site"
 }
 
-// ask returns what a view shows, and its version. With whole it also reads what is not watched.
+// ask returns the content of a view, and its version. If whole is set, it also reads the content that is not watched
+// for changes.
 func (p *Page) ask(ctx context.Context, name string, v viewer, r *http.Request, whole bool) (state any, version string,
 	err error) {
 	select {
@@ -216,7 +217,7 @@ func (p *Page) send(w http.ResponseWriter, name string, code int, f frame) {
 	_, _ = w.Write(text.Bytes()) // a reader who is gone needs no answer
 }
 
-// refuse sends a page that says why there is no other. A reader who is gone gets none.
+// refuse sends a page with the reason why the requested page is not shown. It sends nothing to a reader who is gone.
 func (p *Page) refuse(w http.ResponseWriter, r *http.Request, v viewer, err error) {
 	if r.Context().Err() != nil {
 		return

@@ -50,7 +50,8 @@ func TestPage_EveryAnswerHasTheHeadersAndNoInlineCode(t *testing.T) {
 	}
 }
 
-// Texts of users, batch systems and applications are shown as they are, whatever is in them.
+// Markup and control characters in texts of users, batch systems and applications have no effect. They are shown as
+// text or as escapes.
 func TestPage_HostileTextsAreInert(t *testing.T) {
 	p := newFake().page(Config{Tokens: tokenFile(t)}, -1)
 	const want = `&lt;script&gt;alert(1)&lt;/script&gt;&#34;&#39;&gt;&lt;img src=x onerror=alert(2)&gt;\u202egnp.exe\x1b[2J{{.}}`
@@ -172,7 +173,7 @@ func TestFarm_IsPaged(t *testing.T) {
 	}
 }
 
-// Nothing but GET and HEAD is answered, and no request may have a body.
+// Only GET and HEAD are answered, and no request may have a body.
 func TestPage_OnlyShows(t *testing.T) {
 	h := newFake().page(Config{}, -1).Handler()
 	for _, c := range []struct {
@@ -193,7 +194,7 @@ func TestPage_OnlyShows(t *testing.T) {
 	}
 }
 
-// A fault of the daemon is logged and not shown; a reader who went away is no fault.
+// A fault of the daemon is logged and not shown. A reader who disconnects is not a fault.
 func TestPage_FaultsAreLoggedAndNotShown(t *testing.T) {
 	for name, c := range map[string]struct {
 		gone bool
@@ -241,7 +242,7 @@ func TestTimeline_OfAttempts(t *testing.T) {
 	move(20, "submitting", "submitting/doubtful")
 	move(30, "submitting/doubtful", "submitted/queued")
 	move(40, "submitted/queued", "running")
-	move(50, "running", "running") // an aside
+	move(50, "running", "running") // an entry that changes no state
 	move(60, "running", "submitting/retry-wait")
 	move(70, "submitting/retry-wait", "submitted/queued")
 	move(80, "submitted/queued", "running")

@@ -14,8 +14,8 @@ import (
 const (
 	// mostConnections bounds the open connections.
 	mostConnections = 256
-	// requestTime is how long a client may take to send a request, and answerTime how long the answer may take in all.
-	// idleTime is how long a connection may stay open between two requests.
+	// requestTime is the time for a client to send a request, and answerTime the time for the whole answer. idleTime is
+	// the longest time that a connection may stay open between two requests.
 	requestTime = 5 * time.Second
 	answerTime  = askTime + 20*time.Second
 	idleTime    = 2 * time.Minute
@@ -23,8 +23,8 @@ const (
 	maxHeader = 16 << 10
 )
 
-// Serve answers requests on l until ctx ends, then closes l and all connections. It returns nil then, and an error if l
-// fails.
+// Serve answers requests on l until ctx ends. It then closes l and all connections, and returns nil. It returns an
+// error if l fails.
 func (p *Page) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{Handler: p.Handler(), ReadTimeout: requestTime, WriteTimeout: answerTime, IdleTimeout: idleTime,
 		MaxHeaderBytes: maxHeader, ConnContext: withPeer, ErrorLog: slog.NewLogLogger(p.d.Log.Handler(), slog.LevelDebug)}

@@ -55,7 +55,7 @@ func plain(s string) string {
 	return b.String()
 }
 
-// done returns how many of the expected local jobs are completed, for people.
+// done returns the number of completed local jobs and the expected number, as text for people.
 func done(c wire.Counts) string {
 	return fmt.Sprintf("%d of %d completed", c.Completed, max(c.Expected, c.Total))
 }

@@ -21,7 +21,7 @@ type span struct {
 	From, To jjm.Time
 }
 
-// kindOf returns the kind of the span of a state in the words of the journal, "" if nothing is shown for it.
+// kindOf returns the kind of span for a state in the words of the journal, "" if the state has no span.
 func kindOf(word string) string {
 	state, _, _ := strings.Cut(word, "/")
 	switch state {
@@ -36,7 +36,7 @@ func kindOf(word string) string {
 }
 
 // timeline returns the spans of local jobs, by number, from the entries of the journal, oldest first. A span that has
-// not ended ends now.
+// not ended yet ends at the time now.
 func timeline(entries []jjm.JournalEntry, now jjm.Time) map[int32][]span {
 	all := map[int32][]span{}
 	open := map[int32]bool{}
@@ -102,7 +102,7 @@ type bar struct {
 	Text string
 }
 
-// bars returns spans as drawn between two times, and in words.
+// bars returns the spans in the form for a drawing between two times, and as text.
 func bars(spans []span, start, end jjm.Time) (out []bar, text string) {
 	var words []string
 	attempt := 0
@@ -126,9 +126,9 @@ type point struct {
 	N  int
 }
 
-// curve returns how the number of completed local jobs grew, from the entries of the journal, oldest first. completed
-// is the number now; ended is when the grid job ended, 0 if it has not ended. A journal that does not go back to the
-// beginning yields the last part of the curve.
+// curve returns the number of completed local jobs over time, from the entries of the journal, oldest first. completed
+// is the current number; ended is the time at which the grid job ended, 0 if it has not ended. If the journal does not
+// go back to the beginning, curve returns only the last part of the curve.
 func curve(entries []jjm.JournalEntry, completed int, now, ended jjm.Time) []point {
 	counted := func(word string) bool {
 		return word == jjm.Completed.String() || word == jjm.CompletedFrozen.String()
@@ -163,7 +163,7 @@ func curve(entries []jjm.JournalEntry, completed int, now, ended jjm.Time) []poi
 	return thin(out)
 }
 
-// thin returns at most mostPoints of the points, the first and the last among them.
+// thin returns at most mostPoints of the points, including the first and the last point.
 func thin(all []point) []point {
 	if len(all) <= mostPoints {
 		return all

@@ -35,7 +35,7 @@ type token struct {
 
 // ReadTokens checks a file of tokens. A line has an account and its token, with blanks between; empty lines and lines
 // that begin with # are ignored. The error is of kind Invalid if another account than the daemon's may read the file,
-// if a line is wrong, or if an account or a token is there twice.
+// if a line is wrong, or if an account or a token occurs twice.
 func ReadTokens(path string) error {
 	_, err := readTokens(path)
 	return err
@@ -139,7 +139,7 @@ type stamp struct {
 var errNoFile = errors.New("this site has no tokens")
 
 // user returns the account of a token. The error is of kind Denied if the token is unknown, and Busy if the file of
-// tokens cannot be used: readers are not told why.
+// tokens cannot be used. The error for readers does not contain the reason.
 func (t *tokens) user(given string) (string, error) {
 	if t.path == "" {
 		return "", jjm.Errorf(jjm.Denied, "%w", errNoFile)

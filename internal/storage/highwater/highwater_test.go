@@ -47,7 +47,7 @@ func TestMark_KeepsTheHighestIDOfItsStore(t *testing.T) {
 	if got, want := readMark(t, path), (Written{"abcd-1", 8}); got != want {
 		t.Errorf("read %v, want %v", got, want)
 	}
-	openMark(t, path, "abcd-1", 11) // raised to ids that were committed and never told
+	openMark(t, path, "abcd-1", 11) // raised to ids that were committed and that no client got
 	if got, want := readMark(t, path), (Written{"abcd-1", 11}); got != want {
 		t.Errorf("read %v, want %v", got, want)
 	}
@@ -176,7 +176,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// The daemon of before there were marks made the folder of the records, so its first start with a mark is not refused.
+// A daemon from before marks existed made the folder of the records, so its first start with a mark is accepted.
 func TestFit_AStoreThatKnowsGridJobsAndIsAlone(t *testing.T) {
 	in := Folder{State: "/state", Work: "/work", Bare: true}
 	err := Fit("a-1", 17, in)

@@ -40,7 +40,7 @@ type Stamp struct {
 // Reserved returns the last id of the block that contains an id.
 func Reserved(id jjm.GridID) jjm.GridID { return (max(id, 0) + block - 1) / block * block }
 
-// Relation is the relation of a stamp to a store.
+// Relation describes whether a folder with a stamp belongs to a store.
 type Relation int
 
 // The relations of a stamp to a store.
@@ -76,7 +76,7 @@ type Stamped struct {
 	Stamp *Stamp // nil if there is none
 }
 
-// FitStamps returns an error of kind Conflict if a folder belongs to another store or to a newer copy of this one.
+// FitStamps returns an error of kind Conflict if a folder belongs to another store or to a newer copy of this store.
 func FitStamps(store string, highest jjm.GridID, folders []Stamped) error {
 	const remedy = "With the daemon stopped, put the store back that was here: store.db together with store.db-wal and " +
 		"store.db-shm if they are there. If it is lost, or the folder is to be this store's: jjm-daemon serve --adopt " +
@@ -99,10 +99,10 @@ func FitStamps(store string, highest jjm.GridID, folders []Stamped) error {
 	return nil
 }
 
-// highest returns an id such that no higher id was assigned.
+// highest returns an upper bound for the assigned ids, according to the stamp.
 func (s *Stamp) highest() jjm.GridID { return max(s.Until, s.Given) }
 
-// Known returns an id such that no higher id was assigned, as far as the folders show.
+// Known returns an upper bound for the assigned ids, as far as the folders show.
 func (f Folder) Known() jjm.GridID {
 	known := max(f.Record, f.Area)
 	if f.Mark != nil {

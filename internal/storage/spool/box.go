@@ -49,7 +49,7 @@ func changed(dir *os.File) (at time.Time, settled bool) {
 	return at, time.Unix(now.Unix()).After(at)
 }
 
-// chunk is how many names one system call reads.
+// chunk is the number of names that one system call reads.
 const chunk = 1024
 
 // List returns the entries in order, and others, the names that are not entries and may be removed. It stops after

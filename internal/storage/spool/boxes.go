@@ -19,7 +19,7 @@ import (
 // inName is the name of the folder of the boxes, below the spool.
 const inName = "in"
 
-// maxFallbacks is how many boxes an account may have under other names than its plain name.
+// maxFallbacks is the largest number of boxes that an account may have under other names than its plain name.
 const maxFallbacks = 8
 
 // boxName returns the plain name of an account's box.
@@ -55,7 +55,7 @@ func (in *In) Changed() (at time.Time, settled bool) { return changed(in.dir) }
 // a [*Rejected] if another account has taken the name.
 func (in *In) Box(uid int) (*Box, error) { return openBox(in.dir, boxName(uid), uid) }
 
-// Named opens the box of an account that has another name than the plain one.
+// Named opens a box of an account under another name than the plain name.
 func (in *In) Named(name string, uid int) (*Box, error) { return openBox(in.dir, name, uid) }
 
 // BoxesOf opens the boxes of an account: the box under its plain name, or the boxes under other names that the account
@@ -201,10 +201,10 @@ type Found struct {
 	UID  int
 }
 
-// Survey reads about names further names of the folder. It returns done when it reached the end; the next call then
-// starts from the beginning. It calls found for each box and removes everything else. It calls failed for each name
-// that it could not remove. A folder that is not empty cannot be removed; if it has the plain name of another account,
-// it is renamed.
+// Survey reads the next names of the folder; names is their approximate number. It returns true when it reaches the
+// end; the next call then starts from the beginning. It calls found for each box and removes everything else. It calls
+// failed for each name that it could not remove. A folder that is not empty cannot be removed; if it has the plain name
+// of another account, it is renamed.
 func (in *In) Survey(names int, found func(Found), failed func(name string, err error)) (done bool, err error) {
 	for range max(names/chunk, 1) {
 		all, err := in.dir.ReadDir(chunk)

@@ -9,8 +9,8 @@ import (
 )
 
 // Submitted returns the time of the oldest submission with a handle among the entries of an account, or for root (uid
-// 0) of all accounts. It is false if there is none. It looks at MaxEntries entries of each account at most. A missing
-// spool has no entries.
+// 0) of all accounts. found is false if there is none. Submitted reads at most MaxEntries entries of each account. A
+// missing spool has no entries.
 func Submitted(dir string, uid int, h jjm.Handle) (since time.Time, found bool, err error) {
 	in, err := Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {

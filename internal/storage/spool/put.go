@@ -135,7 +135,7 @@ func Writable(dir string) error {
 	return syscall.Access(filepath.Join(dir, inName), write|enter)
 }
 
-// Readable reports whether the members of a group can read the entries. They can if the daemon is not root.
+// Readable reports whether the members of a group can read the entries. This is the case if the daemon is not root.
 func Readable(dir string) bool {
 	info, err := os.Stat(filepath.Join(dir, inName))
 	return err == nil && info.Mode()&fs.ModeSetgid != 0

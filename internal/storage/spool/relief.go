@@ -12,7 +12,7 @@ import (
 	"jjm/internal/sys/wary"
 )
 
-// Boxes is the folder of the boxes, as package commons sees it: a folder in which other accounts can write.
+// Boxes implements [commons.Folder] for the folder of the boxes.
 type Boxes struct {
 	// Dir is the spool.
 	Dir string
@@ -60,8 +60,8 @@ func (bs Boxes) Remove(h commons.Heap) error {
 	return in.removeBox(below, h)
 }
 
-// removeBox removes a box and all its files. Root first becomes the owner of the box, so that a process that has the
-// box open cannot add files.
+// removeBox removes a box and all its files. If this process is root, it first becomes the owner of the box, so that a
+// process that has the box open cannot add files.
 func (in *In) removeBox(below *wary.Dir, t commons.Heap) error {
 	b, err := in.Named(t.Name, t.UID)
 	if err != nil {
@@ -116,8 +116,8 @@ func (b *Box) sizeOf(name string) (bytes int64, folder bool) {
 	return commons.OfStat(&st), st.Mode&unix.S_IFMT == unix.S_IFDIR
 }
 
-// Fit returns how many of the entries, counted from the first, are within the limits of an account. Files that are too
-// long for an entry count as 0 bytes, because the daemon removes such files unread.
+// Fit returns the number of entries, counted from the first, that are within the limits of an account. Files that are
+// too long for an entry count as 0 bytes, because the daemon removes such files unread.
 func (b *Box) Fit(names []Name) int {
 	var sum int64
 	for i, n := range names {
@@ -131,5 +131,5 @@ func (b *Box) Fit(names []Name) int {
 	return len(names)
 }
 
-// slack is how many bytes a file system may allocate beyond the length of a file.
+// slack is the number of bytes that a file system may allocate beyond the length of a file.
 const slack = 1 << 20

@@ -25,9 +25,8 @@ func sparse(t *testing.T, b *Box, seq int64, size int64) Name {
 	return n
 }
 
-// The daemon counts the bytes of a box itself, whatever the client counted. Entries fit in
-// their order. A file that is too long to be an entry counts nothing, because the daemon
-// removes it.
+// The daemon counts the bytes of a box itself and does not rely on the client's count. Fit takes the entries in their
+// order. A file that is too long to be an entry counts as 0 bytes, because the daemon removes it.
 func TestFit_StopsAtMaxBytes(t *testing.T) {
 	b := mine(t, box(t))
 	most := MaxBytes / MaxEntry
@@ -87,8 +86,8 @@ func TestList_ReportsUnfinishedFilesThatTakeTooManyBytes(t *testing.T) {
 	}
 }
 
-// On a full disk the largest box is removed first, whatever it contains, and the others
-// stay. A process that has the removed box open cannot add anything to it.
+// On a full disk the largest box is removed first, and the other boxes stay. A process that has the removed box open
+// cannot add anything to the box.
 func TestRelieve_RemovesTheLargestBoxFirst(t *testing.T) {
 	needs.Root(t, "to give folders to other accounts")
 	dir := box(t)

@@ -14,7 +14,7 @@
 //     other entry of the same handle in the same box. The daemon reads entries in this order.
 //   - No account can read, change or block the entries of another account.
 //
-// The daemon decides what an entry means, and whether its owner may make the request.
+// The daemon decides on the meaning of an entry, and on the rights of its owner to make the request.
 //
 // # Trust
 //
@@ -109,7 +109,7 @@ func (s *Rejected) Error() string { return s.Why }
 
 func reject(format string, args ...any) error { return &Rejected{fmt.Sprintf(format, args...)} }
 
-// Owner is the account for which an entry speaks.
+// Owner is the account on whose behalf an entry makes its request.
 type Owner struct{ UID, GID int }
 
 // checkFile returns an error unless the file is a plain file that only its owner can have written.

@@ -113,8 +113,7 @@ func TestPut_EntriesAreListedInTheOrderOfPut(t *testing.T) {
 	}
 }
 
-// Everything that is not a proper entry is a Rejected, whoever made it, and reading it does
-// not hang.
+// Read rejects everything that is not a proper entry, and never blocks.
 func TestRead_RejectsEverythingButEntries(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "secret")
 	good := `{"verb":"kill","handle":"` + string(jjm.HandleOf(1, "k")) + `"}`

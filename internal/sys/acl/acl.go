@@ -82,8 +82,8 @@ func Grant(f *os.File, perm Perm, uids ...int) error {
 	return nil
 }
 
-// GrantOwn is Grant for a file or folder of this process's account. It returns an error for any other file, even for
-// root.
+// GrantOwn does the same as Grant for a file or folder of this process's account. It returns an error for any other
+// file, even for root.
 func GrantOwn(f *os.File, perm Perm, uids ...int) error {
 	info, err := f.Stat()
 	if err != nil {

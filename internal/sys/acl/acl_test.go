@@ -55,7 +55,7 @@ func TestGrant_PermitsTheseAccountsAndNobodyElse(t *testing.T) {
 	give(dir, Read|Search, 70001)
 	give(path, Read, 70001, 70003)
 	give(path, Read, 70001) // a second time
-	give(path, 0, 70003)    // takes it away
+	give(path, 0, 70003)    // removes the permission
 	give(dir, Search, 70004)
 	for uid, want := range map[int]bool{70001: true, 70002: false, 70003: false, 70004: false} {
 		if got := readable(t, path, uid); got != want {
@@ -84,7 +84,7 @@ func TestGrant_FailsIfTheFileSystemHasNoLists(t *testing.T) {
 	}
 }
 
-// The list that setfacl -m u:1000:r makes for a file of mode 0640 (getfattr -e hex).
+// The list must equal the list that setfacl -m u:1000:r makes for a file of mode 0640 (getfattr -e hex).
 func TestGrant_WritesWhatSetfaclWrites(t *testing.T) {
 	want := []byte("\x02\x00\x00\x00" + "\x01\x00\x06\x00\xff\xff\xff\xff" + "\x02\x00\x04\x00\xe8\x03\x00\x00" +
 		"\x04\x00\x04\x00\xff\xff\xff\xff" + "\x10\x00\x04\x00\xff\xff\xff\xff" + "\x20\x00\x00\x00\xff\xff\xff\xff")

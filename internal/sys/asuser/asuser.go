@@ -30,7 +30,7 @@
 // A helper that died is replaced at the next request. A helper ends together with the daemon, after it has been idle,
 // and at a maximum age, so that its groups do not become stale.
 //
-// Callers decide who may do what: the package does everything that the account may do.
+// Callers decide on the rights of each account: the package does everything that the account may do.
 package asuser
 
 import (
@@ -48,16 +48,16 @@ import (
 
 // Limits are the limits of helpers. A zero means the default in parentheses.
 type Limits struct {
-	// Silence is how long a helper may send nothing during a request (5s). A helper answers pings during every operation.
+	// Silence is the longest time for which a helper may send nothing during a request (5s). A helper answers pings during
+	// every operation.
 	Silence time.Duration
-	// Act is how long one operation on files may take (20s). The removal of a tree may take
-	// thirty times as long.
+	// Act is the longest time of one operation on files (20s). The removal of a tree may take thirty times as long.
 	Act time.Duration
-	// Aside is how long an account is set aside after its helper hung (30s). Each further hang doubles the time, up to
-	// sixteen times.
+	// Aside is the time for which an account is set aside after its helper hung (30s). Each further hang doubles the time,
+	// up to sixteen times.
 	Aside time.Duration
-	// Idle is how long a helper may be without a request before it ends (1m). Life is the age
-	// at which a helper is replaced (1h).
+	// Idle is the time after which a helper without a request ends (1m). Life is the age at which a helper is replaced
+	// (1h).
 	Idle, Life time.Duration
 	// Helpers is the intended maximum number of helpers (200). If there are more, helpers end after a sixteenth of Idle.
 	Helpers int
@@ -80,7 +80,7 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// account is an account as the account database describes it.
+// account holds the facts of the account database about one account.
 type account struct {
 	uid, gid int
 	groups   []uint32

@@ -252,7 +252,7 @@ func TestArea_WorksThroughTheHelper(t *testing.T) {
 	}
 }
 
-// The account puts links and special files into its area: root opens nothing through them.
+// If the account puts links and special files into its area, root opens nothing through these files.
 func TestFiles_NamesDoNotLeaveTheArea(t *testing.T) {
 	t.Parallel()
 	u := pool(t, Limits{}).For(somebody(t, "daemon"))
@@ -388,8 +388,8 @@ func TestRun_CapsOutputAndMemory(t *testing.T) {
 	}
 }
 
-// A folder is read with the account's rights, completely or not at all. One that is too large
-// is refused before any of it is read.
+// A folder is read with the account's rights, completely or not at all. A folder that is too large is refused before
+// any of its files is read.
 func TestOpenTree_ReadsWithTheAccountsRights(t *testing.T) {
 	u := pool(t, Limits{}).For(somebody(t, "daemon"))
 	dir := needs.PublicDir(t)

@@ -21,7 +21,8 @@ func (u *User) UID() int { return u.owner.UID }
 // errFull cancels a command whose output reached Cmd.MaxOutput.
 var errFull = errors.New("its output is longer than it may be")
 
-// endTime is how long after a command's deadline the helper may take to report the end: SIGTERM, two seconds, SIGKILL.
+// endTime is the additional time, after a command's deadline, in which the helper must report the end: SIGTERM, two
+// seconds, SIGKILL.
 const endTime = 10 * time.Second
 
 // Run runs a command as the account, with the account's HOME, USER and LOGNAME, in the folder "/" unless the command
@@ -186,7 +187,7 @@ type capped struct {
 	cut, eof bool
 }
 
-// fill reads r to its end and drops the bytes beyond the cap. With ends set it stops at the cap and returns true.
+// fill reads r to its end and drops the bytes beyond the cap. If ends is set, it stops at the cap and returns true.
 func (w *capped) fill(r io.Reader, ends bool) (full bool) {
 	chunk := make([]byte, 32<<10)
 	for {

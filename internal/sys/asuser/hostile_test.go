@@ -22,7 +22,7 @@ import (
 	"jjm/sandbox"
 )
 
-// quick are limits with which a hanging helper is found soon.
+// quick are short limits, with which a hanging helper is detected soon.
 var quick = Limits{Silence: await.Provoked(time.Second), Act: await.Provoked(2 * time.Second),
 	Aside: await.Provoked(300 * time.Millisecond)}
 
@@ -147,7 +147,7 @@ func lie(word string) {
 			continue
 		}
 		switch strings.TrimPrefix(word, "liar-") {
-		case "lazy": // answers nothing but pings
+		case "lazy": // answers only pings
 		case "flood":
 			for range 10 {
 				_ = send(conn, reply{ID: req.ID, Started: true})
@@ -186,8 +186,8 @@ func unasked() []*os.File {
 	return all
 }
 
-// lure opens a file that would block whoever reads or writes it. For some kinds the path
-// follows: "name:/x".
+// lure opens a file that would block every process that reads or writes the file. For some kinds the path follows:
+// "name:/x".
 func lure(what string) *os.File {
 	what, path, _ := strings.Cut(what, ":")
 	open := func(flag int) *os.File {
@@ -384,8 +384,8 @@ func threads(t *testing.T, in string) (n int) {
 	return n
 }
 
-// The helper passes a file of root's, which the account can read, as the file in the area: it
-// gets no access list.
+// The helper passes a file of root, which the account can read, instead of the file in the area. The file of root gets
+// no access list.
 func TestShare_LeavesFilesOfRootAlone(t *testing.T) {
 	t.Parallel()
 	owner := somebody(t, "daemon")

@@ -33,13 +33,14 @@ const (
 func IsHelper(args []string) bool { return len(args) == 3 && args[1] == word || isGuard(args) }
 
 // Main runs a helper or a guard, and returns its exit code when the daemon has closed the socket. A helper first
-// becomes its account. The account can then stop and kill the helper, but it cannot trace it or read its memory.
+// becomes its account. The account can then stop and kill the helper, but cannot trace the helper or read the helper's
+// memory.
 func Main(args []string) int {
 	if isGuard(args) {
 		return guardMain()
 	}
 	if become(args) != nil {
-		return 1 // a person called it
+		return 1 // a person called the program
 	}
 	f := os.NewFile(socketFD, "daemon")
 	if f == nil {

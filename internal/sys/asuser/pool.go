@@ -82,11 +82,12 @@ type User struct {
 	why        error
 }
 
-// maxUnended is how many helpers (each with its guard) an account may have at the same time: the helper in use, helpers
-// being replaced, and helpers that no signal ends because they wait for a file system of the account.
+// maxUnended is the largest number of helpers (each with its guard) that an account may have at the same time: the
+// helper in use, helpers being replaced, and helpers that no signal ends because they wait for a file system of the
+// account.
 const maxUnended = 8
 
-// shortAside is how long an account is set aside after its helper died without a request of the daemon.
+// shortAside is the time for which an account is set aside after its helper died without a request of the daemon.
 const shortAside = time.Second
 
 // helper returns the account's helper. If there is none, it starts a helper. The error is of kind Busy while the

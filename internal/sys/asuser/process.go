@@ -27,7 +27,7 @@ type process struct {
 
 	send sync.Mutex // orders writes
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the following fields
 	next  int64
 	calls map[int64]*call
 	heard time.Time // time of the last message, or when the first waiting call was opened
@@ -46,8 +46,8 @@ type answer struct {
 }
 
 // startHelper starts a helper and its guard. The helper becomes the account after its start. startHelper does not wait
-// for that, because the account could stop the helper there. unended counts the helpers that have not ended, or whose
-// guard has not ended.
+// for this change, because the account could stop the helper meanwhile. unended counts the helpers that have not ended,
+// or whose guard has not ended.
 func startHelper(who account, limits Limits, word string, unended *atomic.Int32) (*process, error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -112,8 +112,8 @@ func startGuard(who account, helper *os.File) (*net.UnixConn, *run.Process, erro
 // errEnded is the cause of the end if a helper was no longer needed.
 var errEnded = errors.New("the helper has ended")
 
-// end kills the helper and its guard; waiting calls return why. hung means that the helper did not answer; its account
-// is then set aside for longer. Only the first call has an effect.
+// end kills the helper and its guard; waiting calls return the error why. hung means that the helper did not answer;
+// its account is then set aside for longer. Only the first call has an effect.
 func (l *process) end(why error, hung bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

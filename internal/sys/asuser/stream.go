@@ -154,5 +154,5 @@ func (s *stream) Close() error {
 	return s.pipe.Close()
 }
 
-// stall is how long an input may send no byte.
+// stall is the longest time for which an input may send no byte.
 const stall = 30 * time.Second

@@ -88,5 +88,5 @@ func Relieve(folders []Folder, enough func() bool, removed func(Heap)) error {
 // more (FALLOC_FL_KEEP_SIZE of fallocate(2)).
 func Allocated(size, blocks int64) int64 { return max(size, blocks*512) }
 
-// OfStat is [Allocated] for a result of stat(2).
+// OfStat returns the number of bytes that a file uses, from a result of stat(2).
 func OfStat(st *unix.Stat_t) int64 { return Allocated(st.Size, st.Blocks) }

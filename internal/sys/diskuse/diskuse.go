@@ -27,7 +27,7 @@ type Most struct {
 	Time         time.Duration
 }
 
-// namesAtOnce is how many names of a folder are in memory at the same time.
+// namesAtOnce is the number of names of a folder that are in memory at the same time.
 const namesAtOnce = 1024
 
 // blockBytes is the unit of st_blocks (stat(2)).

@@ -51,8 +51,8 @@ func stateOf(resp *http.Response) state {
 // maxTag is the maximum length of an ETag in bytes. A longer ETag is not used.
 const maxTag = 1024
 
-// strongDate returns Last-Modified if it identifies one state of the file, and otherwise "". It identifies one state if
-// the answer is at least a minute later (RFC 7232, 2.2.2).
+// strongDate returns Last-Modified if this date identifies one state of the file, and otherwise "". The date identifies
+// one state if the answer is at least a minute later (RFC 7232, 2.2.2).
 func strongDate(h http.Header) string {
 	text := h.Get("Last-Modified")
 	modified, err := http.ParseTime(text)

@@ -26,13 +26,13 @@ const (
 	maxReport = 64 << 10
 	// maxMemory limits the memory of a child, in bytes. A child needs about 30 MB.
 	maxMemory = 1 << 30
-	// extraTime is how much longer a child may run than its transfer may take.
+	// extraTime is the time that a child may run in addition to the largest time of its transfer.
 	extraTime = time.Minute
 )
 
-// Child runs a child process that carries out an order, as the account as which commands run under ctx, and waits for
-// its end. The error is of kind Busy if the child could not be started. A child that ends without a report counts as a
-// failed try.
+// Child runs a child process that carries out an order, and waits for its end. The child runs as the account that runs
+// the commands under ctx. The error is of kind Busy if the child could not be started. A child that ends without a
+// report counts as a failed try.
 func Child(ctx context.Context, o Order) (Report, error) {
 	text, err := json.Marshal(o)
 	if err != nil {

@@ -24,14 +24,14 @@ const (
 	connectTime = 20 * time.Second
 	// maxHeader limits the header of an answer, in bytes.
 	maxHeader = 64 << 10
-	// maxRedirects is how many redirects are followed.
+	// maxRedirects is the largest number of redirects that are followed.
 	maxRedirects = 5
-	// maxRepeats is how often a request without an answer is repeated immediately. An error that lasts longer ends the
-	// try.
+	// maxRepeats is the largest number of immediate repetitions of a request without an answer. An error that lasts longer
+	// ends the try.
 	maxRepeats = 2
 )
 
-// pace holds the times within one try.
+// pace holds the time limits and the waits within one try.
 type pace struct {
 	// window is the time over which the rate is measured, and in which an answer must begin.
 	window time.Duration

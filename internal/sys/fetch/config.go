@@ -11,19 +11,20 @@ import (
 
 // Config holds a site's settings for fetching.
 type Config struct {
-	// MaxBytes is the largest size of one file; 0 = no limit.
+	// MaxBytes is the largest size of one file; 0 means no limit.
 	MaxBytes int64 `toml:"max_bytes"`
-	// MaxTime is how long the transfers of one file may take in total, without the waits between tries.
+	// MaxTime is the largest total time of the transfers of one file, without the waits between tries.
 	MaxTime jjm.Duration `toml:"max_time"`
-	// MinRate is how many bytes per second must arrive, on average over a minute.
+	// MinRate is the number of bytes per second that must arrive, on average over a minute.
 	MinRate int64 `toml:"min_rate"`
-	// Tries is how many tries of one file may fail in a row.
+	// Tries is the number of tries of one file that may fail in a row.
 	Tries int `toml:"tries"`
-	// ParallelPerUser is how many files of one account are fetched at the same time; 0 = URLs are refused.
+	// ParallelPerUser is the number of files of one account that are fetched at the same time; 0 means that URLs are
+	// refused.
 	ParallelPerUser int `toml:"parallel_per_user"`
 	// Networks are the private networks from which files may be fetched, such as "10.1.0.0/16".
 	Networks []string `toml:"networks"`
-	// Certificates is a file with further trusted certificates (PEM), or a folder of such files; "" = only the
+	// Certificates is a file with further trusted certificates (PEM), or a folder of such files; "" means only the
 	// certificates of this machine.
 	Certificates string `toml:"certificates"`
 }

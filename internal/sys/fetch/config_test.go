@@ -35,7 +35,7 @@ func TestTries_CountThoseInVain(t *testing.T) {
 	}
 }
 
-// The account that the child runs as can make it report anything.
+// The account of the child can make the child report anything.
 func TestReport_IsBounded(t *testing.T) {
 	r := Report{Bytes: -5, Total: -1, Trouble: "a\x1b[31m\n" + string(make([]byte, 10_000)),
 		Wait: jjm.Duration(-1)}.bounded()

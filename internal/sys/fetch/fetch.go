@@ -21,14 +21,14 @@ package fetch
 
 import "jjm/internal/jjm"
 
-// Order describes what to fetch or to send, and the limits. A [Child] reads it as JSON.
+// Order describes a file to fetch or an event to send, and the limits. A [Child] reads it as JSON.
 type Order struct {
 	URL string `json:"url"`
 	// Credential is the content of the credential file, "" if there is none.
 	Credential string `json:"credential,omitempty"`
-	// Post is the event to send to the URL; nil = the file is fetched, and Root and File say where to.
+	// Post is the event to send to the URL. If Post is nil, the file is fetched and stored as File below Root.
 	Post *Post `json:"post,omitempty"`
-	// SHA256 is the checksum that the file must have, in hex; "" if it is not known.
+	// SHA256 is the checksum that the file must have, in hex; "" if it is unknown.
 	SHA256 string `json:"sha256,omitempty"`
 	// Root is the absolute path of a work area, File the path of the file in it. Files of the unfinished transfer are
 	// beside it.
@@ -63,7 +63,7 @@ type Tries struct {
 	vain int
 }
 
-// progress is how many bytes more than the best try before a try must fetch to reset the count of failed tries.
+// progress is the number of bytes by which a try must exceed the best earlier try to reset the count of failed tries.
 const progress = 1 << 20
 
 // Add counts a try that did not complete the file. It returns the number of tries that failed in a row.

@@ -70,7 +70,7 @@ func served(t testing.TB, h http.HandlerFunc) string {
 	return s.URL
 }
 
-// letters returns a text in which no two places look alike.
+// letters returns a text whose parts all differ, so that tests detect misplaced bytes.
 func letters(n int, of string) string {
 	var b strings.Builder
 	for i := 0; b.Len() < n; i++ {
@@ -124,7 +124,7 @@ func TestGet_AFileGetsItsNameOnceItIsWhole(t *testing.T) {
 	for name, sum := range map[string]string{"without a checksum": "", "with one": strings.ToUpper(sumOf(text))} {
 		o := orderOf(t, served(t, f.ServeHTTP)+"/data")
 		o.SHA256 = sum
-		for range 2 { // the second time it is already there
+		for range 2 { // the second time the file already exists
 			if r := try(o); !r.Done || r.Bytes != 300_000 {
 				t.Errorf("%s: %+v", name, r)
 			}

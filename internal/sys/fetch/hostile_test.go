@@ -184,7 +184,7 @@ func TestGet_OneProcessAtATime(t *testing.T) {
 	}
 }
 
-// Files that an account puts next to a fetched file can only spoil its own file.
+// Files that an account puts next to a fetched file can spoil only the account's own file.
 func TestGet_WhatLiesThereIsNotBelieved(t *testing.T) {
 	text := letters(1000, "x")
 	url := served(t, (&file{text: text, tag: `"1"`}).ServeHTTP)

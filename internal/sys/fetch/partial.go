@@ -29,7 +29,7 @@ type partial struct {
 	since time.Time // Spent has the time up to this moment
 
 	mu sync.Mutex // guards at, which the goroutine of [partial.syncing] reads
-	at int64      // how many bytes were written
+	at int64      // number of bytes that were written
 }
 
 // state describes the bytes fetched so far.

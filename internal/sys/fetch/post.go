@@ -28,7 +28,7 @@ func (c Config) PostOrder(url string, p Post, within time.Duration) Order {
 	return Order{URL: url, Post: &p, MaxTime: jjm.Duration(within), Networks: c.Networks, Certificates: c.Certificates}
 }
 
-// Send sends the event of an order once. It reads only the status and the headers of the answer. The report is done if
+// Send sends the event of an order once. It reads only the status and the headers of the answer. Report.Done is set if
 // the server took the event (2xx). After other answers another try may help, except after 410 Gone.
 func Send(ctx context.Context, o Order) Report {
 	g := &getter{Order: o, pace: usualPace()}
@@ -79,7 +79,7 @@ func (g *getter) post(ctx context.Context) error {
 	return taken(resp)
 }
 
-// redirectedPost checks each redirect as [redirected] does, and refuses redirects that drop the event.
+// redirectedPost checks each redirect in the same way as [redirected], and refuses redirects that drop the event.
 func redirectedPost(req *http.Request, via []*http.Request) error {
 	if req.Method != http.MethodPost {
 		return &refusal{fmt.Sprintf("the server answers %d, a redirect that drops the event: want 307 or 308, or the URL "+
@@ -88,7 +88,7 @@ func redirectedPost(req *http.Request, via []*http.Request) error {
 	return redirected(req, via)
 }
 
-// taken returns an error unless an answer says that the server took the event.
+// taken returns an error unless the answer means that the server took the event.
 func taken(resp *http.Response) error {
 	code := resp.StatusCode
 	text := fmt.Sprintf("the server answers %d %s", code, http.StatusText(code))

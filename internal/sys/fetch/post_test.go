@@ -95,7 +95,8 @@ func TestSend_RedirectsAreCheckedAndKeepTheEvent(t *testing.T) {
 	}
 }
 
-// A server that hangs is left after the time of the order. An answer is not read beyond its headers.
+// Send gives up on a server that hangs when the time of the order is over. It does not read an answer beyond the
+// headers.
 func TestSend_AServerThatHangsIsLeft(t *testing.T) {
 	over := make(chan struct{})
 	t.Cleanup(func() { close(over) })

@@ -43,7 +43,8 @@ var (
 	errTime   = errors.New("the time is over")
 )
 
-// answerWindows is how many windows may pass before an answer begins, including redirects and repeated requests.
+// answerWindows is the number of windows that may pass before an answer begins, including redirects and repeated
+// requests.
 const answerWindows = 5
 
 func (g *getter) get(ctx context.Context) Report {
@@ -83,7 +84,7 @@ func (g *getter) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// maxRestarts is how often a file may be started again from its first byte within one try.
+// maxRestarts is the number of times that a file may be started again from its first byte within one try.
 const maxRestarts = 3
 
 // download requests the file until it is complete.

@@ -53,7 +53,7 @@ func Of(uid, gid int) Who {
 	return who
 }
 
-// maxLinks is how many symbolic links a path may contain (path_resolution(7)).
+// maxLinks is the number of symbolic links that a path may contain (path_resolution(7)).
 const maxLinks = 40
 
 // Open opens a regular file for reading if the account may read it. path must be absolute.

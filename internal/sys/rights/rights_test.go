@@ -167,7 +167,7 @@ func TestRegular_OpensOnlyRegularFiles(t *testing.T) {
 	}
 }
 
-// A file system that belongs to mallory is on the path and answers nothing.
+// A file system of mallory, which never answers, is on the path.
 func TestOpen_DoesNotEnterAFileSystemOfAnAccount(t *testing.T) {
 	dir := house(t)
 	theirs := needs.MountFUSE(t, filepath.Join(dir, "hers/dir"), mallory.UID)

@@ -91,7 +91,7 @@ func TestDetach_StartsASessionWithExactlyItsFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer extra.Close()
-	// No pipeline: the shell would have its ends open for a moment.
+	// The script has no pipeline, because the shell would keep the ends of a pipeline open for a moment.
 	p, out := detach(t, `echo $$ $(ps -o sid= -o pgid= -p $$); ls -l /proc/$$/fd; env`, extra)
 	defer p.Close()
 	if _, _, err := p.Wait(); err != nil {
@@ -190,7 +190,7 @@ func TestClose_EndsAWaitAndLeavesTheProcessAlone(t *testing.T) {
 		if err := again.Signal(syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		// It is a child of this process still, and Adopt notices.
+		// The process is still a child of this process, and Adopt detects this.
 		ws, _, err := again.Wait()
 		if err != nil || ws.Signal() != syscall.SIGKILL {
 			t.Errorf("status %v, error %v", ws, err)

@@ -17,7 +17,7 @@ type Files struct {
 	Dir   string
 	Env   []string
 	Std   [3]*os.File
-	Limit time.Duration // how long the command may run; 0 means DefaultDeadline
+	Limit time.Duration // longest run time of the command; 0 means DefaultDeadline
 	// MaxMemory caps the private memory in bytes; see Cmd.MaxMemory.
 	MaxMemory int64
 }

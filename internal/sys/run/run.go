@@ -39,9 +39,9 @@ const (
 	DefaultMaxOutput = 16 << 20
 )
 
-// OpenPipes is how long the pipes of a command may stay open after its end. A child of the command may hold the pipes
-// open, and so does any other child of the daemon between fork and exec, which takes more than five seconds at a load
-// of 50.
+// OpenPipes is the time for which the pipes of a command may stay open after its end. A child of the command may hold
+// the pipes open. Any other child of the daemon also holds the pipes open between fork and exec, which takes more than
+// five seconds at a load of 50.
 const OpenPipes = 15 * time.Second
 
 // grace is the time between SIGTERM and SIGKILL.
@@ -61,10 +61,10 @@ type Cmd struct {
 	Home string
 	// Stdin is the command's standard input.
 	Stdin []byte
-	// Deadline is how long the command may run; 0 means DefaultDeadline.
+	// Deadline is the longest run time of the command; 0 means DefaultDeadline.
 	Deadline time.Duration
-	// MaxOutput is how many bytes of each output stream are kept; 0 means DefaultMaxOutput. Further output is read and
-	// dropped, or, with EndAtMax, ends the command.
+	// MaxOutput is the number of bytes of each output stream that are kept; 0 means DefaultMaxOutput. Further output is
+	// read and dropped, or, with EndAtMax, ends the command.
 	MaxOutput int64
 	EndAtMax  bool
 	// MaxMemory caps, in bytes, the private memory of the command and of each process that it starts (RLIMIT_DATA of
@@ -77,8 +77,8 @@ type Output struct {
 	Stdout, Stderr []byte
 	// Exit is the exit code, or 128+n if signal n ended the command. Signal is n, or 0.
 	Exit, Signal int
-	// Truncated is set if a stream was longer than MaxOutput. With EndAtMax, Exit and Signal then only describe how jjm
-	// ended the command.
+	// Truncated is set if a stream was longer than MaxOutput. With EndAtMax, Exit and Signal are then only the result of
+	// jjm's signal to the command.
 	Truncated bool
 	// Wall is the time from start to end.
 	Wall time.Duration
@@ -134,7 +134,7 @@ func Run(ctx context.Context, c Cmd) (Output, error) {
 	return out, e.err(c.Argv[0], out)
 }
 
-// limitOf returns deadline, or DefaultDeadline if it is 0.
+// limitOf returns deadline, or DefaultDeadline if deadline is 0.
 func limitOf(deadline time.Duration) time.Duration {
 	if deadline > 0 {
 		return deadline

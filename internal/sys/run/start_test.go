@@ -126,7 +126,7 @@ func TestDetachAs_ReportsALogThatItCannotOpen(t *testing.T) {
 	}
 }
 
-// An account at its limit of processes gets Busy, which a bad command does not.
+// An account at its limit of processes gets an error of kind Busy, unlike a bad command.
 func TestStart_AtTheAccountsLimitOfProcessesIsBusy(t *testing.T) {
 	p := &Process{begin: pipeWith(t, "program 11\n"), done: make(chan struct{})}
 	if _, err := p.AwaitStart(); jjm.KindOf(err) != jjm.Busy || !errors.Is(err, syscall.EAGAIN) {

@@ -22,8 +22,8 @@ import (
 // Most holds the limits of a folder: the number of names in the folder, and the bytes of its files. 0 means no limit.
 type Most struct{ Entries, Bytes int64 }
 
-// mostDeep is how deep folders may be nested. The names of deeper folders would be almost as long as PATH_MAX of Linux
-// (4096, limits.h), so such folders could hardly be opened.
+// mostDeep is the largest depth of nested folders. The names of deeper folders would be almost as long as PATH_MAX of
+// Linux (4096, limits.h), so such folders could hardly be opened.
 const mostDeep = 256
 
 // ModeBits are the bits of a mode that are kept. The bits setuid, setgid and sticky, and the write permissions of the

@@ -182,7 +182,7 @@ func In(path string) (*Dir, error) {
 // Close closes the folder.
 func (d *Dir) Close() error { return d.h.Close() }
 
-// Open is [Open] below the folder.
+// Open opens a name below the folder in the same way as the function [Open].
 func (d *Dir) Open(name string, flag int) (*os.File, error) {
 	h, err := d.path(name)
 	if err != nil {

@@ -23,7 +23,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// If one of these calls asked the file system, which is frozen, the test would hang.
+// If one of these functions called the file system, which is frozen, the test would hang.
 func TestLooks_DoNotCallTheFileSystem(t *testing.T) {
 	dir := needs.PublicDir(t)
 	must(t, os.Mkdir(filepath.Join(dir, "theirs"), 0o755))

@@ -60,8 +60,7 @@ const (
 	lastTime  jjm.Time = 253402300799999 // 9999-12-31T23:59:59.999Z
 )
 
-// Time appends ` name="2026-01-02T15:04:05.000Z"`, and nothing for 0 or a time outside the
-// years 1 to 9999.
+// Time appends ` name="2026-01-02T15:04:05.000Z"`. It appends nothing for 0 or for a time outside the years 1 to 9999.
 func Time(b []byte, name string, t jjm.Time) []byte {
 	if t == 0 || t < firstTime || t > lastTime {
 		return b

@@ -14,14 +14,14 @@ import (
 
 // Config is the section [advertise] of the configuration.
 type Config struct {
-	// Site is the name of the site among all sites; "" means the name of the host.
+	// Site is the name of the site, different from the names of all other sites; "" means the name of the host.
 	Site string `toml:"site"`
 	// Collectors are the addresses of the brokers' collectors, HOST or HOST:PORT. If the list is empty, nothing is sent.
 	Collectors []string `toml:"collectors"`
 	// CLI locates the commands condor_advertise and condor_status.
 	adapters.CLI
-	// Interval is the time between two sendings of the ad. Lifetime is how long a collector keeps an ad that is not sent
-	// again.
+	// Interval is the time between two sendings of the ad. Lifetime is the time after which a collector drops an ad that
+	// was not sent again.
 	Interval jjm.Duration `toml:"interval"`
 	Lifetime jjm.Duration `toml:"lifetime"`
 	// Timeout is the deadline of one command. WithdrawTime is the deadline for withdrawing

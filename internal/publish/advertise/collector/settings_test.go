@@ -8,8 +8,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The settings determine how often the ad is sent, how long a collector keeps it, and how long a withdrawal may take at
-// the stop.
+// The settings determine the time between two sendings of the ad, the time for which a collector keeps the ad, and the
+// longest time of a withdrawal when the daemon stops.
 func TestSettings_TimesOfTheAd(t *testing.T) {
 	for _, c := range []struct{ interval, lifetime, withdraw time.Duration }{
 		{time.Minute, 10 * time.Minute, 2 * time.Second}, {10 * time.Minute, time.Hour, 10 * time.Second},
