@@ -95,7 +95,7 @@ func TestSend_RedirectsAreCheckedAndKeepTheEvent(t *testing.T) {
 	}
 }
 
-// Send gives up on a server that hangs when the time of the order is over. It does not read an answer beyond the
+// Send leaves a server that hangs when the time of the order is over. It does not read an answer beyond the
 // headers.
 func TestSend_AServerThatHangsIsLeft(t *testing.T) {
 	over := make(chan struct{})
