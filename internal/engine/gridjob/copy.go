@@ -9,9 +9,9 @@ import (
 )
 
 // Copy makes a new grid job from the request of an old grid job, with edits (Ganga, copy), however the old one ended.
-// If the reference names a local job, the new grid job does only the work of that local job. The new grid job is checked
-// and accepted like a job file of the caller: paths are relative to the folder of the old grid job, and files are read
-// as they are now. With DryRun nothing is stored.
+// If the reference names a local job, the new grid job does only the work of that local job. The new grid job is
+// checked and accepted like a job file of the caller: paths are relative to the folder of the old grid job, and files
+// are read as they are now. With DryRun nothing is stored.
 //
 // Only the owner may copy a job: the copy belongs to the caller, and would run commands that another person wrote.
 func (js *Jobs) Copy(ctx context.Context, caller wire.Caller, r wire.CopyRequest) (wire.CopyAnswer, error) {
