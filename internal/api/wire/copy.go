@@ -6,17 +6,17 @@ import (
 	"jjm/internal/jjm"
 )
 
-// VerbCopy is the verb "copy": it makes a new grid job from the request of an old grid job. The answer is sent after
-// the new grid job is stored.
+// VerbCopy is the verb "copy": it makes a new grid job from the request of an old grid job, or from the part of one
+// local job. The answer is sent after the new grid job is stored.
 func VerbCopy() Verb[CopyRequest, CopyAnswer] {
-	return Verb[CopyRequest, CopyAnswer]{About{Name: "copy", MaxBytes: MaxRequest, Grids: true,
-		Help: "Make a new grid job of what an old one asked for, with edits."}}
+	return Verb[CopyRequest, CopyAnswer]{About{Name: "copy", MaxBytes: MaxRequest,
+		Help: "Make a new grid job of what an old one, or one local job, asked for, with edits."}}
 }
 
 // maxEdits is the greatest number of edits of one copy.
 const maxEdits = 1000
 
-// CopyRequest names the grid job to copy.
+// CopyRequest names the grid job or local job to copy.
 type CopyRequest struct {
 	Head
 	One
@@ -69,9 +69,11 @@ type CopyAnswer struct {
 // Check requires the member copied.
 func (a CopyAnswer) Check() error { return present("copied", a.Copied != nil) }
 
-// Copied is the result of a copy. Of is the old grid job; all other members are about the new grid job.
+// Copied is the result of a copy. Of is the old grid job, and Local its local job if only that is copied. All other
+// members are about the new grid job.
 type Copied struct {
-	Of jjm.GridID `json:"of"`
+	Of    jjm.GridID `json:"of"`
+	Local string     `json:"local,omitempty"`
 	Submitted
 	// JobFile is the job file of the copy. It is set with DryRun.
 	JobFile string `json:"job_file,omitempty"`

@@ -26,7 +26,7 @@ func (js *Jobs) Submit(ctx context.Context, caller wire.Caller, r wire.SubmitReq
 }
 
 // submit carries out Submit. of is the original grid job if the new grid job is a copy, else nil.
-func (js *Jobs) submit(ctx context.Context, caller wire.Caller, req wire.Submit, of *jjm.GridJob) (wire.Submitted,
+func (js *Jobs) submit(ctx context.Context, caller wire.Caller, req wire.Submit, of *original) (wire.Submitted,
 	error) {
 	if err := js.b.MayRun(caller); err != nil {
 		return wire.Submitted{}, err

@@ -55,6 +55,7 @@ type Prover interface {
 	CheckDone(ctx context.Context, job *jjm.GridJob, facts *plan.GridFacts) error
 	CheckRecovers(ctx context.Context, owner jjm.Owner, spec *jjm.Spec) jjm.Problems
 	StillRecovers(c *state.Change, spec *jjm.Spec) error
+	Excerpt(ctx context.Context, job *jjm.GridJob, id jjm.LocalID) (jjm.Spec, error)
 }
 
 // Records publishes XML records; package record implements it.

@@ -25,6 +25,7 @@ type Recovery struct {
 	id     jjm.GridID
 	made   int
 	nth    int    // 1 for the first recovery of the grid job
+	label  string // the name in names of datasets, if it is not the name of a recovery
 	base   string // the folder of the specification's relative paths
 	unit   string
 	redone map[int32]bool // the short local jobs
@@ -113,6 +114,9 @@ func (r *Recovery) Empty() bool { return len(r.spans) == 0 && len(r.files) == 0 
 
 // name returns the name of the recovery, unique among the recoveries of the grid job.
 func (r *Recovery) name() string {
+	if r.label != "" {
+		return r.label
+	}
 	if r.nth > 1 {
 		return fmt.Sprintf("recovery-of-%d-%d", r.id, r.nth)
 	}
