@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -68,6 +70,42 @@ func TestCredentials_NameTheirSubject(t *testing.T) {
 		}
 		if r, err := w.engine.Renew(t.Context(), alice, 1, bob); err != nil || len(r.Kinds) != 1 {
 			t.Errorf("what the owner wants: %+v, %v", r, err)
+		}
+	})
+}
+
+// A gatekeeper that cannot renew credentials submits again. The running jobs then get the newer credentials, older ones
+// are ignored, and a grid job that is over keeps none.
+func TestCredentials_ARepeatedSubmissionRenewsThem(t *testing.T) {
+	t.Parallel()
+	inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Hour}}, func(t *testing.T, w *world) {
+		first, second := certificate(t, time.Now().Add(time.Hour)), certificate(t, time.Now().Add(2*time.Hour))
+		submit := func(c ...jjm.Credential) wire.Submitted {
+			s, err := w.engine.Submit(t.Context(), alice, wire.Submit{Name: "j.toml",
+				Text: plain(1, `credentials = ["proxy"]`), BaseDir: "/", Key: "k", Credentials: c})
+			w.must(err)
+			return s
+		}
+		stored := func() string {
+			path := filepath.Join(w.dir, "work", alice.User, sandbox.CredentialPath(jjm.HandleOf(alice.UID, "k"), jjm.ProxyKind))
+			text, err := os.ReadFile(path)
+			if err != nil && !os.IsNotExist(err) {
+				t.Error(err)
+			}
+			return string(text)
+		}
+		id := submit(first).ID
+		for _, c := range []struct {
+			given []jjm.Credential
+			want  jjm.Credential
+		}{{nil, first}, {[]jjm.Credential{second}, second}, {[]jjm.Credential{first}, second}} {
+			if s := submit(c.given...); !s.Existed || s.ID != id || stored() != string(c.want.Secret) {
+				t.Errorf("given %d: %+v, stored the right one: %v", len(c.given), s, stored() == string(c.want.Secret))
+			}
+		}
+		w.final(3*time.Hour, id)
+		if s := submit(certificate(t, time.Now().Add(3*time.Hour))); s.ID != id || stored() != "" {
+			t.Errorf("after the end: %+v, stored %d bytes", s, len(stored()))
 		}
 	})
 }

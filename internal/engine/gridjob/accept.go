@@ -43,7 +43,7 @@ func (js *Jobs) submit(ctx context.Context, caller wire.Caller, req wire.Submit,
 		}
 	}
 	if len(problems) == 0 && !req.DryRun {
-		if out, err := repeated(ctx, js, caller, spec); err != nil || out.Existed {
+		if out, err := repeated(ctx, js, caller, spec, req.Credentials); err != nil || out.Existed {
 			return out, err
 		}
 	}
@@ -81,9 +81,11 @@ func (js *Jobs) submit(ctx context.Context, caller wire.Caller, req wire.Submit,
 }
 
 // repeated answers a submission whose request key already has a grid job. It does not check again whether the site
-// would accept the submission: it was accepted, and the caller perhaps never got the answer. Existed is false if no
-// grid job has the key, or if spec allows the reuse of the key.
-func repeated(ctx context.Context, js *Jobs, caller wire.Caller, spec *jjm.Spec) (out wire.Submitted, err error) {
+// would accept the submission: it was accepted, and the caller perhaps never got the answer. Newer credentials replace
+// those of the grid job, because some gatekeepers have no other way to renew them. Existed is false if no grid job has
+// the key, or if spec allows the reuse of the key.
+func repeated(ctx context.Context, js *Jobs, caller wire.Caller, spec *jjm.Spec,
+	given []jjm.Credential) (out wire.Submitted, err error) {
 	if spec.Key == "" || spec.KeyReuse {
 		return out, nil
 	}
@@ -96,6 +98,9 @@ func repeated(ctx context.Context, js *Jobs, caller wire.Caller, spec *jjm.Spec)
 	})
 	if err != nil {
 		return out, fmt.Errorf("accept grid job: %w", err)
+	}
+	if err := js.renewAgain(ctx, caller, id, given); err != nil {
+		return out, fmt.Errorf("renew the credentials of grid job %s: %w", id, err)
 	}
 	js.ids.giveOut(id)
 	return wire.Submitted{ID: id, Existed: true, Handle: jjm.HandleOf(caller.UID, spec.Key)}, nil

@@ -120,6 +120,25 @@ func (js *Jobs) Renew(ctx context.Context, caller wire.Caller, r wire.RenewReque
 	return wire.RenewAnswer{Renewed: kinds, NotReached: js.rooms.Clusters.NotReached(job.ID, kinds)}, err
 }
 
+// renewAgain replaces the credentials of a grid job by the credentials of a repeated submission, if those are newer. It
+// does nothing if the grid job needs no credentials any more, or is removed.
+func (js *Jobs) renewAgain(ctx context.Context, caller wire.Caller, id jjm.GridID, given []jjm.Credential) error {
+	if len(given) == 0 {
+		return nil
+	}
+	job, err := js.s.Find(ctx, caller, id)
+	switch {
+	case jjm.KindOf(err) == jjm.Gone:
+		return nil
+	case err != nil:
+		return err
+	case job.Status.Final():
+		return nil
+	}
+	_, err = js.putCredentials(job.Owner, &job.Spec, given)
+	return err
+}
+
 // renewable returns an error if the caller may not renew the credentials of a grid job, or
 // if the grid job needs none.
 func renewable(caller wire.Caller, job *jjm.GridJob, given []jjm.Credential) error {
