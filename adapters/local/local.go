@@ -19,7 +19,7 @@
 // job inherits. The kernel therefore releases the lock when the last process of the job with that descriptor ends, for
 // any reason.
 //
-// # What it promises
+// # Guarantees
 //
 // A kill -9 of the daemon at any instruction loses no job and causes no wrong report of an end. Before a job is
 // started, a line in the log announces the start. If a crash leaves only this line of a job, without a process and an
@@ -36,7 +36,7 @@
 // their folder and log themselves (package run). An owner may stop or kill such a process at any moment, or serve these
 // folders from a file system of the owner, without delaying the jobs of other owners.
 //
-// # What it leaves to others
+// # Limitations
 //
 // The adapter does not limit memory. Users who are known only to a directory service need a jjm that is built with cgo;
 // otherwise their jobs get no supplementary groups.

@@ -35,7 +35,7 @@ func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (a
 	records := a.history.of(owner.User, jjm.At(since))
 	records = slices.DeleteFunc(records, func(r record) bool { return r.mayStillWait() && mayBe(unread, r.key) })
 	unread = append(unread, a.history.unreadOf(owner.User)...)
-	recorded := func(k key) bool { // or perhaps alive
+	recorded := func(k key) bool { // reports whether the task has a record, or may be alive
 		_, ok := a.history.get(k, owner.User)
 		return ok || mayBe(unread, k)
 	}
