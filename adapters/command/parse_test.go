@@ -539,7 +539,8 @@ func TestSource_FindsADescriptionByItsName(t *testing.T) {
 	}
 }
 
-// A line with too few columns costs itself; an output of such lines only does not fit the description.
+// A line with too few columns makes only its own job unreadable. If all lines have too few columns, the output does not
+// fit the description.
 func TestRead_ALineOfAnotherFormCostsItself(t *testing.T) {
 	d := shippedDescription(t, "slurm.toml")
 	header := "ARRAY_JOB_ID|ARRAY_TASK_ID|STATE|REASON|EXIT_CODE|RESTART_COUNT|SUBMIT_TIME|START_TIME|END_TIME|EXEC_HOST|NAME|#\n"
@@ -556,7 +557,7 @@ func TestRead_ALineOfAnotherFormCostsItself(t *testing.T) {
 	}
 }
 
-// readWhole is read, but a record that cannot be read is an error.
+// readWhole calls read, and returns an error if a record is unreadable.
 func readWhole(d *Description, q *query, text string, now time.Time) ([]job, error) {
 	got, err := d.read(q, text, now)
 	if err == nil && len(got.unread) > 0 {

@@ -109,7 +109,7 @@ func (p *pretend) write(name, text string) {
 	}
 }
 
-// moved makes HTCondor find the site's configuration elsewhere.
+// moved makes HTCondor find the site's configuration at another path.
 func (p *pretend) moved(site string) { p.write("site", site+"\n") }
 
 // file returns the configuration file that the daemon wrote.
@@ -118,7 +118,7 @@ func (p *pretend) file() string {
 	return string(text)
 }
 
-// asked returns which configuration each condor_q had.
+// asked returns the configuration that each condor_q used.
 func (p *pretend) asked() string {
 	text, _ := os.ReadFile(filepath.Join(p.bin, "asked"))
 	return strings.Join(strings.Fields(string(text)), " ")

@@ -192,7 +192,8 @@ func (s *suite) faultyAccount(f fault, bad adapters.Adapter, was *jjm.Report) {
 	}
 }
 
-// others returns the names of all commands except the submit command, which is faulty in these checks.
+// others returns the names of all commands except the submit command, or nil if the submit command is not known. In
+// checks of a faulty submission these commands keep working.
 func (s *suite) others() []string {
 	if s.Submits == "" {
 		return nil
