@@ -73,7 +73,7 @@ func TestOwner_JobsRunAsTheirOwnerAndLeaveTheirRecord(t *testing.T) {
 	}
 }
 
-// An account with many jobs keeps others waiting until a core is free, and no longer.
+// An account with many jobs delays the jobs of other accounts only until a core is free.
 func TestOwner_AFloodDoesNotHoldUpOthers(t *testing.T) {
 	base := rootOnly(t)
 	a := open(t, base, config(1))
@@ -190,7 +190,7 @@ func TestOwner_AForgedRecordHarmsOnlyItsOwnJob(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(b.Dir, "go"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// They are children of this process, so wait4 counts, whatever the records say.
+	// The jobs are children of this process, so the result of wait4 counts and the end records are ignored.
 	for _, r := range waitEnd(t, again, b) {
 		if r.State != jjm.BatchEndedFailed || r.Exit != 2 {
 			t.Errorf("%+v", r)

@@ -251,7 +251,7 @@ func TestRun_JobsOutliveTheAdapterAndAreRecovered(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(b.Dir, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// It is still a child of this process, so its exit code is known.
+	// The job is still a child of this process, so its exit code is known.
 	if r := waitEnd(t, again, b)[0]; r.State != jjm.BatchEndedFailed || r.Exit != 5 || r.Restarts != 0 {
 		t.Errorf("%+v", r)
 	}

@@ -231,7 +231,7 @@ func down(t *testing.T, bed *testbed.Bed, a *slurm.Adapter) {
 	defer bed.Do(t, "start", "slurmctld")
 	err := a.Probe(t.Context())
 	wantKind(t, "probe", err, jjm.Busy)
-	// It asks no command that waits for a controller to come back.
+	// After a failed ping, the probe runs no command that would wait for the controller.
 	if err == nil || !strings.Contains(err.Error(), "no controller answers: scontrol ping") {
 		t.Errorf("the probe did not see by the ping that nobody answers: %v", err)
 	}

@@ -19,7 +19,7 @@ import (
 // library is an installed libslurmfull.so.
 type library struct {
 	file *elf.File
-	// pointers are the places in memory that hold the address of something, by place.
+	// pointers maps each place in memory that holds an address to this address.
 	pointers map[uint64]uint64
 }
 
@@ -114,8 +114,7 @@ func (l library) words(t *testing.T, pattern *regexp.Regexp) (found []string) {
 	return found
 }
 
-// The recorded list has every text of the installed Slurm, and for each text it is decided what it means for a
-// submission.
+// The recorded list has every text of the installed Slurm, and defines the meaning of each text for a submission.
 func TestInstalled_SlurmsTextsHaveAKind(t *testing.T) {
 	list, err := os.ReadFile("testdata/errno.txt")
 	if err != nil {

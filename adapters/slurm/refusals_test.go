@@ -19,7 +19,7 @@ func refusedAll(text string, n int) error {
 	return err
 }
 
-// Every text is reached: none before it hides it.
+// No text in the table is hidden by an earlier text.
 func TestRefusals_EachTextHasItsKind(t *testing.T) {
 	kinds := map[answer]jjm.Kind{ambiguous: jjm.Ambiguous, busy: jjm.Busy, tooMany: jjm.Busy, denied: jjm.Denied,
 		invalid: jjm.Invalid, tooLarge: jjm.Invalid}
