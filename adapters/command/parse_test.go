@@ -14,7 +14,7 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// small is a correct description; tests put mistakes into it.
+// small is a correct description, into which tests insert mistakes.
 const small = `name = "small"
 
 [capabilities]
@@ -206,7 +206,7 @@ func TestSlurm_RecordedErrors(t *testing.T) {
 	}
 }
 
-// Only a refusal because of the number of jobs makes bulks smaller.
+// Only a rejection because of the number of jobs is marked by TooMany, which makes later bulks smaller.
 func TestTooMany_DescriptionsMarkIt(t *testing.T) {
 	const failed = "sbatch: error: Batch job submission failed: "
 	policy := failed + "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)\n"
@@ -236,7 +236,7 @@ func TestTooMany_DescriptionsMarkIt(t *testing.T) {
 	}
 }
 
-// Only a submission can be refused for the number of jobs.
+// Only the outcomes of the verb submit may be "too-many".
 func TestTooMany_IsAWordOfSubmitAlone(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "etc", "adapters", "slurm.toml"))
 	if err != nil {

@@ -26,7 +26,7 @@ func open(t testing.TB, bed *testbed.Bed, change func(c *condor.Config)) *condor
 		c := config.(*condor.Config)
 		c.Bin, c.Env = bed.Bin, bed.Env
 		c.Grace = jjm.Duration(time.Second)
-		c.Keep = jjm.Duration(5 * time.Minute) // ended jobs stay in the queue, where forget can remove their tags
+		c.Keep = jjm.Duration(5 * time.Minute) // ended jobs stay in the queue, where LoseHistory removes their tags
 		if change != nil {
 			change(c)
 		}
@@ -57,7 +57,8 @@ func try(bed *testbed.Bed, asRoot bool, argv ...string) (run.Output, error) {
 	return run.Run(context.Background(), run.Cmd{Argv: argv, Env: env, Deadline: patience})
 }
 
-// forget removes a job's tag. The schedd refuses the change while it writes another change of the job.
+// extraSeconds removes a job's tag, which makes jjm lose the job. It repeats the change, because the schedd refuses a
+// change while it writes another change of the job.
 func extraSeconds(t adaptertest.TB, bed *testbed.Bed, id string) {
 	t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(500 * time.Millisecond) {
@@ -172,10 +173,10 @@ func (s *site) control(op adapters.Op, jobs ...adapters.Ref) {
 	}
 }
 
-// patience is the longest time of every wait.
+// patience is the time after which every wait fails the test.
 var patience = await.Guard(8 * time.Minute)
 
-// until lists until ok accepts job 0 of a bulk.
+// until repeats the listing until ok returns true for job 0 of a bulk, and returns the job's report.
 func (s *site) until(what string, b adapters.Bulk, ok func(r jjm.Report) bool) jjm.Report {
 	s.Helper()
 	return s.untilOf(0, what, b, ok)
@@ -204,7 +205,7 @@ func (s *site) untilOf(index int, what string, b adapters.Bulk, ok func(r jjm.Re
 func runs(r jjm.Report) bool { return r.State == jjm.BatchRunning }
 func over(r jjm.Report) bool { return r.State.Ended() }
 
-// queued returns what condor_q itself prints for a tag.
+// queued returns the output of condor_q for a tag.
 func (s *site) queued(tag jjm.Tag, attributes ...string) string {
 	s.Helper()
 	argv := append([]string{"condor_q", "-allusers", "-constraint", `JJMTag == "` + string(tag) + `"`, "-af:V"},
@@ -262,7 +263,7 @@ func frozen(s *site) {
 	}
 }
 
-// resolved checks that Find agrees with condor_q.
+// resolved checks that Find and condor_q return the same answer.
 func (s *site) resolved(b adapters.Bulk) {
 	s.Helper()
 	var found []adapters.Found
@@ -374,7 +375,7 @@ func cancelCompleted(s *site) {
 	}
 }
 
-// HTCondor would run the job again by itself.
+// By default HTCondor runs an evicted job again. The job must not run again here.
 func evicted(s *site) {
 	b := s.bulk(1, "echo x >> ran; exec sleep 100")
 	id := s.submit(b)

@@ -79,7 +79,7 @@ func (s *site) area(script string) adapters.Bulk {
 	return b
 }
 
-// filler makes the parcels so large that their transfer takes a while.
+// filler is the number of bytes added to each parcel, which makes the transfer slow.
 const filler = 4 << 20
 
 func parcels(s *site) {

@@ -44,7 +44,7 @@ func (f *schedd) history(yield func(record) bool) {
 	}
 }
 
-// scan answers as condor_history does to scan.args.
+// scan returns the records that condor_history prints for the command of scan.args.
 func (f *schedd) scan(s scan, stay int64) (found []record) {
 	for r := range f.history {
 		if s.reach == newOnly && (historyPos{r.jobID, r.queued}) == s.stop {

@@ -17,8 +17,8 @@ import (
 
 var nobody = jjm.Owner{UID: 65534, GID: 65534, User: "nobody"}
 
-// rootOnly is for tests with jobs of other accounts. It returns a folder that everybody can
-// pass through; the folders of package testing are closed.
+// rootOnly skips a test with jobs of other accounts unless root runs it. It returns a folder that all accounts can pass
+// through; accounts other than root cannot pass through the folders of package testing.
 func rootOnly(t testing.TB) string {
 	t.Helper()
 	needs.Root(t, "to run jobs of others")
@@ -153,7 +153,7 @@ func TestOwner_TheLogIsOpenedWithTheOwnersRights(t *testing.T) {
 	if !strings.Contains(w.String(), "permission denied") {
 		t.Errorf("it warned %q", w)
 	}
-	// The rights of this thread are unchanged.
+	// This thread must still have its own rights.
 	if err := os.WriteFile(filepath.Join(base, "mine"), nil, 0o600); err != nil {
 		t.Error(err)
 	}

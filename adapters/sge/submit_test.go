@@ -18,7 +18,7 @@ import (
 	"jjm/internal/testkit/await"
 )
 
-// lonely makes an adapter without a Grid Engine.
+// lonely returns an adapter that has no Grid Engine behind it.
 func lonely(t testing.TB, change ...func(*Config)) (*Adapter, error) {
 	t.Helper()
 	a, err := New("far", adapters.Env{State: t.TempDir()}, func(c any) error {

@@ -13,7 +13,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Control first lists which of the jobs exist with their tag, acts on these jobs with few commands, and lists again,
+// Control first lists the jobs that still have their tag, acts on these jobs with few commands, and lists again,
 // because the exit code of scancel does not show whether it succeeded.
 func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, jobs []adapters.Ref) ([]error, error) {
 	answers, err := a.control(ctx, owner, op, jobs)

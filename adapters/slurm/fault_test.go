@@ -21,8 +21,7 @@ import (
 	"jjm/internal/testkit/testbed"
 )
 
-// ownBed is a Slurm that only this test uses: without accounting, with short time-outs and
-// a short memory.
+// ownBed is a Slurm that only this test uses: without accounting, with short time-outs and a short MinJobAge.
 func ownBed(t *testing.T) *testbed.Bed {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "jjm-bed-slurm-*") // the folder of a killed run is removed with its daemons
@@ -74,7 +73,7 @@ func bulk(t *testing.T, bed *testbed.Bed, n int, script string) adapters.Bulk {
 	return adapters.Bulk{Tag: tag, Owner: bed.Owner, N: n, Dir: "/", Argv: []string{"/bin/sh", "-c", script}}
 }
 
-// The test disturbs the controller. Its steps share a bed, and each leaves it working.
+// The test disturbs the controller. Its steps share a bed, and each step leaves the controller working.
 func TestFaults(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	bed := ownBed(t)
@@ -91,7 +90,7 @@ func TestFaults(t *testing.T) {
 	t.Run("a job cancelled out of its array is remembered", func(t *testing.T) { outOfArray(t, bed, a) })
 }
 
-// present waits for a tag to be found.
+// present waits until Find reports the tag of a bulk as present, and returns the answer.
 func present(t *testing.T, a *slurm.Adapter, b adapters.Bulk) adapters.Found {
 	t.Helper()
 	var found []adapters.Found
@@ -124,8 +123,7 @@ func frozen(t *testing.T, bed *testbed.Bed, a *slurm.Adapter) {
 	}
 }
 
-// killedSbatch kills the command once its request has arrived at the controller, which is
-// frozen.
+// killedSbatch freezes the controller, and kills sbatch after its request has arrived at the controller.
 func killedSbatch(t *testing.T, bed *testbed.Bed, a *slurm.Adapter) {
 	b := bulk(t, bed, 1, "exit 0")
 	bed.Do(t, "freeze", "slurmctld")
