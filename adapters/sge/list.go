@@ -135,8 +135,8 @@ func (r record) end(notes map[key]note) jjm.Report {
 	return r.report(cancelled)
 }
 
-// Find searches the living, the recorded and the cancelled tasks for tags. A tag in none of them is absent: a bulk is
-// submitted held, so it cannot have run and vanished unless it was released.
+// Find searches the living, the recorded and the cancelled tasks for tags. A tag is absent if no such task has the tag:
+// a bulk is submitted held, so it cannot have run and vanished unless it was released.
 func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
 	entries, unread, err := a.readBoth(ctx, owner)
 	if err != nil {

@@ -21,7 +21,8 @@ import (
 	"jjm/internal/testkit/testbed"
 )
 
-// ownBed is a Slurm that only this test uses: without accounting, with short time-outs and a short MinJobAge.
+// ownBed is a Slurm that only this test uses: without accounting, with a MessageTimeout of 2 s and a MinJobAge of 600
+// s.
 func ownBed(t *testing.T) *testbed.Bed {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "jjm-bed-slurm-*") // the folder of a killed run is removed with its daemons
@@ -43,7 +44,7 @@ func ownBed(t *testing.T) *testbed.Bed {
 	return bed
 }
 
-// freePorts finds ten free ports in a row, below those that the kernel assigns.
+// freePorts returns the first of ten consecutive free ports, below the range from which the kernel assigns ports.
 func freePorts(t *testing.T) int {
 	t.Helper()
 	for first := 20000 + os.Getpid()%500*20; first < 32000; first += 10 {

@@ -53,7 +53,8 @@ func TestRefusals_HaveTheTextsOfSlurm(t *testing.T) {
 	}
 }
 
-// A limit on the number of submitted jobs passes, whoever has it. A limit that one job exceeds by itself does not.
+// A rejection because of a limit on the number of submitted jobs is of kind Busy and marked by TooMany. A rejection
+// because of a limit that a single job exceeds by itself is of kind Invalid.
 func TestRefusals_LimitsOfAccounting(t *testing.T) {
 	const policy = "\nsbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit limit, " +
 		"user's size and/or time limits)"
