@@ -17,8 +17,8 @@ import (
 	_ "jjm/internal/testkit/adaptertest"
 )
 
-// The skeleton of docs/ADAPTERS.md compiles as if it were in the tree, and its tests, with the
-// whole suite, pass against the server of testdata/farm.
+// The skeleton of docs/ADAPTERS.md compiles in the source tree. Its tests, including the whole suite, pass against the
+// server of testdata/farm.
 func TestSkeleton_PassesTheSuite(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	out, err := exec.Command(skeleton(t, func(page string) string { return page }), "-test.v").CombinedOutput()

@@ -63,8 +63,8 @@ func TestCheckProof_AcceptsOnlyTheMark(t *testing.T) {
 }
 
 // pretend makes a folder of commands that treat CONDOR_CONFIG in the same way as HTCondor's commands. Without the
-// variable they use the file that the file site names. From a file named by the variable they read the one setting that
-// matters.
+// variable they use the file that the file site names. From a file that the variable names, the commands read only the
+// one setting that matters.
 type pretend struct {
 	t          *testing.T
 	bin, state string
@@ -174,7 +174,7 @@ func TestProbe_FindsTheSitesConfigurationAgain(t *testing.T) {
 	}
 }
 
-// Commands that do not keep CONDOR_CONFIG would read what accounts have in their homes.
+// Commands that discard CONDOR_CONFIG would read configuration files in the homes of accounts.
 func TestRun_NoCommandWithoutProof(t *testing.T) {
 	p := newPretend(t, true, nil)
 	other := filepath.Join(p.bin, "other")

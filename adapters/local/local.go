@@ -64,7 +64,7 @@ type Config struct {
 	// Lower it if the machine has other work.
 	Slots int `toml:"slots"`
 	// Keep is the time for which ended jobs stay known. It must exceed the longest time for which jjm may be down;
-	// otherwise the ends of those jobs are lost.
+	// otherwise the ends of jobs are lost.
 	Keep jjm.Duration `toml:"keep"`
 	// Grace is the time between TERM and KILL for a job that is cancelled or over its walltime. The grace time of the
 	// application (20 s by default) must be shorter; otherwise the wrapper is killed before it can report.
