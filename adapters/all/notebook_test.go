@@ -136,7 +136,7 @@ func tagOf(t *testing.T, name string) jjm.Tag {
 	return tag
 }
 
-// everything returns a request that sets every field.
+// everything returns a request for resources of every kind, a queue, an account and a project.
 func everything() jjm.Request {
 	return jjm.Request{Cores: 2, MemoryMB: 100, GPUs: 1, ScratchMB: 10, Walltime: jjm.Duration(time.Minute), Queue: "q",
 		Account: "a", Project: "p"}
