@@ -9,8 +9,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// If the caller's context has ended, the error is of kind Busy, and jobs do not count as gone. A closed adapter returns
-// the same error, except from Account.
+// If the caller's context has ended, the error is of kind Busy, and jobs do not count as gone. A closed adapter also
+// returns errors of kind Busy.
 func TestUnanswered_NoAnswerIsBusyNotGone(t *testing.T) {
 	a := open(t, t.TempDir(), config(1))
 	b := shell(t, 1, "exit 0")
