@@ -37,9 +37,8 @@ func TestRegistry_EveryKindMakesAnAdapterOfTheGivenName(t *testing.T) {
 	}
 }
 
-// Settings that mean the same for all batch systems have the same key everywhere. The
-// embedded batch system has no commands, and its jobs have no queue, account, project or
-// QOS.
+// A setting with the same meaning has the same key for all batch systems. The embedded batch system is an exception: it
+// has no commands, and its jobs have no queue, account, project or QOS.
 func TestRegistry_EveryKindButTheEmbeddedHasTheCommonSettings(t *testing.T) {
 	for kind, make := range Registry() {
 		has := false
@@ -56,7 +55,7 @@ func TestRegistry_EveryKindButTheEmbeddedHasTheCommonSettings(t *testing.T) {
 	}
 }
 
-// least returns the settings that a kind cannot work without.
+// least returns the settings that a kind of cluster requires.
 func least(into any) error {
 	c, ok := into.(*command.Config)
 	if !ok {

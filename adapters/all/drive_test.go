@@ -21,10 +21,10 @@ import (
 	"jjm/internal/testkit/await"
 )
 
-// smallSlurm answers as Slurm does, as far as the adapter needs it to go on.
+// smallSlurm imitates the answers of Slurm that the adapter needs.
 type smallSlurm struct {
 	config, sinfo, squeueHead, sacctHead string
-	// tag names the only array. Its jobs wait; held says whether their owner holds them.
+	// tag is the tag of the only array, whose jobs wait; held is set if the owner holds these jobs.
 	tag          jjm.Tag
 	held, absent bool
 }
@@ -101,13 +101,13 @@ func driveSlurm(t *testing.T, n *notebook) {
 	d.control(adapters.Release, jobs...)
 }
 
-// smallCondor answers as HTCondor does, as far as the adapter needs it to go on.
+// smallCondor imitates the answers of HTCondor that the adapter needs.
 type smallCondor struct {
 	user string
 	tag  jjm.Tag
-	// status of the five jobs, as JobStatus; 0 for none.
+	// status is the JobStatus of the five jobs; 0 if there are no jobs.
 	status int
-	left   bool // they are in the history
+	left   bool // whether the jobs left the queue and are in the history
 }
 
 func (c *smallCondor) answer(argv []string) run.Output {
@@ -127,7 +127,7 @@ func (c *smallCondor) answer(argv []string) run.Output {
 	return printed("")
 }
 
-// table prints the heading and the jobs.
+// table returns the heading and the lines of the jobs.
 func (c *smallCondor) table(columns []string, history bool) string {
 	text := strings.Join(columns, "\t") + "\n"
 	if history != c.left {
@@ -142,7 +142,7 @@ func (c *smallCondor) table(columns []string, history bool) string {
 			switch {
 			case known:
 				fields[k] = value
-			case !strings.HasPrefix(name, `"`): // the marks print themselves
+			case !strings.HasPrefix(name, `"`): // a mark is a constant, which stays unchanged
 				fields[k] = "undefined"
 			}
 		}
@@ -168,16 +168,15 @@ func driveCondor(t *testing.T, n *notebook) {
 	c.status, c.left = 4, true
 	d.find(c.tag, tagOf(t, "gone"))
 	d.account(jobs...)
-	for range 6 { // later looks go back to a record that two looks have passed
+	for range 6 { // later scans stop at a record that two earlier scans have read
 		now = now.Add(time.Minute)
 		d.list(now.Add(-time.Hour))
 	}
 	driveCondorAsOwners(t, n)
 }
 
-// driveCondorAsOwners notes the commands with which the adapter proves that commands read no
-// configuration of the owner. These are run by the daemon itself, whatever runner there is: here by a
-// script.
+// driveCondorAsOwners records the commands with which the adapter proves that commands ignore the owner's
+// configuration. The daemon runs these commands itself and ignores the runner, so a script records them.
 func driveCondorAsOwners(t *testing.T, n *notebook) {
 	bin := t.TempDir()
 	said := filepath.Join(bin, "said")
@@ -203,7 +202,7 @@ func writeScript(path, text string) error {
 	return os.WriteFile(path, []byte(text), 0o700)
 }
 
-// smallSGE answers as Grid Engine does, as far as the adapter needs it to go on.
+// smallSGE imitates the answers of Grid Engine that the adapter needs.
 type smallSGE struct {
 	conf, hosts, details, user string
 	tag                        jjm.Tag

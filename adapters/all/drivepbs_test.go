@@ -13,7 +13,7 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// smallPBS answers as OpenPBS or Torque does, as far as the adapter needs it to go on.
+// smallPBS imitates the answers of OpenPBS or Torque that the adapter needs.
 type smallPBS struct {
 	torque, noHistory, tooMuch bool
 
@@ -35,7 +35,7 @@ func (j smallJob) id() string {
 	return strconv.Itoa(j.seq)
 }
 
-// answer is the notebook's.
+// answer returns the output of a command; the notebook calls it.
 func (p *smallPBS) answer(argv []string) run.Output {
 	switch argv[0] {
 	case "qsub":
@@ -171,7 +171,7 @@ func drivePBS(t *testing.T, n *notebook) {
 	drivePBSTorque(t, n)
 }
 
-// drivePBSLife goes through the life of a plain job and an array with everything in order.
+// drivePBSLife runs a plain job and an array from submission to end, without any fault.
 func drivePBSLife(t *testing.T, n *notebook) {
 	p := &smallPBS{}
 	d := openPBS(t, n, p)
@@ -182,11 +182,11 @@ func drivePBSLife(t *testing.T, n *notebook) {
 	d.list(time.Now().Add(-time.Hour))
 	both := append(slices.Clone(one), many...)
 	d.control(adapters.Release, both...)
-	d.control(adapters.Release, many[0]) // members are listed to decide
+	d.control(adapters.Release, many[0]) // the adapter first lists the members of the array
 	d.control(adapters.Cancel, both...)
 	d.control(adapters.Cancel, one[0], many[1], many[3])
 	gone := adapters.Ref{Tag: tagOf(t, "gone"), ID: "999", Index: 0}
-	d.control(adapters.Release, gone) // it is asked for by id
+	d.control(adapters.Release, gone) // the adapter looks up this job by id
 	for i := range p.jobs {
 		p.jobs[i].state, p.jobs[i].released = "Q", true
 	}
@@ -197,7 +197,7 @@ func drivePBSLife(t *testing.T, n *notebook) {
 	d.list(time.Now().Add(-time.Hour))
 	d.list(time.Now().Add(-time.Hour))
 	d.account(both...)
-	var dozen []adapters.Ref // more bulks than are asked for by id
+	var dozen []adapters.Ref // more bulks than the adapter looks up by id
 	for i := range 12 {
 		tag := tagOf(t, fmt.Sprintf("o%c", 'a'+i))
 		p.jobs = append(p.jobs, smallJob{seq: 200 + i, n: 1, tag: string(tag), state: "F"})
@@ -219,7 +219,7 @@ func drivePBSByID(t *testing.T, n *notebook) {
 		d.probe()
 		jobs := d.submit(tagOf(t, "many"), 5, everything())
 		p.tooMuch = true
-		for range 3 { // the first finds out
+		for range 3 { // the first listing is too large, which changes the later listings
 			_, _ = d.a.List(d.ctx, d.owner, time.Now().Add(-time.Hour))
 		}
 		_, _ = d.a.Control(d.ctx, d.owner, adapters.Release, jobs)

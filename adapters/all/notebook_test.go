@@ -17,7 +17,7 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// notebook is a runner that notes commands and answers them in the place of a batch system.
+// notebook is a runner that records commands and answers in place of a batch system.
 type notebook struct {
 	answer func(argv []string) run.Output
 
@@ -44,7 +44,7 @@ func (n *notebook) note(argv []string) {
 	n.argv = append(n.argv, argv)
 }
 
-// commands returns the noted commands.
+// commands returns the recorded commands.
 func (n *notebook) commands() [][]string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -59,7 +59,7 @@ type driver struct {
 	owner jjm.Owner
 }
 
-// open makes an adapter of a kind whose commands the notebook notes.
+// open returns an adapter of a kind of cluster; the notebook records its commands.
 func (n *notebook) open(t *testing.T, kind string, env adapters.Env, change func(config any)) *driver {
 	t.Helper()
 	if env.State == "" {
@@ -136,7 +136,7 @@ func tagOf(t *testing.T, name string) jjm.Tag {
 	return tag
 }
 
-// everything asks for all that a request can ask for.
+// everything returns a request for resources of every kind, a queue, an account and a project.
 func everything() jjm.Request {
 	return jjm.Request{Cores: 2, MemoryMB: 100, GPUs: 1, ScratchMB: 10, Walltime: jjm.Duration(time.Minute), Queue: "q",
 		Account: "a", Project: "p"}
@@ -147,7 +147,7 @@ func printed(format string, args ...any) run.Output {
 	return run.Output{Stdout: fmt.Appendf(nil, format, args...)}
 }
 
-// recorded is the output that a file has.
+// recorded returns a successful output with the text of a file.
 func recorded(t *testing.T, path ...string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(append([]string{".."}, path...)...))

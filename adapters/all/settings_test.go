@@ -39,7 +39,7 @@ func newFakes(t *testing.T) fakes {
 		if err := os.Mkdir(folder, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		// The memory limit is set only after the command has started.
+		// The script waits for its memory limit, which is set only after the command has started.
 		text := "#!/bin/sh\nwhile [ \"$(ulimit -d)\" = unlimited ]; do :; done\n{ echo \"$0 $*\"; env | sort | grep -v '^_='; " +
 			"ulimit -d; cat; } >>" + f.log + " 2>&1\n" + says + "\n"
 		for _, name := range commandNames() {
@@ -55,7 +55,7 @@ func newFakes(t *testing.T) fakes {
 	return f
 }
 
-// noon is a fixed time, so that two calls see the same.
+// noon returns a fixed time, so two adapters have the same clock.
 func noon() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 
 // settings are some keys of a cluster's section.
@@ -130,7 +130,7 @@ func commonTrials(f fakes) map[string]commonTrial {
 	return out
 }
 
-// base returns the settings that a kind needs at least.
+// base returns the settings that a kind of cluster requires.
 func base(t *testing.T, kind string, f fakes) settings {
 	t.Helper()
 	all := settings{"bin": f.quiet}

@@ -12,12 +12,13 @@ import (
 
 	"jjm/internal/testkit/needs"
 
-	// The example is compiled by another command. go test takes results from its cache while this stays the same.
+	// This import makes go test repeat the test when the suite changes. The example itself is compiled by another command,
+	// whose sources go test does not see.
 	_ "jjm/internal/testkit/adaptertest"
 )
 
-// The skeleton of docs/ADAPTERS.md compiles as if it were in the tree, and its tests, with the
-// whole suite, pass against the server of testdata/farm.
+// The skeleton of docs/ADAPTERS.md compiles in the source tree. Its tests, including the whole suite, pass against the
+// server of testdata/farm.
 func TestSkeleton_PassesTheSuite(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	out, err := exec.Command(skeleton(t, func(page string) string { return page }), "-test.v").CombinedOutput()
@@ -27,7 +28,7 @@ func TestSkeleton_PassesTheSuite(t *testing.T) {
 	}
 }
 
-// An author whose method believes a fault learns that from the page's own test.
+// The test on the page fails if a method of the adapter accepts the output of a faulty command.
 func TestSkeleton_FaultsAreSeenInEachMethod(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	wrong := map[string]struct{ old, now string }{

@@ -141,7 +141,7 @@ func length(shown, words []string) (n int, ok bool) {
 	return len(shown), true
 }
 
-// addition returns the options of a row that adds to others, `qsub ... -q QUEUE`.
+// addition returns the command and the options of a row such as `qsub ... -q QUEUE`, which adds options to other rows.
 func (r row) addition() (command string, options []string, ok bool) {
 	command, rest, ok := strings.Cut(r.command, " ... ")
 	return command, splitWords(rest), ok
@@ -184,7 +184,7 @@ func compare(rows []row, commands [][]string) (problems []string) {
 	return problems
 }
 
-// withoutAdditions returns a command without the options of rows that add to others.
+// withoutAdditions returns a command without the options of such additional rows (see addition).
 func withoutAdditions(rows []row, argv []string, used []bool) (rest []string) {
 	for i := 0; i < len(argv); {
 		skip := 0

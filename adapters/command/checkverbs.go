@@ -160,8 +160,8 @@ func (c *checker) pattern(field string, text, matches *string, names []string) *
 	return p
 }
 
-// A command that uses a name of singular takes one id or tag in each call. A command that uses a name of plural takes
-// several ids or tags.
+// The template names for ids and tags. A command with a name in singular takes one id or tag in each call; a command
+// with a name in plural takes several.
 var (
 	singular = []string{"TAG", "JOB_ID", nameBulkID}
 	plural   = []string{"TAGS", "JOB_IDS", "BATCH_JOB_IDS"}

@@ -49,7 +49,7 @@ func TestExampleCluster_EveryKeyIsKnown(t *testing.T) {
 	}
 }
 
-// It holds for "jjm config check" too, which only decodes.
+// Decoding the configuration is enough to find a mistake in the description. "jjm config check" therefore finds it too.
 func TestExampleCluster_CheckingTheConfigurationChecksTheDescription(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "bad.toml")
 	if err := os.WriteFile(path, []byte("name = \"x\"\nlits = {}\n"), 0o600); err != nil {

@@ -9,7 +9,7 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// Every file is either refused or usable.
+// Parse rejects a file or returns a usable description.
 func FuzzParse(f *testing.F) {
 	f.Add(small)
 	f.Fuzz(func(t *testing.T, text string) {
@@ -35,7 +35,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// No listing is read as a job that jjm could not have submitted.
+// No listing yields a job that jjm could not have submitted.
 func FuzzRead(f *testing.F) {
 	f.Add(lsfList, uint8(0))
 	f.Add(lsfHistory, uint8(1))
@@ -63,7 +63,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// An id is read from a whole line only, and has the form of an id.
+// An id is only read from a complete line, and has the form of an id.
 func FuzzSubmitted(f *testing.F) {
 	f.Add("Submitted batch job 42\n", "", 0, 0)
 	f.Add("", "sbatch: error: Batch job submission failed: Socket timed out\n", 1, 0)

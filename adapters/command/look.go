@@ -55,8 +55,8 @@ func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 	return found, nil
 }
 
-// bulksByTag returns the bulks that have each tag. For a tag without bulks the presence is the argument unless, or
-// NotYetKnown if an unreadable record may have the tag.
+// bulksByTag returns the bulks that have each tag. A tag without bulks gets the presence that the caller passes as
+// unless, or NotYetKnown if an unreadable record may have the tag.
 func bulksByTag(tags []jjm.Tag, got answer, unless adapters.Presence) []adapters.Found {
 	found := make([]adapters.Found, len(tags))
 	at := map[jjm.Tag]int{}
@@ -205,7 +205,7 @@ func (a *Adapter) accounts(ctx context.Context, owner jjm.Owner, refs []adapters
 	return all, nil
 }
 
-// distinct returns of(r) for all refs, each value once, in order.
+// distinct returns the different values of the function of over all references, in the order of their first occurrence.
 func distinct[T comparable](refs []adapters.Ref, of func(adapters.Ref) T) []T {
 	var all []T
 	seen := map[T]bool{}

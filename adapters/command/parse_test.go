@@ -14,7 +14,7 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// small is a correct description; tests put mistakes into it.
+// small is a correct description, into which tests insert mistakes.
 const small = `name = "small"
 
 [capabilities]
@@ -206,7 +206,7 @@ func TestSlurm_RecordedErrors(t *testing.T) {
 	}
 }
 
-// Only a refusal because of the number of jobs makes bulks smaller.
+// Only a rejection because of the number of jobs is marked by TooMany, which makes later bulks smaller.
 func TestTooMany_DescriptionsMarkIt(t *testing.T) {
 	const failed = "sbatch: error: Batch job submission failed: "
 	policy := failed + "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)\n"
@@ -236,7 +236,7 @@ func TestTooMany_DescriptionsMarkIt(t *testing.T) {
 	}
 }
 
-// Only a submission can be refused for the number of jobs.
+// Only the outcomes of the verb submit may be "too-many".
 func TestTooMany_IsAWordOfSubmitAlone(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "etc", "adapters", "slurm.toml"))
 	if err != nil {
@@ -539,7 +539,8 @@ func TestSource_FindsADescriptionByItsName(t *testing.T) {
 	}
 }
 
-// A line with too few columns costs itself; an output of such lines only does not fit the description.
+// A line with too few columns makes only its own job unreadable. If all lines have too few columns, the output does not
+// fit the description.
 func TestRead_ALineOfAnotherFormCostsItself(t *testing.T) {
 	d := shippedDescription(t, "slurm.toml")
 	header := "ARRAY_JOB_ID|ARRAY_TASK_ID|STATE|REASON|EXIT_CODE|RESTART_COUNT|SUBMIT_TIME|START_TIME|END_TIME|EXEC_HOST|NAME|#\n"
@@ -556,7 +557,7 @@ func TestRead_ALineOfAnotherFormCostsItself(t *testing.T) {
 	}
 }
 
-// readWhole is read, but a record that cannot be read is an error.
+// readWhole calls read, and returns an error if a record is unreadable.
 func readWhole(d *Description, q *query, text string, now time.Time) ([]job, error) {
 	got, err := d.read(q, text, now)
 	if err == nil && len(got.unread) > 0 {

@@ -49,8 +49,7 @@ func TestUnanswered_AnIDIsAskedForAgainAlone(t *testing.T) {
 	}
 }
 
-// A listing that is incomplete, or comes with a complaint, says nothing about the jobs that
-// it lacks.
+// If a listing is incomplete, or its command complains, the jobs that it lacks do not count as absent.
 func TestUnanswered_APartialListingIsBusyNotGone(t *testing.T) {
 	whole := filepath.Join(t.TempDir(), "list")
 	if err := os.WriteFile(whole, []byte(lsfList), 0o666); err != nil {

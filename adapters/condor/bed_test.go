@@ -26,7 +26,7 @@ func open(t testing.TB, bed *testbed.Bed, change func(c *condor.Config)) *condor
 		c := config.(*condor.Config)
 		c.Bin, c.Env = bed.Bin, bed.Env
 		c.Grace = jjm.Duration(time.Second)
-		c.Keep = jjm.Duration(5 * time.Minute) // jobs in the queue are listed each time, and can be forgotten
+		c.Keep = jjm.Duration(5 * time.Minute) // ended jobs stay in the queue, where LoseHistory removes their tags
 		if change != nil {
 			change(c)
 		}
@@ -57,8 +57,8 @@ func try(bed *testbed.Bed, asRoot bool, argv ...string) (run.Output, error) {
 	return run.Run(context.Background(), run.Cmd{Argv: argv, Env: env, Deadline: patience})
 }
 
-// forget removes a job's tag. The schedd refuses that while it writes something else about
-// the job.
+// extraSeconds removes a job's tag, which makes jjm lose the job. It repeats the change, because the schedd refuses a
+// change while it writes another change of the job.
 func extraSeconds(t adaptertest.TB, bed *testbed.Bed, id string) {
 	t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(500 * time.Millisecond) {
@@ -103,7 +103,7 @@ func TestConformance(t *testing.T) {
 		return adaptertest.System{
 			Adapter: all, Probed: true, Owner: bed.Owner, Other: &other, Dir: bed.Dir(t), Walltime: 3 * time.Second,
 			MemoryMB: 40,
-			// Each takes 40 ms of CPU
+			// A listing takes 40 ms of CPU time.
 			Parallel: true, Patience: await.Guard(8 * time.Minute), Pause: 50 * time.Millisecond, Jobs: 60, AllExits: true,
 			NotHere: notHere, Bin: bed.Bin, Submits: "condor_submit",
 			Commands: []string{"condor_q", "condor_history", "condor_submit", "condor_rm", "condor_hold", "condor_release",
@@ -173,10 +173,10 @@ func (s *site) control(op adapters.Op, jobs ...adapters.Ref) {
 	}
 }
 
-// patience is the longest time of every wait.
+// patience is the time after which every wait fails the test.
 var patience = await.Guard(8 * time.Minute)
 
-// until lists until ok accepts job 0 of a bulk.
+// until repeats the listing until ok returns true for job 0 of a bulk, and returns the job's report.
 func (s *site) until(what string, b adapters.Bulk, ok func(r jjm.Report) bool) jjm.Report {
 	s.Helper()
 	return s.untilOf(0, what, b, ok)
@@ -205,7 +205,7 @@ func (s *site) untilOf(index int, what string, b adapters.Bulk, ok func(r jjm.Re
 func runs(r jjm.Report) bool { return r.State == jjm.BatchRunning }
 func over(r jjm.Report) bool { return r.State.Ended() }
 
-// queued returns what condor_q itself prints for a tag.
+// queued returns the output of condor_q for a tag.
 func (s *site) queued(tag jjm.Tag, attributes ...string) string {
 	s.Helper()
 	argv := append([]string{"condor_q", "-allusers", "-constraint", `JJMTag == "` + string(tag) + `"`, "-af:V"},
@@ -239,8 +239,8 @@ func TestFaults(t *testing.T) {
 	t.Run("a killed schedd", func(t *testing.T) { killed(newSite(t, bed, nil)) })
 }
 
-// condor_submit hangs when the schedd is frozen, and its request may or may not arrive.
-// Find must tell, once the schedd runs again.
+// condor_submit hangs when the schedd is frozen, and its request may or may not arrive. When the schedd runs again,
+// Find must return whether the request arrived.
 func frozen(s *site) {
 	thaw := func() { s.bed.Do(s, "thaw", "schedd") }
 	s.Cleanup(thaw)
@@ -263,7 +263,7 @@ func frozen(s *site) {
 	}
 }
 
-// resolved checks that Find agrees with condor_q.
+// resolved checks that Find and condor_q return the same answer.
 func (s *site) resolved(b adapters.Bulk) {
 	s.Helper()
 	var found []adapters.Found
@@ -287,8 +287,8 @@ func (s *site) resolved(b adapters.Bulk) {
 	}
 }
 
-// While the schedd is down nothing is known; acknowledged and running jobs are there when
-// it is back.
+// While the schedd is down, the adapter returns no answers. After its restart, the schedd still has the acknowledged
+// and the running jobs.
 func killed(s *site) {
 	waits, works := s.bulk(3, "echo x >> ran.$JJM_INDEX"),
 		s.bulk(1, "echo x >> works; while [ ! -e go ]; do sleep 0.2; done; exit 3")
@@ -375,7 +375,7 @@ func cancelCompleted(s *site) {
 	}
 }
 
-// HTCondor would run the job again by itself.
+// By default HTCondor runs an evicted job again. The job must not run again here.
 func evicted(s *site) {
 	b := s.bulk(1, "echo x >> ran; exec sleep 100")
 	id := s.submit(b)
@@ -478,7 +478,7 @@ func siteRefuses(s *site) {
 	}
 }
 
-// sinceCounts holds for the queue and for the history.
+// sinceCounts tests the argument since of List, both for jobs in the queue and for jobs in the history.
 func sinceCounts(s *site) {
 	b := s.bulk(2, "exit 0")
 	id := s.submit(b)
@@ -506,7 +506,7 @@ func sinceCounts(s *site) {
 // the queue immediately, jobs over a limit a while later.
 func leaves(s *site) {
 	b := s.bulk(4, `[ $JJM_INDEX = 3 ] && exec sleep 1000; sleep 0.$JJM_INDEX; exit 6`)
-	b.Request.Walltime = jjm.Duration(await.Provoked(20 * time.Second)) // enough for the others
+	b.Request.Walltime = jjm.Duration(await.Provoked(20 * time.Second)) // enough for the three short jobs
 	id := s.submit(b)
 	s.control(adapters.Release, refs(b, id)...)
 	ends := map[int32]jjm.Report{}

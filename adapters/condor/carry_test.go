@@ -79,7 +79,7 @@ func (s *site) area(script string) adapters.Bulk {
 	return b
 }
 
-// filler makes the parcels so large that their transfer takes a while.
+// filler is the number of bytes added to each parcel, which makes the transfer slow.
 const filler = 4 << 20
 
 func parcels(s *site) {
@@ -110,7 +110,7 @@ exit $((JJM_INDEX + 3))
 		}
 	}
 	left, err := os.ReadDir(b.Transfer.Back)
-	if err != nil || len(left) != 4 { // the file that was there before is one of them
+	if err != nil || len(left) != 4 { // 4 includes the file that was in the folder before
 		s.Errorf("came back: %v, error %v", left, err)
 	}
 }
@@ -171,8 +171,7 @@ func notSent(s *site) {
 	}
 }
 
-// The job ran, and has not ended before its parcel is here. A release must not run it
-// again.
+// After the job ran, it does not count as ended before its parcel has arrived. A release must not run the job again.
 func notBack(s *site) {
 	b := s.area("echo x >>\"$1/ran\"")
 	b.N = 1

@@ -16,9 +16,9 @@
 // Both commands print nothing and exit with 0 if no job matches. The adapter requests a heading, which the commands
 // always print, to recognize an answer without the heading as incomplete.
 //
-// # What it leaves to others
+// # Failures
 //
-// Retries, ambiguous outcomes and missing jobs are left to the callers, as in every adapter.
+// The callers handle retries, ambiguous outcomes and missing jobs, as for every adapter.
 //
 // Figures in comments were measured on HTCondor 23.9.6.
 package condor

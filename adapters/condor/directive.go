@@ -89,8 +89,9 @@ var jobOwnedAttributes = []string{
 	"submit*", "shadow*",
 }
 
-// jobDirectiveProblem does the same as directiveProblem, for a line of a job file. It rejects macros, because they
-// could reveal the environment of condor_submit ($ENV) or name a file ($F).
+// jobDirectiveProblem returns why a line of a job file must not be added to a submit description; "" if it may be
+// added. In addition to the rules of directiveProblem it rejects macros, because they could reveal the environment of
+// condor_submit ($ENV) or name a file ($F).
 func jobDirectiveProblem(line string) string {
 	if problem := directiveProblem(line); problem != "" {
 		return problem

@@ -122,7 +122,7 @@ func (p *memory) pick(jobs taggedJobs) (out []record, again taggedJobs) {
 	return out, again
 }
 
-// read runs a scan, stores its records in memory, and passes the memory to use.
+// read runs a scan, stores its records in memory, and calls the function use with the memory.
 func (a *Adapter) read(ctx context.Context, owner jjm.Owner, s scan, use func(p *memory)) error {
 	if s.ask {
 		s.newest = a.newest(ctx)
@@ -164,8 +164,8 @@ func (a *Adapter) scanAll(user string) scan {
 	return a.scan(user, 0, func(p *memory) bool { return p.whole }, everything)
 }
 
-// scan returns a scan that continues earlier scans if enough reports that they reached far enough back. Otherwise it
-// returns a scan with the reach far.
+// scan returns a scan that continues earlier scans if the function enough returns true, because the earlier scans
+// reached far enough back. Otherwise it returns a scan with the reach in far.
 func (a *Adapter) scan(user string, from int64, enough func(*memory) bool, far reach) scan {
 	a.mu.Lock()
 	defer a.mu.Unlock()

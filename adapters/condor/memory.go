@@ -33,8 +33,8 @@ type memory struct {
 	whole, lossy bool
 
 	newest historyPos
-	// A scan ends at stop: two scans, with the overlap between them, have read all older records. next replaces stop
-	// after overlap; waited is the time at which next was set.
+	// stop is the record at which a scan ends: two earlier scans, at least overlap apart, have read all older records.
+	// next replaces stop after overlap; waited is the time at which next was set.
 	stop, next historyPos
 	waited     time.Time
 	asked      time.Time // time of the latest command for the newest record of all owners

@@ -12,7 +12,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// schedd plays a history: records of jjm's and of other jobs, the oldest first.
+// schedd imitates the history of a schedd. It holds records of jjm's jobs and of other jobs, the oldest first.
 type schedd struct {
 	records []record
 	gone    int // number of oldest records that were rotated away
@@ -34,7 +34,7 @@ func (f *schedd) leave(now int64, mine bool, age int64) {
 	f.records = append(f.records, r)
 }
 
-// history returns the records that are there, the newest first.
+// history returns the records that were not rotated away, the newest first.
 func (f *schedd) history(yield func(record) bool) {
 	for i := len(f.records) - 1; i >= f.gone; i-- {
 		f.scanned++
@@ -44,7 +44,7 @@ func (f *schedd) history(yield func(record) bool) {
 	}
 }
 
-// scan answers as condor_history does to scan.args.
+// scan returns the records that condor_history prints for the command of scan.args.
 func (f *schedd) scan(s scan, stay int64) (found []record) {
 	for r := range f.history {
 		if s.reach == newOnly && (historyPos{r.jobID, r.queued}) == s.stop {
@@ -71,7 +71,7 @@ func (f *schedd) newest() historyPos {
 	return historyPos{}
 }
 
-// whole returns what reading the whole history would give.
+// whole returns the jobs of ann in the whole history that ok accepts.
 func (f *schedd) whole(ok func(record) bool) map[tagged]bool {
 	all := map[tagged]bool{}
 	for r := range f.history {
@@ -99,7 +99,7 @@ func newReader() *reader {
 	return r
 }
 
-// ask does the same as Adapter.read.
+// ask runs a scan on the imitated schedd, in the same steps as Adapter.read.
 func (r *reader) ask(s scan, use func(p *memory)) {
 	if s.ask {
 		s.newest = r.newest()
@@ -158,8 +158,8 @@ func lacks[K comparable](got, want map[K]bool) (n int) {
 	return n
 }
 
-// In whatever order records come and whatever times are asked for, a listing equals a scan
-// of everything, as long as completed jobs leave the queue in time.
+// A listing equals a scan of the whole history for every order of records and every requested time, provided that
+// completed jobs leave the queue in time.
 func TestMemory_ListingsEqualAFullScan(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(60) {
@@ -185,8 +185,7 @@ type life struct {
 	*reader
 	rnd *rand.Rand
 	off int64 // offset of the schedd's clock
-	// hides is the time from which on scans miss nothing; missed is the first record that
-	// no scan missed.
+	// From the time hides on, scans miss no record; missed is the index of the first record that no scan missed.
 	hides  int64
 	missed int
 }
@@ -203,7 +202,7 @@ func (l *life) step() {
 	switch l.rnd.IntN(12) {
 	case 0:
 		l.off += l.rnd.Int64N(200_000) - 100_000
-	case 1: // written before a crash, and not looked at since
+	case 1: // a crash made the schedd write a record twice, with no scan in between
 		l.leave(l.now+l.off, true, 0)
 		for range l.rnd.IntN(3) {
 			l.leave(l.now+l.off, true, 0)
@@ -221,14 +220,13 @@ func (l *life) step() {
 	}
 }
 
-// Everything that a reading of the whole history would find at the moment is there, and
-// nothing else that never existed.
+// The memory has all jobs that a scan of the whole history would find now, and no job that never existed.
 func TestMemory_MissesNoRecord(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(60) {
 		l := &life{reader: newReader(), rnd: rand.New(rand.NewPCG(seed, 2))}
 		ever := map[tagged]bool{}
-		l.find() // from now on listings know everything
+		l.find() // reads the whole history, so later scans continue this scan
 		for step := range 80 {
 			l.step()
 			maps.Copy(ever, l.whole(anyJob))

@@ -63,8 +63,8 @@ func TestCheckProof_AcceptsOnlyTheMark(t *testing.T) {
 }
 
 // pretend makes a folder of commands that treat CONDOR_CONFIG in the same way as HTCondor's commands. Without the
-// variable they use the file that the file site names. From a file named by the variable they read the one setting that
-// matters.
+// variable they use the file that the file site names. From a file that the variable names, the commands read only the
+// one setting that matters.
 type pretend struct {
 	t          *testing.T
 	bin, state string
@@ -109,7 +109,7 @@ func (p *pretend) write(name, text string) {
 	}
 }
 
-// moved makes HTCondor find the site's configuration elsewhere.
+// moved makes HTCondor find the site's configuration at another path.
 func (p *pretend) moved(site string) { p.write("site", site+"\n") }
 
 // file returns the configuration file that the daemon wrote.
@@ -118,7 +118,7 @@ func (p *pretend) file() string {
 	return string(text)
 }
 
-// asked returns which configuration each condor_q had.
+// asked returns the configuration that each condor_q used.
 func (p *pretend) asked() string {
 	text, _ := os.ReadFile(filepath.Join(p.bin, "asked"))
 	return strings.Join(strings.Fields(string(text)), " ")
@@ -174,7 +174,7 @@ func TestProbe_FindsTheSitesConfigurationAgain(t *testing.T) {
 	}
 }
 
-// Commands that do not keep CONDOR_CONFIG would read what accounts have in their homes.
+// Commands that discard CONDOR_CONFIG would read configuration files in the homes of accounts.
 func TestRun_NoCommandWithoutProof(t *testing.T) {
 	p := newPretend(t, true, nil)
 	other := filepath.Join(p.bin, "other")

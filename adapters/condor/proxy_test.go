@@ -66,8 +66,7 @@ func (p *proxies) sign(c, issuer *x509.Certificate, key *ecdsa.PrivateKey) *x509
 	return c
 }
 
-// make replaces a file by a new proxy (RFC 3820), and returns a line by which that is
-// recognized.
+// make replaces a file by a new proxy (RFC 3820), and returns a line that identifies this proxy.
 func (p *proxies) make(file string, owner jjm.Owner, good time.Duration) (mark string) {
 	p.Helper()
 	info, err := asn1.Marshal(struct {
@@ -106,7 +105,7 @@ func (p *proxies) make(file string, owner jjm.Owner, good time.Duration) (mark s
 	return lines[4]
 }
 
-// Newer proxies must come to the running jobs. The bed copies proxies: see delegates.
+// Newer proxies must reach the running jobs. The bed copies proxies: see delegates.
 func renews(s *site) {
 	if err := s.Probe(s.Context()); err != nil {
 		s.Fatal(err)

@@ -56,7 +56,7 @@ func TestVerdict_OnRecordedSubmissions(t *testing.T) {
 		"down_submit":          {n: 1, kind: jjm.Busy, says: "Failed to connect"},
 		"submit_over_limit":    {n: 200, kind: jjm.Busy, says: "max_bulk"},
 		"submit_over_owner":    {n: 20, kind: jjm.Busy, says: "MAX_JOBS_PER_OWNER"},
-		"submit_nofile":        {n: 1, kind: jjm.Ambiguous}, // jjm does not call it in this way
+		"submit_nofile":        {n: 1, kind: jjm.Ambiguous}, // jjm never calls condor_submit in this way
 		"submit_badopt":        {n: 1, kind: jjm.Ambiguous},
 		"submit_spool_missing": {n: 1, kind: jjm.Ambiguous}, // exit 1, although the job is there
 		"submit_ok":            {n: 1, kind: jjm.Ambiguous}, // without -terse the ids are not known

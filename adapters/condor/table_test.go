@@ -80,7 +80,7 @@ func TestReports_OfRecordedHistory(t *testing.T) {
 	want := map[jjm.Tag]jjm.BatchState{
 		"rlimit": jjm.BatchTimeout, "revict": jjm.BatchAborted, "rkilled": jjm.BatchCancelled, "rcancel": jjm.BatchCancelled,
 		"rstubborn": jjm.BatchCancelled, "rmemory": jjm.BatchOOM,
-		// Two with a policy that mentions memory. The second used no more than it may.
+		// A policy whose reason mentions memory removed both jobs. The second job did not exceed its memory.
 		"rpolremove": jjm.BatchOOM, "rharmless": jjm.BatchAborted,
 	}
 	for tag, state := range want {
@@ -96,7 +96,7 @@ func TestReports_OfRecordedHistory(t *testing.T) {
 	}
 }
 
-// The time of an end stays the same, whatever is asked and when.
+// The end time of a job is the same in all its records, from the queue and from the history.
 func TestReport_TheTimeOfAnEndDoesNotChange(t *testing.T) {
 	tests := map[string][]record{
 		"completed": {{status: completed, entered: 100}},
@@ -267,7 +267,7 @@ func TestParseTable_FreeTextIsNotTakenForFields(t *testing.T) {
 	}
 }
 
-// A damaged record costs itself, and tells its tag where that can be read.
+// A damaged record makes only its own job unreadable. The Unread has the job's tag if the tag can be parsed.
 func TestParseTable_ADamagedRecordCostsItself(t *testing.T) {
 	lines := strings.SplitAfter(string(recorded(t, "q_states").Stdout), "\n")
 	lines = slices.DeleteFunc(lines, func(l string) bool { return !strings.Contains(l, markEnd) })

@@ -100,7 +100,7 @@ func TestTransferOf(t *testing.T) {
 	}
 }
 
-// The meaning of the lines of a description must not depend on a path.
+// A path must not change the meaning of the lines of a submit description.
 func FuzzPathProblem(f *testing.F) {
 	for _, path := range []string{"/area/bulks/t/back", "/a,b", "/a\nqueue 5", "/$(Process)", "/a b", "/a\\"} {
 		f.Add(path)

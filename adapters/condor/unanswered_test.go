@@ -10,8 +10,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// A listing that is incomplete, or comes with a complaint, says nothing about the jobs that
-// it lacks.
+// If a listing is incomplete, or its command complains, the jobs that it lacks do not count as absent.
 func TestUnanswered_APartialListingIsBusyNotGone(t *testing.T) {
 	queue := filepath.Join(t.TempDir(), "queue")
 	if err := os.WriteFile(queue, recorded(t, "q_none").Stdout, 0o666); err != nil {

@@ -42,8 +42,8 @@ func bulkChecks() []Check {
 	}
 }
 
-// bulkOfTwo submits a bulk of two jobs. If bulks are not usable, it records that for the other checks of a site, even
-// if Fatalf ends it.
+// bulkOfTwo submits a bulk of two jobs. If the bulk is not accepted or not listed, bulkOfTwo records this fact for the
+// other checks of a site, even if Fatalf ends the check.
 func (s *suite) bulkOfTwo() {
 	usable := false
 	defer func() {
@@ -81,8 +81,8 @@ const (
 	// scatteredCancels is the number of cancels within which the cancelled jobs must end. It is more than one, because
 	// an adapter may limit the commands of a call and answer Busy for the remaining jobs.
 	scatteredCancels = 3
-	// scatteredSpare is how often a cancel of many jobs may run what the cancel of one job runs, beside one command for
-	// each job: an adapter may list more often, or once for the jobs that wait and once for those that run.
+	// scatteredSpare limits a cancel of many jobs: in addition to one connection for each job, it may open this many times
+	// the connections of a cancel of one job. An adapter may list more often, or list waiting and running jobs separately.
 	scatteredSpare = 3
 )
 
@@ -120,13 +120,14 @@ func (s *suite) cancelScattered() {
 	}
 }
 
-// scatteredConnections returns how many connections one cancel of n scattered jobs may open if the cancel of one job
-// opened one connections.
+// scatteredConnections returns the number of connections that a cancel of n scattered jobs may open. The argument one
+// is the number of connections of a cancel of a single job.
 func scatteredConnections(one, n int) int { return scatteredSpare*one + n }
 
-// cancelAll cancels jobs of one bulk, and again those whose answer is Busy, with scatteredCancels cancels at most. Then
-// it waits until all jobs have ended or are no longer listed, or the patience is over. It returns the largest number of
-// connections that one of the cancels opened, and the jobs that are still alive.
+// cancelAll cancels jobs of one bulk, and repeats the cancel for the jobs whose answer is Busy, with at most
+// scatteredCancels cancels in total. Then it waits until all jobs have ended or are no longer listed, or the patience
+// is over. It returns the largest number of connections that one of the cancels opened, and the jobs that are still
+// alive.
 func (s *suite) cancelAll(c *counter, tag jjm.Tag, jobs []adapters.Ref) (opened int, left []adapters.Ref) {
 	s.Helper()
 	end := time.Now().Add(s.Patience)
@@ -147,7 +148,8 @@ func (s *suite) cancelAll(c *counter, tag jjm.Tag, jobs []adapters.Ref) (opened 
 	}
 }
 
-// cancelOnce cancels jobs, and returns those whose answer is Busy, which is valid: the caller cancels them again.
+// cancelOnce cancels jobs, and returns the jobs whose answer is Busy. Busy is a valid answer: the caller cancels these
+// jobs again.
 func (s *suite) cancelOnce(jobs []adapters.Ref) (busy []adapters.Ref) {
 	s.Helper()
 	for i, err := range s.answers(adapters.Cancel, jobs) {
@@ -256,9 +258,9 @@ func (s *suite) unanswered(jobs []adapters.Ref, was map[adapters.Ref]jjm.Report,
 }
 
 const (
-	// connectedBulks is higher than fewConnections: if each bulk costs a connection, the check fails. Lookups of some
-	// tens of bulks every few seconds, with a connection for each bulk, use up all ports of a host (OpenPBS: 512
-	// reserved ports for all accounts, each blocked for 60 s).
+	// connectedBulks is the number of bulks in one look. It is higher than fewConnections, so the check fails if the
+	// adapter opens a connection for each bulk. Lookups of some tens of bulks every few seconds, with a connection for
+	// each bulk, use up all ports of a host (OpenPBS: 512 reserved ports for all accounts, each blocked for 60 s).
 	connectedBulks = 16
 	// fewConnections is the largest number of connections in one look: enough for some commands and a few ids.
 	fewConnections = 12

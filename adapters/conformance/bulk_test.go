@@ -64,7 +64,8 @@ func TestFewConnections_WithoutCommandsItIsNotApplicable(t *testing.T) {
 	}
 }
 
-// An adapter that needs a command for each job, and a listing before and after them, passes: PBS has no better way.
+// An adapter passes if a cancel runs one command for each job and a listing before and after these commands, because
+// PBS requires this.
 func TestCancelScattered_ACommandForEachJobPasses(t *testing.T) {
 	o := Try(t.Context(), named(t, "scattered jobs of a bulk can be cancelled"), localSystem(func(l *liar, s *System) {
 		s.Patience = await.Guard(4 * time.Minute)
@@ -75,7 +76,7 @@ func TestCancelScattered_ACommandForEachJobPasses(t *testing.T) {
 	}
 }
 
-// An adapter that bounds the commands of a call answers Busy for the rest, and passes.
+// An adapter passes if it limits the commands of a call and returns Busy for the remaining jobs.
 func TestCancelScattered_BusyForTheRestIsTriedAgain(t *testing.T) {
 	const most = 8
 	o := Try(t.Context(), named(t, "scattered jobs of a bulk can be cancelled"), localSystem(func(l *liar, s *System) {
@@ -143,7 +144,7 @@ func TestConnections_CountsTheWordsThatNameIDs(t *testing.T) {
 	}
 }
 
-// bounded answers Busy for all but the first jobs of a call.
+// bounded makes a cancel act on the first few jobs of a call, and return Busy for the remaining jobs.
 func bounded(l *liar, jobs []adapters.Ref, act func(some []adapters.Ref) ([]error, error)) ([]error, error) {
 	answers, err := act(jobs[:min(len(jobs), l.bound)])
 	for len(answers) < len(jobs) && err == nil {

@@ -23,7 +23,7 @@ type Check struct {
 	Bearable bool
 	// Site marks checks that examine the site with a real job; such checks need [System].Site.
 	Site bool
-	// Remedy tells an admin what to inspect if the check fails on a site; "" if only the adapter can be at fault.
+	// Remedy is the advice to an admin if the check fails on a site; "" if only the adapter can be at fault.
 	Remedy string
 	// Part names the tables of a description (kind "command") that the property depends on.
 	Part string

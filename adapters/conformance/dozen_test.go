@@ -14,8 +14,8 @@ import (
 
 const whileTheyRun = "listings are whole while jobs run"
 
-// roomy is the embedded batch system with a slot for each of the dozen jobs, which takes one job in a
-// submission, and that slowly.
+// roomy sets up the embedded batch system with a slot for each of the dozen jobs. A submission takes only one job, and
+// is slow.
 func roomy(t *testing.T, plant func(l *liar, s *System)) func(l *liar, s *System) {
 	return func(l *liar, s *System) {
 		c := local.DefaultConfig()
@@ -55,8 +55,8 @@ func TestWholeRunning_JobsOutlastSlowCommands(t *testing.T) {
 	}
 }
 
-// Where nothing can tell the jobs to wait, and no listing shows them running, the check says that it
-// was not tried.
+// If files are not shared, the check cannot make the jobs wait. If no listing then shows them running, the check counts
+// as not tried.
 func TestWholeRunning_WithoutListingsOfRunningJobsItIsNotTried(t *testing.T) {
 	t.Parallel()
 	open := siteSystem(t, &Site{}, roomy(t, func(l *liar, _ *System) {
@@ -79,7 +79,7 @@ func TestOnlooker_WantsManyAtOnceInSeveralListings(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		slots int
-		run   []int // how many each listing shows running
+		run   []int // number of running jobs in each listing
 		want  string
 	}{
 		{"all at once", 0, []int{12, 12, 12, 12, 12}, ""},

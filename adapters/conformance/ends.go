@@ -68,8 +68,8 @@ func (s *suite) wrongExits(codes []int, words []string) map[int]string {
 }
 
 // notBegun repeats the jobs with wrong reports, because a node may have failed to begin them; the caller allows at most
-// one in a hundred. The batch system then reports the cause of that failure in the place of the exit code, as Slurm
-// does with the error number of execve(2). notBegun returns the codes whose reports are wrong again.
+// one in a hundred. The batch system then reports the cause of the failure instead of the exit code, as Slurm does with
+// the error number of execve(2). notBegun returns the codes whose reports are wrong again.
 func (s *suite) notBegun(wrong map[int]string) map[int]string {
 	codes := slices.Sorted(maps.Keys(wrong))
 	words := make([]string, len(codes))

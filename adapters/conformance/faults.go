@@ -118,8 +118,8 @@ func (s *suite) limited(f fault) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(s.Context(), max(s.Patience, answerTime))
 }
 
-// wantBusy checks that err is of kind Busy, or of one of kinds, and that err names the command if the command is
-// missing.
+// wantBusy checks that err is of kind Busy, or of another kind in the list kinds, and that err names the command if the
+// command is missing.
 func (s *suite) wantBusy(f fault, what string, err error, kinds ...jjm.Kind) {
 	s.Helper()
 	s.wantKind(what, err, append(kinds, jjm.Busy)...)
@@ -192,7 +192,8 @@ func (s *suite) faultyAccount(f fault, bad adapters.Adapter, was *jjm.Report) {
 	}
 }
 
-// others returns the commands that keep working while the command that submits is faulty.
+// others returns the names of all commands except the submit command, or nil if the submit command is not known. In
+// checks of a faulty submission these commands keep working.
 func (s *suite) others() []string {
 	if s.Submits == "" {
 		return nil
@@ -236,7 +237,7 @@ func (s *suite) faultySubmit(f fault, bad adapters.Adapter, sh shims) {
 	}
 }
 
-// found searches a tag through the good adapter until good accepts the answer.
+// found searches for a tag through the working adapter until the function good returns true for the answer.
 func (s *suite) found(tag jjm.Tag, why string, good func(adapters.Found) bool) {
 	s.Helper()
 	for end := time.Now().Add(s.Patience); ; s.pause() {

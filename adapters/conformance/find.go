@@ -81,7 +81,7 @@ func (s *suite) find() {
 	}
 	check()
 	s.wait(b)
-	check() // Find also finds the ended bulk
+	check() // the bulk has ended, and Find must still find it
 }
 
 func (s *suite) findMany() {

@@ -52,7 +52,7 @@ func (s *suite) heldBulk() {
 	r := s.submitOnly(first)
 	later := s.shell(1, "exit 0")
 	s.submit(later)
-	s.wait(later) // the scheduler had the chance to start the held job
+	s.wait(later) // meanwhile the scheduler could have started the held job
 	s.until("waiting", first.Tag, first.N, waiting)
 	s.absent("ran")
 	s.isThere(s.search(first.Tag)[0], r.ID)

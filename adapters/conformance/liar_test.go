@@ -32,12 +32,12 @@ type liar struct {
 	account  func(rs []jjm.Report, jobs []adapters.Ref) []jjm.Report
 	control  func(op adapters.Op, jobs []adapters.Ref) []adapters.Ref
 	answer   func(op adapters.Op, job adapters.Ref) error
-	bound    int  // how many jobs a cancel takes; 0 for all
-	deaf     bool // ignores that the context ended
+	bound    int  // number of jobs that a cancel acts on; 0 for all
+	deaf     bool // whether the adapter ignores the end of the context
 	anyOwner *jjm.Owner
 	probes   func(ctx context.Context, l *liar) error
 	checks   func(r jjm.Request) error
-	// runs is called by Find and Account with the ids that they ask for.
+	// Find and Account call runs with the ids that they look up.
 	runs func(ctx context.Context, ids []string)
 	// cancels returns the number of commands that a cancel of n jobs runs; nil for none.
 	cancels func(n int) int
@@ -159,7 +159,7 @@ func (l *liar) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, job
 	return answers, err
 }
 
-// prober and checker are liars that also implement those interfaces.
+// prober and checker are liars that also implement adapters.Prober and adapters.Checker.
 type prober struct{ *liar }
 
 func (p prober) Probe(ctx context.Context) error { return p.probes(ctx, p.liar) }
@@ -206,7 +206,7 @@ func localSystem(plant func(l *liar, s *System)) func(t TB) System {
 	}
 }
 
-// changed plants a change of one fact in every report.
+// changed returns a defect that changes one fact in every report.
 func changed(what func(r *jjm.Report)) func(l *liar, s *System) {
 	return func(l *liar, _ *System) {
 		l.report = func(r jjm.Report) (jjm.Report, bool) { what(&r); return r, true }
@@ -546,8 +546,8 @@ func (l *liar) refusesBulks(*System) {
 	}
 }
 
-// losesOperands makes a cancel act only on the first two jobs and report success for all, like qdel of OpenPBS with
-// operands of one array.
+// losesOperands makes a cancel act only on the first two jobs and report success for all jobs. The qdel of OpenPBS does
+// this with several jobs of one array.
 func (l *liar) losesOperands(*System) {
 	l.control = func(op adapters.Op, jobs []adapters.Ref) []adapters.Ref {
 		if op == adapters.Cancel {
@@ -584,7 +584,7 @@ func (l *liar) marksEnds(*System) {
 	}
 }
 
-// ignoreTags acts on whatever job has the id now.
+// ignoreTags makes the adapter act on the job that has the id now, whatever its tag is.
 func (l *liar) ignoreTags() {
 	l.control = func(_ adapters.Op, jobs []adapters.Ref) []adapters.Ref {
 		all, _ := l.Adapter.List(context.Background(), jjm.Owner{UID: os.Getuid()}, time.Time{})

@@ -103,7 +103,7 @@ func TestTry_PanicsAndFatalsAreOutcomes(t *testing.T) {
 	}
 }
 
-// A check that does not apply must be declared, with a reason that is true.
+// If a check does not apply, NotHere must declare it with a true reason.
 func TestRun_WhatDoesNotApplyIsDeclared(t *testing.T) {
 	fails := func(s *suite) { s.Errorf("no"); s.Fatalf("not reached by a hasty run") }
 	passes := func(*suite) {}

@@ -61,8 +61,8 @@ func faults() map[string]fault {
 	}
 }
 
-// putShims creates shims in place of the real commands. The shim of a command in well records that it ran and then runs
-// the real command.
+// putShims creates shims in place of the real commands. The commands named in well stay correct: their shims only
+// record the run and then run the real command.
 func (s *suite) putShims(f fault, well ...string) shims {
 	s.Helper()
 	dir := s.TempDir()
@@ -105,8 +105,8 @@ func writeProgram(path, text string) error {
 	return os.Chmod(path, 0o755) // independent of the umask
 }
 
-// ran returns the names of the commands that ran. It leaves out the first commands; their number is the argument
-// without.
+// ran returns the names of the commands that ran. It omits as many commands at the beginning as the argument without
+// specifies.
 func (sh shims) ran(without int) []string {
 	text, _ := os.ReadFile(sh.pids)
 	var names []string

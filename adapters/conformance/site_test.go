@@ -49,8 +49,8 @@ func TestSite_AGoodSitePasses(t *testing.T) {
 	}
 }
 
-// A system without arrays, whose listings contain few facts, passes as well. The checks of what it lacks are not
-// applicable, with the reason.
+// A system without arrays, whose listings contain few facts, passes as well. The checks of missing facts and of arrays
+// are not applicable, with the reason.
 func TestSite_WhatAClusterDoesNotHaveIsNotTested(t *testing.T) {
 	facts := []string{"host", "submitted", "started", "ended", "exit", "signal"}
 	inner := siteSystem(t, &Site{Kind: "command"}, func(l *liar, s *System) {
@@ -136,7 +136,7 @@ func TestRemedy_FitsTheCauseAndTheCluster(t *testing.T) {
 	}
 }
 
-// siteDefects are sites with something wrong, by check.
+// siteDefects are faulty sites, by the check that finds the fault.
 func siteDefects() map[string]func(t *testing.T) func(t TB) System {
 	seen := func(change func(v *workerReport)) func(t *testing.T) func(t TB) System {
 		return func(t *testing.T) func(t TB) System {
@@ -178,8 +178,8 @@ func TestSite_WithoutASharedFileSystemChecksOfFilesAreSkipped(t *testing.T) {
 	}
 }
 
-// A system that takes jobs and does not print their ids is told once, with what to do; the rest is not
-// tried.
+// If a batch system accepts jobs but prints no ids, one check reports this, with the remedy, and the remaining checks
+// are not tried.
 func TestRun_OneSubmissionInDoubtIsEnough(t *testing.T) {
 	open := siteSystem(t, &Site{Kind: "slurm"}, func(l *liar, _ *System) {
 		l.pretend = func(b adapters.Bulk) error { return jjm.Errorf(jjm.Ambiguous, "exit 0: it printed nothing") }

@@ -24,8 +24,8 @@ type suite struct {
 	ctx   context.Context
 }
 
-// Context returns the context for every command of the check. On a busy machine a single command may take as long as
-// all that the check waits for.
+// Context returns the context for every command of the check. The context sets no shorter deadline for a single
+// command, because on a busy machine one command may take as long as the whole check.
 func (s *suite) Context() context.Context { return s.ctx }
 
 // start runs the adapter if it is a Runner, probes the batch system, and registers a clean-up that cancels the check's

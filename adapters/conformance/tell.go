@@ -15,7 +15,7 @@ func (s *suite) Errorf(format string, args ...any) {
 	s.TB.Errorf(format, readable(args)...)
 }
 
-// Fatalf does the same as Errorf, and ends the check.
+// Fatalf records a failure in the same way as Errorf, and then ends the check.
 func (s *suite) Fatalf(format string, args ...any) {
 	s.Helper()
 	s.TB.Fatalf(format, readable(args)...)

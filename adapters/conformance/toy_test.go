@@ -48,7 +48,7 @@ func newToy(t TB) (bin string) {
 	return bin
 }
 
-// toySystem returns the system for the suite; its adapters with faulty commands have a
+// toySystem returns a function that opens the toy for the suite. Only the toy's adapters with faulty commands have the
 // defect.
 func toySystem(defect string) func(t TB) System {
 	return func(t TB) System {

@@ -13,7 +13,7 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// as is a runner that only names an account; it runs no commands.
+// as is a runner for tests of accounts: it has the uid of an account, and runs no commands.
 type as int
 
 func (a as) UID() int { return int(a) }
@@ -188,7 +188,7 @@ func TestAccount_OneHasHalfOfTheCommandsPerMinuteAtMost(t *testing.T) {
 		if took := time.Since(began); took != 0 {
 			t.Errorf("bob waited %v", took)
 		}
-		all.Wait() // hers go on when the minute is over
+		all.Wait() // mallory's remaining commands run when the minute is over
 		if took := time.Since(began); took != time.Minute {
 			t.Errorf("hers took %v", took)
 		}

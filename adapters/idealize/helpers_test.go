@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// began is one command that the scripted adapter ran.
+// began records a command that the scripted adapter ran.
 type began struct {
 	verb idealize.Verb
 	tag  jjm.Tag // of a submission
@@ -29,11 +29,11 @@ type began struct {
 // scripted is an adapter whose script decides how long its commands take and with which error they end. It counts
 // simultaneous commands.
 type scripted struct {
-	// play returns how long a command takes and its error. A command that is cut off
-	// earlier returns Ambiguous if it is a submission, else Busy.
+	// play returns the duration and the error of a command. If the context ends first, a submission returns an error of
+	// kind Ambiguous, and any other command an error of kind Busy.
 	play func(verb idealize.Verb) (time.Duration, error)
-	// steps returns how many commands a call takes. If it is nil, every call takes one command. A submission always takes
-	// one.
+	// steps returns the number of commands of a call. If steps is nil, every call runs one command. A submission always
+	// runs one command.
 	steps func(verb idealize.Verb) int
 	// results are the results of Control.
 	results []error

@@ -46,7 +46,7 @@ func drawConfig(t *rapid.T) idealize.Config {
 	})
 }
 
-// outcome says how one command of a random sequence ends.
+// outcome holds the duration and the error of one command in a random sequence.
 type outcome struct {
 	took time.Duration
 	err  error
@@ -61,7 +61,7 @@ func drawOutcomes(t *rapid.T) []outcome {
 	}), 0, 60).Draw(t, "outcomes")
 }
 
-// tell makes the calls, each in a separate goroutine, and returns the adapter that received them.
+// tell makes the calls, each in a separate goroutine, and returns the adapter that received the calls.
 func tell(t *testing.T, c idealize.Config, visits []visit, outcomes []outcome, steps []int) *scripted {
 	s := &scripted{steps: func(v idealize.Verb) int {
 		return steps[int(v)%len(steps)]
@@ -423,7 +423,7 @@ func TestControl_ReturnsTheResultOfEachJob(t *testing.T) {
 	})
 }
 
-// able has every optional ability.
+// able is an adapter with every optional interface.
 type able struct {
 	*scripted
 	ran, closed bool

@@ -17,9 +17,9 @@ const (
 	lastPause  = 2 * time.Second
 )
 
-// withRetry repeats calls that certainly did nothing or may be done twice, for as long as within. It returns the last
-// error. For a submission it returns the last error after which a command may have run, because the caller must know
-// about that command.
+// withRetry repeats calls that certainly did nothing or may be done twice. It stops repeating a call after the time
+// within. It returns the last error. For a submission it returns the last error after which a command may have run,
+// because the caller must know about that command.
 func withRetry(within time.Duration, next call) call {
 	return func(ctx context.Context, verb Verb, do func(context.Context) error) error {
 		began := time.Now()

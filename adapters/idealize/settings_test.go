@@ -8,7 +8,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Each setting is tried with two values, on a batch system that hangs or is down.
+// The test tries each setting with two values, on a batch system that hangs or is down.
 func TestSettings_EachDoesWhatItSays(t *testing.T) {
 	long := func(d time.Duration) jjm.Duration { return jjm.Duration(d) }
 	hangs := func() *scripted { return &scripted{play: always(time.Hour, nil)} }

@@ -229,8 +229,8 @@ func (t *turns) available(n, kept int, urgent bool) int {
 	return n - max(kept, 1)
 }
 
-// schedule sets the timer that calls grant when the next command for which a waiter in line waits leaves the last
-// minute. The caller holds the lock.
+// schedule sets a timer that calls grant when a waiter in line can start because an earlier command has become a minute
+// old. The caller holds the lock.
 func (t *turns) schedule(now time.Time) {
 	if t.timer != nil {
 		t.timer.Stop()

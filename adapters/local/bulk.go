@@ -223,8 +223,7 @@ func (b *bulk) takeLock(pos int32) (*os.File, error) {
 	return f, nil
 }
 
-// lockHeld reports whether a living process holds the lock of the job. It returns true if that is
-// unknown.
+// lockHeld reports whether a living process holds the lock of the job. It returns true if the lock cannot be checked.
 func (b *bulk) lockHeld(pos int32) bool {
 	if b.openLog() != nil {
 		return true

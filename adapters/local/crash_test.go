@@ -20,18 +20,18 @@ import (
 	"jjm/internal/testkit/await"
 )
 
-// daemon tells a second process of this test what to do as a daemon that is killed.
+// daemon holds the instructions for a second process of this test, which plays a daemon that is killed.
 type daemon struct {
 	State  string
 	Slots  int
 	Submit []adapters.Bulk
-	Point  string        // where to die by KILL
-	Nth    int           // at which call of the point, from 1
-	After  time.Duration // or after this time
-	Cancel string        // cancel every job once something is written to this file
-	// CancelAll cancels them in one call.
+	Point  string        // point at which the process kills itself
+	Nth    int           // number of the call of the point, from 1
+	After  time.Duration // time after which the process kills itself instead
+	Cancel string        // file; all jobs are cancelled when it has content
+	// CancelAll is set if one call cancels all jobs.
 	CancelAll bool
-	Purge     bool // at the end wait until entries are older than Keep
+	Purge     bool // whether the process waits, at the end, until entries are older than Keep
 }
 
 const daemonEnv = "JJM_TEST_DAEMON"
@@ -86,8 +86,8 @@ func beDaemon(text string) error {
 	err = d.act(ctx, a)
 	if err == nil && d.Purge {
 		later.Store(int64(2 * c.Keep))
-		_, err = a.Control(ctx, self(), adapters.Cancel, nil) // makes it look at the clock
-		time.Sleep(await.Guard(4 * time.Minute))              // it dies meanwhile
+		_, err = a.Control(ctx, self(), adapters.Cancel, nil) // makes the adapter read the clock
+		time.Sleep(await.Guard(4 * time.Minute))              // the process dies meanwhile
 	}
 	cancel()
 	if err != nil {
@@ -198,8 +198,8 @@ func isGone(t *testing.T, b adapters.Bulk, name string) bool {
 
 func TestCrash_NoJobIsLostAndNoEndIsWrong(t *testing.T) {
 	const (
-		short = "0"   // over before the next daemon comes
-		long  = "1.5" // running when it comes
+		short = "0"   // the job ends before the next daemon starts
+		long  = "1.5" // the job still runs when the next daemon starts
 	)
 	tests := []struct {
 		name, point, job, sleep string
@@ -212,8 +212,8 @@ func TestCrash_NoJobIsLostAndNoEndIsWrong(t *testing.T) {
 		{"started, unknown, running", "local.started", recordedJob, long, jjm.BatchEndedFailed, "", 0, 1},
 		{"started, unknown, running, no record", "local.started", plainJob, long, jjm.BatchAborted, "no exit record", 0, 1},
 		{"started, unknown, over", "local.started", recordedJob, short, jjm.BatchEndedFailed, "", 0, 1},
-		// Only the "run" line of the log is known of this job. It is the only case of a second run, which the wrapper's claim
-		// makes harmless.
+		// The only trace of this job is the "run" line of the log. This is the only case in which a job runs twice; the
+		// wrapper's claim makes the second run harmless.
 		{"started, unknown, over, no record", "local.started", plainJob, short, jjm.BatchEndedFailed, "", 1, 2},
 		{"recorded, running", "local.recorded", recordedJob, long, jjm.BatchEndedFailed, "", 0, 1},
 		{"recorded, running, no record", "local.recorded", plainJob, long, jjm.BatchAborted, "no exit record", 0, 1},

@@ -19,7 +19,7 @@
 // job inherits. The kernel therefore releases the lock when the last process of the job with that descriptor ends, for
 // any reason.
 //
-// # What it promises
+// # Guarantees
 //
 // A kill -9 of the daemon at any instruction loses no job and causes no wrong report of an end. Before a job is
 // started, a line in the log announces the start. If a crash leaves only this line of a job, without a process and an
@@ -36,7 +36,7 @@
 // their folder and log themselves (package run). An owner may stop or kill such a process at any moment, or serve these
 // folders from a file system of the owner, without delaying the jobs of other owners.
 //
-// # What it leaves to others
+// # Limitations
 //
 // The adapter does not limit memory. Users who are known only to a directory service need a jjm that is built with cgo;
 // otherwise their jobs get no supplementary groups.
@@ -64,7 +64,7 @@ type Config struct {
 	// Lower it if the machine has other work.
 	Slots int `toml:"slots"`
 	// Keep is the time for which ended jobs stay known. It must exceed the longest time for which jjm may be down;
-	// otherwise the ends of those jobs are lost.
+	// otherwise the ends of jobs are lost.
 	Keep jjm.Duration `toml:"keep"`
 	// Grace is the time between TERM and KILL for a job that is cancelled or over its walltime. The grace time of the
 	// application (20 s by default) must be shorter; otherwise the wrapper is killed before it can report.

@@ -42,9 +42,7 @@ func lookUp(o jjm.Owner, uid int) *identity {
 }
 
 // checkPassable returns an error if other users cannot pass through a folder on the way to path. Their jobs then cannot
-// write end records, and jjm does not learn how jobs ended while it was down. openLog opens the log for jobs of the
-// daemon's own account, for appending. Processes of other accounts open their log themselves (run.Detached), because an
-// account can delay the opening of its paths for any time.
+// write end records, and jjm does not learn how jobs ended while it was down.
 func checkPassable(path string) error {
 	for dir := path; dir != "/" && dir != "."; dir = filepath.Dir(dir) {
 		info, err := os.Stat(dir)
@@ -59,9 +57,8 @@ func checkPassable(path string) error {
 	return nil
 }
 
-// openLog opens the log for jobs of the daemon's own account, for appending. Processes of
-// other accounts open their log themselves (run.Detached), because opening a path of theirs
-// may take as long as they like.
+// openLog opens the log for jobs of the daemon's own account, for appending. Processes of other accounts open their log
+// themselves (run.Detached), because an account can delay the opening of its own paths for any length of time.
 func openLog(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NONBLOCK, 0o600)
 	if err != nil {

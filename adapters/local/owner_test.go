@@ -17,8 +17,8 @@ import (
 
 var nobody = jjm.Owner{UID: 65534, GID: 65534, User: "nobody"}
 
-// rootOnly is for tests with jobs of other accounts. It returns a folder that everybody can
-// pass through; the folders of package testing are closed.
+// rootOnly skips a test with jobs of other accounts unless root runs it. It returns a folder that all accounts can pass
+// through; accounts other than root cannot pass through the folders of package testing.
 func rootOnly(t testing.TB) string {
 	t.Helper()
 	needs.Root(t, "to run jobs of others")
@@ -73,7 +73,7 @@ func TestOwner_JobsRunAsTheirOwnerAndLeaveTheirRecord(t *testing.T) {
 	}
 }
 
-// An account with many jobs keeps others waiting until a core is free, and no longer.
+// An account with many jobs delays the jobs of other accounts only until a core is free.
 func TestOwner_AFloodDoesNotHoldUpOthers(t *testing.T) {
 	base := rootOnly(t)
 	a := open(t, base, config(1))
@@ -153,7 +153,7 @@ func TestOwner_TheLogIsOpenedWithTheOwnersRights(t *testing.T) {
 	if !strings.Contains(w.String(), "permission denied") {
 		t.Errorf("it warned %q", w)
 	}
-	// The rights of this thread are unchanged.
+	// This thread must still have its own rights.
 	if err := os.WriteFile(filepath.Join(base, "mine"), nil, 0o600); err != nil {
 		t.Error(err)
 	}
@@ -190,7 +190,7 @@ func TestOwner_AForgedRecordHarmsOnlyItsOwnJob(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(b.Dir, "go"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// They are children of this process, so wait4 counts, whatever the records say.
+	// The jobs are children of this process, so the result of wait4 counts and the end records are ignored.
 	for _, r := range waitEnd(t, again, b) {
 		if r.State != jjm.BatchEndedFailed || r.Exit != 2 {
 			t.Errorf("%+v", r)

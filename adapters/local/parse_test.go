@@ -337,7 +337,7 @@ func TestAdopt_AJobThatCannotBeReachedIsAliveUntilItsLockIsFree(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// This process holds the lock; holders does not look at the process itself.
+	// This process holds the lock, but holders ignores the process that calls it.
 	b := newBulk(e, dir, bootID())
 	lock, err := b.takeLock(0)
 	if err != nil {

@@ -45,7 +45,7 @@ func (d *disk) sync(f *os.File) error {
 	return err
 }
 
-// kept returns the log of the first spool entry as far as it was synced.
+// kept returns the synced part of the log of the first spool entry.
 func (d *disk) kept(t *testing.T, state string) []byte {
 	t.Helper()
 	dir := filepath.Join(state, "spool", "1")
@@ -67,12 +67,12 @@ func afterPower(t *testing.T, state string, b adapters.Bulk, log []byte) []jjm.R
 	if err := os.WriteFile(filepath.Join(copied, "spool", "1", "log"), log, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a := openWarned(t, copied, config(4), &warnings{}, time.Now) // of the line that is cut off
+	a := openWarned(t, copied, config(4), &warnings{}, time.Now) // may warn about the line that was cut
 	defer a.Close()
 	return list(t, a, b)
 }
 
-// openOn opens a spool on a disk.
+// openOn opens a spool whose syncs the disk records.
 func openOn(t *testing.T, state string, d *disk) *local.Adapter {
 	t.Helper()
 	a := open(t, state, config(1))

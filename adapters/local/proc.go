@@ -56,8 +56,8 @@ func holdByte(f *os.File, at int64) error {
 	return unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_RDLCK, Start: at, Len: 1})
 }
 
-// byteHeld reports whether a process holds the lock on a byte. It returns true if that is unknown. f
-// must be writable.
+// byteHeld reports whether a process holds the lock on a byte. It returns true if the lock cannot be checked. f must be
+// writable.
 func byteHeld(f *os.File, at int64) bool {
 	l := unix.Flock_t{Type: unix.F_WRLCK, Start: at, Len: 1}
 	err := unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &l)

@@ -90,7 +90,7 @@ func (a *Adapter) adopt(p *proc) bool {
 			return true
 		}
 		if p.pid != 0 || patience == 0 {
-			a.killRest(p) // the main process has ended; others of the session remain
+			a.killRest(p) // the main process has ended, but other processes of its session remain
 			return false
 		}
 		// The daemon may have died during fork(2), and the process may be about to create its session.

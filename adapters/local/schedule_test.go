@@ -56,7 +56,7 @@ func TestRun_AReleasedJobTakesItsOldPlace(t *testing.T) {
 
 func TestRun_NeverUsesMoreCoresThanThereAre(t *testing.T) {
 	a := open(t, t.TempDir(), config(4))
-	// Every job notes how many cores were in use while it ran.
+	// Every job records the number of cores in use during its run.
 	dir := t.TempDir()
 	script := `mkdir use.$JJM_BATCH_ID.$0; ls -d use.* | awk -F. '{n+=$NF} END {print n}' >> used; sleep 0.02; rmdir use.$JJM_BATCH_ID.$0`
 	var bulks []adapters.Bulk
@@ -131,8 +131,7 @@ func TestRun_TheEnvironmentIsCleanAndNothingIsInherited(t *testing.T) {
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("environment %q, want %q", got, want)
 	}
-	// Descriptors from 10 on are the shell's own, or were left open by whoever started this
-	// test.
+	// Descriptors from 10 on are the shell's own, or were inherited by this test.
 	for _, fd := range strings.Fields(read("fds")) {
 		if n, err := strconv.Atoi(fd); err != nil || n > 3 && n < 10 {
 			t.Errorf("descriptor %s is open", fd)
@@ -203,7 +202,7 @@ func TestRun_ProcessesThatAJobLeavesBehindAreKilled(t *testing.T) {
 	}
 }
 
-// lives reports whether a process runs; a zombie does not.
+// lives reports whether a process exists and is not a zombie.
 func lives(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err == nil && !strings.Contains(string(text), ") Z ")
@@ -251,7 +250,7 @@ func TestRun_JobsOutliveTheAdapterAndAreRecovered(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(b.Dir, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// It is still a child of this process, so its exit code is known.
+	// The job is still a child of this process, so its exit code is known.
 	if r := waitEnd(t, again, b)[0]; r.State != jjm.BatchEndedFailed || r.Exit != 5 || r.Restarts != 0 {
 		t.Errorf("%+v", r)
 	}

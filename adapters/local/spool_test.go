@@ -206,7 +206,7 @@ func TestLoad_AnEntryCutBeforeItsTagMakesAbsentTagsUnknown(t *testing.T) {
 	}
 }
 
-// presences requires what Find answers for each tag.
+// presences checks the answer of Find for each tag.
 func presences(t *testing.T, a adapters.Adapter, want map[jjm.Tag]adapters.Presence) {
 	t.Helper()
 	for tag, presence := range want {
@@ -300,8 +300,8 @@ func TestLoad_AfterARebootNothingIsRunning(t *testing.T) {
 	waitRunning(t, a, b, 3)
 	waitFor(t, "the runs", func() bool { return lines(t, b, "ran.0")+lines(t, b, "ran.1")+lines(t, b, "ran.2") == 3 })
 	stop()
-	// As if this were another boot: the pids now belong to other processes and are not
-	// touched.
+	// The test changes the boot id in the log. After another boot the pids belong to other processes, which the adapter
+	// must not touch.
 	log := filepath.Join(state, "spool", "1", "log")
 	text, err := os.ReadFile(log)
 	if err != nil {
@@ -354,7 +354,7 @@ func TestPurge_RemovesOldEntriesAndNeverUsesAnIdAnew(t *testing.T) {
 	submit(t, a, done)
 	waitEnd(t, a, done)
 	later.Store(int64(90 * time.Minute))
-	control(t, a, adapters.Cancel) // makes it look at the clock
+	control(t, a, adapters.Cancel) // makes the adapter read the clock
 	waitFor(t, "the entry's removal", func() bool { return len(list(t, a, done)) == 0 })
 	if got := list(t, a, held); len(got) != 1 {
 		t.Errorf("a held job was removed: %+v", got)

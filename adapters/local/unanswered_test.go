@@ -9,8 +9,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// An adapter that cannot answer, because it is closed or its caller's time is over, says
-// nothing about jobs.
+// If the caller's context has ended, the error is of kind Busy, and jobs do not count as gone. A closed adapter also
+// returns errors of kind Busy.
 func TestUnanswered_NoAnswerIsBusyNotGone(t *testing.T) {
 	a := open(t, t.TempDir(), config(1))
 	b := shell(t, 1, "exit 0")

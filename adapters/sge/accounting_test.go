@@ -81,7 +81,7 @@ func TestRecord_HasTheFacts(t *testing.T) {
 	if r != want {
 		t.Errorf("%+v", r)
 	}
-	// Univa's milliseconds.
+	// Univa Grid Engine writes times in milliseconds.
 	if r := mustRecord(t, line("jtag", 6, 3, 0, 0, "1795281022:", "1795281022123:")); r.ended != 1795281022123 {
 		t.Errorf("ended %v", r.ended)
 	}

@@ -41,7 +41,7 @@ func TestConformance(t *testing.T) {
 	adaptertest.Run(t, func(t *testing.T) adaptertest.System {
 		return adaptertest.System{
 			Adapter: all, Probed: true, Owner: bed.Owner, Dir: bed.Dir(t),
-			// On a machine of two cores that other tests load.
+			// The patience is enough for a machine with two cores on which other tests run.
 			Patience: await.Guard(6 * time.Minute),
 			Walltime: 2 * time.Second, Pause: 100 * time.Millisecond, Parallel: true, Jobs: 60, AllExits: true,
 			NotHere: map[string]string{

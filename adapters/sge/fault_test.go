@@ -181,8 +181,8 @@ func sweep(t *testing.T, a *Adapter, bed *testbed.Bed, tags ...jjm.Tag) {
 	}
 }
 
-// This is state Eqw. A job of jjm gets it where a worker has no such user or folder; here a
-// job is submitted without the shield.
+// The test covers state Eqw. A job of jjm enters this state if its worker lacks the user or the folder. The test
+// instead submits a job without the shield.
 func TestBed_AJobInErrorIsHeldWithItsReasonAndReleased(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	t.Parallel()

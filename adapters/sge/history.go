@@ -73,7 +73,7 @@ func (h *history) refresh(ctx context.Context, now time.Time) error {
 	}
 }
 
-// read reads to the end of the file, and then the file that has replaced it.
+// read reads the new lines of the open file, and then the lines of the file that has replaced it.
 func (h *history) read(ctx context.Context, now time.Time) error {
 	h.prune(now)
 	for {

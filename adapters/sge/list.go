@@ -35,7 +35,7 @@ func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (a
 	records := a.history.of(owner.User, jjm.At(since))
 	records = slices.DeleteFunc(records, func(r record) bool { return r.mayStillWait() && mayBe(unread, r.key) })
 	unread = append(unread, a.history.unreadOf(owner.User)...)
-	recorded := func(k key) bool { // or perhaps alive
+	recorded := func(k key) bool { // reports whether the task has a record, or may be alive
 		_, ok := a.history.get(k, owner.User)
 		return ok || mayBe(unread, k)
 	}
@@ -135,8 +135,8 @@ func (r record) end(notes map[key]note) jjm.Report {
 	return r.report(cancelled)
 }
 
-// Find searches the living, the recorded and the cancelled tasks for tags. A tag in none of them is absent: a bulk is
-// submitted held, so it cannot have run and vanished unless it was released.
+// Find searches the living, the recorded and the cancelled tasks for tags. A tag is absent if no such task has the tag:
+// a bulk is submitted held, so it cannot have run and vanished unless it was released.
 func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
 	entries, unread, err := a.readBoth(ctx, owner)
 	if err != nil {

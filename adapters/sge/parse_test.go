@@ -57,7 +57,7 @@ func TestListing_PartsOfAnArrayKeepTheirStates(t *testing.T) {
 }
 
 func TestListing_JobsThatAreNotJJMsAreLeftOut(t *testing.T) {
-	// A tag has no "_", as the recorded names do.
+	// The recorded names contain "_", so they are not tags.
 	for _, name := range []string{"qstat_xml.xml", "qstat_mixed_xml.xml", "qstat_h.xml"} {
 		if got, _, err := parseListing(recorded(t, name), "jjmuser"); err != nil || len(got) != 0 {
 			t.Errorf("%s: %+v, error %v", name, got, err)
@@ -66,7 +66,7 @@ func TestListing_JobsThatAreNotJJMsAreLeftOut(t *testing.T) {
 	if got, _, err := parseListing(tagged(recorded(t, "qstat_xml.xml")), "other"); err != nil || len(got) != 0 {
 		t.Errorf("another user's: %+v, error %v", got, err)
 	}
-	// Zombies have ended; jobs without tasks are not arrays.
+	// The listing omits zombies, because they have ended, and jobs without tasks, because they are not arrays.
 	got, _, err := parseListing(tagged(recorded(t, "qstat_xml_all.xml")), "jjmuser")
 	if err != nil {
 		t.Fatal(err)
@@ -214,8 +214,7 @@ func TestRepair_WhatIsXMLStays(t *testing.T) {
 	}
 }
 
-// Repairing twice changes nothing more, and XML with messages of plain text keeps its
-// meaning.
+// A second repair changes nothing, and XML with messages of plain text keeps its meaning.
 func FuzzRepair(f *testing.F) {
 	_, messages, _ := strings.Cut(string(recorded(f, "qstat_j_rerun_xml.xml")), "</djob_info>")
 	f.Add(messages)

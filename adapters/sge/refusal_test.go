@@ -13,7 +13,7 @@ import (
 	"jjm/internal/testkit/testbed"
 )
 
-// Each text is reached: none before it hides it.
+// No text in the table is hidden by an earlier text.
 func TestRefusals_EachTextHasItsKind(t *testing.T) {
 	kinds := map[answer]jjm.Kind{ambiguous: jjm.Ambiguous, busy: jjm.Busy, tooLarge: jjm.Busy, denied: jjm.Denied,
 		invalid: jjm.Invalid}

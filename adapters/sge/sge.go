@@ -10,7 +10,7 @@
 // that qdel killed it. Therefore the adapter writes its own cancels to a file in its state folder (see notes). All
 // other facts in memory may be lost without harm.
 //
-// Retries, ambiguous outcomes and missing jobs are left to the callers, as in every adapter.
+// The callers handle retries, ambiguous outcomes and missing jobs, as for every adapter.
 package sge
 
 import (

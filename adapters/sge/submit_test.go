@@ -18,7 +18,7 @@ import (
 	"jjm/internal/testkit/await"
 )
 
-// lonely makes an adapter without a Grid Engine.
+// lonely returns an adapter that has no Grid Engine behind it.
 func lonely(t testing.TB, change ...func(*Config)) (*Adapter, error) {
 	t.Helper()
 	a, err := New("far", adapters.Env{State: t.TempDir()}, func(c any) error {
@@ -62,9 +62,9 @@ func TestRefusal_IsAmbiguousUnlessTheMessageIsKnown(t *testing.T) {
 		{jjm.Denied, 1, `Unable to run job: job rejected: your user id 0 is lower than minimum user id 1000 of cluster configuration`},
 		{jjm.Busy, 25, `Unable to run job: job rejected: only 2 jobs are allowed per user (current job count: 2)`},
 		{jjm.Busy, 1, "error: commlib error: got select error (Connection refused)\nUnable to run job: unable to send message to qmaster using port 6444 on host \"localhost\": got send error"},
-		// A qmaster that was killed after qsub had sent its request.
+		// The qmaster was killed after qsub had sent its request.
 		{jjm.Ambiguous, 1, "error: commlib error: got select error (Connection reset by peer)\nUnable to run job: unable to send message to qmaster using port 16444 on host \"localhost\": got send error"},
-		// One that was stopped, when qsub got TERM.
+		// The qmaster was stopped, and then qsub received TERM.
 		{jjm.Ambiguous, 1, `Unable to run job: unable to send message to qmaster using port 6444 on host "localhost": got send error`},
 		{jjm.Ambiguous, 1, "error: failed receiving gdi request response for mid=1 (got syncron message receive timeout error)."},
 		{jjm.Ambiguous, 137, ""},

@@ -10,8 +10,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// A listing that is incomplete, or comes with a complaint, says nothing about the tasks that
-// it lacks.
+// If a listing is incomplete, or its command complains, the tasks that it lacks do not count as absent.
 func TestUnanswered_APartialListingIsBusyNotGone(t *testing.T) {
 	listing := filepath.Join(t.TempDir(), "listing")
 	if err := os.WriteFile(listing, tagged(recorded(t, "qstat_xml.xml")), 0o666); err != nil {

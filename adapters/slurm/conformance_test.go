@@ -122,7 +122,7 @@ func TestConformance_Sbatch(t *testing.T) {
 	})
 }
 
-// The suite is the same with REST, with fewer jobs, because only Submit differs.
+// The test runs the same suite through REST. It uses fewer jobs, because only Submit differs.
 func TestConformance_Rest(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	t.Parallel()
@@ -152,7 +152,7 @@ func TestRest_ATokenOverTCP(t *testing.T) {
 	}
 }
 
-// The real accounting tells that the QOS "ten" takes 10 jobs of a user: a larger bulk is refused before sbatch runs.
+// The QOS "ten" in the real accounting accepts 10 jobs of a user. The adapter rejects a larger bulk before sbatch runs.
 func TestBeds_SlurmsAccountingTellsItsLimits(t *testing.T) {
 	t.Parallel()
 	bed := testbed.Start(t, "slurm")

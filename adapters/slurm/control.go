@@ -13,7 +13,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Control first lists which of the jobs exist with their tag, acts on these jobs with few commands, and lists again,
+// Control first lists the jobs that still have their tag, acts on these jobs with few commands, and lists again,
 // because the exit code of scancel does not show whether it succeeded.
 func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, jobs []adapters.Ref) ([]error, error) {
 	answers, err := a.control(ctx, owner, op, jobs)
@@ -122,7 +122,7 @@ func decide(op adapters.Op, jobs []adapters.Ref, seen map[key]jjm.Report, answer
 		alive = alive && !r.State.Ended() // a job in an unknown state counts as alive
 		switch {
 		case answers[i] != nil:
-		case !alive: // gone, ended, or another job by now
+		case !alive: // the job is gone or has ended, or the id belongs to another job
 		case op == adapters.HoldJobs && !isWaiting(r):
 			answers[i] = jjm.Errorf(jjm.Conflict, "job %s runs already: only a waiting job can be held", r.ID)
 		case op == adapters.HoldJobs && r.State == jjm.BatchHold, op == adapters.Release && r.State != jjm.BatchHold:
@@ -222,7 +222,7 @@ func outcome(op adapters.Op, was, is jjm.Report, trouble error) error {
 		return nil
 	case op == adapters.Cancel && isWaiting(is):
 		return failed("it still waits")
-	case op == adapters.Cancel: // it has its signal, or the command complained
+	case op == adapters.Cancel: // the job has received its signal, unless the command failed
 		return trouble
 	case op == adapters.HoldJobs && is.State == jjm.BatchQueued:
 		return failed("it is not held")

@@ -109,7 +109,8 @@ func damagedSite(t *testing.T, squeue, sacct string) *Adapter {
 	return testAdapter(t, c)
 }
 
-// A job whose record sacct shows and jjm cannot read is not gone, though another of its bulk can be read.
+// A job does not count as gone if sacct shows its record but jjm cannot read the record, even if the record of another
+// job of the bulk is readable.
 func TestAccount_AnUnreadRecordIsNoProofOfAbsence(t *testing.T) {
 	head := "echo '" + strings.ReplaceAll(sacctFields, ",", "|") + "'; "
 	a := damagedSite(t, "echo '"+squeueHead+"'", head+

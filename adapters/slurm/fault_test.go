@@ -21,8 +21,8 @@ import (
 	"jjm/internal/testkit/testbed"
 )
 
-// ownBed is a Slurm that only this test uses: without accounting, with short time-outs and
-// a short memory.
+// ownBed is a Slurm that only this test uses: without accounting, with a MessageTimeout of 2 s and a MinJobAge of 600
+// s.
 func ownBed(t *testing.T) *testbed.Bed {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "jjm-bed-slurm-*") // the folder of a killed run is removed with its daemons
@@ -44,7 +44,7 @@ func ownBed(t *testing.T) *testbed.Bed {
 	return bed
 }
 
-// freePorts finds ten free ports in a row, below those that the kernel assigns.
+// freePorts returns the first of ten consecutive free ports, below the range from which the kernel assigns ports.
 func freePorts(t *testing.T) int {
 	t.Helper()
 	for first := 20000 + os.Getpid()%500*20; first < 32000; first += 10 {
@@ -74,7 +74,7 @@ func bulk(t *testing.T, bed *testbed.Bed, n int, script string) adapters.Bulk {
 	return adapters.Bulk{Tag: tag, Owner: bed.Owner, N: n, Dir: "/", Argv: []string{"/bin/sh", "-c", script}}
 }
 
-// The test disturbs the controller. Its steps share a bed, and each leaves it working.
+// The test disturbs the controller. Its steps share a bed, and each step leaves the controller working.
 func TestFaults(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	bed := ownBed(t)
@@ -91,7 +91,7 @@ func TestFaults(t *testing.T) {
 	t.Run("a job cancelled out of its array is remembered", func(t *testing.T) { outOfArray(t, bed, a) })
 }
 
-// present waits for a tag to be found.
+// present waits until Find reports the tag of a bulk as present, and returns the answer.
 func present(t *testing.T, a *slurm.Adapter, b adapters.Bulk) adapters.Found {
 	t.Helper()
 	var found []adapters.Found
@@ -124,8 +124,7 @@ func frozen(t *testing.T, bed *testbed.Bed, a *slurm.Adapter) {
 	}
 }
 
-// killedSbatch kills the command once its request has arrived at the controller, which is
-// frozen.
+// killedSbatch freezes the controller, and kills sbatch after its request has arrived at the controller.
 func killedSbatch(t *testing.T, bed *testbed.Bed, a *slurm.Adapter) {
 	b := bulk(t, bed, 1, "exit 0")
 	bed.Do(t, "freeze", "slurmctld")
@@ -231,7 +230,7 @@ func down(t *testing.T, bed *testbed.Bed, a *slurm.Adapter) {
 	defer bed.Do(t, "start", "slurmctld")
 	err := a.Probe(t.Context())
 	wantKind(t, "probe", err, jjm.Busy)
-	// It asks no command that waits for a controller to come back.
+	// After a failed ping, the probe runs no command that would wait for the controller.
 	if err == nil || !strings.Contains(err.Error(), "no controller answers: scontrol ping") {
 		t.Errorf("the probe did not see by the ping that nobody answers: %v", err)
 	}

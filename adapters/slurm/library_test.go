@@ -19,7 +19,7 @@ import (
 // library is an installed libslurmfull.so.
 type library struct {
 	file *elf.File
-	// pointers are the places in memory that hold the address of something, by place.
+	// pointers maps each place in memory that holds an address to this address.
 	pointers map[uint64]uint64
 }
 
@@ -114,8 +114,7 @@ func (l library) words(t *testing.T, pattern *regexp.Regexp) (found []string) {
 	return found
 }
 
-// The recorded list has every text of the installed Slurm, and for each text it is decided what it means for a
-// submission.
+// The recorded list has every text of the installed Slurm, and defines the meaning of each text for a submission.
 func TestInstalled_SlurmsTextsHaveAKind(t *testing.T) {
 	list, err := os.ReadFile("testdata/errno.txt")
 	if err != nil {
@@ -139,8 +138,8 @@ func TestInstalled_SlurmsTextsHaveAKind(t *testing.T) {
 	}
 }
 
-// Every reason of the installed Slurm for a limit on submitted jobs passes. Reasons for all other limits, which a
-// single job exceeds by itself, do not.
+// Every reason of the installed Slurm for a limit on submitted jobs is of kind Busy and marked by TooMany. Each reason
+// for another limit, which a single job exceeds by itself, has a known kind.
 func TestInstalled_SlurmsReasonsHaveAKind(t *testing.T) {
 	l := slurmLibrary(t)
 	reasons := l.words(t, regexp.MustCompile(`^(Assoc(Grp|Max)|QOS(Grp|Max|Min))[A-Z][A-Za-z]+$|^Max[A-Za-z]+PerAccount$`))

@@ -75,8 +75,8 @@ func TestLimits_OfQOS(t *testing.T) {
 	}
 }
 
-// The limit of the QOS that jobs get bounds the bulks. A bulk for a QOS with a smaller limit is
-// refused before it is submitted.
+// The limit of the default QOS limits the size of bulks. The adapter rejects a larger bulk for a QOS with a smaller
+// limit before the submission.
 func TestLimits_BoundBulks(t *testing.T) {
 	config, err := filepath.Abs("testdata/config.txt")
 	if err != nil {

@@ -176,7 +176,8 @@ func jobOptions() []string {
 // jobShort are the short forms of jobOptions; -F (a file of nodes) is not among them.
 const jobShort = "AbBcCdGkLmnNOpqsStwx"
 
-// jobDirective does the same as directive, for an option in a job file.
+// jobDirective checks an option of a job file and returns it as one word. Unlike directive, it rejects options that are
+// not in jobOptions, and values with which sbatch would read a file or send unsafe mail.
 func jobDirective(line string) (string, error) {
 	word, err := directive(line)
 	if err != nil {

@@ -255,7 +255,7 @@ func TestCheckAccount_RootDoesNotSubmitForOthers(t *testing.T) {
 	}
 }
 
-// The test reads etc/clusters/slurm.toml with its examples switched on.
+// The test reads etc/clusters/slurm.toml with its commented-out examples enabled.
 func TestExample_EverySettingIsExplainedAndKnown(t *testing.T) {
 	text, err := os.ReadFile("../../etc/clusters/slurm.toml")
 	if err != nil {

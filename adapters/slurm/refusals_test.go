@@ -19,7 +19,7 @@ func refusedAll(text string, n int) error {
 	return err
 }
 
-// Every text is reached: none before it hides it.
+// No text in the table is hidden by an earlier text.
 func TestRefusals_EachTextHasItsKind(t *testing.T) {
 	kinds := map[answer]jjm.Kind{ambiguous: jjm.Ambiguous, busy: jjm.Busy, tooMany: jjm.Busy, denied: jjm.Denied,
 		invalid: jjm.Invalid, tooLarge: jjm.Invalid}
@@ -53,7 +53,8 @@ func TestRefusals_HaveTheTextsOfSlurm(t *testing.T) {
 	}
 }
 
-// A limit on the number of submitted jobs passes, whoever has it. A limit that one job exceeds by itself does not.
+// A rejection because of a limit on the number of submitted jobs is of kind Busy and marked by TooMany. A rejection
+// because of a limit that a single job exceeds by itself is of kind Invalid.
 func TestRefusals_LimitsOfAccounting(t *testing.T) {
 	const policy = "\nsbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit limit, " +
 		"user's size and/or time limits)"

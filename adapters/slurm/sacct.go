@@ -11,14 +11,14 @@ import (
 )
 
 // sacctFields are the columns that sacct prints (sacct(1), option -o), with -P. The name is the last column, because it
-// may contain the delimiter. The line of column names shows that sacct answered, which is also true for squeue.
+// may contain the delimiter. The line of column names shows that sacct answered even if there are no jobs.
 const sacctFields = "JobID,JobIDRaw,State,ExitCode,Submit,Start,End,TotalCPU,MaxRSS,NodeList,User,JobName"
 
 const sacctColumns = 12
 
 // record is a job, or a step of a job, in the output of sacct.
 type record struct {
-	tag     jjm.Tag // tag of a job; steps have names of their own
+	tag     jjm.Tag // tag of a job; "" for a step, whose name is not the tag
 	array   string  // id of the array, or of a job outside of any array
 	indices []int32 // indices in the array; none for a job outside of any array
 	step    string  // name of a step such as "batch" or "0"; "" for the job itself

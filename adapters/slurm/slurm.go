@@ -4,7 +4,7 @@
 // adapter runs sbatch, squeue, sacct, scancel, scontrol and sinfo. If the configuration names a slurmrestd, submissions
 // go there instead of to sbatch.
 //
-// # What it relies on
+// # Sources
 //
 // squeue outranks sacct: squeue queries the controller, sacct queries a database that is up to a second behind. A
 // listing of squeue counts only if the command exited with 0, wrote nothing to standard error, and every line can be
@@ -15,9 +15,9 @@
 // Slurm keeps no record of a job that waited inside its array and was cancelled without the rest of the array. The
 // adapter reports such cancellations itself, until the process ends.
 //
-// # What it leaves to others
+// # Failures
 //
-// Retries, ambiguous outcomes and missing jobs are left to the callers, as in every adapter. An acknowledged id is
+// The callers handle retries, ambiguous outcomes and missing jobs, as for every adapter. An acknowledged id is
 // provisional: a controller that is killed within a second of its answer forgets the job and assigns the id to another
 // job. Therefore no id is ever used without its tag.
 //

@@ -245,7 +245,7 @@ func TestSqueue_AnOutputThatIsNotWholeIsAnError(t *testing.T) {
 	}
 }
 
-// The remark about a text between records is true of the text, and quotes only that text.
+// The error for a text between records, or for a cut record, names the fault and quotes only the faulty text.
 func TestSqueue_TellsABannerFromARecordWithoutEnd(t *testing.T) {
 	head, line := "JOBID|ARRAY_JOB_ID|ARRAY_TASK_ID|STATE|EXIT_CODE|RESTART_COUNT|SUBMIT_TIME|START_TIME|END_TIME|EXEC_HOST|NAME|n|REASON|r|\n",
 		"7|2|0|RUNNING|0|0|1795282554|1795282555|N/A|n1|jabc|n|None|r|\n"
@@ -307,8 +307,7 @@ func TestSacct_RecordedAccounting(t *testing.T) {
 	}
 }
 
-// sacct(1) ends a list of indices in "..." after 64 bytes by default, and a cut list is no
-// answer.
+// sacct(1) ends a list of indices in "..." after 64 bytes by default, and a cut list is useless.
 func TestOpen_IndicesOfArraysAreNeverCut(t *testing.T) {
 	if a := testAdapter(t, DefaultConfig()); a.timed.Env["SLURM_BITSTR_LEN"] != "0" {
 		t.Errorf("environment %v", a.timed.Env)

@@ -8,8 +8,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// A listing that is incomplete, or comes with a complaint, says nothing about the jobs that
-// it lacks.
+// If a listing is incomplete, or its command complains, the jobs that it lacks do not count as absent.
 func TestUnanswered_APartialListingIsBusyNotGone(t *testing.T) {
 	config, err := filepath.Abs("testdata/config.txt")
 	if err != nil {

@@ -106,7 +106,7 @@ func (s *server) control(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, "no such job", http.StatusNotFound)
 }
 
-// next starts what waits, as far as there are slots; s.mu is held.
+// next starts waiting jobs while slots are free. The caller holds s.mu.
 func (s *server) next() {
 	busy := 0
 	for _, j := range s.jobs {
@@ -150,7 +150,7 @@ func (s *server) wait(j *running, cmd *exec.Cmd) {
 	s.next()
 }
 
-// stop ends what runs.
+// stop ends all running jobs.
 func (s *server) stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
