@@ -21,7 +21,7 @@ type known struct {
 	lies map[fileOf]string
 }
 
-// fileOf is a file as a part names it; see [jjm.PartInput.Renamed].
+// fileOf identifies a file of a part by its dataset and its logical name, like [jjm.PartInput.Renamed].
 type fileOf struct{ of, lfn string }
 
 // files requests the files of a dataset from the daemon.

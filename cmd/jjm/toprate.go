@@ -123,5 +123,5 @@ func (p *topPace) rates() (r topRates, ok bool) {
 		(last.sum.Failed - first.sum.Failed) / m}, true
 }
 
-// between returns the time from one time to another.
+// between returns the duration between two times.
 func between(from, to jjm.Time) time.Duration { return to.Time().Sub(from.Time()) }

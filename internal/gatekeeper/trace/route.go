@@ -91,7 +91,7 @@ func count(r io.Reader) (files int, err error) {
 }
 
 // direct traces the path of a gatekeeper without scripts. It sends requests to the daemon's socket, or writes them to
-// the daemon's spool if the client has no socket.
+// the daemon's spool if the client's socket does not exist.
 type direct struct {
 	t      *tracer
 	client *gatekeeper.Client
