@@ -77,7 +77,7 @@ func TestJobTypesTest_NothingIsTriedOfATypeThatDoesNotDescribeItself(t *testing.
 	}
 }
 
-// If the plan differs at each call, a dry run shows another plan than the one that is carried out.
+// If the plan differs at each call, the plan that a dry run shows differs from the plan that is carried out.
 func TestJobTypesTest_APlanThatDiffersAtEachCall(t *testing.T) {
 	out, code := tested(t, map[string]string{"toy.toml": "name = \"toy\"\nprogram = \"toy.sh\"\n",
 		"toy-job.toml": "type = \"toy\"\n",

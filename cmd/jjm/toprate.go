@@ -55,8 +55,8 @@ func (m *topMeter) add(at jjm.Time, all []wire.Status) *topRates {
 	return &rates
 }
 
-// perMinute returns how many local jobs of a grid job end per minute. Until the grid job was watched long enough, it
-// is the rate of the daemon's estimate of the end, 0 if there is no estimate.
+// perMinute returns how many local jobs of a grid job end per minute. Until the grid job was watched long enough, the
+// result is the rate from the daemon's estimate of the end, 0 if there is no estimate.
 func (m *topMeter) perMinute(st *wire.Status) float64 {
 	if p := m.jobs[st.Lookup.ID]; p != nil {
 		if rates, ok := p.rates(); ok {

@@ -11,18 +11,18 @@ import (
 	"testing"
 )
 
-// front is a way to jjm through a gatekeeper.
+// front submits grid jobs to jjm through one gatekeeper.
 type front interface {
 	// begin submits a grid job of two local jobs that run a shell script with their serial number as $1. It returns when
 	// the grid job runs.
 	begin(t *testing.T, as *person, name, cluster, shell string) handed
 }
 
-// handed is a grid job that a gatekeeper knows.
+// handed is a grid job that was submitted through a gatekeeper.
 type handed interface {
 	kill(t *testing.T)
-	// end waits until the gatekeeper reports the end. It returns whether the job succeeded, the whole report, and the tar
-	// that came back.
+	// end waits until the gatekeeper reports the end. It returns whether the gatekeeper reports a success, the whole
+	// report, and the tar that came back.
 	end(t *testing.T) (well bool, said, tar string)
 }
 

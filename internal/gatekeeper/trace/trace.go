@@ -80,8 +80,9 @@ type Config struct {
 // cleaning is the time limit for Clean. It does not include the time of the earlier hops.
 const cleaning = 30 * time.Second
 
-// Run sends the job and reports whether all hops succeeded. It returns the error of Tell, or of ctx if a person
-// interrupted the trace. In both cases the job is removed nevertheless, unless Keep is set.
+// Run sends the job and reports whether all hops succeeded. The error is of kind Invalid if cfg.Via is unknown.
+// Otherwise it is the error of Tell, or of ctx if a person interrupted the trace; the job is removed nevertheless,
+// unless Keep is set.
 func Run(ctx context.Context, cfg Config) (good bool, err error) {
 	t, err := newTracer(cfg)
 	if err != nil {
