@@ -32,7 +32,7 @@ func testedFor(t *testing.T, files map[string]string, expected string) (string, 
 
 const toy = "name = \"toy\"\nsummary = \"a toy\"\ncommand = [\"true\"]\n[work]\ncount = 2\n"
 
-// If a type or a job file packs a missing file, no job could run.
+// The test of a type fails if the type or the job file packs a missing file, because no job could run.
 func TestJobTypesTest_InputsThatAreMissing(t *testing.T) {
 	lost := "[[inputs]]\npath = \"lost.sh\"\n"
 	for name, files := range map[string]map[string]string{

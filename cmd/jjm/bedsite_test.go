@@ -218,8 +218,8 @@ func (b *bedSite) renew(ctx context.Context, c server.Caller, r wire.RenewReques
 	return a, err
 }
 
-// retract returns an answer in which local job 0 made each output. The answer says that the grid job is reopened, or
-// that a recovery is needed.
+// retract returns an answer in which local job 0 made each output. The answer has a recovery if the request names one.
+// Otherwise it says that the grid job is reopened, unless NewOutput is set.
 func (b *bedSite) retract(ctx context.Context, c server.Caller,
 	r wire.RetractRequest) (a wire.RetractAnswer, err error) {
 	id, w := r.Grid(), r.Retract
