@@ -13,8 +13,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// A program that is not run to its end because the machine is busy proves nothing about its type: the exit code says
-// that a retry can help, of a test as of a preview.
+// If a program is not run to its end because the machine is busy, nothing is known about its type. The exit codes of a
+// test and of a preview then mean that a retry can help.
 func TestTypes_ABusyMachineHasItsOwnExitCode(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range asks(`reply "$(rows $n)" "$word"`) {

@@ -20,7 +20,7 @@ type clustersGroup struct {
 	Test clusterTest `cmd:"" help:"Test a cluster with real jobs."`
 }
 
-// clusterTest is "jjm clusters test".
+// clusterTest is the command "jjm clusters test", which tests a cluster.
 type clusterTest struct {
 	Name     string        `arg:"" help:"The cluster's name in the configuration."`
 	JSON     bool          `name:"json" help:"One JSON object per check, then one with the sums."`

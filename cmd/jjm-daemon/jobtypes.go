@@ -28,7 +28,7 @@ type jobTypesGroup struct {
 	Test testType `cmd:"" help:"Check that a job type does what every type must do."`
 }
 
-// newType is "jjm job-types new".
+// newType is the command "jjm job-types new", which writes the files of a new job type.
 type newType struct {
 	Name string `arg:"" help:"The word in job files: small letters, digits, - and _."`
 	Dir  string `help:"The folder to write into (default: this one)." default:"." placeholder:"DIR"`
@@ -58,7 +58,7 @@ func (n *newType) Run(stdout io.Writer) error {
 	return err
 }
 
-// testType is "jjm job-types test".
+// testType is the command "jjm job-types test", which tests a job type.
 type testType struct {
 	Type   string   `arg:"" help:"A type of the site, or a file *.toml that declares one."`
 	Jobs   []string `arg:"" optional:"" help:"Job files that it must accept, besides its example. JOB=8: it must make 8 local jobs of it."`
@@ -111,8 +111,8 @@ func (t *testType) Run(stdout io.Writer) error {
 	}
 	site := handlers.Site{Open: (&splitJob{File: filepath.Join(folder, "job")}).open, Run: asked.call}
 	failed := 0
-	own := len(conformance.Checks(h, site)) // these checks come first; one for each job file follows
-	unknown := false                        // the type did not describe itself: the checks that remain cannot be tried
+	own := len(conformance.Checks(h, site)) // these checks run first, and then one check for each job file
+	unknown := false                        // the type did not describe itself, so the remaining checks cannot be tried
 	for i, check := range conformance.Checks(h, site, good...) {
 		if i >= own {
 			check.Name = t.Jobs[i-own]

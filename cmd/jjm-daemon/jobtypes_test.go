@@ -32,7 +32,7 @@ func testedFor(t *testing.T, files map[string]string, expected string) (string, 
 
 const toy = "name = \"toy\"\nsummary = \"a toy\"\ncommand = [\"true\"]\n[work]\ncount = 2\n"
 
-// A type that packs a file which is not there could run no job, and so could a job file.
+// The test of a type fails if the type or the job file packs a missing file, because no job could run.
 func TestJobTypesTest_InputsThatAreMissing(t *testing.T) {
 	lost := "[[inputs]]\npath = \"lost.sh\"\n"
 	for name, files := range map[string]map[string]string{
@@ -60,7 +60,7 @@ const (
 	plans     = `echo '{"plan": {"rows": [["a"]], "command": ["true"]}}'`
 )
 
-// If a program cannot describe its type, one check fails, and the others are not tried.
+// If a program cannot describe its type, one check fails, and the remaining checks are not tried.
 func TestJobTypesTest_NothingIsTriedOfATypeThatDoesNotDescribeItself(t *testing.T) {
 	files := map[string]string{"toy.toml": "name = \"toy\"\nprogram = \"toy.sh\"\n", "toy-job.toml": "type = \"toy\"\n",
 		"toy.sh": program("echo hello", plans)}
@@ -77,7 +77,7 @@ func TestJobTypesTest_NothingIsTriedOfATypeThatDoesNotDescribeItself(t *testing.
 	}
 }
 
-// If the plan differs at each call, a dry run shows another plan than the one that is carried out.
+// If the plan differs at each call, the plan that a dry run shows differs from the plan that is carried out.
 func TestJobTypesTest_APlanThatDiffersAtEachCall(t *testing.T) {
 	out, code := tested(t, map[string]string{"toy.toml": "name = \"toy\"\nprogram = \"toy.sh\"\n",
 		"toy-job.toml": "type = \"toy\"\n",
@@ -113,8 +113,8 @@ refused() { echo '{"problems": [{"field": "params.n", "text": "the site allows '
 const heeds = `[ $n -le $most ] || refused
 `
 
-// The suite finds the three mistakes that cost most in the program of a type: it drops a row, it does not heed the
-// site's limit, it keeps something between calls.
+// The suite finds the three most expensive mistakes of a type's program: the program drops a row, ignores the site's
+// limit, or keeps state between calls.
 func TestJobTypesTest_FindsWhatProgramsDoWrong(t *testing.T) {
 	const right = heeds + `reply "$(rows $n)" "$word"`
 	for name, c := range map[string]struct{ plan, expected, check, want string }{
@@ -158,7 +158,7 @@ func TestJobTypesTest_ADeclaredTypeThatMakesTooFew(t *testing.T) {
 	}
 }
 
-// A command line that lacks something is answered with how the command is used, and an example.
+// If the command line has a mistake, the error shows the usage of the command and an example.
 func TestRun_AMistakeInTheCommandLineShowsTheUsage(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"job-types test", "jjm job-types test: expected \"<type>\"\nUsage: jjm job-types test <type> [<jobs> ...] [flags]\n" +

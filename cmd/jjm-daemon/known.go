@@ -21,7 +21,8 @@ type known struct {
 	lies map[fileOf]string
 }
 
-// fileOf is a file as a part names it; see [jjm.PartInput.Renamed].
+// fileOf identifies a file of a part in the same way as [jjm.PartInput.Renamed]: by the kind of file or the secondary
+// dataset, and by the LFN.
 type fileOf struct{ of, lfn string }
 
 // files requests the files of a dataset from the daemon.

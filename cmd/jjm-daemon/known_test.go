@@ -6,7 +6,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The master and a secondary dataset may have files of the same name, and of the same part only some are made here.
+// The master and a secondary dataset may have files of the same name. Only the files that local jobs made get their
+// paths as names.
 func TestKnown_FilesAreNamedByWhereTheyLie(t *testing.T) {
 	k := known{lies: map[fileOf]string{{jjm.OwnFiles, "a"}: "/work/a", {"cards", "a"}: "/work/cards/a"}}
 	part := &jjm.Part{Input: &jjm.PartInput{Files: []string{"a", "b"},

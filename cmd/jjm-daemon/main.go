@@ -1,6 +1,6 @@
 // Command jjm-daemon carries out "jjm serve", "jjm config check", "jjm clusters test", "jjm job-types new" and
 // "test", "jjm split" and "jjm run". The jjm command execs it; jjm-gatekeeper runs its command "arc delegations".
-//
+// It is a separate program because linking only the store would already double the cost of every start of jjm.
 // It is a separate program because linking the store alone would double the cost of every start of jjm.
 package main
 

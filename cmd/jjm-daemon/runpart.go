@@ -25,7 +25,7 @@ import (
 	"jjm/sandbox"
 )
 
-// runPart is "jjm run".
+// runPart is the command "jjm run", which runs one local job of a job file.
 type runPart struct {
 	File   string `arg:"" help:"The job file."`
 	Part   int    `help:"Which local job, from 0, as jjm split shows them." required:"" placeholder:"N"`

@@ -21,7 +21,7 @@ import (
 	"jjm/internal/work/split"
 )
 
-// splitJob is "jjm split".
+// splitJob is the command "jjm split", which shows how a job file would be split.
 type splitJob struct {
 	File    string `arg:"" help:"The job file."`
 	Preview bool   `help:"Print the local jobs that it would make; submit nothing."`

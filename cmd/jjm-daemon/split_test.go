@@ -243,7 +243,7 @@ func TestSplit_RefusesWhatSubmissionRefuses(t *testing.T) {
 	}
 }
 
-// The command is told in which sections made-up events are to be.
+// The command of each part names the sections to which its generated events belong.
 func TestSplit_MadeUpSectionsReachTheCommand(t *testing.T) {
 	code, out, errs := splits(t, `type = "reprocess"
 [[datasets]]

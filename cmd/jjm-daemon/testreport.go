@@ -122,7 +122,7 @@ func details(o conformance.Outcome) []string {
 // tags matches the names that jjm gives to jobs. Two texts count as equal if they differ only in such names.
 var tags = regexp.MustCompile(`\bj[a-z0-9]{14}\b`)
 
-// folded returns each of several equal texts once, with its number.
+// folded returns each distinct text once, with the number of times that it occurs if it occurs several times.
 func folded(texts []string) (out []string) {
 	times := map[string]int{}
 	for _, text := range texts {

@@ -39,7 +39,8 @@ func TestDetails_AreForPeople(t *testing.T) {
 	}
 }
 
-// A check that was not tried has its reason. It is counted together with the checks that were not begun.
+// The report has the reason why a check was not tried. Such a check is counted together with the checks that were not
+// begun.
 func TestReport_WhatWasNotTriedIsCounted(t *testing.T) {
 	var out strings.Builder
 	r := &testReport{out: &out, began: time.Now()}

@@ -40,7 +40,7 @@ type submission struct {
 	key      string
 	anew     bool
 	patience time.Duration
-	proxy    string // files
+	proxy    string // proxy and token are paths of files
 	token    string
 	origin   jjm.Origin
 }

@@ -91,7 +91,7 @@ func TestGiven_ComesToAWorkerThatDoesNotSeeTheArea(t *testing.T) {
 	}
 }
 
-// A file that is missing or was replaced is reported by name, and nothing is run.
+// A missing or replaced file is reported by name, and the application is not started.
 func TestGiven_WhatIsGoneIsTold(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(t *testing.T, file string)

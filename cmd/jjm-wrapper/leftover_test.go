@@ -102,7 +102,8 @@ func TestLeftovers_NoneBlocksTheParcel(t *testing.T) {
 	}
 }
 
-// Links within the job's folder are followed, whether they are relative or absolute; of others the reason is told.
+// Relative and absolute links that stay within the job's folder are followed. For any other link, the result has the
+// reason why the file is left out.
 func TestLinks_ThatStayInsideAreFollowed(t *testing.T) {
 	const out = "a symbolic link leads out of the job's directory"
 	for name, c := range map[string]struct {

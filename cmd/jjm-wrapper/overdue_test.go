@@ -36,7 +36,7 @@ func newAttempt(t *testing.T, names ...string) *attempt {
 	return &attempt{dir: dir, root: root, log: &logFile{root: root}}
 }
 
-// An open that hangs beyond the end of the time leaves out its file and those after, and nothing before.
+// If an open hangs until the time is over, its file and all later files are left out. The earlier files are collected.
 func TestGather_DoesNotWaitForAFileSystemThatHangs(t *testing.T) {
 	a := newAttempt(t, "a", "b", "c")
 	a.job.Required = []string{"c"}
@@ -87,7 +87,7 @@ func TestGather_TellsOfTheLog(t *testing.T) {
 	}
 }
 
-// Where the search for outputs hangs, each pattern and name is left out.
+// If the search for outputs hangs, each pattern and name is left out.
 func TestOutputs_NoneIsLookedForWhereTheSearchHangs(t *testing.T) {
 	a := newAttempt(t, "a", "b", "c")
 	a.job.Required, a.job.Outputs, a.job.Optional = []string{"a"}, []string{"*.root"}, []string{"b*"}

@@ -109,8 +109,8 @@ func (c *cli) collectorTable(all []wire.AdCollector) error {
 	return c.table(rows, "COLLECTOR")
 }
 
-// collectorNotes prints lines about a collector: its error, an ad under another name that it may have, and that it had
-// lost the ad.
+// collectorNotes prints the notes about each collector: its error, an ad under another name that the collector may
+// still hold, and an earlier loss of the ad.
 func (c *cli) collectorNotes(told wire.Advertised) error {
 	for _, k := range told.Collectors {
 		var notes []string

@@ -15,8 +15,8 @@ import (
 	"jjm/internal/testkit/servertest"
 )
 
-// bedSite answers the verbs about the site, and those verbs about jobs that only people use, for the jobs of a fake
-// service.
+// bedSite is the fake service for the verbs about the site, and for the verbs about jobs that only people use. Its jobs
+// are the jobs of another fake service.
 type bedSite struct {
 	jobs *servertest.Fake
 	mu   sync.Mutex
@@ -218,8 +218,8 @@ func (b *bedSite) renew(ctx context.Context, c server.Caller, r wire.RenewReques
 	return a, err
 }
 
-// retract answers that local job 0 made each output, and that the grid job is reopened, or that
-// a recovery is needed.
+// retract returns an answer in which local job 0 made each output. The answer has a recovery if the request names one.
+// Otherwise it says that the grid job is reopened, unless NewOutput is set.
 func (b *bedSite) retract(ctx context.Context, c server.Caller,
 	r wire.RetractRequest) (a wire.RetractAnswer, err error) {
 	id, w := r.Grid(), r.Retract

@@ -86,7 +86,8 @@ func causeRows(causes []jjm.Cause, words map[string][]string) (rows [][2]string)
 	return rows
 }
 
-// wordsRows returns the rows of the last lines that a local job wrote to standard error, none if there are none.
+// wordsRows returns the rows with the last lines that a local job wrote to standard error. It returns no rows if there
+// are no such lines.
 func wordsRows(local string, words map[string][]string) (rows [][2]string) {
 	for i, line := range words[local] {
 		if i == 0 {

@@ -152,7 +152,7 @@ func clusterState(cl wire.Cluster, now jjm.Time) string {
 	if cl.LastSeen == 0 && cl.Slots == 0 { // neither a listing nor a probe has returned anything
 		state = "not asked yet"
 	}
-	for _, o := range cl.Orders { // the later order, a pause after a drain, shows more
+	for _, o := range cl.Orders { // the last order determines the state, such as a pause after a drain
 		if o.Kind == jjm.OrderCluster && o.Begun(now) {
 			state = o.Doing()
 		}

@@ -139,8 +139,8 @@ func TestRefused_ABusyProgramIsNoRefusal(t *testing.T) {
 	}
 }
 
-// TestLinks_NothingOfTheDaemon keeps this program small: whatever needs the store, the engine or batch systems belongs
-// to the daemon's program.
+// TestLinks_NothingOfTheDaemon keeps this program small: only the daemon's program may link packages for the store, the
+// engine or batch systems.
 func TestLinks_NothingOfTheDaemon(t *testing.T) {
 	out, err := exec.Command(needs.Program(t, "go", "golang-go"), "list", "-deps", ".").Output()
 	if err != nil {
@@ -157,8 +157,8 @@ func TestLinks_NothingOfTheDaemon(t *testing.T) {
 	}
 }
 
-// BenchmarkExec measures the CPU time of a whole run of "jjm lookup", and that of a program that parses one flag. The
-// aim is at most 2.5 times as much.
+// BenchmarkExec measures the CPU time of a whole run of "jjm lookup", and the CPU time of a program that only parses
+// one flag. The aim is that jjm lookup needs at most 2.5 times as much CPU time.
 func BenchmarkExec(b *testing.B) {
 	dir := b.TempDir()
 	flagOnly := "package main\nimport (\"flag\";\"fmt\")\nfunc main() { j := flag.Bool(\"json\", false, \"\"); flag.Parse(); fmt.Println(*j, flag.Args()) }\n"

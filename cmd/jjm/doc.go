@@ -13,8 +13,8 @@
 //
 // # Output
 //
-// Standard output has the answer and nothing else; messages for people go to standard
-// error. The lines of submit, lookup and kill are a protocol:
+// Standard output has only the answer; messages for people go to standard error. The lines of submit, lookup and kill
+// are a protocol:
 //
 //	submit   ID
 //	lookup   ID STATUS GRAM gram=N code=N exit=N master=WORD expected=N total=N

@@ -73,8 +73,8 @@ func (j *showJobTypes) Run(c *cli) error {
 	return nil
 }
 
-// typesOf returns the job types with a name, or all if name is "". A file that declares the type of another has the
-// name of the file.
+// typesOf returns the job types with a name, or all if name is "". If a file declares the same type as another file,
+// the name of its entry is the name of the file.
 func typesOf(all []wire.JobType, name string) (types []wire.JobType, err error) {
 	if name == "" {
 		return all, nil

@@ -130,8 +130,8 @@ func usageError(err error) (name string, _ error) {
 	return name, usage("%w; see jjm%s --help", err, name)
 }
 
-// say prints a message for people. Text from jobs and files in it cannot control their
-// terminal.
+// say prints a message for people. It escapes the characters that could control a terminal, because the message may
+// contain text from jobs and files.
 func (c *cli) say(format string, args ...any) {
 	_, _ = io.WriteString(c.err, printableLines(fmt.Sprintf(format, args...))+"\n")
 }

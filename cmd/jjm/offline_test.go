@@ -13,7 +13,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// A list reads a bounded number of records, and says where it stopped.
+// A list reads a limited number of records, and prints the option that continues the list.
 func TestOffline_AListEndsAfterSoManyRecords(t *testing.T) {
 	dir := t.TempDir()
 	for id := 1; id <= 5; id++ {

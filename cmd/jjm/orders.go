@@ -26,7 +26,7 @@ type term struct {
 	Until string `placeholder:"TIME" help:"End by itself at this time: 17:30, \"2026-03-01 17:30\", or as in RFC 3339."`
 }
 
-// drain drains something, or announces a maintenance window.
+// drain is the command jjm drain. It drains a target, or announces a maintenance window with --from.
 type drain struct {
 	order
 	term

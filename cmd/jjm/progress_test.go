@@ -181,7 +181,8 @@ func TestBars_KeepToTheHeight(t *testing.T) {
 	}
 }
 
-// Of several grid jobs only those are told again that changed; all of them once a lost daemon is back.
+// If several grid jobs are followed, only changed grid jobs are printed again. After a lost daemon is back, all grid
+// jobs are printed.
 func TestWaiter_TellsNews(t *testing.T) {
 	var said bytes.Buffer
 	w := &waiter{c: &cli{err: &said}, warned: map[string]bool{}}

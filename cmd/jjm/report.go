@@ -63,7 +63,7 @@ func (r *report) Run(c *cli) error {
 	return err
 }
 
-// replaceFile replaces a file as a whole; of a symbolic link, its target.
+// replaceFile replaces a file as a whole. If the name is a symbolic link, replaceFile replaces the target of the link.
 func replaceFile(path string, data []byte) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real

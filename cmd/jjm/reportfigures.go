@@ -115,7 +115,7 @@ func cpuText(u *jjm.Usage) string {
 		mebibytes(u.MaxRSSKB))
 }
 
-// about returns the rows that say what the grid job is.
+// about returns the rows that describe the grid job.
 func (d *reportData) about() [][2]string {
 	st := &d.status
 	rows := [][2]string{{"name", st.Name}, {"type", st.Type}, {"model", st.Model}, {"owner", st.Owner}, {"key", st.Key},

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// mostRetried is for how many local jobs with several attempts a report asks for all of these.
+	// mostRetried is the greatest number of local jobs with several attempts for which a report requests all attempts.
 	mostRetried = 5000
 	// mostJournal is the number of latest changes of a grid job and its local jobs that a report reads. mostEvents is
 	// the number of latest changes of the grid job itself, and of orders, that it shows.
@@ -99,7 +99,7 @@ func (r *report) read(c *cli, id string) (*reportData, error) {
 
 // readAttempts sets the attempts. The row of a local job describes its only or last attempt. If a local job had several
 // attempts, readAttempts requests all of them from the daemon, for at most mostRetried local jobs; leftOut counts the
-// others.
+// remaining local jobs with several attempts.
 func (r *report) readAttempts(c *cli, d *reportData) error {
 	retried := 0
 	for i := range d.locals {

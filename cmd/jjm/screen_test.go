@@ -38,7 +38,7 @@ func screenCmd(ts *testscript.TestScript, _ bool, args []string) {
 	cmd.Args[0] = args[2]
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
 	cmd.Dir, cmd.Env = ts.MkAbs("."), ptyEnv(ts)
-	// The terminal controls the session, so that the kernel tells jjm of a new size.
+	// The terminal is the controlling terminal of the session, so that the kernel signals a new size to jjm.
 	cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true, Setctty: true}
 	ts.Check(cmd.Start())
 	_ = terminal.Close()

@@ -135,7 +135,7 @@ func printers(long string, n int) map[string]func(*cli) error {
 	}
 }
 
-// A table fits its lines, and no id in it is cut, whatever names people choose.
+// No line of a table is too long, and no id in a table is cut, whatever names people choose.
 func TestTables_FitTheirLines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.StringMatching(`[a-zä日/._=-]{1,60}( [a-z]{1,9}){0,25}`).Draw(t, "text")
@@ -265,7 +265,7 @@ func TestTables_ArePlain(t *testing.T) {
 	}
 }
 
-// A table says its zone once, so a time of last summer is in the zone of now too.
+// A table names only one zone, so a time of last summer is also shown in the zone that is in force now.
 func TestInZone_SummerTimeIsShownInTheZoneOfNow(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {

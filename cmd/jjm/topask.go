@@ -21,7 +21,7 @@ const (
 type topData struct {
 	At       jjm.Time       `json:"at"`
 	Clusters []wire.Cluster `json:"clusters"`
-	// Jobs are the newest grid jobs that are not over. More is set if there are others.
+	// Jobs are the newest grid jobs that are not over. More is set if there are more such grid jobs.
 	Jobs   []topJob    `json:"jobs"`
 	More   bool        `json:"more,omitempty"`
 	Counts wire.Counts `json:"counts"` // over Jobs

@@ -55,8 +55,8 @@ func (m *topMeter) add(at jjm.Time, all []wire.Status) *topRates {
 	return &rates
 }
 
-// perMinute returns how many local jobs of a grid job end per minute. Until the grid job was watched long enough, it
-// is the rate of the daemon's estimate of the end, 0 if there is no estimate.
+// perMinute returns how many local jobs of a grid job end per minute. Until the grid job was watched long enough, the
+// result is the rate from the daemon's estimate of the end, 0 if there is no estimate.
 func (m *topMeter) perMinute(st *wire.Status) float64 {
 	if p := m.jobs[st.Lookup.ID]; p != nil {
 		if rates, ok := p.rates(); ok {
@@ -123,5 +123,5 @@ func (p *topPace) rates() (r topRates, ok bool) {
 		(last.sum.Failed - first.sum.Failed) / m}, true
 }
 
-// between returns the time from one time to another.
+// between returns the duration between two times.
 func between(from, to jjm.Time) time.Duration { return to.Time().Sub(from.Time()) }

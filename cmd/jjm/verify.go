@@ -173,7 +173,7 @@ func recoveryText(r *wire.Recovery) string {
 	return text
 }
 
-// some returns the first 20 names of local jobs, and the number of the others.
+// some returns the first 20 names of local jobs, and the number of the remaining names.
 func some(names []string) string {
 	const enough = 20
 	if len(names) > enough {

@@ -19,7 +19,7 @@ const (
 	redrawEvery = 250 * time.Millisecond
 	// plainEvery is the least time between two lines of progress.
 	plainEvery = 3 * time.Second
-	// A lost daemon is asked again after retryFirst, and then less and less often.
+	// retryFirst is the first pause before a lost daemon is asked again. The pauses grow up to retryMost.
 	retryFirst = 100 * time.Millisecond
 	retryMost  = 5 * time.Second
 )

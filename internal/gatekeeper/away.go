@@ -225,8 +225,8 @@ func (d *Client) LastKnown(ref string) wire.Lookup {
 	return l
 }
 
-// Withdraw removes the entries about a grid job from the account's spool, and returns how many it removed. An entry
-// that the daemon takes at the same time may count, so the caller then asks the daemon.
+// Withdraw removes the entries about a grid job from the account's spool, and returns how many it removed. The number
+// may include an entry that the daemon takes at the same time, so the caller must then ask the daemon.
 func (d *Client) Withdraw(h jjm.Handle) (removed int, err error) {
 	in, err := spool.Open(d.Spool)
 	if errors.Is(err, fs.ErrNotExist) {

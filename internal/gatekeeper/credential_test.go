@@ -57,8 +57,8 @@ func TestReadCredential_AcceptsOnlyAPrivateFileOfItsOwner(t *testing.T) {
 	}
 }
 
-// Root reads a credential file with the account's rights: files that the account can read, but no file of root or of
-// another account.
+// Root reads a credential file with the account's rights: root can read the files that the account can read, but no
+// file of root or of another account.
 func TestReadCredential_HasTheRightsOfTheOwner(t *testing.T) {
 	needs.Root(t, "to act for others")
 	dir, err := os.MkdirTemp("", "jjm-cred-*")
@@ -126,8 +126,8 @@ func TestRefresh_SendsAFileThatChanged(t *testing.T) {
 	}
 }
 
-// An entry of the spool has only the credentials that the job file asks for. In a spool
-// that a group can read there must be none.
+// An entry of the spool contains only the credentials that the job file requests. If a group can read the spool, no
+// entry contains a credential.
 func TestDoor_CredentialsInTheSpool(t *testing.T) {
 	s := open(t)
 	s.server.Stop()

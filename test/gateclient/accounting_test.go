@@ -63,8 +63,8 @@ func (s *site) ids() map[string]string {
 	return out
 }
 
-// noting submits a grid job whose attempts write down their ids before they do what shell says. It reports by the GBS
-// log, so that it can ask for another attempt.
+// noting submits a grid job. Each attempt writes its ids to a file, and then runs the commands in shell. The job
+// reports by the GBS log, so that it can request another attempt.
 func (s *site) noting(key, shell string) (jjm.Handle, error) {
 	job := s.job(key, "")
 	job.Text = fmt.Sprintf(
@@ -76,8 +76,8 @@ func (s *site) noting(key, shell string) (jjm.Handle, error) {
 	return r.Handle, err
 }
 
-// The log has one line for each attempt that was in the batch system, with its id there, whatever happens to the job
-// and however often the daemon ends in between.
+// The log has one line for each attempt that was in the batch system, with the batch system's id, whatever happens to
+// the job and however often the daemon ends in between.
 func TestAccounting_OneLinePerAttempt(t *testing.T) {
 	t.Parallel()
 	for _, on := range []string{"local", "slurm"} {
@@ -140,8 +140,8 @@ func accountingScenes(t *testing.T, s *site, on string) {
 		}
 		return all
 	}
-	// A daemon writes lines when it starts. It is killed then, or as soon as a line exists. The daemon before may have
-	// written all of them in its last moment.
+	// A daemon writes lines when it starts. The test kills the daemon at that time, or as soon as a line exists. The
+	// previous daemon may have written all lines in its last moment.
 	for i := range 4 {
 		s.final(submit(fmt.Sprintf("late%d", i), done, 1))
 		s.end(syscall.SIGKILL)
@@ -159,7 +159,7 @@ func accountingScenes(t *testing.T, s *site, on string) {
 	s.wantAccounts(want, on)
 }
 
-// wantAccounts compares the log with what ran.
+// wantAccounts compares the log with the attempts that ran.
 func (s *site) wantAccounts(want map[string]int, on string) {
 	s.t.Helper()
 	answer, err := ask(s, wire.VerbList(), wire.ListRequest{List: &wire.List{All: true, Limit: 100}})

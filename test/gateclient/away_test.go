@@ -51,7 +51,7 @@ func TestAway_EveryGridJobIsMadeOnce(t *testing.T) {
 			for i := range keys {
 				key, deadline := fmt.Sprintf("key-%d", i), await.Provoked(time.Second)
 				if i == 0 {
-					deadline = ample // the daemon itself takes it
+					deadline = ample // the daemon itself takes the submission
 				}
 				for again := range 1 + i%3/2 { // every third job twice, as if its gatekeeper had been killed
 					r, err := gatekeeper.Persist(t.Context(), patience, s.job(key, "exit 0"), s.client(deadline).Submit)

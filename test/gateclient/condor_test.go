@@ -40,13 +40,13 @@ func TestCondor_NoJobIsHeldLostOrDoubled(t *testing.T) {
 	p.router()
 	p.start()
 
-	// No machine of the pool may take it before the router does.
+	// No machine of the pool may run the job before the router takes the job.
 	routed := p.submit(
 		"universe = vanilla\nrequirements = Machine == \"nowhere\"\n+WantJobRouter = True\nshould_transfer_files = YES\n",
 		"routed 3", 1)
 	killed := p.blahpdKilled()
 	many := p.twoHundred()
-	// The routed job comes after them: one gridmanager serves all.
+	// The test waits for the routed job last, because one gridmanager serves all jobs in turn.
 	for cluster, n := range map[string]int{killed: 1, many: 200} {
 		programs.AwaitNone(t, patience, pollEvery, "jobs of cluster "+cluster+" leave HTCondor's queue", func() int {
 			p.notHeld()
@@ -184,8 +184,8 @@ func (p *pool) hold() {
 		p.iwd), 0o755))
 }
 
-// blahpdKilled kills blahpd during a submission that jjm has accepted already. HTCondor repeats it, and it is the same
-// grid job.
+// blahpdKilled kills blahpd during a submission that jjm has accepted already. HTCondor repeats the submission, and
+// both submissions are the same grid job.
 func (p *pool) blahpdKilled() string {
 	p.t.Helper()
 	hold := filepath.Join(p.iwd, "hold")

@@ -86,7 +86,7 @@ func TestCore_StandardOutputIsProtocolToTheByte(t *testing.T) {
 			strings.Join(all.Registry().Types(), ", ")+"\n", "jjm-lookup", bad)
 }
 
-// person runs a command for people with a handle: they can name a grid job by its handle as by its id.
+// person runs a command for people with a handle, because a handle names a grid job in the same way as an id.
 func (s *site) person(t *testing.T, line string) {
 	t.Helper()
 	cmd := bin.Command(t, strings.Fields(line)...)

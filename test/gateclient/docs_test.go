@@ -11,8 +11,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// scriptRow returns what docs/GATEKEEPERS.md says about one of the scripts: its command line, and the keys of its lines
-// in order.
+// scriptRow returns, from docs/GATEKEEPERS.md, the command line of a script, and the keys of its output lines in order.
 func scriptRow(t *testing.T, name string) (usage string, keys []string) {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/GATEKEEPERS.md")

@@ -12,7 +12,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The whole life of a job with the scripts of Globus 2, byte by byte, is the same while the daemon is away.
+// During the whole life of a job, the test compares the answers of Globus 2's scripts byte by byte. The answers are the
+// same while the daemon is away.
 func TestGlobus2_ALifeByShellScripts(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, local, "")

@@ -13,8 +13,8 @@ import (
 	"jjm/internal/testkit/testbed"
 )
 
-// A grid job left hundreds of megabytes, which are to be delivered to two places. Meanwhile the daemon itself answers
-// all other lookups within their deadline, and the job counts as running until all of it is there.
+// A grid job left hundreds of megabytes, which jjm delivers to two places. Meanwhile the daemon itself answers all
+// other lookups within their deadline, and the job counts as running until the delivery is complete.
 func TestBlahpd_LargeTarsHoldUpNobody(t *testing.T) {
 	needs.Campaign(t, needs.Gatekeepers)
 	t.Parallel()

@@ -101,7 +101,7 @@ func (s *site) begins(l *life) {
 	}
 }
 
-// ends waits for the end of a job, and checks what HTCondor is told and gets.
+// ends waits for the end of a job, and checks the ad that HTCondor gets and the owner of each delivered file.
 func (s *site) ends(l *life) {
 	s.t.Helper()
 	got := l.b.over(l.id)

@@ -215,8 +215,8 @@ func (a *arcSite) status(s wire.Status) wire.Lookup {
 	return ask(a.site, wire.VerbLookup(), wire.LookupRequest{Many: wire.Refs(s.Lookup.ID.String())}).Lookup[0]
 }
 
-// A-REX is killed while it submits. When it is back it submits the same job again, while the first submission still
-// runs, and it is the same grid job. jjm's daemon is killed meanwhile.
+// A-REX is killed while it submits. After its restart A-REX submits the same job again, while the first submission
+// still runs, and both submissions are the same grid job. jjm's daemon is killed meanwhile.
 func arcManagerKilled(t *testing.T, a *arcSite) {
 	before := a.submissions("begun")
 	release := a.holdNow(t, "halt")

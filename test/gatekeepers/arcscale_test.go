@@ -31,7 +31,7 @@ func (a *arcSite) post(t testing.TB, p *person, n int, xrsl string) []string {
 }
 
 // Two hundred jobs are submitted, fifty at a time, to the local and the Slurm cluster, while the daemon is away twice.
-// A-REX reports success for each, and each is done once.
+// A-REX reports success for each job, and each job is done once.
 func arcTwoHundred(t *testing.T, a *arcSite) {
 	const each = 10 // jobs per connection; other tests use the client programs
 	dir := a.one.folder(t)
@@ -76,8 +76,8 @@ func (a *arcSite) wantEnd(t testing.TB, url, how string) {
 	}
 }
 
-// A cluster is frozen: jobs for it are accepted, kept, and killed on request, all in time. When it continues, the rest
-// is done.
+// A cluster is frozen: jobs for this cluster are accepted, kept, and killed on request, all in time. When the cluster
+// continues, the remaining jobs are done.
 func arcFrozen(t *testing.T, a *arcSite) {
 	dir := a.one.folder(t)
 	waits := a.submit(t, a.one, dir,
@@ -103,8 +103,8 @@ func arcFrozen(t *testing.T, a *arcSite) {
 	await(t, "the other one is killed", func() bool { return a.byName("doomed")[0].Lookup.Status == "aborted" })
 }
 
-// On a full disk running jobs go on and A-REX is told nothing wrong. A submission waits until there is space, and is
-// then one grid job.
+// On a full disk running jobs continue, and A-REX gets no wrong state. A submission waits until there is space, and
+// then becomes one grid job.
 func arcFullDisk(t *testing.T, a *arcSite) {
 	dir := a.one.folder(t)
 	goOn := filepath.Join(dir, "go")

@@ -12,7 +12,8 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// The user can write the grami: if it names another user's job, a scan, which is root, delivers nothing of that.
+// The user can write the grami. If the grami names another user's job, a scan, which runs as root, delivers no file of
+// the other user's job.
 func TestARCScript_ActsOnNobodyElsesJob(t *testing.T) {
 	needs.Root(t, "to act for others, as A-REX does")
 	dir, err := os.MkdirTemp("", "jjm-gk-*")

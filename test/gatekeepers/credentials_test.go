@@ -66,12 +66,12 @@ cat m.cert m.key "$2/cert.pem" > member.pem`, "sh", dir, filepath.Dir(certificat
 	return file
 }
 
-// watcher is a shell script that prints its proxy, waits until the proxy changes, and prints that.
+// watcher is a shell script that prints its proxy, waits until the proxy changes, and prints the new proxy.
 const watcher = `show() { openssl x509 -in "$X509_USER_PROXY" -noout -enddate; stat -c %%a "$X509_USER_PROXY"; }
 show; was=$(cksum <"$X509_USER_PROXY"); touch %s; while [ "$was" = "$(cksum <"$X509_USER_PROXY")" ]; do sleep 0.2; done; show`
 
-// nowhere fails the test if a secret of a proxy's file is in any output for people, or anywhere in the state folder
-// outside of a work area.
+// nowhere fails the test if the private key of a proxy's file is in the daemon's log, or in a file of the state folder
+// that is not in a folder named credentials.
 func (s *site) nowhere(t testing.TB, file string) {
 	t.Helper()
 	text, err := os.ReadFile(file)

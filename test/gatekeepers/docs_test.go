@@ -33,7 +33,7 @@ const exampleJob = "type = \"script\"\n[params]\ncommand = [\"/bin/echo\", \"{se
 
 var exampleTar = map[string]string{".0.stdout": "1\n", ".1.stdout": "2\n"}
 
-// The documented RSL of a grid job.
+// A grid job with the documented RSL succeeds, and its tar comes back.
 func gramExample(t *testing.T, g *gramSite) {
 	dir := g.one.folder(t)
 	write(t, filepath.Join(dir, "job.toml"), exampleJob, 0o644)
@@ -45,7 +45,7 @@ func gramExample(t *testing.T, g *gramSite) {
 	wantTar(t, filepath.Join(dir, "results.tar"), exampleTar)
 }
 
-// The documented xRSL of a grid job, and what arc.conf needs.
+// arc.conf of the test bed contains the documented section. A grid job with the documented xRSL returns its tar.
 func arcExample(t *testing.T, a *arcSite) {
 	conf, err := os.ReadFile(filepath.Join(filepath.Dir(a.bed.Vars["CONTROL"]), "arc.conf"))
 	if err != nil || !strings.Contains(string(conf), documented(t, "[lrms]")) {
@@ -74,7 +74,7 @@ func TestDocs_InstallCommands(t *testing.T) {
 			if err := os.MkdirAll(services, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			// GRAM's command has no DESTDIR: for these commands a folder is mounted over the machine's.
+			// GRAM's command has no DESTDIR. For these commands a folder is mounted over the machine's /etc/grid-services.
 			script := "set -e\nmount --bind " + services + " /etc/grid-services\n" + documented(t, what+" install")
 			cmd := exec.Command("unshare", "--mount", "sh", "-c", script)
 			cmd.Dir, cmd.Env = "../..", append(os.Environ(), "DESTDIR="+dir)

@@ -70,7 +70,7 @@ func TestFrozenSlurm(t *testing.T) {
 	}
 }
 
-// way is how the scripts of a gatekeeper call jjm. Each function fails the test if the answer is wrong.
+// way holds the calls by which a gatekeeper's scripts use jjm. Each function fails the test if the answer is wrong.
 type way struct {
 	submit func(name, shell string) (id string)
 	state  func(id string) string // returns "running", or else the state

@@ -48,7 +48,7 @@ func TestGRAM(t *testing.T) {
 	t.Parallel() // the other gatekeeper has another bed
 	g := openGRAM(t, testbed.StartAlone(t, "gram"), rootOwner)
 	needs.Tmpfs(t, g.state(), "size=128m,mode=755")
-	t.Cleanup(func() { g.stop(syscall.SIGTERM) }) // before the file system goes
+	t.Cleanup(func() { g.stop(syscall.SIGTERM) }) // before the file system is removed
 	g.start()
 	together(t, g, chosen(map[string]func(*testing.T, *gramSite){
 		"plain":             gramPlain,
@@ -97,7 +97,7 @@ func (g *gramSite) submit(t *testing.T, p *person, rsl string) string {
 	return ""
 }
 
-// jobOf finds the grid job of a contact, by the key that follows from it.
+// jobOf returns the grid job of a contact. The request key is derived from the contact.
 func (g *gramSite) jobOf(t *testing.T, contact string) wire.Status {
 	t.Helper()
 	parts := strings.Split(strings.Trim(contact, "/"), "/")
@@ -125,8 +125,8 @@ func want(t *testing.T, s said, exit int, out string, errs ...string) {
 	}
 }
 
-// An ordinary job, as to any job manager: arguments, environment, standard input,
-// several processes, both streams back.
+// An ordinary job, which every job manager accepts, has arguments, an environment, standard input and several
+// processes. Both streams come back.
 func gramPlain(t *testing.T, g *gramSite) {
 	dir := g.one.folder(t)
 	write(t, filepath.Join(dir, "in"), "from stdin\n", 0o644)
@@ -144,7 +144,7 @@ func gramPlainOnSlurm(t *testing.T, g *gramSite) {
 	}
 }
 
-// Programs and files that GRAM brings, and a file that it takes away.
+// GRAM stages in a program and files, and stages out a file.
 func gramStaged(t *testing.T, g *gramSite) {
 	dir := g.one.folder(t)
 	write(t, filepath.Join(dir, "program"), "#!/bin/sh\ncat data > result\necho \"ran $1\"\n", 0o755)
@@ -160,14 +160,14 @@ func gramStaged(t *testing.T, g *gramSite) {
 	}
 }
 
-// withTar is RSL by which a tar comes back to the client.
+// withTar returns RSL by which GRAM copies a tar to the client.
 func withTar(to string) string {
 	return `(scratch_dir=$(HOME))(directory=$(SCRATCH_DIRECTORY))(file_stage_out=(jjm-output.tar $(GLOBUSRUN_GASS_URL)` +
 		to + `))`
 }
 
-// A grid job that a job file describes: several local jobs, the tar through
-// file_stage_out, a summary on standard output.
+// A job file describes a grid job of several local jobs. The tar comes back through file_stage_out, and a summary on
+// standard output.
 func gramJobFile(t *testing.T, g *gramSite) {
 	dir := g.one.folder(t)
 	tar := filepath.Join(dir, "back.tar")
@@ -187,7 +187,7 @@ count = 3
 		".0.stdout": "part 1\n"})
 }
 
-// A grid job that RSL itself describes, its tar on standard output.
+// RSL attributes describe a grid job. Its tar comes back on standard output.
 func gramAttributes(t *testing.T, g *gramSite) {
 	dir := g.one.folder(t)
 	write(t, filepath.Join(dir, "mc.sh"), "#!/bin/sh\necho events $1 $2 $LABEL > mc.$1\n", 0o755)
@@ -220,7 +220,7 @@ func gramRefused(t *testing.T, g *gramSite) {
 	}
 }
 
-// contactOf is a job's contact, from the origin in its record.
+// contactOf returns a job's contact, which is part of the origin in the job's record.
 func (g *gramSite) contactOf(t *testing.T, s wire.Status) string {
 	t.Helper()
 	record := strings.Join(ask(g.site, wire.VerbRecord(),

@@ -14,8 +14,8 @@ import (
 // Two hundred jobs are submitted, fifty at a time, while the daemon is away twice.
 func gramTwoHundred(t *testing.T, g *gramSite) { gramMany(t, g, 4) }
 
-// gramMany submits jobs for the local and for the Slurm cluster. GRAM accepts each, and each is done once. For every
-// fourth job a client waits for GRAM's report.
+// gramMany submits jobs for the local and for the Slurm cluster. GRAM accepts each job, and each job is done once. For
+// every fourth job a client waits for GRAM's report.
 func gramMany(t *testing.T, g *gramSite, waves int) {
 	all := 50 * waves
 	one := g.one.with(g.bed.Vars["SMALL_PROXY"])
@@ -84,8 +84,8 @@ func (s *site) wantOnce(t testing.TB, name, ledger string, all int) {
 	}
 }
 
-// A cluster is frozen: jobs for it are accepted, reported as waiting, and killed on request, all in time. When it
-// continues, the rest is done.
+// A cluster is frozen: jobs for this cluster are accepted, reported as waiting, and killed on request, all in time.
+// When the cluster continues, the remaining jobs are done.
 func gramFrozen(t *testing.T, g *gramSite) {
 	out := filepath.Join(g.one.folder(t), "out")
 	waits := g.submit(t, g.one, `&(executable=/bin/echo)(arguments=thawed)(jjm_name=waits)(jjm_clusters=frozen)(stdout=`+
@@ -111,8 +111,8 @@ func gramFrozen(t *testing.T, g *gramSite) {
 	})
 }
 
-// On a full disk running jobs are reported as running. A submission waits until there is space, and is then one grid
-// job.
+// On a full disk running jobs are reported as running. A submission waits until there is space, and then becomes one
+// grid job.
 func gramFullDisk(t *testing.T, g *gramSite) {
 	runs := g.submit(t, g.one, `&(executable=/bin/sleep)(arguments=600)(jjm_name=runs)`)
 	g.running(t, "runs")

@@ -29,7 +29,7 @@ func installedGRAM(t *testing.T) (bed *testbed.Bed) {
 // TestGRAMScript tests the first tier: the calls of a job manager, and every byte of the answers.
 func TestGRAMScript(t *testing.T) {
 	bed := installedGRAM(t)
-	t.Parallel() // after the start of the bed, which others want alone
+	t.Parallel() // after the bed is released, because other tests need it exclusively
 	owner := account(t, bed.Vars["OWNER"])
 	of := func(scenario func(*testing.T, *site, *scripts)) func(*testing.T, jjm.Owner) {
 		return func(t *testing.T, owner jjm.Owner) {
@@ -115,8 +115,8 @@ func scriptAnswers(t *testing.T, s *site, g *scripts) {
 	}
 }
 
-// Whatever a program that replaces jjm does, the stream stays intact: a failed poll reports nothing, and the next job
-// is not affected.
+// A program that replaces jjm cannot break the stream of answers: a failed poll reports nothing, and the next job is
+// not affected.
 func scriptBadPrograms(t *testing.T, s *site, g *scripts) {
 	type answers struct {
 		program string
@@ -132,7 +132,7 @@ func scriptBadPrograms(t *testing.T, s *site, g *scripts) {
 		"no program":  {"", nil, "ERROR:126"},
 		"says much":   {`yes x | head -c 10000000 >&2; echo JOB_STATE=1`, []string{"JOB_STATE:1"}, "ERROR:126"},
 		"other words": {`echo "JOB_ID=a b"; echo "JOB_STATE=2; rm"; echo "ERROR=x"`, nil, "ERROR:126"},
-		// It keeps its output open after its end, so there is no answer in time.
+		// The child keeps the output open after the program has ended, so there is no answer in time.
 		"leaves a child": {`sleep 600 & exit 0`, nil, "ERROR:126"},
 	} {
 		tests[name] = func(t *testing.T, g *scripts) {
@@ -157,7 +157,7 @@ func scriptBadPrograms(t *testing.T, s *site, g *scripts) {
 }
 
 // Two hundred jobs go through five scripts, as many as a job manager has, while the daemon is killed, stays away and
-// comes back. Each is accepted, and each is one grid job.
+// comes back. Each job is accepted and becomes one grid job.
 func scriptTwoHundred(t *testing.T, s *site, g *scripts) {
 	const all, perls = 200, 5
 	s.start()
@@ -210,8 +210,8 @@ func scriptTwoHundred(t *testing.T, s *site, g *scripts) {
 	}
 }
 
-// A script that is killed between its call of jjm and its answer, before or after jjm has the job, leaves its call
-// running. The next script submits the job again, as job managers do, and it is the same grid job.
+// A script is killed between its call of jjm and its answer, before or after jjm has the job, and the call continues to
+// run. The next script submits the job again, as job managers do, and both submissions are the same grid job.
 func scriptKilled(t *testing.T, s *site, g *scripts) {
 	s.start()
 	for id, moment := range map[string]string{"6.1": "%[2]s; answer=$(%[1]s)", "6.2": "answer=$(%[1]s); %[2]s"} {
@@ -234,7 +234,7 @@ func scriptKilled(t *testing.T, s *site, g *scripts) {
 		if said := doomed.kill(); strings.Contains(said, "JOB_ID") {
 			t.Fatalf("it had answered %q", said)
 		}
-		if strings.HasPrefix(moment, "answer") { // a busy daemon takes it from the spool a little later
+		if strings.HasPrefix(moment, "answer") { // a busy daemon takes the submission from the spool later
 			await(t, "jjm has the grid job", func() bool { return len(s.byKey("gram-"+id)) == 1 })
 		} else if n := len(s.byKey("gram-" + id)); n != 0 {
 			t.Fatalf("%d grid jobs before the call of jjm", n)
@@ -368,7 +368,7 @@ func TestGRAMPersonal(t *testing.T) {
 func TestGRAMScript_Lives(t *testing.T) {
 	needs.Campaign(t, needs.Gatekeepers)
 	bed := installedGRAM(t)
-	t.Parallel() // after the start of the bed, which others want alone
+	t.Parallel() // after the bed is released, because other tests need it exclusively
 	slurm := testbed.Start(t, "slurm")
 	dir, err := os.MkdirTemp("", "jjm-gk-*")
 	if err != nil {

@@ -11,24 +11,24 @@ import (
 	"testing"
 )
 
-// front is a way to jjm through a gatekeeper.
+// front submits grid jobs to jjm through one gatekeeper.
 type front interface {
-	// begin submits a grid job of two local jobs that run a shell script with their serial number as $1. It returns the
-	// grid job when that runs.
+	// begin submits a grid job of two local jobs that run a shell script with their serial number as $1. It returns when
+	// the grid job runs.
 	begin(t *testing.T, as *person, name, cluster, shell string) handed
 }
 
-// handed is a grid job that a gatekeeper knows.
+// handed is a grid job that was submitted through a gatekeeper.
 type handed interface {
 	kill(t *testing.T)
-	// end waits until the gatekeeper reports the end. It returns whether that is a success, the whole report, and the
-	// tar that came back.
+	// end waits until the gatekeeper reports the end. It returns whether the gatekeeper reports a success, the whole
+	// report, and the tar that came back.
 	end(t *testing.T) (well bool, said, tar string)
 }
 
 // fate is one way in which a grid job ends.
 type fate struct {
-	script string // runs when the test lets it go on
+	script string // runs when the test lets the job continue
 	kill   bool
 	well   bool
 	said   string
@@ -42,8 +42,8 @@ var fates = map[string]fate{
 }
 
 // lives sends grid jobs of each fate through a gatekeeper to every cluster, alternately as the first and the second
-// user, while the daemon is killed in between. The reports and the returned files must be right, and each must be one
-// grid job of the right user. killedIsWell is set if the gatekeeper reports a kill as a success.
+// user, while the daemon is killed in between. The reports and the returned files must be right, and each submission
+// must create one grid job of the right user. killedIsWell is set if the gatekeeper reports a kill as a success.
 func lives(t *testing.T, s *site, f front, users []*person, killedIsWell bool, clusters ...string) {
 	s.t.Helper()
 	dir := users[0].folder(t)
@@ -103,7 +103,7 @@ func lives(t *testing.T, s *site, f front, users []*person, killedIsWell bool, c
 	}
 }
 
-// owns reports what in a person's work area does not belong to the account as which the person's jobs run.
+// owns reports the files in a person's work area that do not belong to the account as which the person's jobs run.
 func (s *site) owns(t *testing.T, p *person) {
 	t.Helper()
 	who := account(t, s.runsAs(p))

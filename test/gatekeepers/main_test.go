@@ -3,8 +3,8 @@
 // any moment; disks are full.
 //
 // GRAM is tested in three tiers: the script that its job manager runs, a personal gatekeeper of an ordinary account,
-// and the gatekeeper of a site. The gatekeepers come from scripts/testbed, each in a network namespace of its own. What
-// cannot run is skipped with a message, and fails with CI=true.
+// and the gatekeeper of a site. The gatekeepers come from scripts/testbed, each in a separate network namespace. Tests
+// that cannot run are skipped with a message; if CI=true, they fail.
 package gatekeepers_test
 
 import (

@@ -15,8 +15,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// script is one of the long-lived Perl processes that a job manager calls, the first tier. Its input and output are
-// those of a job manager.
+// script is one of the long-lived Perl processes that a job manager calls (the first tier). The test writes to its
+// input and reads its output in the same way as a job manager.
 type script struct {
 	t    testing.TB
 	cmd  *exec.Cmd
@@ -32,7 +32,7 @@ type scripts struct {
 	conf  string // the path of globus-jjm.conf
 }
 
-// newScripts creates the jobs' folders, and a configuration for the programs and the state of a site.
+// newScripts writes a configuration that names the programs and the state of a site.
 func newScripts(t testing.TB, owner jjm.Owner, dir, programs, state string) *scripts {
 	t.Helper()
 	s := &scripts{owner: owner, dir: dir, conf: filepath.Join(dir, "globus-jjm.conf")}

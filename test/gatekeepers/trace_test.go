@@ -62,8 +62,8 @@ func (c *traces) want(t *testing.T, what string, code int, as *syscall.Credentia
 	}
 }
 
-// wantBreaks traces a path that is whole, then without a daemon, then with a cluster that is paused. Each trace removes
-// what it made.
+// wantBreaks traces a working path, then the path without a daemon, then the path with a paused cluster. Each trace
+// removes its folder and its grid job.
 func (c *traces) wantBreaks(t *testing.T, poll string) {
 	t.Helper()
 	as := credential(c.owner)
@@ -99,7 +99,8 @@ func (c *traces) wantNothingLeft(t *testing.T) {
 }
 
 // TestARCTrace sends the job of jjm trace through A-REX's scripts, as the account of a job. The copies of the scripts
-// differ from the installed ones by the path of their configuration, because /etc/arc-jjm.conf is that of the test bed.
+// differ from the installed scripts in the path of their configuration, because /etc/arc-jjm.conf is the configuration
+// of the test bed.
 func TestARCTrace(t *testing.T) {
 	t.Parallel()
 	needs.Root(t, "to act for others, as A-REX does")

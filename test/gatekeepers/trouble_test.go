@@ -10,7 +10,7 @@ import (
 	"jjm/internal/testkit/testbed"
 )
 
-// The faults that a test can inject.
+// This file injects faults.
 
 // holdOf replaces jjm-gatekeeper by a script that counts a person's submissions and delays them: before they start as
 // long as the file "halt" exists, and after they were accepted as long as the file "hold" exists.
@@ -74,7 +74,7 @@ func frozenCluster(t testing.TB, dir string, slurm *testbed.Bed) string {
 				filepath.Join(slurm.Bin, c.Name())), 0o755)
 	}
 	write(t, ice, "", 0o644)
-	t.Cleanup(func() { _ = os.Remove(ice) }) // so that commands that a killed daemon started end
+	t.Cleanup(func() { _ = os.Remove(ice) }) // commands that a killed daemon started then end
 	frozen := *slurm
 	frozen.Bin = shims
 	return bedClusterNamed(&frozen, "frozen", "slurm")

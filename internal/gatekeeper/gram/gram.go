@@ -177,7 +177,7 @@ func (r *reader) number(name string, limit int64) int64 {
 	return n
 }
 
-// forbid adds a problem for each named attribute that exists, because it cannot be combined with the attribute with.
+// forbid adds a problem for each named attribute that exists. with is the attribute that excludes the named attributes.
 func (r *reader) forbid(with string, names ...string) {
 	for _, name := range names {
 		if r.has(name) {

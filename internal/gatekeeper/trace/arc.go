@@ -11,8 +11,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// arcRoute is the path of A-REX's jobs. A control folder of its own stands for A-REX's, so A-REX never sees the job.
-// A-REX runs the scan as root; here it runs as the account of the job.
+// arcRoute traces the path of A-REX's jobs. It uses a separate control folder, so A-REX itself never sees the job.
+// A-REX runs the scan as root; arcRoute runs the scan as the account of the job.
 type arcRoute struct{ scripts }
 
 const (
@@ -61,7 +61,7 @@ func (a *arcRoute) submit(ctx context.Context) (jjm.Handle, error) {
 	return h, nil
 }
 
-// poll runs one scan and looks for the file by which A-REX learns of the end.
+// poll runs one scan and reports whether the file exists from which A-REX learns that the job ended.
 func (a *arcRoute) poll(ctx context.Context) (text string, over bool, err error) {
 	if _, err := a.run(ctx, "", arcScan, a.file("control")); err != nil {
 		return "", false, err

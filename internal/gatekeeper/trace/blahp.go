@@ -10,14 +10,14 @@ import (
 	"jjm/internal/jjm"
 )
 
-// blahpRoute is the path of HTCondor's jobs of the grid universe: blahpd runs jjm_VERB.sh as the owner of the job.
+// blahpRoute traces the path of HTCondor's grid-universe jobs: blahpd runs jjm_VERB.sh as the owner of the job.
 type blahpRoute struct{ scripts }
 
 const (
 	blahpSubmit = "jjm_submit.sh"
 	blahpStatus = "jjm_status.sh"
 	blahpCancel = "jjm_cancel.sh"
-	// jobIDPrefix begins the line of a submission that blahpd reads.
+	// jobIDPrefix begins the line that blahpd reads from the output of a submission.
 	jobIDPrefix = "BLAHP_JOBID_PREFIX"
 )
 

@@ -11,13 +11,13 @@ import (
 	"jjm/internal/jjm"
 )
 
-// gramRoute is the path of the jobs of Globus GRAM5: its job manager runs a Perl program, which loads jjm.pm.
+// gramRoute traces the path of Globus GRAM5's jobs: the job manager runs a Perl program, which loads jjm.pm.
 type gramRoute struct{ scripts }
 
 const (
 	gramScript = "globus-job-manager-script.pl"
 	gramModule = "/usr/share/perl5/Globus/GRAM/JobManager/jjm.pm"
-	// gramDone is the state of a job that ended well (DONE of globus_gram_protocol_job_state_t).
+	// gramDone is the state of a job that succeeded (DONE of globus_gram_protocol_job_state_t).
 	gramDone = "8"
 )
 
@@ -73,14 +73,14 @@ func (g *gramRoute) cancel(ctx context.Context) error {
 	return nil
 }
 
-// refused returns the fault of an answer that is an error.
+// refused returns the fault for an answer that contains an error.
 func (g *gramRoute) refused(verb string, answer map[string]string) *Fault {
 	return &Fault{Tried: verb + " as the job manager does", On: filepath.Join(g.dir, gramScript),
 		Text:   fmt.Sprintf("error %s: %s", answer["ERROR"], answer["GT3_FAILURE_MESSAGE"]),
 		Remedy: "docs/GATEKEEPERS.md has the errors; /etc/globus/globus-jjm.conf says where jjm's programs are"}
 }
 
-// ask runs a verb as the job manager does, and returns the values of the answer.
+// ask runs a verb in the same way as the job manager, and returns the values of the answer.
 func (g *gramRoute) ask(ctx context.Context, verb string) (map[string]string, error) {
 	out, err := g.run(ctx, verb+"\n"+g.description(), gramScript, "-m", "jjm", "-c", "interactive")
 	if err != nil {
@@ -96,7 +96,7 @@ func (g *gramRoute) ask(ctx context.Context, verb string) (map[string]string, er
 	return answer, nil
 }
 
-// description returns the job in Perl, as the job manager writes it.
+// description returns the description of the job in Perl, in the form that the job manager writes.
 func (g *gramRoute) description() string {
 	q := func(word string) string {
 		return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(word) + "'"

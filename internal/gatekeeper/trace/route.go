@@ -17,32 +17,32 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Vias are the paths.
+// Vias names the paths that a trace can take.
 const Vias = "gram, blahp, arc, spool or socket"
 
-// said is what the job prints.
+// said is the text that the job prints.
 const said = "jjm trace"
 
 // tarName is the name by which a gatekeeper requests the tar.
 const tarName = "jjm-output.tar"
 
-// route is the path of one gatekeeper. Its errors are faults.
+// route carries out the steps of one gatekeeper's path.
 type route interface {
-	// installed checks the scripts, and returns what it found.
+	// installed checks the gatekeeper's scripts, and returns a text about the scripts that it found.
 	installed(context.Context) (string, error)
-	// requestKey returns the key under which submit submits.
+	// requestKey returns the request key of the job.
 	requestKey() string
 	// submit submits the job, and returns the gatekeeper's name for it.
 	submit(context.Context) (jjm.Handle, error)
-	// poll asks for the state as the gatekeeper does.
+	// poll requests the state of the job in the same way as the gatekeeper.
 	poll(context.Context) (text string, over bool, err error)
-	// openTar opens the tar of the ended job where the gatekeeper expects it.
+	// openTar opens the tar of the ended job at the place where the gatekeeper expects the tar.
 	openTar(context.Context) (r io.ReadCloser, where string, err error)
-	// cancel ends the job as the gatekeeper does.
+	// cancel cancels the job in the same way as the gatekeeper.
 	cancel(context.Context) error
 }
 
-// routeOf returns the path of that name, nil if there is none.
+// routeOf returns the path with a name, or nil if the name is unknown.
 func (t *tracer) routeOf(via string) route {
 	switch via {
 	case "socket":
@@ -77,7 +77,7 @@ func (t *tracer) checkTar(ctx context.Context) (string, error) {
 		Remedy: "jjm log ID after a run with --keep tells whether it was made; its folder must be writable by the account"}
 }
 
-// count returns the number of members of a tar that it reads to the end.
+// count reads a tar to its end and returns the number of its members.
 func count(r io.Reader) (files int, err error) {
 	for in := tar.NewReader(r); ; files++ {
 		if _, err = in.Next(); errors.Is(err, io.EOF) {
@@ -90,8 +90,8 @@ func count(r io.Reader) (files int, err error) {
 	}
 }
 
-// direct is the path of a gatekeeper without scripts: the daemon's socket, or its spool if the socket of the client is
-// closed.
+// direct traces the path of a gatekeeper without scripts. It sends requests to the daemon's socket, or writes them to
+// the daemon's spool if the client's socket does not exist.
 type direct struct {
 	t      *tracer
 	client *gatekeeper.Client

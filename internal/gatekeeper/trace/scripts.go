@@ -14,8 +14,8 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// How long a script may take. HTCondor ends its scripts after 30 s (blah_child_poll_timeout), and jjm.pm waits 25 s for
-// an answer. submit-jjm-job tries for 3 minutes to store a job, and says then why it could not.
+// The longest times that a script may take. HTCondor ends its scripts after 30 s (blah_child_poll_timeout), and jjm.pm
+// waits 25 s for an answer. submit-jjm-job tries to store a job for 3 minutes, and then reports the error.
 const (
 	patience    = 30 * time.Second
 	arcPatience = 4 * time.Minute
@@ -28,7 +28,7 @@ type scripts struct {
 	patience time.Duration
 }
 
-// present checks that scripts of dir are there and may be run.
+// present checks that scripts exist in dir and are executable.
 func (s scripts) present(language string, names ...string) (string, error) {
 	for _, name := range names {
 		path := filepath.Join(s.dir, name)
@@ -48,8 +48,8 @@ func (s scripts) present(language string, names ...string) (string, error) {
 	return s.dir + " has " + strings.Join(names, ", "), nil
 }
 
-// run runs a script of dir as the gatekeeper does. The error is a *Fault if the script does not end, or not with
-// exit code 0.
+// run runs a script of dir in the same way as the gatekeeper. The error is a *Fault if the script does not end in time,
+// or if its exit code is not 0.
 func (s scripts) run(ctx context.Context, stdin, name string, args ...string) (stdout string, err error) {
 	path := filepath.Join(s.dir, name)
 	out, err := run.Run(ctx, run.Cmd{Argv: append([]string{path}, args...), Dir: s.t.folder, Env: s.env(),
@@ -68,8 +68,9 @@ func (s scripts) run(ctx context.Context, stdin, name string, args ...string) (s
 			"docs/GATEKEEPERS.md; jjm health tells the rest"}
 }
 
-// env returns the environment of the scripts. It has nothing that only this person's shell knows, except where the
-// gatekeeper's configuration is.
+// env returns the environment of the scripts. From the environment of this process it takes only the account's name and
+// home folder and the places of the gatekeeper's configuration, because a gatekeeper does not have the other variables
+// of a person's shell.
 func (s scripts) env() []string {
 	getenv := s.t.Place.Getenv
 	env := []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + cmp.Or(getenv("HOME"), "/"),
@@ -91,7 +92,7 @@ func (s scripts) env() []string {
 // file returns the path of a file in the job's folder.
 func (s scripts) file(name string) string { return filepath.Join(s.t.folder, name) }
 
-// write writes a file of the job's folder.
+// write writes a text to a file in the job's folder.
 func (s scripts) write(name, text string) error {
 	path := s.file(name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -106,7 +107,7 @@ func (s scripts) openTarAt(name string) (io.ReadCloser, string, error) {
 	return f, s.file(name), err
 }
 
-// strange returns the fault of a script that answered in a form that its gatekeeper does not understand.
+// strange returns the fault for a script whose output the gatekeeper cannot parse.
 func (s scripts) strange(name, out string) *Fault {
 	return &Fault{Tried: "read the answer of " + name, On: filepath.Join(s.dir, name),
 		Text:   fmt.Sprintf("the gatekeeper does not understand %.200q", out),

@@ -9,28 +9,28 @@ import (
 	"jjm/internal/policy/why"
 )
 
-// stage is how far a grid job of one local job has come.
+// stage is the progress of a grid job that has one local job. Later stages have greater values.
 type stage int
 
 const (
 	unknown  stage = iota
 	accepted       // the daemon has the grid job
-	cut            // its local job exists
-	given          // a cluster is being given the local job
-	queued         // the batch system has accepted it
+	cut            // the local job exists
+	given          // jjm is submitting the local job to a cluster
+	queued         // the batch system has accepted the local job
 	running
 	ended // the grid job is done
 )
 
-// seen is what the daemon said of the grid job last.
+// seen is the daemon's latest report about the grid job.
 type seen struct {
 	wire.Status
-	// cause is why the job does not go on, with code "" if nothing is known.
+	// cause is the reason why the job makes no progress. Its code is "" if no reason is known.
 	cause wire.Cause
 }
 
-// stage returns how far the grid job has come, as its facts prove it. A grid job that ended without being done stays at
-// the stage that its local job had reached.
+// stage returns the latest stage that the report proves. A grid job that failed or was killed stays at the stage that
+// its local job reached.
 func (s *seen) stage() stage {
 	switch {
 	case s.Lookup.ID == 0:
@@ -45,7 +45,7 @@ func (s *seen) stage() stage {
 	return accepted
 }
 
-// stageOf returns how far a local job has come.
+// stageOf returns the stage that a local job has reached.
 func stageOf(l *jjm.LocalJob, cause why.Code) stage {
 	switch {
 	case l.Started != 0, l.State == jjm.Running, l.State == jjm.Completing, l.State == jjm.Completed:
@@ -61,8 +61,8 @@ func stageOf(l *jjm.LocalJob, cause why.Code) stage {
 // over reports whether the grid job has ended.
 func (s *seen) over() bool { return s.Lookup.ID != 0 && s.Over() }
 
-// stops returns the fault if the job does not go on by itself before it reaches the stage: it has failed, or its cause
-// needs a person.
+// stops returns the fault if the job cannot reach the stage without help: the job has failed, or a person must remove
+// the cause of the delay. Otherwise it returns nil.
 func (s *seen) stops() *Fault {
 	switch {
 	case s.over():
@@ -75,7 +75,7 @@ func (s *seen) stops() *Fault {
 	return nil
 }
 
-// waits returns the fault of a job that waits. text begins the error.
+// waits returns the fault for a job that waits. The error begins with text.
 func (s *seen) waits(text string) *Fault {
 	cause := "nothing more is known"
 	if s.cause.Code != "" {
@@ -85,7 +85,7 @@ func (s *seen) waits(text string) *Fault {
 		Remedy: cmp.Or(s.cause.Remedy, "see jjm health and jjm clusters, or give it more time: --timeout 10m")}
 }
 
-// what returns what was tried at the next stage.
+// what returns the action that leads to the next stage, for a fault.
 func (s *seen) what() string {
 	switch s.stage() {
 	case accepted:
@@ -102,7 +102,7 @@ func (s *seen) what() string {
 	return "hand the grid job to the daemon"
 }
 
-// where returns what it was tried on.
+// where returns the cluster, the batch id and the host of the local job as far as they are known, for a fault.
 func (s *seen) where() string {
 	if len(s.Locals) == 0 || s.Locals[0].Cluster == "" {
 		if c := s.Cluster; c != "" {
@@ -121,7 +121,7 @@ func (s *seen) where() string {
 	return where
 }
 
-// passes reports whether a cause passes without a person. An empty cause does.
+// passes reports whether the cause can go away without the help of a person. It returns true for an empty cause.
 func passes(code why.Code) bool {
 	switch code {
 	case why.HeldByApp, why.HeldByBatch, why.HeldByPerson, why.Paused, why.DiskLow, why.WorkFull, why.Maintenance,
@@ -131,7 +131,7 @@ func passes(code why.Code) bool {
 	return true
 }
 
-// found returns what a good hop found.
+// found returns the text of a hop that succeeded.
 func (s *seen) found(at stage) string {
 	l := jjm.LocalJob{}
 	if len(s.Locals) > 0 {

@@ -1,7 +1,7 @@
-// Package trace sends one tiny job through the path that the jobs of a gatekeeper take, and names the hop at which it
-// does not go on: the scripts, the daemon, the cut, a cluster, its batch system, the worker, the gatekeeper's poll, the
-// tar. It runs the installed scripts as the gatekeeper runs them, and removes the job at the end, also if a hop fails
-// or a person interrupts it.
+// Package trace sends one tiny job through a gatekeeper's path and reports the hop at which the job gets stuck. The
+// hops are the scripts, the daemon, the cut, a cluster, its batch system, the worker, the gatekeeper's poll, and the
+// tar. Package trace runs the installed scripts in the same way as the gatekeeper. At the end it removes the job, also
+// if a hop fails or a person interrupts the trace, unless Config.Keep is set.
 //
 // The job runs as the account that calls Run. docs/SEEING.md describes the hops.
 package trace
@@ -21,15 +21,15 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The hops, in order. Clean comes last in every trace.
+// The hops, in order. Clean is always the last hop; it is left out if Config.Keep is set and the job was submitted.
 const (
 	Scripts = "scripts" // the gatekeeper's scripts are installed
 	Folder  = "folder"  // the account has a folder for the job's files
-	Submit  = "submit"  // the gatekeeper's submission is answered with an id
+	Submit  = "submit"  // the gatekeeper's submission returns an id
 	Daemon  = "daemon"  // the daemon has the grid job
 	Cut     = "cut"     // the local job exists
-	Cluster = "cluster" // the local job is handed to a cluster
-	Batch   = "batch"   // the batch system has accepted it
+	Cluster = "cluster" // jjm submits the local job to a cluster
+	Batch   = "batch"   // the batch system has accepted the local job
 	Running = "running"
 	End     = "end"  // the grid job is done
 	Poll    = "poll" // the gatekeeper's poll reports the end
@@ -42,13 +42,13 @@ type Hop struct {
 	At   jjm.Time `json:"at"`
 	Name string   `json:"hop"`
 	Good bool     `json:"good"`
-	// Text is what was found, if the hop is good.
+	// Text is the finding of a hop that succeeded.
 	Text string `json:"text,omitempty"`
 	// Fault is set if the hop failed.
 	Fault *Fault `json:"fault,omitempty"`
 }
 
-// Fault describes a failed hop: what was tried, on what, the error, and what a person can do.
+// Fault describes a failed hop: the action, its target, the error, and the remedy for a person.
 type Fault struct {
 	Tried  string `json:"tried,omitempty"`
 	On     string `json:"on,omitempty"`
@@ -58,30 +58,31 @@ type Fault struct {
 
 func (f *Fault) Error() string { return f.Text }
 
-// Config describes a trace.
+// Config holds the settings of a trace.
 type Config struct {
 	// Via is the path: an element of Vias.
 	Via string
-	// Cluster is the cluster that must take the job, "" for the site's choice.
+	// Cluster is the cluster that must run the job. If it is "", the site chooses a cluster.
 	Cluster string
-	// Dir is the folder of the gatekeeper's scripts, "" for the folder where the gatekeeper looks.
+	// Dir is the folder of the gatekeeper's scripts. If it is "", the scripts are in the folder that the gatekeeper uses.
 	Dir string
-	// Place finds the daemon. State and Socket are passed to the scripts too; otherwise the scripts find the daemon by
-	// their own configuration.
+	// Place is the place of the daemon. Its State and Socket are also passed to the scripts if they are set; otherwise the
+	// scripts find the daemon by their own configuration.
 	Place client.Place
 	// Timeout limits all hops except Clean. Keep leaves the grid job for inspection.
 	Timeout time.Duration
 	Keep    bool
-	// Tell is called with the outcome of each hop when it is known.
+	// Tell is called after each hop with its outcome.
 	Tell func(Hop) error
 	Now  func() time.Time
 }
 
-// cleaning is the time for Clean, which begins anew after a failure or an interrupt.
+// cleaning is the time limit for Clean. It does not include the time of the earlier hops.
 const cleaning = 30 * time.Second
 
-// Run sends the job. It returns whether all hops were good. The error is that of Tell, or of ctx if a person
-// interrupted the trace; the job is removed all the same.
+// Run sends the job and reports whether all hops succeeded. The error is of kind Invalid if cfg.Via is unknown.
+// Otherwise it is the error of Tell, or of ctx if a person interrupted the trace; the job is removed nevertheless,
+// unless Keep is set.
 func Run(ctx context.Context, cfg Config) (good bool, err error) {
 	t, err := newTracer(cfg)
 	if err != nil {
@@ -104,23 +105,23 @@ func Run(ctx context.Context, cfg Config) (good bool, err error) {
 	return good && clean, errors.Join(err, cerr)
 }
 
-// hop is one hop to take. do returns what it found, or the fault.
+// hop is one step of a trace. do returns the finding if the hop succeeds; its error is the fault.
 type hop struct {
 	name string
 	do   func(context.Context) (string, error)
 }
 
-// tracer is one trace.
+// tracer holds the state of one trace.
 type tracer struct {
 	Config
 	route
 	daemon *client.Client
 	spool  *gatekeeper.Client
-	// key is the request key of the job, from which its handle follows.
+	// key is the request key of the job, from which the handle is computed.
 	key string
-	// folder is the folder for the job's files, "" before it is made.
+	// folder is the folder for the job's files, "" until the folder is created.
 	folder    string
-	submitted bool // a submission was tried, so there may be a grid job
+	submitted bool // a submission was tried, so a grid job may exist
 	handle    jjm.Handle
 	seen      seen
 }
@@ -156,7 +157,7 @@ func (t *tracer) hops() []hop {
 		{Poll, t.pollUntilOver}, {Tar, t.checkTar}}
 }
 
-// take takes a hop and tells its outcome. If a person interrupted the trace, the error is that of ctx.
+// take runs a hop and passes its outcome to Tell. If a person interrupted the trace, take returns the error of ctx.
 func (t *tracer) take(ctx context.Context, h hop) (good bool, err error) {
 	text, err := h.do(ctx)
 	out := Hop{At: jjm.At(t.Now()), Name: h.name, Good: err == nil, Text: text}
@@ -171,7 +172,7 @@ func (t *tracer) take(ctx context.Context, h hop) (good bool, err error) {
 	return out.Good, t.Tell(out)
 }
 
-// makeFolder makes the folder that stands for the gatekeeper's folder of the job.
+// makeFolder creates the folder that takes the place of the gatekeeper's folder of the job.
 func (t *tracer) makeFolder(context.Context) (string, error) {
 	if os.Geteuid() == 0 && t.Via == "arc" {
 		return "", &Fault{Tried: "become the account of a job", On: "root", Text: "A-REX has no jobs of root",
@@ -186,7 +187,7 @@ func (t *tracer) makeFolder(context.Context) (string, error) {
 	return fmt.Sprintf("account %d has folder %s", os.Geteuid(), dir), nil
 }
 
-// submitOnce submits the job as the gatekeeper does.
+// submitOnce submits the job in the same way as the gatekeeper.
 func (t *tracer) submitOnce(ctx context.Context) (string, error) {
 	t.submitted = true
 	t.handle = jjm.HandleOf(os.Geteuid(), t.requestKey())
@@ -198,7 +199,7 @@ func (t *tracer) submitOnce(ctx context.Context) (string, error) {
 	return "answered with " + string(h), nil
 }
 
-// pollUntilOver polls as the gatekeeper does until the poll reports the end.
+// pollUntilOver polls in the same way as the gatekeeper until the poll reports the end of the job.
 func (t *tracer) pollUntilOver(ctx context.Context) (string, error) {
 	for {
 		text, over, err := t.poll(ctx)
@@ -213,13 +214,14 @@ func (t *tracer) pollUntilOver(ctx context.Context) (string, error) {
 	}
 }
 
-// pollPause is the time between two polls, and lookPause between two looks at the daemon's state.
+// pollPause is the time between two polls. lookPause is the time between two requests to the daemon for the job's
+// state.
 const (
 	pollPause = time.Second
 	lookPause = 250 * time.Millisecond
 )
 
-// wait waits, and returns whether ctx goes on.
+// wait waits for the pause, and returns false if ctx ended.
 func wait(ctx context.Context, pause time.Duration) bool {
 	t := time.NewTimer(pause)
 	defer t.Stop()

@@ -11,8 +11,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// until waits until the grid job has come to a stage. The error is a *Fault if the job does not go on by itself, if no
-// daemon answers, or if the time is up.
+// until waits until the grid job has reached a stage. The error is a *Fault if the job cannot reach the stage without
+// help, if no daemon answers, or if the time is over.
 func (t *tracer) until(ctx context.Context, want stage) (string, error) {
 	for {
 		if t.seen.stage() >= want {
@@ -39,8 +39,8 @@ func (t *tracer) until(ctx context.Context, want stage) (string, error) {
 	}
 }
 
-// look asks the daemon how far the grid job has come, and why it is not further. It asks for the local job once there
-// is one: a short job can be over when look is called first.
+// look requests the state of the grid job from the daemon, and the cause if the job makes no progress. As soon as the
+// local job exists, the same call also requests the local job, because a short job can be over at the first call.
 func (t *tracer) look(ctx context.Context) error {
 	ref, st := string(t.handle), wire.Status{}
 	for range 2 {
@@ -73,7 +73,7 @@ func (t *tracer) look(ctx context.Context) error {
 	return nil
 }
 
-// down returns the fault if no daemon answers.
+// down returns the fault that no daemon answers.
 func (t *tracer) down(err error) *Fault {
 	f := &Fault{Tried: "ask the daemon for " + string(t.handle), On: t.daemon.Socket, Text: err.Error(),
 		Remedy: "systemctl status jjm tells why; start it with: systemctl start jjm"}
@@ -83,7 +83,7 @@ func (t *tracer) down(err error) *Fault {
 	return f
 }
 
-// elsewhere returns the fault if the daemon does not know the job that the gatekeeper has submitted.
+// elsewhere returns the fault that the daemon does not know the submitted job.
 func (t *tracer) elsewhere(err error) *Fault {
 	return &Fault{Tried: "ask the daemon for " + string(t.handle), On: t.daemon.Socket, Text: err.Error(),
 		Remedy: "the scripts of " + t.Via + " use another daemon: its state folder must be in their configuration, " +
@@ -96,7 +96,7 @@ func (t *tracer) spooled() bool {
 	return l.Error == nil && l.ID == 0
 }
 
-// clean ends the grid job, removes it, and removes the folder.
+// clean kills and removes the grid job, and removes the folder of the job.
 func (t *tracer) clean(ctx context.Context) (string, error) {
 	text, err := "nothing was left", error(nil)
 	if t.submitted {
@@ -108,7 +108,7 @@ func (t *tracer) clean(ctx context.Context) (string, error) {
 	return text, err
 }
 
-// cleanJob ends and removes the grid job. If no daemon answers, it takes the submission out of the spool.
+// cleanJob kills and removes the grid job. If no daemon answers, cleanJob removes the submission from the spool.
 func (t *tracer) cleanJob(ctx context.Context) (string, error) {
 	err := t.look(ctx)
 	switch {
@@ -133,7 +133,8 @@ func (t *tracer) cleanJob(ctx context.Context) (string, error) {
 	return t.remove(ctx)
 }
 
-// withdraw takes the submission out of the spool. If the daemon has it already, it leaves a kill there.
+// withdraw removes the submission from the spool. If the daemon has already taken the submission, withdraw leaves a
+// kill in the spool.
 func (t *tracer) withdraw(ctx context.Context, down error) (string, error) {
 	n, err := t.spool.Withdraw(t.handle)
 	if err != nil {
@@ -153,7 +154,7 @@ func (t *tracer) withdraw(ctx context.Context, down error) (string, error) {
 	return "", t.left(down.Error() + "; a kill waits in the spool")
 }
 
-// remove removes the grid job, which is over.
+// remove removes the grid job, which must be over.
 func (t *tracer) remove(ctx context.Context) (string, error) {
 	id := t.seen.Lookup.ID.String()
 	a, err := client.Call(ctx, t.daemon, wire.VerbRemove(), wire.RemoveRequest{Many: wire.Refs(id), Force: true})
@@ -168,7 +169,7 @@ func (t *tracer) remove(ctx context.Context) (string, error) {
 	return fmt.Sprintf("grid job %s was removed", id), nil
 }
 
-// left returns the fault if the grid job could not be removed.
+// left returns the fault that the grid job could not be removed.
 func (t *tracer) left(text string) *Fault {
 	ref := string(t.handle)
 	if id := t.seen.Lookup.ID; id != 0 {
