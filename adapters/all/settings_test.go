@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -55,8 +56,13 @@ func newFakes(t *testing.T) fakes {
 	return f
 }
 
-// noon returns a fixed time, so two adapters have the same clock.
-func noon() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
+// noon returns a clock that begins at noon and moves on by a second whenever it is read. Two adapters that do the same
+// see the same times, and an adapter that waits for its clock does not wait for ever.
+func noon() func() time.Time {
+	var reads atomic.Int64
+	begin := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	return func() time.Time { return begin.Add(time.Duration(reads.Add(1)) * time.Second) }
+}
 
 // settings are some keys of a cluster's section.
 type settings = map[string]any
@@ -72,7 +78,7 @@ func seen(t *testing.T, kind string, f fakes, all settings, r jjm.Request) strin
 	if err := toml.NewEncoder(text).Encode(all); err != nil {
 		t.Fatal(err)
 	}
-	a, err := Registry()[kind]("east", adapters.Env{State: t.TempDir(), Now: noon}, func(into any) error {
+	a, err := Registry()[kind]("east", adapters.Env{State: t.TempDir(), Now: noon()}, func(into any) error {
 		meta, err := toml.Decode(text.String(), into)
 		if err == nil && len(meta.Undecoded()) > 0 {
 			err = fmt.Errorf("unknown %v", meta.Undecoded())
