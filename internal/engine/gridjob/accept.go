@@ -99,7 +99,7 @@ func repeated(ctx context.Context, js *Jobs, caller wire.Caller, spec *jjm.Spec,
 	if err != nil {
 		return out, fmt.Errorf("accept grid job: %w", err)
 	}
-	if err := js.renewAgain(ctx, caller, id, given); err != nil {
+	if err := renewAgain(ctx, js, caller, id, given); err != nil {
 		return out, fmt.Errorf("renew the credentials of grid job %s: %w", id, err)
 	}
 	js.ids.giveOut(id)

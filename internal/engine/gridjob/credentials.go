@@ -122,7 +122,7 @@ func (js *Jobs) Renew(ctx context.Context, caller wire.Caller, r wire.RenewReque
 
 // renewAgain replaces the credentials of a grid job by the credentials of a repeated submission, if those are newer. It
 // does nothing if the grid job needs no credentials any more, or is removed.
-func (js *Jobs) renewAgain(ctx context.Context, caller wire.Caller, id jjm.GridID, given []jjm.Credential) error {
+func renewAgain(ctx context.Context, js *Jobs, caller wire.Caller, id jjm.GridID, given []jjm.Credential) error {
 	if len(given) == 0 {
 		return nil
 	}
