@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"jjm/internal/testkit/await"
 	"jjm/internal/testkit/testbed"
 )
 
@@ -25,20 +26,33 @@ func OnBed(b *testbed.Bed, kind string) string {
 // KnownToSlurm adds people to the accounting of a Slurm bed until the end of the test. The bed enforces limits, and
 // therefore accepts only jobs of known accounts. The commands of the bed run as its owner, who is not permitted to add
 // accounts.
+//
+// Slurm keeps an account that has active jobs. A job may be left: the test may have stopped the program that submitted
+// it. KnownToSlurm cancels such jobs.
 func KnownToSlurm(t testing.TB, b *testbed.Bed, people ...Person) {
 	t.Helper()
-	account := func(args ...string) {
-		cmd := exec.Command("/usr/bin/sacctmgr", append([]string{"-i", "-Q"}, args...)...)
+	run := func(name string, args ...string) error {
+		cmd := exec.Command("/usr/bin/"+name, args...)
 		for name, value := range b.Env {
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}
 		cmd.Env = append(cmd.Env, "PATH="+os.Getenv("PATH"))
 		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("sacctmgr %s: %v: %s", strings.Join(args, " "), err, out)
+			return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, out)
 		}
+		return nil
 	}
 	for _, p := range people {
-		account("add", "user", p.Name, "account=grid", "DefaultAccount=grid")
-		t.Cleanup(func() { account("delete", "user", p.Name) })
+		if err := run("sacctmgr", "-i", "-Q", "add", "user", p.Name, "account=grid", "DefaultAccount=grid"); err != nil {
+			t.Error(err)
+		}
+		t.Cleanup(func() {
+			await.Nil(t, "Slurm's accounting forgets "+p.Name, func() error {
+				if err := run("scancel", "--user="+p.Name); err != nil {
+					return err
+				}
+				return run("sacctmgr", "-i", "-Q", "delete", "user", p.Name)
+			})
+		})
 	}
 }
