@@ -104,8 +104,8 @@ func (a *App) accounted() func(context.Context) (int64, error) {
 	}
 }
 
-// entries returns the lines of attempts. Ids and times come from the batch system or else from jjm. The values in a
-// result and its claim are not used, because the job can forge them.
+// entries returns the lines of attempts. Ids and times come from the batch system, or from jjm if the batch system does
+// not report them. Values from a result and its claim are not used, because the job can forge them.
 func entries(ended []store.Ended) []accounting.Entry {
 	out := make([]accounting.Entry, len(ended))
 	for i, e := range ended {

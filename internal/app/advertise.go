@@ -131,8 +131,8 @@ func clusterFacts(w wire.Cluster, section map[string]any, now jjm.Time) advertis
 	return c
 }
 
-// health reports whether a batch system answers, and why not. A batch system has answered if its slots are known or it
-// returned a listing. A batch system without jobs is not asked for listings.
+// health reports whether a batch system answers, and the reason if it does not answer. A batch system has answered if
+// its slots are known or it returned a listing. A batch system without jobs is not asked for listings.
 func health(w wire.Cluster) (h advertise.Health, why string) {
 	switch {
 	case w.Breaker != nil:

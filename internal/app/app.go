@@ -1,5 +1,5 @@
-// Package app builds the daemon from its parts: it reads and checks the configuration, opens what the packages need in
-// order, runs them, reloads what can be reloaded, and closes everything in the opposite order.
+// Package app builds the daemon from its parts. It reads and checks the configuration, opens the parts in order, runs
+// them, reloads the settings that can change, and closes the parts in the opposite order.
 package app
 
 import (
@@ -84,8 +84,9 @@ type closer struct {
 	do   func() error
 }
 
-// New opens everything that the daemon needs. It carries out requests in the spool, and starts only the questions to
-// the programs of job types; Run starts everything else. If New fails, it closes everything that it opened.
+// New opens everything that the daemon needs, and carries out the requests in the spool. Of the background work it
+// starts only the questions to the programs of job types; Run starts the rest. If New fails, it closes everything that
+// it opened.
 func New(ctx context.Context, opts Options) (*App, error) {
 	config, path, problems := Examine(opts)
 	if len(problems) > 0 {
@@ -108,13 +109,13 @@ func New(ctx context.Context, opts Options) (*App, error) {
 // engine carries out requests that wait in the spool.
 func (a *App) open(ctx context.Context) error {
 	if a.config.shared() {
-		// Folders and files for other accounts get the modes that are written in the code, whatever the umask of
-		// whoever started the daemon. The mode of a secret file is given explicitly.
+		// Folders and files for other accounts get the modes that are written in the code, whatever umask the daemon
+		// inherits. The mode of a secret file is given explicitly.
 		unix.Umask(0o022)
 	}
 	state := a.config.State
 	release, err := openState(state)
-	if errors.Is(err, unix.ENOSPC) { // only after openState got the lock's file: no other daemon has the lock
+	if errors.Is(err, unix.ENOSPC) { // the disk is full, and no other daemon holds the lock
 		a.openReserve()
 		release, err = openState(state)
 	}
@@ -127,7 +128,7 @@ func (a *App) open(ctx context.Context) error {
 	if err := a.openStore(ctx); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(a.config.Work, 0o755); err != nil { // after openStore has checked that the store fits it
+	if err := os.MkdirAll(a.config.Work, 0o755); err != nil { // only after openStore has checked this folder
 		return jjm.Errorf(jjm.Invalid, "work folder: %w: make it, writable for this account, or set work to another folder",
 			err)
 	}
@@ -221,8 +222,8 @@ func (a *App) makeSpool() error {
 	return spool.Make(a.config.spoolDir(), mode, group)
 }
 
-// callerOf returns the account that left a file in the spool. Its group comes from the account database, because the
-// file has the group of the folder; gid counts only for an account that the database does not have.
+// callerOf returns the account that left a file in the spool. The account's group comes from the account database,
+// because the file has the group of the folder. gid is used only for an account that is not in the database.
 func (a *App) callerOf(uid, gid int) server.Caller {
 	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
 		if n, err := strconv.Atoi(u.Gid); err == nil {
@@ -232,7 +233,7 @@ func (a *App) callerOf(uid, gid int) server.Caller {
 	return a.server.CallerOf(uid, gid)
 }
 
-// ownAccount returns the daemon's own account, for sites where it runs all jobs.
+// ownAccount returns the daemon's own account, which runs all jobs at a site with run_as = "service".
 func ownAccount() *jjm.Owner {
 	name := strconv.Itoa(os.Geteuid())
 	if u, err := user.Current(); err == nil {
@@ -353,7 +354,7 @@ func (a *App) onClose(name string, do func() error) {
 	a.closers = append(a.closers, closer{name, do})
 }
 
-// Close closes what New opened, last first. A second call does nothing.
+// Close closes everything that New opened, in reverse order. A second call does nothing.
 func (a *App) Close() error {
 	var errs []error
 	for i := len(a.closers) - 1; i >= 0; i-- {

@@ -22,7 +22,7 @@ import (
 type ClusterTest struct {
 	// Request contains the resources that the jobs of the test request.
 	Request jjm.Request
-	// Patience is the longest time from a job's submission to its end. Most of this time is for the queue.
+	// Patience is the longest time from a job's submission to its end. Jobs spend most of this time in the queue.
 	Patience time.Duration
 
 	// Cluster and Kind are the cluster's name and kind in the configuration, Owner is the account and Dir the folder
@@ -48,8 +48,8 @@ type ClusterTest struct {
 	state       string
 }
 
-// The default settings of a test. Jobs with a short limit pass where a scheduler fills gaps. An impatient user lists
-// jobs every two seconds.
+// The default settings of a test. A scheduler can run jobs with a short walltime in gaps. The listings every two
+// seconds are like those of an impatient user.
 const (
 	testPatience = 10 * time.Minute
 	testWalltime = 10 * time.Minute
@@ -96,7 +96,7 @@ func NewClusterTest(ctx context.Context, opts Options, cluster, as string) (*Clu
 	return t, nil
 }
 
-// look asks an adapter which file describes the cluster, and whether its jobs can request a walltime.
+// look asks an adapter for the file that describes the cluster, and whether its jobs can request a walltime.
 func (t *ClusterTest) look() error {
 	a, err := t.adapter(func(string, ...any) {})
 	if err != nil {
@@ -116,7 +116,7 @@ func (t *ClusterTest) look() error {
 	return nil
 }
 
-// find looks the cluster up in the configuration.
+// find finds the cluster in the configuration.
 func (t *ClusterTest) find(cluster string) error {
 	var names []string
 	for i, section := range t.app.config.Cluster {
@@ -162,8 +162,8 @@ func (t *ClusterTest) Close() error {
 	return errors.Join(errs...)
 }
 
-// Run runs the checks, and reports each check when the check ends. It returns the number of failed checks. If no
-// command answers, it runs only the check that shows this, because every other check would fail for the same reason.
+// Run runs the checks, and calls report at the end of each check. It returns the number of failed checks. If no command
+// answers, Run runs only the check that shows this failure, because every other check would fail for the same reason.
 func (t *ClusterTest) Run(ctx context.Context, report func(conformance.Outcome)) (failed int) {
 	site := &conformance.Site{Wrapper: t.wrapper, Kind: t.Kind, Description: t.description}
 	pause := testPause

@@ -9,9 +9,9 @@ import (
 	"jjm/internal/sys/asuser"
 )
 
-// become makes the process the account that runs the jobs of the test. If jobs run as their owners, a test as root
-// would not test a real case. Therefore an account must be named, and its folder in the work area is made as for its
-// first grid job. The state is then also in that folder, because the account cannot enter the daemon's own state
+// become changes the process to the account that runs the jobs of the test. If jobs run as their owners, a test as root
+// would not test a real case, so an account must be named. become makes the account's folder in the work area, as for
+// its first grid job. The state is then also in that folder, because the account cannot enter the daemon's own state
 // folder.
 func (t *ClusterTest) become(ctx context.Context, name string) error {
 	config := &t.app.config
@@ -30,7 +30,7 @@ func (t *ClusterTest) become(ctx context.Context, name string) error {
 		return jjm.Errorf(jjm.Invalid, "--as: %w", err)
 	}
 	if config.RunAs == runAsOwner {
-		// As in the engine (package internal/engine/floor/areas).
+		// The engine uses the same path (package internal/engine/floor/areas).
 		area := filepath.Join(config.Work, name)
 		pool := asuser.NewPool(asuser.Limits{}, t.app.log)
 		defer func() { _ = pool.Close() }()

@@ -97,8 +97,8 @@ func read(path string, getenv func(string) string) (Config, string, strict.Place
 	return c, path, places, append(broken, broken.Unsaid(c.check())...)
 }
 
-// locate returns the path of the configuration file. It also returns whether the path was given; it returns false for
-// the default path, where the file need not exist.
+// locate returns the path of the configuration file, and whether the path was given. For the default path it returns
+// false, because that file need not exist.
 func locate(path string, getenv func(string) string) (string, bool) {
 	if path != "" {
 		return path, true
@@ -171,8 +171,8 @@ func (c *Config) check() jjm.Problems {
 	return append(problems, c.checkClusters()...)
 }
 
-// checkHolds returns the problems of rules about holds that name a kind of cluster which the site does not have: they
-// would match nothing.
+// checkHolds returns the problems of rules about holds that name a kind of cluster that the site does not have. Such
+// rules would match nothing.
 func (c *Config) checkHolds() (problems jjm.Problems) {
 	for i, rule := range c.Engine.Hold {
 		if rule.Kind == "" || slices.Contains(kinds(), rule.Kind) {
@@ -189,7 +189,7 @@ func (c *Config) checkHolds() (problems jjm.Problems) {
 
 // checkFolders returns the problems of paths that must be absolute.
 func (c *Config) checkFolders() (problems jjm.Problems) {
-	if c.State == StateDir(noEnv) { // HOME is not set
+	if c.State == StateDir(noEnv) { // HOME is not set, so the default is not absolute
 		problems = append(problems, jjm.Problem{Field: "state",
 			Text: "there is no default, for HOME is not set: set HOME or JJM_STATE, or state in the configuration"})
 	} else if !filepath.IsAbs(c.State) {
@@ -238,7 +238,7 @@ func (c *Config) checkClusters() jjm.Problems {
 		if build == nil {
 			meant := nearest.Of(kind, kinds())
 			problems = append(problems, jjm.Problem{Field: field("kind"), Text: unknownKind(kind, meant)})
-			build = adaptersall.Registry()[meant] // its settings are checked as well
+			build = adaptersall.Registry()[meant] // the section's settings are checked as settings of the meant kind
 		}
 		if build == nil {
 			build = anyKind
@@ -269,7 +269,7 @@ func (c *Config) Readers() []plan.Reader {
 		name, _ := section["name"].(string)
 		common := c.clusterDefaults(section)
 		kind, _ := section["kind"].(string)
-		_, _ = adaptersall.Registry()[kind](name, adapters.Env{}, func(into any) error { // checked before
+		_, _ = adaptersall.Registry()[kind](name, adapters.Env{}, func(into any) error { // check has already reported errors
 			decodeCluster(i, section, &common, into)
 			return errOnlyChecked
 		})
@@ -297,7 +297,7 @@ func (c *Config) checkSettings(build maker, name string, i int, section map[stri
 		problems = append(problems, jjm.Problem{Field: clusterField(i, ""), Text: fmt.Sprint("cannot be checked: ", err)})
 	}
 	values = append(values, common.Check()...)
-	for k, p := range values { // so that the problems are shown with the lines of their keys
+	for k, p := range values { // with these places the problems are shown with the lines of their keys
 		values[k] = jjm.Problem{Field: clusterField(i, p.Field), Text: p.Text}
 	}
 	return append(problems, problems.Unsaid(values)...)

@@ -75,7 +75,7 @@ func TestLoad_WithoutAFileTheDefaultsRunTheEmbeddedCluster(t *testing.T) {
 	}
 }
 
-// Without a list of storages a cluster can read all.
+// A cluster without a list of storages can read all storages.
 func TestLoad_ClustersReadTheirStorages(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jjm.toml")
 	text := "[[cluster]]\nname = \"a\"\nkind = \"local\"\nstorages = [\"here\", \"tape\"]\n[[cluster]]\nname = \"b\"\nkind = \"local\"\n"
@@ -162,7 +162,7 @@ func TestClusters_NoKindHasAKeyThatAllClustersHave(t *testing.T) {
 	}
 }
 
-// keysOf returns the TOML keys of a struct, including those of embedded structs.
+// keysOf returns the TOML keys of a struct, including the keys of embedded structs.
 func keysOf(t reflect.Type) map[string]bool {
 	keys := map[string]bool{}
 	for f := range t.Fields() {

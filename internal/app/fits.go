@@ -35,7 +35,7 @@ func (a *App) openStore(ctx context.Context) (err error) {
 			Observe: a.observeStore()})
 		return err
 	}
-	if jjm.KindOf(open()) == jjm.Busy { // an account may fill the disk again between that check and here
+	if jjm.KindOf(open()) == jjm.Busy { // an account may have filled the disk since its check
 		a.reserve.look(time.Now())
 		err = open()
 	}
@@ -63,8 +63,8 @@ func (a *App) openStore(ctx context.Context) (err error) {
 	return a.store.UsesWork(ctx, a.config.Work)
 }
 
-// adopt raises the ids of the store above the ids in all folders, and returns the content of the store afterwards.
-// takeFolders takes the folders over later.
+// adopt raises the ids of the store above the highest id in the folders, and returns the content of the store
+// afterwards. takeFolders marks the folders later.
 func (a *App) adopt(ctx context.Context, have store.Content) (store.Content, error) {
 	in, err := a.config.allTraces(have)
 	if err != nil {
@@ -88,7 +88,8 @@ func (a *App) adopt(ctx context.Context, have store.Content) (store.Content, err
 	return a.store.Content(ctx)
 }
 
-// takeFolders writes into the folders of the site which store they belong to. The folders must exist.
+// takeFolders writes a stamp into each folder of the site, with the store to which the folder belongs. The folders must
+// exist.
 func (a *App) takeFolders(ctx context.Context) error {
 	have, err := a.store.Content(ctx)
 	if err != nil {
@@ -110,12 +111,12 @@ func (a *App) takeFolders(ctx context.Context) error {
 // stamped returns the folders that have a stamp of the store to which they belong.
 func (c *Config) stamped() []string { return []string{c.Work, c.recordDir(), c.spoolDir()} }
 
-// copied logs where the copy of the store from before an upgrade is.
+// copied logs the path of the copy that was made of the store before an upgrade.
 func (a *App) copied(path string, from, to int) {
 	a.log.Info("the store was copied before its schema is updated", "copy", path, "version", from, "to", to)
 }
 
-// fits returns an error if a store does not belong to the state folder, or not to the folder of the work areas.
+// fits returns an error if the state folder or the folder of the work areas does not belong to the store.
 func (c *Config) fits(have store.Content) error {
 	in, err := c.traces(have)
 	if err != nil {
@@ -155,10 +156,10 @@ func names(dir string) (map[string]bool, error) {
 	return there, err
 }
 
-// areasGone returns an error of kind Conflict if the work areas of the grid jobs that are not over are missing: work
-// is misspelt, or its file system is not mounted. A daemon that continued would make the folder again, find no
-// result, and judge that each of these jobs left none. If the folder of a single account exists, work counts as
-// right.
+// areasGone returns an error of kind Conflict if the work areas of all unfinished grid jobs are missing, because the
+// setting work is misspelt, or its file system is not mounted. A daemon that continued would make the folder again,
+// find no results, and judge that each of these jobs left no result. If the folder of a single account exists, the
+// setting counts as right.
 func areasGone(work string, have store.Content, gone func(jjm.Owner) bool) error {
 	var grids int64
 	for _, a := range have.Areas {
@@ -184,7 +185,7 @@ func areasGone(work string, have store.Content, gone func(jjm.Owner) bool) error
 		last, first)
 }
 
-// traces returns the highest ids that the folders show. If there is a mark, traces reads it and looks only for the
+// traces returns the highest ids in the folders. If there is a mark, traces reads the mark and searches only for
 // records just above the store's highest id. Without a mark, it reads the names of all areas and records once.
 func (c *Config) traces(have store.Content) (in highwater.Folder, err error) {
 	if in, err = c.written(); err != nil {
@@ -198,7 +199,7 @@ func (c *Config) traces(have store.Content) (in highwater.Folder, err error) {
 	return in, err
 }
 
-// allTraces is traces, but it always reads the names of all areas and records.
+// allTraces returns the same as traces, but always reads the names of all areas and records.
 func (c *Config) allTraces(have store.Content) (in highwater.Folder, err error) {
 	if in, err = c.written(); err != nil {
 		return in, err
@@ -215,7 +216,7 @@ func (c *Config) written() (in highwater.Folder, err error) {
 	}
 	for _, dir := range c.stamped() {
 		s, err := highwater.ReadStamp(dir)
-		if errors.Is(err, fs.ErrPermission) { // of config check, run by another account
+		if errors.Is(err, fs.ErrPermission) { // config check may run as another account
 			continue
 		}
 		if err != nil {
@@ -257,8 +258,8 @@ func empty(dir string) bool {
 	return err == nil && len(names) == 0
 }
 
-// CheckState returns the error with which a daemon would refuse this state, as far as this account can see the state.
-// A daemon may be running.
+// CheckState returns the error with which a daemon would refuse this state, as far as this account can read the state.
+// A daemon may run at the same time.
 func (c *Config) CheckState() error {
 	have, err := store.Look(c.storeFile())
 	if err != nil {
@@ -279,8 +280,8 @@ func (c *Config) CheckState() error {
 	return c.fitsWork(have)
 }
 
-// Left returns a note on each cluster that has jobs and is not in this configuration, as far as this account can see
-// the state.
+// Left returns a note on each cluster that has jobs but is missing from this configuration, as far as this account can
+// read the state.
 func (c *Config) Left() (notes jjm.Problems) {
 	have, err := store.Look(c.storeFile())
 	if err != nil {
@@ -295,8 +296,8 @@ func (c *Config) Left() (notes jjm.Problems) {
 	return notes
 }
 
-// lasting returns the errors that a daemon would also get. It returns nil for errors that may pass, and for errors that
-// concern only this account.
+// lasting returns err if a daemon would also get this error. It returns nil for errors that may pass, and for errors
+// that concern only this account.
 func lasting(err error) error {
 	switch jjm.KindOf(err) {
 	case jjm.Invalid, jjm.Conflict, jjm.Internal:

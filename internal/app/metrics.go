@@ -59,14 +59,14 @@ func (a *App) observeCommands(cluster string) func(idealize.Verb, time.Duration,
 
 // observedServer returns the settings of the server with the observer of requests.
 func (a *App) observedServer() server.Config {
-	c := a.config.Gate // a copy: reload compares the settings, and functions cannot be compared
+	c := a.config.Gate // a copy, because reload compares the settings, and functions cannot be compared
 	if a.meter != nil {
 		c.Observe = a.meter.Request
 	}
 	return c
 }
 
-// figures returns the figures of the site to the meter.
+// figures provides the meter with the figures of the site.
 type figures struct {
 	engine  *engine.Engine
 	brokers brokers

@@ -23,9 +23,9 @@ const ownModels = "models.d"
 // maxModel is the largest size of the file of a model, in bytes.
 const maxModel = 1 << 20
 
-// Model reads a model from the folder of models in its present form. The default model exists even without a file. If
-// the model cannot be used, problems contain the reasons: the name is unknown, others may change its file, or the file
-// has mistakes.
+// Model reads the present content of a model from the folder of models. The default model exists even without a file.
+// If the model cannot be used, the problems contain the reasons: the name is unknown, other accounts can change the
+// file, or the file has mistakes.
 func (c *Config) Model(name string) (jobfile.Model, jjm.Problems) {
 	path := filepath.Join(c.Models, name+jobfile.ModelSuffix)
 	text, err := []byte(nil), fs.ErrNotExist
@@ -83,8 +83,8 @@ func (c *Config) modelNames() []string {
 	return names
 }
 
-// CheckModels returns the problems of the files of models. Job files cannot use models with problems; nothing else is
-// affected. types are the job types of the site.
+// CheckModels returns the problems of the files of models. Job files cannot use models with problems; the problems have
+// no other effect. types are the job types of the site.
 func (c *Config) CheckModels(types handlers.Registry) (problems jjm.Problems) {
 	for _, name := range c.modelNames() {
 		m, wrong := c.Model(name)
@@ -107,7 +107,7 @@ func checkParams(m *jobfile.Model, types handlers.Registry) (problems jjm.Proble
 		return jjm.Problems{{Field: "type", Text: err.Error()}}
 	}
 	if len(handlers.Learn(h)) > 0 {
-		return nil // its program does not answer: another check reports that
+		return nil // another check reports that the program does not answer
 	}
 	var known []string
 	for _, p := range h.Describe().Params {

@@ -91,7 +91,7 @@ func TestModels_WhatIsWrongIsTold(t *testing.T) {
 	}
 }
 
-// The model that is shipped has no mistakes.
+// The shipped model has no mistakes.
 func TestModels_TheShippedOne(t *testing.T) {
 	c := Config{Models: "../../etc/models.d"}
 	types := handlersall.Registry()

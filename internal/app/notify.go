@@ -37,7 +37,7 @@ type outbox struct {
 	crash func(point string) error
 }
 
-// at passes a failpoint.
+// at calls the hook of a failpoint, if there is a hook.
 func (o outbox) at(point string) error {
 	if o.crash == nil {
 		return nil
@@ -106,7 +106,7 @@ func (o outbox) noticesOf(changes []store.GridChange) (notices []store.Notice) {
 	return notices
 }
 
-// put stores notices, and that the journal was read up to an entry.
+// put stores notices, together with the number of the last entry of the journal that was read.
 func (o outbox) put(ctx context.Context, notices []store.Notice, upto int64) error {
 	if len(notices) > 0 {
 		if err := o.at(noticesFound); err != nil {
@@ -174,7 +174,7 @@ func (o outbox) Call(ctx context.Context, n store.Notice) (c notify.Call, ok boo
 	return c, ok, err
 }
 
-// End implements [notify.Outbox]. The history of the grid job tells which notices were given up.
+// End implements [notify.Outbox]. It adds notices that were given up to the history of the grid job.
 func (o outbox) End(ctx context.Context, n store.Notice, gaveUp string) error {
 	if err := o.at(noticeSent); err != nil {
 		return err

@@ -78,7 +78,7 @@ func (n *noticed) end() jjm.GridID {
 	return g.ID
 }
 
-// marked waits until the delivery has noted where the journal ended when the delivery began.
+// marked waits until the delivery has stored the end of the journal at its start.
 func (n *noticed) marked() {
 	n.t.Helper()
 	await.Nil(n.t, "the mark", func() error {
@@ -89,7 +89,7 @@ func (n *noticed) marked() {
 	})
 }
 
-// says waits until a program got a text.
+// says waits until the input of a program contains a text.
 func (n *noticed) says(name, want string) string {
 	n.t.Helper()
 	var text []byte
@@ -118,7 +118,7 @@ func TestNotices_SettingsAreObserved(t *testing.T) {
 	}
 	stop()
 
-	// An end while the daemon is down is told at the next start.
+	// A notice about an end while the daemon is down is delivered after the next start.
 	later := n.end()
 	c.Mail, c.From, c.Command = nil, "", []string{n.program("second", "0")}
 	stop = n.run(c)

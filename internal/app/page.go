@@ -14,7 +14,7 @@ import (
 	"jjm/internal/sys/asuser"
 )
 
-// watchEvery is the time between two checks whether a watched web page has changed.
+// watchEvery is the time between two checks for changes of a watched web page.
 const watchEvery = 2 * time.Second
 
 // paging are the parts of the daemon that serve the web page. Both are nil if the configuration sets no web.listen.
@@ -69,7 +69,7 @@ func (a *App) openPage(ctx context.Context, b brokers) (err error) {
 	return nil
 }
 
-// accountNamed returns the account with a name, with the rights that it has at the socket.
+// accountNamed returns the account with a name. The account has the same rights as at the socket.
 func (a *App) accountNamed(ctx context.Context, name string) (wire.Caller, error) {
 	owner, err := asuser.Find(ctx, name)
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 
 // Examine returns the configuration and every problem that would prevent the start of a daemon with these options:
 // mistakes in its files, and settings that do not suit this machine and account. A daemon calls Examine when it starts.
-// "jjm config check" reports these problems, and also the mistakes in job types, which stop no daemon.
+// "jjm config check" reports these problems, and also the mistakes in job types, which do not prevent the start.
 func Examine(opts Options) (Config, string, jjm.Problems) {
 	c, path, places, problems := read(opts.Config, opts.Getenv)
 	if os.Geteuid() == 0 && filepath.IsAbs(path) {
 		problems = append(problems, unheld("--config", path, holdersOf("", 0))...)
 	}
 	problems = append(problems, problems.Unsaid(c.preflight(opts.Executable))...)
-	if opts.Getenv("JJM_STATE") != "" { // the mistake is in the environment, not in the line of the file
+	if opts.Getenv("JJM_STATE") != "" { // the mistake is in the environment and not in the file
 		for i := range problems {
 			if problems[i].Field == "state" {
 				problems[i].Field, problems[i].Where = "$JJM_STATE", ""
@@ -64,7 +64,7 @@ func (c *Config) preflight(executable string) (problems jjm.Problems) {
 	return problems
 }
 
-// nearestExisting returns a path or, if it does not exist, the nearest folder above it that does.
+// nearestExisting returns the path itself, or the nearest existing folder above it if the path does not exist.
 func nearestExisting(path string) (string, fs.FileInfo, error) {
 	for {
 		info, err := os.Stat(path)

@@ -16,7 +16,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Every kind of cluster can be checked without being opened.
+// The settings of every kind of cluster can be checked without opening the cluster.
 func TestExamine_EveryKindChecksItsSettings(t *testing.T) {
 	for kind, build := range adaptersall.Registry() {
 		checked := false
@@ -117,8 +117,9 @@ func configuration(dir string, broken []breakage) (path string, err error) {
 	return path, os.WriteFile(path, []byte(strings.ReplaceAll(text, "DIR", dir)), 0o644)
 }
 
-// For any mistakes in any files, the daemon starts if the check lists nothing, and otherwise refuses to start with the
-// mistakes that the check lists. A mistake that is listed by itself is also listed together with others.
+// For any mistakes in any files, the daemon starts if the check lists no mistakes, and otherwise refuses to start with
+// the listed mistakes. A mistake that is listed for a file with only this mistake is also listed together with other
+// mistakes.
 func TestExamine_WhatServeRefusesIsWhatCheckListed(t *testing.T) {
 	all := breakages()
 	rapid.Check(t, func(t *rapid.T) {

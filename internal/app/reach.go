@@ -13,7 +13,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// shared reports whether accounts other than the daemon's must reach what is below the state folder and the work areas.
+// shared reports whether accounts other than the daemon's must be able to enter the state folder and the work areas.
 func (c *Config) shared() bool { return c.RunAs == runAsOwner || c.Gate.Open() }
 
 // stranger is the number of the account "nobody" on all Linux systems: it has no rights of its own.
@@ -53,8 +53,8 @@ func (c *Config) adviceOnReach() (notes jjm.Problems) {
 	return notes
 }
 
-// refuses returns the topmost folder of an absolute path that an account of a group cannot enter, "" if there is
-// none. The account counts as able to enter a missing folder. The error means that the process could not act as
+// refuses returns the topmost folder of an absolute path that an account of a group cannot enter. It returns "" if the
+// account can enter all folders, and treats missing folders as open. The error means that the process could not act as
 // another account.
 func refuses(path string, gid int) (shut string, err error) {
 	err = asStranger(gid, func() {

@@ -18,9 +18,9 @@ import (
 	"jjm/xmldb"
 )
 
-// reserve prevents the spool and the drop folder, in which accounts write, from filling the file system that they share
-// with the store. It keeps a file allocated on the file system. If the file system is nearly full, reserve shuts the
-// folders, removes the largest account's files in these folders, and then frees its own file.
+// reserve prevents accounts from filling the store's file system through the spool and the drop folder. It keeps a file
+// allocated on the file system. If the file system is nearly full, reserve shuts the two folders, removes the largest
+// account's files in these folders, and then frees its own file.
 type reserve struct {
 	app           *App
 	file          string
@@ -61,9 +61,9 @@ func (a *App) sharedFolders() []sharedFolder {
 const (
 	// reserveFile is in the folder that only the daemon can enter.
 	reserveFile = "reserve"
-	// reserveEvery is the time between two checks of the file system. reserveCalm is the time without trouble after
-	// which a shut folder is opened again. A long time does no harm: while the daemon answers, gatekeepers do not need
-	// the spool, and fragments can wait.
+	// reserveEvery is the time between two checks of the file system. reserveCalm is the time without trouble after which
+	// a shut folder is opened again. A long time does no harm: while the daemon answers, gatekeepers do not need the
+	// spool, and fragments can wait.
 	reserveEvery = 250 * time.Millisecond
 	reserveCalm  = time.Minute
 )
@@ -102,8 +102,8 @@ func (r *reserve) keep(ctx context.Context) {
 // the store's file system.
 func (r *reserve) apart() bool { return len(r.beside()) == 0 }
 
-// beside returns the folders of accounts that share the store's file system. A missing folder counts, because it will
-// be made there.
+// beside returns the folders of accounts that share the store's file system. A missing folder is included, because it
+// will be made on that file system.
 func (r *reserve) beside() []sharedFolder {
 	var state, there unix.Stat_t
 	if unix.Stat(r.app.config.State, &state) != nil {
@@ -134,7 +134,7 @@ func (r *reserve) disk(now time.Time) (d plan.Disk, ok bool) {
 	return d, true
 }
 
-// look measures the file system and does what plan.Relieve decides.
+// look measures the file system and carries out the decision of plan.Relieve.
 func (r *reserve) look(now time.Time) {
 	d, ok := r.disk(now)
 	if !ok {

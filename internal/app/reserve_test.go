@@ -81,7 +81,7 @@ func TestReserve_IsGivenUpWhenTheDiskIsFullAndTakenBack(t *testing.T) {
 	}
 }
 
-// If an account fills the disk through the spool, its entries are removed, and the reserve stays.
+// If an account fills the disk through the spool, the account's entries are removed, and the reserve stays.
 func TestReserve_TheSpoolGoesFirst(t *testing.T) {
 	r := keeper(t)
 	box := filepath.Join(r.app.config.spoolDir(), "in", "u4711")
@@ -180,7 +180,7 @@ func TestReserve_MakesALostSpoolAgain(t *testing.T) {
 		"its boxes are gone": func() { must(os.MkdirAll(in, 0o700)) },
 	} {
 		log.Reset()
-		must(os.Rename(spoolDir, filepath.Join(t.TempDir(), "away"))) // so that no number of a file is used again
+		must(os.Rename(spoolDir, filepath.Join(t.TempDir(), "away"))) // no inode number is used again
 		lose()
 		r.watch()
 		if got, err := os.Stat(in); err != nil || got.Mode() != want.Mode() {
@@ -211,7 +211,8 @@ func TestReserve_MakesALostSpoolAgain(t *testing.T) {
 	}
 }
 
-// An administrator sees who filled the folders while they are shut; other accounts see that they are shut.
+// While the folders are shut, administrators see which account filled the folders. Other accounts see only that the
+// folders are shut.
 func TestFolderNotes_TellAdministratorsWhoFilledTheDisk(t *testing.T) {
 	r := keeper(t)
 	drop := filepath.Join(r.app.config.State, "drop")

@@ -42,7 +42,7 @@ func (a *App) watchdog(ctx context.Context, every time.Duration, tell func(strin
 		case <-ctx.Done():
 			return
 		case <-t.C:
-			// this waits for the engine's lock: if the engine is stuck, systemd is not notified
+			// This call waits for the engine's lock. If the engine is stuck, systemd is not notified.
 			a.engine.Clusters(ctx, server.Caller{Admin: true})
 			tell(daemon.SdNotifyWatchdog)
 		}

@@ -32,8 +32,8 @@ func (d *sharedFolder) lost() string {
 	return ""
 }
 
-// watch makes folders of accounts again that were removed or replaced, and opens them as at the start. While the disk
-// is full the folders stay shut; open makes them later.
+// watch makes removed or replaced folders of accounts again, and opens them as at the start. While the disk is full the
+// folders stay shut; open makes them later.
 func (r *reserve) watch() {
 	for i := range r.sharedFolders {
 		d := &r.sharedFolders[i]

@@ -60,8 +60,8 @@ func refuseNetwork(dir string, magic int64) error {
 		"shared memory of a local disk; set state to a folder on one (work may stay on the network)", dir, name)
 }
 
-// The lock is in a folder that only the daemon can enter, because whoever can open a file for reading can lock it
-// (flock(2)).
+// The lock is in a folder that only the daemon can enter, because every account that can open a file for reading can
+// lock it (flock(2)).
 const (
 	lockFolder = "daemon"
 	lockFile   = "lock"

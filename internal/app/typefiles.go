@@ -21,9 +21,9 @@ import (
 	"jjm/internal/sys/rights"
 )
 
-// typeFolder returns the problems of the folder of job types as a whole: it cannot be read, or others may change it.
-// Its files define what jobs run, and the programs among them run as the daemon's account. A missing folder is safe.
-// account is the user id of this process.
+// typeFolder returns the problems of the folder of job types as a whole: it cannot be read, or other accounts can
+// change it. The files in the folder define the commands of jobs, and programs among these files run as the daemon's
+// account. A missing folder is safe. account is the user id of this process.
 func typeFolder(dir string, account int) jjm.Problems {
 	_, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -36,7 +36,7 @@ func typeFolder(dir string, account int) jjm.Problems {
 	return unheld("job_types", dir, holdersOf(dir, account))
 }
 
-// holdersOf returns the accounts that may change files which define what jobs run: root and, unless the daemon is
+// holdersOf returns the accounts that may change files that define the commands of jobs: root and, unless the daemon is
 // root, the owner of the folder, and the daemon's account with its group.
 func holdersOf(dir string, account int) rights.Holders {
 	by := rights.Holders{Instead: "decide what jobs run, or what the daemon does"}
@@ -50,23 +50,22 @@ func holdersOf(dir string, account int) rights.Holders {
 	return by
 }
 
-// unheld returns a problem of a setting if anybody but the holders can change a file or folder, or any folder above
-// it; nil for a missing file.
+// unheld returns a problem of a setting if an account other than the holders can change a file or folder, or any folder
+// above the file. It returns nil for a missing file.
 func unheld(setting, path string, by rights.Holders) jjm.Problems {
 	full, err := filepath.Abs(path)
 	if err == nil {
 		err = rights.Held(full, by)
 	}
-	if err == nil || errors.Is(err, fs.ErrNotExist) { // removed meanwhile, or a broken link
+	if err == nil || errors.Is(err, fs.ErrNotExist) { // the file was removed meanwhile, or is a broken link
 		return nil
 	}
 	return jjm.Problems{{Field: setting, Text: fmt.Sprintf("%s: %v", path, err)}}
 }
 
 // unheldPrograms returns the problems of the other files that a root daemon executes or reads commands from: the
-// wrapper, the commands that advertise the site, the programs for notices, and the absolute paths
-// in the sections of batch systems (folders of
-// commands, hooks, descriptions and token commands).
+// wrapper, the commands that advertise the site, the programs for notices, and the absolute paths in the sections of
+// batch systems (folders of commands, hooks, descriptions and token commands).
 func (c *Config) unheldPrograms(account int, executable string) (problems jjm.Problems) {
 	if account != 0 {
 		return nil
@@ -130,8 +129,9 @@ func (c *Config) Own(types handlers.Registry) string {
 	return fmt.Sprintf("job types: %s declares %s", c.JobTypes, strings.Join(names, ", "))
 }
 
-// Lost returns a problem for each file that a type of the registry packs with the job of its example and that cannot
-// be opened. A type whose program does not answer has no problem here: Untold and the test of the type report it.
+// Lost returns a problem for each file that cannot be opened, among the files that a type of the registry packs with
+// the job of its example. It returns no problem for a type whose program does not answer: Untold and the test of the
+// type report such a type.
 func (c *Config) Lost(types handlers.Registry) (problems jjm.Problems) {
 	open := func(path string) (io.ReadCloser, error) {
 		return os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe must not stop the check

@@ -11,8 +11,8 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// If others could replace the program of a job type, the type is off, and the problem names the folder. All other
-// programs that the daemon executes must be in folders that only root, or an account that may decide which jobs run,
+// If other accounts could replace the program of a job type, the type is off, and the problem names the folder. All
+// other programs that the daemon executes must be in folders that only root, or an account that may change job types,
 // can write, up to the root folder. A program that another account could replace is refused before it runs.
 func TestExamine_RefusesWhatOthersCouldReplace(t *testing.T) {
 	needs.Root(t, "to give folders to other accounts")
@@ -45,7 +45,7 @@ func TestExamine_RefusesWhatOthersCouldReplace(t *testing.T) {
 		}
 		config, _, problems := Examine(Options{Config: filepath.Join(dir, "jjm.toml"), Getenv: noEnv})
 		types, _ := config.Types()
-		Untold(types.Registry) // asks programs, but none that others could replace
+		Untold(types.Registry) // runs only programs that no other account can replace
 		problems = append(problems, types.Mistakes()...)
 		if said := fmt.Sprint(problems.Err()); !strings.Contains(said, "the folder "+dir+"/theirs ") ||
 			!strings.Contains(said, "mode d") {

@@ -30,7 +30,7 @@ func (c *Config) checkTypes() jjm.Problems {
 	return typeFolder(c.JobTypes, os.Geteuid())
 }
 
-// describe runs the program of a type as this account, to get its description.
+// describe runs the program of a type as this account, and returns the description that the program prints.
 func describe(p handlers.Program) (handlers.Ran, error) {
 	return jobtype.RunProgram(context.Background(), p)
 }
@@ -38,11 +38,11 @@ func describe(p handlers.Program) (handlers.Ran, error) {
 // ownTypes is the name of the default folder of job types, below the state folder.
 const ownTypes = "job-types.d"
 
-// Types are the job types of the site.
+// Types holds the job types of the site, and the mistakes in the files that declare types.
 type Types struct {
 	// Registry contains all types by name, including types that are off.
 	Registry handlers.Registry
-	// Off are files of types that are off and whose names belong to other types.
+	// Off are files of types that are off because of mistakes, and whose names belong to other types.
 	Off []handlers.Off
 	// Loose are mistakes in the folder of job types that belong to no type.
 	Loose jjm.Problems
@@ -56,7 +56,7 @@ func (t Types) Mistakes() (problems jjm.Problems) {
 	return append(problems, t.Loose...)
 }
 
-// filesOff returns the types that are off for mistakes in their files.
+// filesOff returns the types that are off because of mistakes in their files.
 func (t Types) filesOff() []handlers.Off {
 	files := handlers.Registry{}
 	for name, h := range t.Registry {
@@ -92,7 +92,7 @@ func (c *Config) Types(further ...string) (Types, jjm.Problems) {
 		case own[h.Type()] != nil:
 			problems = append(problems, Taken(path, h.Type())...)
 		default:
-			out.Registry[h.Type()] = h // it may replace a type of the site, as a newer version
+			out.Registry[h.Type()] = h // the file may declare a newer version of a type of the site
 		}
 	}
 	return out, problems

@@ -27,7 +27,7 @@ type users struct{ pool *asuser.Pool }
 
 var _ engine.Users = users{}
 
-// Area, Open and Runner implement engine.Users.
+// Area, Open, OpenTree and Runner implement engine.Users.
 func (u users) Area(o jjm.Owner, root string) (sandbox.FS, error) {
 	f, err := u.pool.For(o).Area(root)
 	if err != nil {
@@ -44,8 +44,8 @@ func (u users) OpenTree(o jjm.Owner, path string, most tree.Most) (*tree.Source,
 
 func (u users) Runner(o jjm.Owner) run.Runner { return u.pool.For(o) }
 
-// identity returns who runs the jobs: the daemon's account, or helpers of the owners. The helpers end when the daemon
-// closes.
+// identity returns the daemon's account if it runs the jobs, and otherwise the helpers of the owners. The helpers end
+// when the daemon closes.
 func (a *App) identity() (*jjm.Owner, engine.Users) {
 	if a.config.RunAs != runAsOwner {
 		return ownAccount(), nil

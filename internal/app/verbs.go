@@ -10,12 +10,12 @@ import (
 	"jjm/internal/engine"
 )
 
-// adTime is how long sending an ad may take. If a collector hangs, the answer that says so must still come within the
-// time that clients wait.
+// adTime is how long sending an ad may take. If a collector hangs, the client must still get the answer about this
+// collector within the client's own deadline.
 const adTime = 20 * time.Second
 
-// served returns the verbs of the daemon's socket, in the order in which docs/SOCKET.md shows them: those of the
-// engine, and those about the daemon itself.
+// served returns the verbs of the daemon's socket, in the order of docs/SOCKET.md: the verbs of the engine, and the
+// verbs about the daemon itself.
 func served(version string, e *engine.Engine, b brokers) []serve.Verb {
 	all := append(e.Verbs(),
 		serve.Handle(wire.VerbPing(), serve.Anyone, func(context.Context, wire.Caller, wire.PingRequest) (

@@ -29,7 +29,7 @@ func failingOf(grids ...jjm.GridID) func(jjm.AttemptID, adaptertest.SimJob) adap
 	}
 }
 
-// cluster has an administrator pause or resume the submission of everything.
+// cluster pauses or resumes the only cluster, as an administrator.
 func (w *world) cluster(verb string) {
 	w.t.Helper()
 	w.give(wire.Order{Verb: verb, Kind: "cluster", Name: w.adapter.Name(), Reason: "a test"})
@@ -55,7 +55,7 @@ func (w *world) waitsAfter(id jjm.GridID, others ...jjm.GridID) {
 	}
 }
 
-// began is when the first local job of a grid job was submitted.
+// began returns the time when the first local job of a grid job was submitted.
 func (w *world) began(id jjm.GridID) jjm.Time {
 	var first jjm.Time
 	for _, l := range w.locals(id) {
@@ -66,7 +66,7 @@ func (w *world) began(id jjm.GridID) jjm.Time {
 	return first
 }
 
-// ended is when a grid job ended.
+// endOf returns the time when a grid job ended.
 func (w *world) endOf(id jjm.GridID) jjm.Time { return w.status(id).Ended }
 
 func TestAfter_BeginsOnceTheOthersAreDone(t *testing.T) {
@@ -291,7 +291,7 @@ func TestAfter_AnyGraphIsFollowed(t *testing.T) {
 		o := minute()
 		o.play = failingOf(fails...)
 		inWorld(t, o, func(t *testing.T, w *world) {
-			w.cluster("pause") // so that none is over before all are submitted
+			w.cluster("pause") // so that no grid job ends before all are submitted
 			var ids []jjm.GridID
 			for _, text := range texts {
 				ids = append(ids, w.submit(alice, text))

@@ -33,7 +33,7 @@ func (w *world) parentsRead(id jjm.GridID) map[string][]string {
 	return out
 }
 
-// output is how the tests name what local job n of a grid job made.
+// output returns the name of the output of local job n of a grid job.
 func output(id jjm.GridID, n int) string { return fmt.Sprintf("filetest.%s.%d.out.dat", id, n) }
 
 // chain submits grid jobs, each of which processes the outputs of the previous one; from is the input of the first. It

@@ -12,7 +12,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// asked is an engine whose verbs are called as functions: with the parts of a request, for the parts of an answer.
+// asked calls the verbs of an engine like methods: it builds the request from parts, and returns parts of the answer.
 type asked struct{ *engine.Engine }
 
 type (
@@ -25,7 +25,7 @@ func call[Req wire.Request, Ans wire.Answer](c ctx, e *asked, v wire.Verb[Req, A
 	return serve.Ask(c, e.Verbs(), v, by, req)
 }
 
-// names returns references as a request names them.
+// names returns references in the form of a request.
 func names(refs []jjm.Ref) wire.Many {
 	texts := make([]string, len(refs))
 	for i, ref := range refs {
@@ -37,7 +37,7 @@ func names(refs []jjm.Ref) wire.Many {
 func oneJob(ref jjm.Ref) wire.One    { return wire.OneRef(ref.String()) }
 func oneGrid(id jjm.GridID) wire.One { return wire.OneRef(id.String()) }
 
-// of returns what p points to, the zero value for nil.
+// of returns the value that p points to, the zero value for nil.
 func of[T any](p *T) (v T) {
 	if p != nil {
 		v = *p
@@ -219,7 +219,7 @@ func (e *asked) Output(c ctx, by caller, ref jjm.Ref, want wire.Wanted) (io.Read
 // Cat returns the present content of a file, and a function that reports whether the file may still grow. If Cat
 // returns an error, the function is nil unless the file may still be made.
 func (e *asked) Cat(c ctx, by caller, ref jjm.Ref, file wire.CatFile) (io.ReadCloser, func() bool, error) {
-	live := func() bool { // whoever follows the file waits
+	live := func() bool { // Follow makes the request wait as long as the file may still grow
 		short, stop := context.WithTimeout(c, serve.Poll/2)
 		defer stop()
 		req := wire.CatRequest{One: oneJob(ref), CatFile: file, Follow: true}
@@ -269,7 +269,7 @@ func (e *asked) Resolve(c ctx, by caller, h jjm.Handle) (jjm.GridID, error) {
 	return a.Why[0].ID, nil
 }
 
-// stream carries out a request of a stream; s gets its answer.
+// stream carries out a request whose answer is a stream, and writes the answer to s.
 func stream[Req wire.Request, Ans wire.Answer](c ctx, e *asked, v wire.Verb[Req, Ans], by caller, req Req,
 	s *sent) error {
 	all := e.Verbs()
@@ -277,7 +277,7 @@ func stream[Req wire.Request, Ans wire.Answer](c ctx, e *asked, v wire.Verb[Req,
 	return all[i].Do(c, by, req, s)
 }
 
-// sent keeps the first line of an answer and its bytes, and passes lines on.
+// sent keeps the first line of an answer and its bytes, and passes later lines to a function.
 type sent struct {
 	line  func(wire.Answer, bool) error
 	first wire.Answer

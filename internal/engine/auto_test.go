@@ -12,7 +12,7 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// failsFirst fails the first attempts of local jobs, as many as fails says; -1 means all.
+// failsFirst fails the first attempts of local jobs: fails has the number for each local job, -1 means all attempts.
 func failsFirst(fails map[int32]int32) func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play {
 	return func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if n, some := fails[id.N]; some && (n < 0 || id.Attempt < n) {
@@ -47,7 +47,7 @@ func (w *world) causesOf(id jjm.GridID, n int32) string {
 	return strings.Join(texts, "\n")
 }
 
-// neverTakenBack lets time pass until a grid job is over, and fails if gatekeepers hear an end before the last one.
+// neverTakenBack lets time pass until a grid job is over. It fails if gatekeepers see an end that changes later.
 func (w *world) neverTakenBack(id jjm.GridID) {
 	w.t.Helper()
 	heard := ""

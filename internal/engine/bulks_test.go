@@ -167,7 +167,7 @@ func TestFairness_ASmallGridJobIsNotStarvedByALargeOne(t *testing.T) {
 				w.pass(15 * time.Minute)
 				id := w.submit(small.caller, small.text)
 				started := time.Now()
-				// The 50 jobs before it take 20 minutes; then it gets its share of the slots.
+				// The 50 jobs before the small job take 20 minutes; then the small job gets its share of the slots.
 				w.until(3*time.Hour, "done beside the large one", func() bool { return w.lookup(id).Status == "done" })
 				t.Logf("done after %v", time.Since(started))
 				if c := w.lookup(large).Counts; c.Completed > 600 {

@@ -21,14 +21,14 @@ type hanging struct{}
 
 func (hanging) UID() int { return 0 }
 
-// Run ends a second after the deadline, as the grace between two signals has it.
+// Run ends a second after the deadline, like a command that is killed after a first signal did not end it.
 func (hanging) Run(_ context.Context, c run.Cmd) (run.Output, error) {
 	time.Sleep(c.Deadline + time.Second)
 	return run.Output{}, jjm.Errorf(jjm.Ambiguous, "%w", context.DeadlineExceeded)
 }
 
-// A program that does not end in time, or for which there is no place, is no mistake of the job file: a submission and
-// a dry run say that a retry can help.
+// A program that does not end in time, or that may not start because too many programs run, is no mistake of the job
+// file: a submission and a dry run return an error of kind Busy.
 func TestSubmit_ProgramsThatAreBusy(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{users: hangingUsers{&slowUsers{}}}, func(t *testing.T, w *world) {
@@ -59,7 +59,8 @@ func TestSubmit_ProgramsThatAreBusy(t *testing.T) {
 	})
 }
 
-// The entries of the spool are carried out in turn: a program that hangs is not asked again.
+// The entries of the spool are carried out one after another. A program that hangs is therefore not started again, and
+// its submission is refused.
 func TestSubmit_AProgramThatHangsIsFinalInTheSpool(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{users: hangingUsers{&slowUsers{}}}, func(t *testing.T, w *world) {

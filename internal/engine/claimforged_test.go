@@ -28,7 +28,7 @@ func (w *world) forgeClaim(l jjm.LocalJob) {
 	w.must(os.WriteFile(filepath.Join(dir, fmt.Sprint(l.Pos)), text, 0o600))
 }
 
-// forgeResult writes a result with that batch id and with invented figures.
+// forgeResult writes a result with the forged batch id and with invented figures.
 func (w *world) forgeResult(l jjm.LocalJob) {
 	const absurd = 1 << 52
 	w.plant(w.doneFolder(l), fmt.Sprintf("%d.json", l.Pos), forged(l, func(r *jjm.Result) {
@@ -77,7 +77,7 @@ func TestForgedClaim_TheBatchSystemsReportOfTheJobCounts(t *testing.T) {
 	}
 }
 
-// A kill ends the job that jjm submitted, and no other that its claim names.
+// A kill ends the job that jjm submitted, and not the other job that its claim names.
 func TestForgedClaim_AKillGoesToTheJobThatWasSubmitted(t *testing.T) {
 	t.Parallel()
 	play := always(adaptertest.Play{NoResult: true, Life: 10 * time.Hour})

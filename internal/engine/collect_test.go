@@ -131,8 +131,7 @@ func TestCollect_RemovesThePartialTarOfAnEarlierDaemon(t *testing.T) {
 	})
 }
 
-// partial fetches the tar of an unfinished grid job, whose checksum must be
-// right.
+// partial fetches the tar of an unfinished grid job, and requires that the checksum is right.
 func (w *world) partial(id jjm.GridID) []byte {
 	r, size, out, err := w.engine.Output(context.Background(), alice, all(id), wire.Wanted{Partial: true})
 	if err != nil {

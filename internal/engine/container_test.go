@@ -27,7 +27,7 @@ func (w *world) put(name, container string, from, to int) error {
 	return err
 }
 
-// dataset shows one of alice's.
+// dataset returns the state of one of alice's datasets.
 func (w *world) dataset(name string) wire.DatasetState {
 	w.t.Helper()
 	got, err := w.engine.Dataset(context.Background(), alice, wire.Dataset{Do: wire.DatasetShow, Name: name})
@@ -168,10 +168,9 @@ func TestContainer_OfManyDatasetsMakesFullParts(t *testing.T) {
 	})
 }
 
-// 5000 datasets of a file each and a thousand files for each local job make five local jobs; while somebody waits, a
-// fifth of both.
-// The files of a container's datasets enter the grid job's in a transaction each. Between two of them, and after a
-// death between two of them, the splitter must not cut what is there.
+// The files of a container's datasets are added to the grid job's dataset in one transaction for each dataset. Between
+// two of these transactions, and after the daemon died between them, the splitter must not cut the files that are
+// already there.
 func TestContainer_NobodyCutsItsFilesBeforeAllAreThere(t *testing.T) {
 	t.Parallel()
 	for _, dies := range []bool{false, true} {
@@ -212,6 +211,8 @@ func TestContainer_NobodyCutsItsFilesBeforeAllAreThere(t *testing.T) {
 	}
 }
 
+// 5000 datasets of one file each, cut into parts of 1000 files, make five local jobs. Outside the campaign "hostile",
+// the test uses a fifth of both numbers.
 func TestContainer_FiveThousandDatasetsMakeFiveParts(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

@@ -20,7 +20,7 @@ func (w *world) copy(c wire.Caller, id jjm.GridID, edits ...string) (wire.Copied
 	return w.engine.Copy(context.Background(), c, id, wire.CopyHow{Set: edits})
 }
 
-// copied returns the id of a copy, which must be made.
+// copied copies a grid job for alice, and returns the id of the copy.
 func (w *world) copied(id jjm.GridID, edits ...string) jjm.GridID {
 	w.t.Helper()
 	made, err := w.copy(alice, id, edits...)
@@ -31,7 +31,7 @@ func (w *world) copied(id jjm.GridID, edits ...string) jjm.GridID {
 	return made.ID
 }
 
-// notCopied requires that a grid job cannot be copied so, with an error that contains a text.
+// notCopied requires that copying a grid job with these edits fails, with an error that contains a text.
 func (w *world) notCopied(c wire.Caller, id jjm.GridID, kind jjm.Kind, text string, edits ...string) {
 	w.t.Helper()
 	if _, err := w.copy(c, id, edits...); jjm.KindOf(err) != kind || !strings.Contains(err.Error(), text) {
@@ -87,8 +87,8 @@ func TestCopy_MakesANewGridJobOfAnOldOneInAnyStatus(t *testing.T) {
 	})
 }
 
-// A dry run shows the job file and what would be made of it, and stores nothing. A request key makes a copy that may be
-// asked for again.
+// A dry run shows the job file and the plan of the copy, and stores nothing. With a request key, a repeated request
+// returns the same copy.
 func TestCopy_DryRunAndRequestKey(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

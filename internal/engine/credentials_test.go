@@ -29,8 +29,8 @@ func bearer(claims string) []jjm.Credential {
 	return []jjm.Credential{{Kind: jjm.TokenKind, Secret: jjm.Secret(text)}}
 }
 
-// The subject in a credential completes what the gatekeeper reported, and a gatekeeper that
-// acts for others renews with their credentials.
+// The subject in a credential completes the origin that the gatekeeper reported. A gatekeeper that acts for other
+// people renews the credentials of a grid job with credentials of the same subject.
 func TestCredentials_NameTheirSubject(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

@@ -42,7 +42,7 @@ func (w *world) keptDataset(name string, kind jjm.Kind, texts ...string) {
 			w.t.Errorf("dataset %s: %+v, want an error of kind %s with %q", name, err, kind, text)
 		}
 	}
-	// Its files may become more, and its readers go on meanwhile.
+	// Files may still be added to the dataset, and its readers continue meanwhile.
 	if after := w.dataset(name); after.Container != before.Container || after.Files < before.Files {
 		w.t.Errorf("dataset %s: it was %+v, and is %+v", name, before, after)
 	}
@@ -109,7 +109,7 @@ func TestDatasetRemove_TheNameIsFreeAgain(t *testing.T) {
 	})
 }
 
-// isDone is the end of a grid job that is done, of whatever number of local jobs.
+// isDone is the expected end of a grid job that is done, with any number of local jobs.
 func isDone() want { return want{status: jjm.Done, gram: jjm.GRAMDone, jobs: -1} }
 
 // causes returns the causes of journal entries, a line each.

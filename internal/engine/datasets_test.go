@@ -265,8 +265,7 @@ func TestDatasets_RefusesUnsupportedSettings(t *testing.T) {
 	}
 }
 
-// A job file that lists files closes their dataset, unless others left it open: then
-// it is refused.
+// A job file that lists files closes their dataset. If the dataset was left open by others, the job file is refused.
 func TestDatasets_AJobFileDoesNotCloseAnOpenDataset(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

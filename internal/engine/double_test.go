@@ -9,8 +9,8 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// A doubled submission: the first one's reply is lost, the search misses it,
-// and the bulk is submitted again.
+// A doubled submission: the reply to the first submission is lost, the search misses the bulk, and the bulk is
+// submitted again.
 func TestDoubledSubmission_ExactlyOneRuns(t *testing.T) {
 	t.Parallel()
 	first := func(job adaptertest.SimJob) bool { return job.Bulk == "sim1" }
@@ -45,7 +45,7 @@ func TestDoubledSubmission_ExactlyOneRuns(t *testing.T) {
 			t.Run(name+" "+job[8:13], func(t *testing.T) {
 				t.Parallel()
 				test.sim.Life = 5 * time.Minute
-				test.sim.Wait += 30 * time.Second // time to double
+				test.sim.Wait += 30 * time.Second // long enough for the second submission
 				inWorld(t, options{sim: test.sim}, func(t *testing.T, w *world) {
 					w.sim.OnSubmit(test.faults...)
 					w.sim.Lie(test.lies, test.hidden)

@@ -13,15 +13,15 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// halves are local jobs of half a file each: of n files, two parts a file.
+// halves returns a job file over n files that makes two local jobs of half a file for each file.
 func halves(more string, n int) string {
 	return fileJob(more, "name = \"raw\"\n"+inline(n)+"[split]\nby = \"EventBased\"\nparams = {events_per_job = 50}\n")
 }
 
-// together merges the files that were made from one file, for each file by itself.
+// together merges the files that were made from the same file, and no others, into one.
 const together = "[split]\nby = \"WMBSMergeBySize\"\nparams = {min_merge_size = 0, max_merge_size = 1}\n"
 
-// fails lets local job n of the first grid job fail, slowly.
+// failsSlowly makes local job n of the first grid job fail after two hours.
 func failsSlowly(n int32) func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play {
 	return func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if id.Grid == 1 && id.N == n {

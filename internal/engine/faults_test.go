@@ -185,7 +185,7 @@ func TestListing_WithoutAJobProvesNothingAtOnce(t *testing.T) {
 			id := w.submit(alice, mc(6))
 			w.running(id, 6)
 			before := w.lookup(id)
-			w.sim.Lie(50, nil) // some 8 minutes: many listings, but not long enough
+			w.sim.Lie(50, nil) // about 8 minutes of listings without jobs, too short to prove an absence
 			for range 9 {
 				w.pass(time.Minute)
 				if now := w.lookup(id); !cmp.Equal(now, before) {

@@ -47,8 +47,8 @@ func TestPolling_AResultBringsTheNextListingForward(t *testing.T) {
 	})
 }
 
-// If jobs of hours end all the time, there is still one listing per interval: so few results
-// can wait some seconds.
+// If long jobs end all the time, there is still only one listing per interval: the results that arrive within an
+// interval are few compared with all jobs, and can wait some seconds.
 func TestPolling_FewResultsOfManyJobsBringNoListingForward(t *testing.T) {
 	t.Parallel()
 	var p *polled

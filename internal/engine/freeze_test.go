@@ -12,7 +12,7 @@ import (
 	"jjm/internal/work/cover"
 )
 
-// freeze freezes local jobs as alice, unfreeze ends that.
+// freeze freezes local jobs as alice.
 func (w *world) freeze(ref string) wire.Frozen {
 	w.t.Helper()
 	a, err := call(context.Background(), w.engine, wire.VerbFreeze(), alice, wire.FreezeRequest{Many: wire.Refs(ref)})
@@ -111,7 +111,7 @@ func TestFreeze_CompletedStaysCompleted(t *testing.T) {
 	})
 }
 
-// Killed and then frozen, a local job is failed after the unfreeze, and can run again.
+// A local job that was killed and then frozen is failed after the unfreeze, and can run again.
 func TestFreeze_AKilledLocalJobIsFailedAfterwards(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: firstEnd}, func(t *testing.T, w *world) {
@@ -139,7 +139,7 @@ func TestFreeze_AKilledLocalJobIsFailedAfterwards(t *testing.T) {
 	})
 }
 
-// What cannot be frozen is refused with the reason.
+// A local job that cannot be frozen is refused with the reason.
 func TestFreeze_Refusals(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: firstEnd}, func(t *testing.T, w *world) {
@@ -170,7 +170,7 @@ func TestFreeze_Refusals(t *testing.T) {
 	})
 }
 
-// oneLong lets the last of three local jobs run for hours; the others complete at once.
+// oneLong lets the last of three local jobs run for hours; the other local jobs complete immediately.
 func oneLong(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	if id.N == 2 {
 		return adaptertest.Play{Life: 5 * time.Hour}

@@ -19,7 +19,7 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// deed is something that people, a gatekeeper or the machine do in a history of generations.
+// deed is an action of people, of a gatekeeper or of the machine in a random history of generations.
 type deed struct {
 	what  string
 	grid  int    // which of the grid jobs, from 0
@@ -28,7 +28,7 @@ type deed struct {
 	after time.Duration
 }
 
-// deeds are the possible actions. An action is drawn the more often, the more often it is in this list.
+// deeds are the possible actions. An action that occurs several times in this list is drawn more often.
 var deeds = []string{"submit", "submit files", "resubmit", "resubmit", "resubmit", "resubmit all", "resubmit one",
 	"kill", "kill by the gatekeeper", "kill one", "retract", "retract", "retract for a new one",
 	"recover", "recover with an old file", "remove", "remove", "crash", "crash", "crash", "restart", "wait", "wait long"}
@@ -41,7 +41,7 @@ func drawDeeds(t *rapid.T, points []string) []deed {
 	}), 6, 18).Draw(t, "deeds")
 }
 
-// chronicle records every answer so far that must never be taken back.
+// chronicle records the answers that must never change later.
 type chronicle struct {
 	*world
 	ids   []jjm.GridID
@@ -51,7 +51,7 @@ type chronicle struct {
 	tars  map[string]string          // the checksum of each tar that there ever was
 }
 
-// do carries out a deed, which may be refused if it is impossible. It starts a daemon that died again.
+// do carries out a deed, which may be refused if it is impossible. If the daemon died, do starts a new daemon.
 func (c *chronicle) do(d deed) {
 	c.t.Helper()
 	if err := c.try(d); err != nil && !c.crash.isDead() {
@@ -124,7 +124,7 @@ func (c *chronicle) try(d deed) error {
 		}
 		v, err := c.engine.Verify(ctx, alice, id, "again.json")
 		if err == nil && v.Recovery != "" {
-			c.files = append(c.files, v.Recovery) // for later
+			c.files = append(c.files, v.Recovery) // for a later deed
 		}
 		return err
 	}

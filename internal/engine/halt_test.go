@@ -76,8 +76,7 @@ func TestKill_WaitsForTheBulkThatIsBeingSubmitted(t *testing.T) {
 		})
 }
 
-// When a kill or a ban is answered, none of the jobs concerned waits or runs any longer, and the jobs of others still
-// do.
+// When a kill or a ban is answered, none of the killed jobs waits or runs any longer, and all other jobs continue.
 func TestKill_NothingIsAliveWhenItIsAnswered(t *testing.T) {
 	t.Parallel()
 	const dn = "/DC=org/CN=Mallory"

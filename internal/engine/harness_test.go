@@ -44,9 +44,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// world is a site: a simulated batch system, the work areas, the store, the
-// records, and an engine that may be abandoned and opened again. All of it
-// lives in a bubble of package synctest.
+// world is a site for tests: a simulated batch system, the work areas, the store, the records, and an engine that may
+// be stopped and opened again. It runs in a bubble of package synctest.
 type world struct {
 	t   *testing.T
 	dir string
@@ -57,7 +56,7 @@ type world struct {
 	crash   *crasher
 	logs    *logBook
 	config  engine.Config
-	account *jjm.Owner // the account that all jobs run as; nil: their owners'
+	account *jjm.Owner // the account that all jobs run as; nil: each job runs as its owner
 	users   engine.Users
 	spool   string // the spool for gatekeepers; "" for none
 	chunk   int    // as in options
@@ -75,7 +74,7 @@ type world struct {
 	records *xmldb.DB
 	engine  *asked
 	stop    context.CancelFunc
-	ended   chan error // Run's, while it runs
+	ended   chan error // receives the error of Run when it returns
 
 	mu    sync.Mutex
 	areas map[string]*sandbox.Area
@@ -89,7 +88,7 @@ type options struct {
 	crash  *crasher
 	// hold decides whether the batch system holds an attempt; see SimConfig.
 	hold func(id jjm.AttemptID, held int) (code, text string)
-	// spool has the engine look for what gatekeepers left.
+	// spool makes a spool, from which the engine takes the requests of gatekeepers.
 	spool bool
 	// bare makes wrappers write nothing but their results.
 	bare bool
@@ -98,16 +97,15 @@ type options struct {
 	// more are further simulated clusters, and configs their settings by name.
 	more    []adaptertest.SimConfig
 	configs map[string]engine.ClusterConfig
-	// users, if set, do what belongs to owners.
+	// users, if set, act with the rights of owners.
 	users engine.Users
-	// chunk is how many local jobs or files one transaction makes, if not as many
-	// as in the daemon.
+	// chunk is how many local jobs or files one transaction makes; 0 means as many as in the daemon.
 	chunk int
 	// fetch replaces the child process that fetches inputs.
 	fetch func(context.Context, fetch.Order) (fetch.Report, error)
 	// clusters, if set, replaces the single simulated cluster.
 	clusters func(w *world) []engine.Cluster
-	// ids, if set, wraps what keeps the ids.
+	// ids, if set, wraps the store of the used ids.
 	ids func(base.IDs) base.IDs
 }
 
@@ -205,11 +203,10 @@ func (w *world) runs() map[jjm.AttemptID]int {
 	return all
 }
 
-// keepTime lets the simulation end and start jobs at their times, or soon
-// after.
+// keepTime repeatedly lets the simulation start and end jobs whose time has come.
 func (w *world) keepTime(ctx context.Context) {
 	for ctx.Err() == nil {
-		d := 15 * time.Second // what the engine does lets the simulation go on as well
+		d := 15 * time.Second // actions of the engine also let the simulation continue
 		for _, a := range w.adapters() {
 			a.Step()
 			if next, ok := a.Next(); ok {
@@ -238,10 +235,10 @@ func (w *world) now() time.Time {
 	return time.Now().Round(0).Add(time.Duration(w.skew.Load()))
 }
 
-// setSkew lets the engine's clock jump.
+// setSkew sets the difference between the engine's clock and the real time.
 func (w *world) setSkew(d time.Duration) { w.skew.Store(int64(d)) }
 
-// open opens the store and an engine and lets it run.
+// open opens the store and an engine, and runs the engine.
 func (w *world) open() {
 	w.t.Helper()
 	var err error
@@ -295,7 +292,7 @@ func types() handlers.Registry {
 	return r
 }
 
-// find knows bob, by two names, and alice.
+// find returns the accounts of bob, who has two names, and of alice.
 func find(_ context.Context, name string) (jjm.Owner, error) {
 	switch strings.ToLower(name) {
 	case "bob", "robert", "70001":
@@ -306,7 +303,7 @@ func find(_ context.Context, name string) (jjm.Owner, error) {
 	return jjm.Owner{}, jjm.Errorf(jjm.Invalid, "%q is no account", name)
 }
 
-// account returns the owner of a spool entry.
+// account returns the caller for the owner of a spool entry.
 func account(uid, gid int) wire.Caller {
 	if uid == alice.UID {
 		return alice
@@ -335,7 +332,7 @@ func (w *world) reopen() {
 	w.open()
 }
 
-// close is the end of the test.
+// close stops the engine at the end of the test, and reports errors of the simulation.
 func (w *world) close() {
 	w.shut()
 	for _, a := range w.areas {
@@ -346,7 +343,7 @@ func (w *world) close() {
 		troubles = append(troubles, a.Troubles()...)
 	}
 	for _, err := range troubles {
-		// A job that a search missed may start after its folder was removed: it ends.
+		// A job that a search missed may start after its folder was removed. The job then fails, which is no error here.
 		if w.adapter.miss.get() == 0 || !errors.Is(err, fs.ErrNotExist) {
 			w.t.Error(err)
 		}

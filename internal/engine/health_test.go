@@ -16,14 +16,14 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// polled is a second batch system of a world. It sends no events, may be slow, and may freeze:
-// then a command hangs until it is stopped.
+// polled is a second batch system of a world. It sends no events, may be slow, and may freeze: then each command hangs
+// until it is stopped.
 type polled struct {
 	sim    *adaptertest.Sim
 	w      *world
-	slow   atomic.Int64 // nanoseconds of a listing
+	slow   atomic.Int64 // how long a listing takes, in nanoseconds
 	frozen atomic.Bool
-	lists  atomic.Int32 // begun
+	lists  atomic.Int32 // number of listings begun
 }
 
 // add makes a second batch system and lets its time pass.
@@ -40,7 +40,7 @@ func (w *world) add(name string) *polled {
 	return p
 }
 
-// asked reports whether a command gets through.
+// asked returns an error if the batch system is frozen and the command was stopped.
 func (p *polled) asked(ctx context.Context, kind jjm.Kind) error {
 	if p.frozen.Load() {
 		<-ctx.Done()
@@ -272,7 +272,7 @@ func TestPolling_SlowListingsComeLessOften(t *testing.T) {
 		w.running(id, 2)
 		before := slow.lists.Load()
 		w.pass(11 * time.Minute)
-		// One takes 6 s, the next begins 60 s after its end.
+		// A listing takes 6 s, and the next listing begins 60 s after its end.
 		if n := slow.lists.Load() - before; n < 9 || n > 11 {
 			t.Errorf("%d listings in 11 minutes, want 10", n)
 		}
@@ -300,7 +300,7 @@ func TestPolling_OneSlowListingMakesNoSlowCluster(t *testing.T) {
 			w.pass(time.Second)
 		}
 		p.slow.Store(0)
-		w.pass(9 * time.Second) // that one is answered
+		w.pass(9 * time.Second) // the slow listing is answered
 		held := p.lists.Load()
 		w.pass(11 * time.Second)
 		if c := w.site("held-up"); c.Interval != well || p.lists.Load() == held {
@@ -326,7 +326,7 @@ func TestPolling_AnUnansweredListingIsNotSlow(t *testing.T) {
 			t.Errorf("well: %+v, frozen: %+v", well, c)
 		}
 		cold.frozen.Store(false)
-		// The listing that hangs, and the next.
+		// Wait for the listing that hangs, and for the next listing.
 		w.pass(engine.Defaults().Command.D() + 2*well.Interval.D())
 		if c := w.site("cold"); !c.Healthy {
 			t.Errorf("thawed: %+v", c)
@@ -388,13 +388,12 @@ func (p *polled) ranOnce(id jjm.GridID, n int) {
 	}
 }
 
-// probed is a batch system that reports its limits only when queried, and does not answer at
-// first.
+// probed is a batch system that reports its limits only in answer to probes. The first probes fail.
 type probed struct {
 	*faulty
-	fail  atomic.Int32 // probes that fail still
+	fail  atomic.Int32 // how many of the next probes fail
 	bulk  atomic.Int32
-	limit atomic.Int32 // that a probe learns
+	limit atomic.Int32 // the limit that a probe reports
 }
 
 func (p *probed) Capabilities() adapters.Capabilities {

@@ -20,7 +20,7 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// checked returns a check of the site; of is its cluster or file system, "" for any.
+// checked returns one check of the site. of is the cluster or file system that it checks, "" for any.
 func (w *world) checked(by wire.Caller, name, of string) wire.HealthCheck {
 	w.t.Helper()
 	all := w.engine.Health(context.Background(), by, health.Around{Version: "test"}).Checks

@@ -80,9 +80,8 @@ func heldScenario() scenario {
 	}
 }
 
-// verifyHolds requires that no rule was applied more often than it says and that users see it,
-// whatever happened to the daemon. A release whose end was not stored is repeated and counted
-// once.
+// verifyHolds requires that each rule was applied at most as often as it allows, and that users see why jobs failed.
+// This must hold whatever happened to the daemon: a release whose end was not stored is repeated, but counts only once.
 func (w *world) verifyHolds(id jjm.GridID) {
 	w.t.Helper()
 	locals := w.locals(id)
@@ -100,10 +99,10 @@ func (w *world) verifyHolds(id jjm.GridID) {
 			w.t.Errorf("local job %s: %s, %q; want %q", l.ID, l.Phase, l.Message, want)
 		}
 	}
-	// 2: decided, and carried out
+	// 2 entries: one for the decision, one for its execution
 	for n, most := range map[int32]map[string]int{1: {"says release": 2, "says retry": 0},
 		2: {"says release": 2, "says retry": 2},
-		// 2: without an answer, alice repeats the request
+		// 2 entries: alice repeats a request that was not answered
 		3: {"says release": 0}, 4: {"released by alice": 2}, 6: {"released by alice": 2}} {
 		for text, want := range most {
 			if got := w.journaled(id, n, text); got > want || (got == 0) != (want == 0) {
@@ -161,7 +160,7 @@ func TestHold_AgesOnlyWhileTheBatchSystemIsWell(t *testing.T) {
 	})
 }
 
-// With exit the maximum age is another one, and rules of the cluster come before those of the
+// Jobs that report by exit code have another maximum age of holds, and rules of the cluster come before rules of the
 // site.
 func TestHold_RulesOfTheClusterComeFirst(t *testing.T) {
 	t.Parallel()

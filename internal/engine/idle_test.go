@@ -57,7 +57,8 @@ func TestIdle_AClusterWhoseProbesFailIsInTrouble(t *testing.T) {
 	})
 }
 
-// mute is a batch system whose probe always succeeds and says nothing, as one of a description without a probe.
+// mute is a batch system whose probe always succeeds and reports nothing, like a described batch system without a
+// probe.
 type mute struct{ *faulty }
 
 func (mute) Probe(context.Context) error { return nil }

@@ -46,8 +46,8 @@ func found(key string) func(*stage) error {
 	}
 }
 
-// anotherThan stores, under the name as, the grid job that a key names. It returns an error as long as this is still
-// the earlier grid job.
+// anotherThan stores, under the name as, the id of the grid job that a request key names now. It returns an error while
+// the key still names the earlier grid job.
 func anotherThan(key, as string) func(*stage) error {
 	return func(s *stage) error {
 		id, err := s.engine.Resolve(context.Background(), alice, jjm.HandleOf(alice.UID, key))
@@ -97,7 +97,7 @@ func TestIntake_IgnoresForeignFiles(t *testing.T) {
 		name := func(seq int) string {
 			return filepath.Join(w.box(), spool.Name{Seq: int64(seq), Handle: h, Verb: spool.VerbKill}.String())
 		}
-		if os.Getuid() == 0 { // a kill of bob's, were the file his: account() of this test says so
+		if os.Getuid() == 0 { // the file belongs to bob; account() of this test would make its request bob's kill
 			text := []byte(fmt.Sprintf(`{"verb":"kill","handle":%q}`, h))
 			w.must(errors.Join(os.WriteFile(name(4)+".", text, 0o600), os.Chown(name(4)+".", bob.UID, bob.GID),
 				os.Rename(name(4)+".", name(4))))

@@ -228,8 +228,8 @@ func TestSubmit_ADeadContextStoresNothing(t *testing.T) {
 	})
 }
 
-// A submission that was accepted is answered with its grid job whenever it is repeated, also if it would be refused by
-// now: the gatekeeper perhaps never got the answer. Another submission is refused.
+// A submission that was accepted returns its grid job again whenever it is repeated, even if the site would refuse it
+// by now: the gatekeeper perhaps never got the answer. Any other submission is refused.
 func TestKey_ARepeatedSubmissionIsNotExaminedAgain(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

@@ -16,13 +16,13 @@ import (
 	"jjm/sandbox"
 )
 
-// count waits for a state of the aggregate.
+// count waits until n returns want.
 func (w *world) count(id jjm.GridID, what string, n func() int, want int) {
 	w.t.Helper()
 	w.until(2*time.Hour, what, func() bool { return n() == want })
 }
 
-// orders returns the orders to end in the work areas.
+// orders returns the files with orders to end in the work areas.
 func (w *world) orders() []string {
 	w.t.Helper()
 	found, err := filepath.Glob(filepath.Join(w.dir, "work", "*", "bulks", "*", "end", "*"))
@@ -64,7 +64,7 @@ func TestKill_WhatIsWrittenTooLateLeavesNoFolder(t *testing.T) {
 	t.Parallel()
 	survive := func(w *world, id jjm.GridID) {
 		w.running(id, 1)
-		w.sim.IgnoreCancels(1) // the second cancel ends it, and an order follows that
+		w.sim.IgnoreCancels(1) // the second cancel ends the job, and the order to end follows this cancel
 	}
 	for name, test := range map[string]struct {
 		before func(*world)
@@ -141,8 +141,8 @@ func TestKill_WhatIsWrittenTooLateLeavesNoFolder(t *testing.T) {
 	}
 }
 
-// untilArchived waits, in a goroutine of the engine, until a grid job is in the history. It
-// reports whether that came within the limit.
+// untilArchived waits until a grid job is in the history, in a goroutine of the engine. It returns false if this takes
+// longer than limit.
 func (w *world) untilArchived(id jjm.GridID, limit time.Duration) bool {
 	for start := time.Now(); time.Since(start) < limit; time.Sleep(time.Second) {
 		if w.archived(id) {
@@ -152,7 +152,7 @@ func (w *world) untilArchived(id jjm.GridID, limit time.Duration) bool {
 	return false
 }
 
-// heldUsers calls makes, if it is set, before the engine makes a folder or a file in a work area.
+// heldUsers calls the function makes, if it is set, before the engine makes a folder or a file in a work area.
 type heldUsers struct {
 	*slowUsers
 	makes fault[func(name string)]
@@ -466,8 +466,8 @@ func TestKill_WaitingLocalJobsDoNotKeepTheSubmissionBusy(t *testing.T) {
 	})
 }
 
-// A kill of local jobs that do not exist yet is refused as Busy: accepted, or answered with "no
-// such job", it would be lost.
+// A kill of local jobs that do not exist yet is refused as Busy. If it were accepted, or answered with "no such job",
+// the kill would be lost.
 func TestKill_OfLocalJobsStillToBeMadeIsRefusedAsBusy(t *testing.T) {
 	t.Parallel()
 	c := &crasher{point: "generate.after-commit", nth: 1}
@@ -508,8 +508,8 @@ func TestKill_OfLocalJobsStillToBeMadeIsRefusedAsBusy(t *testing.T) {
 		})
 }
 
-// An accepted kill is carried out whatever happens to the daemon during the cutting. A kill
-// without an answer is sent again.
+// An accepted kill is carried out even if the daemon dies during the cutting. A kill that was not answered is sent
+// again.
 func TestKill_IsNotLostWhenTheDaemonDiesAroundTheCutting(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -546,7 +546,7 @@ func TestKill_IsNotLostWhenTheDaemonDiesAroundTheCutting(t *testing.T) {
 				}
 				c.mu.Unlock()
 				const id = jjm.GridID(1)
-				// The daemon may die before the submission is answered: it is accepted all the same.
+				// The daemon may die before the submission is answered. The grid job is accepted nevertheless.
 				if _, err := w.trySubmit(alice, "", mc(test.jobs)); err != nil && !c.isDead() {
 					t.Fatal(err)
 				}

@@ -14,7 +14,7 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// asAccount is a Runner that only names an account.
+// asAccount is a Runner that only identifies an account, and runs nothing.
 type asAccount int
 
 func (a asAccount) UID() int { return int(a) }

@@ -34,7 +34,7 @@ func readers() map[string]map[string]any {
 	}
 }
 
-// drawDataset draws files of which splitters leave some out, and settings that leave out some. It returns the job file.
+// drawDataset draws files, and settings that leave some of the files or events out. It returns both.
 func drawDataset(t *rapid.T, by string) (files []jjm.File, params map[string]any) {
 	params = readers()[by]
 	read, err := split.Settings(by)

@@ -13,8 +13,8 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// waitsForLimit requires that a grid job, and its local jobs that wait, name the limit; for its owner and for
-// administrators.
+// waitsForLimit requires that a grid job, and its waiting local jobs, name the limit as the reason, for the owner and
+// for administrators.
 func (w *world) waitsForLimit(id jjm.GridID, limit string) {
 	w.t.Helper()
 	for _, caller := range []wire.Caller{admin, alice} {
@@ -34,7 +34,7 @@ func (w *world) waitsForLimit(id jjm.GridID, limit string) {
 	}
 }
 
-// A limit of the configuration that is reached is told as the reason to wait, by the name of its setting.
+// If a limit of the configuration is reached, the reason to wait contains the name of its setting.
 func TestLimits_AreToldAsTheReasonToWait(t *testing.T) {
 	t.Parallel()
 	for limit, o := range map[string]options{

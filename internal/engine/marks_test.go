@@ -137,8 +137,7 @@ func TestMarks_AWaitingLocalJobGivesItsFilesBack(t *testing.T) {
 	})
 }
 
-// A mark that the daemon stored and could not act on before it stopped or died is acted on by
-// the next daemon.
+// If the daemon stores a mark but stops or dies before it acts on the mark, the next daemon acts on the mark.
 func TestMarks_SurviveARestart(t *testing.T) {
 	t.Parallel()
 	crash := &crasher{}
@@ -160,8 +159,8 @@ func TestMarks_SurviveARestart(t *testing.T) {
 		})
 }
 
-// After a mark is withdrawn, the grid jobs that still cut files process the file; the answer
-// names those that do not.
+// After a mark is withdrawn, the grid jobs that still cut files process the file. The answer also names the grid jobs
+// that continue without the file.
 func TestMarks_AMarkCanBeWithdrawn(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
@@ -230,7 +229,7 @@ func TestMarks_AWithdrawalDoesNotReachEndedGridJobs(t *testing.T) {
 		w.must(err)
 		got, err := w.mark(alice, false, "ready", lfn(0))
 		w.must(err)
-		// Its local job still owns the file.
+		// The local job of the grid job still owns the file.
 		if diff := cmp.Diff([]wire.MarkedFile{{LFN: lfn(0), State: "ready"}}, got.Marked); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
@@ -289,8 +288,8 @@ func TestMarks_AMarkedFileIsNeverCut(t *testing.T) {
 	})
 }
 
-// Work of absurdly many local jobs is refused with their number before any exists, also for
-// files that come later. So is a dataset of absurd size.
+// A request for absurdly many local jobs is refused, with their number, before any local job exists. This also applies
+// to files that are added later, and to a dataset of absurd size.
 func TestLimits_AbsurdWorkIsRefusedWithItsSize(t *testing.T) {
 	t.Parallel()
 	for how, want := range map[string]string{
@@ -418,8 +417,8 @@ func TestMarks_GroupsOfFilesCutByEvents(t *testing.T) {
 	})
 }
 
-// A mark is not withdrawn in the middle of a cut, which would confuse where the cut continues:
-// it is refused until the cut ends.
+// A mark is not withdrawn in the middle of a cut, because the cut would then continue at the wrong file. The withdrawal
+// is refused until the cut ends.
 func TestMarks_AreNotWithdrawnInTheMiddleOfACut(t *testing.T) {
 	t.Parallel()
 	const events, chunk = 400, 500

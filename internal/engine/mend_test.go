@@ -14,11 +14,11 @@ import (
 	"jjm/internal/jjm"
 )
 
-// writtenAt is when a file of a record was written.
+// writtenAt matches the time at which a file of a record was written.
 var writtenAt = regexp.MustCompile(` written="[^"]*"`)
 
-// recordFiles returns the files and links below the folder of the records by name, without when they were written. The
-// record of a grid job that is not over changes, so leave is left out.
+// recordFiles returns the contents of the files and links below the folder of the records, by name, without the times
+// of writing. It leaves out the grid job leave, because the record of an unfinished grid job changes.
 func (w *world) recordFiles(leave jjm.GridID) map[string]string {
 	w.t.Helper()
 	files, root := map[string]string{}, filepath.Join(w.dir, "records")

@@ -42,13 +42,13 @@ type attempt struct {
 	Given   sandbox.Assignment
 }
 
-// watcher notes attempts as they start.
+// watcher records attempts when they start.
 type watcher struct {
 	mu       sync.Mutex
 	attempts map[jjm.AttemptID]attempt
 }
 
-// watch lets a world's attempts be noted.
+// watch returns a watcher that records all attempts of the world from now on.
 func (w *world) watch() *watcher {
 	seen := &watcher{attempts: map[jjm.AttemptID]attempt{}}
 	w.play = func(id jjm.AttemptID, job adaptertest.SimJob) adaptertest.Play {
@@ -154,7 +154,7 @@ func (w *world) datasetFiles() map[string][]string {
 	return out
 }
 
-// text writes it down, for a comparison.
+// text returns the observations as a text that can be compared.
 func (o observed) text(t *testing.T) string {
 	t.Helper()
 	out, err := json.MarshalIndent(o, "", " ")

@@ -46,8 +46,8 @@ func (w *world) opened(id jjm.GridID) (files []string) {
 	return files
 }
 
-// Files that local jobs made are opened by a path, whichever dataset or container they are read
-// from. Files that people list are opened by the name that they gave.
+// Files that local jobs made are opened by their path, whichever dataset or container they are read from. Files that
+// people list are opened by the listed name.
 func TestOpened_FilesOfLocalJobsHaveAPath(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -75,8 +75,7 @@ func TestOpened_FilesOfLocalJobsHaveAPath(t *testing.T) {
 	})
 }
 
-// Outputs from several clusters are read through a container, with the paths that they
-// have in the datasets of it.
+// Outputs from several clusters are read through a container, with their paths in the datasets of the container.
 func TestOpened_ThroughAContainer(t *testing.T) {
 	t.Parallel()
 	o := options{sim: adaptertest.SimConfig{Slots: 2}, more: []adaptertest.SimConfig{{Name: "second", Slots: 2}}}

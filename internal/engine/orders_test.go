@@ -92,8 +92,7 @@ func TestOrders_AnAdministratorsPauseOfAGridJobHolds(t *testing.T) {
 	})
 }
 
-// A pause ends at its time. One that ended before anything was submitted never reached the
-// batch system.
+// A pause ends at its time. A pause that ends before anything was submitted has no effect on the batch system.
 func TestOrders_APauseOfAGridJobEndsByItself(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Slots: 2}}, func(t *testing.T, w *world) {

@@ -20,7 +20,7 @@ func TestOutage_DoesNotCountAsAbsence(t *testing.T) {
 		w.running(id, 4)
 		for range 3 {
 			w.sim.Lie(1, nil)
-			w.pass(15 * time.Second) // it was lied to once
+			w.pass(15 * time.Second) // one listing without the jobs
 			w.sim.Lie(6, nil)
 			w.sim.Down(11 * time.Minute)
 			w.pass(14 * time.Minute) // the listings without jobs came after the outage

@@ -31,7 +31,7 @@ type forger struct {
 	controlled map[string][]adapters.Ref
 }
 
-// forge lets answers be forged from now on.
+// forge changes the forged answers.
 func (f *forger) forge(change func(*forger)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -166,7 +166,7 @@ func TestPersonHold_IsRefusedAgesAndCanBeKilled(t *testing.T) {
 	})
 }
 
-// A release brings other words for the next attempt: for what its application holds, and for what failed.
+// A release may set new retry arguments for the next attempt, and so may a resubmission of failed local jobs.
 func TestRelease_WithOtherWords(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
@@ -213,7 +213,7 @@ func TestRelease_WithOtherWords(t *testing.T) {
 		})
 }
 
-// The words outlast the reopening of a grid job that is over.
+// The new retry arguments survive the reopening of a grid job that is over.
 func TestRelease_WithOtherWordsReopens(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {

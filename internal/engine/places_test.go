@@ -25,7 +25,7 @@ import (
 // reads holds the storages that the clusters of these tests can read.
 var reads = map[string][]string{"sim": {"a"}, "bee": {"b"}, "both": {"a", "b"}}
 
-// reading is a site of these clusters.
+// reading adds the clusters of reads to the options of a world.
 func reading(o options) options {
 	o.more = []adaptertest.SimConfig{{Name: "bee", Slots: o.sim.Slots, Life: o.sim.Life},
 		{Name: "both", Slots: o.sim.Slots, Life: o.sim.Life}}

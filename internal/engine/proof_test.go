@@ -67,8 +67,8 @@ func TestVerify_WhileItRunsAndAfterItsEnd(t *testing.T) {
 	})
 }
 
-// A recovery may itself fail in part. The rest is known, and the next recovery is a new grid
-// job with other seeds. Work that two of them did is an overlap, whatever their ledgers say.
+// A recovery may itself fail in part. The work that is still missing is known, and the next recovery is a new grid job
+// with other seeds. Work that two recoveries did is an overlap, whatever their ledgers contain.
 func TestVerify_WithSeveralRecoveries(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {

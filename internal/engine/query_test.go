@@ -24,7 +24,7 @@ import (
 	"jjm/xmldb/head"
 )
 
-// progress lets the application of a local job say how far it is.
+// progress writes the progress of a local job's application, as its wrapper does.
 func (w *world) progress(l jjm.LocalJob, phase string, done, total int64) {
 	w.t.Helper()
 	ar := w.area(owner(alice))
@@ -43,7 +43,7 @@ func TestProgress_EveryPhaseStaysInTheRecord(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		p := adaptertest.Play{Life: 10 * time.Minute}
-		if id.N == 2 { // told and over between two looks
+		if id.N == 2 { // the job reports and ends between two looks
 			p.Life = time.Second
 			p.Phases = []jjm.AppPhase{{Progress: jjm.Progress{Phase: "gen", Done: 5, Total: 5}, Started: 1000, Ended: 2000},
 				{Progress: jjm.Progress{Phase: "sim", Done: 2, Total: 5}, Started: 2000, Ended: 3000}}
@@ -169,8 +169,8 @@ func TestProgress_IsSummedByPhaseAndShownEverywhere(t *testing.T) {
 	})
 }
 
-// An application often reports its last progress after the last look at its file. That report comes with the result,
-// and status and record of the ended job show it. The next attempt has reported nothing yet.
+// An application often reports its last progress after jjm's last look at its file. That report comes with the result,
+// and status and record of the ended job show it. The next attempt has reported no progress yet.
 func TestProgress_OfAnEndedJobIsTheLastThatItSaid(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {

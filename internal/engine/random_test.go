@@ -17,7 +17,7 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// chaos draws a random history of a site.
+// chaos holds the random events of one history of a site.
 type chaos struct {
 	sim      adaptertest.SimConfig
 	faults   []adaptertest.Fault

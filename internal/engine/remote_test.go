@@ -23,9 +23,9 @@ import (
 type servers struct {
 	mu     sync.Mutex
 	orders []fetch.Order
-	now    int // orders under way
+	now    int // orders in progress
 	most   int
-	// answer returns the report of an order, or that the file is there.
+	// answer returns the report for an order; nil means that every file is there.
 	answer func(ctx context.Context, o fetch.Order, n int) fetch.Report
 }
 
@@ -57,14 +57,14 @@ func (s *servers) fetch(ctx context.Context, o fetch.Order) (fetch.Report, error
 	return r, nil
 }
 
-// asked is how many orders there were.
+// asked returns the number of orders so far.
 func (s *servers) asked() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.orders)
 }
 
-// never answers, until the order is withdrawn.
+// never returns no report until the order is withdrawn.
 func never(ctx context.Context, _ fetch.Order, _ int) fetch.Report {
 	<-ctx.Done()
 	return fetch.Report{}

@@ -10,8 +10,8 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// A cluster that leaves the configuration while it has jobs is told: by the start, and of the jobs, also once they are
-// to be killed.
+// If a cluster leaves the configuration while it has jobs, jjm warns about it at the start and in the status of the
+// jobs, even when the jobs are to be killed.
 func TestRemoved_AClusterWithJobsIsTold(t *testing.T) {
 	t.Parallel()
 	o := options{sim: adaptertest.SimConfig{Slots: 4, Life: 3 * time.Hour},

@@ -34,7 +34,7 @@ func (w *world) resubmit(all bool, refs ...string) wire.Resubmitted {
 	return w.engine.Resubmit(context.Background(), alice, parsed, wire.ResubmitHow{All: all})[0]
 }
 
-// refused is the text of an error of a kind, "" if there is none.
+// refused requires that a resubmission failed with an error of a kind, and returns the text of the error.
 func (w *world) refused(r wire.Resubmitted, kind jjm.Kind) string {
 	w.t.Helper()
 	if r.Error == nil || r.Error.Kind != kind {
@@ -390,8 +390,8 @@ func TestResubmit_BesideARecovery(t *testing.T) {
 	})
 }
 
-// lateIDs says once that an id is not reserved, and calls wait before it reserves it. Then a submission has checked
-// its job file, and has not stored its grid job.
+// lateIDs claims once that an id is not reserved, and calls wait before it reserves this id. At that moment a
+// submission has checked its job file but has not stored its grid job.
 type lateIDs struct {
 	base.IDs
 	wait func()
@@ -451,8 +451,8 @@ func TestResubmit_WhileARecoveryIsSubmitted(t *testing.T) {
 	}
 }
 
-// The job file of a recovery covers the work that was missing at one end. After the grid job was reopened, that work
-// may have been done.
+// The job file of a recovery covers the work that was missing at one end of the grid job. If the grid job was reopened
+// since, the job file is refused, because the work may have been done.
 func TestResubmit_AFileOfARecoveryIsOfOneEnd(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: unluckyTwice}, func(t *testing.T, w *world) {
@@ -536,7 +536,7 @@ func (w *world) isOver(id jjm.GridID) bool {
 	return st.Over()
 }
 
-// resubmitOf runs again what failed of a grid job.
+// resubmitOf resubmits the failed local jobs of a grid job.
 func resubmitOf(key string) func(*stage) error { return resubmitWith(key, nil) }
 
 // resubmitWith is resubmitOf with other resources.
@@ -551,7 +551,7 @@ func resubmitWith(key string, asked *jjm.Resources) func(*stage) error {
 	}
 }
 
-// retractAfterTheEnd declares an output of a grid job lost that is over.
+// retractAfterTheEnd declares an output of an ended grid job lost.
 func retractAfterTheEnd(key, output string) func(*stage) error {
 	return func(s *stage) error {
 		_, err := s.retractOver(s.ids[key], fmt.Sprintf(output, s.ids[key]))

@@ -79,8 +79,7 @@ func (w *world) askedFor(id jjm.GridID, n int32) *jjm.Resources {
 	return all[0].Detail.Asked
 }
 
-// askedOnly requires that these local jobs request the memory that a resubmission asked for, and
-// no others of their grid job.
+// askedOnly requires that only the given local jobs of a grid job request the memory that a resubmission asked for.
 func (s *stage) askedOnly(key string, locals ...int32) {
 	s.t.Helper()
 	for _, l := range s.locals(s.ids[key]) {

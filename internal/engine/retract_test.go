@@ -17,12 +17,12 @@ import (
 // retract declares outputs of alice's grid job lost.
 func (w *world) retract(c wire.Caller, id jjm.GridID, dry bool, recovery string, outputs ...string) (wire.Retracted,
 	error) {
-	over := w.isOver(id) // then a new grid job is to make them
+	over := w.isOver(id) // an ended grid job stays closed: a new grid job makes the outputs again
 	return w.engine.Retract(context.Background(), c, id,
 		wire.Retract{Outputs: outputs, Reason: "disk 7 is gone", DryRun: dry, Recovery: recovery, NewOutput: over})
 }
 
-// retractOver declares outputs of a grid job lost that is over, and is to be reopened.
+// retractOver declares outputs of an ended grid job lost, and lets the grid job be reopened to make them again.
 func (w *world) retractOver(id jjm.GridID, outputs ...string) (wire.Retracted, error) {
 	return w.engine.Retract(context.Background(), alice, id, wire.Retract{Outputs: outputs, Reason: "disk 7 is gone"})
 }
@@ -102,8 +102,7 @@ func TestRetract_ALiveGridJobRedoesTheOutputs(t *testing.T) {
 	})
 }
 
-// After the grid job has ended, the work of the local jobs is missing, and a recovery does
-// exactly that.
+// After the grid job has ended, the work of the local jobs is missing, and a recovery does only this work.
 func TestRetract_ARecoveryRedoesThoseOfAnEndedGridJob(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
@@ -197,8 +196,7 @@ func TestRetract_AMergedFileLeadsToItsOrigins(t *testing.T) {
 	})
 }
 
-// While a grid job lives and merges, a merged file that is lost is made again of new
-// outputs, and nothing is merged twice.
+// While a grid job is live and merges, a lost merged file is made again from new outputs, and nothing is merged twice.
 func TestRetract_AMergedFileOfALiveGridJob(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: halfLater}, func(t *testing.T, w *world) {

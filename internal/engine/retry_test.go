@@ -29,7 +29,7 @@ func TestRetry_LimitsOfGBSByClass(t *testing.T) {
 		"late, not asked for": {mc(1), adaptertest.Play{Keyword: "-", Exit: 1, Life: time.Hour}, jjm.Failed,
 			jjm.ByLimit, 2},
 		"never starts": {mc(1), adaptertest.Play{NoClaim: true, Exit: 1}, jjm.Failed, jjm.ByLimit, 21},
-		// by its log, which has one entry
+		// The class of the failure comes from the log of the application, which has one entry.
 		"no result": {mc(1), adaptertest.Play{NoResult: true, Exit: 1, Life: 10 * time.Minute}, jjm.Failed,
 			jjm.ByLimit, 21},
 		"no memory": {mc(1), adaptertest.Play{State: jjm.BatchOOM, Life: time.Hour}, jjm.Failed, jjm.ByLimit,
@@ -49,7 +49,7 @@ func TestRetry_LimitsOfGBSByClass(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			slow := func(c *engineConfig) { // it is about their number, not about the time between them
+			slow := func(c *engineConfig) { // this test is about the number of attempts, not about the time between them
 				c.Harvest, c.Poll, c.Backoff = jjm.Duration(time.Minute), jjm.Duration(2*time.Minute), jjm.Duration(time.Second)
 			}
 			inWorld(t, options{play: always(test.play), config: slow}, func(t *testing.T, w *world) {

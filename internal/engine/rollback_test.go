@@ -15,8 +15,8 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// wrongInput is a job file of three local jobs whose input has another checksum, until writeInput("cards") writes it.
-// That shows when the input is packed.
+// wrongInput is a job file of three local jobs whose input has a wrong checksum until writeInput("cards") writes the
+// file. jjm detects this when it packs the input.
 func wrongInput() string {
 	return mc(3, fmt.Sprintf(`inputs = [{path = "cards", sha256 = "%x"}]`, sha256.Sum256([]byte("cards"))))
 }
@@ -123,7 +123,7 @@ func TestRollback_AKeptGridJobIsSubmittedAgain(t *testing.T) {
 		w.isKept(again) // the input is wrong still
 		w.must(writeInput("cards")(s))
 		w.pass(time.Hour)
-		w.isKept(again) // nobody asked
+		w.isKept(again) // nobody submitted the grid job again
 		_, err := w.engine.Submit(ctx, alice, wire.Submit{Again: again})
 		w.must(err)
 		w.final(time.Hour, again)

@@ -18,7 +18,7 @@ import (
 	"jjm/sandbox"
 )
 
-// script asks the test how an attempt goes.
+// script returns the play of an attempt, as the test defines it.
 func (w *world) script(job adaptertest.SimJob) adaptertest.Play {
 	if w.play == nil {
 		return adaptertest.Play{}
@@ -30,19 +30,20 @@ func (w *world) script(job adaptertest.SimJob) adaptertest.Play {
 	return w.play(as.AttemptID(), job)
 }
 
-// holds asks the test whether an attempt is held.
+// holds returns a function that decides whether an attempt is held, as the test defines it.
 func (w *world) holds(hold func(id jjm.AttemptID, held int) (code, text string)) func(adaptertest.SimJob, int) (code,
 	text string) {
 	return func(job adaptertest.SimJob, held int) (code, text string) {
 		as, err := w.areaOf(job).ReadAssignment(job.Tag, job.Index)
 		if err != nil {
-			panic(err) // it was there before the submission
+			panic(err) // the assignment is written before the submission
 		}
 		return hold(as.AttemptID(), held)
 	}
 }
 
-// areaOf is the work area that a job works in: its owner's, whoever it runs as.
+// areaOf returns the work area that a job works in, which belongs to the job's owner even if the job runs as another
+// account.
 func (w *world) areaOf(job adaptertest.SimJob) *sandbox.Area {
 	w.adapter.mu.Lock()
 	user := w.adapter.users[job.Tag]
@@ -50,8 +51,8 @@ func (w *world) areaOf(job adaptertest.SimJob) *sandbox.Area {
 	return w.area(jjm.Owner{User: user})
 }
 
-// fileClock is a wrapper whose file server has the bubble's clock: the time
-// stamp of the folder of results is when they were put there.
+// fileClock is a wrapper whose file server uses the bubble's clock: the time stamp of the folder of results is the time
+// at which the results were put there.
 type fileClock struct {
 	w    *world
 	bare bool
@@ -116,7 +117,7 @@ func (c *crasher) at(point string) error {
 	return nil
 }
 
-// arm makes the next passage of a failpoint the last.
+// arm stops the engine at the next passage of a failpoint.
 func (c *crasher) arm(point string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,11 +140,11 @@ func (c *crasher) isDead() bool {
 type faulty struct {
 	*adaptertest.Sim
 	mu sync.Mutex
-	// users are whose work area each bulk is in.
+	// users are the names of the users in whose work areas the bulks are.
 	users map[jjm.Tag]string
 	// shared guards users, which several clusters have in common.
 	shared *sync.Mutex
-	// miss makes searches wrongly find nothing until the batch system has more bulks than that.
+	// miss makes searches wrongly find nothing until the batch system has more than this number of bulks.
 	miss fault[int]
 	// onList, if set, may change a listing.
 	onList fault[func(*adapters.Listing)]
@@ -154,13 +155,13 @@ type faulty struct {
 	// onControl, if set, is called before every Control. If it returns an error of kind Busy, Control fails with that
 	// error; any other error becomes the error of each job.
 	onControl fault[func(adapters.Op) error]
-	// onRefs, if set, is called with what every Control names.
+	// onRefs, if set, is called with the jobs of every Control.
 	onRefs fault[func([]adapters.Ref)]
 	// onSubmit, if set, is called with every bulk before it is handed over.
 	onSubmit fault[func(adapters.Bulk)]
 }
 
-// fault is something that a test may change while the engine runs.
+// fault is a setting that a test may change while the engine runs.
 type fault[T any] struct {
 	mu sync.Mutex
 	is T
@@ -178,7 +179,7 @@ func (f *fault[T]) get() T {
 	return f.is
 }
 
-// Submit tells of bulks.
+// Submit passes the bulk to onSubmit, and then submits it to the simulation.
 func (f *faulty) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, error) {
 	f.shared.Lock()
 	f.users[b.Tag] = filepath.Base(filepath.Dir(filepath.Dir(b.Dir))) // USER/bulks/TAG
@@ -207,7 +208,7 @@ func (f *faulty) Account(ctx context.Context, o jjm.Owner, refs []adapters.Ref) 
 	return reports, err
 }
 
-// Control tells of cancels.
+// Control passes the jobs to onRefs before the simulation acts on them. After a cancel it calls onCancel.
 func (f *faulty) Control(ctx context.Context, o jjm.Owner, op adapters.Op, refs []adapters.Ref) ([]error, error) {
 	if on := f.onRefs.get(); on != nil {
 		on(refs)

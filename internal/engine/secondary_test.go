@@ -30,8 +30,8 @@ func (w *world) pileup(first, n int) {
 	w.must(err)
 }
 
-// A local job that needs more of an open secondary dataset waits. The status says for what, and
-// it is made once there is enough.
+// A local job that needs more files of an open secondary dataset waits, and the status names the dataset. The local job
+// is made once there are enough files.
 func TestSecondary_WaitsForAnOpenDataset(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

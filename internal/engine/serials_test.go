@@ -25,10 +25,10 @@ name = "log.${SN:3}.tgz"
 log = true
 `
 
-// atOnce sets the back-off to 0, so that attempts follow one another immediately.
+// atOnce sets the back-off to 0, so that attempts follow one another without a pause.
 func atOnce(c *engineConfig) { c.Backoff = 0 }
 
-// filesIn are the names of the files of alice's dataset.
+// filesIn returns the names of the files of alice's dataset.
 func (w *world) filesIn(name string) (lfns []string) {
 	w.t.Helper()
 	d, err := w.store.DatasetNamed(context.Background(), alice.UID, name)
@@ -41,8 +41,7 @@ func (w *world) filesIn(name string) (lfns []string) {
 	return lfns
 }
 
-// inTar are the names in the tar of a grid job that have a text in them, without their
-// folder.
+// inTar returns the names in the tar of a grid job that contain a text, without their folder.
 func (w *world) inTar(id jjm.GridID, text string) (names []string) {
 	w.t.Helper()
 	files, err := tarFiles(w.tarBytes(id))
@@ -56,8 +55,8 @@ func (w *world) inTar(id jjm.GridID, text string) (names []string) {
 	return names
 }
 
-// verifyNumbers checks the serial numbers of a grid job with the templates [numbers]: dense,
-// ascending, each once, and in all names that are handed over.
+// verifyNumbers checks the serial numbers of a grid job with the templates [numbers]: they are dense and ascending,
+// each occurs once, and all file names that jjm passes on contain them.
 func (w *world) verifyNumbers(id jjm.GridID) {
 	w.t.Helper()
 	want, logs := []string{}, []string{}
@@ -118,7 +117,8 @@ func TestSerials_OutputsAreCollectedUnderTheirNames(t *testing.T) {
 	})
 }
 
-// If there are fewer numbers than local jobs, the submission is refused where that is known.
+// If there are fewer numbers than local jobs, the submission is refused, provided that the number of local jobs is
+// known.
 func TestSerials_TooFewNumbersAreRefused(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -135,8 +135,8 @@ func TestSerials_TooFewNumbersAreRefused(t *testing.T) {
 	})
 }
 
-// If more files come than there are numbers, the local jobs with a number are made, and the
-// grid job ends and says why there are no more.
+// If more files arrive than there are numbers, local jobs are made as long as numbers are left. Then the grid job ends,
+// and its message has the reason.
 func TestSerials_AfterTheLargestIsAnError(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -153,7 +153,7 @@ func TestSerials_AfterTheLargestIsAnError(t *testing.T) {
 	})
 }
 
-// A local job gets no successor if there is no number left, and says so.
+// A local job gets no successor if no number is left, and its message has the reason.
 func TestSerials_NoSuccessorWithoutANumber(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: failsOnce, config: atOnce}, func(t *testing.T, w *world) {
@@ -172,8 +172,8 @@ func TestSerials_NoSuccessorWithoutANumber(t *testing.T) {
 	})
 }
 
-// A sequence has numbers instead of files: each local job takes the next, and a successor the
-// same.
+// A sequence dataset contains numbers instead of files: each local job takes the next number, and its successor takes
+// the same number.
 func TestSerials_ASequenceNeedsNoFiles(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: failsOnce, config: atOnce}, func(t *testing.T, w *world) {
@@ -204,7 +204,7 @@ func TestSerials_ASequenceNeedsNoFiles(t *testing.T) {
 		if len(locals) != 5 || w.lookup(id).Status != "done" {
 			t.Fatalf("%+v", locals)
 		}
-		for n := int32(3); n < 5; n++ { // they do what 0 and 2 did not
+		for n := int32(3); n < 5; n++ { // local jobs 3 and 4 do the work of local jobs 0 and 2
 			inputs, err := w.store.PartInputs(context.Background(), id, []int32{n})
 			w.must(err)
 			before := want[inputs[n].Origin.Local]
@@ -282,7 +282,7 @@ func TestSerials_MergedFilesHaveNamesToo(t *testing.T) {
 	})
 }
 
-// Outputs are retracted by their names, and the datasets that hold them tell so.
+// Outputs are retracted by their names, and the datasets that contain them show them as lost.
 func TestSerials_ALostOutputIsNamed(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {

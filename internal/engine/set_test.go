@@ -33,8 +33,8 @@ func living(d time.Duration) func(jjm.AttemptID, adaptertest.SimJob) adaptertest
 	return func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play { return adaptertest.Play{Life: d} }
 }
 
-// setScenario sets local jobs that wait for their first submission, some of them twice. Local jobs 5 to 7 are submitted
-// after that, and fail with other resources.
+// setScenario sets local jobs that wait for their first submission, local jobs 5 to 7 twice. These three fail unless
+// they request the memory that was set last.
 func setScenario() scenario {
 	set := func(how wire.SetHow, rest string) func(*stage) error {
 		return func(s *stage) error { return s.set(how, s.ids["a"].String()+rest).Error.Err() }
@@ -106,7 +106,8 @@ func TestSet_WaitingLocalJobs(t *testing.T) {
 	})
 }
 
-// A grid job also means its local jobs still to be made; a later set replaces only what it says.
+// Setting a grid job also sets its local jobs still to be made. A later setting replaces only the values that it
+// contains.
 func TestSet_LocalJobsStillToBeMade(t *testing.T) {
 	t.Parallel()
 	seen := requests{t: t}
@@ -147,7 +148,7 @@ func TestSet_LocalJobsStillToBeMade(t *testing.T) {
 	})
 }
 
-// Local jobs that merge get what was set before they were made.
+// Local jobs that merge get the values that were set before these local jobs were made.
 func TestSet_LocalJobsThatMerge(t *testing.T) {
 	t.Parallel()
 	seen := requests{t: t}

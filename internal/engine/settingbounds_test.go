@@ -37,7 +37,7 @@ func TestSetting_WhatWrappersAreHanded(t *testing.T) {
 	})
 }
 
-// The CPU seconds of a local job determine how many events it gets.
+// The CPU seconds of a local job determine its number of events.
 func TestSetting_CPUSecondsSizeLocalJobs(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -210,7 +210,7 @@ func TestSetting_MinFree(t *testing.T) {
 	}
 }
 
-// fillBytes leaves 100 kB of 16 MB, fillFiles ten names of 2000.
+// fillBytes leaves 100 kB of 16 MB free. fillFiles leaves 10 of 2000 file names free.
 func fillBytes(dir string) error {
 	return os.WriteFile(filepath.Join(dir, "filler"), make([]byte, 16<<20-100<<10), 0o600)
 }

@@ -14,7 +14,7 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// with returns set. It marks a function that changes one setting of the engine.
+// with returns its argument unchanged. It marks a function that changes one setting of the engine.
 func with(set func(*engine.Config)) func(*engine.Config) { return set }
 
 // running_first chooses between two rules of Ganga's master status.
@@ -85,7 +85,7 @@ func TestSetting_MaxInputFiles(t *testing.T) {
 	}
 }
 
-// unknown_warn is how long a cluster may not answer before a warning.
+// unknown_warn is how long a cluster may stay silent before jjm warns.
 func TestSetting_UnknownWarn(t *testing.T) {
 	t.Parallel()
 	for limit, warned := range map[time.Duration]bool{time.Minute: true, time.Hour: false} {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A step that cannot be done must be visible to users, not only in the log.
+// If a step of a grid job fails, users see the reason in the status, not only in the log.
 func TestTrouble_OfAStepIsVisible(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

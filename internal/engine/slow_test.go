@@ -22,11 +22,11 @@ var (
 	mallory = wire.Caller{UID: 70003, GID: 70003, User: "mallory"}
 )
 
-// slowUsers serves one account slowly, like a helper that its owner stops again and again, or
-// an overloaded storage.
+// slowUsers makes the file operations of one account slow, as if its owner stopped the helper process again and again,
+// or as if the storage were overloaded.
 type slowUsers struct {
 	user string
-	act  atomic.Int64 // how long each of its acts takes, in nanoseconds
+	act  atomic.Int64 // how long each file operation takes, in nanoseconds
 }
 
 var _ engine.Users = (*slowUsers)(nil)
@@ -50,8 +50,8 @@ func (u *slowUsers) OpenTree(_ jjm.Owner, path string, most tree.Most) (*tree.So
 
 func (u *slowUsers) Runner(jjm.Owner) run.Runner { return nil }
 
-// wait waits for paths of jobs only. Below bin the engine installs its wrapper with a mutex
-// held, for which time in a bubble does not pass.
+// wait delays only operations on paths of jobs. Below bin the engine installs its wrapper while it holds a mutex, and a
+// bubble's time stands still meanwhile.
 func (u *slowUsers) wait(name string) {
 	if strings.HasPrefix(name, "bulks/") || strings.HasPrefix(name, "jobs/") {
 		time.Sleep(time.Duration(u.act.Load()))

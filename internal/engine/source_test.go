@@ -47,7 +47,7 @@ func TestSource_AnUnreadableListEndsTheGridJobAndAddsNothing(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		var list bytes.Buffer
-		for i := range 11_000 { // the mistake is behind the part that is checked before acceptance
+		for i := range 11_000 { // the mistake comes after the part of the list that is checked before acceptance
 			list.Write(catalogue.Line(jjm.File{LFN: lfn(i), Events: 100}))
 		}
 		list.WriteString("{\"lfn\": \"x\", \"evnets\": 3}\n")
@@ -76,7 +76,7 @@ func TestSource_OfAnotherAccountNeedsADaemonThatCanActAsIt(t *testing.T) {
 	})
 }
 
-// inTime is inWorld without the bubble.
+// inTime runs a test in a world like inWorld, but in real time.
 func inTime(t *testing.T, o options, test func(*world)) {
 	t.Helper()
 	dir := tempDir(t)
@@ -160,7 +160,7 @@ func TestSource_AProgramListsFiles(t *testing.T) {
 	})
 }
 
-// quickSim runs its jobs for a moment.
+// quickSim makes each job run for 10 ms.
 func quickSim() adaptertest.SimConfig { return adaptertest.SimConfig{Life: 10 * time.Millisecond} }
 
 // writeList writes a list of n files.
@@ -176,8 +176,8 @@ func (w *world) writeList(name string, n int) {
 	w.must(errors.Join(out.Flush(), f.Close()))
 }
 
-// A list with more files than a dataset may have adds none, says so, and is never wholly in
-// memory.
+// If a list has more files than a dataset may have, none is added and the error says so. The list is never completely
+// in memory.
 func TestSource_AListWithTooManyFilesAddsNone(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(100)) // as in the daemon
 	const most, lines = 100_000, 400_000

@@ -13,8 +13,7 @@ import (
 	"jjm/xmldb/head"
 )
 
-// steps returns the steps of a grid job, which status, list and an up-to-date record must show
-// alike.
+// steps returns the steps of a grid job. It requires that status, list and an up-to-date record show the same steps.
 func (w *world) steps(id jjm.GridID) []wire.Step {
 	w.t.Helper()
 	st := w.status(id)
@@ -53,7 +52,7 @@ func TestSteps_AreShownSeparately(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if id.Grid == 1 && id.N == 0 {
-			return adaptertest.Play{Keyword: "-", Exit: 3} // its work is done again
+			return adaptertest.Play{Keyword: "-", Exit: 3} // the work is done again by a successor
 		}
 		return adaptertest.Play{}
 	}

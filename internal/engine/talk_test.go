@@ -39,7 +39,7 @@ func (w *world) submit(c wire.Caller, text string) jjm.GridID {
 	return s.ID
 }
 
-// lookup returns the answer that the gatekeeper gets about a grid job.
+// lookup returns the status that a gatekeeper sees of a grid job.
 func (w *world) lookup(id jjm.GridID) wire.Lookup {
 	w.t.Helper()
 	l := w.engine.Lookup(context.Background(), admin, []jjm.GridID{id})[0]
@@ -52,7 +52,7 @@ func (w *world) lookup(id jjm.GridID) wire.Lookup {
 	return l
 }
 
-// kill asks for an end: "12", "12.3", "12.3-7".
+// kill kills jobs as alice: "12", "12.3" or "12.3-7".
 func (w *world) kill(ref string) wire.Killed {
 	w.t.Helper()
 	r, err := jjm.ParseRef(ref)

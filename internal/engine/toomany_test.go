@@ -102,7 +102,7 @@ func TestTooMany_ClustersTellTheLearntLimit(t *testing.T) {
 	})
 }
 
-// Where one account runs the jobs of all, all are told its limit.
+// If one account runs the jobs of all users, every user sees the limit of this account.
 func TestTooMany_TheLimitOfTheCommonAccountIsToldToAll(t *testing.T) {
 	t.Parallel()
 	common := jjm.Owner{User: "jjm", UID: 990, GID: 990}
@@ -173,7 +173,7 @@ func TestUnexplained_IsTriedAgainForADay(t *testing.T) {
 	})
 }
 
-// One that passes within a day costs nothing.
+// If a refusal in unknown words ends within a day, it costs no attempt.
 func TestUnexplained_PassesWithoutATrace(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

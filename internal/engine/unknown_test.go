@@ -99,7 +99,7 @@ func TestGenerate_WhatTheStoreRefusesForGoodBreaksTheGridJob(t *testing.T) {
 	})
 }
 
-// The daemon's dry run refuses what its store would refuse, for every splitter of files.
+// Every splitter of files makes parts that the store accepts, even if files have an unknown number of events.
 func TestUnknownEvents_EverySplitterMakesPartsThatTheStoreTakes(t *testing.T) {
 	t.Parallel()
 	for _, by := range []string{split.EventBased, split.LHCbDataSplitter, split.FileBased, split.JEDI} {

@@ -10,8 +10,8 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// garble replaces the reports of one index in a listing by an unreadable record, like an adapter that cannot parse
-// them. If known is set, the record has their tag.
+// garble replaces the reports of one index in a listing by an unreadable record, as an adapter does for a record that
+// it cannot parse. If known is set, the record has the tag of the reports.
 func garble(l *adapters.Listing, index int32, known bool) {
 	l.Reports = slices.DeleteFunc(slices.Clone(l.Reports), func(r jjm.Report) bool {
 		if r.Index != index {
@@ -26,11 +26,12 @@ func garble(l *adapters.Listing, index int32, known bool) {
 	})
 }
 
-// A record that cannot be read, and may be a local job's, makes it unknown; it does not prove that the job is gone.
+// If an unreadable record may belong to a local job, the local job is unknown. The record does not prove that the job
+// is gone.
 func TestUnread_ALocalJobIsUnknownAndNotLost(t *testing.T) {
 	t.Parallel()
 	for name, known := range map[string]bool{"by its tag": true, "without a tag": false} {
-		lasts := 50 * time.Minute // without a tag it excuses an hour
+		lasts := 50 * time.Minute // an unreadable record without a tag explains an absence for an hour only
 		if known {
 			lasts = 4 * time.Hour
 		}
@@ -78,7 +79,7 @@ func TestUnread_AStrangersRecordCostsNothing(t *testing.T) {
 	})
 }
 
-// A local job in a state that jjm does not know is unknown: status tells it, and the log tells the state, once.
+// A local job in a state that jjm does not know is unknown. Its status says so, and the log names the state once.
 func TestUnread_AnUnknownStateIsTold(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: 6 * time.Hour}}, func(t *testing.T, w *world) {

@@ -14,7 +14,7 @@ import (
 	"jjm/internal/testkit/await"
 )
 
-// fileStates are the marks of a dataset of alice, by the last element of the names.
+// fileStates returns the marks of the files of alice's dataset, by the last element of the file names.
 func (w *world) fileStates(dataset string) map[string]string {
 	w.t.Helper()
 	set, err := w.store.DatasetNamed(w.t.Context(), alice.UID, dataset)
@@ -31,7 +31,7 @@ func (w *world) fileStates(dataset string) map[string]string {
 	return out
 }
 
-// oneEach is a local job for each file.
+// oneEach makes one local job for each file.
 const oneEach = "[split]\nby = \"FileBased\"\nparams = {files_per_job = 1}\n"
 
 // Files of a watched folder that vanish or change are marked, and waiting local jobs give these files back. Files that

@@ -35,7 +35,8 @@ func (w *world) why(id jjm.GridID) wire.Why {
 	return all[0]
 }
 
-// causes requires that so many local jobs of a grid job have a cause, and returns it. text is part of the evidence.
+// causes requires that a number of local jobs of a grid job have a cause whose text contains text, and returns the
+// cause.
 func (w *world) causes(id jjm.GridID, code why.Code, jobs int, text string) wire.Cause {
 	w.t.Helper()
 	var got wire.Cause
@@ -54,7 +55,7 @@ func (w *world) causes(id jjm.GridID, code why.Code, jobs int, text string) wire
 	return got
 }
 
-// Each cause is told when it holds, with its time, and with a remedy where a person must do something.
+// Each cause is shown while it applies, with its time, and with a remedy if a person must act.
 func TestWhy_EachCauseIsToldWhenItHolds(t *testing.T) {
 	t.Parallel()
 	long := adaptertest.SimConfig{Life: 10 * time.Hour}
@@ -159,7 +160,7 @@ func TestWhy_OfTheGridJob(t *testing.T) {
 	})
 }
 
-// A grid job that waits for files names the datasets that it reads, and says how a person ends the wait.
+// If a grid job waits for files, its cause names the datasets that it reads, and how a person can end the wait.
 func TestWhy_OfAGridJobThatWaitsForFiles(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -178,7 +179,7 @@ func TestWhy_OfAGridJobThatWaitsForFiles(t *testing.T) {
 	})
 }
 
-// How a local job ended is told while its grid job lives, when the grid job is over, and from the history.
+// The end of a local job is shown while its grid job is live, when the grid job is over, and from the history.
 func TestWhy_OfLocalJobsThatAreOver(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {

@@ -50,7 +50,7 @@ func (r wildRow) entries(w *world) (text string, ok bool) {
 	return "files = [" + strings.Join(words, ", ") + "]\n", ok
 }
 
-// filled makes a folder with files.
+// filled makes a folder with the given files.
 func (w *world) filled(name string, files ...string) string {
 	w.t.Helper()
 	folder := filepath.Join(w.dir, name)
@@ -61,7 +61,7 @@ func (w *world) filled(name string, files ...string) string {
 	return folder
 }
 
-// subjobs are the names of the files that each local job read, in the order of the dataset.
+// subjobs returns the names of the files that each local job read, in the order of the dataset.
 func (w *world) subjobs(id jjm.GridID) (out []any) {
 	w.t.Helper()
 	owners := w.owners(id)
@@ -77,8 +77,8 @@ func (w *world) subjobs(id jjm.GridID) (out []any) {
 	return out
 }
 
-// The rows with wildcards go the way of a job file: the files are found by the daemon when
-// the grid job is prepared, as its owner.
+// The rows with wildcards are submitted as job files. The daemon finds the files with the owner's rights when it
+// prepares the grid job.
 func TestWildcards_GoldenRows(t *testing.T) {
 	t.Parallel()
 	rows := 0
@@ -102,8 +102,8 @@ func TestWildcards_GoldenRows(t *testing.T) {
 	}
 }
 
-// A file that the list names stays where it is named; links, folders and what begins with
-// a dot are not matched; a dry run shows the same local jobs and makes none.
+// A file that the list names keeps its position. Links, folders and names that begin with a dot are not matched. A dry
+// run shows the same local jobs and makes none.
 func TestWildcards_InTheirPlaces(t *testing.T) {
 	t.Parallel()
 	inTime(t, options{config: quick, sim: quickSim()}, func(w *world) {

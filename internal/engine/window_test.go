@@ -15,7 +15,7 @@ import (
 // lasting is the part of a job file that requests a walltime.
 func lasting(walltime string) string { return fmt.Sprintf("[request]\nwalltime = %q", walltime) }
 
-// announce announces a maintenance window of the simulated cluster, so far from now.
+// announce announces a maintenance window of the simulated cluster. from and until are measured from now.
 func (w *world) announce(from, until time.Duration) jjm.Order {
 	w.t.Helper()
 	now := jjm.At(w.now())
@@ -23,7 +23,7 @@ func (w *world) announce(from, until time.Duration) jjm.Order {
 		Until: now.Add(until)})[0]
 }
 
-// waitsFor requires that a grid job waits, says why, and has submitted nothing.
+// waitsFor requires that a grid job waits with the given reasons, and that no local job was submitted.
 func (w *world) waitsFor(id jjm.GridID, why ...string) {
 	w.t.Helper()
 	l := w.lookup(id)

@@ -147,7 +147,7 @@ func TestAdvertise_WhatAKilledDaemonLeftIsTakenAwayByTheNext(t *testing.T) {
 	s.start()
 	s.published(time.Time{})
 	s.stop(syscall.SIGKILL)
-	p.wants("jjm-test-old", 1) // nobody withdrew it
+	p.wants("jjm-test-old", 1) // no daemon withdrew this ad
 
 	s.configure("jjm-test-new", []string{p.address}, "")
 	s.start()
@@ -156,7 +156,7 @@ func TestAdvertise_WhatAKilledDaemonLeftIsTakenAwayByTheNext(t *testing.T) {
 	p.wants("jjm-test-new", 1)
 	s.stop(syscall.SIGKILL)
 
-	s.configure("jjm-test-new", nil, "") // it is no longer advertised
+	s.configure("jjm-test-new", nil, "") // the old name is no longer advertised
 	s.start()
 	p.wants("jjm-test-new", 0)
 	s.stop(syscall.SIGTERM)
@@ -186,7 +186,7 @@ func TestAdvertise_WhatTheCollectorLosesItGetsAgain(t *testing.T) {
 	s.configure("jjm-test-lost", []string{p.address}, "")
 	s.start()
 	s.published(time.Time{})
-	// An administrator of the pool removes it.
+	// An administrator of the pool removes the ad.
 	if _, err := p.run(advertise.Withdrawal("jjm-test-lost", s.told().Instance), "condor_advertise", "-tcp",
 		"INVALIDATE_ADS_GENERIC", "-"); err != nil {
 		t.Fatal(err)
@@ -238,10 +238,10 @@ func TestAdvertise_AFrozenCollectorHoldsUpNothing(t *testing.T) {
 		}
 		return err
 	})
-	s.stop(syscall.SIGTERM) // ends, although the collector is still frozen
+	s.stop(syscall.SIGTERM) // the daemon ends, although the collector is still frozen
 	p.thaw()
-	// A new daemon finds the ad, or makes it, and withdraws it when it stops. The time for the withdrawal is limited, and
-	// the collector of a busy machine may be too slow: then the next daemon withdraws the ad.
+	// A new daemon finds the ad or makes a new ad, and withdraws the ad when it stops. The time for the withdrawal is
+	// limited, and the collector of a busy machine may be too slow: then the next daemon withdraws the ad.
 	for range 5 {
 		s.start()
 		s.published(time.Time{})

@@ -25,7 +25,7 @@ import (
 type pool struct {
 	t       *testing.T
 	bin     string            // the folder of HTCondor's commands
-	env     map[string]string // the environment that they need
+	env     map[string]string // the environment that the commands need
 	address string
 	cmd     *exec.Cmd // the collector; nil while it is down
 }
@@ -37,7 +37,7 @@ func noPool(t *testing.T) *pool { return &pool{t: t} }
 func startPool(t *testing.T) *pool {
 	t.Helper()
 	needs.Campaign(t, needs.Systems)
-	bed := testbed.Start(t, "condor") // shared, so that no other test recreates it meanwhile
+	bed := testbed.Start(t, "condor") // shared, so that no other test recreates the bed meanwhile
 	dir := bed.Dir(t)
 	config := filepath.Join(dir, "config")
 	p := &pool{t: t, bin: bed.Bin, env: map[string]string{"CONDOR_CONFIG": config}, address: freeAddress(t)}
@@ -128,7 +128,7 @@ func (p *pool) run(input string, argv ...string) ([]byte, error) {
 	return out.Stdout, nil
 }
 
-// held returns the collector's ads of a name.
+// held returns the collector's ads with a name.
 func (p *pool) held(name string) ([]advertise.Held, error) {
 	out, err := p.run("", "condor_status", "-any", "-constraint", advertise.Constraint(name), "-json")
 	if err != nil {
@@ -137,7 +137,7 @@ func (p *pool) held(name string) ([]advertise.Held, error) {
 	return advertise.ParseHeld(out)
 }
 
-// wants waits until the collector has n ads of a name.
+// wants waits until the collector has n ads with a name.
 func (p *pool) wants(name string, n int) {
 	p.t.Helper()
 	eventually(p.t, fmt.Sprintf("%d ads of %q", n, name), p.log, func() error {
@@ -149,7 +149,7 @@ func (p *pool) wants(name string, n int) {
 	})
 }
 
-// eventually waits until ok, and prints a log if that takes too long.
+// eventually waits until ok returns nil. If this takes too long, the test ends with an error that contains a log.
 func eventually(t *testing.T, what string, log func() []byte, ok func() error) {
 	t.Helper()
 	await.Nil(t, what, func() error {

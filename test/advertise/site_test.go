@@ -35,7 +35,7 @@ type site struct {
 	pool *pool
 	dir  string
 	env  map[string]string // added to the environment of the commands
-	// lifetime is the lifetime of its ad.
+	// lifetime is the lifetime of the site's ad.
 	lifetime string
 	// timeout is the deadline of a command of the daemon.
 	timeout time.Duration
@@ -54,8 +54,8 @@ func newSite(t *testing.T, p *pool) *site {
 	return s
 }
 
-// configure writes the configuration: the embedded batch system, and an ad of that name at those collectors. more is
-// TOML of the section [advertise].
+// configure writes the configuration: the embedded batch system, and an ad with the given name at the given collectors.
+// more is TOML of the section [advertise].
 func (s *site) configure(name string, collectors []string, more string) {
 	s.t.Helper()
 	var env []string
@@ -125,7 +125,8 @@ func (s *site) stop(signal syscall.Signal) {
 
 func (s *site) client() *client.Client { return &client.Client{Socket: s.path("state/jjm.sock")} }
 
-// eventually waits until ok, and prints the daemon's log if that takes too long.
+// eventually waits until ok returns nil. If this takes too long, the test ends with an error that contains the daemon's
+// log.
 func (s *site) eventually(what string, ok func() error) {
 	s.t.Helper()
 	log := func() []byte { text, _ := os.ReadFile(s.path("log")); return text }
@@ -142,7 +143,8 @@ func (s *site) told() wire.Advertised {
 	return *a.Advertised
 }
 
-// published waits until the daemon reports that its first collector has the ad, which was sent and seen after a time.
+// published waits until the daemon reports that its first collector has the ad, and that it saw the ad there after a
+// time.
 func (s *site) published(after time.Time) wire.AdCollector {
 	s.t.Helper()
 	var k wire.AdCollector

@@ -22,7 +22,7 @@ type accepted struct {
 	// SubmitMS is the time until the caller has the id. MadeMS is the time from then until all local jobs are cut,
 	// stored, and in the record on the disk.
 	SubmitMS, MadeMS float64
-	CPUMS            float64 // for submitting and making it
+	CPUMS            float64 // for submitting the grid job and making its local jobs
 	PeakMB           float64
 }
 

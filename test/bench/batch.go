@@ -54,7 +54,7 @@ func (b *bench) slurm() error {
 
 const nothing = "#!/bin/sh\nexec /bin/true\n"
 
-// loop returns the time of one sbatch within a loop of them, in milliseconds.
+// loop returns the mean time of one sbatch in a loop of submissions, in milliseconds.
 func (d *bed) loop(b *bench) (float64, error) {
 	var total time.Duration
 	for range loopOfSbatch {
@@ -149,7 +149,8 @@ func (b *bench) recorded(d *bed, kind string, n int, request string) (r recorded
 	return r, b.killAndWait(j, id)
 }
 
-// submitTo submits as root, whom the daemon of an ordinary account also serves. The owner is that account.
+// submitTo submits as root, whom the daemon of an ordinary account also serves. The owner of the grid job is the
+// daemon's account.
 func (b *bench) submitTo(j *realDaemon, text string) (wire.SubmitAnswer, error) {
 	return client.Call(b.ctx, &j.client, wire.VerbSubmit(),
 		wire.SubmitRequest{Submit: &wire.Submit{Name: "job.toml", Text: text, BaseDir: j.state}})
@@ -219,7 +220,7 @@ func (b *bench) slurmSingles(d *bed, loop float64) (err error) {
 	return nil
 }
 
-// slurmPolling watches a daemon with 10 000 waiting jobs.
+// slurmPolling measures the cost of polling with 10 000 waiting jobs.
 func (b *bench) slurmPolling(d *bed) (err error) {
 	const n, cycles = 10_000, 4
 	shims, err := b.counting(d, "squeue", "sacct")

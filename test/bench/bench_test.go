@@ -32,7 +32,7 @@ func alone() []string {
 	})
 }
 
-// tiny returns sizes for a run of seconds, whose figures mean nothing.
+// tiny returns sizes for a run of a few seconds. The figures of such a run mean nothing.
 func tiny() sizes {
 	return sizes{live: 200, history: 1000, linear: []int{50}, watch: 2 * time.Second,
 		execs: 5, jobs: 10, files: 20, fileSize: 5000, rounds: 1, split: []int{200, 400}, datasets: []int{200, 400},

@@ -21,7 +21,7 @@ import (
 // blahpPatience is longer than jjm takes to give up a job that Slurm has lost: absent_for, 10 minutes, and the proof.
 var blahpPatience = await.Guard(15 * time.Minute)
 
-// blahpClients submit one-part jobs at once: blahpd runs up to 50 scripts.
+// blahpClients is the number of clients that submit jobs of one part at the same time. blahpd runs up to 50 scripts.
 const blahpClients = 8
 
 // lrms is a set of blahp's scripts: jjm's, or HTCondor's own for Slurm.
@@ -118,7 +118,7 @@ func (b *bench) lrmsOf(d *bed, j *realDaemon, condor string) (ours, theirs *lrms
 		&lrms{folder: native, name: "slurm", env: env, as: as, work: work}, err
 }
 
-// blahpCosts compares single calls of both, alternately.
+// blahpCosts compares single calls of jjm's scripts and HTCondor's scripts, alternately.
 func (b *bench) blahpCosts(d *bed, ours, theirs *lrms) error {
 	figures := map[string][]float64{}
 	note := func(l *lrms, verb string, e executed) {
@@ -152,7 +152,7 @@ func (b *bench) blahpCosts(d *bed, ours, theirs *lrms) error {
 func (d *bed) quiet(b *bench) error {
 	return until(b.ctx, "squeue is empty", 10*time.Minute, func() (bool, error) {
 		out, _, err := d.run(b, "", "squeue", "-h", "-u", d.user)
-		time.Sleep(200 * time.Millisecond) // the polling must not be what is measured
+		time.Sleep(200 * time.Millisecond) // the CPU time of the polling must not affect the measurement
 		return strings.TrimSpace(out) == "", err
 	})
 }

@@ -21,7 +21,7 @@ const childWord = "child"
 // profileEnv names the folder of CPU profiles.
 const profileEnv = "JJM_BENCH_PROFILE"
 
-// question is a line to a child; its answer is a line too.
+// question is a line of JSON to a child. The child answers each question with one line.
 type question struct {
 	Do  string          `json:"do"`
 	Arg json.RawMessage `json:"arg,omitempty"`
@@ -100,7 +100,7 @@ func (b *bench) child(kind string) (*child, error) {
 	}
 	cmd := exec.CommandContext(b.ctx, self, childWord, kind)
 	cmd.Stderr = os.Stderr
-	// Without its parent the child has no use.
+	// The kernel kills the child when its parent ends.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	in, err := cmd.StdinPipe()
 	if err != nil {

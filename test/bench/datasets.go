@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// smallParts is the number of files of a part where the number of parts matters, and largeParts where the number of
-	// files does.
+	// smallParts and largeParts are the numbers of files in a part. The measurements with smallParts depend on the number
+	// of parts, the measurements with largeParts on the number of files.
 	smallParts, largeParts = 5, 100
 	// feedPeakMB is the most memory that a daemon may use while it cuts a million files at once.
 	feedPeakMB = 1200
@@ -33,7 +33,7 @@ type fed struct {
 }
 
 // datasets measures how fast files become parts, on a real daemon whose embedded cluster is paused so that local jobs
-// use no CPU; and once with everything that follows, up to the tar.
+// use no CPU. It also processes one dataset completely, up to the tar.
 func (b *bench) datasets() error {
 	var last float64 // CPU time per file
 	for i, n := range b.size.datasets {
@@ -63,7 +63,7 @@ func (b *bench) datasets() error {
 	return b.wholeDataset(b.size.datasets[0])
 }
 
-// perFile adds the CPU time per file, compared with that of a smaller dataset.
+// perFile adds the CPU time per file, compared with the CPU time per file of a smaller dataset.
 func (b *bench) perFile(what string, n int, f fed, last float64, of int) float64 {
 	each := float64(f.cpu.Microseconds()) / float64(n)
 	if last == 0 {
@@ -76,7 +76,7 @@ func (b *bench) perFile(what string, n int, f fed, last float64, of int) float64
 
 func rate(n int, d time.Duration) float64 { return float64(n) / d.Seconds() }
 
-// growingDataset cuts files while they are added.
+// growingDataset measures the cutting of files while files are still added.
 func (b *bench) growingDataset(n int) (fed, error) {
 	return b.feed(n, func(d *realDaemon, f *fed) error {
 		first := min(n, wire.MaxFiles)
@@ -95,7 +95,7 @@ func (b *bench) growingDataset(n int) (fed, error) {
 	})
 }
 
-// standingDataset cuts files after all were added.
+// standingDataset measures the cutting of files after all files were added.
 func (b *bench) standingDataset(n int) (fed, error) {
 	return b.feed(n, func(d *realDaemon, f *fed) error {
 		if err := d.addFiles(b, 0, n); err != nil {

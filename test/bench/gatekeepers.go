@@ -28,7 +28,7 @@ func (b *bench) gatekeepers() error {
 	return nil
 }
 
-// gatekeeperSite is a daemon as an ordinary account, for a gatekeeper's scripts.
+// gatekeeperSite starts a daemon as an ordinary account, for a gatekeeper's scripts.
 func (b *bench) gatekeeperSite(name string) (*bed, *realDaemon, string, error) {
 	d, err := b.bed(name, false)
 	if err != nil {
@@ -52,7 +52,7 @@ func (d *bed) credential() *syscall.Credential {
 	return &syscall.Credential{Uid: uint32(d.uid), Gid: uint32(d.gid)}
 }
 
-// gram measures GRAM: it runs the Perl process that a job manager keeps, in the same way as the job manager.
+// gram measures GRAM. It runs the Perl process of a job manager in the same way as the job manager.
 func (b *bench) gram() error {
 	d, daemon, dir, err := b.gatekeeperSite("gram")
 	if err != nil {
@@ -117,7 +117,7 @@ func (p *perl) measure(n int) (map[string]float64, error) {
 	for _, verb := range []string{"submit", "poll"} {
 		var before procTimes
 		for i := range jobs {
-			if i == 1 { // the first one loads the modules
+			if i == 1 { // the first job loads the modules
 				var err error
 				if before, err = timesOf(p.cmd.Process.Pid); err != nil {
 					return nil, err
@@ -272,7 +272,7 @@ func (c *arcControl) submit(n int) (float64, error) {
 	return median(took), nil
 }
 
-// scan scans all jobs, which run, and returns the cost.
+// scan scans all jobs while they run, and returns the median of the cost.
 func (c *arcControl) scan() (float64, error) {
 	var took []float64
 	for range c.bench.size.rounds {

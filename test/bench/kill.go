@@ -19,7 +19,7 @@ const (
 	killAnswer = 5000
 )
 
-// kill measures the kill of a grid job with many local jobs that wait behind a running one.
+// kill measures the kill of a grid job with many local jobs that wait behind one running local job.
 func (b *bench) kill() (err error) {
 	d, err := b.startDaemonAs(b.dir, fmt.Sprintf("log = \"warn\"\n[engine]\nmax_pending = %d\n[[cluster]]\n"+
 		"name = \"local\"\nkind = \"local\"\nslots = 1\n", 2*b.size.live), nil)

@@ -29,7 +29,7 @@ type filled struct {
 	Seconds float64
 }
 
-// fill starts Live local jobs, with a fifth more that wait until a running one ends, and waits until the site is
+// fill starts Live local jobs, and a fifth more, which wait until a running local job ends. It returns when the site is
 // quiet: all records are written.
 func (s *site) fill(ctx context.Context) (filled, error) {
 	began := time.Now()
@@ -227,7 +227,7 @@ func (b *bench) tellLarge(m measured) {
 	b.tell("live", name+"restart, CPU", cpu, "ms")
 }
 
-// tellLinear reports, for each site, the CPU time per local job beside that of the smallest site.
+// tellLinear reports the CPU time per local job of each site, compared with the smallest site.
 func (b *bench) tellLinear(all []measured) {
 	for _, m := range all {
 		per := func(m measured) float64 { return m.cycles.per(m.cycles.CPU) / float64(m.live) * 1000 }

@@ -8,8 +8,8 @@ import (
 	"jjm/internal/work/split"
 )
 
-// plainly cuts work into parts as a program would that does nothing else: files by name, each in pieces, and a fixed
-// number of pieces in a part. It checks nothing, has no limits, places or groups, and allocates each slice
+// plainly cuts work into parts in the simplest way: it sorts the files by name, divides each file into pieces, and puts
+// a fixed number of pieces into each part. It checks nothing, has no limits, places or groups, and allocates each slice
 // separately. The comparison shows the cost of the additional work of a splitter.
 func plainly(work split.Work, piecesOf func(*jjm.File) []jjm.FileLumis, perPart int) []jjm.Part {
 	files := slices.Clone(work.Files)

@@ -12,8 +12,8 @@ type plainRow struct {
 	seen        int
 }
 
-// plainListing returns the CPU time of reading a listing of n jobs, as text, and comparing each row with the previous
-// one of the same job, which every program that watches so many jobs must do. It is the mean of some rounds.
+// plainListing returns the CPU time of reading a listing of n jobs as text, and of comparing each row with the previous
+// row of the same job. Every program that watches so many jobs must do this work. The time is the mean of some rounds.
 func plainListing(n int) time.Duration {
 	const rounds = 10
 	var text strings.Builder

@@ -87,7 +87,7 @@ func workloads() []workload {
 		{name: split.EventAwareLumiBased, shape: "10 sections per file, 8 per part", params: func(p *split.Params) {
 			p.EventsPerJob = 80
 		}, pieces: lumiSections, perPart: 8, most: 0.7, python: 1. / 15_800, memory: much},
-		// Quadratic in the original: 12.9 s for 30000 files, the most that it was measured with.
+		// The original needs quadratic time: 12.9 s for 30000 files, the largest number that was measured.
 		{name: split.ParentlessMergeBySize, shape: "20 files per merge", params: merge, pieces: wholeFile, perPart: 20,
 			most: 0.3, python: 12.9 / 30_000, memory: little},
 		{name: split.WMBSMergeBySize, shape: "20 files per merge", params: merge, work: withParents},
@@ -119,7 +119,7 @@ func files(n int) split.Work {
 	return w
 }
 
-// withParents adds a parent that a job has read to every ten files.
+// withParents adds one parent file for every ten files. A job has successfully read each parent.
 func withParents(w *split.Work, n int) {
 	w.Parents = make(map[string]split.Parent, n/10)
 	for i := range w.Files {

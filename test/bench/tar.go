@@ -29,7 +29,7 @@ func (a tarArgs) fileName(i int) string { return fmt.Sprintf("jobs/1/%dxxx/%d/ou
 
 const tarName = "jobs/1/output/bench.tar"
 
-// tarrer is a child that writes the files, and the tar of them.
+// tarrer is a child that writes the files, and then a tar that contains the files.
 type tarrer struct {
 	area *sandbox.Area
 	args tarArgs

@@ -40,7 +40,8 @@ func (b *bench) bare() error {
 	if err != nil {
 		return err
 	}
-	// It runs only once, because the end of a grid job deletes the files that its wrappers left for jjm; see close.
+	// The run on the disk is done only once, because the end of a grid job deletes the files that its wrappers left for
+	// jjm; see close.
 	disk, err := b.bareDaemon(b.dir)
 	if err != nil {
 		return err

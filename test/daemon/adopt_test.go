@@ -74,7 +74,7 @@ func TestStore_TwoStatesOnOneWorkArea(t *testing.T) {
 	}
 }
 
-// in starts a daemon with the same configuration in another state folder.
+// in starts a daemon with the same configuration and another state folder.
 func (d *daemon) in(state string) *daemon {
 	d.t.Helper()
 	s := &daemon{t: d.t, dir: d.dir, log: &logBuffer{}, cmd: d.cmd, env: append(slices.Clone(d.env), "JJM_STATE="+state)}
@@ -83,8 +83,8 @@ func (d *daemon) in(state string) *daemon {
 	return s
 }
 
-// TestStore_SkipsIDsThatHaveFolders: whatever made a folder of an id that is to be given, a new grid job gets another
-// id, and the log names the folder.
+// TestStore_SkipsIDsThatHaveFolders: if a folder already exists for the next id, a new grid job gets another id, and
+// the log names the folder.
 func TestStore_SkipsIDsThatHaveFolders(t *testing.T) {
 	t.Parallel()
 	d := start(t, "")

@@ -13,9 +13,9 @@ import (
 	"jjm/internal/storage/highwater"
 )
 
-// lossRows has a function for each row of the table "After a loss" of docs/SERVICE.md, by its first column. The
-// function does what an operator does in that case. Each begins with a site whose daemon runs, has its work area
-// outside the state folder, and ended grid job 1.
+// lossRows maps the first column of each row of the table "After a loss" of docs/SERVICE.md to a function. The function
+// does the operator's steps for that row. Each function begins with a site whose daemon runs, whose work area is
+// outside the state folder, and whose grid job 1 has ended.
 var lossRows = map[string]func(*loss){
 	"the disk of the state is lost, and there is no copy":              (*loss).stateIsLost,
 	"an older copy of the whole state was restored":                    (*loss).olderCopyIsRestored,
@@ -26,7 +26,7 @@ var lossRows = map[string]func(*loss){
 	"`.store.ids` is damaged":                                          (*loss).stampIsDamaged,
 }
 
-// TestAdopt_EachRowOfTheTableIsTried follows the table of docs/SERVICE.md.
+// TestAdopt_EachRowOfTheTableIsTried carries out every row of the table of docs/SERVICE.md.
 func TestAdopt_EachRowOfTheTableIsTried(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(root, "docs", "SERVICE.md"))
@@ -59,13 +59,13 @@ func TestAdopt_EachRowOfTheTableIsTried(t *testing.T) {
 	}
 }
 
-// loss is a site that loses something.
+// loss is a site that loses a part of its data.
 type loss struct {
 	*daemon
 	work string
 }
 
-// submits submits a grid job and requires its id.
+// submits submits a grid job and checks that the job gets this id.
 func (l *loss) submits(id string, more ...string) {
 	l.t.Helper()
 	out, code := l.says(append([]string{"submit", "job.toml"}, more...)...)
@@ -74,7 +74,7 @@ func (l *loss) submits(id string, more ...string) {
 	}
 }
 
-// stop is systemctl stop.
+// stop stops the daemon, like systemctl stop.
 func (l *loss) stop() {
 	l.t.Helper()
 	l.signal(syscall.SIGTERM)
@@ -90,7 +90,7 @@ func (l *loss) must(err error) {
 	}
 }
 
-// copyState copies the whole state folder and returns the copy.
+// copyState copies the whole state folder and returns the path of the copy.
 func (l *loss) copyState() string {
 	l.t.Helper()
 	to := filepath.Join(shortDir(l.t), "copy")
@@ -100,7 +100,7 @@ func (l *loss) copyState() string {
 	return to
 }
 
-// refused requires that the daemon refuses to start, and that its error contains the given texts.
+// refused checks that the daemon refuses to start, and that its error contains the given texts.
 func (l *loss) refused(want ...string) {
 	l.t.Helper()
 	said := l.refusal(l.state())
@@ -111,7 +111,7 @@ func (l *loss) refused(want ...string) {
 	}
 }
 
-// adopts starts with --adopt, stops it, and starts the daemon as the unit does.
+// adopts starts the daemon with --adopt, stops it, and starts it again without --adopt.
 func (l *loss) adopts() {
 	l.t.Helper()
 	if said := l.refusal(l.state(), "--adopt"); said != "" {
@@ -120,7 +120,7 @@ func (l *loss) adopts() {
 	l.again()
 }
 
-// shows requires that the output of jjm status about a grid job contains a text; "" means that the grid job is unknown.
+// shows checks that the output of jjm status about a grid job contains a text; "" means that the grid job is unknown.
 func (l *loss) shows(id, want string) {
 	l.t.Helper()
 	out, code := l.says("status", id)
@@ -141,7 +141,7 @@ func (l *loss) stateIsLost() {
 	}
 }
 
-// running submits a grid job that ends when a file is there, and returns its path.
+// running submits a grid job that ends when a file exists, and returns the path of the file.
 func (l *loss) running(id string) (file string) {
 	l.t.Helper()
 	file = filepath.Join(l.dir, "go")
@@ -200,7 +200,7 @@ func (l *loss) workIsMoved() {
 	l.again()
 	l.submits("2", "--wait")
 	l.stop()
-	l.must(os.Symlink(moved, l.work)) // or a link
+	l.must(os.Symlink(moved, l.work)) // a link to the moved folder also works
 	l.write("jjm.toml", onWork(l.work))
 	l.again()
 	l.submits("3", "--wait")

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// judgedSteps is the program of the local jobs. Called with "analyse", it judges them: local job 1 is retried once, 2
-// is complete although it exits with 9, 3 fails although it exits with 0, and for 4 there is no useful answer.
+// judgedSteps is the program of the local jobs. Called with "analyse", it judges a local job: it retries local job 1
+// once, completes 2 although 2 exits with 9, and fails 3 although 3 exits with 0. For 4 it prints no useful answer.
 const judgedSteps = `#!/bin/sh
 if [ "$1" != analyse ]; then
 	[ "$1" = 2 ] && exit 9
@@ -25,7 +25,8 @@ esac
 `
 
 // TestTypes_ACommandSaysOnTheWorkerWhatBecomesOfALocalJob: a type in a file and a type of a program name a command that
-// examines the files of an attempt on the worker and says whether the local job succeeded, failed, or is to be retried.
+// examines the files of an attempt on the worker. The command decides whether the local job succeeds, fails, or is
+// retried.
 func TestTypes_ACommandSaysOnTheWorkerWhatBecomesOfALocalJob(t *testing.T) {
 	t.Parallel()
 	file := `name = "toy"

@@ -56,7 +56,7 @@ func openBrowser(t *testing.T, root string) *browser {
 	return b
 }
 
-// note keeps an error. Chromium also reports every answer that is no success.
+// note stores an error. Chromium also reports every response that is not a success.
 func (b *browser) note(m chromedp.ConsoleMessage) {
 	failed := m.Type == chromedp.ConsoleError || m.IsException()
 	absent := strings.HasSuffix(m.URL, "/favicon.ico") || strings.HasSuffix(m.URL, "/jobs/9")
@@ -123,10 +123,10 @@ func proxyTo(t *testing.T, socket, account string) string {
 	return server.URL
 }
 
-// hostileReason is a reason of an order that would take over a page which did not escape it.
+// hostileReason is a reason of an order that would change the page if the page did not escape the reason.
 const hostileReason = `<script>document.title='taken'</script><img src=x onerror="document.title='taken'">`
 
-// In a real browser every view works, a page updates itself, and hostile texts do nothing.
+// In a real browser every view works, a page updates itself, and hostile texts have no effect.
 func TestBrowser_ShowsEveryViewAndUpdatesIt(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	t.Parallel()
@@ -179,7 +179,7 @@ func TestBrowser_ShowsEveryViewAndUpdatesIt(t *testing.T) {
 	}
 }
 
-// updates checks that a page shows the end of grid job 1, which waits for a file, without being loaded again.
+// updates checks that a page, without a reload, shows the end of grid job 1, which waits for a file.
 func (b *browser) updates(file string) {
 	b.t.Helper()
 	b.visit("/jobs/1", "before")

@@ -23,7 +23,7 @@ type hook struct {
 	*httptest.Server
 	t  *testing.T
 	mu sync.Mutex
-	// got are the requests in the order in which they came.
+	// got are the requests in the order of their arrival.
 	got []hooked
 }
 
@@ -38,7 +38,7 @@ type hooked struct {
 	}
 }
 
-// newHook starts a receiver that answers as answer does; n counts the requests from 1.
+// newHook starts a receiver that calls answer for each request; n is the number of the request, from 1.
 func newHook(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, n int)) *hook {
 	h := &hook{t: t}
 	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -51,7 +51,7 @@ func newHook(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, n
 	return h
 }
 
-// note checks a request and its signature as docs/NOTIFY.md says, and keeps it.
+// note checks a request and its signature by the rules of docs/NOTIFY.md, and stores the request.
 func (h *hook) note(r *http.Request) (n int) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -102,7 +102,7 @@ func hookJob(url, states, command string) string {
 		"\"\nsecret_file = \"secret\"\n" + states
 }
 
-// hooking starts a daemon whose site calls servers.
+// hooking starts a daemon whose configuration permits callbacks.
 func hooking(t *testing.T, env ...string) *daemon {
 	d := start(t, hookConfig, env...)
 	d.write("secret", hookSecret+"\n")
@@ -118,8 +118,8 @@ func (d *daemon) submitHook(url, states, command string) {
 	}
 }
 
-// A server is told all changes, in order, whenever the daemon is killed. It is told a second time only if the delivery
-// was not noted.
+// A server receives all changes, in order, whenever the daemon is killed. It receives a change a second time only if
+// the daemon died before it noted the delivery.
 func TestCallback_AKilledDaemonLosesNoEvent(t *testing.T) {
 	t.Parallel()
 	for _, point := range noticePoints() {
@@ -128,7 +128,7 @@ func TestCallback_AKilledDaemonLosesNoEvent(t *testing.T) {
 			h := newHook(t, nil)
 			d := hooking(t, "JJM_FAILPOINT="+point)
 			d.submitHook(h.URL, "states = [\"running\", \"finished\", \"failed\", \"done\"]\n", "false")
-			_ = d.cmd.Wait() // the error says that it was killed
+			_ = d.cmd.Wait() // the error is that the daemon was killed
 			d.env = append(d.env, "JJM_FAILPOINT=")
 			d.again()
 			d.tells("wait", "1")
@@ -163,7 +163,7 @@ func TestCallback_AKilledDaemonLosesNoEvent(t *testing.T) {
 	}
 }
 
-// A busy server gets the event again, and a server that hangs holds up no other.
+// A busy server receives the event again, and a server that hangs does not delay other servers.
 func TestCallback_ABusyOrHangingServer(t *testing.T) {
 	t.Parallel()
 	over := make(chan struct{})
@@ -209,7 +209,7 @@ func TestCallback_ABusyOrHangingServer(t *testing.T) {
 	}
 }
 
-// Servers at addresses that are not public are not asked, whatever leads there, and this is shown.
+// jjm refuses to call servers at private addresses, even after a redirect, and shows this refusal.
 func TestCallback_APrivateAddressIsRefused(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.2:0")

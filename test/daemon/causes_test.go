@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// jjm shows why local jobs failed, with the last lines of one of them, its resource usage, and the files in its work
-// folder while that folder exists.
+// jjm shows why local jobs failed: the last lines and the resource usage of one of these local jobs, and the files in
+// its work folder while that folder exists.
 func TestCauses_TellWhyWithTheLastWordsOfOne(t *testing.T) {
 	t.Parallel()
 	d := start(t, "")

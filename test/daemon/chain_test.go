@@ -48,15 +48,15 @@ func TestChain_TheExampleDoesWhatItSays(t *testing.T) {
 	if len(words) != 2+4 {
 		t.Fatalf("the command of 3.0 is %q", words)
 	}
-	for _, file := range words[2:] { // the files that the third step read can still be opened under the same names
+	for _, file := range words[2:] { // the files have the same names after the end of the third step
 		if _, err := os.ReadFile(file); err != nil || !strings.Contains(filepath.Base(file), "process.2.") {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
 }
 
-// TestChain_WhatCountsIsRead: a step starts while the step before still runs. It reads the outputs of the last attempt
-// of each local job, or the merged files if that step merges.
+// TestChain_WhatCountsIsRead: a step starts while the previous step still runs. It reads the outputs of the last
+// attempt of each local job, or the merged files if the previous step merges.
 func TestChain_WhatCountsIsRead(t *testing.T) {
 	t.Parallel()
 	d := start(t, "[engine]\nbackoff = \"0s\"\n")
@@ -140,7 +140,7 @@ func (d *daemon) submits(file string) {
 }
 
 // TestChain_WhatIsGoneIsLost: a file that was removed or changed before its reader started is marked as lost. The
-// reader does the rest of its part, and the grid job is not called done.
+// reader processes the rest of its part, and the grid job does not become done.
 func TestChain_WhatIsGoneIsLost(t *testing.T) {
 	t.Parallel()
 	d := start(t, "[engine]\nbackoff = \"0s\"\n")

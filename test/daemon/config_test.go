@@ -49,7 +49,7 @@ func TestConfigCheck_SaysWhatServeSays(t *testing.T) {
 	}
 }
 
-// checkOf returns what "jjm config check" prints, notes too, with further variables of the environment.
+// checkOf returns the output of "jjm config check", including notes, with additional environment variables.
 func checkOf(t *testing.T, env []string, args ...string) (string, int) {
 	t.Helper()
 	cmd := exec.Command(bin.Path(t, "jjm"), append([]string{"config", "check"}, args...)...)
@@ -62,7 +62,7 @@ func checkOf(t *testing.T, env []string, args ...string) (string, int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// Errors about a configuration concern the file that was read, and name the place of each mistake.
+// An error about a configuration names the file that was read, and the place of each mistake.
 func TestConfigCheck_NamesWhatIsWrongWhereItIs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -72,7 +72,7 @@ func startWith(t testing.TB, config string, env, clients []string) *daemon {
 		d.write("jjm.toml", config)
 		args = append(args, "--config", dir+"/jjm.toml")
 	}
-	d.cmd = exec.Command(bin.Path(t, "jjm"), args...) // it becomes the daemon
+	d.cmd = exec.Command(bin.Path(t, "jjm"), args...) // this process becomes the daemon
 	d.cmd.Env, d.cmd.Stderr = d.env, d.log
 	d.env = append(slices.Clone(d.env), clients...)
 	if err := d.cmd.Start(); err != nil {
@@ -100,7 +100,8 @@ func (d *daemon) jjm(args ...string) error {
 	return cmd.Run()
 }
 
-// eventually waits until ok, and prints the daemon's log if that takes too long.
+// eventually waits until ok returns true. If this takes too long, the test ends with an error that contains the
+// daemon's log.
 func (d *daemon) eventually(what string, ok func() bool) {
 	d.t.Helper()
 	await.Nil(d.t, what, func() error {

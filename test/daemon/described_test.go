@@ -79,8 +79,8 @@ func (d *described) command(name, script string) {
 	}
 }
 
-// test runs jjm clusters test. It returns the lines about each check by its name, the whole output, and the exit code.
-// It requires that the output follows the rules for texts that people read.
+// test runs jjm clusters test. It returns the lines about each check by the name of the check, the whole output, and
+// the exit code. It checks that the output follows the rules for texts that people read.
 func (d *described) test(args ...string) (told map[string]string, whole string, code int) {
 	d.t.Helper()
 	cmd := exec.Command(bin.Path(d.t, "jjm"), append([]string{"clusters", "test", "tiny", "--config", d.dir + "/jjm.toml"},
@@ -129,7 +129,7 @@ func TestDescribed_AnHonestSystemPasses(t *testing.T) {
 	}
 }
 
-// A listing that loses one of twelve running jobs is found.
+// The test detects a listing that loses one of twelve running jobs.
 func TestDescribed_AListingThatLosesAJobIsFound(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	t.Parallel()
@@ -156,7 +156,7 @@ staying=$(cd "$TINY_HOME" && grep -ls 'cat stay' [0-9]*/script | tr '/\n' '  ')
 	}
 }
 
-// The remedy fits the cause and the system.
+// The remedy in the output fits the cause and the batch system.
 func TestDescribed_TheRemedyFits(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	t.Parallel()
@@ -184,7 +184,7 @@ func TestDescribed_TheRemedyFits(t *testing.T) {
 	}
 }
 
-// A cluster without a single job is not shown as well if its commands fail.
+// jjm clusters shows trouble for a cluster without jobs if the cluster's commands fail.
 func TestDescribed_AnIdleClusterWhoseCommandsFailIsInTrouble(t *testing.T) {
 	t.Parallel()
 	d := newDescribed(t)

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// toyEnds are meanings of exit codes and a phase, in a type's file; toyPlan says the same in a plan.
+// toyEnds are the meanings of exit codes and the phase of the progress, for the file of a type. toyPlan has the same
+// content for a plan.
 const (
 	toyEnds = `progress = "simulate"
 [[ends]]
@@ -42,8 +43,8 @@ esac
 exit 0
 `
 
-// TestTypes_SayWhatExitCodesMean: a type in a file and a type of a program say which exit codes mean success, retry and
-// failure, and the progress of which phase counts. A restarted daemon does the same.
+// TestTypes_SayWhatExitCodesMean: a type in a file and a type of a program define which exit codes mean success, retry
+// and failure, and which phase's progress counts. A restarted daemon uses the same definitions.
 func TestTypes_SayWhatExitCodesMean(t *testing.T) {
 	t.Parallel()
 	work := "name = \"toy\"\nsummary = \"a toy\"\ncommand = [\"toy.sh\", \"{serial}\"]\nenv = { GO = \"GOFILE\" }\n" + toyEnds +

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestJDF_AJobOfJIMRuns: the example in JIM's format is explained and run. A file with the name of something that does
-// not exist is refused, and the error has the line and the word.
+// TestJDF_AJobOfJIMRuns: the example in JIM's format is explained and run. A file that names a missing dataset is
+// refused, and the error has the line and the word.
 func TestJDF_AJobOfJIMRuns(t *testing.T) {
 	t.Parallel()
 	d := start(t, "[engine]\nbackoff = \"0s\"\n")

@@ -16,7 +16,7 @@ import (
 )
 
 // flood submits a grid job of n local jobs that write a line when their application begins. It waits until all slots of
-// the cluster are used and the cluster has all other local jobs too.
+// the cluster are used and the cluster has also accepted all other local jobs.
 func (d *daemon) flood(n, slots int) (id string) {
 	d.t.Helper()
 	d.floodFile(n)
@@ -72,7 +72,7 @@ const floodSlots = 4
 
 var floodConfig = "[[cluster]]\nname = \"local\"\nkind = \"local\"\nslots = " + strconv.Itoa(floodSlots) + "\n"
 
-// Slots that a kill frees are not taken by jobs that wait and are killed too.
+// Jobs that wait and are killed too do not take the slots that a kill frees.
 func TestKill_NothingBeginsAfterTheAnswer(t *testing.T) {
 	t.Parallel()
 	d := start(t, floodConfig)
@@ -91,8 +91,8 @@ func TestKill_NothingBeginsAfterTheAnswer(t *testing.T) {
 	}
 }
 
-// If the daemon dies after a kill is stored and before the batch system knows of it, none of the killed jobs starts
-// later.
+// The daemon dies after it stored a kill and before it forwarded the kill to the batch system. None of the killed jobs
+// starts later.
 func TestKill_NothingBeginsAfterACrash(t *testing.T) {
 	t.Parallel()
 	for _, point := range []string{"kill.after-commit", "local.withdrawn"} {
@@ -103,7 +103,7 @@ func TestKill_NothingBeginsAfterACrash(t *testing.T) {
 			if _, code := d.says("kill", id); code == 0 {
 				t.Fatal("the daemon answered and was to die")
 			}
-			_ = d.cmd.Wait() // the error says that it was killed
+			_ = d.cmd.Wait() // the error is that the daemon was killed
 			before := d.begun()
 			d.env = append(d.env, "JJM_FAILPOINT=")
 			d.again()
@@ -115,7 +115,7 @@ func TestKill_NothingBeginsAfterACrash(t *testing.T) {
 	}
 }
 
-// started returns when the embedded batch system started jobs of the daemon, in the order of the logs.
+// started returns the times at which the embedded batch system started jobs of the daemon, in the order of the logs.
 func (d *daemon) started() (at []time.Time) {
 	d.t.Helper()
 	logs, err := filepath.Glob(filepath.Join(d.dir, "state", "clusters", "local", "spool", "*", "log"))
@@ -140,8 +140,8 @@ func (d *daemon) started() (at []time.Time) {
 	return at
 }
 
-// nothingStarted checks that the batch system started some jobs, and none after a moment. none says that it may have
-// started none at all.
+// nothingStarted checks that the batch system started some jobs, and started no job after the kill was answered. If
+// none is set, it may have started no job at all.
 func (d *daemon) nothingStarted(answered time.Time, none bool) {
 	d.t.Helper()
 	if !none && len(d.started()) == 0 {
@@ -154,8 +154,8 @@ func (d *daemon) nothingStarted(answered time.Time, none bool) {
 	}
 }
 
-// A kill comes while bulks of its grid job are being made and submitted. Whichever was first, no job of them starts
-// after the answer.
+// A kill arrives while bulks of its grid job are being made and submitted. No job of these bulks starts after the
+// answer to the kill.
 func TestKill_NothingStartsOfABulkThatIsBeingSubmitted(t *testing.T) {
 	t.Parallel()
 	d := start(t, floodConfig)
@@ -180,7 +180,7 @@ func TestKill_NothingStartsOfABulkThatIsBeingSubmitted(t *testing.T) {
 	}
 }
 
-// A kill of some local jobs frees slots: the surviving local jobs take them, and no killed local job starts.
+// A kill of some local jobs frees slots: the surviving local jobs take these slots, and no killed local job starts.
 func TestKill_OfARangeStartsNothingOfIt(t *testing.T) {
 	t.Parallel()
 	d := start(t, floodConfig)
@@ -206,7 +206,7 @@ func TestKill_OfARangeStartsNothingOfIt(t *testing.T) {
 	d.aborted(id)
 }
 
-// A ban of a DN kills the grid jobs of that DN and no others.
+// A ban of a DN kills the grid jobs of that DN and no other grid jobs.
 func TestBan_OfADNStartsNothingOfIt(t *testing.T) {
 	t.Parallel()
 	d := start(t, floodConfig)
@@ -235,7 +235,8 @@ func TestBan_OfADNStartsNothingOfIt(t *testing.T) {
 	}
 }
 
-// A job replaces its claims by pipes: a kill ends its grid job nevertheless, and the log does not repeat itself.
+// A job replaces its claims by pipes. A kill nevertheless ends its grid job, and the log does not repeat the same
+// message.
 func TestKill_EndsAJobThatReplacedItsClaimsByPipes(t *testing.T) {
 	t.Parallel()
 	d := start(t, floodConfig)

@@ -47,7 +47,7 @@ func TestLost_IsNoticedAndHealed(t *testing.T) {
 		if out, _ := d.says("clusters"); !strings.Contains(out, "was removed") {
 			t.Errorf("%s: jjm clusters says nothing:\n%s", name, out)
 		}
-		if name == "records" { // they are lost, and the folder is made again
+		if name == "records" { // the records are lost, and their folder is made again
 			must(os.RemoveAll(at(name + ".away")))
 			must(os.Mkdir(at(name), 0o755))
 		} else {

@@ -42,7 +42,8 @@ func scrape(t testing.TB, network, address string) string {
 	return string(text)
 }
 
-// The daemon serves metrics where metrics.listen says. An address that other hosts can reach needs metrics.allow.
+// The daemon serves metrics at the address in metrics.listen. An address that other hosts can reach needs
+// metrics.allow.
 func TestMetrics_AreServedWhereTheSettingsSay(t *testing.T) {
 	t.Parallel()
 	port, wide, socket := freePort(t), freePort(t), shortDir(t)+"/scrapes"
@@ -69,7 +70,7 @@ func TestMetrics_AreServedWhereTheSettingsSay(t *testing.T) {
 	}
 }
 
-// The counts of a grid job that ran are in the scrape, and nothing names its owner or its id.
+// The scrape contains the counts of a finished grid job, but no name of its owner and no id.
 func TestMetrics_CountWhatRan(t *testing.T) {
 	t.Parallel()
 	local := fmt.Sprintf("127.0.0.1:%d", freePort(t))
@@ -91,7 +92,7 @@ func TestMetrics_CountWhatRan(t *testing.T) {
 	}
 }
 
-// A daemon whose listener cannot be opened does not start, and says why.
+// A daemon whose listener cannot be opened does not start, and its error names the reason.
 func TestMetrics_AnAddressInUseIsAnErrorAtTheStart(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// overlay writes down its events with the files of minimum bias that it was given. The second part fails while the file
-// "fail" exists.
+// overlay writes down its events and its files of minimum bias. The second part fails while the file "fail" exists.
 const overlay = `#!/bin/sh
 files=$(tr -d ' \n' <"$JJM_INPUT" | sed 's/.*"dataset":"mb","files":\[\([^]]*\)\].*/\1/')
 [ "$2" = 11 ] && [ -e "$1/fail" ] && exit 3
@@ -33,7 +32,7 @@ events_per_job = 10
 `
 
 // TestMinbias_MadeEventsReadFilesAlong: each local job of a Monte Carlo gets its own files of minimum bias. A recovery
-// makes the failed parts, also with such files.
+// processes the failed parts, with files of minimum bias too.
 func TestMinbias_MadeEventsReadFilesAlong(t *testing.T) {
 	t.Parallel()
 	d := start(t, "[engine]\nbackoff = \"0s\"\n")

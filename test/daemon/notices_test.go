@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// noticePoints are the failpoints of the outbox of notices, in the order in which a notice comes to them.
+// noticePoints returns the failpoints of the outbox of notices, in the order in which a notice reaches them.
 func noticePoints() []string {
 	return []string{"notify.found", "notify.stored", "notify.sent", "notify.ended"}
 }
 
-// events returns the events in a file that has one a line.
+// events returns the events in a file with one event per line.
 func (d *daemon) events(path string) (all []map[string]any) {
 	d.t.Helper()
 	text, err := os.ReadFile(path)
@@ -22,7 +22,7 @@ func (d *daemon) events(path string) (all []map[string]any) {
 	}
 	for line := range strings.Lines(string(text)) {
 		var e map[string]any
-		if json.Unmarshal([]byte(line), &e) == nil { // the last line may not be whole yet
+		if json.Unmarshal([]byte(line), &e) == nil { // the last line may be incomplete
 			all = append(all, e)
 		}
 	}
@@ -48,7 +48,7 @@ func TestNotices_AKilledDaemonLosesNone(t *testing.T) {
 			if out, code := d.tells("submit", "job.toml"); code != 0 {
 				t.Fatalf("submit: exit %d\n%s", code, out)
 			}
-			_ = d.cmd.Wait() // the error says that it was killed
+			_ = d.cmd.Wait() // the error is that the daemon was killed
 			if !strings.Contains(d.log.String(), "killed at failpoint") {
 				t.Fatalf("the daemon ended elsewhere:\n%s", d.log)
 			}
@@ -66,7 +66,7 @@ func TestNotices_AKilledDaemonLosesNone(t *testing.T) {
 			all := d.events(told)
 			want := 2
 			if point == "notify.sent" {
-				want = 3 // the first one twice
+				want = 3 // the first notice is delivered twice
 			}
 			if len(all) != want || all[0]["event"] != all[want-2]["event"] || all[0]["event"] == all[want-1]["event"] {
 				t.Errorf("%d events, want %d: %v", len(all), want, all)

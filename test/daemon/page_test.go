@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// pageOf returns a page of the daemon, and its status.
+// pageOf returns the status and the text of one of the daemon's pages.
 func pageOf(t testing.TB, network, address, path string, header http.Header) (int, string) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
@@ -46,7 +46,8 @@ func ownName(t testing.TB) string {
 	return me.Username
 }
 
-// The daemon serves the web page where web.listen says, and shows jobs to who has a token or comes from the proxy.
+// The daemon serves the web page at the address in web.listen, and shows jobs only to clients with a token and to the
+// proxy.
 func TestPage_IsServedWhereTheSettingsSay(t *testing.T) {
 	t.Parallel()
 	dir, me := shortDir(t), ownName(t)

@@ -14,15 +14,15 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// pbsMoods are the settings of the imitation of PBS with which the main job ends well (docs/PBS.md, The fake). The
-// first is not left to the campaign.
+// pbsMoods are settings of the imitation of PBS under which the main job ends well (docs/PBS.md, The fake). The first
+// of these settings is tested in every run, the others only in the campaign.
 var pbsMoods = []string{
 	"FAULTS=one-id", "", "WAIT=2s", "HISTORY=off", "FAULTS=lost-history", "PORTS=512", "PORTS=12 FAULTS=ports-quiet",
 	"FAULTS=endless", "FAULTS=qdel-crash", "FAULTS=qsub-killed", "FAULTS=qalter-killed", "FAULTS=qalter-denied",
 	"FAULTS=rerun",
 }
 
-// TestDemo_RunsOnPBSInItsMoods runs the demonstration with the imitation of PBS as its batch system.
+// TestDemo_RunsOnPBSInItsMoods runs the demonstration on the imitation of PBS, once with each of these settings.
 func TestDemo_RunsOnPBSInItsMoods(t *testing.T) {
 	t.Parallel()
 	program := buildFakePBS(t)
@@ -60,7 +60,8 @@ func buildFakePBS(t *testing.T) string {
 	return program
 }
 
-// onFakePBS installs the commands of an imitation in a mood, and returns the path of a configuration with it.
+// onFakePBS installs the commands of an imitation with some settings, and returns the path of a configuration that uses
+// the imitation.
 func onFakePBS(t *testing.T, program string, mood string) string {
 	t.Helper()
 	dir := shortDir(t)

@@ -32,7 +32,7 @@ func promtool(t *testing.T, stdin string, args ...string) {
 	}
 }
 
-// Each alert fires on its fault, as promtool plays it, and has a test.
+// Each alert has a test in which promtool simulates the fault, and the alert fires.
 func TestPrometheus_AlertsFireOnTheirFaults(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	t.Parallel()
@@ -99,7 +99,7 @@ func startPrometheus(t *testing.T, target string) *prometheus {
 	return p
 }
 
-// query returns how many series a query has now.
+// query returns the present number of series of a query.
 func (p *prometheus) query(expr string) (int, error) {
 	r, err := http.Get("http://" + p.address + "/api/v1/query?query=" + url.QueryEscape(expr))
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// reader writes down each event of each file that it processes. It fails where it is told to: at a file, or at an event
-// of a file.
+// reader writes down each event of each file that it processes. It fails at a file, or at an event of a file, for which
+// a file fail.* exists.
 const reader = `#!/bin/sh
 dir=$1 file=$2 first=$3 count=$4
 [ -e "$dir/fail.$file" ] && exit 3
@@ -89,8 +89,8 @@ func TestVerify_ADatasetsRecoveryClosesItsGaps(t *testing.T) {
 }
 
 // TestVerify_APartThatWasDoneInPartIsDoneAnew: if a local job processed fewer events than its part has, it is unknown
-// which events it left out. Its recovery therefore does the whole part, and names the outputs that must not be used.
-// The two grid jobs together are proven.
+// which events are missing. The recovery therefore processes the whole part, and names the outputs that must not be
+// used. The two grid jobs together are proven.
 func TestVerify_APartThatWasDoneInPartIsDoneAnew(t *testing.T) {
 	t.Parallel()
 	d := start(t, "")
@@ -155,7 +155,7 @@ func (d *daemon) everyFileOnce(files, events int) {
 	}
 }
 
-// A plain job is not done if its application reports less than its local jobs own.
+// A grid job without datasets is not done if its application reports fewer events than its local jobs have.
 func TestVerify_APlainJobThatDidTooLittleIsNotDone(t *testing.T) {
 	t.Parallel()
 	d := start(t, "")

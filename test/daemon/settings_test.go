@@ -10,7 +10,7 @@ import (
 )
 
 // TestSettings_OfTheDaemonAreObserved sets the top-level settings of the configuration to values other than the
-// defaults, and checks where files are and what runs.
+// defaults, and checks the paths of files and the programs that run.
 func TestSettings_OfTheDaemonAreObserved(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
@@ -78,7 +78,7 @@ func TestSettings_OfTheAdAreObserved(t *testing.T) {
 		"env": "\nX=y\n", "command_memory_mb": "\n524288\n", "gatekeeper.kind": "gram5",
 		"gatekeeper.contact": "ce.example.org:2119/jobmanager-jjm"} {
 		d.eventually(setting, func() bool {
-			text, _ := os.ReadFile(filepath.Join(dir, "log")) // there is none yet
+			text, _ := os.ReadFile(filepath.Join(dir, "log")) // the file may not exist yet
 			return strings.Contains(string(text), want)
 		})
 	}

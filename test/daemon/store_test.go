@@ -41,7 +41,7 @@ func (d *daemon) copied(names ...string) string {
 	return d.into(to, strings.Join(names, " "))
 }
 
-// into copies more of them to a state folder.
+// into copies further files and folders to a state folder.
 func (d *daemon) into(to, names string) string {
 	d.t.Helper()
 	for _, name := range strings.Fields(names) {
@@ -52,7 +52,7 @@ func (d *daemon) into(to, names string) string {
 	return to
 }
 
-// unstamped removes what says which store the work area of a state folder belongs to.
+// unstamped removes the stamp that names the store to which the work area of a state folder belongs.
 func unstamped(t *testing.T, state string) string {
 	t.Helper()
 	if err := os.Remove(filepath.Join(state, "work", highwater.StampFile)); err != nil {
@@ -61,7 +61,7 @@ func unstamped(t *testing.T, state string) string {
 	return state
 }
 
-// withRecords makes an empty folder of records, without which a daemon does not continue with a restored store.
+// withRecords makes an empty folder of records, because a daemon refuses a restored store without this folder.
 func (d *daemon) withRecords(state string) string {
 	d.t.Helper()
 	if err := os.Mkdir(filepath.Join(state, "records"), 0o755); err != nil {
@@ -115,7 +115,7 @@ func listing(t *testing.T, dir string) string {
 
 const storeFiles = "store.db store.db-wal store.db-shm"
 
-// TestStore_OneThatDoesNotFitItsFolderIsRefused copies a store in the ways in which people do it. store.db without its
+// TestStore_OneThatDoesNotFitItsFolderIsRefused copies a store in the usual wrong ways. store.db without its
 // write-ahead log (4096 bytes) is an empty store, and would assign id 1 again.
 func TestStore_OneThatDoesNotFitItsFolderIsRefused(t *testing.T) {
 	t.Parallel()
@@ -182,7 +182,7 @@ func TestStore_OlderCopyIsRefused(t *testing.T) {
 	}
 }
 
-// configCheck returns what "jjm config check" prints about a state folder, "" if nothing.
+// configCheck returns the output of "jjm config check" about a state folder.
 func (d *daemon) configCheck(state string) string {
 	d.t.Helper()
 	cmd := exec.Command(bin.Path(d.t, "jjm"), "config", "check")

@@ -51,7 +51,7 @@ func (d *daemon) output(id string) map[string]string {
 	}
 }
 
-// beginning returns the names that start with a text.
+// beginning returns the names that begin with a text.
 func beginning(files map[string]string, with string) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if strings.HasPrefix(name, with) {
@@ -72,7 +72,7 @@ func (d *daemon) restart() {
 func (d *daemon) kill() {
 	d.t.Helper()
 	d.signal(syscall.SIGKILL)
-	_ = d.cmd.Wait() // the error says that it was killed
+	_ = d.cmd.Wait() // the error is that the daemon was killed
 }
 
 // again starts the daemon that was killed.
@@ -86,7 +86,7 @@ func (d *daemon) again() {
 	d.eventually("the daemon answers again", func() bool { return d.jjm("clusters") == nil })
 }
 
-// The example does what its comments say, with real programs.
+// The example, run with real programs, does what its comments say.
 func TestStreams_TheExampleDoesWhatItSays(t *testing.T) {
 	t.Parallel()
 	d := start(t, "")
@@ -121,12 +121,12 @@ func TestStreams_TheExampleDoesWhatItSays(t *testing.T) {
 	}
 }
 
-// However often the daemon is killed, the names have the numbers from 1 on, each number once, and each file was made by
-// its own local job.
+// The daemon is killed several times. The names nevertheless have the numbers from 1 on, each number once, and each
+// file was made by its own local job.
 func TestStreams_AKilledDaemonNeitherRepeatsNorSkipsANumber(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	t.Parallel()
-	const jobs = 1500 // more than one transaction makes
+	const jobs = 1500 // more than one transaction creates
 	d := start(t, "")
 	d.write("job.toml", fmt.Sprintf(`type = "script"
 [[output_templates]]

@@ -10,8 +10,8 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// TestTypes_FromAFileAlone does the steps of a newcomer: a type is created, tested, tried in the foreground, put into
-// the site's folder, and used. A recovery of such a grid job is cut in the same way.
+// TestTypes_FromAFileAlone follows the steps of a newcomer: a type is created, tested, tried in the foreground, put
+// into the site's folder, and used. A recovery of such a grid job is cut in the same way.
 func TestTypes_FromAFileAlone(t *testing.T) {
 	t.Parallel()
 	d := start(t, "[engine]\nbackoff = \"0s\"\n")
@@ -41,7 +41,7 @@ func TestTypes_FromAFileAlone(t *testing.T) {
 	}
 	d.write("named.toml", string(job)+"[[output_templates]]\nname = \"${SN}.txt\"\nstream = \"TXT\"\n"+
 		"[[output_templates]]\nname = \"log.${SN}\"\nlog = true\n")
-	// In the foreground it has the same numbers, and the same files from jjm, as on the site.
+	// In the foreground a part has the same numbers and the same files from jjm as on the site.
 	want(0, "output 000003.txt: missing", "run", "named.toml", "--type", "zmumu.toml", "--part", "2", "--dir", "named")
 	if _, err := os.Stat(filepath.Join(d.dir, "named/area/jobs/1/0xxx/2/attempt.0/log.tgz")); err != nil {
 		t.Errorf("the log of the part: %v", err)
@@ -71,7 +71,7 @@ func TestTypes_FromAFileAlone(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 
-	// An accepted job continues with the type in the form that it had at that time.
+	// An accepted job continues with the version of the type from the time of its acceptance.
 	want(0, "", "pause", "cluster", "local", "--reason", "test")
 	want(0, "", "submit", filepath.Join(folder, "zmumu-job.toml"))
 	text, err := os.ReadFile(filepath.Join(folder, "zmumu.toml"))
@@ -145,7 +145,7 @@ func TestTypes_MistakesAreToldBeforeTheStart(t *testing.T) {
 			t.Fatal(err)
 		}
 		if os.Geteuid() != 0 {
-			continue // no other account can own it
+			continue // no other account can own this folder
 		}
 		if err := os.Chown(at, 4711, 4711); err != nil {
 			t.Fatal(err)
@@ -225,8 +225,8 @@ func TestTypes_AProgramInAnyLanguage(t *testing.T) {
 	want(0, "done", "submit", "echo.toml", "--wait")
 }
 
-// A program that hangs, writes without end or goes away is killed, and its job file is not accepted, while others
-// submit. Of a program that hangs the exit code says that a retry can help.
+// A program that hangs, writes without end or dies is killed, and its job file is not accepted, while other job files
+// are submitted. If the program hangs, the exit code means that a retry can help.
 func TestTypes_AProgramThatMisbehavesHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

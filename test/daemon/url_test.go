@@ -19,12 +19,12 @@ type store struct {
 	*httptest.Server
 	mu     sync.Mutex
 	ranges []string
-	stall  chan struct{} // the first answer stops halfway until this is closed
+	stall  chan struct{} // the first answer stops halfway until this channel is closed
 }
 
 const half = 3 << 20
 
-// text is the content of its large file.
+// text is the content of the server's large file.
 var text = strings.Repeat("0123456789abcde\n", 2*half/16)
 
 func newStore(t *testing.T) *store {

@@ -32,8 +32,8 @@ func (d *daemon) says(args ...string) (string, int) {
 	return string(out), 0
 }
 
-// worker writes down each event that it processes, with its seed. It fails where it is told to, and reports how many
-// events it did unless it is told to be silent.
+// worker writes down each event that it processes, with its seed. It fails if a file fail.N exists, N being its first
+// event, and reports the number of its events unless the file "silent" exists.
 const worker = `#!/bin/sh
 [ -e "$1/fail.$2" ] && exit 3
 n=0
@@ -41,7 +41,8 @@ while [ $n -lt "$3" ]; do echo "$(($2 + n)) $4" >>"$1/done.$2"; n=$((n + 1)); do
 [ -e "$1/silent" ] || $GBS_LOG INFO "processed=$n events"
 `
 
-// TestVerify_AGapIsFoundAndItsRecoveryClosesIt: two grid jobs together processed every event once, and no seed twice.
+// TestVerify_AGapIsFoundAndItsRecoveryClosesIt checks that two grid jobs together processed every event once, and used
+// no seed twice.
 func TestVerify_AGapIsFoundAndItsRecoveryClosesIt(t *testing.T) {
 	t.Parallel()
 	d := start(t, "")
@@ -67,7 +68,7 @@ events_per_job = 10
 	if err := os.Mkdir(filepath.Join(d.dir, "elsewhere"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	recovery := "elsewhere/missing.json" // so that its paths must not depend on its folder
+	recovery := "elsewhere/missing.json" // in another folder, so that the paths in the file must not depend on the folder
 	if _, code := d.says("verify", "1", "--recovery", recovery); code != 1 {
 		t.Fatalf("verify --recovery: exit %d", code)
 	}
@@ -96,7 +97,8 @@ events_per_job = 10
 	d.everyEventOnce(95)
 }
 
-// everyEventOnce checks that the workers wrote down events 1 to n, each once, and no seed for events of two local jobs.
+// everyEventOnce checks that the workers wrote down each of the events 1 to n once, and that no two local jobs used the
+// same seed.
 func (d *daemon) everyEventOnce(n int) {
 	d.t.Helper()
 	files, err := filepath.Glob(filepath.Join(d.dir, "done.*"))
@@ -131,8 +133,8 @@ func (d *daemon) everyEventOnce(n int) {
 	}
 }
 
-// Commands of rows are proven by their success. For events that the application did not count, status and verify say
-// the same.
+// The success of a command proves its row. For events that the application did not count, status and verify print the
+// same text.
 func TestVerify_SilenceIsAssumedAndSaidSo(t *testing.T) {
 	t.Parallel()
 	d := start(t, "")
@@ -170,7 +172,7 @@ func TestVerify_SilenceIsAssumedAndSaidSo(t *testing.T) {
 	}
 }
 
-// The limit of processor time in a job file ends a process that exceeds it, and people are told.
+// The limit of processor time in a job file ends a process that exceeds the limit, and jjm shows this reason.
 func TestRequest_ProcessorTimeIsLimited(t *testing.T) {
 	t.Parallel()
 	d := start(t, "")
@@ -183,7 +185,7 @@ func TestRequest_ProcessorTimeIsLimited(t *testing.T) {
 }
 
 // Ganga's splitters cut the work of a script. The settings of each part reach its command line and its environment, and
-// all of it is proven.
+// verify proves all parts.
 func TestSplit_GangasSplittersReachTheCommand(t *testing.T) {
 	t.Parallel()
 	d := start(t, "")

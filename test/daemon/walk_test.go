@@ -17,10 +17,11 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// walkKey is the key of a script's daemon.
+// walkKey is the key under which a script stores its daemon.
 type walkKey struct{}
 
-// always are the scripts that run outside of campaigns too: each shows a promise that users rely on.
+// always returns the scripts that also run outside of campaigns. Each of these scripts shows a promise on which users
+// rely.
 func always() []string {
 	return []string{"after", "auto", "baggage", "causes", "chain", "copy", "dataset_remove", "down", "find", "force",
 		"generations", "health", "hold", "jedimerge", "keywords", "leftout", "listcolumns", "notify",
@@ -62,7 +63,7 @@ func TestWalks(t *testing.T) {
 	})
 }
 
-// makePrograms makes those files of a folder executable that start as programs do.
+// makePrograms makes the files of a folder executable that begin with "#!".
 func makePrograms(dir string) error {
 	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -94,7 +95,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// daemonCmd is "daemon stop", which is as if it had been killed, and "daemon start".
+// daemonCmd implements "daemon stop", which kills the daemon, and "daemon start".
 func daemonCmd(ts *testscript.TestScript, neg bool, args []string) {
 	d := ts.Value(walkKey{}).(*daemon)
 	switch {
@@ -109,7 +110,7 @@ func daemonCmd(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// until TEXT jjm ... runs jjm again and again until it prints the text.
+// until TEXT jjm ... repeats a command of jjm until the command prints the text.
 func until(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 || args[1] != "jjm" {
 		ts.Fatalf("usage: until TEXT jjm ...")

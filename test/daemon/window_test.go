@@ -11,7 +11,7 @@ import (
 	"jjm/internal/testkit/await"
 )
 
-// until runs jjm again and again until its output contains a text, which may be broken over two lines.
+// until repeats a command of jjm until its output contains a text, which may be split over two lines.
 func (d *daemon) until(want string, args ...string) (out string) {
 	d.t.Helper()
 	d.eventually(want, func() bool {
@@ -23,8 +23,8 @@ func (d *daemon) until(want string, args ...string) (out string) {
 
 const sleeper = "type = \"script\"\n[params]\ncommand = [\"true\"]\n[request]\nwalltime = \"12h\"\n"
 
-// An announced maintenance window is shown wherever people look, survives a restart of the daemon, lets jobs start that
-// end before it, and can be ended by hand.
+// An announced maintenance window is shown in all output about the cluster, and survives a restart of the daemon. Jobs
+// that end before the window may start, and an administrator can end the window.
 func TestWindow_IsAnnouncedShownAndKept(t *testing.T) {
 	t.Parallel()
 	d := start(t, "", "TZ=Europe/Berlin")
@@ -66,7 +66,7 @@ func TestWindow_IsAnnouncedShownAndKept(t *testing.T) {
 	}
 }
 
-// During a window nothing is submitted; afterwards everything continues without a command.
+// During a window nothing is submitted. Afterwards everything continues without a further command.
 func TestWindow_AllGoesOnAfterIt(t *testing.T) {
 	t.Parallel()
 	d := start(t, "")

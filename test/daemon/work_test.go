@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// stopped ends the daemon as an administrator does.
+// stopped stops the daemon with SIGTERM, as an administrator does.
 func (d *daemon) stopped() {
 	d.t.Helper()
 	d.signal(syscall.SIGTERM)
@@ -51,11 +51,11 @@ func TestWork_AnotherFolderThanThatOfTheJobsIsRefused(t *testing.T) {
 		t.Error("what was refused left the misspelt folder behind")
 	}
 
-	// Moved on purpose: the areas are in the new folder, so it is taken.
+	// If the areas were moved to the new folder on purpose, the daemon accepts the new folder.
 	if err := os.Rename(work, misspelt); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(misspelt, work); err != nil { // the job that runs has the old path
+	if err := os.Symlink(misspelt, work); err != nil { // the running job still uses the old path
 		t.Fatal(err)
 	}
 	if said, serves = d.serve(d.dir + "/state"); !serves || !strings.Contains(said, "in another folder than before") {

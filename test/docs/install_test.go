@@ -13,13 +13,13 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// makeIn runs a make target with everything installed below dir. Programs that are built already are not built again.
+// makeIn runs a make target that installs everything below dir. It does not build programs that are already built.
 func makeIn(t *testing.T, dir, target string, settings ...string) (string, error) {
 	t.Helper()
 	cmd := exec.Command("make", append([]string{"-s", "--no-print-directory", target, "BUILD=true", "BIN=" + bin.Dir(t),
 		"DESTDIR=" + dir, "PREFIX=/usr"}, settings...)...)
 	cmd.Dir = root
-	// make itself may run the tests
+	// The tests may themselves run under make.
 	cmd.Env = append(os.Environ(), "BIN="+bin.Dir(t), "MAKEFLAGS=", "MFLAGS=", "MAKELEVEL=")
 	out, err := cmd.CombinedOutput()
 	return string(out), err
@@ -41,8 +41,8 @@ func files(t *testing.T, dir string) []string {
 	return all
 }
 
-// Another state than the default is in the socket: a check without it says which to give, and does not send people to
-// an installation that would reset it.
+// The unit of the socket names a state folder other than the default. A check without this state names the state to
+// use, and does not suggest an installation that would reset it.
 func TestInstall_ACheckWithoutTheStateNamesIt(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	t.Parallel()
@@ -66,8 +66,8 @@ func must(t *testing.T, out string, err error) string {
 	return out
 }
 
-// An installation works in any folder, passes the check, and can be removed, except for files that an administrator
-// wrote.
+// An installation works in any folder, passes the check, and can be removed. The removal keeps files that an
+// administrator wrote.
 func TestInstall_WorksIsCheckedAndGoesAway(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -145,7 +145,7 @@ func installedWorks(t *testing.T, dir string) {
 	}
 	cmd := exec.Command(dir+"/usr/bin/jjm", "submit", "--wait", job)
 	cmd.Env = env
-	cmd.WaitDelay = time.Second // provoked: the daemon that it starts keeps its output open
+	cmd.WaitDelay = time.Second // provoked: the started daemon keeps the output of the command open
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("a grid job: %v\n%s", err, out)
 	}
@@ -156,8 +156,7 @@ func installedWorks(t *testing.T, dir string) {
 	}
 }
 
-// The scripts of each gatekeeper install only below DESTDIR, are reported by name if they are missing, and can be
-// removed.
+// The scripts of each gatekeeper are installed only below DESTDIR and can be removed. The check names missing scripts.
 func TestInstall_Languages(t *testing.T) {
 	t.Parallel()
 	for _, lang := range []string{"gram", "blahp", "arc"} {

@@ -11,7 +11,7 @@ import (
 	"jjm/internal/formats/glf"
 )
 
-// docs/JOB-TYPES.md has the keywords of the code. JJM_UPDATE=1 rewrites them.
+// docs/JOB-TYPES.md lists the keywords of the code. JJM_UPDATE=1 rewrites the list.
 func TestJobTypes_KeywordsAreThoseOfTheCode(t *testing.T) {
 	const from, to = "-run Keywords -->\n", "<!-- end -->"
 	file := filepath.Join(root, "docs", "JOB-TYPES.md")
@@ -44,7 +44,7 @@ func keywordTable() string {
 	return text
 }
 
-// The page's job that reports by its log behaves as the page says when its author tries it.
+// The page's example of a job that reports by its log runs in the foreground with the results that the page shows.
 func TestJobTypes_TheJobWithKeywordsRuns(t *testing.T) {
 	page := pages(t)["docs/JOB-TYPES.md"]
 	dir := t.TempDir()
@@ -63,7 +63,7 @@ func TestJobTypes_TheJobWithKeywordsRuns(t *testing.T) {
 		if err != nil || !strings.Contains(string(out), part.says) || !strings.Contains(string(out), "code "+part.code+"\n") {
 			t.Errorf("part %s: %v\n%s", part.n, err, out)
 		}
-		// The page says that its files are in this folder.
+		// The page names this folder as the place of the files.
 		path := filepath.Join(dir, "part-"+part.n, "area/jobs/1/0xxx", part.n, "attempt.0", part.file)
 		if _, err := os.Stat(path); err != nil {
 			t.Error(err)

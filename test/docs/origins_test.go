@@ -30,7 +30,7 @@ func TestOrigins_NamesWhatExists(t *testing.T) {
 	}
 }
 
-// The check above finds each kind of mistake.
+// The checks of docs/ORIGINS.md find each kind of mistake.
 func TestOrigins_WouldFindMistakes(t *testing.T) {
 	const head = "| in the source | in jjm | page | test |\n|---|---|---|---|\n"
 	const page, test = "[SELECTION](SELECTION.md#filters)", "`internal/work/split/TestRows_OnePartPerRow`"
@@ -72,13 +72,13 @@ type origins struct {
 	problems []string
 }
 
-// originPage is a page as rows use it.
+// originPage holds the parts of a page that rows can refer to.
 type originPage struct {
-	headings map[string]bool // as links name them
-	code     string          // headings and code of a page; keys with sections of a configuration
+	headings map[string]bool // in the form of links
+	code     string          // headings and code of a page; keys with the sections of the configuration
 }
 
-// rows checks the rows of all tables of a text and returns how many there are.
+// rows checks the rows of all tables of a text and returns the number of rows.
 func (o *origins) rows(text string) (n int) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -102,7 +102,7 @@ func (o *origins) problem(line, format string, args ...any) {
 	o.problems = append(o.problems, fmt.Sprintf("%.80s: ", line)+fmt.Sprintf(format, args...))
 }
 
-// row checks a row about something that jjm has.
+// row checks a row about a feature that jjm has.
 func (o *origins) row(line string, cells []string) {
 	links := regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`).FindAllStringSubmatch(cells[2], -1)
 	if len(links) == 0 {
@@ -182,7 +182,7 @@ func settings(text string) string {
 	return all
 }
 
-// thing checks a command, a file, or a word that the pages of its row have in code.
+// thing checks a command, a file, or a word that must occur as code on the pages of its row.
 func (o *origins) thing(line, thing, code string) {
 	word := regexp.MustCompile(`(^|[^A-Za-z0-9_.-])` + regexp.QuoteMeta(thing) + `($|[^A-Za-z0-9_-])`)
 	switch {
@@ -231,7 +231,7 @@ func (o *origins) helpOf(path []string) string {
 	return o.help[name]
 }
 
-// test checks a test, FOLDER/TestName, or a script that a test walks.
+// test checks a test, FOLDER/TestName, or a script that TestWalks runs.
 func (o *origins) test(line, name string) {
 	folder, test := filepath.Split(name)
 	if !strings.HasPrefix(test, "Test") {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The path of the work area may have blanks: whatever shows how to call a helper quotes the helper's path.
+// The path of the work area may contain blanks, so every example call of a helper quotes the helper's path.
 func TestPages_QuoteThePathsOfHelpers(t *testing.T) {
 	call := regexp.MustCompile("(^|[^\"\\\\{])\\$\\{?(GBS_LOG|JJM_PROGRESS|JJM_RECORD)\\}? +([A-Z]{4,}|\"|FILE)")
 	texts := pages(t)

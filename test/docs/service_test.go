@@ -16,13 +16,13 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// installed is jjm as make install leaves it below a folder, with a state folder elsewhere.
+// installed is an installation of jjm by make install below a folder, with a separate state folder.
 type installed struct {
 	t          *testing.T
 	dir, state string
 }
 
-// install installs jjm where ordinary accounts can reach it.
+// install installs jjm in a folder that ordinary accounts can enter.
 func install(t *testing.T) *installed {
 	t.Helper()
 	dir, err := os.MkdirTemp("/var/tmp", "jjms") // the path must be short enough for a socket
@@ -34,7 +34,7 @@ func install(t *testing.T) *installed {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(i.state, 0o755); err != nil { // as StateDirectory= creates it
+	if err := os.Mkdir(i.state, 0o755); err != nil { // like StateDirectory= of systemd
 		t.Fatal(err)
 	}
 	out, err := makeIn(t, dir, "install", "STATE="+i.state)
@@ -115,14 +115,14 @@ func (i *installed) start() (log string) {
 	return log
 }
 
-// jjm returns a command of an account that knows the state folder.
+// jjm returns a command that runs jjm as an account, with JJM_STATE set to the state folder.
 func (i *installed) jjm(p site.Person, args ...string) *exec.Cmd {
 	cmd := p.As(append([]string{i.dir + "/usr/bin/jjm"}, args...)...)
 	cmd.Env = append(cmd.Env, "JJM_STATE="+i.state)
 	return cmd
 }
 
-// Between make install and the first job of an ordinary user nothing has to be configured: the job runs as that user.
+// After make install an ordinary user can submit a job without any configuration, and the job runs as that user.
 func TestService_AnInstalledDaemonRunsJobsAsTheirOwners(t *testing.T) {
 	t.Parallel()
 	needs.Root(t, "to run a daemon as root, and make an account")
@@ -154,8 +154,8 @@ func TestService_AnInstalledDaemonRunsJobsAsTheirOwners(t *testing.T) {
 	}
 }
 
-// A daemon of root that runs all jobs as its own account serves only root. The administrator learns this when
-// configuring it, before any user does.
+// A daemon of root that runs all jobs as its own account serves only root. jjm tells the administrator about this
+// before the first user is refused.
 func TestService_ADaemonThatServesRootAloneSaysSo(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	t.Parallel()

@@ -20,8 +20,8 @@ import (
 	"jjm/internal/formats/nearest"
 )
 
-// The pages name only settings that exist: in their sentences, as engine.min_free_bytes, and in their examples, below
-// [engine].
+// The pages name only existing settings, in their sentences (engine.min_free_bytes) and in their examples (below
+// [engine]).
 func TestSettings_ThePagesNameOnlyThoseThatExist(t *testing.T) {
 	known := settingsOfSite(t)
 	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
@@ -61,8 +61,8 @@ var (
 	exampleKey  = regexp.MustCompile(`^(?:# )?([a-z_]+) *= `)
 )
 
-// settingsNamed returns the settings that a page names, known or not, in order. Their first words are sections of the
-// configuration, or "clusters", which people write for cluster.
+// settingsNamed returns all settings that a page names, in order, including unknown settings. Their first words are
+// sections of the configuration, or "clusters", which people write for cluster.
 func settingsNamed(text string, known map[string]bool) (names []string) {
 	roots := map[string]bool{"clusters": true}
 	for name := range known {
@@ -100,7 +100,7 @@ func settingsNamed(text string, known map[string]bool) (names []string) {
 // with "cluster", whatever its kind is.
 func settingsOfSite(t *testing.T) map[string]bool {
 	t.Helper()
-	known := map[string]bool{"cluster.name": true, "cluster.kind": true} // they decide which other settings exist
+	known := map[string]bool{"cluster.name": true, "cluster.kind": true} // these decide which other settings exist
 	addSettings(known, reflect.TypeFor[app.Config](), "")
 	addSettings(known, reflect.TypeOf(engine.Defaults().ClusterDefaults()), "cluster.")
 	addSettings(known, reflect.TypeOf(adapters.DefaultCommon()), "cluster.")
@@ -117,7 +117,7 @@ func settingsOfSite(t *testing.T) map[string]bool {
 	return known
 }
 
-// addSettings adds the keys of a struct, of the structs in it, and of those in its lists and tables.
+// addSettings adds the keys of a struct, of the structs in it, and of the structs in its lists and tables.
 func addSettings(known map[string]bool, of reflect.Type, prefix string) {
 	for i := range of.NumField() {
 		f := of.Field(i)

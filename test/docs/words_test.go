@@ -24,7 +24,7 @@ import (
 	"jjm/internal/work/cover"
 )
 
-// The tables of docs/WORDS.md have every word of the code, and no other.
+// The tables of docs/WORDS.md have every word of the code, and no other words.
 func TestWords_AreThoseOfTheCode(t *testing.T) {
 	page := pages(t)["docs/WORDS.md"]
 	for _, list := range []struct {
@@ -105,7 +105,7 @@ func TestWords_RowsAreWhole(t *testing.T) {
 	}
 }
 
-// For each number, the page quotes a text of verify; verify prints this text.
+// For each number, the page quotes a text of verify, and verify prints this text.
 func TestWords_VerifyPrintsThem(t *testing.T) {
 	code, err := os.ReadFile(filepath.Join(root, "cmd/jjm/verify.go"))
 	if err != nil {
@@ -148,7 +148,7 @@ func words[T ~uint8](first T, word func(T) string) (all []string) {
 	}
 }
 
-// gramWords returns the words of all GRAM states, with that for none.
+// gramWords returns the words of all GRAM states, including the word for no state.
 func gramWords() []string {
 	all := map[string]bool{}
 	for g := range jjm.GRAM(256) {
@@ -192,7 +192,7 @@ func source(t *testing.T, name string) *ast.File {
 	return f
 }
 
-// constants returns the values of the constants of a type of texts, as the file declares them.
+// constants returns the values of the constants of a string type in a file, in the order of their declarations.
 func constants(t *testing.T, file, typ string) (all []string) {
 	t.Helper()
 	ast.Inspect(source(t, file), func(n ast.Node) bool {
@@ -238,13 +238,13 @@ func texts(t *testing.T, file, function, pattern string) []string {
 	return slices.Collect(maps.Keys(all))
 }
 
-// columns returns the titles of the table that a function prints.
+// columns returns the column titles of the table that a function prints.
 func columns(t *testing.T, file, function string) []string {
 	t.Helper()
 	return texts(t, file, function, `^[A-Z]+( [A-Z]+)*$`)
 }
 
-// lookupFields returns the names of the fields of a line of lookup.
+// lookupFields returns the names of the fields in a line of jjm lookup.
 func lookupFields(t *testing.T) (all []string) {
 	t.Helper()
 	code, err := os.ReadFile(filepath.Join(root, "cmd/jjm/lookup.go"))
@@ -257,7 +257,7 @@ func lookupFields(t *testing.T) (all []string) {
 	return all
 }
 
-// clusterWords returns what STATE of jjm clusters may be.
+// clusterWords returns the possible values of the column STATE of jjm clusters.
 func clusterWords(t *testing.T) (all []string) {
 	t.Helper()
 	for _, s := range texts(t, "clusters.go", "clusterState", `^[a-z ]+$`) {

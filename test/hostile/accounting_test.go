@@ -22,8 +22,8 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// accountingSiege is a siege whose site writes BLAH's accounting log. Everybody can read the folder signs, through
-// which the test and mallory's jobs tell each other how far they are.
+// accountingSiege is a siege whose site writes BLAH's accounting log. The test and mallory's jobs exchange signals
+// through files in the folder signs, which everybody can read.
 type accountingSiege struct {
 	*siege
 	blah, signs string
@@ -62,7 +62,7 @@ func besiegeAccounting(t *testing.T, mode string) *accountingSiege {
 // blahField is a field NAME=VALUE of a line.
 var blahField = regexp.MustCompile(`"([a-zA-Z]+)=([^"]*)"`)
 
-// lines returns the lines of the log, each by the names of its fields.
+// lines returns the lines of the log. Each line is a map from the names of its fields to their values.
 func (b *accountingSiege) lines() (all []map[string]string) {
 	b.t.Helper()
 	names, err := filepath.Glob(b.blah + "-*")
@@ -81,7 +81,7 @@ func (b *accountingSiege) lines() (all []map[string]string) {
 	return all
 }
 
-// of returns the lines of a grid job's attempts. It waits for the first.
+// of returns the lines of a grid job's attempts. It waits for the first line.
 func (b *accountingSiege) of(job string) (mine []map[string]string) {
 	b.t.Helper()
 	b.Until("the accounting log has grid job "+job, func() bool {
@@ -97,7 +97,7 @@ func (b *accountingSiege) runs(id string) (l jjm.LocalJob) {
 	b.Until("grid job "+id+" runs", func() bool {
 		out, err := b.JJM(site.Root(), "status", "--json", id+".0")
 		if err != nil {
-			return false // it is not made yet
+			return false // the local job does not exist yet
 		}
 		var st wire.Status
 		b.Must(json.Unmarshal([]byte(out), &st))
@@ -203,7 +203,7 @@ func (b *accountingSiege) used(f *forgery) {
 	}
 }
 
-// forgery is a grid job of mallory's with a forged result, and the job of bob's that it names.
+// forgery is a grid job of mallory's with a forged result, and the job of bob's that the result names.
 type forgery struct {
 	id, bobs   string
 	local, bob jjm.LocalJob
@@ -238,15 +238,15 @@ func (b *accountingSiege) forgeBefore(f *forgery) {
 	b.sign("end", nil)
 }
 
-// forgeInstead: the job kills its wrapper, which then writes no result.
+// In forgeInstead, mallory's job kills its wrapper, which then writes no result.
 func (b *accountingSiege) forgeInstead(f *forgery) {
 	b.submitForged(f, fmt.Sprintf(forger, b.signs, "kill -STOP $PPID")+"kill -KILL $PPID")
 	b.giveForged(f)
 	b.Final(f.id, "done")
 }
 
-// forgeAfter: another job of hers replaces the wrapper's result before the daemon reads it. The daemon is stopped
-// meanwhile.
+// In forgeAfter, another job of mallory's replaces the wrapper's result before the daemon reads it. The daemon is
+// stopped meanwhile.
 func (b *accountingSiege) forgeAfter(f *forgery) {
 	b.submitForged(f, "cd "+b.signs+"; while [ ! -e end ]; do sleep 0.05; done; exit 3")
 	wait := `while [ ! -e "$done/0.json" ]; do sleep 0.05; done`
@@ -254,7 +254,7 @@ func (b *accountingSiege) forgeAfter(f *forgery) {
 	b.runs(second)
 	done := b.doneOf(f.local.Tag)
 	await.Freeze(b.T, b.Daemon.Process.Pid)
-	defer func() { _ = b.Daemon.Process.Signal(syscall.SIGCONT) }() // otherwise nothing can be cleaned up
+	defer func() { _ = b.Daemon.Process.Signal(syscall.SIGCONT) }() // a stopped daemon would prevent the clean-up
 	b.giveForged(f)
 	b.sign("end", nil)
 	b.Until("the wrapper's result is replaced", func() bool {

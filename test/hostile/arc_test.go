@@ -47,7 +47,7 @@ func (c *control) list(statements ...string) {
 	}
 }
 
-// keeps adds a credential to the list for some jobs, as root and A-REX do.
+// keeps adds a credential for some jobs to the list, as A-REX does when it runs as root.
 func (c *control) keeps(id, proxy, subject string, jobs ...string) {
 	c.t.Helper()
 	file := filepath.Join(c.dir, arc.DelegationFile(id))
@@ -82,7 +82,7 @@ func (c *control) add(p site.Person, id, program, proxy, local string) (grami st
 	return name(".grami")
 }
 
-// scan runs what A-REX runs as root every ten seconds.
+// scan runs the command that A-REX runs as root every ten seconds.
 func (c *control) scan() string {
 	c.t.Helper()
 	out, err := c.gatekeeper(site.Root(), "arc", "scan", c.dir)
@@ -118,7 +118,7 @@ func (s *siege) holds(text string, folders ...string) (files []string) {
 	for _, folder := range folders {
 		_ = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !d.Type().IsRegular() {
-				return nil // removed meanwhile
+				return nil // the file was removed meanwhile, or is not regular
 			}
 			if content, err := os.ReadFile(path); err == nil && strings.Contains(string(content), text) {
 				files = append(files, path)
@@ -130,8 +130,8 @@ func (s *siege) holds(text string, folders ...string) (files []string) {
 }
 
 // Mallory writes the id of bob's delegation to her job.ID.local, and replaces her own name by bob's. A-REX's scan,
-// which is root, passes on only the delegation that A-REX keeps for her job: nothing of bob's reaches her job, her work
-// area or her record.
+// which runs as root, passes on only the delegation that A-REX keeps for her job. No data of bob's reaches her job, her
+// work area or her record.
 func TestARC_ADelegationOfAnothersIsNotHandedOn(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	for _, mode := range []string{"owner", "service"} {
@@ -144,7 +144,7 @@ func TestARC_ADelegationOfAnothersIsNotHandedOn(t *testing.T) {
 			c, work := s.arex(), filepath.Join(s.Dir, "s", "work")
 			const victims, hers = "0123456789abcdef", "fedcba9876543210"
 			bobs, old, renewed := s.proxyOf("Bob", 20), s.proxyOf("Mallory", 5), s.proxyOf("Mallory", 10)
-			secret := strings.Split(bobs, "\n")[3] // a line of his proxy that is nowhere else
+			secret := strings.Split(bobs, "\n")[3] // a line of bob's proxy that occurs in no other file
 			c.keeps(victims, bobs, "/O=Grid/CN=Bob", "bobsjob")
 			look := `cat "$X509_USER_PROXY" > first; while [ ! -e go ]; do sleep 0.1; done; cat "$X509_USER_PROXY"`
 			local := "subject=/O=Grid/CN=Bob\ndelegationid=" + victims + "\n"

@@ -29,7 +29,7 @@ var attackers = map[string]func(folder string){
 	"attack-stop-commands":  func(folder string) { signalCommands(folder, syscall.SIGSTOP) },
 }
 
-// play runs an attacker if the command line names one, and reports whether it did.
+// play runs an attacker if the command line names an attacker, and reports whether it ran one.
 func play(args []string) bool {
 	if len(args) != 3 || attackers[args[1]] == nil {
 		return false
@@ -65,10 +65,10 @@ func (s *siege) program(name string) *exec.Cmd {
 	return cmd
 }
 
-// counted returns the count of an attacker with a name; 0 if there is none yet.
+// counted returns an attacker's count with the given name, or 0 if the attacker has not stored a count yet.
 func (s *siege) counted(name string) int { return number(filepath.Join(s.Home(s.mallory), name)) }
 
-// number returns the number in a file; 0 if there is none.
+// number returns the number in a file, or 0 if the file has no number.
 func number(file string) int {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -78,7 +78,7 @@ func number(file string) int {
 	return n
 }
 
-// count stores a number where the test reads it.
+// count stores a number in a file that the test reads.
 func count(folder, name string, n int) {
 	file := filepath.Join(folder, name)
 	if os.WriteFile(file+".new", []byte(strconv.Itoa(n)), 0o644) == nil {
@@ -134,22 +134,22 @@ func isStart(line string) bool {
 	return strings.Contains(line, "jjm-daemon serve ") || strings.HasPrefix(line, "jjm-start ")
 }
 
-// isClient reports whether a process is a command by which the account talks to the daemon. Until its exec, such a
-// process has the command line of this test.
+// isClient reports whether a process is a command with which the account sends requests to the daemon. Until its exec,
+// such a process has the command line of this test.
 func isClient(line string) bool {
 	return strings.Contains(line, "/jjm ") || strings.Contains(line, "hostile.test")
 }
 
-// stopAll stops every process of the account as soon as it appears, except those by which the account submits, and
-// those for which wanted returns false.
+// stopAll stops every process of the account as soon as the process appears. It does not stop processes that submit
+// jobs, and processes for which wanted returns false.
 func stopAll(folder string, wanted func(line string) bool) {
 	stopped, told, n := map[int]bool{}, time.Now(), 0
 	others(func(pid int) {
-		// The signal comes first: a process is examined while it is stopped. The id may be that of a thread, also of this
-		// program: threads are left out.
+		// The signal comes first, so that the process is stopped while it is examined. Threads, including the threads of this
+		// program, also have ids; Tgkill with pid as group and thread leaves them out.
 		if !stopped[pid] && unix.Tgkill(pid, pid, syscall.SIGSTOP) == nil {
 			n++
-			// During its exec a process has no command line: it is examined again.
+			// During its exec a process has no command line, so it is examined again later.
 			if line := commandLine(pid); line == "" || isClient(line) || !wanted(line) {
 				_ = syscall.Kill(pid, syscall.SIGCONT)
 			} else {
@@ -162,15 +162,15 @@ func stopAll(folder string, wanted func(line string) bool) {
 		told = time.Now()
 		count(folder, "stopped", n)
 		for pid := range stopped {
-			if syscall.Kill(pid, 0) != nil { // its id may be reused
+			if syscall.Kill(pid, 0) != nil { // the id of an ended process may be reused
 				delete(stopped, pid)
 			}
 		}
 	})
 }
 
-// takeSockets tries to take the socket of each helper of the account and to trace the helper, as soon as it exists. A
-// moment later it kills the helper, so that the daemon starts the next helper.
+// takeSockets tries to take the socket of each helper of the account and to trace the helper as soon as the helper
+// exists. A moment later it kills the helper, so that the daemon starts the next helper.
 func takeSockets(folder string) {
 	born, told, tries, taken := map[int]time.Time{}, time.Now(), 0, 0
 	others(func(pid int) {
@@ -195,7 +195,8 @@ func takeSockets(folder string) {
 	})
 }
 
-// takesSocket tries to take the descriptor by which a helper talks to the daemon, and reports whether it could.
+// takesSocket tries to copy the descriptor through which a helper communicates with the daemon, and reports whether it
+// succeeded.
 func takesSocket(pid int) bool {
 	p, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -216,7 +217,7 @@ func takesSocket(pid int) bool {
 	return false
 }
 
-// traces tries to attach to a process as a debugger does (PTRACE_SEIZE of ptrace(2)), and reports whether it could.
+// traces tries to attach to a process as a debugger does (PTRACE_SEIZE of ptrace(2)), and reports whether it succeeded.
 func traces(pid int) bool {
 	const seize = 0x4206
 	_, _, errno := syscall.Syscall6(syscall.SYS_PTRACE, seize, uintptr(pid), 0, 0, 0, 0)

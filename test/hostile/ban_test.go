@@ -13,7 +13,7 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// Mallory has a second name, and her account is renamed: the ban applies to its number.
+// Mallory has a second name, and her account is renamed. The ban applies to her user id.
 func TestBan_HoldsForEveryNameOfAnAccount(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	for _, mode := range []string{"owner", "service"} {
@@ -61,7 +61,7 @@ func (s *siege) turnedAway(when string) {
 	}
 }
 
-// Mallory's gatekeeper passes on her DN in any notation.
+// Mallory's gatekeeper passes on her DN in different notations.
 func TestBan_OfADNHoldsInEveryNotation(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	s := besiege(t, site.Settings{RunAs: "owner"})

@@ -28,7 +28,7 @@ func signalCommands(folder string, signal syscall.Signal) {
 	hit, sent := map[int]bool{}, 0
 	others(func(pid int) {
 		if hit[pid] {
-			hit[pid] = syscall.Kill(pid, 0) == nil // its id may be reused
+			hit[pid] = syscall.Kill(pid, 0) == nil // the id of an ended process may be reused
 			return
 		}
 		argv := strings.Split(readProc(pid, "cmdline"), "\x00") // the command may be started by a shell or a loader
@@ -50,8 +50,8 @@ type signaller struct {
 	sent         int
 }
 
-// Mallory kills or stops every command of the batch system that runs as her, as soon as it appears, while she has local
-// jobs to list and more to submit. Bob's commands are not affected.
+// Mallory kills or stops each command of the batch system that runs as her, as soon as the command appears. Meanwhile
+// she has local jobs to list and to submit. Bob's commands are not affected.
 func TestCommands_WhoHoldsUpHerOwnHoldsUpNobodyElse(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	for _, kind := range []string{"slurm", "condor"} {
@@ -72,7 +72,7 @@ func TestCommands_WhoHoldsUpHerOwnHoldsUpNobodyElse(t *testing.T) {
 	}
 }
 
-// begin starts local jobs of hers, starts to signal, and submits some more.
+// begin starts some of mallory's local jobs, starts to send signals, and submits more local jobs.
 func (x *signaller) begin() {
 	x.t.Helper()
 	for range 2 {
@@ -89,9 +89,9 @@ func (x *signaller) begin() {
 	x.sent = x.counted("sent")
 }
 
-// inForce checks that the attack continues: none of mallory's local jobs gets done, and her failures alone do not make
-// the batch system count as unhealthy. After more failures jjm tries her commands more rarely, so inForce does not wait
-// for another signalled command; end does.
+// inForce checks that the attack continues: no local job of mallory's is done, and her failures by themselves do not
+// make the batch system count as unhealthy. After more failures jjm tries her commands more rarely, so inForce does not
+// wait for another command that gets a signal; end does.
 func (x *signaller) inForce() error {
 	if !x.spoiled() {
 		return errors.New("a local job of hers is done")

@@ -17,9 +17,9 @@ import (
 	"jjm/xmldb"
 )
 
-// fillDrop writes to the drop folder until the disk is full, and again whenever there is room: a file that is never
-// completed, a file that is not a fragment, and a file in a folder. It counts its tries, and how often the disk was
-// full.
+// fillDrop writes files to the drop folder until the disk is full, and again whenever there is space: a file that is
+// never completed, a file that is not a fragment, and a file in a folder. It counts its tries, and how often the disk
+// was full.
 func fillDrop(folder string) {
 	var w wave
 	text, err := os.ReadFile(filepath.Join(folder, "wave"))
@@ -89,8 +89,8 @@ func (s *siege) logged(want string) {
 	})
 }
 
-// Mallory's files beyond her limits are removed while the disk still has room, and the log names her. She can read
-// nothing of another account's refused fragment.
+// Mallory's files beyond her limits are removed while the disk still has space, and the log names her. She cannot read
+// another account's refused fragment.
 func TestDrop_AnAccountIsBoundedAndReadsNothingOfOthers(t *testing.T) {
 	s := besiege(t, site.Settings{RunAs: "owner", Gate: "mode = \"0666\"\n"})
 	drop := filepath.Join(s.Dir, "s", "drop")
@@ -108,7 +108,7 @@ func TestDrop_AnAccountIsBoundedAndReadsNothingOfOthers(t *testing.T) {
 	most := xmldb.MostDropped.Bytes
 	s.Must(sh(s.mallory, fmt.Sprintf("for n in 1 2 3 4; do truncate -s %d .m$n; done; mkdir -p tree/x; ln -s / .l",
 		most/3)))
-	s.Must(sh(s.bob, "echo x >.b2 && mv .b2 again.xml")) // the daemon looks
+	s.Must(sh(s.bob, "echo x >.b2 && mv .b2 again.xml")) // a new file makes the daemon read the drop folder
 	s.logged(fmt.Sprintf("account=%d files=%d bytes=%d", s.mallory.UID, xmldb.MostDropped.Names, most))
 	s.logged(fmt.Sprintf("account=%d kind=folder", s.mallory.UID))
 	s.Until("what is too much is gone", func() bool {

@@ -4,5 +4,5 @@ package hostile_test
 
 import "syscall"
 
-// setExit is not implemented for this processor; the test reports that.
+// setExit is not implemented for this processor, and the test reports this gap.
 func setExit(*syscall.PtraceRegs) {}

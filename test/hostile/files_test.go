@@ -34,8 +34,8 @@ func (s *siege) running() (id, bulk string) {
 	return id, bulk
 }
 
-// mute mounts file systems of mallory's that never answer. asked returns an error unless they are mounted and do not
-// answer.
+// mute mounts file systems of mallory's that never answer. asked returns an error if a file system is not mounted or
+// answers.
 func (s *siege) mute(on ...string) (asked func() error) {
 	s.t.Helper()
 	var all []*needs.FUSE
@@ -63,7 +63,7 @@ func (s *siege) mute(on ...string) (asked func() error) {
 	}
 }
 
-// silent returns an error unless a look into a folder or file gets no answer.
+// silent returns an error if stat(1) of a path ends, because the file system then answers.
 func silent(path string) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	look := exec.CommandContext(ctx, "/bin/stat", path)
@@ -89,8 +89,8 @@ func silent(path string) error {
 	return nil // the call has not returned
 }
 
-// Mallory mounts file systems that never answer on every folder of hers that the daemon opens: the folders of her bulk,
-// her area itself, and the end record of her job.
+// Mallory mounts file systems that never answer on every folder of hers that the daemon opens: the folders of her bulk
+// and her area. She also mounts one on the end record of her job.
 func TestFiles_FileSystemsThatAnswerNothingAsOwner(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	s := besiege(t, site.Settings{RunAs: "owner"})

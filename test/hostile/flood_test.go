@@ -13,11 +13,12 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// own is a second batch system, only for the jobs of the hostile account: jobs that wait there wait only for hers.
+// own is a second batch system that runs only the jobs of the hostile account. A job that waits there waits only for
+// other jobs of that account.
 const own = site.Local + "[[cluster]]\nname = \"own\"\nkind = \"local\"\nslots = %d\n"
 
-// modes runs a test in both modes: jobs run as their owners, or all as the account of the daemon. runner is the account
-// of the hostile account's jobs.
+// modes runs a test in both modes: jobs run as their owners, or all jobs run as the daemon's account. runner is the
+// account that runs the hostile account's jobs.
 func modes(t *testing.T, play func(s *siege, runner site.Person)) {
 	clusters := fmt.Sprintf(own, 1)
 	t.Run("owner", func(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"jjm/internal/testkit/testbed"
 )
 
-// planted holds mallory's preparations: programs under the names of the batch system's commands, and every file by
-// which an account can make commands use these programs, or other settings. Each program leaves a mark when it runs.
+// planted holds mallory's preparations: programs with the names of the batch system's commands, and every file with
+// which an account can make commands use these programs or other settings. Each program leaves a mark when it runs.
 type planted struct {
 	*siege
 	bed   *testbed.Bed
@@ -45,8 +45,8 @@ func plantAll(s *siege, b *testbed.Bed, kind string) *planted {
 		program(name, "1 FAILED")
 	}
 	program("forge", "JJM_HERS = yes") // a setting of HTCondor
-	// The files that a login shell, a session (pam_env(8), systemd's environment.d) and the batch systems themselves
-	// read.
+	// These files are read by a login shell, by a session (pam_env(8), systemd's environment.d) and by the batch systems
+	// themselves.
 	elsewhere := map[string]string{"PATH": f.home + "/bin:" + os.Getenv("PATH"), "SLURM_CONF": f.home + "/slurm.conf",
 		"CONDOR_CONFIG": f.home + "/condor_config", "SQUEUE_FORMAT": "%i forged", "SBATCH_HOLD": "1"}
 	var shell, pam, environment string
@@ -97,8 +97,8 @@ func (f *planted) ran() []string {
 	return names
 }
 
-// works checks that mallory's preparations have an effect: in her own login shell her program answers in place of the
-// batch system's command, and HTCondor's own command, called by its path, uses her settings. Then it removes the marks.
+// works checks that mallory's preparations have an effect: her own login shell runs her program instead of the batch
+// system's command, and HTCondor's own command, called by its path, uses her settings. Then works removes the marks.
 func (f *planted) works(kind, listing string) error {
 	shell := f.mallory.As("/bin/sh", "-l", "-c", listing)
 	shell.Env = []string{"HOME=" + f.home, "PATH=/usr/bin:/bin"}

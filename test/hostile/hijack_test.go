@@ -19,10 +19,10 @@ import (
 	"jjm/internal/testkit/testbed"
 )
 
-// droppedLine is the text of the log about it.
+// droppedLine is the text with which the daemon logs a dropped report about another account's jobs.
 const droppedLine = "made as an account reports jobs of other accounts: that part is dropped"
 
-// namesFile tells the attacker its account and the account whose jobs to report.
+// namesFile is the file that contains the attacker's account and the account whose jobs are reported as failed.
 const namesFile = "names"
 
 // forgeListings takes over, like a debugger, every command of mallory's account that lists jobs. It makes the command
@@ -35,7 +35,7 @@ func forgeListings(folder string) {
 	tried := map[int]bool{}
 	others(func(pid int) {
 		if tried[pid] {
-			tried[pid] = syscall.Kill(pid, 0) == nil // its id may be reused
+			tried[pid] = syscall.Kill(pid, 0) == nil // the id of an ended process may be reused
 			return
 		}
 		argv := strings.Split(strings.TrimSuffix(readProc(pid, "cmdline"), "\x00"), "\x00")
@@ -65,7 +65,7 @@ func lists(pid int, argv []string) bool {
 	return listing && (base == "squeue" || strings.HasPrefix(base, "ld-linux"))
 }
 
-// untrue runs the same listing for the other account, and turns the answer into failures.
+// untrue runs the same listing for the other account, and changes its jobs to failed jobs.
 func untrue(argv []string, environ, her, other string) string {
 	asked := slices.Clone(argv)
 	for i := range asked {
@@ -81,7 +81,7 @@ func untrue(argv []string, environ, her, other string) string {
 	return strings.Join(lines, "")
 }
 
-// worse turns a job in a listing into a failed job.
+// worse changes a line of a listing so that its job has failed.
 func worse(line string) string {
 	if fields := strings.Split(line, "\t"); len(fields) > 11 && fields[0] == "jjm-job" {
 		fields[3], fields[10], fields[11] = "4", "false", "9" // completed, with exit code 9
@@ -120,8 +120,8 @@ func takeOver(pid int, text string) error {
 	return err
 }
 
-// outputOf returns the standard output of a process that may be traced. It is a pipe that another account made, which
-// cannot be opened, but can be copied (pidfd_getfd(2)).
+// outputOf returns the standard output of a process that may be traced. The output is a pipe of another account, which
+// cannot be opened but can be copied (pidfd_getfd(2)).
 func outputOf(pid int) (*os.File, error) {
 	p, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -135,8 +135,8 @@ func outputOf(pid int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), "output"), nil
 }
 
-// Mallory's listings report bob's jobs as hers and as failed. His jobs are done all the same, and each ran once; only
-// hers fail.
+// Mallory's listings report bob's jobs as her own failed jobs. Bob's jobs are nevertheless done, and each ran once;
+// only mallory's jobs fail.
 func TestForged_WhatHerListingSaysOfOthersIsDropped(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	if runtime.GOARCH != "amd64" {

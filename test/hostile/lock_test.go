@@ -9,8 +9,8 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// Every account that can read a lock file can lock it, because flock(2) needs no more. Mallory locks every file of the
-// state folder that she can open, and the daemon nevertheless starts.
+// Every account that can read a lock file can lock it, because flock(2) needs no other right. Mallory locks every file
+// of the state folder that she can open, and the daemon nevertheless starts.
 func TestLock_OfAnyFileThatAnAccountCanReadChangesNothing(t *testing.T) {
 	s := besiege(t, site.Settings{RunAs: "owner"})
 	holder := s.mallory.As("/bin/sh", "-c", `cd "$1" && for f in . * */*; do flock -n "$f" sleep 600 & done; wait`,

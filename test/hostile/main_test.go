@@ -2,9 +2,9 @@
 // real daemon by accounts that the test creates. While the test checks that the attack is in force, another account
 // works as usual.
 //
-// "make test-hostile" runs the whole campaign: attacks of full size, and twenty jobs of the other
-// account instead of five. The table at the end shows for each attack how long a job of the other account took before
-// and during it, and the most memory that the daemon used.
+// "make test-hostile" runs the whole campaign: attacks of full size, and twenty jobs of the other account instead of
+// five. For each attack, the table at the end shows how long a job of the other account took before and during the
+// attack, and the most memory that the daemon used.
 package hostile_test
 
 import (
@@ -32,10 +32,10 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// whole reports whether the whole campaign was asked for.
+// whole reports whether this run is the whole campaign.
 func whole() bool { return needs.InCampaign(needs.Hostile) }
 
-// full returns size in the whole campaign, and otherwise short, which is smaller.
+// full returns the first size in the whole campaign, and otherwise the second, smaller size.
 func full(size, short int) int {
 	if whole() {
 		return size

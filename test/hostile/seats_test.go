@@ -11,8 +11,8 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// takeSeats opens connections without end, with half a request on each. Each time the daemon refuses a connection
-// because all are taken, it touches a file and waits.
+// takeSeats opens connections without end, and sends half a request on each connection. Whenever the daemon refuses a
+// connection because the account has reached its limit, the script touches a file and waits.
 const takeSeats = `use IO::Socket::UNIX; $SIG{PIPE} = "IGNORE"; my @held;
 while (1) {
 	my $c = IO::Socket::UNIX->new(Peer => $ARGV[0]) or do { sleep 1; next };
@@ -24,8 +24,8 @@ while (1) {
 	push @held, $c;
 }`
 
-// Several accounts hold all connections that they can get, with half a request on each, and try to get more.
-// Administrators and the other account still get in.
+// Several accounts open as many connections as they can, send half a request on each, and try to open more.
+// Administrators and the other account still get connections.
 func TestSeats_HeldByManyAccountsKeepNobodyOut(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	seats := full(1024, 60)
@@ -44,7 +44,7 @@ func TestSeats_HeldByManyAccountsKeepNobodyOut(t *testing.T) {
 				t.Cleanup(func() { p.KillAll(); _ = cmd.Wait() })
 			}
 		},
-		inForce: func() error { // each is refused again, because it holds all that it can get
+		inForce: func() error { // each account is refused again, because it holds as many connections as it can
 			for _, p := range people {
 				began := time.Now()
 				s.Until("an account holds its seats", func() bool {

@@ -45,22 +45,21 @@ func besiege(t *testing.T, with site.Settings) *siege {
 	return s
 }
 
-// attack is something that the hostile account does.
+// attack describes an attack of the hostile account.
 type attack struct {
 	// name describes the attack in a few words.
 	name string
 	// begin starts the attack and waits until it is in force.
 	begin func()
-	// inForce returns an error if the attack is no longer in force: a test of an attack that does not take place proves
-	// nothing.
+	// inForce returns an error if the attack is no longer in force, because a test without the attack proves nothing.
 	inForce func() error
 	// end ends the attack, so that the daemon can stop and its files can be removed.
 	end func()
 }
 
-// withstands proves that an attack changes nothing for the other account and for the administrators. While the attack
-// is in force, jobs of the other account are done one after another, the attacker can be banned and her grid jobs
-// killed, and the daemon stops by TERM and starts again.
+// withstands proves that an attack does not affect the other account and the administrators. While the attack is in
+// force, jobs of the other account are done one after another, an administrator can ban the attacker, the other account
+// can kill a job, and the daemon stops on SIGTERM and starts again.
 func (s *siege) withstands(a attack) {
 	s.t.Helper()
 	jobs := full(20, 5)
@@ -128,7 +127,7 @@ func (s *siege) echo() {
 	}
 }
 
-// administered bans the hostile account and lifts the ban, and kills a grid job of the other account.
+// administered bans the hostile account, kills a grid job of the other account, and lifts the ban.
 func (s *siege) administered(a attack) {
 	s.t.Helper()
 	if out, err := s.JJM(site.Root(), "ban", s.mallory.Name, "--reason", "a siege"); err != nil {
@@ -144,7 +143,7 @@ func (s *siege) administered(a attack) {
 	}
 }
 
-// restarted stops the daemon by TERM and starts it again, and checks that the other account's jobs go on.
+// restarted stops the daemon with SIGTERM, starts it again, and checks that a job of the other account is done.
 func (s *siege) restarted() {
 	s.t.Helper()
 	ended := make(chan struct{})

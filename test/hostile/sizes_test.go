@@ -15,8 +15,8 @@ func asService(t *testing.T) site.Settings {
 	return site.Settings{RunAs: "service", As: site.Account(t), Gate: "mode = \"0666\"\n"}
 }
 
-// Each of many local jobs has some megabytes of arguments. The arguments of all members of a bulk are in memory
-// together.
+// Each of many local jobs has some megabytes of arguments, and the daemon holds the arguments of a whole bulk in
+// memory.
 func TestSizes_WhatABulkIsToldHasABound(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	s := besiege(t, asService(t))
@@ -37,7 +37,7 @@ func TestSizes_WhatABulkIsToldHasABound(t *testing.T) {
 	})
 }
 
-// A job reports any number of outputs; none of them exists.
+// A job forges results with long lists of outputs that do not exist.
 func TestSizes_ForgedListsOfOutputsHaveABound(t *testing.T) {
 	s := besiege(t, asService(t))
 	jobs := full(200, 6)

@@ -13,9 +13,9 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// helperAttacker returns a process of the hostile account that again and again does something to the account's helper
-// or to the commands that the helper runs. which is how their command lines begin. In the shell text do, "$p" is the
-// process.
+// helperAttacker returns a process of the hostile account that repeatedly attacks the account's helper or the commands
+// that the helper runs. which is the beginning of their command lines. do is a shell command in which "$p" is the id of
+// the attacked process.
 func (s *siege) helperAttacker(which, do string) *exec.Cmd {
 	s.t.Helper()
 	return s.mallory.As("/bin/sh", "-c", fmt.Sprintf(`
@@ -34,12 +34,12 @@ blink() { sig CONT; /bin/true; sig STOP; }
 while :; do %s; done`, which, do))
 }
 
-// attackHelpers is an attack by such a process, while the hostile account has many running grid jobs and submits more
-// at every check.
+// attackHelpers runs an attack by helperAttacker, while the hostile account has many running grid jobs and submits more
+// grid jobs at every check.
 func (s *siege) attackHelpers(name, which, do string) {
 	s.t.Helper()
 	cmd := s.helperAttacker(which+s.mallory.Name, do)
-	signals, err := os.Create(filepath.Join(s.Dir, "signals")) // the signals that it sent
+	signals, err := os.Create(filepath.Join(s.Dir, "signals")) // the signals that the attacker sent
 	s.Must(err)
 	defer signals.Close()
 	cmd.Stdout = signals
@@ -49,13 +49,13 @@ func (s *siege) attackHelpers(name, which, do string) {
 		return info.Size()
 	}
 	jobs := full(60, 20)
-	work := func() { // to be prepared, harvested and collected
+	work := func() { // a job that the helper must prepare, harvest and collect
 		s.Submit(s.mallory, site.Script("head -c 4000000 /dev/zero; sleep 1", `cluster = "own"`)+"count = 2\n")
 	}
 	s.withstands(attack{
 		name: name,
 		begin: func() {
-			for i := range jobs { // each has a separate bulk, which stays open
+			for i := range jobs { // each job has a separate bulk, which stays open
 				s.Submit(s.mallory, site.Script("sleep 600", `cluster = "own"`))
 				s.Until("one more bulk", func() bool { return len(s.bulks()) > i })
 			}
@@ -77,11 +77,11 @@ func (s *siege) attackHelpers(name, which, do string) {
 
 const helper = "jjm-helper-of-"
 
-// nothing only asks whether a process exists (kill(2)).
+// nothing is signal 0, which only checks whether a process exists (kill(2)).
 const nothing = syscall.Signal(0)
 
-// A helper that is stopped for a little less than the time after which it would be killed answers every ping, and takes
-// seconds for everything else.
+// A helper is stopped for a little less than the time after which the daemon would kill it. It answers every ping, and
+// needs seconds for every other request.
 func TestSlow_AHelperThatDelaysEveryAct(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	s := besiege(t, site.Settings{RunAs: "owner", Clusters: fmt.Sprintf(own, 100)})

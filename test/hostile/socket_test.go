@@ -8,9 +8,8 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// The daemon of an ordinary account runs all jobs as that account. A job asks the daemon to do what only an
-// administrator may do: to drain, to ban, to kill, and to show a foreign job. The job is refused, and the daemon still
-// accepts jobs.
+// The daemon of an ordinary account runs all jobs as that account. A job sends requests that only an administrator may
+// send: to drain, to ban, to kill, and to show a foreign job. The daemon refuses the requests and still accepts jobs.
 func TestSocket_AJobIsNoAdministratorOfTheDaemonThatRunsIt(t *testing.T) {
 	s := besiege(t, site.Settings{RunAs: "service", As: site.Account(t), Gate: `mode = "0666"`})
 	secret := s.Submit(s.bob, site.Script("echo bobs-secret; sleep 600"))

@@ -39,8 +39,8 @@ func (s *siege) strike(w wave) {
 	}
 }
 
-// floodSpool creates files in every place of the spool. Their names are those of entries of every kind and with any
-// sequence number, about the handle of another account. It also takes the name of the other account's box.
+// floodSpool creates files in every place of the spool. Their names are names of entries about another account's
+// handle, of every kind and with any sequence number. It also takes the name of the other account's box.
 func floodSpool(folder string) {
 	var w wave
 	text, err := os.ReadFile(filepath.Join(folder, "wave"))
@@ -92,7 +92,7 @@ func (s *siege) gatekeeper(p site.Person, args ...string) (string, error) {
 	return string(out), err
 }
 
-// submitsAway makes the other account submit through the gatekeeper's program.
+// submitsAway makes the other account submit a job with the gatekeeper's program.
 func (s *siege) submitsAway(key string) {
 	s.t.Helper()
 	file := filepath.Join(s.Home(s.bob), "gate.toml")
@@ -104,7 +104,7 @@ func (s *siege) submitsAway(key string) {
 	}
 }
 
-// looksUp makes the other account look up its handle until the answer is as wanted.
+// looksUp makes the other account look up its handle until the answer contains the expected text.
 func (s *siege) looksUp(key, want string) {
 	s.t.Helper()
 	h := string(jjm.HandleOf(s.bob.UID, key))
@@ -122,8 +122,8 @@ func (s *siege) looksUp(key, want string) {
 	}
 }
 
-// Mallory fills every place of the spool that she can write to with names about bob's handle, and takes the name of his
-// box, once while the daemon is away and once while it runs.
+// Mallory fills every place of the spool to which she can write with entries about bob's handle, and takes the name of
+// his box. She does this once while no daemon runs and once while the daemon runs.
 func TestSpool_AFloodIsInTheWayOfWhoMadeIt(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	for _, mode := range []string{"owner", "service"} {
@@ -132,7 +132,7 @@ func TestSpool_AFloodIsInTheWayOfWhoMadeIt(t *testing.T) {
 			if mode == "service" {
 				with.As, with.Gate = site.Account(t), "mode = \"0666\"\n"
 			}
-			if whole() { // otherwise most of the time would be the disk's
+			if whole() { // in memory, because writes to the disk would take most of the time
 				with.Dir = needs.Tmpfs(t, folderOnDisk(t, 0o755), "size=3g,nr_inodes=3m,mode=755")
 			}
 			s := besiege(t, with)

@@ -16,7 +16,7 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// fillSpool writes to the account's box of the spool until the disk is full, and again whenever there is room: by the
+// fillSpool writes to the account's box of the spool until the disk is full, and again whenever there is space: by the
 // path of the box, and by its open handle. It counts its tries, and how often the disk was full.
 func fillSpool(folder string) {
 	var w wave
@@ -45,7 +45,7 @@ func fillSpool(folder string) {
 	}
 }
 
-// fill writes a file in a folder until there is no room for more. It may keep the file open, so that nobody can free
+// fill writes a file in a folder until the disk is full. With hold set, it keeps the file open, so that nobody can free
 // the space.
 func fill(folder int, name string, hold bool) error {
 	fd, err := unix.Openat(folder, name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY, 0o600)
@@ -76,9 +76,9 @@ func folderOnDisk(t *testing.T, mode os.FileMode) string {
 	return dir
 }
 
-// Mallory fills the disk of the daemon's state through her box in the spool, once while the daemon is away and once
-// while it runs, and does not stop. Or she keeps the file that fills the disk open, so that only the daemon's reserve
-// is left. The daemon starts, its store commits, bob's jobs are completed, and kills and bans work.
+// Mallory fills the disk of the daemon's state through her box in the spool, and does not stop: once while no daemon
+// runs and once while the daemon runs. In other cases she keeps the file that fills the disk open, so that only the
+// daemon's reserve is left. The daemon starts, its store commits, bob's jobs are completed, and kills and bans work.
 func TestSpool_AFullDiskStopsNobodyElse(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	for name, with := range map[string]struct{ away, hold bool }{

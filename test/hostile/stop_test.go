@@ -13,13 +13,13 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// few is an embedded batch system of which one account gets only a part.
+// few is an embedded batch system that limits the jobs of each account.
 const few = site.Local + "max_running_per_user = 3\nmax_pending_per_user = 3\n"
 
-// brief are jobs that end within seconds, whoever stops them.
+// brief is a request for jobs with a walltime of 2 s, so that stopped jobs also end soon.
 const brief = "[request]\nwalltime = \"2s\"\n"
 
-// submits makes the hostile account submit grid jobs, one after the other, until the test is over.
+// submits makes the hostile account submit grid jobs one after another until stop is called.
 func (s *siege) submits() (stop func()) {
 	s.t.Helper()
 	file := filepath.Join(s.Home(s.mallory), "hers.toml")
@@ -39,8 +39,8 @@ func (s *siege) submits() (stop func()) {
 	return func() { close(over); <-done }
 }
 
-// slowPath makes the path to the wrapper of the hostile account, which is in a folder of hers, slow for the kernel to
-// resolve: thirty links of two thousand steps each.
+// slowPath makes the path of the hostile account's wrapper, which is in a folder of that account, slow to resolve for
+// the kernel: thirty links of two thousand steps each.
 func (s *siege) slowPath() {
 	s.t.Helper()
 	const script = `cd "$1" && mv bin real && dots=$(printf './%.0s' $(seq 1900)) && at=real &&
@@ -52,8 +52,8 @@ func (s *siege) slowPath() {
 	}
 }
 
-// stopping waits until the attacker has stopped one more process than before, even if only while examining it, or until
-// a process of mallory's stays stopped.
+// stopping waits until the attacker has stopped one more process, even if only to examine the process, or until a
+// process of mallory's stays stopped.
 func (s *siege) stopping() error {
 	before, still := s.counted("stopped"), 0
 	for end := time.Now().Add(hang); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
@@ -76,8 +76,8 @@ func (s *siege) stoppedOf(p site.Person) (pids []int) {
 	return pids
 }
 
-// An account can stop a process that belongs to it. If a child of the daemon belonged to the account already between
-// fork and exec, it would have a copy of all that the daemon has open, and the daemon would wait for it.
+// An account can stop its own processes. If a child of the daemon already belonged to the account between fork and
+// exec, the child would have copies of the daemon's open files, and the daemon would wait for the child.
 func TestStop_EveryProcessOfAnAccountHoldsUpNobodyElse(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	for name, attacker := range map[string]string{"every process": "attack-stop-all",
@@ -101,7 +101,7 @@ func TestStop_EveryProcessOfAnAccountHoldsUpNobodyElse(t *testing.T) {
 	}
 }
 
-// Stopped processes survive a killed daemon. They hold nothing of it.
+// Stopped processes survive a killed daemon. They hold no lock or file of the daemon.
 func TestStop_ADaemonKilledBesideStoppedProcessesStartsAgain(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	s := besiege(t, site.Settings{RunAs: "owner", Clusters: few})
@@ -119,8 +119,8 @@ func TestStop_ADaemonKilledBesideStoppedProcessesStartsAgain(t *testing.T) {
 	}
 }
 
-// The socket of a helper speaks for the account in the daemon, and brings the daemon's orders to the helper: no process
-// of the account may take it out of the helper.
+// Messages on a helper's socket count as the account's for the daemon, and as the daemon's orders for the helper.
+// Therefore no process of the account may take the socket from the helper.
 func TestTake_TheSocketOfAHelperIsOutOfReach(t *testing.T) {
 	s := besiege(t, site.Settings{RunAs: "owner", Clusters: few})
 	var stop, still func()
@@ -148,9 +148,9 @@ func TestTake_TheSocketOfAHelperIsOutOfReach(t *testing.T) {
 	})
 }
 
-// The program of a job is in its owner's area. Mallory mounts a file system on it that never answers: a process that
-// executes the program as mallory hangs between changing to her account and running the program, for as long as she
-// likes.
+// The program of a job is in its owner's area. Mallory mounts a file system that never answers on the program. A
+// process that executes the program as mallory then hangs between the change to her account and the exec, for as long
+// as she likes.
 func TestStop_AStartHeldAtItsExecHoldsUpNobody(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	s := besiege(t, site.Settings{RunAs: "owner"})

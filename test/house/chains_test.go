@@ -13,7 +13,7 @@ import (
 )
 
 // TestChains_ErrorsReturnEarly finds conditions of an if or for that carry an error on: "err == nil &&", where the body
-// sets that error. Keeping the first of two errors ("if cerr := f.Close(); err == nil") is allowed.
+// sets the same error. The pattern that keeps the first of two errors ("if cerr := f.Close(); err == nil") is allowed.
 func TestChains_ErrorsReturnEarly(t *testing.T) {
 	inTree(t)
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
@@ -78,7 +78,7 @@ func chains(file *ast.File) (at []token.Pos) {
 	return at
 }
 
-// carriesOn reports whether a condition has "err == nil" as one of several terms.
+// carriesOn reports whether "err == nil" is one of several terms of a condition.
 func carriesOn(e ast.Expr) bool {
 	b, ok := e.(*ast.BinaryExpr)
 	return ok && b.Op == token.LAND && (noError(b.X) || noError(b.Y) || carriesOn(b.X) || carriesOn(b.Y))
@@ -94,8 +94,8 @@ func noError(e ast.Expr) bool {
 	return isName && isNil && x.Name == "err" && y.Name == "nil"
 }
 
-// keepsTheFirst reports whether an if statement declares an error of its own and only assigns it where there was none,
-// or declares "err" itself.
+// keepsTheFirst reports whether an if statement declares its own error and assigns it to err only if err is nil, or
+// declares "err" itself.
 func keepsTheFirst(n *ast.IfStmt) bool {
 	init, ok := n.Init.(*ast.AssignStmt)
 	if !ok || init.Tok != token.DEFINE {

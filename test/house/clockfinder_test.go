@@ -58,7 +58,7 @@ func marks(text string) map[int]bool {
 func (c *clocks) find() (found []string) {
 	for _, file := range c.files {
 		if slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"testing/synctest"` }) {
-			continue // fake time
+			continue // these tests run with fake time
 		}
 		for _, d := range file.Decls {
 			f := finder{clocks: c, shorts: map[string]bool{}, took: map[string]bool{}, ends: map[string]token.Pos{}}
@@ -70,7 +70,7 @@ func (c *clocks) find() (found []string) {
 	return found
 }
 
-// declared adds the names that a declaration gives to times below a minute without a mark.
+// declared adds the names of a declaration that stand for times below a minute without a mark.
 func (c *clocks) declared(d *ast.GenDecl, shorts map[string]bool) {
 	for _, s := range d.Specs {
 		if v, ok := s.(*ast.ValueSpec); ok && len(v.Values) == len(v.Names) {
@@ -96,12 +96,12 @@ func (c *clocks) isMarked(at token.Pos) bool {
 type finder struct {
 	*clocks
 	shorts map[string]bool      // names of times below a minute
-	took   map[string]bool      // names of how long something took
+	took   map[string]bool      // names of durations that the code measured
 	ends   map[string]token.Pos // names of the moments less than a minute away
 	found  []string
 }
 
-// learn records the times and moments that the declaration's names mean.
+// learn records which of the declaration's names stand for times and moments.
 func (f *finder) learn(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.GenDecl:
@@ -129,9 +129,9 @@ var (
 	guards = regexp.MustCompile(`(?i)patience$|^(alive|dead|final)within$|^hang$`)
 	// waits are the names of functions that wait for a condition.
 	waits = regexp.MustCompile(`(?i)^(await|until|untilof|eventually|overwithin|died)$`)
-	// processor are the names of functions that return a time of a processor.
+	// processor are the names of functions that return CPU time.
 	processor = regexp.MustCompile(`(^|\.)(cpu|childrenCPU|processCPU|threadCPU)$|\.(User|System)Time$`)
-	// timers are the functions with a time after which something ends, and the argument with the time.
+	// timers maps functions that end something after a time to the position of the argument with the time.
 	timers = map[string]int{"context.WithTimeout": 1, "context.WithTimeoutCause": 1, "time.After": 0, "time.NewTimer": 0,
 		"time.AfterFunc": 0, "SetDeadline": 0, "SetReadDeadline": 0, "SetWriteDeadline": 0}
 )
@@ -182,7 +182,7 @@ func (f *finder) call(n *ast.CallExpr) {
 	}
 }
 
-// limit adds a field that a deadline below a minute is given to.
+// limit adds a field that is set to a deadline below a minute.
 func (f *finder) limit(field, value ast.Expr) {
 	name := ""
 	switch x := field.(type) {
@@ -218,7 +218,7 @@ func isNamed(x ast.Expr, name string) bool {
 	return ok && id.Name == name
 }
 
-// loop adds a loop that ends less than a minute from its start.
+// loop adds a loop that ends less than a minute after its start.
 func (f *finder) loop(n *ast.ForStmt) {
 	if a, ok := n.Init.(*ast.AssignStmt); ok && slices.ContainsFunc(a.Rhs, f.soon) {
 		f.add(n, "a loop of less than a minute")
@@ -242,7 +242,7 @@ func (f *finder) add(n ast.Node, what string) {
 	}
 }
 
-// measures reports whether an expression has how long something took in it, outside of comparisons.
+// measures reports whether an expression contains a measured duration outside of comparisons.
 func (f *finder) measures(x ast.Expr) (found bool) {
 	ast.Inspect(x, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -291,7 +291,7 @@ func lasts(x ast.Expr) (time.Duration, bool) {
 	return time.Duration(d), unit && d > 0
 }
 
-// value returns the number of nanoseconds of an expression, or its number if it has no unit.
+// value returns the number of nanoseconds of an expression, or the plain number if the expression has no unit.
 func value(x ast.Expr) (n float64, unit bool) {
 	switch x := x.(type) {
 	case *ast.BasicLit:

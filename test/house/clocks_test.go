@@ -13,7 +13,7 @@ import (
 // The verdict of a test does not depend on the speed of the machine. A test does not compare how long something took,
 // and a guard against a hang lasts minutes (await.Guard). Two comments mark exceptions, on the line or above it:
 // "provoked: why" marks a time that must pass on every machine, such as the deadline of a command that the test lets
-// hang, and "pause: why" marks a rest between two looks.
+// hang, and "pause: why" marks a pause between two checks.
 func TestClocks_NoVerdictDependsOnOne(t *testing.T) {
 	inTree(t)
 	files := 0
@@ -45,10 +45,10 @@ func TestClocks_NoVerdictDependsOnOne(t *testing.T) {
 	}
 }
 
-// fakeTime are the packages all of whose tests run in a bubble of testing/synctest that their harness makes.
+// fakeTime are the packages whose tests all run in a bubble of testing/synctest, which their harness makes.
 var fakeTime = []string{"internal/engine"}
 
-// helpers are the folders of test helpers whose files are no _test.go.
+// helpers are the folders of test helpers whose file names do not end in _test.go.
 var helpers = []string{"test/", "internal/testkit/adaptertest/", "internal/testkit/testbed/",
 	"internal/testkit/handlertest/", "internal/testkit/needs/", "internal/testkit/servertest/"}
 

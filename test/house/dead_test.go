@@ -10,8 +10,8 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// unused returns the functions that no program of jjm reaches, with the reason why they exist: by file, below the root,
-// and name.
+// unused returns the functions that no program of jjm reaches, with the reason why they exist. The key is the path of
+// the file below the root, and the name of the function.
 func unused() map[string]string {
 	const (
 		forTests = "tests of several packages use it"

@@ -15,14 +15,14 @@ import (
 	"testing"
 )
 
-// layers has the layer of each package. A package may import only packages of lower layers.
+// layers maps each package to its layer. A package may import only packages of lower layers.
 type layers map[string]int
 
 // layerRow is a row of the table in docs/ARCHITECTURE.md: | 3 | `adapters`, `handlers` | ... |
 var layerRow = regexp.MustCompile("(?m)^\\| ([0-9]+) \\| (`[^|]*`) \\|")
 
-// readLayers reads the table of docs/ARCHITECTURE.md, which is the only place of the layers. A row "name/..." applies
-// to all packages below name that have no row.
+// readLayers reads the table of docs/ARCHITECTURE.md, which is the only definition of the layers. A row "name/..."
+// applies to all packages below name that have no row.
 func readLayers(t *testing.T) layers {
 	t.Helper()
 	text, err := os.ReadFile("docs/ARCHITECTURE.md")
@@ -48,8 +48,8 @@ func readLayers(t *testing.T) layers {
 	return all
 }
 
-// of returns the layer of a package: the layer in its own row, of the package that contains its internal folder, or of
-// the row "folder/...".
+// of returns the layer of a package. The layer is in the package's own row, in the row of the package that contains its
+// internal folder, or in the row "folder/...".
 func (l layers) of(pkg string) (layer int, known bool) {
 	if layer, known = l[pkg]; known {
 		return layer, true
@@ -125,7 +125,7 @@ func TestLayers_AnUpwardImportIsFound(t *testing.T) {
 		{"jjm/handlers/montecarlo", "jjm/handlers/script", false},
 		{"jjm/internal/engine/attic", words, false}, // a room without a row
 		{"jjm/internal/policy/analyse", "jjm/internal/formats/glf", true},
-		{"jjm/internal/storage/store", "os/exec", false}, // only package run starts children
+		{"jjm/internal/storage/store", "os/exec", false}, // only package run starts processes
 		{"jjm/internal/sys/run", "os/exec", true},
 	} {
 		got := len(all.violations(map[string][]string{c.pkg: {c.imp}})) == 0
@@ -166,14 +166,14 @@ func (l layers) violations(imports map[string][]string) []string {
 	return out
 }
 
-// mayExec returns true for run itself, for the wrapper, which has one child in its life, and for packages that only
-// tests use.
+// mayExec returns true for package run, for the wrapper, which starts only one child, and for packages that only tests
+// use.
 func mayExec(pkg string) bool {
 	return pkg == "jjm/internal/sys/run" || pkg == "jjm/cmd/jjm-wrapper" || strings.HasPrefix(pkg, "jjm/test/") ||
 		strings.HasPrefix(pkg, "jjm/internal/testkit/")
 }
 
-// exists reports whether there is a package of that name, or for "name/..." a package below name.
+// exists reports whether a package with this name exists, or for "name/..." a package below name.
 func exists(imports map[string][]string, name string) bool {
 	below, all := strings.CutSuffix(name, "...")
 	for pkg := range imports {

@@ -14,12 +14,12 @@ import (
 const (
 	// maxColumns is the longest line. A tab counts as one column.
 	maxColumns = 120
-	// maxCut is the longest text of a program that may be split over lines. A longer text stays whole, so that people
-	// who search for the text of an error find it.
+	// maxCut is the length of the longest text of a program that may be split over lines. A longer text stays whole, so
+	// that people who search for the text of an error find it.
 	maxCut = 50
 )
 
-// Lines of sources and of documents fit side by side on a screen.
+// Lines of sources and of documents are short enough for two windows side by side.
 func TestLines_AreNotTooLong(t *testing.T) {
 	inTree(t)
 	for _, file := range append(sources(t), pages(t)...) {
@@ -103,7 +103,7 @@ func filesOf(t *testing.T, extension string) []string {
 	return all
 }
 
-// The test sees what it looks for.
+// The test finds long lines.
 func TestLines_ALongOneIsSeen(t *testing.T) {
 	inTree(t)
 	long := []byte("package p\nvar a = f(" + strings.Repeat("b, ", 50) + "\n\tc)\n" +

@@ -20,8 +20,8 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// mutants names the settings whose proofs are tried. "all" tries every setting and takes some hours. Without the
-// variable, one setting is tried that only one package reads.
+// mutants names the environment variable with the settings whose proofs are tried. "all" tries every setting and takes
+// some hours. Without the variable, only one setting is tried, which only one package reads.
 const mutants = "JJM_MUTANTS"
 
 // TestSettings_AProofFailsWithoutItsSetting tests the list of [proofs]. For each setting it builds a jjm in which the
@@ -74,8 +74,8 @@ type fieldRead struct {
 	qualify    types.Qualifier
 }
 
-// readsOfFields returns the reads of all fields, by PACKAGE.STRUCT.FIELD, without those in checks of values and in
-// comparisons of a reload.
+// readsOfFields returns the reads of all fields, by PACKAGE.STRUCT.FIELD. It leaves out reads in checks of values and
+// in the comparisons of a reload.
 func readsOfFields(t *testing.T, where string) map[string][]fieldRead {
 	t.Helper()
 	config := &packages.Config{Mode: packages.NeedName | packages.NeedImports | packages.NeedTypes | packages.NeedSyntax |
@@ -148,7 +148,7 @@ func collectReads(p *packages.Package, file *ast.File, add func(*ast.SelectorExp
 	}
 }
 
-// qualifier returns how a file names packages.
+// qualifier returns a function with the names by which a file refers to packages.
 func qualifier(p *packages.Package, file *ast.File) types.Qualifier {
 	names := map[string]string{}
 	for _, in := range file.Imports {

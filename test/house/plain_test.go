@@ -38,7 +38,7 @@ func TestPlain_NoTextShowsAValueAsGoDoes(t *testing.T) {
 		for _, file := range p.Syntax {
 			ast.Inspect(file, func(n ast.Node) bool {
 				if f, ok := n.(*ast.FuncDecl); ok && f.Name.Name == "MarshalText" {
-					return false // for programs: stored texts stay the same
+					return false // stored texts for programs stay the same
 				}
 				call, ok := n.(*ast.CallExpr)
 				if !ok {
@@ -59,7 +59,7 @@ func TestPlain_NoTextShowsAValueAsGoDoes(t *testing.T) {
 	}
 }
 
-// The test finds what it looks for.
+// The test finds values in Go syntax.
 func TestPlain_AValueAsGoHasItIsSeen(t *testing.T) {
 	inTree(t)
 	const head = "package time\ntype Duration int64\nfunc (Duration) String() string { return \"\" }\n" +
@@ -155,7 +155,7 @@ func shown(info *types.Info, call *ast.CallExpr) (all []string) {
 	return all
 }
 
-// isPrint reports whether a call is one of fmt that prints its arguments.
+// isPrint reports whether a call calls a function of fmt that prints its arguments.
 func isPrint(call *ast.CallExpr) bool {
 	sel, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {
@@ -196,7 +196,7 @@ func verbs(format string) (all []string) {
 	return all
 }
 
-// asGo returns why a verb shows a value of a type in Go syntax, "" if it does not.
+// asGo returns the reason why a verb shows a value of a type in Go syntax, or "" if the verb does not.
 func asGo(t types.Type, verb string) string {
 	plain := strings.HasSuffix(verb, "v") || strings.HasSuffix(verb, "s")
 	switch {

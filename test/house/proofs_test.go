@@ -1,6 +1,6 @@
 package house_test
 
-// proof names the test of a package that shows what a setting does. Several tests are joined by "|".
+// proof names the tests of a package that show the effect of a setting. Several tests are joined by "|".
 type proof struct{ key, in, tests string }
 
 // proofs returns the proofs of all settings; allSettings describes the form of the keys.

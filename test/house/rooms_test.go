@@ -82,7 +82,7 @@ func TestRooms_WhatIsTooLargeIsFound(t *testing.T) {
 	}
 }
 
-// sizes has the sizes of the types of packages.
+// sizes holds the sizes of the types of packages.
 type sizes struct {
 	methods map[string]int
 	wrong   []string
@@ -157,7 +157,7 @@ func receiver(e ast.Expr) string {
 	return ""
 }
 
-// broken returns what is too large.
+// broken returns a text for each type that is too large.
 func (s *sizes) broken() []string {
 	out := s.wrong
 	for name, n := range s.methods {

@@ -93,8 +93,8 @@ func settingNamed(t *testing.T, key string) (setting, bool) {
 	return setting{}, false
 }
 
-// TestSettings_EachIsObserved wants for every setting a test that shows its effect with two values.
-// TestSettings_AProofFailsWithoutItsSetting tests these names.
+// TestSettings_EachIsObserved requires, for every setting, a test that shows its effect with two values.
+// TestSettings_AProofFailsWithoutItsSetting tries the listed tests.
 func TestSettings_EachIsObserved(t *testing.T) {
 	inTree(t)
 	named := map[string]proof{}

@@ -52,14 +52,14 @@ func TestSkips_EachWayIsFound(t *testing.T) {
 			t.Errorf("%s: found %q, error %v; want %d", c.line, found, err, c.want)
 		}
 	}
-	// Decoders have a method Skip too.
+	// Decoders also have a method Skip.
 	if found, err := skips("x.go", "package x\nfunc F(d interface{ Skip() }) { d.Skip() }\n"); err != nil ||
 		len(found) > 0 {
 		t.Errorf("found %q, error %v", found, err)
 	}
 }
 
-// skips returns where a file that imports testing skips, or asks for the short form.
+// skips returns the places at which a file that imports testing skips a test, or asks for the short form.
 func skips(path string, source any) (found []string, err error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, path, source, 0)

@@ -25,7 +25,7 @@ func TestTree_HoldsNoPrograms(t *testing.T) {
 	}
 }
 
-// A person who opens the repository sees the contracts and the documents first, not every package.
+// The root of the repository has only a few entries, so that a reader sees the contracts and the documents first.
 func TestTree_TheRootHasFewEntries(t *testing.T) {
 	inTree(t)
 	const most = 16
@@ -59,7 +59,7 @@ func tracked(t *testing.T) []string {
 func isProgram(t *testing.T, path string) bool {
 	t.Helper()
 	f, err := os.Open(path)
-	if os.IsNotExist(err) { // removed, and not yet committed
+	if os.IsNotExist(err) { // the file was removed, and the removal is not yet committed
 		return false
 	}
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// givesTo are the exported functions that give something to somebody, which is not their result.
+// givesTo are exported functions that may say "gives", because they give something to somebody instead of returning it.
 var givesTo = map[string]bool{}
 
 // The comment of a function says "returns", not "gives", about its result.

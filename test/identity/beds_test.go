@@ -9,8 +9,8 @@ import (
 	"jjm/internal/testkit/testbed"
 )
 
-// TestBeds_OwnersRunAsThemselves submits and kills through each real batch system as two owners of one daemon of root,
-// if the system can run jobs of two.
+// TestBeds_OwnersRunAsThemselves submits and kills jobs of two owners on each real batch system, through one daemon of
+// root. It uses a single owner if the system can run jobs of only one account.
 func TestBeds_OwnersRunAsThemselves(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	for _, kind := range []string{"slurm", "condor", "sge"} {
@@ -18,7 +18,7 @@ func TestBeds_OwnersRunAsThemselves(t *testing.T) {
 			t.Parallel()
 			b := testbed.Start(t, kind)
 			owners := []site.Person{site.Known(t, b.Owner.User)}
-			if kind != "condor" { // its workers have separate accounts
+			if kind != "condor" { // the workers of HTCondor's bed have separate accounts
 				owners = append(owners, site.Account(t))
 			}
 			if kind == "slurm" {

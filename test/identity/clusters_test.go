@@ -13,8 +13,8 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// If jobs run as their owners, the test of a cluster refuses root and says what to do. With an account it runs as that
-// account, in the account's folder, without root's rights.
+// If jobs run as their owners, the test of a cluster refuses to run as root and names the remedy. If an account is
+// named, the test runs as that account, in the account's folder, without root's rights.
 func TestClustersTest_AsAnAccount(t *testing.T) {
 	needs.Root(t, "to become another account")
 	dir, err := os.MkdirTemp("", "jjm-as-*")

@@ -12,8 +12,8 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// A proxy and a token are private, reach only the jobs that ask for them, are renewed while the jobs run, and are
-// removed at the end. They are in no file that the daemon wrote.
+// A proxy and a token are private, reach only the jobs that request them, are renewed while the jobs run, and are
+// removed at the end. No file that the daemon wrote contains them.
 func TestCredentials_ArePrivateRenewedAndNeverLogged(t *testing.T) {
 	t.Parallel()
 	for name, runAs := range map[string]string{"owner": asOwner, "service": ""} {
@@ -26,7 +26,7 @@ func TestCredentials_ArePrivateRenewedAndNeverLogged(t *testing.T) {
 			s := newHouse(t, runAs, site.Local)
 			who := alice
 			if runAs == "" {
-				who = site.Root() // a service of root accepts no jobs of others
+				who = site.Root() // a service of root accepts no jobs of other accounts
 			}
 			home := s.Home(who)
 			secret := func(name, text string) string {
@@ -66,7 +66,7 @@ func TestCredentials_ArePrivateRenewedAndNeverLogged(t *testing.T) {
 			}
 			if name == "owner" {
 				out, err = s.JJM(who, "renew", id, "--proxy", p2)
-			} else { // as gatekeepers do that have no other way
+			} else { // some gatekeepers can renew only in this way
 				out, err = s.JJM(who, "submit", "--key", "k", "--proxy", p2, "--token", tok, file)
 			}
 			if err != nil || !strings.HasPrefix(out, id) {

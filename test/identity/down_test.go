@@ -9,7 +9,7 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// Without a daemon, only the owner and the administrators can read the records.
+// While no daemon runs, only the owner and the administrators can read the records.
 func TestRecords_AnswerThoseWhomTheDaemonWould(t *testing.T) {
 	t.Parallel()
 	alice, bob, boss := site.Account(t), site.Account(t), site.Account(t)

@@ -14,8 +14,9 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// An input that is a URL is fetched by a child of the owner, which inherits no open file of the daemon, to a file of
-// the owner. The credential file is read with the owner's rights, and a server that never ends delays no other account.
+// A child of the owner fetches an input that is a URL, and writes the input to a file of the owner. The child inherits
+// no open file of the daemon. The credential file is read with the owner's rights, and a server that never ends its
+// answer delays no other account.
 func TestFetch_IsTheOwners(t *testing.T) {
 	t.Parallel()
 	alice, bob := site.Account(t), site.Account(t)

@@ -15,7 +15,7 @@ import (
 
 const asOwner = "owner"
 
-// about returns the commands about one grid job that everybody may try.
+// about returns the commands about one grid job that every account may try.
 func about(id string) map[string][]string {
 	return map[string][]string{
 		"status": {"status", id}, "lookup": {"lookup", id}, "record": {"record", id}, "history": {"history", id},
@@ -92,7 +92,7 @@ func TestOwners_RunAsThemselvesAndSeeTheirOwnOnly(t *testing.T) {
 	}
 }
 
-// owned reports what in an account's work area belongs to others, or can be read by them.
+// owned reports files in an account's work area that belong to other accounts, or that other accounts can read.
 func (s house) owned(p site.Person) {
 	s.T.Helper()
 	area := filepath.Join(s.Dir, "s/work", p.Name)
@@ -116,7 +116,7 @@ func (s house) owned(p site.Person) {
 	}
 }
 
-// reads checks who can read a file by its path.
+// reads checks which accounts can read files by their paths.
 func (s house) reads(files map[string]string, who map[site.Person]bool) {
 	s.T.Helper()
 	for what, path := range files {
@@ -128,8 +128,8 @@ func (s house) reads(files map[string]string, who map[site.Person]bool) {
 	}
 }
 
-// Whatever owners do to their areas and helpers, root writes nothing elsewhere and discloses nothing of other accounts,
-// whose jobs continue.
+// Owners can manipulate their areas and helpers. Root nevertheless writes to no other place and discloses no data of
+// other accounts, and the jobs of other accounts continue.
 func TestOwners_CannotTurnTheDaemonAgainstOthers(t *testing.T) {
 	t.Parallel()
 	mallory, bob := site.Account(t), site.Account(t)
@@ -143,8 +143,8 @@ func TestOwners_CannotTurnTheDaemonAgainstOthers(t *testing.T) {
 		_, err := os.Stat(filepath.Join(area, "jobs", first, "0xxx/0/attempt.0"))
 		return err == nil
 	})
-	// The links are where the daemon will write and read: the attempt's output, the done folder, and the folder of the
-	// tar.
+	// The links replace paths to which the daemon will write, or from which it will read: the attempt's output, the done
+	// folder, and the folder of the tar.
 	plant := fmt.Sprintf(`cd %s && rm -rf jobs/%s/output && ln -s %s jobs/%s/output
 for d in bulks/*; do rm -rf $d/done && ln -s %s $d/done; done
 cd jobs/%s/0xxx/0/attempt.0 && rm -f stdout && ln -s %s stdout && rm -f job.glf && mkfifo job.glf`,
@@ -173,13 +173,13 @@ cd jobs/%s/0xxx/0/attempt.0 && rm -f stdout && ln -s %s stdout && rm -f job.glf 
 	if b, err := os.ReadFile(secret); err != nil || string(b) != "geheim" {
 		t.Errorf("the secret is %q, %v", b, err)
 	}
-	// Her job files name files of others.
+	// Mallory's job files name files of other accounts.
 	home := filepath.Join(s.Dir, "home-"+mallory.Name)
 	s.Must(os.Symlink(secret, filepath.Join(home, "link")))
 	for _, path := range []string{secret, "link", "../secret", filepath.Join(s.Dir, "s/store.db")} {
 		job := filepath.Join(home, "bad.toml")
 		s.Must(os.WriteFile(job, []byte(site.Script("cat *", "[[inputs]]", "path = "+strconv.Quote(path))), 0o644))
-		s.Until("her helper is back for "+path, func() bool { // it was killed because it did not answer
+		s.Until("her helper is back for "+path, func() bool { // the helper was killed because it did not answer
 			_, err := s.JJM(mallory, "submit", job)
 			if err == nil {
 				t.Fatalf("%s was taken", path)
@@ -189,7 +189,7 @@ cd jobs/%s/0xxx/0/attempt.0 && rm -f stdout && ln -s %s stdout && rm -f job.glf 
 	}
 }
 
-// signalHelper signals an account's helper, as the account could.
+// signalHelper sends a signal to an account's helper, as the account itself could.
 func (s house) signalHelper(p site.Person, sig syscall.Signal) bool {
 	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, name := range all {

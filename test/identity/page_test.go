@@ -57,10 +57,10 @@ func TestPage_ShowsAnAccountItsOwnJobsOnly(t *testing.T) {
 	}
 }
 
-// remoteUser is the header by which a proxy names an account.
+// remoteUser returns the header with which a proxy names an account.
 func remoteUser(p site.Person) http.Header { return http.Header{"X-Remote-User": {p.Name}} }
 
-// codeOf returns the status of a page that an account asks for.
+// codeOf returns the status code of a page that an account requests.
 func codeOf(t *testing.T, p site.Person, socket, path string, header http.Header) int {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true,

@@ -1,6 +1,6 @@
-// Package identity_test tests the promises about identity with a real daemon that runs as root, and with accounts that
-// it creates and removes: who may see and end what, as which account jobs run, and that nobody can reach what belongs
-// to another.
+// Package identity_test tests the promises about identity: which accounts may see and end which jobs, as which account
+// jobs run, and that no account can reach another account's data. It uses a real daemon that runs as root, and accounts
+// that it creates and removes.
 package identity_test
 
 import (
@@ -15,7 +15,7 @@ var bin programs.Programs
 
 func TestMain(m *testing.M) { os.Exit(bin.Main(m)) }
 
-// house is a site with checks for these promises.
+// house is a site with the checks of this package.
 type house struct{ *site.Site }
 
 func newHouse(t *testing.T, runAs, cluster string, admins ...site.Person) house {

@@ -12,9 +12,9 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// askedProgram is the program of a type. Its plan contains the input that it got. It runs until the file "go" exists,
-// and writes down how many such programs run for its account. It counts only files whose process exists, because a
-// program that is killed at its time limit leaves its file behind.
+// askedProgram is the program of a type. Its plan contains the input of the program. It runs until the file "go"
+// exists, and writes down how many such programs run for its account. It counts only files whose process exists,
+// because a program that is killed at its time limit leaves its file behind.
 const askedProgram = `#!/bin/sh
 read -r request
 case $request in *'"describe"'*)
@@ -35,7 +35,7 @@ printf '{"plan": {"rows": [["a"]], "command": ["echo"], "why": ["I am %s", "envi
 `
 
 // The program of a type runs as the owner of the job file that it plans, and inherits nothing from the daemon. At most
-// two programs run simultaneously for an account, and no account waits for the programs of another.
+// two programs run simultaneously for an account, and no account waits for the programs of another account.
 func TestTypes_AProgramRunsAsTheOwnerWithNothingOfTheDaemons(t *testing.T) {
 	t.Parallel()
 	alice, bob := site.Account(t), site.Account(t)
@@ -103,7 +103,7 @@ func TestTypes_AProgramRunsAsTheOwnerWithNothingOfTheDaemons(t *testing.T) {
 	}
 	_, open, _ := strings.Cut(said[len(said)-1], "open: ")
 	open, _, _ = strings.Cut(open, "\n")
-	request := "/memfd:jjm (deleted)" // the name of its standard input
+	request := "/memfd:jjm (deleted)" // the name of the program's standard input
 	for _, f := range strings.Fields(strings.ReplaceAll(open, request, "")) {
 		if !strings.HasPrefix(f, "pipe:") && f != "/dev/null" && f != filepath.Join(folder, "asked.sh") {
 			t.Errorf("it has %s open, all: %s", f, open)

@@ -10,8 +10,8 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// With any umask a first start makes folders that the accounts reach whom the configuration lets in. A folder that
-// keeps them out all the same is named by "config check", with the remedy.
+// With any umask, a first start makes folders that the accounts permitted by the configuration can enter. If a folder
+// still excludes these accounts, "config check" names the folder and the remedy.
 func TestUmask_AFirstStartLetsInWhomTheConfigurationMeans(t *testing.T) {
 	t.Parallel()
 	alice := site.Account(t)

@@ -22,14 +22,14 @@ const (
 	admins   = "refused, administrators only"
 )
 
-// seen is a verb in the table of docs/IDENTITY.md, with requests about jobs and data of alice. In a request ID is her
-// grid job, HANDLE its other name, UID and ALICE are her account.
+// seen is a verb in the table of docs/IDENTITY.md, with requests about jobs and data of alice. In a request, ID is her
+// grid job, HANDLE is the handle of this grid job, and UID and ALICE are her account.
 type seen struct {
-	tells  string // what the verb shows to an account
-	others string // what it shows of another account's
+	tells  string // the facts that the verb shows to an account
+	others string // the facts about other accounts that it shows
 	asks   []string
-	// reads is set if a request shows alice her own secrets, so that the test proves something. With changes set, the
-	// requests would change something, so only accounts that must be refused make them.
+	// reads is set if a request shows alice her own secrets, so that the test proves something. If changes is set, the
+	// requests would change something, so only accounts that must be refused send them.
 	reads, changes bool
 }
 
@@ -113,12 +113,12 @@ var sights = map[string]seen{
 	"replay": {tells: "whether its type says the same", others: refused, asks: []string{on("replay", "")}},
 }
 
-// submission is a job file of a grid job that is to begin after alice's.
+// submission is a request to submit a job file whose grid job must begin after alice's.
 const submission = `{"verb":"submit","submit":{"name":"a.toml",` +
 	`"text":"type = \"script\"\n[params]\ncommand = [\"true\"]\n","base_dir":"/tmp","after":[ID],"dry_run":true}}`
 
-// The manual has each verb of the protocol with the facts that it shows, and the next test tries the verb: a new verb
-// needs an entry.
+// The manual lists each verb of the protocol with the facts that it shows, and the next test tries the verb. A new verb
+// needs an entry in the manual.
 func TestVerbs_WhatEachTellsStandsInTheManual(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/IDENTITY.md")
@@ -148,8 +148,8 @@ func TestVerbs_WhatEachTellsStandsInTheManual(t *testing.T) {
 	}
 }
 
-// Three accounts try every verb: the owner, another account, and root. All secrets of alice contain "hush", and all
-// facts for administrators only contain "hidden".
+// Three accounts try every verb: the owner, another account, and root. All of alice's secrets contain "hush", and all
+// facts that are only for administrators contain "hidden".
 func TestVerbs_AnAccountIsToldNothingOfAnother(t *testing.T) {
 	t.Parallel()
 	alice, bob, carol := site.Account(t), site.Account(t), site.Account(t)
@@ -221,7 +221,7 @@ func (s house) secretsOf(alice, carol site.Person) *strings.Replacer {
 		"ALICE", alice.Name)
 }
 
-// granted makes a request that must succeed.
+// granted sends a request that must succeed.
 func (s house) granted(p site.Person, line string) {
 	s.T.Helper()
 	if answer := s.Ask(p, line, false); !strings.HasPrefix(answer, `{"ok":true`) {
@@ -229,8 +229,8 @@ func (s house) granted(p site.Person, line string) {
 	}
 }
 
-// openFiles are the files below the state folder that accounts without jobs or data can read or write, each with its
-// content, as in the table of docs/IDENTITY.md.
+// openFiles are the files below the state folder that accounts without jobs or data can read or write, each with a
+// description of its content, as in the table of docs/IDENTITY.md.
 var openFiles = [][2]string{
 	{"/", "the names of what is in it"},
 	{"advertised.json", "the site's ad, as brokers read it"},
@@ -244,14 +244,14 @@ var openFiles = [][2]string{
 	{"work/.store.ids", "the same as `records/.store.ids`"},
 }
 
-// beingWritten matches the name that .store.ids has until all of it is written.
+// beingWritten matches the temporary name of .store.ids while the file is being written.
 var beingWritten = regexp.MustCompile(`/\.\.store\.ids[0-9]+$`)
 
 // open reports files below the state folder that a person can read or write and that are not in the table.
 func (s house) open(p site.Person) {
 	s.T.Helper()
 	listed, _ := p.As("find", s.Dir+"/s", "(", "-readable", "-o", "-writable", ")", "-not", "-type", "l", "-printf",
-		"%y%P\n").Output() // find fails because it may not enter all folders
+		"%y%P\n").Output() // find fails because it cannot enter all folders
 	if len(listed) == 0 {
 		s.T.Error("find lists nothing: the test proves nothing")
 	}

@@ -39,18 +39,19 @@ func (f fault) kind() string {
 // is over.
 var healAfter = await.Provoked(25 * time.Second)
 
-// frozen is longer than the deadline of a command, and than clients of a batch system wait for a daemon that is gone.
+// frozen is longer than the deadline of a command, and longer than clients of a batch system wait for a missing daemon.
 var frozen = await.Provoked(8 * time.Second)
 
 const (
 	down = 3 * time.Second
 	// forgetting is longer than the time after which Slurm forgets ended jobs, which is at most 10 s here.
 	forgetting = 12 * time.Second
-	// rounds is how often the administrator looks. A submission in doubt takes a minute and more.
+	// rounds is the maximum number of checks by the administrator. A submission in doubt takes at least a minute.
 	rounds = 12
 )
 
-// trouble returns the faults of each test bed. The first fault shows most; the short form includes the first two.
+// trouble returns the faults of each test bed. The first fault finds the most errors; the short form includes the first
+// two faults.
 func trouble() map[string][]fault {
 	return map[string][]fault{
 		"slurm": {
@@ -146,7 +147,7 @@ func TestFaults_BatchSystemInTrouble(t *testing.T) {
 			}
 			for _, bt := range faultRuns(bed) {
 				t.Run(bt.String(), func(t *testing.T) {
-					b.Do(t, "up") // a former run may have left anything
+					b.Do(t, "up") // a former run may have left a fault behind
 					// Lost attempts must not exceed the limit of retries.
 					s := bedSite(t, section, uid, 3)
 					var e *ended
@@ -222,9 +223,9 @@ func (s *site) unfinished() string {
 	return text.String()
 }
 
-// repair acts like an administrator who finds that the batch system is still unhealthy: it repairs the system, and
-// releases held local jobs, such as those whose jobs the system cancelled by itself. It returns false if all is well
-// and jjm only waits, for example for a submission in doubt.
+// repair acts like an administrator who finds that the batch system is still unhealthy. It repairs the batch system,
+// and releases held local jobs, for example jobs that the batch system cancelled by itself. It returns false if it
+// found nothing to repair, because jjm then only waits, for example for a submission in doubt.
 func (s *site) repair(b *testbed.Bed) bool {
 	s.t.Helper()
 	found := b.Do(s.t, "heal")
@@ -252,7 +253,7 @@ func (s *site) overWithin(r *driven, within time.Duration) bool {
 	return false
 }
 
-// disturbed starts the fault, calls meanwhile, kills the daemon halfway if the run requires that, and ends the fault.
+// disturbed starts the fault, calls meanwhile, kills the daemon halfway if the run requires a kill, and ends the fault.
 func (s *site) disturbed(b *testbed.Bed, bt faultRun, meanwhile func() *driven) *driven {
 	s.t.Helper()
 	b.Do(s.t, bt.do, bt.daemon)
@@ -268,7 +269,7 @@ func (s *site) disturbed(b *testbed.Bed, bt faultRun, meanwhile func() *driven) 
 		s.kill()
 		s.start("")
 	}
-	must(s, wire.VerbPing(), wire.PingRequest{}) // jjm answers, whatever the batch system does
+	must(s, wire.VerbPing(), wire.PingRequest{}) // jjm answers in spite of the fault
 	time.Sleep(bt.lasts / 2)
 	b.Do(s.t, bt.undo, bt.daemon)
 	over = true

@@ -40,8 +40,8 @@ func places() []place {
 	}
 }
 
-// onBed returns the start of a cluster on a test bed. more is formatted with the path of the example description for
-// site-defined adapters.
+// onBed returns a function that starts a cluster on a test bed. more is formatted with the path of the example
+// description for site-defined adapters.
 func onBed(bed, kind, more string) func(*testing.T) (string, int) {
 	return func(t *testing.T) (string, int) {
 		return bedSection(t, testbed.Start(t, bed), kind, more)
@@ -65,8 +65,8 @@ func bedSection(t *testing.T, b *testbed.Bed, kind, more string) (string, int) {
 	return section(kind, s.String()), b.Owner.UID
 }
 
-// onCarryingCondor starts HTCondor with workers that do not see the work area. They run jobs as nobody, who cannot read
-// it.
+// onCarryingCondor starts HTCondor with workers that do not see the work area. They run jobs as nobody, and this
+// account cannot read the work area.
 func onCarryingCondor(t *testing.T) (string, int) {
 	section, uid := bedSection(t, testbed.Start(t, "condor"), "condor", "")
 	return section + "shared_fs = false\ndirectives = [\"+RunAsOwner = false\"]\n", uid
@@ -79,8 +79,8 @@ func (s *site) carries() bool {
 	return err == nil && strings.Contains(string(text), "shared_fs = false")
 }
 
-// noCarriedJobRuns checks that no carried job of the site runs. It finds their applications by the environment, in
-// which HTCondor names the folder of a carried job; site.processes finds only those that see the work area.
+// noCarriedJobRuns checks that no carried job of the site runs. It finds the applications by their environment, in
+// which HTCondor names the folder of a carried job. site.processes finds only processes that see the work area.
 func (s *site) noCarriedJobRuns(t *testing.T) {
 	for deadline := time.Now().Add(deadWithin); ; time.Sleep(pollEvery) {
 		var left []string
@@ -138,7 +138,7 @@ func onFakePBS(t *testing.T) (string, int) {
 	return section("pbs", fmt.Sprintf("bin = %q\nenv = {FAKEPBS_DIR = %q}\n", dir, spool)), uid
 }
 
-// bedSite returns a site whose only cluster is the given one, with a limit of early retries.
+// bedSite returns a site with only the given cluster and a limit of early retries.
 func bedSite(t *testing.T, section string, uid, retry int) *site {
 	t.Helper()
 	s := newSite(t, settings{cluster: section, uid: uid, retry: retry})
@@ -198,8 +198,8 @@ func TestBeds_AKillLeavesNothingRunning(t *testing.T) {
 	}
 }
 
-// TestBeds_SlurmTakesFewerJobsThanABulkHas runs grid jobs that are larger than a limit of Slurm's on submitted jobs: of
-// a user in a QOS, and of an account.
+// TestBeds_SlurmTakesFewerJobsThanABulkHas runs grid jobs that are larger than one of Slurm's limits on submitted jobs:
+// the limit of a user in a QOS, and the limit of an account.
 func TestBeds_SlurmTakesFewerJobsThanABulkHas(t *testing.T) {
 	t.Parallel()
 	bed := testbed.Start(t, "slurm")

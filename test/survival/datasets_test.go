@@ -66,8 +66,8 @@ func tomlFiles(from, to int) string {
 	return strings.Join(all, ", ")
 }
 
-// growing submits over the first 20 files, adds 20 more in four requests, and closes the dataset. Each request is
-// repeated until it is answered.
+// growing submits a grid job over the first 20 files, adds 20 more files in four requests, and closes the dataset. It
+// repeats each request until a daemon answers.
 func growing(ctx context.Context, s *site, text string) (jjm.GridID, error) {
 	a, err := insist(ctx, s, wire.VerbSubmit(),
 		wire.SubmitRequest{Submit: &wire.Submit{Name: "d.toml", Text: text, BaseDir: s.dir}})
@@ -93,8 +93,8 @@ func growing(ctx context.Context, s *site, text string) (jjm.GridID, error) {
 	return id, err
 }
 
-// A dataset grows while it is processed, and one part fails. The daemon dies where it takes in files, adds some, ends
-// the dataset, or gives files back. Every file is processed exactly once, and is in the tar.
+// A dataset grows while it is processed, and one part fails. The daemon dies while it takes in files, adds files,
+// closes the dataset, or returns files to the dataset. Every file is processed exactly once, and is in the tar.
 func TestFailpoint_DatasetsLoseNoFile(t *testing.T) {
 	t.Parallel()
 	for _, point := range []string{"", "notice.before-commit:2", "notice.after-commit", "dataset-add.before-commit:3",
@@ -109,8 +109,8 @@ func TestFailpoint_DatasetsLoseNoFile(t *testing.T) {
 	}
 }
 
-// The outputs are merged meanwhile. The daemon dies where it takes in outputs, makes merges, or settles the local jobs
-// whose outputs are merged.
+// The outputs are merged while the dataset grows. The daemon dies while it takes in outputs, makes merges, or settles
+// the local jobs whose outputs are merged.
 func TestFailpoint_MergingLosesNoOutput(t *testing.T) {
 	t.Parallel()
 	for _, point := range []string{"", "notice.before-commit:2", "notice.after-commit:2", "generate.before-commit:2",
@@ -192,7 +192,7 @@ func (s *site) checkDataset(id jjm.GridID) {
 	s.checkMade(id, want)
 }
 
-// checkMade checks the dataset that was filled, and the ledger.
+// checkMade checks the dataset that the grid job filled, and the ledger.
 func (s *site) checkMade(id jjm.GridID, want []string) {
 	s.t.Helper()
 	db, err := store.Open(filepath.Join(s.state, "store.db"), store.Options{ReadOnly: true})

@@ -12,9 +12,9 @@ import (
 // perJob is the number of events of a local job; the last local job may have fewer.
 const perJob = 3
 
-// application is the program of the local jobs: app.sh FIRST EVENTS. What it does depends on the number of the local
-// job, which follows from its first event; see design.of. Each start and each end adds a line "event attempt what" to
-// the ledger, which is outside of jjm: one write(2) to a file opened with O_APPEND.
+// application is the program of the local jobs: app.sh FIRST EVENTS. Its behaviour depends on the number of the local
+// job, which follows from its first event; see design.of. At each start and each end it adds a line "event attempt
+// what" to the ledger, which is outside of jjm: one write(2) to a file opened with O_APPEND.
 const application = `#!/bin/sh
 first=$1 events=$2
 attempt=$JJM_ATTEMPT
@@ -77,7 +77,7 @@ type design struct {
 	extra int32
 }
 
-// events returns one event less than whole local jobs need: the last local job is shorter.
+// events returns one event less than full local jobs would have, so that the last local job is shorter.
 func (d design) events() int64 { return int64(d.jobs*perJob - 1) }
 
 // text returns the job file.

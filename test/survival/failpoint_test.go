@@ -20,16 +20,17 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// scenario describes how a site gets to a failpoint.
+// scenario describes how a daemon reaches a failpoint.
 type scenario struct {
 	set settings
-	// lives are the failpoints of the successive daemons. "" stands for a daemon that the test kills when the grid job
-	// is over. After the last one, a daemon without a failpoint ends the grid job. Nil means only the failpoint itself.
+	// lives are the failpoints of the successive daemons. "" stands for a daemon that the test kills when the grid job is
+	// over. After the last of these daemons, a daemon without a failpoint ends the grid job. Nil means a single daemon
+	// that dies at the failpoint itself.
 	lives  []string
 	design design
-	// patience is how long a daemon may take to get to its failpoint, if not deadWithin.
+	// patience is how long a daemon may take to reach its failpoint; 0 means deadWithin.
 	patience time.Duration
-	// between runs between two daemons, while none is there.
+	// between runs after the end of one daemon and before the start of the next daemon.
 	between func(t *testing.T, s *site)
 	// before runs before the first daemon; drive replaces driveMix.
 	before func(t *testing.T, s *site)
@@ -68,8 +69,8 @@ func TestFailpoint_DaemonKilledThere(t *testing.T) {
 	}
 }
 
-// oneLife are failpoints of each class, in the order in which a grid job comes to them: it is taken in, prepared, cut,
-// submitted and found again, watched, judged and collected.
+// oneLife returns one failpoint of each class, in the order in which a grid job reaches them: it is accepted, prepared,
+// cut, submitted and found again, watched, judged, published and collected.
 func oneLife() []string {
 	return []string{"accept.after-commit", "prepare.packed", "generate.before-commit", "submit.acted", "reconcile.found",
 		"watch.listed", "verdict.before-commit", "publish.after", "collect.tarred"}
@@ -88,13 +89,13 @@ func TestFailpoint_EachClassInOneLife(t *testing.T) {
 	}
 }
 
-// TestBeds_EachClassOfFailpointInOneLife is the same on a real batch system.
+// TestBeds_EachClassOfFailpointInOneLife runs the scenario of TestFailpoint_EachClassInOneLife on a real batch system.
 func TestBeds_EachClassOfFailpointInOneLife(t *testing.T) {
 	t.Parallel()
 	section, uid := onBed("slurm", "slurm", "")(t)
 	sc := mixed(true)
 	sc.set = settings{cluster: section, uid: uid, retry: 1}
-	// A listing may settle the doubtful bulk before it is looked for: then this point is not passed.
+	// A listing may settle the bulk in doubt before jjm searches for it. Then the daemon does not reach this failpoint.
 	sc.lives = slices.DeleteFunc(oneLife(), func(point string) bool { return point == "reconcile.found" })
 	sc.run(t, "")
 }
@@ -205,8 +206,8 @@ func (s *site) overNow(r *driven) bool {
 	return err == nil && isFinal(a.Lookup[0].Status)
 }
 
-// insist repeats a request until a daemon answers, as a gatekeeper does that must have an answer. A refusal is returned
-// as an error.
+// insist repeats a request until a daemon answers, like a gatekeeper that needs an answer. It returns a refusal as an
+// error.
 func insist[Req wire.Request, Ans wire.Answer](ctx context.Context, s *site, v wire.Verb[Req, Ans], req Req) (
 	Ans, error) {
 	for {
@@ -222,7 +223,7 @@ func insist[Req wire.Request, Ans wire.Answer](ctx context.Context, s *site, v w
 	}
 }
 
-// submit submits a grid job with its request key, as often as necessary.
+// submit submits a grid job with its request key, and repeats the request until a daemon answers.
 func (s *site) submit(ctx context.Context, d design) (jjm.GridID, error) {
 	if s.uid != 0 {
 		return s.submitAs(ctx, d)
@@ -235,7 +236,7 @@ func (s *site) submit(ctx context.Context, d design) (jjm.GridID, error) {
 	return a.Submit.ID, nil
 }
 
-// submitAs submits by the command line as the account of the daemon, and repeats that while no daemon answers.
+// submitAs submits with the command jjm as the account of the daemon, and repeats the command while no daemon answers.
 func (s *site) submitAs(ctx context.Context, d design) (jjm.GridID, error) {
 	file := filepath.Join(s.dir, "survival.toml")
 	if err := os.WriteFile(file, []byte(d.text(s)), 0o644); err != nil {
@@ -265,7 +266,7 @@ func errorText(err error) string {
 	return ""
 }
 
-// again reports whether jjm says to repeat the command: exit code 4 means that no daemon answers. Because of the
+// again reports whether jjm asks to repeat the command: exit code 4 means that no daemon answers. Because of the
 // request key the command can be repeated even if only the answer was lost.
 func again(code int, text string) bool {
 	return code == 4 || strings.Contains(text, "submit again with the same request key")
@@ -390,7 +391,7 @@ func driveRemarked(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 	return driveMix(ctx, s, d)
 }
 
-// driveReleased releases the held local jobs, as often as necessary.
+// driveReleased waits until a tenth of the local jobs are held, and releases these local jobs.
 func driveReleased(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 	id, err := s.submit(ctx, d)
 	if err != nil {

@@ -5,17 +5,16 @@
 //	go run ./test/tiers faults        a campaign, by name; "campaign" runs all of them
 //	go run ./test/tiers test slurm    some steps of a tier
 //
-// A tier is a list of steps. Each step runs some packages, with the real batch systems that
-// it names started before and stopped after. gotestsum runs the packages, at most two at a
-// time, or three on a quick machine (JJM_TEST_JOBS). Failed tests run again, alone, when all steps are over.
+// A tier is a list of steps. Each step runs some packages. The real batch systems that the step names are started
+// before the step and stopped after it. gotestsum runs the packages, at most two at a time, or three on a quick machine
+// (JJM_TEST_JOBS). Failed tests run again when all steps are over and no other test runs.
 //
-// go test takes the results of the tier "unit" from its cache while a package's files stay the
-// same, in "make test" too. What tests ask of the machine through package needs counts as a file.
+// go test takes the results of the tier "unit" from its cache while a package's files stay the same, in "make test"
+// too. The facts that tests ask the machine for through package needs count as a file.
 //
-// The report at the end has the yardstick of the machine, wall and CPU time of the run, the
-// packages and tests that cost most, the tests that passed only when they ran again (FLAKY),
-// and the tests that failed. The exit status is 0 if every test passed, 1 if one failed or
-// was left out without a reason, 2 if the run could not begin.
+// The report at the end has the yardstick of the machine, wall and CPU time of the run, the packages and tests that
+// cost most, the tests that passed only in a second run (FLAKY), and the tests that failed. The exit status is 0 if
+// every test passed, 1 if a test failed or was left out without a reason, and 2 if the run could not begin.
 //
 // Two runs on one machine would disturb each other, because they share its ports, accounts and batch systems. The
 // second run waits for the first and prints that it waits.

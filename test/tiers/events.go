@@ -17,8 +17,8 @@ type event struct {
 	Elapsed                                   float64 // seconds
 }
 
-// name identifies a test or subtest of a package in a step. Steps may run the same test, each
-// with another batch system.
+// name identifies a test or subtest of a package in a step. Several steps may run the same test, each on another batch
+// system.
 type name struct{ step, pkg, test string }
 
 // root returns the test that a subtest belongs to.
@@ -38,8 +38,8 @@ type attempt struct {
 // results holds the events of one or more runs of "go test".
 type results struct {
 	tests map[name][]*attempt
-	order []name // of the first event of each test
-	// broken has the failures outside of tests: builds, panics, exits. Its names have no test.
+	order []name // the tests, in the order of their first events
+	// broken contains the failures outside of tests: builds, panics, exits. Its names have no test.
 	broken map[name]string
 	// loose is the output outside of tests. Its names have no test.
 	loose map[name]*strings.Builder
@@ -142,10 +142,10 @@ func (r *results) addOfTest(n name, e event) {
 	}
 }
 
-// neverAgain are texts that make a failure final: a second run proves nothing.
+// neverAgain are texts that make a failure final, because a second run would prove nothing.
 var neverAgain = []string{"WARNING: DATA RACE", "panic: ", await.Hung}
 
-// final returns why a failed attempt fails the run even if a later one passes.
+// final returns the reason why a failed attempt fails the run even if a later attempt passes.
 func (a *attempt) final() string {
 	for _, text := range neverAgain {
 		if a.outcome == "fail" && strings.Contains(a.output.String(), text) {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// loadWatch keeps the highest load average of one minute.
+// loadWatch records the highest load average of one minute.
 type loadWatch struct {
 	stop chan struct{}
 	peak chan float64

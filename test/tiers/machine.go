@@ -42,9 +42,9 @@ func measureMachine() (machine, error) {
 	}}, nil
 }
 
-// slowness returns how many times longer hang guards are here than on a quick machine: 1, 4, 10 or 20. There are few
-// steps, because results of tests that read the slowness stay in the cache while it does not change. Ordinary virtual
-// machines need 2 to 3.5 ms for a start, so no step lies there.
+// slowness returns the factor by which hang guards are longer here than on a quick machine: 1, 4, 10 or 20. There are
+// few values, because results of tests that read the slowness stay in the cache only while it is the same. Ordinary
+// virtual machines need 2 to 3.5 ms for a start, so no boundary between two values is in this range.
 func (m machine) slowness() int {
 	factor := float64(max(m.start.Wall, m.start.cpu())) / float64(quickStart)
 	for _, step := range []int{1, 4, 10} {
@@ -62,25 +62,26 @@ func (m machine) String() string {
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// fingerprint returns a word that changes with the facts that tests ask the machine for: the account that runs them,
-// the existing accounts and packages, and the search path of programs.
+// fingerprint returns a text that changes with the facts that tests ask the machine for: the account that runs the
+// tests, the existing accounts and packages, and the search path of programs.
 func fingerprint() string {
 	groups, _ := os.Getgroups() // an account may have no groups
 	sum := sha256.New()
 	_, _ = fmt.Fprintln(sum, os.Geteuid(), groups, os.Getenv("PATH"))
 	for _, file := range []string{"/etc/passwd", "/etc/group", "/etc/debian_version", "/var/lib/dpkg/status",
 		"/proc/sys/kernel/osrelease"} {
-		text, err := os.ReadFile(file) // which other systems lack
+		text, err := os.ReadFile(file) // other systems lack some of these files
 		_, _ = fmt.Fprintln(sum, file, len(text), err)
 		_, _ = sum.Write(text)
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
-// lockFile is held by the run that has the machine's ports, accounts and batch systems.
+// lockFile is locked by the run that uses the machine's ports, accounts and batch systems.
 const lockFile = "/tmp/jjm-tests.lock"
 
-// lockMachine waits until no other run of jjm's tests has the machine. It prints that it waits, and for whom.
+// lockMachine waits until no other run of jjm's tests uses the machine. While it waits, it prints which run it waits
+// for.
 func lockMachine(path string, people io.Writer) (unlock func(), err error) {
 	f, err := openShared(path)
 	if err != nil {
@@ -100,9 +101,9 @@ func lockMachine(path string, people io.Writer) (unlock func(), err error) {
 	return func() { _ = f.Close() }, nil
 }
 
-// openShared opens a lock file that several accounts share. An existing file is opened without O_CREATE, which Linux
-// may refuse for another account's file in /tmp (fs.protected_regular), or only for reading if it is not writable;
-// flock(2) needs no more.
+// openShared opens a lock file that several accounts share. An existing file is opened without O_CREATE, because Linux
+// may refuse O_CREATE for another account's file in /tmp (fs.protected_regular). If the file is not writable, it is
+// opened only for reading, which is enough for flock(2).
 func openShared(path string) (*os.File, error) {
 	for _, flags := range []int{os.O_RDWR, os.O_RDONLY} {
 		if f, err := os.OpenFile(path, flags, 0); err == nil {

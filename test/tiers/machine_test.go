@@ -44,13 +44,13 @@ func TestLockMachine_ASecondRunWaitsAndSaysForWhom(t *testing.T) {
 	}
 }
 
-// runnerVar makes TestRunner run the command that it holds, as a step of a run is run.
+// runnerVar names the environment variable with the command that TestRunner runs in the same way as a step.
 const runnerVar = "JJM_TIERS_RUNNER"
 
 func TestRunner(t *testing.T) {
 	command := os.Getenv(runnerVar)
 	if command == "" {
-		return // it is the runner that TestReaper_NothingOutlivesAKilledRunner kills
+		return // only TestReaper_NothingOutlivesAKilledRunner starts the runner
 	}
 	runtime.LockOSThread()
 	cmd := exec.Command("sh", "-c", command)
@@ -79,7 +79,7 @@ func TestReaper_NothingOutlivesAKilledRunner(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended := make(chan string, 1)
-	go func() { // each process that the runner has started holds its output open
+	go func() { // each process that the runner has started keeps the runner's output open
 		rest, err := io.ReadAll(lines)
 		ended <- fmt.Sprintf("%s%v", rest, err)
 	}()

@@ -27,8 +27,8 @@ func main() {
 	}
 }
 
-// runTier runs the steps of a tier one after the other, or only the named ones, and prints the
-// report. It returns false if a test failed.
+// runTier runs the steps of a tier one after the other, or only the named steps, and prints the report. It returns
+// false if a test failed.
 func runTier(name string, only []string) (bool, error) {
 	t, known := tiers()[name]
 	if !known {
@@ -51,7 +51,7 @@ func runTier(name string, only []string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	// Accounts without rights run the programs in it.
+	// Accounts without rights run the programs in this folder.
 	defer func() { _ = os.RemoveAll(dir) }()
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return false, err

@@ -14,7 +14,7 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// place is where a test says that it belongs to a campaign.
+// place is a call by which a test declares that it belongs to a campaign.
 type place struct {
 	pkg, test, campaign string // test is "" in a helper of tests
 }
@@ -99,8 +99,8 @@ func TestTiers_ACampaignRunsEachTestThatIsLeftToIt(t *testing.T) {
 	}
 }
 
-// ofEachKind has the tests of what an account can do to another account, and of what operators do to a site. Each runs
-// in make test, perhaps in a short form, and in the campaign of the hostile tests.
+// ofEachKind lists tests about attacks of one account on another account, and about the work of operators on a site.
+// Each test runs in make test, perhaps in a short form, and in the campaign of the hostile tests.
 var ofEachKind = map[string][]string{
 	"another account's jobs, bans and orders": {"test/identity TestVerbs_AnAccountIsToldNothingOfAnother",
 		"internal/engine/answer TestShows_WhatIsTheSitesAndTheAccountsOwn", "internal/engine TestClusters_NameAnAccountItsOwnMissingJobsAlone"},

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// adoptOrphans makes this process the parent of every descendant whose own parent has ended.
-// Thus daemons that tests leave behind are reaped here, and their CPU time counts.
+// adoptOrphans makes this process the parent of every descendant whose own parent has ended. Thus this process reaps
+// daemons that tests leave behind, and the daemons' CPU time counts.
 func adoptOrphans() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("become the parent of orphans (PR_SET_CHILD_SUBREAPER): %w", err)
@@ -21,8 +21,8 @@ func adoptOrphans() error {
 	return nil
 }
 
-// reaper waits for all children of this process, orphans included. Its methods may be called
-// from several goroutines; nothing else may wait for children while it runs.
+// reaper waits for all children of this process, orphans included. Its methods may be called from several goroutines.
+// No other code may wait for children while it runs.
 type reaper struct {
 	mu    sync.Mutex
 	waits map[int]chan syscall.WaitStatus // by the process id of a command
@@ -30,10 +30,9 @@ type reaper struct {
 
 func newReaper() *reaper { return &reaper{waits: map[int]chan syscall.WaitStatus{}} }
 
-// run runs a command and returns its exit status, as a shell counts it.
-//
-// The command gets SIGTERM when this process ends, however that happens. Linux sends it when
-// the thread that started the command ends, so the caller's goroutine is locked to its thread.
+// run runs a command and returns its exit status in the form of a shell. The command gets SIGTERM when this process
+// ends for any reason. Linux sends the signal when the thread that started the command ends, so the caller must lock
+// its goroutine to its thread.
 func (r *reaper) run(cmd *exec.Cmd) (int, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	over := make(chan syscall.WaitStatus, 1)
@@ -54,8 +53,8 @@ func (r *reaper) run(cmd *exec.Cmd) (int, error) {
 	return status.ExitStatus(), nil
 }
 
-// reap waits for children until the given one is over. If a caller sees the end of another caller's command, it
-// passes the status on.
+// reap waits for children until the child with the given id has ended. If a caller sees the end of another caller's
+// command, it passes the status on to that caller.
 func (r *reaper) reap(until int) {
 	for r.pending(until) {
 		var status syscall.WaitStatus
@@ -78,8 +77,8 @@ func (r *reaper) pending(pid int) bool {
 	return r.waits[pid] != nil
 }
 
-// cost holds the wall time and the CPU time of a process, or the sum of several. The CPU time includes that of all
-// descendants that have ended.
+// cost holds the wall time and the CPU time of a process, or the sum of several costs. The CPU time includes the CPU
+// time of all descendants that have ended.
 type cost struct {
 	Wall, User, Sys time.Duration
 }
@@ -95,8 +94,7 @@ func childrenCost() cost {
 	return cost{User: time.Duration(r.Utime.Nano()), Sys: time.Duration(r.Stime.Nano())}
 }
 
-// packageVerb is how "go test -exec" calls this program: before a test program and its
-// arguments.
+// packageVerb is the verb with which "go test -exec" calls this program, before a test program and its arguments.
 const packageVerb = "package"
 
 // costsVar names the file to which measurePackage adds a line.

@@ -16,7 +16,7 @@ import (
 // tableRows is the number of rows in the tables of slow tests and costly packages.
 const tableRows = 10
 
-// outputLines is how much of a failed test's output the report repeats.
+// outputLines is the number of lines of a failed test's output that the report repeats.
 const outputLines = 40
 
 // failures returns everything that makes a run red, with the reason: root tests whose last attempt failed, or whose
@@ -65,7 +65,7 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// flaky returns the root tests that failed and passed when they ran again.
+// flaky returns the root tests that failed first and passed when they ran again.
 func (r *results) flaky() []name {
 	var all []name
 	for _, n := range r.order {
@@ -83,7 +83,7 @@ type leftOut struct {
 	targets map[string]int
 	// missing counts tests by the reason why they did not run on this machine.
 	missing map[string]int
-	// nowhere has the tests that were left to another step of this run, but that no step ran.
+	// nowhere contains the tests that were left to another step of this run, although no step ran them.
 	nowhere []string
 }
 
@@ -282,8 +282,7 @@ func sorted[V any](m map[string]V) []string {
 	return keys
 }
 
-// flakyTable shows the tests that passed only when they ran again, each with the output of
-// its first failure.
+// flakyTable shows the tests that passed only in a later run, each with the output of its first failure.
 func (r *results) flakyTable() string {
 	var b strings.Builder
 	for _, n := range r.flaky() {
@@ -314,7 +313,7 @@ func (r *results) failureTable(red map[name]string) string {
 	return b.String()
 }
 
-// indent returns the last lines of a text, each behind four blanks.
+// indent returns the last lines of a text, each after four blanks.
 func indent(text string) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	var b strings.Builder

@@ -32,10 +32,10 @@ type run struct {
 	reaper   *reaper
 	jobs     int // how many test programs run at a time
 
-	mu      sync.Mutex // guards what follows: lanes add to it
+	mu      sync.Mutex // guards the fields below, which all lanes change
 	results *results
-	failed  map[string]string // steps that failed though none of their tests did, with the reason
-	over    map[int]bool      // the lanes that are over
+	failed  map[string]string // steps that failed although none of their tests failed, with the reason
+	over    map[int]bool      // the lanes that have ended
 	slots   int               // the lane that ended last; at the end of the run, this lane has all slots
 	done    []stepTime
 }
@@ -101,8 +101,8 @@ func packagesWithTests() ([]string, error) {
 	return strings.Fields(string(out)), nil
 }
 
-// makePrograms builds the programs, so that no program of another commit is tested, and copies them to a folder where
-// every account can run them.
+// makePrograms builds the programs, so that no programs of another commit are tested, and copies them to a folder in
+// which every account can run them.
 func (r *run) makePrograms() error {
 	build := exec.Command("make", "-s", "build")
 	build.Stdout, build.Stderr = os.Stderr, os.Stderr
@@ -125,8 +125,8 @@ func (r *run) makePrograms() error {
 	return nil
 }
 
-// jobs returns how many test programs run at a time: JJM_TEST_JOBS if it is set, else two. On a quick machine there is
-// one for each lane but at least two, because tests of real systems wait nearly all the time.
+// jobs returns the number of test programs that run at a time: JJM_TEST_JOBS if it is set, otherwise two. On a quick
+// machine it is the number of lanes, but at least two, because tests of real systems wait nearly all the time.
 func jobs(m machine, lanes int) (int, error) {
 	text := os.Getenv("JJM_TEST_JOBS")
 	switch {
@@ -180,7 +180,7 @@ func (r *run) laneIsOver(lane int) error {
 // mostAgain is the maximum number of failed tests that run again. If more tests fail, they have a common cause.
 const mostAgain = 20
 
-// again runs the failed tests again, at most twice, while nothing else runs.
+// again runs the failed tests again, at most twice, while no other test runs.
 func (r *run) again() error {
 	for try := 2; try <= 3; try++ {
 		failures := r.results.failures()
@@ -248,9 +248,9 @@ func (r *run) step(s step, lane int, try string) error {
 	return nil
 }
 
-// argv returns the command of a step: with.sh, which starts the systems, followed by gotestsum. Cached results depend
-// on the folder for temporary files, which with.sh makes new each time. -w leaves debug information out: linking a
-// test program then takes 1.9 s of CPU instead of 3.1 s.
+// argv returns the command of a step: with.sh, which starts the systems, followed by gotestsum. Cached steps run
+// without with.sh, because cached results depend on the folder for temporary files, which with.sh makes new each time.
+// -w leaves debug information out: linking a test program then takes 1.9 s of CPU instead of 3.1 s.
 func (r *run) argv(s step, packages []string, events string) []string {
 	var argv []string
 	if !s.cached {
@@ -259,7 +259,7 @@ func (r *run) argv(s step, packages []string, events string) []string {
 	argv = append(argv, "go", "tool", "gotestsum", "--format", "pkgname", "--hide-summary", "all",
 		"--format-hide-empty-pkg", "--jsonfile", events, "--packages", strings.Join(packages, " "),
 		"--", "-p", strconv.Itoa(r.jobsOf(s)), "-parallel", "4", "-timeout", "60m", "-vet=off", "-ldflags=-w")
-	if !s.cached { // go test keeps no results of programs that another one starts
+	if !s.cached { // go test caches no results of test programs that run through -exec
 		argv = append(argv, "-count=1", "-exec", r.self+" "+packageVerb)
 	}
 	if s.race {
@@ -271,8 +271,9 @@ func (r *run) argv(s step, packages []string, events string) []string {
 	return argv
 }
 
-// jobsOf returns how many packages go test works on at a time. Where lanes run beside each other it is one that runs
-// and one that is compiled meanwhile; programs wait for slots. Those of cached steps do not, so there it is one.
+// jobsOf returns the number of packages on which go test works at a time. If lanes run at the same time, this number is
+// two: one package runs or waits for a slot, and one package is compiled meanwhile. Programs of cached steps do not
+// wait for slots, so the number for such steps is one.
 func (r *run) jobsOf(s step) int {
 	switch {
 	case len(r.tier.lanes) == 1:

@@ -10,16 +10,15 @@ import (
 	"time"
 )
 
-// slotsVar names the folder of a lane's slots: a file for each test program that may run at a
-// time. A program locks one of them while it runs. Thus go test compiles and links the next
-// packages meanwhile.
+// slotsVar names the folder of a lane's slots: a file for each test program that may run at a time. A program locks one
+// of these files while it runs. Meanwhile go test can compile and link the next packages.
 const slotsVar = "JJM_SLOTS"
 
-// slotPause is the pause between two looks for a free slot.
+// slotPause is the pause between two checks for a free slot.
 const slotPause = 50 * time.Millisecond
 
-// makeSlots makes a folder of slots for each lane, and deals out n slots to them. Each lane has at least one: a lane
-// that waits for a batch system must not hold up the others.
+// makeSlots makes a folder of slots for each lane, and distributes n slots over the lanes. Each lane has at least one
+// slot, because a lane that waits for a batch system must not delay the other lanes.
 func makeSlots(dir string, lanes, n int) error {
 	for i := range max(n, lanes) {
 		lane := slotsOf(dir, i%lanes)
@@ -45,7 +44,7 @@ func giveSlots(dir string, from, to int) error {
 	return err
 }
 
-// takeSlot waits for a free slot and returns its locked file. Without a folder it does not wait.
+// takeSlot waits for a free slot and returns its locked file. If dir is "", it does not wait.
 func takeSlot(dir string) (*os.File, error) {
 	if dir == "" {
 		return os.Open(os.DevNull)
@@ -58,7 +57,7 @@ func takeSlot(dir string) (*os.File, error) {
 		for _, file := range files {
 			f, err := os.Open(filepath.Join(dir, file.Name()))
 			if errors.Is(err, os.ErrNotExist) {
-				continue // passed on to another lane
+				continue // the slot was passed on to another lane
 			}
 			if err != nil {
 				return nil, err

@@ -16,7 +16,7 @@ type tier struct {
 	// lanes run at the same time; the steps of a lane run one after the other. All steps on a batch system are in one
 	// lane. If fewer test programs than lanes may run at a time, the last lanes are joined (see join).
 	lanes [][]step
-	// checks is how many cases each property test draws (RAPID_CHECKS).
+	// checks is the number of cases that each property test draws (RAPID_CHECKS).
 	checks int
 	// alone is set for tiers that use ports, accounts or batch systems of the machine.
 	alone bool
@@ -39,7 +39,8 @@ type step struct {
 	cached bool
 }
 
-// fewChecks is how many cases each property test draws in tiers that a person waits for, and manyChecks in campaigns.
+// fewChecks is the number of cases that each property test draws in tiers for which a person waits, and manyChecks the
+// number in campaigns.
 const (
 	fewChecks  = 40
 	manyChecks = 400
@@ -64,8 +65,8 @@ var racing = []string{
 // onSystems selects the tests that use a batch system, in packages that have other tests too.
 const onSystems = "^Test(Conformance|Installed_|Rest_AToken|Beds_|Faults)"
 
-// ofOthers selects the tests, in packages that have other tests too, of what an account can do to another account and
-// of what operators do to a site. They have one size, so make test and make test-hostile run the same tests.
+// ofOthers selects tests about attacks of one account on another account, and about the work of operators on a site.
+// Their packages have other tests too. The tests have one size, so make test and make test-hostile run the same tests.
 const ofOthers = "^Test(Verbs|Shows|Clusters|Owners|Umask|Held|Examine|Reserve|FolderNotes|Adopt|Store|Lost|Mend|Drop|" +
 	"Container|Unmounted|Run|ReadClaim)_"
 
@@ -74,7 +75,7 @@ func tiers() map[string]tier {
 	var (
 		unit = step{name: "unit", packages: []string{"./..."}, without: endToEnd, cached: true}
 
-		// make test: these steps, everything on the embedded batch system, and a part on each real system.
+		// These steps run in make test: everything on the embedded batch system, and some tests on each real system.
 		embedded = step{name: "embedded", packages: endToEnd,
 			without: []string{"./test/gatekeepers", "./test/gateclient", "./internal/testkit/testbed"}}
 		slurm = step{name: "slurm", systems: []string{"slurm"}, run: onSystems,
@@ -138,7 +139,7 @@ func tiers() map[string]tier {
 	}
 }
 
-// keep leaves out all steps but the named ones. No names keep all.
+// keep removes all steps except the named steps. If no steps are named, it keeps all steps.
 func (t *tier) keep(names []string) error {
 	if len(names) == 0 {
 		return nil
@@ -163,7 +164,7 @@ func (t *tier) keep(names []string) error {
 	return nil
 }
 
-// join makes one lane of the last ones, so that there are at most n.
+// join combines the last lanes into one lane if there are more than n lanes.
 func (t *tier) join(n int) {
 	if n = max(n, 1); len(t.lanes) > n {
 		t.lanes = append(slices.Clone(t.lanes[:n-1]), slices.Concat(t.lanes[n-1:]...))

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// play returns the results of events, one a line.
+// play returns the results of events, with one event per line.
 func play(t *testing.T, lines ...string) *results {
 	t.Helper()
 	r := newResults()
@@ -210,7 +210,7 @@ func TestReaper_TellsTheEndsOfCommandsThatRunAtTheSameTime(t *testing.T) {
 	for want := range 20 {
 		all.Go(func() {
 			runtime.LockOSThread()
-			// Each leaves an orphan too.
+			// Each command also leaves an orphan.
 			status, err := r.run(exec.Command("/bin/sh", "-c", "(true &) ; exit "+strconv.Itoa(want)))
 			if err != nil || status != want {
 				t.Errorf("status %d, %v; want %d", status, err, want)
@@ -330,7 +330,7 @@ func TestSlots_ALaneThatIsOverPassesItsSlotsOn(t *testing.T) {
 	}
 }
 
-// A run tests the programs of its own tree, whatever an earlier build left in bin.
+// A run tests the programs of its own tree, even if an earlier build left other programs in bin.
 func TestMakePrograms_TestsNoneOfAnotherCommit(t *testing.T) {
 	tree, dir := t.TempDir(), t.TempDir()
 	for name, text := range map[string]string{"bin/jjm": "of before", "Makefile": "build:\n\techo of now >bin/jjm\n"} {

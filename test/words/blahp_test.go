@@ -70,8 +70,8 @@ func blahpLanguage() language {
 		}}
 }
 
-// A requirement that starts with jjm's prefix must be one of jjm's. Options that mean nothing for a job file are
-// refused.
+// A requirement that starts with jjm's prefix must be one of jjm's requirements. Options that have no meaning for a job
+// file are refused.
 func TestBlahp_NothingIsIgnoredBesideAJobFile(t *testing.T) {
 	file := func(words, lists string) string {
 		return "-c\n/bin/true\n" + words + "lists\nrequirement jjm_job_file='j'\n" + lists

@@ -70,8 +70,8 @@ func globus2Language() language {
 	}}
 }
 
-// Words that repeat a setting of the job file cannot be combined with it. A variable that starts with jjm's prefix must
-// be a variable that jjm knows.
+// Words that repeat a setting of the job file cannot be combined with the job file. A variable that starts with jjm's
+// prefix must be a variable that jjm knows.
 func TestGlobus2_NothingIsIgnoredBesideAJobFile(t *testing.T) {
 	file := func(env, more string) string { return "grami_env='\"JJM_JOB_FILE\" \"j\"" + env + "'\n" + more }
 	for text, want := range map[string]string{

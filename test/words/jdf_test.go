@@ -14,7 +14,7 @@ import (
 )
 
 // jdfWords returns JIM's attributes and the keys that they set, as the page lists them. TestJDF_EveryWordIsListed of
-// package jobfile shows that the page lists all.
+// package jobfile shows that the page lists all attributes.
 func jdfWords(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/JOB-FILES.md")

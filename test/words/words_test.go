@@ -1,6 +1,6 @@
 // Package words_test tests all words of the gatekeepers' languages. Each word changes the job file or the call as its
-// list says, or is refused, or belongs to the gatekeeper. TestJobFile_EveryKeyIsObserved of package engine shows that
-// every key of a job file has an effect.
+// list says, or is refused, or is handled by the gatekeeper. TestJobFile_EveryKeyIsObserved of package engine shows
+// that every key of a job file has an effect.
 package words_test
 
 import (
@@ -26,7 +26,7 @@ import (
 	"jjm/internal/work/split"
 )
 
-// call is the result of reading a job in a gatekeeper's language: the grid job, and what else the gatekeeper asks for.
+// call is a parsed job in a gatekeeper's language: the grid job, and the gatekeeper's other requests.
 type call struct {
 	file                     string // the path of the job file, if the job names one
 	spec                     jjm.Spec
@@ -47,7 +47,7 @@ type language struct {
 	heading string
 }
 
-// walk tests every word: all trials of a word together change exactly what its list says.
+// walk tests every word: all trials of a word together change exactly the settings in its list.
 func (l language) walk(t *testing.T) {
 	tried := maps.Clone(l.trials)
 	for _, w := range l.words {
@@ -80,7 +80,7 @@ func (l language) walk(t *testing.T) {
 	}
 }
 
-// refuses checks that the jobs with a word are refused, and the same without it are not.
+// refuses checks that jobs with a word are refused, and that the same jobs without the word are accepted.
 func (l language) refuses(t *testing.T, name string, trials []trial) {
 	for _, c := range trials {
 		if _, err := l.read(t, c.without); err != nil {
@@ -92,7 +92,7 @@ func (l language) refuses(t *testing.T, name string, trials []trial) {
 	}
 }
 
-// changes returns what differs between jobs with and without a word.
+// changes returns the differences between jobs with and without a word.
 func (l language) changes(t *testing.T, name string, trials []trial) []string {
 	var all []string
 	for _, c := range trials {
@@ -112,7 +112,7 @@ func (l language) changes(t *testing.T, name string, trials []trial) []string {
 	return slices.Compact(all)
 }
 
-// differences returns in what two calls differ, in the words of the lists.
+// differences returns the differences between two calls, in the words of the lists.
 func differences(a, b *call) (all []string) {
 	for name, differs := range map[string]bool{demand.File: a.file != b.file, demand.Key: a.key != b.key,
 		demand.Credential: a.credential != b.credential, demand.Subject: a.subject != b.subject,
@@ -122,7 +122,7 @@ func differences(a, b *call) (all []string) {
 		}
 	}
 	if a.file != "" && b.file != "" {
-		return all // the content of a job file is no word of the language
+		return all // the content of a job file does not depend on the words of the language
 	}
 	one, other := keysOf(a.spec), keysOf(b.spec)
 	for key := range merged(one, other) {
@@ -166,8 +166,8 @@ func keysOf(spec jjm.Spec) map[string]string {
 	return out
 }
 
-// taken parses the job file from a gatekeeper as the daemon does, up to the commands of the local jobs. It must be
-// accepted.
+// taken parses the job file of a gatekeeper in the same way as the daemon, up to the commands of the local jobs. The
+// job file must be accepted.
 func taken(t *testing.T, job gatekeeper.Job) jjm.Spec {
 	t.Helper()
 	doc, problems := jobfile.Parse(job.Name, []byte(job.Text))
@@ -215,8 +215,8 @@ func section(t *testing.T, heading string) string {
 	return part
 }
 
-// documented compares the tables of words in a section with the list. Each row has words and the settings that they
-// set.
+// documented compares the tables of words in a section with the list. Each row has words and the settings that the
+// words set.
 func (l language) documented(t *testing.T) {
 	_, table, _ := strings.Cut(section(t, l.heading), "<!-- words -->\n")
 	table, _, ended := strings.Cut(table, "<!-- end -->")

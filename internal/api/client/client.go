@@ -1,11 +1,9 @@
-// Package client sends requests to the daemon and reads its answers. A client opens one
-// connection per request. It repeats a request only if the daemon answers Busy, and only
-// for some seconds. If no daemon answers, the caller decides how to go on; it recognises
-// this error by [IsUnreachable].
+// Package client sends requests to the daemon and reads its answers. A client opens one connection per request. It
+// repeats a request only if the daemon answers Busy, and only for some seconds. If no daemon answers, the error
+// satisfies [IsUnreachable], and the caller decides what to do.
 //
-// The package uses system calls instead of package net: gatekeepers start the program that
-// links it thousands of times, and the start of net alone doubles the time of a small
-// program linked with cgo.
+// The package uses system calls instead of package net, because gatekeepers start the program that links it thousands
+// of times. Package net would double the start time of a small program that is linked with cgo.
 package client
 
 import (
@@ -26,7 +24,7 @@ import (
 type Client struct {
 	// Socket is the path of the daemon's socket.
 	Socket string
-	// Timeout limits one request, repetitions included; default 25 s, because gatekeepers wait at most 30 s. For
+	// Timeout limits one request, including its repetitions; default 25 s, because gatekeepers wait at most 30 s. For
 	// streams it limits the time until the first line.
 	Timeout time.Duration
 }
@@ -80,7 +78,7 @@ func Call[Req wire.Request, Ans wire.Answer](ctx context.Context, c *Client, v w
 	return a, err
 }
 
-// sized is an answer that says how many bytes follow it.
+// sized is an answer with the number of bytes that follow it.
 type sized interface {
 	wire.Answer
 	Size() int64
@@ -142,14 +140,14 @@ func begin[Req wire.Request, Ans wire.Answer](ctx context.Context, c *Client, v 
 type question struct {
 	verb string
 	line []byte
-	// unsure is the text for a lost answer, about what may have happened; see [wire.UnsureOf].
+	// unsure describes, for the case of a lost answer, what may have happened; see [wire.UnsureOf].
 	unsure string
 	// read decodes a line of the answer. If the line contains an error, read returns this error.
 	read func(line []byte) error
 }
 
-// open connects, sends the request and reads the first line. While the daemon answers Busy, open repeats this, for at
-// most busyFor.
+// open connects, sends the request and reads the first line. While the daemon answers Busy, open repeats these steps,
+// for at most busyFor.
 func (c *Client) open(ctx context.Context, q question) (*stream, error) {
 	timeout := c.Timeout
 	if timeout == 0 {
@@ -188,7 +186,7 @@ func (c *Client) once(ctx context.Context, q question, deadline time.Time) (*str
 	_ = f.SetDeadline(deadline)
 	s.unwatch = context.AfterFunc(ctx, func() { _ = f.SetDeadline(time.Unix(1, 0)) })
 	_, sendErr := f.Write(q.line)
-	// A daemon that refuses early answers before it has read the whole request.
+	// If the daemon refuses a request early, it answers before it has read the whole request.
 	err = s.next()
 	if IsUnreachable(err) && sendErr != nil {
 		err = &Unreachable{c.Socket, sendErr}
@@ -201,8 +199,7 @@ func (c *Client) once(ctx context.Context, q question, deadline time.Time) (*str
 	return s, err
 }
 
-// connect opens the socket. wait bounds the time until the daemon's queue of connections
-// has room.
+// connect opens the socket. wait is the longest time to wait for space in the daemon's queue of connections.
 func connect(path string, wait time.Duration) (*os.File, error) {
 	address, done, err := wire.SocketAddress(path)
 	if err != nil {
@@ -281,7 +278,7 @@ func (s *stream) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Close closes the connection. If the request is still running, that cancels it.
+// Close closes the connection. This cancels the request if it is still running.
 func (s *stream) Close() error {
 	if s == nil {
 		return nil

@@ -88,7 +88,7 @@ func TestCall_RepeatsARequestToABusyDaemon(t *testing.T) {
 	}
 }
 
-// silent accepts connections, reads a line of each, and then hangs or closes it.
+// silent accepts connections, reads a line from each connection, and then hangs or closes the connection.
 func silent(t *testing.T, hang bool) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "jjm")
@@ -235,8 +235,7 @@ func TestCall_OtherTextAsAnswerIsInternal(t *testing.T) {
 	}
 }
 
-// If the daemon leaves out the member of its answer, it is at fault. No client may panic on
-// it.
+// If the daemon leaves out a member of its answer, the error is of kind Internal, and the client does not panic.
 func TestCall_AnswerWithoutItsMemberIsInternal(t *testing.T) {
 	c := client.Client{Socket: scripted(t, `{"ok":true}`+"\n")}
 	if _, err := submit(t, &c, "x"); jjm.KindOf(err) != jjm.Internal || !strings.Contains(err.Error(), "member submit") {
@@ -244,8 +243,7 @@ func TestCall_AnswerWithoutItsMemberIsInternal(t *testing.T) {
 	}
 }
 
-// A dry run stores nothing, so a lost answer does not mean that something may have been
-// accepted.
+// A dry run stores nothing, so after a lost answer the error is not Ambiguous.
 func TestCall_LostDryRunIsUnreachable(t *testing.T) {
 	c := client.Client{Socket: silent(t, false), Timeout: await.Guard(4 * time.Minute)}
 	req := wire.SubmitRequest{Submit: &wire.Submit{Text: "x", BaseDir: "/", DryRun: true}}

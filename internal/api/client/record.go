@@ -25,7 +25,8 @@ func lookupOf(h head.Head) wire.Lookup {
 }
 
 // StatusFromRecord makes the answer of a status from the head of a record in dir, for use while no daemon answers. The
-// answer has no holds, no trouble, and no reason why no local jobs are made, because records do not contain these.
+// answer has no holds, no trouble, and no reason why no local jobs are made, because records do not contain these
+// facts.
 func StatusFromRecord(dir string, h *head.Head) wire.Status {
 	g := &h.Grid
 	st := wire.Status{

@@ -1,7 +1,7 @@
 package selection
 
-// Glob is a pattern of texts: * matches any text, also none, and ? any one character. Every other character matches
-// itself. The pattern must match the whole text.
+// Glob is a pattern of texts: * matches any text, including the empty text, and ? matches any one character. Every
+// other character matches itself. The pattern must match the whole text.
 type Glob string
 
 // Fits reports whether the pattern matches a text.

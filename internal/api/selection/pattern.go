@@ -1,14 +1,14 @@
-// Package selection is the grammar by which people and programs say which jobs a command is about: ids and patterns
-// of ids, and filters. It parses them into values, names a wrong word and what would be right, and reports whether a
-// job is selected. It is pure: the caller knows which jobs there are, and whose.
+// Package selection is the grammar with which people and programs select the jobs of a command: ids and patterns of
+// ids, and filters. It parses them into values, and reports whether a job is selected. Its errors quote the wrong word
+// and show a correct form. The package is pure: the caller knows the existing jobs and their owners.
 //
 //	12            grid job 12
-//	12.3          local job 3 of it
-//	12.3-7        its local jobs 3 to 7, both included
-//	12.*          all its local jobs
-//	HANDLE        the grid job of a gatekeeper's handle; HANDLE.3, HANDLE.3-7 and HANDLE.* are local jobs of it
+//	12.3          local job 3 of grid job 12
+//	12.3-7        local jobs 3 to 7 of grid job 12, both included
+//	12.*          all local jobs of grid job 12
+//	HANDLE        the grid job of a gatekeeper's handle; HANDLE.3, HANDLE.3-7 and HANDLE.* are its local jobs
 //	name:GLOB     the grid jobs whose name matches: * is any text, ? is any one character
-//	12,13.4       a list, as are several words
+//	12,13.4       a list; several words are a list too
 //
 // docs/SELECTION.md is the page for users.
 package selection
@@ -38,8 +38,8 @@ type Pattern struct {
 // List is a parsed list of ids, in the order of the command line.
 type List []Pattern
 
-// Parse parses the words of a command line or a request. Each word is an element, or several separated by commas. The
-// error is of kind Invalid, quotes the word and shows what would be right.
+// Parse parses the words of a command line or a request. Each word is an element, or several elements separated by
+// commas. The error is of kind Invalid, quotes the word and shows a correct form.
 func Parse(words []string) (List, error) {
 	var list List
 	for _, word := range words {
@@ -62,8 +62,8 @@ func Parse(words []string) (List, error) {
 	return list, nil
 }
 
-// doubtful reports whether a whole grid job follows a local job after a comma: in "12.3,5" people may mean 12.5, and
-// a command would take grid job 5.
+// doubtful reports whether a whole grid job follows a local job after a comma. With "12.3,5" people may mean 12.5, but
+// a command would act on grid job 5.
 func doubtful(before, p Pattern) bool {
 	return before.Ref.Locals && p.Ref.Grid != 0 && !p.Ref.Locals
 }
@@ -89,8 +89,8 @@ func ParsePattern(word string) (Pattern, error) {
 	return Pattern{Ref: ref}, nil
 }
 
-// wrong returns the error for a word that is not an element. For common mistakes the error names what was probably
-// meant.
+// wrong returns the error for a word that is not an element. For common mistakes the error names the element that was
+// probably meant.
 func wrong(word string) error {
 	grid, locals, dotted := strings.Cut(word, ".")
 	first, last, _ := strings.Cut(locals, "-")
@@ -149,8 +149,8 @@ func (p Pattern) grid() string {
 	return grid
 }
 
-// Jobs returns how many jobs the pattern means; a whole grid job counts as one job. known is false if the number
-// depends on the existing jobs.
+// Jobs returns the number of jobs that the pattern means; a whole grid job counts as one job. known is false if the
+// number depends on the existing jobs.
 func (p Pattern) Jobs() (n int, known bool) {
 	switch {
 	case p.Name != "", p.Ref.Last < 0:

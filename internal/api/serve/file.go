@@ -19,13 +19,13 @@ const copyBuffer = 32 << 10
 // Poll is the time after which the daemon reads a followed file again.
 const Poll = 500 * time.Millisecond
 
-// OpenFile opens the file that a request of "cat" names. While live returns true, more may be appended after f
-// returned io.EOF. If OpenFile returns an error together with live, the file may still be created.
+// OpenFile opens the file that a request of "cat" names. While live returns true, text may be appended after f returned
+// io.EOF. If OpenFile returns an error together with live, the file may still be created.
 type OpenFile func() (f io.ReadCloser, live func() bool, err error)
 
 // SendFile answers a request of "cat" with a line and then the file. A followed file is sent as long as it grows, and
-// is read again every poll. If the file is not followed, only the bytes that it has when it is opened are sent, however
-// fast it grows.
+// is read again after each interval poll. If the file is not followed, only the bytes that it has when it is opened are
+// sent, even if it grows.
 func SendFile(ctx context.Context, out *Stream[wire.CatAnswer], r wire.CatRequest, open OpenFile,
 	poll time.Duration) error {
 	tick := time.NewTicker(poll)
@@ -116,8 +116,7 @@ func (o *followed) copy(ctx context.Context, to io.Writer, follow bool, last int
 		return err
 	}
 	for {
-		// live must be called before reading. If it returned false only afterwards, text
-		// written in between would be lost.
+		// live must be called before the read. If live were called after the read, text written in between would be lost.
 		more := follow && o.live != nil && o.live()
 		if err := copyUntilEOF(ctx, to, o.f, buf); err != nil || !more {
 			return err
@@ -128,8 +127,8 @@ func (o *followed) copy(ctx context.Context, to io.Writer, follow bool, last int
 	}
 }
 
-// tail returns a reader of the bytes that the file has now, or of its last bytes, from the first line that begins
-// among them. A reader without a size is returned as it is.
+// tail returns a reader of the bytes that the file has now, or of its last bytes, starting with the first whole line
+// among them. A reader without a size is returned unchanged.
 func tail(f io.Reader, last int64) (io.Reader, error) {
 	file, ok := f.(interface {
 		io.ReadSeeker

@@ -12,9 +12,8 @@ const (
 	// Owners are the owners of the jobs or datasets concerned, and administrators. Only the
 	// function of the verb knows the owners, so it must check [wire.Caller.May] itself.
 	Owners
-	// AnyoneReads is every account for a request that only reads, and administrators for
-	// a request that changes something. The request's method Changes distinguishes these; a request without the
-	// method counts as a change.
+	// AnyoneReads is every account for a request that only reads, and administrators for a request that changes something.
+	// The request's method Changes decides which kind the request is; a request without the method counts as a change.
 	AnyoneReads
 	// Administrators are root, the accounts of gate.admins, and the daemon's own account if
 	// no other account may connect.
@@ -35,7 +34,7 @@ func (r Rank) String() string {
 	return "nobody"
 }
 
-// changer is a request that says whether it changes something. A request without the method counts as a change.
+// changer is a request that reports whether it changes something. A request without the method counts as a change.
 type changer interface{ Changes() bool }
 
 // Admits reports whether a caller of this rank may make the request.

@@ -1,6 +1,6 @@
-// Package serve describes how the daemon serves the verbs of its socket. A [Verb] has its types and limits from
-// package wire; the daemon adds who may use it, its time limit, and the function that carries it out. The rooms of the
-// engine list their verbs with [Handle] and [HandleStream]; package server calls them.
+// Package serve describes how the daemon serves the verbs of its socket. A [Verb] has its types and limits from package
+// wire. The daemon adds the rank of the permitted callers, the time limit, and the function that carries out the verb.
+// The rooms of the engine list their verbs with [Handle] and [HandleStream]; package server calls the verbs.
 package serve
 
 import (
@@ -11,10 +11,10 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Verb is a verb as the daemon serves it. [Handle] and [HandleStream] make a Verb.
+// Verb is a verb with everything that the daemon needs to serve it. [Handle] and [HandleStream] make a Verb.
 type Verb struct {
 	wire.About
-	// Who may use the verb.
+	// Who is the rank that a caller needs to use the verb.
 	Who Rank
 	// Streams is set if lines or bytes follow the first line of the answer.
 	Streams bool
@@ -53,7 +53,7 @@ func Handle[Req wire.Request, Ans wire.Answer](v wire.Verb[Req, Ans], who Rank,
 }
 
 // HandleStream makes a verb from a function that answers in several lines or in bytes, and whose answer may take any
-// time. ctx ends when the client closes the connection or the daemon begins to stop. Everything else is as described at
+// time. ctx ends when the client closes the connection or the daemon begins to stop. All other rules are the rules of
 // [Handle].
 func HandleStream[Req wire.Request, Ans wire.Answer](v wire.Verb[Req, Ans], who Rank,
 	fn func(context.Context, wire.Caller, Req, *Stream[Ans]) error) Verb {
@@ -102,7 +102,7 @@ func (v Verb) Do(ctx context.Context, c wire.Caller, req wire.Request, out Out) 
 	return v.do(ctx, c, v.find, req, out)
 }
 
-// Check decodes a request line of this verb in the same way as package gate, and returns the mistakes in the line. It
+// Check decodes a request line of this verb in the same way as package server, and returns the mistakes in the line. It
 // is for tests.
 func (v Verb) Check(line []byte) error {
 	head, err := wire.DecodeHead(line)
@@ -126,7 +126,7 @@ func Ask[Req wire.Request, Ans wire.Answer](ctx context.Context, served []Verb, 
 	return ans, jjm.Errorf(jjm.Invalid, "verb %q is not served", v.Name)
 }
 
-// kept is an [Out] that keeps the last line and discards bytes.
+// kept is an [Out] that stores the last line and discards bytes.
 type kept[Ans wire.Answer] struct{ ans *Ans }
 
 func (k *kept[Ans]) Line(ans wire.Answer, _ bool) error { return k.Begin(ans) }

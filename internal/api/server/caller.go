@@ -11,18 +11,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The cache of account names holds at most maxNames names, each for nameLifetime. An
-// account database may be on another machine and slow.
+// The cache of account names holds at most maxNames names, each for nameLifetime. The cache is needed because an
+// account database may be slow, for example if it is on another machine.
 const (
 	maxNames     = 4096
 	nameLifetime = time.Minute
 )
 
-// callers returns the account at the other end of a connection.
+// callers identifies the account at the other end of a connection, and its rights.
 type callers struct {
 	admins []string
 	lookup func(uid int) string
-	own    int // the daemon's uid if it counts as an administrator, else nobody
+	own    int // the daemon's uid if that account counts as an administrator, otherwise nobody
 	now    func() time.Time
 	// adminUIDs are the uids of the configured administrators, looked up once at the start.
 	adminUIDs []int
@@ -44,9 +44,9 @@ func newCallers(cfg Config) *callers {
 // nobody is a uid that no account has.
 const nobody = -1
 
-// ownAdmin returns uid, the daemon's own, if it counts as an administrator, else nobody. The jobs of an ordinary
-// account's daemon run as that account. If other accounts may connect, each of their jobs could therefore act as the
-// daemon's account. Then the daemon's account must not be an administrator.
+// ownAdmin returns uid, the daemon's own, if this account counts as an administrator, and otherwise nobody. The jobs of
+// an ordinary account's daemon run as that account. If other accounts may connect, each of their jobs could act as the
+// daemon's account, so this account must not be an administrator then.
 func (c Config) ownAdmin(uid int) int {
 	if uid != 0 && c.Open() {
 		return nobody
@@ -60,7 +60,7 @@ func (c Config) Open() bool {
 	return err != nil || mode&0o066 != 0
 }
 
-// credentials asks the kernel for the account and the process that connected.
+// credentials returns the account and the process at the other end of a connection, as reported by the kernel.
 func credentials(conn *net.UnixConn) (*unix.Ucred, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -96,8 +96,7 @@ func (c *callers) account(uid, gid int) Caller {
 // CallerOf returns the Caller for an account that is not connected, such as the owner of a file in the spool.
 func (s *Server) CallerOf(uid, gid int) Caller { return s.callers.account(uid, gid) }
 
-// trusted reports whether uid is root, or the daemon's own account if that is an
-// administrator.
+// trusted reports whether uid is root, or the daemon's own account if this account is an administrator.
 func (c *callers) trusted(uid int) bool { return uid == 0 || uid == c.own }
 
 // hasReserved reports whether uid may use the reserved connections. It never waits for the account database, and always

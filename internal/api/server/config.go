@@ -15,21 +15,20 @@ import (
 
 // Config holds the settings of the server. The zero value of a setting stands for its default.
 type Config struct {
-	// Mode is the mode of the socket file, in octal: "0666" (every local account may
-	// connect, and each request is authorised by itself), "0660" or "0600". The default is
-	// 0666 if the daemon is root. The jobs of an ordinary account's daemon run as that
-	// account, so others may connect only if the configuration says so: the default is then
-	// 0660 if Group is set, else 0600.
+	// Mode is the mode of the socket file, in octal: "0666" (every local account may connect, and each request is
+	// authorised separately), "0660" or "0600". The default is 0666 if the daemon is root. The jobs of an ordinary
+	// account's daemon run as that account, so other accounts may connect only if the configuration permits it. The
+	// default is then 0660 if Group is set, otherwise 0600.
 	Mode string `toml:"mode"`
-	// Group is the group of the socket file, for mode 0660. Default: the daemon's own.
+	// Group is the group of the socket file, for mode 0660; default: the daemon's own group.
 	Group string `toml:"group"`
-	// Admins are the accounts that may act on everybody's jobs, in addition to root. With mode 0600 the daemon's own
-	// account is an administrator too. With a wider mode it must not be, and must not be named here, because the jobs
-	// of others run as that account.
+	// Admins are the accounts that may act on the jobs of every account, in addition to root. With mode 0600 the daemon's
+	// own account is an administrator too. With a wider mode it must not be an administrator, and must not be named here,
+	// because the jobs of other accounts run as that account.
 	Admins []string `toml:"admins"`
-	// Connections is the greatest number of simultaneous connections of ordinary accounts; default 1024. As many again
-	// are reserved for root and the administrators. PerUser is the greatest number of connections of one ordinary
-	// account; default half of Connections. An account may also not have more connections than are free at the moment.
+	// Connections is the greatest number of simultaneous connections of ordinary accounts; default 1024. The same number
+	// is reserved for root and the administrators. PerUser is the greatest number of connections of one ordinary account;
+	// default half of Connections. An account may also not have more connections than are free at the moment.
 	Connections int `toml:"connections"`
 	PerUser     int `toml:"per_user"`
 	// RequestTime is the longest time for sending a request (default 5s). AnswerTime is the longest time for carrying
@@ -50,7 +49,7 @@ type Config struct {
 	// Observe is called after each request with the name of its verb and its error, nil for a success. The verb is ""
 	// if the request had no readable verb. Observe must not block; it may be nil.
 	Observe func(verb string, err error) `toml:"-"`
-	// UserName returns the name of an account. Default: the account database.
+	// UserName returns the name of an account; by default the name in the account database.
 	UserName func(uid int) string `toml:"-"`
 }
 
@@ -125,8 +124,8 @@ func (c Config) Check() jjm.Problems {
 	return ps
 }
 
-// jobsRunAs reports whether the jobs of other accounts run as uid: it is the daemon's own
-// account, not root, and other accounts may connect.
+// jobsRunAs reports whether the jobs of other accounts run as uid: uid is the daemon's own account, this account is not
+// root, and other accounts may connect.
 func (c Config) jobsRunAs(uid, own int) bool {
 	return own != 0 && c.Open() && uid == own
 }
@@ -139,7 +138,7 @@ func (c Config) fileMode() (fs.FileMode, error) {
 	return fs.FileMode(n), nil
 }
 
-// groupID returns the number of the group, -1 if it is not to be changed.
+// groupID returns the number of the group, or -1 if the group must not be changed.
 func (c Config) groupID() (int, error) {
 	if c.Group == "" {
 		return -1, nil
@@ -151,8 +150,8 @@ func (c Config) groupID() (int, error) {
 	return strconv.Atoi(g.Gid)
 }
 
-// Access returns the mode of the socket and the group that may use it. The group -1 means
-// the daemon's own.
+// Access returns the mode of the socket and the group that may use the socket. The group -1 means the daemon's own
+// group.
 func (c Config) Access() (mode fs.FileMode, group int, err error) {
 	c = c.WithDefaults()
 	if mode, err = c.fileMode(); err != nil {

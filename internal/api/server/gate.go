@@ -13,9 +13,9 @@
 //	close it before its request   | does not start the request: the client may have done
 //	is read (the daemon hung)     | something else since
 //
-// The kernel says who the caller is (SO_PEERCRED, unix(7)); a request cannot.
+// The kernel reports who the caller is (SO_PEERCRED, unix(7)); a request cannot state this.
 //
-// Which requests exist and who may make them is left to the verbs: see package serve.
+// The verbs define which requests exist and who may make them: see package serve.
 package server
 
 import "jjm/internal/api/wire"

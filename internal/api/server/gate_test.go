@@ -33,7 +33,7 @@ func running(id jjm.GridID) servertest.Job {
 		ID: id, Status: "running", GRAM: jjm.GRAMActive, Counts: wire.Counts{Expected: 2, Total: 2, Running: 2}}}}
 }
 
-// raw is a connection that sends any bytes the test wants.
+// raw is a connection on which a test can send any bytes.
 type raw struct {
 	*net.UnixConn
 	r *bufio.Reader
@@ -239,8 +239,7 @@ func TestGate_AClosedConnectionCancelsItsRequest(t *testing.T) {
 	}
 }
 
-// A daemon that hung for a while finds requests of clients that closed the connection long
-// ago.
+// A daemon that hung for a while reads requests of clients that closed the connection long ago.
 func TestGate_DoesNotStartARequestWhoseClientHasClosed(t *testing.T) {
 	f := servertest.New()
 	verbs := make(chan string, 2)
@@ -401,7 +400,7 @@ func TestGate_CatFollowsAFileUntilItsJobIsOver(t *testing.T) {
 }
 
 func TestGate_CatFollowsAFileThatIsNotThereYet(t *testing.T) {
-	for _, text := range []string{"late\n", ""} { // "": it never comes
+	for _, text := range []string{"late\n", ""} { // "": the line never comes
 		f := servertest.New()
 		j := running(1)
 		j.Live, j.Files = true, map[string]string{}

@@ -71,8 +71,8 @@ func TestHostile_TextAfterTheRequestIsIgnored(t *testing.T) {
 func TestHostile_ConnectionsAboveTheLimitAreAnsweredBusy(t *testing.T) {
 	cfg := server.Config{Connections: 10, RequestTime: jjm.Duration(time.Minute)}
 	s := servertest.Serve(t, servertest.New().Verbs(), cfg, nil)
-	// The ping may be counted before the silent connections, and one of those be refused in
-	// its place. So each round opens a new silent connection until all are in use.
+	// The ping may be counted before the silent connections, so that one of the silent connections is refused instead.
+	// Therefore each round opens a new silent connection until all are in use.
 	var refused answer
 	eventually(t, "a refusal", func() bool {
 		dial(t, s.Socket)
@@ -154,7 +154,7 @@ func TestHostile_LongAnswersShareOneBudget(t *testing.T) {
 	s := servertest.Serve(t, f.Verbs(), server.Config{MemoryMB: 5, WriteTime: jjm.Duration(5 * time.Second)}, nil)
 	first := dial(t, s.Socket)
 	first.say(t, `{"verb":"log","refs":["1"]}`+"\n")
-	if _, err := first.r.Peek(1); err != nil { // its answer is being written
+	if _, err := first.r.Peek(1); err != nil { // the first answer is being written
 		t.Fatal(err)
 	}
 	if a := ask(t, s.Socket, `{"verb":"log","refs":["1"]}`); a.Error == nil || a.Error.Kind != jjm.Busy {

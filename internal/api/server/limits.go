@@ -18,7 +18,8 @@ type memory struct {
 
 func newMemory(limit int64) *memory { return &memory{limit: limit, users: make(map[int]int64)} }
 
-// reserve takes n bytes for an account. If fewer bytes are available, it takes none and returns an error of kind Busy.
+// reserve takes n bytes for an account. If fewer bytes are available, it takes nothing and returns an error of kind
+// Busy.
 func (m *memory) reserve(c Caller, n int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -54,8 +55,9 @@ func (m *memory) release(c Caller, n int64) {
 
 // connections counts the open connections, in all and for each ordinary account. Root, the administrators, and the
 // daemon's account if it is an administrator have a separate count with the same limit, so that other accounts cannot
-// lock them out. An ordinary account may have at most as many connections as are still free. Even if n accounts take as
-// many as they can, 1/(n+1) of the limit is left for the next account (dynamic thresholds, Choudhury and Hahne 1998).
+// lock them out. An ordinary account may have at most as many connections as are still free. Even if n accounts open as
+// many connections as they can, 1/(n+1) of the limit is left for the next account (dynamic thresholds, Choudhury and
+// Hahne 1998).
 type connections struct {
 	all, perUser int
 	trusted      func(uid int) bool

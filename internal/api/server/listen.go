@@ -30,7 +30,7 @@ const firstPassed = 3
 func Listen(path string, cfg Config) (net.Listener, error) {
 	cfg = cfg.WithDefaults()
 	if l, err := passed(os.Getenv, os.Getpid()); l != nil || err != nil {
-		// Child processes must not take the socket for theirs.
+		// Child processes must not take this socket for their own.
 		_, _ = os.Unsetenv("LISTEN_FDS"), os.Unsetenv("LISTEN_PID")
 		return l, err
 	}
@@ -123,8 +123,8 @@ func vacant(path string) error {
 	return jjm.Errorf(jjm.Conflict, "open socket: cannot tell whether a daemon answers at %s: %w", path, err)
 }
 
-// bind listens under a temporary name and renames the socket when it is ready. So no client
-// ever finds a socket that refuses connections or has the wrong mode.
+// bind listens under a temporary name and renames the socket when it is ready, so that no client ever finds a socket
+// that refuses connections or has the wrong mode.
 func bind(path string, cfg Config) (net.Listener, error) {
 	mode, err := cfg.fileMode()
 	if err != nil {

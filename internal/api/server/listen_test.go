@@ -166,7 +166,7 @@ func TestConfig_CheckNamesEveryMistake(t *testing.T) {
 	}
 }
 
-// TestListen_UsesTheSocketOfSystemd runs this test again as systemd would: with a listening
+// TestListen_UsesTheSocketOfSystemd runs this test again in the same way as systemd starts a service: with a listening
 // socket as descriptor 3.
 func TestListen_UsesTheSocketOfSystemd(t *testing.T) {
 	if os.Getenv("JJM_TEST_ACTIVATED") != "" {

@@ -18,14 +18,14 @@ import (
 	"jjm/internal/testkit/servertest"
 )
 
-// v1 has the requests and answers that a jjm from before versions wrote.
+// v1 is the folder of requests and answers that a jjm without versions of verbs wrote.
 const v1 = "../wire/testdata/v1"
 
 // recording is a recorded request and its answer.
 type recording struct {
 	t      *testing.T
 	answer [][]byte
-	asked  []byte // the request as the verb's function got it
+	asked  []byte // the request that the verb's function got
 }
 
 // note stores the request of a verb.
@@ -114,7 +114,7 @@ func (r *recording) verbs() []serve.Verb {
 }
 
 // An older client sends every verb. The verb's function gets the whole request, and the client receives the same bytes
-// as it did from the older daemon.
+// as from the older daemon.
 func TestVerbs_AnswerOlderClientsAsBefore(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(v1, "*.jsonl"))
 	if err != nil {

@@ -29,9 +29,8 @@ func (c *session) do(stop, ctx context.Context, req *request) error {
 	return nil
 }
 
-// explain returns the error for the client. If ctx ended, err only says that; the client
-// needs to know why it ended, and, if the request may have been carried out, that it must
-// not simply repeat it.
+// explain returns the error for the client. If ctx ended, err contains no cause. The client needs the cause, and if the
+// request may have been carried out, the error must prevent the client from simply repeating the request.
 func (c *session) explain(ctx context.Context, req *request, err error) error {
 	if ctx.Err() == nil {
 		return err

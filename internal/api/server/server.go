@@ -25,8 +25,7 @@ type Server struct {
 	memory      *memory
 }
 
-// New makes a server of verbs. If two verbs have the same name, the later verb counts. New does no
-// I/O.
+// New makes a server of verbs. If two verbs have the same name, the later verb is used. New does no I/O.
 func New(verbs []serve.Verb, cfg Config, log *slog.Logger) *Server {
 	cfg = cfg.WithDefaults()
 	callers := newCallers(cfg)
@@ -56,16 +55,14 @@ func (s *Server) observe(verb string, err error) {
 // again and reaches the restarted daemon.
 func errStopping() error { return jjm.Errorf(jjm.Busy, "the daemon is stopping: try again") }
 
-// Serve accepts connections on l until ctx ends. It then closes l, ends streams, and waits
-// up to Config.Drain for running requests. After that it cancels them and waits as long
-// again. It returns nil once all have ended, and an error if l fails or if a request has
-// not ended.
+// Serve accepts connections on l until ctx ends. It then closes l, ends streams, and waits up to Config.Drain for
+// running requests. After this time it cancels the requests and waits for the same time again. It returns nil after all
+// requests have ended, and an error if l fails or if a request has not ended.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	closed := context.AfterFunc(ctx, func() { _ = l.Close() })
 	defer closed()
-	// hard cancels running requests; soft only asks streams to end. soft ends after l is
-	// closed: a client whose stream ends then finds no daemon, and so knows that the daemon
-	// stopped.
+	// hard cancels running requests; soft only ends streams. soft ends after l is closed. A client whose stream ends then
+	// finds no daemon, and so knows that the daemon stopped.
 	hard, cut := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cut(nil)
 	soft, ask := context.WithCancel(hard)
@@ -150,16 +147,15 @@ func (s *Server) serveConn(ctx, hard context.Context, conn *net.UnixConn) {
 	defer s.connections.remove(int(cred.Uid))
 	c.caller = s.callers.caller(cred)
 	defer c.release()
-	// A blocked write ends soon after the daemon stops waiting.
+	// When the daemon no longer waits, a blocked write ends soon.
 	defer context.AfterFunc(hard, func() { c.shortenWrites() })()
 	req, err := c.readRequest(ctx)
 	if err != nil {
 		c.refuse("", err)
 		return
 	}
-	// A client that closed the connection while the daemon hung may have done something
-	// else since, such as leaving the request in the spool. If its request were started
-	// now, it would be carried out late or twice.
+	// A client that closed the connection while the daemon hung may have acted in another way since then, for example left
+	// the request in the spool. If its request were started now, it would be carried out late or twice.
 	if hungUp(conn) {
 		s.log.Debug("request answered", "verb", req.verb.Name, "uid", c.caller.UID, "error", errClientGone())
 		return

@@ -21,13 +21,13 @@ const (
 	// smallBytes is the largest size, in bytes, of requests and answers that are not counted. A lookup is therefore always
 	// possible.
 	smallBytes = 64 << 10
-	// decoded is the memory of a long request as a multiple of its length: the line, the
-	// room to grow it, and the decoded values.
+	// decoded is the memory of a long request as a multiple of its length: the line, the space to extend the line, and the
+	// decoded values.
 	decoded = 4
 	// chunk is the number of bytes that are written with one deadline.
 	chunk = 64 << 10
-	// finalWriteTime is how long a client has to read the bytes being written when the daemon
-	// no longer waits.
+	// finalWriteTime is how long a client has to read the bytes being written when the daemon no longer waits for running
+	// requests.
 	finalWriteTime = 500 * time.Millisecond
 )
 
@@ -39,10 +39,9 @@ type session struct {
 	*Server
 	conn   *net.UnixConn
 	caller Caller
-	// answered is set once bytes of the answer were written. Then an error can no longer be
-	// sent.
+	// answered is set after bytes of the answer were written. Then no error can be sent.
 	answered bool
-	// broken is set once a write failed.
+	// broken is set after a write failed.
 	broken bool
 	held   int64       // bytes reserved in memory
 	late   atomic.Bool // the daemon no longer waits
@@ -208,7 +207,7 @@ func (c *session) send(line []byte) error {
 	return err
 }
 
-// Write writes b. The client must read each chunk of it within the write time.
+// Write writes b in chunks. The client must read each chunk within the write time.
 func (c *session) Write(b []byte) (int, error) {
 	sent := 0
 	for sent < len(b) {

@@ -41,7 +41,7 @@ func TestSettings_TheGroupOfTheSocket(t *testing.T) {
 	}
 }
 
-// One account gets as many connections as configured, and no more.
+// One account gets as many connections as configured, and no further connections.
 func TestSettings_ConnectionsOfOneAccount(t *testing.T) {
 	for _, most := range []int{1, 3} {
 		s := New(nil, Config{PerUser: most}, slog.New(slog.DiscardHandler))
@@ -55,7 +55,7 @@ func TestSettings_ConnectionsOfOneAccount(t *testing.T) {
 	}
 }
 
-// The service has the configured time to answer. When the daemon stops, running requests have the drain time.
+// The daemon uses the configured time to answer. When it stops, running requests have the drain time.
 func TestSettings_TimesOfRequests(t *testing.T) {
 	for _, d := range []time.Duration{time.Minute, time.Hour} {
 		if got := answerTime(serve.Verb{}, Config{AnswerTime: jjm.Duration(d)}); got != d {

@@ -15,7 +15,7 @@ import (
 func TestRank_AdmitsItsCallers(t *testing.T) {
 	alice, admin := Caller{UID: 1001, User: "alice"}, Caller{Admin: true}
 	asks, changes := wire.OrderRequest{}, wire.OrderRequest{Order: &wire.Order{}}
-	silent := wire.PingRequest{} // it has no method Changes
+	silent := wire.PingRequest{} // a request without the method Changes
 	for _, c := range []struct {
 		rank   serve.Rank
 		caller Caller
@@ -70,7 +70,7 @@ func TestContext_HasTheTimeLimitOfTheVerb(t *testing.T) {
 		name    string
 		verb    serve.Verb
 		bounded time.Duration // 0: no limit
-		ends    bool          // because the daemon stops
+		ends    bool          // the request ends when the daemon stops
 	}{
 		{"an answer", serve.Verb{}, time.Hour, false},
 		{"a shorter one", serve.Verb{}.Within(time.Minute), time.Minute, false},

@@ -37,8 +37,7 @@ func (a AdvertiseAnswer) Check() error { return present("advertised", a.Advertis
 
 // Advertised is the ad of the site, and the state of each collector that it is sent to.
 type Advertised struct {
-	// Site is the name of the site. Instance tells this daemon apart from others that
-	// publish the same site name.
+	// Site is the name of the site. Instance distinguishes this daemon from other daemons that publish the same site name.
 	Site     string `json:"site"`
 	Instance string `json:"instance"`
 	// State is the state of the site: "open", "drained", "paused", "unreachable" or
@@ -59,7 +58,7 @@ type Advertised struct {
 
 // The states of the ad in a collector.
 const (
-	AdUnsent      = "not sent"    // nothing was sent so far
+	AdUnsent      = "not sent"    // no ad was sent so far
 	AdPublished   = "published"   // sent, and read back unchanged
 	AdFailing     = "failing"     // the last attempt failed: see Error
 	AdWithdrawing = "withdrawing" // the ad follows former settings and must be removed
@@ -68,23 +67,21 @@ const (
 
 // AdCollector is the state of the site's ad in one collector.
 type AdCollector struct {
-	// Collector is its address, HOST:PORT: "broker.example.org:9618".
+	// Collector is the address of the collector, HOST:PORT: "broker.example.org:9618".
 	Collector string `json:"collector"`
-	// Site and Instance are the names in this collector's ad. Former settings may have published it under another
-	// site name.
+	// Site and Instance are the names in this collector's ad. The ad may have another site name that former settings
+	// published.
 	Site     string `json:"site"`
 	Instance string `json:"instance"`
 	State    string `json:"state"`
 	// There is set while the collector may hold the ad.
 	There bool `json:"there,omitempty"`
-	// Sent is when the ad was last sent. Seen is when it was last read back from the
-	// collector.
+	// Sent is when the ad was last sent. Seen is when the ad was last read back from the collector.
 	Sent jjm.Time `json:"sent,omitempty"`
 	Seen jjm.Time `json:"seen,omitempty"`
 	// Expires is when the collector drops the ad if it is not sent again.
 	Expires jjm.Time `json:"expires,omitempty"`
-	// Trying is when the current attempt began, 0 if none is under way. Next is when the
-	// next attempt begins.
+	// Trying is when the current attempt began, 0 if no attempt is under way. Next is when the next attempt begins.
 	Trying jjm.Time `json:"trying,omitempty"`
 	Next   jjm.Time `json:"next,omitempty"`
 	// Error is the last error, and Since the time of the first failure in a row.

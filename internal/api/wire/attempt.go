@@ -24,9 +24,9 @@ type Attempt struct {
 	Verdict  *jjm.Verdict `json:"verdict,omitempty"`
 }
 
-// Wasted reports whether no later attempt continues the work of attempt i of a local job (jjm.Verdict.Wasted). The
-// retry arguments with which the next attempt began decide, because a release may have replaced those of the
-// application. args are the present retry arguments of the local job.
+// Wasted reports whether no later attempt continues the work of attempt i of a local job (jjm.Verdict.Wasted). It
+// depends on the retry arguments with which the next attempt began, because a release may have replaced the arguments
+// that the application requested. args are the present retry arguments of the local job.
 func Wasted(attempts []Attempt, i int, args []string) bool {
 	v := attempts[i].Verdict
 	if v == nil {
@@ -46,27 +46,27 @@ func Wasted(attempts []Attempt, i int, args []string) bool {
 
 // Evidence is a summary of the evidence on which an attempt was judged.
 type Evidence struct {
-	// Batch is the last state in the batch system: OK, FAILED, OOM, TIMEOUT, ABORTED, CANCELLED, or UNKNOWN if it
-	// reported none. The next fields are its exit code and signal, its reason, and the source of the report.
+	// Batch is the last state in the batch system: OK, FAILED, OOM, TIMEOUT, ABORTED, CANCELLED, or UNKNOWN if the batch
+	// system reported no state. The next fields are its exit code and signal, its reason, and the source of the report.
 	Batch       string `json:"batch"`
 	BatchExit   int    `json:"batch_exit,omitempty"`
 	BatchSignal int    `json:"batch_signal,omitempty"`
 	Reason      string `json:"reason,omitempty"`
 	Source      string `json:"source,omitempty"`
-	// Result is set if the wrapper left a result. Exit and Signal are the application's. Error is the error that kept
-	// the wrapper from its work.
+	// Result is set if the wrapper left a result. Exit and Signal are the exit code and the signal of the application.
+	// Error is the error that prevented the wrapper's work.
 	Result bool   `json:"result,omitempty"`
 	Exit   int    `json:"exit,omitempty"`
 	Signal int    `json:"signal,omitempty"`
 	Error  string `json:"error,omitempty"`
-	// Log is the content of the GBS log file: "start" and "end" for the records of the wrapper, and the keywords of
-	// the application.
+	// Log is the content of the GBS log file: "start" and "end" for the records of the wrapper, and the keywords of the
+	// application.
 	Log []string `json:"log,omitempty"`
 	// Claim is the holder of the attempt's claim: "wrapper", "daemon", or "" if the attempt is unclaimed.
 	Claim string `json:"claim,omitempty"`
 }
 
-// Text returns the evidence in a line.
+// Text returns the evidence as one line.
 func (e *Evidence) Text() string {
 	texts := []string{"batch system " + e.batch()}
 	switch {

@@ -6,8 +6,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// A release may replace the arguments of a HOLD. The arguments with which the next attempt began decide whether work
-// was wasted.
+// A release may replace the arguments of a HOLD. Whether work was wasted depends on the arguments with which the next
+// attempt began.
 func TestWasted_TheWordsOfTheNextAttemptCount(t *testing.T) {
 	const restart = "RESTART"
 	attempt := func(a jjm.Action, said, began []string) Attempt {

@@ -56,7 +56,7 @@ type Banned struct {
 // maxDN is the longest DN in bytes. Subjects of certificates are far shorter.
 const maxDN = 2048
 
-// check returns the first mistake in a ban that can be found without knowing the site.
+// check returns the first mistake in a ban that can be found without knowledge of the site.
 func (b *Ban) check() error {
 	switch {
 	case strings.TrimSpace(b.Name) == "" || len(b.Name) > maxDN || !oneLine(b.Name):

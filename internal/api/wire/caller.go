@@ -7,8 +7,8 @@ import "jjm/internal/jjm"
 type Caller struct {
 	UID, GID, PID int
 	User          string
-	// Admin callers may see and kill the jobs of everybody: root, the configured administrators, and the daemon's own
-	// account if nobody else may connect. See [Caller.May].
+	// Admin is set for callers who may see and kill the jobs of every account: root, the configured administrators, and
+	// the daemon's own account if no other account may connect. See [Caller.May].
 	Admin bool
 	// Spooled is set if the request was read from the spool (package spool): the caller is
 	// not connected.
@@ -18,5 +18,5 @@ type Caller struct {
 // Actor returns the name of the caller as the journal records it.
 func (c Caller) Actor() string { return jjm.ActorOf(c.User, c.UID) }
 
-// May reports whether the caller may see and change what belongs to the account uid.
+// May reports whether the caller may see and change the jobs and data of the account uid.
 func (c Caller) May(uid int) bool { return c.Admin || c.UID == uid }

@@ -60,8 +60,8 @@ type Cluster struct {
 	Slots     int    `json:"slots"`
 	// Storages are the storages whose files its workers can read. Empty means all.
 	Storages []string `json:"storages,omitempty"`
-	// Waiting is the number of local jobs that are not handed over yet. A job that may go
-	// to several clusters is counted at each.
+	// Waiting is the number of local jobs that are not submitted yet. A job that may go to several clusters is counted at
+	// each of these clusters.
 	Waiting  int      `json:"waiting"`
 	Queued   int      `json:"queued"`
 	Running  int      `json:"running"`
@@ -82,7 +82,7 @@ type Cluster struct {
 	// in a minute; 0 means no limit.
 	Commands int `json:"commands"`
 	Ceiling  int `json:"ceiling"`
-	// Breaker is nil while the circuit breaker is closed. While it is not closed, jjm sends no command but a probe.
+	// Breaker is nil while the circuit breaker is closed. While the breaker is not closed, jjm sends only probes.
 	// Accounting is the breaker of the accounting commands only.
 	Breaker    *Breaker `json:"breaker,omitempty"`
 	Accounting *Breaker `json:"accounting,omitempty"`
@@ -97,9 +97,9 @@ type Cluster struct {
 
 // Unknown counts local jobs of unknown state, over all accounts.
 type Unknown struct {
-	Bulks int      `json:"bulks,omitempty"` // submissions
-	Jobs  int      `json:"jobs"`            // local jobs
-	Since jjm.Time `json:"since"`           // the longest time
+	Bulks int      `json:"bulks,omitempty"` // number of submissions
+	Jobs  int      `json:"jobs"`            // number of local jobs
+	Since jjm.Time `json:"since"`           // the beginning of the longest unknown state
 }
 
 // LearntLimit is the number of jobs that an account may have in a batch system, as learnt from refusals.
@@ -111,7 +111,7 @@ type LearntLimit struct {
 	Cause   string   `json:"cause"` // the batch system's words
 }
 
-// Limits are the limits of a cluster. 0 means that there is none, or that it is not known.
+// Limits are the limits of a cluster. 0 means that there is no limit, or that the limit is not known.
 type Limits struct {
 	// MaxCores, MaxMemoryMB (in MiB) and MaxWalltime limit each job.
 	MaxCores    int          `json:"max_cores,omitempty"`
@@ -119,8 +119,8 @@ type Limits struct {
 	MaxWalltime jjm.Duration `json:"max_walltime,omitzero"`
 	// MaxQueued is the greatest number of jobs that one account may have in the batch system.
 	MaxQueued int `json:"max_queued,omitempty"`
-	// MaxPending and MaxRunning are the greatest numbers of jobs of jjm that may wait and run there. MaxPendingPerUser
-	// and MaxRunningPerUser are the same for the jobs of one user.
+	// MaxPending and MaxRunning are the greatest numbers of jjm's jobs that may wait and run in the batch system.
+	// MaxPendingPerUser and MaxRunningPerUser are the same limits for the jobs of one user.
 	MaxPending        int `json:"max_pending,omitempty"`
 	MaxRunning        int `json:"max_running,omitempty"`
 	MaxPendingPerUser int `json:"max_pending_per_user,omitempty"`

@@ -69,8 +69,8 @@ type CopyAnswer struct {
 // Check requires the member copied.
 func (a CopyAnswer) Check() error { return present("copied", a.Copied != nil) }
 
-// Copied is the result of a copy. Of is the old grid job, and Local its local job if only that is copied. All other
-// members are about the new grid job.
+// Copied is the result of a copy. Of is the old grid job, and Local its local job if only this local job is copied. All
+// other members are about the new grid job.
 type Copied struct {
 	Of    jjm.GridID `json:"of"`
 	Local string     `json:"local,omitempty"`

@@ -50,7 +50,7 @@ const (
 // Dataset is one operation on the datasets of an account. Do is the operation; the other members are its arguments.
 type Dataset struct {
 	Do string `json:"do"` // add, close, show, files, mark or remove
-	// Name is the name of the dataset. "show" without a name shows all.
+	// Name is the name of the dataset. "show" without a name shows all datasets.
 	Name string `json:"name,omitempty"`
 	// Names are the datasets and containers that "remove" removes, at most MaxRemoved in one request.
 	Names []string `json:"names,omitempty"`
@@ -98,7 +98,7 @@ type Datasets struct {
 // DatasetFile is a file of a dataset.
 type DatasetFile struct {
 	jjm.File
-	// Lies is the absolute path at which the file lies, if a local job of this site made the file; else "".
+	// Lies is the absolute path of the file, if a local job of this site made the file; otherwise "".
 	Lies string `json:"lies,omitempty"`
 }
 
@@ -109,7 +109,7 @@ type MarkedFile struct {
 	State  string `json:"state"`
 	Before bool   `json:"before,omitempty"`
 	// Locals are the unfinished local jobs that own a part of the file and are already submitted. These local jobs
-	// continue. Back are the local jobs that are not submitted yet: they give their part of the file back.
+	// continue. Back are the local jobs that are not submitted yet. They return their part of the file to the dataset.
 	Locals []string `json:"locals,omitempty"`
 	Back   []string `json:"back,omitempty"`
 	// Again are the grid jobs that can cut the file again after the removal of its mark. Without are the grid jobs that
@@ -148,7 +148,7 @@ type DatasetState struct {
 	Origins []DatasetOrigin `json:"origins,omitempty"`
 }
 
-// DatasetOrigin is a dataset, and how many of its files another dataset has.
+// DatasetOrigin is a dataset, with the number of its files that another dataset contains.
 type DatasetOrigin struct {
 	Name  string `json:"name"`
 	Files int64  `json:"files"`
@@ -161,7 +161,7 @@ type DatasetReader struct {
 	Input
 }
 
-// Input is a dataset that a grid job reads, and how much of it is processed.
+// Input is a dataset that a grid job reads, with counts that show how much of the dataset is processed.
 type Input struct {
 	Dataset string          `json:"dataset,omitempty"`
 	Master  bool            `json:"master"`

@@ -27,7 +27,7 @@ func DecodeHead(line []byte) (Head, error) {
 	return h, nil
 }
 
-// headError turns an error of encoding/json into an error that shows what to write instead. It compares texts, because
+// headError changes an error of encoding/json to an error that shows a correct request. It compares texts, because
 // encoding/json has no error types for most of these cases.
 func headError(err error) error {
 	text := err.Error()
@@ -54,7 +54,8 @@ func UnknownVerb(verb string, known []string, version string) error {
 		"if the client is newer, restart the daemon in its version", verb, hint, jjm.AnyOf(known), version)
 }
 
-// decode reads a request of the verb into the struct at into. It returns an error if the request has an unknown member.
+// decode reads a request of the verb into the struct to which into points. It returns an error if the request has an
+// unknown member.
 func (a About) decode(head Head, line []byte, into any) error {
 	if err := a.checkVersion(head.Version); err != nil {
 		return err
@@ -70,7 +71,7 @@ func (a About) decode(head Head, line []byte, into any) error {
 	return nil
 }
 
-// checkVersion compares the version that a client uses with the daemon's.
+// checkVersion compares the version that a client uses with the daemon's version.
 func (a About) checkVersion(form int) error {
 	client := max(form, 1)
 	switch {
@@ -84,7 +85,7 @@ func (a About) checkVersion(form int) error {
 	return nil
 }
 
-// checkLength refuses a request line of n bytes if the verb's MaxBytes is less.
+// checkLength refuses a request line that is longer than the verb's MaxBytes.
 func (a About) checkLength(n int) error {
 	if n > a.MaxBytes {
 		return jjm.Errorf(jjm.Invalid, "%s: the request is %d bytes long: at most %d", a.Name, n, a.MaxBytes)
@@ -92,9 +93,8 @@ func (a About) checkLength(n int) error {
 	return nil
 }
 
-// memberError turns an error of the decoder into an error that names the verb and, for an
-// unknown member, the nearest known member. encoding/json has no error type for an unknown member, only
-// this text.
+// memberError changes an error of the decoder to an error that names the verb and, for an unknown member, the nearest
+// known member. It compares texts, because encoding/json has no error type for an unknown member.
 func (a About) memberError(err error, into any) error {
 	_, name, ok := strings.Cut(err.Error(), "unknown field ")
 	if !ok {

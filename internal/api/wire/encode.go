@@ -7,10 +7,10 @@ import (
 	"jjm/internal/jjm"
 )
 
-// These functions take their types as any: with type parameters, the code would be compiled
-// once for each verb.
+// The functions of this file take their arguments as any. With type parameters, the code would be compiled once for
+// each verb.
 
-// requestLine sets the Head of the request at req and returns its line.
+// requestLine sets the Head of a request and returns the line of the request. req is a pointer to the request.
 func (a About) requestLine(req any) ([]byte, error) {
 	head := Head{Verb: a.Name}
 	if a.version() > 1 {
@@ -32,13 +32,13 @@ func AnswerLine(ans Answer, last bool) ([]byte, error) {
 	return Line(p.Interface())
 }
 
-// embedded returns the T that is embedded in the struct at of. The interfaces [Request] and [Answer] guarantee that the
-// struct embeds a T.
+// embedded returns the T that is embedded in the struct to which of points. The interfaces [Request] and [Answer]
+// guarantee that the struct embeds a T.
 func embedded[T any](of any) reflect.Value {
 	return reflect.ValueOf(of).Elem().FieldByName(reflect.TypeFor[T]().Name())
 }
 
-// decodeAnswer reads an answer into the struct at into.
+// decodeAnswer reads an answer into the struct to which into points.
 func decodeAnswer(line []byte, into any) error {
 	if err := json.Unmarshal(line, into); err != nil {
 		return jjm.Errorf(jjm.Internal, "answer of the daemon: %w", err)

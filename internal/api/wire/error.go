@@ -13,16 +13,14 @@ type Error struct {
 	Problems jjm.Problems `json:"problems,omitempty"`
 }
 
-// The limits of an error on the wire: enough for a person to read, short enough for every
-// client.
+// The limits of an error on the wire: enough text for a person, and short enough for every client.
 const (
 	maxErrorText = 64 << 10
 	maxProblems  = 1000
 )
 
-// ErrorOf converts an error for the wire; nil stays nil. An unclassified error becomes
-// Internal, since nobody who handled it knew better. An error that wraps [jjm.Problems]
-// becomes at least Invalid.
+// ErrorOf converts an error for the wire; nil stays nil. An unclassified error becomes Internal, because no code that
+// handled the error knew its kind. An error that wraps [jjm.Problems] becomes at least Invalid.
 func ErrorOf(err error) *Error {
 	if err == nil {
 		return nil
@@ -47,8 +45,7 @@ func ErrorOf(err error) *Error {
 	return e
 }
 
-// Err converts the error back: it has its kind, and errors.As finds its problems. A nil e
-// stays nil.
+// Err converts the error back: the result has the same kind, and errors.As finds its problems. A nil e stays nil.
 func (e *Error) Err() error {
 	if e == nil {
 		return nil
@@ -56,7 +53,7 @@ func (e *Error) Err() error {
 	return &jjm.Error{Kind: e.Kind, Err: &remote{text: e.Text, problems: e.Problems}}
 }
 
-// NotAttempted returns the error for the references that a command left out because it failed for ref and stopped.
+// NotAttempted returns the error for the references that a command skipped because an earlier reference, ref, failed.
 func NotAttempted(ref string) error {
 	return jjm.Errorf(jjm.Conflict, "not attempted: it failed for %s before", ref)
 }
@@ -77,8 +74,8 @@ func (r *remote) Unwrap() error {
 	return r.problems
 }
 
-// Refused is the error for a handle whose submission was refused, after the gatekeeper had
-// been given the handle. No grid job exists, and none will: the refusal is final.
+// Refused is the error for a handle whose submission was refused after the gatekeeper had received the handle. The
+// refusal is final: no grid job exists for the handle, and none will be made.
 type Refused struct{ Reason string }
 
 func (r *Refused) Error() string { return "refused: " + r.Reason }

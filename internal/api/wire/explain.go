@@ -2,7 +2,7 @@ package wire
 
 import "jjm/internal/jjm"
 
-// VerbExplain is the verb "explain": it shows by which rule an attempt was judged.
+// VerbExplain is the verb "explain": it shows the rule by which an attempt was judged.
 func VerbExplain() Verb[ExplainRequest, ExplainAnswer] {
 	return Verb[ExplainRequest, ExplainAnswer]{About{Name: "explain", MaxBytes: maxShort,
 		Help: "By which rule an attempt was judged, and what the other rules say of it."}}

@@ -6,7 +6,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// VerbFind is the verb "find": it finds the jobs that an administrator knows by something else than their ids.
+// VerbFind is the verb "find": it finds jobs by facts other than their ids, for administrators.
 func VerbFind() Verb[FindRequest, FindAnswer] {
 	return Verb[FindRequest, FindAnswer]{About{Name: "find", MaxBytes: maxShort,
 		Help: "The jobs behind a batch id, a host, a file, a tag, a user, or a gatekeeper's id."}}
@@ -24,12 +24,12 @@ type FindRequest struct {
 // Sought describes the jobs to find. Exactly one of BatchID, Gatekeeper, Tag, Host, DN and File is set, or only User.
 // Every further member restricts the answer.
 type Sought struct {
-	BatchID string `json:"batch_id,omitempty"` // of a bulk, "4711", or of one batch job, "4711_3"
+	BatchID string `json:"batch_id,omitempty"` // the id of a bulk, "4711", or of one batch job, "4711_3"
 	// Gatekeeper is the gatekeeper's own id of a grid job.
 	Gatekeeper string `json:"gatekeeper_id,omitempty"`
-	Tag        string `json:"tag,omitempty"` // of a bulk
+	Tag        string `json:"tag,omitempty"` // the tag of a bulk
 	Host       string `json:"host,omitempty"`
-	DN         string `json:"dn,omitempty"`   // of a certificate, or the subject of a token
+	DN         string `json:"dn,omitempty"`   // the subject of a certificate or of a token
 	File       string `json:"file,omitempty"` // the LFN or path of a file of a dataset, or the name of an output
 	User       string `json:"user,omitempty"`
 	// Cluster restricts BatchID, Tag and Host. At restricts Host to the attempts that ran at that time.
@@ -80,26 +80,27 @@ func (r FindRequest) Check() error {
 type FindAnswer struct {
 	Reply
 	Found []Trace `json:"found,omitempty"`
-	// More is set if more jobs fit than Limit allows.
+	// More is set if more jobs were found than Limit allows.
 	More bool `json:"more,omitempty"`
 }
 
 // Trace is a job that was found: an attempt, a local job, or a whole grid job.
 type Trace struct {
 	ID string `json:"id"`
-	// Attempt is the number of the attempt, nil for a grid job, and for a local job that no attempt was found of.
+	// Attempt is the number of the attempt, nil for a grid job, and for a local job without a found attempt.
 	Attempt *int32 `json:"attempt,omitempty"`
 	User    string `json:"user"`
-	Name    string `json:"name"` // of the grid job
+	Name    string `json:"name"` // the name of the grid job
 	// State is the present state of the local job, or the status of the grid job.
 	State   string `json:"state"`
 	Cluster string `json:"cluster,omitempty"`
 	Batch   string `json:"batch,omitempty"` // the batch system's id of the attempt
 	Tag     string `json:"tag,omitempty"`
 	Host    string `json:"host,omitempty"`
-	// Started and Ended are the times of the attempt. For a grid job they are its acceptance and its end. 0 is unknown.
+	// Started and Ended are the times of the attempt. For a grid job they are the times of its acceptance and its end. 0
+	// means unknown.
 	Started jjm.Time `json:"started,omitempty"`
 	Ended   jjm.Time `json:"ended,omitempty"`
-	// Why is the reason, for people, why the job fits.
+	// Why is the reason, for people, why the job was found.
 	Why string `json:"why"`
 }

@@ -2,8 +2,8 @@ package wire
 
 import "jjm/internal/jjm"
 
-// VerbForceStatus is the verb "force-status": it sets the state of local jobs to failed or completed, whatever the
-// evidence says.
+// VerbForceStatus is the verb "force-status": it sets the state of local jobs to failed or completed, even against the
+// evidence.
 func VerbForceStatus() Verb[ForceStatusRequest, ForceStatusAnswer] {
 	return Verb[ForceStatusRequest, ForceStatusAnswer]{About{Name: "force-status", MaxBytes: maxWithRefs,
 		Help: "Force local jobs to failed or completed."}}
@@ -24,7 +24,7 @@ type ForceHow struct {
 	Reason string `json:"reason,omitempty"`
 	// Now sets the state of submitted and running local jobs without waiting for their end in the batch system.
 	Now bool `json:"now,omitempty"`
-	// DryRun changes nothing; the answer shows what would be done.
+	// DryRun changes nothing; the answer shows the changes that would be made.
 	DryRun bool `json:"dry_run,omitempty"`
 }
 

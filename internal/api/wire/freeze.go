@@ -28,7 +28,7 @@ type UnfreezeRequest struct {
 
 // FreezeHow contains the options of a freeze and of an unfreeze.
 type FreezeHow struct {
-	// DryRun changes nothing; the answer shows what would be done.
+	// DryRun changes nothing; the answer shows the jobs that would be changed.
 	DryRun bool `json:"dry_run,omitempty"`
 }
 

@@ -2,7 +2,7 @@ package wire
 
 import "jjm/internal/jjm"
 
-// VerbHealth is the verb "health": it shows whether the site is well.
+// VerbHealth is the verb "health": it shows the state of the site.
 func VerbHealth() Verb[HealthRequest, HealthAnswer] {
 	return Verb[HealthRequest, HealthAnswer]{About{Name: "health", MaxBytes: maxShort,
 		Help: "Is the site well? One check for each thing that can go wrong."}}
@@ -33,10 +33,10 @@ type Health struct {
 type HealthCheck struct {
 	State string `json:"state"` // OK, WARNING, CRITICAL or UNKNOWN
 	Name  string `json:"check"` // one of the checks in docs/SERVICE.md
-	// Of is the checked cluster or file system, if there are several; else "".
+	// Of is the checked cluster or file system, if there are several of them; otherwise "".
 	Of   string `json:"of,omitempty"`
 	Text string `json:"text"`
-	// Detail is the cause in the words of others: an error, the reason of an order.
+	// Detail is the cause as reported by another program or a person: an error, or the reason of an order.
 	Detail string   `json:"detail,omitempty"`
 	Since  jjm.Time `json:"since,omitempty"`
 	Remedy string   `json:"remedy,omitempty"`

@@ -12,7 +12,7 @@ func VerbHistory() Verb[HistoryRequest, HistoryAnswer] {
 type HistoryRequest struct {
 	Head
 	Many
-	// Limit is the most entries to return; 0 means the daemon's default.
+	// Limit is the maximum number of returned entries; 0 means the daemon's default.
 	Limit int `json:"limit,omitempty"`
 	// Orders requests the journal of administrators' orders instead of the journal of a job.
 	Orders bool `json:"orders,omitempty"`

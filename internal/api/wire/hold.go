@@ -26,7 +26,7 @@ type HoldRequest struct {
 type HoldHow struct {
 	// Reason is the person's reason, for people; "" if there is none.
 	Reason string `json:"reason,omitempty"`
-	// DryRun changes nothing; the answer shows what would be held.
+	// DryRun changes nothing; the answer shows the jobs that would be held.
 	DryRun bool `json:"dry_run,omitempty"`
 }
 

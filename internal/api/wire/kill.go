@@ -2,8 +2,7 @@ package wire
 
 import "errors"
 
-// VerbKill is the verb "kill": it ends jobs. The answer comes once the request is stored;
-// the jobs end later.
+// VerbKill is the verb "kill": it ends jobs. The answer is sent after the request is stored; the jobs end later.
 func VerbKill() Verb[KillRequest, KillAnswer] {
 	return Verb[KillRequest, KillAnswer]{About{Name: "kill", MaxBytes: maxWithRefs, Each: true, Spooled: true,
 		Help: "End grid jobs or local jobs."}}
@@ -18,12 +17,13 @@ type KillRequest struct {
 
 // KillHow contains the options of a kill.
 type KillHow struct {
-	// First is set by gatekeepers, for whom a grid job is over once its first generation is over. The kill of a
-	// reopened grid job then changes nothing.
+	// First is set by gatekeepers, for which a grid job is over after its first generation. The kill of a reopened grid
+	// job then changes nothing.
 	First bool `json:"first,omitempty"`
-	// DryRun changes nothing; the answer shows what would be done.
+	// DryRun changes nothing; the answer shows the jobs that would be killed.
 	DryRun bool `json:"dry_run,omitempty"`
-	// Stop stops at the first reference that fails. All later references have an error that says so.
+	// Stop ends the command at the first reference that fails. All later references have the error that they were not
+	// attempted.
 	Stop bool `json:"stop,omitempty"`
 }
 
@@ -62,7 +62,7 @@ type Killed struct {
 	Ref string `json:"ref"`
 	// NoChange is set if the job was already over. This is a success.
 	NoChange bool `json:"no_change,omitempty"`
-	// Jobs is set only with DryRun: how many local jobs would be killed.
+	// Jobs is the number of local jobs that would be killed. It is set only with DryRun.
 	Jobs  int    `json:"jobs,omitempty"`
 	Error *Error `json:"error,omitempty"`
 }

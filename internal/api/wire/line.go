@@ -10,13 +10,12 @@ import (
 	"jjm/internal/jjm"
 )
 
-// MaxAnswer is the longest answer line that a client accepts, in bytes. The status of 100
-// 000 local jobs takes about 50 MB.
+// MaxAnswer is the longest answer line that a client accepts, in bytes. The status of 100 000 local jobs takes about 50
+// MB.
 const MaxAnswer = 256 << 20
 
-// ReadLine reads one line from r and returns it without its newline. grow, if not nil, is
-// called before the line takes more memory, with the number of further bytes; its error
-// ends the reading.
+// ReadLine reads one line from r and returns the line without its newline. Before the line takes more memory, ReadLine
+// calls grow, unless grow is nil, with the number of further bytes. An error of grow ends the reading.
 //
 //	what r holds                   | error
 //	a line of at most max bytes    | none

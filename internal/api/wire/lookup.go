@@ -49,7 +49,7 @@ func (a *LookupAnswer) insert(all []Asked) {
 	a.Lookup = out
 }
 
-// Lookup is the status of a grid job, as gatekeepers and people both see it.
+// Lookup is the status of a grid job, both for gatekeepers and for people.
 type Lookup struct {
 	ID jjm.GridID `json:"id"`
 	// Handle is set if the request named the grid job by its handle.
@@ -72,15 +72,15 @@ type Lookup struct {
 	// Memo is the text that the gatekeeper stored with the grid job (jjm.Origin). It is set only after the grid job is
 	// final.
 	Memo string `json:"memo,omitempty"`
-	// Removed names who removed the grid job. After a removal only the reported end is kept.
+	// Removed describes the removal of the grid job. After a removal only the reported end is kept.
 	Removed *Removal `json:"removed,omitempty"`
-	// Stale is set if no daemon answered and the client read the record instead. AsOf is
-	// when the record was written.
+	// Stale is set if no daemon answered and the client read the record instead. AsOf is the time at which the record was
+	// written.
 	Stale bool     `json:"stale,omitempty"`
 	AsOf  jjm.Time `json:"as_of,omitempty"`
 }
 
-// Counts are the numbers of local jobs by state. Expected is how many there will be, Total how many there are.
+// Counts are the numbers of local jobs by state. Expected is the final number of local jobs, Total the present number.
 type Counts struct {
 	Expected   int `json:"expected"`
 	Total      int `json:"total"`
@@ -93,10 +93,11 @@ type Counts struct {
 	Failed     int `json:"failed"`
 	Killed     int `json:"killed"`
 	Held       int `json:"held"`
-	// CompletedFrozen is the number of frozen local jobs in Completed, FailedFrozen the number of them in Failed.
+	// CompletedFrozen is the number of frozen local jobs that Completed includes. FailedFrozen is the number of frozen
+	// local jobs that Failed includes.
 	CompletedFrozen int `json:"completed_frozen,omitempty"`
 	FailedFrozen    int `json:"failed_frozen,omitempty"`
-	// GivenBack counts the local jobs whose work other local jobs do again. These local jobs count in Total and in no
-	// other number.
+	// GivenBack is the number of local jobs whose work other local jobs repeat. Total includes these local jobs; no other
+	// number does.
 	GivenBack int `json:"given_back,omitempty"`
 }

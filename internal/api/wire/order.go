@@ -7,8 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// VerbOrder is the verb "order": it drains, pauses or resumes something, or lists the
-// orders in force.
+// VerbOrder is the verb "order": it drains, pauses or resumes a part of the site or a grid job, or lists the orders in
+// force.
 func VerbOrder() Verb[OrderRequest, OrderAnswer] {
 	return Verb[OrderRequest, OrderAnswer]{About{Name: "order", MaxBytes: maxShort,
 		Help: "Drain, pause, resume; or list the orders in force."}}
@@ -52,23 +52,23 @@ type OrderAnswer struct {
 	Orders []jjm.Order `json:"orders,omitempty"`
 }
 
-// Order drains, pauses or resumes a cluster, a queue, a job type or a user, which
-// administrators may do; or it pauses or resumes a grid job, which its owner may do too.
+// Order drains, pauses or resumes a cluster, a queue, a job type or a user; only administrators may do this. An order
+// can also pause or resume a grid job; the owner of the grid job may do this too.
 type Order struct {
 	Verb   string `json:"verb"` // drain, pause or resume
 	Kind   string `json:"kind"` // cluster, queue, type, user or job
 	Name   string `json:"name"` // CLUSTER/QUEUE for a queue, the id or handle for a job
 	Reason string `json:"reason,omitempty"`
-	// At most one of For and Until is set. The order then ends by itself.
+	// At most one of For and Until is set. The order then ends at that time.
 	For   jjm.Duration `json:"for,omitzero"`
 	Until jjm.Time     `json:"until,omitempty"`
-	// From turns the drain of a cluster or a queue into a maintenance window that begins at that time: grid jobs are
-	// accepted, but no local job is submitted that would still run then. A window needs an end. For counts from the
-	// beginning of the window.
+	// From changes the drain of a cluster or a queue to a maintenance window that begins at that time. Grid jobs are
+	// accepted, but no local job is submitted that would still run at that time. A window needs an end. For counts from
+	// the beginning of the window.
 	From jjm.Time `json:"from,omitempty"`
 }
 
-// check returns the first mistake that can be found without knowing the site.
+// check returns the first mistake that can be found without knowledge of the site.
 func (o *Order) check() error {
 	switch {
 	case !slices.Contains([]string{jjm.OrderDrain, jjm.OrderPause, jjm.OrderResume}, o.Verb):

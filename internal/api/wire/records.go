@@ -21,7 +21,7 @@ type RecordsRequest struct {
 	Of Selection `json:"of,omitzero"`
 }
 
-// Selection selects grid jobs. An empty member does not restrict it.
+// Selection selects grid jobs. An empty member restricts nothing.
 type Selection struct {
 	Status string `json:"status,omitempty"`
 	Type   string `json:"type,omitempty"`

@@ -19,16 +19,16 @@ type ReleaseRequest struct {
 	ReleaseHow
 }
 
-// ReleaseHow says how local jobs are released.
+// ReleaseHow contains the options of a release.
 type ReleaseHow struct {
-	// Args are the words that the next attempt finds as its retry arguments, in place of those that the application
-	// asked for; none keeps those. The single word RESTART means from scratch (GBS).
+	// Args are the retry arguments of the next attempt. They replace the arguments that the application requested; no Args
+	// keep these arguments. The single word RESTART means a start from scratch (GBS).
 	Args []string `json:"args,omitempty"`
-	// DryRun changes nothing; the answer shows what would be released.
+	// DryRun changes nothing; the answer shows the jobs that would be released.
 	DryRun bool `json:"dry_run,omitempty"`
 }
 
-// Check checks the references and the words.
+// Check checks the references and Args.
 func (r ReleaseRequest) Check() error {
 	if err := checkRefs("release", r.Refs); err != nil {
 		return err
@@ -36,7 +36,8 @@ func (r ReleaseRequest) Check() error {
 	return checkWords("release", r.Args)
 }
 
-// maxWords bounds the words of a release, in bytes, because they are stored with every local job.
+// maxWords is the greatest total length of retry arguments, in bytes. It is limited because every local job stores its
+// retry arguments.
 const maxWords = 4 << 10
 
 // checkWords checks the retry arguments of a request.
@@ -65,10 +66,11 @@ type Released struct {
 	Ref string `json:"ref"`
 	// Jobs is the number of held local jobs that are now being released.
 	Jobs int `json:"jobs"`
-	// Left are held local jobs that cannot take the words of the request and stay held, LeftOut how many more there are.
+	// Left are held local jobs that cannot take the request's Args and stay held. LeftOut is the number of further such
+	// local jobs.
 	Left    []Left `json:"left,omitempty"`
 	LeftOut int    `json:"left_out,omitempty"`
-	// NoChange is set if no local job was held. That is a success.
+	// NoChange is set if no local job was held. This is a success.
 	NoChange bool   `json:"no_change,omitempty"`
 	Error    *Error `json:"error,omitempty"`
 }

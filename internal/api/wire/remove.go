@@ -8,8 +8,8 @@ func VerbRemove() Verb[RemoveRequest, RemoveAnswer] {
 		Help: "Remove grid jobs that are over, with all that is stored of them."}}
 }
 
-// RemoveRequest names the grid jobs. Force also removes grid jobs whose end was not reported to their gatekeepers
-// yet. With DryRun nothing is changed, and the answer shows what would be removed.
+// RemoveRequest names the grid jobs. Force also removes grid jobs whose ends are not yet reported to their gatekeepers.
+// With DryRun nothing is changed, and the answer shows the grid jobs that would be removed.
 type RemoveRequest struct {
 	Head
 	Many

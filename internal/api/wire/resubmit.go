@@ -19,19 +19,20 @@ type ResubmitRequest struct {
 type ResubmitHow struct {
 	// With All, a grid job also stands for its killed local jobs.
 	All bool `json:"all,omitempty"`
-	// DryRun changes nothing; the answer shows what would be done.
+	// DryRun changes nothing; the answer shows the local jobs that would run again.
 	DryRun bool `json:"dry_run,omitempty"`
-	// Stop stops at the first grid job that fails. All later grid jobs have an error that says so.
+	// Stop ends the command at the first grid job that fails. All later grid jobs have the error that they were not
+	// attempted.
 	Stop bool `json:"stop,omitempty"`
 	// Resources are the resources that the local jobs that run again request, in place of the resources of the job file
 	// or of an earlier resubmission; nil changes nothing.
 	Resources *jjm.Resources `json:"resources,omitempty"`
-	// Args are the words that the next attempt finds as its retry arguments, in place of those that the last attempt had;
-	// none keeps those.
+	// Args are the retry arguments of the next attempt. They replace the arguments of the last attempt; no Args keep these
+	// arguments.
 	Args []string `json:"args,omitempty"`
 }
 
-// Check checks the references and the words.
+// Check checks the references and Args.
 func (r ResubmitRequest) Check() error {
 	if err := checkRefs("resubmit", r.Refs); err != nil {
 		return err
@@ -65,7 +66,7 @@ type Resubmitted struct {
 	Error    *Error `json:"error,omitempty"`
 }
 
-// Left names a local job that is not resubmitted, and why.
+// Left is a local job that a command did not change, with the reason.
 type Left struct {
 	Local string `json:"local"`
 	Why   string `json:"why"`

@@ -6,7 +6,7 @@ import (
 )
 
 // VerbSelect is the verb "select": it returns the jobs that patterns and filters select. A client then sends these
-// references with the verb that changes the jobs. The verb therefore changes exactly the jobs that the client counted.
+// references with the verb that changes the jobs, so that the verb changes exactly the jobs that the client counted.
 func VerbSelect() Verb[SelectRequest, SelectAnswer] {
 	return Verb[SelectRequest, SelectAnswer]{About{Name: "select", MaxBytes: maxWithRefs,
 		Help: "The jobs that patterns and filters select."}}
@@ -61,9 +61,9 @@ func (a SelectAnswer) Check() error { return present("select", a.Select != nil) 
 
 // Selected are the jobs that patterns and filters select.
 type Selected struct {
-	// Refs name the selected jobs: whole grid jobs, and local jobs one by one or in ranges. With patterns they are in
-	// the order of the patterns, else by ascending ids. Without a filter, the ids of jobs that do not exist, or that
-	// belong to another account, are not removed.
+	// Refs name the selected jobs: whole grid jobs, and single local jobs or ranges of local jobs. With patterns they are
+	// in the order of the patterns, otherwise in ascending order of ids. Without a filter, Refs may contain the ids of
+	// jobs that do not exist, or that belong to another account.
 	Refs []string `json:"refs,omitempty"`
 	// Grids is the number of whole grid jobs in Refs, Locals the number of local jobs.
 	Grids  int `json:"grids"`

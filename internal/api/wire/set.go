@@ -8,7 +8,7 @@ func VerbSet() Verb[SetRequest, SetAnswer] {
 		Help: "Change the resources and the priority of local jobs that wait for their submission."}}
 }
 
-// SetRequest names the jobs. A grid job means its waiting local jobs and the local jobs still to be made.
+// SetRequest names the jobs. A grid job stands for its waiting local jobs and the local jobs that it will make later.
 type SetRequest struct {
 	Head
 	Many
@@ -18,14 +18,15 @@ type SetRequest struct {
 // MaxPriority is the greatest priority of a local job, -MaxPriority the smallest.
 const MaxPriority = 1000
 
-// SetHow says what the local jobs request from now on.
+// SetHow contains the new resources and the new priority of the local jobs.
 type SetHow struct {
-	// Resources replace the resources of the job file, or of an earlier change. A value that is not set stays as it was.
+	// Resources replace the resources of the job file, or of an earlier change. A resource that is not set stays
+	// unchanged.
 	Resources *jjm.Resources `json:"resources,omitempty"`
-	// Priority orders the waiting local jobs of an owner: greater numbers are submitted first. Local jobs have priority 0
-	// until it is set; nil changes nothing.
+	// Priority is the new priority. It orders the waiting local jobs of an owner: greater numbers are submitted first. The
+	// default is 0; nil changes nothing.
 	Priority *int `json:"priority,omitempty"`
-	// DryRun changes nothing; the answer shows what would be changed.
+	// DryRun changes nothing; the answer shows the jobs that would be changed.
 	DryRun bool `json:"dry_run,omitempty"`
 }
 
@@ -44,7 +45,7 @@ func (r SetRequest) Check() error {
 	return nil
 }
 
-// SetAnswer has an entry for each grid job, in the order in which the references name them first.
+// SetAnswer has an entry for each grid job, in the order in which the references first name the grid jobs.
 type SetAnswer struct {
 	Reply
 	Set []Changed `json:"set,omitempty"`
@@ -53,16 +54,17 @@ type SetAnswer struct {
 // Changed is the result for one grid job.
 type Changed struct {
 	ID jjm.GridID `json:"id"`
-	// Jobs is how many waiting local jobs get the resources and the priority.
+	// Jobs is the number of waiting local jobs that get the resources and the priority.
 	Jobs int `json:"jobs"`
-	// Later is set if local jobs still to be made also get the resources and the priority.
+	// Later is set if local jobs that are made later also get the resources and the priority.
 	Later bool `json:"later,omitempty"`
-	// Notes say which clusters cannot meet the resources, and why.
+	// Notes name the clusters that cannot meet the resources, with the reasons.
 	Notes []string `json:"notes,omitempty"`
-	// Left are local jobs that the request names and that stay as they are, LeftOut how many more there are.
+	// Left are local jobs that the request names and that are not changed. LeftOut is the number of further such local
+	// jobs.
 	Left    []Left `json:"left,omitempty"`
 	LeftOut int    `json:"left_out,omitempty"`
-	// NoChange is set if no local job could be changed. That is a success.
+	// NoChange is set if no local job could be changed. This is a success.
 	NoChange bool   `json:"no_change,omitempty"`
 	Error    *Error `json:"error,omitempty"`
 }

@@ -2,9 +2,9 @@ package wire
 
 import "jjm/internal/jjm"
 
-// CountsOf returns the numbers of local jobs by state. Frozen local jobs count as completed or failed, as in Ganga's
-// summary of subjobs. expected is how many there will be. The local jobs of total
-// that n does not count gave their work back.
+// CountsOf returns the numbers of local jobs by state from n, the number for each state. Frozen local jobs count as
+// completed or failed, as in Ganga's summary of subjobs. expected is the final number of local jobs. Local jobs that
+// total includes and n does not include count as given back.
 func CountsOf(n [jjm.NumStates]int, total, expected int) Counts {
 	sum := 0
 	for _, k := range n {

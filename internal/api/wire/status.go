@@ -49,7 +49,7 @@ func VerbList() Verb[ListRequest, StatusAnswer] {
 		Help: "Grid jobs, newest first."}}
 }
 
-// ListRequest selects the grid jobs to list. Without List these are the caller's grid jobs that are not over.
+// ListRequest selects the grid jobs to list. Without List, the daemon lists the caller's grid jobs that are not over.
 type ListRequest struct {
 	Head
 	List *List `json:"list,omitempty"`
@@ -61,7 +61,7 @@ func (r *ListRequest) resolve(_ About, find func(jjm.Handle) (jjm.GridID, error)
 		return nil
 	}
 	refs, err := resolvePatterns(r.List.Refs, find)
-	list := *r.List // a copy: the request of the caller is not changed
+	list := *r.List // the copy leaves the caller's request unchanged
 	list.Refs, r.List = refs, &list
 	return err
 }
@@ -84,30 +84,30 @@ func (r ListRequest) Check() error {
 	return r.List.Where.Check()
 }
 
-// List selects grid jobs. The answer is newest first.
+// List selects grid jobs. The answer lists them newest first.
 type List struct {
 	All    bool   `json:"all,omitempty"` // also grid jobs that are over
 	Status string `json:"status,omitempty"`
 	Type   string `json:"type,omitempty"`
 	Owner  string `json:"owner,omitempty"`
 	Limit  int    `json:"limit,omitempty"`  // default 50
-	Before int64  `json:"before,omitempty"` // only ids below this one, for paging
-	// Refs are patterns: List selects only grid jobs that a pattern means, or whose local jobs it means.
+	Before int64  `json:"before,omitempty"` // only smaller ids, for paging
+	// Refs are patterns. List selects only grid jobs that match a pattern, or that have local jobs which match a pattern.
 	Refs []string `json:"refs,omitempty"`
 	// Where are more filters. A filter of local jobs selects the grid jobs that have a local job matching all these
 	// filters.
 	Where selection.Filters `json:"where,omitzero"`
 }
 
-// Status is the detail of a grid job, and of the local jobs asked for.
+// Status contains the details of a grid job, and of the requested local jobs.
 type Status struct {
 	Lookup Lookup `json:"lookup"`
 	Name   string `json:"name"`
 	Type   string `json:"type"`
-	Model  string `json:"model,omitempty"` // whose words complete its job file
+	Model  string `json:"model,omitempty"` // the model whose settings complete the job file
 	Owner  string `json:"owner"`
 	Key    string `json:"key,omitempty"`
-	// Handle is the name by which a gatekeeper knows the grid job. Origin is where the grid job came from.
+	// Handle is the name with which a gatekeeper refers to the grid job. Origin describes where the grid job came from.
 	Handle jjm.Handle  `json:"handle,omitempty"`
 	Origin *jjm.Origin `json:"origin,omitempty"`
 	// Clusters are the clusters to which local jobs may go, Cluster is the first of these clusters. ClusterJobs are the
@@ -128,15 +128,15 @@ type Status struct {
 	ExpectedEnd *ExpectedEnd `json:"expected_end,omitempty"`
 	// NextAttempts is set by "status" and "wait", nil if no local job waits for its next attempt.
 	NextAttempts *NextAttempts `json:"next_attempts,omitempty"`
-	// Why are the reasons for the splitter that was chosen.
+	// Why contains the reasons for the choice of the splitter.
 	Why []string `json:"why,omitempty"`
-	// Waits is why no local jobs are made now although more will be, "" if nothing prevents it.
+	// Waits is the reason why no local jobs are made now although more will be made, "" if nothing prevents this.
 	Waits string `json:"waits,omitempty"`
 	// WaitsFor is set only by "status". It names the limits that prevent the submission of local jobs, or the most
 	// frequent reason why local jobs wait in a batch system.
 	WaitsFor string `json:"waits_for,omitempty"`
-	// After are the grid jobs that had to end before this grid job begins, and AfterEnd is the way in which they had to
-	// end (docs/JOB-FILES.md). Awaited are the grid jobs of After that have not ended yet.
+	// After are the grid jobs that must end before this grid job begins, and AfterEnd is the required way of their end
+	// (docs/JOB-FILES.md). Awaited are the grid jobs of After that have not ended yet.
 	After    []jjm.GridID `json:"after,omitempty"`
 	AfterEnd string       `json:"after_end,omitempty"`
 	Awaited  []jjm.GridID `json:"awaited,omitempty"`
@@ -144,22 +144,22 @@ type Status struct {
 	Inputs []Input `json:"inputs,omitempty"`
 	// Steps are the steps in order, if the grid job has several steps.
 	Steps []Step `json:"steps,omitempty"`
-	// Proof is the kind of proof that all work is done: count, exit or type (docs/DATASETS.md); "" if the grid job is
-	// not done, or if not all is proven.
+	// Proof is the kind of proof that all work is done: count, exit or type (docs/DATASETS.md). It is "" if the grid job
+	// is not done, or if not all work is proven.
 	Proof jjm.Proof `json:"proof,omitempty"`
 	// Trouble contains the reason why the last internal step failed, which jjm tries again. It also has a sentence for
-	// each fact that has been unknown for long, with the time since when, and "status" adds the last notice that was given
-	// up.
+	// each fact that has been unknown for long, with the time since when. "status" also adds the last notice that was
+	// given up.
 	Trouble []string `json:"trouble,omitempty"`
-	// Warnings are facts that people should know and that the status does not show.
+	// Warnings are facts that the status does not show and that people should know.
 	Warnings []Warning `json:"warnings,omitempty"`
-	// Holds are the kinds of holds: who holds, why, and how many local jobs. If there are many kinds, only the kinds
-	// with the most jobs are listed.
+	// Holds are the kinds of holds: who holds, the reason, and the number of local jobs. If there are many kinds, only the
+	// kinds with the most jobs are listed.
 	Holds []Hold `json:"holds,omitempty"`
 	// Causes are the reasons why local jobs failed or are tried again. If there are many causes, only the causes of the
 	// most local jobs are listed.
 	Causes []jjm.Cause `json:"causes,omitempty"`
-	// RecoveredBy are the grid jobs that do, or did, the work that this grid job left undone.
+	// RecoveredBy are the grid jobs that process, or processed, the work that this grid job left undone.
 	RecoveredBy []jjm.GridID `json:"recovered_by,omitempty"`
 	// Phases sums the progress of the running local jobs.
 	Phases []jjm.Progress `json:"phases,omitempty"`
@@ -169,7 +169,7 @@ type Status struct {
 	Record string       `json:"record,omitempty"` // path of the head of the record
 }
 
-// ExpectedEnd is when all local jobs of a grid job will have ended at the recent rate. It is a rough estimate.
+// ExpectedEnd is a rough estimate of the end of all local jobs of a grid job, from the recent rate of ends.
 type ExpectedEnd struct {
 	At jjm.Time `json:"at"`
 	// Ended is the number of local jobs that ended within the period up to now from which the rate is computed: an
@@ -202,7 +202,7 @@ type Ending struct {
 	Why      string   `json:"why"`
 }
 
-// EndingOf returns how a generation ended, for people.
+// EndingOf converts the end of a generation for the wire.
 func EndingOf(e *jjm.Ending, message, tar string) Ending {
 	return Ending{Generation: e.Generation, Status: e.Status.String(), Message: message, Exit: e.Exit, Tar: tar,
 		TarBytes: e.TarBytes, TarSHA256: e.TarSHA256, Ended: e.Ended, Reopened: e.Reopened, By: e.By, Why: e.Why}
@@ -216,8 +216,8 @@ type Reopening struct {
 	Since      jjm.Time `json:"since"`
 }
 
-// NextAttempts counts the local jobs that wait some time after a failure before they are submitted again. First is
-// when the first of them may be submitted.
+// NextAttempts counts the local jobs that wait for some time after a failure before they are submitted again. First is
+// the earliest time at which one of these local jobs may be submitted.
 type NextAttempts struct {
 	Jobs  int      `json:"jobs"`
 	First jjm.Time `json:"first"`
@@ -256,16 +256,16 @@ type LocalDetail struct {
 
 // Step is one step of a grid job that has several steps.
 type Step struct {
-	// Step is the number of the step, as in its local jobs. Name is its name for people: process or merge.
+	// Step is the number of the step, as in its local jobs. Name is the name for people: process or merge.
 	Step int32  `json:"step"`
 	Name string `json:"name"`
-	// Done is the number of local jobs in Counts.Expected that have done their work. Merging is the number of these
-	// that wait for the merge of their outputs; their state is completing until then.
+	// Done is the number of local jobs in Counts.Expected that have done their work. Merging is the number of local jobs
+	// in Done whose outputs wait to be merged; these local jobs stay in state completing until the merge.
 	Done    int `json:"done"`
 	Merging int `json:"merging,omitempty"`
-	// Closed is set once no local jobs will be added, except to repeat failed work.
+	// Closed is set if no further local jobs will be added, except to repeat failed work.
 	Closed bool `json:"closed,omitempty"`
-	// Counts are the local jobs of the step. Expected excludes local jobs whose work others repeat.
+	// Counts are the local jobs of the step. Expected excludes local jobs whose work other local jobs repeat.
 	Counts Counts `json:"counts"`
 }
 
@@ -279,22 +279,21 @@ type ClusterJob struct {
 // Warning is one warning about a grid job.
 type Warning struct {
 	Kind string `json:"kind"`
-	// Line is the whole warning for people. Text is its description of the fault, Count
-	// the number of attempts with this fault, and First a local job with such an attempt: "17.3".
+	// Line is the whole warning for people. Text is the description of the fault, Count the number of attempts with this
+	// fault, and First a local job with such an attempt: "17.3".
 	Line  string `json:"line"`
 	Text  string `json:"text"`
 	Count int    `json:"count"`
 	First string `json:"first"`
 }
 
-// Hold counts the local jobs of a grid job that are held by the same party for the same
-// reason.
+// Hold counts the local jobs of a grid job that the same party holds for the same reason.
 type Hold struct {
 	// By is "application", "batch system" or "operator". Code and Text are the reason in the words of By.
 	By   string `json:"by"`
 	Code string `json:"code,omitempty"`
 	Text string `json:"text,omitempty"`
 	Jobs int    `json:"jobs"`
-	// First is the id of one of these local jobs: "17.3".
+	// First is the id of one of the held local jobs: "17.3".
 	First string `json:"first"`
 }

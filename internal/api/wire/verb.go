@@ -15,7 +15,7 @@ type About struct {
 	Name string
 	// Help describes the verb in one sentence.
 	Help string
-	// Version is the version of the request and the answer; 0 means 1. It must grow when an older client could
+	// Version is the version of the request and the answer; 0 means 1. The version must grow if an older client could
 	// misunderstand the answer, or an older daemon the request. A new optional member does not change the version.
 	Version int
 	// MaxBytes is the longest request line, in bytes.
@@ -32,8 +32,8 @@ type About struct {
 
 // The longest request lines, in bytes.
 const (
-	// MaxRequest is the longest of all. A job file may have 4 MiB, and JSON escapes some of
-	// its characters.
+	// MaxRequest is the longest request line of all verbs. A job file may have 4 MiB, and JSON escapes some of its
+	// characters.
 	MaxRequest = 8 << 20
 	// maxWithRefs has room for MaxRefs references of maxRef bytes each.
 	maxWithRefs = 1 << 20
@@ -43,8 +43,8 @@ const (
 
 // Request is the request of a verb: a struct that embeds [Head] and has one member for each argument.
 type Request interface {
-	// Check returns the first mistake that can be found without knowing the site and its
-	// jobs. The error is of kind Invalid and names the member.
+	// Check returns the first mistake that can be found without knowledge of the site and its jobs. The error is of kind
+	// Invalid and names the member.
 	Check() error
 	head() Head
 }
@@ -52,8 +52,7 @@ type Request interface {
 // Head is the part that all requests have.
 type Head struct {
 	Verb string `json:"verb"`
-	// Version is the version of the verb that the client uses. The first version is left
-	// out.
+	// Version is the version of the verb that the client uses. It is left out for version 1.
 	Version int `json:"v,omitempty"`
 }
 
@@ -83,7 +82,7 @@ func (r Reply) Outcome() Reply { return r }
 // Check accepts every answer. It is used by answers whose members are all optional.
 func (Reply) Check() error { return nil }
 
-// present is for the Check of an answer that must have a member.
+// present returns an error of kind Internal if an answer lacks a required member.
 func present(member string, there bool) error {
 	if !there {
 		return jjm.Errorf(jjm.Internal, "answer of the daemon: member %s is missing", member)
@@ -91,14 +90,13 @@ func present(member string, there bool) error {
 	return nil
 }
 
-// None is the answer of a verb that returns nothing but its success.
+// None is the answer of a verb that returns only its success.
 type None struct{ Reply }
 
-// unsure is implemented by requests that may have been carried out although their answer
-// was lost.
+// unsure is implemented by requests that may be carried out although their answer is lost.
 type unsure interface {
-	// Unsure returns the text for a lost answer: what may have happened and how to find out. "" means that a repeated
-	// request does no harm.
+	// Unsure returns the text for a lost answer: the possible effects of the request, and how to find out about them. ""
+	// means that a repeated request does no harm.
 	Unsure() string
 }
 
@@ -157,8 +155,8 @@ func (v Verb[Req, Ans]) Resolve(ctx context.Context, c Caller, req *Req, find Fi
 	return err
 }
 
-// Complete adds to the answer of a verb about each job the entries of the references that Resolve could not resolve.
-// The error is of kind Internal if the answer lacks an entry.
+// Complete adds entries to the answer of a verb about each job, for the references that Resolve could not resolve. The
+// error is of kind Internal if the answer lacks an entry.
 func (v Verb[Req, Ans]) Complete(req *Req, ans *Ans) error {
 	r, ok := any(req).(interface{ complete(About, any) error })
 	if !ok || !v.Each {
@@ -167,9 +165,8 @@ func (v Verb[Req, Ans]) Complete(req *Req, ans *Ans) error {
 	return r.complete(v.About, ans)
 }
 
-// DecodeAnswer reads an answer and ignores unknown members, because the daemon may be newer
-// than the client. If the daemon answered with an error, it is in the Reply of the answer
-// and DecodeAnswer itself returns none.
+// DecodeAnswer reads an answer and ignores unknown members, because the daemon may be newer than the client. If the
+// daemon answered with an error, this error is in the Reply of the answer, and DecodeAnswer itself returns no error.
 func (v Verb[Req, Ans]) DecodeAnswer(line []byte) (Ans, error) {
 	var ans Ans
 	if err := decodeAnswer(line, &ans); err != nil {

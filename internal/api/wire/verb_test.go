@@ -61,8 +61,8 @@ func decode(line []byte) (erased, Request, error) {
 	return all[i], r, err
 }
 
-// refused has, for each verb, a request that the verb must refuse and a part of the error.
-// For a verb without members, an unknown member serves.
+// refused returns, for each verb, a request that the verb must refuse and a part of the error. For a verb without
+// members, the request has an unknown member.
 func refused() map[string][2]string {
 	return map[string][2]string{
 		"ping":   {`{"verb":"ping","refs":["1"]}`, `ping: unknown member "refs"`},
@@ -232,7 +232,7 @@ func TestReply_WritesErrorsAsVersion1Does(t *testing.T) {
 	}
 }
 
-// A client that is older or newer than the daemon is told both versions and what to do.
+// The error for a client that is older or newer than the daemon names both versions and the remedy.
 func TestDecode_RefusesAnotherVersionAndNamesBoth(t *testing.T) {
 	first := VerbLookup()
 	second := first

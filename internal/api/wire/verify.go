@@ -16,7 +16,7 @@ func VerbVerify() Verb[VerifyRequest, VerifyAnswer] {
 type VerifyRequest struct {
 	Head
 	One
-	// Recovery is the name of the job file to write if something is missing. "" means that no job file is wanted.
+	// Recovery is the name of the job file to write if work is missing. "" means that no job file is wanted.
 	Recovery string `json:"recovery,omitempty"`
 }
 
@@ -41,8 +41,8 @@ func (a VerifyAnswer) Check() error { return present("verify", a.Verify != nil) 
 type Verified struct {
 	ID jjm.GridID `json:"id"`
 	cover.Report
-	// Merge is the report of the merge step, nil if there is none: was every output merged exactly once? The verdict
-	// of the whole is the worse of both verdicts.
+	// Merge is the report of the merge step, nil if there is no merge step: was every output merged exactly once? The
+	// verdict of the whole grid job is the worse of both verdicts.
 	Merge *cover.Report `json:"merge,omitempty"`
 	// Recovery is the text of a job file that processes the missing units. RecoveryFiles is the list of files that the
 	// job file reads, to be saved in the same folder under the name that [FilesOf] returns. Each is "" if it is not
@@ -52,15 +52,15 @@ type Verified struct {
 	// RecoveryRanges is the list of ranges that the job file reads, to be saved in the same folder under the name that
 	// [RangesOf] returns. It is "" if no list is needed.
 	RecoveryRanges string `json:"recovery_ranges,omitempty"`
-	// Anew are the local jobs that processed only a part of what they own. The recovery does their whole parts again, so
-	// their outputs must not be combined with the outputs of the recovery.
+	// Anew are the local jobs that processed only a part of the work that they own. The recovery processes their whole
+	// parts again, so their outputs must not be combined with the outputs of the recovery.
 	Anew []string `json:"anew,omitempty"`
-	// Recoveries are the grid jobs that do, or did, the work that this grid job left out. The report covers all of them
-	// together.
+	// Recoveries are the grid jobs that process, or processed, the work that this grid job left out. The report covers all
+	// these grid jobs together.
 	Recoveries []Recovery `json:"recoveries,omitempty"`
 }
 
-// Recovery is a grid job that does the work that another grid job left out.
+// Recovery is a grid job that processes the work that another grid job left out.
 type Recovery struct {
 	ID     jjm.GridID `json:"id"`
 	Status string     `json:"status"`
@@ -68,8 +68,8 @@ type Recovery struct {
 	Units int64 `json:"units"`
 	// Apart is the reason why this recovery is not counted, "" if it is counted.
 	Apart string `json:"apart,omitempty"`
-	// Replaces are local jobs of other grid jobs that processed only a part of what they
-	// own and whose parts this one took over. Their outputs must not be used.
+	// Replaces are local jobs of other grid jobs that processed only a part of the work that they own, and whose parts
+	// this recovery processes again. Their outputs must not be used.
 	Replaces []string `json:"replaces,omitempty"`
 }
 

@@ -2,7 +2,8 @@ package wire
 
 import "jjm/internal/jjm"
 
-// VerbWhy is the verb "why": it shows what unfinished jobs wait for, or what jjm is doing for them.
+// VerbWhy is the verb "why": it shows the causes for which unfinished jobs wait, or the present work of jjm for these
+// jobs.
 func VerbWhy() Verb[WhyRequest, WhyAnswer] {
 	return Verb[WhyRequest, WhyAnswer]{About{Name: "why", MaxBytes: maxWithRefs,
 		Help: "What unfinished jobs wait for, or what is being done."}}
@@ -31,14 +32,14 @@ type Why struct {
 	Error  *Error     `json:"error,omitempty"`
 	// Grid is the cause for which the grid job as a whole waits, nil if only its local jobs have causes.
 	Grid *Cause `json:"grid,omitempty"`
-	// Unfinished is how many of the Total selected local jobs have not ended. Causes are the causes of these: first
-	// the causes that need a person, then by number of local jobs. LeftOut is how many local jobs have other causes
-	// that are not listed.
+	// Unfinished is the number of local jobs among the Total selected local jobs that have not ended. Causes are the
+	// causes of these local jobs: first the causes that need a person, then in the order of the numbers of local jobs.
+	// LeftOut is the number of local jobs with other causes, which are not listed.
 	Unfinished int     `json:"unfinished"`
 	Total      int     `json:"total"`
 	Causes     []Cause `json:"causes,omitempty"`
 	LeftOut    int     `json:"left_out,omitempty"`
-	// Ended is how the selected local jobs ended that are over, if the reference selects local jobs. Their Since is the
+	// Ended contains the ends of the selected local jobs that are over, if the reference selects local jobs. Since is the
 	// earliest end.
 	Ended []Cause `json:"ended,omitempty"`
 	// Stale is set if no daemon answered and the client read the record instead. AsOf is then the time of the record.
@@ -51,13 +52,14 @@ type Cause struct {
 	// Code is a word of the list in docs/WORDS.md; Text is the evidence.
 	Code string `json:"code"`
 	Text string `json:"text"`
-	// Since is when the cause began, for the local job that has had it longest; 0 if not known. Until is when the
-	// cause ends by itself, 0 if that is unknown.
+	// Since is when the cause began for the local job that has had the cause longest; 0 means unknown. Until is when the
+	// cause ends without an action; 0 means unknown.
 	Since jjm.Time `json:"since,omitempty"`
 	Until jjm.Time `json:"until,omitempty"`
 	// Remedy is advice to a person, "" if nothing needs to be done.
 	Remedy string `json:"remedy,omitempty"`
-	// Jobs is the number of local jobs, First the id of the lowest: "17.3". Both are absent for a grid job.
+	// Jobs is the number of local jobs with the cause, First the lowest id of these local jobs: "17.3". Both are absent
+	// for a grid job.
 	Jobs  int    `json:"jobs,omitempty"`
 	First string `json:"first,omitempty"`
 }

@@ -1,21 +1,20 @@
-// Package wire defines what jjm's clients and its daemon send each other on the local
-// socket. A connection carries one request: one line of JSON in each direction, and then,
-// for the verbs that stream, raw bytes or further lines.
+// Package wire defines the messages that jjm's clients and its daemon exchange on the local socket. A connection
+// carries one request: one line of JSON in each direction, and then, for the verbs that stream, raw bytes or further
+// lines.
 //
 //	-> {"verb":"lookup","refs":["12","13"]}
 //	<- {"ok":true,"lookup":[{"id":12,"status":"running","gram":2,...}]}
 //	-> {"verb":"lookup"}
 //	<- {"ok":false,"last":true,"error":{"kind":"invalid","text":"lookup: refs is empty: want at least one id"}}
 //
-// The package holds the types, and reads and writes lines within limits of length. It
-// promises that a decoded request is complete and well formed, and that an error names the
-// member and a correct value. Carrying out a request is left to the rooms of the engine (see package
-// internal/api/serve), and the connection to packages server and internal/api/client.
+// The package holds the types, and reads and writes lines within limits of length. It promises that a decoded request
+// is complete and well formed, and that an error names the member and a correct value. The rooms of the engine carry
+// out the requests (see package internal/api/serve); packages server and internal/api/client handle the connection.
 //
 // # Verbs
 //
-// A [Verb] has a name, limits, and the types of its request and its answer, all in one
-// file. A new verb needs a file here, a room that answers it, and a command. [Verbs] is generated.
+// A [Verb] has a name, limits, and the types of its request and its answer, all in one file. A new verb needs a file in
+// this package, a room that carries it out, and a command. [Verbs] is generated.
 //
 // A reference is an id, such as 12, or the handle that follows from owner and request key
 // ([jjm.Handle]). Local jobs are selected with a suffix: 12.3, HANDLE.3.
@@ -27,9 +26,8 @@
 //
 // # Versions
 //
-// A client may be older or newer than the daemon, because a daemon keeps running after an
-// update until it is restarted. Therefore each verb has a version, which the request
-// has in the member "v" unless it is 1.
+// A client may be older or newer than the daemon, because a daemon keeps running after an update until it is restarted.
+// Therefore each verb has a version. The request has the version in the member "v", unless the version is 1.
 //
 //	client and daemon                                | what happens
 //	the same version                                 | the request is carried out

@@ -301,7 +301,7 @@ func FuzzDecodeRequest(f *testing.F) {
 		}
 		again, err := v.line(r)
 		if err != nil && len(line)*6 > v.MaxBytes {
-			return // escaped, it is too long
+			return // the escaped text is too long
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -311,7 +311,7 @@ func FuzzDecodeRequest(f *testing.F) {
 			t.Fatalf("a request does not survive its own writing: %v: %s", err, again)
 		}
 		empty := cmp.Transformer("empty", func(s []string) []string { return append([]string{}, s...) })
-		form := cmp.FilterPath(func(p cmp.Path) bool { return p.String() == "Head.Version" }, cmp.Ignore()) // 1 may be said
+		form := cmp.FilterPath(func(p cmp.Path) bool { return p.String() == "Head.Version" }, cmp.Ignore()) // may be 1
 		if diff := cmp.Diff(r, back, empty, form); diff != "" {
 			t.Fatal(diff)
 		}

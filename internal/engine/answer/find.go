@@ -33,14 +33,15 @@ type hunt struct {
 	out    wire.FindAnswer
 	seen   map[store.Trace]bool
 	grids  map[jjm.GridID]*jjm.GridJob // nil if the caller may not see the grid job
-	// local and attempts are of the local job of the last trace: the attempts of a local job follow each other.
+	// local and attempts belong to the local job of the previous trace. Traces of one local job follow each other, so each
+	// local job is usually read once.
 	local    *jjm.LocalJob
 	attempts []wire.Attempt
 	stored   []store.Attempt
 }
 
-// Find returns the live and the ended jobs that fit, among the jobs that the caller may see. A search uses an index of
-// the store, or memory.
+// Find returns the live and the ended jobs that match the request, among the jobs that the caller may see. A search
+// uses an index of the store, or memory.
 func (f finder) Find(ctx context.Context, caller wire.Caller, r wire.FindRequest) (wire.FindAnswer, error) {
 	h := &hunt{Answers: f.Answers, caller: caller, find: &r.Find, most: cmp.Or(r.Find.Limit, defaultFound),
 		seen: map[store.Trace]bool{}, grids: map[jjm.GridID]*jjm.GridJob{}}
@@ -59,7 +60,7 @@ func (f finder) Find(ctx context.Context, caller wire.Caller, r wire.FindRequest
 	return h.out, nil
 }
 
-// traces returns the jobs that may fit, the newest grid job first.
+// traces returns the jobs that may match the request, the newest grid job first.
 func (h *hunt) traces(ctx context.Context) ([]store.Trace, error) {
 	f, st := h.find, h.b.Store
 	w := store.Whose{UID: store.Everyone, User: f.User, Most: h.most + 1}
@@ -75,7 +76,7 @@ func (h *hunt) traces(ctx context.Context) ([]store.Trace, error) {
 		return st.FindTag(ctx, f.Tag, f.Cluster, w)
 	case f.Host != "":
 		if f.Cluster != "" {
-			w.Most = mostTraced // the evidence of an attempt does not name its cluster in the index
+			w.Most = mostTraced // the index of hosts has no clusters, so show drops attempts on other clusters
 		}
 		stored, err := st.FindHost(ctx, f.Host, f.At, w)
 		return h.withLive(stored, err, func(l *jjm.LocalJob) bool { return match.RunsOn(l, f.Host, f.At) })
@@ -112,8 +113,8 @@ func (h *hunt) withLive(stored []store.Trace, err error, fits func(*jjm.LocalJob
 	return stored, nil
 }
 
-// files returns the jobs of a file of datasets, and the local job that made the output of that name, if its name has
-// the ids of the grid job and the local job.
+// files returns the jobs that own, read or made the requested file. If the name of the file contains the id of a grid
+// job, this grid job's local job that made the file is included.
 func (h *hunt) files(ctx context.Context, w store.Whose) ([]store.Trace, error) {
 	all, err := h.b.Store.FindFile(ctx, h.find.File, w)
 	if err != nil {
@@ -140,8 +141,8 @@ func (h *hunt) files(ctx context.Context, w store.Whose) ([]store.Trace, error) 
 	return all, nil
 }
 
-// maker returns the number of the local job of a grid job to which an output of the file's name belongs; -1 if there is
-// none.
+// maker returns the number of the local job of a grid job that made the requested file, judged by the name of the file;
+// -1 if there is none.
 func (h *hunt) maker(ctx context.Context, id jjm.GridID) (int32, error) {
 	job, err := h.job(ctx, id)
 	if err != nil || job == nil {
@@ -269,7 +270,7 @@ func (h *hunt) clusterOf(i int) string {
 	return ""
 }
 
-// why returns, for people, why a job fits.
+// why returns, for people, the reason why a job matches the request.
 func (h *hunt) why(job *jjm.GridJob, one *wire.Trace, role store.Role) string {
 	switch f := h.find; {
 	case f.BatchID != "":
@@ -292,7 +293,8 @@ func (h *hunt) why(job *jjm.GridJob, one *wire.Trace, role store.Role) string {
 	return "a grid job of " + one.User
 }
 
-// origin returns the evidence that a gatekeeper's words name a grid job. Words that nobody verified are marked.
+// origin returns a text about the origin of a grid job: the submitter's distinguished name if dn is set, else the
+// gatekeeper and its job id. The text says so if nobody verified the origin.
 func origin(o *jjm.Origin, dn bool) string {
 	text := "job " + strconv.Quote(o.Job) + " of gatekeeper " + cmp.Or(o.Gatekeeper, "not named")
 	if dn {

@@ -8,8 +8,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// showGenerations adds to a status how past generations ended, and whether another
-// generation is to begin.
+// showGenerations adds the ends of past generations, and the open request for another generation, to a status.
 func (an *Answers) showGenerations(job *jjm.GridJob, s *wire.Status) {
 	v := an.s.View()
 	defer v.Close()

@@ -11,7 +11,7 @@ import (
 	"jjm/internal/storage/spool"
 )
 
-// Watched returns the facts that other rooms observe.
+// Watched holds functions that return facts which other rooms observe.
 type Watched struct {
 	Disks       func() health.Disks
 	Unpublished func() health.Records
@@ -83,7 +83,7 @@ const (
 	spoolMost = 20_000
 )
 
-// spoolCount counts what waits in the spool, and keeps the last count.
+// spoolCount counts the entries of the spool, and keeps the last count for spoolEvery.
 type spoolCount struct {
 	mu   sync.Mutex
 	last health.Spool

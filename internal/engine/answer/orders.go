@@ -79,8 +79,8 @@ func shows(en jjm.JournalEntry, caller wire.Caller, mine func(jjm.GridID) bool) 
 	return false
 }
 
-// begins reports whether the text of an entry is about a name: it is only the name, or the name with a reason or an
-// end.
+// begins reports whether a text consists of a name, or of a name that is followed by a reason or by the times of an
+// order.
 func begins(text, name string) bool {
 	rest, ok := strings.CutPrefix(text, name)
 	return ok && name != "" && (rest == "" || strings.HasPrefix(rest, ": ") || strings.HasPrefix(rest, " (from ") ||

@@ -7,8 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// An account sees orders about the site and about its own jobs. The text of a reason, which others write, does not
-// change what belongs to an account.
+// An account sees orders about the site and about its own jobs. A reason is free text of another person: if it imitates
+// an entry about the account, the account does not see the entry.
 func TestShows_WhatIsTheSitesAndTheAccountsOwn(t *testing.T) {
 	t.Parallel()
 	bob := wire.Caller{UID: 7, User: "bob"}

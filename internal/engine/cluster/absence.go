@@ -142,7 +142,7 @@ func (w *watcher) askAccounting(ctx context.Context, account jjm.Owner, lost []a
 		case ok && r.State.Ended():
 			w.ends.Report(a.id, r, jjm.At(w.b.Now()))
 			found = true
-		case ok && r.State == jjm.BatchUnknown: // it may exist: accounting is asked again, and it is never lost
+		case ok && r.State == jjm.BatchUnknown: // the job may exist: accounting is asked again, and the attempt is not lost
 			w.b.Complain(slog.LevelWarn, "unread-end/"+a.id.LocalID.String(), "accounting may have a record that cannot be read",
 				"cluster", w.name, "local", a.id.LocalID, "record", r.Reason)
 		default:

@@ -102,9 +102,9 @@ type dueCancels struct {
 // the list would start in the place that a running job frees.
 func (d dueCancels) all() []adapters.Ref { return slices.Concat(d.refs, d.running) }
 
-// cancelsDue returns the batch jobs to cancel now, duplicates included, and forgets
-// attempts that have ended. A cancel is repeated after the time CancelAgain. Accounts whose lane is taken wait, and so
-// do attempts whose batch id is not known.
+// cancelsDue returns the batch jobs to cancel now, duplicates included, and forgets attempts that have ended. A cancel
+// is repeated after the time CancelAgain. cancelsDue leaves out accounts whose lane is taken, and attempts whose batch
+// id is not known; a later call returns these.
 func (ct *controller) cancelsDue() (due map[jjm.Owner]dueCancels) {
 	due = map[jjm.Owner]dueCancels{}
 	now := ct.b.Now()

@@ -43,7 +43,7 @@ func (st *settler) settleDue(ctx context.Context) (next time.Duration, err error
 	due := map[jjm.Owner][]jjm.Tag{}
 	for tag, account := range st.unsettled() {
 		if st.c.submitter.submits.Taken(account) {
-			continue // perhaps by this bulk; when the lane is free the loop is kicked
+			continue // the lane is taken, perhaps by this bulk; the loop is woken when the lane is free
 		}
 		if left := st.retryIn(tag); left > 0 {
 			next = min(next, left)

@@ -51,7 +51,8 @@ func unreadOf(w *watcher, listing *adapters.Listing, account jjm.Owner) (unread 
 	return unread
 }
 
-// tellUnread logs an unread record. of are the attributes that say whose listing has it.
+// tellUnread logs an unread record. stranger is true if the record belongs to no job of jjm. of are log attributes that
+// identify the listing.
 func tellUnread(b *base.Base, u adapters.Unread, stranger bool, of ...any) {
 	level, what := slog.LevelWarn, "a local job may be unknown"
 	if stranger {

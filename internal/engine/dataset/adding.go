@@ -15,7 +15,7 @@ type filler struct {
 	s *state.State
 
 	mu     sync.Mutex
-	filled map[Source]func() // by source that a stop of the daemon may have interrupted, until it is read again
+	filled map[Source]func() // what Resume got from adding, by source, until the source is read
 }
 
 // adding prevents grid jobs from cutting the files of a dataset until filled is called.

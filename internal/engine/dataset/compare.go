@@ -51,8 +51,8 @@ func (ss *sights) forget(s Source) {
 	delete(ss.of, s)
 }
 
-// remembers adds the files that a program listed to the sight, and makes the look cover all
-// files that the program ever listed. A look into a folder already says what it covers.
+// remembers adds the files that a program listed to the sight, and makes the look cover all files that the program ever
+// listed. It does nothing for a look into a folder, which already has a Covers function.
 func (ss *sights) remembers(si *sight, look *catalogue.Look) {
 	if look.Covers != nil {
 		return

@@ -31,10 +31,10 @@ func (ds *Datasets) checkContainer(ctx context.Context, uid int, d *jjm.DatasetI
 	return nil
 }
 
-// takeContainer adds to the dataset d, whose id is given, the files of a container's datasets that
-// d lacks (decision R30). whole says that no more can come, because all these datasets are closed.
-// Readers are woken, and may read, only when all files are there: otherwise a splitter that takes
-// the files that it finds would cut parts that are too small from each dataset.
+// takeContainer adds the files of a container's datasets to the dataset d with the given id, except files that d
+// already has (decision R30). whole is true if all datasets of the container are closed, so that no more files can
+// come. Readers are woken, and may read, only when all files are there: otherwise a splitter that takes the files that
+// it finds would cut parts that are too small from each dataset.
 func (ds *Datasets) takeContainer(ctx context.Context, job *jjm.GridJob, id store.DatasetID,
 	d *jjm.DatasetInput) (whole bool, err error) {
 	filled := ds.adding(id)
@@ -46,7 +46,7 @@ func (ds *Datasets) takeContainer(ctx context.Context, job *jjm.GridJob, id stor
 	return whole, nil
 }
 
-// takeMembers is takeContainer without the delay and the waking of readers. news are the datasets that got files.
+// takeMembers adds the files for takeContainer. news are the datasets that got files; their readers are not woken yet.
 func (ds *Datasets) takeMembers(ctx context.Context, job *jjm.GridJob, d *jjm.DatasetInput) (whole bool,
 	news []store.DatasetID, err error) {
 	members, err := ds.b.Store.Members(ctx, job.Owner.UID, d.Container)

@@ -182,8 +182,8 @@ func (ds *Datasets) addFilesIn(ctx context.Context, uid int, d jjm.Dataset, file
 	return added, nil
 }
 
-// checkPlace returns an error if d names another container than the dataset is in, or if the
-// dataset is itself a container. made says that the dataset is new.
+// checkPlace returns an error if d names a container other than the container of the dataset, or if the dataset is
+// itself a container. made is true if the dataset is new.
 func checkPlace(c *state.Change, uid int, d jjm.Dataset, made bool) error {
 	have, err := c.S.B.Store.DatasetNamed(c.Ctx, uid, d.Name)
 	switch {
@@ -275,7 +275,7 @@ func (ds *Datasets) filling(mem state.Memory, owner jjm.Owner, name string) bool
 	return false
 }
 
-// noDataset returns a text that says how an account can get a dataset that it does not have.
+// noDataset returns an error text that explains how an account can get a dataset that it does not have.
 func noDataset(owner jjm.Owner, name string) string {
 	return fmt.Sprintf("%s has no dataset %s: if it is the output_dataset of another job, submit the job that fills it first; "+
 		"else list its files here, or make it with \"jjm dataset add\"", owner.User, name)

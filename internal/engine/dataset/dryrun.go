@@ -123,8 +123,7 @@ func passedOver(cut *handlers.Cutting) (texts []string) {
 	return texts
 }
 
-// outlook returns how many merges there would be. parts are the first parts of the
-// cutting.
+// outlook returns the expected number of merges. parts are the first parts of the cutting.
 func outlook(h handlers.Handler, spec *jjm.Spec, cut handlers.Cutting, parts []jjm.Part) (*jjm.MergeOutlook, error) {
 	var cmd handlers.Command
 	var err error
@@ -157,8 +156,7 @@ func outlook(h handlers.Handler, spec *jjm.Spec, cut handlers.Cutting, parts []j
 	return o.Merges(!cut.Work.Closed)
 }
 
-// dryWork adds to cut.Work the files that a grid job would read. known says that no more
-// can come.
+// dryWork adds to cut.Work the files that a grid job would read. known is true if no dataset can get more files.
 func (ds *Datasets) dryWork(ctx context.Context, owner jjm.Owner, spec *jjm.Spec, site handlers.Site,
 	cut *handlers.Cutting) (known bool, err error) {
 	known = true
@@ -195,7 +193,7 @@ func (ds *Datasets) dryWork(ctx context.Context, owner jjm.Owner, spec *jjm.Spec
 	return known, nil
 }
 
-// tellDry sets the facts about the parents of the files that WMBSMergeBySize needs.
+// tellDry adds to work the facts about the parents of its files that the splitter WMBSMergeBySize needs.
 func (ds *Datasets) tellDry(ctx context.Context, owner jjm.Owner, dataset string, work *split.Work) error {
 	maker, err := ds.lineage.MakerOf(ctx, owner.UID, dataset, work.Files[:min(lineage.SomeFiles, len(work.Files))])
 	if err != nil {

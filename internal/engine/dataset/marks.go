@@ -142,8 +142,8 @@ func (mk marker) changeMarks(ctx context.Context, dry bool, decide func(*state.C
 	return err
 }
 
-// tellMarks adds a change of n marks to the journal, with who made it, and wakes the grid jobs
-// that read the dataset. With n 0 it does nothing.
+// tellMarks adds a change of n marks and the caller's name to the journal, and wakes the grid jobs that read the
+// dataset. If n is 0, it does nothing.
 func tellMarks(c *state.Change, caller wire.Caller, set store.Dataset, to, what string, n int) {
 	if n == 0 {
 		return
@@ -151,7 +151,7 @@ func tellMarks(c *state.Change, caller wire.Caller, set store.Dataset, to, what 
 	c.News, c.Marked = append(c.News, set.ID), append(c.Marked, set.ID)
 	noteReaders(c, set.ID, what, caller.User)
 	by := fmt.Sprintf("uid %d", caller.UID)
-	if caller.UID != set.UID { // who may read the entry; see package answer
+	if caller.UID != set.UID { // the owner may read the entry too; see shows of package answer
 		by += fmt.Sprintf(", dataset of uid %d", set.UID)
 	}
 	c.Journal = append(c.Journal, jjm.JournalEntry{Time: c.Now, First: -1, Last: -1, To: to,

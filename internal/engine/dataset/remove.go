@@ -195,7 +195,7 @@ func args(ids []jjm.GridID) string {
 // tellRemoval adds a removal to the journal, with the account that requested it.
 func tellRemoval(c *state.Change, caller wire.Caller, uid int, what string) {
 	by := fmt.Sprintf("uid %d", caller.UID)
-	if caller.UID != uid { // who may read the entry; see package answer
+	if caller.UID != uid { // the owner may read the entry too; see shows of package answer
 		by += fmt.Sprintf(", dataset of uid %d", uid)
 	}
 	c.Journal = append(c.Journal, jjm.JournalEntry{Time: c.Now, First: -1, Last: -1, To: "removed",

@@ -34,8 +34,8 @@ type Datasets struct {
 	cleared *fair.Keyed[int] // deletes the rows of removed datasets, by account
 }
 
-// New returns a Datasets that reads width sources at a time; each source keeps its place for patience (see fair.Keyed).
-// Nothing is read until Run is called.
+// New returns a Datasets that reads at most width sources at the same time. The read of a source keeps its place among
+// these for the duration patience (see fair.Keyed). Nothing is read until Run is called.
 func New(s *state.State, as *areas.Areas, types *jobtype.Types, ln *lineage.Lineage, width int,
 	patience time.Duration) *Datasets {
 	ds := &Datasets{b: s.B, s: s, outside: outside{s.B, as}, types: types, lineage: ln, marks: marker{s.B, s},

@@ -23,7 +23,7 @@ import (
 // repeatedly: a watched folder, a program, or the datasets of a container.
 type Source struct {
 	Grid jjm.GridID
-	i    int // in Spec.Datasets
+	i    int // index of the dataset in Spec.Datasets
 }
 
 // The bounds of reading a source. A listing of a million files has some 100 MB.
@@ -102,8 +102,7 @@ func (ds *Datasets) LookAt(ctx context.Context, s Source) time.Duration {
 	return again
 }
 
-// sourceTrouble sets, for people, why a source cannot be read, or clears it if err is
-// nil.
+// sourceTrouble stores, for people, the reason why a source cannot be read. If err is nil, it clears the reason.
 func (ds *Datasets) sourceTrouble(s Source, err error) {
 	v := ds.s.View()
 	g := v.Grid(s.Grid)

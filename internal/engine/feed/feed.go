@@ -175,8 +175,8 @@ func (fd *Feeder) cutNext(ctx context.Context, job *jjm.GridJob, f *feed) ([]jjm
 	return parts, left, next, fd.s.WithinSerials(ctx, job, len(parts), room)
 }
 
-// journalLacks adds to the journal, once, which open secondary dataset a grid job waits
-// for; "" is none.
+// journalLacks adds to the journal for which open secondary dataset a grid job waits, unless text is "" or was added
+// before.
 func (fd *Feeder) journalLacks(ctx context.Context, id jjm.GridID, text string) error {
 	v := fd.s.View()
 	g := v.Grid(id)
@@ -201,8 +201,8 @@ func (fd *Feeder) setIdle(id jjm.GridID, news uint64, left split.Left) {
 	fd.s.Adjust(func(a *state.Memo) { a.SetIdle(id, jjm.StepWork, news, why) })
 }
 
-// storeFiles stores the states of the files after a cut: fully cut, or dropped by the
-// splitter. over says that nothing more will be cut: then all other files that were not cut are dropped too.
+// storeFiles stores the states of the files after a cut: fully cut, or dropped by the splitter. If over is true,
+// nothing more will be cut, and all other files that were not cut are dropped too.
 func (f *feed) storeFiles(tx *store.Tx, g *jjm.GridJob, left split.Left, over bool) error {
 	done := make([]int64, len(left.Done))
 	for i, pos := range left.Done {

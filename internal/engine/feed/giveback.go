@@ -97,8 +97,8 @@ func nameable(c *state.Change, l *jjm.LocalJob) (bool, error) {
 	return err == nil, err
 }
 
-// replace makes a new local job for the part that l gives back, and returns the new id. before is how many local jobs
-// had the part before l.
+// replace makes a new local job for the part that l gives back, and returns the new id. before is the number of local
+// jobs that had the part before l.
 func replace(c *state.Change, l *jjm.LocalJob, part jjm.Part, before int) (jjm.LocalID, error) {
 	g := c.Grid(l.ID.Grid)
 	part, err := renumbered(g, l, part)

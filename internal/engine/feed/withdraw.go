@@ -60,7 +60,7 @@ func (fd *Feeder) withdrawSome(ctx context.Context, id jjm.GridID, locals []int3
 			c.Withdrawn[at] = true
 			l.Ended, l.Message = c.Now, "some of what it would have read cannot be read any more"
 			if l.NotBefore != 0 && l.Attempt > 0 {
-				l.Attempt-- // the number was already that of the next attempt
+				l.Attempt-- // Attempt was already the number of the next attempt
 			}
 			c.Move(l, jjm.Failed, jjm.BySystem, l.Message)
 		}

@@ -82,8 +82,8 @@ func (js *Jobs) submit(ctx context.Context, caller wire.Caller, req wire.Submit,
 
 // repeated answers a submission whose request key already has a grid job. It does not check again whether the site
 // would accept the submission: it was accepted, and the caller perhaps never got the answer. Newer credentials replace
-// those of the grid job, because some gatekeepers have no other way to renew them. Existed is false if no grid job has
-// the key, or if spec allows the reuse of the key.
+// the grid job's credentials, because some gatekeepers can renew credentials only by a repeated submission. Existed is
+// false if no grid job has the key, or if spec allows the reuse of the key.
 func repeated(ctx context.Context, js *Jobs, caller wire.Caller, spec *jjm.Spec,
 	given []jjm.Credential) (out wire.Submitted, err error) {
 	if spec.Key == "" || spec.KeyReuse {

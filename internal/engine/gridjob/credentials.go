@@ -14,9 +14,8 @@ import (
 // The credentials of a grid job are files in its owner's work area, in a folder named after its handle, readable only
 // by the account that runs its jobs. The store, the journal, the record and the log have no copy of the credentials.
 
-// checkCredentials returns problems for credentials that a job asks for and that did not come
-// with the submission, and for a missing request key, which renewals need. jjm.CheckCredentials
-// checks the credentials themselves.
+// checkCredentials returns problems for credentials that a job requests but that did not come with the submission, and
+// for a missing request key, which renewals need. jjm.CheckCredentials checks the contents of the credentials.
 func checkCredentials(spec *jjm.Spec, given []jjm.Credential) (ps jjm.Problems) {
 	for i, kind := range spec.Credentials {
 		if !slices.ContainsFunc(given, func(c jjm.Credential) bool { return c.Kind == kind }) {
@@ -120,8 +119,8 @@ func (js *Jobs) Renew(ctx context.Context, caller wire.Caller, r wire.RenewReque
 	return wire.RenewAnswer{Renewed: kinds, NotReached: js.rooms.Clusters.NotReached(job.ID, kinds)}, err
 }
 
-// renewAgain replaces the credentials of a grid job by the credentials of a repeated submission, if those are newer. It
-// does nothing if the grid job needs no credentials any more, or is removed.
+// renewAgain replaces the credentials of a grid job by newer credentials of a repeated submission. It does nothing if
+// the grid job has ended or is removed.
 func renewAgain(ctx context.Context, js *Jobs, caller wire.Caller, id jjm.GridID, given []jjm.Credential) error {
 	if len(given) == 0 {
 		return nil

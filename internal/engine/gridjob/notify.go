@@ -5,8 +5,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// checkNotify returns a problem if the job file has addresses to notify and the site sends no notices. The address in
-// a job description file of JIM was always for the application, so at such a site it only stays in its environment.
+// checkNotify returns a problem if the job file has addresses to notify and the site sends no notices. The address in a
+// job description file of JIM was always for the application: the site ignores it, and it stays in the environment of
+// the jobs.
 func checkNotify(doc *jobfile.Doc, notices bool) jjm.Problems {
 	switch {
 	case notices || len(doc.Spec.Notify) == 0:

@@ -11,7 +11,7 @@ import (
 	"jjm/internal/work/cover"
 )
 
-// proveMerge adds the verdict on the merges to v. The verdict of v is at most that of the merges.
+// proveMerge adds the report on the merges to v. If the merges are not proven, v is not proven either.
 func (pr *Prover) proveMerge(ctx context.Context, job *jjm.GridJob, v *wire.Verified) error {
 	report, err := pr.provedMerge(ctx, job, job.Status.Final())
 	if err != nil {
@@ -25,8 +25,8 @@ func (pr *Prover) proveMerge(ctx context.Context, job *jjm.GridJob, v *wire.Veri
 	return nil
 }
 
-// provedMerge compares the outputs of the first step with the ledger of the second. over
-// says that the grid job has ended.
+// provedMerge compares the outputs of the first step with the ledger of the second step. over is true if the grid job
+// has ended.
 func (pr *Prover) provedMerge(ctx context.Context, job *jjm.GridJob, over bool) (cover.Report, error) {
 	t := &task{grid: job.ID, step: jjm.StepMerge,
 		facts: cover.Facts{Unit: jjm.UnitFile, Made: job.Step.Made, Closed: job.Merging.Closed, Over: over}}
@@ -57,8 +57,9 @@ func (pr *Prover) provedMerge(ctx context.Context, job *jjm.GridJob, over bool) 
 	return report, pr.addUnmade(ctx, job.ID, &report)
 }
 
-// addUnmade counts outputs as missing that completed local jobs should have made to be merged and did not make, or that
-// were left out: the dataset to be merged holds only the files that arrived. The list of left-out outputs names them.
+// addUnmade adds to the missing files of a report the outputs that completed local jobs did not make or left out,
+// though the outputs were to be merged. The ledger does not show them as missing, because the dataset to be merged
+// holds only the files that arrived. The list of left-out outputs names them.
 func (pr *Prover) addUnmade(ctx context.Context, id jjm.GridID, report *cover.Report) error {
 	retracted, err := pr.b.Store.Retracted(ctx, id)
 	if err != nil {

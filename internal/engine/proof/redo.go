@@ -9,9 +9,8 @@ import (
 	"jjm/internal/work/cover"
 )
 
-// Redo returns the job file of a recovery that does the work of the given local jobs again, and
-// nothing else. recovery is the path that the job file will have. The result is empty if other
-// recoveries did that work, or still may.
+// Redo returns the job file of a recovery that does only the work of the given local jobs again. recovery is the path
+// that the job file will have. The result is empty if other recoveries did that work, or may still do it.
 func (pr *Prover) Redo(ctx context.Context, caller wire.Caller, job *jjm.GridJob, locals []int32,
 	recovery string) (none cover.Written, err error) {
 	t, recoveries, err := pr.joinedTask(ctx, caller, job)

@@ -181,8 +181,8 @@ func (r *replay) split() (handlers.Cutting, bool) {
 // partsAtOnce is the number of parts cut, or of local jobs read, at a time.
 const partsAtOnce = 5000
 
-// parts cuts the work again, compares each part with the part of the stored local job, and
-// asks for its command.
+// parts cuts the work again, and compares each part and its command with the part and the command of the stored local
+// job.
 func (r *replay) parts(ctx context.Context, cut handlers.Cutting) error {
 	if len(r.job.Spec.Datasets) > 0 {
 		r.add("parts", "parts of datasets depend on when files came: jjm verify "+r.job.ID.String()+" compares them with the ledger")
@@ -245,8 +245,7 @@ func (c *comparison) next() (jjm.Part, bool) {
 	return p, true
 }
 
-// compare compares the next part with the part of a stored local job, and asks the type for
-// its command.
+// compare compares the next part and its command with the part and the command of a stored local job.
 func (c *comparison) compare(l *jjm.LocalJob) {
 	c.compared++
 	was := l.Part
@@ -262,8 +261,8 @@ func (c *comparison) compare(l *jjm.LocalJob) {
 	c.command(l)
 }
 
-// command asks the type for the command of a local job now, and by the stored plan, and compares both, because the
-// command itself is not stored.
+// command compares the command of a local job by the present plan with its command by the stored plan. It asks the job
+// type for both, because commands are not stored.
 func (c *comparison) command(l *jjm.LocalJob) {
 	now, err := handlers.CommandOf(c.h, c.spec, l)
 	if err != nil {

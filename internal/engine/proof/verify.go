@@ -132,8 +132,8 @@ func (t *task) rowsOf(ctx context.Context, fn func(cover.Row) error) error {
 	})
 }
 
-// processed returns how much the application of a completed local job reports to have
-// processed: in the wrapper's result, or if there is no result in the log file.
+// processed returns the amount of work that the application of a completed local job reports: in the wrapper's result
+// or, if there is no result, in the log file.
 func processed(l *jjm.LocalJob, ev *jjm.Evidence) *jjm.Processed {
 	switch {
 	case !l.State.IsCompleted() || ev == nil:

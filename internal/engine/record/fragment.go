@@ -9,10 +9,9 @@ import (
 	"jjm/xmldb"
 )
 
-// Add adds a fragment to a record. The caller has checked that its writer may do so. The fragment
-// appears when its shard or head is next written, which is soon. If the record on disk does not have
-// the local job yet, Add publishes the record first. The kinds of errors are the same as of
-// [xmldb.DB.Add].
+// Add adds a fragment to a record. The caller has checked that the fragment's writer may change the record. The
+// fragment appears when its shard or head is next written, which is soon. If the record on disk does not have the local
+// job yet, Add publishes the record first. The kinds of errors are the same as of [xmldb.DB.Add].
 func (pu *Publisher) Add(ctx context.Context, f xmldb.Fragment) error {
 	err := pu.b.Deps.Records.Add(f)
 	if k := jjm.KindOf(err); k == jjm.Gone || k == jjm.Busy {

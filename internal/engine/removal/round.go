@@ -131,8 +131,8 @@ func (re *Remover) clear(ctx context.Context, r *store.Removal) error {
 	return nil
 }
 
-// foreign reports whether the folder of a grid job has local jobs of another grid job with the same number, of a store
-// that was lost or of another site: the grid job made none, and unused finds some. Such a folder stays.
+// foreign reports whether the folder of a grid job contains local jobs although the grid job has made none. They belong
+// to another grid job with the same number, of a lost store or of another site. Such a folder is not removed.
 func (re *Remover) foreign(ctx context.Context, id jjm.GridID, unused func(jjm.GridID) error) (bool, error) {
 	job, _, err := re.b.Store.Kept(ctx, id)
 	if err != nil || job.Step.Made > 0 {

@@ -38,7 +38,7 @@ func (si *Site) ban(ctx context.Context, caller wire.Caller, b *wire.Ban) (wire.
 		By: caller.User, UID: caller.UID, Since: jjm.At(si.b.Now())}
 	err := si.resolveBan(ctx, &given)
 	if b.Lift {
-		return si.unban(ctx, given) // after an error the account may be gone: its ban is lifted by name
+		return si.unban(ctx, given) // even after an error: the ban of an account that no longer exists is lifted by name
 	}
 	if err != nil {
 		return wire.Banned{}, fmt.Errorf("ban %s: %w", b.Name, err)

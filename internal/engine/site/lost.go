@@ -54,8 +54,8 @@ func lost(what, path string, first, now Place) string {
 		"daemon again", what, path)
 }
 
-// Work returns a function that returns, for people, whether the folder of the work areas is removed, or replaced since
-// Work was called; else "". See lost.
+// Work returns a function that checks the folder of the work areas. The function returns a text for people if the
+// folder was removed, or replaced since the call of Work, and "" otherwise; see lost.
 func Work(path string) func() string {
 	was := At(path)
 	return func() string { return lostWork(path, was) }
@@ -76,8 +76,8 @@ func keep(store, work, records string) (k kept) {
 	return k
 }
 
-// look returns, for people, which of the paths was removed or replaced, or "". If the folder of records was replaced,
-// it opens the new folder.
+// look returns a text for people that names the first removed or replaced path, "" if there is none. If the folder of
+// records was replaced, it opens the new folder.
 func (k *kept) look(reopen func() error) string {
 	if why := lost("the store", k.store, k.was.store, At(k.store)); why != "" {
 		return why

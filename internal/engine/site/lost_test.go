@@ -25,7 +25,7 @@ func TestPlace_AFolderMadeAgainIsAnother(t *testing.T) {
 		t.Errorf("%+v is not %+v", was, At(dir))
 	}
 	now := was
-	for now.made != 0 && now == was { // file systems say when in steps of some milliseconds
+	for now.made != 0 && now == was { // file systems record this time in steps of some milliseconds
 		if err := os.Remove(dir); err != nil {
 			t.Fatal(err)
 		}

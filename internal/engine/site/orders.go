@@ -38,7 +38,7 @@ func (si *Site) obey(ctx context.Context, caller wire.Caller, o *wire.Order) ([]
 	now := jjm.At(si.b.Now())
 	given := jjm.Order{Verb: o.Verb, Kind: o.Kind, Name: o.Name, Reason: strings.TrimSpace(o.Reason), By: caller.Actor(),
 		Since: now, Until: o.Until}
-	if o.From != 0 { // the order is a drain only in name: grid jobs are accepted
+	if o.From != 0 { // the request is a drain, but a maintenance window still accepts grid jobs
 		given.Verb, given.From = jjm.OrderMaintenance, o.From
 	}
 	if o.For > 0 {

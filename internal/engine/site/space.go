@@ -38,8 +38,8 @@ func (si *Site) spaceLoop(ctx context.Context) {
 	}
 }
 
-// measure stores the free space of the file systems, and returns which of them has too little for new work, for
-// people, or "" if all have enough.
+// measure stores the free space of the file systems. It returns a text for people that names a file system with too
+// little space for new work, or "" if all have enough.
 func (si *Site) measure() string {
 	cfg := si.b.Conf()
 	floor := plan.Floor{Bytes: uint64(cfg.MinFreeBytes), Files: uint64(cfg.MinFreeFiles)}
@@ -93,8 +93,8 @@ func (si *Site) noteLow(low string) {
 	si.s.WakeSubmit()
 }
 
-// noteLost stores, for people, which path was removed or replaced. When the path is back, the records are written
-// again.
+// noteLost stores the text for people about a removed or replaced path, "" if there is none. When the path is back, the
+// records are written again.
 func (si *Site) noteLost(why string) {
 	before := si.s.SetLost(why)
 	switch {

@@ -11,7 +11,7 @@ import (
 // windows is the state of maintenance windows that the orders loop remembers. Only that loop uses it.
 type windows struct {
 	shut Shut
-	// waiting are the grid jobs that waited for a window at the last look, begun the windows that had begun.
+	// waiting are the grid jobs that waited for a window at the last look. begun are the windows that had begun by then.
 	waiting map[jjm.GridID]bool
 	begun   []jjm.Order
 }

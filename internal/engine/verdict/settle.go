@@ -130,8 +130,8 @@ func (ju *Judge) look(ctx context.Context, id jjm.AttemptID) (j judgement, ok bo
 }
 
 // withdrawn reports whether the batch system proves that it ended a killed attempt while the attempt waited. Such an
-// attempt left nothing in the work area, so look does not look there. marked is false as long as only the grid job, by
-// killed, says that its local jobs are to be killed.
+// attempt left nothing in the work area, so look does not look there. killed is true if the grid job is being killed.
+// marked is true if the local job itself is marked: to be killed, or given up because of a hold.
 func withdrawn(l *jjm.LocalJob, en *endings.Ending, killed bool) (withdrawn, marked bool) {
 	other := l.BatchID != "" && en.Report.ID != l.BatchID
 	if !en.NeverRan || en.Result != nil || en.Suspect != nil || en.Proving || other {
@@ -213,8 +213,8 @@ func (ju *Judge) endFacts(ar *areas.Area, l *jjm.LocalJob, en *endings.Ending) p
 const missedBeats = 2
 
 // beating reports whether an attempt's wrapper still runs: whether its heartbeat changed within missedBeats intervals.
-// It does not compare the times of two clocks. It returns true at the first look, which cannot know, and after an
-// error. It returns false if there is no heartbeat file.
+// It does not compare the times of two clocks. It returns true at the first look, which has no earlier heartbeat to
+// compare, and after an error. It returns false if there is no heartbeat file.
 func (ju *Judge) beating(ar *areas.Area, id jjm.AttemptID, now jjm.Time) bool {
 	beat, ok, err := ar.Heartbeat(id)
 	if err != nil || !ok {

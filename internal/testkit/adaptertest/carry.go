@@ -22,7 +22,7 @@ type CarryWrapper struct {
 
 var _ Wrapper = (*CarryWrapper)(nil)
 
-// own opens the area that this run of the job has on its worker.
+// own opens the worker's area of this run of the job.
 func (w *CarryWrapper) own(job SimJob) (*sandbox.Area, error) {
 	if err := os.MkdirAll(w.Scratch, 0o700); err != nil {
 		return nil, fmt.Errorf("scratch folder of the worker: %w", err)

@@ -350,8 +350,8 @@ func (s *Sim) finish(k simKey, at jjm.Time) {
 	s.end(k, state, at, exit, signal, play.Reason)
 }
 
-// report writes the result of a job's wrapper, and returns whether it was written. No result is written without a
-// claim, or with NoResult.
+// report writes the result of a job's wrapper, and returns true if it wrote a result. It writes no result if the
+// wrapper has no claim, or if the script sets NoResult.
 func (s *Sim) report(k simKey, play Play, at jjm.Time) bool {
 	r := s.runs[k]
 	if r == nil || !r.claimed || play.NoResult {

@@ -55,7 +55,7 @@ func TestSim_JobsRunInOrderForTheirTimeInTheirSlots(t *testing.T) {
 	s := NewSim(SimConfig{Now: c.Now, Slots: 2, Life: 10 * time.Second})
 	submitted(t, s, "a", 3)
 	s.Step()
-	c.pass(25 * time.Second) // the third job started at 10 s, not now
+	c.pass(25 * time.Second) // the third job started at 10 s, not at the present time
 	got := listed(t, s)
 	type span struct{ started, ended jjm.Time }
 	want := []span{{c.at(0), c.at(10 * time.Second)}, {c.at(0), c.at(10 * time.Second)},
@@ -293,7 +293,7 @@ func TestSim_TheSameSeedGivesTheSameRun(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		seed := rapid.Uint64().Draw(rt, "seed")
 		steps := rapid.SliceOfN(rapid.IntRange(0, 100), 0, 20).Draw(rt, "steps")
-		// The result does not depend on how often the simulation is looked at.
+		// The result does not depend on how often the simulation is advanced.
 		if diff := cmp.Diff(story(seed, nil), story(seed, steps)); diff != "" {
 			rt.Fatal(diff)
 		}

@@ -142,8 +142,8 @@ func missGiven(area *sandbox.Area, job SimJob, r *jjm.Result) error {
 	return nil
 }
 
-// writeOutput writes one output file for the application, and describes it. It writes no file for the name "-", and
-// none for a name outside of the job's folder, which it describes as absent.
+// writeOutput writes one output file for the application, and describes it. For the name "-" it writes no file. It
+// writes no file outside of the job's folder either, and describes such a file as absent.
 func writeOutput(area *sandbox.Area, id jjm.AttemptID, name string) ([]jjm.Output, error) {
 	below := filepath.Join(sandbox.WorkName, name)
 	switch {

@@ -142,7 +142,7 @@ func TestWrapper_TheOutputCanBeCollected(t *testing.T) {
 func TestWrapper_ALostClaimMeansNoRun(t *testing.T) {
 	c := newClock()
 	area := assigned(t, "a", 2)
-	// The daemon has claimed position 1, because it counts it as lost.
+	// The daemon counts the attempt at position 1 as lost, and has taken its claim.
 	_, won, err := area.Claim("a", 1, jjm.Claim{Holder: jjm.HolderDaemon, Nonce: "n", Time: 1})
 	if err != nil || !won {
 		t.Fatal(won, err)

@@ -19,14 +19,15 @@ const (
 // longestRest is the longest pause between two checks.
 const longestRest = 2 * time.Second
 
-// Rest returns the pause after a check that took the time took: five times that time, but at least least and at most
-// longestRest. Many tests wait at the same time. Without long pauses, checks that start a command would leave no CPU
-// for the work for which the tests wait.
+// Rest returns the pause after a check: five times the duration of the check, but at least the given minimum and at
+// most longestRest. Many tests wait at the same time. Without long pauses, checks that start a command would leave no
+// CPU for the work for which the tests wait.
 func Rest(least, took time.Duration) time.Duration {
 	return max(least, min(5*took, longestRest))
 }
 
-// True waits until ok returns true. If ok does not return true in time, the test ends with an error that names what.
+// True waits until ok returns true. If ok does not return true in time, the test ends with an error that describes the
+// condition.
 func True(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	Nil(t, what, func() error {

@@ -53,15 +53,15 @@ func Context(t testing.TB, d time.Duration) context.Context {
 	return ctx
 }
 
-// Closed waits until ch is closed or delivers a value. If neither happens, the test ends with
-// an error that names what.
+// Closed waits until a channel is closed or delivers a value. If neither happens, the test ends with an error that
+// describes the awaited event.
 func Closed[T any](t testing.TB, what string, ch <-chan T) {
 	t.Helper()
 	receive(t, Guard(patience), what, ch)
 }
 
-// Receive waits for a value from ch and returns the value. If no value comes, or ch is closed, the test ends with an
-// error that names what.
+// Receive waits for a value from a channel and returns the value. If no value comes, or the channel is closed, the test
+// ends with an error that describes the awaited value.
 func Receive[T any](t testing.TB, what string, ch <-chan T) T {
 	t.Helper()
 	v, open := receive(t, Guard(patience), what, ch)
@@ -71,7 +71,7 @@ func Receive[T any](t testing.TB, what string, ch <-chan T) T {
 	return v
 }
 
-// receive receives a value from ch; open is false if ch is closed. If no value comes within limit, the
+// receive receives a value from a channel; open is false if the channel is closed. If no value comes within limit, the
 // test ends, and open is true so that no second error follows.
 func receive[T any](t testing.TB, limit time.Duration, what string, ch <-chan T) (v T, open bool) {
 	t.Helper()

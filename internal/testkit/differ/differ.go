@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// before is how many equal bytes are shown before the first difference. most is how many bytes of each text are shown
-// altogether.
+// before is the number of equal bytes that are shown before the first difference. most is the total number of bytes
+// that are shown of each text.
 const (
 	before = 40
 	most   = 150
@@ -38,7 +38,7 @@ func First(now, was string) string {
 	return fmt.Sprintf("%sis %s, was %s", at, cut(now, from), cut(was, from))
 }
 
-// quoted returns line n in quotes, "absent" after the last line.
+// quoted returns line n in quotes, or "absent" if n is after the last line.
 func quoted(lines []string, n int) string {
 	if n >= len(lines) {
 		return "absent"

@@ -45,7 +45,7 @@ func TestEnds_AreThoseOfTheTable(t *testing.T) {
 	}
 }
 
-// The same was recorded in history_timeline.
+// The expected exit codes and messages were recorded in history_timeline.
 func TestHistory_Off(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, map[string]string{"FAKEPBS_HISTORY": "off"})

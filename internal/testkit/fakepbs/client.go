@@ -93,8 +93,8 @@ func ask(dir string, q Request, r *Response) error {
 	return c.Call("PBS.Do", q, r)
 }
 
-// socket returns the server's address. It is abstract, not a file, because the path of a socket may have only 107
-// bytes.
+// socket returns the server's address. The address is an abstract name instead of a file, because the path of a socket
+// may have only 107 bytes.
 func socket(dir string) string { return fmt.Sprintf("@fakepbs-%x", sha256.Sum224([]byte(dir))) }
 
 func launch(dir string) error {

@@ -48,8 +48,8 @@ func offline(dir, verb string, args []string) (r Response, out bool) {
 	return r, true
 }
 
-// emptyListing returns the output of a command that prints JSON although the server did not answer, nil for other
-// commands.
+// emptyListing returns the JSON that a command prints although the server did not answer. It returns nil for commands
+// that print no JSON.
 func emptyListing(args []string) []byte {
 	if !strings.Contains(strings.Join(args, " "), "-F json") {
 		return nil

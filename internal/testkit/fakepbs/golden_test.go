@@ -19,7 +19,7 @@ import (
 	"jjm/internal/testkit/await"
 )
 
-// TestMain lets the test's own binary be the commands.
+// TestMain makes the test's own binary act as the commands of PBS.
 func TestMain(m *testing.M) {
 	name := filepath.Base(os.Args[0])
 	if verbs[name].do != nil || len(os.Args) == 2 && os.Args[1] == "serve" {
@@ -140,7 +140,7 @@ func (b *bed) until(command, want string) string {
 	return ""
 }
 
-// different has the texts that differ between two runs of the same command.
+// different lists the texts that differ between two runs of the same command, with their replacements.
 var different = []struct{ from, to string }{
 	{`\b\d+(\[[^]]*\])?\.pbshost`, `N$1.pbshost`},
 	{`[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}`, `TIME`},
@@ -162,8 +162,8 @@ func same(s string) string {
 	return s
 }
 
-// leftOut matches what recordings show and the fake does not have: jobs as text, usage texts, and
-// attributes that jjm does not read. A test sets A for js_badutf in another way.
+// leftOut matches the parts of recordings that the fake does not print: jobs as text, usage texts, and attributes that
+// jjm does not read. A test sets A for js_badutf in another way.
 var leftOut = regexp.MustCompile(`(?m)^Job id .*\n[- ]+\n.*\n|^usage: (?s:.*?)--version\n|` +
 	`^ *"Resource_List":\{(?s:.*?)\},?\n|^ *"Submit_arguments":".*-N js_badutf .*\n|` +
 	`^ *"(queue|server|Checkpoint|Error_Path|exec_vnode|Join_Path|Keep_Files|Mail_Points|Output_Path|Priority|qtime|` +
@@ -173,7 +173,7 @@ var leftOut = regexp.MustCompile(`(?m)^Job id .*\n[- ]+\n.*\n|^usage: (?s:.*?)--
 // lastComma matches the comma after a member that became the last member because later members are left out.
 var lastComma = regexp.MustCompile(`,(\n *\})`)
 
-// shown removes from an output the members that the fake does not have.
+// shown removes the members that the fake does not print from an output.
 func shown(text string) string {
 	text = strings.ReplaceAll(leftOut.ReplaceAllString(text, ""), ` p/j.sh"`, `"`)
 	return lastComma.ReplaceAllString(text, "$1")

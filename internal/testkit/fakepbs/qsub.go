@@ -137,8 +137,8 @@ func (c *complex) admit(j *job) *refusal {
 	return nil
 }
 
-// variables returns the job's Variable_List: the first variable that PBS itself sets, and the values of -v. In these
-// values quotes are removed and backslashes are doubled twice.
+// variables returns the job's Variable_List: the first variable that PBS itself sets, and the variables of -v. It
+// removes quotes from the values of -v, and doubles backslashes in these values twice.
 func variables(home string, lists []string) []pair {
 	all := []pair{{"PBS_O_HOME", home}}
 	typed := strings.NewReplacer(`"`, "", "'", "", `\`, `\\\\`)

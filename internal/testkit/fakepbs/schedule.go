@@ -94,8 +94,8 @@ func (c *complex) launch(j *job, t *task) (*jjmrun.Process, error) {
 
 func (c *complex) scriptPath(j *job) string { return filepath.Join(c.dir, j.row().id()+".SC") }
 
-// outcome waits for the end of a job's process, and then kills the remaining processes, like MOM. They first have the
-// grace time, because they may have received a SIGTERM.
+// outcome waits for the end of a job's process, and then kills the remaining processes, like MOM. It waits for the
+// grace time before the kill, because the processes may have received a SIGTERM.
 func outcome(p *jjmrun.Process) (exit int, used *syscall.Rusage) {
 	status, used, err := p.Wait()
 	if err != nil {

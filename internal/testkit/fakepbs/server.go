@@ -28,7 +28,7 @@ type complex struct {
 	slots   int
 	queue   map[string]*queue
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	history   bool
 	next      int
 	jobs      []*job // by sequence number

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// play is one command of a session that was noted by hand, and the lines that it printed.
+// play is one command of a session that was noted by hand, and the printed lines.
 type play struct {
 	command string
 	lines   []string
@@ -68,8 +68,8 @@ func TestGolden_ArraysAreMadeNotRerunableByQalter(t *testing.T) {
 		}
 		for _, line := range p.lines {
 			if name, value, is := strings.Cut(strings.TrimSpace(line), " = "); name == "array_state_count" {
-				continue // the fake does not have it
-			} else if is { // the fake has these as JSON
+				continue // the fake does not print this attribute
+			} else if is { // the fake prints attributes as JSON
 				if shown := attribute(string(got.Stdout), name); shown != value {
 					t.Errorf("%s: %s is %q, recorded %q", command, name, shown, value)
 				}

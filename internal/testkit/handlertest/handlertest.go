@@ -9,8 +9,8 @@ import (
 	"jjm/handlers/conformance"
 )
 
-// Good is a spec that the type must accept, with the number of its local jobs. If the type makes its work itself, Good
-// also has the number of all their events or rows. Without a spec, the example of the type is used.
+// Good is a spec that the type must accept, with the number of its local jobs. If the type generates its own work, Good
+// also has the total number of events or rows. If Good has no spec, the example of the type is used.
 type Good = conformance.Good
 
 // Run checks a job type against the contract of [handlers.Handler]: see

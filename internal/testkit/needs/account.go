@@ -13,10 +13,10 @@ import (
 // nobody is the account without rights on every Linux.
 const nobody = 65534
 
-// As runs do with only the file access rights of account uid, and returns do's error. The account has the user id uid,
-// the group of the same number, and no other groups. Only root can call As. do runs in a goroutine of its own, because
-// setfsuid(2) changes one thread; therefore do must not end the test. Goroutines that do starts have the rights of
-// root.
+// As runs a function with only the file access rights of an account, and returns the function's error. The account has
+// the user id uid, the group of the same number, and no other groups. Only root can call As. The function runs in a
+// separate goroutine, because setfsuid(2) changes one thread; therefore the function must not end the test. Goroutines
+// that the function starts have the rights of root.
 func As(uid int, do func() error) error {
 	asksMachine()
 	err := errors.New("the function that ran with the rights of another account ended its goroutine instead of returning")
@@ -50,8 +50,8 @@ func become(uid int) error {
 	return nil
 }
 
-// Unprivileged runs do with the rights of an ordinary account to files, because root can read every
-// file. If the test runs as root, do has the rights of the account nobody, as with [As].
+// Unprivileged runs a function with an ordinary account's rights to files, because root can read every file. If the
+// test runs as root, the function has the rights of the account nobody, as with [As].
 func Unprivileged(t testing.TB, do func()) {
 	t.Helper()
 	asksMachine()

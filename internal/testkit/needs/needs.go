@@ -1,9 +1,9 @@
 // Package needs is the only way in which a test may report that this machine lacks a requirement of the test: root, a
 // program, a batch system.
 //
-// It promises that no test is left out silently. A test without a requirement is skipped with one line that begins with
-// "NOT TESTED" and names the missing requirement and how to get it. If the environment has CI=true, tests must be
-// complete, and the same line is a failure. A test in test/house forbids other ways to skip.
+// The package ensures that no test is left out silently. If a requirement is missing, the test is skipped with one line
+// that begins with "NOT TESTED" and names the missing requirement and how to get it. If the environment has CI=true,
+// tests must be complete, and the same line is a failure. A test in test/house forbids other ways to skip.
 //
 // The package installs and starts nothing. It also provides two things that need root: a small disk,
 // and the rights of another account.

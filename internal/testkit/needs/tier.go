@@ -45,8 +45,8 @@ func Target(campaign string) string {
 	return "test-" + campaign
 }
 
-// InCampaign reports whether this run includes the campaign. A test that has a short form chooses its size by the
-// result.
+// InCampaign reports whether this run includes the campaign. A test that has a short form uses the result to choose its
+// size.
 func InCampaign(name string) bool { return includes(os.Getenv(tierVar), name) }
 
 // Campaign skips a test that runs in a campaign only.

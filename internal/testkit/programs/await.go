@@ -7,8 +7,8 @@ import (
 	"jjm/internal/testkit/await"
 )
 
-// Await calls ok until it returns true, and ends the test if this takes longer than patience. Between two calls it
-// waits at least every, and at least the time that [await.Rest] returns.
+// Await calls ok until it returns true, and ends the test if this takes longer than patience. Between two calls, Await
+// pauses for the given interval, or for the time that [await.Rest] returns if that is longer.
 func Await(t testing.TB, patience, every time.Duration, what string, ok func() bool) {
 	t.Helper()
 	end := time.Now().Add(patience)
@@ -24,8 +24,8 @@ func Await(t testing.TB, patience, every time.Duration, what string, ok func() b
 	}
 }
 
-// AwaitNone waits until left returns 0. It ends the test only if the number has not decreased for patience, so that a
-// busy machine does not end a test that makes progress.
+// AwaitNone waits until left returns 0. It ends the test if the number has not decreased during the time patience. A
+// busy machine therefore does not end a test that makes progress.
 func AwaitNone(t testing.TB, patience, every time.Duration, what string, left func() int) {
 	t.Helper()
 	least, since := left(), time.Now()

@@ -1,6 +1,6 @@
-// Package servertest helps to test the server and its clients. It has a fake of the daemon, which serves the verbs of
-// jobs from memory without batch systems, and a server, which serves verbs on a socket of its own. A test that needs
-// other verbs creates them with package serve.
+// Package servertest helps to test the server and its clients. It provides a fake of the daemon, which serves the verbs
+// of jobs from memory without batch systems, and a server that serves verbs on its own socket. A test that needs other
+// verbs creates them with package serve.
 package servertest
 
 import (

@@ -18,8 +18,8 @@ import (
 
 const scripts = "../../../scripts/testbed/"
 
-// broken is a bed, the verbs that bring it into the state a killed run may leave, and how
-// to submit a script.
+// broken is a bed, with the verbs that put the bed into the state that a killed run may leave, and with the command
+// that submits a script.
 type broken struct {
 	name   string
 	mess   [][]string // verbs of its script
@@ -63,8 +63,8 @@ func TestWith_RepairsBeds(t *testing.T) {
 	}
 }
 
-// stray starts a job that stays and returns its process, found by the command line, because
-// HTCondor's daemons count their processes themselves.
+// stray starts a job that does not end, and returns the id of its process. It finds the process by its command line,
+// because HTCondor's daemons run in their own PID namespace, with other process ids.
 func stray(t *testing.T, b *testbed.Bed, bad broken) (pid int) {
 	t.Helper()
 	mark := fmt.Sprintf("600.%d%d", os.Getpid(), time.Now().UnixNano())
@@ -87,7 +87,7 @@ func submit(t *testing.T, b *testbed.Bed, bad broken, script string) string {
 	t.Helper()
 	job := filepath.Join(b.Dir(t), "job")
 	ran := job + ".ran"
-	// Slurm and Grid Engine run a copy.
+	// Slurm and Grid Engine run a copy of the script, so $0 is replaced by the path of the original.
 	script = "#!/bin/sh\n" + strings.ReplaceAll(script, "$0", job) + "\n"
 	for name, text := range map[string]string{job: script, job + ".sub": "executable = " + job + "\nqueue\n"} {
 		if err := os.WriteFile(name, []byte(text), 0o755); err != nil {
@@ -147,7 +147,7 @@ func TestWith_RemovesWhatAKilledRunLeft(t *testing.T) {
 }
 
 // The jjm daemon in a gatekeeper's test bed is outside the test bed's network namespace, and survives a killed run. The
-// next run must end that daemon, or its own daemon is refused the state folder.
+// next run must end that daemon, because otherwise a new daemon cannot lock the state folder.
 func TestWith_EndsTheDaemonOfAGatekeeperThatAKilledRunLeft(t *testing.T) {
 	for bed, known := range map[string]string{"gram": "JOBS", "arc": "CONTROL"} {
 		t.Run(bed, func(t *testing.T) {

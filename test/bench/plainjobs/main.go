@@ -1,7 +1,8 @@
-// Command plainjobs does for /bin/true what jjm does for a local job, and nothing else: a wrapper claims the job,
-// makes its folder, runs it, and reports with one sync; a spawner starts as many wrappers at once as there are
-// processors, and reads their reports. It checks nothing, survives no crash and keeps nothing. The bench compares the
-// cost of jjm's wrapper and daemon with it in the same run, because machines differ by a factor of two.
+// Command plainjobs does only the necessary work that jjm does for a local job, for the program /bin/true. A wrapper
+// claims the job, makes its folder, runs the program, and reports with one sync. A spawner runs as many wrappers at the
+// same time as there are processors, and reads their reports. The program checks nothing, survives no crash and keeps
+// no history. The bench compares it with jjm's wrapper and daemon in the same run, because machines differ by a factor
+// of two.
 //
 //	plainjobs run DIR N         the wrapper of job N below DIR
 //	plainjobs spawn DIR COUNT   all jobs; prints the CPU per job in milliseconds, as JSON

@@ -80,8 +80,8 @@ type IDs interface {
 	Reach(jjm.GridID) error
 }
 
-// SiteFiles holds what the site's own files say about job types and models of job files, and whether the site sends
-// notices.
+// SiteFiles describes the site's own files of job types and of models of job files. It also says whether the site sends
+// notices and callbacks.
 type SiteFiles struct {
 	// Unread returns the remedy for an unknown job type if the type's file was added to the site's folder of job types
 	// after the daemon started, else "". Unread is nil if there is no such folder.
@@ -91,9 +91,9 @@ type SiteFiles struct {
 	// Model returns a model of job files, or the problems that make the model unusable. Model is nil if the site has no
 	// models.
 	Model func(name string) (jobfile.Model, jjm.Problems)
-	// Notices is set if the site tells the ends of grid jobs to the addresses in job files.
+	// Notices is set if the site sends notices about the ends of grid jobs to the addresses in job files.
 	Notices bool
-	// Callbacks is set if the site tells changes of grid jobs to the servers in job files.
+	// Callbacks is set if the site sends changes of grid jobs to the servers in job files.
 	Callbacks bool
 }
 

@@ -14,11 +14,11 @@ import (
 	"jjm/internal/sys/fetch"
 )
 
-// callTime is how long one try to tell a server may take.
+// callTime is how long one try to send an event to a server may take.
 const callTime = 30 * time.Second
 
-// Call tells the server of a grid job's callback an event, in a child process with the rights of the grid job's owner.
-// key is the key of the event, the same at every try. An error of kind Busy is never the server's fault.
+// Call sends an event to the server of a grid job's callback, in a child process with the rights of the grid job's
+// owner. key is the key of the event, the same at every try. An error of kind Busy is never the server's fault.
 func (is *Inputs) Call(ctx context.Context, job *jjm.GridJob, key string, body []byte) (fetch.Report, error) {
 	cb := job.Spec.Callback
 	secret, err := is.secret(job.Owner, job.BaseDir, cb)

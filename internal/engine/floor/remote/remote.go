@@ -6,7 +6,7 @@
 // Fetched files stay in the work area until they are packed: neither a stop nor a crash of the daemon loses them. Once
 // a grid job has its package, no input is fetched for it again.
 //
-// The package also tells the servers that job files name of changes ([Inputs.Call]), by the same rules.
+// The package also sends changes of grid jobs to the servers that job files name ([Inputs.Call]), by the same rules.
 package remote
 
 import (

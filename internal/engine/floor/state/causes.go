@@ -27,7 +27,7 @@ type causeKey struct {
 type causeTally struct {
 	jobs  int
 	first int32  // the first of these local jobs, -1 once it continued
-	told  string // what the messages of all these local jobs have in common, numbers included
+	told  string // the common text of the messages of all these local jobs, numbers included
 }
 
 // causeOf returns the cause that a local job counts for. ok is false if it neither failed nor is tried again.

@@ -86,7 +86,7 @@ func RequestOf(spec *jjm.Spec, p *jjm.Place) jjm.Request {
 	return r
 }
 
-// PriorityAt returns the priority of local jobs of a place, 0 unless people set another one.
+// PriorityAt returns the priority of local jobs of a place, 0 unless people set another priority.
 func PriorityAt(g *jjm.GridJob, place int32) int {
 	if place < 1 || int(place) > len(g.Step.Places) {
 		return 0

@@ -18,7 +18,7 @@ type WorkUses struct {
 type WorkUse struct {
 	Owner jjm.Owner
 	next  time.Time // when to count again
-	why   string    // what there is too much of, for people, "" if nothing
+	why   string    // the text that Excess returns
 }
 
 // Excess returns a text that names what exceeds the limits in an account's work area, "" if nothing
@@ -32,8 +32,8 @@ func (w *WorkUses) Excess(uid int) string {
 	return ""
 }
 
-// Due returns the accounts whose areas are to be counted now, among the accounts that have
-// live grid jobs or had too much. live are the owners of live grid jobs by uid.
+// Due returns the accounts whose areas are to be counted now, among the accounts that have live grid jobs or exceeded a
+// limit at the last count. live are the owners of live grid jobs by uid.
 func (w *WorkUses) Due(live map[int]jjm.Owner, now time.Time) (uids []int) {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
@@ -52,8 +52,8 @@ func (w *WorkUses) Due(live map[int]jjm.Owner, now time.Time) (uids []int) {
 	return uids
 }
 
-// Set notes a count: why is the text for Excess, next when to count again. changed is true
-// if the account began or ceased to have too much.
+// Set notes a count: why is the text for Excess, next the time of the next count. changed is true if the account began
+// or ceased to exceed a limit.
 func (w *WorkUses) Set(uid int, why string, next time.Time) (changed bool) {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
