@@ -174,7 +174,9 @@ func JobScript(b Bulk, index, id string) string {
 	return s.String()
 }
 
-// CheckBulk returns an error of kind Invalid if no batch system with these capabilities could run the bulk.
+// CheckBulk returns an error of kind Invalid if no batch system with these capabilities could run the bulk. If only the
+// number of jobs is too large, the error is marked by TooMany and NotStarted, because smaller bulks are possible: the
+// limit may have become known, or smaller, after the bulk was made.
 func CheckBulk(b Bulk, c Capabilities) error {
 	bad := func(format string, args ...any) error { return jjm.Errorf(jjm.Invalid, format, args...) }
 	switch {
@@ -183,7 +185,8 @@ func CheckBulk(b Bulk, c Capabilities) error {
 	case b.N < 1:
 		return bad("a bulk of %d jobs: want at least 1", b.N)
 	case c.MaxBulk > 0 && b.N > c.MaxBulk:
-		return bad("a bulk of %s: this cluster takes %d at once", jjm.Count(b.N, "job"), c.MaxBulk)
+		return NotStarted(TooMany(jjm.Errorf(jjm.Busy, "a bulk of %s: this cluster takes %d at once",
+			jjm.Count(b.N, "job"), c.MaxBulk)))
 	case len(b.Argv) == 0 || b.Argv[0] == "":
 		return bad("a bulk without a command")
 	case b.Transfer != nil && c.SharedFS:
