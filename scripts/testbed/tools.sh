@@ -15,6 +15,7 @@ need xmllint libxml2-utils
 need shellcheck shellcheck
 need gawk gawk
 need busybox busybox
+need jq jq
 need systemd-analyze systemd
 need gcc gcc
 need ld binutils

@@ -26,8 +26,7 @@ func TestDatasets_TheChainRuns(t *testing.T) {
 	if err := os.Chmod(filepath.Join(dir, "chain.sh"), 0o755); err != nil { // CopyFS adds only write bits
 		t.Fatal(err)
 	}
-	env := append(os.Environ(), "PATH="+bin.Dir(t)+":"+os.Getenv("PATH"), "JJM_STATE="+dir+"/state", "JJM_SOCKET=",
-		"JJM_CONFIG=")
+	env, _ := newcomers(t, dir)
 	serve(t, dir, env)
 	steps := strings.Split(block(t, string(page), "console")+block(t, string(page), "console again"), "$ ")[1:]
 	if len(steps) < 12 {
@@ -41,7 +40,7 @@ func TestDatasets_TheChainRuns(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v\n%s", line, err, out)
 		}
-		// Local job 2.0 reads the file of whichever local job of the first step ended first.
+		// Local job 2.0 reads the file of the first local job of the first step that ended, which may be any of them.
 		out = regexp.MustCompile(`(in/|file )generate\.1\.[0-3]\.`).ReplaceAll(out, []byte("${1}generate.1.0."))
 		if !shows(string(out), want) {
 			t.Errorf("%s prints\n%s\nDATASETS.md shows\n%s", line, out, want)

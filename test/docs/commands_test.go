@@ -1,19 +1,14 @@
 package docs_test
 
 import (
-	"os"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"jjm/internal/testkit/await"
 )
 
-// TestPages_CommandsSetTheVariablesThatTheyUse reads the shell commands of all pages: a variable that a command uses is
-// set by a command before it on its page. HOME, PATH and PWD are set in every shell.
+// TestPages_CommandsSetTheVariablesThatTheyUse reads the shell commands of all pages. An earlier command on the same
+// page must set each variable that a command uses. HOME, PATH and PWD are set in every shell.
 func TestPages_CommandsSetTheVariablesThatTheyUse(t *testing.T) {
 	all := pages(t)
 	all["README.md"] = readme(t)
@@ -36,14 +31,14 @@ func TestPages_CommandsSetTheVariablesThatTheyUse(t *testing.T) {
 var (
 	fenced   = regexp.MustCompile("(?ms)^```(?:sh|console)(?: [a-z]+)?\n(.*?)^```$")
 	indented = regexp.MustCompile(`(?m)^    ((?:\$ |jjm |export ).*)$`)
-	message  = regexp.MustCompile(`^jjm [a-z-]+: `) // what a command says
+	message  = regexp.MustCompile(`^jjm [a-z-]+: `) // a message of a command
 	sets     = regexp.MustCompile(`(?:^|[ ;&]|\bfor )([A-Za-z_][A-Za-z_0-9]*)(?:=| in )`)
 	uses     = regexp.MustCompile(`\$\{?([A-Za-z_][A-Za-z_0-9]*)`)
 	single   = regexp.MustCompile(`'[^']*'`)
 )
 
-// commandsOf returns the shell commands that a page shows, in order: all lines of blocks "sh", the lines with a prompt
-// of blocks "console", and the commands of indented text.
+// commandsOf returns the shell commands of a page, in order: all lines of blocks "sh", the lines with a prompt of
+// blocks "console", and the commands of indented text.
 func commandsOf(page string) (lines []string) {
 	page = fenced.ReplaceAllStringFunc(page, func(block string) string {
 		prompted := strings.HasPrefix(block, "```console")
@@ -72,7 +67,7 @@ func setBy(line string) (names []string) {
 	return names
 }
 
-// unset returns the variables that a command uses, neither set before nor by itself.
+// unset returns the variables that a command uses although neither an earlier command nor the command itself sets them.
 func unset(line string, set []string) (names []string) {
 	own := setBy(line)
 	for _, m := range uses.FindAllStringSubmatch(single.ReplaceAllString(line, ""), -1) {
@@ -95,33 +90,5 @@ func TestUnset_WouldFindAVariable(t *testing.T) {
 		if got := strings.Join(unset(line, nil), " "); got != want {
 			t.Errorf("%s: %q, want %q", line, got, want)
 		}
-	}
-}
-
-// TestPages_TheCommandLineTakesEveryCommand runs the commands of all pages without a daemon and without their files:
-// they fail, but not because of their flags and arguments. Commands that would start a daemon are not run.
-func TestPages_TheCommandLineTakesEveryCommand(t *testing.T) {
-	all := pages(t)
-	all["README.md"] = readme(t)
-	dir := t.TempDir()
-	env := append(os.Environ(), "PATH="+bin.Dir(t)+":"+os.Getenv("PATH"), "HOME="+dir, "JJM_STATE="+dir, "JJM_SOCKET=",
-		"JJM_CONFIG=")
-	ran := 0
-	for name, text := range all {
-		for _, line := range commandsOf(text) {
-			if !strings.HasPrefix(line, "jjm ") || strings.HasPrefix(line, "jjm serve") {
-				continue
-			}
-			ran++
-			cmd := exec.CommandContext(await.Context(t, time.Minute), "sh", "-c", line)
-			cmd.Dir, cmd.Env = dir, env
-			out, err := cmd.CombinedOutput()
-			if err != nil && strings.Contains(string(out), "; see jjm ") {
-				t.Errorf("%s: %s\n%s", name, line, out)
-			}
-		}
-	}
-	if ran < 40 {
-		t.Errorf("only %d commands are found", ran)
 	}
 }

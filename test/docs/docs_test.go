@@ -1,4 +1,5 @@
-// Package docs_test runs what README.md shows, its quick tour with the real programs, and checks the names in it.
+// Package docs_test runs the commands of README.md and of the pages in docs, with the real programs, and checks the
+// names on these pages.
 package docs_test
 
 import (
@@ -40,8 +41,8 @@ func block(t *testing.T, text, lang string) string {
 	return m[1]
 }
 
-// TestReadme_QuickTourRuns runs the tour: every command must succeed, and every shown line must be printed; "..."
-// stands for anything.
+// TestReadme_QuickTourRuns runs the tour: every command must succeed, and print every shown line; "..." stands for any
+// text.
 func TestReadme_QuickTourRuns(t *testing.T) {
 	text := readme(t)
 	dir, err := os.MkdirTemp("", "jjm-tour")
@@ -52,8 +53,7 @@ func TestReadme_QuickTourRuns(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "hello.toml"), []byte(block(t, text, "toml")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env := append(os.Environ(), "PATH="+bin.Dir(t)+":"+os.Getenv("PATH"), "JJM_STATE="+dir+"/state", "JJM_SOCKET=",
-		"JJM_CONFIG=")
+	env, state := newcomers(t, dir)
 	serve(t, dir, env)
 	for _, step := range strings.Split(block(t, text, "console"), "$ ")[1:] {
 		line, want, _ := strings.Cut(step, "\n")
@@ -70,7 +70,7 @@ func TestReadme_QuickTourRuns(t *testing.T) {
 			t.Errorf("%s prints\n%s\nREADME.md shows\n%s", line, out, want)
 		}
 	}
-	inState, err := os.ReadDir(dir + "/state")
+	inState, err := os.ReadDir(state)
 	if err != nil || len(inState) < 10 {
 		t.Errorf("the state folder has %d entries: %v", len(inState), err)
 	}
@@ -81,7 +81,8 @@ func TestReadme_QuickTourRuns(t *testing.T) {
 	}
 }
 
-// Where the state is, is said in three places, of the daemon and of the commands; the order is the code's.
+// README.md, the help of jjm and the help of the daemon name the possible places of the state, in the order of the
+// code.
 func TestReadme_StateIsWhereTheHelpSays(t *testing.T) {
 	places := []string{"$JJM_STATE", "/var/lib/jjm", "$XDG_STATE_HOME/jjm", "~/.local/state/jjm"}
 	_, table, _ := strings.Cut(readme(t), "\n### Where the state is\n")
@@ -177,7 +178,7 @@ func pages(t *testing.T) map[string]string {
 	return pages
 }
 
-// Pages that use the words say where they are explained.
+// Pages that use the words of docs/WORDS.md link to that page.
 func TestPages_LinkTheWords(t *testing.T) {
 	for _, name := range []string{"JOB-FILES", "JOB-TYPES", "DATASETS", "RECORDS", "SERVICE", "GATEKEEPERS"} {
 		if !strings.Contains(pages(t)["docs/"+name+".md"], "(WORDS.md") {
@@ -195,7 +196,7 @@ func TestReadme_LinksEveryPage(t *testing.T) {
 	}
 }
 
-// A row without a table's head above it is rendered as plain text.
+// A table row is rendered as plain text if the table has no head.
 func TestPages_TablesAreWhole(t *testing.T) {
 	table := regexp.MustCompile(`(?m)(?:^\|.*\n)+`)
 	for name, text := range pages(t) {
@@ -207,7 +208,7 @@ func TestPages_TablesAreWhole(t *testing.T) {
 	}
 }
 
-// TestReadme_NamesWhatExists checks every relative link and every make target.
+// TestReadme_NamesWhatExists checks that the target of every relative link and every make target exists.
 func TestReadme_NamesWhatExists(t *testing.T) {
 	text := readme(t)
 	for _, m := range regexp.MustCompile(`\]\(([^)#]+)\)`).FindAllStringSubmatch(text, -1) {

@@ -1,0 +1,2 @@
+id=$(job mc "$row" '0 1 1 1')
+jjm wait $id || echo 17=$id

@@ -1,0 +1,1 @@
+echo 17=$(job mc "$row" 0)
