@@ -17,7 +17,7 @@ const DefaultMaxLocalJobs = 100_000
 
 // specKeys contains keys of the job file itself that people write below [params] by mistake: in TOML all keys after a
 // [table] line belong to that table.
-const specKeys = " name key key_reuse auto_resubmit auto_kill mode cluster clusters result retry request env inputs outputs outputs_required datasets split output_dataset only first_serial notify "
+const specKeys = " name key key_reuse auto_resubmit auto_kill keep_going mode cluster clusters result retry request env inputs outputs outputs_required datasets split output_dataset only first_serial notify "
 
 // DecodeParams decodes params into the struct that into points to and returns every mistake
 // in them. The tags of a field describe it:

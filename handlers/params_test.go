@@ -101,7 +101,7 @@ func TestParamsOf_WordsTheTags(t *testing.T) {
 // The list of keys that are easily misplaced must equal the keys of the job file.
 func TestSpecKeys_AreThoseOfTheSpec(t *testing.T) {
 	one := 1
-	full := jjm.Spec{Type: "t", Name: "n", Key: "k", KeyReuse: true, AutoResubmit: true, AutoKill: &one,
+	full := jjm.Spec{Type: "t", Name: "n", Key: "k", KeyReuse: true, AutoResubmit: true, KeepGoing: true, AutoKill: &one,
 		Mode: "m", Clusters: []string{"c"}, Result: "r",
 		Retry: jjm.Retries{Limits: jjm.Limits{Early: &one}}, Request: jjm.Request{Cores: 1}, Env: map[string]string{"a": "b"},
 		Inputs: []jjm.Input{{}}, Outputs: []string{"o"}, OutputsRequired: []string{"r"},

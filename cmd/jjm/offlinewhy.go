@@ -57,7 +57,7 @@ func (o *offline) whyOf(text string) (wire.Why, jjm.GridID, error) {
 	var groups, ends why.Groups
 	for i := range locals {
 		l := &locals[i]
-		if !l.State.Final() {
+		if !l.Over() {
 			out.Unfinished++
 			groups.Add(l.ID, why.FromRecord(l, h.Written))
 		} else if ref.Locals {

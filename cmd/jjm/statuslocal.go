@@ -175,7 +175,7 @@ func (c *cli) localTable(ls []jjm.LocalJob, steps bool) error {
 // Otherwise it is the holder of the local job, or else the reason why it waits, its progress and its message. The cell
 // has no further texts, because the column is cut.
 func detailText(l jjm.LocalJob) string {
-	if l.State.Final() && l.Message != "" {
+	if l.Over() && l.Message != "" {
 		return l.Message
 	}
 	if held := heldText(l); held != "" {

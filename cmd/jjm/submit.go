@@ -26,6 +26,7 @@ type submit struct {
 	End    string   `name:"after-end" placeholder:"HOW" help:"How: ok, any or failed; ok unless told."`
 	Wait   bool     `help:"Wait for the end, showing progress; exit 0 if it is done."`
 	Keep   bool     `help:"If it cannot be prepared or cut, keep it, to be submitted again."`
+	Going  *bool    `name:"keep-going" negatable:"" help:"After a refusal submit the other local jobs, or do not; see keep_going."`
 	JSON   bool     `name:"json" help:"Answer as one line of JSON."`
 
 	place
@@ -39,7 +40,10 @@ func (*submit) Help() string {
 		"With --wait it is removed instead, the error is printed, and the exit code is 5, as for a wrong job file. With " +
 		"--keep it stays as registered, with the reason in jjm status: jjm submit ID submits it again under its id, " +
 		"jjm copy ID copies it, and jjm remove ID removes it. A FILE that is a number is such an id; a file of that " +
-		"name is ./17. Once a local job is made, a failure no longer rolls the grid job back with --keep."
+		"name is ./17. Once a local job is made, a failure no longer rolls the grid job back with --keep.\n\n" +
+		"--keep-going and --no-keep-going replace keep_going of the job file. If a cluster that takes local jobs one by " +
+		"one refuses a local job, the others are submitted with --keep-going. Else they stay new: jjm resubmit ID " +
+		"submits them. If all stay new, the grid job ends as broken, is removed with --wait, or kept with --keep."
 }
 
 // Run carries out the command.
@@ -85,7 +89,7 @@ func (s *submit) Run(c *cli) error {
 // request returns the request, and the name of the submitted thing for messages.
 func (s *submit) request(c *cli) (req wire.Submit, name string, err error) {
 	if kept, err := jjm.ParseRef(s.File); err == nil && kept.Grid.String() == s.File {
-		if s.Key+s.End+s.Proxy+s.Token != "" || s.Anew || s.DryRun || s.Keep || len(s.After) > 0 {
+		if s.Key+s.End+s.Proxy+s.Token != "" || s.Anew || s.DryRun || s.Keep || s.Going != nil || len(s.After) > 0 {
 			return req, "", usage("submit %s submits that grid job again as it is: only --wait and --json go with an id "+
 				"(a job file of this name is ./%[1]s)", s.File)
 		}
@@ -104,7 +108,7 @@ func (s *submit) request(c *cli) (req wire.Submit, name string, err error) {
 		return req, "", err
 	}
 	req = wire.Submit{Name: name, Text: text, BaseDir: base, Key: s.Key, Anew: s.Anew, DryRun: s.DryRun,
-		Credentials: given, After: after, AfterEnd: s.End}
+		Credentials: given, After: after, AfterEnd: s.End, KeepGoing: s.Going}
 	switch {
 	case s.Keep:
 		req.Rollback = jjm.RollbackKeep

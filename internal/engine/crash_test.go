@@ -31,16 +31,16 @@ type scenario struct {
 	config  func(*engineConfig)
 	faults  []adaptertest.Fault
 	miss    int
-	hidden  func(adaptertest.SimJob) bool // from the first 40 listings
+	hidden  func(adaptertest.SimJob) bool // hides batch jobs from the first 40 listings
 	actions []action
 	wants   map[string]want // by request key
 	spool   bool            // gatekeepers leave something in the spool
-	places  bool            // on the clusters that read different storages
+	places  bool            // the world has clusters that read different storages
 	// also are further checks of the end.
 	also func(*stage)
-	// only names the failpoints that matter here, nil for all: "hold".
+	// only names the failpoints at which the scenario is played, by their beginnings such as "hold"; nil means all.
 	only []string
-	// chunk is how many local jobs a transaction moves, if not as many as in the daemon.
+	// chunk is how many local jobs a transaction moves; 0 means as many as in the daemon.
 	chunk int
 }
 
@@ -66,7 +66,7 @@ type action struct {
 	do func(*stage) error
 }
 
-// stage is a scenario being played.
+// stage is a world in which a scenario is played.
 type stage struct {
 	*world
 	ids map[string]jjm.GridID // by request key
@@ -565,6 +565,25 @@ func scenarios() map[string]scenario {
 			},
 			only: []string{"dataset-remove"},
 		},
+		"a refused local job stops the others": {
+			sim: adaptertest.SimConfig{MaxBulk: 1}, chunk: 2,
+			faults: append([]adaptertest.Fault{adaptertest.Accept},
+				slices.Repeat([]adaptertest.Fault{adaptertest.Refuse}, 20)...),
+			actions: []action{{0, submitAs("a", plain(6))}},
+			wants:   map[string]want{"a": ends(jjm.Finished, 6, map[int32]jjm.State{0: jjm.Completed, 1: jjm.New, 5: jjm.New})},
+			only:    []string{"refuse", "withhold"},
+		},
+		"a grid job is kept after a refusal": {
+			sim: adaptertest.SimConfig{MaxBulk: 1}, chunk: 2,
+			faults: []adaptertest.Fault{adaptertest.Refuse},
+			actions: []action{
+				{0, submitBack("a", plain(5), jjm.RollbackKeep)},
+				{time.Hour, submitKept("a")},
+				{2 * time.Hour, nothing},
+			},
+			wants: map[string]want{"a": ends(jjm.Done, 5, nil)},
+			only:  []string{"refuse", "withhold", "roll-back", "kept-submit"},
+		},
 		"a refused bulk": {
 			sim:     adaptertest.SimConfig{MaxBulk: 2},
 			faults:  []adaptertest.Fault{adaptertest.Accept, adaptertest.Refuse, adaptertest.Deny},
@@ -624,8 +643,8 @@ func (s *stage) run(sc scenario) {
 	}
 }
 
-// later reports whether an answer says to ask again, as those may that follow a crash: an action
-// that met it is done once more in the next round.
+// later reports whether an action failed only because the daemon is busy after a crash. The next round repeats such an
+// action.
 func (s *stage) later(err error) bool { return s.crash.fired && jjm.KindOf(err) == jjm.Busy }
 
 // check compares the end with what the scenario expects.

@@ -198,7 +198,7 @@ func build(cfg Config, deps Deps) *Engine {
 // changes call.
 func (e *Engine) connect() {
 	e.jobs.Connect(gridjob.Rooms{Clusters: e.clusters, Datasets: e.datasets, Feeder: e.feeder, Prover: e.prover,
-		Records: e.records}, e.intake.Settle, e.reopener.RunAgain)
+		Records: e.records}, e.intake.Settle, e.reopener)
 	e.state.WakeGrid, e.state.WakeSubmit = e.jobs.Wake, e.clusters.Wake
 	e.state.Participants = e.transaction()
 	e.state.Shown = []func(*state.Change, *state.Memo){e.feeder.TellReaders}
@@ -261,7 +261,7 @@ func loops(e *Engine) []func(context.Context) {
 	return append(all, e.records.Loop, e.records.MendLoop, e.reopener.Loop, e.jobs.Run, e.datasets.Run, e.remote.Run)
 }
 
-// Call tells the server of a grid job's callback an event, with the rights of the grid job's owner. The error means
+// Call sends an event to the server of a grid job's callback, with the rights of the grid job's owner. The error means
 // that the server was not asked.
 func (e *Engine) Call(ctx context.Context, job *jjm.GridJob, key string, body []byte) (fetch.Report, error) {
 	return e.remote.Call(ctx, job, key, body)

@@ -19,22 +19,22 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// keyTrial tries a key of a job file: a job file without it, and with it.
+// keyTrial tests the effect of one key of a job file: it runs a job file without the key, and one with the key.
 type keyTrial struct {
 	without, with string
-	// before prepares what both job files need.
+	// before makes the files and datasets that both job files need.
 	before func(w *world)
-	// refuses says that the effect of the key is a refusal of wrong values.
+	// refuses is true if the effect of the key is only that wrong values are refused.
 	refuses bool
-	// credentials come with the submission.
+	// credentials are sent with the submission.
 	credentials []jjm.Credential
-	// again submits the job file a second time, after doing something.
+	// again submits the job file a second time, after a change of the world.
 	again func(w *world, first jjm.GridID)
-	// proof looks at the verdict of grid job 1.
+	// proof is true if the verdict on grid job 1 is one of the observations.
 	proof bool
 }
 
-// top tries a key of a plain job's top.
+// top returns a trial of a key at the top of a script job file.
 func top(lines string) keyTrial { return keyTrial{without: plain(2), with: plain(2, lines)} }
 
 // model returns the model "large", the empty default model, or a problem for any other name.
@@ -58,13 +58,13 @@ func input(without, with string) keyTrial {
 		}}
 }
 
-// events is a Monte-Carlo of 40 events, with seeds, and more lines at its top.
+// events returns a Monte-Carlo job file of 40 events with seeds, with more lines at its top.
 func events(more string) string {
 	return more + "\ntype = \"montecarlo\"\n[params]\ncommand = [\"run\", \"{first_event}\", \"{events}\", \"{seed}\"]\n" +
 		"events = 40\nevents_per_job = 10\n"
 }
 
-// pileupKey tries a key of a secondary dataset.
+// pileupKey returns a trial of a key of a secondary dataset.
 func pileupKey(without, with string) keyTrial {
 	job := func(line string) string {
 		return fileJob("", "name = \"raw\"\n"+inline(6)+"[[datasets]]\nname = \"pileup\"\n"+line+
@@ -149,6 +149,7 @@ func elsewhere() map[string]any {
 		"datasets[].incremental":   TestSource_AFileThatAProgramNoLongerListsIsLost,
 		"after":                    TestAfter_BeginsOnceTheOthersAreDone,
 		"auto_resubmit":            TestAutoResubmit_WithinBothBrakes,
+		"keep_going":               TestKeepGoing_OneByOne,
 		"auto_kill":                TestAutoKill_WhenManyFailedAndNoneCompleted,
 		"after_end":                TestAfter_OneThatEndedOtherwiseBreaksIt,
 		"retry.":                   "TestEffect_EveryKeyOfRetryChangesAttempts",
@@ -165,7 +166,7 @@ type takesAll struct{ *faulty }
 
 func (takesAll) Check(jjm.Request) error { return nil }
 
-// takingAll are two such clusters.
+// takingAll are options with two such clusters.
 func takingAll() options {
 	o := pair(adaptertest.SimConfig{}, adaptertest.SimConfig{})
 	o.clusters = func(w *world) (all []engine.Cluster) {
@@ -256,8 +257,8 @@ func proofElsewhere(key string) any {
 	return nil
 }
 
-// listedKeys returns the keys in docs/JOB-FILES.md. TestJobFiles_EveryKeyIsListed of package
-// handlers/all shows that these are all.
+// listedKeys returns the keys in docs/JOB-FILES.md. TestJobFiles_EveryKeyIsListed of package handlers/all shows that
+// the list is complete.
 func listedKeys(t *testing.T) (keys []string) {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/JOB-FILES.md")

@@ -24,13 +24,13 @@ import (
 	"jjm/xmldb/head"
 )
 
-// want is how a grid job must have ended.
+// want is the expected end of a grid job.
 type want struct {
 	status jjm.GridStatus
 	gram   jjm.GRAM
-	// states are the states of its local jobs, where the test knows them.
+	// states are the expected states of some local jobs.
 	states map[int32]jjm.State
-	// jobs is the number of local jobs; -1 if the test does not know.
+	// jobs is the expected number of local jobs; -1 for any number.
 	jobs int
 }
 
@@ -61,7 +61,7 @@ func (w *world) verify(id jjm.GridID, want want) {
 	w.verifyRecord(id, l, locals)
 }
 
-// verifyWhole compares the aggregate with the local jobs, and their parts with the work.
+// verifyWhole compares the counts of the grid job with its local jobs, and checks that their parts follow one another.
 func (w *world) verifyWhole(l wire.Lookup, locals []jjm.LocalJob) {
 	w.t.Helper()
 	var n [jjm.NumStates]int
@@ -72,7 +72,7 @@ func (w *world) verifyWhole(l wire.Lookup, locals []jjm.LocalJob) {
 			n[j.State]++
 			counted++
 		}
-		if !j.State.Final() {
+		if !j.Over() {
 			w.t.Errorf("local job %s of a grid job that is over is %s/%s", j.ID, j.State, j.Phase)
 		}
 		if want, later := next[j.Step]; later && j.Part.First != want {
@@ -91,8 +91,8 @@ func (w *world) verifyWhole(l wire.Lookup, locals []jjm.LocalJob) {
 	}
 }
 
-// verifyRuns: no attempt ran twice, and a completed local job ran in the
-// attempt that was accepted and in none after it.
+// verifyRuns requires that no attempt ran twice, and that a completed local job ran in the accepted attempt and in no
+// later one.
 func (w *world) verifyRuns(locals []jjm.LocalJob) {
 	w.t.Helper()
 	runs := w.runs()
@@ -128,8 +128,8 @@ func frozenWord(word string) bool {
 	return s.UnmarshalText([]byte(word)) == nil && s.IsFrozen()
 }
 
-// verifyJournal: every local job came to its end once. A freeze, an unfreeze, and a forced state
-// that replaces an end are no second end.
+// verifyJournal requires that every local job ended once. A freeze, an unfreeze, a kill of a local job that will not be
+// submitted, and a forced state that replaces an end do not count as a second end.
 func (w *world) verifyJournal(id jjm.GridID, locals []jjm.LocalJob) {
 	w.t.Helper()
 	entries, err := w.engine.History(context.Background(), wire.Caller{Admin: true}, jjm.Ref{Grid: id}, -1)
@@ -140,8 +140,11 @@ func (w *world) verifyJournal(id jjm.GridID, locals []jjm.LocalJob) {
 		word, _, _ := strings.Cut(e.To, "/")
 		var s jjm.State
 		forced := strings.HasSuffix(e.To, "/"+string(jjm.Forced))
-		replaced := finalWord(e.From) && (forced || frozenWord(e.From) || frozenWord(e.To))
-		if e.First >= 0 && e.From != e.To && s.UnmarshalText([]byte(word)) == nil && s.Final() && !replaced {
+		withheld := jjm.StateWord(jjm.New, jjm.Unsubmitted)
+		replaced := e.From == withheld && word == jjm.Killed.String() ||
+			finalWord(e.From) && (forced || frozenWord(e.From) || frozenWord(e.To))
+		over := s.UnmarshalText([]byte(word)) == nil && s.Final() || e.To == withheld
+		if e.First >= 0 && e.From != e.To && over && !replaced {
 			for n := e.First; n <= e.Last; n++ {
 				ends[n]++
 			}
@@ -187,8 +190,8 @@ func tarFiles(b []byte) (map[string]string, error) {
 	}
 }
 
-// verifyTar: the tar holds what completed local jobs made, the log, the
-// record, and a manifest that accounts for all of it.
+// verifyTar requires that the tar contains the outputs of completed local jobs, the log, the record, and a manifest
+// that lists all files.
 func (w *world) verifyTar(id jjm.GridID, locals []jjm.LocalJob) {
 	w.t.Helper()
 	files, err := tarFiles(w.tarBytes(id))
@@ -298,7 +301,7 @@ func (w *world) verifyQuiet() {
 	w.must(w.store.Check(ctx))
 }
 
-// verifyAfterReopening: a new daemon tells the same.
+// verifyAfterReopening requires that a new daemon returns the same status as the old one.
 func (w *world) verifyAfterReopening(ids ...jjm.GridID) {
 	w.t.Helper()
 	var before []wire.Lookup

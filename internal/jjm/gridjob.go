@@ -28,6 +28,9 @@ type GridJob struct {
 	KillBy string `json:"kill_by,omitempty"`
 	// Reason is the reason why the status is failed, broken or pending, or why the grid job is kept.
 	Reason string `json:"reason,omitempty"`
+	// Stopped is why no local job that was never submitted is submitted any more, "" if nothing prevents it. A
+	// resubmission clears it.
+	Stopped string `json:"stopped,omitempty"`
 	// Rollback decides what happens to the grid job if it cannot be prepared or cut. It never changes.
 	Rollback Rollback `json:"rollback,omitempty"`
 	// BaseDir is the absolute folder that relative input paths start from.
@@ -160,6 +163,9 @@ type Spec struct {
 	Retry Retries `json:"retry,omitzero"`
 	// AutoResubmit is true if failed local jobs are resubmitted automatically, within the limits of the site.
 	AutoResubmit bool `json:"auto_resubmit,omitempty"`
+	// KeepGoing decides what happens after a cluster that takes local jobs one by one refused a local job: if it is
+	// true, the other local jobs are submitted; else they are not.
+	KeepGoing bool `json:"keep_going,omitempty"`
 	// AutoKill is the number of failed local jobs at which jjm kills the grid job if no local job completed. 0 and -1
 	// mean never; nil means the site's number.
 	AutoKill *int `json:"auto_kill,omitempty"`

@@ -131,6 +131,14 @@ type AppPhase struct {
 	Ended   Time `json:"ended,omitempty"`
 }
 
+// Over reports whether the local job has ended: its state is final, or it is not to be submitted.
+func (l *LocalJob) Over() bool { return l.State.Final() || l.IsUnsubmitted() }
+
+// IsUnsubmitted reports whether the local job was never submitted and will not be: the batch system refused it, or a
+// refusal stopped the submissions of its grid job (Ganga, submission one by one). Only a command of a person can change
+// the local job.
+func (l *LocalJob) IsUnsubmitted() bool { return l.State == New && l.Phase == Unsubmitted }
+
 // IsForced reports whether a person forced the local job to completed. Nothing proves that its work is done.
 func (l *LocalJob) IsForced() bool { return l.State.IsCompleted() && l.Phase == Forced }
 

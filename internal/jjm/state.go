@@ -112,6 +112,7 @@ const (
 	HeldByBatch  Phase = "batch-cancel"     // held: cancelled in the batch system, and not by jjm
 	Forced       Phase = "forced"           // failed or completed: a person forced the state, and no evidence proves it
 	HeldByPerson Phase = "operator-hold"    // held: a person holds it, before its first or next attempt
+	Unsubmitted  Phase = "unsubmitted"      // new: refused at its submission, or not attempted after a refusal
 )
 
 // GridStatus is the status of a grid job: a word of JEDI (decision R10).

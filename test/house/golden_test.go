@@ -22,13 +22,13 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// The subjects that are built later.
+// The later subjects that will use golden files.
 const (
 	laterTasks   = "A grid job lives as a task: scouts, shares, brokerage, memory, goal, commands"
 	laterSubjobs = "Failures, retries, holds; masters and subjobs"
 )
 
-// The reasons why a column expects nothing of jjm.
+// The reasons why a column does not describe an expected result of jjm.
 const (
 	origin   = "where the row comes from"
 	errText  = "an error's text in the original"
@@ -38,49 +38,49 @@ const (
 	made     = "what the original notes of lost events besides which they are; the jobs made of it are compared"
 )
 
-// unread returns the golden files, and columns of files, that no test reads, with the reason: the subject that will
-// need them, or what they are instead. A file may be a pattern, and a column stands for all below it.
+// unread returns the golden files, and the columns of files, that no test reads, each with the reason: the subject that
+// will need them, or the kind of their content. A file may be a pattern, and a column stands for all columns below it.
 func unread() map[string]string {
 	list := map[string]string{
-		"jedi/command_rules":                      laterTasks,
-		"jedi/final_status":                       laterTasks,
-		"jedi/jumbo_watchdog":                     laterTasks,
-		"jedi/memory":                             laterTasks,
-		"jedi/scouts":                             laterTasks,
-		"jedi/throttle":                           laterTasks,
-		"jedi/workqueue_match":                    laterTasks,
-		"jedi/workqueue_shares":                   laterTasks,
-		"jedi/ganga_emulated_bulk":                laterSubjobs,
-		"jedi/ganga_transitions allowed":          laterSubjobs,
-		"jedi/ganga_transitions force_to":         laterSubjobs,
-		"jedi/ganga_transitions hook":             original,
-		"jedi/gbs_schema_evolution":               laterSubjobs,
-		"jedi/ganga_master_status ganga_public":   original,
-		"jedi/ganga_master_status note":           origin,
-		"jedi/ganga_splitters reconstruction":     origin,
-		"jedi/jobsplitter_dosplit expect.skipped": derived,
-		"jedi/* master.type":                      derived,
-		"jedi/* name":                             origin,
-		"wmcore/* source":                         origin,
-		"wmcore/* sequence":                       origin,
-		"wmcore/* call_index":                     origin,
-		"wmcore/* note":                           origin,
-		"wmcore/* raises_msg":                     errText,
-		"wmcore/* limit":                          loading,
-		"wmcore/* by_proxy":                       loading,
-		"wmcore/* groups_seen":                    loading,
-		"wmcore/* dao_rows":                       loading,
-		"wmcore/* files.minrun":                   derived,
-		"wmcore/* acdc":                           derived,
-		"wmcore/* wmbs.parent_jobs":               derived,
-		"wmcore/* wmbs.fileset_files.id":          origin,
-		"wmcore/* acdc_production_info":           made,
-		"wmcore/* acdc_docs.acdc_version":         made,
-		"jedi/formulas expect.boost":              laterTasks,
-		"jedi/formulas expect.minutes":            laterTasks,
-		"jedi/formulas expect.newNumThrottled":    laterTasks,
-		"jedi/formulas expect.remainingJobs":      laterTasks,
-		"jedi/formulas expect.throttle":           laterTasks,
+		"jedi/command_rules":    laterTasks,
+		"jedi/final_status":     laterTasks,
+		"jedi/jumbo_watchdog":   laterTasks,
+		"jedi/memory":           laterTasks,
+		"jedi/scouts":           laterTasks,
+		"jedi/throttle":         laterTasks,
+		"jedi/workqueue_match":  laterTasks,
+		"jedi/workqueue_shares": laterTasks,
+		"jedi/ganga_emulated_bulk ganga_public_master_submit": original,
+		"jedi/ganga_transitions allowed":                      laterSubjobs,
+		"jedi/ganga_transitions force_to":                     laterSubjobs,
+		"jedi/ganga_transitions hook":                         original,
+		"jedi/gbs_schema_evolution":                           laterSubjobs,
+		"jedi/ganga_master_status ganga_public":               original,
+		"jedi/ganga_master_status note":                       origin,
+		"jedi/ganga_splitters reconstruction":                 origin,
+		"jedi/jobsplitter_dosplit expect.skipped":             derived,
+		"jedi/* master.type":                                  derived,
+		"jedi/* name":                                         origin,
+		"wmcore/* source":                                     origin,
+		"wmcore/* sequence":                                   origin,
+		"wmcore/* call_index":                                 origin,
+		"wmcore/* note":                                       origin,
+		"wmcore/* raises_msg":                                 errText,
+		"wmcore/* limit":                                      loading,
+		"wmcore/* by_proxy":                                   loading,
+		"wmcore/* groups_seen":                                loading,
+		"wmcore/* dao_rows":                                   loading,
+		"wmcore/* files.minrun":                               derived,
+		"wmcore/* acdc":                                       derived,
+		"wmcore/* wmbs.parent_jobs":                           derived,
+		"wmcore/* wmbs.fileset_files.id":                      origin,
+		"wmcore/* acdc_production_info":                       made,
+		"wmcore/* acdc_docs.acdc_version":                     made,
+		"jedi/formulas expect.boost":                          laterTasks,
+		"jedi/formulas expect.minutes":                        laterTasks,
+		"jedi/formulas expect.newNumThrottled":                laterTasks,
+		"jedi/formulas expect.remainingJobs":                  laterTasks,
+		"jedi/formulas expect.throttle":                       laterTasks,
 	}
 	for _, column := range []string{"checksums", "id", "last_event", "lfn", "locations", "merged", "parents", "runs",
 		"size"} {
@@ -96,8 +96,8 @@ func unread() map[string]string {
 }
 
 // TestGolden_EveryColumnIsReadByATest compares the columns of the golden rows with the columns that tests read: the
-// types into which they read rows, and the fields of these types that they use. A file or a column that no test reads
-// must be in the list, and no other may be.
+// types into which tests read rows, and the used fields of these types. The list must contain exactly the files and
+// columns that no test reads.
 func TestGolden_EveryColumnIsReadByATest(t *testing.T) {
 	inTree(t)
 	readers := goldenReaders(t)
@@ -153,8 +153,7 @@ func goldenFiles(t *testing.T) (names []string) {
 	return names
 }
 
-// columnsOf returns the keys of the rows of a file. The keys of tables in them are joined by dots; lists are
-// transparent.
+// columnsOf returns the keys of the rows of a file. The keys of nested tables are joined by dots, and lists add no key.
 func columnsOf(t *testing.T, name string) map[string]bool {
 	f, err := os.Open("internal/testkit/golden/testdata/golden/" + name + ".jsonl.gz")
 	if err != nil {
@@ -199,14 +198,14 @@ func addColumns(into map[string]bool, prefix string, v any) {
 	}
 }
 
-// rowType is a type that rows are read into, in a package that uses some of its fields.
+// rowType is a type into which rows are read, with the package that uses some of its fields.
 type rowType struct {
 	types.Type
 	in *usage
 }
 
-// reads reports whether encoding/json reads the value below some keys, and each field on the way is used. A field that
-// is declared and never used compares nothing.
+// reads reports whether encoding/json reads the value below some keys, and each field on the path is used. A field that
+// is declared and never used has no effect on a test.
 func (r rowType) reads(keys []string) bool {
 	if len(keys) == 0 || reader(r.Type) {
 		return true
@@ -216,7 +215,7 @@ func (r rowType) reads(keys []string) bool {
 		return rowType{under.Elem(), r.in}.reads(keys)
 	case *types.Slice:
 		if isRaw(r.Type) {
-			return true // the value of a field; see below
+			return true // the value of a field; behind checks raw JSON
 		}
 		return rowType{under.Elem(), r.in}.reads(keys)
 	case *types.Array:
@@ -232,8 +231,8 @@ func (r rowType) reads(keys []string) bool {
 	return false
 }
 
-// behind reports whether the value of a field is read. For raw JSON that depends on the types that it is decoded into,
-// as far as that is visible in one call.
+// behind reports whether the value of a field is read. The value of a field of raw JSON is read by the types into which
+// it is decoded, as far as a single call shows this.
 func (r rowType) behind(field *types.Var, keys []string) bool {
 	later := r.in.later[r.in.place(field)]
 	if !isRaw(field.Type()) || len(later) == 0 {
@@ -257,7 +256,7 @@ func reader(t types.Type) bool {
 	return m != nil
 }
 
-// fieldOf returns the field that a key is decoded into.
+// fieldOf returns the field into which a key is decoded.
 func fieldOf(s *types.Struct, key string) (*types.Var, bool) {
 	for i := range s.NumFields() {
 		f := s.Field(i)
@@ -279,8 +278,8 @@ func fieldOf(s *types.Struct, key string) (*types.Var, bool) {
 	return nil, false
 }
 
-// usage has the fields that a package uses apart from their declarations, by the position of the declaration, and the
-// types that its raw JSON is decoded into.
+// usage holds the fields that a package uses apart from their declarations, by the position of the declaration, and the
+// types into which its raw JSON is decoded.
 type usage struct {
 	fset  *token.FileSet
 	named map[string]bool

@@ -23,6 +23,7 @@ func elsewhere() map[string]string {
 	const marks = "marks and retractions are made at moments that a site with real programs can only guess; the engine's own crash tests come there"
 	const holds = "the embedded batch system holds no job; the engine's own crash tests come there"
 	const twice = "the embedded batch system takes no bulk twice; the engine's own crash tests come there"
+	const arrays = "the embedded batch system takes arrays; the engine's own crash tests come there"
 	const many = "the embedded batch system takes any number of jobs; the engine's own crash tests come there"
 	const reopened = "the engine's own crash tests come there, at moments that are exact"
 	return map[string]string{"resubmit.before-commit": reopened, "resubmit.after-commit": reopened,
@@ -47,6 +48,7 @@ func elsewhere() map[string]string {
 		"withdraw.before-commit": marks, "withdraw.after-commit": marks,
 		"retract.before-commit": marks, "retract.after-commit": marks,
 		"repoint.before-commit": twice, "repoint.after-commit": twice,
+		"withhold.before-commit": arrays, "withhold.after-commit": arrays,
 		"break-up.before-commit": many, "break-up.after-commit": many,
 		"hold.before-commit": holds, "hold.after-commit": holds, "hold.acted": holds,
 		"hold-done.before-commit": holds, "hold-done.after-commit": holds}

@@ -9,19 +9,20 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Filters are filters as people write them and requests hold them; "" does not restrict. [Filters.Parse] parses them.
+// Filters are filters in the form in which people write them and requests contain them; "" selects everything.
+// [Filters.Parse] parses them.
 type Filters struct {
-	// State, Host, Exit, Reason and Cluster are of local jobs.
+	// State, Host, Exit, Reason and Cluster are filters of local jobs.
 	State   string `json:"state,omitempty"`  // states, separated by commas, such as failed,killed
 	Host    string `json:"host,omitempty"`   // a Glob
 	Exit    string `json:"exit,omitempty"`   // codes and ranges of codes, separated by commas, such as 3,128-255
 	Reason  string `json:"reason,omitempty"` // a Glob
 	Cluster string `json:"cluster,omitempty"`
-	// Status, Type, User and Age are of grid jobs.
+	// Status, Type, User and Age are filters of grid jobs.
 	Status string `json:"status,omitempty"`
 	Type   string `json:"type,omitempty"`
 	User   string `json:"user,omitempty"`
-	Age    string `json:"age,omitempty"` // time since it was accepted: at least 7d; or between two ages, such as 0-12h
+	Age    string `json:"age,omitempty"` // time since the acceptance: at least 7d; or between two ages, such as 0-12h
 }
 
 // maxFilter is the longest text of a filter, in bytes.
@@ -77,7 +78,7 @@ func (f Filters) Parse() (Filter, error) {
 	return out, err
 }
 
-// words returns the words of a list that is separated by commas; none for "".
+// words returns the words of a list that is separated by commas, and no words for "".
 func words(list string) func(yield func(string) bool) {
 	if list == "" {
 		return func(func(string) bool) {}
@@ -87,9 +88,9 @@ func words(list string) func(yield func(string) bool) {
 
 // Filter selects among grid jobs and local jobs. The zero value selects all.
 type Filter struct {
-	States  []jjm.State // at least one of these; empty means any
+	States  []jjm.State // one of these states; empty means any state
 	Host    Glob
-	Exit    []Codes // in at least one of these; empty means any
+	Exit    []Codes // in one of these ranges; empty means any code
 	Reason  Glob
 	Cluster string
 	Status  *jjm.GridStatus
@@ -109,14 +110,14 @@ func (f *Filter) Grid(job *jjm.GridJob, now jjm.Time) bool {
 		(f.User == "" || job.Owner.User == f.User) && f.Age.Has(now.Sub(job.Accepted))
 }
 
-// MayHold reports whether a grid job of this status may have a local job that matches. With it, callers skip most
+// MayHold reports whether a grid job of this status may have a local job that matches. Callers use MayHold to skip most
 // grid jobs that are over.
 func (f *Filter) MayHold(s jjm.GridStatus) bool {
 	if len(f.States) == 0 || !s.Final() {
 		return true
 	}
 	return slices.ContainsFunc(f.States, func(want jjm.State) bool {
-		return want.IsCompleted() || want.Final() && s != jjm.Done
+		return want.IsCompleted() || (want.Final() || want == jjm.New) && s != jjm.Done
 	})
 }
 
@@ -129,7 +130,7 @@ func (f *Filter) Local(l *jjm.LocalJob) bool {
 		(f.Reason == "" || f.hasReason(l))
 }
 
-// in reports whether a local job counts as in a state. A local job that its batch system holds counts as held.
+// in reports whether a local job is counted in a state. A local job that its batch system holds is counted as held.
 func in(l *jjm.LocalJob, s jjm.State) bool {
 	if s == jjm.Held {
 		return l.State == jjm.Held || l.IsHeld()
@@ -137,7 +138,7 @@ func in(l *jjm.LocalJob, s jjm.State) bool {
 	return l.State == s && l.Phase != jjm.GivenBack
 }
 
-// hasReason reports whether Reason matches a text that says why the local job ended, is tried again, is held or
+// hasReason reports whether Reason matches a text with the reason why the local job ended, is tried again, is held or
 // waits.
 func (f *Filter) hasReason(l *jjm.LocalJob) bool {
 	texts := []string{l.Message}
@@ -200,7 +201,7 @@ func parseAges(text string) (Ages, error) {
 	return a, nil
 }
 
-// parseAge reads an age: days, or what time.ParseDuration reads.
+// parseAge parses an age: a number of days, or a duration in the form of time.ParseDuration.
 func parseAge(text string) (time.Duration, bool) {
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		n, err := strconv.ParseUint(days, 10, 15)

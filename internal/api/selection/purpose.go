@@ -67,11 +67,11 @@ func (p Purpose) Local(l *jjm.LocalJob) bool {
 		return in(l, jjm.Held) || l.Holding.Keeps()
 	case ToSet:
 		waits := l.State == jjm.New || l.State == jjm.Held || l.State == jjm.Submitting && l.Phase == jjm.RetryWait
-		return waits && !l.Kill
+		return waits && !l.Kill && !l.IsUnsubmitted()
 	case ToHold:
-		return !l.State.Final() && !l.Kill && !l.IsHeld() && !l.IsMerging() && !l.Holding.Keeps()
+		return !l.Over() && !l.Kill && !l.IsHeld() && !l.IsMerging() && !l.Holding.Keeps()
 	case ToResubmit:
-		return in(l, jjm.Failed) || in(l, jjm.Killed)
+		return in(l, jjm.Failed) || in(l, jjm.Killed) || l.IsUnsubmitted()
 	case ToFreeze:
 		return in(l, jjm.Completed) || in(l, jjm.Failed) || in(l, jjm.Killed)
 	case ToUnfreeze:

@@ -1,6 +1,7 @@
 package selection_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"jjm/internal/api/selection"
 	"jjm/internal/jjm"
+	"jjm/internal/testkit/golden"
 )
 
 const handle = "gabcdefghijklmnopqrstuvwx"
@@ -119,7 +121,7 @@ func TestPattern_ParsedFromItsTextItIsTheSame(t *testing.T) {
 	})
 }
 
-// A range selects exactly its members, and the ranges that Join makes of any local jobs select exactly these.
+// A range selects exactly its members. The ranges that Join makes of any local jobs select exactly these local jobs.
 func TestJoin_RangesSelectExactlyTheirMembers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		members := rapid.MapOf(rapid.Int32Range(0, 30), rapid.Just(true)).Draw(t, "members")
@@ -275,7 +277,8 @@ func TestFilter_MayHoldOverlooksNothing(t *testing.T) {
 		}
 		for g := range jjm.NumGridStatuses {
 			status, state := jjm.GridStatus(g), jjm.State(s)
-			possible := !status.Final() || state.IsCompleted() || state.Final() && status != jjm.Done
+			ends := state.Final() || state == jjm.New // new ones may be not to be submitted
+			possible := !status.Final() || state.IsCompleted() || ends && status != jjm.Done
 			if got := f.MayHold(status); got != possible {
 				t.Errorf("%v in %v: %v, want %v", state, status, got, possible)
 			}
@@ -290,8 +293,8 @@ const everyState = "new,submitting,submitted,running,completing,completed,failed
 func TestPurpose_LeavesOutWhatACommandCannotChange(t *testing.T) {
 	for _, c := range []struct {
 		command selection.Purpose
-		states  string // of local jobs that it can change
-		over    bool   // it can change grid jobs that are over
+		states  string // the states of local jobs that the command can change
+		over    bool   // the command can change grid jobs that are over
 	}{
 		{"", everyState, true},
 		{selection.ToKill, "new,submitting,submitted,running,completing,held", false},
@@ -348,5 +351,40 @@ func FuzzParse(f *testing.F) {
 		if diff := cmp.Diff(list, again); err != nil || diff != "" {
 			t.Fatalf("%q: error %v\n%s", word, err, diff)
 		}
+	})
+}
+
+// killRow is a row of ganga_emulated_bulk about the kill of a grid job: the states of its local jobs, what the batch
+// system does with each cancel (ok or false), which local jobs are attempted, and the error.
+type killRow struct {
+	Op        string
+	Subjobs   []string
+	Cancels   []string `json:"backendKill"`
+	Attempted []bool
+	Error     *string `json:"expect_error"`
+}
+
+// A kill attempts the local jobs of the rows. Decision R13 wins over expect_error: jjm stores the kill and repeats a
+// cancel that failed, so the command reports no IncompleteKillError. In the rows the error follows from the other
+// columns, which the test checks.
+func TestToKill_GoldenRows(t *testing.T) {
+	t.Parallel()
+	golden.Rows(t, "jedi/ganga_emulated_bulk", func(_ string, row killRow) string {
+		if row.Op != "kill" {
+			return ""
+		}
+		attempted, failed := []bool{}, false
+		for i, word := range row.Subjobs {
+			var l jjm.LocalJob
+			if err := l.State.UnmarshalText([]byte(word)); err != nil {
+				return err.Error()
+			}
+			attempted = append(attempted, selection.ToKill.Local(&l))
+			failed = failed || attempted[i] && row.Cancels[i] == "false"
+		}
+		if diff := cmp.Diff(row.Attempted, attempted); diff != "" || failed != (row.Error != nil) {
+			return fmt.Sprintf("an error: %v%s", failed, diff)
+		}
+		return ""
 	})
 }

@@ -7,8 +7,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// VerbSubmit is the verb "submit": it submits a grid job. The answer comes once the grid
-// job is stored.
+// VerbSubmit is the verb "submit": it submits a grid job. The answer is sent after the grid job is stored.
 func VerbSubmit() Verb[SubmitRequest, SubmitAnswer] {
 	return Verb[SubmitRequest, SubmitAnswer]{About{Name: "submit", MaxBytes: MaxRequest, Spooled: true,
 		Help: "Accept a grid job, or only explain what would be done."}}
@@ -28,8 +27,8 @@ func (r SubmitRequest) Check() error {
 	return r.Submit.check()
 }
 
-// Unsure implements the optional interface that [UnsureOf] reads. A dry run stores nothing,
-// so losing its answer does no harm.
+// Unsure implements the optional interface that [UnsureOf] reads. A dry run stores nothing, so a lost answer does no
+// harm.
 func (r SubmitRequest) Unsure() string {
 	if r.Submit == nil || r.Submit.DryRun {
 		return ""
@@ -61,6 +60,8 @@ type Submit struct {
 	// After and AfterEnd replace the job file's values, unless After is empty.
 	After    []jjm.GridID `json:"after,omitempty"`
 	AfterEnd string       `json:"after_end,omitempty"`
+	// KeepGoing replaces keep_going of the job file, unless it is nil.
+	KeepGoing *bool `json:"keep_going,omitempty"`
 	// Origin is where the grid job comes from, as the gatekeeper reports it.
 	Origin *jjm.Origin `json:"origin,omitempty"`
 	// Credentials are the credentials for the jobs, if the job file requires credentials. If the key names an existing
@@ -74,7 +75,7 @@ type Submit struct {
 	DryRun bool `json:"dry_run,omitempty"`
 }
 
-// check returns the first mistake that can be found without knowing the site.
+// check returns the first mistake that can be found without knowledge of the site.
 func (s *Submit) check() error {
 	if s.Again != 0 {
 		return s.checkAgain()
@@ -131,7 +132,7 @@ func (s *Submit) checkAgain() error {
 	case s.Again < 0:
 		return jjm.Errorf(jjm.Invalid, "submit.again %d: want the number of a grid job, such as 17", s.Again)
 	case s.Text != "" || s.Key != "" || s.Anew || s.DryRun || s.Rollback != "" || s.AfterEnd != "" || s.Origin != nil ||
-		len(s.After) > 0 || len(s.Credentials) > 0:
+		len(s.After) > 0 || len(s.Credentials) > 0 || s.KeepGoing != nil:
 		return jjm.Errorf(jjm.Invalid, "submit.again: submits grid job %s as it is: leave every other member out", s.Again)
 	}
 	return nil
@@ -140,9 +141,9 @@ func (s *Submit) checkAgain() error {
 // Submitted is the result of a submission.
 type Submitted struct {
 	ID jjm.GridID `json:"id,omitempty"`
-	// Handle is the name that follows from the owner and the request key, "" without a key.
+	// Handle is the name that is computed from the owner and the request key; "" without a key.
 	Handle jjm.Handle `json:"handle,omitempty"`
-	// Existed is set if the request key named an existing grid job: nothing new was stored.
+	// Existed is set if the request key named an existing grid job. Then nothing new was stored.
 	Existed bool `json:"existed,omitempty"`
 	// Plan is the decomposition. It is always set with DryRun.
 	Plan *Plan `json:"plan,omitempty"`
@@ -152,17 +153,17 @@ type Submitted struct {
 type Plan struct {
 	Type     string   `json:"type"`
 	Cluster  string   `json:"cluster"`
-	Clusters []string `json:"clusters,omitempty"` // all that may be used
+	Clusters []string `json:"clusters,omitempty"` // all clusters that may be used
 	Splitter string   `json:"splitter"`
 	Jobs     int      `json:"jobs"`
 	Why      []string `json:"why"`
-	// Merge describes the second step, nil if there is none.
+	// Merge describes the merge step, nil if there is no merge step.
 	Merge *jjm.MergeOutlook `json:"merge,omitempty"`
-	// After names the grid jobs for which the grid job would wait, "" for none.
+	// After names the grid jobs for which the grid job would wait; "" means that it would not wait.
 	After string `json:"after,omitempty"`
 	// Fetch names the inputs that would be fetched from servers.
 	Fetch []string `json:"fetch,omitempty"`
-	// Parts and Commands are the parts and the commands of the first local jobs, ten at most.
+	// Parts and Commands are the parts and the commands of the first local jobs, at most ten.
 	Parts    []jjm.Part `json:"parts,omitempty"`
 	Commands [][]string `json:"commands,omitempty"`
 }

@@ -33,7 +33,7 @@ func (an *Answers) collected(ctx context.Context, caller wire.Caller, job *jjm.G
 				err, sandbox.OutputName(outputs.Stem(job), jjm.LocalID{Grid: job.ID}, "stdout")))
 		}
 	}
-	state, entries, err := an.rooms.Jobs.CollectedOf(ctx, job, n)
+	l, entries, err := an.rooms.Jobs.CollectedOf(ctx, job, n)
 	if err != nil {
 		return nothing(err)
 	}
@@ -41,11 +41,11 @@ func (an *Answers) collected(ctx context.Context, caller wire.Caller, job *jjm.G
 	asInTar(entries)
 	entry, found := entryOf(entries, name)
 	switch {
-	case !found && !state.Final():
+	case !found && !l.Over():
 		return nothing(jjm.Errorf(jjm.Conflict, "local job %s is %s: its files can be fetched one by one once it is over", id,
-			state))
+			l.State))
 	case !found:
-		return nothing(jjm.Errorf(jjm.Gone, "local job %s is %s and left no %.100q%s: it left %s", id, state, name,
+		return nothing(jjm.Errorf(jjm.Gone, "local job %s is %s and left no %.100q%s: it left %s", id, jjm.StateWord(l.State, l.Phase), name,
 			inWork(ctx, an.openFile, caller, ref, name), namesOf(entries, ref.Locals)))
 	case entry.Absent != "":
 		return nothing(jjm.Errorf(jjm.Gone, "%s of local job %s: %s", entry.Name, id, entry.Absent))

@@ -24,7 +24,7 @@ func expectedEnd(g *state.Grid, now jjm.Time) *wire.ExpectedEnd {
 		switch {
 		case l.IsHeld():
 			held++
-		case l.State.Final():
+		case l.Over():
 			p.Left--
 			if l.State != jjm.Killed && l.Ended >= plan.PaceSince(now) {
 				p.Ended++

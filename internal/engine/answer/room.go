@@ -24,8 +24,8 @@ type Jobs interface {
 	LogLines(context.Context, jjm.GridID) ([]string, error)
 	TarEntries(ctx context.Context, job *jjm.GridJob, facts *plan.GridFacts, counted func()) iter.Seq2[sandbox.TarEntry,
 		error]
-	// CollectedOf returns the state of a local job and its entries in the tar.
-	CollectedOf(ctx context.Context, job *jjm.GridJob, n int32) (jjm.State, []sandbox.TarEntry, error)
+	// CollectedOf returns a local job and its entries in the tar.
+	CollectedOf(ctx context.Context, job *jjm.GridJob, n int32) (jjm.LocalJob, []sandbox.TarEntry, error)
 }
 
 // Records publishes records and computes the status that is shown to people and

@@ -25,7 +25,7 @@ func batchWaits(g *state.Grid) string {
 	live, most := 0, ""
 	for i := range g.Locals {
 		l := &g.Locals[i]
-		if l.State.Final() {
+		if l.Over() {
 			continue
 		}
 		live++

@@ -94,7 +94,7 @@ func (rs *Reasons) remembered(job jjm.GridJob, ref jjm.Ref) (out wire.Why, known
 	var groups why.Groups
 	of := rs.causes.Of(v.Memory, g, jjm.At(rs.b.Now()))
 	for i := range locals {
-		if l := &locals[i]; !l.State.Final() {
+		if l := &locals[i]; !l.Over() {
 			out.Unfinished++
 			c := of(l)
 			if len(locals) == 1 {
@@ -116,7 +116,7 @@ func (rs *Reasons) remembered(job jjm.GridJob, ref jjm.Ref) (out wire.Why, known
 func endsOf(locals []jjm.LocalJob) (ends []wire.Cause, left int) {
 	var groups why.Groups
 	for i := range locals {
-		if l := &locals[i]; l.State.Final() {
+		if l := &locals[i]; l.Over() {
 			groups.Add(l.ID, why.OfEnded(l))
 		}
 	}

@@ -145,7 +145,7 @@ func (h *halter) takeBack(ctx context.Context, tag jjm.Tag) error {
 	return h.c.s.Change(ctx, "submit-again", func(ch *state.Change) error {
 		if b := ch.Bulk(tag); b != nil {
 			b.Error = errKilled.Error()
-			h.c.submitter.takeBack(ch, b, "not submitted: "+b.Error, func(*jjm.LocalJob, *state.Grid) bool { return true })
+			h.c.submitter.takeBack(ch, b, "not submitted: "+b.Error, triesAgain)
 		}
 		return nil
 	})

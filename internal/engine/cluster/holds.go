@@ -32,7 +32,8 @@ func (n *holdNews) decided() bool {
 	return n.now.Action != "" && (n.old == nil || n.old.Action == "")
 }
 
-// maxHoldAge returns how long a hold may last, for jobs that report by result.
+// maxHoldAge returns how long a hold of a job may last. result is the way in which the job reports: by its GBS log file
+// or by its exit code.
 func (cs *Clusters) maxHoldAge(result string) time.Duration {
 	if result == jjm.ResultGLF {
 		return cs.b.Conf().HoldMaxAgeGLF.D()
@@ -136,7 +137,7 @@ func (cs *Clusters) keepHoldings(ctx context.Context, news []holdNews) error {
 // this change, because it has no attempt. The attempt of a local job held by the batch system must end first.
 func keepHolding(c *state.Change, n *holdNews) {
 	live := c.Live.Local(n.id.LocalID)
-	if live == nil || live.Attempt != n.id.Attempt || live.State.Final() || live.Holding != n.old {
+	if live == nil || live.Attempt != n.id.Attempt || live.Over() || live.Holding != n.old {
 		return
 	}
 	l := c.Local(n.id.LocalID)

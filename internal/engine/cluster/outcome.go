@@ -146,8 +146,8 @@ func (sb *submitter) unreleased(b *jjm.Bulk, results []error) error {
 	})...)
 }
 
-// refused settles a bulk that the batch system will never accept. Members that may go to another cluster are moved
-// there, and the other members fail (decision R19).
+// refused settles a bulk that the batch system will never accept. plan.AfterRefusal decides what becomes of its members
+// (decision R19). If a member stops the submissions of its grid job, that is stored in the same change.
 func (sb *submitter) refused(ctx context.Context, tag jjm.Tag, why string) error {
 	return sb.s.Change(ctx, "refuse", func(ch *state.Change) error {
 		b := ch.Bulk(tag)
@@ -156,25 +156,59 @@ func (sb *submitter) refused(ctx context.Context, tag jjm.Tag, why string) error
 		}
 		ch.Refused = map[jjm.GridID]map[state.Spot]string{}
 		text := "refused by " + sb.name + ": " + why
-		sb.takeBack(ch, b, text, func(l *jjm.LocalJob, g *state.Grid) bool {
-			others := slices.ContainsFunc(ch.Live.Candidates(g, l.Place), func(name string) bool { return name != sb.name })
-			if others && ch.Refused[g.Job.ID] == nil {
-				ch.Refused[g.Job.ID] = map[state.Spot]string{}
-			}
-			if others {
+		var failed error
+		sb.takeBack(ch, b, text, func(l *jjm.LocalJob, g *state.Grid) plan.RefusedDo {
+			do, err := afterRefusal(ch, l, g, sb)
+			failed = errors.Join(failed, err)
+			switch do {
+			case plan.RefusedTriesAgain:
+				if ch.Refused[g.Job.ID] == nil {
+					ch.Refused[g.Job.ID] = map[state.Spot]string{}
+				}
 				ch.Refused[g.Job.ID][state.Spot{Place: l.Place, Cluster: sb.name}] = why
+			case plan.RefusedStopsAll:
+				stop(ch, l, text)
 			}
-			return others
+			return do
 		})
 		b.Error = why
-		return nil
+		return failed
 	})
 }
 
+// afterRefusal decides what becomes of a refused member of a bulk of sb.
+func afterRefusal(ch *state.Change, l *jjm.LocalJob, g *state.Grid, sb *submitter) (plan.RefusedDo, error) {
+	spec := &g.Job.Spec
+	facts := plan.RefusedFacts{
+		Elsewhere: slices.ContainsFunc(ch.Live.Candidates(g, l.Place), func(name string) bool { return name != sb.name }),
+		OneByOne:  sb.c.caps().MaxBulk <= 1,
+		Shares:    spec.Merge != nil || len(spec.Datasets) > 0,
+		KeepGoing: spec.KeepGoing,
+	}
+	var err error
+	if facts.OneByOne && l.Attempt > 0 {
+		facts.Taken, err = ch.Tx.WasTaken(l.AttemptID())
+	}
+	return plan.AfterRefusal(facts), err
+}
+
+// stop stores that a refused local job stops the submissions of its grid job.
+func stop(ch *state.Change, l *jjm.LocalJob, text string) {
+	g := ch.Grid(l.ID.Grid)
+	if g == nil || g.Stopped != "" {
+		return
+	}
+	g.Stopped = "submission stopped at local job " + l.ID.String() + ", " + text
+	ch.Note(g.ID, "", "submission stopped", g.Stopped, "")
+}
+
+// triesAgain is the decision for members that a batch system did not refuse: all get another attempt.
+func triesAgain(*jjm.LocalJob, *state.Grid) plan.RefusedDo { return plan.RefusedTriesAgain }
+
 // takeBack ends the attempts of a bulk that the batch system certainly does not have. Members
-// to be killed are killed, members for which again returns true get another attempt on any
-// cluster, and the other members fail.
-func (sb *submitter) takeBack(ch *state.Change, b *jjm.Bulk, text string, again func(*jjm.LocalJob, *state.Grid) bool) {
+// to be killed are killed; decide says what becomes of the other members.
+func (sb *submitter) takeBack(ch *state.Change, b *jjm.Bulk, text string,
+	decide func(*jjm.LocalJob, *state.Grid) plan.RefusedDo) {
 	for _, m := range b.Members {
 		if ch.Live.Current(m) == nil {
 			continue
@@ -182,18 +216,25 @@ func (sb *submitter) takeBack(ch *state.Change, b *jjm.Bulk, text string, again 
 		l := ch.Local(m.LocalID)
 		l.Message = text
 		v := jjm.Verdict{Level: "SUBMIT", Action: jjm.Retry, Text: text, RetryArgs: l.RetryArgs, Counters: l.Counters}
-		switch {
-		case l.Kill:
+		if l.Kill {
 			v.Action, v.Phase = jjm.Cancel, jjm.ByPerson
 			l.Ended = ch.Now
 			ch.End(l, jjm.Evidence{}, v)
 			ch.Move(l, jjm.Killed, jjm.ByPerson, "never submitted")
-		case again(l, ch.Live.Grid(m.Grid)):
+			continue
+		}
+		switch decide(l, ch.Live.Grid(m.Grid)) {
+		case plan.RefusedTriesAgain:
 			ch.End(l, jjm.Evidence{}, v)
 			l.Attempt, l.NotBefore = l.Attempt+1, ch.Now
 			to, phase := plan.NextAttempt(l.Holding)
 			l.Holding = plan.HoldAfter(l.Holding, to, phase, text, ch.Now)
 			ch.Move(l, to, phase, text)
+		case plan.RefusedStaysNew, plan.RefusedStopsAll:
+			v.Action, v.Phase = jjm.Fail, jjm.Unsubmitted
+			l.Ended = ch.Now
+			ch.End(l, jjm.Evidence{}, v)
+			ch.Move(l, jjm.New, jjm.Unsubmitted, text)
 		default:
 			v.Action, v.Phase = jjm.Fail, jjm.CreateFailed
 			l.Ended = ch.Now
@@ -215,8 +256,7 @@ func (sb *submitter) tried(ctx context.Context, tag jjm.Tag, cause error) error 
 		b.Tries++
 		b.Error = cause.Error()
 		if sb.movable(ch.Live, b, ch.Now) {
-			sb.takeBack(ch, b, "not taken by "+sb.name+", goes elsewhere: "+cause.Error(),
-				func(*jjm.LocalJob, *state.Grid) bool { return true })
+			sb.takeBack(ch, b, "not taken by "+sb.name+", goes elsewhere: "+cause.Error(), triesAgain)
 		}
 		return nil
 	})

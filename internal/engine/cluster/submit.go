@@ -228,6 +228,9 @@ func (sb *submitter) intend(ctx context.Context, b *jjm.Bulk, as []sandbox.Assig
 			if l == nil || l.Attempt != m.Attempt || l.Kill || state.Unsent(l) == 0 { // killed or held meanwhile
 				return jjm.Errorf(jjm.Conflict, "local job %s changed while its bulk was formed", m.LocalID)
 			}
+			if state.Withholds(ch.Live.Grid(m.Grid), l) { // a refusal stopped the submissions meanwhile
+				return jjm.Errorf(jjm.Conflict, "local job %s is no longer to be submitted", m.LocalID)
+			}
 			if !slices.Contains(ch.Live.Grid(m.Grid).Among(l.Place), sb.name) { // sent to another cluster meanwhile
 				return jjm.Errorf(jjm.Conflict, "local job %s may no longer go to cluster %s", m.LocalID, sb.name)
 			}

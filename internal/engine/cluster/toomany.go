@@ -82,8 +82,7 @@ func (sb *submitter) breakUp(ctx context.Context, tag jjm.Tag, cause error) erro
 		if b == nil {
 			return nil
 		}
-		sb.takeBack(ch, b, "too many for "+sb.name+", goes in a smaller bulk: "+cause.Error(),
-			func(*jjm.LocalJob, *state.Grid) bool { return true })
+		sb.takeBack(ch, b, "too many for "+sb.name+", goes in a smaller bulk: "+cause.Error(), triesAgain)
 		b.Error = cause.Error()
 		return nil
 	})

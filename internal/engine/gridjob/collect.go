@@ -213,19 +213,20 @@ func (js *Jobs) collected(ctx context.Context, job *jjm.GridJob, l *jjm.LocalJob
 	return append(entries, localEntries(job, l, withoutMerged(job, l, ev))...), nil
 }
 
-// CollectedOf returns the state of a local job, and its entries in the tar of its grid job. If the tar does not exist
-// yet, the entries are those that the tar would have now. The error is of kind Gone if the local job does not exist.
-func (js *Jobs) CollectedOf(ctx context.Context, job *jjm.GridJob, n int32) (jjm.State, []sandbox.TarEntry, error) {
+// CollectedOf returns a local job, and its entries in the tar of its grid job. If the tar does not exist yet, it
+// returns the entries that the tar would have now. The error is of kind Gone if the local job does not exist.
+func (js *Jobs) CollectedOf(ctx context.Context, job *jjm.GridJob, n int32) (jjm.LocalJob, []sandbox.TarEntry,
+	error) {
 	l, ev, err := js.b.Store.ResultOf(ctx, jjm.LocalID{Grid: job.ID, N: n})
 	if err != nil {
-		return 0, nil, err
+		return l, nil, err
 	}
 	retracted, err := js.b.Store.Retracted(ctx, job.ID)
 	if err != nil {
-		return 0, nil, err
+		return l, nil, err
 	}
 	entries, err := js.collected(ctx, job, &l, ev, retracted)
-	return l.State, entries, err
+	return l, entries, err
 }
 
 // sumUp adds lines to the manifest about outputs without which local jobs completed, and about outputs left out.
@@ -297,7 +298,7 @@ func localEntries(job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence) []sandbox
 	if ev != nil && ev.Result != nil {
 		id.Attempt = ev.Result.Attempt
 	}
-	if !l.State.Final() && l.State != jjm.Held {
+	if !l.Over() && l.State != jjm.Held {
 		return liveEntries(stem, l)
 	}
 	if ev == nil || ev.Result == nil && !ev.HasGLF {

@@ -8,10 +8,10 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Copy makes a new grid job from the request of an old grid job, with edits (Ganga, copy), however the old one ended.
-// If the reference names a local job, the new grid job does only the work of that local job. The new grid job is
-// checked and accepted like a job file of the caller: paths are relative to the folder of the old grid job, and files
-// are read as they are now. With DryRun nothing is stored.
+// Copy makes a new grid job from the request of an old grid job, with edits (Ganga, copy). The old grid job may have
+// any status. If the reference names a local job, the new grid job does only the work of that local job. The new grid
+// job is checked and accepted like a job file of the caller: paths are relative to the folder of the old grid job, and
+// files are read as they are now. With DryRun nothing is stored.
 //
 // Only the owner may copy a job: the copy belongs to the caller, and would run commands that another person wrote.
 func (js *Jobs) Copy(ctx context.Context, caller wire.Caller, r wire.CopyRequest) (wire.CopyAnswer, error) {
@@ -59,7 +59,7 @@ type original struct {
 // models.
 func parse(req wire.Submit, of *original, model func(string) (jobfile.Model, jjm.Problems)) (jobfile.Doc,
 	jjm.Problems) {
-	given := jobfile.Given{Key: req.Key, After: req.After, AfterEnd: req.AfterEnd, Model: model}
+	given := jobfile.Given{Key: req.Key, After: req.After, AfterEnd: req.AfterEnd, KeepGoing: req.KeepGoing, Model: model}
 	if of == nil {
 		return jobfile.ParseGiven(req.Name, []byte(req.Text), given)
 	}

@@ -73,6 +73,7 @@ func (js *Jobs) gridFacts(id jjm.GridID) (plan.GridFacts, bool) {
 		Made: g.Job.Step.Made - g.GivenBack, Expected: g.Job.Step.Expected, Idle: g.Idle(),
 		Counts: g.Counts, Forced: g.Forced, EverSubmitted: g.Submitted, EverRan: g.Ran,
 		Keep: g.Job.Rollback == jjm.RollbackKeep, Kept: g.Job.Kept(),
+		Unsubmitted: g.Unsubmitted, Refusal: state.Refusal(g), ToWithhold: len(state.ToWithhold(g, 1)) > 0,
 		Merging: g.Merging, TarReady: g.Job.Tar != "", Waits: js.rooms.Clusters.WaitsFor(v.Memory, g, now),
 		Failure: g.Failure(), Again: len(run)+len(stopped) > 0, AutoKill: state.AutoKillReason(g, js.b.Conf()),
 	}, true
@@ -96,9 +97,11 @@ func (js *Jobs) carryOut(ctx context.Context, id jjm.GridID, act plan.GridAction
 	case plan.Collect, plan.Finish:
 		return js.collect(ctx, id)
 	case plan.RunAgain:
-		return js.again(ctx, id)
+		return js.again.RunAgain(ctx, id)
 	case plan.KillItself:
 		return killItself(ctx, js.s, id)
+	case plan.Withhold:
+		return withhold(ctx, js.s, id, js.b.Chunk())
 	case plan.RollBack:
 		return rollBack(ctx, js.s, id, act.Reason)
 	}

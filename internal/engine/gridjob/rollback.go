@@ -9,16 +9,20 @@ import (
 	"jjm/internal/jjm"
 )
 
-// rollBack makes a grid job without local jobs registered again, and keeps it with the reason (jjm.RollbackKeep). The
-// owner can inspect the contents of its work area until the next preparation replaces them.
+// rollBack makes a grid job registered again, of which no local job was submitted, and keeps it with the reason
+// (jjm.RollbackKeep). Without local jobs, the grid job is prepared again when its owner submits it, and the owner can
+// inspect the contents of its work area until then. Refused local jobs stay, and are submitted again as they are.
 func rollBack(ctx context.Context, s *state.State, id jjm.GridID, why string) error {
 	err := s.Change(ctx, "roll-back", func(c *state.Change) error {
 		g := c.Grid(id)
-		if g == nil || g.Kill || g.Step.Made > 0 {
+		if g == nil || g.Kill || g.Step.Made != c.Live.Grid(id).Unsubmitted {
 			return nil
 		}
 		c.Note(id, g.Status.String(), jjm.Registered.String(), "kept: "+why, "")
-		g.Status, g.Reason, g.Step = jjm.Registered, why, jjm.Step{}
+		g.Status, g.Reason = jjm.Registered, why
+		if g.Step.Made == 0 {
+			g.Step = jjm.Step{}
+		}
 		return nil
 	})
 	if err != nil {
@@ -31,8 +35,9 @@ func rollBack(ctx context.Context, s *state.State, id jjm.GridID, why string) er
 	return nil
 }
 
-// submitAgain prepares a kept grid job again, under its id. The error is of kind Conflict if the grid job is not kept,
-// and of kind Denied if the caller is not its owner, because the grid job would run as the owner.
+// submitAgain submits a kept grid job again, under its id: the grid job is prepared again, or its refused local jobs
+// are submitted again. The error is of kind Conflict if the grid job is not kept, and of kind Denied if the caller is
+// not its owner, because the grid job would run as the owner.
 func submitAgain(ctx context.Context, js *Jobs, caller wire.Caller, id jjm.GridID) (wire.Submitted, error) {
 	if err := js.b.MayRun(caller); err != nil {
 		return wire.Submitted{}, err
@@ -59,7 +64,7 @@ func submitAgain(ctx context.Context, js *Jobs, caller wire.Caller, id jjm.GridI
 		}
 		c.Note(id, g.Status.String(), g.Status.String(), "submitted again", caller.Actor())
 		g.Reason = ""
-		return nil
+		return js.again.SubmitKept(c, id, caller.Actor())
 	})
 	if err != nil {
 		return wire.Submitted{}, fmt.Errorf("submit grid job %s again: %w", id, err)

@@ -66,8 +66,13 @@ type Records interface {
 	FillHead(context.Context, *xmldb.Head) error
 }
 
-// RunAgain resubmits failed local jobs of a grid job automatically; package reopen implements it.
-type RunAgain func(context.Context, jjm.GridID) error
+// Reopener submits local jobs again; package reopen implements it.
+type Reopener interface {
+	// RunAgain resubmits failed local jobs of a grid job automatically.
+	RunAgain(context.Context, jjm.GridID) error
+	// SubmitKept submits the refused local jobs of a kept grid job again, in the change.
+	SubmitKept(c *state.Change, id jjm.GridID, actor string) error
+}
 
 // Rooms are the other rooms that Jobs needs.
 type Rooms struct {
@@ -92,7 +97,7 @@ type Jobs struct {
 	after   *dependency.Dependencies
 	rooms   Rooms
 	settle  Settle
-	again   RunAgain
+	again   Reopener
 	work    *fair.Keyed[jjm.GridID] // steps grid jobs, fairly between accounts
 	ids     ids
 }
@@ -111,7 +116,7 @@ func New(s *state.State, as *areas.Areas, types *jobtype.Types, sw *sweep.Sweepe
 }
 
 // Connect sets the other rooms. It must be called once, before any other method.
-func (js *Jobs) Connect(rooms Rooms, settle Settle, again RunAgain) {
+func (js *Jobs) Connect(rooms Rooms, settle Settle, again Reopener) {
 	js.rooms, js.settle, js.again = rooms, settle, again
 }
 

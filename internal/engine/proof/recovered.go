@@ -139,8 +139,10 @@ func (pr *Prover) joinRecoveries(ctx context.Context, caller wire.Caller, t *tas
 	})
 	j.owned = make([][]cover.Row, len(j.tasks))
 	for _, r := range j.rows {
-		if c := &j.jobs[int(r.Local)-j.base]; !r.Released && (c.State == jjm.Completed || !c.State.Final()) {
-			j.owned[j.of(r.Local)] = append(j.owned[j.of(r.Local)], r)
+		c, n := &j.jobs[int(r.Local)-j.base], j.of(r.Local)
+		over := c.State.Final() || c.State == jjm.New && j.tasks[n].facts.Over // new, but not to be submitted
+		if !r.Released && (c.State == jjm.Completed || !over) {
+			j.owned[n] = append(j.owned[n], r)
 		}
 	}
 	t.joined = j
@@ -235,8 +237,8 @@ func (j *joined) of(n int32) int {
 	return i
 }
 
-// findReplaced sets replaced to the local jobs that processed less than they own, and part
-// of whose work a later recovery owns.
+// findReplaced fills replaced with the local jobs that processed less than they own, if a later recovery owns a part of
+// their work.
 func (pr *Prover) findReplaced(ctx context.Context, t *task) error {
 	j, short := t.joined, map[int32]bool{}
 	note := func(c cover.Job) error {

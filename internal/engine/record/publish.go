@@ -230,8 +230,11 @@ func (pu *Publisher) Outside(mem state.Memory, g *state.Grid) state.Outside {
 	v.Total = max(v.Total, g.Job.Step.Made) // the counts leave out local jobs that gave their work back
 	v.Gram, v.Code, v.Message = plan.GRAM(plan.GRAMFacts{
 		Status: g.Job.Status, Counts: v.Counts, EverSubmitted: g.Submitted, EverRan: g.Ran,
-		Closed: g.Closed(), Reason: g.Job.Reason,
+		Closed: g.Closed(), Reason: g.Job.Reason, Unsubmitted: g.Unsubmitted,
 	})
+	if g.Job.Stopped != "" && !g.Job.Status.Final() {
+		v.Message += "; " + g.Job.Stopped
+	}
 	if g.Trouble() != "" && !g.Job.Status.Final() {
 		v.Message += "; " + g.Trouble()
 	}
@@ -242,7 +245,7 @@ func (pu *Publisher) Outside(mem state.Memory, g *state.Grid) state.Outside {
 			v.Message += "; " + why
 		}
 	}
-	more := plan.MoreToCome(g.Job.Status, g.Job.Kill, g.Closed(), v.Counts)
+	more := plan.MoreToCome(g.Job.Status, g.Job.Kill, g.Closed(), v.Counts[jjm.New]-g.Unsubmitted)
 	v.Master = plan.Master(v.Counts, more, pu.b.Conf().RunningFirst)
 	return v
 }

@@ -136,8 +136,8 @@ func (ro *Reopener) resubmit(ctx context.Context, caller wire.Caller, w again, d
 	return out, err
 }
 
-// named returns the first mostLeft local jobs that stay as they are, as an answer names them, and the number of the
-// remaining ones.
+// named returns the first mostLeft local jobs that stay as they are, in the form of an answer, and the number of all
+// further local jobs in left.
 func named(id jjm.GridID, left []plan.Left) (first []wire.Left, more int) {
 	for i, l := range left {
 		if i == mostLeft {
@@ -168,6 +168,8 @@ func (ro *Reopener) resubmitLive(ctx context.Context, caller wire.Caller, job *j
 			return jjm.Errorf(jjm.Busy, "its outputs are being collected: try again once it has ended")
 		case g.Job.Spec.Merge != nil:
 			return errMerges(id)
+		case g.Job.Stopped != "" && (len(state.ToWithhold(g, 1)) > 0 || !g.Closed()):
+			return jjm.Errorf(jjm.Busy, "a refusal stops its submissions just now: try again")
 		}
 		run, stay, err := ro.decide(ctx, &g.Job, w, g.Locals, taken)
 		if err != nil {
@@ -212,6 +214,10 @@ func (ro *Reopener) runAgain(c *state.Change, id jjm.GridID, run []int32, how re
 	if err := ro.rooms.Feeder.Resume(c, id, run); err != nil {
 		return err
 	}
+	if job := &c.Live.Grid(id).Job; job.Stopped != "" || job.Kept() {
+		g := c.Grid(id)
+		g.Stopped, g.Reason = "", ""
+	}
 	cause := "resubmitted"
 	if to != nil {
 		c.Grid(id).Step.Places = to.places
@@ -230,6 +236,21 @@ func (ro *Reopener) runAgain(c *state.Change, id jjm.GridID, run []int32, how re
 		}
 	}
 	return nil
+}
+
+// SubmitKept submits the refused local jobs of a kept grid job again, in the change.
+func (ro *Reopener) SubmitKept(c *state.Change, id jjm.GridID, actor string) error {
+	var run []int32
+	locals := c.Live.Grid(id).Locals
+	for i := range locals {
+		if locals[i].IsUnsubmitted() {
+			run = append(run, locals[i].ID.N)
+		}
+	}
+	if len(run) == 0 {
+		return nil
+	}
+	return ro.runAgain(c, id, run, rerun{actor: actor})
 }
 
 // restart makes an ended local job wait for the submission of its next attempt. If no batch system ever had the local

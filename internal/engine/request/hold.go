@@ -125,12 +125,13 @@ func (h *holder) hold(live *jjm.LocalJob, ref jjm.Ref) {
 
 // leave notes a local job that is not changed.
 func (h *holder) leave(l *jjm.LocalJob, why string, ref jjm.Ref) {
-	if !l.State.Final() || ref.Locals && ref.Last >= 0 {
+	if !l.Over() || ref.Locals && ref.Last >= 0 {
 		h.out.Left, h.out.LeftOut = left(h.out.Left, h.out.LeftOut, l.ID, why)
 	}
 }
 
-// left adds a local job that stays as it is to those that an answer names or, if there are many, to their number.
+// left adds a local job that stays as it is to the local jobs that an answer names. If mostLeft are named already, it
+// only counts the local job.
 func left(named []wire.Left, more int, id jjm.LocalID, why string) ([]wire.Left, int) {
 	if len(named) == mostLeft {
 		return named, more + 1

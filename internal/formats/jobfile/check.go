@@ -114,6 +114,10 @@ func (c *checker) words(f *file) {
 		c.problem("auto_resubmit", "has no effect with [merge]: local jobs whose outputs are merged give their work to "+
 			"new local jobs, and merges have merge.attempts; leave one of the two out")
 	}
+	if f.KeepGoing && f.Merge != nil {
+		c.problem("keep_going", "has no effect with [merge]: a local job that is refused gives its work to new local jobs, "+
+			"and nothing stops the others; leave one of the two out")
+	}
 	if n := f.AutoKill; n != nil && (*n < -1 || *n > maxAutoKill) {
 		c.problem("auto_kill", "%d is out of range: want 1 to %d failed local jobs, or 0 or -1 for never", *n, maxAutoKill)
 	}

@@ -80,6 +80,8 @@ type Given struct {
 	Key      string
 	After    []jjm.GridID
 	AfterEnd string
+	// KeepGoing replaces keep_going, unless it is nil.
+	KeepGoing *bool
 	// Model returns a model, or the problems that make the model unusable. Model is nil if there are no models.
 	Model func(name string) (Model, jjm.Problems)
 }
@@ -91,6 +93,9 @@ func (g Given) put(f *file) {
 	}
 	if len(g.After) > 0 {
 		f.After, f.AfterEnd = g.After, g.AfterEnd
+	}
+	if g.KeepGoing != nil {
+		f.KeepGoing = *g.KeepGoing
 	}
 }
 

@@ -26,10 +26,11 @@ type AgainFacts struct {
 	Failure string
 	// Closed is true if no more local jobs will be made.
 	Closed bool
-	// Counts are the local jobs by state, without local jobs that gave their work back.
-	Counts [jjm.NumStates]int
-	Locals []jjm.LocalJob
-	Rules  AgainRules
+	// Counts are the local jobs by state, without local jobs that gave their work back. Unsubmitted is as in GridFacts.
+	Counts      [jjm.NumStates]int
+	Unsubmitted int
+	Locals      []jjm.LocalJob
+	Rules       AgainRules
 }
 
 // Again decides which local jobs are resubmitted automatically now. For each local job in stopped, it decides that no
@@ -51,7 +52,7 @@ func Again(f AgainFacts) (run []int32, stopped []Left) {
 	alone := f.Closed && len(f.Locals) == 1
 	share := float64(failed) / float64(failed+completed)
 	brake := !alone && share >= f.Rules.FailedShare
-	all := f.Closed && over(f.Counts) == total(f.Counts)
+	all := f.Closed && over(f.Counts)+f.Unsubmitted == total(f.Counts)
 	for i := range f.Locals {
 		l := &f.Locals[i]
 		switch {

@@ -43,6 +43,11 @@ type GridFacts struct {
 	Undecided string
 	// Proof is the basis of the proof that all work was done exactly once.
 	Proof jjm.Proof
+	// Unsubmitted counts the local jobs in Counts that are new and not to be submitted (jjm.Unsubmitted). Refusal is why
+	// the first of them is not. ToWithhold is true if a stop of the submissions has not reached all new local jobs yet.
+	Unsubmitted int
+	Refusal     string
+	ToWithhold  bool
 	// Waits is the reason why no cluster accepts any of the local jobs now, "" if a cluster does.
 	Waits string
 	// Paused names who paused the grid job, with the reason; "" if it is not paused.
@@ -84,12 +89,13 @@ const (
 	Finish                   // commit the final status together with the tar
 	RunAgain                 // resubmit failed local jobs automatically
 	KillItself               // store that jjm kills the grid job
+	Withhold                 // mark new local jobs as not to be submitted
 	RollBack                 // make the grid job registered again, and keep it with the reason
 )
 
 func (d GridDo) String() string {
 	return [...]string{"nothing", "await", "prepare", "generate", "kill-locals", "collect", "finish", "run-again",
-		"kill-itself", "roll-back"}[d]
+		"kill-itself", "withhold", "roll-back"}[d]
 }
 
 // GridAction is the next step, with the status that the grid job has before the step is
@@ -107,7 +113,9 @@ type GridAction struct {
 //	a local job has not ended, kill            aborting    KillLocals, or Nothing once all are marked
 //	all local jobs ended, kill                 aborting    Collect; Finish as aborted, even if some completed
 //	kept                                       registered  Nothing, until a person submits it again
+//	a refusal stopped the submissions          paused, ready, pending or running   Withhold
 //	failure or no local jobs at all, to be kept            as before   RollBack
+//	no local job was submitted, to be kept     as before   RollBack
 //	failure, a local job has not ended         as below    KillLocals if none was ever submitted, or all that have not
 //	                                                       ended wait for a merge; Nothing once all are marked, or
 //	                                                       while a local job that reached a batch system goes on
@@ -135,12 +143,14 @@ func Grid(f GridFacts) GridAction {
 		return gridKilled(f)
 	case f.Kept:
 		return GridAction{Status: jjm.Registered}
+	case f.ToWithhold:
+		return gridWorks(f, Withhold)
 	case f.Keep && rollsBack(f):
-		return GridAction{Do: RollBack, Status: f.Status, Reason: cmp.Or(f.Failure, noLocalJobs)}
+		return GridAction{Do: RollBack, Status: f.Status, Reason: cmp.Or(f.Failure, allRefused(f), noLocalJobs)}
 	case f.Failure != "":
 		return gridFailing(f)
 	case f.Again:
-		return gridAgain(f)
+		return gridWorks(f, RunAgain)
 	case f.Prepared && f.Closed && allOver(f):
 		return gridCollect(f, jjm.Prepared)
 	case f.AutoKill != "":
@@ -166,15 +176,25 @@ func Grid(f GridFacts) GridAction {
 // noLocalJobs is the reason of a grid job that ended without local jobs.
 const noLocalJobs = "the grid job made no local jobs"
 
-// rollsBack reports whether a grid job failed before it had local jobs: it could not be prepared or cut, or there was
-// nothing to cut (ganga.md 5.1).
+// rollsBack reports whether a grid job failed before a batch system accepted any of its local jobs: it could not be
+// prepared or cut, there was nothing to cut (ganga.md 5.1), or all local jobs were refused (ganga.md 5.4).
 func rollsBack(f GridFacts) bool {
-	return max(f.Made, total(f.Counts)) == 0 && !f.EverSubmitted && (f.Failure != "" || f.Prepared && f.Closed)
+	none := max(f.Made, total(f.Counts)) == 0 && !f.EverSubmitted
+	cut := f.Prepared && f.Closed
+	return none && (f.Failure != "" || cut) || cut && f.Failure == "" && allRefused(f) != ""
+}
+
+// allRefused returns the refusal if no local job of a grid job was ever submitted and none will be, else "".
+func allRefused(f GridFacts) string {
+	if n := max(f.Made, total(f.Counts)); n == 0 || f.Unsubmitted != n || f.EverSubmitted {
+		return ""
+	}
+	return also("no local job was submitted", f.Refusal)
 }
 
 // allOver reports whether all local jobs made so far have ended. If Counts and Made
 // disagree, the larger number counts.
-func allOver(f GridFacts) bool { return over(f.Counts) == max(f.Made, total(f.Counts)) }
+func allOver(f GridFacts) bool { return over(f.Counts)+f.Unsubmitted == max(f.Made, total(f.Counts)) }
 
 // gridAwait keeps the status registered, and changes any other status to pending.
 func gridAwait(f GridFacts) GridAction {
@@ -186,9 +206,9 @@ func gridAwait(f GridFacts) GridAction {
 
 func gridKilled(f GridFacts) GridAction {
 	switch {
-	case allOver(f):
+	case allOver(f) && f.Unsubmitted == 0:
 		return gridCollect(f, jjm.Aborting)
-	case f.KillAsked:
+	case f.KillAsked && f.Unsubmitted == 0:
 		return GridAction{Status: jjm.Aborting}
 	}
 	return GridAction{Do: KillLocals, Status: jjm.Aborting}
@@ -199,7 +219,7 @@ func gridFailing(f GridFacts) GridAction {
 		return gridCollect(f, jjm.Prepared)
 	}
 	a := gridLive(f, KillLocals)
-	live := total(f.Counts) - over(f.Counts) // these local jobs wait for a merge that can no longer happen
+	live := total(f.Counts) - over(f.Counts) - f.Unsubmitted // these local jobs wait for a merge that can no longer happen
 	if f.EverSubmitted && (f.Merging == 0 || f.Merging < live) || f.KillAsked {
 		a.Do = Nothing
 	}
@@ -215,12 +235,12 @@ func gridCollect(f GridFacts, meanwhile jjm.GridStatus) GridAction {
 	return GridAction{Do: Finish, Status: status, Reason: reason}
 }
 
-// gridAgain resubmits failed local jobs. The local jobs of a paused grid job then wait for the end of the pause.
-func gridAgain(f GridFacts) GridAction {
+// gridWorks does a step that a pause does not prevent. A paused grid job stays paused.
+func gridWorks(f GridFacts, do GridDo) GridAction {
 	if f.Paused != "" {
-		return GridAction{Do: RunAgain, Status: jjm.Paused, Reason: f.Paused}
+		return GridAction{Do: do, Status: jjm.Paused, Reason: f.Paused}
 	}
-	return gridLive(f, RunAgain)
+	return gridLive(f, do)
 }
 
 func gridLive(f GridFacts, do GridDo) GridAction {
@@ -242,6 +262,7 @@ func gridLive(f GridFacts, do GridDo) GridAction {
 //	killed on request                                        aborted
 //	failure, nothing ever submitted                          broken
 //	no local jobs                                            broken
+//	no local job submitted, now or in an earlier generation  broken
 //	all completed, none of them forced, no failure, no output lost, nothing left
 //	out that the job file does not ask for, and the proof
 //	that all work was done did not fail                      done
@@ -266,6 +287,8 @@ func ending(f GridFacts) (jjm.GridStatus, string) {
 		return jjm.Broken, f.Failure
 	case n == 0:
 		return jjm.Broken, noLocalJobs
+	case allRefused(f) != "":
+		return jjm.Broken, allRefused(f)
 	case completed == n && f.Failure == "" && f.Lost == 0 && f.Forced == 0 && f.Unproven == "" &&
 		len(f.LeftOut.Unasked()) == 0:
 		return jjm.Done, f.Undecided
@@ -300,6 +323,9 @@ func lost(f GridFacts) string {
 // "18 of 20 local jobs done, 2 failed: exit code 3".
 func ended(f GridFacts) string {
 	s := Summary(f.Counts)
+	if f.Unsubmitted > 0 && f.Counts[jjm.Failed] == 0 {
+		return also(s, f.Refusal)
+	}
 	if len(f.Causes) == 0 || f.Causes[0].Text == "" || f.Causes[0].Again {
 		return s
 	}

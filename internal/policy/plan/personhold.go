@@ -29,7 +29,7 @@ const (
 // why is the reason if it never does.
 func PersonHold(l *jjm.LocalJob) (at HoldAt, why string) {
 	switch {
-	case l.State.Final():
+	case l.Over():
 		return HoldNever, "it is over: " + jjm.StateWord(l.State, l.Phase)
 	case l.Kill:
 		return HoldNever, "it is being killed"

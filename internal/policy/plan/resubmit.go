@@ -29,6 +29,7 @@ type Left struct {
 //
 //	state                          whole, failed only   whole, all    named
 //	failed                         again                again         again
+//	new, not to be submitted       again                again         again
 //	killed                         -                    again         again
 //	failed or killed, but unfit    left                 left          left
 //	completed                      -                    -             left: its result counts
@@ -41,7 +42,8 @@ func Resubmit(f ResubmitFacts) (again []int32, left []Left) {
 	for i := range f.Locals {
 		l := &f.Locals[i]
 		named := f.Named != nil && f.Named(l.ID.N)
-		meant := named || f.Whole && l.Phase != jjm.GivenBack && (l.State == jjm.Failed || f.All && l.State == jjm.Killed)
+		ended := l.State == jjm.Failed || l.IsUnsubmitted() || f.All && l.State == jjm.Killed
+		meant := named || f.Whole && l.Phase != jjm.GivenBack && ended
 		if !meant {
 			continue
 		}
@@ -63,7 +65,7 @@ func staysSo(l *jjm.LocalJob, unfit map[int32]string) string {
 		return "a person forced it to completed: force it to failed first (jjm force-status ID failed)"
 	case l.State == jjm.Completed:
 		return "it is completed, and its result counts: retract that first"
-	case !l.State.Final():
+	case !l.Over():
 		return fmt.Sprintf("it is %s: only what has ended is run again", jjm.StateWord(l.State, l.Phase))
 	case l.Phase == jjm.GivenBack:
 		return "its work was given back, and another local job does it"

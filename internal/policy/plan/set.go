@@ -20,7 +20,7 @@ func Settable(f ResubmitFacts) (set []int32, left []Left) {
 		switch {
 		case why == "":
 			set = append(set, l.ID.N)
-		case named || !l.State.Final():
+		case named || !l.Over():
 			left = append(left, Left{N: l.ID.N, Why: why})
 		}
 	}
@@ -30,7 +30,7 @@ func Settable(f ResubmitFacts) (set []int32, left []Left) {
 // fixed returns why the resources of a local job cannot be changed, "" if they can.
 func fixed(l *jjm.LocalJob) string {
 	switch {
-	case l.State.Final():
+	case l.Over():
 		return "it is over: jjm resubmit changes what it requests when it runs again"
 	case l.Kill:
 		return "it is being killed"

@@ -41,9 +41,10 @@ func Master(counts [jjm.NumStates]int, moreToCome, runningFirst bool) string {
 }
 
 // MoreToCome reports whether local jobs must still be made or submitted (decision R12), so that the ended local jobs do
-// not yet decide the whole. It returns false if the grid job is being killed, collects its outputs, or has ended.
-func MoreToCome(status jjm.GridStatus, kill, closed bool, counts [jjm.NumStates]int) bool {
-	return !kill && !status.Final() && status != jjm.Prepared && (!closed || counts[jjm.New] > 0)
+// not yet decide the whole. unsent counts the new local jobs that are to be submitted. It returns false if the grid job
+// is being killed, collects its outputs, or has ended.
+func MoreToCome(status jjm.GridStatus, kill, closed bool, unsent int) bool {
+	return !kill && !status.Final() && status != jjm.Prepared && (!closed || unsent > 0)
 }
 
 // GRAMFacts holds the facts that decide the state shown to a gatekeeper.
@@ -52,6 +53,8 @@ type GRAMFacts struct {
 	Counts [jjm.NumStates]int
 	// EverSubmitted and EverRan are as in GridFacts.
 	EverSubmitted, EverRan bool
+	// Unsubmitted counts the local jobs in Counts that are new and not to be submitted (jjm.Unsubmitted).
+	Unsubmitted int
 	// Closed is true if no more local jobs will be made.
 	Closed bool
 	// Reason is GridJob.Reason.
@@ -74,7 +77,7 @@ type GRAMFacts struct {
 // order 32, 1, 2.
 func GRAM(f GRAMFacts) (state jjm.GRAM, code int, message string) {
 	n := total(f.Counts)
-	live := n - over(f.Counts)
+	live := n - over(f.Counts) - f.Unsubmitted
 	message = also(f.Reason, Summary(f.Counts))
 	switch f.Status {
 	case jjm.Done, jjm.Finished, jjm.Aborted:

@@ -118,7 +118,7 @@ func TestMoreToCome_UntilNothingIsLeftToSubmit(t *testing.T) {
 		{jjm.Prepared, false, false, none, false},
 		{jjm.Broken, false, false, some, false},
 	} {
-		if got := plan.MoreToCome(c.status, c.kill, c.closed, c.counts); got != c.want {
+		if got := plan.MoreToCome(c.status, c.kill, c.closed, c.counts[jjm.New]); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}

@@ -19,6 +19,8 @@ func OfEnded(l *jjm.LocalJob) Cause {
 	switch {
 	case l.State == jjm.Failed && l.Phase != jjm.GivenBack:
 		c.Remedy = fmt.Sprintf("jjm explain %s tells why, jjm resubmit %s runs it again", l.ID, l.ID)
+	case l.IsUnsubmitted():
+		c.Remedy = fmt.Sprintf("jjm resubmit %s submits it", l.ID)
 	case l.State.IsFrozen() && l.Phase != jjm.GivenBack:
 		c.Remedy = fmt.Sprintf("it is frozen: jjm unfreeze %s lets commands change it again", l.ID)
 	case l.State == jjm.Killed:

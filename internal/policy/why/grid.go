@@ -58,7 +58,11 @@ func OfGrid(f GridFacts) (Cause, bool) {
 	case f.Trouble != "":
 		return Cause{Code: Trouble, Text: f.Trouble, Remedy: fmt.Sprintf("see jjm log %s", f.ID)}, true
 	case f.Status == jjm.Registered && f.Reason != "":
-		return Cause{Code: Kept, Text: "it could not be prepared, and is kept: " + f.Reason,
+		done := "prepared"
+		if f.Prepared {
+			done = "submitted"
+		}
+		return Cause{Code: Kept, Text: "it could not be " + done + ", and is kept: " + f.Reason,
 			Remedy: fmt.Sprintf("jjm submit %s, or jjm remove %[1]s", f.ID)}, true
 	case f.Status == jjm.Paused:
 		return Cause{Code: Paused, Text: f.Reason, Remedy: fmt.Sprintf("jjm resume job %s", f.ID)}, true

@@ -280,6 +280,21 @@ func (tx *Tx) NextAttempt(id jjm.LocalID) (int32, error) {
 	return int32(n), nil
 }
 
+// WasTaken reports whether a batch system took, or may have taken, an earlier attempt of the local job than id. The
+// bulks of the other attempts were refused.
+func (tx *Tx) WasTaken(id jjm.AttemptID) (bool, error) {
+	if tx.c == nil {
+		return false, tx.fail(errOver(), "find the earlier attempts of local job %s", id.LocalID)
+	}
+	n, err := tx.c.number(`SELECT count(*) FROM attempts AS a JOIN bulks AS b ON b.tag = a.tag
+		WHERE a.grid = ? AND a.local = ? AND a.attempt < ? AND b.state <> ?`,
+		localArgs(id.LocalID).int(int64(id.Attempt)).int(int64(jjm.BulkRefused)))
+	if err != nil {
+		return false, tx.fail(err, "find the earlier attempts of local job %s", id.LocalID)
+	}
+	return n > 0, nil
+}
+
 // Unreadable returns the local jobs of a grid job that own a part of a file marked as lost, missing or broken. The
 // value is the LFN of such a file.
 func (s *Store) Unreadable(ctx context.Context, id jjm.GridID) (map[int32]string, error) {

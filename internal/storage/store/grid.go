@@ -13,7 +13,7 @@ const gridColumns = `id, uid, gid, user, spec, base_dir, accepted, status, kill,
 	counts, exit, clusters, origin, usage,
 	(SELECT splitter FROM steps WHERE grid = id AND step = 1), (SELECT made FROM steps WHERE grid = id AND step = 1),
 	(SELECT closed FROM steps WHERE grid = id AND step = 1), (SELECT carry FROM steps WHERE grid = id AND step = 1),
-	places, warnings, proof, causes, generation, ` + pastColumn + `, rollback`
+	places, warnings, proof, causes, generation, ` + pastColumn + `, rollback, stopped`
 
 func scanGrid(r row) (g jjm.GridJob, err error) {
 	g = jjm.GridJob{
@@ -44,6 +44,7 @@ func scanGrid(r row) (g jjm.GridJob, err error) {
 
 		Generation: int(r.int(37)),
 		Rollback:   jjm.Rollback(r.text(39)),
+		Stopped:    r.text(40),
 	}
 	if r[29] != nil {
 		g.Merging = &jjm.MergeStep{Splitter: r.text(29), Made: int(r.int(30)), Closed: r.bool(31), Carry: r.blob(32)}
@@ -96,7 +97,7 @@ func mutable(a args, g *jjm.GridJob) args {
 	a = a.int(int64(g.Step.Expected)).int(int64(g.Step.Made)).bool(g.Step.Closed).blob(g.Step.Carry)
 	return a.text(g.Tar).int(g.TarBytes).text(g.TarSHA256).text(countsText(g.Counts)).int(int64(g.Exit)).words(
 		g.Step.Clusters).text(encoded(g.Usage)).text(listed(g.Step.Places)).text(listed(g.Warnings)).text(
-		string(g.Proof)).text(listed(g.Causes))
+		string(g.Proof)).text(listed(g.Causes)).text(g.Stopped)
 }
 
 // listed returns a list as JSON, "" for an empty list.
@@ -159,8 +160,8 @@ func (tx *Tx) InsertGrid(g *jjm.GridJob) error {
 	a = mutable(a, g).text(encoded(g.Origin)).text(string(g.Rollback))
 	_, err = tx.exec(`INSERT INTO grid_jobs (uid, gid, user, type, spec, req_key, key_held, base_dir, accepted,
 		status, kill, kill_by, reason, changed, ended, prepared, cluster, splitter, why, expected, made, closed, carry,
-		tar, tar_bytes, tar_sha256, counts, exit, clusters, usage, places, warnings, proof, causes, origin,
-		rollback) VALUES (?,?,?,?,?,?,?,?,?, ?,?,?,?,?,?,?,?,?,?,?,?,?,?, ?,?,?,?,?,?,?,?,?,?,?,?,?)`, a)
+		tar, tar_bytes, tar_sha256, counts, exit, clusters, usage, places, warnings, proof, causes, stopped,
+		origin, rollback) VALUES (?,?,?,?,?,?,?,?,?,?, ?,?,?,?,?,?,?,?,?,?,?,?,?,?, ?,?,?,?,?,?,?,?,?,?,?,?,?)`, a)
 	if err != nil {
 		return tx.fail(err, "insert a grid job")
 	}
@@ -233,7 +234,8 @@ func (tx *Tx) ReleaseKey(id jjm.GridID) error {
 func (tx *Tx) SaveGrid(g *jjm.GridJob) error {
 	err := tx.change(`UPDATE grid_jobs SET status = ?, kill = ?, kill_by = ?, reason = ?, changed = ?, ended = ?,
 		prepared = ?, cluster = ?, splitter = ?, why = ?, expected = ?, made = ?, closed = ?, carry = ?,
-		tar = ?, tar_bytes = ?, tar_sha256 = ?, counts = ?, exit = ?, clusters = ?, usage = ?, places = ?, warnings = ?, proof = ?, causes = ? WHERE id = ?`, mutable(nil, g).int(int64(g.ID)),
+		tar = ?, tar_bytes = ?, tar_sha256 = ?, counts = ?, exit = ?, clusters = ?, usage = ?, places = ?, warnings = ?,
+		proof = ?, causes = ?, stopped = ? WHERE id = ?`, mutable(nil, g).int(int64(g.ID)),
 		jjm.Errorf(jjm.Internal, "it was never inserted"))
 	if err != nil {
 		return tx.fail(err, "save grid job %d", g.ID)

@@ -184,7 +184,7 @@ func (s *sweep) judge(w *want, first, last int64, left jjm.LeftReason) error {
 		state := jjm.State(j.state) - 1
 		if !r.Released && !s.abandoned(j) {
 			s.holders = append(s.holders, r.Local)
-			live = live || j.state != 0 && !state.Final()
+			live = live || j.state != 0 && !s.over(state)
 		}
 		if j.state != 0 && state == jjm.Completed {
 			said = said || j.said
@@ -229,7 +229,13 @@ func (s *sweep) judge(w *want, first, last int64, left jjm.LeftReason) error {
 // without completing.
 func (s *sweep) abandoned(j job) bool {
 	state := jjm.State(j.state) - 1
-	return len(s.v.facts.Recoveries) > 0 && j.state != 0 && state.Final() && state != jjm.Completed
+	return len(s.v.facts.Recoveries) > 0 && j.state != 0 && s.over(state) && state != jjm.Completed
+}
+
+// over reports whether a local job in a state has ended. In a grid job that is over, this includes the new local jobs:
+// they were never submitted.
+func (s *sweep) over(state jjm.State) bool {
+	return state.Final() || state == jjm.New && s.v.facts.Over
 }
 
 // recovered adds units to the recovery that processed them. It does nothing if no recovery processed them.

@@ -12,7 +12,7 @@ import (
 func AgainFacts(g *Grid, conf *base.Config) plan.AgainFacts {
 	spec := &g.Job.Spec
 	return plan.AgainFacts{Wanted: spec.AutoResubmit && spec.Merge == nil, Status: g.Job.Status, Kill: g.Job.Kill,
-		Failure: g.Failure(), Closed: g.Closed(), Counts: g.Counts, Locals: g.Locals,
+		Failure: g.Failure(), Closed: g.Closed(), Counts: g.Counts, Unsubmitted: g.Unsubmitted, Locals: g.Locals,
 		Rules: plan.AgainRules{Most: conf.MaxAutoResubmits, FailedShare: conf.AutoResubmitShare}}
 }
 

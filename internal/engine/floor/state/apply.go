@@ -29,7 +29,7 @@ func (c *Change) apply() {
 		g := e.grids[l.ID.Grid]
 		old := g.Locals[l.ID.N].Tag
 		g.put(*l)
-		if l.State.Final() || l.IsMerging() {
+		if l.Over() || l.IsMerging() {
 			g.wakeMerge()
 		}
 		g.version++
@@ -102,7 +102,7 @@ func (c *Change) wake() {
 		kicks[id] = true
 	}
 	for _, l := range c.Changed {
-		if l.State.Final() || l.State == jjm.Held || l.Kill || l.State == jjm.Submitted || l.IsMerging() {
+		if l.Over() || l.State == jjm.Held || l.Kill || l.State == jjm.Submitted || l.IsMerging() {
 			kicks[l.ID.Grid] = true
 		}
 	}

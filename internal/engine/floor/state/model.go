@@ -42,6 +42,8 @@ type counts struct {
 	Counts [jjm.NumStates]int // by state, without the local jobs that gave their work back
 	// GivenBack counts the local jobs that gave their work back.
 	GivenBack int
+	// Unsubmitted counts the local jobs that are new and are not to be submitted.
+	Unsubmitted int
 	// Forced counts the local jobs that a person forced to completed.
 	Forced int
 	// bySteps counts the local jobs by step.
@@ -213,6 +215,7 @@ func (g *Grid) put(l jjm.LocalJob) {
 	g.Submitted = g.Submitted || l.Submitted != 0 || tried
 	g.Ran = g.Ran || l.Started != 0 || tried
 	switch {
+	case l.IsUnsubmitted():
 	case l.State == jjm.New && !l.Kill && l.Step == jjm.StepMerge: // merges go first (JEDI: priority 5000)
 		if g.queuedAt.add(l.ID.N, l.Place) {
 			g.ready.pushFront(l.Place, l.ID.N)
@@ -234,7 +237,7 @@ func (g *Grid) makeReady(n int32) {
 // countStage adds d to Producing, Merging or MergesLive for a local job.
 func (g *Grid) countStage(l *jjm.LocalJob, d int) {
 	switch {
-	case l.State.Final():
+	case l.Over():
 	case l.Step == jjm.StepMerge:
 		g.MergesLive += d
 	case l.IsMerging():
@@ -253,7 +256,7 @@ func (g *Grid) release(tag jjm.Tag) {
 
 // killPending, retrying and holding return 1 if a local job counts in KillsPending, retrying or Held, else 0.
 func killPending(l *jjm.LocalJob) int {
-	if l.Kill && !l.State.Final() {
+	if l.Kill && !l.Over() {
 		return 1
 	}
 	return 0
@@ -275,7 +278,7 @@ func holding(l *jjm.LocalJob) int {
 
 // Live returns the number of local jobs that have not ended.
 func (g *Grid) Live() int {
-	return len(g.Locals) - g.GivenBack - jjm.Ended(g.Counts)
+	return len(g.Locals) - g.GivenBack - jjm.Ended(g.Counts) - g.Unsubmitted
 }
 
 // keepProgress returns the progress for a new row of a local job: the progress of the old
@@ -303,7 +306,7 @@ func (g *Grid) eligible(n, place int32, now jjm.Time) bool {
 	if l.Kill || l.Place != place || !g.queuedAt.has(n, place) {
 		return false
 	}
-	return l.State == jjm.New ||
+	return l.State == jjm.New && !Withholds(g, l) ||
 		l.State == jjm.Submitting && l.Phase == jjm.RetryWait && l.NotBefore <= now
 }
 

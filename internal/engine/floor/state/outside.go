@@ -26,7 +26,7 @@ func (g *Grid) Phases() []jjm.Progress {
 	}
 	for i := range g.Locals {
 		l := &g.Locals[i]
-		if l.Progress.Phase == "" || l.State.Final() {
+		if l.Progress.Phase == "" || l.Over() {
 			continue
 		}
 		n, known := at[l.Progress.Phase]

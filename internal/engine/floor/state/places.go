@@ -98,7 +98,7 @@ func (c counter) Of(place int32) int {
 
 // Unsent returns 1 if a local job waits for its first or next submission, else 0.
 func Unsent(l *jjm.LocalJob) int {
-	if l.State == jjm.New {
+	if l.State == jjm.New && !l.IsUnsubmitted() {
 		return 1
 	}
 	return retrying(l)

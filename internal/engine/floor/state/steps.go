@@ -21,6 +21,9 @@ func (g *Grid) tally(l *jjm.LocalJob, d int) {
 		return
 	}
 	g.Counts[l.State] += d
+	if l.IsUnsubmitted() {
+		g.Unsubmitted += d
+	}
 	if l.IsForced() {
 		g.Forced += d
 	}

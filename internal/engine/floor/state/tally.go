@@ -73,7 +73,7 @@ func (g *Grid) InBatch() iter.Seq2[string, [jjm.NumStates]int] {
 }
 
 // Unsent returns the number of local jobs that wait for their first or next submission.
-func (g *Grid) Unsent() int { return g.Counts[jjm.New] + g.retrying }
+func (g *Grid) Unsent() int { return g.Counts[jjm.New] - g.Unsubmitted + g.retrying }
 
 // ClusterJobs returns the cluster jobs of a grid job, sorted by cluster.
 func (g *Grid) ClusterJobs() []jjm.ClusterJob {

@@ -51,6 +51,7 @@ CREATE TABLE grid_jobs (
 	-- The clusters to which the local jobs may go, best first: a JSON list, decided once. cluster is the first of them.
 	clusters   TEXT,
 	origin     TEXT,                            -- JSON: where it came from
+	stopped    TEXT,                            -- why its local jobs that were never submitted are not to be
 	rollback   TEXT CHECK (rollback IN ('remove', 'keep')), -- what becomes of it if it cannot be prepared or cut
 	usage      TEXT,                            -- JSON: what it used
 	-- The places of files that not all clusters can read: a JSON list. A local job names its place by number, from 1; a

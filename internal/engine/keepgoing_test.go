@@ -1,0 +1,206 @@
+package engine_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+	"jjm/internal/testkit/adaptertest"
+)
+
+// takesOne is a cluster that takes one local job at each submission.
+func takesOne() options { return options{sim: adaptertest.SimConfig{MaxBulk: 1}} }
+
+// words returns the states of the local jobs of a grid job, with their phases.
+func (w *world) words(id jjm.GridID) string {
+	w.t.Helper()
+	var all []string
+	for _, l := range w.locals(id) {
+		all = append(all, jjm.StateWord(l.State, l.Phase))
+	}
+	return strings.Join(all, " ")
+}
+
+// resubmitAll resubmits what a person means by the id of a grid job.
+func (w *world) resubmitAll(id jjm.GridID) wire.Resubmitted {
+	w.t.Helper()
+	got := w.engine.Resubmit(context.Background(), alice, []jjm.Ref{{Grid: id}}, wire.ResubmitHow{})[0]
+	w.must(got.Error.Err())
+	return got
+}
+
+// Where local jobs are submitted one by one, the first refusal stops the others unless keep_going is true; what was not
+// submitted stays new, also for a new daemon, until a person resubmits it.
+func TestKeepGoing_OneByOne(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		job    string
+		faults []adaptertest.Fault
+		want   string
+		runs   int // the local jobs that run again
+		told   string
+	}{
+		"stops": {plain(5), []adaptertest.Fault{adaptertest.Accept, adaptertest.Refuse},
+			"completed new/unsubmitted new/unsubmitted new/unsubmitted new/unsubmitted", 4,
+			"submission stopped at local job 1.1, refused by sim"},
+		"keeps going": {plain(5, "keep_going = true"), []adaptertest.Fault{adaptertest.Accept, adaptertest.Refuse,
+			adaptertest.Accept, adaptertest.Deny}, "completed new/unsubmitted completed new/unsubmitted completed", 2,
+			"refused by sim"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, takesOne(), func(t *testing.T, w *world) {
+				w.sim.OnSubmit(c.faults...)
+				id := w.submit(alice, c.job)
+				w.final(time.Hour, id)
+				w.reopen()
+				if got := w.words(id); got != c.want {
+					t.Errorf("local jobs are %s, want %s", got, c.want)
+				}
+				if l := w.lookup(id); l.Status != "finished" || l.Master != "completed" || !strings.Contains(l.Message, c.told) {
+					t.Errorf("the grid job is %s, master %s: %s", l.Status, l.Master, l.Message)
+				}
+				if got := w.resubmitAll(id); got.Jobs != c.runs {
+					t.Errorf("%d local jobs run again, want %d: %+v", got.Jobs, c.runs, got)
+				}
+				w.until(time.Hour, "it is done", func() bool { return w.status(id).Lookup.Status == "done" })
+				w.verifyQuiet()
+			})
+		})
+	}
+}
+
+// If all local jobs are refused one by one, the grid job is broken, as before it reached the batch system.
+func TestKeepGoing_AllRefused(t *testing.T) {
+	t.Parallel()
+	for key, refusals := range map[string]int{"keep_going = false": 1, "keep_going = true": 3} {
+		inWorld(t, takesOne(), func(t *testing.T, w *world) {
+			w.sim.OnSubmit(slices.Repeat([]adaptertest.Fault{adaptertest.Refuse}, refusals)...)
+			id := w.submit(alice, plain(3, key))
+			w.final(time.Hour, id)
+			if got, want := w.words(id), "new/unsubmitted new/unsubmitted new/unsubmitted"; got != want {
+				t.Errorf("%s: local jobs are %s, want %s", key, got, want)
+			}
+			l := w.lookup(id)
+			if l.Status != "broken" || l.GRAM != jjm.GRAMFailed || l.Master != "new" || l.Tar == "" ||
+				!strings.Contains(l.Message, "no local job was submitted; ") {
+				t.Errorf("%s: %+v", key, l)
+			}
+			w.resubmitAll(id)
+			w.until(time.Hour, "it is done", func() bool { return w.status(id).Lookup.Status == "done" })
+		})
+	}
+}
+
+// A busy cluster, or one whose answer is in doubt, refuses nothing.
+func TestKeepGoing_ABusyClusterStopsNothing(t *testing.T) {
+	t.Parallel()
+	inWorld(t, takesOne(), func(t *testing.T, w *world) {
+		w.sim.OnSubmit(adaptertest.Accept, adaptertest.SayBusy, adaptertest.LoseRequest, adaptertest.LoseReply)
+		id := w.submit(alice, plain(5))
+		w.final(4*time.Hour, id)
+		w.verify(id, done(5))
+	})
+}
+
+// A resubmission can be refused again: what ran before fails, and what never ran stays new.
+func TestKeepGoing_ARefusedResubmission(t *testing.T) {
+	t.Parallel()
+	o := takesOne()
+	o.play = failsFirst(map[int32]int32{0: 1})
+	inWorld(t, o, func(t *testing.T, w *world) {
+		w.sim.OnSubmit(adaptertest.Accept, adaptertest.Refuse)
+		id := w.submit(alice, plain(3))
+		w.final(time.Hour, id)
+		if got, want := w.words(id), "failed/application new/unsubmitted new/unsubmitted"; got != want {
+			t.Errorf("local jobs are %s, want %s", got, want)
+		}
+		w.sim.OnSubmit(adaptertest.Refuse, adaptertest.Refuse, adaptertest.Refuse)
+		w.resubmitAll(id)
+		w.until(time.Hour, "its second end", func() bool {
+			return w.status(id).Generation == 2 && w.allFinal([]jjm.GridID{id})
+		})
+		if got, want := w.words(id), "failed/createfailed new/unsubmitted new/unsubmitted"; got != want {
+			t.Errorf("local jobs are %s, want %s", got, want)
+		}
+	})
+}
+
+// isRefused waits until a grid job is kept because a cluster refused its local jobs one by one.
+func (w *world) isRefused(id jjm.GridID) {
+	w.t.Helper()
+	w.until(time.Hour, "the grid job is kept", func() bool {
+		l := w.lookup(id)
+		return l.Status == "registered" && l.Master == "new" && strings.Contains(l.Message, "no local job was submitted; ")
+	})
+	if got, want := w.words(id), "new/unsubmitted new/unsubmitted new/unsubmitted"; got != want {
+		w.t.Errorf("local jobs are %s, want %s", got, want)
+	}
+}
+
+// A grid job to be kept whose local jobs were all refused is registered again, also for a new daemon, until its owner
+// submits it again, resubmits it, removes it or kills it.
+func TestKeepGoing_AllRefusedAndKept(t *testing.T) {
+	t.Parallel()
+	inWorld(t, takesOne(), func(t *testing.T, w *world) {
+		s := &stage{world: w, ids: map[string]jjm.GridID{}}
+		for _, key := range []string{"again", "resubmitted", "removed", "killed"} {
+			w.sim.OnSubmit(adaptertest.Refuse)
+			w.must(submitBack(key, plain(3), jjm.RollbackKeep)(s))
+			w.isRefused(s.ids[key])
+		}
+		w.reopen()
+		w.pass(time.Hour)
+		w.sim.OnSubmit(adaptertest.Refuse, adaptertest.Refuse) // of the next attempt of 0, and of the first of 1
+		w.must(submitKept("again")(s))
+		w.pass(time.Minute)
+		w.isRefused(s.ids["again"])
+		w.must(submitKept("again")(s))
+		w.final(time.Hour, s.ids["again"])
+		w.verify(s.ids["again"], done(3))
+
+		w.resubmitAll(s.ids["resubmitted"])
+		w.until(time.Hour, "it is done", func() bool { return w.lookup(s.ids["resubmitted"]).Status == "done" })
+
+		w.must(w.remove(alice, false, s.ids["removed"])[0].Error.Err())
+		w.until(time.Hour, "it is removed", func() bool { return w.removed(s.ids["removed"]) })
+
+		w.must(killOf("killed", "")(s))
+		w.final(time.Hour, s.ids["killed"])
+		if got := w.words(s.ids["killed"]); got != "killed/cancelled killed/cancelled killed/cancelled" {
+			t.Errorf("local jobs are %s", got)
+		}
+		w.verifyQuiet()
+	})
+}
+
+// A local job that is not to be submitted is killed at once (decision R13). What a person kills is not resubmitted with
+// its grid job.
+func TestKeepGoing_AKilledLocalJob(t *testing.T) {
+	t.Parallel()
+	o := takesOne()
+	o.sim.Life = time.Hour
+	inWorld(t, o, func(t *testing.T, w *world) {
+		w.sim.OnSubmit(adaptertest.Accept, adaptertest.Refuse)
+		id := w.submit(alice, plain(4))
+		w.until(30*time.Minute, "the stop", func() bool { return strings.Count(w.words(id), "new/unsubmitted") == 3 })
+		got := w.engine.Kill(t.Context(), alice, []jjm.Ref{{Grid: id, Locals: true, First: 2, Last: 2}}, wire.KillHow{})[0]
+		if got.Error != nil || got.NoChange {
+			t.Errorf("the kill: %+v", got)
+		}
+		w.final(3*time.Hour, id)
+		if got, want := w.words(id), "completed new/unsubmitted killed/cancelled new/unsubmitted"; got != want {
+			t.Errorf("local jobs are %s, want %s", got, want)
+		}
+		if got := w.resubmitAll(id); got.Jobs != 2 {
+			t.Errorf("%d local jobs run again, want 2", got.Jobs)
+		}
+		w.until(3*time.Hour, "its second end", func() bool {
+			return w.words(id) == "completed completed killed/cancelled completed"
+		})
+	})
+}
