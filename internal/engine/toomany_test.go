@@ -66,6 +66,26 @@ func TestTooMany_OthersGoOn(t *testing.T) {
 	})
 }
 
+// If the batch system takes only smaller bulks from now on, a bulk that is submitted again is broken up. This limits the
+// size of a bulk, not how many jobs the account may have.
+func TestTooMany_ASmallerLimitOfABulkIsNoLimitOfTheAccount(t *testing.T) {
+	t.Parallel()
+	sim := adaptertest.SimConfig{Settle: time.Minute, Life: 10 * time.Hour}
+	inWorld(t, options{sim: sim}, func(t *testing.T, w *world) {
+		w.sim.OnSubmit(adaptertest.LoseRequest)
+		id := w.submit(alice, mc(30))
+		w.pass(time.Second)
+		w.sim.SetMaxBulk(10)
+		w.running(id, 30)
+		if got := w.site("sim").Learnt; got != nil {
+			t.Errorf("learnt %+v, and the account has 30 jobs", got)
+		}
+		w.final(24*time.Hour, id)
+		w.verify(id, done(30))
+		w.verifyQuiet()
+	})
+}
+
 // Administrators and the account itself see the limit that refusals revealed, until jjm forgets it.
 func TestTooMany_ClustersTellTheLearntLimit(t *testing.T) {
 	t.Parallel()

@@ -102,13 +102,30 @@ func (e *ended) checkRuns(l *jjm.LocalJob) (known int) {
 			l.ID, succeeded, extra)
 	}
 	w := e.design.of(l.ID.N)
-	ran, number := known-int(w.attempts), int(l.Attempt-max(w.attempts-1, 0))
+	ran, number := known-int(w.attempts), int(l.Attempt-max(w.attempts-1, 0))-e.checkUnsent(l)
 	// It is unknown whether a lost attempt ran, and it may have been the last attempt allowed.
 	if l.State != jjm.Killed && (max(ran, -ran) > extra || max(number, -number) > extra) {
 		e.t.Errorf("local job %s (%v) ran %d times, its attempt is number %d, want %d attempts (and %d lost at most)",
 			l.ID, l.State, known, l.Attempt, w.attempts, extra)
 	}
 	return known
+}
+
+// checkUnsent checks that no attempt of a bulk that was taken back ran, and returns the number of these attempts. A bulk
+// is taken back if the cluster takes only smaller bulks by now: the batch system never had its attempts.
+func (e *ended) checkUnsent(l *jjm.LocalJob) (unsent int) {
+	e.t.Helper()
+	for _, a := range e.attempts[l.ID.N] {
+		if a.Verdict == nil || a.Verdict.Level != "SUBMIT" || a.Verdict.Action != jjm.Retry {
+			continue
+		}
+		unsent++
+		if ran := e.ledger[run{l.Part.First, a.ID.Attempt}]; ran != nil {
+			e.t.Errorf("attempt %d of local job %s was taken back before it was submitted, and it ran: %v", a.ID.Attempt,
+				l.ID, ran)
+		}
+	}
+	return unsent
 }
 
 // checkAttempts checks with the claims that no attempt ran twice. Every attempt has ended; the process that ran it

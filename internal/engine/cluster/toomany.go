@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"jjm/adapters"
 	"jjm/internal/api/wire"
 	"jjm/internal/engine/floor/state"
 	"jjm/internal/jjm"
@@ -31,13 +32,19 @@ func newRefusals(c *Cluster) *refusals {
 }
 
 // tooMany handles the refusal of a bulk because the account has too many jobs. A bulk of several members is broken up
-// into smaller bulks. A bulk of one member waits.
+// into smaller bulks. A bulk of one member waits. If no command was started, the batch system has refused nothing: the
+// bulk has more members than the cluster takes at once by now, which limits no account.
 func (sb *submitter) tooMany(ctx context.Context, tag jjm.Tag, cause error) error {
 	b, have := sb.refusedBulk(tag)
 	if b == nil {
 		return nil
 	}
 	account, n := sb.c.account(b.Owner), len(b.Members)
+	if n > 1 && adapters.IsNotStarted(cause) {
+		sb.b.Log.Info("bulk is too large for the cluster now, goes in smaller ones", "cluster", sb.name, "tag", tag,
+			"error", cause)
+		return sb.breakUp(ctx, tag, cause)
+	}
 	sb.c.refusals.refused(account, tag, plan.Refused(have, n, cause.Error(), jjm.At(sb.b.Now())), n == 1)
 	sb.b.Complain(slog.LevelWarn, "too-many/"+sb.name+"/"+account.User, "batch system takes no more jobs of an account",
 		"cluster", sb.name, "account", account.User, "refused", n, "others", have, "error", cause)

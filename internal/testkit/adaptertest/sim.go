@@ -203,6 +203,8 @@ func (s *Sim) Name() string { return s.c.Name }
 
 // Capabilities returns the configured capabilities.
 func (s *Sim) Capabilities() adapters.Capabilities {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return adapters.Capabilities{
 		MaxBulk: s.c.MaxBulk, TwoPhase: s.c.TwoPhase, SharedFS: !s.c.NoSharedFS, RenewsProxies: s.c.RenewsProxies,
 		Accounting:  true,

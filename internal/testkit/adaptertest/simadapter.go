@@ -60,8 +60,10 @@ func (s *Sim) check(b adapters.Bulk) error {
 	switch {
 	case !b.Tag.Valid():
 		return bad("tag: not a tag")
-	case b.N < 1 || b.N > s.c.MaxBulk:
+	case b.N < 1:
 		return bad("n: want 1 to " + strconv.Itoa(s.c.MaxBulk) + " jobs")
+	case b.N > s.c.MaxBulk:
+		return adapters.CheckBulk(b, adapters.Capabilities{MaxBulk: s.c.MaxBulk})
 	case len(b.Argv) == 0 || strings.Contains(strings.Join(b.Argv, ""), "\x00"):
 		return bad("argv: want a command without NUL characters")
 	case b.Transfer == nil && !filepath.IsAbs(b.Dir):

@@ -40,6 +40,13 @@ func (s *Sim) SetMaxJobs(n int) {
 	s.c.MaxJobs = n
 }
 
+// SetMaxBulk changes the largest number of jobs in a bulk.
+func (s *Sim) SetMaxBulk(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.c.MaxBulk = n
+}
+
 // jobsOf returns how many jobs of an owner wait or run.
 func (s *Sim) jobsOf(o jjm.Owner) (n int) {
 	s.step()
