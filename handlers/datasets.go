@@ -27,6 +27,8 @@ func Fits(typ string, d Description, spec *jjm.Spec) jjm.Problems {
 		case spec.Split == nil || slices.Contains(d.Splitters, spec.Split.By):
 		case len(d.Splitters) == 0:
 			bad("split", "the type %s cuts its work itself: leave it out", typ)
+		case spec.Split.By == "":
+			bad("split.by", "is missing: the type %s cuts its work itself, or by %s", typ, strings.Join(d.Splitters, ", "))
 		default:
 			bad("split", "%.40q: the type %s cuts its work itself, or by %s", spec.Split.By, typ,
 				strings.Join(d.Splitters, ", "))
@@ -179,8 +181,11 @@ func (s Site) CutFiles(spec *jjm.Spec, own string, lines Lines, settings func(*s
 		return Cutting{}, problems
 	}
 	c := Cutting{Splitter: name, Params: params, Why: []string{"cut by " + name + ", as the type does it"}}
-	if spec.Split != nil {
+	switch {
+	case spec.Split != nil && spec.Split.By != "":
 		c.Why[0] = "cut by " + name + ", as the job file says"
+	case spec.Split != nil:
+		c.Why[0] = "cut by " + name + ", as the type does it, with params of the job file"
 	}
 	field := "split.params"
 	if spec.Split == nil {

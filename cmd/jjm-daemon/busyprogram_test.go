@@ -29,7 +29,7 @@ func TestTypes_ABusyMachineHasItsOwnExitCode(t *testing.T) {
 		return handlers.Ran{}, jjm.Errorf(jjm.Busy, "it did not end within 20 s")
 	}
 	var out bytes.Buffer
-	err := (&testType{Type: filepath.Join(dir, "toy.toml"), run: busy}).Run(&out)
+	err := (&testType{Args: []string{filepath.Join(dir, "toy.toml")}, run: busy}).Run(&out)
 	if own := (*exit)(nil); !errors.As(err, &own) || own.code != exitBusy ||
 		!strings.Contains(out.String(), "it did not end within 20 s") {
 		t.Errorf("test: %v\n%s", err, out.String())

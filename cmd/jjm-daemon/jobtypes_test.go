@@ -161,8 +161,8 @@ func TestJobTypesTest_ADeclaredTypeThatMakesTooFew(t *testing.T) {
 // If the command line has a mistake, the error shows the usage of the command and an example.
 func TestRun_AMistakeInTheCommandLineShowsTheUsage(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
-		{"job-types test", "jjm job-types test: expected \"<type>\"\nUsage: jjm job-types test <type> [<jobs> ...] [flags]\n" +
-			"Example:\n  $ jjm job-types test zmumu.toml zmumu-job.toml=8\n"},
+		{"job-types test", "jjm job-types test: want a type, a file that declares one, or --all\n" +
+			"Usage: jjm job-types test [<type-or-job> ...] [flags]\nExample:\n  $ jjm job-types test zmumu.toml zmumu-job.toml=8\n"},
 		{"job-types new", "$ jjm job-types new zmumu &&"},
 		{"clusters test", "$ sudo -u jjm jjm clusters test farm --patience 1h"},
 		{"run job.toml", "jjm run: missing flags: --part=N\nUsage: jjm run --part=N <file> [flags]\nExample:\n  $ jjm run job.toml"},

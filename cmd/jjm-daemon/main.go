@@ -73,7 +73,11 @@ Example:
 
 // Help returns the text of --help below the usage.
 func (check) Help() string {
-	return `It names the folder of job types, and what is declared there. A mistake in a file of
+	return `It names the configuration and the state folder that "jjm serve" would use if it were
+started from here, and why: $JJM_STATE outranks the configuration in both. A service is
+started without this variable: if it is set and changes the state folder, a note says so.
+
+It names the folder of job types, and what is declared there. A mistake in a file of
 this folder does not stop a daemon: it turns the type of that file off.
 
 Exit code 0 if all is right, 5 if not. Where this account may read the state, it is
@@ -91,6 +95,7 @@ const (
 	exitBusy     = 4
 	exitInvalid  = 5
 	exitInternal = 8
+	exitSome     = 9
 )
 
 func main() {
@@ -150,7 +155,8 @@ func usageText(err error) string {
 		return "jjm: " + err.Error()
 	}
 	command := parse.Context.Selected()
-	text := fmt.Sprintf("%s: %v\nUsage: jjm %s", command.FullPath(), err, command.Summary())
+	mistake := strings.TrimPrefix(err.Error(), command.Path()+": ") // kong puts it before what Validate returns
+	text := fmt.Sprintf("%s: %s\nUsage: jjm %s", command.FullPath(), mistake, command.Summary())
 	if _, example, has := strings.Cut(command.Detail, "Example:\n"); has {
 		text += "\nExample:\n" + example
 	}
@@ -185,8 +191,9 @@ func (c *check) Run(stdout io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("where am I: %w", err)
 	}
-	config, path, problems := app.Examine(app.Options{Config: cmp.Or(c.File, c.Config), Getenv: os.Getenv,
-		Executable: exe})
+	opts := app.Options{Config: cmp.Or(c.File, c.Config), Getenv: os.Getenv, Executable: exe}
+	config, path, problems := app.Examine(opts)
+	printPlaces(stdout, opts, &config, path)
 	unread := slices.ContainsFunc(problems, func(p jjm.Problem) bool { return p.Field == "" })
 	site, _ := config.Types() // app.Examine reported the problems of the folder
 	types := site.Registry
@@ -214,4 +221,14 @@ func (c *check) Run(stdout io.Writer) error {
 	}
 	fmt.Fprintln(stdout, path+": ok")
 	return nil
+}
+
+// printPlaces prints which configuration and which state folder are checked, and why.
+func printPlaces(stdout io.Writer, opts app.Options, config *app.Config, path string) {
+	fmt.Fprintf(stdout, "configuration: %s (%s)\n", cmp.Or(path, "none"), app.FileFrom(opts, path))
+	fmt.Fprintf(stdout, "state: %s (%s)\n", config.State, config.StateFrom(opts.Getenv, path))
+	if dir := config.WithoutVariable(opts.Getenv); dir != "" {
+		fmt.Fprintf(stdout, "note: a daemon that is started without JJM_STATE, as a service is, has its state in %s: "+
+			"\"%s\" checks that one\n", dir, strings.TrimSpace("env -u JJM_STATE jjm config check "+path))
+	}
 }

@@ -42,7 +42,7 @@
 //	6    denied: the job belongs to another account
 //	7    not finished yet (output, wait --timeout)
 //	8    anything else: the daemon's log says more
-//	9    some: a command that changes many jobs changed some of them, and was refused for others
+//	9    some: of many jobs or job types some succeeded, and others were refused or failed
 //	130  interrupted
 //
 // The codes 0 to 3 of "jjm verify" are its verdicts: proven, gap, overlap, undecidable. If

@@ -29,7 +29,7 @@ const exitHelp = `Exit codes:
   1  the answer is "no": the job failed    6    denied: another account's job
   2  the command line is wrong             7    not finished yet
   3  no such job                           8    anything else
-  4  no daemon answers, or it is too busy  9    some jobs were changed, others refused
+  4  no daemon answers, or it is too busy  9    some succeeded, others were refused
                                            130  interrupted
 `
 

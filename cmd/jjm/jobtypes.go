@@ -28,7 +28,7 @@ func (n *newJobType) Run() error {
 
 // testJobType tests a job type.
 type testJobType struct {
-	Args []string `arg:"" optional:"" name:"TYPE" takes:"type jobs..."`
+	Args []string `arg:"" optional:"" name:"TYPE" takes:"type-or-job..."`
 }
 
 // Run passes the arguments to the daemon's program.

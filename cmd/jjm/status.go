@@ -198,7 +198,7 @@ func (c *cli) printGrid(st wire.Status, words map[string][]string) error {
 	rows = append(rows, originRows(st.Origin)...)
 	rows = append(rows, heldRows(st.Holds)...)
 	rows = append(rows, causeRows(st.Causes, words)...)
-	rows = append(rows, [2]string{"recovered by", idsText(st.RecoveredBy)})
+	rows = append(rows, [2]string{"do", againText(&st)}, [2]string{"recovered by", idsText(st.RecoveredBy)})
 	for i, in := range st.Inputs {
 		rows = append(rows, [2]string{[]string{"reads", ""}[min(i, 1)],
 			in.Dataset + map[bool]string{true: " (open)"}[in.Open] + inputText(in)})
@@ -224,6 +224,20 @@ func (c *cli) printGrid(st wire.Status, words map[string][]string) error {
 		rows = append(rows, [2]string{[]string{"why", ""}[min(i, 1)], why})
 	}
 	return c.facts(rows)
+}
+
+// againText returns the command that runs the failed or killed local jobs of an ended grid job again. It returns "" if
+// there are none, if another grid job does their work, or if the grid job merges: such a grid job is never reopened for
+// them.
+func againText(st *wire.Status) string {
+	n := &st.Lookup.Counts
+	switch {
+	case !isFinal(st.Lookup.Status) || len(st.RecoveredBy) > 0 || len(st.Steps) > 0 || n.Failed+n.Killed == 0:
+		return ""
+	case n.Failed == 0:
+		return fmt.Sprintf("jjm resubmit %s --all runs again what was killed", st.Lookup.ID)
+	}
+	return fmt.Sprintf("jjm resubmit %s runs again what failed: in the same grid job, with one tar of all", st.Lookup.ID)
 }
 
 // generationRows returns the rows about the past generations of a grid job, and about a generation that is about to

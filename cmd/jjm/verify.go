@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"jjm/internal/api/wire"
@@ -25,7 +26,10 @@ type verify struct {
 func (*verify) Help() string {
 	return "It compares what the grid job had to do with the cover ledger (what each local job owns), with how the " +
 		"local jobs ended, and with what their applications report. Grid jobs that recover it (recovers = ID in " +
-		"their job files, as --recovery writes) are counted with it, and it shows what each did. Rows of commands " +
+		"their job files, as --recovery writes) are counted with it, and it shows what each did. If local jobs failed, " +
+		"jjm resubmit comes first: it runs them again in the same grid job, whose next tar has everything. A recovery " +
+		"is for what that cannot do: grid jobs that merge, inputs that were corrected, work that no local job got. " +
+		"Rows of commands " +
 		"that count nothing are proven by their exit codes; with --json the member proof says what a proof is " +
 		"based on. It has exit codes of its own: 0 proven, 1 something is missing, 2 something is owned or was " +
 		"processed twice, 3 undecidable (not over yet, or the applications do not report how much they processed; " +
@@ -136,13 +140,34 @@ func (c *cli) printReport(v *wire.Verified, recovery string) error {
 	if v.Silent > 0 {
 		c.say(`a command says how much it processed by "$GBS_LOG" INFO processed=N`)
 	}
-	if v.Recovery != "" {
-		c.say("%s does what is missing: jjm submit %s", recovery, recovery)
+	for _, remedy := range remedies(v, recovery) {
+		c.say("%s", remedy)
 	}
 	if len(v.Anew) > 0 {
 		c.say("%s processed less than they own, and it does their parts anew: do not use what they made", some(v.Anew))
 	}
 	return nil
+}
+
+// remedies returns the commands that do what is missing, the best first: local jobs that run again belong to the same
+// grid job and its next tar; a recovery is a grid job of its own. recovery is the path of the written job file.
+func remedies(v *wire.Verified, recovery string) (lines []string) {
+	unfinished := slices.ContainsFunc(v.Findings, func(f cover.Finding) bool {
+		return f.Kind == cover.Missing && len(f.Locals) > 0
+	})
+	first := v.Verdict == cover.Gap && v.Merge == nil && len(v.Recoveries) == 0 && v.Completed < v.Jobs && unfinished
+	if first {
+		lines = append(lines, fmt.Sprintf("jjm resubmit %s runs again what failed, with --all also what was killed: "+
+			"in the same grid job, with one tar of all", v.ID))
+	}
+	switch {
+	case v.Recovery != "" && first:
+		lines = append(lines, fmt.Sprintf("or %s does what is missing, as a grid job with a tar of its own: jjm submit %s",
+			recovery, recovery))
+	case v.Recovery != "":
+		lines = append(lines, fmt.Sprintf("%s does what is missing: jjm submit %s", recovery, recovery))
+	}
+	return lines
 }
 
 // toldText returns how many of the completed local jobs reported no count of their processed work: the number for each

@@ -132,6 +132,13 @@ func TestParse_NamesMistakes(t *testing.T) {
 		{"count = 2", "files = \"FileBasd\"", "work.files"},
 		{"count = 2", "files = \"events\"", "makes its work itself"},
 		{"count = 2", "files = \"FileBased\"\nparams = { file_per_job = 1 }", "work.params.file_per_job"},
+		{"count = 2", "files = \"FileBased\"\nparams = { file_per_job = 1 }", "did you mean files_per_job?"},
+		{"count = 2", "files = \"FileBased\"\nparams = { files_per_job = \"2\" }", "work.params.files_per_job: "},
+		{"count = 2", "files = \"FileBased\"\nparams = { files_per_job = -2 }", "work.params: split by FileBased: "},
+		{"count = 2", "files = \"JEDI\"\nparams = { task = { rule = \"NF=2,XX=1\" } }",
+			"work.params.task.rule: unknown word \"XX\""},
+		{"count = 2", "files = \"JEDI\"\nparams = { task = { ruel = \"NF=2\" } }", "did you mean \"rule\"?"},
+		{"count = 2", "files = \"JEDI\"\nparams = { records = { first_event = 2 } }", "work.params.records.first_event: "},
 		{"count = 2", "count = 2\nparams = { a = 1 }", "mean nothing without files"},
 		{"type = \"number\"", "type = \"real\"", "settings[0].type"},
 		{"default = 1.5", "default = 15", "settings[0].default: 15 is out of range"},
@@ -260,5 +267,19 @@ func TestPlan_TheTextOfTheFileIsStoredWithTheJob(t *testing.T) {
 	spec.Params[textKey] = "name = 3"
 	if problems := now.Check(spec, handlers.Site{}); len(problems) != 1 || problems[0].Field != "params.jjm_type" {
 		t.Errorf("a text that cannot be read: %v", problems)
+	}
+}
+
+// The type that reads files in docs/JOB-TYPES.md is right as it stands there.
+func TestPage_TheTypeThatReadsFilesIsRight(t *testing.T) {
+	text, err := os.ReadFile("../../docs/JOB-TYPES.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, found := strings.Cut(string(text), "```toml type\n")
+	block, _, _ = strings.Cut(block, "```")
+	h, problems := Parse("reco.toml", t.TempDir(), []byte(block), nil)
+	if !found || len(problems) > 0 || h.Type() != "reco" {
+		t.Errorf("found %v: %v", found, problems)
 	}
 }

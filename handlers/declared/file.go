@@ -230,7 +230,28 @@ func (w *Work) checkFiles() (problems jjm.Problems) {
 	if err != nil || len(problems) > 0 {
 		return problems
 	}
-	return strict.DecodeMap(w.Params, "work.params", &p)
+	if problems := strict.DecodeMap(w.Params, "work.params", &p); len(problems) > 0 {
+		return problems
+	}
+	return checkValues(w.Files, p)
+}
+
+// checkValues returns the problems with the values of a splitter's settings. It cuts an empty list of files with the
+// settings, because each splitter checks its values itself.
+func checkValues(splitter string, p split.Params) (problems jjm.Problems) {
+	for _, problem := range p.Task.Problems() {
+		problems = append(problems, jjm.Problem{Field: "work.params.task." + problem.Field, Text: problem.Text})
+	}
+	if p.Records.FirstEvent != nil {
+		problems = append(problems, jjm.Problem{Field: "work.params.records.first_event",
+			Text: "events are counted within their files, from 0 on: leave it out"})
+	}
+	if len(problems) > 0 {
+		return problems
+	}
+	_, problems = handlers.Site{}.Cut(handlers.Cutting{Splitter: splitter, Params: p, Work: split.Work{Closed: true}},
+		"work.params", "change the settings of the splitter")
+	return problems
 }
 
 // unit returns the unit of the parts, which determines the placeholders of commands.

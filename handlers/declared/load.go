@@ -1,6 +1,7 @@
 package declared
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -99,6 +100,9 @@ func (h helper) turnOff(found []candidate) (used bool) {
 	program := slices.ContainsFunc(found, func(c candidate) bool { return c.program == h.path })
 	for i := range found {
 		if c := &found[i]; h.servesTo(c.handler, program) {
+			if len(c.why) == 0 {
+				c.mend = h.path
+			}
 			c.why, c.distrusted, used = append(c.why, h.why), true, true
 		}
 	}
@@ -130,9 +134,11 @@ func (f Folder) held(path string) jjm.Problems {
 	return nil
 }
 
-// candidate is the type of one file. why contains the mistakes in the file.
+// candidate is the type of one file. why contains its mistakes; mend is the path of the first one if that is a file
+// beside the declaration which others can change.
 type candidate struct {
 	path, name, program string
+	mend                string
 	named, distrusted   bool
 	handler             handlers.Handler
 	why                 jjm.Problems
@@ -167,7 +173,7 @@ func (f Folder) read(path string) candidate {
 	if t, ok := h.(*external.Type); ok {
 		c.program = t.Program()
 		for _, p := range f.held(c.program) {
-			c.why = append(c.why, jjm.Problem{Where: path, Field: "program", Text: p.Text})
+			c.why, c.mend = append(c.why, p), c.program
 		}
 	}
 	c.distrusted = len(c.why) > 0
@@ -200,12 +206,12 @@ func (f Folder) name(found []candidate, out *Loaded) {
 			c.why = append(c.why, jjm.Problem{Where: c.path, Field: "name",
 				Text: fmt.Sprintf("%q is the name of %s: choose another", c.name, other)})
 		}
-		off := handlers.Off{Type: c.name, File: c.path, Restart: true, Distrusted: c.distrusted, Why: c.why}
+		off := handlers.Off{Type: c.name, File: cmp.Or(c.mend, c.path), Restart: true, Distrusted: c.distrusted, Why: c.why}
 		switch {
 		case len(c.why) == 0:
 			out.Types[c.name] = c.handler
 		case free:
-			out.Types[c.name] = newOff(off, c.program)
+			out.Types[c.name] = newOff(off, c.path, c.program)
 		default:
 			off.Type = filepath.Base(c.path)
 			out.Off = append(out.Off, off)

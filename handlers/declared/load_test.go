@@ -82,7 +82,7 @@ func TestLoad_AMistakeCostsItsOwnType(t *testing.T) {
 		{"keys", "keys.toml", []string{"keys.toml:2: sumary: ", "keys.toml:3: resultt: "}},
 		{"lost", "lost.toml", []string{"lost.toml:2: program: there is no "}},
 		{"plain", "plain.toml", []string{"plain.toml:2: program: "}},
-		{"replaced", "replaced.toml", []string{"replaced.toml: program: others can write it: chmod"}},
+		{"replaced", "theirs.sh", []string{"theirs.sh: others can write it: chmod"}},
 		{"theirs", "theirs.toml", []string{"theirs.toml: others can write it: chmod"}},
 		{"script.toml", "script.toml", []string{"script.toml: name: \"script\" is the name of a type of jjm itself: choose"}},
 		{"Odd!.toml", "Odd!.toml", []string{"Odd!.toml:1: name: "}},
@@ -170,6 +170,9 @@ func TestLoad_AFileBesideThatOthersCanChange(t *testing.T) {
 		var off []string
 		for _, o := range loaded.Types.AllOff() {
 			off = append(off, o.Type)
+			if filepath.Base(o.File) != "lib.py" || !strings.Contains(o.Remedy(), "/lib.py and start the daemon again") {
+				t.Errorf("%s: the file to mend is %s: want lib.py", o.Type, o.File)
+			}
 		}
 		if !slices.Equal(off, c.off) || len(loaded.Loose) != c.loose {
 			t.Errorf("%v: off are %v, want %v; %v belong to no type", c.files, off, c.off, loaded.Loose)

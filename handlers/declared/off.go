@@ -30,12 +30,13 @@ var (
 	_ handlers.Switched = (*OffType)(nil)
 )
 
-// newOff returns the type for a file with mistakes. program is the path of its program, "" if it is unknown.
-func newOff(off handlers.Off, program string) *OffType {
+// newOff returns the type for a file with mistakes. path is the file that declares the type, and program the path of
+// its program, "" if it is unknown.
+func newOff(off handlers.Off, path, program string) *OffType {
 	if program == "" {
-		program = off.File
+		program = path
 	}
-	return &OffType{off: off, declared: &Type{path: off.File}, external: external.New(off.Type, program, nil)}
+	return &OffType{off: off, declared: &Type{path: path}, external: external.New(off.Type, program, nil)}
 }
 
 // planner contains the methods of a handler that use the plan of a job.

@@ -335,7 +335,8 @@ func (a *App) Run(ctx context.Context) error {
 		wg.Go(func() { a.runAccounting(ctx) })
 	}
 	wg.Go(func() { a.runNotices(ctx) })
-	a.log.Info("jjm serves", "version", a.opts.Version, "state", a.config.State, "work", a.config.Work,
+	a.log.Info("jjm serves", "version", a.opts.Version, "state", a.config.State,
+		"state_from", a.config.StateFrom(a.opts.Getenv, a.path), "work", a.config.Work,
 		"socket", filepath.Join(a.config.State, "jjm.sock"), "config", a.path)
 	stopNotify := a.notifyManager(ctx, &wg)
 	<-ctx.Done()

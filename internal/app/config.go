@@ -59,6 +59,9 @@ type Config struct {
 	// Cluster are the batch systems; the first is the default. Each section has a name, a kind, and the settings of its
 	// kind.
 	Cluster []map[string]any `toml:"cluster"`
+
+	// stated is the value of State in the file, "" if the file has none.
+	stated string
 }
 
 // DefaultPath is the default path of the configuration.
@@ -111,6 +114,7 @@ func locate(path string, getenv func(string) string) (string, bool) {
 
 // setDefaults sets the defaults that depend on other settings or the environment.
 func (c *Config) setDefaults(getenv func(string) string) {
+	c.stated = c.State
 	if env := getenv("JJM_STATE"); c.State == "" || env != "" {
 		c.State = StateDir(getenv)
 	}

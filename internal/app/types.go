@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,7 +52,11 @@ type Types struct {
 // Mistakes returns all mistakes in the folder of job types.
 func (t Types) Mistakes() (problems jjm.Problems) {
 	for _, off := range t.filesOff() {
-		problems = append(problems, off.Why...)
+		for _, p := range off.Why {
+			if !slices.Contains(problems, p) { // a file that several types read
+				problems = append(problems, p)
+			}
+		}
 	}
 	return append(problems, t.Loose...)
 }

@@ -23,10 +23,10 @@ type walkKey struct{}
 // always returns the scripts that also run outside of campaigns. Each of these scripts shows a promise on which users
 // rely.
 func always() []string {
-	return []string{"after", "auto", "baggage", "causes", "chain", "copy", "dataset_remove", "down", "find", "force",
-		"generations", "health", "hold", "jedimerge", "keywords", "leftout", "listcolumns", "notify",
+	return []string{"after", "auto", "baggage", "causes", "chain", "configcheck", "copy", "dataset_remove", "down",
+		"find", "force", "generations", "health", "hold", "jedimerge", "keywords", "leftout", "listcolumns", "notify",
 		"offtypes", "outputs", "proof", "remove", "report", "required", "resources", "rollback", "run", "selection",
-		"set", "short", "status", "steps", "top", "trace", "why", "words"}
+		"set", "short", "status", "steps", "top", "trace", "typesplit", "why", "words"}
 }
 
 // TestWalks runs scripts of users' commands with their output. Each script has a separate daemon, whose configuration

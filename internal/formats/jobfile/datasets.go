@@ -161,13 +161,11 @@ func (c *checker) wildcard(field string, entry *jjm.Listed) {
 	}
 }
 
-// splitting checks that a splitter is named. The splitter itself checks its settings.
+// splitting checks that a table for the splitter says something: which splitter, or settings of the type's own one. The
+// splitter itself checks its settings.
 func (c *checker) splitting(s *jjm.Splitting) {
-	if s == nil {
-		return
-	}
-	if s.By == "" {
-		c.problem("split.by", `is missing: name a splitter, such as by = "FileBased"`)
+	if s != nil && s.By == "" && len(s.Params) == 0 {
+		c.problem("split", `is empty: name a splitter, such as by = "FileBased", or give params`)
 	}
 }
 
