@@ -66,8 +66,8 @@ func TestTooMany_OthersGoOn(t *testing.T) {
 	})
 }
 
-// If the batch system takes only smaller bulks from now on, a bulk that is submitted again is broken up. This limits the
-// size of a bulk, not how many jobs the account may have.
+// If the batch system takes only smaller bulks from now on, a bulk that is submitted again is broken up. This limits
+// the size of a bulk, not how many jobs the account may have.
 func TestTooMany_ASmallerLimitOfABulkIsNoLimitOfTheAccount(t *testing.T) {
 	t.Parallel()
 	sim := adaptertest.SimConfig{Settle: time.Minute, Life: 10 * time.Hour}

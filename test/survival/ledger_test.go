@@ -112,8 +112,8 @@ func (e *ended) checkRuns(l *jjm.LocalJob) (known int) {
 	return known
 }
 
-// checkUnsent checks that no attempt of a bulk that was taken back ran, and returns the number of these attempts. A bulk
-// is taken back if the cluster takes only smaller bulks by now: the batch system never had its attempts.
+// checkUnsent checks that no attempt of a bulk that was taken back ran, and returns the number of these attempts. A
+// bulk is taken back if the cluster takes only smaller bulks by now: the batch system never had its attempts.
 func (e *ended) checkUnsent(l *jjm.LocalJob) (unsent int) {
 	e.t.Helper()
 	for _, a := range e.attempts[l.ID.N] {
