@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -72,14 +73,31 @@ func gramLanguage(p *process, verb string, _ []string) int {
 	return codeOf(err)
 }
 
+// gramLines prints an answer. Globus clients get the message, in ASCII.
 func (p *process) gramLines(a gramAnswer) {
 	p.line("JOB_ID", a.id)
 	p.line("JOB_STATE", number(int64(a.state)))
 	p.line("ERROR", number(int64(a.code)))
-	p.line("MESSAGE", a.message)
+	p.line("MESSAGE", asciiText(a.message))
 	if a.cancel {
 		p.line("CANCEL", "accepted")
 	}
+}
+
+// asciiText returns a text in ASCII: an ellipsis becomes three dots, and other characters are escaped as in Go strings.
+func asciiText(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case r == '…':
+			b.WriteString("...")
+		case r >= ' ' && r <= '~':
+			b.WriteRune(r)
+		default:
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		}
+	}
+	return b.String()
 }
 
 // gramTask is a job, and the RSL from which the job was read.

@@ -183,7 +183,7 @@ sub ask
     my ($out, $err, $how) = converse($self->rsl(), "$programs/jjm-gatekeeper", 'gram', $verb);
     my %answer;
     for my $line (split /\n/, $out) {
-        $answer{$1} = $2 if $line =~ /\A([A-Z_]{1,32})=([ -~]*)\z/;
+        $answer{$1} = $2 if $line =~ /\A([A-Z_]{1,32})=([ -~]*)\z/ || $line =~ /\A(MESSAGE)=(.*)\z/;
     }
     $self->note("$verb: $how $err") if $how || $err ne '';
     $answer{MESSAGE} = "$how $err" if !%answer;

@@ -417,6 +417,10 @@ limits() {
 		sacctmgr -n -P show user "$user" format=user | grep -qx "$user" ||
 			sacctmgr -i -Q add user "$user" account=grid DefaultAccount=grid >/dev/null
 	done
+	for user in $(grid_users); do # jobs of a gatekeeper may name this account
+		sacctmgr -n -P show assoc where user="$user" account=atlas format=user | grep -qx "$user" ||
+			sacctmgr -i -Q add user "$user" account=atlas >/dev/null
+	done
 }
 
 # trouble prints what keeps jobs from running, a line each.

@@ -142,6 +142,11 @@ func gramPlainOnSlurm(t *testing.T, g *gramSite) {
 	if s.exit != 0 || !strings.HasPrefix(s.out, "two") {
 		t.Errorf("exit %d, output %q, errors %q; want it in the partition two", s.exit, s.out, s.err)
 	}
+	refused := g.one.run(t, "globusrun", "-s", "-r", g.service("jjm"),
+		`&(executable=/bin/true)(project=nobodys)(jjm_clusters=slurm)`)
+	if refused.exit == 0 || !strings.Contains(refused.err, "Invalid account") {
+		t.Errorf("of an account that is not there: exit %d, errors %q; want Slurm's reason", refused.exit, refused.err)
+	}
 }
 
 // GRAM stages in a program and files, and stages out a file.

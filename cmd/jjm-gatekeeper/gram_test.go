@@ -1,0 +1,17 @@
+package main
+
+import "testing"
+
+// A Globus client reads a message only if it is ASCII on one line.
+func TestASCIIText_KeepsTheMessage(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`refused by slurm: bulk ji…g of "x": C:\a`: `refused by slurm: bulk ji...g of "x": C:\a`,
+		"größe\nzwei": `gr\u00f6\u00dfe\nzwei`,
+		"":            "",
+	} {
+		if got := asciiText(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
