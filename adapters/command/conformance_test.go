@@ -52,7 +52,8 @@ func TestConformance_Slurm(t *testing.T) {
 				"a job that history forgot is left out":     "slurmdbd forgets nobody on command",
 			},
 			Bin: bed.Bin, Commands: []string{"sbatch", "squeue", "scancel", "scontrol", "sacct", "sinfo"}, Submits: "sbatch",
-			WithBin: func(_ adaptertest.TB, bin string) adapters.Adapter { return with(t, bin) },
+			AsksAlone: true,
+			WithBin:   func(_ adaptertest.TB, bin string) adapters.Adapter { return with(t, bin) },
 		}
 	})
 }

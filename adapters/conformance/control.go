@@ -19,7 +19,7 @@ func controlChecks() []Check {
 		{Name: "an ended job can be cancelled without change", Bearable: true, test: (*suite).cancelEnded,
 			Part:   "[cancel]",
 			Proves: "cancelling an ended job is a success and changes no fact"},
-		{Name: "one job of a bulk can be cancelled", Bearable: true, lacks: oneJob, test: (*suite).cancelOne,
+		{Name: "one job of a bulk can be cancelled", Bearable: true, files: true, lacks: oneJob, test: (*suite).cancelOne,
 			Part:   "[cancel] and [ids]",
 			Proves: "the others of its bulk run to their end, and it is gone"},
 		{Name: "two cancels at once", Bearable: true, test: (*suite).cancelTogether,
@@ -70,11 +70,17 @@ func (s *suite) cancelEnded() {
 	}
 }
 
+// untilCancelled is the script of the jobs that are not cancelled. They last until the cancel is answered, so that a
+// cancel of the whole bulk would end them too. They wait for at most 20 s, because the job that is cancelled may get a
+// slot only after them.
+const untilCancelled = `i=0; while [ ! -e go ] && [ $i -lt 100 ]; do i=$((i+1)); sleep 0.2; done; exit 0`
+
 func (s *suite) cancelOne() {
-	b := s.shell(3, `[ $JJM_INDEX = 1 ] || exit 0; `+lasting(s))
+	b := s.shell(3, `[ $JJM_INDEX = 1 ] || { `+untilCancelled+`; }; `+lasting(s))
 	r := s.submit(b)
 	s.file("beats.1") // beating reads this file
 	s.control(adapters.Cancel, refs(b, r)[1])
+	s.write("go")
 	s.until("over", b.Tag, 2, func(r jjm.Report) bool { return r.Index != 1 && ended(r) })
 	for i, r := range s.waitCancelled(b) {
 		if (i == 1) != (r.State == jjm.BatchCancelled) {

@@ -81,6 +81,9 @@ type System struct {
 	// EmptyIsNone is set if a command that printed nothing and exited with 0 may mean that there are no jobs
 	// (condor_q).
 	EmptyIsNone bool
+	// AsksAlone is set if Find asks again for each tag that an answer lacks, in a command of its own, because the
+	// command may answer only some of the tags.
+	AsksAlone bool
 
 	// NotHere maps names of checks to the reason why each check does not apply to this system. The suite fails if
 	// NotHere names a check that could pass or that does not exist.
