@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -313,11 +314,19 @@ func (r *results) failureTable(red map[name]string) string {
 	return b.String()
 }
 
-// indent returns the last lines of a text, each after four blanks.
+// says matches a line in which a test says what is wrong, or that a subtest failed.
+var says = regexp.MustCompile(`^\s*(\w+_test\.go:\d+: |--- FAIL: )`)
+
+// indent returns the last lines of a text, each after four blanks. Of the lines before, it keeps the first ones in
+// which a test says what is wrong.
 func indent(text string) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	var b strings.Builder
 	if cut := len(lines) - outputLines; cut > 0 {
+		said := slices.DeleteFunc(slices.Clone(lines[:cut]), func(line string) bool { return !says.MatchString(line) })
+		for _, line := range said[:min(len(said), outputLines)] {
+			b.WriteString("    " + line + "\n")
+		}
 		fmt.Fprintf(&b, "    ... %d lines before\n", cut)
 		lines = lines[cut:]
 	}

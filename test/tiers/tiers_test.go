@@ -46,6 +46,16 @@ func TestResults_ATestThatPassesWhenRunAgainIsFlaky(t *testing.T) {
 	}
 }
 
+// The report repeats the end of a failed test's output, and before it the lines in which the test says what is wrong.
+func TestIndent_KeepsWhatATestSaysIsWrong(t *testing.T) {
+	got := indent("=== RUN TestA\n    a_test.go:7: want 1\n" + strings.Repeat("log of a daemon\n", 60) +
+		"--- FAIL: TestA (1s)\n")
+	if want := "        a_test.go:7: want 1\n    ... 23 lines before\n    log of a daemon\n"; !strings.HasPrefix(got, want) ||
+		!strings.HasSuffix(got, "    --- FAIL: TestA (1s)\n") {
+		t.Errorf("got\n%s", got)
+	}
+}
+
 func TestResults_WhatFailsARun(t *testing.T) {
 	const run, fail, pass = `{"Action":"run","Package":"p","Test":"TestA"}`,
 		`{"Action":"fail","Package":"p","Test":"TestA"}`, `{"Action":"pass","Package":"p","Test":"TestA"}`
