@@ -50,7 +50,7 @@ func TestHowLong_HasTwoUnitsAtMost(t *testing.T) {
 	}
 }
 
-// A duration is shown in the notation in which it is configured: one number with its unit.
+// A duration is printed in the notation of the configuration: one number with its unit.
 func TestDuration_IsShownAsItIsWritten(t *testing.T) {
 	for want, d := range map[string]jjm.Duration{
 		"2h": jjm.Duration(2 * time.Hour), "90m": jjm.Duration(90 * time.Minute), "90s": jjm.Duration(90 * time.Second),

@@ -8,7 +8,7 @@ import (
 	"jjm/internal/testkit/golden"
 )
 
-// transitionRow is a row of ganga_transitions: an arrow of Ganga's graph. One without To is a force_status.
+// transitionRow is a row of ganga_transitions: an arrow of Ganga's graph. An arrow without To is a force_status.
 type transitionRow struct {
 	From   string `json:"from"`
 	To     string `json:"to"`
@@ -37,8 +37,8 @@ func TestTransitions_GoldenRows(t *testing.T) {
 	})
 }
 
-// stranger returns the problem of a row with an unknown word, or "" if the word is known to be no state of a local job
-// in jjm: only whole grid jobs are removed.
+// stranger returns the problem of a row with an unknown word. It returns "" if the word is known and jjm has no such
+// state for local jobs: jjm removes only whole grid jobs.
 func stranger(row transitionRow) string {
 	known := map[string]bool{"incomplete": true, "removed": true, "template": true, "unknown": true}
 	if !known[row.From] && !known[row.To] {
@@ -47,7 +47,7 @@ func stranger(row transitionRow) string {
 	return ""
 }
 
-// Each change of jjm's own is there once, and says which decision adds it.
+// Every change that jjm adds to Ganga's graph is in the table once, and names the decision that adds it.
 func TestTransitions_EachIsThereOnceWithItsReason(t *testing.T) {
 	seen := map[[2]jjm.State]bool{}
 	for _, m := range jjm.Transitions() {

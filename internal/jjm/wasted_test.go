@@ -6,7 +6,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// gbs.md 2: a RETRY whose data is only RESTART marks the CPU of its attempt as wasted, any other RETRY as useful.
+// gbs.md 2: the CPU time of a RETRY is wasted if its data is only RESTART. The CPU time of any other RETRY is useful.
 func TestVerdict_WastedIsWhatNothingGoesOnFrom(t *testing.T) {
 	for _, c := range []struct {
 		what string

@@ -16,7 +16,7 @@ import (
 func wrapperClaim() *jjm.Claim { return &jjm.Claim{Holder: jjm.HolderWrapper, Host: "wn1", Time: 1000} }
 func daemonClaim() *jjm.Claim  { return &jjm.Claim{Holder: jjm.HolderDaemon, Host: "head"} }
 
-// result is a wrapper's: it ran for 1000 s on wn1.
+// result returns the wrapper's result of an application that ran for 1000 s on wn1.
 func result(exit int, text string) *jjm.Result {
 	return &jjm.Result{Version: 1, Claim: *wrapperClaim(), Started: 1000, Ended: 1001000, WallMS: 1000000, Exit: exit,
 		GLF: text}
@@ -170,8 +170,8 @@ func TestAttempt_ExitJobs(t *testing.T) {
 	}
 }
 
-// If a local job completes although a required output is missing, the verdict has a notice. If it does not complete,
-// there is no notice.
+// If a local job completes and a required output is missing, the verdict has a notice. If the local job does not
+// complete, the verdict has no notice.
 func TestAttempt_NoticesMissingOutputs(t *testing.T) {
 	lacks := func(exit int, line string) *jjm.Result {
 		r := result(exit, wrote(exit, line))
@@ -212,8 +212,8 @@ func TestAttempt_NoticesMissingOutputs(t *testing.T) {
 	}
 }
 
-// A success without a required output is none: it fails or is retried as any failure of the
-// application, and names the pattern.
+// A success without a required output is a failure: the local job fails or is retried like after any failure of the
+// application, and the text names the pattern.
 func TestAttempt_ARequiredOutputMustBeThere(t *testing.T) {
 	lacks := func(exit int, lines ...string) jjm.Evidence {
 		r := result(exit, wrote(exit, lines...))
@@ -390,7 +390,7 @@ func TestAttempt_RetryArgumentsAreReplacedOnlyByTheApplication(t *testing.T) {
 	}
 }
 
-// evidence draws any evidence at all.
+// evidence draws arbitrary evidence.
 func evidence(t *rapid.T) jjm.Evidence {
 	texts := []string{"", start, start + late, wrote(0, "SUCCEEDED -"), wrote(0, "FAILED x"), wrote(0, "RETRY x"),
 		wrote(0, "HOLD x"), wrote(3), wrote(3, "SUCCEEDED -"), "\x00\xff garbage\n"}
@@ -506,7 +506,7 @@ func opinion() *rapid.Generator[*jjm.Opinion] {
 	})
 }
 
-// The opinion of a job type about an application that ran to its end decides, and the retry counters count it.
+// If the application ran to its end, the job type's opinion decides, and the retry counters count that decision.
 func TestAttempt_TheTypesJudgement(t *testing.T) {
 	failed := jjm.Evidence{Result: result(75, wrote(75))}
 	for _, c := range []struct {
@@ -546,14 +546,14 @@ func TestAttempt_TheTypesJudgement(t *testing.T) {
 	}
 }
 
-// lacking says that it made a file which is not there.
+// lacking returns a result that reports an output which does not exist.
 func lacking() *jjm.Result {
 	r := result(0, wrote(0, "SUCCEEDED x.dat"))
 	r.Outputs = []jjm.Output{{Name: "x.dat", Absent: "no such file"}}
 	return r
 }
 
-// The text of a verdict has the measured time, as in the usage of the attempt, and no time if none was measured.
+// The text of a verdict has the measured run time of the attempt. If no run time was measured, the text has none.
 func TestAttempt_TellsTheMeasuredTime(t *testing.T) {
 	for ms, want := range map[int64]string{59: "exit code 0 after 59 ms on wn1",
 		61_400: "exit code 0 after 1 min 1 s on wn1",

@@ -63,8 +63,8 @@ func TestTable_GoldenDecisions(t *testing.T) {
 	})
 }
 
-// The golden rows again, as whole evidence without a wrapper's result: Attempt
-// must agree with the table wherever no decision of jjm speaks.
+// The golden rows are tested again as whole evidence, without a wrapper's result. Attempt agrees with the table
+// wherever no decision of jjm changes a row.
 func TestAttempt_GoldenRowsAgreeWithTheTableExceptByDecision(t *testing.T) {
 	golden.Rows(t, "jedi/gbs_decisions", func(_ string, row decisionRow) string {
 		ev := jjm.Evidence{Batch: jjm.Report{State: row.Batch}, Claim: &jjm.Claim{Holder: jjm.HolderWrapper}}
@@ -75,7 +75,7 @@ func TestAttempt_GoldenRowsAgreeWithTheTableExceptByDecision(t *testing.T) {
 			RetryArgs: row.Args, Limits: jjm.Limits(row.Limits), Lost: row.Batch == jjm.BatchUnknown})
 		want := row.outcome()
 		if want.Status == analyse.Succeeded {
-			// A log without a result completes nothing.
+			// A log without a result never completes a local job.
 			if v.Action == jjm.Complete || v.Level != analyse.LevelApplication {
 				return "completed without a result: " + v.Text
 			}
@@ -101,8 +101,7 @@ const (
 
 func said(line string) string { return start + "2008-03-13T13:16:39Z " + line + "\n" + late }
 
-// Rows that a table of half the cases could miss: each batch word against each
-// kind of log.
+// The golden rows are only half of the cases. This test combines each batch word with each kind of log.
 func TestTable_EveryBatchWordAgainstEveryLog(t *testing.T) {
 	logs := map[string]struct {
 		text    string

@@ -20,7 +20,7 @@ var now = jjm.At(time.Unix(1_800_000_000, 0))
 // ago returns a time before now.
 func ago(d time.Duration) jjm.Time { return jjm.At(now.Time().Add(-d)) }
 
-// well returns the facts about a site on which nothing is wrong.
+// well returns the facts about a site without any trouble.
 func well() health.Facts {
 	return health.Facts{Now: now, Started: ago(48 * time.Hour), Around: health.Around{Version: "1.2"},
 		Clusters: []wire.Cluster{{Name: "slurm", Healthy: true, Slots: 8, Running: 3, LastSeen: ago(12 * time.Second),
@@ -29,7 +29,7 @@ func well() health.Facts {
 		Store: health.Store{File: 2e6, WAL: 1e6, Schema: 20}}
 }
 
-// check returns the check of a name.
+// check returns the check with a name.
 func check(t *testing.T, all []wire.HealthCheck, name string) wire.HealthCheck {
 	t.Helper()
 	i := slices.IndexFunc(all, func(c wire.HealthCheck) bool { return c.Name == name })
@@ -53,7 +53,7 @@ func TestChecks_AWellSiteIsOK(t *testing.T) {
 	}
 }
 
-// Each change of a well site has a check, with a state on each side of its thresholds.
+// Each fact about a site that can be bad has a check. The test has a case on each side of every threshold of the check.
 func TestChecks_EachThreshold(t *testing.T) {
 	slurm := func(change func(*wire.Cluster)) func(*health.Facts) {
 		return func(f *health.Facts) { change(&f.Clusters[0]) }
@@ -240,7 +240,8 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// Performance data are words without blanks, bars, quotes and equals signs, whatever a cluster is called.
+// Performance data are words without blanks, bars, quotes and equals signs, even if the name of a cluster contains
+// these characters.
 func TestProperty_PerformanceDataCanBeParsed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := well()

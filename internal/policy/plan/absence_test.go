@@ -64,8 +64,8 @@ func TestAbsence_OnlyNewHealthyListingsCount(t *testing.T) {
 	}
 }
 
-// sky simulates a batch system and the conclusions from its listings. Its jobs live, so every listing that lacks them
-// is wrong.
+// sky simulates a batch system whose jobs all live, and the conclusions from its listings. Every listing that lacks a
+// job is wrong.
 type sky struct {
 	real    time.Duration // since the beginning
 	offset  time.Duration // of the clock on the wall
@@ -83,7 +83,7 @@ const farApart = 5 * time.Minute
 
 func (s *sky) wall() jjm.Time { return jjm.Time(1_000_000_000_000).Add(s.real + s.offset) }
 
-// list takes a good listing. A clock that is read from the wall jumps with it.
+// list processes a good listing. If the test reads the wall clock, the clock jumps by since.
 func (s *sky) list(lacks bool, since time.Duration) {
 	gap := s.real - s.asked
 	s.watch = s.watch.Listed(since, farApart)
@@ -149,7 +149,7 @@ func TestProperty_AJumpOfTheClockDoesNotCount(t *testing.T) {
 	})
 }
 
-// After enough good listings a lost job is found to be lost, whatever the outages were.
+// A lost job is declared lost after enough good listings, whatever outages came before.
 func TestProperty_ALossIsFoundOutInTheEnd(t *testing.T) {
 	rules := plan.DefaultAbsenceRules()
 	rapid.Check(t, func(t *rapid.T) {

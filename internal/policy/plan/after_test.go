@@ -84,8 +84,8 @@ func TestAfter_IsSafeForEveryInput(t *testing.T) {
 	})
 }
 
-// A grid job that begins after others looks first, waits as pending, and does nothing of it once
-// it is killed or paused, has failed, or is prepared.
+// A grid job that begins after other grid jobs first checks them and then waits as pending. A grid job that is killed,
+// paused, failed or already prepared does not wait.
 func TestGrid_WaitsForOthers(t *testing.T) {
 	const why = "waits for the end of grid job 12 (running) as done"
 	looks := plan.GridAction{Do: plan.Await, Status: jjm.Pending,

@@ -143,7 +143,7 @@ func TestAutoKill(t *testing.T) {
 	}
 }
 
-// The decisions come before the end is told, and after a kill.
+// Automatic resubmissions are decided before the end is reported, and after a kill.
 func TestGrid_ActsByItselfBeforeTheEnd(t *testing.T) {
 	counts := countsOf(localsOf(jjm.Failed, jjm.Completed))
 	f := GridFacts{Status: jjm.GridRunning, Prepared: true, Closed: true, Made: 2, Counts: counts, EverSubmitted: true}

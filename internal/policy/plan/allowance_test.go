@@ -61,7 +61,7 @@ func TestLow_IsTheFloorOrAHundredth(t *testing.T) {
 	}
 }
 
-// A file system is near its floor below twice as much.
+// A file system is near its floor if less than twice the floor is free.
 func TestNear(t *testing.T) {
 	floor := plan.Floor{Bytes: 64 << 20, Files: 1000}
 	for _, c := range []struct {

@@ -39,8 +39,8 @@ func TestBackoff_StartsAtTheRunTimeAndDoubles(t *testing.T) {
 	}
 }
 
-// The wait never shrinks from one failure to the next, is never longer than the wait of GBS, and is 0 only if the site
-// configures that.
+// The wait never shrinks from one failure to the next, and is never longer than the wait of GBS. It is 0 only if the
+// site configures 0.
 func TestBackoff_GrowsWithinGBSs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := plan.BackoffFacts{Unit: time.Duration(rapid.Int64Range(1, 1e12).Draw(t, "unit")),

@@ -18,8 +18,7 @@ var absences = []plan.AbsenceVerdict{plan.AbsentWait, plan.AskAccounting, plan.P
 
 var bools = []bool{false, true}
 
-// endings yields the whole input space of Ending, ages being below or above
-// their limits.
+// endings yields every possible input of Ending. Each age is either below or above its limit.
 func endings(rules plan.EndRules) iter.Seq[plan.EndFacts] {
 	return func(yield func(plan.EndFacts) bool) {
 		for n := range 2 * 2 * 2 * 2 * 2 * 2 * 2 * 2 * 12 * 5 * 4 {
@@ -119,7 +118,7 @@ func TestEnding_EveryAttemptIsJudgedInTheEnd(t *testing.T) {
 	}
 }
 
-// nature returns every state that may follow; none after a judgement.
+// nature returns every state that may follow. After a judgement it returns none.
 func nature(f plan.EndFacts, s plan.EndStep, rules plan.EndRules) []plan.EndFacts {
 	with := func(change func(*plan.EndFacts)) plan.EndFacts { g := f; change(&g); return g }
 	switch s.Do {
@@ -229,8 +228,8 @@ func TestHolderOf(t *testing.T) {
 	}
 }
 
-// world simulates one attempt that was submitted twice, with a batch system that forgets, restarts and loses jobs, and
-// a slow file system.
+// world simulates one attempt that was submitted twice. Its batch system forgets, restarts and loses jobs, and its file
+// system is slow.
 type world struct {
 	jobs     [2]batchJob
 	pointed  int
@@ -255,8 +254,7 @@ type batchJob struct {
 
 const tick = time.Minute
 
-// start lets the wrapper of a job begin: it runs the application only if it
-// gets the claim.
+// start begins the wrapper of job i. The wrapper runs the application only if it gets the claim.
 func (w *world) start(i int) {
 	j := &w.jobs[i]
 	if j.state != jjm.BatchQueued {
@@ -272,7 +270,7 @@ func (w *world) start(i int) {
 	j.state = jjm.BatchEndedFailed // it lost the claim
 }
 
-// end lets a job end, with or without its result.
+// end ends job i, with or without a result.
 func (w *world) end(i int, result bool) {
 	if w.jobs[i].state.Ended() {
 		return
@@ -298,7 +296,7 @@ func (w *world) facts(kill bool) plan.EndFacts {
 	default:
 		shown := w.jobs[w.holder[0]-'0'].shown
 		f.Claim = plan.HolderOf(&jjm.Claim{Holder: jjm.HolderWrapper, Batch: w.holder}, fmt.Sprint(w.pointed), shown)
-		// A wrapper counts as beating for two intervals more, in which its result appears.
+		// A wrapper counts as beating for two more intervals. Its result appears in this time.
 		f.Beating = f.Claim == plan.HeldUnseen && (w.running || w.result == 1)
 		f.HeartbeatFresh = f.Beating
 		f.ClaimBatch = w.holder
@@ -327,7 +325,7 @@ func (w *world) ask(t *rapid.T, kill bool) {
 	}
 }
 
-// age lets a minute pass for the daemon's own clocks.
+// age advances the daemon's own clocks by a minute.
 func (w *world) age() {
 	for i := range w.jobs {
 		w.jobs[i].shown = w.jobs[i].shown || !w.jobs[i].gone
@@ -398,8 +396,8 @@ func TestEnding_NeverTwiceNeverLost(t *testing.T) {
 	})
 }
 
-// checkWorld: an attempt runs at most once, and once it is judged without a
-// result it neither runs nor has a result on its way nor can start.
+// checkWorld requires that an attempt runs at most once. After a judgement without a result, the attempt does not run,
+// cannot start, and has no result on its way.
 func checkWorld(t *rapid.T, w *world) {
 	if w.runs > 1 {
 		t.Fatal("the application ran twice")

@@ -7,7 +7,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Every state, with every phase that decides, forced to both states.
+// The table has every state and every phase that matters, forced to both states.
 func TestForce_Table(t *testing.T) {
 	const no, same, move, kill, end = ForceRefused, ForceNothing, ForceMove, ForceKill, ForceEnd
 	for _, c := range []struct {
@@ -77,7 +77,8 @@ func TestForce_KeepsMergedAndPublishedResults(t *testing.T) {
 	}
 }
 
-// While it is killed to be failed, a second request changes nothing, unless it does not wait for the kill.
+// While a local job is killed because it was forced to failed, a second request changes nothing, unless the second
+// request does not wait for the kill.
 func TestForce_TwiceIsOnce(t *testing.T) {
 	l := &jjm.LocalJob{State: jjm.Running, Kill: true, Failing: "forced to failed by alice"}
 	if do, why := Force(ForceFacts{Job: l, To: jjm.Failed}); do != ForceNothing || why != "" {
@@ -88,7 +89,7 @@ func TestForce_TwiceIsOnce(t *testing.T) {
 	}
 }
 
-// A grid job with a forced local job is never done, and says why.
+// A grid job with a forced local job is never done, and its reason names the forced local job.
 func TestFinal_AForcedLocalJobKeepsItFromDone(t *testing.T) {
 	f := GridFacts{EverSubmitted: true, Recorded: 3}
 	f.Counts[jjm.Completed] = 3
@@ -101,7 +102,7 @@ func TestFinal_AForcedLocalJobKeepsItFromDone(t *testing.T) {
 	}
 }
 
-// A local job that a person forced to failed does not run again by itself.
+// A local job that a person forced to failed is never resubmitted automatically.
 func TestAgain_LeavesForcedLocalJobs(t *testing.T) {
 	f := AgainFacts{Wanted: true, Rules: AgainRules{Most: 5, FailedShare: 1}, Locals: []jjm.LocalJob{
 		{State: jjm.Failed, Phase: jjm.Forced, Tag: "a"}, {ID: jjm.LocalID{N: 1}, State: jjm.Failed,

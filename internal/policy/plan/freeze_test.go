@@ -42,7 +42,7 @@ func TestFreeze_Table(t *testing.T) {
 	}
 }
 
-// A frozen local job is not touched, neither by name nor with its grid job.
+// A frozen local job does not change, whether a request names the local job or its grid job.
 func TestResubmit_LeavesFrozenLocalJobs(t *testing.T) {
 	f := ResubmitFacts{Whole: true, All: true, Locals: []jjm.LocalJob{
 		{State: jjm.FailedFrozen, Phase: jjm.ByApp, Tag: "a"},
@@ -58,7 +58,8 @@ func TestResubmit_LeavesFrozenLocalJobs(t *testing.T) {
 	}
 }
 
-// Frozen local jobs that failed count for no limit of automatic resubmissions and kills, and do not run again.
+// Frozen local jobs that failed do not count for the limits of automatic resubmissions and kills, and are not
+// resubmitted.
 func TestAgain_LeavesFrozenLocalJobs(t *testing.T) {
 	f := AgainFacts{Wanted: true, Rules: AgainRules{Most: 5, FailedShare: 0.5}, Locals: []jjm.LocalJob{
 		{State: jjm.FailedFrozen, Tag: "a"}, {ID: jjm.LocalID{N: 1}, State: jjm.Failed, Tag: "a"},
@@ -74,7 +75,8 @@ func TestAgain_LeavesFrozenLocalJobs(t *testing.T) {
 	}
 }
 
-// A frozen local job that completed counts for the end of its grid job. The work of one that failed is not done.
+// A frozen local job that completed counts for the end of its grid job. The work of a frozen local job that failed
+// counts as not done.
 func TestFinal_CountsFrozenLocalJobs(t *testing.T) {
 	f := GridFacts{EverSubmitted: true, Recorded: 3}
 	f.Counts[jjm.Completed], f.Counts[jjm.CompletedFrozen] = 1, 2

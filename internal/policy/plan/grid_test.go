@@ -12,8 +12,7 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// subsets yields every set of states of local jobs, one local job each, and
-// the empty set.
+// subsets yields every set of states of local jobs, with one local job per state, and the empty set.
 func subsets() iter.Seq[[jjm.NumStates]int] {
 	return func(yield func([jjm.NumStates]int) bool) {
 		for set := range 1 << jjm.NumStates {
@@ -41,8 +40,7 @@ func ended(counts [jjm.NumStates]int) int {
 		counts[jjm.FailedFrozen]
 }
 
-// grids yields every set of states with every status and every flag. Made is the counted number, or one less, or one
-// more.
+// grids yields every set of states with every status and every flag. Made is the counted number, one less, or one more.
 func grids() iter.Seq[plan.GridFacts] {
 	return func(yield func(plan.GridFacts) bool) {
 		for counts := range subsets() {
@@ -200,7 +198,7 @@ func TestGrid_FinalTextsHaveNumbers(t *testing.T) {
 	}
 }
 
-// A grid job comes to an end whatever its local jobs do, and its status for the gatekeeper never goes backwards.
+// Every grid job ends, whatever its local jobs do, and the status that the gatekeeper sees never goes backwards.
 func TestGrid_EveryGridJobEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := plan.GridFacts{Expected: rapid.IntRange(0, 6).Draw(t, "expected")}
@@ -248,7 +246,7 @@ func carryOut(t *rapid.T, f *plan.GridFacts, a plan.GridAction) {
 	}
 }
 
-// nudge moves one local job along.
+// nudge moves one local job forward.
 func nudge(t *rapid.T, f *plan.GridFacts) {
 	next := map[jjm.State][]jjm.State{
 		jjm.New: {jjm.Submitting}, jjm.Submitting: {jjm.Submitted, jjm.Failed},

@@ -51,8 +51,8 @@ func TestLearnt_HalvesGrowsAndIsForgotten(t *testing.T) {
 	}
 }
 
-// Under any limit of the batch system jobs get in as long as there is a place, and a refusal always
-// makes the next bulk smaller.
+// Under any limit of the batch system, jobs are submitted while there is room, and a refusal always makes the next bulk
+// smaller.
 func TestLearnt_FindsEveryLimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit, ready := rapid.IntRange(1, 300).Draw(t, "limit"), rapid.IntRange(1, 1000).Draw(t, "ready")

@@ -121,7 +121,7 @@ func TestLocal_VerdictsBecomeStates(t *testing.T) {
 	}
 }
 
-// soon lets the attempt end in its first second.
+// soon makes the attempt end in its first second.
 func soon(in *plan.LocalInput) {
 	r := in.Evidence.Result
 	r.GLF = strings.NewReplacer("13:10:00Z", "13:00:00Z", "13:10:01Z", "13:00:01Z").Replace(r.GLF)
@@ -161,8 +161,8 @@ func TestLocal_WithoutAResultTheBatchSystemDecides(t *testing.T) {
 	}
 }
 
-// Times and host are the batch system's where it has them: a result is a file of the
-// job's account.
+// The times and the host come from the batch system if it reports them, because the result is a file that the job's
+// account can write.
 func TestLocal_TheBatchSystemOutranksTheResult(t *testing.T) {
 	absurd := func(in *plan.LocalInput) {
 		r := in.Evidence.Result

@@ -122,8 +122,7 @@ func TestAskedPlace_KeepsWhatIsNotAsked(t *testing.T) {
 	}
 }
 
-// There is a bound for how many different resources one grid job may have, and nothing is made
-// beyond it.
+// The number of different resources in one grid job is bounded, and no place is made beyond that bound.
 func TestAddAsked_IsBounded(t *testing.T) {
 	var places []jjm.Place
 	asked := func(memory int64) jjm.Place {

@@ -111,8 +111,7 @@ func TestReconcile_NeverSubmitsOrRefusesWhatMayExist(t *testing.T) {
 	})
 }
 
-// batchSystem takes bulks late, up to its settle time, and answers badly for a
-// while.
+// batchSystem accepts bulks late, within its settle time, and gives wrong answers for a while.
 type batchSystem struct {
 	now    jjm.Time
 	arrive []jjm.Time // when each submission shows, never if 0

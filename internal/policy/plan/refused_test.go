@@ -33,9 +33,9 @@ func TestAfterRefusal(t *testing.T) {
 	}
 }
 
-// The stop of the submissions reaches all local jobs before anything else happens to the grid job, except a kill. If no
-// local job was submitted, a grid job to be kept is then rolled back. A kill also kills the local jobs that are not to
-// be submitted.
+// The stop of submissions reaches all local jobs before anything else happens to the grid job, except a kill. If no
+// local job was submitted and the grid job is to be kept, it is then rolled back. A kill also kills the local jobs that
+// will not be submitted.
 func TestGrid_TheOrderOfAStop(t *testing.T) {
 	t.Parallel()
 	refused := plan.GridFacts{Status: jjm.Ready, Prepared: true, Closed: true, Made: 2, Unsubmitted: 2, Refusal: "by one"}
@@ -72,7 +72,8 @@ func TestGrid_TheOrderOfAStop(t *testing.T) {
 	}
 }
 
-// Local jobs that are not to be submitted do not keep a grid job from its end; if none was submitted it is broken.
+// A grid job ends although some of its local jobs will never be submitted. If none was submitted, the grid job is
+// broken.
 func TestGrid_UnsubmittedLocalJobsAreOver(t *testing.T) {
 	t.Parallel()
 	counts := func(fresh, submitted, completed, failed int) (c [jjm.NumStates]int) {

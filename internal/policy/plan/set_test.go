@@ -78,7 +78,7 @@ func TestDefaultFor_Cases(t *testing.T) {
 	}
 }
 
-// After any sequence of sets, each place that local jobs are made for has one default, with what was set last.
+// After any sequence of sets, each place of future local jobs has one default, and the last set decides its value.
 func TestSetDefault_TheLastSetHolds(t *testing.T) {
 	clusters := []string{"big", "sim"}
 	rapid.Check(t, func(t *rapid.T) {

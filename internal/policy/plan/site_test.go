@@ -90,8 +90,8 @@ func TestSite_SharesAreFairAndUseAllRoom(t *testing.T) {
 	})
 }
 
-// A grid job with files in many places gets as much as with all files in one place, and the shares of its places are
-// level.
+// A grid job with files in many places gets as many jobs as a grid job with all files in one place, and the shares of
+// its places are equal.
 func TestSite_PlacesTakeNothingFromOtherGridJobs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var demands, joined []plan.Demand

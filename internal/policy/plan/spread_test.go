@@ -100,8 +100,7 @@ func TestSpread_Properties(t *testing.T) {
 		if len(all) == 1 && best != plan.Barred && sum != min(ready, all[0].Room) {
 			t.Fatalf("one alone gets %d of %d", sum, ready)
 		}
-		// Of two known clusters that both got some, neither could spare one job
-		// and still be fuller than the other.
+		// If two known clusters both got jobs, neither can give away one job and still be fuller than the other.
 		for i := range all {
 			for j := range all {
 				a, b := all[i], all[j]
@@ -188,7 +187,7 @@ func TestRoom_IsNeverExceeded(t *testing.T) {
 		if room == 0 {
 			return
 		}
-		// The bounds hold however many of the waiting local jobs start.
+		// The bounds hold whatever number of waiting local jobs starts.
 		room = min(room, 1<<20)
 		started := rapid.IntRange(0, l.Pending+room).Draw(t, "started")
 		pending, running := l.Pending+room-started, l.Running+started
@@ -199,7 +198,7 @@ func TestRoom_IsNeverExceeded(t *testing.T) {
 	})
 }
 
-// unowned returns the demands without their owners, whom the expected demands leave out.
+// unowned returns the demands without owners, because the expected demands have no owners.
 func unowned(demands []plan.Demand) []plan.Demand {
 	for i := range demands {
 		demands[i].Owner = ""
@@ -286,9 +285,9 @@ func TestShare_Properties(t *testing.T) {
 	})
 }
 
-// The clusters take jobs until none takes any more. No job goes to a cluster outside its place, no room is exceeded,
-// and no job waits while a cluster of its place has room. If several clusters have room, each holds at most three waves
-// more than it runs.
+// The clusters take jobs until none takes any more. No job goes to a cluster outside its place, no cluster exceeds its
+// room, and no job waits while a cluster of its place has room. If several clusters have room, each cluster holds at
+// most three waves of its running jobs.
 func TestShare_StaysInPlaceAndWaitsOnlyForRoom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var site []plan.Candidate

@@ -10,8 +10,8 @@ import (
 	"jjm/internal/testkit/golden"
 )
 
-// masterRow is a row of ganga_master_status. The expected columns are null
-// where Ganga's design does not speak: then jjm's own rules hold.
+// masterRow is a row of ganga_master_status. The expected columns are null if Ganga's design defines no status; then
+// jjm's own rules apply.
 type masterRow struct {
 	Subjobs []string `json:"subjobs"`
 	Seed    *string  `json:"seed"`
@@ -30,7 +30,7 @@ func (r masterRow) counts() (c [jjm.NumStates]int, err error) {
 	return c, nil
 }
 
-// byRules reads the table of Ganga again, in other words.
+// byRules computes the status a second time, from an independent reading of Ganga's table.
 func byRules(c [jjm.NumStates]int, runningFirst bool) string {
 	order := []struct {
 		word   string
@@ -79,7 +79,7 @@ func TestMaster_GoldenStatus(t *testing.T) {
 	})
 }
 
-// The golden rows are samples; this is all of it.
+// The golden rows are samples. This test covers every set of states.
 func TestMaster_EverySetOfStates(t *testing.T) {
 	for c := range subsets() {
 		for _, swap := range bools {
@@ -124,7 +124,7 @@ func TestMoreToCome_UntilNothingIsLeftToSubmit(t *testing.T) {
 	}
 }
 
-// byJ11 reads the table of requirement J11 and decisions R9-R12 again.
+// byJ11 computes the status a second time, from an independent reading of requirement J11 and decisions R9-R12.
 func byJ11(f plan.GRAMFacts) jjm.GRAM {
 	live := sum(f.Counts) - ended(f.Counts)
 	noMore := f.Closed || f.Status == jjm.Aborting

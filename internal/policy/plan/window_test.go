@@ -10,7 +10,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// window is one of a cluster, some hours from hour zero.
+// window returns a maintenance window of a cluster, in hours after hour zero.
 func window(from, until int) jjm.Order {
 	return jjm.Order{Verb: jjm.OrderMaintenance, Kind: jjm.OrderCluster, Name: "farm", Reason: "new disks", By: "root",
 		From: hour(from), Until: hour(until)}
@@ -69,8 +69,8 @@ func TestShut_OnlyWhatEndsBeforeAWindowIsSubmitted(t *testing.T) {
 	}
 }
 
-// Nothing is ever submitted that could be there while a window lasts, and whatever is
-// announced, all is open once the last window is over.
+// jjm never submits a job that could still run in a maintenance window. After the last window has ended, nothing is
+// blocked any more.
 func TestShut_InAWindowThereIsNoRoom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var windows []jjm.Order

@@ -10,11 +10,11 @@ import (
 	"jjm/internal/policy/why"
 )
 
-// phases are all phases, and none.
+// phases are all phases, and the empty phase.
 var phases = []jjm.Phase{"", jjm.Doubtful, jjm.RetryWait, jjm.Spooled, jjm.Queued, jjm.BatchHeld, jjm.Starting,
 	jjm.Merging, jjm.HeldByApp, jjm.HeldByBatch}
 
-// drawn draws the known facts of an unfinished local job.
+// drawn draws the facts about an unfinished local job.
 func drawn(t *rapid.T) why.Facts {
 	l := &jjm.LocalJob{ID: jjm.LocalID{Grid: 17, N: 3},
 		Cluster: rapid.SampledFrom([]string{"", "slurm"}).Draw(t, "cluster"),
@@ -42,7 +42,7 @@ func drawn(t *rapid.T) why.Facts {
 	return f
 }
 
-// Every unfinished local job has one cause: a word of the list, with a text.
+// Every unfinished local job has exactly one cause: a word of the list, with a text.
 func TestProperty_EveryLocalJobHasACause(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := why.Of(drawn(t))
@@ -52,7 +52,7 @@ func TestProperty_EveryLocalJobHasACause(t *testing.T) {
 	})
 }
 
-// A grid job that has not ended has a cause as a whole if it has no unfinished local job.
+// A grid job that has not ended and has no unfinished local job has a cause for the whole grid job.
 func TestProperty_AGridJobWithoutLocalJobsHasACause(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := why.GridFacts{ID: 17, Status: jjm.GridStatus(rapid.IntRange(0, jjm.NumGridStatuses-1).Draw(t, "status")),
@@ -117,7 +117,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// A local job that is over says how it ended, and how it is run again if that is possible.
+// The cause of a local job that has ended says how it ended, and how it can be run again.
 func TestOfEnded(t *testing.T) {
 	id := jjm.LocalID{Grid: 17, N: 3}
 	for _, test := range []struct {
@@ -139,7 +139,7 @@ func TestOfEnded(t *testing.T) {
 	}
 }
 
-// A group has the longest time and the first example of its causes. Groups that need a person come first.
+// A group has the longest duration and the first example of its causes. Groups that need a person come first.
 func TestGroups(t *testing.T) {
 	var gs why.Groups
 	id := func(n int32) jjm.LocalID { return jjm.LocalID{Grid: 17, N: n} }
