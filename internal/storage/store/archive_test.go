@@ -11,7 +11,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Every read returns the same, whatever part of a grid job has been moved to the history.
+// Every read returns the same result, no matter which part of a grid job is already in the history.
 func TestArchive_ReadsDoNotSeeIt(t *testing.T) {
 	const n = 23
 	s, ctx := fresh(t), context.Background()
@@ -134,7 +134,7 @@ func TestArchive_GridJobWithoutLocalJobs(t *testing.T) {
 	}
 }
 
-// A bulk may outlive one of the grid jobs it carries attempts of.
+// A bulk may still be live after one of its grid jobs has moved to the history.
 func TestLive_MembersOfABulkMayBeArchived(t *testing.T) {
 	s, ctx := fresh(t), context.Background()
 	one, two := fill(t, s, 2, 2), fill(t, s, 2, 2)

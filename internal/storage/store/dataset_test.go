@@ -12,7 +12,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// sampleFiles returns n files of 100 events and 1000 bytes each, from a number on.
+// sampleFiles returns n files of 100 events and 1000 bytes each, numbered from from on.
 func sampleFiles(from, n int) []jjm.File {
 	files := make([]jjm.File, n)
 	for i := range files {
@@ -33,7 +33,7 @@ func dataset(tb testing.TB, s *Store, name string, n int) (id DatasetID) {
 	return id
 }
 
-// reader stores a grid job that reads a dataset and took notice of all of it.
+// reader stores a grid job that reads a dataset and has already taken all its files.
 func reader(tb testing.TB, s *Store, id DatasetID) *jjm.GridJob {
 	tb.Helper()
 	g := sampleGrid()
@@ -135,15 +135,15 @@ func TestDataset_RefusesHostileNamesAndNumbers(t *testing.T) {
 	}
 }
 
-// fileJob is a new local job of whole files.
+// fileJob returns a new local job of whole files.
 func fileJob(g *jjm.GridJob, n int, first int64, lfns ...string) jjm.LocalJob {
 	return jjm.LocalJob{ID: jjm.LocalID{Grid: g.ID, N: int32(n)}, Exit: -1,
 		Part: jjm.Part{Unit: jjm.UnitFile, First: first,
 			Count: int64(len(lfns)), Serial: int64(n) + 1, Input: &jjm.PartInput{Files: lfns}}}
 }
 
-// halfRead returns a store whose grid job 1 owns files 0 and 1 (local job 0, failed)
-// and 2 (local job 1) of 4, the first of which is given back.
+// halfRead returns a store with 4 files. Local job 0 of grid job 1 has failed and owns files 0 and 1, and local job 1
+// owns file 2. File 0 is given back.
 func halfRead(tb testing.TB) (*Store, *jjm.GridJob) {
 	tb.Helper()
 	s := fresh(tb)
@@ -209,7 +209,7 @@ func TestInputs_SchemaRefusesInvalidSQL(t *testing.T) {
 	}
 }
 
-// A local job whose entries do not match its part cannot be stored.
+// A local job whose list of files contradicts its part cannot be stored.
 func TestInputs_PartsThatDisagreeWithTheirFilesAreRefused(t *testing.T) {
 	s, g := halfRead(t)
 	bad := map[string]func(p *jjm.Part){

@@ -7,7 +7,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// cleared clears a dataset in chunks, and returns how many of them had files.
+// cleared clears a dataset in chunks, and returns the number of chunks that contained files.
 func cleared(t *testing.T, s *Store, id DatasetID, chunk int) (chunks int) {
 	t.Helper()
 	for {
@@ -78,7 +78,7 @@ func TestRemoveDataset_LeavesNothing(t *testing.T) {
 	}
 }
 
-// The schema refuses to remove a dataset that is referred to, and refuses references to a removed dataset.
+// The schema refuses to remove a dataset that is still referenced, and refuses references to a removed dataset.
 func TestRemoveDataset_TheSchemaRefuses(t *testing.T) {
 	s := fresh(t)
 	read, member, all := dataset(t, s, "read", 2), dataset(t, s, "member", 2), dataset(t, s, "all", 0)

@@ -134,7 +134,8 @@ func finish(tb testing.TB, s *Store, b *jjm.Bulk) {
 	})
 }
 
-// saveEnds stores local jobs that have ended, by way of their submission: none completes that was never submitted.
+// saveEnds stores local jobs that have ended. It first stores them as submitted, because a local job cannot complete
+// without a submission.
 func saveEnds(tx *Tx, ls []*jjm.LocalJob) error {
 	var before []*jjm.LocalJob
 	for _, l := range ls {
@@ -145,7 +146,7 @@ func saveEnds(tx *Tx, ls []*jjm.LocalJob) error {
 	return errors.Join(tx.SaveLocals(before), tx.SaveLocals(ls))
 }
 
-// complete completes every local job, and the grid job is then done.
+// complete completes every local job and then sets the grid job to done.
 func complete(tb testing.TB, s *Store, g *jjm.GridJob) {
 	tb.Helper()
 	ls, err := s.Locals(context.Background(), g.ID, 0, -1)

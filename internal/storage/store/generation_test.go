@@ -11,8 +11,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// over stores a grid job of n local jobs of which the last failed, finished with a tar and
-// archived.
+// over stores a grid job with n local jobs. The last local job has failed, and the grid job is finished, has a tar and
+// is archived.
 func over(tb testing.TB, s *Store, n int) *jjm.GridJob {
 	tb.Helper()
 	g := fill(tb, s, n, n)
@@ -62,8 +62,8 @@ func reopen(tb testing.TB, s *Store, g *jjm.GridJob, r *Reopening) {
 	})
 }
 
-// Every read returns the same, whatever part of a grid job has come back from the history, until the next generation
-// begins. A refused request leaves the grid job unchanged.
+// Until the next generation begins, every read returns the same result, no matter which part of the grid job has come
+// back from the history. A refused request leaves the grid job unchanged.
 func TestRevive_ReadsDoNotSeeIt(t *testing.T) {
 	const n = 23
 	s, ctx := fresh(t), context.Background()
@@ -134,7 +134,7 @@ func TestRevive_ReadsDoNotSeeIt(t *testing.T) {
 	}
 }
 
-// A grid job has three generations. Each has a separate end, and the reports of earlier ends do not change.
+// A grid job has three generations. Each generation has its own end, and the reports of earlier ends do not change.
 func TestReopen_GenerationsFollowOneAnother(t *testing.T) {
 	s, ctx := fresh(t), context.Background()
 	g := over(t, s, 4)
@@ -185,7 +185,7 @@ func TestReopen_GenerationsFollowOneAnother(t *testing.T) {
 	}
 }
 
-// The schema itself refuses these changes of reopenings.
+// The schema itself refuses these changes in connection with a reopening.
 func TestReopen_SchemaRefuses(t *testing.T) {
 	s := fresh(t)
 	live, open, ready := fill(t, s, 2, 2), over(t, s, 2), over(t, s, 2)
@@ -254,7 +254,7 @@ func TestReopen_SchemaRefuses(t *testing.T) {
 	}
 }
 
-// The dataset that a grid job makes is open again in its next generation, and only then.
+// The dataset that a grid job fills is open again only in the next generation.
 func TestReopen_OpensWhatItMakes(t *testing.T) {
 	s, ctx := fresh(t), context.Background()
 	g := over(t, s, 2)
@@ -280,7 +280,7 @@ func TestReopen_OpensWhatItMakes(t *testing.T) {
 	}
 }
 
-// A local job can move to another place unless one of its attempts may be in a batch system.
+// A local job can move to another place only if none of its attempts may be in a batch system.
 func TestMoveLocal_OnlyWithoutALiveAttempt(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)

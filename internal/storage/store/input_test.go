@@ -90,7 +90,7 @@ func toTheEnd(t *rapid.T, p *jjm.Part) {
 	}
 }
 
-// steal tries to own a file that is owned already or is over.
+// steal tries to give a local job a file that already has an owner or is finished.
 func (m *model) steal(t *rapid.T) {
 	for i, s := range m.state {
 		if s == jjm.FileReady {
@@ -263,8 +263,8 @@ func (m *model) counts() jjm.InputCounts {
 	return c
 }
 
-// In any order of changes to files and local jobs, the store agrees with a plain model and never gives a file to two
-// local jobs.
+// After any sequence of changes to files and local jobs, the store agrees with a simple model and never assigns a file
+// to two local jobs.
 func TestInputs_BehaveAsTheModel(t *testing.T) {
 	s := fresh(t)
 	names := 0
@@ -342,7 +342,7 @@ func TestInputs_AFileInPiecesIsFinishedWithTheLastOfThem(t *testing.T) {
 	}
 }
 
-// The rows stay when the grid job moves to the history, and another grid job may read the same files.
+// The rows of inputs remain after the grid job has moved to the history, and another grid job can read the same files.
 func TestInputs_OutliveTheirGridJob(t *testing.T) {
 	s := fresh(t)
 	d := dataset(t, s, "raw", 2)

@@ -62,7 +62,7 @@ func TestLedger_AcceptsExactlyWhatDoesNotOverlap(t *testing.T) {
 	}
 }
 
-// If one part of a batch is bad, nothing of the batch is stored.
+// If one part of a batch is invalid, no part of the batch is stored.
 func TestLedger_BatchIsAllOrNothing(t *testing.T) {
 	s := fresh(t)
 	g := fill(t, s, 10, 10)

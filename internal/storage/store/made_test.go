@@ -66,7 +66,7 @@ func TestParentsOf_OfTheNamedFilesAlone(t *testing.T) {
 	if diff := cmp.Diff(map[string][]string{"a": {"x", "y"}, "b": nil}, got); diff != "" || err != nil {
 		t.Error(err, diff)
 	}
-	// By name, not by looking at all.
+	// The query uses the index of names instead of a scan.
 	plan := ""
 	err = s.view(context.Background(), func(c *conn) error {
 		return c.query(context.Background(),

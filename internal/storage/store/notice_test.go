@@ -52,13 +52,14 @@ func TestGridChanges_ReturnsEachEndWithAddressesOnce(t *testing.T) {
 	}
 }
 
-// Of a grid job with a callback every change of the status is returned, with its generation, and nothing else.
+// For a grid job with a callback, GridChanges returns every change of the status with its generation, and no other
+// change.
 func TestGridChanges_OfACallback(t *testing.T) {
 	s, g := fresh(t), sampleGrid()
 	g.Spec.Notify, g.Spec.Callback = nil, &jjm.Callback{URL: "https://h/", States: []jjm.GridStatus{jjm.GridRunning}}
 	update(t, s, func(tx *Tx) error { return tx.InsertGrid(g) })
 	update(t, s, func(tx *Tx) error {
-		// Without the trigger a second generation needs no local jobs.
+		// Without this trigger, a second generation can be stored without local jobs.
 		if _, err := tx.exec("DROP TRIGGER grid_jobs_generation", nil); err != nil {
 			return err
 		}
@@ -90,8 +91,8 @@ func TestGridChanges_OfACallback(t *testing.T) {
 	}
 }
 
-// An account with many notices leaves the places of other accounts free, and its own notices that were not tried yet
-// come before those that were tried in vain.
+// An account with many notices does not use up the places of other accounts. Its own notices that were never tried come
+// before its notices that failed before.
 func TestDueNotices_EachAccountHasItsShare(t *testing.T) {
 	s, g := told(t)
 	other := sampleGrid()
@@ -143,7 +144,7 @@ func TestUntold_CountsWhatIsNotDelivered(t *testing.T) {
 	}
 }
 
-// The words in the query are the names of the final statuses.
+// The final statuses in the query are those of the code.
 func TestGridChanges_KnowsTheFinalStatuses(t *testing.T) {
 	words := "("
 	for st := range jjm.GridStatus(jjm.NumGridStatuses) {

@@ -36,7 +36,7 @@ func TestNumbers_AreThoseOfTheWords(t *testing.T) {
 	}
 }
 
-// lists matches the numbers in statements.
+// lists matches lists of statuses in SQL statements.
 var lists = regexp.MustCompile(`status (?:NOT )?IN (\([0-9, ]+\))`)
 
 func TestNumbers_OfTheSchemaAreKnownOnes(t *testing.T) {

@@ -144,12 +144,12 @@ func TestOpen_RefusesWhatIsNotAStore(t *testing.T) {
 	}
 }
 
-// marks is SQL that marks a database as a store whose schema has a version.
+// marks returns SQL that marks a database as a store with a schema version.
 func marks(version int) string {
 	return fmt.Sprintf("; PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, version)
 }
 
-// content reads a regular file.
+// content returns the content of a regular file.
 func content(path string) []byte {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return nil
@@ -213,7 +213,7 @@ func TestOpen_ReadOnly(t *testing.T) {
 		if err := r.Close(); err != nil {
 			t.Error(when, err)
 		}
-		// The daemon's locks survived the visit.
+		// The daemon still has its locks.
 		if when == "beside the daemon" {
 			fill(t, s, 1, 1)
 			s.Close()
@@ -267,7 +267,7 @@ func TestOpen_ChecksASmallStoreAfterAnUncleanEnd(t *testing.T) {
 	}
 }
 
-// damage overwrites a page of the local jobs.
+// damage overwrites a page of the table of local jobs.
 func damage(t *testing.T, path string) {
 	t.Helper()
 	c, err := dial(path, reading)

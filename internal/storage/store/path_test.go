@@ -10,8 +10,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Files that local jobs made are found with their paths, in the dataset that their grid job fills and in the datasets
-// that took them from it.
+// The paths of files that local jobs made are found in the dataset that their grid job fills, and in datasets that took
+// the files from that dataset.
 func TestPaths_OfFilesThatLocalJobsMade(t *testing.T) {
 	s := fresh(t)
 	ctx := context.Background()

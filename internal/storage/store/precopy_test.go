@@ -23,10 +23,10 @@ func namesIn(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// next returns the options of a jjm whose schema has one more step.
+// next returns the options of a version of jjm whose schema has one more step.
 func next(step string) Options { return Options{steps: []string{schema1, step}} }
 
-// storeOfToday makes a store with three grid jobs and returns its path.
+// storeOfToday makes a store with the present schema and three grid jobs, and returns its path.
 func storeOfToday(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "store.db")
@@ -40,7 +40,7 @@ func storeOfToday(t *testing.T) string {
 	return path
 }
 
-// versionOf returns the version of the schema of a store.
+// versionOf returns the schema version of a store.
 func versionOf(t *testing.T, path string) int64 {
 	t.Helper()
 	c, err := dial(path, writing)
@@ -92,7 +92,7 @@ func TestOpen_CopiesAStoreBeforeItsSchemaIsUpdated(t *testing.T) {
 	wayBack(t, path, told)
 }
 
-// wayBack opens the updated store with the jjm of before, which refuses it, and the copy, which it accepts.
+// wayBack opens both stores with the older version of jjm: it refuses the updated store and accepts the copy.
 func wayBack(t *testing.T, updated, copied string) {
 	t.Helper()
 	_, err := Open(updated, Options{})
@@ -112,7 +112,7 @@ func wayBack(t *testing.T, updated, copied string) {
 	}
 }
 
-// A store that cannot be copied is not touched.
+// If a store cannot be copied, it is not updated.
 func TestOpen_WithoutACopyNothingIsUpdated(t *testing.T) {
 	path := storeOfToday(t)
 	if err := os.MkdirAll(path+".v1.new/in", 0o700); err != nil { // has the effect of a full disk
@@ -127,7 +127,7 @@ func TestOpen_WithoutACopyNothingIsUpdated(t *testing.T) {
 	}
 }
 
-// An update that fails in one of its steps says where the store of before is.
+// If a step of an update fails, the error names the copy of the old store.
 func TestOpen_AnUpdateThatFailsNamesTheCopy(t *testing.T) {
 	path := storeOfToday(t)
 	_, err := Open(path, next("CREATE TABLE removals (a)")) // there is such a table
@@ -139,7 +139,7 @@ func TestOpen_AnUpdateThatFailsNamesTheCopy(t *testing.T) {
 	}
 }
 
-// Commands that only read wait for the daemon to update the store.
+// Read-only commands wait until the daemon has updated the store.
 func TestOpen_ReadOnlyNeedsAnUpdatedStore(t *testing.T) {
 	o := next("CREATE TABLE late (x)")
 	o.ReadOnly = true

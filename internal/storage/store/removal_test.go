@@ -35,8 +35,8 @@ func removeRows(tb testing.TB, s *Store, id jjm.GridID, chunk int) (calls int) {
 	return calls
 }
 
-// readAndMade stores a grid job that has rows in every table: it read files, retracted an
-// output, merged, and is over and in the history.
+// readAndMade stores an ended and archived grid job that has rows in every table: it read files, merged outputs, and
+// retracted an output.
 func readAndMade(t *testing.T, s *Store) *jjm.GridJob {
 	t.Helper()
 	g := reader(t, s, dataset(t, s, "raw", 3))
@@ -86,7 +86,7 @@ func readAndMade(t *testing.T, s *Store) *jjm.GridJob {
 	return g
 }
 
-// about counts, for each table with a column grid, the rows about a grid job.
+// about counts the rows about a grid job in each table with a column grid.
 func about(t *testing.T, s *Store, id jjm.GridID) map[string]int64 {
 	t.Helper()
 	var tables []string
@@ -193,7 +193,7 @@ func TestRemoval_IdsAreNotGivenOutAgain(t *testing.T) {
 	}
 }
 
-// The schema itself refuses these changes.
+// The schema itself refuses these removals.
 func TestRemoval_SchemaRefuses(t *testing.T) {
 	s := fresh(t)
 	live, requested, doomed := fill(t, s, 2, 2), over(t, s, 2), over(t, s, 2)
@@ -237,7 +237,7 @@ func TestRemoval_SchemaRefuses(t *testing.T) {
 	wantKind(t, err, jjm.Invalid)
 }
 
-// The error names everything that depends on a grid job and prevents its removal.
+// The error lists everything that depends on the grid job and prevents its removal.
 func TestRemoval_Hindrances(t *testing.T) {
 	s := fresh(t)
 	hindrance := func(id jjm.GridID, force bool) (why string) {

@@ -24,7 +24,7 @@ func anyText() *rapid.Generator[string] {
 }
 
 func anyWords() *rapid.Generator[[]string] {
-	// JSON replaces invalid UTF-8, so the words are valid UTF-8.
+	// The words are valid UTF-8, because JSON replaces invalid UTF-8.
 	return rapid.SliceOfN(rapid.String(), 0, 3)
 }
 
@@ -74,7 +74,7 @@ func anyHolding() *rapid.Generator[*jjm.Holding] {
 	})
 }
 
-// A local job that was inserted or saved is read back unchanged, from the live tables and from the history.
+// A local job is read back exactly as it was inserted or saved, from the live tables and from the history.
 func TestRoundTrip_LocalJob(t *testing.T) {
 	s := fresh(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -124,7 +124,8 @@ func TestRoundTrip_LocalJob(t *testing.T) {
 	})
 }
 
-// saveAnyway saves a local job that has ended, by way of its submission where it cannot end otherwise.
+// saveAnyway saves a local job that has ended. If the schema requires a submission before the end, saveAnyway stores
+// the submission first.
 func saveAnyway(tx *Tx, from jjm.State, l *jjm.LocalJob) error {
 	may := func(m jjm.Transition) bool { return m.From == from && m.To == l.State }
 	if from == l.State || slices.ContainsFunc(jjm.Transitions(), may) {
@@ -229,7 +230,7 @@ func TestEndAttempts_KeepsTheTailOfALongLog(t *testing.T) {
 	}
 }
 
-// Numbers that JSON cannot hold are refused, not stored as something else.
+// A specification with numbers that JSON cannot represent is refused.
 func TestInsertGrid_RefusesASpecThatJSONCannotCarry(t *testing.T) {
 	s := fresh(t)
 	g := sampleGrid()

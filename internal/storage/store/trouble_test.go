@@ -17,8 +17,8 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// childEnv names the work of the test binary when it is started as a child;
-// childPath the store.
+// childEnv is the variable that tells the test binary what to do when it is started as a child. childPath is the
+// variable with the path of the store.
 const (
 	childEnv  = "JJM_STORE_TEST_CHILD"
 	childPath = "JJM_STORE_TEST_PATH"
@@ -41,8 +41,8 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// writePairs commits a grid job, two local jobs, two journal entries and a count, again and again without end. It
-// prints a line after each commit.
+// writePairs repeatedly commits a grid job, two local jobs, two journal entries and a count. It prints a line after
+// each commit and never returns without an error.
 func writePairs(s *Store) error {
 	for {
 		err := s.Update(context.Background(), func(tx *Tx) error {
@@ -155,8 +155,8 @@ func TestKill_ArchiveContinuesWhereItStopped(t *testing.T) {
 	}
 }
 
-// wantWhole requires that a grid job has each of its n local jobs once, each with its attempt and its ledger rows, in
-// whichever table they are. others is the number of local jobs, without attempts, of other grid jobs.
+// wantWhole requires that a grid job has each of its n local jobs once, with its attempt and its ledger rows, in the
+// live tables or in the history. others is the number of local jobs of other grid jobs, which have no attempts.
 func wantWhole(t *testing.T, s *Store, id jjm.GridID, n, others int) {
 	t.Helper()
 	ls, err := s.Locals(context.Background(), id, 0, -1)
@@ -182,8 +182,8 @@ func wantWhole(t *testing.T, s *Store, id jjm.GridID, n, others int) {
 	}
 }
 
-// wantFull writes until the disk is full. It requires that acknowledged writes are stored, that the store can still be
-// read, and that it can be written again when the disk has room.
+// wantFull writes until the disk is full. It then requires that all acknowledged writes are stored, that reads succeed,
+// and that writes succeed again when the disk has room.
 func wantFull(t *testing.T, s *Store, makeRoom func()) {
 	t.Helper()
 	ctx := context.Background()
@@ -260,7 +260,7 @@ func TestErrors_KindsAndRemedies(t *testing.T) {
 	wantKind(t, s.fail(raw(s, "SELEKT"), "do"), jjm.Internal)
 }
 
-// Another process that holds the write lock delays, and does not corrupt.
+// If another process holds the write lock, an update waits and the store is not damaged.
 func TestUpdate_ForeignWriterIsBusy(t *testing.T) {
 	s := fresh(t)
 	other, err := dial(s.path, writing)
