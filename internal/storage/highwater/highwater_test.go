@@ -74,7 +74,7 @@ func TestMark_ManyAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// Whatever a crash leaves of the slot that was being written, the mark has either the old id or the new id.
+// After any crash during a write of a slot, the mark has either the old id or the new id.
 func TestMark_TornSlot(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		dir, err := os.MkdirTemp("", "mark")
@@ -176,7 +176,8 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// A daemon from before marks existed made the folder of the records, so its first start with a mark is accepted.
+// A daemon of a version without marks has made the folder of the records. Therefore the first start with a mark is
+// accepted.
 func TestFit_AStoreThatKnowsGridJobsAndIsAlone(t *testing.T) {
 	in := Folder{State: "/state", Work: "/work", Bare: true}
 	err := Fit("a-1", 17, in)

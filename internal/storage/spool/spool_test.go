@@ -238,7 +238,7 @@ func TestMake_SetsModes(t *testing.T) {
 	}
 }
 
-// A sequence far in the future must neither overflow nor make a later entry precede it.
+// An entry with a sequence number far in the future causes no overflow, and no later entry is sorted before it.
 func TestPut_ReportsAnEntryWithTheLargestSequence(t *testing.T) {
 	dir := box(t)
 	b := mine(t, dir)
@@ -253,8 +253,8 @@ func TestPut_ReportsAnEntryWithTheLargestSequence(t *testing.T) {
 	put(t, dir, submitNote("other"), 1)
 }
 
-// If another account takes the name of an account's box, the account can nevertheless make its box, and the other
-// account loses the name.
+// If another account has made a box with the name of an account's box, the account can still make its own box, and the
+// name then belongs to the account.
 func TestPut_MakesABoxThoughItsNameIsTaken(t *testing.T) {
 	needs.Root(t, "to give a folder to another account")
 	dir := box(t)

@@ -159,7 +159,7 @@ func TestLine_IsReadBack(t *testing.T) {
 	}
 }
 
-// Read does not keep a list in memory that is much larger than the memory allowed here.
+// Read does not keep the whole list in memory: the list is much larger than the memory that the test allows.
 func TestRead_StreamsAMillionFiles(t *testing.T) {
 	n, err := catalogue.Read("f", &endless{left: 200_000}, func(jjm.File) error { return nil })
 	if n != 200_000 || err != nil {

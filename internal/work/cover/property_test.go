@@ -42,7 +42,7 @@ func (w *world) verify(each func(cover.Finding) error) (cover.Report, error) {
 // units is the number of units of one file and run in the worlds of these tests.
 const units = 12
 
-// drawWorld draws a step whose rows need not fit its work.
+// drawWorld draws a step and a ledger that may contradict each other.
 func drawWorld(t *rapid.T) *world {
 	w := &world{}
 	w.facts.Unit = rapid.SampledFrom([]string{jjm.UnitEvent, jjm.UnitRow, jjm.UnitFile, jjm.UnitRange,
@@ -193,7 +193,7 @@ func (w *world) work() []unit {
 	return all
 }
 
-// blank reports whether a file tells no sections, in a step that counts these.
+// blank reports whether a file lists no sections although the step counts sections.
 func (w *world) blank(n int64) bool {
 	return w.facts.Unit == jjm.UnitLumi && slices.ContainsFunc(w.files, func(f cover.File) bool {
 		return f.N == n && len(f.Lumis) == 0

@@ -122,8 +122,8 @@ func TestRecovery_OfADataset(t *testing.T) {
 	}
 }
 
-// A recovery lists the missing parts of each file. If a section is in two files and missing in one, one list of
-// sections for both files would repeat work that was done.
+// A recovery lists the missing sections of each file separately. If a section is in two files and missing in one of
+// them, a common list for both files would repeat finished work.
 func TestRecovery_CutsByFileWhereSectionsAreShared(t *testing.T) {
 	held := map[string][]jjm.LumiRange{"a": {{Run: 1, First: 1, Last: 6}}, "b": {{Run: 1, First: 1, Last: 3}},
 		"c": {{Run: 2, First: 1, Last: 6}}}
@@ -203,7 +203,7 @@ func TestRecovery_ManyFilesAreAList(t *testing.T) {
 	}
 }
 
-// Ranges that are too many for the job file are written to a list, completely.
+// If there are too many ranges for the job file, a list contains all of them.
 func TestRecovery_ManyRangesAreAList(t *testing.T) {
 	for _, unit := range []string{jjm.UnitEvent, jjm.UnitRange} {
 		r := cover.NewRecovery(jjm.Spec{Datasets: []jjm.DatasetInput{{Name: "raw"}}}, unit, 17, 4, 0, "")
@@ -231,8 +231,8 @@ func TestRecovery_ManyRangesAreAList(t *testing.T) {
 	}
 }
 
-// A short local job is done again completely. Units that others processed beyond their parts
-// are not part of a recovery.
+// A recovery repeats the whole part of a local job that processed too little. It does not contain units that other
+// local jobs processed beyond their own parts.
 func TestRecovery_DoesShortLocalJobsAgain(t *testing.T) {
 	w := &world{facts: cover.Facts{Unit: jjm.UnitEvent, Spans: []jjm.Span{{Count: 40}}, Made: 4, Closed: true, Over: true}}
 	for n, processed := range []int64{10, 7, 12, 9} {

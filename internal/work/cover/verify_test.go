@@ -21,7 +21,7 @@ func plain() *world {
 	}
 }
 
-// Units that a local job reports as not processed are not proven.
+// Units that a local job did not process, according to its own report, are not proven.
 func TestVerify_ShortUnitsAreNotProven(t *testing.T) {
 	w := plain()
 	w.jobs[1].Processed.Count = 3
@@ -122,8 +122,8 @@ func TestVerify_Verdicts(t *testing.T) {
 	}
 }
 
-// recoveredPlain returns plain with a failed second local job, and a recovery that did its part
-// in two.
+// recoveredPlain returns plain with a failed second local job, and a recovery that processed the failed part with two
+// local jobs.
 func recoveredPlain() *world {
 	w := plain()
 	w.jobs[1].State, w.jobs[1].Processed = jjm.Failed, nil
@@ -234,7 +234,7 @@ func TestVerify_OfManyFilesProvesEveryEvent(t *testing.T) {
 	}
 }
 
-// verifyMany verifies n files, every third of which was given back once.
+// verifyMany verifies n files. Every third file was given back once.
 func verifyMany(t testing.TB, n int64) {
 	files := func(yield func(cover.File, error) bool) {
 		for i := range n {

@@ -39,8 +39,8 @@ func alongOf(parts []jjm.Part) (out []string) {
 	return out
 }
 
-// Parts of events get secondary files by the attributes of the datasets, in whatever pieces the
-// work is cut.
+// Parts of events get secondary files as the attributes of the datasets require, whether the work is cut in one call or
+// in several.
 func TestEvents_GetSecondaryFilesByAttributes(t *testing.T) {
 	p := params(t, ByEvents, func(p *Params) { p.EventsPerJob = 10 })
 	w := withAlong(25, true, 4, "repeat,ratio=2", "nosplit", "er=1", "ru,np=3")
@@ -70,8 +70,8 @@ func TestEvents_GetSecondaryFilesByAttributes(t *testing.T) {
 	}
 }
 
-// With repeat and np each part gets as many files, around the end of the dataset; with more than there are the work is
-// refused, as no file comes along twice.
+// With repeat and np, each part gets the same number of files, and after the last file the first file follows. If a
+// part would get a file twice, the work is refused.
 func TestEvents_RepeatedFilesAreAsManyForEachPart(t *testing.T) {
 	p := params(t, ByEvents, func(p *Params) { p.EventsPerJob = 10 })
 	parts, _, _, err := mustGet(t, ByEvents).Cut(withAlong(40, true, 3, "repeat,np=2"), Limits{}, p, Carry{})
@@ -91,7 +91,7 @@ func TestEvents_RepeatedFilesAreAsManyForEachPart(t *testing.T) {
 	}
 }
 
-// Too few secondary files are an error if no more come; otherwise the cut waits.
+// If there are too few secondary files, a closed dataset is an error, and an open dataset makes the cut wait.
 func TestEvents_TooFewFilesAreRefusedOrWaitedFor(t *testing.T) {
 	p := params(t, ByEvents, func(p *Params) { p.EventsPerJob = 10 })
 	_, _, _, err := mustGet(t, ByEvents).Cut(withAlong(30, true, 2, ""), Limits{}, p, Carry{})

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// An argument of the application may be a plain text: it is one word, whatever it contains.
+// An argument of the application may be a plain text. The text is one word, even if it contains blanks.
 func TestFieldsOf_TakesAPlainTextAsOneArgument(t *testing.T) {
 	for _, c := range []struct {
 		value any

@@ -90,7 +90,7 @@ func TestCut_RefusesTooManyPartsWithTheirNumber(t *testing.T) {
 			}
 		})
 	}
-	// Long ranges by themselves are accepted.
+	// Long ranges alone are accepted.
 	n, err := mustGet(t, LumiBased).Count(one(file("f", 0, lumis(1, 1, 4_000_000_000))),
 		params(t, LumiBased, func(p *Params) { p.LumisPerJob = 1000 }))
 	if n != 4_000_000 || err != nil {
@@ -225,7 +225,8 @@ func TestMerge_BySizeAlone(t *testing.T) {
 	}
 }
 
-// A merge of max_merge_files files is made even if the files are small (JEDI: 50), and no merge has more files.
+// A merge of max_merge_files files is made even if the files are small, and no merge has more files. JEDI's limit is
+// 50.
 func TestMerge_HasAtMostMaxMergeFiles(t *testing.T) {
 	var w Work
 	for i := range 7 {
@@ -300,8 +301,8 @@ func TestWMBSMerge_OrphansFailWhenTheDatasetCloses(t *testing.T) {
 	}
 }
 
-// A file of several job groups is merged with the parent of the lowest number that a successful
-// group read, whatever the numbers of the groups are.
+// If several job groups read a file, it is merged with the parent that has the lowest number among successful groups,
+// whatever the numbers of the groups are.
 func TestWMBSMerge_TheLowestParentCounts(t *testing.T) {
 	w := Work{Closed: true, Files: []jjm.File{file("both", 1, lumis(1, 1, 1)), file("first", 1, lumis(1, 2, 2)),
 		file("second", 1, lumis(1, 3, 3))},
@@ -405,7 +406,7 @@ func TestLumiCorrection_EachSectionIsOwnedOnceWithAllItsFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.LumiCorrection, p.LumisPerJob = true, rapid.Int64Range(1, 9).Draw(t, "lumis")
-		// A limit does not divide such a cut.
+		// A limit on the number of parts does not divide this cut.
 		parts, left, _, err := s.Cut(w, Limits{MaxParts: 1}, p, Carry{})
 		if err != nil || left.More {
 			t.Fatalf("more %v, error %v", left.More, err)

@@ -60,7 +60,7 @@ func TestJEDI_RefusesADatasetWithoutFilesForAJob(t *testing.T) {
 	}
 }
 
-// Nothing is cut while a dataset is open of which every job gets all files.
+// Nothing is cut while a dataset is open that every job gets completely.
 func TestJEDI_WaitsForAnOpenDatasetThatEveryJobGets(t *testing.T) {
 	w := Work{Closed: true, Files: []jjm.File{file("a", 10), file("b", 10)}, Secondary: along("nosplit", false, "x")}
 	oneFile := func(p *Params) { p.Task.Rule = "NF=1" }

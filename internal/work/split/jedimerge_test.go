@@ -66,8 +66,8 @@ func jediMergeParams(t *rapid.T) Params {
 	return p
 }
 
-// While an open dataset grows, and after it closes, each file is merged once. No merge exceeds a limit, except a merge
-// of a single file.
+// Each file is merged once, whether it came while the dataset was open or when it closed. No merge exceeds a limit,
+// except a merge of a single file.
 func TestProperty_JEDIMergeKeepsItsLimits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all, p := drawFileWork(t, &subject{}), jediMergeParams(t)

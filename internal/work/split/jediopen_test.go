@@ -18,8 +18,8 @@ func ownEvents(parts []jjm.Part) (out []string) {
 	return out
 }
 
-// An open dataset may wait in the middle of a file. The rest of the file is cut once, also when
-// files come whose names sort before it.
+// A cut of an open dataset may stop in the middle of a file. The rest of the file is cut exactly once, even if files
+// with names that sort before it are added later.
 func TestJEDI_AnOpenDatasetContinuesInTheMiddleOfAFile(t *testing.T) {
 	p := params(t, JEDI, func(p *Params) {
 		p.Records.RealEvents, p.Records.EventsPerJob, p.ChunksToWait = true, 100, 1
@@ -44,7 +44,7 @@ func TestJEDI_AnOpenDatasetContinuesInTheMiddleOfAFile(t *testing.T) {
 	}
 }
 
-// The same holds if the next part waits for a secondary dataset, even with very small pieces.
+// The same holds if the next part waits for a secondary dataset, even if the pieces are very small.
 func TestJEDI_ASecondaryDatasetContinuesInTheMiddleOfAFile(t *testing.T) {
 	p := params(t, JEDI, func(p *Params) { p.Records.RealEvents, p.Records.EventsPerJob = true, 5 })
 	second := func(n int) []Stream {

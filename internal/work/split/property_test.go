@@ -13,16 +13,16 @@ import (
 	"jjm/internal/work/split/jedi"
 )
 
-// subject is a splitter of files and what its properties depend on.
+// subject is a splitter of files, with the facts that its properties depend on.
 type subject struct {
 	name string
 	// params draws parameters.
 	params func(*rapid.T) Params
-	// bound is the most units of a part.
+	// bound returns the greatest number of units of a part.
 	bound func(*Params) int64
-	// cyclic says that each cut is a separate cycle, so that cutting in pieces may make other parts than one cut.
+	// cyclic is true if each cut is a separate cycle. Several small cuts may then make other parts than one cut.
 	cyclic bool
-	// partly says that files may be left although the dataset is closed.
+	// partly reports whether files may be left although the dataset is closed.
 	partly func(*Params) bool
 	made   bool // of files that are to be generated, too
 }
@@ -235,8 +235,7 @@ func TestProperties_FilesAreCutOnce(t *testing.T) {
 	}
 }
 
-// inOrderAndBounded requires serial numbers and units without a gap, and no part that is empty
-// or too large.
+// inOrderAndBounded requires that serial numbers and units have no gap, and that no part is empty or too large.
 func inOrderAndBounded(t *rapid.T, s *subject, p *Params, parts []jjm.Part) {
 	var next int64
 	for i := range parts {
@@ -256,14 +255,14 @@ func inOrderAndBounded(t *rapid.T, s *subject, p *Params, parts []jjm.Part) {
 	}
 }
 
-// toTheEnd reports whether a part owns a file with an unknown number of events. Such a file cannot be cut, whatever the
-// size of a part should be.
+// toTheEnd reports whether a part owns a file with an unknown number of events. Such a file is never divided, even if
+// the part becomes too large.
 func toTheEnd(p *jjm.Part) bool {
 	return slices.ContainsFunc(p.Input.Events, func(r jjm.EventRange) bool { return r.Count == jjm.ToTheEnd })
 }
 
-// ownedOnce requires that each file, event or section is owned by one part, and that the files
-// that are done are those wholly owned.
+// ownedOnce requires that each file, event or section has one owner, and that done contains exactly the files without
+// remaining units.
 func ownedOnce(t *rapid.T, w *Work, parts []jjm.Part, done []int32, partly bool) {
 	owned := map[string]int{}
 	total := map[string]int64{}
@@ -318,8 +317,8 @@ func ownedOnce(t *rapid.T, w *Work, parts []jjm.Part, done []int32, partly bool)
 	}
 }
 
-// progressive cuts in pieces as after restarts: from the stored carry and with the files that
-// were not done.
+// progressive cuts in several calls. Each call starts from the stored carry and the files that are not done, as after a
+// restart.
 func progressive(t *rapid.T, s Splitter, w Work, p Params, want []jjm.Part) {
 	var got []jjm.Part
 	var text []byte

@@ -10,7 +10,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// drawTotals draws the settings that leave out units, with which a splitter may end before the end.
+// drawTotals draws the settings that leave out units: the limits after which a splitter stops, and the treatment of
+// files without sections.
 func drawTotals(t *rapid.T, p *Params) {
 	p.TotalFiles = rapid.SampledFrom([]int64{0, 0, 3}).Draw(t, "total files")
 	p.TotalLumis = rapid.SampledFrom([]int64{0, 0, 5}).Draw(t, "total lumis")
@@ -24,9 +25,9 @@ func fileSubjects() []subject {
 		params: func(t *rapid.T) Params { return drawParams(t, Pieces) }})
 }
 
-// drawReasons draws what makes a splitter leave out files: files without sections or location, jobs and grid jobs that
-// failed with them, files that no piece names, rules for records. Made-up files own more than they list, and are taken
-// out.
+// drawReasons draws reasons for a splitter to leave out files: files without sections or location, local jobs and grid
+// jobs that failed with them, files without a piece, rules for records. It removes generated files, because they own
+// more units than they list.
 func drawReasons(t *rapid.T, name string, w *Work, p *Params) {
 	w.Files = slices.DeleteFunc(w.Files, func(f jjm.File) bool { return isGenerated(f.LFN) })
 	for i := range w.Files {
@@ -56,7 +57,7 @@ func drawReasons(t *rapid.T, name string, w *Work, p *Params) {
 	p.Trim, p.MaxMergeFiles = rapid.Bool().Draw(t, "trim"), rapid.Int64Range(0, 4).Draw(t, "merge files")
 }
 
-// drawPieces draws pieces of a file, which may leave out some of it or all.
+// drawPieces draws pieces of a file. They may leave out a part of the file or the whole file.
 func drawPieces(t *rapid.T, f *jjm.File) (all []Piece) {
 	if f.Events == 0 && rapid.Bool().Draw(t, "whole") {
 		return []Piece{{f.LFN, 0, jjm.ToTheEnd}}
@@ -168,8 +169,8 @@ func accounted(t *rapid.T, w *Work, parts []jjm.Part, tally *Tally, l *Leaver, d
 	}
 }
 
-// With applyLumiCorrection a section that several files hold is owned once, in whichever of them, or a setting leaves
-// it out.
+// With applyLumiCorrection, a section that several files contain is owned once, in one of these files, or a setting
+// leaves it out.
 func TestProperties_ACorrectedSectionIsOwnedOnceOrLeftOut(t *testing.T) {
 	for _, s := range fileSubjects() {
 		if s.name != LumiBased && s.name != EventAwareLumiBased {
@@ -196,8 +197,8 @@ func TestProperties_ACorrectedSectionIsOwnedOnceOrLeftOut(t *testing.T) {
 	}
 }
 
-// ownedCorrected requires that no section is owned twice, and that a section without an owner is left out by a setting
-// that the tally names. Files without sections have an owner or are told.
+// ownedCorrected requires that no section is owned twice. If a section has no owner, a setting that the tally names
+// leaves it out. Files without sections have an owner or are in the tally.
 func ownedCorrected(t *rapid.T, w *Work, parts []jjm.Part, tally *Tally, dropped []Dropped) {
 	type section struct{ run, n int64 }
 	owned, whole, read := map[section]bool{}, map[string]bool{}, map[string]bool{}
@@ -302,7 +303,7 @@ func makers() []string {
 	return []string{ByEvents, ByRows, ArgSplitter, GenericSplitter, GaussSplitter}
 }
 
-// drawMade draws work for one of these splitters and the span of all of its units.
+// drawMade draws work for a splitter of makers, and the span of all units of the work.
 func drawMade(t *rapid.T, name string) (w Work, p Params, all jjm.Span) {
 	p, err := Defaults(name)
 	if err != nil {
@@ -337,7 +338,7 @@ func drawMade(t *rapid.T, name string) (w Work, p Params, all jjm.Span) {
 	return w, p, all
 }
 
-// The properties about ownership walk every splitter that there is.
+// Every existing splitter is tested by the properties about ownership.
 func TestProperties_WalkEverySplitter(t *testing.T) {
 	walked := makers()
 	for _, s := range fileSubjects() {

@@ -11,7 +11,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// drawSettings draws further settings of the splitters by section, with which the properties of told parts must hold.
+// drawSettings draws further settings of splitters by section. The properties of the texts for applications must hold
+// with these settings too.
 func drawSettings(t *rapid.T, p *Params) {
 	p.LumiCorrection = rapid.Bool().Draw(t, "correction")
 	if rapid.Bool().Draw(t, "masked") {
@@ -26,7 +27,7 @@ func drawSettings(t *rapid.T, p *Params) {
 	}
 }
 
-// cutDrawn cuts a drawn work with drawn settings by a splitter; nil if it refuses the work.
+// cutDrawn cuts a drawn work with drawn settings. It returns nil if the splitter refuses the work.
 func cutDrawn(t *rapid.T, s *subject, oneMask bool, change func(*Params)) (Work, []jjm.Part) {
 	w, p := drawFileWork(t, s), s.params(t)
 	w.OneMask = oneMask
@@ -158,7 +159,8 @@ func TestProperties_AMaskClaimsWhatItsPartOwns(t *testing.T) {
 	}
 }
 
-// exactEvents requires that a part is told as many events as it owns, or all if it owns all of its files.
+// exactEvents requires that an application gets the number of events that its part owns, or "all" if the part owns all
+// events of its files.
 func exactEvents(t *rapid.T, part *jjm.Part, files map[string]jjm.File) {
 	in := part.Input
 	told, owned := in.EventSpan().Count, int64(0)

@@ -83,7 +83,7 @@ func TestCheck_NamesTheFieldAndTheRemedy(t *testing.T) {
 	}
 }
 
-// The values of streams: files of inputs, a number of the sequence, names of outputs.
+// The values of streams are files of inputs, numbers of the sequence and names of outputs.
 func TestOf_ReturnsTheValuesOfEachStream(t *testing.T) {
 	t.Parallel()
 	spec := &jjm.Spec{FirstSerial: 11,

@@ -59,8 +59,7 @@ func templates() *rapid.Generator[string] {
 	return rapid.Map(rapid.SliceOfN(piece, 1, 5), func(all []string) string { return "x" + strings.Join(all, "") })
 }
 
-// Different numbers give different names, Serial inverts Name, and each name is a valid file
-// name.
+// Different numbers produce different names, Serial inverts Name, and each name is a valid file name.
 func TestTemplate_NamesAndNumbersAreOneToOne(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -13,7 +13,7 @@ import (
 	"jjm/internal/testkit/golden"
 )
 
-// Tests with recorded results of the public code and of the reference model.
+// These tests compare with recorded results of the public code and of the reference model.
 
 type rowFile struct {
 	ID        int64  `json:"id"`
@@ -156,7 +156,7 @@ func (r *rowChunk) cut(rules Rules, change func(*Rules)) string {
 	c := r.chunk()
 	var jobs []rowJob
 	var short []bool
-	// A row without a known end was stopped after that many jobs.
+	// A row without a known end was recorded only up to this number of jobs.
 	for r.Expect.End != nil || len(jobs) < len(r.Expect.Jobs) {
 		job, ok := c.Next(&rules)
 		if !ok {
@@ -167,8 +167,8 @@ func (r *rowChunk) cut(rules Rules, change func(*Rules)) string {
 	return cmp.Diff(r.Expect.Jobs, jobs, cmpopts.EquateEmpty()) + cmp.Diff(r.Expect.Short, short, cmpopts.EquateEmpty())
 }
 
-// cap requires that estimates are in bytes where the public code has MB, so that the limit of the output holds for
-// every job with more than one batch of files.
+// cap requires that estimates are in bytes where the public code has MB. The limit of the output then holds for every
+// job with more than one batch of files.
 func (r *rowChunk) cap(rules Rules) string {
 	c := r.chunk()
 	for {
@@ -219,7 +219,7 @@ type rowSite struct {
 	DirectIO  bool     `json:"directIO"`
 }
 
-// sites reads the sites in their order, on which the draw depends.
+// sites reads the sites in their order, because the random choice depends on the order.
 func sites(text json.RawMessage) ([]*Queue, error) {
 	byName := map[string]rowSite{}
 	if err := json.Unmarshal(text, &byName); err != nil {
@@ -314,7 +314,7 @@ func (r *rowSplit) merges() string {
 	return ""
 }
 
-// known formats a number as the rows do.
+// known formats a number in the same way as the rows.
 func known(n int64) any {
 	if n == Unknown {
 		return nil
@@ -368,7 +368,7 @@ func TestGolden_EventRecords(t *testing.T) {
 	})
 }
 
-// taskFormulas are the recorded formulas whose results tasks bring along.
+// taskFormulas are the recorded formulas whose results come with the tasks.
 func taskFormulas() []string {
 	return []string{"hs06sec", "jobBrokerWeight(reference)", "networkThroughputWeight",
 		"networkWeight(reference)", "percentile", "priorityBoost", "throttledMinutes",
@@ -376,7 +376,7 @@ func taskFormulas() []string {
 		"throttleTask(seed: largest attemptNr, multiple of 5)"}
 }
 
-// rowFormula is a row of a formula that this package has.
+// rowFormula is a row about a formula that this package implements.
 type rowFormula struct {
 	Fn         string
 	FSize      int64
@@ -416,7 +416,7 @@ func (r *rowFormula) jobWalltime() string {
 	return cmp.Diff(want.MaxWalltime, got) + cmp.Diff(want.MaxCpuCount, got)
 }
 
-// This package implements those of the recorded formulas that are needed to make jobs.
+// This package implements only those recorded formulas that are needed to make jobs.
 func TestGolden_Formulas(t *testing.T) {
 	found := map[string]int{}
 	golden.Rows(t, "jedi/formulas", func(_ string, r rowFormula) string {
