@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"jjm/internal/api/client"
+	"jjm/internal/api/plain"
 	"jjm/internal/api/wire"
 )
 
@@ -68,7 +69,7 @@ func (s *advertise) fromFile(c *cli, down error) (told wire.Advertised, err erro
 	}
 	told.Stale = true
 	c.say("jjm advertise: %v", down)
-	c.say("answered from %s: what was so at %s", path, clock(told.AsOf))
+	c.say("answered from %s: what was so at %s", path, plain.Clock(told.AsOf))
 	return told, nil
 }
 
@@ -88,7 +89,7 @@ func (s *advertise) print(c *cli, told wire.Advertised) error {
 	} else if err := c.collectors(told); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(c.out, "\n%s", printableLines(told.Ad))
+	_, err := fmt.Fprintf(c.out, "\n%s", plain.PrintableLines(told.Ad))
 	return err
 }
 
@@ -101,10 +102,10 @@ func (c *cli) collectors(told wire.Advertised) error {
 }
 
 func (c *cli) collectorTable(all []wire.AdCollector) error {
-	rows := [][]string{{"COLLECTOR", "STATE", zoned("SENT"), "READ BACK", "ENDS", "NEXT", "LOST"}}
+	rows := [][]string{{"COLLECTOR", "STATE", plain.Zoned("SENT"), "READ BACK", "ENDS", "NEXT", "LOST"}}
 	for _, k := range all {
-		rows = append(rows, []string{k.Collector, adState(k), stamp(k.Sent), stamp(k.Seen), stamp(k.Expires), stamp(k.Next),
-			fmt.Sprint(k.Lost)})
+		rows = append(rows, []string{k.Collector, adState(k), plain.Stamp(k.Sent), plain.Stamp(k.Seen),
+			plain.Stamp(k.Expires), plain.Stamp(k.Next), fmt.Sprint(k.Lost)})
 	}
 	return c.table(rows, "COLLECTOR")
 }
@@ -121,10 +122,10 @@ func (c *cli) collectorNotes(told wire.Advertised) error {
 			notes = append(notes, fmt.Sprintf("it may hold an ad of the name %q", k.Site))
 		}
 		if k.Lost > 0 {
-			notes = append(notes, "it had lost the ad, last seen "+clock(k.LostAt))
+			notes = append(notes, "it had lost the ad, last seen "+plain.Clock(k.LostAt))
 		}
 		for _, note := range notes {
-			if _, err := fmt.Fprintf(c.out, "%s: %s\n", printable(k.Collector), printable(note)); err != nil {
+			if _, err := fmt.Fprintf(c.out, "%s: %s\n", plain.Printable(k.Collector), plain.Printable(note)); err != nil {
 				return err
 			}
 		}

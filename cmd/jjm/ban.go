@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"jjm/internal/api/plain"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 )
@@ -117,13 +118,13 @@ func (c *cli) banTable(bans []jjm.Ban) error {
 		_, err := c.out.WriteString("nobody is banned\n")
 		return err
 	}
-	rows := [][]string{{"WHAT", "NAME", "UID", "BY", zoned("SINCE"), "REASON"}}
+	rows := [][]string{{"WHAT", "NAME", "UID", "BY", plain.Zoned("SINCE"), "REASON"}}
 	for _, b := range bans {
 		uid := "-"
 		if b.Account != nil {
 			uid = strconv.Itoa(*b.Account)
 		}
-		rows = append(rows, []string{b.Kind, b.Name, uid, jjm.ActorOf(b.By, b.UID), tableClock(b.Since), b.Reason})
+		rows = append(rows, []string{b.Kind, b.Name, uid, jjm.ActorOf(b.By, b.UID), plain.TableClock(b.Since), b.Reason})
 	}
 	return c.table(rows, "NAME", "BY", "REASON")
 }

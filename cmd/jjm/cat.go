@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"jjm/internal/api/plain"
 	"jjm/internal/jjm"
 
 	"jjm/internal/api/client"
@@ -144,13 +145,13 @@ func (s *cat) list(c *cli) error {
 
 // fileTable prints files. The name comes last and is never cut, because the user passes it as FILE.
 func (c *cli) fileTable(files []jjm.JobFile) error {
-	rows := [][]string{{"BYTES", zoned("WRITTEN"), "WHERE", "FILE"}}
+	rows := [][]string{{"BYTES", plain.Zoned("WRITTEN"), "WHERE", "FILE"}}
 	for _, f := range files {
 		size := fmt.Sprint(f.Bytes)
 		if f.Kind != "" {
 			size = f.Kind
 		}
-		rows = append(rows, []string{size, stamp(f.Modified), f.From, f.Name})
+		rows = append(rows, []string{size, plain.Stamp(f.Modified), f.From, f.Name})
 	}
 	return c.table(rows)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"jjm/internal/api/client"
+	"jjm/internal/api/plain"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 )
@@ -26,24 +27,6 @@ const (
 	examplePatience = 5 * time.Second
 )
 
-// causeText returns the number of local jobs that have a cause, its text, and an example with its exit code if the
-// cause has an example.
-func causeText(c jjm.Cause) string {
-	text := c.Text
-	if text == "" {
-		text = "other reasons"
-	}
-	text = jjm.Count(c.Jobs, "local job") + ": " + text
-	if c.First == "" {
-		return text
-	}
-	text += "; such as " + c.First
-	if code := fmt.Sprintf("exit code %d", c.Exit); c.Exit >= 0 && !strings.Contains(c.Text, code) {
-		text += ", " + code
-	}
-	return text
-}
-
 // firstCause returns the cause of most failures, "" if nothing failed permanently.
 func firstCause(causes []jjm.Cause) string {
 	if len(causes) == 0 || causes[0].Again {
@@ -58,29 +41,20 @@ func causeCell(st wire.Status) string {
 	if cause == "" || len(st.RecoveredBy) == 0 {
 		return cause
 	}
-	return "recovered by " + idsText(st.RecoveredBy) + "; " + cause
-}
-
-// causeTitle returns the title of a row about a cause: "failed", or "tried again" if the local jobs get another
-// attempt.
-func causeTitle(c jjm.Cause) string {
-	if c.Again {
-		return "tried again"
-	}
-	return "failed"
+	return "recovered by " + plain.IDs(st.RecoveredBy) + "; " + cause
 }
 
 // causeRows returns the rows of the causes of a grid job, with the last lines of examples.
 func causeRows(causes []jjm.Cause, words map[string][]string) (rows [][2]string) {
 	last := ""
 	for _, c := range causes {
-		title := causeTitle(c)
+		title := plain.CauseTitle(c)
 		if title == last {
 			title = ""
 		} else {
 			last = title
 		}
-		rows = append(rows, [2]string{title, causeText(c)})
+		rows = append(rows, [2]string{title, plain.Cause(c)})
 		rows = append(rows, wordsRows(c.First, words)...)
 	}
 	return rows
@@ -147,7 +121,7 @@ func lastLinesOf(ctx context.Context, daemon *client.Client, local string) []str
 	var lines []string
 	for line := range strings.Lines(string(text)) {
 		// Blanks at the front stay: they place the marks of compilers and interpreters.
-		if line = strings.TrimRight(printable(strings.TrimRight(line, "\r\n")), " "); line != "" {
+		if line = strings.TrimRight(plain.Printable(strings.TrimRight(line, "\r\n")), " "); line != "" {
 			lines = append(lines, shorten(line, lastColumns))
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"jjm/internal/api/plain"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 )
@@ -69,7 +70,7 @@ func (s *showClusters) Run(c *cli) error {
 		return err
 	}
 	for _, note := range a.Notes {
-		if _, err := fmt.Fprintln(c.out, printable(note)); err != nil {
+		if _, err := fmt.Fprintln(c.out, plain.Printable(note)); err != nil {
 			return err
 		}
 	}
@@ -81,7 +82,7 @@ func (s *showClusters) Run(c *cli) error {
 func (c *cli) nature(all []wire.Cluster) error {
 	for _, cl := range all {
 		if cl.Guarantee != "" {
-			if _, err := fmt.Fprintln(c.out, hanging(printable(cl.Name+": submission: "+cl.Guarantee))); err != nil {
+			if _, err := fmt.Fprintln(c.out, hanging(plain.Printable(cl.Name+": submission: "+cl.Guarantee))); err != nil {
 				return err
 			}
 		}
@@ -89,7 +90,7 @@ func (c *cli) nature(all []wire.Cluster) error {
 			continue
 		}
 		reads := cl.Name + ": reads files at " + strings.Join(cl.Storages, ", ")
-		if _, err := fmt.Fprintln(c.out, hanging(printable(reads))); err != nil {
+		if _, err := fmt.Fprintln(c.out, hanging(plain.Printable(reads))); err != nil {
 			return err
 		}
 	}
@@ -107,14 +108,14 @@ func (s *resetCluster) Run(c *cli) error {
 			Reset string `json:"reset"`
 		}{name})
 	}
-	_, err := fmt.Fprintf(c.out, "%s reset\n", printable(name))
+	_, err := fmt.Fprintf(c.out, "%s reset\n", plain.Printable(name))
 	return err
 }
 
 func (c *cli) clusterTable(all []wire.Cluster) error {
 	now := jjm.At(time.Now())
 	rows := [][]string{{"CLUSTER", "KIND", "STATE", "SLOTS", "WAITING", "QUEUED", "RUNNING", "LISTING", "COMMANDS",
-		zoned("LAST SEEN")}}
+		plain.Zoned("LAST SEEN")}}
 	for _, cl := range all {
 		slots := "?"
 		if cl.Slots > 0 {
@@ -122,7 +123,7 @@ func (c *cli) clusterTable(all []wire.Cluster) error {
 		}
 		rows = append(rows, []string{cl.Name, cl.Kind, clusterState(cl, now), slots, fmt.Sprint(cl.Waiting),
 			fmt.Sprint(cl.Queued),
-			fmt.Sprint(cl.Running), listingText(cl), commandsText(cl), stamp(cl.LastSeen)})
+			fmt.Sprint(cl.Running), listingText(cl), commandsText(cl), plain.Stamp(cl.LastSeen)})
 	}
 	return c.table(rows, "CLUSTER", "KIND", "STATE")
 }
@@ -131,7 +132,7 @@ func (c *cli) clusterTable(all []wire.Cluster) error {
 func (c *cli) clusterTrouble(all []wire.Cluster) error {
 	for _, cl := range all {
 		for _, line := range clusterNotes(cl) {
-			if _, err := fmt.Fprintln(c.out, hanging(printable(cl.Name+": "+line))); err != nil {
+			if _, err := fmt.Fprintln(c.out, hanging(plain.Printable(cl.Name+": "+line))); err != nil {
 				return err
 			}
 		}
@@ -168,10 +169,11 @@ func clusterNotes(cl wire.Cluster) []string {
 		notes = append(notes, "no listing"+since(cl.Since)+": "+cl.Cause)
 	} else if b != nil {
 		notes = append(notes, fmt.Sprintf("circuit breaker %s%s: %s; next probe %s, or jjm clusters reset %s",
-			b.State, since(b.Since), b.Cause, clock(b.NextProbe), cl.Name))
+			b.State, since(b.Since), b.Cause, plain.Clock(b.NextProbe), cl.Name))
 	}
 	if b := cl.Accounting; b != nil {
-		notes = append(notes, fmt.Sprintf("no accounting%s: %s; asked again %s", since(b.Since), b.Cause, clock(b.NextProbe)))
+		notes = append(notes, fmt.Sprintf("no accounting%s: %s; asked again %s", since(b.Since), b.Cause,
+			plain.Clock(b.NextProbe)))
 	}
 	for _, o := range cl.Orders {
 		note := orderText(o)
@@ -188,7 +190,7 @@ func clusterNotes(cl wire.Cluster) []string {
 	}
 	for _, l := range cl.Learnt {
 		notes = append(notes, fmt.Sprintf("takes at most %s of %s: learnt %s, forgotten %s: %s",
-			jjm.Count(l.Jobs, "job"), l.Account, clock(l.Since), clock(l.Until), l.Cause))
+			jjm.Count(l.Jobs, "job"), l.Account, plain.Clock(l.Since), plain.Clock(l.Until), l.Cause))
 	}
 	return append(notes, otherTrouble(cl)...)
 }
@@ -215,7 +217,7 @@ func since(t jjm.Time) string {
 	if t == 0 {
 		return ""
 	}
-	return " since " + clock(t)
+	return " since " + plain.Clock(t)
 }
 
 // listingText returns how long a listing takes and how often jjm lists, "" before the first listing.

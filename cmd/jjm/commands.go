@@ -48,7 +48,7 @@ type commands struct {
 	Explain    explain    `cmd:"" group:"people" help:"By which rule an attempt was judged, and what the others say." example:"jjm explain 17.3 --attempt 1"`
 	Why        whyJobs    `cmd:"" group:"people" help:"What jobs that have not ended wait for, and what to do." example:"jjm why 17 17.3"`
 	Find       find       `cmd:"" group:"people" help:"The jobs behind a batch id, a host and time, a file, a tag, a user or a DN." example:"jjm find --batch-id 4711"`
-	Report     report     `cmd:"" group:"people" help:"A grid job on one page: ends, failures, totals, hosts; text or HTML." example:"jjm report 17 -o report.html"`
+	Report     reportJob  `cmd:"" group:"people" help:"A grid job on one page: ends, failures, totals, hosts; text or HTML." example:"jjm report 17 -o report.html"`
 	Log        logs       `cmd:"" group:"people" help:"jjm's own log of a grid job." example:"jjm log 17"`
 	Rules      rules      `cmd:"" group:"people" help:"The rules by which jjm judges how attempts end." example:"jjm rules"`
 	JobTypes   jobTypes   `cmd:"" group:"people" help:"The job types of this site; new ones."`

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"jjm/internal/api/plain"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 	"jjm/internal/work/catalogue"
@@ -145,7 +146,7 @@ func removedText(one *wire.RemovedDataset, dry bool) string {
 	}
 	switch {
 	case one.Error != nil:
-		return fmt.Sprintf("%s error %s %s", field(one.Name), one.Error.Kind, printable(one.Error.Text))
+		return fmt.Sprintf("%s error %s %s", field(one.Name), one.Error.Kind, plain.Printable(one.Error.Text))
 	case one.Container:
 		return fmt.Sprintf("%s %s, a container; its %s not", field(one.Name), done, jjm.Count(one.Datasets, "dataset"))
 	}
@@ -320,7 +321,7 @@ func (c *cli) datasetTable(all []wire.DatasetState) error {
 	for _, s := range all {
 		state := "open"
 		if s.Closed != 0 {
-			state = "closed " + stamp(s.Closed)
+			state = "closed " + plain.Stamp(s.Closed)
 		}
 		rows = append(rows, []string{s.Name, fmt.Sprint(s.UID), fmt.Sprint(s.Files), fmt.Sprint(s.Events),
 			fmt.Sprint(s.Bytes), state, cmp.Or(s.Container, "-")})

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"jjm/internal/api/plain"
 	"jjm/internal/api/wire"
 )
 
@@ -42,7 +43,7 @@ func (e *explain) Run(c *cli) error {
 
 // printExplained prints evidence and verdict if the attempt has both, and then a line for each rule.
 func (c *cli) printExplained(x *wire.Explained) error {
-	_, _ = fmt.Fprintf(c.out, "attempt %d of local job %s\n", x.Attempt.Attempt, printable(x.Local))
+	_, _ = fmt.Fprintf(c.out, "attempt %d of local job %s\n", x.Attempt.Attempt, plain.Printable(x.Local))
 	if x.Attempt.Evidence != nil && x.Attempt.Verdict != nil {
 		err := c.facts([][2]string{{"evidence", x.Attempt.Evidence.Text()}, {"verdict", verdictText(x.Attempt.Verdict)},
 			{"rule", ruleText(x.Attempt.Verdict)}})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"jjm/internal/api/plain"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 )
@@ -116,15 +117,15 @@ func (f *find) print(c *cli, all []wire.Trace) error {
 
 // traceTable prints a line for each job that was found.
 func (c *cli) traceTable(all []wire.Trace) error {
-	rows := [][]string{{"JOB", "ATTEMPT", "USER", "STATE", "HOST", zoned("STARTED"), "ENDED", "WHY"}}
+	rows := [][]string{{"JOB", "ATTEMPT", "USER", "STATE", "HOST", plain.Zoned("STARTED"), "ENDED", "WHY"}}
 	for i := range all {
 		one := &all[i]
 		attempt := ""
 		if one.Attempt != nil {
 			attempt = fmt.Sprint(*one.Attempt)
 		}
-		rows = append(rows, []string{one.ID, attempt, one.User, one.State, one.Host, stamp(one.Started), stamp(one.Ended),
-			one.Why})
+		rows = append(rows, []string{one.ID, attempt, one.User, one.State, one.Host, plain.Stamp(one.Started),
+			plain.Stamp(one.Ended), one.Why})
 	}
 	return c.table(rows, "USER", "HOST", "WHY")
 }

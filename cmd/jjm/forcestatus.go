@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"jjm/internal/api/plain"
 	"jjm/internal/api/selection"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
@@ -66,7 +67,7 @@ func (f *forceState) Run(c *cli) error {
 
 func forcedLine(f wire.Forced, how wire.ForceHow) string {
 	if f.Error != nil {
-		return fmt.Sprintf("%s error %s %s", field(f.Ref), f.Error.Kind, printable(f.Error.Text))
+		return fmt.Sprintf("%s error %s %s", field(f.Ref), f.Error.Kind, plain.Printable(f.Error.Text))
 	}
 	text := fmt.Sprintf("%s forced %d to %s", field(f.Ref), f.Jobs, how.To)
 	switch {
@@ -79,7 +80,7 @@ func forcedLine(f wire.Forced, how wire.ForceHow) string {
 		text += fmt.Sprintf("; %s killed first", jjm.Count(f.Killing, "local job"))
 	}
 	if f.Left > 0 {
-		text += fmt.Sprintf("; %s as before: %s", jjm.Count(f.Left, "local job"), printable(f.LeftWhy))
+		text += fmt.Sprintf("; %s as before: %s", jjm.Count(f.Left, "local job"), plain.Printable(f.LeftWhy))
 	}
 	return text
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"jjm/internal/api/plain"
 	"jjm/internal/api/selection"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
@@ -83,7 +84,7 @@ func frozenLines(f wire.Frozen, done string, dry bool) string {
 	text := fmt.Sprintf("%s %s %d\n", field(f.Ref), done, f.Jobs)
 	switch {
 	case f.Error != nil:
-		return fmt.Sprintf("%s error %s %s\n", field(f.Ref), f.Error.Kind, printable(f.Error.Text))
+		return fmt.Sprintf("%s error %s %s\n", field(f.Ref), f.Error.Kind, plain.Printable(f.Error.Text))
 	case f.NoChange:
 		text = field(f.Ref) + " no-change\n"
 	case dry:

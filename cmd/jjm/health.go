@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"jjm/internal/api/client"
+	"jjm/internal/api/plain"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 	"jjm/internal/policy/health"
@@ -65,7 +66,7 @@ func (s *siteHealth) print(c *cli, now *wire.Health, down bool) error {
 			*wire.Health
 		}{worst, health.ExitCode(worst), line, down, now})
 	}
-	if _, err := fmt.Fprintln(c.out, printable(line)); err != nil {
+	if _, err := fmt.Fprintln(c.out, plain.Printable(line)); err != nil {
 		return err
 	}
 	return c.printChecks(now.Checks)

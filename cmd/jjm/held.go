@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"jjm/internal/api/plain"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 )
@@ -30,7 +31,7 @@ func heldText(l jjm.LocalJob) string {
 	if !h.Now() || l.State != jjm.Held && l.Phase != jjm.BatchHeld {
 		return ""
 	}
-	s := h.By + holdReason(h.Code, h.Text) + "; since " + clock(h.Since)
+	s := h.By + holdReason(h.Code, h.Text) + "; since " + plain.Clock(h.Since)
 	if h.Age > 0 {
 		s += ", seen for " + jjm.HowLong(h.Age.D())
 	}

@@ -2,9 +2,9 @@ package main
 
 import (
 	"fmt"
-	"time"
 
 	"jjm/internal/api/client"
+	"jjm/internal/api/plain"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 )
@@ -91,13 +91,13 @@ func (h *history) printJSON(c *cli, a wire.HistoryAnswer) error {
 
 // historyTable prints the entries with their complete causes, because people look for the causes.
 func (c *cli) historyTable(entries []jjm.JournalEntry) error {
-	rows := [][]string{{zoned("TIME"), "JOB", "FROM", "TO", "BY", "CAUSE"}}
+	rows := [][]string{{plain.Zoned("TIME"), "JOB", "FROM", "TO", "BY", "CAUSE"}}
 	for _, e := range entries {
 		by := e.Source
 		if e.Actor != "" {
 			by = e.Actor
 		}
-		rows = append(rows, []string{tableClock(e.Time), entryJob(e), e.From, e.To, by, e.Cause})
+		rows = append(rows, []string{plain.TableClock(e.Time), entryJob(e), e.From, e.To, by, e.Cause})
 	}
 	return c.wholeTable(rows, "BY")
 }
@@ -117,13 +117,14 @@ func entryJob(e jjm.JournalEntry) string {
 
 // attemptTable prints a line for each attempt of a local job.
 func (c *cli) attemptTable(all []wire.Attempt) error {
-	rows := [][]string{{"ATTEMPT", "BATCH JOB", "HOST", zoned("STARTED"), "ENDED", "RAN", "CPU", "MIB", "EXIT", "VERDICT"}}
+	rows := [][]string{{"ATTEMPT", "BATCH JOB", "HOST", plain.Zoned("STARTED"), "ENDED", "RAN", "CPU", "MIB", "EXIT",
+		"VERDICT"}}
 	for i := range all {
 		a := &all[i]
-		row := []string{fmt.Sprint(a.Attempt), a.Batch, a.Host, stamp(a.Started), stamp(a.Ended), "", "", "", "",
+		row := []string{fmt.Sprint(a.Attempt), a.Batch, a.Host, plain.Stamp(a.Started), plain.Stamp(a.Ended), "", "", "", "",
 			verdictText(a.Verdict)}
 		if u := a.Used; u != nil {
-			row[5], row[6] = milliseconds(u.WallMS), milliseconds(u.UserMS+u.SysMS)
+			row[5], row[6] = plain.Milliseconds(u.WallMS), plain.Milliseconds(u.UserMS+u.SysMS)
 			row[7] = fmt.Sprint((u.MaxRSSKB + 1023) >> 10)
 		}
 		if a.Exit >= 0 && a.Ended != 0 {
@@ -133,9 +134,6 @@ func (c *cli) attemptTable(all []wire.Attempt) error {
 	}
 	return c.wholeTable(rows, "BATCH JOB", "HOST")
 }
-
-// milliseconds returns a time for people.
-func milliseconds(n int64) string { return jjm.HowLong(time.Duration(n) * time.Millisecond) }
 
 // verdictText returns the action of a verdict with its level, class and reason: "retry (EXIT, EARLY): exit code 3". It
 // returns "not over" if there is no verdict.

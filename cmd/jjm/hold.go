@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"jjm/internal/api/plain"
 	"jjm/internal/api/selection"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
@@ -60,7 +61,7 @@ func holdLines(h wire.Held, dry bool) string {
 	var text string
 	switch {
 	case h.Error != nil:
-		return fmt.Sprintf("%s error %s %s\n", field(h.Ref), h.Error.Kind, printable(h.Error.Text))
+		return fmt.Sprintf("%s error %s %s\n", field(h.Ref), h.Error.Kind, plain.Printable(h.Error.Text))
 	case h.NoChange:
 		text = field(h.Ref) + " no-change\n"
 	case dry:
@@ -78,7 +79,7 @@ func holdLines(h wire.Held, dry bool) string {
 // line.
 func leftLines(left []wire.Left, leftOut int) (text string) {
 	for _, l := range left {
-		text += fmt.Sprintf("  %s stays: %s\n", field(l.Local), printable(l.Why))
+		text += fmt.Sprintf("  %s stays: %s\n", field(l.Local), plain.Printable(l.Why))
 	}
 	if leftOut > 0 {
 		text += fmt.Sprintf("  and %s more\n", jjm.Count(leftOut, "local job"))

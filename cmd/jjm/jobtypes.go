@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"jjm/internal/api/plain"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 )
@@ -96,7 +97,7 @@ func typesOf(all []wire.JobType, name string) (types []wire.JobType, err error) 
 func (c *cli) jobTypeTable(types []wire.JobType) error {
 	rows := [][]string{{"TYPE", "REPORTS BY", "SUMMARY"}}
 	for _, t := range types {
-		rows = append(rows, []string{printable(t.Type), orDash(t.Result), printable(t.Summary)})
+		rows = append(rows, []string{plain.Printable(t.Type), orDash(t.Result), plain.Printable(t.Summary)})
 	}
 	return c.manual(rows)
 }
@@ -109,7 +110,7 @@ func (c *cli) printOff(t wire.JobType) error {
 	}
 	lines = append(lines, "Remedy, for the site's administrator: "+t.Remedy)
 	for _, line := range lines {
-		if _, err := fmt.Fprintln(c.out, printable(line)); err != nil {
+		if _, err := fmt.Fprintln(c.out, plain.Printable(line)); err != nil {
 			return err
 		}
 	}
@@ -120,7 +121,8 @@ func (c *cli) printJobType(t wire.JobType) error {
 	if t.Off {
 		return c.printOff(t)
 	}
-	_, _ = fmt.Fprintf(c.out, "%s: %s (reports by %s)\n", printable(t.Type), printable(t.Summary), printable(t.Result))
+	_, _ = fmt.Fprintf(c.out, "%s: %s (reports by %s)\n", plain.Printable(t.Type), plain.Printable(t.Summary),
+		plain.Printable(t.Result))
 	if len(t.Params) > 0 {
 		_, _ = fmt.Fprintln(c.out, "\nSettings under [params]:")
 		rows := [][]string{{"  NAME", "TYPE", "UNIT", "DEFAULT", "MEANING"}}
@@ -129,8 +131,8 @@ func (c *cli) printJobType(t wire.JobType) error {
 			if p.Required {
 				def = "(required)"
 			}
-			rows = append(rows, []string{"  " + printable(p.Name), printable(p.Type), orDash(p.Unit), orDash(def),
-				printable(p.Help)})
+			rows = append(rows, []string{"  " + plain.Printable(p.Name), plain.Printable(p.Type), orDash(p.Unit), orDash(def),
+				plain.Printable(p.Help)})
 		}
 		if err := c.manual(rows); err != nil {
 			return err
@@ -139,6 +141,6 @@ func (c *cli) printJobType(t wire.JobType) error {
 	if t.Example == "" {
 		return nil
 	}
-	_, err := fmt.Fprintf(c.out, "\nExample:\n\n%s\n", printableLines(strings.TrimRight(t.Example, "\n")))
+	_, err := fmt.Fprintf(c.out, "\nExample:\n\n%s\n", plain.PrintableLines(strings.TrimRight(t.Example, "\n")))
 	return err
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"jjm/internal/api/plain"
 	"jjm/internal/api/selection"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
@@ -57,7 +58,7 @@ func (k *kill) Run(c *cli) error {
 func killLine(k wire.Killed, dry bool) string {
 	switch {
 	case k.Error != nil:
-		return fmt.Sprintf("%s error %s %s", field(k.Ref), k.Error.Kind, printable(k.Error.Text))
+		return fmt.Sprintf("%s error %s %s", field(k.Ref), k.Error.Kind, plain.Printable(k.Error.Text))
 	case k.NoChange:
 		return field(k.Ref) + " no-change"
 	case dry:

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"jjm/internal/api/client"
+	"jjm/internal/api/plain"
 	"jjm/internal/api/selection"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
@@ -127,12 +128,13 @@ func (c *cli) printEach(all []wire.Status) error {
 }
 
 func (c *cli) listTable(all []wire.Status) error {
-	rows := [][]string{{"ID", "STATUS", "JOBS", "DONE", "RUNNING", "FAILED", "TYPE", "OWNER", zoned("ACCEPTED"), "NAME"}}
+	rows := [][]string{{"ID", "STATUS", "JOBS", "DONE", "RUNNING", "FAILED", "TYPE", "OWNER", plain.Zoned("ACCEPTED"),
+		"NAME"}}
 	for _, s := range all {
 		n := s.Lookup.Counts
 		rows = append(rows, []string{s.Lookup.ID.String(), s.Lookup.Status, fmt.Sprint(max(n.Expected, n.Total)),
 			fmt.Sprint(n.Completed), fmt.Sprint(n.Running), fmt.Sprint(n.Failed + n.Killed), s.Type, s.Owner,
-			stamp(s.Accepted), s.Name})
+			plain.Stamp(s.Accepted), s.Name})
 	}
 	if slices.ContainsFunc(all, func(s wire.Status) bool { return len(s.Steps) > 0 }) {
 		column(rows, "STEPS", func(i int) string { return stepsText(all[i].Steps) })
@@ -141,7 +143,7 @@ func (c *cli) listTable(all []wire.Status) error {
 		column(rows, "WARNINGS", func(i int) string { return warningsText(all[i].Warnings) })
 	}
 	if slices.ContainsFunc(all, func(s wire.Status) bool { return len(s.Awaited) > 0 }) {
-		column(rows, "AFTER", func(i int) string { return idsText(all[i].Awaited) })
+		column(rows, "AFTER", func(i int) string { return plain.IDs(all[i].Awaited) })
 	}
 	if slices.ContainsFunc(all, func(s wire.Status) bool { return firstCause(s.Causes) != "" }) {
 		column(rows, "CAUSE", func(i int) string { return causeCell(all[i]) })

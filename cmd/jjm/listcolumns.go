@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"jjm/internal/api/plain"
 	"jjm/internal/api/wire"
 	"jjm/internal/formats/nearest"
 	"jjm/internal/jjm"
@@ -74,7 +75,7 @@ func listColumns() []listColumn {
 		worded("gatekeeper-id", origin(func(o *jjm.Origin) string { return o.Job })),
 		worded("steps", func(s *wire.Status) string { return stepsText(s.Steps) }),
 		numbered("warnings", func(s *wire.Status) int64 { return int64(len(s.Warnings)) }),
-		worded("after", func(s *wire.Status) string { return idsText(s.Awaited) }),
+		worded("after", func(s *wire.Status) string { return plain.IDs(s.Awaited) }),
 		worded("cause", func(s *wire.Status) string { return causeCell(*s) }),
 		worded("tar", func(s *wire.Status) string { return s.Lookup.Tar }),
 	}
@@ -145,7 +146,7 @@ func (col *listColumn) cell(s *wire.Status) string {
 	case col.number != nil:
 		return fmt.Sprint(col.number(s))
 	case col.at != nil:
-		return stamp(col.at(s))
+		return plain.Stamp(col.at(s))
 	}
 	return col.text(s)
 }
@@ -161,7 +162,7 @@ func (col *listColumn) csvCell(s *wire.Status) string {
 	case col.at != nil:
 		return col.at(s).Time().UTC().Format(time.RFC3339)
 	}
-	text := printable(col.text(s))
+	text := plain.Printable(col.text(s))
 	if text != "" && strings.ContainsRune("=+-@", rune(text[0])) {
 		return "'" + text
 	}
@@ -175,7 +176,7 @@ func (c *cli) columnTable(cols []listColumn, all []wire.Status) error {
 	for i, col := range cols {
 		header[i] = strings.ToUpper(col.name)
 		if col.at != nil && zone { // a table has one zone, which its first column of times names
-			header[i], zone = zoned(header[i]), false
+			header[i], zone = plain.Zoned(header[i]), false
 		}
 		if col.text != nil && col.name != "status" {
 			cuts = append(cuts, header[i])

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"jjm/internal/api/client"
+	"jjm/internal/api/plain"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 	"jjm/xmldb/head"
@@ -123,7 +124,7 @@ func lookupLine(l wire.Lookup) string {
 	if l.Error != nil {
 		status, kind, message = "error", l.Error.Kind.String(), l.Error.Text
 	}
-	if message = printable(message); message == "" {
+	if message = plain.Printable(message); message == "" {
 		message = "-"
 	}
 	stale := 0

@@ -14,6 +14,7 @@ import (
 	kongcompletion "github.com/jotaen/kong-completion"
 
 	"jjm/internal/api/client"
+	"jjm/internal/api/plain"
 	"jjm/internal/jjm"
 	"jjm/internal/policy/health"
 )
@@ -133,5 +134,5 @@ func usageError(err error) (name string, _ error) {
 // say prints a message for people. It escapes the characters that could control a terminal, because the message may
 // contain text from jobs and files.
 func (c *cli) say(format string, args ...any) {
-	_, _ = io.WriteString(c.err, printableLines(fmt.Sprintf(format, args...))+"\n")
+	_, _ = io.WriteString(c.err, plain.PrintableLines(fmt.Sprintf(format, args...))+"\n")
 }

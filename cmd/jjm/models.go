@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"jjm/internal/api/plain"
 	"jjm/internal/api/wire"
 )
 
@@ -50,7 +51,7 @@ func (m *models) Run(c *cli) error {
 func (c *cli) modelTable(all []wire.Model) error {
 	rows := [][]string{{"MODEL", "TYPE", "MISTAKES", "FILE"}}
 	for _, m := range all {
-		rows = append(rows, []string{printable(m.Name), orDash(m.Type), fmt.Sprint(len(m.Problems)), orDash(m.File)})
+		rows = append(rows, []string{plain.Printable(m.Name), orDash(m.Type), fmt.Sprint(len(m.Problems)), orDash(m.File)})
 	}
 	return c.manual(rows)
 }
@@ -70,12 +71,13 @@ func modelOf(all []wire.Model, name string) ([]wire.Model, error) {
 // printModel prints the file of a model, and the mistakes in it.
 func (c *cli) printModel(m wire.Model) error {
 	for _, p := range m.Problems {
-		c.say("%s", printable(p))
+		c.say("%s", plain.Printable(p))
 	}
 	if m.File == "" {
-		_, err := fmt.Fprintf(c.out, "model %s: it has no file and says nothing\n", printable(m.Name))
+		_, err := fmt.Fprintf(c.out, "model %s: it has no file and says nothing\n", plain.Printable(m.Name))
 		return err
 	}
-	_, err := fmt.Fprintf(c.out, "# %s\n%s\n", printable(m.File), printableLines(strings.TrimRight(m.Text, "\n")))
+	_, err := fmt.Fprintf(c.out, "# %s\n%s\n", plain.Printable(m.File),
+		plain.PrintableLines(strings.TrimRight(m.Text, "\n")))
 	return err
 }

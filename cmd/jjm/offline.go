@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"jjm/internal/api/client"
+	"jjm/internal/api/plain"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 	"jjm/xmldb/head"
@@ -33,7 +34,7 @@ func (o *offline) say(asOf jjm.Time) {
 	o.c.say("jjm %s: %v", o.name, o.down)
 	at := ""
 	if asOf != 0 {
-		at = "as of " + clock(asOf) + ", "
+		at = "as of " + plain.Clock(asOf) + ", "
 	}
 	o.c.say("%sthe daemon does not answer: this is from the records in %s", at, o.dir)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"jjm/internal/api/plain"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 )
@@ -150,7 +151,7 @@ func (o *order) given(verb, from string, until term, now time.Time) (*wire.Order
 		w.Until = jjm.At(at)
 	}
 	if end := windowEnd(w); end != 0 && end <= jjm.At(current) {
-		return nil, usage("--from %.40q: that window is over, it ended at %s: want a later end", from, clock(end))
+		return nil, usage("--from %.40q: that window is over, it ended at %s: want a later end", from, plain.Clock(end))
 	}
 	return w, nil
 }
@@ -213,9 +214,10 @@ func (o *order) print(c *cli, verb string, orders []jjm.Order) error {
 		case order.From != 0:
 			did += " from " + order.From.Local() + " until " + order.Until.Local() + ": what would not end before it waits"
 		case order.Until != 0:
-			did += " until " + clock(order.Until)
+			did += " until " + plain.Clock(order.Until)
 		}
-		if _, err := fmt.Fprintf(c.out, "%s %s %s\n", field(order.Kind), field(order.Name), printable(did)); err != nil {
+		if _, err := fmt.Fprintf(c.out, "%s %s %s\n", field(order.Kind), field(order.Name),
+			plain.Printable(did)); err != nil {
 			return err
 		}
 	}
@@ -223,14 +225,14 @@ func (o *order) print(c *cli, verb string, orders []jjm.Order) error {
 }
 
 func (c *cli) orderTable(orders []jjm.Order) error {
-	rows := [][]string{{"WHAT", "NAME", "IS", "BY", zoned("FROM"), "UNTIL", "REASON"}}
+	rows := [][]string{{"WHAT", "NAME", "IS", "BY", plain.Zoned("FROM"), "UNTIL", "REASON"}}
 	for _, o := range orders {
-		since, until := stamp(o.Since), "somebody resumes it"
+		since, until := plain.Stamp(o.Since), "somebody resumes it"
 		switch {
 		case o.From != 0: // people want to see when the window begins, not when it was announced
-			since, until = stamp(o.From), stamp(o.Until)
+			since, until = plain.Stamp(o.From), plain.Stamp(o.Until)
 		case o.Until != 0:
-			until = stamp(o.Until)
+			until = plain.Stamp(o.Until)
 		}
 		rows = append(rows, []string{o.Kind, o.Name, orderWord(o), o.By, since, until, o.Reason})
 	}
@@ -252,9 +254,9 @@ func orderText(o jjm.Order) string {
 		return orderWord(o) + " from " + o.From.Local() + " until " + o.Until.Local() + ", announced by " + o.By + ": " +
 			o.Reason
 	}
-	s := o.Doing() + " by " + o.By + " since " + clock(o.Since)
+	s := o.Doing() + " by " + o.By + " since " + plain.Clock(o.Since)
 	if o.Until != 0 {
-		s += " until " + clock(o.Until)
+		s += " until " + plain.Clock(o.Until)
 	}
 	if o.Reason == "" {
 		return s

@@ -16,6 +16,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"jjm/internal/api/client"
+	"jjm/internal/api/plain"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 )
@@ -125,7 +126,7 @@ func (o *output) tell(c *cli, f fetched) error {
 	if o.JSON {
 		return c.printJSON(f)
 	}
-	_, err := fmt.Fprintln(c.out, printable(f.Path))
+	_, err := fmt.Fprintln(c.out, plain.Printable(f.Path))
 	return err
 }
 
@@ -138,7 +139,7 @@ func (o *output) unfinished(c *cli, err error) error {
 	}
 	st := a.Status[0]
 	c.say("%s", plainLine(st))
-	if isFinal(st.Lookup.Status) {
+	if plain.Final(st.Lookup.Status) {
 		return &exit{exitUnfinished, err}
 	}
 	err = fmt.Errorf("%w\nwait for it: jjm wait %s", err, st.Lookup.ID)

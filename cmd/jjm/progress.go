@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"jjm/internal/api/plain"
 	"jjm/internal/jjm"
 
 	"jjm/internal/api/wire"
@@ -92,21 +93,21 @@ func segments(st wire.Status, p *pace, now time.Time) []string {
 	switch ended := n.Completed + n.Failed + n.Killed; {
 	case n.Running > 0:
 		out = append(out, fmt.Sprintf("%d running", n.Running))
-	case all > 0 && ended >= all && !isFinal(st.Lookup.Status):
+	case all > 0 && ended >= all && !plain.Final(st.Lookup.Status):
 		out = append(out, "collecting output")
-	case !isFinal(st.Lookup.Status):
+	case !plain.Final(st.Lookup.Status):
 		out = append(out, st.Lookup.Status)
 	}
 	if n := st.NextAttempts; n != nil {
-		out = append(out, fmt.Sprintf("%d to try again, next at %s", n.Jobs, stampAt(n.First, now)))
+		out = append(out, fmt.Sprintf("%d to try again, next at %s", n.Jobs, plain.StampAt(n.First, now)))
 	}
-	if left, ok := p.left(now); ok && !isFinal(st.Lookup.Status) {
+	if left, ok := p.left(now); ok && !plain.Final(st.Lookup.Status) {
 		out = append(out, "ETA "+jjm.HowLong(left))
 	}
 	if s := phasesText(st.Phases); s != "" {
 		out = append(out, s)
 	}
-	if perMinute := p.rate(now) * float64(all) * 60; perMinute >= 0.05 && !isFinal(st.Lookup.Status) {
+	if perMinute := p.rate(now) * float64(all) * 60; perMinute >= 0.05 && !plain.Final(st.Lookup.Status) {
 		out = append(out, fmt.Sprintf("%.1f/min", perMinute))
 	}
 	return out
@@ -125,7 +126,7 @@ func barLine(st wire.Status, p *pace, now time.Time, width int) string {
 	for {
 		tail := ""
 		for _, s := range segs {
-			tail += "  " + printable(s)
+			tail += "  " + plain.Printable(s)
 		}
 		room := width - 1 - utf8.RuneCountInString(label+tail) - len(" []")
 		if room >= shortest {
@@ -157,7 +158,7 @@ func plainLine(st wire.Status) string {
 	if why := obstacle(st); why != "" {
 		s += "; " + why
 	}
-	return printable(s)
+	return plain.Printable(s)
 }
 
 // soFar returns how many local jobs are in each state. For a grid job that is pending or paused and has a message, it
@@ -167,7 +168,7 @@ func soFar(st wire.Status) string {
 	switch n := st.Lookup.Counts; {
 	case waits && st.Lookup.Message != "":
 		return st.Lookup.Message
-	case max(n.Expected, n.Total) == 0 && !isFinal(st.Lookup.Status):
+	case max(n.Expected, n.Total) == 0 && !plain.Final(st.Lookup.Status):
 		return "no local jobs yet"
 	}
 	return jobsText(st, time.Now())
@@ -177,7 +178,7 @@ func soFar(st wire.Status) string {
 // if there is no obstacle or the message has it already.
 func obstacle(st wire.Status) string {
 	switch {
-	case isFinal(st.Lookup.Status):
+	case plain.Final(st.Lookup.Status):
 		return ""
 	case len(st.Trouble) > 0 && !strings.Contains(soFar(st), st.Trouble[0]):
 		return st.Trouble[0]
@@ -189,7 +190,7 @@ func obstacle(st wire.Status) string {
 
 // lastLine returns a line with the grid job's id and the text of endText.
 func lastLine(st wire.Status) string {
-	return printable(fmt.Sprintf("job %v %s", st.Lookup.ID, endText(&st.Lookup)))
+	return plain.Printable(fmt.Sprintf("job %v %s", st.Lookup.ID, endText(&st.Lookup)))
 }
 
 // lastLines returns lastLine and a line for each warning of the grid job.
@@ -203,21 +204,21 @@ func lastLines(st wire.Status) string {
 
 // warningLine returns a warning with the id of its grid job.
 func warningLine(st wire.Status, w wire.Warning) string {
-	return printable(fmt.Sprintf("job %v warning: %s", st.Lookup.ID, w.Line))
+	return plain.Printable(fmt.Sprintf("job %v warning: %s", st.Lookup.ID, w.Line))
 }
 
 // endText returns the status of a grid job. If the grid job is over, its message follows or, if it has none, the counts
 // of its local jobs.
 func endText(l *wire.Lookup) string {
 	switch {
-	case !isFinal(l.Status):
+	case !plain.Final(l.Status):
 		return l.Status
 	case l.Message != "":
 		return l.Status + ": " + l.Message
 	case l.Counts.Expected == 0 && l.Counts.Total == 0:
 		return l.Status
 	}
-	return l.Status + ": " + countsText(l)
+	return l.Status + ": " + plain.Counts(l)
 }
 
 // clip shortens s to n columns.

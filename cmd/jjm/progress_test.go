@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"jjm/internal/api/plain"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 )
@@ -100,7 +101,7 @@ func TestBarLine_NeverWrapsNorControlsTheTerminal(t *testing.T) {
 		if utf8.RuneCountInString(line) >= width && width > 1 {
 			t.Fatalf("%d columns of %d: %q", utf8.RuneCountInString(line), width, line)
 		}
-		if printable(line) != line {
+		if plain.Printable(line) != line {
 			t.Fatalf("%q", line)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"jjm/internal/api/client"
+	"jjm/internal/api/plain"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 )
@@ -176,7 +177,7 @@ func (c *cli) printTexts(texts []string) error {
 	safe := c.outFile != nil && isTerminal(c.outFile)
 	for _, t := range texts {
 		if safe {
-			t = printableLines(t)
+			t = plain.PrintableLines(t)
 		}
 		if _, err := io.WriteString(c.out, strings.TrimSuffix(t, "\n")+"\n"); err != nil {
 			return err

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"jjm/internal/api/plain"
 	"jjm/internal/api/selection"
 	"jjm/internal/api/wire"
 	"jjm/internal/formats/shellwords"
@@ -92,7 +93,7 @@ func (r *release) words() ([]string, error) {
 func releaseLine(r wire.Released, dry bool) string {
 	switch {
 	case r.Error != nil:
-		return fmt.Sprintf("%s error %s %s", field(r.Ref), r.Error.Kind, printable(r.Error.Text))
+		return fmt.Sprintf("%s error %s %s", field(r.Ref), r.Error.Kind, plain.Printable(r.Error.Text))
 	case r.NoChange:
 		return field(r.Ref) + " no-change"
 	case dry:

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"jjm/internal/api/plain"
 	"jjm/internal/api/selection"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
@@ -62,7 +63,7 @@ func (r *remove) show(c *cli, one wire.Removed) (err error) {
 	case r.JSON:
 		return c.printJSON(one)
 	case one.Error != nil:
-		_, err = fmt.Fprintf(c.out, "%s error %s %s\n", one.ID, one.Error.Kind, printable(one.Error.Text))
+		_, err = fmt.Fprintf(c.out, "%s error %s %s\n", one.ID, one.Error.Kind, plain.Printable(one.Error.Text))
 	case r.Dry:
 		_, err = fmt.Fprintf(c.out, "%s would be removed\n", one.ID)
 	default:

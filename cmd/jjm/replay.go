@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"jjm/internal/api/plain"
 	"jjm/internal/api/wire"
 )
 
@@ -57,13 +58,13 @@ func (c *cli) printReplay(r *wire.Replayed) (err error) {
 		if len(check.Findings) > 0 {
 			word = "FAILED"
 		}
-		say("%s: %s", word, printable(check.Name))
+		say("%s: %s", word, plain.Printable(check.Name))
 		if check.Note != "" {
-			say(": %s", printable(check.Note))
+			say(": %s", plain.Printable(check.Note))
 		}
 		say("\n")
 		for _, f := range check.Findings {
-			say("    %s\n", printable(f))
+			say("    %s\n", plain.Printable(f))
 		}
 	}
 	return err

@@ -11,10 +11,12 @@ import (
 	"runtime/debug"
 
 	"github.com/google/renameio/v2"
+
+	"jjm/internal/api/plain"
 )
 
-// report makes a report of a grid job on one page.
-type report struct {
+// reportJob makes a report of a grid job on one page.
+type reportJob struct {
 	Out string `name:"output" short:"o" placeholder:"FILE" help:"Write an HTML page to this file, replacing it; - is standard output."`
 	ID  string `arg:"" name:"ID" help:"The grid job."`
 
@@ -22,7 +24,7 @@ type report struct {
 }
 
 // Help returns the text of --help below the usage.
-func (*report) Help() string {
+func (*reportJob) Help() string {
 	return "The page says what the grid job is, how its generations ended, what its attempts used, why local jobs " +
 		"failed, which local jobs were slowest and fastest, how often attempts failed on each host, and what " +
 		"happened meanwhile. Without -o it is text. With -o report.html it is a page without scripts that needs no " +
@@ -30,7 +32,7 @@ func (*report) Help() string {
 }
 
 // Run carries out the command.
-func (r *report) Run(c *cli) error {
+func (r *reportJob) Run(c *cli) error {
 	id, err := r.one(c, "report", r.ID, true, false)
 	if err != nil {
 		return err
@@ -49,7 +51,7 @@ func (r *report) Run(c *cli) error {
 		return c.printPage(data)
 	}
 	var page bytes.Buffer
-	if err := writePage(&page, data); err != nil {
+	if err := data.WritePage(&page); err != nil {
 		return fmt.Errorf("make the page: %w", err)
 	}
 	if r.Out == "-" {
@@ -59,7 +61,7 @@ func (r *report) Run(c *cli) error {
 	if err := replaceFile(r.Out, page.Bytes()); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(c.out, printable(r.Out))
+	_, err = fmt.Fprintln(c.out, plain.Printable(r.Out))
 	return err
 }
 
@@ -81,7 +83,7 @@ func replaceFile(path string, data []byte) error {
 }
 
 // checkFile refuses a file that cannot be replaced by a page.
-func (r *report) checkFile() error {
+func (r *reportJob) checkFile() error {
 	if r.Out == "" || r.Out == "-" {
 		return nil
 	}

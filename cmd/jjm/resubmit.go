@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"jjm/internal/api/plain"
 	"jjm/internal/api/selection"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
@@ -84,7 +85,7 @@ func resubmitLines(r wire.Resubmitted, dry bool) string {
 	var text string
 	switch {
 	case r.Error != nil:
-		return fmt.Sprintf("%s error %s %s\n", r.ID, r.Error.Kind, printable(r.Error.Text))
+		return fmt.Sprintf("%s error %s %s\n", r.ID, r.Error.Kind, plain.Printable(r.Error.Text))
 	case r.NoChange:
 		text = r.ID.String() + " no-change\n"
 	case dry:
@@ -93,7 +94,7 @@ func resubmitLines(r wire.Resubmitted, dry bool) string {
 		text = fmt.Sprintf("%s resubmitted %d%s%s\n", r.ID, r.Jobs, beginning(r.Generation), asking(r.Resources))
 	}
 	for _, note := range r.Notes {
-		text += "  " + printable(note) + "\n"
+		text += "  " + plain.Printable(note) + "\n"
 	}
 	return text + leftLines(r.Left, r.LeftOut)
 }
@@ -111,5 +112,5 @@ func asking(r *jjm.Resources) string {
 	if r == nil {
 		return ""
 	}
-	return " with " + printable(r.String())
+	return " with " + plain.Printable(r.String())
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"jjm/internal/api/plain"
 	"jjm/internal/api/selection"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
@@ -76,7 +77,7 @@ func setLines(r wire.Changed, how wire.SetHow) string {
 	var text string
 	switch {
 	case r.Error != nil:
-		return fmt.Sprintf("%s error %s %s\n", r.ID, r.Error.Kind, printable(r.Error.Text))
+		return fmt.Sprintf("%s error %s %s\n", r.ID, r.Error.Kind, plain.Printable(r.Error.Text))
 	case r.NoChange:
 		text = r.ID.String() + " no-change\n"
 	case how.DryRun:
@@ -85,7 +86,7 @@ func setLines(r wire.Changed, how wire.SetHow) string {
 		text = fmt.Sprintf("%s set %d%s\n", r.ID, r.Jobs, valuesText(how, r.Later))
 	}
 	for _, note := range r.Notes {
-		text += "  " + printable(note) + "\n"
+		text += "  " + plain.Printable(note) + "\n"
 	}
 	return text + leftLines(r.Left, r.LeftOut)
 }
@@ -95,7 +96,7 @@ func setLines(r wire.Changed, how wire.SetHow) string {
 func valuesText(how wire.SetHow, later bool) string {
 	var values []string
 	if how.Resources != nil {
-		values = append(values, printable(how.Resources.String()))
+		values = append(values, plain.Printable(how.Resources.String()))
 	}
 	if how.Priority != nil {
 		values = append(values, fmt.Sprintf("priority %d", *how.Priority))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"jjm/internal/api/client"
+	"jjm/internal/api/plain"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 )
@@ -83,7 +84,7 @@ func (s *status) print(c *cli, i int, st wire.Status) error {
 		if len(s.Refs) == 1 {
 			return nil
 		}
-		_, err := fmt.Fprintf(c.out, "%s error %s %s\n", field(s.Refs[i]), e.Kind, printable(e.Text))
+		_, err := fmt.Fprintf(c.out, "%s error %s %s\n", field(s.Refs[i]), e.Kind, plain.Printable(e.Text))
 		return err
 	}
 	return c.printStatus(st, s.Refs[i], words)
@@ -159,19 +160,16 @@ func usageText(u *jjm.Usage) string {
 	if text != "" {
 		text = "; first " + text
 	}
-	return fmt.Sprintf("wall %s, CPU %s user and %s system, %d MiB at most%s", milliseconds(u.WallMS), milliseconds(u.UserMS),
-		milliseconds(u.SysMS), mebibytes(u.MaxRSSKB), text)
+	return fmt.Sprintf("wall %s, CPU %s user and %s system, %d MiB at most%s", plain.Milliseconds(u.WallMS), plain.Milliseconds(u.UserMS),
+		plain.Milliseconds(u.SysMS), plain.Mebibytes(u.MaxRSSKB), text)
 }
-
-// mebibytes rounds up, so that a small memory usage is not shown as 0.
-func mebibytes(kb int64) int64 { return (kb + 1023) >> 10 }
 
 // printGrid shows a grid job; words are the last lines of the examples of its causes.
 func (c *cli) printGrid(st wire.Status, words map[string][]string) error {
 	l := st.Lookup
-	_, _ = fmt.Fprintln(c.out, hanging(printable(fmt.Sprintf("grid job %v: %s", l.ID, endText(&l)))))
+	_, _ = fmt.Fprintln(c.out, hanging(plain.Printable(fmt.Sprintf("grid job %v: %s", l.ID, endText(&l)))))
 	message := l.Message
-	if isFinal(l.Status) {
+	if plain.Final(l.Status) {
 		message = "" // it is printed above
 	}
 	gram := l.GRAM.String()
@@ -179,14 +177,14 @@ func (c *cli) printGrid(st wire.Status, words map[string][]string) error {
 		gram += fmt.Sprintf(", code %d", l.Code)
 	}
 	exitCode := ""
-	if isFinal(l.Status) {
+	if plain.Final(l.Status) {
 		exitCode = fmt.Sprint(l.Exit)
 	}
 	rows := [][2]string{
 		{"name", st.Name}, {"type", st.Type}, {"model", st.Model}, {"owner", st.Owner}, {"key", st.Key}, {"message", message},
-		{"after", afterText(&st)}, {"local jobs", jobsText(st, time.Now())}, {"progress", phasesText(st.Phases)},
-		{"cluster", clustersText(st)},
-		{"gatekeeper", gram}, {"master", l.Master}, {"accepted", clock(st.Accepted)}, {"ended", clock(st.Ended)},
+		{"after", plain.After(&st)}, {"local jobs", jobsText(st, time.Now())}, {"progress", phasesText(st.Phases)},
+		{"cluster", plain.Clusters(st)},
+		{"gatekeeper", gram}, {"master", l.Master}, {"accepted", plain.Clock(st.Accepted)}, {"ended", plain.Clock(st.Ended)},
 		{"expected end", expectedText(st.ExpectedEnd, time.Now())},
 		{"proven", st.Proof.Text()}, {"exit", exitCode}, {"output", l.Tar}, {"record", st.Record},
 		{"handle", string(st.Handle)}, {"used", usageText(l.Usage)},
@@ -198,7 +196,7 @@ func (c *cli) printGrid(st wire.Status, words map[string][]string) error {
 	rows = append(rows, originRows(st.Origin)...)
 	rows = append(rows, heldRows(st.Holds)...)
 	rows = append(rows, causeRows(st.Causes, words)...)
-	rows = append(rows, [2]string{"do", againText(&st)}, [2]string{"recovered by", idsText(st.RecoveredBy)})
+	rows = append(rows, [2]string{"do", againText(&st)}, [2]string{"recovered by", plain.IDs(st.RecoveredBy)})
 	for i, in := range st.Inputs {
 		rows = append(rows, [2]string{[]string{"reads", ""}[min(i, 1)],
 			in.Dataset + map[bool]string{true: " (open)"}[in.Open] + inputText(in)})
@@ -212,7 +210,7 @@ func (c *cli) printGrid(st wire.Status, words map[string][]string) error {
 	}
 	for i, j := range st.ClusterJobs {
 		rows = append(rows, [2]string{[]string{"cluster jobs", ""}[min(i, 1)],
-			j.ID + ": " + countsText(&wire.Lookup{Counts: j.Counts})})
+			j.ID + ": " + plain.Counts(&wire.Lookup{Counts: j.Counts})})
 	}
 	if st.Waits != "" {
 		rows = append(rows, [2]string{"waits", st.Waits})
@@ -232,7 +230,7 @@ func (c *cli) printGrid(st wire.Status, words map[string][]string) error {
 func againText(st *wire.Status) string {
 	n := &st.Lookup.Counts
 	switch {
-	case !isFinal(st.Lookup.Status) || len(st.RecoveredBy) > 0 || len(st.Steps) > 0 || n.Failed+n.Killed == 0:
+	case !plain.Final(st.Lookup.Status) || len(st.RecoveredBy) > 0 || len(st.Steps) > 0 || n.Failed+n.Killed == 0:
 		return ""
 	case n.Failed == 0:
 		return fmt.Sprintf("jjm resubmit %s --all runs again what was killed", st.Lookup.ID)
@@ -248,12 +246,12 @@ func generationRows(st wire.Status) (rows [][2]string) {
 		if e.Message != "" {
 			text += ": " + e.Message
 		}
-		text += fmt.Sprintf("; ended %s, reopened %s by %s: %s", clock(e.Ended), clock(e.Reopened), e.By, e.Why)
+		text += fmt.Sprintf("; ended %s, reopened %s by %s: %s", plain.Clock(e.Ended), plain.Clock(e.Reopened), e.By, e.Why)
 		rows = append(rows, [2]string{[]string{"generations", ""}[min(i, 1)], text})
 	}
 	if r := st.Reopening; r != nil {
 		rows = append(rows, [2]string{"reopening", fmt.Sprintf("generation %d is about to begin, asked for %s by %s: %s",
-			r.Generation, clock(r.Since), r.By, r.Why)})
+			r.Generation, plain.Clock(r.Since), r.By, r.Why)})
 	}
 	return rows
 }
@@ -282,14 +280,6 @@ func stepMore(s wire.Step) string {
 	return text
 }
 
-// clustersText names the clusters that a grid job may use, best first.
-func clustersText(st wire.Status) string {
-	if len(st.Clusters) < 2 {
-		return st.Cluster
-	}
-	return strings.Join(st.Clusters, ", ")
-}
-
 // waitsText returns the reason why a batch job waits, in the batch system's words, with the source of the report. It
 // returns "" if the reason is not known.
 func waitsText(w *jjm.Waiting) string {
@@ -316,15 +306,15 @@ func startsText(w *jjm.Waiting) string {
 	if w == nil || w.Starts == 0 {
 		return ""
 	}
-	return clock(w.Starts) + saidBy(w)
+	return plain.Clock(w.Starts) + saidBy(w)
 }
 
 // saidBy returns the command that reported the wait, and the time of its report.
 func saidBy(w *jjm.Waiting) string {
 	if w.Source == "" {
-		return " (at " + clock(w.At) + ")"
+		return " (at " + plain.Clock(w.At) + ")"
 	}
-	return " (" + w.Source + " at " + clock(w.At) + ")"
+	return " (" + w.Source + " at " + plain.Clock(w.At) + ")"
 }
 
 // jobsText returns the text of countsText, but the local jobs in state submitting that wait for another attempt are
@@ -332,41 +322,14 @@ func saidBy(w *jjm.Waiting) string {
 func jobsText(st wire.Status, now time.Time) string {
 	l, n := st.Lookup, st.NextAttempts
 	if n == nil || n.Jobs > l.Counts.Submitting {
-		return countsText(&l)
+		return plain.Counts(&l)
 	}
 	l.Counts.Submitting -= n.Jobs
 	text := fmt.Sprintf(", %d wait for another attempt, the next at ", n.Jobs)
 	if n.Jobs == 1 {
 		text = ", 1 waits for another attempt at "
 	}
-	return countsText(&l) + text + stampAt(n.First, now)
-}
-
-// countsText returns how many local jobs are in each state.
-func countsText(l *wire.Lookup) string {
-	n := l.Counts
-	all := max(n.Expected, n.Total)
-	switch {
-	case all == 0 && isFinal(l.Status):
-		return "none made"
-	case all == 0:
-		return "the number of local jobs is not known yet"
-	}
-	s := fmt.Sprintf("%d of %d done", n.Completed, all)
-	if n.Total < n.Expected {
-		s += fmt.Sprintf(", %d made so far", n.Total)
-	}
-	for _, p := range []struct {
-		n    int
-		word string
-	}{{n.Completing, "completing"}, {n.Running, "running"}, {n.Submitted, "submitted"},
-		{n.Submitting, "submitting"}, {n.New, "new"}, {n.Held, "held"}, {n.Failed, "failed"}, {n.Killed, "killed"},
-		{n.GivenBack, "done again by others"}} {
-		if p.n > 0 {
-			s += fmt.Sprintf(", %d %s", p.n, p.word)
-		}
-	}
-	return s
+	return plain.Counts(&l) + text + plain.StampAt(n.First, now)
 }
 
 func phasesText(ps []jjm.Progress) string {
@@ -387,11 +350,4 @@ func phaseText(p jjm.Progress) string {
 		return fmt.Sprintf("%s %d", p.Phase, p.Done)
 	}
 	return p.Phase
-}
-
-// isFinal reports whether a status means that the grid job is over. It returns false for a word that only a newer
-// daemon knows.
-func isFinal(status string) bool {
-	var s jjm.GridStatus
-	return s.UnmarshalText([]byte(status)) == nil && s.Final()
 }

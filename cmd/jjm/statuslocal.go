@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"jjm/internal/api/plain"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 )
@@ -43,8 +44,8 @@ func usageOfText(u *jjm.Usage) string {
 	if u == nil {
 		return ""
 	}
-	return fmt.Sprintf("ran %s, CPU %s user and %s system, %d MiB resident at most", milliseconds(u.WallMS),
-		milliseconds(u.UserMS), milliseconds(u.SysMS), mebibytes(u.MaxRSSKB))
+	return fmt.Sprintf("ran %s, CPU %s user and %s system, %d MiB resident at most", plain.Milliseconds(u.WallMS),
+		plain.Milliseconds(u.UserMS), plain.Milliseconds(u.SysMS), plain.Mebibytes(u.MaxRSSKB))
 }
 
 // wastedText returns the CPU time that was wasted, and the CPU time of all attempts. It returns "" if the answer does
@@ -59,7 +60,7 @@ func wastedText(d *wire.LocalDetail) string {
 	}
 	all := d.UsedByAll
 	return fmt.Sprintf("CPU %s of %s: attempts that failed, or began again from scratch",
-		milliseconds(lost.UserMS+lost.SysMS), milliseconds(all.UserMS+all.SysMS))
+		plain.Milliseconds(lost.UserMS+lost.SysMS), plain.Milliseconds(all.UserMS+all.SysMS))
 }
 
 // judgedRows returns the rows about how the last attempt that ended was judged, none if there is no verdict or no
@@ -100,7 +101,7 @@ func (c *cli) printLocal(l jjm.LocalJob, detail *wire.LocalDetail, steps bool, w
 	if detail == nil {
 		detail = &wire.LocalDetail{}
 	}
-	_, _ = fmt.Fprintf(c.out, "local job %v: %s\n", l.ID, printable(stateText(l)))
+	_, _ = fmt.Fprintf(c.out, "local job %v: %s\n", l.ID, plain.Printable(stateText(l)))
 	exitCode := ""
 	if l.Exit >= 0 && l.Ended != 0 {
 		exitCode = fmt.Sprint(l.Exit)
@@ -117,12 +118,12 @@ func (c *cli) printLocal(l jjm.LocalJob, detail *wire.LocalDetail, steps bool, w
 		{"step", step}, {"work", l.Part.Work()}, {"words", strings.Join(l.Part.Args, " ")},
 		{"attempt", attemptText(&l)},
 		{"retries", retriesText(l.Counters, detail.Limits)}, {"retry with", strings.Join(l.RetryArgs,
-			" ")}, {"resubmitted", l.Again.Text(detail.MaxAutoResubmits)}, {"not before", clock(l.NotBefore)},
+			" ")}, {"resubmitted", l.Again.Text(detail.MaxAutoResubmits)}, {"not before", plain.Clock(l.NotBefore)},
 		{"requests", askedText(detail)},
 		{"cluster", l.Cluster}, {"batch job", l.BatchID}, {"held by", held}, {"waits for", waits},
-		{"expected start", startsText(l.Waits)}, {"host", l.Host}, {"submitted", clock(l.Submitted)},
-		{"started", clock(l.Started)},
-		{"ended", clock(l.Ended)}, {"exit", exitCode}, {"progress", phaseText(l.Progress)}, {"message", l.Message},
+		{"expected start", startsText(l.Waits)}, {"host", l.Host}, {"submitted", plain.Clock(l.Submitted)},
+		{"started", plain.Clock(l.Started)},
+		{"ended", plain.Clock(l.Ended)}, {"exit", exitCode}, {"progress", phaseText(l.Progress)}, {"message", l.Message},
 	}
 	rows = append(rows, wordsRows(l.ID.String(), words)...)
 	rows = append(rows, judgedRows(detail)...)
@@ -156,14 +157,14 @@ func stateText(l jjm.LocalJob) string {
 }
 
 func (c *cli) localTable(ls []jjm.LocalJob, steps bool) error {
-	rows := [][]string{{"ID", "STATE", "ATTEMPT", "CLUSTER", "BATCH JOB", "HOST", zoned("SINCE"), "EXIT", "DETAIL"}}
+	rows := [][]string{{"ID", "STATE", "ATTEMPT", "CLUSTER", "BATCH JOB", "HOST", plain.Zoned("SINCE"), "EXIT", "DETAIL"}}
 	for _, l := range ls {
 		exitCode := "-"
 		if l.Exit >= 0 && l.Ended != 0 {
 			exitCode = fmt.Sprint(l.Exit)
 		}
 		rows = append(rows, []string{l.ID.String(), stateText(l), fmt.Sprint(l.Attempt), l.Cluster, l.BatchID, l.Host,
-			stamp(cmp.Or(l.Ended, l.Started, l.Submitted)), exitCode, detailText(l)})
+			plain.Stamp(cmp.Or(l.Ended, l.Started, l.Submitted)), exitCode, detailText(l)})
 	}
 	if steps {
 		column(rows, "STEP", func(i int) string { return jjm.StepName(ls[i].Step) })

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"jjm/internal/api/client"
+	"jjm/internal/api/plain"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 )
@@ -125,7 +126,7 @@ func (s *submit) rolledBack(ctx context.Context, c *cli, name string, w *waiter,
 	ended := errors.As(err, &e) && e.code == exitNo && len(w.states) == 1
 	if ended && w.states[0].Lookup.Status == jjm.Registered.String() {
 		return &exit{exitRefused, fmt.Errorf("%s refused, kept as grid job %s: %s; submit it again: jjm submit %[2]s, "+
-			"or remove it: jjm remove %[2]s", name, w.refs[0], printable(w.states[0].Lookup.Message))}
+			"or remove it: jjm remove %[2]s", name, w.refs[0], plain.Printable(w.states[0].Lookup.Message))}
 	}
 	if jjm.KindOf(err) != jjm.Gone {
 		return err
@@ -134,7 +135,8 @@ func (s *submit) rolledBack(ctx context.Context, c *cli, name string, w *waiter,
 	if failed != nil || len(a.Lookup) != 1 || a.Lookup[0].Status != jjm.Broken.String() {
 		return err
 	}
-	return &exit{exitRefused, fmt.Errorf("%s refused: grid job %s: %s", name, w.refs[0], printable(a.Lookup[0].Message))}
+	return &exit{exitRefused, fmt.Errorf("%s refused: grid job %s: %s", name, w.refs[0],
+		plain.Printable(a.Lookup[0].Message))}
 }
 
 // refused returns an error with the exit code of a refused job file, or of a daemon that is too busy to check it.
@@ -228,19 +230,19 @@ func (c *cli) printPlan(p *wire.Plan) error {
 	if p.Jobs == 0 {
 		jobs = "local jobs, whose number is known once their files are,"
 	}
-	_, _ = fmt.Fprintf(c.out, "%s would make %s on %s, cut by %s:\n", printable(p.Type), jobs, printable(on),
-		printable(p.Splitter))
+	_, _ = fmt.Fprintf(c.out, "%s would make %s on %s, cut by %s:\n", plain.Printable(p.Type), jobs, plain.Printable(on),
+		plain.Printable(p.Splitter))
 	for _, why := range p.Why {
-		_, _ = fmt.Fprintf(c.out, "  %s\n", printable(why))
+		_, _ = fmt.Fprintf(c.out, "  %s\n", plain.Printable(why))
 	}
 	if p.Merge != nil {
-		_, _ = fmt.Fprintf(c.out, "  %s\n", printable(p.Merge.Text))
+		_, _ = fmt.Fprintf(c.out, "  %s\n", plain.Printable(p.Merge.Text))
 	}
 	if p.After != "" {
-		_, _ = fmt.Fprintf(c.out, "  %s\n", printable(p.After))
+		_, _ = fmt.Fprintf(c.out, "  %s\n", plain.Printable(p.After))
 	}
 	for _, line := range p.Fetch {
-		_, _ = fmt.Fprintf(c.out, "  %s\n", printable(line))
+		_, _ = fmt.Fprintf(c.out, "  %s\n", plain.Printable(line))
 	}
 	if len(p.Parts) == 0 {
 		return nil

@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"text/tabwriter"
-	"time"
 	"unicode/utf8"
 
-	"jjm/internal/jjm"
+	"jjm/internal/api/plain"
 )
 
 // maxColumns is the longest line of a table.
@@ -32,7 +31,7 @@ func cells(rows [][]string) [][]string {
 	for i, row := range rows {
 		shown[i] = make([]string, len(row))
 		for j, cell := range row {
-			if shown[i][j] = printable(cell); shown[i][j] == "" {
+			if shown[i][j] = plain.Printable(cell); shown[i][j] == "" {
 				shown[i][j] = "-"
 			}
 		}
@@ -219,7 +218,7 @@ func (c *cli) facts(rows [][2]string) error {
 	var lines [][]string
 	for _, r := range kept {
 		name := "  " + r[0]
-		for _, line := range wrap(printable(r[1]), maxColumns-widest-2-gap) {
+		for _, line := range wrap(plain.Printable(r[1]), maxColumns-widest-2-gap) {
 			lines = append(lines, []string{name, line})
 			name = "  "
 		}
@@ -245,40 +244,3 @@ func wrap(text string, width int) (lines []string) {
 
 // hanging splits a text into lines of at most maxColumns. All lines but the first are indented.
 func hanging(text string) string { return strings.Join(wrap(text, maxColumns-2), "\n  ") }
-
-// clock formats a time for people, in their zone and with its name; "-" if there is no time.
-func clock(t jjm.Time) string {
-	if t == 0 {
-		return "-"
-	}
-	return t.Time().Local().Format("2006-01-02 15:04:05 MST")
-}
-
-// zoned returns the heading of a table's first column of times, with the zone: "SINCE (CET)".
-func zoned(column string) string { return column + " (" + time.Now().Format("MST") + ")" }
-
-// tableClock formats a time for tables with its day and seconds, in the zone of [zoned].
-func tableClock(t jjm.Time) string {
-	if t == 0 {
-		return "-"
-	}
-	return inZone(t, time.Now()).Format(time.DateTime)
-}
-
-// inZone returns a time in the zone that is in force now, even if summer time was in force at that time, because a
-// table has only one zone.
-func inZone(t jjm.Time, now time.Time) time.Time { return t.Time().In(time.FixedZone(now.Zone())) }
-
-// stamp is tableClock for narrow columns: a time of today has no date, and a time of another day has no seconds.
-func stamp(t jjm.Time) string { return stampAt(t, time.Now()) }
-
-func stampAt(t jjm.Time, now time.Time) string {
-	if t == 0 {
-		return "-"
-	}
-	at := inZone(t, now)
-	if at.Format(time.DateOnly) == now.Format(time.DateOnly) {
-		return at.Format(time.TimeOnly)
-	}
-	return at.Format("2006-01-02 15:04")
-}

@@ -20,6 +20,7 @@ import (
 	"jjm/internal/api/wire"
 	"jjm/internal/gatekeeper/trace"
 	"jjm/internal/jjm"
+	"jjm/internal/publish/report"
 	"jjm/internal/testkit/said"
 )
 
@@ -117,9 +118,14 @@ func printers(long string, n int) map[string]func(*cli) error {
 				Causes: []wire.Cause{cause, cause}, LeftOut: n})
 		},
 		"printPage": func(c *cli) error {
-			a := reportAttempt{id: id.String(), host: long, from: at, to: at + jjm.Time(n)*1e6}
-			return c.printPage(&reportData{status: st, attempts: []reportAttempt{a}, leftOut: n, now: at,
-				changes: []jjm.JournalEntry{entry}})
+			retried := jjm.LocalJob{ID: id, Attempt: 1, Host: long, Started: at, Ended: at + jjm.Time(n)*1e6}
+			d := &report.Data{Status: st, Locals: slices.Repeat([]jjm.LocalJob{retried}, 6000), Now: at,
+				Changes: []jjm.JournalEntry{entry}}
+			none := func(*jjm.LocalJob) ([]wire.Attempt, error) { return nil, nil }
+			if err := d.SetAttempts(none); err != nil { // the report leaves out some attempts, and says how many
+				return err
+			}
+			return c.printPage(d)
 		},
 		"printHop": func(c *cli) error {
 			return c.printHop(trace.Hop{At: at, Name: trace.Cluster, Fault: &trace.Fault{Tried: long, On: "/" + long, Text: long,
@@ -238,19 +244,6 @@ func TestWrap_KeepsWordsWhole(t *testing.T) {
 	})
 }
 
-func TestStamp_OfTodayIsTheTimeAlone(t *testing.T) {
-	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	for want, at := range map[string]time.Time{
-		"02:07:27": time.Date(2026, 3, 1, 2, 7, 27, 0, time.UTC), "2026-02-28 23:59": time.Date(2026, 2, 28, 23, 59, 1, 0,
-			time.UTC),
-		"-": {},
-	} {
-		if got := stampAt(jjm.At(at), now); got != want {
-			t.Errorf("%v: %s, want %s", at, got, want)
-		}
-	}
-}
-
 // The tables follow the rules for all output.
 func TestTables_ArePlain(t *testing.T) {
 	for name, print := range printers("text of people", 7) {
@@ -262,19 +255,6 @@ func TestTables_ArePlain(t *testing.T) {
 		for _, wrong := range said.Wrong(out.String()) {
 			t.Errorf("%s: %s", name, wrong)
 		}
-	}
-}
-
-// A table names only one zone, so a time of last summer is also shown in the zone that is in force now.
-func TestInZone_SummerTimeIsShownInTheZoneOfNow(t *testing.T) {
-	berlin, err := time.LoadLocation("Europe/Berlin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := time.Date(2026, 1, 10, 12, 0, 0, 0, berlin)
-	summer := jjm.At(time.Date(2025, 7, 1, 12, 0, 0, 0, time.UTC))
-	if got := stampAt(summer, now); got != "2025-07-01 13:00" {
-		t.Errorf("%q, want the hour of CET", got)
 	}
 }
 

@@ -8,25 +8,10 @@ import (
 
 	"pgregory.net/rapid"
 
+	"jjm/internal/api/plain"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 )
-
-func TestPrintable_EscapesWhatControlsATerminal(t *testing.T) {
-	for _, c := range []struct{ in, want string }{
-		{"plain text", "plain text"}, {"größe 日本", "größe 日本"}, {"", ""},
-		{"\x1b[31mred", `\x1b[31mred`}, {"a\nb\tc\rd", `a\nb\tc\rd`}, {"\x00\x7f", `\x00\x7f`},
-		{"\u009b31m", `\u009b31m`}, {"\u202eevil", `\u202eevil`}, {"\xff\xfe", `\xff\xfe`}, {"a'b\"c\\d", "a'b\"c\\d"},
-		{"\xffb\n", `\xffb\n`}, {"�", "�"},
-	} {
-		if got := printable(c.in); got != c.want {
-			t.Errorf("printable(%q) = %q, want %q", c.in, got, c.want)
-		}
-	}
-	if got := printableLines("a\n\tb\r\x1b"); got != "a\n\tb\\r\\x1b" {
-		t.Errorf("printableLines %q", got)
-	}
-}
 
 func TestTerminalWriter_IsIndependentOfHowBytesArrive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -43,7 +28,7 @@ func TestTerminalWriter_IsIndependentOfHowBytesArrive(t *testing.T) {
 			rest = rest[n:]
 		}
 		w.end()
-		if got, want := out.String(), printableLines(string(text)); got != want {
+		if got, want := out.String(), plain.PrintableLines(string(text)); got != want {
 			t.Fatalf("got %q, want %q", got, want)
 		}
 		if !utf8.Valid(out.Bytes()) || strings.ContainsAny(out.String(), "\x00\x1b\r\x7f") {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"jjm/internal/api/plain"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 )
@@ -55,7 +56,7 @@ func TestTop_AFrameFitsTheScreen(t *testing.T) {
 				t.Fatalf("%d lines, want %d", len(lines), height)
 			}
 			for _, l := range lines {
-				if utf8.RuneCountInString(l.text) > width || printable(l.text) != l.text {
+				if utf8.RuneCountInString(l.text) > width || plain.Printable(l.text) != l.text {
 					t.Fatalf("width %d: %q", width, l.text)
 				}
 			}
@@ -131,7 +132,7 @@ func TestTop_KeysOfATerminal(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		for _, key := range keysOf(string(rapid.SliceOf(rapid.Byte()).Draw(t, "input"))) {
-			if printable(key) != key || key == "" {
+			if plain.Printable(key) != key || key == "" {
 				t.Fatalf("key %q", key)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"jjm/internal/api/plain"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 )
@@ -180,7 +181,7 @@ func (v *topView) listed(cl wire.Cluster) string {
 func clusterCause(cl wire.Cluster) string {
 	switch {
 	case cl.Breaker != nil && cl.Breaker.NextProbe != 0:
-		return "next probe " + stamp(cl.Breaker.NextProbe) + ": " + cl.Breaker.Cause
+		return "next probe " + plain.Stamp(cl.Breaker.NextProbe) + ": " + cl.Breaker.Cause
 	case cl.Breaker != nil:
 		return cl.Breaker.Cause
 	}
@@ -258,7 +259,7 @@ func (v *topView) jobs(width, room int) []topLine {
 // none returns why there are no grid jobs on the screen.
 func (v *topView) none() string {
 	if v.filter != "" {
-		return "no grid job fits the filter " + printable(v.filter)
+		return "no grid job fits the filter " + plain.Printable(v.filter)
 	}
 	return "no grid jobs that are not over"
 }
@@ -301,7 +302,7 @@ func widthsTop(cells [][]string, limits []int) []int {
 	widths := make([]int, len(limits))
 	for _, row := range cells {
 		for j := range row {
-			row[j] = printable(row[j])
+			row[j] = plain.Printable(row[j])
 			widths[j] = max(widths[j], min(utf8.RuneCountInString(row[j]), limits[j]))
 		}
 	}
@@ -395,7 +396,7 @@ func textLines(rows [][2]string, width int) (lines []topLine) {
 		if row[0] != "" {
 			text = row[0] + ": " + text
 		}
-		for i, line := range wrap(printable(text), max(width-2*len(indent), 20)) {
+		for i, line := range wrap(plain.Printable(text), max(width-2*len(indent), 20)) {
 			front := indent
 			if i > 0 || row[0] == "" {
 				front += indent
@@ -426,13 +427,13 @@ func topHelp() [][2]string {
 func (v *topView) footer() topLine {
 	switch {
 	case v.typing:
-		return topLine{"filter: " + printable(v.filter) + "_", plainStyle}
+		return topLine{"filter: " + plain.Printable(v.filter) + "_", plainStyle}
 	case v.lost != "":
-		return topLine{printable(v.lost), troubleStyle}
+		return topLine{plain.Printable(v.lost), troubleStyle}
 	case v.helped || v.reasonsOf != 0:
 		return topLine{"escape: back  q: quit", plainStyle}
 	case v.filter != "":
-		return topLine{"filter: " + printable(v.filter) + "  /: change  escape: remove  q: quit", plainStyle}
+		return topLine{"filter: " + plain.Printable(v.filter) + "  /: change  escape: remove  q: quit", plainStyle}
 	}
 	return topLine{"q: quit  enter: why  s: sort  /: filter  ?: help", plainStyle}
 }

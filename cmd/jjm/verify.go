@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"jjm/internal/api/plain"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 	"jjm/internal/work/cover"
@@ -111,7 +112,7 @@ func writeNew(path, text string) error {
 // printReport prints the verdict, the sums, and the first findings.
 func (c *cli) printReport(v *wire.Verified, recovery string) error {
 	p := func(format string, args ...any) { _, _ = fmt.Fprintf(c.out, format, args...) }
-	p("grid job %s: %s: %s\n", v.ID, v.Verdict, printable(v.Why))
+	p("grid job %s: %s: %s\n", v.ID, v.Verdict, plain.Printable(v.Why))
 	p("  expected %d, proven %d, assumed %d, missing %d, pending %d", v.Expected, v.Proven, v.Assumed, v.Missing,
 		v.Pending)
 	if v.Short > 0 {
@@ -125,17 +126,17 @@ func (c *cli) printReport(v *wire.Verified, recovery string) error {
 		p("  files %d, passed over %d\n", v.Files, v.Dropped)
 	}
 	for _, l := range v.Left {
-		p("  %s%s\n", printable(l.String()), map[bool]string{true: "; the job file asks for it"}[l.Asked])
+		p("  %s%s\n", plain.Printable(l.String()), map[bool]string{true: "; the job file asks for it"}[l.Asked])
 	}
 	if m := v.Merge; m != nil {
-		p("  merging: %s: %s; local jobs %d, completed %d\n", m.Verdict, printable(m.Why), m.Jobs, m.Completed)
+		p("  merging: %s: %s; local jobs %d, completed %d\n", m.Verdict, plain.Printable(m.Why), m.Jobs, m.Completed)
 		v.Findings = append(v.Findings, m.Findings...)
 	}
 	for i := range v.Recoveries {
 		p("  %s\n", recoveryText(&v.Recoveries[i]))
 	}
 	for _, f := range v.Findings {
-		p("  %-11s %s%s\n", f.Kind, printable(f.Why), localsText(v.ID, &f))
+		p("  %-11s %s%s\n", f.Kind, plain.Printable(f.Why), localsText(v.ID, &f))
 	}
 	if v.Silent > 0 {
 		c.say(`a command says how much it processed by "$GBS_LOG" INFO processed=N`)
@@ -189,7 +190,7 @@ func toldText(r *cover.Report) string {
 // not counted.
 func recoveryText(r *wire.Recovery) string {
 	if r.Apart != "" {
-		return fmt.Sprintf("grid job %s recovers it, and is not counted: %s", r.ID, printable(r.Apart))
+		return fmt.Sprintf("grid job %s recovers it, and is not counted: %s", r.ID, plain.Printable(r.Apart))
 	}
 	text := fmt.Sprintf("grid job %s (%s) recovers it and did %d", r.ID, r.Status, r.Units)
 	if len(r.Replaces) > 0 {

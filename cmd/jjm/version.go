@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"jjm/internal/api/plain"
 	"jjm/internal/api/wire"
 	"jjm/internal/version"
 )
@@ -30,6 +31,6 @@ func (v *versions) Run(c *cli) error {
 	if told.Daemon == "" {
 		told.Daemon = "does not answer"
 	}
-	_, err := fmt.Fprintf(c.out, "jjm %s\ndaemon %s\n", told.JJM, printable(told.Daemon))
+	_, err := fmt.Fprintf(c.out, "jjm %s\ndaemon %s\n", told.JJM, plain.Printable(told.Daemon))
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"jjm/internal/api/client"
+	"jjm/internal/api/plain"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
 )
@@ -65,7 +66,7 @@ func (w *whyJobs) print(c *cli, ref string, one wire.Why, blank bool) error {
 	case one.Error != nil && len(w.Refs) == 1:
 		return nil
 	case one.Error != nil:
-		_, err := fmt.Fprintf(c.out, "%s error %s %s\n", field(ref), one.Error.Kind, printable(one.Error.Text))
+		_, err := fmt.Fprintf(c.out, "%s error %s %s\n", field(ref), one.Error.Kind, plain.Printable(one.Error.Text))
 		return err
 	}
 	if blank {

@@ -198,7 +198,7 @@ func build(cfg Config, deps Deps) *Engine {
 // changes call.
 func (e *Engine) connect() {
 	e.jobs.Connect(gridjob.Rooms{Clusters: e.clusters, Datasets: e.datasets, Feeder: e.feeder, Prover: e.prover,
-		Records: e.records}, e.intake.Settle, e.reopener)
+		Records: e.records}, e.intake.Settle, answer.NewReports(e.answers).Page, e.reopener)
 	e.state.WakeGrid, e.state.WakeSubmit = e.jobs.Wake, e.clusters.Wake
 	e.state.Participants = e.transaction()
 	e.state.Shown = []func(*state.Change, *state.Memo){e.feeder.TellReaders}

@@ -130,7 +130,9 @@ func (w *world) collected(id jjm.GridID) map[string]string {
 		text, err := io.ReadAll(in)
 		w.must(err)
 		base := filepath.Base(h.Name)
-		switch own := strings.HasSuffix(base, "manifest.json") || base == "jjm.log" || strings.Contains(h.Name, "record/"); {
+		own := slices.Contains([]string{"jjm.log", "report.html"}, base) || strings.HasSuffix(base, "manifest.json") ||
+			strings.Contains(h.Name, "record/")
+		switch {
 		case own: // jjm's own notes
 		case strings.HasSuffix(base, ".glf"):
 			files[h.Name] = "with the times of the run"

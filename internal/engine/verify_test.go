@@ -220,7 +220,7 @@ func (w *world) verifyTar(id jjm.GridID, locals []jjm.LocalJob) {
 			w.t.Errorf("output of completed local job %s in the tar: %q", j.ID, out)
 		}
 	}
-	for _, name := range []string{"jjm.log", "record/record.xml"} {
+	for _, name := range []string{"jjm.log", "report.html", "record/record.xml"} {
 		if files[prefix+"/"+name] == "" {
 			w.t.Errorf("tar of grid job %s has no %s; it has %v", id, name, names)
 		}

@@ -19,6 +19,13 @@ func orders(ctx context.Context, an *Answers, caller wire.Caller, limit int) ([]
 	if caller.Admin {
 		return an.b.Store.History(ctx, jjm.Ref{}, limit)
 	}
+	return ordersSince(ctx, an, caller, 0, limit)
+}
+
+// ordersSince returns the last entries of the journal that belong to no grid job and that an account may see, at most
+// limit (0: all), oldest first. It does not read entries before the time since.
+func ordersSince(ctx context.Context, an *Answers, caller wire.Caller, since jjm.Time,
+	limit int) ([]jjm.JournalEntry, error) {
 	owns := map[jjm.GridID]bool{}
 	mine := func(id jjm.GridID) bool {
 		own, known := owns[id]
@@ -35,16 +42,21 @@ func orders(ctx context.Context, an *Answers, caller wire.Caller, limit int) ([]
 		if err != nil {
 			return nil, err
 		}
+		enough := len(page) < ordersAtOnce
 		for _, en := range page { // newest first
+			if enough = enough || en.Time < since; en.Time < since {
+				break
+			}
 			if shows(en, caller, mine) {
 				seen = append(seen, en)
 			}
 			if limit > 0 && len(seen) == limit {
+				enough = true
 				break
 			}
 			before = en.Seq
 		}
-		if len(page) < ordersAtOnce || limit > 0 && len(seen) == limit {
+		if enough {
 			slices.Reverse(seen)
 			return seen, ctx.Err()
 		}

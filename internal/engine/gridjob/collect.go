@@ -125,9 +125,9 @@ func (js *Jobs) finalRow(id jjm.GridID, facts *plan.GridFacts) jjm.GridJob {
 var errEnough = errors.New("enough")
 
 // TarEntries returns the entries of the output tar, in this order: the files of each local job's last attempt, jjm's
-// own log of the grid job, and the record. While the entries are read, it counts in facts the recorded outputs, the
-// lost outputs and the outputs left out, and sets job.Usage. After all outputs it calls counted, which may change job,
-// so that log and record show the final status.
+// own log of the grid job, its report, and the record. While the entries are read, it counts in facts the recorded
+// outputs, the lost outputs and the outputs left out, and sets job.Usage. After all outputs it calls counted, which may
+// change job, so that log, report and record show the final status.
 func (js *Jobs) TarEntries(ctx context.Context, job *jjm.GridJob, facts *plan.GridFacts,
 	counted func()) iter.Seq2[sandbox.TarEntry, error] {
 	return func(yield func(sandbox.TarEntry, error) bool) {
@@ -346,7 +346,7 @@ func plainEntries(stem string, id jjm.AttemptID) []sandbox.TarEntry {
 	return entries
 }
 
-// ownEntries yields jjm's log and the record, as it will be published.
+// ownEntries yields jjm's log, the report, and the record as it will be published.
 func (js *Jobs) ownEntries(ctx context.Context, job *jjm.GridJob, yield func(sandbox.TarEntry, error) bool) error {
 	lines, err := js.LogLines(ctx, job.ID)
 	if err != nil {
@@ -354,6 +354,11 @@ func (js *Jobs) ownEntries(ctx context.Context, job *jjm.GridJob, yield func(san
 	}
 	text := strings.Join(append(lines, ""), "\n")
 	if !yield(sandbox.TarEntry{Name: "jjm.log", Content: []byte(text)}, nil) {
+		return errEnough
+	}
+	if page, err := js.report(ctx, job); err != nil {
+		js.b.Log.Warn("the output tar has no report", "job", job.ID, "error", err)
+	} else if !yield(sandbox.TarEntry{Name: "report.html", Content: page}, nil) {
 		return errEnough
 	}
 	v := js.s.View()

@@ -86,6 +86,9 @@ type Rooms struct {
 // Settle carries out the requests about a handle that gatekeepers left in the spool.
 type Settle func(context.Context, wire.Caller, jjm.Handle) error
 
+// Report makes the report of a live grid job, with job as its row; package answer implements it.
+type Report func(ctx context.Context, job *jjm.GridJob) ([]byte, error)
+
 // Jobs accepts grid jobs and steps each grid job, one step at a time. Its methods may be called from many goroutines.
 type Jobs struct {
 	b       *base.Base
@@ -97,6 +100,7 @@ type Jobs struct {
 	after   *dependency.Dependencies
 	rooms   Rooms
 	settle  Settle
+	report  Report
 	again   Reopener
 	work    *fair.Keyed[jjm.GridID] // steps grid jobs, fairly between accounts
 	ids     ids
@@ -116,8 +120,8 @@ func New(s *state.State, as *areas.Areas, types *jobtype.Types, sw *sweep.Sweepe
 }
 
 // Connect sets the other rooms. It must be called once, before any other method.
-func (js *Jobs) Connect(rooms Rooms, settle Settle, again Reopener) {
-	js.rooms, js.settle, js.again = rooms, settle, again
+func (js *Jobs) Connect(rooms Rooms, settle Settle, report Report, again Reopener) {
+	js.rooms, js.settle, js.report, js.again = rooms, settle, report, again
 }
 
 // Wake requests that a grid job is stepped soon, and returns immediately.

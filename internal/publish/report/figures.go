@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"jjm/internal/api/plain"
 	"jjm/internal/jjm"
 )
 
@@ -28,7 +29,7 @@ func (h *hostFigures) rate() string { return fmt.Sprintf("%d %%", 100*h.failed/m
 
 // hosts returns the figures of the hosts with the most failures, and how many hosts are left out. Killed attempts count
 // as neither ended nor failed.
-func (d *reportData) hosts() (all []hostFigures, leftOut int) {
+func (d *Data) hosts() (all []hostFigures, leftOut int) {
 	byName := map[string]*hostFigures{}
 	for i := range d.attempts {
 		a := &d.attempts[i]
@@ -57,14 +58,14 @@ func (d *reportData) hosts() (all []hostFigures, leftOut int) {
 }
 
 // extremes returns the slowest and the fastest attempts that are done. No attempt is in both.
-func (d *reportData) extremes() (slowest, fastest []reportAttempt) {
-	var done []reportAttempt
+func (d *Data) extremes() (slowest, fastest []attempt) {
+	var done []attempt
 	for _, a := range d.attempts {
 		if a.outcome == attemptDone {
 			done = append(done, a)
 		}
 	}
-	slices.SortStableFunc(done, func(a, b reportAttempt) int { return cmp.Compare(b.wall(), a.wall()) })
+	slices.SortStableFunc(done, func(a, b attempt) int { return cmp.Compare(b.wall(), a.wall()) })
 	n := min(len(done), mostExtremes)
 	slowest, fastest = done[:n], slices.Clone(done[max(len(done)-mostExtremes, n):])
 	slices.Reverse(fastest)
@@ -72,7 +73,7 @@ func (d *reportData) extremes() (slowest, fastest []reportAttempt) {
 }
 
 // totals returns the rows about all attempts.
-func (d *reportData) totals() [][2]string {
+func (d *Data) totals() [][2]string {
 	var wall, wasted int64 // milliseconds: a time.Duration holds only 292 years
 	counts := map[outcome]int{}
 	for i := range d.attempts {
@@ -85,7 +86,7 @@ func (d *reportData) totals() [][2]string {
 	}
 	text := fmt.Sprintf("%d done, %d failed, %d killed, %d running", counts[attemptDone], counts[attemptFailed],
 		counts[attemptKilled], counts[attemptRuns])
-	rows := [][2]string{{"attempts", text}, {"wall", sumText(wall)}, {"CPU", cpuText(d.status.Lookup.Usage)}}
+	rows := [][2]string{{"attempts", text}, {"wall", sumText(wall)}, {"CPU", cpuText(d.Status.Lookup.Usage)}}
 	if wall > 0 {
 		rows = append(rows, [2]string{"wasted", fmt.Sprintf("%s of wall, %d %%: attempts whose work is not needed",
 			sumText(wasted), 100*wasted/wall)})
@@ -103,7 +104,7 @@ func sumText(n int64) string {
 	if n >= 100*day {
 		return fmt.Sprintf("%d d", n/day)
 	}
-	return milliseconds(n)
+	return plain.Milliseconds(n)
 }
 
 // cpuText returns the processor time of a grid job that is over, and the largest memory of an attempt.
@@ -111,17 +112,17 @@ func cpuText(u *jjm.Usage) string {
 	if u == nil || u.Ended == 0 {
 		return "known once the grid job is over"
 	}
-	return fmt.Sprintf("%s user and %s system; %d MiB at most", milliseconds(u.UserMS), milliseconds(u.SysMS),
-		mebibytes(u.MaxRSSKB))
+	return fmt.Sprintf("%s user and %s system; %d MiB at most", plain.Milliseconds(u.UserMS), plain.Milliseconds(u.SysMS),
+		plain.Mebibytes(u.MaxRSSKB))
 }
 
-// about returns the rows that describe the grid job.
-func (d *reportData) about() [][2]string {
-	st := &d.status
+// About returns the rows that describe the grid job.
+func (d *Data) About() [][2]string {
+	st := &d.Status
 	rows := [][2]string{{"name", st.Name}, {"type", st.Type}, {"model", st.Model}, {"owner", st.Owner}, {"key", st.Key},
-		{"cluster", clustersText(*st)}, {"after", afterText(st)}, {"accepted", clock(st.Accepted)},
-		{"ended", clock(st.Ended)}, {"local jobs", countsText(&st.Lookup)}, {"proven", st.Proof.Text()},
-		{"output", st.Lookup.Tar}, {"recovered by", idsText(st.RecoveredBy)}}
+		{"cluster", plain.Clusters(*st)}, {"after", plain.After(st)}, {"accepted", plain.Clock(st.Accepted)},
+		{"ended", plain.Clock(st.Ended)}, {"local jobs", plain.Counts(&st.Lookup)}, {"proven", st.Proof.Text()},
+		{"output", st.Lookup.Tar}, {"recovered by", plain.IDs(st.RecoveredBy)}}
 	if st.Accepted != 0 {
 		rows = append(rows, [2]string{"took", jjm.HowLong(d.end().Sub(st.Accepted))})
 	}
@@ -131,48 +132,49 @@ func (d *reportData) about() [][2]string {
 	return rows
 }
 
-// ends returns a row for the end of each generation.
-func (d *reportData) ends() (rows [][2]string) {
-	for _, e := range d.status.Endings {
-		text := e.Status + " " + clock(e.Ended)
+// Ends returns a row for the end of each generation.
+func (d *Data) Ends() (rows [][2]string) {
+	for _, e := range d.Status.Endings {
+		text := e.Status + " " + plain.Clock(e.Ended)
 		if e.Message != "" {
 			text += ": " + e.Message
 		}
-		text += fmt.Sprintf("; reopened %s by %s: %s", clock(e.Reopened), e.By, e.Why)
+		text += fmt.Sprintf("; reopened %s by %s: %s", plain.Clock(e.Reopened), e.By, e.Why)
 		rows = append(rows, [2]string{fmt.Sprintf("generation %d", e.Generation), text})
 	}
-	text := "not over: " + d.status.Lookup.Status
-	if isFinal(d.status.Lookup.Status) {
-		text = d.status.Lookup.Status + " " + clock(d.status.Ended)
+	text := "not over: " + d.Status.Lookup.Status
+	if plain.Final(d.Status.Lookup.Status) {
+		text = d.Status.Lookup.Status + " " + plain.Clock(d.Status.Ended)
 	}
-	name := fmt.Sprintf("generation %d", max(d.status.Generation, 1))
-	if m := strings.TrimPrefix(d.status.Lookup.Message, name+": "); m != "" {
+	name := fmt.Sprintf("generation %d", max(d.Status.Generation, 1))
+	if m := strings.TrimPrefix(d.Status.Lookup.Message, name+": "); m != "" {
 		text += ": " + m
 	}
 	return append(rows, [2]string{name, text})
 }
 
 // failures returns the causes of failures with the last lines of their examples.
-func (d *reportData) failures() []reportFailure {
-	all := []reportFailure{}
-	for _, c := range d.status.Causes {
-		all = append(all, reportFailure{Title: causeTitle(c), Text: causeText(c), Example: c.First, Lines: d.words[c.First]})
+func (d *Data) failures() []failure {
+	all := []failure{}
+	for _, c := range d.Status.Causes {
+		all = append(all, failure{Title: plain.CauseTitle(c), Text: plain.Cause(c), Example: c.First,
+			Lines: d.Words[c.First]})
 	}
 	return all
 }
 
-// reportFailure is a cause of failures, and the end of the standard error of its example.
-type reportFailure struct {
+// failure is a cause of failures, and the end of the standard error of its example.
+type failure struct {
 	Title, Text, Example string
 	Lines                []string
 }
 
 // events returns the rows about the time of the grid job: its own changes, and the orders of administrators.
-func (d *reportData) events() (rows [][3]string) {
-	all := slices.Concat(d.changes, d.orders)
+func (d *Data) events() (rows [][3]string) {
+	all := slices.Concat(d.Changes, d.Orders)
 	slices.SortStableFunc(all, func(a, b jjm.JournalEntry) int { return cmp.Compare(a.Time, b.Time) })
 	for _, e := range all[max(len(all)-mostEvents, 0):] {
-		rows = append(rows, [3]string{tableClock(e.Time), eventText(e), cmp.Or(e.Actor, e.Source)})
+		rows = append(rows, [3]string{plain.TableClock(e.Time), eventText(e), cmp.Or(e.Actor, e.Source)})
 	}
 	return rows
 }
@@ -191,10 +193,10 @@ func eventText(e jjm.JournalEntry) string {
 
 // restarts returns the number of local jobs with several attempts, and the greatest number of attempts of one local
 // job.
-func (d *reportData) restarts() string {
+func (d *Data) restarts() string {
 	n, most, which := 0, int32(0), ""
-	for i := range d.locals {
-		l := &d.locals[i]
+	for i := range d.Locals {
+		l := &d.Locals[i]
 		if l.Attempt > 0 {
 			n++
 		}
@@ -209,7 +211,7 @@ func (d *reportData) restarts() string {
 		which, most+1)
 }
 
-// title returns the heading of the report.
-func (d *reportData) title() string {
-	return fmt.Sprintf("grid job %s: %s", d.status.Lookup.ID, d.status.Lookup.Status)
+// Title returns the heading of the report.
+func (d *Data) Title() string {
+	return fmt.Sprintf("grid job %s: %s", d.Status.Lookup.ID, d.Status.Lookup.Status)
 }

@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"bytes"
@@ -16,14 +16,18 @@ import (
 	"jjm/internal/jjm"
 )
 
+// t0 is the time at which the grid jobs of the tests were accepted.
+var t0 = time.Unix(1_700_000_000, 0)
+
 // reportOf returns the data of a report on n attempts. Of 10 attempts one fails, on host bad.
-func reportOf(n int) *reportData {
-	d := &reportData{now: jjm.At(t0.Add(24 * time.Hour)), words: map[string][]string{}}
-	d.status = state("finished", wire.Counts{Expected: n, Total: n, Completed: n - n/10, Failed: n / 10})
-	d.status.Accepted, d.status.Ended = jjm.At(t0), jjm.At(t0.Add(20*time.Hour))
+func reportOf(n int) *Data {
+	d := &Data{Now: jjm.At(t0.Add(24 * time.Hour)), Words: map[string][]string{}}
+	d.Status.Lookup = wire.Lookup{ID: 17, Status: "finished", Counts: wire.Counts{Expected: n, Total: n,
+		Completed: n - n/10, Failed: n / 10}}
+	d.Status.Accepted, d.Status.Ended = jjm.At(t0), jjm.At(t0.Add(20*time.Hour))
 	for i := range n {
 		from := jjm.At(t0.Add(time.Duration(i%3600) * 10 * time.Second))
-		a := reportAttempt{id: fmt.Sprintf("17.%d", i), host: fmt.Sprintf("node%d", i%100), from: from,
+		a := attempt{id: fmt.Sprintf("17.%d", i), host: fmt.Sprintf("node%d", i%100), from: from,
 			to: from.Add(time.Duration(1+i%60) * time.Minute)}
 		if i%10 == 9 {
 			a.outcome, a.wasted, a.host = attemptFailed, true, "bad"
@@ -34,10 +38,10 @@ func reportOf(n int) *reportData {
 }
 
 // pageOf returns the page of a report, which must be well-formed where XML and HTML agree.
-func pageOf(t *testing.T, d *reportData) string {
+func pageOf(t *testing.T, d *Data) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := writePage(&b, d); err != nil {
+	if err := d.WritePage(&b); err != nil {
 		t.Fatal(err)
 	}
 	text := b.String()
@@ -74,11 +78,11 @@ func TestReport_APageOfManyLocalJobsIsSmall(t *testing.T) {
 func TestReport_HostileTextsAreInert(t *testing.T) {
 	const evil = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>\x1b[31m\u202eevil"
 	d := reportOf(3)
-	d.status.Name, d.status.Owner, d.status.Lookup.Message, d.attempts[0].host = evil, evil, evil, evil
-	d.status.Causes = []jjm.Cause{{Text: evil, Jobs: 1, First: "17.1", Exit: 3}}
-	d.words["17.1"] = []string{evil}
-	d.status.Endings = []wire.Ending{{Generation: 1, Status: evil, Message: evil, By: evil, Why: evil, Ended: d.now}}
-	d.changes = []jjm.JournalEntry{{Time: d.now, First: -1, To: evil, Cause: evil, Actor: evil}}
+	d.Status.Name, d.Status.Owner, d.Status.Lookup.Message, d.attempts[0].host = evil, evil, evil, evil
+	d.Status.Causes = []jjm.Cause{{Text: evil, Jobs: 1, First: "17.1", Exit: 3}}
+	d.Words["17.1"] = []string{evil}
+	d.Status.Endings = []wire.Ending{{Generation: 1, Status: evil, Message: evil, By: evil, Why: evil, Ended: d.Now}}
+	d.Changes = []jjm.JournalEntry{{Time: d.Now, First: -1, To: evil, Cause: evil, Actor: evil}}
 	text := pageOf(t, d)
 	for _, bad := range []string{"<script", "<img", "\x1b", "\u202e", "http:", "https:", "src=\"", "href="} {
 		if strings.Contains(strings.ReplaceAll(text, "http://www.w3.org/2000/svg", ""), bad) {
@@ -106,7 +110,7 @@ func TestReport_FiguresOfAttempts(t *testing.T) {
 		fastest[0].wall() > fastest[1].wall() || slowest[4].wall() < fastest[4].wall() {
 		t.Errorf("slowest %v, fastest %v", slowest, fastest)
 	}
-	d = &reportData{attempts: []reportAttempt{{from: 1000, to: 61_000}, {from: 1000, to: 21_000, outcome: attemptFailed,
+	d = &Data{attempts: []attempt{{from: 1000, to: 61_000}, {from: 1000, to: 21_000, outcome: attemptFailed,
 		wasted: true}, {from: 1000, to: 1000, outcome: attemptRuns}}, leftOut: 2}
 	want := [][2]string{{"attempts", "1 done, 1 failed, 0 killed, 1 running"}, {"wall", "1 min 20 s"},
 		{"CPU", "known once the grid job is over"},
@@ -117,7 +121,7 @@ func TestReport_FiguresOfAttempts(t *testing.T) {
 	}
 	const year = 365 * 24 * 60 * 60 * 1000
 	for range 1000 {
-		d.attempts = append(d.attempts, reportAttempt{from: 1, to: 1 + year, outcome: attemptFailed, wasted: true, host: "n"})
+		d.attempts = append(d.attempts, attempt{from: 1, to: 1 + year, outcome: attemptFailed, wasted: true, host: "n"})
 	}
 	if got := d.totals(); got[1][1] != "365000 d" || !strings.HasPrefix(got[3][1], "365000 d of wall, 99 %") {
 		t.Errorf("the sum of 1000 years is %q", got)
@@ -146,7 +150,7 @@ func TestReport_AttemptsOfLocalJobs(t *testing.T) {
 		{l(jjm.Running, "", 0), attemptRuns, now, false},
 	} {
 		got := attemptOfLocal(c.of, now)
-		want := reportAttempt{id: "17.3", host: "n", from: 1000, to: c.to, outcome: c.want, wasted: c.wasted}
+		want := attempt{id: "17.3", host: "n", from: 1000, to: c.to, outcome: c.want, wasted: c.wasted}
 		if got != want {
 			t.Errorf("%v/%v: %+v, want %+v", c.of.State, c.of.Phase, got, want)
 		}

@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	_ "embed"
@@ -8,10 +8,11 @@ import (
 	"slices"
 	"time"
 
+	"jjm/internal/api/plain"
 	"jjm/internal/jjm"
 )
 
-//go:embed report.html.tmpl
+//go:embed page.html.tmpl
 var pageText string
 
 const (
@@ -30,7 +31,7 @@ type page struct {
 	Title                   string
 	At                      string
 	About, Ends, Totals     [][2]string
-	Failures                []reportFailure
+	Failures                []failure
 	Slowest, Fastest, Hosts [][]string
 	MoreHosts               string
 	Events                  [][]string
@@ -59,21 +60,17 @@ type chartMark struct {
 	Title string
 }
 
-// writePage writes a report as an HTML page. Texts of jobs are shown as printable returns them, and cannot become
-// markup.
-func writePage(w io.Writer, d *reportData) error {
-	t, err := template.New("report").Funcs(template.FuncMap{"p": printable}).Parse(pageText)
+// WritePage writes the report as an HTML page that needs no other file and has no scripts. Texts of jobs are shown as
+// plain.Printable returns them, and cannot become markup. The page has less than 1 MB, whatever the number of local
+// jobs.
+func (d *Data) WritePage(w io.Writer) error {
+	t, err := template.New("report").Funcs(template.FuncMap{"p": plain.Printable}).Parse(pageText)
 	if err != nil {
 		return err
 	}
-	slowest, fastest := d.extremes()
-	p := page{Title: d.title(), At: clock(d.now), About: kept(d.about()), Ends: kept(d.ends()),
-		Totals:   kept(append(d.totals(), [2]string{"restarts", d.restarts()})),
-		Failures: d.failures(), Slowest: attemptRows(slowest), Fastest: attemptRows(fastest), Hosts: d.hostRows(),
-		Events: d.eventRows(), Chart: d.chart()}
-	if _, n := d.hosts(); n > 0 {
-		p.MoreHosts = "and " + jjm.Count(n, "other host")
-	}
+	p := page{Title: d.Title(), At: plain.Clock(d.Now), About: kept(d.About()), Ends: kept(d.Ends()),
+		Totals: kept(d.Totals()), Failures: d.failures(), Slowest: d.Slowest(), Fastest: d.Fastest(), Hosts: d.Hosts(),
+		MoreHosts: d.MoreHosts(), Events: d.Events(), Chart: d.chart()}
 	return t.Execute(w, p)
 }
 
@@ -83,17 +80,17 @@ func kept(rows [][2]string) [][2]string {
 }
 
 // chart draws all attempts along the time, and the ends of generations.
-func (d *reportData) chart() chart {
+func (d *Data) chart() chart {
 	from, to := d.span()
-	c := chart{Width: chartWidth, Height: chartHeight, From: clock(from), To: clock(to)}
+	c := chart{Width: chartWidth, Height: chartHeight, From: plain.Clock(from), To: plain.Clock(to)}
 	x := func(t jjm.Time) float64 { return chartWidth * float64(t-from) / float64(max(to-from, 1)) }
-	for _, e := range d.status.Endings {
+	for _, e := range d.Status.Endings {
 		c.Marks = append(c.Marks, chartMark{x(e.Ended), fmt.Sprintf("generation %d: %s %s", e.Generation, e.Status,
-			clock(e.Ended))})
+			plain.Clock(e.Ended))})
 	}
-	if d.status.Ended != 0 {
-		c.Marks = append(c.Marks, chartMark{x(d.status.Ended), fmt.Sprintf("generation %d: %s %s",
-			max(d.status.Generation, 1), d.status.Lookup.Status, clock(d.status.Ended))})
+	if d.Status.Ended != 0 {
+		c.Marks = append(c.Marks, chartMark{x(d.Status.Ended), fmt.Sprintf("generation %d: %s %s",
+			max(d.Status.Generation, 1), d.Status.Lookup.Status, plain.Clock(d.Status.Ended))})
 	}
 	if len(d.attempts) > mostBars {
 		c.Note = fmt.Sprintf("There are %d attempts, more than %d: each column shows how many attempts ran at that time.",
@@ -113,8 +110,8 @@ func (d *reportData) chart() chart {
 }
 
 // span returns the time from the acceptance, or the first attempt, to the end of the grid job or of the last attempt.
-func (d *reportData) span() (from, to jjm.Time) {
-	from, to = d.status.Accepted, d.end()
+func (d *Data) span() (from, to jjm.Time) {
+	from, to = d.Status.Accepted, d.end()
 	for i := range d.attempts {
 		from, to = min(from, d.attempts[i].from), max(to, d.attempts[i].to)
 	}
@@ -122,7 +119,7 @@ func (d *reportData) span() (from, to jjm.Time) {
 }
 
 // columns draws how many attempts of each outcome ran in each of timeColumns equal parts of the time.
-func (d *reportData) columns(from, to jjm.Time) (bars []chartBar) {
+func (d *Data) columns(from, to jjm.Time) (bars []chartBar) {
 	const outcomes = int(attemptRuns) + 1
 	var change [timeColumns + 1][outcomes]int
 	column := func(t jjm.Time) int { return int(int64(t-from) * (timeColumns - 1) / int64(max(to-from, 1))) }

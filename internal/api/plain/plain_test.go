@@ -1,0 +1,52 @@
+package plain_test
+
+import (
+	"testing"
+	"time"
+
+	"jjm/internal/api/plain"
+	"jjm/internal/jjm"
+)
+
+func TestPrintable_EscapesWhatControlsATerminal(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"plain text", "plain text"}, {"größe 日本", "größe 日本"}, {"", ""},
+		{"\x1b[31mred", `\x1b[31mred`}, {"a\nb\tc\rd", `a\nb\tc\rd`}, {"\x00\x7f", `\x00\x7f`},
+		{"\u009b31m", `\u009b31m`}, {"\u202eevil", `\u202eevil`}, {"\xff\xfe", `\xff\xfe`}, {"a'b\"c\\d", "a'b\"c\\d"},
+		{"\xffb\n", `\xffb\n`}, {"�", "�"},
+	} {
+		if got := plain.Printable(c.in); got != c.want {
+			t.Errorf("Printable(%q) = %q, want %q", c.in, got, c.want)
+		}
+	}
+	if got := plain.PrintableLines("a\n\tb\r\x1b"); got != "a\n\tb\\r\\x1b" {
+		t.Errorf("PrintableLines: %q", got)
+	}
+}
+
+// A time of today has no date, and a time of another day has no seconds.
+func TestStamp_OfTodayIsTheTimeAlone(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for want, at := range map[string]time.Time{
+		"02:07:27": time.Date(2026, 3, 1, 2, 7, 27, 0, time.UTC), "2026-02-28 23:59": time.Date(2026, 2, 28, 23, 59, 1, 0,
+			time.UTC),
+		"-": {},
+	} {
+		if got := plain.StampAt(jjm.At(at), now); got != want {
+			t.Errorf("%v: %s, want %s", at, got, want)
+		}
+	}
+}
+
+// A table names only one zone, so a time of last summer is also shown in the zone that is in force now.
+func TestInZone_SummerTimeIsShownInTheZoneOfNow(t *testing.T) {
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 1, 10, 12, 0, 0, 0, berlin)
+	summer := jjm.At(time.Date(2025, 7, 1, 12, 0, 0, 0, time.UTC))
+	if got := plain.StampAt(summer, now); got != "2025-07-01 13:00" {
+		t.Errorf("%q, want the hour of CET", got)
+	}
+}

@@ -1,0 +1,41 @@
+// Package plain writes facts from answers of the daemon as plain text for people: times, counts of local jobs, causes
+// of failures, and texts from outside in a form that cannot control a terminal. It is pure. The program jjm and the
+// report of a grid job share it, so that both use the same words.
+package plain
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Printable returns text from outside on one line and in a form that cannot control a terminal. Characters that do not
+// print, such as control characters and direction marks, are escaped in the way of Go strings.
+func Printable(s string) string { return escape(s, "") }
+
+// PrintableLines is printable, but it keeps newlines and tabs.
+func PrintableLines(s string) string { return escape(s, "\n\t") }
+
+func escape(s, keep string) string {
+	harmless := func(r rune) bool { return unicode.IsPrint(r) || strings.ContainsRune(keep, r) }
+	if utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !harmless(r) }) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for len(s) > 0 {
+		r, n := utf8.DecodeRuneInString(s)
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[0])
+		case harmless(r):
+			b.WriteString(s[:n])
+		default:
+			q := strconv.QuoteRune(r)
+			b.WriteString(q[1 : len(q)-1])
+		}
+		s = s[n:]
+	}
+	return b.String()
+}

@@ -1,0 +1,47 @@
+package plain
+
+import (
+	"time"
+
+	"jjm/internal/jjm"
+)
+
+// Clock formats a time for people, in their zone and with its name; "-" if there is no time.
+func Clock(t jjm.Time) string {
+	if t == 0 {
+		return "-"
+	}
+	return t.Time().Local().Format("2006-01-02 15:04:05 MST")
+}
+
+// Zoned returns the heading of a table's first column of times, with the zone: "SINCE (CET)".
+func Zoned(column string) string { return column + " (" + time.Now().Format("MST") + ")" }
+
+// TableClock formats a time for tables with its day and seconds, in the zone of [Zoned].
+func TableClock(t jjm.Time) string {
+	if t == 0 {
+		return "-"
+	}
+	return InZone(t, time.Now()).Format(time.DateTime)
+}
+
+// InZone returns a time in the zone that is in force now, even if summer time was in force at that time, because a
+// table has only one zone.
+func InZone(t jjm.Time, now time.Time) time.Time { return t.Time().In(time.FixedZone(now.Zone())) }
+
+// Stamp is tableClock for narrow columns: a time of today has no date, and a time of another day has no seconds.
+func Stamp(t jjm.Time) string { return StampAt(t, time.Now()) }
+
+func StampAt(t jjm.Time, now time.Time) string {
+	if t == 0 {
+		return "-"
+	}
+	at := InZone(t, now)
+	if at.Format(time.DateOnly) == now.Format(time.DateOnly) {
+		return at.Format(time.TimeOnly)
+	}
+	return at.Format("2006-01-02 15:04")
+}
+
+// Milliseconds returns a time for people.
+func Milliseconds(n int64) string { return jjm.HowLong(time.Duration(n) * time.Millisecond) }

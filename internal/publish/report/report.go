@@ -1,0 +1,150 @@
+// Package report makes the report of a grid job on one page: what the grid job is, how its generations ended, what its
+// attempts used, why local jobs failed, and what happened meanwhile. It is pure. The program jjm requests the data from
+// the daemon for "jjm report"; the daemon reads the data itself for the page in the output tar.
+package report
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"jjm/internal/api/wire"
+	"jjm/internal/jjm"
+)
+
+const (
+	// mostRetried is the greatest number of local jobs with several attempts for which a report reads all attempts.
+	mostRetried = 5000
+	// MostJournal is the number of latest entries of the journal that a report reads about a grid job, and about
+	// orders. mostEvents is the number of latest changes of the grid job itself, and of orders, that it shows.
+	MostJournal = 20_000
+	mostEvents  = 50
+)
+
+// Data is the data from which a report is made.
+type Data struct {
+	Status wire.Status
+	Locals []jjm.LocalJob
+	// Words are the last lines of standard error, by local job.
+	Words map[string][]string
+	// Changes are the changes of the grid job itself, oldest first. Orders are those of administrators during the grid
+	// job.
+	Changes, Orders []jjm.JournalEntry
+	Now             jjm.Time
+
+	// attempts are the attempts that have started, ordered by their start.
+	attempts []attempt
+	// leftOut is the number of local jobs with earlier attempts that are not in attempts.
+	leftOut int
+}
+
+// attempt is one attempt of a local job.
+type attempt struct {
+	id       string // "17.3"
+	n        int32
+	host     string
+	from, to jjm.Time // to is the time of the report if the attempt has not ended
+	outcome  outcome
+	wasted   bool
+}
+
+// outcome is the kind of end of an attempt.
+type outcome int
+
+const (
+	attemptDone outcome = iota
+	attemptFailed
+	attemptKilled
+	attemptRuns
+)
+
+func (o outcome) String() string { return [...]string{"done", "failed", "killed", "running"}[o] }
+
+// wall returns how long an attempt ran.
+func (a *attempt) wall() time.Duration { return max(a.to.Sub(a.from), 0) }
+
+// SetJournal selects the entries of the journal that the report shows: from history the changes of the grid job itself,
+// and from orders those between the acceptance and the end of the grid job.
+func (d *Data) SetJournal(history, orders []jjm.JournalEntry) {
+	for _, e := range history {
+		if e.First < 0 {
+			d.Changes = append(d.Changes, e)
+		}
+	}
+	for _, e := range orders {
+		if e.Time >= d.Status.Accepted && e.Time <= d.end() {
+			d.Orders = append(d.Orders, e)
+		}
+	}
+}
+
+// SetAttempts sets the attempts of Locals. The row of a local job describes its only or last attempt. If a local job
+// had several attempts, SetAttempts reads all of them with of, for at most mostRetried local jobs; the report says how
+// many local jobs remain.
+func (d *Data) SetAttempts(of func(*jjm.LocalJob) ([]wire.Attempt, error)) error {
+	retried := 0
+	for i := range d.Locals {
+		l := &d.Locals[i]
+		if l.Attempt == 0 && l.Phase != jjm.RetryWait {
+			d.add(attemptOfLocal(l, d.Now))
+			continue
+		}
+		if retried++; retried > mostRetried {
+			d.leftOut++
+			d.add(attemptOfLocal(l, d.Now))
+			continue
+		}
+		attempts, err := of(l)
+		if err != nil {
+			return err
+		}
+		for j := range attempts {
+			d.add(attemptOfHistory(l, attempts, j, d.Now))
+		}
+	}
+	slices.SortStableFunc(d.attempts, func(a, b attempt) int { return cmp.Compare(a.from, b.from) })
+	return nil
+}
+
+// add adds an attempt, if it has started.
+func (d *Data) add(a attempt) {
+	if a.from != 0 {
+		d.attempts = append(d.attempts, a)
+	}
+}
+
+// end returns when the grid job ended, or the time of the report.
+func (d *Data) end() jjm.Time { return cmp.Or(d.Status.Ended, d.Now) }
+
+// attemptOfLocal returns the current or last attempt of a local job.
+func attemptOfLocal(l *jjm.LocalJob, now jjm.Time) attempt {
+	a := attempt{id: l.ID.String(), n: l.Attempt, host: l.Host, from: l.Started, to: l.Ended, outcome: attemptRuns}
+	switch {
+	case l.Ended == 0:
+		a.to = now
+	case l.State == jjm.Killed:
+		a.outcome, a.wasted = attemptKilled, true
+	case l.State == jjm.Failed || l.State == jjm.FailedFrozen || l.Phase == jjm.RetryWait:
+		a.outcome, a.wasted = attemptFailed, true
+	default:
+		a.outcome = attemptDone
+	}
+	return a
+}
+
+// attemptOfHistory returns attempt i of a local job.
+func attemptOfHistory(l *jjm.LocalJob, attempts []wire.Attempt, i int, now jjm.Time) attempt {
+	of := &attempts[i]
+	a := attempt{id: l.ID.String(), n: of.Attempt, host: of.Host, from: of.Started, to: of.Ended}
+	switch v := of.Verdict; {
+	case of.Ended == 0 || v == nil:
+		a.outcome, a.to = attemptRuns, now
+	case v.Action == jjm.Complete:
+		a.outcome = attemptDone
+	case v.Action == jjm.Cancel:
+		a.outcome, a.wasted = attemptKilled, true
+	default:
+		a.outcome, a.wasted = attemptFailed, wire.Wasted(attempts, i, l.RetryArgs)
+	}
+	return a
+}

@@ -1,0 +1,60 @@
+package report
+
+import (
+	"fmt"
+
+	"jjm/internal/api/plain"
+	"jjm/internal/jjm"
+)
+
+// Slowest returns the table of the local jobs whose last attempts took longest, with its heading.
+func (d *Data) Slowest() [][]string {
+	slowest, _ := d.extremes()
+	return attemptRows(slowest)
+}
+
+// Fastest returns the table of the local jobs whose last attempts took least, with its heading.
+func (d *Data) Fastest() [][]string {
+	_, fastest := d.extremes()
+	return attemptRows(fastest)
+}
+
+func attemptRows(all []attempt) [][]string {
+	rows := [][]string{{"LOCAL JOB", "RAN", plain.Zoned("STARTED"), "ENDED", "HOST"}}
+	for i := range all {
+		a := &all[i]
+		rows = append(rows, []string{a.id, jjm.HowLong(a.wall()), plain.Stamp(a.from), plain.Stamp(a.to), a.host})
+	}
+	return rows
+}
+
+// Hosts returns the table of the hosts with the most failures, with its heading.
+func (d *Data) Hosts() [][]string {
+	rows := [][]string{{"ATTEMPTS", "FAILED", "SHARE", "WALL", "HOST"}}
+	all, _ := d.hosts()
+	for i := range all {
+		h := &all[i]
+		rows = append(rows, []string{fmt.Sprint(h.ended), fmt.Sprint(h.failed), h.rate(), sumText(h.wall), h.host})
+	}
+	return rows
+}
+
+// MoreHosts returns how many hosts the table of Hosts leaves out: "and 3 other hosts"; "" for none.
+func (d *Data) MoreHosts() string {
+	if _, n := d.hosts(); n > 0 {
+		return "and " + jjm.Count(n, "other host")
+	}
+	return ""
+}
+
+// Events returns the table of the events during the grid job, with its heading.
+func (d *Data) Events() [][]string {
+	rows := [][]string{{plain.Zoned("TIME"), "BY", "WHAT"}}
+	for _, e := range d.events() {
+		rows = append(rows, []string{e[0], e[2], e[1]})
+	}
+	return rows
+}
+
+// Totals returns the rows about all attempts, and about local jobs with several attempts.
+func (d *Data) Totals() [][2]string { return append(d.totals(), [2]string{"restarts", d.restarts()}) }
