@@ -134,7 +134,8 @@ func finish(tb testing.TB, s *Store, b *jjm.Bulk) {
 	})
 }
 
-// saveEnds stores local jobs that have ended, by way of their submission: none completes that was never submitted.
+// saveEnds stores ended local jobs. It first stores them as submitting, because the store lets no local job complete
+// that was never submitted.
 func saveEnds(tx *Tx, ls []*jjm.LocalJob) error {
 	var before []*jjm.LocalJob
 	for _, l := range ls {
@@ -145,7 +146,7 @@ func saveEnds(tx *Tx, ls []*jjm.LocalJob) error {
 	return errors.Join(tx.SaveLocals(before), tx.SaveLocals(ls))
 }
 
-// complete completes every local job, and the grid job is then done.
+// complete completes every local job and then sets the grid job to done.
 func complete(tb testing.TB, s *Store, g *jjm.GridJob) {
 	tb.Helper()
 	ls, err := s.Locals(context.Background(), g.ID, 0, -1)
@@ -164,7 +165,8 @@ func complete(tb testing.TB, s *Store, g *jjm.GridJob) {
 	update(tb, s, func(tx *Tx) error { return errors.Join(saveEnds(tx, changed), tx.SaveGrid(g)) })
 }
 
-// archive moves the whole grid job to the history.
+// archive moves the whole grid job to the history, at most chunk local jobs at a time. It returns the number of calls
+// that this took.
 func archive(tb testing.TB, s *Store, id jjm.GridID, chunk int) (calls int) {
 	tb.Helper()
 	for more := true; more; calls++ {

@@ -52,13 +52,14 @@ func TestGridChanges_ReturnsEachEndWithAddressesOnce(t *testing.T) {
 	}
 }
 
-// Of a grid job with a callback every change of the status is returned, with its generation, and nothing else.
+// For a grid job with a callback, GridChanges returns every change of its status with the generation, and no other
+// journal entry.
 func TestGridChanges_OfACallback(t *testing.T) {
 	s, g := fresh(t), sampleGrid()
 	g.Spec.Notify, g.Spec.Callback = nil, &jjm.Callback{URL: "https://h/", States: []jjm.GridStatus{jjm.GridRunning}}
 	update(t, s, func(tx *Tx) error { return tx.InsertGrid(g) })
 	update(t, s, func(tx *Tx) error {
-		// Without the trigger a second generation needs no local jobs.
+		// Without this trigger, generation 2 can begin in a grid job without local jobs.
 		if _, err := tx.exec("DROP TRIGGER grid_jobs_generation", nil); err != nil {
 			return err
 		}
@@ -90,8 +91,8 @@ func TestGridChanges_OfACallback(t *testing.T) {
 	}
 }
 
-// An account with many notices leaves the places of other accounts free, and its own notices that were not tried yet
-// come before those that were tried in vain.
+// An account with many notices does not take the places of other accounts. Among the notices of one account, notices
+// that were never tried come first.
 func TestDueNotices_EachAccountHasItsShare(t *testing.T) {
 	s, g := told(t)
 	other := sampleGrid()
@@ -143,7 +144,7 @@ func TestUntold_CountsWhatIsNotDelivered(t *testing.T) {
 	}
 }
 
-// The words in the query are the names of the final statuses.
+// The query lists exactly the final statuses.
 func TestGridChanges_KnowsTheFinalStatuses(t *testing.T) {
 	words := "("
 	for st := range jjm.GridStatus(jjm.NumGridStatuses) {

@@ -26,7 +26,7 @@ func namesIn(t *testing.T, dir string) (names []string) {
 // next returns the options of a jjm whose schema has one more step.
 func next(step string) Options { return Options{steps: []string{schema1, step}} }
 
-// storeOfToday makes a store with three grid jobs and returns its path.
+// storeOfToday makes a store with the present schema and three grid jobs, and returns its path.
 func storeOfToday(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "store.db")
@@ -92,7 +92,7 @@ func TestOpen_CopiesAStoreBeforeItsSchemaIsUpdated(t *testing.T) {
 	wayBack(t, path, told)
 }
 
-// wayBack opens the updated store with the jjm of before, which refuses it, and the copy, which it accepts.
+// wayBack checks that the old jjm refuses the updated store and opens the copy.
 func wayBack(t *testing.T, updated, copied string) {
 	t.Helper()
 	_, err := Open(updated, Options{})
@@ -112,10 +112,10 @@ func wayBack(t *testing.T, updated, copied string) {
 	}
 }
 
-// A store that cannot be copied is not touched.
+// If the store cannot be copied, Open returns an error and does not change the store.
 func TestOpen_WithoutACopyNothingIsUpdated(t *testing.T) {
 	path := storeOfToday(t)
-	if err := os.MkdirAll(path+".v1.new/in", 0o700); err != nil { // has the effect of a full disk
+	if err := os.MkdirAll(path+".v1.new/in", 0o700); err != nil { // fails like a full disk
 		t.Fatal(err)
 	}
 	_, err := Open(path, next("CREATE TABLE late (x)"))
@@ -127,10 +127,10 @@ func TestOpen_WithoutACopyNothingIsUpdated(t *testing.T) {
 	}
 }
 
-// An update that fails in one of its steps says where the store of before is.
+// If a step of the update fails, the error names the copy that was made before the update.
 func TestOpen_AnUpdateThatFailsNamesTheCopy(t *testing.T) {
 	path := storeOfToday(t)
-	_, err := Open(path, next("CREATE TABLE removals (a)")) // there is such a table
+	_, err := Open(path, next("CREATE TABLE removals (a)")) // this table exists already
 	if err == nil || !strings.Contains(err.Error(), "the store as it was before is in "+path+".v1") {
 		t.Fatalf("%v", err)
 	}
@@ -139,7 +139,8 @@ func TestOpen_AnUpdateThatFailsNamesTheCopy(t *testing.T) {
 	}
 }
 
-// Commands that only read wait for the daemon to update the store.
+// A command that only reads cannot open a store with an old schema. The error says that the daemon must be started
+// once.
 func TestOpen_ReadOnlyNeedsAnUpdatedStore(t *testing.T) {
 	o := next("CREATE TABLE late (x)")
 	o.ReadOnly = true

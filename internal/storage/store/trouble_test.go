@@ -17,8 +17,8 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// childEnv names the work of the test binary when it is started as a child;
-// childPath the store.
+// childEnv is the environment variable that names the work of the test binary as a child process. childPath is the
+// variable with the path of the store.
 const (
 	childEnv  = "JJM_STORE_TEST_CHILD"
 	childPath = "JJM_STORE_TEST_PATH"
@@ -41,8 +41,8 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// writePairs commits a grid job, two local jobs, two journal entries and a count, again and again without end. It
-// prints a line after each commit.
+// writePairs commits grid jobs without end, one per transaction, each with two local jobs, two journal entries and a
+// count. It prints a line after each commit.
 func writePairs(s *Store) error {
 	for {
 		err := s.Update(context.Background(), func(tx *Tx) error {
@@ -98,7 +98,7 @@ func killAfter(t *testing.T, work, path string, lines int) (commits int) {
 			time.AfterFunc(time.Duration(rand.IntN(3000))*time.Microsecond, func() { cmd.Process.Kill() })
 		}
 	}
-	cmd.Wait() // killed, or through
+	cmd.Wait() // the child was killed or has ended
 	if stderr.Len() > 0 {
 		t.Fatalf("child: %s", stderr.String())
 	}
@@ -110,7 +110,7 @@ func TestKill_EveryTransactionIsWholeOrAbsent(t *testing.T) {
 	acknowledged := int64(0)
 	for round := range 6 {
 		acknowledged += int64(killAfter(t, "pairs", path, rand.IntN(60)))
-		s := open(t, path) // checks the store, since its end was unclean
+		s := open(t, path) // checks the store, because the child did not close it
 		grids := number(t, s, "SELECT count(*) FROM grid_jobs")
 		if grids < acknowledged || grids > acknowledged+1 {
 			t.Errorf("round %d: %d grid jobs stored, %d acknowledged", round, grids, acknowledged)
@@ -155,8 +155,8 @@ func TestKill_ArchiveContinuesWhereItStopped(t *testing.T) {
 	}
 }
 
-// wantWhole requires that a grid job has each of its n local jobs once, each with its attempt and its ledger rows, in
-// whichever table they are. others is the number of local jobs, without attempts, of other grid jobs.
+// wantWhole requires that a grid job has each of its n local jobs once, each with one attempt and ledger rows, in the
+// live tables or in the history. others is the number of local jobs of other grid jobs, which have no attempts.
 func wantWhole(t *testing.T, s *Store, id jjm.GridID, n, others int) {
 	t.Helper()
 	ls, err := s.Locals(context.Background(), id, 0, -1)
@@ -183,7 +183,7 @@ func wantWhole(t *testing.T, s *Store, id jjm.GridID, n, others int) {
 }
 
 // wantFull writes until the disk is full. It requires that acknowledged writes are stored, that the store can still be
-// read, and that it can be written again when the disk has room.
+// read, and that writes succeed again after makeRoom.
 func wantFull(t *testing.T, s *Store, makeRoom func()) {
 	t.Helper()
 	ctx := context.Background()
@@ -260,7 +260,8 @@ func TestErrors_KindsAndRemedies(t *testing.T) {
 	wantKind(t, s.fail(raw(s, "SELEKT"), "do"), jjm.Internal)
 }
 
-// Another process that holds the write lock delays, and does not corrupt.
+// If another process holds the write lock, a write fails with an error of kind Busy. It succeeds after the lock is
+// released.
 func TestUpdate_ForeignWriterIsBusy(t *testing.T) {
 	s := fresh(t)
 	other, err := dial(s.path, writing)

@@ -11,7 +11,7 @@ import (
 	"jjm/internal/work/cover"
 )
 
-// plain returns a step of 10 events in two completed local jobs with counts.
+// plain returns a step of 10 events in two completed local jobs, which both report how many units they processed.
 func plain() *world {
 	return &world{
 		facts: cover.Facts{Unit: jjm.UnitEvent, Spans: []jjm.Span{{First: 1, Count: 10}}, Made: 2, Closed: true, Over: true},
@@ -21,7 +21,7 @@ func plain() *world {
 	}
 }
 
-// Units that a local job reports as not processed are not proven.
+// If a local job reports fewer units than its part has, the difference is short and not proven.
 func TestVerify_ShortUnitsAreNotProven(t *testing.T) {
 	w := plain()
 	w.jobs[1].Processed.Count = 3
@@ -122,8 +122,8 @@ func TestVerify_Verdicts(t *testing.T) {
 	}
 }
 
-// recoveredPlain returns plain with a failed second local job, and a recovery that did its part
-// in two.
+// recoveredPlain returns plain with a failed second local job, and with a recovery that did the failed part in two
+// local jobs.
 func recoveredPlain() *world {
 	w := plain()
 	w.jobs[1].State, w.jobs[1].Processed = jjm.Failed, nil
@@ -234,7 +234,7 @@ func TestVerify_OfManyFilesProvesEveryEvent(t *testing.T) {
 	}
 }
 
-// verifyMany verifies n files, every third of which was given back once.
+// verifyMany verifies n files. Every third file was given back once.
 func verifyMany(t testing.TB, n int64) {
 	files := func(yield func(cover.File, error) bool) {
 		for i := range n {

@@ -23,8 +23,8 @@ func TestSettings_RefusesSettingsOfOtherWMCoreComponents(t *testing.T) {
 	}
 }
 
-// As in WMCore, the parts of a file that stands for events to be generated carry lheInputFiles, also where it is
-// false. Parts of other files carry nothing.
+// As in WMCore, each part of a file that stands for events to be generated has lheInputFiles, even if the value is
+// false. Parts of other files do not have it.
 func TestLHEInput_IsCarriedByGeneratedParts(t *testing.T) {
 	yes, no := true, false
 	for _, name := range []string{EventBased, Pieces} {
