@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 )
 
-// row is one line of the table: a figure, and the figure with which it is compared.
+// row is one line of the table: a figure, and the figure with which it is compared, if there is one.
 type row struct {
 	Section string  `json:"section"`
 	Name    string  `json:"name"`
