@@ -199,8 +199,8 @@ func (s *site) counts(ctx context.Context, id jjm.GridID) (wire.Counts, error) {
 // errVain is wrapped in the error of a wait that took too long.
 var errVain = errors.New("in vain")
 
-// until waits until done returns true. It returns errVain after the time within, which is longer on a slow machine. It
-// returns an error of done or of ctx unchanged.
+// until waits until done returns true. After the time within, which is longer on a slow machine, it returns an error
+// that wraps errVain. It returns an error of done or of ctx unchanged.
 func until(ctx context.Context, what string, within time.Duration, done func() (bool, error)) error {
 	within = await.Provoked(within)
 	deadline := time.Now().Add(within)
