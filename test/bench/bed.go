@@ -26,10 +26,10 @@ type bed struct {
 // errNoBed is the error if the batch systems cannot be measured on this machine.
 var errNoBed = errors.New("NOT MEASURED: the real batch systems are installed and started as root on Debian only")
 
-// bed starts a test bed and returns its folders and accounts. The bench uses the bed, like a test, until the section
-// ends: if a bed has no user, the next user removes its jobs or rebuilds it. If alone is set, other users wait until
-// the section ends. Sections that wait for an empty queue and cancel all jobs set alone. The error is errNoBed if the
-// machine has no beds.
+// bed starts a test bed and returns its folders and accounts. Like a test, the bench is a user of the bed until the
+// section ends. If a bed has no user, the next user removes its jobs or rebuilds it. If alone is set, other users wait
+// until the section ends; this is for sections that wait for an empty queue and cancel all jobs. The error is errNoBed
+// if the machine has no beds.
 func (b *bench) bed(name string, alone bool) (*bed, error) {
 	if _, err := os.Stat("/etc/debian_version"); err != nil || os.Geteuid() != 0 {
 		return nil, errNoBed

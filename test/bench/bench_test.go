@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 
 var bin programs.Programs
 
-// alone returns the names of the sections that need no real batch system.
+// alone returns the names of the sections that do not need a real batch system.
 func alone() []string {
 	return slices.DeleteFunc(names(), func(name string) bool {
 		return slices.Contains([]string{"slurm", "condor", "blahp", "gatekeepers"}, name)

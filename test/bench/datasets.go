@@ -16,7 +16,7 @@ const (
 	// smallParts and largeParts are the numbers of files in a part. Measurements with smallParts mainly depend on the
 	// number of parts, and measurements with largeParts on the number of files.
 	smallParts, largeParts = 5, 100
-	// feedPeakMB is the most memory that a daemon may use while it cuts a million files at once.
+	// feedPeakMB is the most memory that a daemon may use while it cuts a dataset of a million files.
 	feedPeakMB = 1200
 	// linearLimit limits the CPU time per file of a large dataset, as a multiple of the CPU time per file of a dataset
 	// with a tenth of the files.

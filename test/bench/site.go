@@ -28,7 +28,7 @@ type siteArgs struct {
 	Dir     string // the folder of store, records and socket
 	Work    string // the folder of the work areas
 	Wrapper string
-	Live    int  // number of local jobs that run at once
+	Live    int  // number of local jobs that run at the same time
 	History int  // finished local jobs in the store; only the parent uses it
 	Idle    bool // the batch system starts no jobs
 	// Quiet is how long nothing is requested from the site after all its local jobs run.

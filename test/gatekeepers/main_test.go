@@ -58,7 +58,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// chosen returns all scenarios in the campaign of gatekeepers, and otherwise those with the names.
+// chosen returns all scenarios in the campaign of gatekeepers, and otherwise only the scenarios with the given names.
 func chosen[T any](scenarios map[string]func(*testing.T, T), names ...string) map[string]func(*testing.T, T) {
 	if needs.InCampaign(needs.Gatekeepers) {
 		return scenarios
