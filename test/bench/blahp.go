@@ -18,8 +18,8 @@ import (
 	"jjm/internal/testkit/await"
 )
 
-// blahpPatience is longer than jjm waits before it gives up a job that Slurm has lost: absent_for is 10 minutes, plus
-// the time for the proof.
+// blahpPatience is longer than jjm waits before it abandons a job that Slurm has lost: 10 minutes (absent_for) and the
+// time for the proof.
 var blahpPatience = await.Guard(15 * time.Minute)
 
 // blahpClients is the number of clients that submit jobs of one part at the same time. blahpd runs up to 50 scripts.

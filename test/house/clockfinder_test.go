@@ -70,7 +70,7 @@ func (c *clocks) find() (found []string) {
 	return found
 }
 
-// declared adds to shorts the names that a declaration gives to times below a minute without a mark.
+// declared adds to shorts the names in a declaration that stand for times below a minute without a mark.
 func (c *clocks) declared(d *ast.GenDecl, shorts map[string]bool) {
 	for _, s := range d.Specs {
 		if v, ok := s.(*ast.ValueSpec); ok && len(v.Values) == len(v.Names) {
