@@ -26,8 +26,8 @@ type accepted struct {
 	PeakMB           float64
 }
 
-// acceptOne submits a grid job of n local jobs and waits until the record has all of them. Meanwhile the engine submits
-// local jobs to the batch system, as always.
+// acceptOne submits a grid job of n local jobs and waits until the record has all of them. Meanwhile the engine also
+// submits local jobs to the batch system.
 func (s *site) acceptOne(ctx context.Context, n int) (a accepted, err error) {
 	err = profiled("accept", func() error {
 		began, cpu, playing := time.Now(), processCPU(), s.player.spent()
@@ -73,7 +73,7 @@ func shards(dir string) int {
 	return n
 }
 
-// accept measures how small and large grid jobs are accepted.
+// accept measures the acceptance of small and of large grid jobs.
 func (b *bench) accept() error {
 	var small, large, made, cpu, peak []float64
 	for range b.size.rounds {

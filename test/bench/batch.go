@@ -16,11 +16,11 @@ import (
 
 // The targets of the comparisons with the real batch systems.
 const (
-	recordedMore  = 500  // ms that jjm may take more than a bare submission
+	recordedMore  = 500  // ms by which jjm may exceed a bare submission
 	recordedMost  = 5000 // ms for 10 000 local jobs
 	pollCPU       = 4    // times the CPU of one bare squeue, per cycle with 10 000 jobs
 	throughput    = 1.2  // times the bare array
-	loopOfSbatch  = 50   // submissions by which the loop is measured
+	loopOfSbatch  = 50   // submissions in the measured loop
 	oneJobClients = 8    // clients that submit grid jobs of one part at the same time
 )
 
@@ -118,8 +118,8 @@ func limitOf(wanted bool) float64 {
 // recorded holds the times that a grid job took until all ids were stored, and until the first local job ran.
 type recorded struct{ ids, ran time.Duration }
 
-// recorded submits a grid job of n local jobs to a daemon of its own, waits until the batch system's ids of all local
-// jobs are stored, and kills the grid job.
+// recorded submits a grid job of n local jobs to a separate daemon, waits until the ids of all local jobs in the batch
+// system are stored, and kills the grid job.
 func (b *bench) recorded(d *bed, kind string, n int, request string) (r recorded, err error) {
 	j, err := d.daemon(b, kind, d.bin)
 	if err != nil {
@@ -149,14 +149,14 @@ func (b *bench) recorded(d *bed, kind string, n int, request string) (r recorded
 	return r, b.killAndWait(j, id)
 }
 
-// submitTo submits as root, whom the daemon of an ordinary account also serves. The owner of the grid job is the
+// submitTo submits as root, because a daemon of an ordinary account also serves root. The owner of the grid job is the
 // daemon's account.
 func (b *bench) submitTo(j *realDaemon, text string) (wire.SubmitAnswer, error) {
 	return client.Call(b.ctx, &j.client, wire.VerbSubmit(),
 		wire.SubmitRequest{Submit: &wire.Submit{Name: "job.toml", Text: text, BaseDir: j.state}})
 }
 
-// until polls the counts of a grid job until ok accepts them, for at most 3 minutes.
+// until asks for the counts of a grid job until ok returns true, for at most 3 minutes.
 func (b *bench) until(j *realDaemon, id jjm.GridID, what string, ok func(wire.Counts) bool) error {
 	return b.untilOf(j, what, 3*time.Minute, func() (bool, error) {
 		a, err := client.Call(b.ctx, &j.client, wire.VerbLookup(), wire.LookupRequest{Many: wire.Refs(id.String())})
@@ -177,8 +177,8 @@ func (b *bench) killAndWait(j *realDaemon, id jjm.GridID) error {
 	})
 }
 
-// slurmSingles submits many grid jobs of one local job each, all of one owner and with equal requests, so that bulks
-// extend over several grid jobs.
+// slurmSingles submits many grid jobs of one local job each. All have the same owner and equal requests, so a bulk
+// contains local jobs of several grid jobs.
 func (b *bench) slurmSingles(d *bed, loop float64) (err error) {
 	n := b.size.singles
 	j, err := d.daemon(b, "slurm", d.bin)
@@ -246,7 +246,7 @@ func (b *bench) slurmPolling(d *bed) (err error) {
 		return err
 	}
 	began := time.Now()
-	time.Sleep(cycles * 10 * time.Second) // the default poll interval
+	time.Sleep(cycles * 10 * time.Second) // cycles times the default poll interval
 	commands2, times2, err := b.polls(j, shims)
 	if err != nil {
 		return err
@@ -270,7 +270,7 @@ func (b *bench) polls(j *realDaemon, shims string) (int, procTimes, error) {
 	return len(calls), times, errors.Join(err, err2)
 }
 
-// counting makes a folder of shims of the bed's commands. The shims of the named commands count their calls.
+// counting makes a folder of shims for the bed's commands. The shims of the given names count their calls.
 func (b *bench) counting(d *bed, names ...string) (string, error) {
 	dir, err := os.MkdirTemp("/tmp", "jjm-bench-shims-")
 	if err != nil {
@@ -297,7 +297,7 @@ func (b *bench) counting(d *bed, names ...string) (string, error) {
 	return dir, os.Chmod(dir, 0o755)
 }
 
-// slurmShort runs short jobs, wrapper included, and compares them with a bare array of the same jobs.
+// slurmShort runs short jobs with jjm, including the wrapper, and compares them with a bare array of the same jobs.
 func (b *bench) slurmShort(d *bed) (err error) {
 	n := b.size.short
 	began := time.Now()

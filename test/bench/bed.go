@@ -26,10 +26,10 @@ type bed struct {
 // errNoBed is the error if the batch systems cannot be measured on this machine.
 var errNoBed = errors.New("NOT MEASURED: the real batch systems are installed and started as root on Debian only")
 
-// bed starts a test bed and returns its folders and accounts. The bench is a user of the bed, like a test, until the
-// section is over: the next user of a bed without users empties it of jobs or rebuilds it. With alone set, other users
-// wait until then; alone is for sections that wait for an empty queue and cancel all its jobs. It returns errNoBed on a
-// machine that has no beds.
+// bed starts a test bed and returns its folders and accounts. Like a test, the bench is a user of the bed until the
+// section ends. If a bed has no user, the next user removes its jobs or rebuilds it. If alone is set, other users wait
+// until the section ends; this is for sections that wait for an empty queue and cancel all jobs. The error is errNoBed
+// if the machine has no beds.
 func (b *bench) bed(name string, alone bool) (*bed, error) {
 	if _, err := os.Stat("/etc/debian_version"); err != nil || os.Geteuid() != 0 {
 		return nil, errNoBed
@@ -64,7 +64,7 @@ func (b *bench) bed(name string, alone bool) (*bed, error) {
 	return readBed(name, text)
 }
 
-// enter waits for a place among the users of a bed, and prints that it waits.
+// enter waits until the bench may use a bed, and prints a message while it waits.
 func (b *bench) enter(name string, alone bool) (*testbed.Hold, error) {
 	type entered struct {
 		hold *testbed.Hold
@@ -90,7 +90,7 @@ func (b *bench) enter(name string, alone bool) (*testbed.Hold, error) {
 // leaveBeds ends the use of all beds of a section.
 func (b *bench) leaveBeds() {
 	for _, h := range b.holds {
-		_ = h.Leave() // the lock ends with the program in any case
+		_ = h.Leave() // the program's end would release the lock anyway
 	}
 	b.holds = nil
 }
@@ -140,7 +140,7 @@ func (d *bed) run(b *bench, stdin string, argv ...string) (string, executed, err
 }
 
 // daemon starts a daemon whose only cluster is this bed, as the account of the bed's jobs. bin is the folder of the
-// commands: the bed's own, or shims.
+// batch system's commands: the bed's own commands or shims.
 func (d *bed) daemon(b *bench, kind, bin string) (*realDaemon, error) {
 	var env []string
 	for name, value := range d.env {

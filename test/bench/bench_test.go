@@ -15,7 +15,7 @@ import (
 	"jjm/internal/testkit/testbed"
 )
 
-// TestMain makes the test's own program the children that a bench starts.
+// TestMain lets the test program also run as the child processes that a bench starts.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == childWord {
 		os.Exit(childMain(os.Args[2], os.Stdin, os.Stdout))
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 
 var bin programs.Programs
 
-// alone returns the sections that need no real batch system.
+// alone returns the names of the sections that do not need a real batch system.
 func alone() []string {
 	return slices.DeleteFunc(names(), func(name string) bool {
 		return slices.Contains([]string{"slurm", "condor", "blahp", "gatekeepers"}, name)
@@ -74,14 +74,14 @@ func TestRun_EverySectionGivesItsFigures(t *testing.T) {
 	}
 }
 
-// The figures of each gatekeeper are compared with those of another job manager. Slurm and HTCondor are not used here,
-// because a wait until their queues are empty would wait for other tests.
+// The bench compares the figures of each gatekeeper with the figures of another job manager. Slurm and HTCondor are
+// left out, because their sections would wait for the jobs of other tests.
 func TestRun_GatekeepersAreCompared(t *testing.T) {
 	needs.Campaign(t, needs.Gatekeepers)
 	testbed.Start(t, "gram")
 	testbed.Start(t, "arc")
 	programs, dir := bin.Dir(t), t.TempDir()
-	t.Chdir("../..") // the folder in which "make bench" runs
+	t.Chdir("../..") // "make bench" runs in this folder
 	var out, log bytes.Buffer
 	if code := run(t.Context(), tiny(), []string{"-json", "-run", "gatekeepers", "-bin", programs, "-dir", dir}, &out,
 		&log); code == exitError {

@@ -18,7 +18,8 @@ import (
 	"jjm/internal/testkit/await"
 )
 
-// blahpPatience is longer than jjm takes to give up a job that Slurm has lost: absent_for, 10 minutes, and the proof.
+// blahpPatience is longer than jjm waits before it abandons a job that Slurm has lost: 10 minutes (absent_for) and the
+// time for the proof.
 var blahpPatience = await.Guard(15 * time.Minute)
 
 // blahpClients is the number of clients that submit jobs of one part at the same time. blahpd runs up to 50 scripts.
@@ -118,7 +119,7 @@ func (b *bench) lrmsOf(d *bed, j *realDaemon, condor string) (ours, theirs *lrms
 		&lrms{folder: native, name: "slurm", env: env, as: as, work: work}, err
 }
 
-// blahpCosts compares single calls of jjm's scripts and HTCondor's scripts, alternately.
+// blahpCosts compares single calls of jjm's scripts and of HTCondor's scripts, called in turn.
 func (b *bench) blahpCosts(d *bed, ours, theirs *lrms) error {
 	figures := map[string][]float64{}
 	note := func(l *lrms, verb string, e executed) {
@@ -157,7 +158,7 @@ func (d *bed) quiet(b *bench) error {
 	})
 }
 
-// blahpRate compares the time that one-part jobs take from the first submission to the end of the last job.
+// blahpRate compares the time from the first submission of one-part jobs to the end of the last job.
 func (b *bench) blahpRate(d *bed, j *realDaemon, ours, theirs *lrms) error {
 	n := b.size.calls * blahpClients / 2
 	rate := func(l *lrms, over func() error) (float64, float64, error) {

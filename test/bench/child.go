@@ -32,7 +32,7 @@ type answer struct {
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
-// worker runs in the child process: it answers the questions of the parent, until close.
+// worker runs in the child process. It answers the questions of the parent until close is called.
 type worker interface {
 	answer(ctx context.Context, do string, arg func(into any) error) (any, error)
 	close() error
@@ -53,7 +53,8 @@ func workers(kind string) (worker, error) {
 	return nil, fmt.Errorf("child %q: not known", kind)
 }
 
-// childMain answers the questions on in until it ends or a question or an answer is broken. It returns the exit code.
+// childMain answers the questions on in until in ends, or until a question or an answer cannot be coded. It returns the
+// exit code.
 func childMain(kind string, in io.Reader, out io.Writer) int {
 	w, err := workers(kind)
 	if err != nil {
@@ -116,7 +117,7 @@ func (b *bench) child(kind string) (*child, error) {
 	return &child{kind: kind, cmd: cmd, in: in, out: json.NewDecoder(out)}, nil
 }
 
-// ask sends a question and waits for its answer; into may be nil.
+// ask sends a question and stores the answer in into; into may be nil.
 func (c *child) ask(do string, arg, into any) error {
 	text, err := json.Marshal(arg)
 	if err != nil {
@@ -138,7 +139,7 @@ func (c *child) ask(do string, arg, into any) error {
 	return json.Unmarshal(a.Value, into)
 }
 
-// close ends the child and returns the CPU time that it used in all.
+// close ends the child and returns its total CPU time.
 func (c *child) close() (time.Duration, error) {
 	err := c.in.Close()
 	err = errors.Join(err, c.cmd.Wait())

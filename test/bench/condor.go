@@ -66,7 +66,7 @@ func (b *bench) bareCluster(d *bed, n int) (r recorded, err error) {
 		})
 	}
 	r.ran = time.Since(began)
-	_, _, _ = d.run(b, "", "condor_rm", cluster) // it fails if all jobs have run
+	_, _, _ = d.run(b, "", "condor_rm", cluster) // fails if all jobs have already run
 	gone := until(b.ctx, "the bare jobs are gone", 3*time.Minute, func() (bool, error) {
 		out, _, err := d.run(b, "", "condor_q", "-limit", "1", cluster, "-af", "ProcId")
 		return out == "", err

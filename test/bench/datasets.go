@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// smallParts and largeParts are the numbers of files in a part. The measurements with smallParts depend on the number
-	// of parts, the measurements with largeParts on the number of files.
+	// smallParts and largeParts are the numbers of files in a part. Measurements with smallParts mainly depend on the
+	// number of parts, and measurements with largeParts on the number of files.
 	smallParts, largeParts = 5, 100
-	// feedPeakMB is the most memory that a daemon may use while it cuts a million files at once.
+	// feedPeakMB is the most memory that a daemon may use while it cuts a dataset of a million files.
 	feedPeakMB = 1200
-	// linearLimit is how many times more CPU a file may cost in a large dataset than in a dataset of a tenth of its
-	// size.
+	// linearLimit limits the CPU time per file of a large dataset, as a multiple of the CPU time per file of a dataset
+	// with a tenth of the files.
 	linearLimit = 2
 )
 
@@ -110,7 +110,7 @@ func (b *bench) standingDataset(n int) (fed, error) {
 	})
 }
 
-// feed runs do with a daemon of its own, whose cluster is paused, and measures it.
+// feed starts a separate daemon with a paused cluster, calls do, and measures the daemon.
 func (b *bench) feed(n int, do func(*realDaemon, *fed) error) (f fed, err error) {
 	b.say("  %d files", n)
 	d, err := b.startDaemon(b.dir)

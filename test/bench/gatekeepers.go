@@ -117,7 +117,7 @@ func (p *perl) measure(n int) (map[string]float64, error) {
 	for _, verb := range []string{"submit", "poll"} {
 		var before procTimes
 		for i := range jobs {
-			if i == 1 { // the first job loads the modules
+			if i == 1 { // the first job also loads the modules
 				var err error
 				if before, err = timesOf(p.cmd.Process.Pid); err != nil {
 					return nil, err
@@ -149,7 +149,7 @@ func (p *perl) measure(n int) (map[string]float64, error) {
 	return cost, nil
 }
 
-// job is the description of a job, as the job manager passes it.
+// job returns the description of a job in the form that the job manager passes.
 func (p *perl) job(i int) string {
 	id := fmt.Sprintf("%s-%d", p.kind, i)
 	return fmt.Sprintf(

@@ -84,7 +84,7 @@ func (h *historian) grid(ctx context.Context, s *store.Store, n int) error {
 	return nil
 }
 
-// oldLocal returns a running local job, which may then complete.
+// oldLocal returns a running local job, because only a submitted local job can complete.
 func oldLocal(g jjm.GridID, n int) jjm.LocalJob {
 	return jjm.LocalJob{
 		ID:   jjm.LocalID{Grid: g, N: int32(n)},
@@ -127,7 +127,7 @@ func (h *historian) bulk(ctx context.Context, s *store.Store, g *jjm.GridJob, fr
 	})
 }
 
-// buildHistory fills a store in a child.
+// buildHistory starts a child that fills a store with finished local jobs.
 func (b *bench) buildHistory(path string, jobs int) error {
 	began := time.Now()
 	c, err := b.child("history")

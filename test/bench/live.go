@@ -23,14 +23,14 @@ const (
 	restartMS  = 3000
 )
 
-// filled holds the cost of starting the jobs of a site.
+// filled holds the grid job of a filled site, and how long it took to start its local jobs.
 type filled struct {
 	Grid    jjm.GridID
 	Seconds float64
 }
 
-// fill starts Live local jobs, and a fifth more, which wait until a running local job ends. It returns when the site is
-// quiet: all records are written.
+// fill submits Live local jobs, which all run, and a fifth more, which wait until a running local job ends. It returns
+// when all records are written.
 func (s *site) fill(ctx context.Context) (filled, error) {
 	began := time.Now()
 	grid, err := s.submit(ctx, s.args.Live)
@@ -63,24 +63,24 @@ func (s *site) fill(ctx context.Context) (filled, error) {
 	return filled{grid, took.Seconds()}, nil
 }
 
-// cycles holds the cost of live jobs.
+// cycles holds the cost of live jobs during a measurement.
 type cycles struct {
 	Seconds float64
-	// CPU is the CPU time of the engine with everything that it uses, the listing included. Listing is the
-	// simulation's part of it. Playing is the CPU time of the jobs and wrappers, which is not in CPU. All are in
-	// milliseconds.
+	// CPU is the CPU time of the engine with everything that it uses, including the listings. Listing is the part of CPU
+	// that the simulation used for listings. Playing is the CPU time of the simulated jobs and wrappers, which is not
+	// included in CPU. All are in milliseconds.
 	CPU, Listing, Playing float64
 	Listings              int
-	// Plain is the CPU time of reading a listing of as many jobs once with a plain program.
+	// Plain is the CPU time that a plain program needs to read one listing of the same number of jobs.
 	Plain  float64
 	Ended  int // local jobs that completed meanwhile
 	PeakMB float64
 }
 
-// per returns a figure per cycle.
+// per converts a total to a figure per cycle.
 func (c cycles) per(total float64) float64 { return total / c.Seconds * cycle.Seconds() }
 
-// cycles measures the cost of the live jobs for a while.
+// cycles measures the cost of the live jobs during the time while.
 func (s *site) cycles(ctx context.Context, while time.Duration) (c cycles, err error) {
 	completed, err := s.completed(ctx)
 	if err != nil {
@@ -125,7 +125,7 @@ type restarted struct{ WallMS, CPUMS float64 }
 
 // restart opens the store and everything that uses it, and sends one lookup through the server.
 func (s *site) restart(ctx context.Context) (r restarted, err error) {
-	runtime.GC() // the new daemon must not pay for the garbage of the previous one
+	runtime.GC() // garbage of the previous daemon must not count
 	began, cpu, playing := time.Now(), processCPU(), s.player.spent()
 	err = profiled(fmt.Sprintf("restart-%d", s.args.Live), func() error {
 		if s.daemon, err = s.open(ctx, s.args.Dir); err != nil {
@@ -236,7 +236,7 @@ func (b *bench) tellLinear(all []measured) {
 	}
 }
 
-// tellHistory reports the times of a site with finished jobs beside the times of a site that has none.
+// tellHistory compares the times of a site with finished jobs with the times of a site without finished jobs.
 func (b *bench) tellHistory(without, with measured) {
 	name := fmt.Sprintf("%d live, %d finished: ", with.live, b.size.history)
 	compare := func(what string, figure, other float64) {
@@ -251,5 +251,6 @@ func (b *bench) tellHistory(without, with measured) {
 	b.target("live", name+"lookup, 99 %", quantile(with.lookups, 0.99), "ms", lookupP99)
 }
 
-// sameLimit is the largest ratio of two figures that count as unchanged: runs of the same program differ by as much.
+// sameLimit is the largest ratio of two figures that count as equal. Two runs of the same program may differ by this
+// ratio.
 const sameLimit = 1.3

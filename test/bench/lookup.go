@@ -10,13 +10,13 @@ import (
 
 // The targets of a gatekeeper's lookup.
 const (
-	lookupCPU  = 2.5 // times a program that only parses flags
+	lookupCPU  = 2.5 // limit for the CPU time, as a multiple of a program that only parses flags
 	lookupP99  = 20  // ms
 	recordWall = 100 // ms
 )
 
-// lookup measures a lookup as gatekeepers run it, with jjm-gatekeeper, and for comparison a lookup by people, with
-// jjm.
+// lookup measures a lookup with jjm-gatekeeper, which gatekeepers use, and for comparison a lookup with jjm, which
+// people use.
 func (b *bench) lookup() error {
 	plain, err := b.build("flags", "jjm/test/bench/flagonly")
 	if err != nil {
@@ -53,7 +53,7 @@ func (b *bench) lookup() error {
 	return b.lookupDown(s)
 }
 
-// lookupDown measures the answer from the record while no daemon runs.
+// lookupDown measures a lookup that is answered from the record because no daemon runs.
 func (b *bench) lookupDown(s *siteProc) error {
 	if err := s.ask("stop", nil, nil); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (b *bench) exec(state string, argv ...string) (executed, error) {
 	return executed{wall, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}, nil
 }
 
-// build builds a program of this module for comparison, as make build builds jjm.
+// build builds a program of this module for comparison, with the options of "make build".
 func (b *bench) build(name, pkg string) (string, error) {
 	dir, err := b.folder(name)
 	if err != nil {

@@ -72,7 +72,7 @@ type bench struct {
 	sites map[siteArgs]*siteProc // the running sites
 }
 
-// sizes says how much is measured; tests measure less.
+// sizes determine how much is measured. Tests use smaller sizes.
 type sizes struct {
 	live     int // local jobs of the large sites
 	history  int // finished local jobs
@@ -211,7 +211,7 @@ func (b *bench) clean() {
 	}
 }
 
-// measure runs the sections. If a section fails, the following ones still run.
+// measure runs the sections. If a section fails, the following sections still run.
 func (b *bench) measure(wanted []section) error {
 	var errs []error
 	for i, s := range wanted {

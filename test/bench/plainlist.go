@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// plainRow holds the facts about a job that a plain reader of listings stores.
+// plainRow holds the facts about a job that plainListing stores.
 type plainRow struct {
 	state, host string
 	seen        int

@@ -13,13 +13,13 @@ import (
 	"jjm/sandbox"
 )
 
-// meanLife makes one job in a hundred end in each cycle of ten seconds. The lifetimes have an exponential distribution,
-// so that the rate of ends does not depend on the age.
+// meanLife is the mean lifetime of a job. With this value one job in a hundred ends in each cycle of ten seconds. The
+// lifetimes have an exponential distribution, so that the rate of ends does not depend on the age of the jobs.
 const meanLife = 1000 * time.Second
 
-// player moves the time of the simulation. Its clock moves only in calls of the player, so that all work to start and
-// end jobs, and to play their wrappers, is done on the player's thread. The CPU time of that thread can be separated
-// from the engine's (getrusage(2), RUSAGE_THREAD).
+// player moves the clock of the simulation. The clock moves only in calls of the player, so the player's thread does
+// all work of starting and ending jobs and of simulating their wrappers. The CPU time of this thread can therefore be
+// separated from the engine's CPU time (getrusage(2), RUSAGE_THREAD).
 type player struct {
 	sim  *adaptertest.Sim
 	area *sandbox.Area
@@ -39,7 +39,7 @@ func newPlayer(work string, slots int, idle bool) (*player, error) {
 	p := &player{area: area, rand: rand.New(rand.NewPCG(1, 2)), over: make(chan struct{})}
 	p.now.Store(time.Now().UnixNano())
 	wrapper := adaptertest.InArea(area)
-	wrapper.Bare = true // it writes results and claims, and no outputs
+	wrapper.Bare = true // writes results and claims, but no outputs
 	wait := 100 * time.Millisecond
 	if idle {
 		wait = 1000 * time.Hour
@@ -73,14 +73,14 @@ func (p *player) play(ctx context.Context) {
 
 func (p *player) spent() time.Duration { return time.Duration(p.cpu.Load()) }
 
-// metered is the simulation for the engine. It has no hints, like a batch system that is used by commands, and counts
-// the CPU time of its listings.
+// metered is the simulation as the engine sees it. It counts the CPU time of its listings. It offers no hints, like a
+// batch system that is used by commands.
 type metered struct {
 	adapters.Adapter
 	listing atomic.Int64 // nanoseconds
 }
 
-// List makes the listing on a thread of its own.
+// List makes the listing on a separate thread, to measure its CPU time.
 func (m *metered) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -8,13 +8,14 @@ import (
 	"text/tabwriter"
 )
 
-// row is one line of the table: a figure, and the figure with which it is compared.
+// row is one line of the table: a figure, and the figure with which it is compared, if there is one.
 type row struct {
 	Section string  `json:"section"`
 	Name    string  `json:"name"`
 	Figure  float64 `json:"figure"`
 	Unit    string  `json:"unit"`
-	// Against names what the figure is compared with, "" = nothing. With is the figure of Against, in the same unit.
+	// Against names the figure or target with which Figure is compared, "" if there is none. With is its value, in the
+	// same unit.
 	Against string  `json:"against,omitempty"`
 	With    float64 `json:"with,omitempty"`
 	// Ratio is Figure divided by With. Limit is its limit, 0 = none.

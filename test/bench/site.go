@@ -28,10 +28,10 @@ type siteArgs struct {
 	Dir     string // the folder of store, records and socket
 	Work    string // the folder of the work areas
 	Wrapper string
-	Live    int  // number of local jobs that run at once
+	Live    int  // number of local jobs that run at the same time
 	History int  // finished local jobs in the store; only the parent uses it
 	Idle    bool // the batch system starts no jobs
-	// Quiet is how long the site is left alone after all its local jobs run.
+	// Quiet is how long nothing is requested from the site after all its local jobs run.
 	Quiet time.Duration
 }
 
@@ -48,7 +48,7 @@ type site struct {
 	*daemon
 }
 
-// daemon is one life of the daemon's parts.
+// daemon holds the parts of one started daemon.
 type daemon struct {
 	store   *store.Store
 	records *xmldb.DB
@@ -143,7 +143,7 @@ func (s *site) open(ctx context.Context, dir string) (d *daemon, err error) {
 	return d, nil
 }
 
-// halt stops the daemon's parts. The batch system goes on.
+// halt stops the daemon's parts. The batch system continues.
 func (s *site) halt() error {
 	d := s.daemon
 	if d == nil {
@@ -196,11 +196,11 @@ func (s *site) counts(ctx context.Context, id jjm.GridID) (wire.Counts, error) {
 	return l.Counts, l.Error.Err()
 }
 
-// errVain is the error of a wait that took too long.
+// errVain is wrapped in the error of a wait that took too long.
 var errVain = errors.New("in vain")
 
-// until waits until done returns true. It returns errVain after within, or later on a slow machine, and the error of
-// done or of ctx.
+// until waits until done returns true. After the time within, which is longer on a slow machine, it returns an error
+// that wraps errVain. It returns an error of done or of ctx unchanged.
 func until(ctx context.Context, what string, within time.Duration, done func() (bool, error)) error {
 	within = await.Provoked(within)
 	deadline := time.Now().Add(within)
@@ -226,7 +226,7 @@ type siteProc struct {
 	grid jjm.GridID // the large grid job
 }
 
-// site returns a site whose local jobs all run. It starts a site unless one of this size already runs.
+// site returns a site whose local jobs all run. It starts a site only if no site of this size runs.
 func (b *bench) site(live, history int) (*siteProc, error) {
 	key := siteArgs{Live: live, History: history, Quiet: b.size.quiet}
 	if s := b.sites[key]; s != nil {

@@ -17,7 +17,8 @@ type splitArgs struct {
 	Files int
 }
 
-// splitCost is the cost of cutting: the CPU of one cut, and the peak memory of the process that holds work and parts.
+// splitCost is the cost of cutting: the CPU time of one cut, and the peak memory of the process that holds the work and
+// the parts.
 type splitCost struct {
 	CPU    time.Duration
 	Plain  time.Duration // of the same work, cut plainly
@@ -57,18 +58,18 @@ type workload struct {
 	shape  string
 	params func(*split.Params)
 	work   func(*split.Work, int)
-	// pieces returns the pieces into which a plain cut divides a file, and perPart is the number of pieces in a part;
-	// most is how many times the CPU of a plain cut a cut may take. nil = not compared.
+	// pieces returns the pieces into which a plain cut divides a file; nil means no comparison. perPart is the number of
+	// pieces in a part. most limits the CPU time of a cut, as a multiple of the CPU time of a plain cut.
 	pieces  func(*jjm.File) []jjm.FileLumis
 	perPart int
 	most    float64
-	// python is the time that the original needs for a file at 1e5 files, in seconds of one core, as measured once.
-	// memory is a tenth of the original's memory, in MB. 0 = not known.
+	// python is the time that the original needs for each file if there are 1e5 files, in seconds of one core. It was
+	// measured once. memory is a tenth of the original's memory, in MB. 0 means unknown.
 	python float64
 	memory float64
 }
 
-// workloads returns the workloads with which the originals were measured. The originals took 0.5 GB for whole files
+// workloads returns the workloads that were measured with the originals. The originals needed 0.5 GB for whole files
 // and up to 2.3 GB for events and sections.
 func workloads() []workload {
 	const little, much = 50, 230
@@ -139,7 +140,8 @@ func withSecondary(w *split.Work, _ int) {
 	w.Secondary = []split.Stream{s}
 }
 
-// cost cuts the work once to measure the memory with all parts, and then often enough to measure the CPU time.
+// cost cuts the work once to measure the peak memory with all parts. Then it repeats the cut often enough to measure
+// the CPU time.
 func (l *workload) cost(n int) (splitCost, error) {
 	work := files(n)
 	if l.work != nil {
@@ -180,7 +182,7 @@ func (l *workload) cost(n int) (splitCost, error) {
 	return cost, err
 }
 
-// roundCPU returns the CPU time of one of many rounds, garbage collection included.
+// roundCPU returns the mean CPU time of one of many rounds, including garbage collection.
 func roundCPU(rounds int, round func() error) (time.Duration, error) {
 	runtime.GC()
 	before := processCPU()
@@ -203,8 +205,8 @@ func (l *workload) splitter() string {
 	return split.JEDI
 }
 
-// split measures every splitter of files at every size. The last size but one is compared with a plain cut; the last
-// size is compared with the previous size, to see that the cost is linear.
+// split measures every splitter of files with every number of files. It compares the measurement before the last with a
+// plain cut, and the last one with the measurement before it, to check that the cost is linear.
 func (b *bench) split() error {
 	var errs []error
 	for _, l := range workloads() {
@@ -244,8 +246,8 @@ func (b *bench) splitOne(l *workload) error {
 	return nil
 }
 
-// cpuBeside compares the CPU time of a cut with a plain cut in the same process, and with the original's time as
-// measured once, without a target, because machines differ.
+// cpuBeside compares the CPU time of a cut with the CPU time of a plain cut in the same process. It also compares it
+// with the original's time, which was measured once, but without a target, because machines differ.
 func (b *bench) cpuBeside(l *workload, what string, n int, cost splitCost) {
 	perFile := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / float64(n) }
 	if l.pieces == nil {
@@ -256,7 +258,7 @@ func (b *bench) cpuBeside(l *workload, what string, n int, cost splitCost) {
 	b.beside("split", what+"CPU per file", perFile(cost.CPU), "ns", "the original, recorded", l.python*1e9, 0)
 }
 
-// cut cuts in a child of its own, so that the memory is that of one workload.
+// cut cuts in a separate child, so that the peak memory belongs to one workload.
 func (b *bench) cut(name string, n int) (splitCost, error) {
 	var cost splitCost
 	c, err := b.child("split")

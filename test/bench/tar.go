@@ -61,7 +61,7 @@ func (t *tarrer) answer(ctx context.Context, do string, arg func(into any) error
 	return nil, fmt.Errorf("a tarrer cannot %q", do)
 }
 
-// make writes the files. Their content can be neither compressed nor shared.
+// make writes the files. Their content can be neither compressed nor deduplicated.
 func (t *tarrer) make() (err error) {
 	if t.area, err = sandbox.OpenArea(t.args.Root); err != nil {
 		return err
@@ -160,7 +160,7 @@ func (b *bench) tar() error {
 	return err
 }
 
-// gnu runs a shell command. Its CPU time is the sum of all its processes.
+// gnu runs a shell command. The CPU time includes all processes of the command.
 func (b *bench) gnu(script, out, root string) (tarred, error) {
 	cmd := exec.CommandContext(b.ctx, "sh", "-c", script, "sh", out, root)
 	var text bytes.Buffer

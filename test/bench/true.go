@@ -92,7 +92,7 @@ func (b *bench) tellBare(where string, jjms, plain, xargs []bareRun) {
 	b.tell("true", name+"peak memory of the daemon", of(jjms, func(r bareRun) float64 { return r.peakMB }), "MB")
 }
 
-// xargs runs /bin/true as often as the daemon does, with as many at the same time as there are CPUs.
+// xargs runs /bin/true as often as the daemon does. As many run at the same time as there are CPUs.
 func (b *bench) xargs() (bareRun, error) {
 	cmd := exec.CommandContext(b.ctx, "xargs", "-P", strconv.Itoa(runtime.NumCPU()), "-n", "1", "/bin/true")
 	var lines strings.Builder
@@ -107,7 +107,7 @@ func (b *bench) xargs() (bareRun, error) {
 	return bareRun{wall: time.Since(began)}, nil
 }
 
-// plainJobs runs the jobs with the plain program, in a folder of its own below dir.
+// plainJobs runs the jobs with the plain program, in a separate folder below dir.
 func (b *bench) plainJobs(program, dir string) (r bareRun, err error) {
 	dir, err = os.MkdirTemp(dir, "plain-")
 	if err != nil {
@@ -134,7 +134,7 @@ func stderrOf(err error) []byte {
 	return nil
 }
 
-// bareDaemon runs the jobs as local jobs of one grid job of a daemon of its own.
+// bareDaemon runs the jobs as local jobs of one grid job of a separate daemon.
 func (b *bench) bareDaemon(dir string) (r bareRun, err error) {
 	d, err := b.startDaemon(dir)
 	if err != nil {
@@ -165,7 +165,7 @@ func (b *bench) bareDaemon(dir string) (r bareRun, err error) {
 	return r, err
 }
 
-// realDaemon is a daemon in a folder of its own.
+// realDaemon is a daemon in a separate folder.
 type realDaemon struct {
 	cmd    *exec.Cmd
 	state  string
@@ -176,13 +176,12 @@ type realDaemon struct {
 	began  time.Time // the start of the measurement, if the daemon is measured
 }
 
-// startDaemon starts jjm-daemon with the defaults, in a folder of its own below
-// dir, and waits until it answers.
+// startDaemon starts jjm-daemon with the default settings in a separate folder below dir, and waits until it answers.
 func (b *bench) startDaemon(dir string) (*realDaemon, error) {
 	return b.startDaemonAs(dir, "log = \"warn\"\n", nil)
 }
 
-// startDaemonAs is startDaemon with a configuration, and as another account.
+// startDaemonAs is startDaemon with a configuration and an account.
 func (b *bench) startDaemonAs(dir, config string, as *syscall.Credential) (*realDaemon, error) {
 	state, err := os.MkdirTemp(dir, "daemon-")
 	if err != nil {
@@ -249,14 +248,14 @@ func (d *realDaemon) runJob(ctx context.Context, text string) (status string, er
 	return status, err
 }
 
-// close ends the daemon as a service manager does. Its folder stays until the end of the run: ext4 without a journal
-// checks every inode that was deleted in the last minute before it makes a new one (recently_deleted in
-// fs/ext4/ialloc.c of Linux), which would count as CPU time of the next run.
+// close ends the daemon in the same way as a service manager. Its folder stays until the end of the run, because ext4
+// without a journal checks every inode that was deleted in the last minute before it makes a new inode
+// (recently_deleted in fs/ext4/ialloc.c of Linux). The check would count as CPU time of the next run.
 func (d *realDaemon) close() error {
 	err := d.cmd.Process.Signal(syscall.SIGTERM)
 	err = errors.Join(err, d.cmd.Wait(), d.log.Close())
 	if d.perf != nil {
-		_ = d.perf.Wait() // perf ends when its target has ended, with an exit code of its own
+		_ = d.perf.Wait() // perf ends with the daemon; its exit code says nothing
 	}
 	return err
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// rusageThread is RUSAGE_THREAD (getrusage(2)); package syscall lacks it.
+// rusageThread is RUSAGE_THREAD (getrusage(2)), which package syscall lacks.
 const rusageThread = 1
 
 // cpuOf returns user and system time of this process or thread.

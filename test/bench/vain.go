@@ -20,8 +20,8 @@ const (
 	vainLog  = 40 // lines of the daemon's log
 )
 
-// untilOf waits for a daemon in the same way as until. If the wait takes too long, it reports the daemon's state and
-// keeps its folder.
+// untilOf waits for a daemon like until. If the wait takes too long, it reports the state of the daemon and keeps the
+// daemon's folder.
 func (b *bench) untilOf(j *realDaemon, what string, within time.Duration, done func() (bool, error)) error {
 	err := until(b.ctx, what, within, done)
 	if !errors.Is(err, errVain) {
@@ -32,7 +32,7 @@ func (b *bench) untilOf(j *realDaemon, what string, within time.Duration, done f
 	return fmt.Errorf("%w; the daemon's folder stays: %s", err, j.state)
 }
 
-// unfinished describes the unfinished jobs of a daemon: its own view, the batch system's view, and the end of the
+// unfinished describes the unfinished jobs of a daemon: the daemon's view, the batch system's view, and the end of the
 // daemon's log.
 func (b *bench) unfinished(j *realDaemon) string {
 	var out strings.Builder

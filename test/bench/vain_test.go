@@ -28,8 +28,8 @@ func benchIn(t *testing.T, dir string) (*bench, *strings.Builder) {
 	return b, &said
 }
 
-// A bench that uses a bed alone must keep other users out. The next user of a bed without users would remove the bed's
-// jobs or rebuild the bed, and the bench would wait for its jobs in vain.
+// While a bench uses a bed alone, other users must wait. Otherwise the next user would remove the bed's jobs or rebuild
+// the bed, and the bench would wait for its jobs in vain.
 func TestBed_NobodyEmptiesItMeanwhile(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	needs.Root(t, "to start Slurm")

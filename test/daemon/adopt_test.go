@@ -13,8 +13,7 @@ import (
 // onWork returns a configuration with a work area outside the state folder.
 func onWork(work string) string { return fmt.Sprintf("work = %q\n", work) }
 
-// refusal starts a daemon with a configuration and a state folder. It returns the daemon's error, or "" if the daemon
-// serves.
+// refusal starts a daemon in a state folder. It returns the daemon's error, or "" if the daemon serves.
 func (d *daemon) refusal(state string, args ...string) string {
 	d.t.Helper()
 	said, serves := d.serve(state, append([]string{"--config", d.dir + "/jjm.toml"}, args...)...)
@@ -74,7 +73,7 @@ func TestStore_TwoStatesOnOneWorkArea(t *testing.T) {
 	}
 }
 
-// in starts a daemon with the same configuration and another state folder.
+// in starts a daemon with the same configuration in another state folder.
 func (d *daemon) in(state string) *daemon {
 	d.t.Helper()
 	s := &daemon{t: d.t, dir: d.dir, log: &logBuffer{}, cmd: d.cmd, env: append(slices.Clone(d.env), "JJM_STATE="+state)}

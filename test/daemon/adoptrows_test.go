@@ -59,7 +59,7 @@ func TestAdopt_EachRowOfTheTableIsTried(t *testing.T) {
 	}
 }
 
-// loss is a site that loses a part of its data.
+// loss is a site that loses some of its data.
 type loss struct {
 	*daemon
 	work string

@@ -126,7 +126,7 @@ func proxyTo(t *testing.T, socket, account string) string {
 // hostileReason is a reason of an order that would change the page if the page did not escape the reason.
 const hostileReason = `<script>document.title='taken'</script><img src=x onerror="document.title='taken'">`
 
-// In a real browser every view works, a page updates itself, and hostile texts have no effect.
+// In a real browser, every view is displayed, a page updates itself, and hostile texts have no effect.
 func TestBrowser_ShowsEveryViewAndUpdatesIt(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	t.Parallel()
@@ -179,7 +179,7 @@ func TestBrowser_ShowsEveryViewAndUpdatesIt(t *testing.T) {
 	}
 }
 
-// updates checks that a page, without a reload, shows the end of grid job 1, which waits for a file.
+// updates checks that a page shows the end of grid job 1 without a reload. Grid job 1 waits for a file.
 func (b *browser) updates(file string) {
 	b.t.Helper()
 	b.visit("/jobs/1", "before")
@@ -202,7 +202,7 @@ func (b *browser) updates(file string) {
 	}
 }
 
-// looks checks the keyboard, a narrow screen and dark colours.
+// looks checks the use of the keyboard, a narrow screen and dark colours.
 func (b *browser) looks() {
 	b.t.Helper()
 	b.visit("/", "light")

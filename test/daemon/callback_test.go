@@ -23,7 +23,7 @@ type hook struct {
 	*httptest.Server
 	t  *testing.T
 	mu sync.Mutex
-	// got are the requests in the order of their arrival.
+	// got are the received requests, in order.
 	got []hooked
 }
 
@@ -79,7 +79,8 @@ func (h *hook) all() []hooked {
 	return slices.Clone(h.got)
 }
 
-// statuses returns the statuses in the events about a grid job, each event once, and how often each event came.
+// statuses returns the statuses in the events about a grid job, each event once, and the number of deliveries of each
+// event by its key.
 func (h *hook) statuses(job int) (once []string, times map[string]int) {
 	times = map[string]int{}
 	for _, one := range h.all() {
@@ -118,8 +119,8 @@ func (d *daemon) submitHook(url, states, command string) {
 	}
 }
 
-// A server receives all changes, in order, whenever the daemon is killed. It receives a change a second time only if
-// the daemon died before it noted the delivery.
+// If the daemon is killed at any point, the server nevertheless receives all changes in order. It receives a change
+// twice only if the daemon died before it stored the delivery.
 func TestCallback_AKilledDaemonLosesNoEvent(t *testing.T) {
 	t.Parallel()
 	for _, point := range noticePoints() {

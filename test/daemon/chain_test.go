@@ -113,7 +113,7 @@ command = ["sh", "-c", 'cat "$1" "$JJM_INPUT_FILES" >read; cat $(cat "$JJM_INPUT
 	} {
 		files := d.output(id)
 		for name, text := range want {
-			// The file is named on the command line, in the list, and in the files of the list.
+			// The path occurs on the command line, in the list of files, and in the files that the list names.
 			path, again, _ := strings.Cut(strings.TrimPrefix(files[name], text), "\n")
 			if again != text || !strings.HasPrefix(path, d.dir+"/state/work/") {
 				t.Errorf("%s holds %q, want %q, a path, and that again", name, files[name], text)

@@ -59,7 +59,7 @@ func start(t testing.TB, config string, env ...string) *daemon {
 	return startWith(t, config, env, nil)
 }
 
-// startWith also sets variables for the clients.
+// startWith is start with additional environment variables for the clients.
 func startWith(t testing.TB, config string, env, clients []string) *daemon {
 	t.Helper()
 	dir := shortDir(t)
@@ -128,7 +128,7 @@ func TestReload_TakesOverWhatItCanAndSaysWhatNot(t *testing.T) {
 	t.Parallel()
 	d := start(t, "log = \"info\"\n")
 	d.write("jjm.toml", "log = \"debug\"\n[engine]\npoll = \"2s\"\nworkers = 9\n")
-	d.logs("configuration reloaded") // without a signal
+	d.logs("configuration reloaded") // the reload needs no signal
 	d.logs("no effect before a restart\" setting=engine.workers")
 	d.write("jjm.toml", "log = \"dbug\"\n")
 	d.logs("was not reloaded")

@@ -15,8 +15,8 @@ import (
 	"jjm/internal/testkit/said"
 )
 
-// described is a site with the batch system of docs/SITE-ADAPTERS.md, described without
-// arrays. It has no walltime either.
+// described is a site with the batch system that docs/SITE-ADAPTERS.md describes, but without arrays. The batch system
+// has no walltimes.
 type described struct {
 	t        *testing.T
 	dir, bin string
@@ -111,7 +111,7 @@ func (d *described) test(args ...string) (told map[string]string, whole string, 
 	return told, whole, cmd.ProcessState.ExitCode()
 }
 
-// A correct system without arrays and walltimes passes; the output names the features that the system lacks.
+// A correct batch system without arrays and walltimes passes the test. The output names the features that it lacks.
 func TestDescribed_AnHonestSystemPasses(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	t.Parallel()
@@ -129,7 +129,7 @@ func TestDescribed_AnHonestSystemPasses(t *testing.T) {
 	}
 }
 
-// The test detects a listing that loses one of twelve running jobs.
+// The test finds a listing that omits one of twelve running jobs.
 func TestDescribed_AListingThatLosesAJobIsFound(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	t.Parallel()
@@ -139,7 +139,7 @@ func TestDescribed_AListingThatLosesAJobIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.command("tstat.whole", string(text))
-	// Other checks run jobs at the same time, so the system loses only a job whose script waits for the file stay.
+	// Because other checks run jobs at the same time, only a job whose script waits for the file stay is omitted.
 	d.command("tstat", `#!/bin/sh
 staying=$(cd "$TINY_HOME" && grep -ls 'cat stay' [0-9]*/script | tr '/\n' '  ')
 "$0.whole" | awk -v staying=" $staying" '
@@ -184,7 +184,7 @@ func TestDescribed_TheRemedyFits(t *testing.T) {
 	}
 }
 
-// jjm clusters shows trouble for a cluster without jobs if the cluster's commands fail.
+// If the commands of a cluster without jobs fail, jjm clusters shows that the cluster is in trouble.
 func TestDescribed_AnIdleClusterWhoseCommandsFailIsInTrouble(t *testing.T) {
 	t.Parallel()
 	d := newDescribed(t)

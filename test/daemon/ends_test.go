@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// toyEnds are the meanings of exit codes and the phase of the progress, for the file of a type. toyPlan has the same
-// content for a plan.
+// toyEnds is the part of a type's file that defines the meanings of exit codes and the phase of the progress. toyPlan
+// has the same content in the form of a plan.
 const (
 	toyEnds = `progress = "simulate"
 [[ends]]

@@ -15,8 +15,9 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// emulated is a row of ganga_emulated_bulk: a submission one by one. BackendOutcome is what the batch system does with
-// each local job: ok, false (it refuses) or raise (it refuses with an error). Other rows of the file have none.
+// emulated is a row of the golden file ganga_emulated_bulk about a submission of local jobs one by one. BackendOutcome
+// is the reaction of the batch system to each local job: ok (it accepts), false (it refuses) or raise (it refuses with
+// an error). Rows about other subjects have no BackendOutcome.
 type emulated struct {
 	BackendOutcome []string `json:"backendOutcome"`
 	KeepGoing      bool     `json:"keep_going"`
@@ -29,8 +30,8 @@ type emulated struct {
 	}
 }
 
-// oneByOne describes a batch system without arrays. Its jobs wait for ever. It submits the jobs of a queue as the
-// folder of that name says: line n of the file outcomes is for the n-th job.
+// oneByOne describes a batch system without arrays, whose jobs wait forever. Each queue has a folder with a file named
+// outcomes. Line n of this file is the reaction to the n-th job of the queue.
 const oneByOne = `name = "one by one"
 [ids]
 job = "%__BATCH_JOB_ID__"
@@ -93,10 +94,10 @@ for id; do echo "$id deleted"; done
 `}
 }
 
-// backend is the folder of the batch system.
+// backend is a batch system as in oneByOne. dir has its commands and its queues.
 type backend struct{ dir string }
 
-// put writes a file.
+// put writes a file below the folder of the batch system.
 func (b backend) put(t testing.TB, name, text string, mode os.FileMode) {
 	t.Helper()
 	path := filepath.Join(b.dir, name)
@@ -108,19 +109,19 @@ func (b backend) put(t testing.TB, name, text string, mode os.FileMode) {
 	}
 }
 
-// attempts returns how many jobs of a queue were attempted.
+// attempts returns the number of submissions to a queue, including refused submissions.
 func (b backend) attempts(queue string) int {
-	text, _ := os.ReadFile(filepath.Join(b.dir, "home", queue, "attempts")) // there is none before the first
+	text, _ := os.ReadFile(filepath.Join(b.dir, "home", queue, "attempts")) // the file is created by the first submission
 	return strings.Count(string(text), "\n")
 }
 
-// kind returns what distinguishes a row from the rows that test the same.
+// kind returns a text that is equal for rows that test the same behaviour.
 func (e emulated) kind() string {
 	outcomes := slices.Compact(slices.Sorted(slices.Values(e.BackendOutcome)))
 	return fmt.Sprint(e.KeepGoing, e.Seed.RolledBack, e.Seed.Error != nil, outcomes)
 }
 
-// emulatedRows returns the rows about submissions: all rows in the campaign, else one row of each kind.
+// emulatedRows returns the rows about submissions: all rows in the campaign, and otherwise one row of each kind.
 func emulatedRows(t testing.TB) map[string]emulated {
 	rows, kinds := map[string]emulated{}, map[string]bool{}
 	golden.Rows(t, "jedi/ganga_emulated_bulk", func(id string, row emulated) string {
@@ -135,8 +136,8 @@ func emulatedRows(t testing.TB) map[string]emulated {
 	return rows
 }
 
-// A submission one by one leaves local jobs and the grid job in the states of the rows. If a row has an error, jjm
-// reports the refusal that stopped the submission. A grid job that is rolled back leaves nothing.
+// After a submission one by one, the local jobs and the grid job have the states in the row. If the row has an error,
+// jjm reports the refusal that stopped the submission. A grid job that is rolled back no longer exists.
 func TestKeepGoing_GoldenRows(t *testing.T) {
 	t.Parallel()
 	b := backend{t.TempDir()}
@@ -154,15 +155,15 @@ func TestKeepGoing_GoldenRows(t *testing.T) {
 	for id, row := range rows {
 		await.Nil(t, "row "+id, func() error { return wrongRow(d, b, id, row, ids[id]) })
 	}
-	for id, row := range rows { // all are as the rows say, and stay so
+	for id, row := range rows { // the results must not have changed meanwhile
 		if err := wrongRow(d, b, id, row, ids[id]); err != nil {
 			t.Errorf("row %s: %v", id, err)
 		}
 	}
 }
 
-// submitRow submits the grid job of a row and returns its id. What the row says is rolled back is submitted with
-// --wait.
+// submitRow submits the grid job of a row and returns its id. If the row says that the grid job is rolled back,
+// submitRow uses --wait.
 func submitRow(d *daemon, b backend, id string, row emulated) string {
 	d.t.Helper()
 	b.put(d.t, "home/"+id+"/outcomes", strings.Join(row.BackendOutcome, "\n")+"\n", 0o644)
@@ -180,7 +181,7 @@ func submitRow(d *daemon, b backend, id string, row emulated) string {
 	return strings.TrimSpace(out)
 }
 
-// told runs jjm and returns its output and its exit code.
+// told runs jjm and returns its standard output, its standard error and its exit code.
 func (d *daemon) told(args ...string) (stdout, stderr string, code int) {
 	d.t.Helper()
 	cmd := bin.Command(d.t, args...)
@@ -194,7 +195,7 @@ func (d *daemon) told(args ...string) (stdout, stderr string, code int) {
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
-// wrongRow returns what differs from a row.
+// wrongRow returns an error that describes the first difference between a grid job and its row, or nil.
 func wrongRow(d *daemon, b backend, id string, row emulated, grid string) error {
 	want := 0
 	for _, yes := range row.Seed.Attempted {

@@ -58,7 +58,7 @@ func (d *daemon) aborted(id string) {
 
 func (d *daemon) begunFile() string { return filepath.Join(d.dir, "begun") }
 
-// begun counts the applications that began.
+// begun returns how many applications have begun.
 func (d *daemon) begun() int {
 	d.t.Helper()
 	text, err := os.ReadFile(d.begunFile())
@@ -72,7 +72,7 @@ const floodSlots = 4
 
 var floodConfig = "[[cluster]]\nname = \"local\"\nkind = \"local\"\nslots = " + strconv.Itoa(floodSlots) + "\n"
 
-// Jobs that wait and are killed too do not take the slots that a kill frees.
+// A kill of a grid job frees slots. Waiting local jobs of the same grid job do not start in these slots.
 func TestKill_NothingBeginsAfterTheAnswer(t *testing.T) {
 	t.Parallel()
 	d := start(t, floodConfig)
@@ -91,8 +91,8 @@ func TestKill_NothingBeginsAfterTheAnswer(t *testing.T) {
 	}
 }
 
-// The daemon dies after it stored a kill and before it forwarded the kill to the batch system. None of the killed jobs
-// starts later.
+// If the daemon dies after it stored a kill and before it forwarded the kill to the batch system, none of the killed
+// jobs starts later.
 func TestKill_NothingBeginsAfterACrash(t *testing.T) {
 	t.Parallel()
 	for _, point := range []string{"kill.after-commit", "local.withdrawn"} {
@@ -154,8 +154,8 @@ func (d *daemon) nothingStarted(answered time.Time, none bool) {
 	}
 }
 
-// A kill arrives while bulks of its grid job are being made and submitted. No job of these bulks starts after the
-// answer to the kill.
+// If a kill arrives while bulks of its grid job are made and submitted, no job of these bulks starts after the answer
+// to the kill.
 func TestKill_NothingStartsOfABulkThatIsBeingSubmitted(t *testing.T) {
 	t.Parallel()
 	d := start(t, floodConfig)
@@ -180,7 +180,8 @@ func TestKill_NothingStartsOfABulkThatIsBeingSubmitted(t *testing.T) {
 	}
 }
 
-// A kill of some local jobs frees slots: the surviving local jobs take these slots, and no killed local job starts.
+// If some local jobs of a grid job are killed, the other local jobs take the freed slots, and no killed local job
+// starts.
 func TestKill_OfARangeStartsNothingOfIt(t *testing.T) {
 	t.Parallel()
 	d := start(t, floodConfig)
@@ -235,8 +236,7 @@ func TestBan_OfADNStartsNothingOfIt(t *testing.T) {
 	}
 }
 
-// A job replaces its claims by pipes. A kill nevertheless ends its grid job, and the log does not repeat the same
-// message.
+// A kill ends a grid job whose local jobs replaced their claims by pipes, and the log does not repeat a message.
 func TestKill_EndsAJobThatReplacedItsClaimsByPipes(t *testing.T) {
 	t.Parallel()
 	d := start(t, floodConfig)

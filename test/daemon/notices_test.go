@@ -29,9 +29,9 @@ func (d *daemon) events(path string) (all []map[string]any) {
 	return all
 }
 
-// A daemon that is killed at any moment between the end of a grid job and the note that its notice is delivered loses
-// no notice. Only a notice whose delivery was not noted is delivered again, with the same key. The end of the next
-// generation has a notice and a key of its own.
+// The daemon is killed between the end of a grid job and the moment at which the delivery of its notice is stored. No
+// notice is lost. Only a notice whose delivery was not stored is delivered again, with the same key. The end of the
+// next generation has a separate notice and key.
 func TestNotices_AKilledDaemonLosesNone(t *testing.T) {
 	t.Parallel()
 	for _, point := range noticePoints() {

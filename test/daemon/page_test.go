@@ -88,7 +88,7 @@ func TestPage_IsServedWhereTheSettingsSay(t *testing.T) {
 	}
 }
 
-// config check finds mistakes in [web] that a daemon would refuse.
+// config check finds the same mistakes in [web] as the daemon.
 func TestPage_ConfigCheckFindsMistakes(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)

@@ -14,8 +14,8 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// pbsMoods are settings of the imitation of PBS under which the main job ends well (docs/PBS.md, The fake). The first
-// of these settings is tested in every run, the others only in the campaign.
+// pbsMoods are settings of the imitation of PBS with which the demonstration succeeds (docs/PBS.md, The fake). Every
+// run tests the first of these settings; the campaign also tests the others.
 var pbsMoods = []string{
 	"FAULTS=one-id", "", "WAIT=2s", "HISTORY=off", "FAULTS=lost-history", "PORTS=512", "PORTS=12 FAULTS=ports-quiet",
 	"FAULTS=endless", "FAULTS=qdel-crash", "FAULTS=qsub-killed", "FAULTS=qalter-killed", "FAULTS=qalter-denied",

@@ -10,7 +10,7 @@ import (
 )
 
 // TestSettings_OfTheDaemonAreObserved sets the top-level settings of the configuration to values other than the
-// defaults, and checks the paths of files and the programs that run.
+// defaults. It checks that files are at the configured paths and that the configured programs run.
 func TestSettings_OfTheDaemonAreObserved(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
@@ -60,7 +60,8 @@ func TestSettings_OfTheDaemonAreObserved(t *testing.T) {
 	}
 }
 
-// TestSettings_OfTheAdAreObserved lets a daemon advertise its site by commands that write down their arguments.
+// TestSettings_OfTheAdAreObserved checks the settings of the site's ad: the daemon calls commands that write down their
+// arguments.
 func TestSettings_OfTheAdAreObserved(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)

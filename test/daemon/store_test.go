@@ -19,8 +19,8 @@ command = ["true"]
 count = 1
 `
 
-// siteWith returns a site whose daemon has had one grid job and still runs: its store is store.db together with its
-// write-ahead log.
+// siteWith returns a site whose daemon has run one grid job and still runs, so that its store consists of store.db and
+// the write-ahead log.
 func siteWith(t *testing.T) *daemon {
 	t.Helper()
 	d := start(t, "")
@@ -101,8 +101,8 @@ func (u *untilServes) Write(p []byte) (int, error) {
 	return u.logBuffer.Write(p)
 }
 
-// listing returns the files of a state folder with their sizes, without the lock and the reserve, which every daemon
-// makes.
+// listing returns the non-empty files of a state folder with their sizes. It leaves out the lock and the folder daemon,
+// which every daemon makes.
 func listing(t *testing.T, dir string) string {
 	t.Helper()
 	out, err := exec.Command("find", dir, "-type", "f", "-size", "+0", "!", "-path", "*/lock", "!", "-path", "*/daemon/*",
@@ -115,8 +115,8 @@ func listing(t *testing.T, dir string) string {
 
 const storeFiles = "store.db store.db-wal store.db-shm"
 
-// TestStore_OneThatDoesNotFitItsFolderIsRefused copies a store in the usual wrong ways. store.db without its
-// write-ahead log (4096 bytes) is an empty store, and would assign id 1 again.
+// TestStore_OneThatDoesNotFitItsFolderIsRefused copies a store in the ways in which people do it wrong. store.db
+// without its write-ahead log (4096 bytes) is an empty store, and would assign id 1 again.
 func TestStore_OneThatDoesNotFitItsFolderIsRefused(t *testing.T) {
 	t.Parallel()
 	d, other := siteWith(t), siteWith(t)

@@ -121,8 +121,8 @@ func TestStreams_TheExampleDoesWhatItSays(t *testing.T) {
 	}
 }
 
-// The daemon is killed several times. The names nevertheless have the numbers from 1 on, each number once, and each
-// file was made by its own local job.
+// The daemon is killed several times. The output names nevertheless have the numbers from 1 on, each exactly once, and
+// each file was made by the local job with that number.
 func TestStreams_AKilledDaemonNeitherRepeatsNorSkipsANumber(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	t.Parallel()

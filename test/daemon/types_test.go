@@ -93,7 +93,8 @@ func TestTypes_FromAFileAlone(t *testing.T) {
 	want(0, "declared by zmumu.toml, SHA-256 ", "record", "2", "--path", "//why")
 }
 
-// A mistake in a file is reported with its place before a start. A folder that cannot be read stops the start.
+// A mistake in the file of a type is reported with its place before the daemon starts. If the folder of types cannot be
+// read, the daemon does not start.
 func TestTypes_MistakesAreToldBeforeTheStart(t *testing.T) {
 	t.Parallel()
 	d := start(t, "job_types = \"\"\n")

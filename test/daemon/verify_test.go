@@ -32,8 +32,8 @@ func (d *daemon) says(args ...string) (string, int) {
 	return string(out), 0
 }
 
-// worker writes down each event that it processes, with its seed. It fails if a file fail.N exists, N being its first
-// event, and reports the number of its events unless the file "silent" exists.
+// worker writes down each event that it processes, with its seed. It fails if there is a file fail.N, where N is its
+// first event. It reports the number of its events unless there is a file named silent.
 const worker = `#!/bin/sh
 [ -e "$1/fail.$2" ] && exit 3
 n=0
@@ -133,8 +133,8 @@ func (d *daemon) everyEventOnce(n int) {
 	}
 }
 
-// The success of a command proves its row. For events that the application did not count, status and verify print the
-// same text.
+// If a command succeeds, its row is proven. If the application does not count its events, status and verify both say
+// that the events are assumed.
 func TestVerify_SilenceIsAssumedAndSaidSo(t *testing.T) {
 	t.Parallel()
 	d := start(t, "")

@@ -66,7 +66,7 @@ func TestWindow_IsAnnouncedShownAndKept(t *testing.T) {
 	}
 }
 
-// During a window nothing is submitted. Afterwards everything continues without a further command.
+// During a maintenance window nothing is submitted. After the window all jobs continue without a command.
 func TestWindow_AllGoesOnAfterIt(t *testing.T) {
 	t.Parallel()
 	d := start(t, "")

@@ -17,8 +17,8 @@ func (d *daemon) stopped() {
 	}
 }
 
-// With another work folder, the daemon would conclude that running jobs left no result. It therefore refuses to start,
-// and its error names the former work folder.
+// If the work folder in the configuration changes, the daemon would conclude that running jobs left no result. It
+// therefore refuses to start, and the error names the former work folder.
 func TestWork_AnotherFolderThanThatOfTheJobsIsRefused(t *testing.T) {
 	t.Parallel()
 	work := filepath.Join(shortDir(t), "work")

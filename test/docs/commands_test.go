@@ -67,7 +67,7 @@ func setBy(line string) (names []string) {
 	return names
 }
 
-// unset returns the variables that a command uses although neither an earlier command nor the command itself sets them.
+// unset returns the variables that a command uses and that neither an earlier command nor the command itself sets.
 func unset(line string, set []string) (names []string) {
 	own := setBy(line)
 	for _, m := range uses.FindAllStringSubmatch(single.ReplaceAllString(line, ""), -1) {

@@ -107,7 +107,7 @@ func TestReadme_StateIsWhereTheHelpSays(t *testing.T) {
 	}
 }
 
-// shows reports whether the printed text matches the shown text.
+// shows reports whether the printed text matches the text that a page shows. "..." in the page stands for any text.
 func shows(got, want string) bool {
 	pattern := regexp.QuoteMeta(want)
 	pattern = strings.ReplaceAll(pattern, `\.\.\.`, `(?s:.*)`)
@@ -196,7 +196,7 @@ func TestReadme_LinksEveryPage(t *testing.T) {
 	}
 }
 
-// A table row is rendered as plain text if the table has no head.
+// Each table has a head, because otherwise its rows are rendered as plain text.
 func TestPages_TablesAreWhole(t *testing.T) {
 	table := regexp.MustCompile(`(?m)(?:^\|.*\n)+`)
 	for name, text := range pages(t) {

@@ -41,8 +41,8 @@ func files(t *testing.T, dir string) []string {
 	return all
 }
 
-// The unit of the socket names a state folder other than the default. A check without this state names the state to
-// use, and does not suggest an installation that would reset it.
+// The socket unit names a state folder other than the default. A check without this state fails, names the state folder
+// to use, and does not suggest an installation, which would reset the state folder.
 func TestInstall_ACheckWithoutTheStateNamesIt(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	t.Parallel()

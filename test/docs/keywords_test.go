@@ -63,7 +63,7 @@ func TestJobTypes_TheJobWithKeywordsRuns(t *testing.T) {
 		if err != nil || !strings.Contains(string(out), part.says) || !strings.Contains(string(out), "code "+part.code+"\n") {
 			t.Errorf("part %s: %v\n%s", part.n, err, out)
 		}
-		// The page names this folder as the place of the files.
+		// The page says that the files are in this folder.
 		path := filepath.Join(dir, "part-"+part.n, "area/jobs/1/0xxx", part.n, "attempt.0", part.file)
 		if _, err := os.Stat(path); err != nil {
 			t.Error(err)

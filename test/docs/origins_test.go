@@ -72,7 +72,7 @@ type origins struct {
 	problems []string
 }
 
-// originPage holds the parts of a page that rows can refer to.
+// originPage holds the parts of a page to which rows can refer.
 type originPage struct {
 	headings map[string]bool // in the form of links
 	code     string          // headings and code of a page; keys with the sections of the configuration

@@ -16,7 +16,8 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// notRun has the printed commands that TestPages_RunAsPrinted does not run, by their first words, with the reason.
+// notRun returns the printed commands that TestPages_RunAsPrinted does not run, with the reasons. The keys are the
+// first words of the commands.
 func notRun() map[string]string {
 	return map[string]string{
 		"make demo":                  "builds the programs; internal/testkit and test/daemon run the demo",
@@ -40,7 +41,7 @@ func notRun() map[string]string {
 	}
 }
 
-// runElsewhere has the pages, or parts of them, of which other tests run every command.
+// runElsewhere returns, by page, a pattern for the blocks whose commands other tests run.
 func runElsewhere() map[string]*regexp.Regexp {
 	return map[string]*regexp.Regexp{
 		"README.md":        regexp.MustCompile("(?ms)^```console\n.*?^```$"),            // TestReadme_QuickTourRuns
@@ -51,7 +52,7 @@ func runElsewhere() map[string]*regexp.Regexp {
 	}
 }
 
-// A printed command, and the lines of output that its page shows below it.
+// printed is a command on a page, with the lines of output that the page shows below the command.
 type printed struct {
 	line  string
 	shown []string
@@ -64,7 +65,7 @@ var (
 	isMessage = regexp.MustCompile(`^jjm [a-z-]+: `)
 )
 
-// printedBlocks returns the commands of each block of a page, in order.
+// printedBlocks returns, in order, the commands of each block of a page.
 func printedBlocks(page string) (blocks [][]printed) {
 	page = anyFence.ReplaceAllStringFunc(page, func(block string) string {
 		m := anyFence.FindStringSubmatch(block)
@@ -93,7 +94,7 @@ func printedBlocks(page string) (blocks [][]printed) {
 	return blocks
 }
 
-// newcomer is a shell in which nothing but HOME and PATH is set.
+// newcomer is a person with a new home folder, in whose shell only HOME and PATH are set.
 type newcomer struct {
 	t    *testing.T
 	home string
@@ -101,9 +102,10 @@ type newcomer struct {
 	ran  int
 }
 
-// TestPages_RunAsPrinted runs the commands of each page, in order, as a newcomer who types them: with a home of their
-// own, and no variable set that the page does not set. Before block N of page P it runs testdata/printed/P-N.sh, which
-// makes the jobs that the block is about, and prints what stands for them on the page as 17=4.
+// TestPages_RunAsPrinted runs the commands of each page in order, like a newcomer who types them, in a separate home
+// folder and without variables that the page does not set. Before block N of page P it runs testdata/printed/P-N.sh,
+// which makes the jobs that the block needs. A line such as 17=4 in the output of this script means that the job 17 on
+// the page is job 4 here.
 func TestPages_RunAsPrinted(t *testing.T) {
 	t.Parallel()
 	needs.Program(t, "jq", "jq")
@@ -134,8 +136,8 @@ func TestPages_RunAsPrinted(t *testing.T) {
 	}
 }
 
-// newcomers returns the environment of a shell in which only HOME and PATH are set, and where a daemon that starts in
-// it keeps its state. On a machine with an installed daemon JJM_STATE is set too, as README.md says.
+// newcomers returns the environment of a shell in which only HOME and PATH are set, and the state folder of a daemon
+// that starts in this shell. On a machine with an installed daemon JJM_STATE is also set, as README.md says.
 func newcomers(t *testing.T, home string) (env []string, state string) {
 	t.Helper()
 	state = home + "/.local/state/jjm"
@@ -146,7 +148,7 @@ func newcomers(t *testing.T, home string) (env []string, state string) {
 	return env, state
 }
 
-// serve starts the daemon of all pages. Its clusters have the names that the pages use.
+// serve starts one daemon for all pages. Its clusters have the names that the pages use.
 func (n *newcomer) serve() {
 	config, err := os.ReadFile("testdata/printed/site.toml")
 	if err != nil {
@@ -162,7 +164,7 @@ func (n *newcomer) serve() {
 	serve(n.t, n.home, append(slices.Clone(n.env), "JJM_CONFIG="+path))
 }
 
-// end kills what still runs, which would outlive the daemon, and waits for the ends.
+// end kills all unfinished grid jobs, because their processes would outlive the daemon, and waits for the ends.
 func (n *newcomer) end() {
 	n.t.Helper()
 	ended := `jjm release --yes --user $(id -un); jjm kill --yes --user $(id -un)
@@ -180,7 +182,8 @@ func (n *newcomer) shell(dir, line string) (string, error) {
 	return string(out), err
 }
 
-// page runs the blocks of a page in a folder of its own.
+// page runs the blocks of a page in a separate folder. It does not run the commands in left, and removes from unused
+// the entries that it needed.
 func (n *newcomer) page(name string, blocks [][]printed, left, unused map[string]string) {
 	dir := filepath.Join(n.home, name)
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -203,7 +206,8 @@ func (n *newcomer) page(name string, blocks [][]printed, left, unused map[string
 	}
 }
 
-// knows checks a command that is not run: its files are in the source, make has its target, jjm its verb and its flags.
+// knows checks a command that is not run: its files exist in the source, a make target exists, and the help of jjm has
+// the verb and the flags.
 func (n *newcomer) knows(page, line string) {
 	n.t.Helper()
 	for _, path := range inSource.FindAllStringSubmatch(line, -1) {
@@ -233,7 +237,7 @@ func (n *newcomer) knows(page, line string) {
 	}
 }
 
-// firstOf returns the longest entry of the table with which a command begins.
+// firstOf returns the longest key of the table with which a command begins, "" if there is none.
 func firstOf(line string, table map[string]string) (first string) {
 	for words := range table {
 		exact := words == "jjm serve" && !strings.HasPrefix(line+" ", "jjm serve ")
@@ -244,7 +248,8 @@ func firstOf(line string, table map[string]string) (first string) {
 	return first
 }
 
-// prepare runs the preparation of a block, if it has one, and returns what stands for the printed names.
+// prepare runs the script that prepares a block, if there is one. It returns the real names of the jobs and files, by
+// their names on the page.
 func (n *newcomer) prepare(page string, block int, dir string) map[string]string {
 	n.t.Helper()
 	script, err := os.ReadFile("testdata/printed/" + page + "-" + string(rune('0'+block)) + ".sh")
@@ -266,8 +271,8 @@ func (n *newcomer) prepare(page string, block int, dir string) map[string]string
 	return real
 }
 
-// runs runs a printed command, which must succeed, or fail if its page shows an error below it. What the page shows
-// must be printed, but for numbers.
+// runs runs a printed command. The command must succeed, or must fail if the page shows an error below it. The output
+// must contain the lines that the page shows; numbers may differ.
 func (n *newcomer) runs(page, dir, exports string, command printed, real map[string]string) {
 	n.t.Helper()
 	line := regexp.MustCompile(`[A-Za-z0-9_]+`).ReplaceAllStringFunc(command.line, func(word string) string {
@@ -297,10 +302,11 @@ func (n *newcomer) runs(page, dir, exports string, command printed, real map[str
 	}
 }
 
-// instead has the commands that answer otherwise on this site, by their first words, with what they print.
+// instead returns the commands whose output on this site differs from the page, with the expected output. The keys are
+// the first words of the commands.
 func instead() map[string]string {
 	return map[string]string{
-		"jjm advertise --now":                "this site is not advertised", // it needs a collector
+		"jjm advertise --now":                "this site is not advertised", // there is no collector
 		"jjm find --host node7 --at":         "no job that this account may see fits",
 		"jjm health":                         "JJM ", // no cluster is down
 		"jjm remove --status done --age 30d": "there is no",
@@ -309,7 +315,7 @@ func instead() map[string]string {
 
 var numbers = regexp.MustCompile(`[0-9]+`)
 
-// prints reports whether a text has a shown line, but for numbers, plurals, accounts and breaks of lines.
+// prints reports whether a text contains a shown line. Numbers, plurals, accounts and line breaks may differ.
 func prints(out, want string) bool {
 	pattern := numbers.ReplaceAllLiteralString(regexp.QuoteMeta(want), `[0-9]+`)
 	pattern = strings.NewReplacer(`\.\.\.`, `.*`, "alice", `\S+`, "CET", `[A-Z]+`, "jobs", "jobs?").Replace(pattern)

@@ -154,8 +154,8 @@ func TestService_AnInstalledDaemonRunsJobsAsTheirOwners(t *testing.T) {
 	}
 }
 
-// A daemon of root that runs all jobs as its own account serves only root. jjm tells the administrator about this
-// before the first user is refused.
+// A daemon of root that runs all jobs as its own account serves only root. jjm says this to the administrator before it
+// refuses the first user.
 func TestService_ADaemonThatServesRootAloneSaysSo(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	t.Parallel()

@@ -20,8 +20,7 @@ import (
 	"jjm/internal/formats/nearest"
 )
 
-// The pages name only existing settings, in their sentences (engine.min_free_bytes) and in their examples (below
-// [engine]).
+// The pages name only existing settings, both in sentences (engine.min_free_bytes) and in examples (below [engine]).
 func TestSettings_ThePagesNameOnlyThoseThatExist(t *testing.T) {
 	known := settingsOfSite(t)
 	readme, err := os.ReadFile(filepath.Join(root, "README.md"))

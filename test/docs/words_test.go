@@ -105,7 +105,7 @@ func TestWords_RowsAreWhole(t *testing.T) {
 	}
 }
 
-// For each number, the page quotes a text of verify, and verify prints this text.
+// For each number, the page quotes a text, and the source of jjm verify contains this text.
 func TestWords_VerifyPrintsThem(t *testing.T) {
 	code, err := os.ReadFile(filepath.Join(root, "cmd/jjm/verify.go"))
 	if err != nil {
@@ -137,7 +137,7 @@ func listed(t *testing.T, page, after string) (all []string) {
 	return all
 }
 
-// words returns the words of a type whose values are numbered, from the first on.
+// words returns the words of all values of a numbered type, beginning with first.
 func words[T ~uint8](first T, word func(T) string) (all []string) {
 	for v := first; ; v++ {
 		w := word(v)

@@ -50,7 +50,7 @@ func TestARC(t *testing.T) {
 		t.Run("two hundred", func(t *testing.T) { arcTwoHundred(t, a) })
 		t.Run("full disk", func(t *testing.T) { arcFullDisk(t, a) })
 	}
-	t.Run("manager killed", func(t *testing.T) { arcManagerKilled(t, a) }) // meanwhile no client gets an answer
+	t.Run("manager killed", func(t *testing.T) { arcManagerKilled(t, a) }) // no client gets an answer meanwhile
 }
 
 // submit submits a job and returns its URL. A person's client keeps a list of jobs, and each test has a separate list.
@@ -72,8 +72,8 @@ func (a *arcSite) submit(t *testing.T, p *person, dir, xrsl string) string {
 	return ""
 }
 
-// arc runs one of ARC's commands in a folder with the list of jobs. By default it waits 20 s for an answer, which is
-// too short if much else runs.
+// arc runs one of ARC's commands in a folder with the list of jobs. It waits up to 120 s for an answer, because ARC's
+// default of 20 s is too short on a busy machine.
 func (p *person) arc(t *testing.T, dir, command string, args ...string) said {
 	t.Helper()
 	argv := []string{"env", "--chdir=" + dir, command, "-d", "VERBOSE", "-t", "120", "-j", filepath.Join(dir, "jobs.dat")}
@@ -140,8 +140,8 @@ func (a *arcSite) jobOf(t *testing.T, url string) wire.Status {
 	return found[0]
 }
 
-// An ordinary job: a program and a file are uploaded, arguments have special characters of the shell, there is standard
-// input, and a file is fetched.
+// An ordinary ARC job works: A-REX uploads a program and a file, the arguments have special characters of the shell,
+// the job reads standard input, and the client fetches an output file.
 func arcPlain(t *testing.T, a *arcSite) {
 	dir := a.one.folder(t)
 	write(t, filepath.Join(dir, "run.sh"),

@@ -76,8 +76,8 @@ func (a *arcSite) wantEnd(t testing.TB, url, how string) {
 	}
 }
 
-// A cluster is frozen: jobs for this cluster are accepted, kept, and killed on request, all in time. When the cluster
-// continues, the remaining jobs are done.
+// While a cluster is frozen, A-REX's jobs for it are accepted and kept, and can be killed. When the cluster continues,
+// the remaining jobs are done.
 func arcFrozen(t *testing.T, a *arcSite) {
 	dir := a.one.folder(t)
 	waits := a.submit(t, a.one, dir,

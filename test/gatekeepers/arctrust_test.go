@@ -12,8 +12,8 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// The user can write the grami. If the grami names another user's job, a scan, which runs as root, delivers no file of
-// the other user's job.
+// A user can write the user's own grami. If the grami names another user's job, a scan, which runs as root, delivers no
+// file of that job.
 func TestARCScript_ActsOnNobodyElsesJob(t *testing.T) {
 	needs.Root(t, "to act for others, as A-REX does")
 	dir, err := os.MkdirTemp("", "jjm-gk-*")

@@ -84,8 +84,8 @@ func (s *site) wantOnce(t testing.TB, name, ledger string, all int) {
 	}
 }
 
-// A cluster is frozen: jobs for this cluster are accepted, reported as waiting, and killed on request, all in time.
-// When the cluster continues, the remaining jobs are done.
+// While a cluster is frozen, GRAM's jobs for it are accepted and reported as waiting, and can be killed. When the
+// cluster continues, the remaining jobs are done.
 func gramFrozen(t *testing.T, g *gramSite) {
 	out := filepath.Join(g.one.folder(t), "out")
 	waits := g.submit(t, g.one, `&(executable=/bin/echo)(arguments=thawed)(jjm_name=waits)(jjm_clusters=frozen)(stdout=`+

@@ -26,7 +26,7 @@ func installedGRAM(t *testing.T) (bed *testbed.Bed) {
 	return bed
 }
 
-// TestGRAMScript tests the first tier: the calls of a job manager, and every byte of the answers.
+// TestGRAMScript tests the first tier: it makes the calls of a job manager and compares every byte of the answers.
 func TestGRAMScript(t *testing.T) {
 	bed := installedGRAM(t)
 	t.Parallel() // after the bed is released, because other tests need it exclusively
@@ -53,7 +53,7 @@ func TestGRAMScript(t *testing.T) {
 	}, "answers", "trace"))
 }
 
-// The complete answer of each verb, for jobs that succeed, fail, and are killed.
+// Each verb returns the documented answer for jobs that succeed, fail and are killed.
 func scriptAnswers(t *testing.T, s *site, g *scripts) {
 	s.start()
 	p := g.start(t)
@@ -258,7 +258,7 @@ func scriptKilled(t *testing.T, s *site, g *scripts) {
 	}
 }
 
-// If the commands of a batch system hang, the gatekeeper does not wait.
+// If the commands of a batch system hang, the gatekeeper gets its answers without waiting for them.
 func scriptFrozen(t *testing.T, s *site, g *scripts) {
 	frozen := s.path("frozen")
 	if err := os.Mkdir(frozen, 0o755); err != nil {

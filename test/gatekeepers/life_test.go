@@ -26,7 +26,7 @@ type handed interface {
 	end(t *testing.T) (well bool, said, tar string)
 }
 
-// fate is one way in which a grid job ends.
+// fate is one of the ways in which a grid job can end.
 type fate struct {
 	script string // runs when the test lets the job continue
 	kill   bool

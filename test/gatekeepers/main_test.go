@@ -58,7 +58,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// chosen returns all scenarios in the campaign of gatekeepers, and otherwise those with the names.
+// chosen returns all scenarios in the campaign of gatekeepers, and otherwise only the scenarios with the given names.
 func chosen[T any](scenarios map[string]func(*testing.T, T), names ...string) map[string]func(*testing.T, T) {
 	if needs.InCampaign(needs.Gatekeepers) {
 		return scenarios
@@ -70,8 +70,8 @@ func chosen[T any](scenarios map[string]func(*testing.T, T), names ...string) ma
 	return few
 }
 
-// together runs all subtests at the same time: they wait rather than work, and t.Parallel would run only as many as
-// there are processors.
+// together runs all subtests at the same time. The subtests mostly wait, and t.Parallel would run only as many of them
+// as there are processors.
 func together[T any](t *testing.T, with T, scenarios map[string]func(*testing.T, T)) {
 	t.Helper()
 	var all sync.WaitGroup

@@ -117,7 +117,7 @@ func (b *accountingSiege) sign(name string, text []byte) {
 	b.Must(os.Rename(file+".new", file))
 }
 
-// want compares a line with the facts that the batch system and jjm know.
+// want compares the accounting line of a grid job with the facts that the batch system and jjm know.
 func (b *accountingSiege) want(id string, who site.Person, l jjm.LocalJob) {
 	b.t.Helper()
 	all := b.of(id)
@@ -159,9 +159,9 @@ done="${{OLDPWD%%%%/jobs/*}/bulks/$(cat tag)/done"
 for f in *.forged; do cp $f "$done/.tmp-$f" && mv "$done/.tmp-$f" "$done/${{f%%.forged}"; done
 `
 
-// Mallory's jobs write the results of her jobs themselves: before the wrapper does, in place of the wrapper, and over
-// the wrapper's result. They name the batch id of bob's job. A second forged file is for bob's grid job, and a third
-// for an attempt that never existed.
+// Mallory's jobs forge their own results: before the wrapper writes a result, in place of the wrapper, or over the
+// wrapper's result. The forged results name the batch id of bob's job. A second forged file is about bob's grid job,
+// and a third about an attempt that never existed.
 func TestAccounting_AForgedResultChangesNoOtherField(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	for _, mode := range []string{"owner", "service"} {

@@ -89,9 +89,9 @@ func count(folder, name string, n int) {
 // parent is the process that started this program.
 var parent = os.Getppid()
 
-// others calls do for every process except this process and its parent, and returns when the parent has ended. It
-// visits all processes from time to time. In between it visits, as fast as possible, the processes whose ids come next
-// or came last (proc_loadavg(5)).
+// others calls do for every process except this process and its parent, until the parent has ended. It visits all
+// processes from time to time. In between it visits, as fast as possible, the newest process ids and the ids that will
+// be used next (proc_loadavg(5)).
 func others(do func(pid int)) {
 	load, err := os.Open("/proc/loadavg")
 	if err != nil {

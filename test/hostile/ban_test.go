@@ -13,7 +13,8 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// Mallory has a second name, and her account is renamed. The ban applies to her user id.
+// A ban of mallory's account applies to its user id: it also holds for a second name of the account, and after the
+// account is renamed.
 func TestBan_HoldsForEveryNameOfAnAccount(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	for _, mode := range []string{"owner", "service"} {
@@ -61,7 +62,7 @@ func (s *siege) turnedAway(when string) {
 	}
 }
 
-// Mallory's gatekeeper passes on her DN in different notations.
+// A ban of a DN applies to every notation of the DN in which mallory's gatekeeper passes it on.
 func TestBan_OfADNHoldsInEveryNotation(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	s := besiege(t, site.Settings{RunAs: "owner"})

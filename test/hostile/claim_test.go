@@ -33,8 +33,8 @@ func (b *accountingSiege) claimed(f *forgery) {
 	})
 }
 
-// Mallory's job claims to be bob's batch job: then her wrapper dies without a result, or she kills her grid job. The
-// accounting shows the true batch job of her job, and bob's job continues.
+// Mallory's job claims to be bob's batch job. Then her wrapper dies without a result, or she kills her grid job. The
+// accounting nevertheless shows the true batch job of her job, and bob's job continues.
 func TestAccounting_AForgedClaimPointsToNoJobOfOthers(t *testing.T) {
 	for _, mode := range []string{"owner", "service"} {
 		for name, kill := range map[string]bool{"without a result": false, "and a kill": true} {

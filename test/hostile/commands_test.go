@@ -50,8 +50,8 @@ type signaller struct {
 	sent         int
 }
 
-// Mallory kills or stops each command of the batch system that runs as her, as soon as the command appears. Meanwhile
-// she has local jobs to list and to submit. Bob's commands are not affected.
+// Mallory kills or stops each command of the batch system that runs as her account, as soon as the command appears,
+// while jjm lists and submits jobs of hers. Bob's jobs are not affected.
 func TestCommands_WhoHoldsUpHerOwnHoldsUpNobodyElse(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	for _, kind := range []string{"slurm", "condor"} {

@@ -89,8 +89,8 @@ func (s *siege) logged(want string) {
 	})
 }
 
-// Mallory's files beyond her limits are removed while the disk still has space, and the log names her. She cannot read
-// another account's refused fragment.
+// Files beyond mallory's limits are removed while the disk still has space, and the log names her. She cannot read a
+// refused fragment of another account.
 func TestDrop_AnAccountIsBoundedAndReadsNothingOfOthers(t *testing.T) {
 	s := besiege(t, site.Settings{RunAs: "owner", Gate: "mode = \"0666\"\n"})
 	drop := filepath.Join(s.Dir, "s", "drop")

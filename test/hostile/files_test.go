@@ -121,8 +121,8 @@ func TestFiles_FileSystemsThatAnswerNothingAsOwner(t *testing.T) {
 	})
 }
 
-// If all jobs run as a service account, mallory does not own the area. She owns her inputs and the files that she
-// drops.
+// If all jobs run as a service account, mallory owns no work area. Her file systems that never answer are on her inputs
+// and on the files that she drops.
 func TestFiles_FileSystemsThatAnswerNothingAsService(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	service := site.Account(t)

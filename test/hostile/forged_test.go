@@ -199,8 +199,8 @@ func (s *siege) knownInPool(b *testbed.Bed) {
 	}
 }
 
-// Whatever mallory writes into her own files, jjm runs the site's commands as her, with the site's configuration. Her
-// programs never run. Her jobs are done, because her preparations have no effect, and so are bob's jobs.
+// Mallory's own files name other programs and settings for the batch system. jjm nevertheless runs the site's commands
+// as her account with the site's configuration, and her programs never run. Her jobs and bob's jobs are done.
 func TestForged_NoProgramAndNoSettingOfHersIsTaken(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	for kind, listing := range map[string]string{"slurm": "squeue", "condor": "condor_q"} {

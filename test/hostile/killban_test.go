@@ -10,8 +10,8 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// Mallory's jobs wait in several grid jobs. A ban kills all of these jobs: none of the jobs begins after the ban is
-// answered, and bob's waiting jobs take the slots.
+// Mallory's jobs wait in several grid jobs. After a ban is answered, none of these jobs begins, and bob's waiting jobs
+// take the slots.
 func TestBan_NothingOfTheBannedBeginsAfterTheAnswer(t *testing.T) {
 	s := besiege(t, site.Settings{RunAs: "owner", Clusters: "[[cluster]]\nname = \"local\"\nkind = \"local\"\nslots = 2\n"})
 	begun := filepath.Join(s.Home(s.mallory), "begun")

@@ -33,8 +33,8 @@ func TestLock_OfAnyFileThatAnAccountCanReadChangesNothing(t *testing.T) {
 	})
 }
 
-// Locks of fcntl(2) on all files that mallory can open change nothing either, including locks for which the daemon's
-// own store would wait.
+// Mallory takes locks of fcntl(2) on all files that she can open, including locks for which the store would wait. The
+// daemon is not affected.
 func TestLock_OfBytesChangesNothing(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	for _, mode := range []string{"owner", "service"} {

@@ -14,8 +14,8 @@ import (
 // mostGridJobs is how many grid jobs an account may have in this attack.
 const mostGridJobs = 20
 
-// Mallory submits grid jobs that never end, and never stops submitting. She gets as many grid jobs as the site allows
-// an account, and the error of every further submission has the reason.
+// Mallory submits grid jobs that never end, without stopping. She gets as many grid jobs as the site allows an account,
+// and the error of every further submission names the reason.
 func TestQuota_OfGridJobsIsReachedByWhoSubmitsWithoutEnd(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	for _, mode := range []string{"owner", "service"} {

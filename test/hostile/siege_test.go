@@ -13,7 +13,7 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// hang is how long one job of the other account may take before it counts as blocked forever.
+// hang is how long one job of the other account may take before the test counts it as blocked.
 var hang = await.Guard(4 * time.Minute)
 
 // maxMemory is the most memory that the daemon may use, in bytes.

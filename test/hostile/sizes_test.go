@@ -15,8 +15,8 @@ func asService(t *testing.T) site.Settings {
 	return site.Settings{RunAs: "service", As: site.Account(t), Gate: "mode = \"0666\"\n"}
 }
 
-// Each of many local jobs has some megabytes of arguments, and the daemon holds the arguments of a whole bulk in
-// memory.
+// Many local jobs have some megabytes of arguments each, and the daemon holds the arguments of a whole bulk in memory.
+// Its use of memory nevertheless stays within a limit.
 func TestSizes_WhatABulkIsToldHasABound(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	s := besiege(t, asService(t))
@@ -37,7 +37,7 @@ func TestSizes_WhatABulkIsToldHasABound(t *testing.T) {
 	})
 }
 
-// A job forges results with long lists of outputs that do not exist.
+// A job forges results with long lists of outputs that do not exist. The daemon's use of memory stays within a limit.
 func TestSizes_ForgedListsOfOutputsHaveABound(t *testing.T) {
 	s := besiege(t, asService(t))
 	jobs := full(200, 6)

@@ -80,8 +80,8 @@ const helper = "jjm-helper-of-"
 // nothing is signal 0, which only checks whether a process exists (kill(2)).
 const nothing = syscall.Signal(0)
 
-// A helper is stopped for a little less than the time after which the daemon would kill it. It answers every ping, and
-// needs seconds for every other request.
+// A helper is stopped for a little less than the time after which the daemon would kill it. It still answers every
+// ping, but needs seconds for every other request.
 func TestSlow_AHelperThatDelaysEveryAct(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	s := besiege(t, site.Settings{RunAs: "owner", Clusters: fmt.Sprintf(own, 100)})

@@ -101,7 +101,7 @@ func TestStop_EveryProcessOfAnAccountHoldsUpNobodyElse(t *testing.T) {
 	}
 }
 
-// Stopped processes survive a killed daemon. They hold no lock or file of the daemon.
+// Stopped processes that survive a killed daemon hold no lock and no file of the daemon, so a new daemon starts.
 func TestStop_ADaemonKilledBesideStoppedProcessesStartsAgain(t *testing.T) {
 	needs.Campaign(t, needs.Hostile)
 	s := besiege(t, site.Settings{RunAs: "owner", Clusters: few})
@@ -119,8 +119,8 @@ func TestStop_ADaemonKilledBesideStoppedProcessesStartsAgain(t *testing.T) {
 	}
 }
 
-// Messages on a helper's socket count as the account's for the daemon, and as the daemon's orders for the helper.
-// Therefore no process of the account may take the socket from the helper.
+// The daemon treats messages on a helper's socket as messages of the account, and the helper treats them as orders of
+// the daemon. Therefore no process of the account may take the socket from the helper.
 func TestTake_TheSocketOfAHelperIsOutOfReach(t *testing.T) {
 	s := besiege(t, site.Settings{RunAs: "owner", Clusters: few})
 	var stop, still func()

@@ -12,8 +12,9 @@ import (
 	"testing"
 )
 
-// TestChains_ErrorsReturnEarly finds conditions of an if or for that carry an error on: "err == nil &&", where the body
-// sets the same error. The pattern that keeps the first of two errors ("if cerr := f.Close(); err == nil") is allowed.
+// TestChains_ErrorsReturnEarly finds an if or for with a condition such as "err == nil && ..." whose body sets the same
+// error. Such code should return early instead. The pattern that keeps the first of two errors ("if cerr := f.Close();
+// err == nil") is allowed.
 func TestChains_ErrorsReturnEarly(t *testing.T) {
 	inTree(t)
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
@@ -60,7 +61,7 @@ func TestChains_AreFound(t *testing.T) {
 	}
 }
 
-// chains returns the places at which a file carries errors on.
+// chains returns the positions of the conditions in a file that TestChains_ErrorsReturnEarly forbids.
 func chains(file *ast.File) (at []token.Pos) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -94,8 +95,8 @@ func noError(e ast.Expr) bool {
 	return isName && isNil && x.Name == "err" && y.Name == "nil"
 }
 
-// keepsTheFirst reports whether an if statement declares its own error and assigns it to err only if err is nil, or
-// declares "err" itself.
+// keepsTheFirst reports whether an if statement declares its own error and assigns it to err only if err is nil. It
+// also returns true if the statement declares "err" itself.
 func keepsTheFirst(n *ast.IfStmt) bool {
 	init, ok := n.Init.(*ast.AssignStmt)
 	if !ok || init.Tok != token.DEFINE {

@@ -54,7 +54,7 @@ func marks(text string) map[int]bool {
 	return lines
 }
 
-// find returns where the clocks are.
+// find returns the clocks, with their positions.
 func (c *clocks) find() (found []string) {
 	for _, file := range c.files {
 		if slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"testing/synctest"` }) {
@@ -70,7 +70,7 @@ func (c *clocks) find() (found []string) {
 	return found
 }
 
-// declared adds the names of a declaration that stand for times below a minute without a mark.
+// declared adds to shorts the names in a declaration that stand for times below a minute without a mark.
 func (c *clocks) declared(d *ast.GenDecl, shorts map[string]bool) {
 	for _, s := range d.Specs {
 		if v, ok := s.(*ast.ValueSpec); ok && len(v.Values) == len(v.Names) {
@@ -96,8 +96,8 @@ func (c *clocks) isMarked(at token.Pos) bool {
 type finder struct {
 	*clocks
 	shorts map[string]bool      // names of times below a minute
-	took   map[string]bool      // names of durations that the code measured
-	ends   map[string]token.Pos // names of the moments less than a minute away
+	took   map[string]bool      // names of durations that were measured
+	ends   map[string]token.Pos // names of moments less than a minute in the future
 	found  []string
 }
 
@@ -136,7 +136,7 @@ var (
 		"time.AfterFunc": 0, "SetDeadline": 0, "SetReadDeadline": 0, "SetWriteDeadline": 0}
 )
 
-// look adds the clocks of a node.
+// look adds the clocks in a node.
 func (f *finder) look(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.BinaryExpr:
@@ -276,7 +276,7 @@ func (f *finder) short(x ast.Expr) bool {
 	return literal(x)
 }
 
-// literal reports whether an expression is a time below a minute without any name.
+// literal reports whether an expression is a time below a minute that is written without names.
 func literal(x ast.Expr) bool {
 	d, known := lasts(x)
 	return known && d < time.Minute

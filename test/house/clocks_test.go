@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// The verdict of a test does not depend on the speed of the machine. A test does not compare how long something took,
-// and a guard against a hang lasts minutes (await.Guard). Two comments mark exceptions, on the line or above it:
+// The result of a test must not depend on the speed of the machine. A test does not compare how long something took,
+// and a guard against a hang lasts minutes (await.Guard). Two comments mark exceptions, on the same line or above it:
 // "provoked: why" marks a time that must pass on every machine, such as the deadline of a command that the test lets
 // hang, and "pause: why" marks a pause between two checks.
 func TestClocks_NoVerdictDependsOnOne(t *testing.T) {
@@ -45,7 +45,8 @@ func TestClocks_NoVerdictDependsOnOne(t *testing.T) {
 	}
 }
 
-// fakeTime are the packages whose tests all run in a bubble of testing/synctest, which their harness makes.
+// fakeTime are the packages whose tests all run with the fake time of testing/synctest, which their test harness
+// starts.
 var fakeTime = []string{"internal/engine"}
 
 // helpers are the folders of test helpers whose file names do not end in _test.go.
@@ -57,7 +58,7 @@ func ofTests(path string) bool {
 	if !strings.HasSuffix(path, ".go") || strings.HasPrefix(path, "internal/testkit/await/") {
 		return false
 	}
-	// The runner of the tests may measure time, because it only reports figures.
+	// The program that runs the tests may measure time, because it only reports the figures.
 	return strings.HasSuffix(path, "_test.go") || !strings.HasPrefix(path, "test/tiers/") &&
 		slices.ContainsFunc(helpers, func(dir string) bool { return strings.HasPrefix(path, dir) })
 }

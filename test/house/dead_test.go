@@ -10,8 +10,8 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// unused returns the functions that no program of jjm reaches, with the reason why they exist. The key is the path of
-// the file below the root, and the name of the function.
+// unused returns the functions that no program of jjm reaches, with the reason why they exist. A key consists of the
+// path of the file below the root and the name of the function.
 func unused() map[string]string {
 	const (
 		forTests = "tests of several packages use it"
@@ -37,13 +37,13 @@ func unused() map[string]string {
 	}
 }
 
-// TestDead_EveryFunctionIsReachedByAProgram compares the functions that deadcode (Rapid Type Analysis from the
-// programs' main functions) calls unreachable with the list, in both directions.
+// TestDead_EveryFunctionIsReachedByAProgram requires that the list contains exactly the functions that no program
+// reaches, according to the tool deadcode (Rapid Type Analysis, beginning at the main functions).
 func TestDead_EveryFunctionIsReachedByAProgram(t *testing.T) {
 	inTree(t)
 	needs.Campaign(t, needs.Lint)
 	cmd := exec.Command("go", "tool", "golang.org/x/tools/cmd/deadcode", "./cmd/...")
-	cmd.Stderr = os.Stderr // the tests run in the root folder
+	cmd.Stderr = os.Stderr // the working folder is the root
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("go tool deadcode: %v", err)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The decision that a comment names must exist in docs/DECISIONS.md.
+// Each decision that a comment names must be in docs/DECISIONS.md.
 func TestDecisions_EveryOneNamedInTheCodeIsWrittenDown(t *testing.T) {
 	inTree(t)
 	page, err := os.ReadFile("docs/DECISIONS.md")

@@ -22,13 +22,13 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// The later subjects that will use golden files.
+// The subjects that will use some golden files later.
 const (
 	laterTasks   = "A grid job lives as a task: scouts, shares, brokerage, memory, goal, commands"
 	laterSubjobs = "Failures, retries, holds; masters and subjobs"
 )
 
-// The reasons why a column does not describe an expected result of jjm.
+// The reasons why a column is not an expected result of jjm.
 const (
 	origin   = "where the row comes from"
 	errText  = "an error's text in the original"
@@ -38,8 +38,9 @@ const (
 	made     = "what the original notes of lost events besides which they are; the jobs made of it are compared"
 )
 
-// unread returns the golden files, and the columns of files, that no test reads, each with the reason: the subject that
-// will need them, or the kind of their content. A file may be a pattern, and a column stands for all columns below it.
+// unread returns the golden files, and the columns of golden files, that no test reads. Each has a reason: the subject
+// that will need it, or the kind of its content. The name of a file may be a pattern. A column stands for all columns
+// below it.
 func unread() map[string]string {
 	list := map[string]string{
 		"jedi/command_rules":    laterTasks,
@@ -127,7 +128,7 @@ func TestGolden_EveryColumnIsReadByATest(t *testing.T) {
 	}
 }
 
-// listedAs returns the entry of the list that covers a key.
+// listedAs returns the entry of the list that matches a key.
 func listedAs(key string, list map[string]string) (entry string, ok bool) {
 	file, column, _ := strings.Cut(key, " ")
 	for one := range list {
@@ -174,18 +175,18 @@ func columnsOf(t *testing.T, name string) map[string]bool {
 		}
 		addColumns(columns, "", row)
 	}
-	delete(columns, "id") // the id of the row, which golden.Rows reads
+	delete(columns, "id") // golden.Rows reads the id of the row
 	return columns
 }
 
-// isWord distinguishes columns from names of files.
+// isWord matches the names of columns, and not the names of files.
 var isWord = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func addColumns(into map[string]bool, prefix string, v any) {
 	switch v := v.(type) {
 	case map[string]any:
 		for key, value := range v {
-			if !isWord.MatchString(key) { // a table whose keys are files
+			if !isWord.MatchString(key) { // a table whose keys are names of files
 				key = "*"
 			}
 			into[prefix+key] = true
@@ -204,8 +205,8 @@ type rowType struct {
 	in *usage
 }
 
-// reads reports whether encoding/json reads the value below some keys, and each field on the path is used. A field that
-// is declared and never used has no effect on a test.
+// reads reports whether encoding/json decodes the value at a path of keys, and each field on the path is used. A field
+// that is never used has no effect on a test.
 func (r rowType) reads(keys []string) bool {
 	if len(keys) == 0 || reader(r.Type) {
 		return true
@@ -215,7 +216,7 @@ func (r rowType) reads(keys []string) bool {
 		return rowType{under.Elem(), r.in}.reads(keys)
 	case *types.Slice:
 		if isRaw(r.Type) {
-			return true // the value of a field; behind checks raw JSON
+			return true // counts as read; behind checks how raw JSON is decoded later
 		}
 		return rowType{under.Elem(), r.in}.reads(keys)
 	case *types.Array:
@@ -231,8 +232,8 @@ func (r rowType) reads(keys []string) bool {
 	return false
 }
 
-// behind reports whether the value of a field is read. The value of a field of raw JSON is read by the types into which
-// it is decoded, as far as a single call shows this.
+// behind reports whether the value of a field is read. If the field has raw JSON, this depends on the types into which
+// the test decodes the raw JSON later, as far as a single call shows these types.
 func (r rowType) behind(field *types.Var, keys []string) bool {
 	later := r.in.later[r.in.place(field)]
 	if !isRaw(field.Type()) || len(later) == 0 {
@@ -278,8 +279,8 @@ func fieldOf(s *types.Struct, key string) (*types.Var, bool) {
 	return nil, false
 }
 
-// usage holds the fields that a package uses apart from their declarations, by the position of the declaration, and the
-// types into which its raw JSON is decoded.
+// usage holds the fields that a package uses outside of their declarations, by the position of the declaration, and the
+// types into which the package decodes raw JSON.
 type usage struct {
 	fset  *token.FileSet
 	named map[string]bool
@@ -313,7 +314,7 @@ func usageOf(p *packages.Package) *usage {
 	return u
 }
 
-// converted marks all fields of a struct that is converted to another struct type.
+// converted marks all fields of a struct as used if the struct is converted to another struct type.
 func (u *usage) converted(info *types.Info, n ast.Node) {
 	call, ok := n.(*ast.CallExpr)
 	if !ok || len(call.Args) != 1 || !info.Types[call.Fun].IsType() {
@@ -350,7 +351,7 @@ func rawRead(info *types.Info, n ast.Node) (field *types.Var, into types.Type) {
 	return field, pointer.Elem()
 }
 
-// readers are the types of rows, by the name of the file or its beginning.
+// readers are the types of rows, by the name of the golden file or the beginning of the name.
 type readers map[string][]rowType
 
 func (rs readers) of(name string) (all []rowType) {
@@ -362,7 +363,7 @@ func (rs readers) of(name string) (all []rowType) {
 	return all
 }
 
-// goldenReaders returns the calls of golden.Rows in all tests.
+// goldenReaders returns the row types of all calls of golden.Rows in tests.
 func goldenReaders(t *testing.T) readers {
 	config := &packages.Config{Tests: true, Mode: packages.NeedName | packages.NeedImports | packages.NeedTypes |
 		packages.NeedSyntax | packages.NeedTypesInfo}
@@ -403,7 +404,7 @@ func rowsCall(info *types.Info, call *ast.CallExpr) (name string, row types.Type
 		return "", nil, false
 	}
 	arg := call.Args[1]
-	if sum, ok := arg.(*ast.BinaryExpr); ok { // "wmcore/"+name
+	if sum, ok := arg.(*ast.BinaryExpr); ok { // such as "wmcore/"+name
 		arg = sum.X
 	}
 	value := info.Types[arg].Value

@@ -1,15 +1,15 @@
 // Package house_test checks the sources against the rules of the project: which package may import which other package,
-// how large a room may be, that no test is skipped silently, that each decision has its test, and that the lists in the
-// documents are true.
+// how large a room may be, that no test is skipped without a message, that each decision has its test, and that the
+// lists in the documents are correct.
 package house_test
 
 import (
 	"testing"
 )
 
-// inTree makes the root of the tree the working directory of a test, so that the test names files by their paths in the
-// tree. A change of the directory in TestMain does not work: go test notes which files a test reads, but not such a
-// change, and took stale results from its cache.
+// inTree changes the working directory of a test to the root of the tree, so that the test names files by their paths
+// in the tree. TestMain cannot do this: go test records which files a test reads, but not such a change, and would use
+// outdated results from its cache.
 func inTree(t *testing.T) {
 	t.Helper()
 	t.Chdir("../..")

@@ -48,8 +48,8 @@ func readLayers(t *testing.T) layers {
 	return all
 }
 
-// of returns the layer of a package. The layer is in the package's own row, in the row of the package that contains its
-// internal folder, or in the row "folder/...".
+// of returns the layer of a package: the layer in the package's own row, in the row of the package whose internal
+// folder contains it, or in the row "folder/...".
 func (l layers) of(pkg string) (layer int, known bool) {
 	if layer, known = l[pkg]; known {
 		return layer, true
@@ -68,24 +68,24 @@ func (l layers) of(pkg string) (layer int, known bool) {
 
 // sameLayer are the allowed imports within one layer.
 var sameLayer = map[string]bool{
-	"jjm/internal/api/wire -> jjm/internal/work/cover":                  true, // a report is an answer
-	"jjm/internal/api/wire -> jjm/internal/api/selection":               true, // patterns and filters are in requests
+	"jjm/internal/api/wire -> jjm/internal/work/cover":                  true, // the response has a report
+	"jjm/internal/api/wire -> jjm/internal/api/selection":               true, // requests have patterns and filters
 	"jjm/internal/formats/jobfile -> jjm/internal/work/catalogue":       true, // job files contain descriptions of files
 	"jjm/internal/formats/jobfile -> jjm/internal/work/stream":          true, // job files contain templates of names
 	"jjm/internal/sys/asuser -> jjm/internal/sys/run":                   true, // it runs commands as other accounts
 	"jjm/internal/policy/analyse -> jjm/internal/formats/glf":           true, // the evidence is in its format
-	"jjm/internal/policy/analyse -> jjm/internal/policy/analyse/rule":   true, // it carries them out
+	"jjm/internal/policy/analyse -> jjm/internal/policy/analyse/rule":   true, // analyse applies the rules
 	"jjm/internal/testkit/adaptertest -> jjm/adapters/conformance":      true, // the suite needs testing.T
 	"jjm/internal/gatekeeper/demand -> jjm/internal/gatekeeper/plain":   true, // a job may be a plain job
 	"jjm/internal/gatekeeper/gram -> jjm/internal/gatekeeper/plain":     true,
 	"jjm/internal/gatekeeper/blahp -> jjm/internal/gatekeeper/plain":    true,
 	"jjm/internal/gatekeeper/globus2 -> jjm/internal/gatekeeper/plain":  true,
 	"jjm/internal/gatekeeper/gram -> jjm/internal/gatekeeper/demand":    true,
-	"jjm/internal/gatekeeper/blahp -> jjm/internal/gatekeeper/demand":   true, // for the words of a language
+	"jjm/internal/gatekeeper/blahp -> jjm/internal/gatekeeper/demand":   true, // for the words of languages
 	"jjm/internal/gatekeeper/globus2 -> jjm/internal/gatekeeper/demand": true,
 	"jjm/internal/gatekeeper/arc -> jjm/internal/gatekeeper/plain":      true,
 	"jjm/internal/gatekeeper/arc -> jjm/internal/gatekeeper/demand":     true,
-	"jjm/internal/gatekeeper/trace -> jjm/internal/gatekeeper/arc":      true, // it reads the answers of their scripts
+	"jjm/internal/gatekeeper/trace -> jjm/internal/gatekeeper/arc":      true, // trace reads the output of scripts
 	"jjm/internal/gatekeeper/trace -> jjm/internal/gatekeeper/blahp":    true,
 	"jjm/internal/testkit/site -> jjm/internal/testkit/programs":        true, // a site runs the programs
 }
@@ -114,16 +114,16 @@ func TestLayers_AnUpwardImportIsFound(t *testing.T) {
 		ok       bool
 	}{
 		{"jjm/internal/policy/plan", "jjm/adapters", true},
-		{"jjm/internal/policy/plan", "jjm/internal/storage/store", false}, // the same layer
+		{"jjm/internal/policy/plan", "jjm/internal/storage/store", false}, // both are in the same layer
 		{words, "jjm/internal/api/wire", false},
-		{words, "jjm/internal/formats/strict", false}, // the words import nothing
+		{words, "jjm/internal/formats/strict", false}, // package jjm imports nothing of jjm
 		{"jjm/internal/formats/strict", words, true},
 		{"jjm/internal/storage/store", "jjm/internal/engine", false},
 		{"jjm/handlers", "jjm/handlers/script", false},
 		{"jjm/xmldb", "jjm/xmldb/head", true},
 		{"jjm/handlers/montecarlo", "jjm/handlers", true},
 		{"jjm/handlers/montecarlo", "jjm/handlers/script", false},
-		{"jjm/internal/engine/attic", words, false}, // a room without a row
+		{"jjm/internal/engine/attic", words, false}, // this package has no row
 		{"jjm/internal/policy/analyse", "jjm/internal/formats/glf", true},
 		{"jjm/internal/storage/store", "os/exec", false}, // only package run starts processes
 		{"jjm/internal/sys/run", "os/exec", true},
@@ -135,10 +135,10 @@ func TestLayers_AnUpwardImportIsFound(t *testing.T) {
 	}
 }
 
-// words is the package of the words, which imports only the standard library.
+// words is the path of package jjm, which imports only the standard library.
 const words = "jjm/internal/jjm"
 
-// violations returns the imports that break the rule.
+// violations returns the imports that break the rule of layers.
 func (l layers) violations(imports map[string][]string) []string {
 	var out []string
 	for pkg, list := range imports {
@@ -166,8 +166,8 @@ func (l layers) violations(imports map[string][]string) []string {
 	return out
 }
 
-// mayExec returns true for package run, for the wrapper, which starts only one child, and for packages that only tests
-// use.
+// mayExec reports whether a package may start processes: package run, the wrapper, which starts only one child, and
+// packages that only tests use.
 func mayExec(pkg string) bool {
 	return pkg == "jjm/internal/sys/run" || pkg == "jjm/cmd/jjm-wrapper" || strings.HasPrefix(pkg, "jjm/test/") ||
 		strings.HasPrefix(pkg, "jjm/internal/testkit/")

@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// maxColumns is the longest line. A tab counts as one column.
+	// maxColumns is the maximum length of a line. A tab counts as one column.
 	maxColumns = 120
-	// maxCut is the length of the longest text of a program that may be split over lines. A longer text stays whole, so
-	// that people who search for the text of an error find it.
+	// maxCut is the maximum length of a text in a program that may be split over several lines. A longer text stays on one
+	// line, so that a search for the text of an error finds it.
 	maxCut = 50
 )
 
-// Lines of sources and of documents are short enough for two windows side by side.
+// The lines of sources and documents are short enough for two windows side by side.
 func TestLines_AreNotTooLong(t *testing.T) {
 	inTree(t)
 	for _, file := range append(sources(t), pages(t)...) {
@@ -103,7 +103,7 @@ func filesOf(t *testing.T, extension string) []string {
 	return all
 }
 
-// The test finds long lines.
+// longTexts and tables find the lines that may be too long.
 func TestLines_ALongOneIsSeen(t *testing.T) {
 	inTree(t)
 	long := []byte("package p\nvar a = f(" + strings.Repeat("b, ", 50) + "\n\tc)\n" +

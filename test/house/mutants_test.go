@@ -20,13 +20,13 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// mutants names the environment variable with the settings whose proofs are tried. "all" tries every setting and takes
-// some hours. Without the variable, only one setting is tried, which only one package reads.
+// mutants is the environment variable that names the settings whose proofs are tried. "all" tries every setting and
+// takes some hours. Without the variable, only one setting is tried, because only one package reads it.
 const mutants = "JJM_MUTANTS"
 
-// TestSettings_AProofFailsWithoutItsSetting tests the list of [proofs]. For each setting it builds a jjm in which the
-// setting always has its default, except where its value is checked. The test that is listed for the setting must fail
-// there.
+// TestSettings_AProofFailsWithoutItsSetting tests the list of [proofs]. For each setting it builds jjm in such a way
+// that the setting always has its default, except where the value is checked. The tests that are listed for the setting
+// must fail then.
 func TestSettings_AProofFailsWithoutItsSetting(t *testing.T) {
 	inTree(t)
 	needs.Campaign(t, needs.Lint)
@@ -52,7 +52,7 @@ func TestSettings_AProofFailsWithoutItsSetting(t *testing.T) {
 			overlay := neutral(t, sites, s.value)
 			cmd := exec.Command("go", "test", "-count=1", "-run", "^("+p.tests+")$", "./"+p.in)
 			cmd.Env = append(os.Environ(), "JJM_TIER="+needs.Whole,
-				"GOFLAGS=-overlay="+overlay) // also for the programs that tests build
+				"GOFLAGS=-overlay="+overlay) // also applies to programs that the tests build
 			out, err := cmd.CombinedOutput()
 			switch {
 			case strings.Contains(string(out), "no tests to run"):
@@ -74,8 +74,8 @@ type fieldRead struct {
 	qualify    types.Qualifier
 }
 
-// readsOfFields returns the reads of all fields, by PACKAGE.STRUCT.FIELD. It leaves out reads in checks of values and
-// in the comparisons of a reload.
+// readsOfFields returns all reads of fields, by PACKAGE.STRUCT.FIELD. It leaves out reads that only check values or
+// compare configurations at a reload.
 func readsOfFields(t *testing.T, where string) map[string][]fieldRead {
 	t.Helper()
 	config := &packages.Config{Mode: packages.NeedName | packages.NeedImports | packages.NeedTypes | packages.NeedSyntax |
@@ -123,7 +123,7 @@ func collectReads(p *packages.Package, file *ast.File, add func(*ast.SelectorExp
 	written := map[ast.Expr]bool{}
 	for _, decl := range file.Decls {
 		if f, ok := decl.(*ast.FuncDecl); ok && strings.HasPrefix(strings.ToLower(f.Name.Name), "check") {
-			continue // a check of values
+			continue // such functions only check values
 		}
 		ast.Inspect(decl, func(n ast.Node) bool {
 			switch n := n.(type) {
@@ -148,7 +148,7 @@ func collectReads(p *packages.Package, file *ast.File, add func(*ast.SelectorExp
 	}
 }
 
-// qualifier returns a function with the names by which a file refers to packages.
+// qualifier returns a function that returns the name by which a file refers to a package.
 func qualifier(p *packages.Package, file *ast.File) types.Qualifier {
 	names := map[string]string{}
 	for _, in := range file.Imports {
@@ -167,7 +167,8 @@ func qualifier(p *packages.Package, file *ast.File) types.Qualifier {
 	}
 }
 
-// neutral writes copies of the files in which each read is replaced by a value, and returns the overlay.
+// neutral writes copies of the files in which each read is replaced by a fixed value, and returns the path of the
+// overlay for go build.
 func neutral(t *testing.T, sites []fieldRead, value any) string {
 	t.Helper()
 	dir, byFile := t.TempDir(), map[string][]fieldRead{}
@@ -201,7 +202,7 @@ func neutral(t *testing.T, sites []fieldRead, value any) string {
 	return file
 }
 
-// always returns an expression of the field's type with a fixed value.
+// always returns an expression of the field's type that always has a fixed value.
 func always(old string, s fieldRead, value any) string {
 	v := reflect.ValueOf(value)
 	switch b, _ := s.typ.Underlying().(*types.Basic); {

@@ -22,7 +22,7 @@ import (
 var forAuthors = []string{"jjm/adapters/conformance", "jjm/internal/testkit/testbed", "jjm/handlers/conformance",
 	"jjm/internal/testkit/await", "jjm/test/"}
 
-// No text of a program shows a value in Go syntax: a list in brackets, a struct in braces, "2h0m0s".
+// No program shows a value in Go syntax: a list in brackets, a struct in braces, or a time such as "2h0m0s".
 func TestPlain_NoTextShowsAValueAsGoDoes(t *testing.T) {
 	inTree(t)
 	needs.Campaign(t, needs.Lint)
@@ -38,7 +38,7 @@ func TestPlain_NoTextShowsAValueAsGoDoes(t *testing.T) {
 		for _, file := range p.Syntax {
 			ast.Inspect(file, func(n ast.Node) bool {
 				if f, ok := n.(*ast.FuncDecl); ok && f.Name.Name == "MarshalText" {
-					return false // stored texts for programs stay the same
+					return false // these texts are for programs
 				}
 				call, ok := n.(*ast.CallExpr)
 				if !ok {
@@ -59,7 +59,7 @@ func TestPlain_NoTextShowsAValueAsGoDoes(t *testing.T) {
 	}
 }
 
-// The test finds values in Go syntax.
+// The check finds each value in Go syntax, and no other value.
 func TestPlain_AValueAsGoHasItIsSeen(t *testing.T) {
 	inTree(t)
 	const head = "package time\ntype Duration int64\nfunc (Duration) String() string { return \"\" }\n" +
@@ -119,7 +119,7 @@ func load(t *testing.T, pattern string) []*packages.Package {
 	return loaded
 }
 
-// shown returns the values that a call writes in Go syntax.
+// shown returns a reason for each value that a call writes in Go syntax.
 func shown(info *types.Info, call *ast.CallExpr) (all []string) {
 	sig, ok := info.TypeOf(call.Fun).(*types.Signature)
 	if !ok || call.Ellipsis.IsValid() {

@@ -157,7 +157,7 @@ func receiver(e ast.Expr) string {
 	return ""
 }
 
-// broken returns a text for each type that is too large.
+// broken returns an error text for each type that is too large.
 func (s *sizes) broken() []string {
 	out := s.wrong
 	for name, n := range s.methods {

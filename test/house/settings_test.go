@@ -58,7 +58,7 @@ func allSettings(t *testing.T) (all []setting) {
 	return all
 }
 
-// errSeen ends the construction of an adapter after its settings were seen.
+// errSeen is returned when the settings of an adapter were seen, so that the adapter is not built.
 var errSeen = errors.New("seen")
 
 // settingsOf returns the settings of a struct and of the structs in it.
@@ -93,8 +93,8 @@ func settingNamed(t *testing.T, key string) (setting, bool) {
 	return setting{}, false
 }
 
-// TestSettings_EachIsObserved requires, for every setting, a test that shows its effect with two values.
-// TestSettings_AProofFailsWithoutItsSetting tries the listed tests.
+// TestSettings_EachIsObserved requires that the list of proofs has, for every setting, a test that shows the effect of
+// the setting. TestSettings_AProofFailsWithoutItsSetting runs the listed tests.
 func TestSettings_EachIsObserved(t *testing.T) {
 	inTree(t)
 	named := map[string]proof{}
@@ -135,7 +135,7 @@ func TestSettings_EachIsObserved(t *testing.T) {
 	}
 }
 
-// testThere reports whether a package has a test that can fail.
+// testThere reports whether a package has a test of this name that can fail.
 func testThere(t *testing.T, in, name string) bool {
 	t.Helper()
 	files, err := filepath.Glob(in + "/*_test.go")

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// All tests are skipped in the same way, by internal/testkit/needs, which prints a clear message and fails in CI.
+// Only internal/testkit/needs may skip tests. It prints a clear message, and fails the test in CI.
 func TestSkips_OnlyNeedsLeavesTestsOut(t *testing.T) {
 	inTree(t)
 	files := 0
@@ -59,7 +59,8 @@ func TestSkips_EachWayIsFound(t *testing.T) {
 	}
 }
 
-// skips returns the places at which a file that imports testing skips a test, or asks for the short form.
+// skips returns the positions at which a file that imports testing skips a test, or asks whether tests run in short
+// mode.
 func skips(path string, source any) (found []string, err error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, path, source, 0)

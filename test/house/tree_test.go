@@ -11,7 +11,7 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// The repository holds only files that people wrote, and no program that was built and added by mistake.
+// The repository has no program that was built and added by mistake.
 func TestTree_HoldsNoPrograms(t *testing.T) {
 	inTree(t)
 	for _, name := range tracked(t) {
@@ -40,7 +40,7 @@ func TestTree_TheRootHasFewEntries(t *testing.T) {
 	}
 }
 
-// tracked returns the files that git knows, relative to the root.
+// tracked returns the paths of the files that git tracks, relative to the root.
 func tracked(t *testing.T) []string {
 	t.Helper()
 	list := exec.CommandContext(t.Context(), "git", "ls-files", "-z")
@@ -55,7 +55,7 @@ func tracked(t *testing.T) []string {
 	return names
 }
 
-// isProgram reports whether a file begins as an ELF program does.
+// isProgram reports whether a file begins like an ELF program.
 func isProgram(t *testing.T, path string) bool {
 	t.Helper()
 	f, err := os.Open(path)

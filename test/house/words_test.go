@@ -9,10 +9,11 @@ import (
 	"testing"
 )
 
-// givesTo are exported functions that may say "gives", because they give something to somebody instead of returning it.
+// givesTo lists exported functions whose comment may say "gives", because they pass a thing to somebody and do not
+// return it.
 var givesTo = map[string]bool{}
 
-// The comment of a function says "returns", not "gives", about its result.
+// The comment of an exported function describes its result with "returns", not with "gives".
 func TestWords_AnExportedFunctionReturns(t *testing.T) {
 	inTree(t)
 	for _, path := range sources(t) {

@@ -9,7 +9,7 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// While no daemon runs, only the owner and the administrators can read the records.
+// While no daemon runs, a record can be read only by the owner of the grid job and by administrators.
 func TestRecords_AnswerThoseWhomTheDaemonWould(t *testing.T) {
 	t.Parallel()
 	alice, bob, boss := site.Account(t), site.Account(t), site.Account(t)

@@ -14,7 +14,7 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// What an account can see of another account's jobs and data.
+// The rules by which a verb shows jobs and data of another account.
 const (
 	refused  = "refused"
 	own      = "its own alone"
@@ -117,8 +117,8 @@ var sights = map[string]seen{
 const submission = `{"verb":"submit","submit":{"name":"a.toml",` +
 	`"text":"type = \"script\"\n[params]\ncommand = [\"true\"]\n","base_dir":"/tmp","after":[ID],"dry_run":true}}`
 
-// The manual lists each verb of the protocol with the facts that it shows, and the next test tries the verb. A new verb
-// needs an entry in the manual.
+// The manual lists each verb of the protocol with the facts that the verb shows. The next test tries the same entries,
+// so a new verb needs an entry in the table sights and in the manual.
 func TestVerbs_WhatEachTellsStandsInTheManual(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/IDENTITY.md")

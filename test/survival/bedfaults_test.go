@@ -14,8 +14,8 @@ import (
 	"jjm/internal/testkit/testbed"
 )
 
-// fault is a way to disturb a batch system: do is the verb of the test bed that starts the trouble, undo the verb that
-// ends it, daemon the daemon that it affects, and lasts its duration.
+// fault is a disturbance of a batch system. do is the verb of the test bed that starts it, undo the verb that ends it,
+// daemon the affected daemon, and lasts the duration.
 type fault struct {
 	do, undo, daemon string
 	lasts            time.Duration
@@ -160,7 +160,7 @@ func TestFaults_BatchSystemInTrouble(t *testing.T) {
 	}
 }
 
-// design returns the grid job of the run: among ten local jobs each kind of end occurs once.
+// design returns the grid job of the run. Among ten local jobs, each kind of end occurs once.
 func (b faultRun) design() design {
 	jobs := 12
 	if whole() {
@@ -264,7 +264,7 @@ func (s *site) disturbed(b *testbed.Bed, bt faultRun, meanwhile func() *driven) 
 		}
 	}()
 	r := meanwhile()
-	time.Sleep(bt.lasts / 2) // the duration of the fault, not a wait for something
+	time.Sleep(bt.lasts / 2) // this is the duration of the fault; the test waits for nothing
 	if bt.crash {
 		s.kill()
 		s.start("")

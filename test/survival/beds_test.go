@@ -16,8 +16,8 @@ import (
 	"jjm/internal/testkit/testbed"
 )
 
-// bedPatience is how long a grid job may take on a batch system that needs seconds to start a job, and more to report
-// its end.
+// bedPatience is how long a grid job may take on a batch system that needs seconds to start a job and even longer to
+// report its end.
 var bedPatience = await.Guard(10 * time.Minute)
 
 // place is a batch system that a site can have as its cluster.
@@ -27,8 +27,8 @@ type place struct {
 	start func(t *testing.T) (section string, uid int)
 }
 
-// places returns all kinds of cluster except the embedded one. PBS is the fake with which adapters/pbs is tested; the
-// others are real systems.
+// places returns all kinds of clusters except the embedded batch system. For PBS it uses the fake with which
+// adapters/pbs is tested; all other kinds are real batch systems.
 func places() []place {
 	return []place{
 		{"slurm", onBed("slurm", "slurm", "")},
@@ -146,8 +146,8 @@ func bedSite(t *testing.T, section string, uid, retry int) *site {
 	return s
 }
 
-// TestBeds_AGridJobRunsToItsTar runs one grid job, with each kind of end, to its tar: on each kind of cluster, with
-// both ways of reporting.
+// TestBeds_AGridJobRunsToItsTar runs a grid job with every kind of end on each kind of cluster, with both ways of
+// reporting, and checks its tar.
 func TestBeds_AGridJobRunsToItsTar(t *testing.T) {
 	t.Parallel()
 	for _, p := range places() {

@@ -31,7 +31,7 @@ cat args.txt >out.txt
 for f; do echo "$f" >>"$LEDGER"; done
 `
 
-// datasetJob returns a job file that reads one open dataset and fills another.
+// datasetJob returns a job file that reads one open dataset and fills another dataset.
 func datasetJob(s *site, files int) string {
 	return fmt.Sprintf(`type = "reprocess"
 name = "survival"

@@ -69,8 +69,8 @@ func TestFailpoint_DaemonKilledThere(t *testing.T) {
 	}
 }
 
-// oneLife returns one failpoint of each class, in the order in which a grid job reaches them: it is accepted, prepared,
-// cut, submitted and found again, watched, judged, published and collected.
+// oneLife returns one failpoint of each class in the order in which a grid job reaches them: when the grid job is
+// accepted, prepared, cut, submitted, found again, watched, judged, published and collected.
 func oneLife() []string {
 	return []string{"accept.after-commit", "prepare.packed", "generate.before-commit", "submit.acted", "reconcile.found",
 		"watch.listed", "verdict.before-commit", "publish.after", "collect.tarred"}

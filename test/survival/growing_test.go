@@ -25,8 +25,8 @@ import (
 	"jjm/internal/work/cover"
 )
 
-// gather is the program of the local jobs: it joins their files. It fails with a flaky file the first time, and with a
-// broken file always. It adds the parts with broken files to a ledger.
+// gather is the program of the local jobs. It joins its input files. It fails once with a flaky file, and always with a
+// broken file. It adds the parts with broken files to a ledger.
 const gather = `#!/bin/sh
 bad=0
 for f; do
@@ -60,9 +60,9 @@ type growth struct {
 	lines []string // the content of each file
 }
 
-// TestGrowing_EveryFileIsMergedOnceOrReportedMissing combines all of this: 2000 files, most of which arrive while
-// others are processed; local jobs that fail once, and some that fail permanently; and merges of the outputs meanwhile.
-// jjm's reports are compared with the bytes that it delivers.
+// TestGrowing_EveryFileIsMergedOnceOrReportedMissing processes 2000 files, most of which arrive while others are
+// processed. Some local jobs fail once and some permanently, and outputs are merged meanwhile. The test compares jjm's
+// reports with the bytes that jjm delivers.
 func TestGrowing_EveryFileIsMergedOnceOrReportedMissing(t *testing.T) {
 	needs.Campaign(t, needs.Faults)
 	t.Parallel()

@@ -13,14 +13,14 @@ import (
 	"jjm/internal/testkit/testbed"
 )
 
-// holders has, for each test bed, the command that holds waiting jobs and never running jobs (hold). wait is a setting
-// that makes all jobs wait except the first few (first), even if all cores are free.
+// holders has, for each test bed, the command (hold) that holds waiting jobs and never running jobs, and a setting
+// (wait) with which all jobs except the first few (first) wait, even if cores are free.
 var holders = map[string]struct {
 	hold, wait string
 	first      int
 }{
 	"slurm":  {"scontrol hold", "--begin=now+20", 0},
-	"condor": {"condor_hold -constraint", "concurrency_limits = jjmhold:1500000", 1}, // of 2308032 by default
+	"condor": {"condor_hold -constraint", "concurrency_limits = jjmhold:1500000", 1}, // 2308032 is the default
 	"sge":    {"qhold", "-tc 1", 1},
 }
 

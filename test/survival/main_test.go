@@ -1,10 +1,10 @@
 // Package survival_test proves with real processes that nothing is lost, doubled or left behind when the daemon is
 // killed.
 //
-// Each test has a site of its own: a state folder, a daemon with the embedded batch system, and an application that
-// writes a ledger of its runs outside of jjm. It kills daemons, at every named failpoint and at random, starts them
-// again, and waits for the end. Then [site.verify] compares everything that says something about the grid job: the
-// daemon's answers, the store, the claims, the journal, the record, the tar, and the ledger.
+// Each test has a separate site: a state folder, a daemon with the embedded batch system, and an application that
+// writes a ledger of its runs outside of jjm. The test kills daemons, at every named failpoint and at random times,
+// starts new daemons, and waits for the end of the grid job. Then [site.verify] compares all sources about the grid
+// job: the daemon's answers, the store, the claims, the journal, the record, the tar, and the ledger.
 //
 // "make test-faults" runs the whole campaign.
 package survival_test
@@ -31,7 +31,7 @@ var (
 	bedSites = make(chan struct{}, 6)
 )
 
-// whole reports whether the whole campaign was asked for.
+// whole reports whether the whole campaign was requested.
 func whole() bool { return needs.InCampaign(needs.Faults) }
 
 // repository returns the folder of the module.

@@ -51,8 +51,8 @@ type manifestLine struct {
 	Absent string `json:"absent"`
 }
 
-// checkTar checks the tar: each file is as the manifest says, the output of each completed local job is there with its
-// events, and the record in it shows the same end.
+// checkTar checks the tar: each file agrees with the manifest, the output of each completed local job is in the tar
+// with its events, and the record in the tar shows the same end.
 func (e *ended) checkTar(sum string) {
 	e.t.Helper()
 	files, whole := readTar(e.t, e.status.Lookup.Tar)

@@ -13,7 +13,7 @@ import (
 	"jjm/internal/testkit/await"
 )
 
-// campaign returns the size of the campaign, for the form that was asked for.
+// campaign returns the size of the requested form of the campaign.
 func campaign() (runs, killsEach, jobs int) {
 	if whole() {
 		return 25, 20, 200 // 500 kills
@@ -63,7 +63,7 @@ func randomKills(t *testing.T, r *rand.Rand, jobs, kills int, glf bool) {
 			wait = time.Duration(r.IntN(7000/kills)) * time.Millisecond
 			s.ready()
 		}
-		time.Sleep(wait) // the time of the fault, not a wait for something
+		time.Sleep(wait) // this is the time of the fault; the test waits for nothing
 		s.kill()
 		s.start("")
 	}

@@ -15,7 +15,7 @@ import (
 	"jjm/internal/testkit/await"
 )
 
-// elsewhere returns the failpoints that no site with the embedded batch system gets to, and the reason.
+// elsewhere returns the failpoints that a site with the embedded batch system cannot reach, with the reasons.
 func elsewhere() map[string]string {
 	const twoPhase = "only two-phase batch systems take bulks held and release them"
 	const datasets = "datasets_test.go goes there"
@@ -54,11 +54,12 @@ func elsewhere() map[string]string {
 		"hold-done.before-commit": holds, "hold-done.after-commit": holds}
 }
 
-// scenarios returns how a daemon gets to each failpoint. A number n means that the daemon dies there the n-th time.
+// scenarios returns the scenario in which a daemon reaches each failpoint. A number n means that the daemon dies when
+// it reaches the failpoint for the n-th time.
 func scenarios() map[string]scenario {
 	all := map[string]scenario{}
 	add := func(point string, sc scenario) { all[point] = sc }
-	// The grid job reports in one way for the failpoint before the commit, and in the other for that after it.
+	// The grid jobs for the failpoints before and after a commit report in different ways, so that both ways are tested.
 	changes := func(change string, make func(glf bool) scenario, nth ...int) {
 		for i, when := range []string{".before-commit", ".after-commit"} {
 			sc := make(i == 0)
@@ -133,7 +134,7 @@ func scenarios() map[string]scenario {
 	return all
 }
 
-// fewerSlots takes slots away once the local jobs are made: then the batch system refuses its bulks.
+// fewerSlots reduces the slots after the local jobs were made, so that the batch system refuses the bulks.
 func fewerSlots(d design, point string) scenario {
 	return scenario{design: d, drive: driveOnly, lives: []string{"submit.assigned", point},
 		between: func(t *testing.T, s *site) {
@@ -174,7 +175,7 @@ func (d design) keyed(key string) design {
 // spool returns the folder of the embedded batch system's spool.
 func (s *site) spool() string { return filepath.Join(s.state, "clusters", "local", "spool") }
 
-// movedSpool moves the spool away under the running daemon. Then it cannot submit, and certainly has not submitted.
+// movedSpool moves the spool away under the running daemon, so that the daemon certainly cannot submit.
 func movedSpool(sc scenario) scenario {
 	sc.drive = func(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 		if _, err := insist(ctx, s, wire.VerbPing(), wire.PingRequest{}); err != nil {

@@ -129,7 +129,8 @@ func shortTemp() string {
 	return "/tmp"
 }
 
-// commandTime is the deadline of a batch system's command. staleTime is how long a wrapper that runs may show nothing.
+// commandTime is the deadline of a batch system's command. staleTime is how long a running wrapper may show no sign of
+// life.
 var commandTime, staleTime = await.Provoked(5 * time.Second).String(), await.Provoked(5 * time.Second).String()
 
 // configure writes the configuration, with short times everywhere.

@@ -122,7 +122,7 @@ func TestSurvival_KillDuringSubmission(t *testing.T) {
 				d := design{jobs: jobs, seconds: 30, key: "once", killed: true}
 				s.startReady()
 				id := s.submitted(d)
-				time.Sleep(after) // the time of the kill, not a wait for something
+				time.Sleep(after) // this is the time of the kill; the test waits for nothing
 				ctx, cancel := context.WithTimeout(context.Background(), finalWithin)
 				defer cancel()
 				if err := s.killAll(ctx, id.String()); err != nil {

@@ -98,8 +98,8 @@ func (ts *tallies) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// print ends the campaign with its table. It also writes the table to the folder in which "make test" collects tables,
-// if there is one.
+// print ends the campaign and logs its table. If "make test" collects tables, print also writes the table to the folder
+// of tables.
 func (ts *tallies) print(t *testing.T) {
 	text := "The fault campaign:\n" + ts.String() + "\n"
 	t.Log(text)

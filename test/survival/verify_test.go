@@ -13,7 +13,7 @@ import (
 	"jjm/internal/testkit/await"
 )
 
-// ended is everything that a site says about a grid job that is over.
+// ended holds all facts that a site reports about an ended grid job.
 type ended struct {
 	*site
 	id       jjm.GridID
@@ -24,8 +24,8 @@ type ended struct {
 	ledger   map[run]*ledgerEntry
 }
 
-// verify checks everything that must be true of a grid job that is over, whatever happened to the daemon meanwhile. It
-// stops the daemon.
+// verify checks everything that must be true of an ended grid job, whatever happened to the daemon. It stops the
+// daemon.
 func (s *site) verify(id jjm.GridID, d design) *ended {
 	s.t.Helper()
 	s.nothingRuns()
@@ -47,7 +47,7 @@ func (s *site) verify(id jjm.GridID, d design) *ended {
 	return e
 }
 
-// nothingRuns waits for the end of the last wrappers: a result appears a moment before its wrapper ends.
+// nothingRuns waits until the last wrappers have ended, because a wrapper ends a moment after its result appears.
 func (s *site) nothingRuns() {
 	s.t.Helper()
 	var left []process

@@ -47,7 +47,7 @@ func TestMark_KeepsTheHighestIDOfItsStore(t *testing.T) {
 	if got, want := readMark(t, path), (Written{"abcd-1", 8}); got != want {
 		t.Errorf("read %v, want %v", got, want)
 	}
-	openMark(t, path, "abcd-1", 11) // raised to ids that were committed and that no client got
+	openMark(t, path, "abcd-1", 11) // raised to ids that were committed but never reached a client
 	if got, want := readMark(t, path), (Written{"abcd-1", 11}); got != want {
 		t.Errorf("read %v, want %v", got, want)
 	}
@@ -74,7 +74,7 @@ func TestMark_ManyAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// After any crash during a write of a slot, the mark has either the old id or the new id.
+// After a crash during a write, the mark has either the old id or the new id, whatever part of the slot was written.
 func TestMark_TornSlot(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		dir, err := os.MkdirTemp("", "mark")
@@ -142,7 +142,7 @@ func TestFit(t *testing.T) {
 		store   string
 		highest jjm.GridID
 		in      Folder
-		want    string // part of the error; "" = it fits
+		want    string // part of the error; "" means no error
 	}{
 		{"a new site", "", 0, Folder{}, ""},
 		{"a folder of before there were marks", "a-1", 17, Folder{Record: 17, Area: 16}, ""},
@@ -176,8 +176,8 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// A daemon of a version without marks has made the folder of the records. Therefore the first start with a mark is
-// accepted.
+// A store with grid jobs is refused in a folder without a mark, records and work areas. With a folder of records, the
+// store is accepted, because older daemons made that folder and no mark.
 func TestFit_AStoreThatKnowsGridJobsAndIsAlone(t *testing.T) {
 	in := Folder{State: "/state", Work: "/work", Bare: true}
 	err := Fit("a-1", 17, in)
@@ -247,7 +247,7 @@ func TestStamps_AreRaisedBeforeAnIDIsStored(t *testing.T) {
 			t.Errorf("%v, %v", got, err)
 		}
 	}
-	if err := os.Remove(filepath.Join(dirs[1], StampFile)); err != nil { // this is now a different folder
+	if err := os.Remove(filepath.Join(dirs[1], StampFile)); err != nil { // this makes it a different folder
 		t.Fatal(err)
 	}
 	err = s.Renew(dirs[1])

@@ -106,8 +106,8 @@ type Mark struct {
 	given jjm.GridID
 }
 
-// Open opens the mark of a store that fits, and raises the mark to the highest id that the store knows. If there is no
-// mark, Open creates it.
+// Open opens the mark of a store and raises it to the highest id that the store knows. The caller must have checked the
+// store with Fit. If there is no mark, Open creates one.
 func Open(path, store string, highest jjm.GridID) (*Mark, error) {
 	there, err := Read(path)
 	if err != nil {

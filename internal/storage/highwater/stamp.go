@@ -158,7 +158,7 @@ func (s Stamp) write(dir string) error {
 		renameio.WithTempDir(dir))
 }
 
-// patience is the longest time that [Stamps.Reserve] waits for folders that do not answer.
+// patience is the longest time that [Stamps.Reserve] waits for folders that do not respond.
 const patience = 5 * time.Second
 
 // Stamps are the stamps of the folders of the open store. Its methods may be called from many goroutines.
@@ -172,9 +172,9 @@ type Stamps struct {
 	written jjm.GridID    // the value of Given in all stamps; guarded by turn
 }
 
-// Take writes the stamps of a store that fits its folders, or takes the folders over. highest is the highest id that
-// the store knows. The folders must exist. If the disk of a folder is full, Reserve writes the stamp later. The error
-// is of kind Busy if a folder cannot be written for another reason.
+// Take writes the stamps of a store that fits its folders, or makes other folders belong to the store. highest is the
+// highest id that the store knows. The folders must exist. If the disk of a folder is full, Reserve writes the stamp
+// later. The error is of kind Busy if a folder cannot be written for another reason.
 func Take(store string, highest jjm.GridID, dirs []string) (*Stamps, error) {
 	s := &Stamps{store: store, dirs: dirs, turn: make(chan struct{}, 1)}
 	s.given.Store(int64(highest))
@@ -213,7 +213,7 @@ func full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(e
 func (s *Stamps) Reserved(id jjm.GridID) bool { return int64(id) <= s.until.Load() || len(s.dirs) == 0 }
 
 // Reserve raises the stamps so that they allow an id. The error is of kind Busy if a folder is missing, does not
-// answer, or now belongs to another store.
+// respond, or now belongs to another store.
 func (s *Stamps) Reserve(ctx context.Context, id jjm.GridID) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -318,7 +318,7 @@ func (s *Stamps) Keep(ctx context.Context) {
 				_ = s.writeAll(Stamp{Store: s.store, Until: jjm.GridID(s.until.Load()), Given: given})
 			}
 			s.turn <- struct{}{}
-		default: // a folder does not answer
+		default: // a folder does not respond
 		}
 		if ctx.Err() != nil {
 			return

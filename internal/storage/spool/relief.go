@@ -79,9 +79,9 @@ func (in *In) removeBox(below *wary.Dir, t commons.Heap) error {
 	return nil
 }
 
-// usage returns the size of a box and the number of names in it. It does not enter folders. A proper entry is never a
-// folder, so a box that contains a folder counts as larger than any box of files only. usage stops after 2*MaxEntries
-// names.
+// usage returns the size of a box and the number of names in it. It does not enter folders. Because a valid entry is
+// never a folder, a box that contains a folder counts as larger than any box of files only. usage stops after
+// 2*MaxEntries names.
 func (b *Box) usage() commons.Heap {
 	t := commons.Heap{Name: b.Name(), UID: b.UID}
 	for t.Names <= 2*MaxEntries {

@@ -14,7 +14,7 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// sparse makes an entry of a given length that takes no space on the disk.
+// sparse makes an entry of the given length that takes no space on the disk.
 func sparse(t *testing.T, b *Box, seq int64, size int64) Name {
 	t.Helper()
 	n := Name{Seq: seq, Handle: submitNote("k").Handle, Verb: VerbSubmit}
@@ -25,8 +25,8 @@ func sparse(t *testing.T, b *Box, seq int64, size int64) Name {
 	return n
 }
 
-// The daemon counts the bytes of a box itself and does not rely on the client's count. Fit takes the entries in their
-// order. A file that is too long to be an entry counts as 0 bytes, because the daemon removes it.
+// Fit counts the bytes of the entries in their order and does not rely on the client's count. A file that is too long
+// to be an entry counts as 0 bytes, because the daemon removes it.
 func TestFit_StopsAtMaxBytes(t *testing.T) {
 	b := mine(t, box(t))
 	most := MaxBytes / MaxEntry

@@ -41,7 +41,7 @@ func put(t *testing.T, dir string, n Note, at int64) {
 	}
 }
 
-// mine opens the caller's box and makes it if it does not exist.
+// mine opens the caller's box. If the box does not exist, mine makes it.
 func mine(t *testing.T, dir string) *Box {
 	t.Helper()
 	in, err := Open(dir)
@@ -159,7 +159,7 @@ func TestRead_RejectsEverythingButEntries(t *testing.T) {
 	}
 }
 
-// A submission is accepted only under a handle of the account that owns its file.
+// The daemon rejects a submission if its handle belongs to another account than its file.
 func TestRead_RejectsASubmissionUnderTheHandleOfAnotherAccount(t *testing.T) {
 	dir := box(t)
 	forged := submitNote("k")
@@ -238,7 +238,8 @@ func TestMake_SetsModes(t *testing.T) {
 	}
 }
 
-// An entry with a sequence number far in the future causes no overflow, and no later entry is sorted before it.
+// A file with the largest sequence does not make later sequences overflow. Put returns an error that asks to remove the
+// file.
 func TestPut_ReportsAnEntryWithTheLargestSequence(t *testing.T) {
 	dir := box(t)
 	b := mine(t, dir)
@@ -253,8 +254,8 @@ func TestPut_ReportsAnEntryWithTheLargestSequence(t *testing.T) {
 	put(t, dir, submitNote("other"), 1)
 }
 
-// If another account has made a box with the name of an account's box, the account can still make its own box, and the
-// name then belongs to the account.
+// If another account takes the name of an account's box, Put makes a box under another name, and the daemon takes the
+// name away from the other account.
 func TestPut_MakesABoxThoughItsNameIsTaken(t *testing.T) {
 	needs.Root(t, "to give a folder to another account")
 	dir := box(t)
@@ -309,7 +310,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// testdata/v1 is the box of account 1003, as jjm 0.1.0 writes it. Later versions must read its entries too.
+// Entries that jjm 0.1.0 wrote, such as the box of account 1003 in testdata/v1, can be read by later versions.
 func TestParse_ReadsEntriesOfVersion1(t *testing.T) {
 	entries, err := os.ReadDir("testdata/v1")
 	if err != nil {

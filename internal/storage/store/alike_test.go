@@ -64,7 +64,8 @@ func TestSaveLocalsAfter_StoresWhatSaveLocalsStores(t *testing.T) {
 	}
 }
 
-// Two local jobs are alike only if every field that may change is the same: a new field belongs in the comparison.
+// The comparison of two local jobs covers every field that may change. The test fails for a new field that is not
+// compared.
 func TestSameLife_ComparesEveryField(t *testing.T) {
 	t.Parallel()
 	constant := map[string]bool{"ID": true, "Part": true, "Step": true, "Place": true, "Origin": true, "Waits": true}
@@ -116,7 +117,7 @@ func change(t *testing.T, v reflect.Value) {
 	}
 }
 
-// If one attempt among many cannot end, the error names it, and no attempt ends.
+// If one attempt of many cannot end, no attempt ends, and the error names the attempt.
 func TestEndAttempts_NamesTheOneThatCannotEnd(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)

@@ -11,11 +11,11 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Every read returns the same result, no matter which part of a grid job is already in the history.
+// Every read returns the same result while a grid job is moved to the history, and afterwards.
 func TestArchive_ReadsDoNotSeeIt(t *testing.T) {
 	const n = 23
 	s, ctx := fresh(t), context.Background()
-	before := fill(t, s, 2, 2) // neighbours stay where they are
+	before := fill(t, s, 2, 2) // other grid jobs stay live
 	g := fill(t, s, n, n)
 	after := fill(t, s, 2, 2)
 	finish(t, s, submit(t, s, g.ID, "jone", 0, n-1))
@@ -134,7 +134,7 @@ func TestArchive_GridJobWithoutLocalJobs(t *testing.T) {
 	}
 }
 
-// A bulk may still be live after one of its grid jobs has moved to the history.
+// A bulk with attempts of two grid jobs is returned with all its members after one of the grid jobs was archived.
 func TestLive_MembersOfABulkMayBeArchived(t *testing.T) {
 	s, ctx := fresh(t), context.Background()
 	one, two := fill(t, s, 2, 2), fill(t, s, 2, 2)

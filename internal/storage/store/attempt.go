@@ -23,7 +23,7 @@ func attemptArgs(a args, id jjm.AttemptID) args {
 	return a.int(int64(id.Grid)).int(int64(id.N)).int(int64(id.Attempt))
 }
 
-// AttemptEnd is the end of an attempt. Ended must be set.
+// AttemptEnd is the end of an attempt, with its evidence and verdict. Ended must be set.
 type AttemptEnd struct {
 	ID       jjm.AttemptID
 	Ended    jjm.Time
@@ -54,8 +54,8 @@ func (e *AttemptEnd) follows(other *AttemptEnd) bool {
 	return e.ID == next && e.Ended == other.Ended
 }
 
-// alike returns how many of n values, counted from the first, belong together. joins reports whether value i belongs
-// together with the previous value.
+// alike returns how many of n values, counted from the first, form one run. joins reports whether value i continues the
+// run of the previous value.
 func alike(n int, joins func(i int) bool) int {
 	i := 1
 	for i < n && joins(i) {

@@ -35,7 +35,7 @@ const (
 	scratch       // writes, and the system decides when the data reach the disk
 	reading       // reads a store that this process also writes
 	readOnly      // reads a store of another process
-	still         // reads a store that no process has open, and creates no files beside it
+	still         // reads a store that no process has open; creates no files beside the store
 )
 
 // busyMillis is how many milliseconds a statement waits for a lock of another process, such as a backup or a command

@@ -12,7 +12,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// sampleFiles returns n files of 100 events and 1000 bytes each, numbered from from on.
+// sampleFiles returns n files of 100 events and 1000 bytes each. The number from is in the name of the first file.
 func sampleFiles(from, n int) []jjm.File {
 	files := make([]jjm.File, n)
 	for i := range files {
@@ -33,7 +33,7 @@ func dataset(tb testing.TB, s *Store, name string, n int) (id DatasetID) {
 	return id
 }
 
-// reader stores a grid job that reads a dataset and has already taken all its files.
+// reader stores a grid job that reads a dataset and has noticed all files of the dataset.
 func reader(tb testing.TB, s *Store, id DatasetID) *jjm.GridJob {
 	tb.Helper()
 	g := sampleGrid()
@@ -57,7 +57,7 @@ func TestDataset_KeepsTheOrderOfItsFiles(t *testing.T) {
 		Locations: []string{"A", "B"}, Parents: []string{"p"}}
 	id := dataset(t, s, "raw", 0)
 	files := append([]jjm.File{full}, sampleFiles(0, 3)...)
-	for _, want := range []int{4, 0} { // again adds nothing
+	for _, want := range []int{4, 0} { // the second call adds nothing
 		update(t, s, func(tx *Tx) error {
 			added, err := tx.AddFiles(id, append(files, files[0]))
 			if added != want {
@@ -135,15 +135,15 @@ func TestDataset_RefusesHostileNamesAndNumbers(t *testing.T) {
 	}
 }
 
-// fileJob returns a new local job of whole files.
+// fileJob returns a new local job whose part consists of whole files.
 func fileJob(g *jjm.GridJob, n int, first int64, lfns ...string) jjm.LocalJob {
 	return jjm.LocalJob{ID: jjm.LocalID{Grid: g.ID, N: int32(n)}, Exit: -1,
 		Part: jjm.Part{Unit: jjm.UnitFile, First: first,
 			Count: int64(len(lfns)), Serial: int64(n) + 1, Input: &jjm.PartInput{Files: lfns}}}
 }
 
-// halfRead returns a store with 4 files. Local job 0 of grid job 1 has failed and owns files 0 and 1, and local job 1
-// owns file 2. File 0 is given back.
+// halfRead returns a store in which grid job 1 reads a dataset of 4 files. Local job 0 owned files 0 and 1, failed, and
+// gave them back. Local job 1 owns file 2, and nobody owns file 3.
 func halfRead(tb testing.TB) (*Store, *jjm.GridJob) {
 	tb.Helper()
 	s := fresh(tb)
@@ -209,7 +209,7 @@ func TestInputs_SchemaRefusesInvalidSQL(t *testing.T) {
 	}
 }
 
-// A local job whose list of files contradicts its part cannot be stored.
+// A local job cannot be stored if its files do not match its part.
 func TestInputs_PartsThatDisagreeWithTheirFilesAreRefused(t *testing.T) {
 	s, g := halfRead(t)
 	bad := map[string]func(p *jjm.Part){

@@ -18,11 +18,11 @@ type Trace struct {
 	// Cluster, Tag and Bulk are the cluster, the tag and the batch id of the attempt's bulk, if the search read them.
 	Cluster, Bulk string
 	Tag           jjm.Tag
-	// Role says what the job has to do with a file: RoleOwns, RoleReads or RoleMade.
+	// Role is the relation of the job to a file: RoleOwns, RoleReads or RoleMade.
 	Role Role
 }
 
-// Role is what a job has to do with a file.
+// Role is the relation of a job to a file.
 type Role string
 
 // The roles. A local job owns a file if it owns a piece of it now. A grid job reads a file if it is in one of the
@@ -79,7 +79,7 @@ func (s *Store) FindSubject(ctx context.Context, subject string, w Whose) ([]Tra
 		WHERE origin IS NOT NULL AND origin ->> '$.subject' = ?4`, subject)
 }
 
-// FindOrigin returns the grid jobs to which a gatekeeper gave an id of its own.
+// FindOrigin returns the grid jobs with this id at their gatekeeper.
 func (s *Store) FindOrigin(ctx context.Context, id string, w Whose) ([]Trace, error) {
 	return s.traces(ctx, w, `SELECT id, -1, -1, NULL, NULL, NULL FROM grid_jobs
 		WHERE origin IS NOT NULL AND origin ->> '$.job' = ?4`, id)
@@ -167,8 +167,8 @@ func (s *Store) FindFile(ctx context.Context, lfn string, w Whose) ([]Trace, err
 }
 
 // traces returns the jobs that a query finds and that w selects, newest grid job first. Removed grid jobs are left out.
-// The query has the columns grid, local, attempt, cluster, tag and bulk; a file's role is in the column tag. Its
-// parameters begin with ?4: the first three are those of w.
+// The query has the columns grid, local, attempt, cluster, tag and bulk; a file's role is in the column tag. The
+// parameters of the query begin with ?4, because ?1 to ?3 are the fields of w.
 func (s *Store) traces(ctx context.Context, w Whose, found string, more ...driver.Value) (all []Trace, err error) {
 	a := args{}.int(int64(w.UID)).value(w.User).int(int64(w.Most))
 	for _, v := range more {

@@ -134,8 +134,8 @@ func finish(tb testing.TB, s *Store, b *jjm.Bulk) {
 	})
 }
 
-// saveEnds stores local jobs that have ended. It first stores them as submitted, because a local job cannot complete
-// without a submission.
+// saveEnds stores ended local jobs. It first stores them as submitting, because the store lets no local job complete
+// that was never submitted.
 func saveEnds(tx *Tx, ls []*jjm.LocalJob) error {
 	var before []*jjm.LocalJob
 	for _, l := range ls {
@@ -165,7 +165,8 @@ func complete(tb testing.TB, s *Store, g *jjm.GridJob) {
 	update(tb, s, func(tx *Tx) error { return errors.Join(saveEnds(tx, changed), tx.SaveGrid(g)) })
 }
 
-// archive moves the whole grid job to the history.
+// archive moves the whole grid job to the history, at most chunk local jobs at a time. It returns the number of calls
+// that this took.
 func archive(tb testing.TB, s *Store, id jjm.GridID, chunk int) (calls int) {
 	tb.Helper()
 	for more := true; more; calls++ {

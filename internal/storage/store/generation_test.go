@@ -11,8 +11,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// over stores a grid job with n local jobs. The last local job has failed, and the grid job is finished, has a tar and
-// is archived.
+// over stores a finished and archived grid job of n local jobs with a tar. The last local job failed.
 func over(tb testing.TB, s *Store, n int) *jjm.GridJob {
 	tb.Helper()
 	g := fill(tb, s, n, n)
@@ -62,8 +61,8 @@ func reopen(tb testing.TB, s *Store, g *jjm.GridJob, r *Reopening) {
 	})
 }
 
-// Until the next generation begins, every read returns the same result, no matter which part of the grid job has come
-// back from the history. A refused request leaves the grid job unchanged.
+// Every read returns the same result while a grid job is moved back from the history, until the next generation begins.
+// A refused request leaves the grid job unchanged.
 func TestRevive_ReadsDoNotSeeIt(t *testing.T) {
 	const n = 23
 	s, ctx := fresh(t), context.Background()
@@ -185,7 +184,7 @@ func TestReopen_GenerationsFollowOneAnother(t *testing.T) {
 	}
 }
 
-// The schema itself refuses these changes in connection with a reopening.
+// The schema itself refuses changes that break the rules of a reopening.
 func TestReopen_SchemaRefuses(t *testing.T) {
 	s := fresh(t)
 	live, open, ready := fill(t, s, 2, 2), over(t, s, 2), over(t, s, 2)
@@ -254,7 +253,8 @@ func TestReopen_SchemaRefuses(t *testing.T) {
 	}
 }
 
-// The dataset that a grid job fills is open again only in the next generation.
+// When the next generation of a grid job begins, the dataset that the grid job makes is open again. The schema refuses
+// to open the dataset at any other time.
 func TestReopen_OpensWhatItMakes(t *testing.T) {
 	s, ctx := fresh(t), context.Background()
 	g := over(t, s, 2)
@@ -295,7 +295,7 @@ func TestMoveLocal_OnlyWithoutALiveAttempt(t *testing.T) {
 		phase jjm.Phase
 		moves bool
 	}{
-		0: {jjm.New, "", false}, // it has a live attempt
+		0: {jjm.New, "", false}, // has a live attempt
 		1: {jjm.Submitting, jjm.RetryWait, false},
 		2: {jjm.New, "", true},
 		3: {jjm.Submitting, jjm.RetryWait, true},

@@ -120,7 +120,7 @@ func (tx *Tx) setFile(id jjm.GridID, step int, file int64, set string, values ..
 const markOfFile = ` FROM inputs AS i JOIN file_marks AS m ON m.dataset = i.dataset AND m.file = input_files.file
 	WHERE i.grid = input_files.grid AND i.step = input_files.step AND i.master = 1`
 
-// Drop is a file that is left out of the cutting, and why.
+// Drop is a file that is left out of the cutting, with the reason.
 type Drop struct {
 	File  int64
 	State jjm.FileState // failed, missing, lost, broken or dropped

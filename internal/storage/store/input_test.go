@@ -55,7 +55,7 @@ func (m *model) in(state jjm.FileState) (files []int) {
 	return files
 }
 
-// cut assigns some ready files to a new local job; the store refuses other files.
+// cut assigns some ready files to a new local job.
 func (m *model) cut(t *rapid.T) {
 	ready := m.in(jjm.FileReady)
 	if len(ready) == 0 {
@@ -78,8 +78,8 @@ func (m *model) insert(t *rapid.T, chosen []int, origin *jjm.Successor) {
 	m.update(t, func(tx *Tx) error { return tx.InsertLocals([]jjm.LocalJob{l}) })
 }
 
-// toTheEnd may turn a part of whole files into a part of all events of its files, as for files with an unknown number
-// of events.
+// toTheEnd randomly turns a part of whole files into a part of all events of these files, as for files with an unknown
+// number of events.
 func toTheEnd(t *rapid.T, p *jjm.Part) {
 	if !rapid.Bool().Draw(t, "to the end") {
 		return
@@ -90,7 +90,8 @@ func toTheEnd(t *rapid.T, p *jjm.Part) {
 	}
 }
 
-// steal tries to give a local job a file that already has an owner or is finished.
+// steal checks that a new local job cannot own a file that is not ready, because another local job owns the file or its
+// processing has ended.
 func (m *model) steal(t *rapid.T) {
 	for i, s := range m.state {
 		if s == jjm.FileReady {
@@ -108,7 +109,7 @@ func (m *model) steal(t *rapid.T) {
 	}
 }
 
-// end ends a local job, with or without success, and may give its files back.
+// end ends a local job, with or without success. After a failure or kill it may give the files back.
 func (m *model) end(t *rapid.T) {
 	var live []int
 	for i := range m.jobs {
@@ -147,7 +148,7 @@ func (m *model) end(t *rapid.T) {
 	}
 }
 
-// mark marks a file as unreadable, whatever its state.
+// mark marks a file as missing, lost or broken, whatever its state.
 func (m *model) mark(t *rapid.T) {
 	if m.files == 0 {
 		return
@@ -263,8 +264,8 @@ func (m *model) counts() jjm.InputCounts {
 	return c
 }
 
-// After any sequence of changes to files and local jobs, the store agrees with a simple model and never assigns a file
-// to two local jobs.
+// After any sequence of changes to files and local jobs, the store agrees with a simple model, and no file belongs to
+// two local jobs.
 func TestInputs_BehaveAsTheModel(t *testing.T) {
 	s := fresh(t)
 	names := 0
@@ -282,7 +283,7 @@ func TestInputs_BehaveAsTheModel(t *testing.T) {
 	}
 }
 
-// rangeJob returns a new local job of a range of events of one file.
+// rangeJob returns a new local job whose part is a range of events of one file.
 func rangeJob(g *jjm.GridJob, n int, at int64, lfn string, first, count int64) jjm.LocalJob {
 	units := max(count, 1)
 	return jjm.LocalJob{ID: jjm.LocalID{Grid: g.ID, N: int32(n)}, Exit: -1,
@@ -342,7 +343,7 @@ func TestInputs_AFileInPiecesIsFinishedWithTheLastOfThem(t *testing.T) {
 	}
 }
 
-// The rows of inputs remain after the grid job has moved to the history, and another grid job can read the same files.
+// The rows about files stay when the grid job moves to the history, and another grid job may read the same files.
 func TestInputs_OutliveTheirGridJob(t *testing.T) {
 	s := fresh(t)
 	d := dataset(t, s, "raw", 2)

@@ -242,7 +242,7 @@ func sameLife(a, b *jjm.LocalJob) bool {
 		return false
 	}
 	if a.RetryArgs != nil || b.RetryArgs != nil || a.Holding != nil || b.Holding != nil {
-		return false // rare, and compared by what they point to
+		return false // rare, and these fields are pointers
 	}
 	return a.State == b.State && a.Phase == b.Phase && a.Attempt == b.Attempt && a.Counters == b.Counters &&
 		a.NotBefore == b.NotBefore && a.Kill == b.Kill && a.Tag == b.Tag && a.Host == b.Host &&

@@ -6,8 +6,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Made says where the files of a dataset come from. The zero value means that people or
-// catalogues list them.
+// Made describes the origin of the files in a dataset. The zero value means that people or catalogues list the files.
 type Made struct {
 	// Grid is the grid job that made the files. Merged is set if this grid job merges its outputs.
 	Grid   jjm.GridID
@@ -25,7 +24,8 @@ func (tx *Tx) SetMaker(id DatasetID, grid jjm.GridID) error {
 	return nil
 }
 
-// Made returns where the files of a dataset come from. The result is the zero value if the grid job was removed.
+// Made returns the origin of a dataset's files. The result is the zero value if the grid job that made them was
+// removed.
 func (s *Store) Made(ctx context.Context, id DatasetID) (m Made, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		return c.query(ctx, `SELECT g.id, g.spec ->> '$.merge' IS NOT NULL,

@@ -9,7 +9,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// made makes a grid job that reads one dataset, or none if from is 0, and fills another dataset.
+// made stores a grid job that fills a dataset. The grid job reads the dataset from, or no dataset if from is 0.
 func made(t *testing.T, s *Store, from DatasetID, output string, merge *jjm.Merge) (jjm.GridID, DatasetID) {
 	t.Helper()
 	g := sampleGrid()
@@ -66,7 +66,7 @@ func TestParentsOf_OfTheNamedFilesAlone(t *testing.T) {
 	if diff := cmp.Diff(map[string][]string{"a": {"x", "y"}, "b": nil}, got); diff != "" || err != nil {
 		t.Error(err, diff)
 	}
-	// The query uses the index of names instead of a scan.
+	// The query finds the file through an index and does not scan the dataset.
 	plan := ""
 	err = s.view(context.Background(), func(c *conn) error {
 		return c.query(context.Background(),

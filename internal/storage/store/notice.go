@@ -51,9 +51,9 @@ func (s *Store) LastEntry(ctx context.Context) (seq int64, err error) {
 	return seq, nil
 }
 
-// GridChanges returns the changes of status, in order, of which somebody may have to be told: all changes of grid jobs
-// whose job file has a callback, and the ends of grid jobs whose job file has addresses to notify. It reads at most
-// span entries of the journal, those after number after, and returns the number of the last entry that it read.
+// GridChanges returns changes of status that may need a notice, in order: all changes of grid jobs whose job file has a
+// callback, and the ends of grid jobs whose job file has addresses to notify. It reads at most span entries of the
+// journal, beginning after entry number after, and returns the number of the last entry that it read.
 func (s *Store) GridChanges(ctx context.Context, after, span int64) (changes []GridChange, upto int64, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		last, err := c.number("SELECT coalesce(max(seq), 0) FROM journal", nil)
@@ -150,18 +150,19 @@ func (s *Store) notices(ctx context.Context, query string, a args) (ns []Notice,
 	return ns, nil
 }
 
-// Untold are the facts about notices that are not delivered.
+// Untold holds the facts about notices that were not delivered.
 type Untold struct {
-	// Waiting is the number of notices that were tried in vain so far. Oldest is when the status changed that the oldest
-	// of these notices is about.
+	// Waiting is the number of notices that have failed at least once and will be tried again. Oldest is the time of the
+	// oldest change of status among these notices.
 	Waiting int
 	Oldest  jjm.Time
-	// GivenUp is the number of notices that were given up since a time, and Last is when the last one was.
+	// GivenUp is the number of notices that were given up since a time, and Last the time when the last of them was given
+	// up.
 	GivenUp int
 	Last    jjm.Time
 }
 
-// Untold returns the facts about notices that wait, and about notices that were given up since a time.
+// Untold returns the facts about waiting notices, and about notices that were given up since a time.
 func (s *Store) Untold(ctx context.Context, since jjm.Time) (u Untold, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		return c.query(ctx, `SELECT (SELECT count(*) FROM notices WHERE tries > 0),
@@ -177,7 +178,7 @@ func (s *Store) Untold(ctx context.Context, since jjm.Time) (u Untold, err error
 	return u, nil
 }
 
-// UntoldOf returns the reason of the last notice about a grid job that was given up, "" if there is none.
+// UntoldOf returns the reason of the last notice about a grid job that was given up, "" if no notice was given up.
 func (s *Store) UntoldOf(ctx context.Context, id jjm.GridID) (reason string, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		return c.query(ctx, `SELECT cause FROM journal WHERE grid = ? AND first = -1 AND became = '`+NotNotified+`'

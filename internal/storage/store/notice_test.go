@@ -52,14 +52,14 @@ func TestGridChanges_ReturnsEachEndWithAddressesOnce(t *testing.T) {
 	}
 }
 
-// For a grid job with a callback, GridChanges returns every change of the status with its generation, and no other
-// change.
+// For a grid job with a callback, GridChanges returns every change of its status with the generation, and no other
+// journal entry.
 func TestGridChanges_OfACallback(t *testing.T) {
 	s, g := fresh(t), sampleGrid()
 	g.Spec.Notify, g.Spec.Callback = nil, &jjm.Callback{URL: "https://h/", States: []jjm.GridStatus{jjm.GridRunning}}
 	update(t, s, func(tx *Tx) error { return tx.InsertGrid(g) })
 	update(t, s, func(tx *Tx) error {
-		// Without this trigger, a second generation can be stored without local jobs.
+		// Without this trigger, generation 2 can begin in a grid job without local jobs.
 		if _, err := tx.exec("DROP TRIGGER grid_jobs_generation", nil); err != nil {
 			return err
 		}
@@ -91,8 +91,8 @@ func TestGridChanges_OfACallback(t *testing.T) {
 	}
 }
 
-// An account with many notices does not use up the places of other accounts. Its own notices that were never tried come
-// before its notices that failed before.
+// An account with many notices does not take the places of other accounts. Among the notices of one account, notices
+// that were never tried come first.
 func TestDueNotices_EachAccountHasItsShare(t *testing.T) {
 	s, g := told(t)
 	other := sampleGrid()
@@ -144,7 +144,7 @@ func TestUntold_CountsWhatIsNotDelivered(t *testing.T) {
 	}
 }
 
-// The final statuses in the query are those of the code.
+// The query lists exactly the final statuses.
 func TestGridChanges_KnowsTheFinalStatuses(t *testing.T) {
 	words := "("
 	for st := range jjm.GridStatus(jjm.NumGridStatuses) {

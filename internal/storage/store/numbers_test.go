@@ -9,7 +9,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// list returns numbers in the form of a statement.
+// list returns the numbers below n that in accepts, in the form of a list in SQL.
 func list(n int, in func(int) bool) string {
 	var words []string
 	for i := range n {
@@ -36,7 +36,7 @@ func TestNumbers_AreThoseOfTheWords(t *testing.T) {
 	}
 }
 
-// lists matches lists of statuses in SQL statements.
+// lists matches a list of status numbers in SQL.
 var lists = regexp.MustCompile(`status (?:NOT )?IN (\([0-9, ]+\))`)
 
 func TestNumbers_OfTheSchemaAreKnownOnes(t *testing.T) {

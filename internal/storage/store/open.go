@@ -257,7 +257,7 @@ func (s *Store) step(from int, text string) error {
 	}
 	err := s.migrateFrom(from, text)
 	if err != nil {
-		s.writer.exec("ROLLBACK", nil) // the connection is closed by Open anyway
+		s.writer.exec("ROLLBACK", nil) // the caller closes the connection anyway
 	}
 	return err
 }

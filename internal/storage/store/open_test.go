@@ -144,12 +144,12 @@ func TestOpen_RefusesWhatIsNotAStore(t *testing.T) {
 	}
 }
 
-// marks returns SQL that marks a database as a store with a schema version.
+// marks returns SQL that marks a database as a store with this version of the schema.
 func marks(version int) string {
 	return fmt.Sprintf("; PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, version)
 }
 
-// content returns the content of a regular file.
+// content returns the bytes of a regular file, nil for anything else.
 func content(path string) []byte {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return nil
@@ -170,7 +170,7 @@ func TestOpen_RefusesPathsThatAreNone(t *testing.T) {
 func TestOpen_FolderThatCannotBeWritten(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "jjm.db")
-	if os.Geteuid() == 0 { // modes do not bind root, a read-only mount does
+	if os.Geteuid() == 0 { // modes do not restrict root; a read-only mount does
 		needs.Tmpfs(t, dir, "size=4m")
 		open(t, path).Close()
 		if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
@@ -213,7 +213,7 @@ func TestOpen_ReadOnly(t *testing.T) {
 		if err := r.Close(); err != nil {
 			t.Error(when, err)
 		}
-		// The daemon still has its locks.
+		// The writer still has its locks after the reader closed the store.
 		if when == "beside the daemon" {
 			fill(t, s, 1, 1)
 			s.Close()

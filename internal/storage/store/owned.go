@@ -6,8 +6,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Owned calls fn for each entry of the ledger of a step of events or rows: the local job local owns the units
-// first..last. Entries come in the order of first. fn must be quick, because a snapshot is held. Owned stops at an
+// Owned calls fn for each entry of the ledger of a step of events or rows. An entry means that a local job owns the
+// units first to last. The entries are sorted by first. fn must be quick, because a snapshot is held. Owned stops at an
 // error of fn and returns the error unchanged.
 func (s *Store) Owned(ctx context.Context, id jjm.GridID, step int,
 	fn func(first, last int64, local int32) error) error {

@@ -10,7 +10,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The paths of files that local jobs made are found in the dataset that their grid job fills, and in datasets that took
+// Paths and Filled find files that local jobs made: in the dataset that the grid job fills, and in datasets that took
 // the files from that dataset.
 func TestPaths_OfFilesThatLocalJobsMade(t *testing.T) {
 	s := fresh(t)
@@ -51,7 +51,7 @@ func TestPaths_OfFilesThatLocalJobsMade(t *testing.T) {
 			t.Errorf("dataset %d has %+v", id, got)
 		}
 	}
-	for i, want := range [][]DatasetID{{made}, {made}, nil} { // the third dataset did not take the file
+	for i, want := range [][]DatasetID{{made}, {made}, nil} { // the third file is in no other dataset
 		var members []DatasetID
 		update(t, s, func(tx *Tx) (err error) {
 			members, err = tx.MembersTaken(all, files[i].LFN)

@@ -92,7 +92,7 @@ func TestOpen_CopiesAStoreBeforeItsSchemaIsUpdated(t *testing.T) {
 	wayBack(t, path, told)
 }
 
-// wayBack opens both stores with the older version of jjm: it refuses the updated store and accepts the copy.
+// wayBack checks that the old jjm refuses the updated store and opens the copy.
 func wayBack(t *testing.T, updated, copied string) {
 	t.Helper()
 	_, err := Open(updated, Options{})
@@ -112,10 +112,10 @@ func wayBack(t *testing.T, updated, copied string) {
 	}
 }
 
-// If a store cannot be copied, it is not updated.
+// If the store cannot be copied, Open returns an error and does not change the store.
 func TestOpen_WithoutACopyNothingIsUpdated(t *testing.T) {
 	path := storeOfToday(t)
-	if err := os.MkdirAll(path+".v1.new/in", 0o700); err != nil { // has the effect of a full disk
+	if err := os.MkdirAll(path+".v1.new/in", 0o700); err != nil { // fails like a full disk
 		t.Fatal(err)
 	}
 	_, err := Open(path, next("CREATE TABLE late (x)"))
@@ -127,10 +127,10 @@ func TestOpen_WithoutACopyNothingIsUpdated(t *testing.T) {
 	}
 }
 
-// If a step of an update fails, the error names the copy of the old store.
+// If a step of the update fails, the error names the copy that was made before the update.
 func TestOpen_AnUpdateThatFailsNamesTheCopy(t *testing.T) {
 	path := storeOfToday(t)
-	_, err := Open(path, next("CREATE TABLE removals (a)")) // there is such a table
+	_, err := Open(path, next("CREATE TABLE removals (a)")) // this table exists already
 	if err == nil || !strings.Contains(err.Error(), "the store as it was before is in "+path+".v1") {
 		t.Fatalf("%v", err)
 	}
@@ -139,7 +139,8 @@ func TestOpen_AnUpdateThatFailsNamesTheCopy(t *testing.T) {
 	}
 }
 
-// Read-only commands wait until the daemon has updated the store.
+// A command that only reads cannot open a store with an old schema. The error says that the daemon must be started
+// once.
 func TestOpen_ReadOnlyNeedsAnUpdatedStore(t *testing.T) {
 	o := next("CREATE TABLE late (x)")
 	o.ReadOnly = true

@@ -21,7 +21,7 @@ type Produced struct {
 	// Number is the number of the file in its dataset.
 	Number int64
 	Lumis  []jjm.LumiRange
-	// Producers are the local jobs that own some of the file now, without local jobs that gave it back.
+	// Producers are the local jobs that own some of the file now. Local jobs that gave the file back are not included.
 	Producers []Producer
 }
 

@@ -9,8 +9,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The producers of a file are the local jobs that now own a piece of it, live or archived, each listed once. A local
-// job that gave the file back is not a producer.
+// The producers of a file are the local jobs that own a piece of it, each listed once, live or archived. A local job
+// that gave the file back is not a producer.
 func TestProducers_AreThoseWhoOwnTheFileNow(t *testing.T) {
 	s := fresh(t)
 	g := reader(t, s, dataset(t, s, "raw", 3))

@@ -22,7 +22,7 @@ type Removal struct {
 // Err returns the error of kind Gone for clients that request the removed grid job.
 func (r *Removal) Err() error { return jjm.Errorf(jjm.Gone, "grid job %s %s", r.Grid, r.Text()) }
 
-// Text returns who removed the grid job and when, as a text to be placed after the grid job's name.
+// Text returns a text that says who removed the grid job and when. The text is to be placed after the grid job's name.
 func (r *Removal) Text() string {
 	if r.Done == 0 {
 		return fmt.Sprintf("is being removed: %s asked for that at %s", r.Actor, r.Time.Local())
@@ -30,8 +30,8 @@ func (r *Removal) Text() string {
 	return fmt.Sprintf("was removed by %s at %s", r.Actor, r.Time.Local())
 }
 
-// hindrances are queries that return a text if something depends on the grid job ?1. A query with told set asks whether
-// the grid job's gatekeeper was told the end; it is skipped if the removal is forced.
+// hindrances are queries that return a text if something depends on the grid job ?1 and prevents its removal. If told
+// is set, the query checks that a gatekeeper was told the end of the grid job; a forced removal skips such a query.
 var hindrances = [...]struct {
 	query string
 	told  bool

@@ -35,8 +35,8 @@ func removeRows(tb testing.TB, s *Store, id jjm.GridID, chunk int) (calls int) {
 	return calls
 }
 
-// readAndMade stores an ended and archived grid job that has rows in every table: it read files, merged outputs, and
-// retracted an output.
+// readAndMade stores an archived grid job that has rows in every table: it read files, retracted an output and merged
+// its outputs.
 func readAndMade(t *testing.T, s *Store) *jjm.GridJob {
 	t.Helper()
 	g := reader(t, s, dataset(t, s, "raw", 3))
@@ -86,7 +86,7 @@ func readAndMade(t *testing.T, s *Store) *jjm.GridJob {
 	return g
 }
 
-// about counts the rows about a grid job in each table with a column grid.
+// about returns, for each table with a column grid, the number of rows about a grid job.
 func about(t *testing.T, s *Store, id jjm.GridID) map[string]int64 {
 	t.Helper()
 	var tables []string
@@ -107,13 +107,13 @@ func about(t *testing.T, s *Store, id jjm.GridID) map[string]int64 {
 	return rows
 }
 
-// Every row about the grid job is removed, in chunks, and the rows of other grid jobs stay. A new table must be listed
-// here if it keeps its rows.
+// A removal deletes every row about the grid job, in chunks, and no row of another grid job. A new table must be listed
+// in this test if its rows are kept.
 func TestRemoval_NothingIsLeftButWhatIsKept(t *testing.T) {
 	s, ctx := fresh(t), context.Background()
 	g, other := readAndMade(t, s), readAndMade(t, s)
 	kept := []string{"removals", "journal", "endings", "reopenings", "recoveries", "handles"}
-	live := []string{"local_jobs", "attempts", "cover"} // of grid jobs that are not in the history
+	live := []string{"local_jobs", "attempts", "cover"} // of grid jobs that are not archived
 	for table, rows := range about(t, s, g.ID) {
 		if rows == 0 && !slices.Contains(kept, table) && !slices.Contains(live, table) {
 			t.Errorf("table %s has no row, so this test does not see it", table)
@@ -156,7 +156,7 @@ func TestRemoval_NothingIsLeftButWhatIsKept(t *testing.T) {
 	if all, err := s.Grids(ctx, Filter{All: true}); err != nil || len(all) != 1 {
 		t.Errorf("%d are listed, %v", len(all), err)
 	}
-	// new rows of evidence get higher ids than the removed rows, because accounting depends on the order of these ids
+	// New rows of evidence get higher ids than the removed rows, because accounting depends on the order of these ids.
 	orderRemoval(t, s, other.ID)
 	removeRows(t, s, other.ID, 100)
 	if last, err := s.LastEnded(ctx); err != nil || last != ended {
@@ -172,7 +172,7 @@ func TestRemoval_NothingIsLeftButWhatIsKept(t *testing.T) {
 	}
 }
 
-// An id is never assigned again, even if the rows of the last grid jobs are gone and the daemon has restarted.
+// The id of a removed grid job is never assigned again, not even after a restart of the daemon.
 func TestRemoval_IdsAreNotGivenOutAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jjm.db")
 	s := open(t, path)
@@ -193,7 +193,7 @@ func TestRemoval_IdsAreNotGivenOutAgain(t *testing.T) {
 	}
 }
 
-// The schema itself refuses these removals.
+// The schema itself refuses changes that break the rules of a removal.
 func TestRemoval_SchemaRefuses(t *testing.T) {
 	s := fresh(t)
 	live, requested, doomed := fill(t, s, 2, 2), over(t, s, 2), over(t, s, 2)
@@ -237,7 +237,7 @@ func TestRemoval_SchemaRefuses(t *testing.T) {
 	wantKind(t, err, jjm.Invalid)
 }
 
-// The error lists everything that depends on the grid job and prevents its removal.
+// The error names the dependency that prevents the removal of a grid job.
 func TestRemoval_Hindrances(t *testing.T) {
 	s := fresh(t)
 	hindrance := func(id jjm.GridID, force bool) (why string) {

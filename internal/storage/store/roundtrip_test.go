@@ -124,15 +124,15 @@ func TestRoundTrip_LocalJob(t *testing.T) {
 	})
 }
 
-// saveAnyway saves a local job that has ended. If the schema requires a submission before the end, saveAnyway stores
-// the submission first.
+// saveAnyway saves a local job. If the state from cannot change directly to the new state, saveAnyway first saves the
+// local job as submitting, and as ended but not frozen.
 func saveAnyway(tx *Tx, from jjm.State, l *jjm.LocalJob) error {
 	may := func(m jjm.Transition) bool { return m.From == from && m.To == l.State }
 	if from == l.State || slices.ContainsFunc(jjm.Transitions(), may) {
 		return tx.SaveLocals([]*jjm.LocalJob{l})
 	}
 	over := *l
-	over.State = l.State.Unfrozen() // a local job is frozen once it is over
+	over.State = l.State.Unfrozen() // a local job can only be frozen after it ended
 	return errors.Join(saveEnds(tx, []*jjm.LocalJob{&over}), tx.SaveLocals([]*jjm.LocalJob{l}))
 }
 
@@ -230,7 +230,7 @@ func TestEndAttempts_KeepsTheTailOfALongLog(t *testing.T) {
 	}
 }
 
-// A specification with numbers that JSON cannot represent is refused.
+// A spec that JSON cannot encode is refused with an error of kind Invalid.
 func TestInsertGrid_RefusesASpecThatJSONCannotCarry(t *testing.T) {
 	s := fresh(t)
 	g := sampleGrid()

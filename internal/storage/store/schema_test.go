@@ -34,7 +34,7 @@ func worked(tb testing.TB) *Store {
 	return s
 }
 
-// begin returns SQL that submits a new local job of grid job 1.
+// begin returns SQL that changes a new local job of grid job 1 to submitting.
 func begin(n int) string {
 	return fmt.Sprintf("UPDATE local_jobs SET state = 1 WHERE grid = 1 AND n = %d; ", n)
 }
@@ -46,14 +46,14 @@ func insertLocal(grid, n int, unit string, first, count int64) string {
 		VALUES (%d, %d, '%s', %d, %d, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, 0, 0)`, grid, n, unit, first, count)
 }
 
-// insertGrids returns SQL that inserts copies of grid jobs with another request key and status.
+// insertGrids returns SQL that copies the selected grid jobs, with another request key and status.
 func insertGrids(which, key, status string) string {
 	return fmt.Sprintf(`INSERT INTO grid_jobs (uid, gid, user, type, spec, req_key, key_held, accepted, status, kill, changed, ended,
 		prepared, expected, made, closed, tar, tar_bytes) SELECT uid, gid, user, type, spec, %s, 1, accepted, %s, kill, changed, ended,
 		prepared, expected, made, closed, tar, tar_bytes FROM grid_jobs WHERE %s`, key, status, which)
 }
 
-// lies are invalid statements. The schema itself refuses each of them.
+// lies are statements that the schema itself must refuse, each with a part of the expected error.
 var lies = []struct{ name, sql, want string }{
 	{"another rollback", `UPDATE grid_jobs SET rollback = 'keep' WHERE id = 1`,
 		"grid job 1: how it is rolled back never changes"},
@@ -155,7 +155,8 @@ func TestSchema_RefusesInvalidSQL(t *testing.T) {
 	}
 }
 
-// The statements of lies pass if their values are valid. Therefore lies fail only for the named reason.
+// The schema accepts similar statements with valid values. So the statements in lies fail for the reason that each
+// names.
 func TestSchema_AcceptsValidRows(t *testing.T) {
 	for _, sql := range []string{
 		insertLocal(1, 4, "event", 1000, 5),
@@ -286,7 +287,7 @@ func TestSchema_RefusesInvalidCallsOfTheAPI(t *testing.T) {
 	}
 }
 
-// The schema refers to states by number.
+// The schema contains the numbers of states, so the numbers of known states must never change.
 func TestSchema_NumbersOfStatesArePinned(t *testing.T) {
 	got := fmt.Sprint(jjm.New, jjm.Submitting, jjm.Submitted, jjm.Running, jjm.Completing, jjm.Completed, jjm.Failed,
 		jjm.Killed, jjm.Held, jjm.CompletedFrozen, jjm.FailedFrozen, jjm.NumStates)

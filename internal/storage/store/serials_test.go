@@ -12,8 +12,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// numbered stores a grid job with two output templates and a template of merged files. The first template has at most
-// most numbers.
+// numbered stores a grid job with two output templates and a template for merged files. The serials of the first
+// template begin at first and end at most; most 0 means no limit.
 func numbered(tb testing.TB, s *Store, first, most int64) *jjm.GridJob {
 	tb.Helper()
 	g := sampleGrid()
@@ -27,7 +27,7 @@ func numbered(tb testing.TB, s *Store, first, most int64) *jjm.GridJob {
 	return g
 }
 
-// insertNext inserts n local jobs of a step, numbered from from on.
+// insertNext inserts n local jobs of a step. The number of the first one is from.
 func insertNext(tx *Tx, g *jjm.GridJob, from, n int, step int32) ([]jjm.LocalJob, error) {
 	ls := make([]jjm.LocalJob, n)
 	for i := range ls {
@@ -37,7 +37,7 @@ func insertNext(tx *Tx, g *jjm.GridJob, from, n int, step int32) ([]jjm.LocalJob
 	return ls, tx.InsertLocals(ls)
 }
 
-// serialsOf returns the numbers of all local jobs of a grid job, by step, as readers of the store see them.
+// serialsOf returns the serials of all local jobs of a grid job, by step, as Locals returns them.
 func serialsOf(t interface{ Fatal(...any) }, s *Store, id jjm.GridID) (all [2][][]int64) {
 	ls, err := s.Locals(context.Background(), id, 0, -1)
 	if err != nil {
@@ -99,7 +99,7 @@ func TestSerials_EndWithTheLargest(t *testing.T) {
 		t.Error(err)
 	}
 	update(t, s, func(tx *Tx) error { _, err := insertNext(tx, g, 2, 1, jjm.StepWork); return err })
-	update(t, s, func(tx *Tx) error { // uses up the numbers of the first step, not of the second
+	update(t, s, func(tx *Tx) error { // the first step has no numbers left, but the merge step has
 		left, err := tx.SerialsLeft(g.ID, jjm.StepWork)
 		if !slices.Equal(left, []int64{0, -1}) {
 			t.Errorf("%v are left", left)
@@ -128,7 +128,7 @@ func TestSerials_StayWithTheHistory(t *testing.T) {
 	}
 }
 
-// The schema itself guarantees that each serial number occurs once, no number is skipped, and no number changes.
+// The schema itself refuses a serial that is used twice, a gap between serials, and a change of a serial.
 func TestSerials_TheSchemaEnforcesThem(t *testing.T) {
 	s := fresh(t)
 	g := numbered(t, s, 0, 5)
@@ -156,8 +156,8 @@ func TestSerials_TheSchemaEnforcesThem(t *testing.T) {
 	}
 }
 
-// After failed transactions and restarts, each template still has consecutive numbers from the first number on, each
-// once.
+// If some transactions fail, the serials of each template still begin at the first number and have no gaps and no
+// duplicates.
 func TestSerials_AreDenseWhateverFails(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := fresh(t)

@@ -80,7 +80,7 @@ func TestTx_EndsWithUpdate(t *testing.T) {
 func TestUpdate_ContextEndsTheWaitAndTheWork(t *testing.T) {
 	s := fresh(t)
 	ctx, cancel := context.WithCancel(context.Background())
-	update(t, s, func(*Tx) error { // holds the turn
+	update(t, s, func(*Tx) error { // has the turn to write
 		go cancel()
 		err := s.Update(ctx, func(*Tx) error { t.Error("two writers"); return nil })
 		wantKind(t, err, jjm.Busy)
@@ -115,7 +115,7 @@ func TestReads_DoNotWaitForAWriterAndSeeWholeTransactions(t *testing.T) {
 				return err
 			}
 			close(inside)
-			<-done // as long as the readers want
+			<-done // the transaction lasts until the readers are done
 			return nil
 		})
 		if err != nil {
@@ -124,7 +124,7 @@ func TestReads_DoNotWaitForAWriterAndSeeWholeTransactions(t *testing.T) {
 	})
 	<-inside
 	var readers sync.WaitGroup
-	for range 8 { // more than are kept idle
+	for range 8 { // more readers than idle connections are kept
 		readers.Go(func() {
 			for range 5 {
 				ls, err := s.Locals(ctx, g.ID, 0, -1)

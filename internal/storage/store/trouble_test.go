@@ -17,7 +17,7 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// childEnv is the variable that tells the test binary what to do when it is started as a child. childPath is the
+// childEnv is the environment variable that names the work of the test binary as a child process. childPath is the
 // variable with the path of the store.
 const (
 	childEnv  = "JJM_STORE_TEST_CHILD"
@@ -41,8 +41,8 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// writePairs repeatedly commits a grid job, two local jobs, two journal entries and a count. It prints a line after
-// each commit and never returns without an error.
+// writePairs commits grid jobs without end, one per transaction, each with two local jobs, two journal entries and a
+// count. It prints a line after each commit.
 func writePairs(s *Store) error {
 	for {
 		err := s.Update(context.Background(), func(tx *Tx) error {
@@ -98,7 +98,7 @@ func killAfter(t *testing.T, work, path string, lines int) (commits int) {
 			time.AfterFunc(time.Duration(rand.IntN(3000))*time.Microsecond, func() { cmd.Process.Kill() })
 		}
 	}
-	cmd.Wait() // killed, or through
+	cmd.Wait() // the child was killed or has ended
 	if stderr.Len() > 0 {
 		t.Fatalf("child: %s", stderr.String())
 	}
@@ -110,7 +110,7 @@ func TestKill_EveryTransactionIsWholeOrAbsent(t *testing.T) {
 	acknowledged := int64(0)
 	for round := range 6 {
 		acknowledged += int64(killAfter(t, "pairs", path, rand.IntN(60)))
-		s := open(t, path) // checks the store, since its end was unclean
+		s := open(t, path) // checks the store, because the child did not close it
 		grids := number(t, s, "SELECT count(*) FROM grid_jobs")
 		if grids < acknowledged || grids > acknowledged+1 {
 			t.Errorf("round %d: %d grid jobs stored, %d acknowledged", round, grids, acknowledged)
@@ -155,7 +155,7 @@ func TestKill_ArchiveContinuesWhereItStopped(t *testing.T) {
 	}
 }
 
-// wantWhole requires that a grid job has each of its n local jobs once, with its attempt and its ledger rows, in the
+// wantWhole requires that a grid job has each of its n local jobs once, each with one attempt and ledger rows, in the
 // live tables or in the history. others is the number of local jobs of other grid jobs, which have no attempts.
 func wantWhole(t *testing.T, s *Store, id jjm.GridID, n, others int) {
 	t.Helper()
@@ -182,8 +182,8 @@ func wantWhole(t *testing.T, s *Store, id jjm.GridID, n, others int) {
 	}
 }
 
-// wantFull writes until the disk is full. It then requires that all acknowledged writes are stored, that reads succeed,
-// and that writes succeed again when the disk has room.
+// wantFull writes until the disk is full. It requires that acknowledged writes are stored, that the store can still be
+// read, and that writes succeed again after makeRoom.
 func wantFull(t *testing.T, s *Store, makeRoom func()) {
 	t.Helper()
 	ctx := context.Background()
@@ -260,7 +260,8 @@ func TestErrors_KindsAndRemedies(t *testing.T) {
 	wantKind(t, s.fail(raw(s, "SELEKT"), "do"), jjm.Internal)
 }
 
-// If another process holds the write lock, an update waits and the store is not damaged.
+// If another process holds the write lock, a write fails with an error of kind Busy. It succeeds after the lock is
+// released.
 func TestUpdate_ForeignWriterIsBusy(t *testing.T) {
 	s := fresh(t)
 	other, err := dial(s.path, writing)

@@ -19,7 +19,7 @@
 //
 // # Promises
 //
-// Nothing is guessed: an unknown key or column, an invalid number or a section that a file has twice is an error with
-// its line. A hostile text costs the memory of one line (MaxLine); the number of files is at most MaxFiles. The
-// package does not notice a name that occurs twice; the dataset, which knows its names, does.
+// The package guesses nothing. An unknown key or column, an invalid number, or a section that a file has twice is an
+// error that names the line. A hostile text uses no more memory than one line (MaxLine), and a list has at most
+// MaxFiles files. The package does not detect a name that occurs twice; the dataset does, because it knows its names.
 package catalogue

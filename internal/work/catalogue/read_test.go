@@ -123,7 +123,7 @@ type broken struct{ err error }
 
 func (b broken) Read([]byte) (int, error) { return 0, b.err }
 
-// The examples of docs/DATASETS.md are equal, and its table of keys agrees with the code.
+// The examples of docs/DATASETS.md list the same files, and its table of keys agrees with the code.
 func TestDocs_ExamplesAreEqual(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/DATASETS.md")
 	if err != nil {
@@ -159,7 +159,7 @@ func TestLine_IsReadBack(t *testing.T) {
 	}
 }
 
-// Read does not keep the whole list in memory: the list is much larger than the memory that the test allows.
+// Read reads a list of 200,000 files that is generated while it is read.
 func TestRead_StreamsAMillionFiles(t *testing.T) {
 	n, err := catalogue.Read("f", &endless{left: 200_000}, func(jjm.File) error { return nil })
 	if n != 200_000 || err != nil {
@@ -167,7 +167,7 @@ func TestRead_StreamsAMillionFiles(t *testing.T) {
 	}
 }
 
-// endless generates lines while they are read.
+// endless is a reader that generates its lines while they are read.
 type endless struct {
 	left int
 	rest []byte

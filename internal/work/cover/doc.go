@@ -1,6 +1,5 @@
-// Package cover proves or refutes that the work of a step was done exactly once. It compares
-// three things: the units of work, the cover ledger (which local job owns which units), and how
-// the local jobs ended.
+// Package cover proves or refutes that the work of a step was done exactly once. It compares three things: the units of
+// work, the ledger (which local job owns which units), and the ends of the local jobs.
 //
 // The package does no I/O. Its callers must pass complete streams in ascending order, and decide on the consequences
 // for the grid job.
@@ -11,9 +10,9 @@
 //
 // # What it finds
 //
-//	missing     owned by no completed local job, and no local job can do it any more
+//	missing     owned by no completed local job, and no local job can still do it
 //	pending     not done, but some local job still may do it
-//	overlap     owned by two local jobs at once, by the ledger
+//	overlap     owned by two local jobs at the same time, by the ledger
 //	doubled     owned by two completed local jobs, whatever the ledger says
 //	unaccounted the ledger contradicts the local jobs, or the number of units that a
 //	            local job owned differs from what its application reports
@@ -25,18 +24,19 @@
 //
 // # The verdict
 //
-// The verdicts, the worst first, are overlap, gap, undecidable, proven: see [Report.Verdict]. A
-// step whose application reports no count is undecidable, because only the exit code says that
-// it processed what it owned; [Report.Whole] then still says that nothing contradicts it.
+// The verdicts, the worst first, are overlap, gap, undecidable and proven; see [Report.Verdict]. If the application
+// reports no counts, the verdict is undecidable, because only the exit codes say that the local jobs processed the
+// units that they own; [Report.Whole] still says whether nothing contradicts the ledger. Steps of rows are an
+// exception: each command has one row, so its exit code proves the row.
 //
 // # Recoveries
 //
 // A recovery is a grid job that processes the units that another grid job left missing. Both can be verified together:
-// the local jobs and rows of the recovery are appended to those of the grid job. Then only local jobs that completed,
-// or still may complete, own units.
+// the caller appends the local jobs and rows of the recovery to the streams of the grid job. Then only local jobs that
+// completed, or still may complete, own units.
 //
 // # What it costs
 //
-// Time is linear in files, ledger rows and local jobs. Files and rows are streamed; each local
-// job takes 24 bytes of memory.
+// Time is linear in files, ledger rows and local jobs. Files and rows are streamed; each local job takes 24 bytes of
+// memory.
 package cover

@@ -105,7 +105,7 @@ const (
 	Short       Kind = "short"
 )
 
-// Finding is one deviation from the state in which each unit is processed exactly once.
+// Finding is one deviation from the rule that each unit is processed exactly once.
 type Finding struct {
 	Kind Kind `json:"kind"`
 	// File and LFN are the number and the name of the file, for steps that read files.

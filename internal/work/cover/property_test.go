@@ -23,7 +23,7 @@ func stream[T any](list []T) iter.Seq2[T, error] {
 	}
 }
 
-// world is a small step with an arbitrary ledger.
+// world is a small step, with a ledger that may be right or wrong.
 type world struct {
 	facts cover.Facts
 	jobs  []cover.Job
@@ -39,10 +39,10 @@ func (w *world) verify(each func(cover.Finding) error) (cover.Report, error) {
 	return cover.Verify(w.facts, stream(w.jobs), files, stream(w.rows), each)
 }
 
-// units is the number of units of one file and run in the worlds of these tests.
+// units is the number of units of one file, and of one run, in the worlds of these tests.
 const units = 12
 
-// drawWorld draws a step and a ledger that may contradict each other.
+// drawWorld draws a step. Its ledger may own too few units, or own units twice.
 func drawWorld(t *rapid.T) *world {
 	w := &world{}
 	w.facts.Unit = rapid.SampledFrom([]string{jjm.UnitEvent, jjm.UnitRow, jjm.UnitFile, jjm.UnitRange,
@@ -93,7 +93,7 @@ func drawWorld(t *rapid.T) *world {
 	return w
 }
 
-// drawWork draws the work.
+// drawWork draws the work of a step: ranges of events or rows, or files.
 func (w *world) drawWork(t *rapid.T) {
 	if w.facts.Unit == jjm.UnitEvent || w.facts.Unit == jjm.UnitRow {
 		for first := int64(0); first < units; {
@@ -119,7 +119,7 @@ func (w *world) drawWork(t *rapid.T) {
 	}
 }
 
-// drawRows draws a ledger within the work. A separate test covers rows outside the work.
+// drawRows draws a ledger whose rows are all inside the work. A separate test covers rows outside the work.
 func (w *world) drawRows(t *rapid.T) {
 	if w.facts.Made == 0 {
 		return
@@ -152,14 +152,14 @@ func (w *world) unknown(file int64) bool {
 	})
 }
 
-// unit is one unit.
+// unit is one unit of the work: an event, row, file or lumi section.
 type unit struct {
 	file int64
 	run  uint32
 	n    int64
 }
 
-// work lists the units to do, one by one.
+// work lists every single unit of the work.
 func (w *world) work() []unit {
 	var all []unit
 	for _, s := range w.facts.Spans {
@@ -174,7 +174,7 @@ func (w *world) work() []unit {
 		case f.State == jjm.FileDropped:
 		case w.facts.Unit == jjm.UnitFile:
 			all = append(all, unit{f.N, 0, 0})
-		case w.facts.Unit == jjm.UnitRange && f.Events == 0: // not known: owned whole or not at all
+		case w.facts.Unit == jjm.UnitRange && f.Events == 0: // unknown number of events: one part owns the whole file
 			all = append(all, unit{f.N, 0, 0})
 		case w.facts.Unit == jjm.UnitRange:
 			for n := range f.Events {
@@ -193,7 +193,7 @@ func (w *world) work() []unit {
 	return all
 }
 
-// blank reports whether a file lists no sections although the step counts sections.
+// blank reports whether a file lists no sections, in a step that counts sections.
 func (w *world) blank(n int64) bool {
 	return w.facts.Unit == jjm.UnitLumi && slices.ContainsFunc(w.files, func(f cover.File) bool {
 		return f.N == n && len(f.Lumis) == 0
@@ -235,7 +235,7 @@ func (w *world) brute() (r cover.Report) {
 				live = live || !j.State.Final()
 			}
 			if j.State == jjm.Completed {
-				said = said || j.Processed != nil || w.facts.Unit == jjm.UnitRow // its command ended well
+				said = said || j.Processed != nil || w.facts.Unit == jjm.UnitRow // its command ended successfully
 				done++
 			}
 		}
@@ -297,7 +297,7 @@ func TestVerify_EqualsBruteForce(t *testing.T) {
 	})
 }
 
-// proof computes the proof of a verdict, local job by local job.
+// proof computes the proof of a verdict by looking at each local job.
 func (w *world) proof(r *cover.Report) jjm.Proof {
 	if r.Verdict != cover.Proven {
 		return ""

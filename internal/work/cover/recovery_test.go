@@ -28,7 +28,7 @@ func recovered(t *testing.T, text []byte) (spec jjm.Spec) {
 	return spec
 }
 
-// For any ledger, a recovery does exactly the missing units.
+// For any ledger, the spec of a recovery requests exactly the missing units.
 func TestRecovery_DoesExactlyTheMissingUnits(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := drawWorld(rt)
@@ -122,8 +122,8 @@ func TestRecovery_OfADataset(t *testing.T) {
 	}
 }
 
-// A recovery lists the missing sections of each file separately. If a section is in two files and missing in one of
-// them, a common list for both files would repeat finished work.
+// If files share sections, a recovery lists the missing sections for each file. If a section is in two files and
+// missing in one of them, a common list for both files would repeat work.
 func TestRecovery_CutsByFileWhereSectionsAreShared(t *testing.T) {
 	held := map[string][]jjm.LumiRange{"a": {{Run: 1, First: 1, Last: 6}}, "b": {{Run: 1, First: 1, Last: 3}},
 		"c": {{Run: 2, First: 1, Last: 6}}}
@@ -203,7 +203,7 @@ func TestRecovery_ManyFilesAreAList(t *testing.T) {
 	}
 }
 
-// If there are too many ranges for the job file, a list contains all of them.
+// If there are too many ranges for the job file, all of them are written to a separate list.
 func TestRecovery_ManyRangesAreAList(t *testing.T) {
 	for _, unit := range []string{jjm.UnitEvent, jjm.UnitRange} {
 		r := cover.NewRecovery(jjm.Spec{Datasets: []jjm.DatasetInput{{Name: "raw"}}}, unit, 17, 4, 0, "")
@@ -231,8 +231,8 @@ func TestRecovery_ManyRangesAreAList(t *testing.T) {
 	}
 }
 
-// A recovery repeats the whole part of a local job that processed too little. It does not contain units that other
-// local jobs processed beyond their own parts.
+// If a local job processed too few units, a recovery repeats all its units. Units that a local job processed beyond its
+// part are not repeated.
 func TestRecovery_DoesShortLocalJobsAgain(t *testing.T) {
 	w := &world{facts: cover.Facts{Unit: jjm.UnitEvent, Spans: []jjm.Span{{Count: 40}}, Made: 4, Closed: true, Over: true}}
 	for n, processed := range []int64{10, 7, 12, 9} {

@@ -8,9 +8,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Verify compares the work with the ledger and the local jobs. If each is not nil, Verify calls it with every finding.
-// Verify stops at an error of each or of a stream and returns the error unchanged. files is nil for steps of events or
-// rows. The error is of kind Internal if a stream is out of order or a row is impossible.
+// Verify compares the work with the ledger and the local jobs. It calls the function each, unless nil, with every
+// finding. Verify stops at an error of each or of a stream and returns the error unchanged. files is nil for steps of
+// events or rows. The error is of kind Internal if a stream is out of order or a row is impossible.
 func Verify(f Facts, jobs iter.Seq2[Job, error], files iter.Seq2[File, error], rows iter.Seq2[Row, error],
 	each func(Finding) error) (Report, error) {
 	v := &verifier{facts: f, each: each, jobs: make([]job, f.Made)}
@@ -48,7 +48,7 @@ func Verify(f Facts, jobs iter.Seq2[Job, error], files iter.Seq2[File, error], r
 	return v.report, nil
 }
 
-// noted returns the stream of files unchanged, and notes the files that have no work, with the reasons.
+// noted returns the stream of files unchanged. It adds the files that were left out to the report, with the reasons.
 func (v *verifier) noted(files iter.Seq2[File, error]) iter.Seq2[File, error] {
 	return func(yield func(File, error) bool) {
 		for f, err := range files {
@@ -62,7 +62,7 @@ func (v *verifier) noted(files iter.Seq2[File, error]) iter.Seq2[File, error] {
 	}
 }
 
-// note notes a file that the splitter left out, and the reason.
+// note adds a file that the splitter left out to the report, with the reason.
 func (v *verifier) note(f *File) {
 	if f.State != jjm.FileDropped {
 		return

@@ -11,7 +11,7 @@ import (
 	"jjm/internal/work/cover"
 )
 
-// plain returns a step of 10 events in two completed local jobs with counts.
+// plain returns a step of 10 events in two completed local jobs, which both report how many units they processed.
 func plain() *world {
 	return &world{
 		facts: cover.Facts{Unit: jjm.UnitEvent, Spans: []jjm.Span{{First: 1, Count: 10}}, Made: 2, Closed: true, Over: true},
@@ -21,7 +21,7 @@ func plain() *world {
 	}
 }
 
-// Units that a local job did not process, according to its own report, are not proven.
+// If a local job reports fewer units than its part has, the difference is short and not proven.
 func TestVerify_ShortUnitsAreNotProven(t *testing.T) {
 	w := plain()
 	w.jobs[1].Processed.Count = 3
@@ -122,7 +122,7 @@ func TestVerify_Verdicts(t *testing.T) {
 	}
 }
 
-// recoveredPlain returns plain with a failed second local job, and a recovery that processed the failed part with two
+// recoveredPlain returns plain with a failed second local job, and with a recovery that did the failed part in two
 // local jobs.
 func recoveredPlain() *world {
 	w := plain()

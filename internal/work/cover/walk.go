@@ -21,9 +21,9 @@ type want struct {
 	whole bool
 }
 
-// wantsOf returns the ranges of a file that must be processed, ascending. A dropped file has none. There is an
-// exception in a step that counts sections: a file without sections has one want for the whole file unless the job file
-// asks to leave such files out. This want is given up if the file was dropped.
+// wantsOf returns the ranges of a file that must be processed, ascending. A dropped file has no ranges. There is an
+// exception in a step that counts sections: a file without sections has one want for the whole file, unless the job
+// file asks to leave such files out. The want is given up if the file was dropped.
 func wantsOf(unit string, f *File) []want {
 	w := want{file: f.N, lfn: f.LFN, state: f.State, givenUp: f.GivenUp}
 	switch {

@@ -11,7 +11,8 @@ import (
 	"jjm/internal/work/split/jedi"
 )
 
-// withAlong returns work of events with secondary datasets.
+// withAlong returns work of events with one secondary dataset per element of attributes. Each dataset has the given
+// number of files.
 func withAlong(events int64, closed bool, files int, attributes ...string) Work {
 	w := Work{First: 1, Events: events, Closed: true}
 	for n, text := range attributes {
@@ -24,7 +25,7 @@ func withAlong(events int64, closed bool, files int, attributes ...string) Work 
 	return w
 }
 
-// alongOf lists the secondary files of parts.
+// alongOf formats each part with its secondary files.
 func alongOf(parts []jjm.Part) (out []string) {
 	for i := range parts {
 		text := fmt.Sprintf("%d+%d:", parts[i].First, parts[i].Count)
@@ -39,8 +40,8 @@ func alongOf(parts []jjm.Part) (out []string) {
 	return out
 }
 
-// Parts of events get secondary files as the attributes of the datasets require, whether the work is cut in one call or
-// in several.
+// The attributes of a secondary dataset determine which of its files a part of events gets. The result is the same if
+// the work is cut in several calls.
 func TestEvents_GetSecondaryFilesByAttributes(t *testing.T) {
 	p := params(t, ByEvents, func(p *Params) { p.EventsPerJob = 10 })
 	w := withAlong(25, true, 4, "repeat,ratio=2", "nosplit", "er=1", "ru,np=3")
@@ -70,8 +71,8 @@ func TestEvents_GetSecondaryFilesByAttributes(t *testing.T) {
 	}
 }
 
-// With repeat and np, each part gets the same number of files, and after the last file the first file follows. If a
-// part would get a file twice, the work is refused.
+// With repeat and np=N, each part gets N files; after the last file of the dataset the first one follows. If the
+// dataset has fewer than N files, the work is refused, because a part cannot get the same file twice.
 func TestEvents_RepeatedFilesAreAsManyForEachPart(t *testing.T) {
 	p := params(t, ByEvents, func(p *Params) { p.EventsPerJob = 10 })
 	parts, _, _, err := mustGet(t, ByEvents).Cut(withAlong(40, true, 3, "repeat,np=2"), Limits{}, p, Carry{})
@@ -91,7 +92,7 @@ func TestEvents_RepeatedFilesAreAsManyForEachPart(t *testing.T) {
 	}
 }
 
-// If there are too few secondary files, a closed dataset is an error, and an open dataset makes the cut wait.
+// If there are too few secondary files, Cut returns an error if the dataset is closed, and waits if it is open.
 func TestEvents_TooFewFilesAreRefusedOrWaitedFor(t *testing.T) {
 	p := params(t, ByEvents, func(p *Params) { p.EventsPerJob = 10 })
 	_, _, _, err := mustGet(t, ByEvents).Cut(withAlong(30, true, 2, ""), Limits{}, p, Carry{})

@@ -8,9 +8,9 @@ import (
 
 // Cutting is a cut in progress. Only one goroutine may use it.
 //
-// A cut in pieces makes the same parts as a cut in one piece. This also holds after a restart: call Start with the
-// carry of the last committed piece, and with the files that were not done then, in the same order. The exceptions are
-// the splitters that cut in cycles (docs/SPLITTERS.md).
+// Several short cuts make the same parts as one long cut. This also holds after a restart, if Start gets the carry of
+// the last committed cut and the files that were not done then, in the same order. The exceptions are the splitters
+// that cut in cycles (docs/SPLITTERS.md).
 type Cutting struct {
 	cutter cutter
 	unit   string

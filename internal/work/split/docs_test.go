@@ -26,7 +26,7 @@ func page(t *testing.T) string {
 	return string(text)
 }
 
-// tables returns, for each splitter, the settings and defaults in its table of the page.
+// tables returns, for each splitter, the settings and defaults in its table in the manual page.
 func tables(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	rows := regexp.MustCompile("(?m)^\\| `(\\w+)` \\| [^|]* \\| [^|]* \\| ([^|]*) \\|")
@@ -104,7 +104,7 @@ func TestSettings_RefusesUnreadSettings(t *testing.T) {
 	}
 }
 
-// example returns the work of an example.
+// example is the input of an example in the page.
 type example struct {
 	Params   json.RawMessage
 	First    int64
@@ -155,7 +155,7 @@ func TestDocs_ExamplesMakeTheirParts(t *testing.T) {
 	}
 }
 
-// shown formats parts as the page does.
+// shown formats parts in the same way as the page.
 func shown(w *Work, parts []jjm.Part, left Left) string {
 	var out strings.Builder
 	for i := range parts {

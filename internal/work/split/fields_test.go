@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// An argument of the application may be a plain text. The text is one word, even if it contains blanks.
+// If the arguments of the application are a plain text, the text is one argument, whatever it contains.
 func TestFieldsOf_TakesAPlainTextAsOneArgument(t *testing.T) {
 	for _, c := range []struct {
 		value any

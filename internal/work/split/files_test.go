@@ -13,7 +13,7 @@ import (
 	"jjm/internal/work/split/jedi"
 )
 
-// params returns the defaults of a splitter with changes.
+// params returns the default parameters of a splitter, changed by change.
 func params(t testing.TB, name string, change func(*Params)) Params {
 	t.Helper()
 	p, err := Defaults(name)
@@ -42,7 +42,7 @@ func lumis(run, first, last uint32) jjm.LumiRange {
 	return jjm.LumiRange{Run: run, First: first, Last: last}
 }
 
-// reads lists the files of parts.
+// reads lists the files that parts read, such as "a+b c".
 func reads(parts []jjm.Part) string {
 	var out []string
 	for i := range parts {
@@ -90,7 +90,7 @@ func TestCut_RefusesTooManyPartsWithTheirNumber(t *testing.T) {
 			}
 		})
 	}
-	// Long ranges alone are accepted.
+	// A long range of sections is accepted if it makes few enough parts.
 	n, err := mustGet(t, LumiBased).Count(one(file("f", 0, lumis(1, 1, 4_000_000_000))),
 		params(t, LumiBased, func(p *Params) { p.LumisPerJob = 1000 }))
 	if n != 4_000_000 || err != nil {
@@ -205,7 +205,7 @@ func TestMerge_OldFilesDoNotWait(t *testing.T) {
 	}
 }
 
-// Files without sections and locations are packed only by size, and separately from files of a storage.
+// Files without sections and locations are merged by size only, and never together with files that have a location.
 func TestMerge_BySizeAlone(t *testing.T) {
 	var w Work
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
@@ -225,8 +225,7 @@ func TestMerge_BySizeAlone(t *testing.T) {
 	}
 }
 
-// A merge of max_merge_files files is made even if the files are small, and no merge has more files. JEDI's limit is
-// 50.
+// A merge of max_merge_files files is made even if the files are small (JEDI: 50 files). No merge has more files.
 func TestMerge_HasAtMostMaxMergeFiles(t *testing.T) {
 	var w Work
 	for i := range 7 {
@@ -301,8 +300,8 @@ func TestWMBSMerge_OrphansFailWhenTheDatasetCloses(t *testing.T) {
 	}
 }
 
-// If several job groups read a file, it is merged with the parent that has the lowest number among successful groups,
-// whatever the numbers of the groups are.
+// If local jobs of several job groups contributed to a file, the file is merged with the lowest-numbered parent that a
+// successful group read, whatever the numbers of the groups are.
 func TestWMBSMerge_TheLowestParentCounts(t *testing.T) {
 	w := Work{Closed: true, Files: []jjm.File{file("both", 1, lumis(1, 1, 1)), file("first", 1, lumis(1, 2, 2)),
 		file("second", 1, lumis(1, 3, 3))},
@@ -327,7 +326,7 @@ func TestTotals_HoldOverAllCuts(t *testing.T) {
 	} {
 		p, carry := params(t, c.name, c.change), Carry{}
 		var got []string
-		for i := range 4 { // a file or two at a time
+		for i := range 4 { // one or two files at a time
 			w := Work{Closed: true, Files: []jjm.File{file(string(rune('a'+i)), 20, lumis(1, uint32(2*i+1), uint32(2*i+2)))}}
 			if c.name == FileBased && i%2 == 0 {
 				w.Files = append(w.Files, file(string(rune('a'+i+1)), 20))
@@ -377,7 +376,7 @@ func TestMaxEventsPerLumi_NeedsLegacyMaxEvents(t *testing.T) {
 	}
 }
 
-// owned lists the units that parts own, sorted.
+// owned lists, sorted, the units that parts own.
 func owned(parts []jjm.Part) []string {
 	var out []string
 	for i := range parts {
@@ -406,7 +405,7 @@ func TestLumiCorrection_EachSectionIsOwnedOnceWithAllItsFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.LumiCorrection, p.LumisPerJob = true, rapid.Int64Range(1, 9).Draw(t, "lumis")
-		// A limit on the number of parts does not divide this cut.
+		// A limit on the number of parts does not interrupt a cut with LumiCorrection.
 		parts, left, _, err := s.Cut(w, Limits{MaxParts: 1}, p, Carry{})
 		if err != nil || left.More {
 			t.Fatalf("more %v, error %v", left.More, err)
@@ -451,7 +450,7 @@ func TestPlaces_APartThatNoClusterMayRunIsCreatefailed(t *testing.T) {
 	}
 }
 
-// A file without a location is read where every file can be read.
+// A file without a location is processed at the clusters that can read every file.
 func TestPlaces_OfAFileWithoutLocations(t *testing.T) {
 	w := Work{Closed: true, Files: []jjm.File{{LFN: "a", Events: 1}},
 		Sites: map[string][]string{"": {"all"}, "A": {"one"}}}
@@ -466,7 +465,7 @@ func TestPlaces_OfAFileWithoutLocations(t *testing.T) {
 	}
 }
 
-// Splitters that do not group files by place also say where all files of a part can be read.
+// Splitters that do not group files by place set the clusters of a part to those that can read all its files.
 func TestPlaces_OfSplittersThatMixPlaces(t *testing.T) {
 	for _, name := range []string{GangaDatasetSplitter, SplitByFiles, LHCbDataSplitter, JEDI} {
 		w := Work{Closed: true, Sites: map[string][]string{"A": {"one", "both"}, "B": {"two", "both"}, "C": {"three"}}}

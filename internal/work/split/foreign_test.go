@@ -23,7 +23,7 @@ func TestSettings_RefusesSettingsOfOtherWMCoreComponents(t *testing.T) {
 	}
 }
 
-// As in WMCore, the parts of a file that stands for events to be generated have lheInputFiles, even if its value is
+// As in WMCore, each part of a file that stands for events to be generated has lheInputFiles, even if the value is
 // false. Parts of other files do not have it.
 func TestLHEInput_IsCarriedByGeneratedParts(t *testing.T) {
 	yes, no := true, false

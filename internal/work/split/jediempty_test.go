@@ -7,7 +7,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// along returns a secondary dataset with files written as NAME or NAME=GROUP.
+// along returns one secondary dataset. Its files are written as NAME or NAME=GROUP.
 func along(attributes string, closed bool, files ...string) []Stream {
 	s := Stream{Dataset: jjm.Dataset{Name: "mb", Attributes: attributes, Closed: closed}}
 	for _, text := range files {
@@ -17,7 +17,7 @@ func along(attributes string, closed bool, files ...string) []Stream {
 	return []Stream{s}
 }
 
-// secondary lists the secondary files of parts: "x+y z".
+// secondary formats the secondary files of parts, such as "x+y z".
 func secondary(parts []jjm.Part) string {
 	var out []string
 	for i := range parts {
@@ -30,8 +30,8 @@ func secondary(parts []jjm.Part) string {
 	return strings.Join(out, " ")
 }
 
-// A dataset that is repeated or given whole to every job must have at least one file. With boundary groups, a job gets
-// the files of its group, which must have at least one file.
+// A secondary dataset that is repeated, or given as a whole to every job, must have at least one file. With boundary
+// groups, there must be at least one file in the group of each job.
 func TestJEDI_RefusesADatasetWithoutFilesForAJob(t *testing.T) {
 	const nothing = "dataset mb has 0 of the"
 	for name, c := range map[string]struct {
@@ -60,7 +60,7 @@ func TestJEDI_RefusesADatasetWithoutFilesForAJob(t *testing.T) {
 	}
 }
 
-// Nothing is cut while a dataset is open that every job gets completely.
+// If every job gets all files of a secondary dataset, nothing is cut until the dataset is closed.
 func TestJEDI_WaitsForAnOpenDatasetThatEveryJobGets(t *testing.T) {
 	w := Work{Closed: true, Files: []jjm.File{file("a", 10), file("b", 10)}, Secondary: along("nosplit", false, "x")}
 	oneFile := func(p *Params) { p.Task.Rule = "NF=1" }

@@ -56,7 +56,7 @@ func TestJEDIMerge_CasesToRead(t *testing.T) {
 	}
 }
 
-// jediMergeParams draws limits.
+// jediMergeParams draws parameters with the limits of merges.
 func jediMergeParams(t *rapid.T) Params {
 	p := drawParams(t, JEDIMerge)
 	p.MaxMergeFiles = rapid.Int64Range(1, 8).Draw(t, "files")
@@ -66,8 +66,7 @@ func jediMergeParams(t *rapid.T) Params {
 	return p
 }
 
-// Each file is merged once, whether it came while the dataset was open or when it closed. No merge exceeds a limit,
-// except a merge of a single file.
+// Each file of a growing dataset is merged exactly once. No merge exceeds a limit, except a merge of a single file.
 func TestProperty_JEDIMergeKeepsItsLimits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all, p := drawFileWork(t, &subject{}), jediMergeParams(t)
@@ -108,7 +107,7 @@ func TestProperty_JEDIMergeKeepsItsLimits(t *testing.T) {
 	})
 }
 
-// keepsLimits checks a merge, and notes its files as merged.
+// keepsLimits checks that a merge keeps the limits, and adds its files to merged.
 func keepsLimits(t *rapid.T, files []string, known map[string]*jjm.File, p *Params, merged map[string]bool) {
 	var out float64
 	var events int64

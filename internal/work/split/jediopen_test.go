@@ -8,7 +8,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// ownEvents lists the ranges of events that parts own: "m:0+100".
+// ownEvents lists the ranges of events that parts own, such as "m:0+100".
 func ownEvents(parts []jjm.Part) (out []string) {
 	for i := range parts {
 		for _, r := range parts[i].Input.Events {
@@ -18,8 +18,8 @@ func ownEvents(parts []jjm.Part) (out []string) {
 	return out
 }
 
-// A cut of an open dataset may stop in the middle of a file. The rest of the file is cut exactly once, even if files
-// with names that sort before it are added later.
+// While its dataset is open, a file may be cut only in part. The rest is cut exactly once later, even if files arrive
+// in the meantime whose names sort before it.
 func TestJEDI_AnOpenDatasetContinuesInTheMiddleOfAFile(t *testing.T) {
 	p := params(t, JEDI, func(p *Params) {
 		p.Records.RealEvents, p.Records.EventsPerJob, p.ChunksToWait = true, 100, 1
@@ -44,7 +44,8 @@ func TestJEDI_AnOpenDatasetContinuesInTheMiddleOfAFile(t *testing.T) {
 	}
 }
 
-// The same holds if the next part waits for a secondary dataset, even if the pieces are very small.
+// The rest of a file is also cut exactly once if the next part waits for a secondary dataset, even with very small
+// pieces.
 func TestJEDI_ASecondaryDatasetContinuesInTheMiddleOfAFile(t *testing.T) {
 	p := params(t, JEDI, func(p *Params) { p.Records.RealEvents, p.Records.EventsPerJob = true, 5 })
 	second := func(n int) []Stream {

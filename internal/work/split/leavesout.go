@@ -7,7 +7,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Leaver determines which units of the files a splitter leaves out, and why.
+// Leaver determines the units of files that a splitter leaves out, with the reasons.
 type Leaver struct {
 	name, unit string
 	p          Params

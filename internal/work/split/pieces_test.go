@@ -57,7 +57,7 @@ func TestPieces_AreMadeInAnyNumberOfCuts(t *testing.T) {
 	})
 }
 
-// notDone returns the files that are not done. A store selects the files of the next cut in the same way.
+// notDone returns the files that are not done, as the store would.
 func notDone(files []jjm.File, done []int32) (out []jjm.File) {
 	gone := map[int32]bool{}
 	for _, i := range done {

@@ -13,18 +13,18 @@ import (
 	"jjm/internal/work/split/jedi"
 )
 
-// subject is a splitter of files, with the facts that its properties depend on.
+// subject is a splitter of files, with the facts about it that the properties need.
 type subject struct {
 	name string
-	// params draws parameters.
+	// params draws parameters for the splitter.
 	params func(*rapid.T) Params
-	// bound returns the greatest number of units of a part.
+	// bound returns the largest number of units that a part may have.
 	bound func(*Params) int64
-	// cyclic is true if each cut is a separate cycle. Several small cuts may then make other parts than one cut.
+	// cyclic is set if one large cut and several small cuts of the same work may make different parts.
 	cyclic bool
-	// partly reports whether files may be left although the dataset is closed.
+	// partly reports whether the splitter may leave files out although the dataset is closed.
 	partly func(*Params) bool
-	made   bool // of files that are to be generated, too
+	made   bool // the splitter also accepts files that stand for events to be generated
 }
 
 func drawParams(t *rapid.T, name string) Params {
@@ -149,7 +149,7 @@ func jediParams(t *rapid.T) Params {
 	return p
 }
 
-// drawFileWork draws a closed dataset.
+// drawFileWork draws a closed dataset for a splitter.
 func drawFileWork(t *rapid.T, s *subject) Work {
 	w := Work{Closed: true, Now: 1_000_000, Parents: map[string]Parent{}, OneMask: rapid.Bool().Draw(t, "oneMask")}
 	places := [][]string{{"A"}, {"B"}, {"A", "B"}}
@@ -204,7 +204,7 @@ func TestProperties_FilesAreCutOnce(t *testing.T) {
 				w, p := drawFileWork(t, &s), s.params(t)
 				if s.name == GangaDatasetSplitter || s.name == SplitByFiles {
 					if len(w.Files) == 0 {
-						return // refused, and tested elsewhere
+						return // refused; another test covers this
 					}
 				}
 				before := asText(t, w)
@@ -235,7 +235,8 @@ func TestProperties_FilesAreCutOnce(t *testing.T) {
 	}
 }
 
-// inOrderAndBounded requires that serial numbers and units have no gap, and that no part is empty or too large.
+// inOrderAndBounded requires that serial numbers and units have no gaps, and that no part is empty or larger than
+// bound.
 func inOrderAndBounded(t *rapid.T, s *subject, p *Params, parts []jjm.Part) {
 	var next int64
 	for i := range parts {
@@ -255,14 +256,14 @@ func inOrderAndBounded(t *rapid.T, s *subject, p *Params, parts []jjm.Part) {
 	}
 }
 
-// toTheEnd reports whether a part owns a file with an unknown number of events. Such a file is never divided, even if
-// the part becomes too large.
+// toTheEnd reports whether a part owns a file with an unknown number of events. Such a file cannot be cut, so the part
+// may be larger than bound.
 func toTheEnd(p *jjm.Part) bool {
 	return slices.ContainsFunc(p.Input.Events, func(r jjm.EventRange) bool { return r.Count == jjm.ToTheEnd })
 }
 
-// ownedOnce requires that each file, event or section has one owner, and that done contains exactly the files without
-// remaining units.
+// ownedOnce requires that each file, event or section is owned by exactly one part, and that exactly the files that are
+// owned completely are done.
 func ownedOnce(t *rapid.T, w *Work, parts []jjm.Part, done []int32, partly bool) {
 	owned := map[string]int{}
 	total := map[string]int64{}
@@ -301,7 +302,7 @@ func ownedOnce(t *rapid.T, w *Work, parts []jjm.Part, done []int32, partly bool)
 	}
 	for i, f := range w.Files {
 		events := f.Events
-		if events == 0 && !isGenerated(f.LFN) { // not known: it is one part
+		if events == 0 && !isGenerated(f.LFN) { // unknown number of events: the file counts as one
 			events = 1
 		}
 		want := map[string]int64{jjm.UnitFile: 1, jjm.UnitRange: events, jjm.UnitLumi: lumiCount(f.Lumis)}[parts[0].Unit]
@@ -317,8 +318,8 @@ func ownedOnce(t *rapid.T, w *Work, parts []jjm.Part, done []int32, partly bool)
 	}
 }
 
-// progressive cuts in several calls. Each call starts from the stored carry and the files that are not done, as after a
-// restart.
+// progressive cuts the work a few parts at a time. Each call starts from the stored carry and the files that are not
+// done, as after a restart. The parts must be the same as those of one cut.
 func progressive(t *rapid.T, s Splitter, w Work, p Params, want []jjm.Part) {
 	var got []jjm.Part
 	var text []byte

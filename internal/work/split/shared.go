@@ -7,8 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// shared detects files of a part that share sections with each other. One list of sections for all files would then
-// claim, in one of the files, a section that the part does not own there.
+// shared detects files of a part that have sections in common. One list of sections for all files would then claim, in
+// one of the files, a section that the part does not own in that file.
 type shared struct {
 	// held are the sections of the first files of the part, disjoint and ascending in each run.
 	held map[uint32][]jjm.LumiRange

@@ -5,11 +5,11 @@
 // The package does no I/O: the same work, parameters and carry always make the same parts. A cut takes time linear in
 // the work (more if a splitter sorts). The package returns an error instead of making more than MaxParts parts.
 //
-// There are four families, described in docs/SPLITTERS.md: jjm's own (events, rows), WMCore's
-// eight, Ganga's, and JEDI's, whose algorithm is in package jedi below.
+// There are four families of splitters, described in docs/SPLITTERS.md: jjm's own (events, rows), the eight of WMCore,
+// those of Ganga, and those of JEDI, whose algorithm is in package jedi.
 //
-// Other packages decide where files come from and which state they have (the caller passes the available files), who
-// may own which units (the store refuses an overlap), and when to cut.
+// Other packages decide on the source and state of files (the caller passes the available files), on the ownership of
+// units (the store refuses an overlap), and on the time of a cut.
 package split
 
 import (
@@ -21,7 +21,7 @@ import (
 type Work struct {
 	// Events is the number of events, numbered First..First+Events-1.
 	First, Events int64
-	// Rows are the rows of a work by rows, each a list of words. Each row makes one part.
+	// Rows are the rows of the work, each a list of words. Each row makes one part.
 	Rows [][]string
 
 	// Only, unless nil, restricts the events or rows to ranges of numbers. The ranges are ascending and disjoint.

@@ -123,7 +123,7 @@ func TestCut_NoWorkMakesNoParts(t *testing.T) {
 	}
 }
 
-// drawWork draws work for a splitter that makes at most some thousand parts.
+// drawWork draws work and parameters for which the splitter makes at most a few thousand parts.
 func drawWork(t *rapid.T, name string) (Work, Params) {
 	if name == ByRows {
 		return Work{Rows: rapid.SliceOfN(rapid.SliceOfN(rapid.String(), 0, 3), 0, 300).Draw(t, "rows")}, Params{}
@@ -170,7 +170,7 @@ func TestCut_PartsCoverTheWorkOnceHoweverItIsCut(t *testing.T) {
 	}
 }
 
-// covers requires that the parts are in order and not empty, have no gaps and overlaps, and have the requested sizes.
+// covers requires that the parts are in order, are not empty, have no gaps or overlaps, and have the requested size.
 func covers(t *rapid.T, work Work, params Params, parts []jjm.Part) {
 	next := work.First
 	for i, p := range parts {
@@ -225,7 +225,7 @@ func TestOnly_CutsTheChosenUnitsWithTheirNumbers(t *testing.T) {
 	}
 	var got []jjm.Part
 	carry := Carry{Serial: 30}
-	for more := true; more; { // one at a time, as after restarts
+	for more := true; more; { // one part at a time, as after restarts
 		parts, left, next, err := s.Cut(work, Limits{MaxParts: 1}, params, carry)
 		if err != nil {
 			t.Fatal(err)

@@ -97,7 +97,7 @@ func (t *Tally) corrected(out *jjm.LeftList, w *Work) {
 			good += t.masked(out, r, holder[run])
 		}
 		if good > before {
-			such = holder[run] // what the splitter stops before is in the last runs
+			such = holder[run] // a splitter that stops early leaves out sections of the last runs
 		}
 	}
 	if good > owned {

@@ -10,8 +10,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// drawTotals draws the settings that leave out units: the limits after which a splitter stops, and the treatment of
-// files without sections.
+// drawTotals draws settings that leave units out: limits on files, sections and events, and skipped files without
+// sections.
 func drawTotals(t *rapid.T, p *Params) {
 	p.TotalFiles = rapid.SampledFrom([]int64{0, 0, 3}).Draw(t, "total files")
 	p.TotalLumis = rapid.SampledFrom([]int64{0, 0, 5}).Draw(t, "total lumis")
@@ -25,9 +25,9 @@ func fileSubjects() []subject {
 		params: func(t *rapid.T) Params { return drawParams(t, Pieces) }})
 }
 
-// drawReasons draws reasons for a splitter to leave out files: files without sections or location, local jobs and grid
-// jobs that failed with them, files without a piece, rules for records. It removes generated files, because they own
-// more units than they list.
+// drawReasons draws reasons to leave files out: files without sections or locations, siblings that failed, parents
+// whose local jobs failed, files that no piece names, and rules for records. It removes files that stand for events to
+// be generated, because parts own more of these files than they list.
 func drawReasons(t *rapid.T, name string, w *Work, p *Params) {
 	w.Files = slices.DeleteFunc(w.Files, func(f jjm.File) bool { return isGenerated(f.LFN) })
 	for i := range w.Files {
@@ -57,7 +57,7 @@ func drawReasons(t *rapid.T, name string, w *Work, p *Params) {
 	p.Trim, p.MaxMergeFiles = rapid.Bool().Draw(t, "trim"), rapid.Int64Range(0, 4).Draw(t, "merge files")
 }
 
-// drawPieces draws pieces of a file. They may leave out a part of the file or the whole file.
+// drawPieces draws pieces of a file. The pieces may leave out some or all of the file.
 func drawPieces(t *rapid.T, f *jjm.File) (all []Piece) {
 	if f.Events == 0 && rapid.Bool().Draw(t, "whole") {
 		return []Piece{{f.LFN, 0, jjm.ToTheEnd}}
@@ -70,8 +70,8 @@ func drawPieces(t *rapid.T, f *jjm.File) (all []Piece) {
 	return all
 }
 
-// expected returns the number of units that a file lists, in the unit of parts. A file without sections or of unknown
-// length counts as one.
+// expected returns the number of units that a file lists, in the unit of the parts. A file without sections, or with an
+// unknown number of events, counts as one unit.
 func expected(unit string, f *jjm.File) int64 {
 	switch unit {
 	case jjm.UnitRange:
@@ -82,7 +82,7 @@ func expected(unit string, f *jjm.File) int64 {
 	return 1
 }
 
-// Every unit that a dataset lists is owned once, or left out with a reason.
+// Every unit in a dataset is either owned by one part, or left out with a reason.
 func TestProperties_EveryUnitIsOwnedOrLeftOutWithAReason(t *testing.T) {
 	for _, s := range fileSubjects() {
 		t.Run(s.name, func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestProperties_EveryUnitIsOwnedOrLeftOutWithAReason(t *testing.T) {
 	}
 }
 
-// accounted requires that no unit is owned twice, and that owned and left-out units add up to the work.
+// accounted requires that no unit is owned twice, and that the numbers of owned and left-out units add up to the work.
 func accounted(t *rapid.T, w *Work, parts []jjm.Part, tally *Tally, l *Leaver, dropped []Dropped) {
 	owned := map[string]int64{}
 	once := map[string]bool{}
@@ -169,8 +169,8 @@ func accounted(t *rapid.T, w *Work, parts []jjm.Part, tally *Tally, l *Leaver, d
 	}
 }
 
-// With applyLumiCorrection, a section that several files contain is owned once, in one of these files, or a setting
-// leaves it out.
+// With applyLumiCorrection, a section that is in several files is owned by one part, through any of these files, or
+// left out by a setting.
 func TestProperties_ACorrectedSectionIsOwnedOnceOrLeftOut(t *testing.T) {
 	for _, s := range fileSubjects() {
 		if s.name != LumiBased && s.name != EventAwareLumiBased {
@@ -197,8 +197,8 @@ func TestProperties_ACorrectedSectionIsOwnedOnceOrLeftOut(t *testing.T) {
 	}
 }
 
-// ownedCorrected requires that no section is owned twice. If a section has no owner, a setting that the tally names
-// leaves it out. Files without sections have an owner or are in the tally.
+// ownedCorrected requires that no section is owned twice, and that each section without an owner is in the tally with
+// the setting that leaves it out. A file without sections must be owned, or be in the tally with a reason.
 func ownedCorrected(t *rapid.T, w *Work, parts []jjm.Part, tally *Tally, dropped []Dropped) {
 	type section struct{ run, n int64 }
 	owned, whole, read := map[section]bool{}, map[string]bool{}, map[string]bool{}
@@ -261,8 +261,8 @@ func mustFind(t *rapid.T, name string) *method {
 	return m
 }
 
-// For splitters that make their work themselves, the parts own each unit once: all requested events, rows or arguments,
-// or only the units that Only names.
+// If a splitter reads no files, its parts own each requested unit (event, row or argument) exactly once. If Only is
+// set, they own only the units in Only.
 func TestProperties_MadeWorkIsOwnedOnce(t *testing.T) {
 	for _, name := range makers() {
 		t.Run(name, func(t *testing.T) {
@@ -298,12 +298,12 @@ func TestProperties_MadeWorkIsOwnedOnce(t *testing.T) {
 	}
 }
 
-// makers returns the splitters that make their work themselves.
+// makers returns the splitters that read no files.
 func makers() []string {
 	return []string{ByEvents, ByRows, ArgSplitter, GenericSplitter, GaussSplitter}
 }
 
-// drawMade draws work for a splitter of makers, and the span of all units of the work.
+// drawMade draws work for a splitter that reads no files, and returns the range of all its units.
 func drawMade(t *rapid.T, name string) (w Work, p Params, all jjm.Span) {
 	p, err := Defaults(name)
 	if err != nil {
@@ -338,7 +338,7 @@ func drawMade(t *rapid.T, name string) (w Work, p Params, all jjm.Span) {
 	return w, p, all
 }
 
-// Every existing splitter is tested by the properties about ownership.
+// The tests of ownership above include every splitter.
 func TestProperties_WalkEverySplitter(t *testing.T) {
 	walked := makers()
 	for _, s := range fileSubjects() {
@@ -365,7 +365,7 @@ func TestLeaver_HasAWordForEachReason(t *testing.T) {
 		{EventAwareLumiBased, func(*Params) {}, blank, "", jjm.LeftNoSections, false},
 		{LumiBased, func(p *Params) { p.WithoutLumis = WithoutSkip }, blank, "", jjm.LeftNoSections, true},
 		{LumiBased, func(p *Params) { p.TotalLumis = 5 }, full, "", jjm.LeftTotal, true},
-		{LumiBased, func(p *Params) { p.TotalFiles = 5 }, full, "", jjm.LeftSplitter, false}, // it does not read that
+		{LumiBased, func(p *Params) { p.TotalFiles = 5 }, full, "", jjm.LeftSplitter, false}, // LumiBased ignores this limit
 		{LumiBased, mask, full, "", jjm.LeftMask, true},
 		{EventAwareLumiBased, func(p *Params) { p.RunWhitelist = []uint32{2} }, full, "", jjm.LeftRuns, true},
 		{EventAwareLumiBased, func(p *Params) { p.TotalEvents = 2 }, full, "", jjm.LeftTotal, true},

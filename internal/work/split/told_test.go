@@ -11,8 +11,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// drawSettings draws further settings of splitters by section. The properties of the texts for applications must hold
-// with these settings too.
+// drawSettings draws more settings of the splitters that cut by section. The settings must not break the properties
+// below.
 func drawSettings(t *rapid.T, p *Params) {
 	p.LumiCorrection = rapid.Bool().Draw(t, "correction")
 	if rapid.Bool().Draw(t, "masked") {
@@ -27,7 +27,7 @@ func drawSettings(t *rapid.T, p *Params) {
 	}
 }
 
-// cutDrawn cuts a drawn work with drawn settings. It returns nil if the splitter refuses the work.
+// cutDrawn cuts drawn work with drawn settings by a splitter. The parts are nil if the splitter refuses the work.
 func cutDrawn(t *rapid.T, s *subject, oneMask bool, change func(*Params)) (Work, []jjm.Part) {
 	w, p := drawFileWork(t, s), s.params(t)
 	w.OneMask = oneMask
@@ -47,7 +47,7 @@ func cutDrawn(t *rapid.T, s *subject, oneMask bool, change func(*Params)) (Work,
 	return w, parts
 }
 
-// An application reads each file in its list, so a file that is listed twice would be processed twice.
+// No part lists a file twice. An application reads each file in its list, so it would process such a file twice.
 func TestProperties_NoFileStandsTwiceInAPart(t *testing.T) {
 	for _, s := range subjects() {
 		t.Run(s.name, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestProperties_NoFileStandsTwiceInAPart(t *testing.T) {
 	}
 }
 
-// sectionsOf returns the sections that a text of LumiText lists.
+// sectionsOf returns the sections in a text of LumiText.
 func sectionsOf(t *rapid.T, text string) map[[2]uint32]bool {
 	out := map[[2]uint32]bool{}
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' }) {
@@ -80,7 +80,7 @@ func sectionsOf(t *rapid.T, text string) map[[2]uint32]bool {
 }
 
 // exactMask requires that a list of sections, applied to all files of a part, selects exactly the sections that the
-// part owns. With once, a part owns a section in all its files.
+// part owns. If once is set, the part owns each of its sections in all its files.
 func exactMask(t *rapid.T, part *jjm.Part, text string, files map[string]jjm.File, once bool) {
 	type section struct {
 		lfn string
@@ -119,8 +119,9 @@ func exactMask(t *rapid.T, part *jjm.Part, text string, files map[string]jjm.Fil
 	}
 }
 
-// The list of sections selects, in the files of a part, exactly the sections that the part owns. If the command has no
-// such list, files that share sections may be in one part, which then has no list.
+// The list of sections of a part selects, in the files of the part, exactly the sections that the part owns. If the
+// command has no common list for all files, files that share sections may be in one part; the lists of its single files
+// must then be exact.
 func TestProperties_AMaskClaimsWhatItsPartOwns(t *testing.T) {
 	for _, s := range subjects() {
 		t.Run(s.name, func(t *testing.T) {
@@ -159,8 +160,8 @@ func TestProperties_AMaskClaimsWhatItsPartOwns(t *testing.T) {
 	}
 }
 
-// exactEvents requires that an application gets the number of events that its part owns, or "all" if the part owns all
-// events of its files.
+// exactEvents requires that the number of events that a part tells the application is the number that the part owns.
+// "All events" must mean that the part owns all events of its files.
 func exactEvents(t *rapid.T, part *jjm.Part, files map[string]jjm.File) {
 	in := part.Input
 	told, owned := in.EventSpan().Count, int64(0)

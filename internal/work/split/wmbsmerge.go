@@ -23,7 +23,7 @@ func wmbsMergeMethod() *method {
 	return m
 }
 
-// wmbsMerge merges units. A unit is the files of one parent, run and place.
+// wmbsMerge merges units. A unit consists of the files of one parent, run and place.
 type wmbsMerge struct {
 	merges
 	work   *Work

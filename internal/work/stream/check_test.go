@@ -83,7 +83,7 @@ func TestCheck_NamesTheFieldAndTheRemedy(t *testing.T) {
 	}
 }
 
-// The values of streams are files of inputs, numbers of the sequence and names of outputs.
+// Of returns the values of each stream: the files of an input, the number of a sequence, or the name of an output.
 func TestOf_ReturnsTheValuesOfEachStream(t *testing.T) {
 	t.Parallel()
 	spec := &jjm.Spec{FirstSerial: 11,

@@ -29,9 +29,8 @@ type piece struct {
 	width int
 }
 
-// Parse parses a template. It returns an error if the text could not be a plain file name: for separators, blanks,
-// wildcards, and for any ${...} that is not a form of the number. The text of the error is to be placed after the name
-// of the field.
+// Parse parses a template. It returns an error if the file name would contain a separator, a blank or a wildcard, or if
+// a ${...} is not a form of the number. The text of the error is to be placed after the name of the field.
 func Parse(text string) (Template, error) {
 	if text == "" {
 		return Template{}, fmt.Errorf("is missing: want the name of the file, such as hits.${SN}.root")

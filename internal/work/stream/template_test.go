@@ -52,14 +52,14 @@ func TestParse_RefusesWithARemedy(t *testing.T) {
 	}
 }
 
-// templates draws templates and the text between their numbers.
+// templates draws valid output templates.
 func templates() *rapid.Generator[string] {
 	piece := rapid.OneOf(rapid.SampledFrom([]string{"${SN}", "${SN/P}", "${SN:1}", "${SN:03}", "${SN:12}"}),
 		rapid.StringMatching(`[A-Za-z0-9._-]{1,4}`), rapid.SampledFrom([]string{"0", "00", "1", ".", "10"}))
 	return rapid.Map(rapid.SliceOfN(piece, 1, 5), func(all []string) string { return "x" + strings.Join(all, "") })
 }
 
-// Different numbers produce different names, Serial inverts Name, and each name is a valid file name.
+// Different numbers have different names, Serial returns the number of a name, and each name is a valid file name.
 func TestTemplate_NamesAndNumbersAreOneToOne(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -85,7 +85,7 @@ func TestTemplate_NamesAndNumbersAreOneToOne(t *testing.T) {
 	})
 }
 
-// Templates for which Meet is false never produce the same name.
+// If Meet returns false for two templates, the templates never produce the same name.
 func TestMeet_FindsEveryCollision(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -22,7 +22,8 @@ import (
 	"time"
 )
 
-// spent is the output of spawn: CPU per job, in milliseconds, of the wrapper with /bin/true, and of the spawner.
+// spent is the output of spawn: the CPU time per job in milliseconds, of the wrapper including /bin/true, and of the
+// spawner.
 type spent struct {
 	Wrapper, Spawner float64
 }

@@ -63,7 +63,7 @@ type rowTask struct {
 	FieldNumToLFN []int   `json:"fieldNumToLFN"`
 }
 
-// bytes returns a count of a unit such as "kB" or "MBPerEvent" in bytes.
+// bytes converts a count in a unit such as "kB" or "MBPerEvent" to bytes.
 func bytes(count float64, unit string) float64 {
 	for i, name := range []string{"k", "M", "G"} {
 		if len(unit) > 0 && unit[:1] == name {
@@ -150,13 +150,13 @@ func TestGolden_Chunks(t *testing.T) {
 	})
 }
 
-// cut compares the jobs of the row.
+// cut compares the jobs that this package makes with the jobs of the row.
 func (r *rowChunk) cut(rules Rules, change func(*Rules)) string {
 	change(&rules)
 	c := r.chunk()
 	var jobs []rowJob
 	var short []bool
-	// A row without a known end was recorded only up to this number of jobs.
+	// If a row does not tell the end, its recording stopped after the listed jobs.
 	for r.Expect.End != nil || len(jobs) < len(r.Expect.Jobs) {
 		job, ok := c.Next(&rules)
 		if !ok {
@@ -167,8 +167,8 @@ func (r *rowChunk) cut(rules Rules, change func(*Rules)) string {
 	return cmp.Diff(r.Expect.Jobs, jobs, cmpopts.EquateEmpty()) + cmp.Diff(r.Expect.Short, short, cmpopts.EquateEmpty())
 }
 
-// cap requires that estimates are in bytes where the public code has MB. The limit of the output then holds for every
-// job with more than one batch of files.
+// cap requires that the output of every job with more than one batch of files is within the limit. This holds because
+// estimates here are in bytes; the public code has MB.
 func (r *rowChunk) cap(rules Rules) string {
 	c := r.chunk()
 	for {
@@ -219,7 +219,7 @@ type rowSite struct {
 	DirectIO  bool     `json:"directIO"`
 }
 
-// sites reads the sites in their order, because the random choice depends on the order.
+// sites reads the sites in their order in the text, because the random choice depends on this order.
 func sites(text json.RawMessage) ([]*Queue, error) {
 	byName := map[string]rowSite{}
 	if err := json.Unmarshal(text, &byName); err != nil {
@@ -275,9 +275,9 @@ func TestGolden_Bunches(t *testing.T) {
 	})
 }
 
-// merges cuts the outputs of a row of merge jobs by MergeLimits, whose estimates are in bytes. The number of files is
-// that of the row. If a row shows the defect of the public code, the jobs of the row may exceed the limits, but the
-// jobs made here must not.
+// merges cuts the outputs of a row of merge jobs by MergeLimits, whose estimates are in bytes. The limit on the number
+// of files is taken from the row. If a row shows the defect of the public code, its own jobs may exceed the limits, but
+// the jobs that this package makes must not.
 func (r *rowSplit) merges() string {
 	if !r.Merge {
 		return ""
@@ -314,7 +314,7 @@ func (r *rowSplit) merges() string {
 	return ""
 }
 
-// known formats a number in the same way as the rows.
+// known formats a number like the rows: Unknown is null.
 func known(n int64) any {
 	if n == Unknown {
 		return nil
@@ -368,7 +368,7 @@ func TestGolden_EventRecords(t *testing.T) {
 	})
 }
 
-// taskFormulas are the recorded formulas whose results come with the tasks.
+// taskFormulas are the recorded formulas that this package does not have, because a task already brings their results.
 func taskFormulas() []string {
 	return []string{"hs06sec", "jobBrokerWeight(reference)", "networkThroughputWeight",
 		"networkWeight(reference)", "percentile", "priorityBoost", "throttledMinutes",
@@ -376,7 +376,7 @@ func taskFormulas() []string {
 		"throttleTask(seed: largest attemptNr, multiple of 5)"}
 }
 
-// rowFormula is a row about a formula that this package implements.
+// rowFormula is a row of a formula that this package implements.
 type rowFormula struct {
 	Fn         string
 	FSize      int64
@@ -404,7 +404,7 @@ func (r *rowFormula) effectiveSize() string {
 	return cmp.Diff(want, f.effective()/mb, cmpopts.EquateApprox(0, 1e-6))
 }
 
-// jobWalltime returns the wall time that a job requests; the limit of its CPU time is the same.
+// jobWalltime compares the wall time and the limit of CPU time that a job requests. Both have the same value.
 func (r *rowFormula) jobWalltime() string {
 	task := rowTask{CPUTime: orDefault(r.CPUTime, 0), CPUTimeUnit: r.Unit, CPUEfficiency: orDefault(r.CPUEfficiency, 0),
 		BaseWalltime: r.BaseWalltime}
@@ -416,7 +416,7 @@ func (r *rowFormula) jobWalltime() string {
 	return cmp.Diff(want.MaxWalltime, got) + cmp.Diff(want.MaxCpuCount, got)
 }
 
-// This package implements only those recorded formulas that are needed to make jobs.
+// This package implements all recorded formulas except taskFormulas, with the recorded results.
 func TestGolden_Formulas(t *testing.T) {
 	found := map[string]int{}
 	golden.Rows(t, "jedi/formulas", func(_ string, r rowFormula) string {

@@ -27,7 +27,7 @@ func TestNumbers_TakeReturnsTheSmallestFree(t *testing.T) {
 				delete(held, n)
 				if rapid.Bool().Draw(t, "fails") {
 					p.GiveBack(n)
-					p.GiveBack(n) // again changes nothing
+					p.GiveBack(n) // a second call changes nothing
 				} else {
 					used[n] = true
 				}
@@ -42,7 +42,7 @@ func TestNumbers_TakeReturnsTheSmallestFree(t *testing.T) {
 			}
 			held[want] = true
 		}
-		p.GiveBack(p.Last + 1) // was never given
+		p.GiveBack(p.Last + 1) // this number was never taken
 		if slices.Contains(p.Free, p.Last+1) {
 			t.Fatal("a number that was never given is free")
 		}
@@ -166,7 +166,7 @@ func TestRules_MergeJobsAreBoundInBytes(t *testing.T) {
 		c.Master.Records = append(c.Master.Records, File(int64(i), fmt.Sprint(i), 500*mb))
 	}
 	job, _ := c.Next(&r)
-	if len(job.Master) != 3 { // 1.2 times 1500 MB fit into 2 GB, 2000 MB do not
+	if len(job.Master) != 3 { // 3 files: 1.2 times 1500 MB fit into 2 GB, 1.2 times 2000 MB do not
 		t.Errorf("a merge job has %d files of 500 MB, want 3", len(job.Master))
 	}
 }
