@@ -95,14 +95,16 @@ func (s *State) dropBulk(tag jjm.Tag, uid int) {
 	}
 }
 
-// wake wakes the loops that the change concerns. The memory lock is not held.
+// wake wakes the loops that the change concerns. The memory lock is not held. A local job that waits for its submission
+// changes nothing for its grid job. In any other state it may change something: the first news of a submission may be
+// that the local job runs.
 func (c *Change) wake() {
 	kicks := map[jjm.GridID]bool{}
 	for id := range c.Grids {
 		kicks[id] = true
 	}
 	for _, l := range c.Changed {
-		if l.Over() || l.State == jjm.Held || l.Kill || l.State == jjm.Submitted || l.IsMerging() {
+		if l.Over() || l.Kill || l.State != jjm.New && l.State != jjm.Submitting {
 			kicks[l.ID.Grid] = true
 		}
 	}
