@@ -115,7 +115,8 @@ func TestQueue_OwnersTakeTurns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { newSite(t, rapid.IntRange(1, 4).Draw(t, "owners")).play(60, 6) })
 }
 
-// With jobs of one core, no owner starts two jobs in a row while another owner waits who used no more cores before.
+// If all jobs need one core, no owner starts two jobs in a row while another owner waits whose jobs used no more cores
+// so far.
 func TestQueue_NobodyStartsTwiceInARowBeforeAnother(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		turns := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) turn {

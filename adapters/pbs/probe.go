@@ -143,8 +143,8 @@ func takesJobs(state string) bool {
 	return state != ""
 }
 
-// noHistory reports whether jobs vanish immediately when they end, according to the server's settings, or in Torque to
-// the queue's own settings if it has any.
+// noHistory reports whether ended jobs vanish immediately. In OpenPBS the server's settings decide; in Torque a queue's
+// own settings, if it has any, replace those of the server.
 func noHistory(d dialect, server, queues []object, use string) bool {
 	s := server[len(server)-1]
 	if d != torque {

@@ -83,7 +83,8 @@ func (o *offline) fitting(list selection.List, where selection.Filters) (found [
 	return found, nil
 }
 
-// among returns the ids that patterns mean or, without patterns, the ids of at most o.most newest records, ascending.
+// among returns the ids that the patterns select, in ascending order. Without patterns, it returns the ids of the
+// newest records, at most o.most.
 func (o *offline) among(list selection.List) (refs []string, err error) {
 	if len(list) > 0 {
 		return o.named(list)

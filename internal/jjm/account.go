@@ -18,8 +18,8 @@ func ActorOf(user string, uid int) string {
 	return user + " (uid " + strconv.Itoa(uid) + ")"
 }
 
-// Origin is the origin of a grid job, as its gatekeeper reports it. It is stored and shown. No permission depends on
-// it, except that a ban of a DN ([Ban]) is compared with Subject.
+// Origin describes where a grid job came from, as its gatekeeper reports it. jjm stores and shows the origin. No
+// permission depends on it, except that bans of DNs ([Ban]) are compared with Subject.
 type Origin struct {
 	// Gatekeeper is the kind and host of the gatekeeper: "gram5 ce.example.org".
 	Gatekeeper string `json:"gatekeeper,omitempty"`
@@ -41,14 +41,13 @@ type Origin struct {
 	Memo string `json:"memo,omitempty"`
 }
 
-// The longest texts of an origin, in bytes: far above what certificates and gatekeepers hold.
+// The limits of an origin's texts, in bytes. Texts of certificates and gatekeepers are far shorter.
 const (
 	maxOrigin = 1024
 	maxMemo   = 8192
 )
 
-// Problems returns the texts that are too long or not one line of UTF-8. The receiver may
-// be nil.
+// Problems returns a problem for each text that is too long or is not one line of UTF-8. o may be nil.
 func (o *Origin) Problems() Problems {
 	if o == nil {
 		return nil
@@ -110,8 +109,8 @@ const (
 	TokenKind = "token"
 )
 
-// CredentialKinds maps each kind of credential to the environment variable in which a job finds its path: the
-// variable of the Globus tools, or of the WLCG's bearer token discovery.
+// CredentialKinds maps each kind of credential to the environment variable that holds the credential's path in a job.
+// The variables are those of the Globus tools and of the WLCG's bearer token discovery.
 func CredentialKinds() map[string]string {
 	return map[string]string{ProxyKind: "X509_USER_PROXY", TokenKind: "BEARER_TOKEN_FILE"}
 }
@@ -122,9 +121,8 @@ type Credential struct {
 	Secret Secret `json:"secret"`
 }
 
-// Secret is a text that is never shown: printed or logged as text, only its length
-// appears. Marshalled to JSON it is written in full, so a value that holds a Secret must
-// not be logged as JSON.
+// Secret is a text that must not be shown. If a Secret is printed or logged as text, only its length appears. JSON
+// contains the full text, so a value that holds a Secret must not be logged as JSON.
 type Secret string
 
 const hidden = "[secret of %d bytes]"
@@ -135,8 +133,8 @@ func (s Secret) Format(f fmt.State, _ rune) {
 	_, _ = fmt.Fprintf(f, hidden, len(s))
 }
 
-// maxSecret bounds a credential, in bytes: a proxy with a long chain and many
-// attributes has some tens of thousands.
+// maxSecret is the greatest size of a credential in bytes. A proxy with a long chain and many attributes has some tens
+// of thousands of bytes.
 const maxSecret = 512 << 10
 
 // CheckCredentials returns a problem for each unknown kind, each second credential of a kind, and each size out of
@@ -171,8 +169,8 @@ type DN []rdn
 // element (RFC 4514, section 2.2).
 type rdn []attribute
 
-// attribute is the type of an attribute, as its usual short name in lower case, and its
-// folded value (see foldValue).
+// attribute is one attribute of a name. kind is its type, as the usual short name in lower case; value is its folded
+// value (see foldValue).
 type attribute struct{ kind, value string }
 
 // attributeName returns the usual short name of an attribute. It knows the names that OpenSSL, Globus, Java and RFC
@@ -314,8 +312,8 @@ func parseAttribute(text string, slashes bool) (attribute, error) {
 	return attribute{kind, foldValue(value)}, nil
 }
 
-// unescapeSlashes undoes what X509_NAME_oneline(3) does: \xHH for a byte, and since
-// OpenSSL 3.0 a backslash in front of a separator. Any other backslash stands for itself.
+// unescapeSlashes undoes the escapes of X509_NAME_oneline(3): \xHH for a byte and, since OpenSSL 3.0, a backslash in
+// front of a separator. Any other backslash stands for itself.
 func unescapeSlashes(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -415,7 +413,7 @@ func foldRune(r rune) rune {
 	return unicode.ToLower(least)
 }
 
-// String writes the name as OpenSSL 3 does, in lower case.
+// String returns the name in the notation of OpenSSL 3, in lower case.
 func (d DN) String() string {
 	var b strings.Builder
 	for _, r := range d {
@@ -445,7 +443,7 @@ func (a attribute) write(b *strings.Builder) {
 
 // Covers reports whether other is this name, or the name of one of its proxy certificates, which has further CN
 // elements (RFC 3820, section 3.4). OpenSSL before 3.0 writes a multi-valued element as several elements, so Covers
-// joins elements of either name until both have equally many attributes.
+// joins elements of either name until both have the same number of attributes.
 func (d DN) Covers(other DN) bool {
 	var mine, theirs []attribute
 	at := 0

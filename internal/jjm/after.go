@@ -1,6 +1,6 @@
 package jjm
 
-// MaxAfter is the greatest number of grid jobs after which another grid job may begin.
+// MaxAfter is the greatest number of grid jobs in Spec.After.
 const MaxAfter = 100
 
 // The values of Spec.AfterEnd: how the grid jobs of Spec.After must end. Slurm calls them afterok, afterany and

@@ -5,13 +5,12 @@ import (
 	"fmt"
 )
 
-// Tag is the name of a bulk: a letter, then letters and digits of [a-z0-9], at most MaxTag in all. It has no meaning
-// for people. The batch system keeps the tag with each job of the bulk. With the tag, jjm finds a submission again
-// whose command crashed or whose answer was lost.
+// Tag is the name of a bulk: a letter, then letters and digits of [a-z0-9], at most MaxTag characters in all. It has no
+// meaning for people. The batch system keeps the tag with each job of the bulk. If a submission command crashed or its
+// answer was lost, jjm finds the bulk by its tag.
 type Tag string
 
-// MaxTag is the length of the longest tag: the limit of a job name in OpenPBS and in POSIX
-// qsub.
+// MaxTag is the greatest length of a tag: the limit of a job name in OpenPBS and in POSIX qsub.
 const MaxTag = 15
 
 // tagLetters has 32 letters: five bits of a random byte choose a letter without bias.

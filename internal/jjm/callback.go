@@ -1,16 +1,16 @@
 package jjm
 
-// Callback describes how the changes of a grid job's status are told to a server.
+// Callback describes how changes of a grid job's status are reported to a server.
 type Callback struct {
-	// URL is where the events are sent.
+	// URL is the address to which the events are sent.
 	URL string `json:"url"`
-	// States are the statuses of which the server is told; empty = the final statuses.
+	// States are the statuses that are reported to the server; empty = the final statuses.
 	States []GridStatus `json:"states,omitempty"`
-	// SecretFile is a file of the owner with the secret that signs the events; "" = no signature.
+	// SecretFile is a file of the owner. It holds the secret with which the events are signed; "" = no signature.
 	SecretFile string `json:"secret_file,omitempty"`
 }
 
-// Wants reports whether the server is told that a grid job gets a status.
+// Wants reports whether a change to the status is reported to the server.
 func (c *Callback) Wants(status GridStatus) bool {
 	if len(c.States) == 0 {
 		return status.Final()

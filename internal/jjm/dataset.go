@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// Dataset names files that are processed together. Until the dataset is closed, files can be added, and are cut into
-// parts.
+// Dataset names files that are processed together. Files can be added until the dataset is closed. jjm does not wait
+// for that before it cuts files into parts.
 type Dataset struct {
 	Name string `json:"name"`
 	// Container is the container that the dataset was expanded from (decision R30).
@@ -19,8 +19,7 @@ type Dataset struct {
 	// Master is true if the files of this dataset are the work: each file is owned once. The other datasets of a step
 	// are secondary: parts only read their files in addition.
 	Master bool `json:"master,omitempty"`
-	// Attributes are JEDI's: "repeat", "nosplit", "ratio=2", "np=3", "ru", ...,
-	// separated by commas.
+	// Attributes are JEDI's attributes, separated by commas: "repeat", "nosplit", "ratio=2", "np=3", "ru", ...
 	Attributes string `json:"attributes,omitempty"`
 	// Closed is true if no more files will be added.
 	Closed bool `json:"closed,omitempty"`
@@ -30,12 +29,11 @@ type Dataset struct {
 // takes the next sequence number.
 const SequenceDataset = "seq_number"
 
-// datasetName is the form of names of datasets: the characters that the catalogues of
-// experiments use, slashes included. The length is checked apart, because compiling {0,254}
-// takes 1 ms at the start of every program.
+// datasetName is the form of names of datasets: the characters that the catalogues of experiments use, slashes
+// included. The length is checked separately, because compiling {0,254} would take 1 ms at the start of every program.
 var datasetName = regexp.MustCompile(`^[A-Za-z0-9_/][A-Za-z0-9._:/+=@#-]*$`)
 
-// maxDatasetName is the length of the longest name of a dataset.
+// maxDatasetName is the greatest length of the name of a dataset, in bytes.
 const maxDatasetName = 255
 
 // CheckDatasetName returns "" if s is a valid name of a dataset, otherwise the mistake in words.
@@ -68,12 +66,12 @@ type File struct {
 	Locations []string `json:"locations,omitempty"`
 	// Parents are the LFNs of the files from which this file was made (decision R27).
 	Parents []string `json:"parents,omitempty"`
-	// Group is a group of files, for JEDI's splitters: they put no files of two groups into one part.
+	// Group is the name of a group of files. JEDI's splitters never put files of two groups into one part.
 	Group string `json:"group,omitempty"`
 	// Added is when the file came into the dataset.
 	Added Time `json:"added,omitempty"`
-	// Path is the file's path below the work area of the dataset's owner; "" if no local job here made the file. It is
-	// never taken from outside.
+	// Path is the file's path below the work area of the dataset's owner; "" if no local job of this site made the file.
+	// Path is never taken from outside jjm.
 	Path string `json:"-"`
 }
 
@@ -118,8 +116,7 @@ const ToTheEnd = -1
 // Last returns the last number. The result has no meaning if the Span is empty or has no end.
 func (s Span) Last() int64 { return s.First + s.Count - 1 }
 
-// Mask is the part of its input that the application is to process. A field that is not set
-// restricts nothing.
+// Mask restricts the input that the application processes. A field that is not set restricts nothing.
 type Mask struct {
 	// Events are event numbers, as the application counts them.
 	Events Span `json:"events,omitzero"`
@@ -132,19 +129,18 @@ type Mask struct {
 
 // PartInput lists the files that a part reads, and the pieces of them that the part owns.
 //
-// What the part owns depends on its unit. No other part ever owns the same:
+// The part's unit determines which pieces the part owns. No other part ever owns these pieces:
 //
 //	file   its Files, whole
 //	range  its Events
-//	lumi   its Lumis, each within one file; Files may hold files of which it owns no section
+//	lumi   its Lumis, each within one file; Files may list files of which the part owns no section
 type PartInput struct {
 	// Files are the LFNs, in the order in which to read them.
 	Files  []string     `json:"files"`
 	Events []EventRange `json:"events,omitempty"`
 	Lumis  []FileLumis  `json:"lumis,omitempty"`
 	Mask   Mask         `json:"mask,omitzero"`
-	// Place is the storages that hold the files and the clusters that can read them; nil
-	// if no location is known.
+	// Place holds the storages that have the files, and the clusters that can read the files; nil if no location is known.
 	Place *Place `json:"place,omitempty"`
 	// Group is the number of the job group, from 1 within the step. The parts that one call of the splitter makes for
 	// one place are a job group (decision R26). WMBSMergeBySize reads Group.
@@ -157,7 +153,7 @@ type PartInput struct {
 
 // PartMore holds the fields of a PartInput that only few parts set.
 type PartMore struct {
-	// Failure is why the part must not be submitted. Its local job ends as
+	// Failure is the reason why the part must not be submitted, nil if there is none. The part's local job ends as
 	// failed/createfailed.
 	Failure *CreateFailure `json:"failure,omitempty"`
 	// ByFile is true if files of the part share luminosity sections. Then one list of sections for all files cannot
@@ -194,23 +190,22 @@ type StreamFiles struct {
 
 // Place is a set of storages, and the clusters that can read from them.
 type Place struct {
-	// Storages are the names of the storages, sorted. If the splitter chose one of several storages, it is the only
-	// name.
+	// Storages are the names of the storages, sorted. If the splitter chose one of several storages, the list holds only
+	// that storage.
 	Storages []string `json:"storages,omitempty"`
-	// Clusters are where parts of this place may run, sorted. Known says that they were
-	// looked up: empty Clusters then mean that no cluster may run them, otherwise that
-	// all may.
+	// Clusters are the names of the clusters where parts of this place may run, sorted. Known is true if the clusters were
+	// looked up. If Clusters is empty, no cluster may run the parts if Known is true; otherwise, all clusters may.
 	Clusters []string `json:"clusters,omitempty"`
 	Known    bool     `json:"known,omitempty"`
 	// Request overrides fields of the grid job's request for local jobs of this place;
 	// nil overrides nothing.
 	Request *Request `json:"request,omitempty"`
-	// Asked contains the resources that people request for local jobs of this place (jjm set, jjm resubmit), in place of
-	// Request and of the grid job's request; nil if nobody did.
+	// Asked contains the resources that people requested for local jobs of this place (jjm set, jjm resubmit). They take
+	// precedence over Request and the grid job's request. Asked is nil if nobody requested resources.
 	Asked *Resources `json:"asked,omitempty"`
 	// From is the number of the place for which the local jobs were made. It is set only with Asked.
 	From int32 `json:"from,omitempty"`
-	// Default is true if local jobs that will be made for the place From get this place. It is set only with Asked.
+	// Default is true if future local jobs of the place From are assigned to this place. It is set only with Asked.
 	Default bool `json:"default,omitempty"`
 	// Priority orders the waiting local jobs of an owner: greater numbers are submitted first.
 	Priority int `json:"priority,omitempty"`
@@ -223,7 +218,7 @@ type Estimate struct {
 	MemoryMB float64 `json:"memory_mb,omitempty"`
 }
 
-// CreateFailure is why a part must never be submitted.
+// CreateFailure is the reason why a part must never be submitted.
 type CreateFailure struct {
 	// Code is WMCore's exit code: 71101 if no site may run the part, 99305 if it would
 	// run for too long.
@@ -231,7 +226,7 @@ type CreateFailure struct {
 	Reason string `json:"reason"`
 }
 
-// Failure returns why the part must not be submitted, or nil.
+// Failure returns the reason why the part must not be submitted, or nil if it may be submitted.
 func (p *Part) Failure() *CreateFailure {
 	if p.Input == nil || p.Input.More == nil {
 		return nil
@@ -239,8 +234,8 @@ func (p *Part) Failure() *CreateFailure {
 	return p.Input.More.Failure
 }
 
-// These limits of the description of a file are far above the values in catalogues. 2^53 is the largest number up to
-// which JSON and scripts count exactly.
+// The limits of the description of a file. They are far above the values in catalogues. 2^53 is the largest number up
+// to which JSON and scripts count exactly.
 const (
 	maxLFN       = 1000 // in bytes
 	maxFileWord  = 255  // in bytes: a storage, a group, a checksum
@@ -251,7 +246,7 @@ const (
 )
 
 // CheckLFN returns "" if s is a valid logical file name, else the mistake in words. Names are passed to commands and
-// listed one a line; they must therefore not contain control characters or look like an option.
+// listed one per line. Therefore a name must not contain control characters or look like an option.
 func CheckLFN(s string) string {
 	switch {
 	case s == "":

@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// Kind classifies an error. It is set where the error arises. Packages plan and idealize decide by the kind what to do,
-// and the commands choose an exit code by it.
+// Kind classifies an error. The code that detects the error sets the kind. Packages plan and idealize decide by the
+// kind how to react, and the commands derive their exit code from the kind.
 type Kind uint8
 
 // The kinds of error.
 const (
 	Unclassified Kind = iota
 	Invalid           // the request itself is wrong; a retry cannot help
-	Busy              // certainly not done; a retry can help
-	Ambiguous         // it may have been done
+	Busy              // the action was certainly not done; a retry can help
+	Ambiguous         // the action may have been done
 	Denied            // not allowed for this caller
 	Gone              // the named thing does not exist, or no longer exists
 	Conflict          // the object is in a state that does not permit it
@@ -49,7 +49,7 @@ func (e *Error) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Errorf makes an error of a kind. format and args are the same as for fmt.Errorf, including %w.
+// Errorf returns an error of the given kind. format and args are the same as for fmt.Errorf, including %w.
 func Errorf(kind Kind, format string, args ...any) error {
 	return &Error{Kind: kind, Err: fmt.Errorf(format, args...)}
 }
@@ -64,7 +64,8 @@ func KindOf(err error) Kind {
 	return Unclassified
 }
 
-// Plainly returns err, or, if err is the error of an ended context, an error that wraps it and has a text for people.
+// Plainly returns err. But if err is the error of an ended context, Plainly returns an error that wraps err and has a
+// text for people.
 func Plainly(err error) error {
 	switch {
 	case err == context.DeadlineExceeded:

@@ -10,16 +10,16 @@ import (
 type Claim struct {
 	// Holder is "wrapper" or "daemon".
 	Holder string `json:"holder"`
-	// Batch is the batch system's id of the holder, and Restarts how often the batch
-	// system restarted it, both from the holder's environment.
+	// Batch is the batch system's id of the holder's job. Restarts is the number of times that the batch system restarted
+	// that job. Both come from the holder's environment.
 	Batch    string `json:"batch,omitempty"`
 	Restarts int    `json:"restarts,omitempty"`
 	Host     string `json:"host"`
 	// BootID is the kernel's boot id (random(4), /proc/sys/kernel/random/boot_id).
 	BootID string `json:"boot_id,omitempty"`
 	PID    int    `json:"pid"`
-	// Nonce is the holder's own random word. A holder that reads its nonce in the file
-	// knows that it won, even if the network file system lost the reply to its create.
+	// Nonce is a random word of the holder. A holder that reads its own nonce in the file has the claim, even if the
+	// network file system lost the reply to the holder's create.
 	Nonce string `json:"nonce"`
 	Time  Time   `json:"time"`
 }
@@ -42,12 +42,12 @@ type Result struct {
 	Claim   Claim  `json:"claim"`
 	Started Time   `json:"started"`
 	Ended   Time   `json:"ended"`
-	// Exit is the application's exit code, 128+n for signal n. 126 and 127 mean what they
-	// mean in a shell: the application could not be executed, or was not found.
+	// Exit is the application's exit code, 128+n for signal n. As in a shell, 126 means that the application could not be
+	// executed, and 127 that it was not found.
 	Exit   int `json:"exit"`
 	Signal int `json:"signal,omitempty"`
-	// Wall, user and system time in milliseconds. RSSKB is the peak resident size of the
-	// largest process in KiB (getrusage(2), RUSAGE_CHILDREN).
+	// WallMS, UserMS and SysMS are the elapsed, user and system time in milliseconds. RSSKB is the peak resident size of
+	// the largest process in KiB (getrusage(2), RUSAGE_CHILDREN).
 	WallMS int64 `json:"wall_ms"`
 	UserMS int64 `json:"user_ms"`
 	SysMS  int64 `json:"sys_ms"`
@@ -69,19 +69,19 @@ type Result struct {
 	// Opinion is the answer of the job type's command that judges attempts on the worker, nil if the type has no such
 	// command.
 	Opinion *Opinion `json:"opinion,omitempty"`
-	// Gone are the files of other local jobs that the attempt was to read and that are missing
-	// or changed. The application was not started.
+	// Gone are the missing or changed files of other local jobs that the attempt needed. If there are such files, the
+	// application was not started.
 	Gone []GoneFile `json:"gone,omitempty"`
-	// Error is the error that kept the wrapper from doing its work: a full disk, a lost file
-	// system, an application that could not be started. Empty if nothing did.
+	// Error is the error that kept the wrapper from doing its work: a full disk, a lost file system, an application that
+	// could not be started. "" means that there was no such error.
 	Error string `json:"error,omitempty"`
 }
 
-// GoneFile is a file that an attempt was to read and that is missing or changed.
+// GoneFile is a missing or changed file that an attempt needed.
 type GoneFile struct {
-	// Link is the name under which the attempt was to find it.
+	// Link is the name under which the attempt would have found the file.
 	Link string `json:"link"`
-	// Why is for people.
+	// Why is the reason, for people.
 	Why string `json:"why"`
 }
 
@@ -92,7 +92,7 @@ type Output struct {
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256,omitempty"`
 	Absent string `json:"absent,omitempty"`
-	// Left is why an existing file was left out, "" if it was not. Optional says that the job file does not need the
+	// Left is why an existing file was left out, "" if it was not. Optional is true if the job file does not require the
 	// file.
 	Left     LeftReason `json:"left,omitempty"`
 	Optional bool       `json:"optional,omitempty"`
@@ -107,14 +107,14 @@ type OutputList struct {
 	SHA256  string `json:"sha256"`
 }
 
-// Unmet is a pattern of outputs, as written in the job file or the job type, for which no file was collected, and why
-// not.
+// Unmet is a pattern of outputs, as written in the job file or the job type, for which no file was collected. Why is
+// the reason.
 type Unmet struct {
 	Pattern string `json:"pattern"`
 	Why     string `json:"why"`
 	// Required is true if the local job must leave a file for the pattern.
 	Required bool `json:"required,omitempty"`
-	// Left is why a file that matches was left out, "" if no file was.
+	// Left is why a matching file was left out, "" if no file was left out.
 	Left LeftReason `json:"left,omitempty"`
 	// Patterns is the number of patterns for which this entry stands, if it stands for several.
 	Patterns int64 `json:"patterns,omitempty"`
@@ -124,8 +124,8 @@ type Unmet struct {
 // for all further patterns.
 const MaxUnmet = 50
 
-// Processed is the amount of its part that an application reports to have processed, in a record "INFO processed=250"
-// or "INFO processed=250 events" of its log file.
+// Processed is the amount of work that an application reports as processed, in a record "INFO processed=250" or "INFO
+// processed=250 events" of its log file.
 type Processed struct {
 	Count int64 `json:"count"`
 	// Unit is the unit that was counted: events, files, sections or rows; "" is the unit
@@ -146,8 +146,8 @@ type Evidence struct {
 	Batch Report `json:"batch,omitzero"`
 	// Result is the wrapper's report, or nil.
 	Result *Result `json:"result,omitempty"`
-	// GLF is the log file as found in the attempt's directory, read only if there is no
-	// result. HasGLF distinguishes an empty file from none.
+	// GLF is the text of the GBS log file in the attempt's directory. It is read only if there is no result. HasGLF
+	// distinguishes an empty log file from a missing log file.
 	GLF    string `json:"glf,omitempty"`
 	HasGLF bool   `json:"has_glf,omitempty"`
 	// Claim is the attempt's claim, or nil.
@@ -158,7 +158,7 @@ type Evidence struct {
 type Opinion struct {
 	// Action is Complete, Retry, Hold or Fail.
 	Action Action `json:"action"`
-	// Text is for people: why.
+	// Text is the reason, for people.
 	Text string `json:"text"`
 	// RetryArgs replace the retry arguments of the local job if Action is Retry; nil keeps
 	// them.
@@ -179,9 +179,9 @@ type Verdict struct {
 	Class string `json:"class,omitempty"`
 	// Action is what happens to the local job: it completes, fails, is killed, held or tried again.
 	Action Action `json:"action"`
-	// Phase refines a failed, killed or held end.
+	// Phase is the phase of the local job if it fails, is killed or is held.
 	Phase Phase `json:"phase,omitempty"`
-	// Text is for people: the diagnostic, the limit, the reason.
+	// Text is the diagnostic, the limit or the reason, for people.
 	Text string `json:"text,omitempty"`
 	// RetryArgs and Counters are the local job's new retry arguments and counters.
 	RetryArgs []string `json:"retry_args,omitempty"`
@@ -194,7 +194,7 @@ type Verdict struct {
 	Limited string `json:"limited,omitempty"`
 	// StepUps are the changes for further attempts that rules ordered, such as more memory. They are only recorded.
 	StepUps []StepUp `json:"step_ups,omitempty"`
-	// Attention is the name of the rule by which a person should look at the local job.
+	// Attention is the name of the rule that asks a person to look at the local job.
 	Attention string `json:"attention,omitempty"`
 	// LogOnly are the notes of rules that only log.
 	LogOnly []RuleNote `json:"log_only,omitempty"`
@@ -204,7 +204,7 @@ type Verdict struct {
 	Notices []Notice `json:"-"`
 }
 
-// restart is the word after RETRY by which an application begins again from scratch (GBS).
+// restart is the word after RETRY with which an application asks to begin again from scratch (GBS).
 const restart = "RESTART"
 
 // Wasted reports whether no later attempt continues the work of this attempt. By GBS's convention (gbs.md 2), a RETRY
@@ -344,7 +344,7 @@ type Report struct {
 	Signal int `json:"signal,omitempty"`
 	// Host is where the job runs or ran.
 	Host string `json:"host,omitempty"`
-	// Reason is the batch system's own text: why the job waits, is held, or ended.
+	// Reason is the batch system's own text about why the job waits, is held, or ended.
 	Reason string `json:"reason,omitempty"`
 	// Hold is the batch system's code of a hold, such as "13/2"; "" if it has none.
 	Hold string `json:"hold,omitempty"`
@@ -357,8 +357,8 @@ type Report struct {
 	Ended     Time   `json:"ended,omitempty"`
 	// Restarts counts how often the batch system itself restarted the job.
 	Restarts int `json:"restarts,omitempty"`
-	// CPU, in milliseconds (user + system), and RSS, in KiB at the peak, as the batch system accounts them; 0 if it
-	// does not say.
+	// CPUms is the processor time (user + system) in milliseconds, and RSSKB the peak resident size in KiB, as the batch
+	// system accounts them. 0 means that the batch system does not report the value.
 	CPUms int64 `json:"cpu_ms,omitempty"`
 	RSSKB int64 `json:"rss_kb,omitempty"`
 }
@@ -380,8 +380,8 @@ type Usage struct {
 	SysMS  int64 `json:"sys_ms,omitempty"`
 	// MaxRSSKB is the largest resident size of any attempt, in KiB.
 	MaxRSSKB int64 `json:"max_rss_kb,omitempty"`
-	// Signal ended the last attempt of the only local job; 0 if none did, or if
-	// there are several.
+	// Signal is the signal that ended the last attempt of the only local job. It is 0 if no signal did, or if the grid job
+	// has several local jobs.
 	Signal int `json:"signal,omitempty"`
 	// Processors is the number of cores of each local job.
 	Processors int  `json:"processors,omitempty"`
@@ -389,9 +389,8 @@ type Usage struct {
 	Ended      Time `json:"ended,omitempty"`
 }
 
-// SignalOf returns the signal that ended an attempt, 0 if none did. The wrapper's result
-// comes first, because the wrapper saw the application end; the batch system saw at most
-// the wrapper end. ev may be nil.
+// SignalOf returns the signal that ended an attempt, 0 if no signal did. The wrapper's result comes first, because the
+// wrapper saw the application end; the batch system saw at most the wrapper end. ev may be nil.
 func SignalOf(ev *Evidence) int {
 	switch {
 	case ev == nil:
@@ -402,9 +401,8 @@ func SignalOf(ev *Evidence) int {
 	return ev.Batch.Signal
 }
 
-// Add counts one attempt that ended. from and to are when it started and ended as far as jjm
-// knows; the batch system's times replace them. An owner could forge the wrapper's figures, so
-// the batch system's take precedence:
+// Add counts one attempt that ended. from and to are the start and end times that jjm knows; the batch system's times
+// replace them. An owner could forge the wrapper's figures, so the batch system's figures take precedence:
 //
 //	elapsed time    the batch system's; else the wrapper's, at most from start to end
 //	processor time  the batch system's sum, divided between user and system as the wrapper measured
@@ -442,7 +440,7 @@ func (u *Usage) Add(ev *Evidence, from, to Time) {
 	u.Ended = max(u.Ended, ended)
 }
 
-// Sum adds what another attempt, or local job, used. Batch job, host, signal and processors stay.
+// Sum adds the usage of another attempt or local job. Batch, Host, Signal and Processors stay unchanged.
 func (u *Usage) Sum(o *Usage) {
 	u.WallMS += o.WallMS
 	u.UserMS += o.UserMS

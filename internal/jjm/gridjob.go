@@ -19,8 +19,8 @@ type GridJob struct {
 	Owner  Owner      `json:"owner"`
 	Spec   Spec       `json:"spec"`
 	Status GridStatus `json:"status"`
-	// Generation numbers the lives of the grid job, from 1: a grid job that is over may be reopened. Endings are the
-	// ends of the earlier generations, oldest first; they are never changed in place.
+	// Generation is the number of the current generation, from 1. Reopening an ended grid job begins a new generation.
+	// Endings describe the ends of the earlier generations, oldest first; they are never changed in place.
 	Generation int      `json:"generation"`
 	Endings    []Ending `json:"endings,omitempty"`
 	// Kill is set once a kill of the grid job was requested. KillBy names the person or the part of jjm that asked.
@@ -28,8 +28,8 @@ type GridJob struct {
 	KillBy string `json:"kill_by,omitempty"`
 	// Reason is the reason why the status is failed, broken or pending, or why the grid job is kept.
 	Reason string `json:"reason,omitempty"`
-	// Stopped is why no local job that was never submitted is submitted any more, "" if nothing prevents it. A
-	// resubmission clears it.
+	// Stopped is the reason why jjm no longer submits the local jobs that were never submitted, "" if nothing prevents
+	// their submission. A resubmission clears Stopped.
 	Stopped string `json:"stopped,omitempty"`
 	// Rollback decides what happens to the grid job if it cannot be prepared or cut. It never changes.
 	Rollback Rollback `json:"rollback,omitempty"`
@@ -39,12 +39,11 @@ type GridJob struct {
 	Changed  Time   `json:"changed"`
 	Ended    Time   `json:"ended,omitempty"`
 	Step     Step   `json:"step"`
-	// Merging is its second step, nil until the step is prepared and for grid jobs that
-	// do not merge. Local jobs of both steps are numbered in one sequence, and Step.Made
-	// and Step.Expected count both.
+	// Merging is the second step of the grid job. It is nil until the step is prepared, and for grid jobs that do not
+	// merge. Local jobs of both steps are numbered in one sequence, and Step.Made and Step.Expected count both.
 	Merging *MergeStep `json:"merging,omitempty"`
-	// Tar is the file name of the output tar below the grid job's folder, ""
-	// until it is complete; TarBytes is its size.
+	// Tar is the file name of the output tar below the grid job's folder, "" until the tar is complete. TarBytes is the
+	// size of the tar.
 	Tar       string `json:"tar,omitempty"`
 	TarBytes  int64  `json:"tar_bytes,omitempty"`
 	TarSHA256 string `json:"tar_sha256,omitempty"`
@@ -57,7 +56,8 @@ type GridJob struct {
 	// final.
 	Origin *Origin `json:"origin,omitempty"`
 	Usage  *Usage  `json:"usage,omitempty"`
-	// Proof is the kind of proof on which the status done rests; "" if the grid job is not done, or not all is proven.
+	// Proof is the kind of proof on which the status done rests; "" if the grid job is not done, or if some of its work is
+	// not proven.
 	Proof Proof `json:"proof,omitempty"`
 	// Warnings are never changed in place.
 	Warnings []Warning `json:"warnings,omitempty"`
@@ -100,9 +100,9 @@ type Step struct {
 	// for people.
 	Splitter string   `json:"splitter,omitempty"`
 	Why      []string `json:"why,omitempty"`
-	// Expected is the total number of local jobs that there will be, as far as it is known.
+	// Expected is the total number of local jobs that will be made, as far as it is known.
 	Expected int `json:"expected"`
-	// Made is the number made so far; Closed says that no more will come.
+	// Made is the number of local jobs made so far. Closed is true if no more will be made.
 	Made   int  `json:"made"`
 	Closed bool `json:"closed"`
 	// Carry is the splitter's state between calls, as JSON. It is stored in the same transaction as the parts of the
@@ -142,7 +142,8 @@ const MaxJobFile = 4 << 20
 type Spec struct {
 	// Type names the job type, whose handler prepares the grid job.
 	Type string `json:"type"`
-	// Model names the model whose words complete the job file's; "" means none. The Spec already holds all words.
+	// Model is the name of the model whose keys complete the keys of the job file; "" means none. The Spec already
+	// contains the model's keys.
 	Model string `json:"model,omitempty"`
 	// Name is for people; the default is the type.
 	Name string `json:"name,omitempty"`
@@ -153,9 +154,8 @@ type Spec struct {
 	KeyReuse bool `json:"key_reuse,omitempty"`
 	// Mode is GBS_MODE: Production or Test.
 	Mode string `json:"mode,omitempty"`
-	// Clusters are the candidates, best first. The local jobs are spread over the candidates that
-	// can meet the request. A list of only AnyCluster stands for all clusters of the site; an
-	// empty list for the site's default.
+	// Clusters are the candidates, best first. The local jobs are spread over the candidates that can meet the request. A
+	// list that contains only AnyCluster stands for all clusters of the site. An empty list stands for the site's default.
 	Clusters []string `json:"clusters,omitempty"`
 	// Result is "glf" or "exit": how the job reports its end (decision R1). "" stands for the type's default.
 	Result string `json:"result,omitempty"`
@@ -183,8 +183,8 @@ type Spec struct {
 	// OutputsOptional are further patterns. A local job need not leave a file for these patterns: the grid job is done
 	// even if there is no such file, or if such files were left out.
 	OutputsOptional []string `json:"outputs_optional,omitempty"`
-	// OutputTemplates give outputs names that are unique in the grid job, with a number
-	// for each local job (decision R29).
+	// OutputTemplates define output names that are unique in the grid job, because each contains a number of its local job
+	// (decision R29).
 	OutputTemplates []OutputTemplate `json:"output_templates,omitempty"`
 	// Credentials are the kinds of credentials (ProxyKind, TokenKind) that the jobs get from the credentials that came
 	// with the submission.
@@ -219,9 +219,9 @@ type Spec struct {
 	// which they must end; "" if After is empty.
 	After    []GridID `json:"after,omitempty"`
 	AfterEnd string   `json:"after_end,omitempty"`
-	// Notify are the mail addresses to which the end of the grid job is told.
+	// Notify are the mail addresses to which jjm reports the end of the grid job.
 	Notify []string `json:"notify,omitempty"`
-	// Callback is the server to which changes of the status are told, nil if there is none.
+	// Callback describes the server to which changes of the status are reported, nil if there is none.
 	Callback *Callback `json:"callback,omitempty"`
 	// Params are the job type's own settings.
 	Params map[string]any `json:"params,omitempty"`
@@ -258,7 +258,7 @@ type Request struct {
 	Directives string `json:"directives,omitempty"`
 }
 
-// With returns r with each field that o sets replaced by o's; o may be nil.
+// With returns a copy of r in which the fields that are set in o have the values of o; o may be nil.
 func (r Request) With(o *Request) Request {
 	if o == nil {
 		return r
@@ -272,8 +272,7 @@ func (r Request) With(o *Request) Request {
 	return r
 }
 
-// Resources are requested for resubmitted local jobs in place of the resources in their job file. A
-// zero field replaces nothing.
+// Resources replace resources of the job file for local jobs that are resubmitted. A zero field replaces nothing.
 type Resources struct {
 	MemoryMB int64    `json:"memory_mb,omitempty"` // MiB
 	Walltime Duration `json:"walltime,omitzero"`
@@ -282,12 +281,12 @@ type Resources struct {
 	Cluster string `json:"cluster,omitempty"`
 }
 
-// Request returns r, without the cluster, as the fields of a request.
+// Request returns a request with the fields of r, except the cluster.
 func (r Resources) Request() *Request {
 	return &Request{MemoryMB: r.MemoryMB, Walltime: r.Walltime, Queue: r.Queue}
 }
 
-// With returns r with each field that o sets replaced by o's.
+// With returns a copy of r in which the fields that are set in o have the values of o.
 func (r Resources) With(o Resources) Resources {
 	return Resources{MemoryMB: cmp.Or(o.MemoryMB, r.MemoryMB), Walltime: cmp.Or(o.Walltime, r.Walltime),
 		Queue: cmp.Or(o.Queue, r.Queue), Cluster: cmp.Or(o.Cluster, r.Cluster)}
@@ -318,8 +317,7 @@ type Input struct {
 	Path string `json:"path"`
 	// Name is its name in the job's directory; by default Path's last element.
 	Name string `json:"name,omitempty"`
-	// SHA256 is the expected checksum in hex, checked when the sandbox is packed; "" is
-	// not checked.
+	// SHA256 is the expected checksum in hex, checked when the sandbox is packed. If it is "", the file is not checked.
 	SHA256 string `json:"sha256,omitempty"`
 	// Executable sets the x bits.
 	Executable bool `json:"executable,omitempty"`
@@ -419,8 +417,8 @@ const (
 	ResultExit = "exit"
 )
 
-// Merge describes a second step, which merges the outputs of the first into fewer, larger
-// files while the first still runs. A number that is 0 stands for its default.
+// Merge describes the second step of a grid job. It merges the outputs of the first step into fewer, larger files, and
+// runs while the first step still runs. A number that is 0 stands for its default.
 type Merge struct {
 	// Command is the program that merges the files of a part. Exactly one of Command and
 	// Concat is set.
@@ -442,8 +440,7 @@ type Merge struct {
 	Split *Splitting `json:"split,omitempty"`
 }
 
-// The defaults of merging: JEDI's numbers, but for the events and the wait,
-// which are WMCore's.
+// The defaults of merging. MergeEvents and MergeWait are WMCore's numbers, the other numbers are JEDI's.
 const (
 	MergeFiles    = 50
 	MergeBytes    = 5_000_000_000
@@ -481,8 +478,7 @@ type StepCounts struct {
 	Closed   bool
 }
 
-// Done returns how many local jobs have done their work, whether their outputs are merged
-// or not.
+// Done returns the number of local jobs that have done their work, including those whose outputs are not yet merged.
 func (c StepCounts) Done() int { return c.Counts[Completed] + c.Counts[CompletedFrozen] + c.Merging }
 
 // MergeOutlook estimates, before a grid job runs, how many merges it will make.
@@ -503,8 +499,7 @@ type MergeOutlook struct {
 // MergeStep is the progress of cutting the merge step of a grid job into local jobs.
 type MergeStep struct {
 	Splitter string `json:"splitter"`
-	// Made is the number of its local jobs made so far; Closed says that no more will
-	// come.
+	// Made is the number of merging local jobs made so far. Closed is true if no more will be made.
 	Made   int  `json:"made"`
 	Closed bool `json:"closed"`
 	// Carry is the splitter's state between calls, as JSON; see Step.Carry.

@@ -27,7 +27,7 @@ func (l LocalID) String() string {
 }
 
 // AttemptID names one attempt of a local job. Attempt is the number of the attempt, 0 for the first. The application
-// finds it in JJM_ATTEMPT and GBS_RETRY_COUNT (decision R16).
+// finds the number in JJM_ATTEMPT and GBS_RETRY_COUNT (decision R16).
 type AttemptID struct {
 	LocalID
 	Attempt int32 `json:"attempt"`
@@ -40,7 +40,8 @@ type Ref struct {
 	Grid GridID `json:"grid"`
 	// Locals is false for a reference to the grid job itself.
 	Locals bool `json:"locals,omitempty"`
-	// First and Last bound the local jobs meant; Last is -1 for "to the end".
+	// First and Last are the numbers of the first and the last selected local job. Last is -1 if all local jobs from First
+	// on are selected.
 	First int32 `json:"first,omitempty"`
 	Last  int32 `json:"last,omitempty"`
 }
@@ -92,7 +93,7 @@ func (r Ref) Has(n int32) bool {
 	return r.Locals && n >= r.First && (r.Last < 0 || n <= r.Last)
 }
 
-// One reports whether the reference is to exactly one local job.
+// One reports whether the reference selects exactly one local job.
 func (r Ref) One() bool { return r.Locals && r.First == r.Last }
 
 // String writes the reference in the form that ParseRef reads.
@@ -115,8 +116,7 @@ func (r Ref) String() string {
 // If a request key was reused after a cancel, the handle names the newest grid job with that key.
 type Handle string
 
-// handleBytes is how many bytes of the hash make a handle: 120 bits, 24 characters of
-// base 32.
+// handleBytes is the number of bytes of the hash in a handle: 120 bits, which are 24 characters of base 32.
 const handleBytes = 15
 
 // HandleOf returns the handle for a request key of an account.

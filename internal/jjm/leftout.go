@@ -16,7 +16,7 @@ const (
 	LeftNoLocation LeftReason = "no-location" // the file has no location, and its splitter needs one
 	LeftMask       LeftReason = "mask"        // no section of "runs" and "lumis"
 	LeftRuns       LeftReason = "runs"        // its run is not in "runWhitelist"
-	LeftTotal      LeftReason = "total"       // the job file asks for a number of files, sections or events only
+	LeftTotal      LeftReason = "total"       // the job file asks only for a number of files, sections or events
 	LeftRecords    LeftReason = "records"     // JEDI's rules for records leave it out
 	LeftPieces     LeftReason = "pieces"      // no piece names it
 	LeftSibling    LeftReason = "sibling"     // it failed with another grid job that reads the dataset
@@ -55,8 +55,8 @@ func (l LeftOut) String() string {
 // LeftList lists the units, files or outputs that were left out: one entry for each kind (What), reason, and Asked.
 type LeftList []LeftOut
 
-// Add adds more to the entry of the same What, Reason and Asked, or appends a new entry. The first entry names the
-// example.
+// Add adds more.N to the entry with the same What, Reason and Asked. That entry keeps its Such and Why. If there is no
+// such entry, Add appends more. Add ignores an entry whose N is not positive.
 func (l *LeftList) Add(more LeftOut) {
 	if more.N <= 0 {
 		return
@@ -71,7 +71,7 @@ func (l *LeftList) Add(more LeftOut) {
 	*l = append(*l, more)
 }
 
-// Unasked returns the entries that the job file does not ask for.
+// Unasked returns the entries for things that the job file did not request to leave out.
 func (l LeftList) Unasked() LeftList {
 	var out LeftList
 	for _, e := range l {
@@ -91,7 +91,7 @@ func (l LeftList) String() string {
 	return strings.Join(texts, "; ")
 }
 
-// Reasons returns each reason of the list once: "mask, total".
+// Reasons returns each reason of the list once, sorted: "mask, total".
 func (l LeftList) Reasons() string {
 	var all []string
 	for _, e := range l {

@@ -8,24 +8,24 @@ import (
 
 // The reasons for which outputs are left out.
 const (
-	LeftNotMade    LeftReason = "not-made"   // no file of the name, or for the pattern
+	LeftNotMade    LeftReason = "not-made"   // no file has the name or matches the pattern
 	LeftTooMany    LeftReason = "too-many"   // more files than a result may list
 	LeftName       LeftReason = "name"       // control characters in its name, no UTF-8, or too long
 	LeftSize       LeftReason = "size"       // over max_output_bytes of the site
 	LeftTarSize    LeftReason = "tar-size"   // over max_tar_bytes of the site
 	LeftLink       LeftReason = "link"       // a link leads out of the job's directory
 	LeftUnreadable LeftReason = "unreadable" // it cannot be read
-	LeftTime       LeftReason = "time"       // the attempt had to end before it was looked at
+	LeftTime       LeftReason = "time"       // the attempt had to end before the file was examined
 )
 
-// outputReasons are the reasons that a result may have.
+// outputReasons returns the reasons that a result may contain.
 func outputReasons() []LeftReason {
 	return []LeftReason{LeftTooMany, LeftName, LeftSize, LeftLink, LeftUnreadable, LeftTime}
 }
 
 // LeftOut returns the outputs that the attempt left out. A pattern without a file counts as one output that was not
-// made, if the local job may complete without it. The texts fit on a line, although a result is a file of the job's
-// account.
+// made, if the local job may complete without it. The texts are made to fit on a line, because the job's account can
+// write any text into a result.
 func (r *Result) LeftOut() (all LeftList) {
 	add := func(n int64, reason LeftReason, name, why string, asked bool) {
 		all.Add(LeftOut{What: "output", N: max(n, 1), Reason: reason, Why: onLine(why), Asked: asked,
@@ -52,7 +52,7 @@ func (r *Result) LeftOut() (all LeftList) {
 // mostOnLine limits a name or a reason in texts for people, in bytes.
 const mostOnLine = 200
 
-// onLine returns a text that fits on a line.
+// onLine cuts a text to mostOnLine bytes and replaces unprintable characters by question marks.
 func onLine(s string) string {
 	if len(s) > mostOnLine {
 		s = s[:mostOnLine] + "..."

@@ -8,7 +8,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Outputs that an attempt left out are counted by reason. The texts come from the job, and nevertheless fit on a line.
+// LeftOut counts the outputs that an attempt left out by reason. It makes texts from the job fit on a line.
 func TestResult_CountsWhatWasLeftOut(t *testing.T) {
 	r := jjm.Result{Grid: 17, Local: 2, Outputs: []jjm.Output{
 		{Name: "work/a", Bytes: 1},

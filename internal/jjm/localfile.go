@@ -2,7 +2,7 @@ package jjm
 
 import "io/fs"
 
-// JobFile is a file of a local job, or another thing in its place.
+// JobFile describes a file of a local job, or a folder, link or other thing with a name.
 type JobFile struct {
 	// Name is relative to the folder in which the application runs or ran.
 	Name string `json:"name"`

@@ -30,8 +30,8 @@ type LocalJob struct {
 	NotBefore Time `json:"not_before,omitempty"`
 	// Kill is set once a kill of this local job was requested.
 	Kill bool `json:"kill,omitempty"`
-	// Failing is set while the local job is killed because a person forces it to failed: who, and why. Once the kill is
-	// over, the local job is failed in phase Forced instead of killed.
+	// Failing is set while the local job is being killed because a person forces it to failed. It names the person and the
+	// reason. After the kill, the local job is failed in phase Forced instead of killed.
 	Failing string `json:"failing,omitempty"`
 
 	// Cluster to Ended describe the current or last attempt: its cluster, the tag of its bulk and its position there,
@@ -68,9 +68,9 @@ type Successor struct {
 	Before int32 `json:"before"`
 }
 
-// Waiting is why a batch job waits and until when, in the batch system's words.
+// Waiting describes why, and until when, a batch job waits, in the batch system's words.
 type Waiting struct {
-	// Reason is the pending reason, or the text of a hold; Hold its code.
+	// Reason is the pending reason, or the text of a hold. Hold is the code of the hold.
 	Reason string `json:"reason,omitempty"`
 	Hold   string `json:"hold,omitempty"`
 	// Starts is when the batch system expects to start the job; 0 if it does not say.
@@ -157,7 +157,7 @@ func (l *LocalJob) AttemptID() AttemptID { return AttemptID{LocalID: l.ID, Attem
 
 // The holders of a local job (decision R9), in words for people.
 const (
-	HeldApplication = "application"  // the application asked for it: GBS HOLD
+	HeldApplication = "application"  // the application asked for the hold: GBS HOLD
 	HeldBatchSystem = "batch system" // the batch system cannot or will not start the job
 	HeldOperator    = "operator"     // a person, with jjm hold or with the batch system's own commands
 )
@@ -194,16 +194,15 @@ type Holding struct {
 	// Age is the time for which the current hold has been observed. It does not grow while the batch system answers no
 	// listing or the daemon is down. It is exact in memory, but is stored only from time to time.
 	Age Duration `json:"age,omitzero"`
-	// Acted is the age at which jjm last tried to end the current hold, and Tried how
-	// often it tried.
+	// Acted is the age at which jjm last tried to end the current hold, and Tried the number of tries.
 	Acted Duration `json:"acted,omitzero"`
 	Tried int      `json:"tried,omitempty"`
 	// Releases counts the releases by rules in this attempt; Retries counts the
 	// attempts of this local job that were given up for a hold.
 	Releases int `json:"releases,omitempty"`
 	Retries  int `json:"retries,omitempty"`
-	// Action is decided and stored, but not yet known to be done. Why says which rule or
-	// command decided; Actor is the person, "" for a rule.
+	// Action is stored when it is decided, and stays until it is known to be done. Why names the rule or command that
+	// decided it. Actor is the person, "" for a rule.
 	Action HoldAction `json:"deed,omitempty"`
 	Why    string     `json:"why,omitempty"`
 	Actor  string     `json:"actor,omitempty"`

@@ -13,7 +13,7 @@ type Order struct {
 	// accepted, no local job is submitted) or OrderMaintenance (new grid jobs are accepted, no local job is submitted
 	// that would not end before From).
 	Verb string `json:"verb"`
-	// Kind is the kind of the target with the name Name: one of OrderKinds.
+	// Kind is the kind of the target, one of OrderKinds. Name is the name of the target.
 	Kind   string `json:"kind"`
 	Name   string `json:"name"`
 	Reason string `json:"reason"`
@@ -81,8 +81,8 @@ func (o Order) Window() string {
 	return o.Kind + " " + o.Name + " has a maintenance window from " + o.From.Local() + " until " + o.Until.Local()
 }
 
-// String returns who ordered what, why, and until when, for people: "cluster slurm is
-// paused by root since 2026-03-01 12:00 CET until somebody resumes it: new disks".
+// String returns the order with its person, times and reason, for people: "cluster slurm is paused by root since
+// 2026-03-01 12:00 CET until somebody resumes it: new disks".
 func (o Order) String() string {
 	if o.Verb == OrderMaintenance {
 		return o.Window() + ", announced by " + o.By + ": " + o.Reason
@@ -123,7 +123,7 @@ const (
 	BanDN   = "dn"
 )
 
-// Whom is the person with whom a ban is compared: the owner of a grid job.
+// Whom describes the person with whom a ban is compared: the owner of a grid job.
 type Whom struct {
 	User string
 	UID  int
@@ -131,8 +131,8 @@ type Whom struct {
 	DNs []string
 }
 
-// BanKind returns the kind of a name: BanDN if it holds a slash or an equals sign, which
-// names of accounts never do and DNs in either notation always do, else BanUser.
+// BanKind returns the kind of a name: BanDN if it contains a slash or an equals sign, else BanUser. DNs contain such a
+// character in every notation, names of accounts never do.
 func BanKind(name string) string {
 	if strings.ContainsAny(name, "/=") {
 		return BanDN
@@ -140,9 +140,8 @@ func BanKind(name string) string {
 	return BanUser
 }
 
-// Concerns reports whether the ban keeps w out. Accounts are compared by uid. DNs are
-// compared in canonical form ([ParseDN]), and a ban of a holder also covers the holder's
-// proxies ([DN.Covers]).
+// Concerns reports whether the ban excludes the person w. Accounts are compared by uid. DNs are compared in canonical
+// form ([ParseDN]), and a ban of a holder also covers the holder's proxies ([DN.Covers]).
 func (b Ban) Concerns(w Whom) bool {
 	if b.Kind == BanUser {
 		return b.Account != nil && *b.Account == w.UID
@@ -170,8 +169,7 @@ func (b Ban) Same(other Ban) bool {
 	return b.Name == other.Name
 }
 
-// Whom returns who is kept out, for people: "user mallory (uid 1003)", "dn
-// /DC=org/CN=Mallory".
+// Whom returns the excluded person, for people: "user mallory (uid 1003)", "dn /DC=org/CN=Mallory".
 func (b Ban) Whom() string {
 	if b.Account != nil {
 		return b.Kind + " " + ActorOf(b.Name, *b.Account)
@@ -179,7 +177,7 @@ func (b Ban) Whom() string {
 	return b.Kind + " " + b.Name
 }
 
-// String returns who was banned by whom and why, for people: "user mallory (uid 1003) is
+// String returns the ban with its person, administrator, time and reason, for people: "user mallory (uid 1003) is
 // banned by root (uid 0) since 2026-03-01 12:00 CET: mines coins".
 func (b Ban) String() string {
 	return b.Whom() + " is banned by " + ActorOf(b.By, b.UID) + " since " + b.Since.Local() + ": " + b.Reason

@@ -2,7 +2,7 @@ package jjm
 
 import "math"
 
-// NoSections is why a step that counts luminosity sections skips a file.
+// NoSections is the reason, for people, why a step that counts luminosity sections skips a file.
 const NoSections = "it tells no luminosity sections"
 
 // WholeFile returns the section that stands for a whole file without sections, in a step that counts sections. No

@@ -11,7 +11,7 @@ import (
 // Part is the piece of work that a local job owns permanently. The parts of one step cover its work exactly once; the
 // store refuses two parts that overlap.
 type Part struct {
-	// Unit names what First and Count number.
+	// Unit is the unit of First and Count, such as UnitEvent.
 	Unit string `json:"unit"`
 	// First is the first unit owned, and Count the number of units: First..First+Count-1. Events and rows are
 	// numbered by the job. Files, and events and lumis of files, are numbered from 0 in the order in which they were
@@ -86,8 +86,8 @@ func CountedAs(unit string) string {
 		UnitRow: "rows"}[unit]
 }
 
-// EventSpan returns the events that the application must process: the events of the mask, or, without a mask, all
-// events of its files: from 0 without an end.
+// EventSpan returns the events that the application must process: the events of the mask. If the mask has no events,
+// the span begins with 0 and has no end: the application processes all events of its files.
 func (in *PartInput) EventSpan() Span {
 	if in.Mask.Events == (Span{}) {
 		return Span{Count: ToTheEnd}
@@ -103,7 +103,8 @@ func (in *PartInput) EventSpan() Span {
 //	events generated   the sections to put them in, "1:5-7"; run 0 is written as 1
 //	otherwise          ""
 //
-// It is "" too if the sections apply file by file (PartMore.ByFile), because one list would claim more than is owned.
+// The text is also "" if the sections apply file by file (PartMore.ByFile), because one list would name sections that
+// the part does not own.
 func (in *PartInput) LumiText() string {
 	if in.More != nil && in.More.ByFile {
 		return ""
@@ -143,7 +144,8 @@ func lumiText(lumis []FileLumis) string {
 	return b.String()
 }
 
-// The names that [PartInput.Renamed] passes for files outside secondary datasets. No dataset can have these names.
+// The kinds of files outside secondary datasets, as [PartInput.Renamed] passes them to its function. No dataset can
+// have these names.
 const (
 	OwnFiles      = ""
 	AncestorFiles = "(ancestors)"
@@ -176,8 +178,8 @@ func (in *PartInput) Renamed(name func(of, lfn string) string) *PartInput {
 	return &out
 }
 
-// Master returns the dataset whose files the job processes, or nil if its type generates
-// the work itself. Secondary datasets do not matter.
+// Master returns the dataset whose files the job processes, or nil if its type generates the work itself. Secondary
+// datasets are ignored.
 func (s *Spec) Master() *DatasetInput {
 	for i := range s.Datasets {
 		if d := &s.Datasets[i]; !d.Secondary {
@@ -189,8 +191,8 @@ func (s *Spec) Master() *DatasetInput {
 
 // DatasetInput is a dataset that a grid job reads, as its job file names it.
 //
-// At most one of Files, From, Watch, Program and Container says where its files come from. If
-// none is set, the owner has made the dataset before, with "jjm dataset add".
+// At most one of Files, From, Watch, Program and Container says where its files come from. If none is set, the owner
+// has already made the dataset with "jjm dataset add".
 type DatasetInput struct {
 	// Name is the dataset's name, unique among the owner's datasets.
 	Name string `json:"name"`
@@ -206,16 +208,15 @@ type DatasetInput struct {
 	// is closed. A watched folder is always open.
 	Open bool `json:"open,omitempty"`
 
-	// Files are the files themselves, and wildcards for some.
+	// Files lists the files, each by its name or by a wildcard.
 	Files []Listed `json:"files,omitempty"`
 	// From is an input file of the job that lists the files: JSON lines, or CSV with a header if the name ends in
 	// ".csv".
 	From string `json:"from,omitempty"`
-	// Watch is a glob pattern below one folder. The daemon lists it repeatedly, with the
-	// owner's rights.
+	// Watch is a glob pattern below one folder. The daemon lists the matching files repeatedly, with the owner's rights.
 	Watch string `json:"watch,omitempty"`
-	// Program is a command of the owner that prints JSON lines, such as a client
-	// of a catalogue; it is run again while the dataset is open.
+	// Program is a command of the owner that prints JSON lines, such as a client of a catalogue. The daemon runs it
+	// repeatedly while the dataset is open.
 	Program []string `json:"program,omitempty"`
 	// Incremental is true if the program lists only new files. If it is false, a file that the program no longer lists
 	// is lost.

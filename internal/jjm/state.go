@@ -5,7 +5,7 @@ import "slices"
 // State is the state of a local job: a word of Ganga, or Held (GBS HOLD).
 type State uint8
 
-// The states of a local job (decision R8). A Phase says more.
+// The states of a local job (decision R8). A Phase refines them.
 const (
 	New State = iota
 	Submitting
@@ -206,7 +206,8 @@ func word(words []string, n int) string {
 	return "?"
 }
 
-// index returns the position of s among words, or an error of kind Invalid that calls it what.
+// index returns the position of s in words. If s is not in words, the error is of kind Invalid and names the kind of
+// word with the text of what.
 func index(words []string, what, s string) (int, error) {
 	for i, w := range words {
 		if w == s {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Count returns a number with its noun: "1 check", "18 checks". The plural ends in s unless many names another
+// Count returns a number with its noun: "1 check", "18 checks". The plural is one + "s", unless many contains another
 // plural.
 func Count[N int | int32 | int64](n N, one string, many ...string) string {
 	switch {

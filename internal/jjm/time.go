@@ -51,7 +51,7 @@ func (t Time) Local() string {
 	return t.Time().Local().Format("2006-01-02 15:04:05 MST")
 }
 
-// Duration is a time.Duration that reads and writes as text: "30s", "2h".
+// Duration is a time.Duration that is stored and shown as text: "30s", "2h".
 type Duration time.Duration
 
 // D returns the time.Duration.

@@ -5,8 +5,8 @@ import "slices"
 // Transition is a permitted change of a local job's state, with the reason why it is permitted.
 type Transition struct {
 	From, To State
-	// Why is "ganga" for an arrow of Ganga's graph of job states; else the decision that adds the change (R1 and so on,
-	// in docs/DECISIONS.md), and what happens then.
+	// Why is "ganga" for an arrow of Ganga's graph of job states; else it names the decision that adds the change (R1 and
+	// so on, in docs/DECISIONS.md), and the occasion of the change.
 	Why string
 }
 

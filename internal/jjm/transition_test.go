@@ -47,7 +47,7 @@ func stranger(row transitionRow) string {
 	return ""
 }
 
-// Every change that jjm adds to Ganga's graph is in the table once, and names the decision that adds it.
+// The table holds each change once. Each change that jjm adds to Ganga's graph names the decision that adds it.
 func TestTransitions_EachIsThereOnceWithItsReason(t *testing.T) {
 	seen := map[[2]jjm.State]bool{}
 	for _, m := range jjm.Transitions() {

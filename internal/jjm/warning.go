@@ -7,9 +7,9 @@ type NoticeKind string
 
 // The kinds of notices.
 const (
-	// NoKeyword: an attempt should report by its log, but wrote no keyword.
+	// NoKeyword: an attempt wrote no keyword into its log, although its job reports its end by the log.
 	NoKeyword NoticeKind = "keyword"
-	// NoOutput: a local job completed without an output that was asked for.
+	// NoOutput: a local job completed without a requested output.
 	NoOutput NoticeKind = "output"
 	// LeftOutput: a local job completed, and outputs that it made were left out.
 	LeftOutput NoticeKind = "left-out"
@@ -38,7 +38,8 @@ type Warning struct {
 // be able to make it grow.
 const MaxWarnings = 20
 
-// Warned returns the warnings, with a further notice of a local job added. It does not change all.
+// Warned returns a copy of the warnings to which a notice of a local job is added. An equal notice only raises the
+// count.
 func Warned(all []Warning, n Notice, local int32) []Warning {
 	out := append([]Warning(nil), all...)
 	for i := range out {

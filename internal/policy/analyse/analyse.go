@@ -1,11 +1,10 @@
-// Package analyse turns the evidence of how an attempt ended into a verdict. It is pure: no
-// I/O, no clock. Package plan, which calls it, decides whether an attempt has ended.
+// Package analyse turns the evidence about the end of an attempt into a verdict. It does no I/O and has no clock.
+// Package plan, which calls it, decides whether an attempt has ended.
 //
-// [Table] is the decision table of GBS as in the GBS Programmer Manual ("The Job Analyser"): it
-// knows only the batch system's state and the GBS log file. jjm uses [Attempt], which first
-// considers the rest of the evidence - the wrapper's result, the claim, a kill by jjm, memory and
-// time limits, the job type's opinion - and then, for job types that report by a log, asks the
-// table.
+// [Table] is the decision table of GBS as in the GBS Programmer Manual ("The Job Analyser"): it knows only the batch
+// system's state and the GBS log file. jjm uses [Attempt], which first considers the rest of the evidence: the
+// wrapper's result, the claim, a kill by jjm, memory and time limits, and the job type's opinion. Then, for job types
+// that report by a log, it uses the table.
 package analyse
 
 import (
@@ -60,22 +59,22 @@ type Outcome struct {
 	Handled bool
 }
 
-// Table is GBS's decision table. log is the attempt's log file, hasGLF false if there is none; c and args
-// are the job's counters and retry arguments so far; limits that are not set are GBS's defaults. The first
-// match counts:
+// Table returns the outcome of an attempt by GBS's decision table. log is the attempt's log file; hasGLF is false if
+// there is none. c and args are the job's counters and retry arguments before this end. Limits that are not set are
+// GBS's defaults. The first match counts:
 //
 //	batch system does not know (UNKNOWN, alive)   GANGA        late unhandled
 //	ABORTED by the system                         GRID         late unhandled
 //	CANCELLED by someone                          GRID         HOLD, nothing counted
 //	no log, or no start record                    BATCH        early
 //	no end record                                 WORKER       by time between first and last record
-//	exit != 0, or not one terminal with data      APPLICATION  by time between start and end record
+//	exit != 0, or not one keyword with data       APPLICATION  by time between start and end record
 //	SUCCEEDED, FAILED                             USER         as the application says
 //	RETRY, HOLD                                   USER         by time; its data are the new retry arguments
 //
-// "By time" is early up to and including the limit of early failures, late after it. A counted end adds one
-// to the counter of its class; above the limit of the class the job is FAILED and keeps its retry
-// arguments.
+// "By time" means early up to and including the limit for early failures, and late after that. A counted end adds one
+// to the counter of its class. If the counter is then above the limit of its class, the job is FAILED and keeps its
+// retry arguments.
 func Table(batch jjm.BatchState, log glf.Log, hasGLF bool, c jjm.Counters, args []string, lim jjm.Limits) Outcome {
 	t := table{counters: c, args: args, lim: lim.Or(jjm.DefaultLimits())}
 	switch {
@@ -97,8 +96,8 @@ func Table(batch jjm.BatchState, log glf.Log, hasGLF bool, c jjm.Counters, args 
 	return t.user(said, log.RunSeconds())
 }
 
-// Said returns the terminal record of a valid result. ok is false unless the wrapper's start and end records exist, the
-// application exited with 0, and it wrote exactly one of SUCCEEDED, FAILED, RETRY and HOLD, with data.
+// Said returns the keyword record of a valid result. It returns false unless the wrapper's start and end records exist,
+// the application exited with 0, and it wrote exactly one of SUCCEEDED, FAILED, RETRY and HOLD, with data.
 func Said(log glf.Log) (glf.Record, bool) {
 	if !log.Start || !log.End || log.AppExit != 0 || len(log.Terminals) != 1 || log.Terminals[0].Data == "" {
 		return glf.Record{}, false

@@ -29,8 +29,8 @@ type Input struct {
 	OnExit []int
 	// Opinion is the job type's decision about the attempt, nil if it has no opinion.
 	Opinion *jjm.Opinion
-	// Lost is true if it is proven that the batch system does not have the attempt
-	// (decision R2). Without it BatchUnknown decides nothing.
+	// Lost is true if it is proven that the batch system does not have the attempt (decision R2). If Lost is false, the
+	// state BatchUnknown decides nothing.
 	Lost bool
 	// Rules judge the attempt; an empty set stands for the rules that jjm ships. The conditions of rules can also
 	// name the job type, the cluster, and the parameters of the grid job.
@@ -39,29 +39,31 @@ type Input struct {
 	Params        map[string]any
 }
 
-// Attempt returns the verdict on an attempt (decisions R1-R6, R24) by rules; package rule has the rules that jjm ships.
-// The verdict has no Action if the evidence shows no end: no result, no ended state in the batch system, no proven
-// loss.
+// Attempt returns the verdict on an attempt (decisions R1-R6, R24). Rules decide the verdict; package rule has the
+// rules that jjm ships. The verdict has no Action if the evidence shows no end: no result, no ended state in the batch
+// system, and no proven loss.
 //
-// The conditions of the rules are about these facts:
+// The conditions of the rules use these facts:
 //
-// The application asked for a result if it ended by itself, exited with 0 and wrote one valid FAILED, RETRY or HOLD. It
-// succeeded if it exited with 0, left all required outputs and, under glf, wrote a valid SUCCEEDED whose files exist.
-// If jjm wanted to end the attempt, a RETRY or HOLD does not count, and if the type then has an opinion other than
-// complete, nothing that the application wrote counts. Under exit, keywords that an application wrote before it exited
-// with 0 count in the same way as under glf.
+// "Asked" means that the application ended by itself, exited with 0 and wrote one valid FAILED, RETRY or HOLD.
+// "Success" means that it exited with 0, left all required outputs and, under glf, wrote a valid SUCCEEDED whose files
+// exist. If jjm wanted to end the attempt, a RETRY or HOLD does not count, and if the type then has an opinion other
+// than complete, nothing that the application wrote counts. Under exit, keywords that an application wrote before it
+// exited with 0 count in the same way as under glf.
 //
-// The job type's opinion counts if the application ran to its end by itself: there is a result without an error of
-// the wrapper, the batch system did not end it, and jjm did not want to. An opinion cannot complete a local job
-// whose files are missing. A retry or hold counts as asked for by the application, also under exit.
+// The job type's opinion counts if the application ran to its end by itself: there is a result without an error of the
+// wrapper, the batch system did not end the attempt, and jjm did not want to end it. An opinion cannot complete a local
+// job whose files are missing. If the opinion is retry or hold, the retry or hold counts as requested by the
+// application, also under exit.
 //
-// "Retry" means within the limits. Under exit, a started attempt is retried only if Retry is set and its exit
-// code is one of OnExit, if there are any; otherwise it fails immediately. An attempt that no wrapper claimed never
-// ran the application, so the application is never blamed for it. Completion needs a result: a log that says SUCCEEDED
-// is not enough, because nobody collected the files that it names.
+// A retry follows only within the limits. Under exit, a started attempt is retried only if Retry is set and OnExit is
+// empty or contains its exit code; otherwise the local job fails immediately. An attempt that no wrapper claimed never
+// ran the application, so its failure is never blamed on the application. Completion needs a result: a log that says
+// SUCCEEDED is not enough, because nobody collected the files that it names.
 //
-// An attempt that completes has a notice for each pattern of outputs for which no file was collected. An attempt that
-// wrote no keyword under glf has a notice about that.
+// The verdict of an attempt that completes has a notice for each pattern of outputs for which no file was collected,
+// and for each reason why outputs were left out. Under glf, the verdict of an attempt that wrote no keyword has a
+// notice about the missing keyword.
 func Attempt(in Input) jjm.Verdict {
 	c := newCase(in)
 	if !c.over() {
@@ -112,8 +114,8 @@ func newCase(in Input) *attempt {
 	return c
 }
 
-// complete adds the wrapper's two records to a log that lost them. The result has the
-// same facts, and the better exit code.
+// complete adds the wrapper's start and end records to a log that lacks them. The result has the same facts, and its
+// exit code is more reliable.
 func complete(log *glf.Log, r *jjm.Result) {
 	if !log.Start {
 		log.Start, log.StartTime = true, r.Started.Time()
@@ -216,7 +218,7 @@ func (c *attempt) byLog() jjm.Verdict {
 // keyword is required.
 func (c *attempt) wordless() bool { return c.log.AppExit == 0 && len(c.log.Terminals) == 0 }
 
-// user returns the verdict that a valid keyword of the application asks for, within the limits.
+// user returns the verdict that a valid keyword of the application requests, within the limits.
 func (c *attempt) user(said glf.Record) jjm.Verdict {
 	o := c.table.user(said, c.log.RunSeconds())
 	return c.verdict(o, jjm.ByApp, "application says "+said.Keyword+": "+said.Data)
@@ -243,8 +245,8 @@ func (c *attempt) unhandled(level, class string, p jjm.Phase, text string) jjm.V
 	return c.verdict(c.table.unhandled(level, class), p, text)
 }
 
-// unlisted returns why OnExit does not include this end, "" if it includes the application's exit code. An end
-// without an exit code is never included.
+// unlisted returns the reason why OnExit does not allow a retry after this end, "" if OnExit lists the application's
+// exit code. After an end without an exit code, OnExit never allows a retry.
 func (c *attempt) unlisted() string {
 	r := c.in.Evidence.Result
 	if r == nil && !c.log.End {
@@ -260,8 +262,7 @@ func (c *attempt) unlisted() string {
 	return fmt.Sprintf("retry.on_exit does not list %d", exit)
 }
 
-// verdict turns an outcome of the table into a verdict. failed is the phase of a failure
-// that no limit caused.
+// verdict turns an outcome of the table into a verdict. failed is the phase of failures that are not caused by a limit.
 func (c *attempt) verdict(o Outcome, failed jjm.Phase, text string) jjm.Verdict {
 	v := jjm.Verdict{Level: o.Level, Class: o.Class, RetryArgs: o.RetryArgs, Counters: o.Counters, Handled: o.Handled}
 	switch o.Status {
@@ -283,11 +284,11 @@ func (c *attempt) verdict(o Outcome, failed jjm.Phase, text string) jjm.Verdict 
 	return v
 }
 
-// byTime returns the class of an unhandled end by how long the attempt ran.
+// byTime returns the class of an unhandled end, which depends on the run time of the attempt.
 func (c *attempt) byTime() string { return c.table.class(c.seconds(), LateUnhandled) }
 
-// seconds returns how long the attempt ran: by a complete log, else by the wrapper's clock, else
-// by the batch system's clock, else by the times of an incomplete log.
+// seconds returns the run time of the attempt: from a complete log, else from the wrapper's clock, else from the batch
+// system's clock, else from the times of an incomplete log.
 func (c *attempt) seconds() int {
 	ev := &c.in.Evidence
 	switch {

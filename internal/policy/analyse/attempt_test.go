@@ -170,8 +170,8 @@ func TestAttempt_ExitJobs(t *testing.T) {
 	}
 }
 
-// If a local job completes and a required output is missing, the verdict has a notice. If the local job does not
-// complete, the verdict has no notice.
+// If a local job completes and an output is missing, the verdict has a notice about the output. If the local job does
+// not complete, the verdict has no such notice.
 func TestAttempt_NoticesMissingOutputs(t *testing.T) {
 	lacks := func(exit int, line string) *jjm.Result {
 		r := result(exit, wrote(exit, line))
@@ -212,8 +212,8 @@ func TestAttempt_NoticesMissingOutputs(t *testing.T) {
 	}
 }
 
-// A success without a required output is a failure: the local job fails or is retried like after any failure of the
-// application, and the text names the pattern.
+// An application that succeeds without leaving a required output has failed: the local job fails or is retried as after
+// any failure of the application, and the text names the pattern.
 func TestAttempt_ARequiredOutputMustBeThere(t *testing.T) {
 	lacks := func(exit int, lines ...string) jjm.Evidence {
 		r := result(exit, wrote(exit, lines...))
@@ -410,7 +410,8 @@ func evidence(t *rapid.T) jjm.Evidence {
 	return ev
 }
 
-// These properties hold for any evidence.
+// For any evidence, Attempt returns no action unless the evidence shows an end, and completes a local job only with a
+// result.
 func TestAttempt_NeverJudgesWithoutAnEndNorCompletesWithoutAResult(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := analyse.Input{Evidence: evidence(t),
@@ -506,7 +507,8 @@ func opinion() *rapid.Generator[*jjm.Opinion] {
 	})
 }
 
-// If the application ran to its end, the job type's opinion decides, and the retry counters count that decision.
+// If the application ran to its end, the job type's opinion decides, and its retries and holds count against the retry
+// limits.
 func TestAttempt_TheTypesJudgement(t *testing.T) {
 	failed := jjm.Evidence{Result: result(75, wrote(75))}
 	for _, c := range []struct {
@@ -553,7 +555,7 @@ func lacking() *jjm.Result {
 	return r
 }
 
-// The text of a verdict has the measured run time of the attempt. If no run time was measured, the text has none.
+// The text of a verdict contains the measured run time of the attempt. If no run time was measured, the text has none.
 func TestAttempt_TellsTheMeasuredTime(t *testing.T) {
 	for ms, want := range map[int64]string{59: "exit code 0 after 59 ms on wn1",
 		61_400: "exit code 0 after 1 min 1 s on wn1",

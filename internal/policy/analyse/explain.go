@@ -12,8 +12,8 @@ type Opinion struct {
 	Rule rule.Rule
 	// Decides is true if the rule is among the rules that decide.
 	Decides bool
-	// Unmet is the first condition that does not hold, "" if all hold; then Says is the verdict or
-	// the order.
+	// Unmet is the first condition that does not hold, "" if all conditions hold. If all hold, Says is the verdict or the
+	// order of the rule.
 	Unmet string
 	Says  string
 }

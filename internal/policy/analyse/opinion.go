@@ -21,8 +21,8 @@ func (c *attempt) opinionCounts() bool {
 	return op.Action != jjm.Complete || len(c.missing()) == 0 && len(c.required()) == 0
 }
 
-// asOpined returns the verdict of an opinion that counts. An invalid opinion fails the
-// local job, because the job type is wrong and another attempt would not help.
+// asOpined returns the verdict of an opinion that counts. After an invalid opinion, the local job fails: the job type
+// has an error, and another attempt would not help.
 func (c *attempt) asOpined() jjm.Verdict {
 	op := c.in.Opinion
 	text := fmt.Sprintf("the job type says %s: %s%s", op.Action, op.Text, c.ran())
@@ -41,8 +41,7 @@ func (c *attempt) asOpined() jjm.Verdict {
 		jjm.Complete, jjm.Retry, jjm.Hold, jjm.Fail))
 }
 
-// again returns the verdict of a retry or hold, which counts as asked for by the
-// application.
+// again returns the verdict of an opinion of retry or hold, which counts as requested by the application.
 func (c *attempt) again(op *jjm.Opinion, text string) jjm.Verdict {
 	o := c.table.count(LevelType, c.table.class(c.seconds(), LateHandled))
 	o.Handled = true
@@ -61,7 +60,7 @@ func (c *attempt) again(op *jjm.Opinion, text string) jjm.Verdict {
 // maxArgs bounds retry arguments, in bytes, because they are stored with every local job.
 const maxArgs = 4 << 10
 
-// badArgs returns why retry arguments cannot be used, "" if they can.
+// badArgs returns the reason why retry arguments cannot be used, "" if they can be used.
 func badArgs(args []string) string {
 	n := 0
 	for _, a := range args {

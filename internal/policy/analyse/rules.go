@@ -8,7 +8,7 @@ import (
 	"jjm/internal/policy/analyse/rule"
 )
 
-// facts returns the facts that rules can ask for. Level and verdict are not known yet.
+// facts returns the facts that conditions of rules can use. Level and Verdict are not known yet.
 func (c *attempt) facts() rule.Facts {
 	ev := &c.in.Evidence
 	f := rule.Facts{Result: jjm.ResultExit, Batch: c.batch, Exit: -1, Text: c.saidByAll(), Type: c.in.Type,
@@ -52,8 +52,8 @@ func (c *attempt) saidByAll() string {
 	return strings.Join(lines, "\n")
 }
 
-// carryOut returns the verdict of the matching rule r, with the rule's name, and its origin in the text unless jjm
-// ships the rule. If r is nil, the attempt fails.
+// carryOut returns the verdict of the matching rule r, with the rule's name. Unless jjm ships the rule, the text also
+// names the rule's origin. If r is nil, no rule matched, and the local job fails.
 func (c *attempt) carryOut(r *rule.Rule) jjm.Verdict {
 	if r == nil {
 		return c.plain(LevelApplication, jjm.Fail, jjm.ByApp, "no rule says what to do: "+c.diagnosis())
@@ -66,7 +66,7 @@ func (c *attempt) carryOut(r *rule.Rule) jjm.Verdict {
 	return v
 }
 
-// originText names an origin: "the site", "type mc".
+// originText returns the name of an origin for people: "the site", "type mc".
 func originText(origin string) string {
 	if origin == rule.Site {
 		return "the site"
@@ -74,8 +74,9 @@ func originText(origin string) string {
 	return origin
 }
 
-// ordered returns the verdict that a rule orders, without the rule's name. Level and blame are the rule's own; by
-// default an attempt that never started is of level BATCH and its failure is blamed on the batch system.
+// ordered returns the verdict that a rule orders, without the rule's name. The rule sets level and blame. By default,
+// an attempt that never started has level BATCH and its failure is blamed on the batch system; any other attempt has
+// level APPLICATION and its failure is blamed on the application.
 func (c *attempt) ordered(r *rule.Rule) jjm.Verdict {
 	level, phase := r.At, jjm.ByApp
 	if level == "" {
@@ -136,8 +137,8 @@ func (c *attempt) diagnosis() string {
 	return c.exitCode()
 }
 
-// note lists in the verdict the rules that would have decided without their log_only, each with the verdict that it
-// would have returned.
+// note adds to the verdict the rules that only log (log_only) and would otherwise have decided, each with the verdict
+// that it would have returned.
 func (c *attempt) note(v *jjm.Verdict, noted []*rule.Rule) {
 	for _, r := range noted {
 		v.LogOnly = append(v.LogOnly, jjm.RuleNote{Rule: r.Name, Says: saysOf(c.carryOut(r))})
@@ -154,7 +155,7 @@ func saysOf(v jjm.Verdict) string {
 }
 
 // obey adds the further orders of rules (more memory, fewer attempts, attention) to a verdict of retry, hold or fail.
-// It lists the log_only rules in the verdict. Other verdicts are not changed.
+// It also adds notes of the rules that only log. Other verdicts are not changed.
 func (c *attempt) obey(v *jjm.Verdict, f *rule.Facts) {
 	switch v.Action {
 	case jjm.Retry, jjm.Hold, jjm.Fail:
@@ -182,8 +183,8 @@ func (c *attempt) obeyOne(v *jjm.Verdict, r *rule.Rule) {
 	}
 }
 
-// limitRetry turns a retry into a failure if rule r allows no further attempt. made is the number of failed attempts,
-// including this attempt.
+// limitRetry turns a retry into a failure if rule r allows no further attempt. All failed attempts of the local job
+// count, including this attempt.
 func (c *attempt) limitRetry(v *jjm.Verdict, r *rule.Rule) {
 	most := max(r.MaxAttempts, 1)
 	if r.Do == rule.NoRetry {

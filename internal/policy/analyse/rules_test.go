@@ -21,7 +21,7 @@ func siteRules(t *testing.T, text string) rule.Set {
 	return rule.ShippedRules().With(rule.Site, rules)
 }
 
-// Decision R4 is a rule, so a site or a job type can decide that the log outranks the batch system.
+// A rule of a site or job type can let the log outrank the batch system, because decision R4 is itself a rule.
 func TestRules_ALogMayBeTrustedMoreThanTheBatchSystem(t *testing.T) {
 	in := analyse.Input{Result: jjm.ResultGLF, Evidence: jjm.Evidence{Batch: ended(jjm.BatchOOM, "oom-kill"),
 		Result: result(0, wrote(0, "SUCCEEDED -"))}}

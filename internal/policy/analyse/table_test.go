@@ -63,8 +63,8 @@ func TestTable_GoldenDecisions(t *testing.T) {
 	})
 }
 
-// The golden rows are tested again as whole evidence, without a wrapper's result. Attempt agrees with the table
-// wherever no decision of jjm changes a row.
+// Attempt, called with each golden row as evidence without a wrapper's result, agrees with the table unless a decision
+// of jjm changes the row.
 func TestAttempt_GoldenRowsAgreeWithTheTableExceptByDecision(t *testing.T) {
 	golden.Rows(t, "jedi/gbs_decisions", func(_ string, row decisionRow) string {
 		ev := jjm.Evidence{Batch: jjm.Report{State: row.Batch}, Claim: &jjm.Claim{Holder: jjm.HolderWrapper}}
@@ -101,7 +101,7 @@ const (
 
 func said(line string) string { return start + "2008-03-13T13:16:39Z " + line + "\n" + late }
 
-// The golden rows are only half of the cases. This test combines each batch word with each kind of log.
+// The golden rows cover only half of the cases. This test combines each batch state with each kind of log.
 func TestTable_EveryBatchWordAgainstEveryLog(t *testing.T) {
 	logs := map[string]struct {
 		text    string

@@ -37,8 +37,9 @@ func tidy(s string) string {
 	return strings.ToValidUTF8(s[:maxText-3], "") + "..."
 }
 
-// ran returns how long and where the attempt ran, if that is known: " after 5 min 1 s on wn7". It prefers the time
-// measured by the wrapper, which is also shown as usage, because times of a log have no fractions of a second.
+// ran returns the run time and the host of the attempt as far as they are known: " after 5 min 1 s on wn7". It prefers
+// the time that the wrapper measured, which is also shown as usage, because the times in a log have no fractions of a
+// second.
 func (c *attempt) ran() string {
 	if !c.started {
 		return " before it started"
@@ -178,7 +179,7 @@ func (c *attempt) exitCode() string {
 	}
 	s += c.ran()
 	for _, t := range c.log.Terminals {
-		// Under exit the wrapper itself writes "FAILED exit=<n>".
+		// Under exit, the wrapper itself writes "FAILED exit=<n>", which adds nothing to the exit code.
 		if t.Keyword == glf.Failed && !strings.HasPrefix(t.Data, "exit=") && t.Data != "" {
 			return s + ": " + t.Data
 		}
@@ -189,7 +190,7 @@ func (c *attempt) exitCode() string {
 // noKeyword is the text about an application that wrote none of SUCCEEDED, FAILED, RETRY and HOLD.
 const noKeyword = "no keyword in the log: did the command call $GBS_LOG?"
 
-// defect returns why a log has no valid result.
+// defect returns the reason, for people, why a log has no valid result.
 func (c *attempt) defect(level string) string {
 	says := "; the batch system says " + c.batchSays() + c.reason()
 	switch level {
@@ -284,7 +285,7 @@ func (c *attempt) outputNotices() (all []jjm.Notice) {
 	return all
 }
 
-// leftOut returns the outputs that the attempt left out, except outputs that the job file asks to leave out.
+// leftOut returns the outputs that the attempt left out, except outputs that the job file allows to leave out.
 func (c *attempt) leftOut() jjm.LeftList {
 	if c.in.Evidence.Result == nil {
 		return nil
@@ -292,8 +293,8 @@ func (c *attempt) leftOut() jjm.LeftList {
 	return c.in.Evidence.Result.LeftOut().Unasked()
 }
 
-// unmet returns the unmet patterns of outputs, with texts that fit on a line: a result is a file of the job's account,
-// which can write anything.
+// unmet returns the unmet patterns of outputs. It makes their texts fit on a line, because the job's account can write
+// any text into a result.
 func (c *attempt) unmet() (all []jjm.Unmet) {
 	if c.in.Evidence.Result == nil {
 		return nil
@@ -310,7 +311,7 @@ func (c *attempt) required() []jjm.Unmet {
 	return slices.DeleteFunc(c.unmet(), func(u jjm.Unmet) bool { return !u.Required })
 }
 
-// requiredAbsent returns a text that says which required outputs are not there.
+// requiredAbsent returns a text that names the missing required outputs.
 func (c *attempt) requiredAbsent() string {
 	s := "a required output is not there: "
 	all := c.required()
@@ -360,7 +361,7 @@ func (c *attempt) lacking() string {
 	return s
 }
 
-// retryText returns which retry of how many comes next: "; retry 2 of 20 (early)".
+// retryText returns the number of the next retry and the limit: "; retry 2 of 20 (early)".
 func (t table) retryText(o Outcome) string {
 	switch o.Class {
 	case Early:
@@ -371,7 +372,8 @@ func (t table) retryText(o Outcome) string {
 	return fmt.Sprintf("; retry %d of %d (late)", o.Counters.LateUnhandled, *t.lim.LateUnhandled)
 }
 
-// limitText returns which retry limit was reached: "; retry limit reached: 20 of 20 after early failures".
+// limitText returns a text about the retry limit that was reached: "; retry limit reached: 20 of 20 after early
+// failures".
 func (t table) limitText(o Outcome) string {
 	limit, after := *t.lim.LateUnhandled, "late failures"
 	switch o.Class {
@@ -386,8 +388,8 @@ func (t table) limitText(o Outcome) string {
 	return fmt.Sprintf("; retry limit reached: %d of %d after %s", limit, limit, after)
 }
 
-// shellSignal explains an exit code of 128 + n, with which shells report that signal n ended a command; "" for other
-// codes.
+// shellSignal returns the meaning of an exit code of 128 + n, with which shells report that signal n ended a command;
+// "" for other codes.
 func shellSignal(exit int) string {
 	text := jjm.SignalText(exit - 128)
 	if exit <= 128 || strings.HasPrefix(text, "signal ") {

@@ -22,7 +22,7 @@ func clusterChecks(f Facts, cl *wire.Cluster) []wire.HealthCheck {
 	return all
 }
 
-// listing checks whether a cluster answers, and the age of the last listing of its jobs.
+// listing checks whether a cluster answers, and how old the last listing of its jobs is.
 func listing(f Facts, cl *wire.Cluster) wire.HealthCheck {
 	c := wire.HealthCheck{State: OK, Name: "listing", Of: cl.Name}
 	if cl.LastSeen != 0 {
@@ -68,7 +68,7 @@ func outage(now jjm.Time, cl *wire.Cluster) wire.HealthCheck {
 		Text: "cluster " + cl.Name + " has not answered for " + jjm.HowLong(silent), Detail: cause, Remedy: remedy}
 }
 
-// unsettled checks the submissions to a cluster whose answer was lost.
+// unsettled checks the submissions to a cluster for which the answer was lost.
 func unsettled(now jjm.Time, cl *wire.Cluster) wire.HealthCheck {
 	c := unknown(now, cl, cl.Unsettled, "unsettled")
 	if u := cl.Unsettled; u != nil {
@@ -94,7 +94,7 @@ func missing(now jjm.Time, cl *wire.Cluster) wire.HealthCheck {
 	return c
 }
 
-// unknown returns a check of local jobs of unknown state, without its text.
+// unknown returns a check of local jobs whose state is unknown. The caller sets its text.
 func unknown(now jjm.Time, cl *wire.Cluster, u *wire.Unknown, name string) wire.HealthCheck {
 	c := wire.HealthCheck{State: OK, Name: name, Of: cl.Name}
 	count, oldest := wire.HealthFigure{Name: label(name, cl.Name)}, time.Duration(0)
@@ -106,7 +106,8 @@ func unknown(now jjm.Time, cl *wire.Cluster, u *wire.Unknown, name string) wire.
 	return c
 }
 
-// order checks an order about a cluster or one of its queues. The state is OK if the order ends by itself.
+// order checks an order about a cluster or one of its queues. The state is OK if the order ends by itself or has not
+// begun.
 func order(now jjm.Time, cluster string, o jjm.Order) wire.HealthCheck {
 	c := wire.HealthCheck{State: OK, Name: "order", Of: cluster, Since: o.Since, Detail: o.Reason}
 	who := " by " + o.By

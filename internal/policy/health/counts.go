@@ -4,8 +4,8 @@ import "jjm/internal/jjm"
 
 // Counts are the numbers of jobs at the site, and of events since the daemon started.
 type Counts struct {
-	// Grids are the live grid jobs, by status. Locals are their local jobs, by state, without the local jobs that gave
-	// their work back.
+	// Grids are the live grid jobs, by status. Locals are the local jobs of these grid jobs, by state, without the local
+	// jobs that gave their work back.
 	Grids  [jjm.NumGridStatuses]int
 	Locals [jjm.NumStates]int
 	// Clusters has an entry for each configured cluster, by name.

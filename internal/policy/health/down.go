@@ -7,12 +7,14 @@ import (
 	"jjm/internal/jjm"
 )
 
-// DownFacts are the facts about a site whose daemon does not answer, as an account sees them in the folders.
+// DownFacts are the facts about a site whose daemon does not answer. They are the facts that the calling account can
+// see in the folders.
 type DownFacts struct {
 	Now jjm.Time
-	// Error is why the daemon does not answer.
+	// Error is the reason why the daemon does not answer.
 	Error string
-	// State is the state folder. Written is when the store was last written, 0 if that cannot be seen.
+	// State is the state folder. Written is the time at which the store was last written, 0 if the account cannot see the
+	// store.
 	State   string
 	Written jjm.Time
 	// Looked is the number of newest records that this account could read, Unfinished the number of their grid jobs
@@ -21,13 +23,13 @@ type DownFacts struct {
 	Looked, Unfinished int
 	AsOf               jjm.Time
 	RecordsError       string
-	// Spool are the requests that this account can see, nil if it may not look.
+	// Spool are the requests in the spool, nil if this account may not see them.
 	Spool *Spool
 	// Disk is the file system of the state; its size is 0 if it cannot be measured.
 	Disk Disk
 }
 
-// fullShare is the part of a file system that should be free while the daemon is down: 1/fullShare.
+// fullShare defines the part of a file system that should be free while the daemon is down: 1/fullShare.
 const fullShare = 100
 
 // DownChecks returns the checks of a site whose daemon does not answer, the worst first.
@@ -54,7 +56,8 @@ func DownChecks(f DownFacts) []wire.HealthCheck {
 	return worstFirst(all)
 }
 
-// downRecords shows what the records say, and from which time.
+// downRecords reports the number of unfinished grid jobs according to the newest records, and the time of these
+// records.
 func downRecords(f DownFacts) wire.HealthCheck {
 	c := wire.HealthCheck{State: OK, Name: "records",
 		Figures: []wire.HealthFigure{{Name: "unfinished", Value: int64(f.Unfinished)}}}

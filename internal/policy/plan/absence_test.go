@@ -64,8 +64,8 @@ func TestAbsence_OnlyNewHealthyListingsCount(t *testing.T) {
 	}
 }
 
-// sky simulates a batch system whose jobs all live, and the conclusions from its listings. Every listing that lacks a
-// job is wrong.
+// sky simulates a batch system whose jobs are all alive, and the conclusions from its listings. Every listing that
+// lacks a job is wrong.
 type sky struct {
 	real    time.Duration // since the beginning
 	offset  time.Duration // of the clock on the wall
@@ -73,8 +73,8 @@ type sky struct {
 	good    bool          // and whether it was
 	watch   plan.Watched
 	absence plan.Absence
-	// healthy is the real time for which jobs have been missing from consecutive good listings; listings is the number of
-	// these listings.
+	// healthy is the real time for which a job has been missing from consecutive successful listings. listings is the
+	// number of these listings.
 	healthy  time.Duration
 	listings int
 }
@@ -83,7 +83,7 @@ const farApart = 5 * time.Minute
 
 func (s *sky) wall() jjm.Time { return jjm.Time(1_000_000_000_000).Add(s.real + s.offset) }
 
-// list processes a good listing. If the test reads the wall clock, the clock jumps by since.
+// list processes a successful listing. since is the time since the previous listing, as the test's clock shows it.
 func (s *sky) list(lacks bool, since time.Duration) {
 	gap := s.real - s.asked
 	s.watch = s.watch.Listed(since, farApart)
@@ -149,7 +149,7 @@ func TestProperty_AJumpOfTheClockDoesNotCount(t *testing.T) {
 	})
 }
 
-// A lost job is declared lost after enough good listings, whatever outages came before.
+// After enough successful listings, Missing orders the proof that a lost job is absent, whatever outages came before.
 func TestProperty_ALossIsFoundOutInTheEnd(t *testing.T) {
 	rules := plan.DefaultAbsenceRules()
 	rapid.Check(t, func(t *rapid.T) {
@@ -166,7 +166,7 @@ func TestProperty_ALossIsFoundOutInTheEnd(t *testing.T) {
 		s.real += time.Minute
 		s.list(true, s.real-s.asked)
 		if s.healthy < rules.Age {
-			return // hardly ever two in a row
+			return // there were almost never two successful listings in a row
 		}
 		if v := plan.Missing(s.absence, s.watch.For, true, false, rules); v != plan.Prove {
 			t.Fatalf("%s after %d listings and %v of health: %+v", v, s.listings, s.healthy, s.absence)

@@ -7,7 +7,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Predecessor is a grid job after whose end another grid job is to begin.
+// Predecessor is a grid job that must end before another grid job begins.
 type Predecessor struct {
 	ID     jjm.GridID
 	Status jjm.GridStatus
@@ -29,17 +29,18 @@ func (p Predecessor) endsAs(end string) bool {
 	return p.Over() && p.Status == jjm.Done
 }
 
-// maxAwaited is the greatest number of awaited grid jobs that a text names.
+// maxAwaited is the greatest number of unfinished predecessors that a text names.
 const maxAwaited = 5
 
-// After decides whether a grid job may begin that is to begin once other grid jobs have ended in the way end, a word of
-// jjm.AfterEnds. The first match counts:
+// After decides whether a grid job may begin that must wait until its predecessors have ended. The word end, one of
+// jjm.AfterEnds, says how they must end. The first match counts:
 //
-//	one of them has ended in another way    never says so: the grid job will not begin
-//	one of them is not over                 waits says which ones
+//	a predecessor has ended in another way  never is the reason why the grid job will not begin
+//	a predecessor is not over               waits names the predecessors that are not over
 //	all have ended that way                 both are empty
 //
-// For a reopened grid job its present generation counts, for a removed grid job its end.
+// For a reopened predecessor, its present generation counts. For a removed predecessor, the end before its removal
+// counts.
 func After(all []Predecessor, end string) (waits, never string) {
 	var awaited []Predecessor
 	for _, p := range all {

@@ -44,8 +44,8 @@ func TestAfter_SaysForWhatAndWhy(t *testing.T) {
 	}
 }
 
-// For any predecessors, After has exactly one answer. The grid job begins only if each predecessor ended in the
-// requested way. A permanent decision does not change unless a predecessor is reopened, and the order of the
+// For any predecessors, After returns exactly one decision. The grid job begins only if each predecessor ended in the
+// required way. The decision that it never begins does not change unless a predecessor is reopened. The order of the
 // predecessors does not matter.
 func TestAfter_IsSafeForEveryInput(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -19,8 +19,8 @@ type AgainRules struct {
 type AgainFacts struct {
 	// Wanted is true if the job file enables automatic resubmission.
 	Wanted bool
-	// Status is the status of the grid job. Kill is true once a kill of the grid job was requested. Failure says why
-	// the grid job failed permanently, "" if it did not.
+	// Status is the status of the grid job. Kill is true once a kill of the grid job was requested. Failure is the reason
+	// why the grid job failed permanently, "" if it did not.
 	Status  jjm.GridStatus
 	Kill    bool
 	Failure string
@@ -33,8 +33,8 @@ type AgainFacts struct {
 	Rules       AgainRules
 }
 
-// Again decides which local jobs are resubmitted automatically now. For each local job in stopped, it decides that no
-// automatic resubmission follows, and why. The first match counts:
+// Again decides which local jobs are resubmitted automatically now. stopped lists the failed local jobs for which no
+// automatic resubmission will follow, with the reasons. The first match counts:
 //
 //	grid job not asking for it, being killed, collected, failed or over   none
 //	local job not failed, to be killed, or forced to failed by a person   none
@@ -71,8 +71,8 @@ func Again(f AgainFacts) (run []int32, stopped []Left) {
 	return run, stopped
 }
 
-// Able splits local jobs into the local jobs that can do their work again and the others. why returns the reason why a
-// local job cannot do its work again, "" if it can.
+// Able separates the local jobs that can do their work again from the local jobs that cannot. why returns the reason
+// why a local job cannot do its work again, "" if it can.
 func Able(run []int32, why func(n int32) string) (able []int32, unable []Left) {
 	for _, n := range run {
 		if text := why(n); text != "" {
@@ -84,10 +84,10 @@ func Able(run []int32, why func(n int32) string) (able []int32, unable []Left) {
 	return able, unable
 }
 
-// AutoKill returns why jjm kills a grid job by itself, "" if jjm does not (Ganga: no subjob completed, and too many
-// failed). limit is the number of failed local jobs from which the grid job is killed, 0 or less for never. counts are
-// the local jobs by state, without local jobs that gave their work back; closed says that no more will be made. If all
-// local jobs have ended, there is nothing left to kill.
+// AutoKill returns the reason why jjm kills a grid job by itself, "" if jjm does not (Ganga: no subjob completed, and
+// too many failed). jjm kills the grid job if at least limit local jobs failed; it never does so if limit is 0 or less.
+// counts are the local jobs by state, without local jobs that gave their work back; closed is true if no more will be
+// made. jjm does not kill a grid job whose local jobs have all ended.
 func AutoKill(limit int, counts [jjm.NumStates]int, closed bool) string {
 	failed := counts[jjm.Failed]
 	if limit <= 0 || failed < limit || completedOf(counts) > 0 || closed && over(counts) == total(counts) {

@@ -75,8 +75,8 @@ func TestAgain_Table(t *testing.T) {
 	}
 }
 
-// In every course of events a local job is resubmitted at most Most times, never above the share, and never after a
-// kill. At the end there is a decision for every failed local job.
+// For any facts, Again resubmits no local job that was already resubmitted Most times, none if too large a share of the
+// local jobs failed, and none after a kill. Once no local job runs, there is a decision for every failed local job.
 func TestAgain_IsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := AgainFacts{Wanted: true, Status: jjm.GridRunning, Kill: rapid.Bool().Draw(t, "kill"),

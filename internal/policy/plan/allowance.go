@@ -41,14 +41,14 @@ func ExcessOfWork(bytes, mostBytes, files, mostFiles int64) string {
 // inodes, 0 in a file system that does not count them.
 type Space struct{ Bytes, FreeBytes, Files, FreeFiles uint64 }
 
-// Floor is the space that must stay free in a file system, but at most a hundredth of the file system, so that jjm can
-// use small file systems; 0 means no floor.
+// Floor is the space that must stay free in a file system; 0 means no floor. Never more than a hundredth of the file
+// system is required, so that jjm can use small file systems.
 type Floor struct{ Bytes, Files uint64 }
 
 // floorShare limits a floor to 1/floorShare of the file system.
 const floorShare = 100
 
-// Low returns, for people, whether a file system has too few free bytes or inodes for new work, or "".
+// Low returns a text for people if a file system has too few free bytes or inodes for new work, else "".
 func Low(s Space, f Floor) string {
 	if least := min(f.Bytes, s.Bytes/floorShare); s.FreeBytes < least {
 		return fmt.Sprintf("%d bytes are free, and engine.min_free_bytes keeps %d", s.FreeBytes, least)
@@ -59,8 +59,7 @@ func Low(s Space, f Floor) string {
 	return ""
 }
 
-// Near returns, for people, whether a file system has less than twice the free bytes or inodes at which it is Low, or
-// "".
+// Near returns a text for people if less than twice the floor's bytes or inodes are free in a file system, else "".
 func Near(s Space, f Floor) string {
 	if least := min(f.Bytes, s.Bytes/floorShare); s.FreeBytes/2 < least {
 		return fmt.Sprintf("%d bytes are free, and below %d no new work is accepted", s.FreeBytes, least)

@@ -12,7 +12,7 @@ const DefaultBackoff = time.Minute
 
 // BackoffFacts holds the facts that decide how long a local job waits for its next attempt.
 type BackoffFacts struct {
-	// Unit is the site's unit of waiting; 0 disables it.
+	// Unit is the site's unit of waiting. If it is 0, there is no wait.
 	Unit time.Duration
 	// Failures is the number of failures of this class, including this failure; 0 = a retry after this end does not
 	// wait.

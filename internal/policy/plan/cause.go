@@ -9,7 +9,7 @@ import (
 // elided replaces the words of a cause that differ between local jobs.
 const elided = "…"
 
-// maxCause is the longest text of a cause, in characters.
+// maxCause is the greatest length of a cause's text, in characters.
 const maxCause = 160
 
 // Cause returns the part of a message that does not depend on the local job, so that local jobs that failed alike are
@@ -20,14 +20,14 @@ const maxCause = 160
 //	"17.3 wants 12 events, \"x\" has 7"           "… wants … events, … has …"
 //
 // The time that an attempt ran and its host are left out. Paths, quoted texts and numbers, alone or within words,
-// become an ellipsis. A number that names the failure stays: an exit code, a signal, a status or an error number.
-// Only the first line counts. The cause of a cause is the same cause, unless it was cut.
+// become an ellipsis. A number that names the failure stays: an exit code, a signal, a status or an error number. Only
+// the first line counts. Cause does not change a text that is already a cause, unless the text was cut.
 func Cause(message string) string {
 	return cut(strings.Join(causeWords(message, common), " "), maxCause)
 }
 
-// InCommon returns the text of a cause for one more local job. told is the text for the previous local jobs, "" if
-// there are none. Whole numbers that all the messages have, such as a limit, stay.
+// InCommon returns the text of a cause after the message of one more local job. told is the text for the previous local
+// jobs, "" if there are none. Whole numbers that all messages have in common, such as a limit, stay.
 //
 //	""                              "walltime limit of 5 s reached after 7 s"   "walltime limit of 5 s reached"
 //	"walltime limit of 5 s reached" "walltime limit of 9 s reached after 9 s"   "walltime limit of … s reached"
@@ -69,8 +69,8 @@ func causeWords(message string, general func(word, last string) string) []string
 	return out
 }
 
-// circumstance returns how many words say how long an attempt ran or where: "after 2 min 3 s", "on wn7". After an exit
-// code (told) any word is a host.
+// circumstance returns the number of leading words that describe for how long or on which host an attempt ran: "after 2
+// min 3 s", "on wn7". After an exit code (told) any word counts as a host.
 func circumstance(words []string, told bool) int {
 	switch {
 	case words[0] == "on" && len(words) > 1 && (told || host(strip(words[1]))):
@@ -134,7 +134,7 @@ func common(word, last string) string {
 	return strings.Replace(word, core, undigited(core), 1)
 }
 
-// numbered is common for a single local job: whole numbers stay.
+// numbered is like common, but keeps whole numbers. It is for the message of a single local job.
 func numbered(word, last string) string {
 	if number(strip(word)) {
 		return word
@@ -167,8 +167,8 @@ func number(word string) bool {
 	return word != "" && strings.IndexFunc(word, func(r rune) bool { return !unicode.IsDigit(r) }) < 0
 }
 
-// undigited replaces each run of digits in a word by an ellipsis, with the dots, dashes and the like between them. A
-// long word of hexadecimal digits is replaced completely.
+// undigited replaces each run of digits in a word by an ellipsis. Dots, colons, dashes and underscores between digits
+// belong to the run. A long word of hexadecimal digits is replaced completely.
 func undigited(word string) string {
 	if !strings.ContainsFunc(word, unicode.IsDigit) {
 		return word

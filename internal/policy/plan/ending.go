@@ -15,16 +15,16 @@ const (
 	HeldByThis                 // a wrapper in the batch job that the attempt points to
 	HeldByOther                // a wrapper in another batch job, which the batch system shows under the attempt's tag
 	HeldByDaemon               // jjm took the claim: no wrapper can start the attempt any longer
-	// HeldUnseen is a claim that names another batch job, which the batch system does not
-	// show: a duplicate that it does not list at present, or a forgery of the job.
+	// HeldUnseen is a claim that names another batch job, which the batch system does not show: a duplicate that the batch
+	// system does not list at present, or a forgery by the job.
 	HeldUnseen
 	numHolders
 )
 
-// HolderOf classifies a claim (nil = unclaimed) against the batch id that the attempt points
-// to. A claim without a batch id counts as held by this batch job, because it names no other batch
-// job. The claim is a file that the job's account can forge; shown says that the batch system
-// itself shows the claim's batch job under the attempt's tag and index.
+// HolderOf classifies a claim (nil = unclaimed) against the batch id that the attempt points to. A claim without a
+// batch id counts as held by this batch job, because it names no other batch job. The job's account can forge the
+// claim; therefore shown must be true only if the batch system itself shows the claim's batch job under the attempt's
+// tag and index.
 func HolderOf(c *jjm.Claim, batchID string, shown bool) Holder {
 	switch {
 	case c == nil:
@@ -45,13 +45,12 @@ type EndFacts struct {
 	// was ResultAge ago.
 	HasResult bool
 	ResultAge time.Duration
-	// Batch is the last reported state of the batch job to which the attempt points,
-	// BatchUnknown if the last successful listing lacks the batch job and accounting does
-	// not know it. EndAge is how long ago an ended state was first seen.
+	// Batch is the last reported state of the batch job to which the attempt points, BatchUnknown if the last successful
+	// listing lacks the batch job and accounting does not know it. EndAge is the time since an ended state was first seen.
 	Batch  jjm.BatchState
 	EndAge time.Duration
-	// Claim is who holds the claim, as just read, ClaimBatch the batch id of the holder if
-	// Claim is HeldByOther. ClaimAge is how long ago the claim was first read.
+	// Claim is the holder of the claim, which was just read. ClaimBatch is the batch id of the holder if Claim is
+	// HeldByOther. ClaimAge is the time since the claim was first read.
 	Claim      Holder
 	ClaimBatch string
 	ClaimAge   time.Duration
@@ -73,13 +72,14 @@ type EndFacts struct {
 	Hold bool
 }
 
-// EndRules are the times to wait for evidence that is still to come.
+// EndRules are the times for which jjm waits for further evidence.
 type EndRules struct {
-	// ResultSettle is how long after the end of the batch job a claimed attempt's result may still appear. A worker's
-	// files may reach the daemon late over a network file system (nfs(5): attributes are cached up to 60 s, acdirmax).
+	// ResultSettle is the time after the end of the batch job within which the result of a claimed attempt may still
+	// appear. A worker's files may reach the daemon late over a network file system (nfs(5): attributes are cached up to
+	// 60 s, acdirmax).
 	ResultSettle time.Duration
-	// BatchSettle is how long a result waits for the batch system's final report, which
-	// may outrank the result (OOM and TIMEOUT, decision R4). 0 judges immediately.
+	// BatchSettle is the time for which a result waits for the batch system's final report, which may outrank the result
+	// (OOM and TIMEOUT, decision R4). If it is 0, a result is judged immediately.
 	BatchSettle time.Duration
 	// UnseenSettle replaces ResultSettle, if it is longer, for a claim that is HeldUnseen, because the batch system may
 	// fail to list a running duplicate for this time. It counts from the end of the batch job, or from the time at
@@ -101,9 +101,8 @@ func (f EndFacts) overruns(rules EndRules) bool {
 	return rules.Walltime > 0 && f.ClaimAge > rules.Walltime && f.Claim != HeldByDaemon && f.Claim != HeldByNobody
 }
 
-// wait returns how much longer the result of a claimed attempt may take to appear after
-// the end of its batch job. If the batch system does not show the claim's holder, the
-// holder may have started after this end.
+// wait returns the remaining time for which jjm waits for the result of a claimed attempt whose batch job has ended. If
+// the batch system does not show the claim's holder, the holder may have started after this end.
 func (f EndFacts) wait(rules EndRules) time.Duration {
 	if f.Claim == HeldUnseen {
 		return max(rules.ResultSettle, rules.UnseenSettle) - min(f.EndAge, f.ClaimAge)
@@ -118,9 +117,8 @@ type EndDo uint8
 const (
 	// EndWait: do nothing; ask again when something changes, or after EndStep.After.
 	EndWait EndDo = iota
-	// WaitForResult: the attempt has ended, and its result may still come; or its result
-	// came, and the batch system's final report may still come. Ask again after
-	// EndStep.After. The local job is completing.
+	// WaitForResult: the attempt has ended, and its result may still appear; or the result is there, and the batch
+	// system's final report may still come. Ask again after EndStep.After. The local job is completing.
 	WaitForResult
 	// TakeClaim: create the daemon's claim, atomically, read who holds it now,
 	// and ask again.
@@ -137,7 +135,7 @@ type EndStep struct {
 	Do EndDo
 	// To is the batch id to point to (Repoint).
 	To string
-	// After is when to ask again at the latest, 0 if only a new fact helps.
+	// After is the time after which to ask again at the latest, 0 if only a new fact can change the decision.
 	After time.Duration
 	// Cancel is true if the batch job must also be cancelled, because it must no longer run the attempt, or can no
 	// longer run it. A repeated cancel is harmless.
@@ -145,7 +143,7 @@ type EndStep struct {
 	// Lost is true (with Judge) if the attempt ends because the batch system certainly does
 	// not have the attempt. The caller passes Lost on as LocalInput.Lost.
 	Lost bool
-	// Why is for the journal and for people.
+	// Why is the reason, for the journal and for people.
 	Why string
 }
 
@@ -159,8 +157,8 @@ type EndStep struct {
 //	batch job ended, nobody holds the claim   TakeClaim: it never started and never will
 //	batch job ended, the daemon holds it      Judge: never started
 //	batch job ended, its wrapper holds it     WaitForResult up to ResultSettle
-//	batch job ended, an unseen one holds it   WaitForResult up to UnseenSettle
-//	after that, while the wrapper beats       EndWait (kill, or over its walltime: and cancel)
+//	batch job ended, HeldUnseen               WaitForResult up to UnseenSettle
+//	after that, the heartbeat still changes   EndWait (kill, or over its walltime: and cancel)
 //	after that                                Judge
 //	alive, kill, nobody holds the claim       TakeClaim, and cancel
 //	alive, the daemon holds it                EndWait, and cancel: it can only exit
@@ -171,14 +169,14 @@ type EndStep struct {
 //	unknown, not Lost                         EndWait (kill, or the daemon holds it: and cancel)
 //	Lost, but the heartbeat is fresh          EndWait (over its walltime: and cancel)
 //	Lost, nobody holds the claim              TakeClaim
-//	Lost, an unseen one holds it              EndWait until the claim was read UnseenSettle ago
+//	Lost, HeldUnseen                          EndWait until UnseenSettle after the claim was first read
 //	Lost                                      Judge, as lost
 //
-// An unknown state is never judged; only a result, an end in the batch system, or a proven
-// absence is. The claim is always settled first, because an attempt without a claim could start
-// after it was given up. An attempt is pointed to another batch job whether that job still runs or
-// not: only the end of the job that holds the claim may end the attempt. A job that the batch system
-// no longer has does not end at its walltime by itself: then jjm orders the wrapper to end.
+// An attempt is judged only after a result, an end in the batch system, or a proven absence, never because its state is
+// unknown. The claim is always settled first, because an attempt without a claim could start after it was given up. An
+// attempt is pointed to another batch job whether that job still runs or not: only the end of the batch job that holds
+// the claim may end the attempt. If the batch system no longer has the batch job, nothing ends it at its walltime;
+// therefore jjm then orders the wrapper to end.
 func Ending(f EndFacts, rules EndRules) EndStep {
 	switch {
 	case f.withdrawn():

@@ -99,8 +99,8 @@ func TestEnding_IsSafeForEveryInput(t *testing.T) {
 	}
 }
 
-// Once the batch system is healthy, every attempt is judged in the end: batch jobs end, absences are proven, heartbeats
-// stop, and a claim is either taken or found to have a holder.
+// Every attempt is judged in the end if the batch system stays healthy: batch jobs end, absences are proven, heartbeats
+// stop, and each claim gets or has a holder.
 func TestEnding_EveryAttemptIsJudgedInTheEnd(t *testing.T) {
 	rules := plan.DefaultEndRules()
 	var follow func(f plan.EndFacts, steps int)
@@ -118,7 +118,7 @@ func TestEnding_EveryAttemptIsJudgedInTheEnd(t *testing.T) {
 	}
 }
 
-// nature returns every state that may follow. After a judgement it returns none.
+// nature returns all facts that may follow a step. After a judgement it returns none.
 func nature(f plan.EndFacts, s plan.EndStep, rules plan.EndRules) []plan.EndFacts {
 	with := func(change func(*plan.EndFacts)) plan.EndFacts { g := f; change(&g); return g }
 	switch s.Do {
@@ -325,7 +325,7 @@ func (w *world) ask(t *rapid.T, kill bool) {
 	}
 }
 
-// age advances the daemon's own clocks by a minute.
+// age makes the times that the daemon has measured one tick older.
 func (w *world) age() {
 	for i := range w.jobs {
 		w.jobs[i].shown = w.jobs[i].shown || !w.jobs[i].gone
@@ -407,7 +407,8 @@ func checkWorld(t *rapid.T, w *world) {
 	}
 }
 
-// A killed attempt needs no claim if the batch system proves that it never ran. Every other attempt needs a claim.
+// A killed attempt is judged without a claim if the batch system proves that the attempt never ran. For all other
+// attempts this proof changes nothing.
 func TestEnding_OnlyAKillOfWhatNeverRanNeedsNoClaim(t *testing.T) {
 	rules := plan.DefaultEndRules()
 	for f := range endings(rules) {

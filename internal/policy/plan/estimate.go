@@ -16,14 +16,14 @@ const (
 	smallDiskMB   = 4 << 10
 	diskStepMB    = 256
 	memoryStepMB  = 64
-	// longestWalltime bounds the wall time of an estimate.
+	// longestWalltime is the greatest wall time that is requested because of an estimate.
 	longestWalltime = 365 * 24 * time.Hour
 )
 
-// Needs returns the request of a part to its batch system because of its estimate e, nil for nothing: wall
-// time, memory and disk, each rounded up and only if the job file does not set it. Estimates count only if
-// the job file has the time, size and memory of events (split.params.performance, or for JEDI's tasks the HS06
-// seconds), not if a splitter assumed them.
+// Needs returns the resources that a part requests because of its estimate e, nil for none: wall time, memory and disk
+// space. Each is rounded up, and left out if the job file sets it. Estimates count only if they are based on the time,
+// size and memory of events in the job file (split.params.performance, or for JEDI's tasks the HS06 seconds), not if a
+// splitter assumed these values.
 func Needs(spec *jjm.Spec, e jjm.Estimate) *jjm.Request {
 	if spec.Split == nil || spec.Split.Params["performance"] == nil && !countsHS06(spec.Split) {
 		return nil
@@ -48,7 +48,7 @@ func Needs(spec *jjm.Spec, e jjm.Estimate) *jjm.Request {
 	return &r
 }
 
-// countsHS06 reports whether the job file says how many HS06 seconds an event takes.
+// countsHS06 reports whether the job file states the HS06 seconds of an event.
 func countsHS06(s *jjm.Splitting) bool {
 	task, _ := s.Params["task"].(map[string]any)
 	said, _ := task["hs06"].(bool)

@@ -43,7 +43,8 @@ func TestNeeds_FillInWhatTheJobFileLeavesOpen(t *testing.T) {
 	}
 }
 
-// The requested amount is never less than the estimate, and exceeds it by at most one step or an eighth.
+// The requested wall time and disk space are never less than the estimate. The wall time exceeds the estimate by at
+// most 10 minutes or a quarter, the disk space by at most one step.
 func TestProperty_NeedsAreEnoughAndNotMuchMore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seconds := rapid.Float64Range(0, 1e7).Draw(t, "seconds")

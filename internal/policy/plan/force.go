@@ -6,7 +6,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// ForceFacts holds the facts that decide how a local job changes whose state a person forces.
+// ForceFacts holds the facts that decide how a local job changes if a person forces its state.
 type ForceFacts struct {
 	Job *jjm.LocalJob
 	// To is jjm.Completed or jjm.Failed.
@@ -24,14 +24,14 @@ type ForceDo uint8
 // The steps.
 const (
 	ForceRefused ForceDo = iota // the request is refused, and the local job is not changed
-	ForceNothing                // the local job is already in the state, or on its way to it
+	ForceNothing                // the local job already has the state, or is being killed to get it
 	ForceMove                   // the local job changes its state now
 	ForceKill                   // the local job is killed, and becomes failed when the kill is over
 	ForceEnd                    // the local job becomes failed now; its batch job is cancelled, without a wait
 )
 
-// Force decides what becomes of a local job whose state a person forces (Ganga, force_status; decision R8). why is the
-// reason of a refusal:
+// Force decides how a local job changes if a person forces its state (Ganga, force_status; decision R8). why is the
+// reason for a refusal:
 //
 //	state                             to failed                          to completed
 //	failed                            nothing                            move
@@ -46,7 +46,8 @@ const (
 // Three more moves are refused. If the grid job merges its outputs, a completed local job cannot be forced to failed,
 // because files made by other local jobs would become incomplete; and a failed local job cannot be forced to completed,
 // because it has no outputs to merge. If a completed local job reads files of a dataset, or its outputs are in a
-// dataset, it cannot be forced to failed: a retraction is needed instead, which also makes all the changes that follow.
+// dataset, it cannot be forced to failed, unless a person had forced it to completed. A retraction is needed instead,
+// which also corrects everything that depends on the result.
 func Force(f ForceFacts) (do ForceDo, why string) {
 	l := f.Job
 	word := jjm.StateWord(l.State, l.Phase)

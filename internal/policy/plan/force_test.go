@@ -53,7 +53,7 @@ func TestForce_Table(t *testing.T) {
 	}
 }
 
-// Forcing a state does not undo the consequences of a result that counts.
+// Force refuses to change the state of a local job whose result is merged or published.
 func TestForce_KeepsMergedAndPublishedResults(t *testing.T) {
 	completed := &jjm.LocalJob{State: jjm.Completed}
 	failed := &jjm.LocalJob{State: jjm.Failed}

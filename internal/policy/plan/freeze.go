@@ -6,8 +6,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Freeze returns the state of a local job after a person froze it (Ganga, freeze): the state that it has if it is
-// frozen already. why is the reason of a refusal:
+// Freeze returns the state that a local job has after a person freezes it (Ganga, freeze). A frozen local job keeps its
+// state. why is the reason for a refusal:
 //
 //	completed                    completed_frozen
 //	failed, killed               failed_frozen
@@ -29,9 +29,9 @@ func Freeze(l *jjm.LocalJob) (to jjm.State, why string) {
 	return to, ""
 }
 
-// Unfreeze returns the state of a local job after a person unfroze it (Ganga, unfreeze): the state that it has if it is
-// not frozen. A killed local job that was frozen becomes failed. why is the reason of a refusal: the work of the local
-// job was given back, so the local job stays frozen.
+// Unfreeze returns the state that a local job has after a person unfreezes it (Ganga, unfreeze). A local job that is
+// not frozen keeps its state. A killed local job that was frozen becomes failed. If the work of a frozen local job was
+// given back, the request is refused and why is the reason.
 func Unfreeze(l *jjm.LocalJob) (to jjm.State, why string) {
 	if l.State.IsFrozen() && l.Phase == jjm.GivenBack {
 		return l.State, "its work was given back, and another local job does it"
@@ -39,7 +39,7 @@ func Unfreeze(l *jjm.LocalJob) (to jjm.State, why string) {
 	return l.State.Unfrozen(), ""
 }
 
-// stillFrozen is the reason why a command does not change a frozen local job.
+// stillFrozen returns the reason why a command does not change a frozen local job.
 func stillFrozen(l *jjm.LocalJob) string {
 	return fmt.Sprintf("it is %s: unfreeze it first (jjm unfreeze %s)", l.State, l.ID)
 }

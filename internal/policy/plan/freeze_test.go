@@ -42,7 +42,7 @@ func TestFreeze_Table(t *testing.T) {
 	}
 }
 
-// A frozen local job does not change, whether a request names the local job or its grid job.
+// A resubmission leaves a frozen local job unchanged, whether the request names the local job or its grid job.
 func TestResubmit_LeavesFrozenLocalJobs(t *testing.T) {
 	f := ResubmitFacts{Whole: true, All: true, Locals: []jjm.LocalJob{
 		{State: jjm.FailedFrozen, Phase: jjm.ByApp, Tag: "a"},

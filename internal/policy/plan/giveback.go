@@ -17,13 +17,13 @@ type GiveBackFacts struct {
 	// Before is the number of other local jobs that had this work earlier, Attempts the greatest number of local jobs
 	// that may have this work.
 	Before, Attempts int
-	// Withdrawn is true if the local job processed nothing and ended because a file that it
-	// was to read is marked as unreadable.
+	// Withdrawn is true if the local job processed nothing, and ended because one of its input files is marked as
+	// unreadable.
 	Withdrawn bool
 }
 
-// GiveBack reports whether a new local job does the work of a local job again (decision R7, layer
-// 4). It returns false if
+// GiveBack reports whether the work of a local job is given to a new local job (decision R7, layer 4). It returns false
+// if
 //
 //   - the local job neither failed nor was killed,
 //   - a person or another failure ended it permanently (Kill, Orphan, phase jjm.ByPerson),

@@ -16,7 +16,7 @@ type GridFacts struct {
 	// KillLocals.
 	Kill      bool
 	KillAsked bool
-	// KillReason is why jjm kills the grid job, "" if a person or gatekeeper asked for the kill.
+	// KillReason is the reason why jjm kills the grid job, "" if a person or gatekeeper requested the kill.
 	KillReason string
 	// Prepared is true if work area and sandbox exist, Closed if no more local jobs will be made. Made and Expected are
 	// numbers of local jobs.
@@ -34,7 +34,7 @@ type GridFacts struct {
 	// size and checksum the wrappers recorded. Lost is the number of these outputs that are gone or have changed.
 	TarReady       bool
 	Recorded, Lost int
-	// Unproven is the reason why the proof failed that all work was done exactly once, "" if the proof did not fail.
+	// Unproven is the reason why jjm could not prove that all work was done exactly once, "" if the proof did not fail.
 	Unproven string
 	// LeftOut is the work and the outputs that were left out.
 	LeftOut jjm.LeftList
@@ -43,17 +43,18 @@ type GridFacts struct {
 	Undecided string
 	// Proof is the basis of the proof that all work was done exactly once.
 	Proof jjm.Proof
-	// Unsubmitted counts the local jobs in Counts that are new and not to be submitted (jjm.Unsubmitted). Refusal is why
-	// the first of them is not. ToWithhold is true if a stop of the submissions has not reached all new local jobs yet.
+	// Unsubmitted counts the local jobs in Counts that are new and not to be submitted (jjm.Unsubmitted). Refusal is the
+	// reason for the first of these local jobs. ToWithhold is true if the submissions were stopped, and not all new local
+	// jobs are marked yet.
 	Unsubmitted int
 	Refusal     string
 	ToWithhold  bool
 	// Waits is the reason why no cluster accepts any of the local jobs now, "" if a cluster does.
 	Waits string
-	// Paused names who paused the grid job, with the reason; "" if it is not paused.
+	// Paused names the person who paused the grid job, and the reason; "" if the grid job is not paused.
 	Paused string
-	// AfterUnknown is true if the grid job begins after other grid jobs whose statuses are not known. After names the
-	// grid jobs for which it waits, "" if all have ended as required.
+	// AfterUnknown is true if the grid job begins after other grid jobs whose statuses are not known. After names the grid
+	// jobs for which the grid job waits, "" if all have ended as required.
 	AfterUnknown bool
 	After        string
 	// Fetching names the input that is being fetched before the grid job can be prepared, "" for none.
@@ -61,12 +62,12 @@ type GridFacts struct {
 	// Idle is the reason why no more local jobs can be made now although more will follow, because their input does not
 	// exist yet; "" if more can be made.
 	Idle string
-	// Causes are why local jobs failed, the most frequent first.
+	// Causes are the causes of failures of local jobs, the most frequent first.
 	Causes []jjm.Cause
 	// Failure is the reason why preparing or generating failed permanently, "" if it did not.
 	Failure string
-	// Keep is true if the grid job is kept if it fails before it has local jobs (jjm.RollbackKeep). Kept is true if
-	// this has happened, and nobody has submitted the grid job again since.
+	// Keep is true if the grid job is kept if it fails before it has local jobs (jjm.RollbackKeep). Kept is true if the
+	// grid job has been kept, and nobody has submitted it again since.
 	Keep, Kept bool
 	// Again is true if failed local jobs are to be resubmitted automatically now, or if their automatic resubmission
 	// stops now; see the function Again.
@@ -98,8 +99,8 @@ func (d GridDo) String() string {
 		"kill-itself", "withhold", "roll-back"}[d]
 }
 
-// GridAction is the next step, with the status that the grid job has before the step is
-// done; for Finish, the final status to commit.
+// GridAction is the next step of a grid job. Status is the status of the grid job until the step is done; for Finish,
+// it is the final status to commit.
 type GridAction struct {
 	Do     GridDo
 	Status jjm.GridStatus
@@ -132,9 +133,9 @@ type GridAction struct {
 //	all ended                                  prepared    Collect; Finish as done, finished, failed or aborted
 //
 // A held local job (GBS HOLD) has not ended, so its grid job is running until a person releases or kills it (R9).
-// Before anything was submitted the status is pending while no cluster accepts its local jobs; afterwards it is
-// running, whatever the clusters do. The status is prepared from the end of the last local job until the tar is
-// complete, even if nothing ever ran (R10, R18).
+// Before the first submission, the status is pending while no cluster accepts the local jobs. After the first
+// submission it is running, even if no cluster accepts local jobs. The status is prepared from the end of the last
+// local job until the tar is complete, even if no local job ever ran (R10, R18).
 func Grid(f GridFacts) GridAction {
 	switch {
 	case f.Status.Final():
@@ -235,7 +236,7 @@ func gridCollect(f GridFacts, meanwhile jjm.GridStatus) GridAction {
 	return GridAction{Do: Finish, Status: status, Reason: reason}
 }
 
-// gridWorks does a step that a pause does not prevent. A paused grid job stays paused.
+// gridWorks returns a step that a pause does not prevent. A paused grid job stays paused.
 func gridWorks(f GridFacts, do GridDo) GridAction {
 	if f.Paused != "" {
 		return GridAction{Do: do, Status: jjm.Paused, Reason: f.Paused}
@@ -300,7 +301,7 @@ func ending(f GridFacts) (jjm.GridStatus, string) {
 	return jjm.GridFailed, also(f.Failure, ended(f))
 }
 
-// forced returns how many local jobs a person forced to completed, for people; "" for none.
+// forced returns a text with the number of local jobs that a person forced to completed; "" for none.
 func forced(f GridFacts) string {
 	if f.Forced == 0 {
 		return ""
@@ -308,8 +309,7 @@ func forced(f GridFacts) string {
 	return fmt.Sprintf("%d of the completed local jobs forced by a person, which proves nothing", f.Forced)
 }
 
-// lost returns how many outputs were lost before they were collected, for people
-// (decision R34).
+// lost returns a text with the number of outputs that were lost before they were collected (decision R34); "" for none.
 func lost(f GridFacts) string {
 	if f.Lost == 0 {
 		return ""
@@ -365,7 +365,7 @@ func also(a, b string) string {
 	return a + "; " + b
 }
 
-// total returns the number of local jobs, over the number of local jobs that have ended.
+// total returns the number of local jobs.
 func total(counts [jjm.NumStates]int) int {
 	n := 0
 	for _, c := range counts {

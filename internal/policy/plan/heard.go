@@ -21,7 +21,7 @@ func (h Heard) OneWord() bool { return !h.Own && h.Silent == 1 && h.Answered == 
 //
 //	silent  answered            unhealthy
 //	0       any                 no
-//	1       0                   with Own yes, else unless the daemon's own ping is answered
+//	1       0                   with Own yes; else yes, unless the daemon's own ping is answered
 //	1       1 or more           no
 //	2+      fewer               yes
 //	2+      as many or more     no

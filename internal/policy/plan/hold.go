@@ -15,27 +15,26 @@ import (
 type HoldRule struct {
 	// Kind is the kind of cluster, for example "condor".
 	Kind string `toml:"kind"`
-	// Code is the batch system's code of the hold, or a pattern as in file names
-	// (path.Match): "13/*", "JobHeld*".
+	// Code is the batch system's code of the hold, or a pattern for it as in file names (path.Match): "13/*", "JobHeld*".
 	Code string `toml:"code"`
 	// Text is a regular expression that the batch system's text of the hold must match
 	// somewhere (regexp/syntax).
 	Text *regexp.Regexp `toml:"text"`
-	// By is who holds: "batch system" (also if it is empty), "operator", or "any". Holds
-	// by a person are left to that person unless a rule has By set.
+	// By is the holder: "batch system" (the default), "operator", or "any". A rule applies to the hold of a person only if
+	// its By is "operator" or "any".
 	By string `toml:"by"`
 	// Do is "wait", "release", "retry" or "fail".
 	Do string `toml:"do"`
-	// Times is how often a local job is released within an attempt, or retried; 0 means 1. After that the rule no
+	// Times is the greatest number of releases within an attempt, or of retries; 0 means 1. After that number, the rule no
 	// longer applies, and the next matching rule decides.
 	Times int `toml:"times"`
-	// After is how long a hold must last before the action. It is also the time between a release without effect and
-	// the next release.
+	// After is the time for which a hold must last before the action. It is also the time between a release without effect
+	// and the next release.
 	After jjm.Duration `toml:"after"`
 }
 
-// heldByAny is the word of HoldRule.By that jjm.Holding.By does not have, holdWait the word
-// of HoldRule.Do that is not a jjm.HoldAction.
+// heldByAny is a value of HoldRule.By that jjm.Holding.By never has. holdWait is a value of HoldRule.Do that is not a
+// jjm.HoldAction.
 const (
 	heldByAny = "any"
 	holdWait  = "wait"
@@ -84,7 +83,7 @@ func (r HoldRule) matches(kind string, h jjm.Holding) bool {
 	return r.Text == nil || r.Text.MatchString(h.Text)
 }
 
-// usedUp reports whether the rule was carried out as often as it may be.
+// usedUp reports whether the rule was already carried out the allowed number of times.
 func (r HoldRule) usedUp(h jjm.Holding) bool {
 	switch jjm.HoldAction(r.Do) {
 	case jjm.HoldRelease:
@@ -132,14 +131,14 @@ type HoldFacts struct {
 	// Kind is the kind of the cluster.
 	Kind string
 	Hold jjm.Holding
-	// Rules are the rules of the cluster followed by the rules of the site; none for a hold
-	// by the application, which no batch system knows.
+	// Rules are the rules of the cluster followed by the rules of the site. There are none for a hold by the application,
+	// which the batch system does not know.
 	Rules []HoldRule
 	// MaxAge is the longest that a hold may last.
 	MaxAge time.Duration
 }
 
-// HoldStep is the decided action on a hold; the empty action is to wait.
+// HoldStep is the decided action on a hold, and the reason. An empty action means to wait.
 type HoldStep struct {
 	Action jjm.HoldAction
 	Why    string
@@ -149,7 +148,7 @@ type HoldStep struct {
 //
 //	an action is decided and not done    that action
 //	as old as MaxAge                     fail
-//	the first rule that matches and      what it says; wait until it is due
+//	the first rule that matches and      the rule's action; wait until it is due
 //	is not used up
 //	otherwise                            wait
 func Hold(f HoldFacts) HoldStep {
@@ -174,7 +173,8 @@ func Hold(f HoldFacts) HoldStep {
 	return HoldStep{}
 }
 
-// count returns which of how many times this is: " (1 of 3)"; "" for rules without times.
+// count returns the number of the next release or retry and the allowed number: " (1 of 3)"; "" for rules without
+// times.
 func (r HoldRule) count(h jjm.Holding) string {
 	switch jjm.HoldAction(r.Do) {
 	case jjm.HoldRelease:
@@ -198,8 +198,8 @@ func HoldText(h jjm.Holding) string {
 	return h.Code + ": " + h.Text
 }
 
-// HeldBy returns who holds a job by the code of the hold: HeldOperator for a person's hold,
-// else HeldBatchSystem. For other kinds of clusters it returns HeldBatchSystem.
+// HeldBy returns the holder of a job, from the code of the hold: HeldOperator for the codes in this table, else
+// HeldBatchSystem:
 //
 //	condor   HoldReasonCode 1
 //	slurm    reasons JobHeldUser and JobHeldAdmin
@@ -226,7 +226,7 @@ func HeldBy(kind, code string) string {
 
 // HoldSeen returns the holding of an attempt after a listing that shows the attempt held. old is the holding before the
 // listing, or nil. If there was no hold, a new holding begins. Otherwise the age of the holding grows by watched, which
-// is the increase of Watched.For. A decision to give the attempt up is kept.
+// is the increase of Watched.For. A decision to give up the attempt is kept.
 func HoldSeen(old *jjm.Holding, r jjm.Report, by string, at jjm.Time, watched time.Duration) jjm.Holding {
 	var h jjm.Holding
 	if old != nil {
@@ -242,8 +242,8 @@ func HoldSeen(old *jjm.Holding, r jjm.Report, by string, at jjm.Time, watched ti
 	return h
 }
 
-// HoldOver returns the holding after a listing that no longer shows the hold. A decided
-// release is done; a decision to give the attempt up is kept.
+// HoldOver returns the holding after a listing that no longer shows the hold. A decided release counts as done. A
+// decision to give up the attempt is kept.
 func HoldOver(h jjm.Holding) jjm.Holding {
 	h.Since, h.Age, h.Acted, h.Tried, h.Trouble = 0, 0, 0, 0, ""
 	if !h.Action.GivesUp() {
@@ -261,9 +261,8 @@ func HoldNext(h *jjm.Holding) *jjm.Holding {
 	return &jjm.Holding{Retries: h.Retries}
 }
 
-// HoldAfter returns the holding of a local job after the end of an attempt, in the given
-// state and phase with the verdict's text: a hold by the application or an operator if
-// the state is held, else HoldNext.
+// HoldAfter returns the holding of a local job after the end of an attempt, in the given state and phase with the
+// verdict's text: if the state is held, a hold by the application or a person, else HoldNext.
 func HoldAfter(h *jjm.Holding, state jjm.State, phase jjm.Phase, text string, now jjm.Time) *jjm.Holding {
 	next := HoldNext(h)
 	if state != jjm.Held {
@@ -298,8 +297,8 @@ func Decided(h jjm.Holding, s HoldStep, actor string) jjm.Holding {
 	return h
 }
 
-// Released returns the holding after a release. trouble is why the batch system permanently
-// refused the release, "" if it did not.
+// Released returns the holding after a release. trouble is the reason why the batch system permanently refused the
+// release, "" if it did not.
 func Released(h jjm.Holding, trouble string) jjm.Holding {
 	h.Action, h.Why, h.Actor, h.Trouble = "", "", "", trouble
 	h.Acted = h.Age
@@ -311,8 +310,8 @@ func Released(h jjm.Holding, trouble string) jjm.Holding {
 // listing would cost a write for each held job.
 const ageSteps = jjm.Duration(5 * time.Minute)
 
-// HoldNews reports whether a holding must be stored, because it differs from old by more than a little age. old may be
-// nil.
+// HoldNews reports whether a holding must be stored, because it differs from old in more than a small increase of its
+// age. old may be nil.
 func HoldNews(old *jjm.Holding, h jjm.Holding) bool {
 	if old == nil {
 		return true

@@ -187,8 +187,8 @@ func TestHoldNews_StoresTheAgeSometimes(t *testing.T) {
 	}
 }
 
-// Releases may fail and the daemon may die any number of times. Nevertheless a rule is applied at most as often as it
-// allows, and every hold ends.
+// However often releases fail and the daemon dies, a rule is applied at most as often as it allows, and every hold
+// ends.
 func TestProperty_HoldsEndWithinTheirLimits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		times := rapid.IntRange(1, 4).Draw(t, "times")

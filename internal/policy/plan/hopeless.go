@@ -2,13 +2,13 @@ package plan
 
 import "jjm/internal/jjm"
 
-// Hopeless reports whether a grid job ends as broken because of an error of its step:
+// Hopeless reports whether an error of a step ends the grid job as broken:
 //
 //	prepare, generate   Invalid    the request is wrong
-//	await               Invalid    a grid job that it begins after ended in another way
+//	await               Invalid    a predecessor did not end in the required way
 //	generate            Internal   the new rows contradict one another or the ledger, and the error came again after
-//	                               all was read again: nothing that anybody does elsewhere will change it
-//	otherwise                      no: a full disk, an account or a batch system may recover
+//	                               everything was read again: the error will not go away by itself
+//	otherwise                      no: the cause, such as a full disk or a batch system in trouble, may go away
 //
 // again is true if the previous try had the same error.
 func Hopeless(do GridDo, kind jjm.Kind, again bool) bool {

@@ -11,7 +11,7 @@ import (
 // bulk that is accepted at the limit. The zero value has no limit.
 type Learnt struct {
 	most int      // 0: no limit is known
-	step int      // by how much the limit grows next
+	step int      // the number of jobs by which the limit grows next
 	set  jjm.Time // when the last bulk was refused
 	why  string   // the batch system's words at the last refusal
 }
@@ -23,14 +23,15 @@ const (
 	triedAfter = time.Minute
 )
 
-// Refused returns the limit after a bulk of n jobs was refused while the account had have other jobs: have plus half of
-// the bulk, but at least one job.
+// Refused returns the limit after a bulk of n jobs was refused. have is the number of the account's other jobs. The
+// limit is have plus half of the bulk, but at least one job.
 func Refused(have, n int, why string, now jjm.Time) Learnt {
 	return Learnt{most: max(have+n/2, 1), step: 1, set: now, why: why}
 }
 
 // Accepted returns the limit after a bulk was accepted. have is the number of jobs of the account, including the bulk.
-// At the limit, the limit grows by one job, and by twice as many with each further bulk.
+// If the account has reached the limit, the limit grows: by one job after the first such bulk, and by twice as many
+// jobs after each further one.
 func (l Learnt) Accepted(have int) Learnt {
 	if l.most > 0 && have >= l.most {
 		l.most, l.step = have+l.step, 2*l.step

@@ -51,7 +51,7 @@ func TestLearnt_HalvesGrowsAndIsForgotten(t *testing.T) {
 	}
 }
 
-// Under any limit of the batch system, jobs are submitted while there is room, and a refusal always makes the next bulk
+// For any limit of the batch system, jobs are submitted while there is room, and each refusal makes the next bulk
 // smaller.
 func TestLearnt_FindsEveryLimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

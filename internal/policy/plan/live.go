@@ -10,7 +10,7 @@ import (
 type LiveInput struct {
 	State jjm.State
 	Phase jjm.Phase
-	// Restarts is the number of restarts by the batch system that the last report had.
+	// Restarts is the number of restarts by the batch system in the previous report.
 	Restarts int
 	// OwnHold is true while jjm itself holds the attempt, because its bulk is submitted
 	// in two phases and not released yet.
@@ -23,10 +23,10 @@ type LiveChange struct {
 	State    jjm.State
 	Phase    jjm.Phase
 	Restarts int
-	// Changed is false if State and Phase are as before and the report has no new
-	// restart: there is nothing to store.
+	// Changed is false if there is nothing to store: State and Phase are the same as before, and the report has no new
+	// restart.
 	Changed bool
-	// Cause is for the journal.
+	// Cause is the cause of the change, for the journal.
 	Cause string
 }
 

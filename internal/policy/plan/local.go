@@ -18,8 +18,8 @@ type LocalInput struct {
 	Evidence jjm.Evidence
 	// Result is jjm.ResultGLF or jjm.ResultExit: how the job reports its end.
 	Result string
-	// Retry are the job file's settings for retries, Site the limits of the site, which
-	// count if the job file does not set them. The defaults of GBS complete them.
+	// Retry are the job file's settings for retries. Limits that the job file does not set are taken from Site, the limits
+	// of the site, and then from the defaults of GBS.
 	Retry jjm.Retries
 	Site  jjm.Limits
 	// Kill is true if the grid job or the local job is to be killed.
@@ -29,15 +29,15 @@ type LocalInput struct {
 	GiveUp *jjm.Holding
 	// Opinion is the job type's decision about the attempt, nil if it has no opinion.
 	Opinion *jjm.Opinion
-	// Rules judge the attempt of a job of this Type with the settings Params. If there are none,
-	// the rules that jjm ships judge it.
+	// Rules judge the attempt. If there are none, the rules that jjm ships judge it. Type is the job type, and Params are
+	// its settings.
 	Rules  rule.Set
 	Type   string
 	Params map[string]any
 	// Lost is EndStep.Lost: the batch system certainly does not have the attempt.
 	Lost bool
 	Now  jjm.Time
-	// Backoff is the unit of the wait before a retry; 0 disables it.
+	// Backoff is the unit of the wait before a retry. If it is 0, there is no wait.
 	Backoff time.Duration
 }
 
@@ -52,14 +52,14 @@ type LocalDecision struct {
 	Attempt int32
 	// NotBefore is when the next attempt may be submitted; 0 for immediately.
 	NotBefore jjm.Time
-	// Started, Ended, Host and Exit are the facts of the attempt that ended; see witness. Exit
-	// is -1 if it is not known.
+	// Started, Ended, Host and Exit are the facts of the attempt that ended; see witness. Exit is -1 if the exit code is
+	// not known.
 	Started, Ended jjm.Time
 	Host           string
 	Exit           int
 }
 
-// Local decides how a local job continues whose attempt has ended:
+// Local decides how a local job continues after its attempt has ended:
 //
 //	verdict    local job
 //	complete   completed
@@ -70,8 +70,9 @@ type LocalDecision struct {
 //	cancel     killed/cancelled
 //
 // [Backoff] returns how long the next attempt waits. With Kill the verdict is never retry or hold. An attempt that was
-// given up because of its hold ends with the decision about the hold, unless it has a result that counts. But a started
-// exit job is started again only if its job file enables retries without restricting them to exit codes (R1).
+// given up because of its hold ends with the decision about the hold, unless it has a result that counts. However, if
+// such an attempt was started and the job reports by its exit code, the local job is retried only if its job file
+// enables retries and does not restrict them to exit codes (R1).
 func Local(in LocalInput) LocalDecision {
 	ev := in.Evidence
 	if ev.Result != nil && ev.Result.AttemptID() != in.Job.AttemptID() {
@@ -99,7 +100,7 @@ func Local(in LocalInput) LocalDecision {
 			d.NotBefore = in.Now.Add(wait)
 		}
 		if d.State == jjm.Held {
-			d.NotBefore = in.Now // shows later that this attempt has not begun
+			d.NotBefore = in.Now // shows later that the next attempt has not begun
 		}
 	case jjm.Hold:
 		d.State = jjm.Held
@@ -113,8 +114,8 @@ func Local(in LocalInput) LocalDecision {
 	return d
 }
 
-// Ends reports whether jjm ended an attempt because of its hold. A person's hold takes an attempt back only before it
-// starts; a started attempt therefore ended by itself, unless its batch job was cancelled. h may be nil.
+// Ends reports whether jjm ended an attempt because of its hold. A person's hold takes back an attempt only before it
+// starts. Therefore a started attempt ended by itself, unless its batch job was cancelled. h may be nil.
 func Ends(h *jjm.Holding, ev jjm.Evidence) bool {
 	if !h.TakesBack() {
 		return h.GivenUp()
@@ -144,8 +145,7 @@ func givenUp(in LocalInput, ev jjm.Evidence, v jjm.Verdict) jjm.Verdict {
 	return v
 }
 
-// neverRan reports whether an ended batch job has no exit code, because it was removed
-// before it started.
+// neverRan reports whether a batch job was removed before it started. Such a batch job has no exit code.
 func neverRan(b jjm.Report) bool {
 	return b.Started == 0 && (b.State == jjm.BatchCancelled || b.State == jjm.BatchAborted)
 }

@@ -14,13 +14,13 @@ const (
 	leastEnded = 10
 )
 
-// Pace holds the facts about how fast the local jobs of a grid job ended lately.
+// Pace holds the facts about the rate at which the local jobs of a grid job ended recently.
 type Pace struct {
 	Now jjm.Time
-	// Began is when the first of its local jobs started, 0 if none has.
+	// Began is the time at which the first local job of the grid job started, 0 if none has started.
 	Began jjm.Time
-	// Ended is the number of local jobs that ended by themselves since PaceSince. Left is the number that have not
-	// ended.
+	// Ended is the number of local jobs that ended by themselves since PaceSince. Left is the number of local jobs that
+	// have not ended.
 	Ended, Left int
 }
 
@@ -33,8 +33,8 @@ func (p Pace) Within() time.Duration {
 	return min(paceOver, p.Now.Time().Sub(p.Began.Time()))
 }
 
-// End returns roughly when the last local job will have ended at the present pace. It returns 0 if no local job is
-// left, or if too few local jobs have ended.
+// End returns an estimate of the time at which the last local job will have ended at the present pace. It returns 0 if
+// no local job is left, or if too few local jobs have ended.
 func (p Pace) End() jjm.Time {
 	within := p.Within().Milliseconds()
 	if p.Began == 0 || p.Left <= 0 || p.Ended < leastEnded || within <= 0 {

@@ -7,7 +7,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// HoldAt is when a person's hold of a local job takes effect.
+// HoldAt is the time at which a person's hold of a local job takes effect.
 type HoldAt uint8
 
 // The times.
@@ -20,13 +20,13 @@ const (
 
 // PersonHold returns when a person's hold of a local job takes effect. The first match counts:
 //
-//	over, being killed, or held already        never
+//	over, being killed, held, or given up      never
 //	new, or waiting for its next attempt       now
 //	its outputs wait to be merged              never
 //	running, or its attempt is over            later
-//	queued, starting, or being submitted       once it is taken back
+//	queued, starting, or being submitted       after the attempt is taken back
 //
-// why is the reason if it never does.
+// If the hold never takes effect, why is the reason.
 func PersonHold(l *jjm.LocalJob) (at HoldAt, why string) {
 	switch {
 	case l.Over():
@@ -61,13 +61,13 @@ func HeldNow(old *jjm.Holding, why, actor string, now jjm.Time) *jjm.Holding {
 	return &h
 }
 
-// Kept returns the holding of a local job whose attempt is to be taken back, and whose next attempt waits for a
+// Kept returns the holding of a local job whose attempt will be taken back, and whose next attempt then waits for a
 // release. old may be nil.
 func Kept(old *jjm.Holding, why, actor string) *jjm.Holding {
 	return marked(old, jjm.HoldKeep, why, actor)
 }
 
-// Resumed returns the holding of a local job that was released while its attempt was to be taken back.
+// Resumed returns the holding of a local job that a person released before its attempt was taken back.
 func Resumed(old *jjm.Holding, why, actor string) *jjm.Holding {
 	return marked(old, jjm.HoldResume, why, actor)
 }
@@ -90,7 +90,7 @@ func takenBack(h *jjm.Holding) string {
 }
 
 // NextAttempt returns the state of a local job before its next attempt: it waits for a release if a person holds it,
-// else for its time. h may be nil.
+// else for the end of its back-off. h may be nil.
 func NextAttempt(h *jjm.Holding) (jjm.State, jjm.Phase) {
 	if h.Keeps() {
 		return jjm.Held, jjm.HeldByPerson
@@ -106,12 +106,12 @@ const (
 	ReleaseNone  ReleaseAs = iota // it is not held, or cannot be released
 	ReleaseHeld                   // it continues with its next attempt
 	ReleaseBatch                  // its batch job is released in the batch system
-	ReleaseLater                  // its attempt is being taken back, or runs; the next attempt no longer waits
+	ReleaseLater                  // its attempt runs or is being taken back; the next attempt will not wait for a release
 )
 
-// PersonRelease returns how a person's release acts on a local job. If words is set, the release brings new retry
-// arguments: an attempt in a batch system cannot take them, and neither can a first attempt. If a held local job cannot
-// take them, why is the reason; else why is "".
+// PersonRelease returns how a person's release acts on a local job. words is true if the release has new retry
+// arguments. An attempt in a batch system cannot take new arguments, and neither can a first attempt. If a held local
+// job cannot take the arguments, why is the reason; else why is "".
 func PersonRelease(l *jjm.LocalJob, words bool) (as ReleaseAs, why string) {
 	switch {
 	case l.Kill:
@@ -132,10 +132,12 @@ func PersonRelease(l *jjm.LocalJob, words bool) (as ReleaseAs, why string) {
 	return as, ""
 }
 
-// mostWordBytes is how many bytes of retry arguments a cause in the journal shows, because each local job has an entry.
+// mostWordBytes is the greatest number of bytes of retry arguments in a cause in the journal. It is small because the
+// journal has an entry for each local job.
 const mostWordBytes = 200
 
-// WithWords returns " with the words" and retry arguments for a cause in the journal, "" for none. It cuts long ones.
+// WithWords returns " with the words" and the retry arguments, for a cause in the journal; "" if there are none. It
+// cuts long arguments to mostWordBytes.
 func WithWords(args []string) string {
 	if len(args) == 0 {
 		return ""

@@ -8,7 +8,7 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// The table has every state in which a local job is held, released with and without words.
+// The table releases a local job in every state in which it can be held, with and without new retry arguments.
 func TestPersonRelease_Table(t *testing.T) {
 	batch := &jjm.Holding{By: jjm.HeldBatchSystem, Since: 1}
 	kept := plan.Kept(nil, "alice: disk full", "alice")

@@ -14,10 +14,10 @@ const (
 	maxStorages = 16
 )
 
-// PlaceOf returns the number, from 1, of a place among the places have of a grid job, and the list of places including
-// this place. 0 means that local jobs may go to all clusters of the grid job. Places with the same clusters and the
-// same request are one place, which has the storages of all of them, up to about maxStorages. If there are already
-// [MaxPlaces] places, a further place is narrowed to the first of its clusters. The given list is not changed.
+// PlaceOf returns the number, from 1, of the place p in the list of a grid job's places, and the list after adding p. 0
+// means that local jobs may go to all clusters of the grid job. Places with the same clusters and the same request
+// become one place with all their storages, up to about maxStorages. If there are already [MaxPlaces] places, a further
+// place is narrowed to the first of its clusters. The given list is not changed.
 func PlaceOf(have []jjm.Place, clusters []string, p *jjm.Place) ([]jjm.Place, int32) {
 	if p == nil {
 		return have, 0
@@ -53,12 +53,14 @@ func indexOf(have []jjm.Place, clusters []string, r *jjm.Request) int {
 
 func sameRequest(a, b *jjm.Request) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// MaxAskedPlaces bounds the places that jjm set, and resubmissions with other resources, make of a grid job.
+// MaxAskedPlaces is the greatest number of places of a grid job that "jjm set" and resubmissions with other resources
+// make.
 const MaxAskedPlaces = 64
 
-// AskedPlace returns the place of local jobs of the place from for which people request other resources: the storages,
-// clusters and request with which the local jobs were made, the priority of the place from, and asked, which replaces
-// resources requested earlier. The place is not yet among the places of the grid job; see [AddAsked].
+// AskedPlace returns a new place for local jobs of the place from, for which people request other resources (asked).
+// The new place has the storages, clusters and request with which the local jobs were made, and the priority of the
+// place from. Resources in asked replace resources that were requested earlier. The new place is not yet in the list of
+// the grid job's places; see [AddAsked].
 func AskedPlace(have []jjm.Place, clusters []string, from int32, asked jjm.Resources) jjm.Place {
 	priority := 0
 	if was := placeAt(have, from); was != nil && was.Asked != nil {
@@ -72,7 +74,7 @@ func AskedPlace(have []jjm.Place, clusters []string, from int32, asked jjm.Resou
 	return p
 }
 
-// placeAt returns the place of a number, nil for 0 and unknown numbers.
+// placeAt returns the place with a number, nil for 0 and unknown numbers.
 func placeAt(have []jjm.Place, number int32) *jjm.Place {
 	if number < 1 || int(number) > len(have) {
 		return nil
@@ -80,9 +82,9 @@ func placeAt(have []jjm.Place, number int32) *jjm.Place {
 	return &have[number-1]
 }
 
-// AddAsked returns the number of a place for which people request resources, and the list of places including this
-// place. Equal places are one place, whatever their Default says. The given list is not changed. The error is of kind
-// Conflict if the grid job already has MaxAskedPlaces such places.
+// AddAsked returns the number of a place for which people request resources, and the list of places after adding the
+// place. A place that differs from an existing place only in Default is not added again. The given list is not changed.
+// The error is of kind Conflict if the grid job already has MaxAskedPlaces such places.
 func AddAsked(have []jjm.Place, p jjm.Place) ([]jjm.Place, int32, error) {
 	made := 0
 	for i := range have {
@@ -103,12 +105,13 @@ func AddAsked(have []jjm.Place, p jjm.Place) ([]jjm.Place, int32, error) {
 	return append(slices.Clip(have), p), int32(len(have) + 1), nil
 }
 
-// DefaultFor returns the number of the place that local jobs get which are made for the place number made, and the list
-// of places including this place: the place that is the default for made, else a place with the resources and the
-// priority of the default for the place 0, else made. The given list is not changed.
+// DefaultFor returns the number of the place to which new local jobs of the place made are assigned, and the list of
+// places including that place. It is the default of made. If made has no default, it is a new place with the resources
+// and the priority of the default of place 0. If place 0 has no default either, it is made itself. The given list is
+// not changed.
 //
-// If no cluster of made has the resources of the default for the place 0, the local jobs may go to the clusters of made
-// all the same, because no other cluster can read their files. These clusters then refuse them, with the reason.
+// If the default of place 0 allows none of the clusters of made, the local jobs may still go to all clusters of made,
+// because no other cluster can read their files. These clusters then refuse the local jobs with a reason.
 func DefaultFor(have []jjm.Place, clusters []string, made int32) ([]jjm.Place, int32) {
 	if at := defaultAt(have, made); at != 0 {
 		return have, at
@@ -130,13 +133,14 @@ func DefaultFor(have []jjm.Place, clusters []string, made int32) ([]jjm.Place, i
 	return append(slices.Clip(have), p), int32(len(have) + 1)
 }
 
-// defaultAt returns the number of the default place of local jobs that are made for the place made, 0 if there is none.
+// defaultAt returns the number of the default place for new local jobs of the place made, 0 if there is none.
 func defaultAt(have []jjm.Place, made int32) int32 {
 	return int32(slices.IndexFunc(have, func(p jjm.Place) bool { return p.Default && p.From == made }) + 1)
 }
 
-// Defaults returns the places, by number, whose local jobs still to be made people can request other resources for:
-// place 0 and each place that was made for files or parts, or in its stead its default place.
+// Defaults returns the numbers of the places to which new local jobs are assigned, so that people can request other
+// resources for them: for place 0, and for each place that was made for files or parts, its default place, or the place
+// itself if it has no default.
 func Defaults(have []jjm.Place) []int32 {
 	var out []int32
 	for n := range int32(len(have) + 1) {
@@ -147,8 +151,8 @@ func Defaults(have []jjm.Place) []int32 {
 	return out
 }
 
-// SetDefault returns the places with number as the default of local jobs that will be made for the place from which the
-// place number comes. The given list is not changed.
+// SetDefault returns the places after making the place number the default for new local jobs of its place From. The
+// given list is not changed.
 func SetDefault(have []jjm.Place, number int32) []jjm.Place {
 	have = slices.Clone(have)
 	if old := defaultAt(have, have[number-1].From); old != 0 {
@@ -158,7 +162,7 @@ func SetDefault(have []jjm.Place, number int32) []jjm.Place {
 	return have
 }
 
-// lacking returns the storages to add to have; none if have has maxStorages.
+// lacking returns the storages that are missing in have. It returns none if have already contains maxStorages storages.
 func lacking(have, storages []string) []string {
 	if len(have) >= maxStorages {
 		return nil
@@ -166,8 +170,8 @@ func lacking(have, storages []string) []string {
 	return slices.DeleteFunc(slices.Clone(storages), func(s string) bool { return slices.Contains(have, s) })
 }
 
-// Among returns the clusters of a grid job that local jobs of a place may go to, best
-// first; none for an unknown place.
+// Among returns the clusters of a grid job to which local jobs of a place may go, best first; none for an unknown
+// place.
 func Among(clusters []string, places []jjm.Place, place int32) []string {
 	if place == 0 {
 		return clusters

@@ -3,14 +3,13 @@ package plan
 import "time"
 
 // listingShare limits listings to 1/listingShare of the time: after a listing of 2 s the next listing starts 20 s
-// later. A listing costs the batch system more the more jobs it has; a fixed interval would therefore be worst while
-// the batch system is busy.
+// later. The cost of a listing grows with the number of jobs. Therefore a fixed interval would cost the most while the
+// batch system is busy.
 const listingShare = 10
 
 // Polling holds the settings for the times between listings of a cluster.
 type Polling struct {
-	// Poll is the least time between two periodic listings; Max is how far it may grow
-	// while listings are slow.
+	// Poll is the least time between two periodic listings. Max is the greatest time between them if listings are slow.
 	Poll, Max time.Duration
 	// Hints is true if the batch system itself signals changes.
 	Hints bool
@@ -36,13 +35,14 @@ func (p Polling) Every(took time.Duration) time.Duration {
 // resultShare times as often. A larger number would cause too many listings, because jobs may end all the time.
 const resultShare = 4
 
-// worthwhile divides the number of listed jobs: an earlier listing needs at least 1/worthwhile of the jobs to wait with
-// a result. The cost of a listing grows with all jobs in it. If long jobs end one by one, the final report can wait for
-// the next periodic listing.
+// worthwhile divides the number of listed jobs: jjm lists a cluster earlier only if at least 1/worthwhile of the jobs
+// wait with a result. The cost of a listing grows with all jobs in it. If long jobs end one by one, the final report
+// can wait for the next periodic listing.
 const worthwhile = 50
 
 // Worth reports whether the number of waiting results is enough for an earlier listing, with inBatch jobs in the batch
-// system. It is enough for the last jobs of a burst and for short jobs, but not if a few jobs end while many run.
+// system. The number is enough at the end of a burst of jobs and for short jobs, but not if a few jobs end while many
+// run.
 func Worth(waiting, inBatch int) bool { return waiting > 0 && waiting*worthwhile >= inBatch }
 
 // AfterResult returns the time until the next listing while enough results wait (see Worth): a quarter of Poll, or

@@ -29,11 +29,11 @@ type BulkFacts struct {
 	// Settle is the adapter's capability: the time after the command from which an empty
 	// answer proves absence.
 	Settle time.Duration
-	// Refused is true if the bulk must not be submitted again, because it was refused in unknown words for too long or
-	// because all its members are to be killed. Earlier tries may still have succeeded.
+	// Refused is true if the bulk must not be submitted again, because the batch system refused it for too long with an
+	// unknown message, or because all its members are being killed. Earlier tries may still have succeeded.
 	Refused bool
-	// Back is true if an outage of the batch system ended after Tried. Failures before that do not matter now, so there
-	// is no back-off.
+	// Back is true if an outage of the batch system ended after Tried. Failures before the end of the outage do not count,
+	// so there is no back-off.
 	Back bool
 	// Busy is true if the last command and all commands before it certainly did nothing.
 	Busy bool
@@ -44,7 +44,7 @@ type BulkDo uint8
 
 // The actions.
 const (
-	// BulkWait: look again after After.
+	// BulkWait: ask again after the time After.
 	BulkWait BulkDo = iota
 	// BulkAdopt: the batch system has the bulk as ID. With an empty ID it had the bulk, but no
 	// longer shows it: treat the bulk as accepted, and judge the members by their results,
@@ -77,7 +77,7 @@ const (
 
 // Reconcile settles a doubtful bulk, whether an ambiguous error or a crash made it doubtful. The first match counts:
 //
-//	found                                 BulkAdopt the bulk, of several the one with most claims; cancel the others
+//	found                                 BulkAdopt the bulk with the most claims; cancel the others
 //	wrappers claimed members              BulkAdopt: the bulk exists or existed, whatever the search says
 //	found, but without an id              BulkWait
 //	busy, refused                         BulkRefuse
@@ -87,9 +87,9 @@ const (
 //	absent, refused                       BulkRefuse
 //	absent                                BulkSubmit, after a back-off
 //
-// Reconcile neither submits nor refuses while anything under the tag may exist, because a bulk that was given up
-// could still run. Back-off and Settle end, so each bulk is settled once the batch system answers. If the clock is
-// set back, the bulk waits longer, never shorter.
+// Reconcile neither submits nor refuses a bulk while a job with its tag may exist, because a bulk that was given up
+// could still run. Back-off and Settle end, so each bulk is settled once the batch system answers. If the clock is set
+// back, the bulk waits longer, never shorter.
 func Reconcile(f BulkFacts) BulkAction {
 	switch {
 	case f.Found.Presence == adapters.Present && len(f.Found.IDs) > 0:
@@ -108,8 +108,8 @@ func Reconcile(f BulkFacts) BulkAction {
 	return goOn(f, f.Settle, "the batch system surely does not have it")
 }
 
-// adopt keeps one of the bulks found: the bulk whose wrappers hold the most claims, because its cancel would lose the
-// most work. Among equal bulks it keeps the first.
+// adopt keeps one of the bulks found: the bulk whose wrappers hold the most claims, because cancelling it would lose
+// the most work. Among equal bulks it keeps the first.
 func adopt(f BulkFacts) BulkAction {
 	ids := slices.Compact(slices.Sorted(slices.Values(f.Found.IDs)))
 	keep := ids[0]
@@ -148,9 +148,8 @@ func adoptByClaims(f BulkFacts) BulkAction {
 		Why: fmt.Sprintf("wrappers claimed %d of its jobs, so it was submitted, though the batch system does not show it", n)}
 }
 
-// goOn refuses or submits a bulk that certainly does not exist, once settle, and before a
-// submission also the back-off, has passed since the last try. A bulk whose command never
-// ran has nothing to wait for.
+// goOn refuses or submits a bulk that certainly does not exist. It waits until settle, and before a submission also the
+// back-off, has passed since the last try. If the command never ran, there is no wait.
 func goOn(f BulkFacts, settle time.Duration, why string) BulkAction {
 	do, wait := BulkSubmit, max(settle, f.pause())
 	if f.Refused {

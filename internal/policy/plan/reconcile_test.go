@@ -111,11 +111,12 @@ func TestReconcile_NeverSubmitsOrRefusesWhatMayExist(t *testing.T) {
 	})
 }
 
-// batchSystem accepts bulks late, within its settle time, and gives wrong answers for a while.
+// batchSystem simulates a batch system. It shows bulks late, but within its settle time, and at first its searches
+// fail.
 type batchSystem struct {
 	now    jjm.Time
-	arrive []jjm.Time // when each submission shows, never if 0
-	sick   int        // looks that fail or do not know yet
+	arrive []jjm.Time // when each submission becomes visible, 0 = never
+	sick   int        // the number of searches that will fail or not know the answer yet
 	settle time.Duration
 }
 

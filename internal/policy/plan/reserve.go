@@ -9,8 +9,8 @@ type Disk struct {
 	// Reserve is the number of bytes that the daemon keeps allocated. Held is true if they are allocated now.
 	Reserve uint64
 	Held    bool
-	// Shut is true while the spool is closed to accounts, Calm once the spool has been quiet long
-	// enough to be opened.
+	// Shut is true while the spool is closed to accounts. Calm is true if the spool has been quiet for long enough to be
+	// opened.
 	Shut, Calm bool
 }
 
@@ -29,15 +29,15 @@ type Relief struct {
 // reserveShare limits the reserve to 1/reserveShare of the file system.
 const reserveShare = 16
 
-// ReserveOf returns how many bytes to keep in reserve in a file system, at most want.
+// ReserveOf returns the number of bytes to keep in reserve in a file system, at most want.
 func ReserveOf(s Space, want uint64) uint64 { return min(want, s.Bytes/reserveShare) }
 
 // Relieve decides about the file system of the daemon's state, which accounts can fill through
 // the spool:
 //
-//	less is free than twice the floor             Shut, and GiveUp the reserve if it is held
-//	else, reserve not held, and there is room     TakeBack
-//	else, shut, calm, and the reserve is held     Open
+//	less than twice the floor, or no byte, is free  Shut, and GiveUp the reserve if it is held
+//	else, reserve not held, and there is room       TakeBack
+//	else, shut, calm, and the reserve is held       Open
 //
 // The limit is twice the floor, so that the spool is closed before new work is refused. There is room
 // if four times the floor stay free after the reserve is allocated, so that the reserve is not freed

@@ -9,23 +9,23 @@ import (
 // ResubmitFacts holds the facts that decide which local jobs of a grid job run again because a person requests it.
 type ResubmitFacts struct {
 	Locals []jjm.LocalJob
-	// Whole is true if the request names the grid job. The request then means the failed local jobs, and with All also the
-	// killed local jobs. Named, which may be nil, reports whether the request names a local job.
+	// Whole is true if the request names the grid job. The request then selects the failed and the unsubmitted local jobs
+	// and, with All, also the killed local jobs. Named, which may be nil, reports whether the request names a local job.
 	Whole, All bool
 	Named      func(n int32) bool
-	// Unfit are local jobs that cannot run again, with the reason, if the reason is not in their
-	// rows.
+	// Unfit maps the numbers of local jobs that cannot run again to the reasons. It leaves out reasons that follow from
+	// Locals.
 	Unfit map[int32]string
 }
 
-// Left is a local job that a request means and that does not run again.
+// Left is a local job that a request selects, but that does not run again. Why is the reason.
 type Left struct {
 	N   int32
 	Why string
 }
 
-// Resubmit decides which local jobs run again (Ganga, resubmit; decisions R7, R14, R15), and which
-// of the meant local jobs do not:
+// Resubmit decides which of the selected local jobs run again (Ganga, resubmit; decisions R7, R14, R15), and which are
+// left:
 //
 //	state                          whole, failed only   whole, all    named
 //	failed                         again                again         again
@@ -33,10 +33,10 @@ type Left struct {
 //	killed                         -                    again         again
 //	failed or killed, but unfit    left                 left          left
 //	completed                      -                    -             left: its result counts
-//	forced to completed            -                    -             left: it is to be forced to failed first
-//	given back                     -                    -             left: another one does its work
+//	forced to completed            -                    -             left: it must be forced to failed first
+//	given back                     -                    -             left: another local job does its work
 //	never submitted for its part   left                 left          left
-//	frozen                         -                    -             left: it is to be unfrozen first
+//	frozen                         -                    -             left: it must be unfrozen first
 //	not over                       -                    -             left
 func Resubmit(f ResubmitFacts) (again []int32, left []Left) {
 	for i := range f.Locals {

@@ -13,10 +13,10 @@ func (l Load) Plus(m Load) Load { return Load{l.Pending + m.Pending, l.Running +
 type Bounds struct {
 	// Pending bounds the waiting local jobs.
 	Pending int
-	// Running bounds the running local jobs. Since a waiting local job may start at any
-	// moment, it bounds the sum of both.
+	// Running bounds the running local jobs. Since a waiting local job may start at any moment, Running bounds the sum of
+	// the waiting and running local jobs.
 	Running int
-	// Queued bounds the sum of both. Many batch systems have this limit for each account.
+	// Queued bounds the sum of the waiting and running local jobs. Many batch systems have this limit for each account.
 	Queued int
 }
 
@@ -47,7 +47,7 @@ func limits(l Load, b Bounds) []Limit {
 }
 
 // Room returns how many more local jobs may be submitted within the bounds. It is at least 0, and the largest int if no
-// bound is set. The bounds are respected in whatever order the batch system starts waiting local jobs.
+// bound is set. The bounds hold for every order in which the batch system may start waiting local jobs.
 func Room(l Load, b Bounds) int {
 	room := int(^uint(0) >> 1)
 	for _, limit := range limits(l, b) {

@@ -6,9 +6,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Settable returns the numbers of the local jobs that the request means and whose resources can be changed, because
-// they wait for a submission or are held before one. left are the local jobs that stay as they are. If the request
-// names the grid job as a whole, local jobs that are over are not in left.
+// Settable returns the numbers of the selected local jobs whose resources can be changed, because they wait for a
+// submission or are held before a submission. left lists the selected local jobs that are not changed, with the
+// reasons. If the request names the grid job as a whole, local jobs that are over are not in left.
 func Settable(f ResubmitFacts) (set []int32, left []Left) {
 	for i := range f.Locals {
 		l := &f.Locals[i]
@@ -27,7 +27,7 @@ func Settable(f ResubmitFacts) (set []int32, left []Left) {
 	return set, left
 }
 
-// fixed returns why the resources of a local job cannot be changed, "" if they can.
+// fixed returns the reason why the resources of a local job cannot be changed, "" if they can be changed.
 func fixed(l *jjm.LocalJob) string {
 	switch {
 	case l.Over():

@@ -14,10 +14,11 @@ type Demand struct {
 	Grid jjm.GridID
 	// Place is the place of the local jobs (jjm.LocalJob.Place).
 	Place int32
-	// Ready is the number of local jobs of the place that could be submitted now. InBatch is the number of them that
-	// the batch system already has. Others is the number that the batch system has of the grid job's other places.
+	// Ready is the number of local jobs of the place that could be submitted now. InBatch is the number of local jobs of
+	// the place that the batch system already has. Others is the number of local jobs of the grid job's other places that
+	// the batch system has.
 	Ready, InBatch, Others int
-	// Owner identifies the owner of the grid job. Priority is the priority of the local jobs among those of the owner.
+	// Owner identifies the owner of the grid job. Priority is the priority of the local jobs among the owner's local jobs.
 	Owner    string
 	Priority int
 }
@@ -43,8 +44,8 @@ type Budget struct {
 // With less room, the grid jobs with the fewest jobs in the batch system come first; among equal grid jobs the oldest
 // comes first, with its first place. Budgets are in the order of the demands. Demands that get nothing are left out.
 //
-// Priorities do not change what an owner gets in all: within this number, the local jobs of a greater priority come
-// first, and the promises about grid jobs and places hold among local jobs of the same priority.
+// Priorities do not change the total number of local jobs that an owner gets. Within this number, the local jobs of a
+// greater priority come first, and the promises about grid jobs and places hold among local jobs of the same priority.
 func Site(demands []Demand, room int) []Budget {
 	give := levelled(demands, room)
 	for _, members := range prioritized(demands) {
@@ -71,7 +72,7 @@ func prioritized(demands []Demand) (owners [][]int) {
 	return slices.Collect(maps.Values(at))
 }
 
-// byPriority divides what the demands of one owner get in all anew: greater priorities first.
+// byPriority divides the local jobs that the demands of one owner get in total again, greater priorities first.
 func byPriority(demands []Demand, members, give []int) {
 	room := 0
 	for _, i := range members {
@@ -95,7 +96,7 @@ func byPriority(demands []Demand, members, give []int) {
 	}
 }
 
-// levelled returns how many local jobs each demand gets if priorities do not count.
+// levelled returns the number of local jobs that each demand gets if priorities do not count.
 func levelled(demands []Demand, room int) []int {
 	grids, members := byGrid(demands)
 	give := make([]int, len(demands))
@@ -111,8 +112,7 @@ func levelled(demands []Demand, room int) []int {
 	return give
 }
 
-// byGrid sums the demands of each grid job that has something ready. members are the
-// positions of the summands.
+// byGrid sums the demands of each grid job that has ready local jobs. members are the positions of the summed demands.
 func byGrid(demands []Demand) (grids []Demand, members [][]int) {
 	at := make(map[jjm.GridID]int, len(demands))
 	for i, d := range demands {
@@ -132,7 +132,7 @@ func byGrid(demands []Demand) (grids []Demand, members [][]int) {
 	return grids, members
 }
 
-// fair returns how many local jobs each demand gets; nil if there is no room or no demand.
+// fair returns the number of local jobs that each demand gets; nil if there is no room or no demand.
 func fair(demands []Demand, room int) []int {
 	if room <= 0 || len(demands) == 0 {
 		return nil
@@ -149,9 +149,9 @@ func fair(demands []Demand, room int) []int {
 	return level(want, order, room)
 }
 
-// level returns how much each demand gets. First each demand gets one job, as far as the room allows. Then all are
-// filled up to the highest common number of jobs in the batch system that the room allows. The remaining jobs, fewer
-// than demands, are given in order.
+// level returns the number of jobs that each demand gets. First each demand gets one job, as far as the room allows.
+// Then all are filled up to the highest common number of jobs in the batch system that the room allows. The remaining
+// jobs, which are fewer than the demands, go one by one to the first demands in the order.
 func level(want []Demand, order []int, room int) []int {
 	give := make([]int, len(want))
 	for _, i := range order[:min(room, len(order))] {

@@ -135,8 +135,8 @@ func TestSite_PlacesTakeNothingFromOtherGridJobs(t *testing.T) {
 	})
 }
 
-// checkFair requires that a grid job that wants more is not two or more jobs below any grid job that got more than the
-// one job that everybody gets.
+// checkFair requires that a grid job that wants more has at most one job less in the batch system than any grid job
+// that got more than one job.
 func checkFair(t *rapid.T, d plan.Demand, mine int, demands []plan.Demand, got map[jjm.GridID]int) {
 	if mine == d.Ready {
 		return

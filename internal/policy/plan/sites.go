@@ -50,8 +50,8 @@ func Sites(readers []Reader, p *split.Params, files []jjm.File) map[string][]str
 	return sites
 }
 
-// Heeded returns the settings of a splitter for a grid job with these clusters. If only the
-// site lists decide where a part may run, other clusters are removed from the whitelist.
+// Heeded returns the settings of a splitter for a grid job with the clusters readers. If only the site lists decide
+// where a part may run (TrustSitelists), it removes all other clusters from the whitelist.
 func Heeded(p split.Params, readers []Reader) split.Params {
 	if p.TrustSitelists {
 		p.SiteWhitelist = slices.DeleteFunc(slices.Clone(p.SiteWhitelist), func(name string) bool {

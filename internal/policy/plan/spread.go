@@ -15,22 +15,22 @@ type Rank uint8
 const (
 	// Fit clusters answer and accept new work.
 	Fit Rank = iota
-	// Drained clusters accept no new grid jobs, but the local jobs of accepted grid jobs.
+	// Drained clusters accept no new grid jobs, but still accept local jobs of accepted grid jobs.
 	Drained
-	// Troubled clusters do not answer, or answered Busy lately.
+	// Troubled clusters do not answer, or recently answered with errors of kind Busy.
 	Troubled
 	// Barred clusters accept nothing now, for instance because they are paused.
 	Barred
 )
 
-// Candidate is a cluster that local jobs may go to.
+// Candidate is a cluster to which local jobs may go.
 type Candidate struct {
 	Name string
 	Rank Rank
 	// Slots is the number of jobs that can run there at the same time; 0 if it is not known.
 	Slots int
-	// Load is the number of local jobs of all grid jobs on the cluster. Mine is the number of these that belong to the
-	// grid jobs that are being spread.
+	// Load is the number of local jobs of all grid jobs on the cluster. Mine is the number of local jobs on the cluster
+	// that belong to the grid jobs that are being spread.
 	Load, Mine int
 	// Room is the number of further local jobs that the cluster may have.
 	Room int
@@ -95,7 +95,7 @@ func Spread(ready int, all []Candidate) []int {
 	return give
 }
 
-// assume returns the slots of each cluster, at least 1; for unknown numbers the average of
+// assume returns the slots of each cluster, at least 1. For a cluster with an unknown number it returns the average of
 // the known numbers.
 func assume(all []Candidate) []int {
 	known, sum := 0, 0
@@ -173,7 +173,7 @@ func lowest(give, at []int, all []Candidate, slots, most []int) (int, bool) {
 	}), true
 }
 
-// Want is a demand of a grid job, with the clusters that its local jobs may go to.
+// Want is a demand of a grid job, with the clusters to which its local jobs may go.
 type Want struct {
 	Demand
 	// Among are the positions of the clusters among the clusters of the site. For each of these clusters, At is the
@@ -183,8 +183,9 @@ type Want struct {
 }
 
 // Share returns the part of the wants that the cluster at position here should get now, as demands for Site, in the
-// order of the wants. Spread divides the wants of one owner with the same choice of clusters together, and Site divides
-// the part of this cluster among these wants. No owner gets more than its room here.
+// order of the wants. It divides wants of one owner with the same choice of clusters together: Spread divides their sum
+// among the clusters, and Site divides the part of this cluster among the wants. No owner gets more than its room on
+// this cluster.
 func Share(here int, site []Candidate, wants []Want) []Demand {
 	classes, owners := map[string][]int{}, map[string][]int{}
 	for i, w := range wants {
@@ -232,7 +233,7 @@ func shareClass(here int, site []Candidate, wants []Want, members, ready []int) 
 	share(wants, members, ready, Spread(total, all)[slices.Index(first.Among, here)])
 }
 
-// share cuts the ready local jobs of the members to the room, by Site.
+// share reduces the ready local jobs of the members to the room. Site decides how many each member keeps.
 func share(wants []Want, members, ready []int, room int) {
 	type key struct {
 		grid  jjm.GridID

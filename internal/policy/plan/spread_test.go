@@ -115,8 +115,7 @@ func TestSpread_Properties(t *testing.T) {
 	})
 }
 
-// If all jobs of a cluster have the same length, all jobs are spread in the end, whatever the order in which the
-// clusters ask.
+// If all jobs of a cluster have the same length, all jobs are submitted in the end, in whatever order the clusters ask.
 func TestSpread_EverythingEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) plan.Candidate {
@@ -285,9 +284,9 @@ func TestShare_Properties(t *testing.T) {
 	})
 }
 
-// The clusters take jobs until none takes any more. No job goes to a cluster outside its place, no cluster exceeds its
-// room, and no job waits while a cluster of its place has room. If several clusters have room, each cluster holds at
-// most three waves of its running jobs.
+// The clusters take jobs until no cluster takes more. Then no job is on a cluster outside its place, no cluster exceeds
+// its room, and no job waits while one of the best clusters of its place has room. If a place has several clusters, a
+// cluster counts as full once its load exceeds three times its slots.
 func TestShare_StaysInPlaceAndWaitsOnlyForRoom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var site []plan.Candidate

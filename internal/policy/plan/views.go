@@ -13,9 +13,9 @@ import "jjm/internal/jjm"
 //	   any failed and frozen         failed
 //	   only new, or none             new
 //
-// runningFirst swaps rules 1 and 2 (Ganga's Savannah request 29843). New local jobs do not
-// count if there are others. While more are to come (decision R12, see MoreToCome) rules 3-5 do not
-// apply: the status is running, or submitted if all others were killed.
+// runningFirst swaps rules 1 and 2 (Ganga's Savannah request 29843). New local jobs do not count if there are local
+// jobs in other states. While more are to come (decision R12, see MoreToCome), rules 3-5 do not apply: the status is
+// submitted if all local jobs that are not new were killed, else running.
 func Master(counts [jjm.NumStates]int, moreToCome, runningFirst bool) string {
 	submitted := counts[jjm.Submitted]+counts[jjm.Submitting] > 0
 	running := counts[jjm.Running]+counts[jjm.Completing] > 0
@@ -41,8 +41,8 @@ func Master(counts [jjm.NumStates]int, moreToCome, runningFirst bool) string {
 }
 
 // MoreToCome reports whether local jobs must still be made or submitted (decision R12), so that the ended local jobs do
-// not yet decide the whole. unsent counts the new local jobs that are to be submitted. It returns false if the grid job
-// is being killed, collects its outputs, or has ended.
+// not yet decide the status of the grid job. unsent counts the new local jobs that are to be submitted. It returns
+// false if the grid job is being killed, collects its outputs, or has ended.
 func MoreToCome(status jjm.GridStatus, kill, closed bool, unsent int) bool {
 	return !kill && !status.Final() && status != jjm.Prepared && (!closed || unsent > 0)
 }
@@ -69,9 +69,9 @@ type GRAMFacts struct {
 //	paused                                                16 SUSPENDED
 //	prepared                                              2 ACTIVE: outputs are being collected
 //	closed, and all local jobs that have not ended held   16 SUSPENDED
-//	one ever ran, or all have ended                       2 ACTIVE
-//	one was ever submitted                                1 PENDING
-//	none was                                              32 UNSUBMITTED
+//	a local job ever ran, or all have ended               2 ACTIVE
+//	a local job was ever submitted                        1 PENDING
+//	otherwise                                             32 UNSUBMITTED
 //
 // It never returns DONE or FAILED for a grid job that is not final, and never goes back in the
 // order 32, 1, 2.
@@ -100,8 +100,8 @@ func GRAM(f GRAMFacts) (state jjm.GRAM, code int, message string) {
 	return jjm.GRAMUnsubmitted, 0, message
 }
 
-// finalMessage returns the reason of a final status, which includes the counts, or the
-// counts if there is no reason.
+// finalMessage returns the reason of a final status, which already includes the counts. If there is no reason, it
+// returns the counts.
 func finalMessage(f GRAMFacts) string {
 	if f.Reason != "" {
 		return f.Reason
@@ -121,9 +121,9 @@ type ExitFacts struct {
 	NotDone int
 }
 
-// ExitCode returns the exit code of a grid job (decision R11), -1 while the grid job is not final. The
-// code is 0 only if the grid job is done, because an application may say FAILED and exit 0. Otherwise
-// it is the exit code of the only local job if that is above 0, else NotDone.
+// ExitCode returns the exit code of a grid job (decision R11), -1 while the grid job is not final. The code is 0 only
+// if the grid job is done, because an application may report FAILED and exit with 0. Otherwise the code is the exit
+// code of the only local job if that exit code is above 0, else NotDone.
 func ExitCode(f ExitFacts) int {
 	notDone := f.NotDone
 	if notDone == 0 {

@@ -17,8 +17,8 @@ type Stay struct {
 	Text string
 }
 
-// StayOf returns the first known of these times: the walltime of the request; usual, the configured walltime of a job
-// that requests none; most, the longest walltime that the cluster allows. 0 means not known.
+// StayOf returns the first of these times that is known: the walltime of the request; usual, the configured walltime of
+// jobs that request none; most, the longest walltime that the cluster allows. 0 means not known.
 func StayOf(r jjm.Request, usual, most time.Duration) Stay {
 	switch {
 	case r.Walltime > 0:
@@ -31,16 +31,16 @@ func StayOf(r jjm.Request, usual, most time.Duration) Stay {
 	return Stay{}
 }
 
-// Shut decides whether maintenance windows keep a local job from being submitted now. The first match counts, among
-// the windows that are not over:
+// Shut decides whether a maintenance window prevents the submission of a local job now. Windows that are over do not
+// count. The first match counts:
 //
 //	a window has begun                                         shut
 //	it is not known how long the job may stay                  shut
 //	if submitted now, the job might still be there when a window begins  shut
 //	else                                                       open
 //
-// It returns the reason for people, with the first window that matches, or "" for open. It depends only on the present
-// time and is called again for each submission; a change of the clock therefore has no lasting effect.
+// Shut returns the reason, for people, with the first window that matches, or "" for open. It depends only on the
+// present time and is called again for each submission; a change of the clock therefore has no lasting effect.
 func Shut(windows []jjm.Order, s Stay, now jjm.Time) string {
 	windows = slices.SortedFunc(slices.Values(windows), func(a, b jjm.Order) int {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Until, b.Until))

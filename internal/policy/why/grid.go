@@ -7,7 +7,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The causes of a grid job as a whole. The cause Paused also applies to a grid job as a whole.
+// The causes of a grid job as a whole. Paused, a cause of local jobs, is also a cause of grid jobs.
 const (
 	Reopening Code = "reopening"
 	Over      Code = "over"
@@ -33,22 +33,23 @@ type GridFacts struct {
 	// Reason explains a status that is pending, paused or final, or why a registered grid job is kept.
 	Reason                    string
 	Accepted, Ended, Reopened jjm.Time
-	// Reopening is set while a next generation is about to begin, since Reopened.
+	// Reopening is set while the next generation is about to begin. Reopened is the time of the request.
 	Reopening bool
 	// Trouble is the reason why the last step failed. The step is tried again.
 	Trouble string
-	// Awaited are the unfinished grid jobs after whose end the grid job begins.
+	// Awaited are the unfinished grid jobs that must end before the grid job begins.
 	Awaited []jjm.GridID
-	// Prepared is true if work area and package exist, Closed if no more local jobs will be made. Idle is the reason
-	// why none can be made now. Unfinished is the number of local jobs that have not ended.
+	// Prepared is true if the work area and the package of inputs exist, Closed if no more local jobs will be made. Idle
+	// is the reason why no more local jobs can be made now. Unfinished is the number of local jobs that have not ended.
 	Prepared, Closed bool
 	Idle             string
 	Unfinished       int
-	// Reads are the datasets for whose files its first step waits.
+	// Reads are the datasets with the files for which the first step of the grid job waits.
 	Reads []string
 }
 
-// OfGrid returns the cause for which a grid job as a whole waits; false if the causes of its local jobs are enough.
+// OfGrid returns the cause for the state of a grid job as a whole. It returns false if the causes of the local jobs
+// explain the state.
 func OfGrid(f GridFacts) (Cause, bool) {
 	switch {
 	case f.Reopening:

@@ -2,8 +2,8 @@ package why
 
 import "strings"
 
-// never are the pending reasons of Slurm (squeue, column REASON) that stay until a person changes something, each with
-// the remedy. ReqNodeNotAvail is not among them, because the end of a reservation clears it.
+// never lists the pending reasons of Slurm (squeue, column REASON) that stay until a person changes something, each
+// with its remedy. ReqNodeNotAvail is not among them, because the end of a reservation clears it.
 var never = []struct{ reason, remedy string }{
 	{"AccountNotAllowed", "the partition does not accept the account: change the account or the partition"},
 	{"BadConstraints", "no node fits what it asks for: change its features, cores or memory"},
@@ -17,8 +17,9 @@ var never = []struct{ reason, remedy string }{
 	{"QOSNotAllowed", "the partition does not accept the QOS: change the QOS or the partition"},
 }
 
-// neverClears reports whether a pending reason stays until a person changes something, and returns the remedy. Limits
-// for each job stay as well: Slurm names them QOSMaxWallDurationPerJobLimit, AssocMaxCpuPerJobLimit and the like.
+// neverClears reports whether a pending reason stays until a person changes something, and returns the remedy. Reasons
+// about limits on a single job also stay. Slurm calls such limits QOSMaxWallDurationPerJobLimit, AssocMaxCpuPerJobLimit
+// and the like.
 func neverClears(reason string) (remedy string, stays bool) {
 	word, _, _ := strings.Cut(strings.Trim(reason, "()"), ",")
 	word, _, _ = strings.Cut(word, " ")

@@ -13,8 +13,8 @@ const (
 // RecordCodes returns the causes that are shown only while no daemon answers.
 func RecordCodes() []Code { return []Code{NoDaemon, Spooled} }
 
-// FromRecord returns the cause of an unfinished local job as far as its record says, which was written at a time. The
-// record does not say what keeps a local job from being submitted.
+// FromRecord returns the cause for the state of an unfinished local job, as far as its record shows the cause. written
+// is the time at which the record was written. A record does not contain the reason why a local job is not submitted.
 func FromRecord(l *jjm.LocalJob, written jjm.Time) Cause {
 	f := Facts{Local: l, Now: written}
 	unsent := l.State == jjm.New || l.State == jjm.Submitting && l.Phase == jjm.RetryWait
@@ -29,8 +29,8 @@ func FromRecord(l *jjm.LocalJob, written jjm.Time) Cause {
 		Remedy: "start the daemon: it submits the local job then"}
 }
 
-// GridFromRecord returns the cause for which a grid job as a whole waits, as far as its record says; false if the
-// record names none. The record does not say why no local jobs are made.
+// GridFromRecord returns the cause for the state of a grid job as a whole, as far as its record shows the cause. It
+// returns false if the record shows none. A record does not contain the reason why no local jobs are made.
 func GridFromRecord(f GridFacts) (Cause, bool) {
 	switch {
 	case !f.Status.Final() && f.Prepared && !f.Closed && f.Status != jjm.Aborting && f.Status != jjm.Paused:
@@ -43,7 +43,7 @@ func GridFromRecord(f GridFacts) (Cause, bool) {
 	return OfGrid(f)
 }
 
-// InSpool returns the cause of a grid job whose submission lies in the spool since a time.
+// InSpool returns the cause of a grid job whose submission has been in the spool since the given time.
 func InSpool(since jjm.Time) Cause {
 	return Cause{Code: Spooled, Text: "its submission lies in the spool, and the daemon has not read it", Since: since,
 		Remedy: "start the daemon: it accepts or refuses the submission then"}

@@ -1,5 +1,5 @@
-// Package why finds the one cause for the state of each unfinished local job: what the local job waits for, or what is
-// being done. The list of causes is complete: every unfinished local job has exactly one of these causes.
+// Package why finds the cause for the state of each unfinished local job: what the local job waits for, or what is
+// being done with it. The list of causes is complete: every unfinished local job has exactly one of them.
 package why
 
 import (
@@ -51,7 +51,7 @@ func Codes() []Code {
 // Cause is the cause for the state of a local job or a grid job.
 type Cause struct {
 	Code Code
-	// Text is the evidence, for people: who ordered what, what the batch system says.
+	// Text is the evidence, for people, such as an order with its person, or a reason in the batch system's words.
 	Text string
 	// Since is the time since which the cause has held, 0 if that is not known.
 	Since jjm.Time
@@ -66,16 +66,16 @@ type Facts struct {
 	Local *jjm.LocalJob
 	Now   jjm.Time
 	// Unsent is set if the local job waits for its first or next submission. Then Kept is the cause that prevents the
-	// submission; Kept has no code if nothing prevents it.
+	// submission; Kept has no code if nothing prevents the submission.
 	Unsent bool
 	Kept   Cause
-	// Refused is the reason why the submission has not succeeded yet and is tried again. It has no code if no
+	// Refused is the cause why the submission has not succeeded yet and will be tried again. It has no code if no
 	// submission was refused.
 	Refused Cause
-	// Gone is set if the site no longer has the cluster that the local job is on.
+	// Gone is set if the configuration no longer has the cluster of the local job.
 	Gone bool
-	// Silent has a text and a time if the cluster of the local job answers no listing. Missing is since when the local
-	// job has been missing from the listings, 0 if it is not missing.
+	// Silent has a text and a time if the cluster of the local job answers no listing. Missing is the time since which the
+	// local job has been missing from the listings, 0 if it is not missing.
 	Silent  Cause
 	Missing jjm.Time
 }
@@ -173,7 +173,7 @@ func inBatch(l *jjm.LocalJob) Cause {
 	return Cause{Code: Collecting, Text: "its attempt is over; jjm gathers the evidence of how", Since: l.Ended}
 }
 
-// runs returns a text that says where a local job runs, and how far it is.
+// runs returns a text about the host and the progress of a running local job.
 func runs(l *jjm.LocalJob) string {
 	text := "it runs on " + cmp.Or(l.Host, "a host of cluster "+l.Cluster)
 	if p := l.Progress; p.Phase != "" {
@@ -202,7 +202,7 @@ func queued(l *jjm.LocalJob) Cause {
 	return c
 }
 
-// Group counts the local jobs that have the same cause for the same reason.
+// Group counts the local jobs that have the same cause with the same text.
 type Group struct {
 	Cause
 	Jobs int
@@ -234,8 +234,8 @@ func (gs *Groups) Add(id jjm.LocalID, c Cause) {
 	g.Since, g.Until = earlier(g.Since, c.Since), earlier(g.Until, c.Until)
 }
 
-// keyOf returns the text that, besides the code, all local jobs of a group have in common. All running local jobs are
-// one group; the text of its cause names where they run only if there is one local job.
+// keyOf returns the text that local jobs of one group have in common, in addition to the code. All running local jobs
+// are one group, although the texts of their causes name different hosts.
 func keyOf(c Cause) string {
 	if c.Code == Running {
 		return ""
@@ -251,8 +251,8 @@ func earlier(a, b jjm.Time) jjm.Time {
 	return a
 }
 
-// All returns at most n groups: the groups that need a person first, then by number of local jobs. left is the number
-// of local jobs in the groups that are left out.
+// All returns at most n groups. The groups that need a person come first, then the groups with the most local jobs.
+// left is the number of local jobs in the groups that are left out.
 func (gs *Groups) All(n int) (all []Group, left int) {
 	all = slices.Clone(gs.all)
 	for i := range all {
@@ -275,7 +275,7 @@ func (gs *Groups) All(n int) (all []Group, left int) {
 	return all[:n], left
 }
 
-// needs returns 1 if a person must do something, else 0.
+// needs returns 1 if a person should do something about the group, else 0.
 func needs(g Group) int {
 	if g.Remedy != "" {
 		return 1

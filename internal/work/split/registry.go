@@ -21,7 +21,7 @@ type method struct {
 	start func(*Cutting, *Work, *Params) (cutter, error)
 	// bound quickly returns an upper bound of the number of parts.
 	bound func(*Work, *Params) int64
-	// size, unless nil, returns a description of the amount of work, to be placed before "would make N parts".
+	// size returns a description of the amount of work, to be placed before "would make N parts"; nil if there is none.
 	size func(*Work, *Params) string
 }
 

@@ -27,12 +27,12 @@ func ShippedRules() Set {
 	return NewSet(Shipped, rules)
 }
 
-// file is a text of rules.
+// file is the content of a text of rules.
 type file struct {
 	Rule []Rule `toml:"rule"`
 }
 
-// Parse parses a text of [[rule]] tables. The problems name every mistake with its line.
+// Parse parses a text of [[rule]] tables. It returns a problem with its line for each mistake, and then no rules.
 func Parse(name string, text []byte) ([]Rule, jjm.Problems) {
 	var f file
 	places, problems := strict.Decode(name, text, &f)
@@ -47,7 +47,7 @@ func Parse(name string, text []byte) ([]Rule, jjm.Problems) {
 
 var ruleName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
 
-// Check returns the problems of rules in the list with the name field.
+// Check returns the problems of rules. field is the name of the list of rules, with which the problems' fields begin.
 func Check(field string, rules []Rule) (problems jjm.Problems) {
 	known := map[string]int{}
 	for i := range rules {
@@ -102,7 +102,8 @@ func (r *Rule) check() (problems jjm.Problems) {
 	return append(problems, r.checkOrder()...)
 }
 
-// checkOrder returns the keys that do not go with the order.
+// checkOrder returns a problem for each key that the order does not allow, each invalid value, and each condition that
+// the order lacks.
 func (r *Rule) checkOrder() (problems jjm.Problems) {
 	bad := func(field, format string, args ...any) {
 		problems = append(problems, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})

@@ -59,7 +59,8 @@ func (r *ruleRow) rule(i int) rule.Rule {
 	return out
 }
 
-// One rule of each kind of action remains: the most specific, of equals the strictest, else the first.
+// Of each kind of action, one rule remains: the most specific rule, among equally specific rules the strictest, else
+// the first.
 func TestOrders_AsTheGoldenRowsHaveThem(t *testing.T) {
 	golden.Rows(t, "jedi/retry_rules", func(_ string, row retryRow) string {
 		var rules []rule.Rule
@@ -78,7 +79,7 @@ func TestOrders_AsTheGoldenRowsHaveThem(t *testing.T) {
 			r.Origin = rule.Site
 			want = append(want, r)
 		}
-		for i := range min(len(got), len(want)) { // the row does not say which of the rules it was, but of what error
+		for i := range min(len(got), len(want)) { // a row does not identify the rule, but only its error
 			var at, error int
 			_, _ = fmt.Sscanf(got[i].Name, "r%d-error-%d", &at, &error)
 			got[i].Name = fmt.Sprintf("r%d-error-%d", i, error)

@@ -1,7 +1,6 @@
-// Package rule has the rules by which the end of an attempt is judged, as data: TOML that jjm
-// ships, with rules that a site or a job type adds or replaces (docs/RULES.md). It is pure: it finds
-// which rules match the facts of an end and which of them decide. Package analyse has the facts and
-// carries the orders out.
+// Package rule holds the rules that judge the end of an attempt. The rules are data: TOML that jjm ships, and rules
+// that a site or a job type adds or replaces (docs/RULES.md). The package finds the rules that match the facts about an
+// end, and the rules that decide. It does no I/O. Package analyse collects the facts and carries the orders out.
 //
 // A rule has conditions, all of which must hold, and one order. Orders are of several kinds, and
 // one rule of each kind decides:
@@ -47,16 +46,15 @@ type Rule struct {
 	Type    string            `toml:"type" json:"type,omitempty"`
 	Cluster string            `toml:"cluster" json:"cluster,omitempty"`
 	Params  map[string]string `toml:"params" json:"params,omitempty"`
-	// Level and Verdict are the level and the action of the verdict that is already made; only
-	// for orders of other kinds than verdict.
+	// Level and Verdict are conditions on the level and the action of the verdict. Only rules with orders that come with a
+	// verdict may have them.
 	Level   []string     `toml:"level" json:"level,omitempty"`
 	Verdict []jjm.Action `toml:"verdict" json:"verdict,omitempty"`
 
 	// Do is the order.
 	Do string `toml:"do" json:"do"`
-	// At and Class are level and class of a verdict that the rule makes itself; if Class is empty,
-	// the time that the attempt ran decides. Blame says whose failure it is: "application" or
-	// "batch system".
+	// At and Class are the level and the class of the verdict that the rule orders. If Class is empty, it depends on the
+	// run time of the attempt. Blame is the cause of the failure: "application" or "batch system".
 	At    string `toml:"at" json:"at,omitempty"`
 	Class string `toml:"class" json:"class,omitempty"`
 	Blame string `toml:"blame" json:"blame,omitempty"`
@@ -64,7 +62,7 @@ type Rule struct {
 	// input shrinks.
 	MaxAttempts int     `toml:"max_attempts" json:"max_attempts,omitempty"`
 	Factor      float64 `toml:"factor" json:"factor,omitempty"`
-	// LogOnly prevents the rule from deciding. Only the decision that it would have made is noted.
+	// LogOnly prevents the rule from deciding. jjm only notes the decision that the rule would have made.
 	LogOnly bool `toml:"log_only" json:"log_only,omitempty"`
 
 	// Origin is the origin of the rule: Shipped, Site or "type NAME".
@@ -80,7 +78,7 @@ const (
 // The orders that are verdicts.
 const (
 	ByOpinion = "opinion" // the verdict of the job type's opinion
-	AsSaid    = "said"    // the verdict of the application's keyword, or of its exit code 0
+	AsSaid    = "said"    // the verdict that the application's keyword, or its exit code 0, requests
 	ByLog     = "log"     // the verdict of GBS's table
 	Cancel    = "cancel"  // jjm wanted to end the attempt
 	Hold      = "hold"    // wait for a person
@@ -117,13 +115,13 @@ func kinds() map[string]string {
 		Attention: KindAttention}
 }
 
-// Orders returns the words of Do.
+// Orders returns the orders that Rule.Do may have, sorted.
 func Orders() []string { return slices.Sorted(maps.Keys(kinds())) }
 
 // Kind returns the kind of the rule's order.
 func (r *Rule) Kind() string { return kinds()[r.Do] }
 
-// Conditions returns how many conditions the rule has.
+// Conditions returns the number of conditions of the rule.
 func (r *Rule) Conditions() int {
 	n := len(r.Is) + len(r.Not) + len(r.Params)
 	for _, set := range []bool{r.Result != "", len(r.Batch) > 0, len(r.Exit) > 0, r.Text != nil, r.Type != "",
@@ -135,7 +133,7 @@ func (r *Rule) Conditions() int {
 	return n
 }
 
-// limit returns how many attempts a rule about retries allows.
+// limit returns the number of attempts that a rule about retries allows.
 func (r *Rule) limit() int {
 	if r.Do == NoRetry {
 		return 1
@@ -143,7 +141,7 @@ func (r *Rule) limit() int {
 	return cmp.Or(r.MaxAttempts, 1)
 }
 
-// Facts are the facts that conditions can ask for.
+// Facts are the facts that conditions of rules can use.
 type Facts struct {
 	Result string
 	Batch  jjm.BatchState
@@ -155,12 +153,12 @@ type Facts struct {
 	Text          string
 	Type, Cluster string
 	Params        map[string]string
-	// Level and Verdict are empty until the verdict is made.
+	// Level and Verdict describe the verdict. They are empty until it is made.
 	Level   string
 	Verdict jjm.Action
 }
 
-// The facts that rules can ask for.
+// The words of Rule.Is and Rule.Not.
 const (
 	IsOpinion  = "opinion"
 	IsAsked    = "asked"
@@ -212,7 +210,7 @@ func (r *Rule) Unmet(f *Facts) string {
 	return r.unmetWords(f)
 }
 
-// unmetWords is the part of Unmet about facts, settings and texts.
+// unmetWords returns the first unmet condition among Is, Not, Params and Text.
 func (r *Rule) unmetWords(f *Facts) string {
 	for _, word := range r.Is {
 		if !f.Is[word] {

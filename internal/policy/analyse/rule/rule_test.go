@@ -11,7 +11,7 @@ import (
 	"jjm/internal/policy/analyse/rule"
 )
 
-// parse parses rules that are right.
+// parse parses valid rules.
 func parse(t *testing.T, text string) []rule.Rule {
 	t.Helper()
 	rules, problems := rule.Parse("rules.toml", []byte(text))
@@ -190,7 +190,7 @@ func TestParse_NamesEveryMistakeWithItsLine(t *testing.T) {
 	}
 }
 
-// Every accepted text of rules can decide about any facts without a panic.
+// Every accepted text of rules can be applied to any facts without a panic.
 func FuzzParse(f *testing.F) {
 	f.Add(rule.ShippedText())
 	f.Add("[[rule]]\nname = \"x\"\ndo = \"limit_retry\"\nmax_attempts = 2\nparams = {a = \"b\"}\ntext = \"a.*\"")

@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// Set is a list of rules in the order in which they are asked. The zero Set has no rules.
+// Set is a list of rules in the order in which they are tried. The zero Set has no rules.
 type Set struct {
 	rules []Rule
 }
@@ -12,8 +12,8 @@ type Set struct {
 // NewSet returns the rules of an origin as a set.
 func NewSet(origin string, rules []Rule) Set { return Set{}.With(origin, rules) }
 
-// With returns the set with the rules of an origin that outranks the set: a rule with the name of a
-// rule of the set replaces it in its place, and the other rules come first in their order.
+// With returns the set after adding the rules of an origin that outranks the set. A new rule with the name of a rule in
+// the set replaces that rule at its position. The other new rules come before the rules of the set, in their order.
 func (s Set) With(origin string, rules []Rule) Set {
 	merged := slices.Clone(s.rules)
 	var first []Rule
@@ -50,8 +50,8 @@ func (s Set) Verdict(f *Facts) (decides *Rule, noted []*Rule) {
 	return nil, noted
 }
 
-// Orders returns the rules that decide of all kinds other than KindVerdict, at most one rule of each kind. noted are
-// the rules with log_only that would have decided instead.
+// Orders returns the rules that decide orders of kinds other than KindVerdict, at most one rule of each kind. noted are
+// the rules with log_only that would otherwise have decided.
 func (s Set) Orders(f *Facts) (decide, noted []*Rule) {
 	for _, kind := range []string{KindMemory, KindCPU, KindInput, KindRetry, KindAttention} {
 		best := s.best(kind, f, false)
@@ -65,8 +65,8 @@ func (s Set) Orders(f *Facts) (decide, noted []*Rule) {
 	return decide, noted
 }
 
-// best returns the rule of a kind that matches best, nil if none matches. With all set, rules with
-// log_only count like other rules.
+// best returns the highest-ranking rule of a kind that matches, nil if none matches. If all is set, rules with log_only
+// also count.
 func (s Set) best(kind string, f *Facts, all bool) (best *Rule) {
 	for i := range s.rules {
 		r := &s.rules[i]
@@ -80,8 +80,8 @@ func (s Set) best(kind string, f *Facts, all bool) (best *Rule) {
 	return best
 }
 
-// better reports whether a rule outranks the rule than, which is before it in the set: it has more
-// conditions, or it has as many and allows fewer attempts.
+// better reports whether r outranks an earlier rule of the set: r has more conditions, or it has the same number of
+// conditions and allows fewer attempts.
 func (r *Rule) better(than *Rule) bool {
 	if a, b := r.Conditions(), than.Conditions(); a != b {
 		return a > b
