@@ -125,6 +125,9 @@ type Description struct {
 	Result string
 	// Reads is set if the type processes the files of datasets, which the job file must then name (see Fits).
 	Reads bool
+	// Cut is, for people, the splitter that cuts the files unless the job file names another one, with its settings:
+	// "FileBased, files_per_job = 2"; "" if the type does not say.
+	Cut string
 	// Along is set if the type makes events, and its local jobs may also read files of secondary datasets (minimum
 	// bias, cards); see Fits.
 	Along bool

@@ -242,6 +242,28 @@ func (s *splitJob) filesOf(d *jjm.DatasetInput) (files []jjm.File, err error) {
 	return files, list(name, f)
 }
 
+// inline replaces the datasets of a job file by lists of their present files. It returns an error if only a daemon or a
+// program knows the files of a dataset.
+func (s *splitJob) inline(spec *jjm.Spec) error {
+	for i := range spec.Datasets {
+		d := &spec.Datasets[i]
+		if d.Files == nil && d.From == "" && d.Watch == "" {
+			return fmt.Errorf("datasets[%d]: only the daemon or a program knows the files of %q: for a test, list them with "+
+				"files or from", i, d.Name)
+		}
+		files, err := s.filesOf(d)
+		if err != nil {
+			return fmt.Errorf("datasets[%d]: %w", i, err)
+		}
+		d.From, d.Watch, d.Open = "", "", false
+		d.Files = make([]jjm.Listed, len(files))
+		for j := range files {
+			d.Files[j].File = files[j]
+		}
+	}
+	return nil
+}
+
 // listing returns the files of a watched folder as they are now.
 func (s *splitJob) listing(watch string) ([]jjm.File, error) {
 	folder, pattern, err := catalogue.SplitWatch(watch)

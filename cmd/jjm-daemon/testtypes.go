@@ -181,9 +181,13 @@ func (t *testType) assign(arg string, subjects []*subject) error {
 	if err != nil {
 		return err
 	}
-	doc, wrong, err := (&splitJob{File: path}).read(nil)
+	job := &splitJob{File: path}
+	doc, wrong, err := job.read(nil)
 	if err = cmp.Or(err, wrong.Err()); err != nil {
 		return err
+	}
+	if err := job.inline(&doc.Spec); err != nil {
+		return jjm.Errorf(jjm.Invalid, "%s: %w", path, err)
 	}
 	found := false
 	for _, s := range subjects {

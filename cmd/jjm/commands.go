@@ -32,6 +32,7 @@ type commands struct {
 	Release    release    `cmd:"" group:"people" help:"Release held jobs; others stay as they are." example:"jjm release 17.3"`
 	Set        set        `cmd:"" group:"people" help:"Change the resources and the priority of waiting local jobs." example:"jjm set 17 --walltime 12h"`
 	Resubmit   resubmit   `cmd:"" group:"people" help:"Run failed local jobs again; reopens a grid job that is over." example:"jjm resubmit 17 && jjm wait 17"`
+	Resplit    resplit    `cmd:"" group:"people" help:"Cut the work of failed local jobs into smaller local jobs." example:"jjm resplit 17 --into 4"`
 	Force      forceState `cmd:"" name:"force-status" group:"people" help:"Force local jobs to failed or completed, whatever the evidence says." example:"jjm force-status 17.3 failed --why 'node7 is gone'"`
 	Freeze     freeze     `cmd:"" group:"people" help:"Freeze local jobs that are over: nothing changes them until jjm unfreeze." example:"jjm freeze 17.3-7"`
 	Unfreeze   unfreeze   `cmd:"" group:"people" help:"Unfreeze local jobs: completed or failed, as they were." example:"jjm unfreeze 17"`

@@ -15,7 +15,7 @@ type find struct {
 	Gatekeeper string `name:"gatekeeper-id" aliases:"origin-id" placeholder:"ID" help:"The id that a gatekeeper has given to a grid job."`
 	Tag        string `placeholder:"TAG" help:"The tag of a bulk, which is the name of its batch jobs."`
 	Host       string `placeholder:"HOST" help:"What ran on this host, whatever its domain."`
-	At         string `placeholder:"TIME" help:"With --host: only what ran there at this time, such as 03:10 or '2026-11-26 03:10'."`
+	At         string `placeholder:"TIME" help:"With --host: only what ran there in this minute, second or day, such as 03:10 or '2026-11-26 03:10'."`
 	DN         string `name:"dn" placeholder:"DN" help:"Grid jobs of this certificate, or of this subject of a token."`
 	File       string `placeholder:"LFN" help:"The jobs that read, own or made a file: an LFN, a path, or the name of an output."`
 	User       string `aliases:"owner" placeholder:"USER" help:"Jobs of this user; alone, or with another flag."`
@@ -79,27 +79,55 @@ func (f *find) request(now time.Time) (r wire.FindRequest, err error) {
 	case f.Cluster != "" && f.BatchID == "" && f.Tag == "" && f.Host == "":
 		return r, usage("--cluster %.40q: want --batch-id, --tag or --host too", f.Cluster)
 	case f.At != "":
-		r.Find.At, err = inThePast("--at", f.At, now)
+		r.Find.At, r.Find.Until, err = inThePast("--at", f.At, now)
 	}
 	return r, err
 }
 
-// inThePast parses the time of a flag that lies in the past. A time of day without a date is the last such time.
-func inThePast(flag, s string, now time.Time) (jjm.Time, error) {
-	at, ok := dated(s, now)
-	if t, err := time.Parse("15:04", s); err == nil && !ok {
-		at, ok = time.Date(now.Year(), now.Month(), now.Day(), t.Hour(), t.Minute(), 0, 0, now.Location()), true
-		if at.After(now) {
-			at = at.AddDate(0, 0, -1)
+// timeForm is a form in which people write a time, with the unit of its last part.
+type timeForm struct {
+	form string
+	unit time.Duration
+}
+
+// timeForms returns the forms of a time in the past. A time of day without a date is the last such time.
+func timeForms() []timeForm {
+	const minute, second, day = time.Minute, time.Second, 24 * time.Hour
+	return []timeForm{{time.RFC3339, second}, {"2006-01-02 15:04", minute}, {"2006-01-02T15:04", minute},
+		{time.DateTime, second}, {"2006-01-02T15:04:05", second}, {time.DateOnly, day}, {"15:04", minute},
+		{time.TimeOnly, second}}
+}
+
+// inThePast parses the time of a flag that lies in the past. It returns the first and the last moment of the time: a
+// minute, a second or a day lasts from its beginning to its end, but at most until now. A time with a fraction of a
+// second is one moment.
+func inThePast(flag, s string, now time.Time) (from, until jjm.Time, err error) {
+	for _, f := range timeForms() {
+		at, err := time.ParseInLocation(f.form, s, now.Location())
+		if err != nil {
+			continue
 		}
+		if at.Year() == 0 { // a time of day
+			at = time.Date(now.Year(), now.Month(), now.Day(), at.Hour(), at.Minute(), at.Second(), 0, now.Location())
+			if at.After(now) {
+				at = at.AddDate(0, 0, -1)
+			}
+		}
+		last := at
+		if at.Nanosecond() == 0 {
+			last = at.Add(f.unit - time.Millisecond)
+		}
+		switch {
+		case at.Unix() <= 0:
+			return 0, 0, usage("%s %.40q: want a time after 1970", flag, s)
+		case at.After(now):
+			return 0, 0, usage("%s %.40q: that time is in the future", flag, s)
+		case last.After(now):
+			last = now
+		}
+		return jjm.At(at), jjm.At(last), nil
 	}
-	switch {
-	case !ok || at.Unix() <= 0:
-		return 0, usage("%s %.40q: want a time such as 03:10, '2026-03-01 03:10' or 2026-03-01T03:10:00Z", flag, s)
-	case at.After(now):
-		return 0, usage("%s %.40q: that time is in the future", flag, s)
-	}
-	return jjm.At(at), nil
+	return 0, 0, usage("%s %.40q: want a time such as 03:10, 03:10:07, '2026-03-01 03:10' or 2026-03-01T03:10:00Z", flag, s)
 }
 
 // print prints the jobs as a table or, with --json, one object per line.

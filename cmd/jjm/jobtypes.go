@@ -123,6 +123,9 @@ func (c *cli) printJobType(t wire.JobType) error {
 	}
 	_, _ = fmt.Fprintf(c.out, "%s: %s (reports by %s)\n", plain.Printable(t.Type), plain.Printable(t.Summary),
 		plain.Printable(t.Result))
+	if t.Cut != "" {
+		_, _ = fmt.Fprintf(c.out, "\nFiles are cut by %s; a job file changes that below [split].\n", plain.Printable(t.Cut))
+	}
 	if len(t.Params) > 0 {
 		_, _ = fmt.Fprintln(c.out, "\nSettings under [params]:")
 		rows := [][]string{{"  NAME", "TYPE", "UNIT", "DEFAULT", "MEANING"}}

@@ -186,7 +186,7 @@ func accepted(t TB, h handlers.Handler, site handlers.Site, good Good) {
 	if h.Describe().Reads {
 		work, all := handlers.Inline(spec)
 		if !all {
-			t.Fatal("the suite wants all files in the job file, and the dataset closed")
+			t.Fatal("the job file does not list all files: list them with files = [{ lfn = ... }], and leave open out")
 		}
 		whole.Work.Files, whole.Work.Secondary, whole.Work.Closed = work.Files, work.Secondary, true
 	}

@@ -170,6 +170,9 @@ func (f Folder) read(path string) candidate {
 		return c
 	}
 	c.handler, c.name, c.named = h, h.Type(), true
+	if t, ok := h.(*Type); ok {
+		t.held = f.Held
+	}
 	if t, ok := h.(*external.Type); ok {
 		c.program = t.Program()
 		for _, p := range f.held(c.program) {

@@ -238,3 +238,29 @@ func TestOffType_RefusesNewJobsAndRunsAcceptedOnes(t *testing.T) {
 		t.Errorf("%v %v, want %v %v", got.Argv, again, want.Argv, err)
 	}
 }
+
+// The files that a type packs are checked again with each grid job: a file that others can change by now is not packed.
+func TestPrepare_ChecksTheFilesAgain(t *testing.T) {
+	var loose error
+	packs := strings.Replace(named("packs"), "[work]", "[[inputs]]\npath = \"lib.py\"\n[work]", 1)
+	dir := folder(t, map[string]string{"packs.toml": packs, "lib.py": "x"})
+	held := func(path string) error {
+		if filepath.Base(path) == "lib.py" {
+			return loose
+		}
+		return nil
+	}
+	loaded, err := Folder{Dir: dir, Held: held}.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed, err := handlers.Added(loaded.Types["packs"], &jjm.Spec{Type: "packs"}, handlers.Site{})
+	if err != nil || len(packed) != 1 {
+		t.Errorf("while only the owner can change it: %v, %v", packed, err)
+	}
+	loose = errors.New("others can write it")
+	_, err = handlers.Added(loaded.Types["packs"], &jjm.Spec{Type: "packs"}, handlers.Site{})
+	if jjm.KindOf(err) != jjm.Busy || !strings.Contains(err.Error(), "lib.py: others can write it") {
+		t.Errorf("when others can change it: %v", err)
+	}
+}

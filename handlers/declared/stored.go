@@ -2,12 +2,15 @@ package declared
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"sync"
 
 	"jjm/handlers"
 	"jjm/internal/formats/strict"
+	"jjm/internal/formats/weburl"
 	"jjm/internal/jjm"
 	"jjm/internal/policy/analyse/rule"
 )
@@ -20,6 +23,7 @@ const textKey = handlers.OwnKey + "type"
 type Type struct {
 	declared
 	path string
+	held func(path string) error // Folder.Held, nil for a type that was not read from a folder
 
 	mu        sync.Mutex
 	other     declared // the type that otherText declares
@@ -91,10 +95,23 @@ func (t *Type) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, err
 	return d.Command(bare, job)
 }
 
-// Prepare returns the files that the type itself adds.
+// Prepare returns the files that the type itself adds. The error is of kind Busy if others can change one of the files
+// by now, because the files are packed with each grid job and the folder was checked only when the daemon started.
 func (t *Type) Prepare(spec *jjm.Spec, _ handlers.Site) ([]jjm.Input, error) {
 	d, _, problems := t.at(spec)
-	return d.inputs, problems.Err()
+	if len(problems) > 0 {
+		return nil, problems.Err()
+	}
+	for i := range d.inputs {
+		in := &d.inputs[i]
+		if t.held == nil || weburl.Is(in.Path) {
+			continue
+		}
+		if err := t.held(in.Path); err != nil && !errors.Is(err, fs.ErrNotExist) { // the packer reports a missing file
+			return nil, jjm.Errorf(jjm.Busy, "the job type packs %s: %w", in.Path, err)
+		}
+	}
+	return d.inputs, nil
 }
 
 // Analyse returns the decision about an attempt: the opinion of the type's command on the worker, or otherwise the

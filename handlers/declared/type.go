@@ -3,7 +3,9 @@ package declared
 import (
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -64,11 +66,34 @@ func (t declared) tryExample() jjm.Problems {
 
 func (f *File) describe() handlers.Description {
 	d := handlers.Description{Summary: f.Summary, Result: f.Result, Reads: f.Work.Files != "", Along: f.Work.Events != nil,
-		Params: f.Settings.Params(), Example: f.Example}
+		Cut: f.Work.cutText(), Params: f.Settings.Params(), Example: f.Example}
 	if d.Example == "" {
 		d.Example = f.example()
 	}
 	return d
+}
+
+// cutText returns the splitter for files with the settings of the file, "" if the type reads no files.
+func (w *Work) cutText() string {
+	if w.Files == "" || len(w.Params) == 0 {
+		return w.Files
+	}
+	return w.Files + ", " + tableText(w.Params)
+}
+
+// tableText returns the keys of a table with their values, as in TOML.
+func tableText(table map[string]any) string {
+	texts := make([]string, 0, len(table))
+	for _, key := range slices.Sorted(maps.Keys(table)) {
+		text := ""
+		if inner, ok := table[key].(map[string]any); ok {
+			text = "{ " + tableText(inner) + " }"
+		} else {
+			text = literal(table[key])
+		}
+		texts = append(texts, key+" = "+text)
+	}
+	return strings.Join(texts, ", ")
 }
 
 // example returns a job file with the required settings.

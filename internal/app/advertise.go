@@ -34,6 +34,8 @@ type brokers struct {
 	models func() []wire.Model
 	// sharedFolders returns notes about the folders in which accounts write.
 	sharedFolders func(server.Caller) []string
+	// page returns the problem of the web page, "" if there is none.
+	page func() string
 }
 
 // advertised returns the ad and its state in each collector. If Now is set, it sends the ad first.
@@ -64,7 +66,8 @@ func (b brokers) notes(c server.Caller) []string {
 
 // around returns the facts about the health of the site that the engine does not know.
 func (b brokers) around(c server.Caller, version string) engine.Around {
-	return engine.Around{Version: version, SharedFolders: b.sharedFolders(c), Advertising: b.publisher.Trouble()}
+	return engine.Around{Version: version, SharedFolders: b.sharedFolders(c), Advertising: b.publisher.Trouble(),
+		Page: b.page()}
 }
 
 // facts returns the present state of this site, for its ad.

@@ -148,7 +148,7 @@ func (a *App) open(ctx context.Context) error {
 	a.config.Gate.Version = a.opts.Version
 	a.openPublisher()
 	b := brokers{publisher: a.publisher, advertises: len(a.config.Advertise.Collectors) > 0, low: a.engine.Low,
-		models: a.models, sharedFolders: a.reserve.notes.tell}
+		models: a.models, sharedFolders: a.reserve.notes.tell, page: a.pageTrouble}
 	a.server = server.New(served(a.opts.Version, a.engine, b), a.observedServer(), a.log)
 	a.engine.TakeIn(ctx) // before the socket answers any request
 	if a.socket, err = server.Listen(filepath.Join(state, "jjm.sock"), a.config.Gate); err != nil {

@@ -78,6 +78,14 @@ func (a *App) accountNamed(ctx context.Context, name string) (wire.Caller, error
 	return a.server.CallerOf(owner.UID, owner.GID), nil
 }
 
+// pageTrouble returns the problem of the web page, "" if there is none or no page.
+func (a *App) pageTrouble() string {
+	if a.page == nil {
+		return ""
+	}
+	return a.page.Trouble()
+}
+
 // servePage serves the web page until ctx ends. If the listener fails, the daemon continues without it.
 func (a *App) servePage(ctx context.Context) {
 	if a.page == nil {

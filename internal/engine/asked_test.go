@@ -103,6 +103,14 @@ func (e *asked) Resubmit(c ctx, by caller, refs []jjm.Ref, how wire.ResubmitHow)
 	return a.Resubmit
 }
 
+func (e *asked) Resplit(c ctx, by caller, refs []jjm.Ref, how wire.ResplitHow) []wire.Resplit {
+	a, err := call(c, e, wire.VerbResplit(), by, wire.ResplitRequest{Many: names(refs), ResplitHow: how})
+	if err != nil {
+		return slices.Repeat([]wire.Resplit{{Error: wire.ErrorOf(err)}}, len(refs))
+	}
+	return a.Resplit
+}
+
 func (e *asked) Remove(c ctx, by caller, refs []jjm.Ref, force, dry bool) []wire.Removed {
 	a, err := call(c, e, wire.VerbRemove(), by, wire.RemoveRequest{Many: names(refs), Force: force, DryRun: dry})
 	if err != nil {

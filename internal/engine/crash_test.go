@@ -199,7 +199,7 @@ func endsOf(n int32, state jjm.State) map[int32]jjm.State {
 
 // scenarios together pass every failpoint.
 func scenarios() map[string]scenario {
-	return map[string]scenario{
+	all := map[string]scenario{
 		"work with retries, lost replies and a busy system": {
 			sim: adaptertest.SimConfig{MaxBulk: 3, Settle: 10 * time.Second, Slots: 4}, play: troubled,
 			faults: []adaptertest.Fault{adaptertest.LoseReply, adaptertest.SayBusy, adaptertest.LoseRequest},
@@ -598,6 +598,8 @@ func scenarios() map[string]scenario {
 			wants:   map[string]want{"a": done(6)},
 		},
 	}
+	maps.Copy(all, resplitScenarios())
+	return all
 }
 
 // begin sets up a scenario.

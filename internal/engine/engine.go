@@ -177,7 +177,8 @@ func build(cfg Config, deps Deps) *Engine {
 	e.records = record.New(s, as, e.clusters.Waits)
 	e.judge = verdict.New(s, as, ends, sw, ln, e.clusters, e.records.Add)
 	e.requests = request.New(s, cluster.Halting(e.clusters), cluster.Leaving(e.clusters))
-	e.reopener = reopen.New(s, reopen.Rooms{Feeder: e.feeder, Prover: e.prover, Clusters: e.clusters})
+	e.reopener = reopen.New(s, reopen.Rooms{Feeder: e.feeder, Divider: e.feeder, Prover: e.prover,
+		Clusters: e.clusters, Types: types})
 	e.remover = removal.New(s, as)
 	e.site = site.New(s, as, e.clusters.Shut, cluster.Halting(e.clusters), e.records.Mend)
 	e.remote = remote.New(s, as, func(owner jjm.Owner, base, path string) (io.ReadCloser, error) {

@@ -309,7 +309,8 @@ func TestOrders_DrainRefusesNewGridJobsOnly(t *testing.T) {
 			return err
 		}
 		if err := try(mc(1)); jjm.KindOf(err) != jjm.Denied ||
-			!strings.Contains(err.Error(), "cluster sim is drained by admin") || !strings.Contains(err.Error(), "it moves") {
+			!strings.Contains(err.Error(), "cluster sim is drained by admin") || !strings.Contains(err.Error(), "it moves") ||
+			!strings.Contains(err.Error(), `clusters = ["big"] in the job file, or "any"`) {
 			t.Errorf("a new grid job: %v", err)
 		}
 		if err := try(mc(12, "key = \"k\"", `cluster = "sim"`)); err != nil {

@@ -172,7 +172,7 @@ func TestRemove_WaitsForTheGatekeeper(t *testing.T) {
 			w.must(err)
 		}
 		w.until(time.Hour, "in the history", func() bool { return w.archived(1, 2, 3) })
-		w.refusedRemoval(alice, 1, jjm.Conflict, "its gatekeeper was not told yet that it is over")
+		w.refusedRemoval(alice, 1, jjm.Conflict, "nobody has asked yet by its key how it ended: ask once with jjm lookup 1")
 		told := w.lookup(1)
 		if got := w.remove(alice, false, 1)[0]; got.Error != nil {
 			t.Errorf("told: %+v", got.Error)

@@ -25,8 +25,8 @@ type walkKey struct{}
 func always() []string {
 	return []string{"after", "auto", "baggage", "causes", "chain", "configcheck", "copy", "dataset_remove", "down",
 		"find", "force", "generations", "health", "hold", "jedimerge", "keywords", "leftout", "listcolumns", "notify",
-		"offtypes", "outputs", "proof", "remove", "report", "required", "resources", "rollback", "run", "selection",
-		"set", "short", "status", "steps", "top", "trace", "typesplit", "why", "words"}
+		"offtypes", "outputs", "proof", "remove", "report", "required", "resources", "resplit", "rollback", "run",
+		"selection", "set", "short", "status", "steps", "top", "trace", "typesplit", "why", "words"}
 }
 
 // TestWalks runs scripts of users' commands with their output. Each script has a separate daemon, whose configuration

@@ -15,7 +15,6 @@ import (
 func unused() map[string]string {
 	const (
 		forTests = "tests of several packages use it"
-		resplit  = "comes with the operations on masters and subjobs"
 		jedi     = "comes with tasks"
 	)
 	return map[string]string{
@@ -28,12 +27,6 @@ func unused() map[string]string {
 		"internal/policy/why/why.go Codes":               forTests + ": docs/WORDS.md has each code",
 		"internal/api/wire/verb.go Head.head":            "marks the types that have a Head",
 		"internal/work/split/jedi/bunches.go WorkSize":   jedi,
-		"internal/work/split/resplit.go WorkOf":          resplit,
-		"internal/work/split/resplit.go ownedLumis":      resplit,
-		"internal/work/split/resplit.go ownedEvents":     resplit,
-		"internal/work/split/resplit.go withSome":        resplit,
-		"internal/work/split/resplit.go finerUnits":      resplit,
-		"internal/work/split/resplit.go Resplit":         resplit,
 	}
 }
 

@@ -57,6 +57,8 @@ var sights = map[string]seen{
 		asks: []string{on("unfreeze", "")}},
 	"resubmit": {tells: "which jobs begin again", others: refused, changes: true,
 		asks: []string{on("resubmit", `,"all":true,"dry_run":true`)}},
+	"resplit": {tells: "how many jobs, and which stay", others: refused, changes: true,
+		asks: []string{on("resplit", ""), on("resplit", `,"into":2,"dry_run":true`)}},
 	"copy": {tells: "the id of the copy, or what it would be", others: refused, changes: true,
 		asks: []string{on("copy", `,"set":["name=mine"],"dry_run":true`), `{"verb":"copy","refs":["HANDLE"]}`}},
 	"remove": {tells: "whether it was accepted", others: refused, changes: true,

@@ -15,23 +15,30 @@ func Clock(t jjm.Time) string {
 }
 
 // Zoned returns the heading of a table's first column of times, with the zone: "SINCE (CET)".
-func Zoned(column string) string { return column + " (" + time.Now().Format("MST") + ")" }
+func Zoned(column string) string { return ZonedAt(column, time.Now()) }
+
+// ZonedAt is Zoned with the zone of now.
+func ZonedAt(column string, now time.Time) string { return column + " (" + now.Format("MST") + ")" }
 
 // TableClock formats a time for tables with its day and seconds, in the zone of [Zoned].
-func TableClock(t jjm.Time) string {
+func TableClock(t jjm.Time) string { return TableClockAt(t, time.Now()) }
+
+// TableClockAt is TableClock in the zone of now.
+func TableClockAt(t jjm.Time, now time.Time) string {
 	if t == 0 {
 		return "-"
 	}
-	return InZone(t, time.Now()).Format(time.DateTime)
+	return InZone(t, now).Format(time.DateTime)
 }
 
 // InZone returns a time in the zone that is in force now, even if summer time was in force at that time, because a
 // table has only one zone.
 func InZone(t jjm.Time, now time.Time) time.Time { return t.Time().In(time.FixedZone(now.Zone())) }
 
-// Stamp is tableClock for narrow columns: a time of today has no date, and a time of another day has no seconds.
+// Stamp is TableClock for narrow columns: a time of today has no date, and a time of another day has no seconds.
 func Stamp(t jjm.Time) string { return StampAt(t, time.Now()) }
 
+// StampAt is Stamp with the day and the zone of now.
 func StampAt(t jjm.Time, now time.Time) string {
 	if t == 0 {
 		return "-"

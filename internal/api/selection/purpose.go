@@ -14,6 +14,7 @@ const (
 	ToRelease  Purpose = "release"  // held jobs
 	ToSet      Purpose = "set"      // local jobs that wait for a submission or a release
 	ToResubmit Purpose = "resubmit" // local jobs that failed or were killed
+	ToResplit  Purpose = "resplit"  // local jobs that failed
 	ToRemove   Purpose = "remove"   // grid jobs that are over
 	ToShow     Purpose = "status"   // all jobs
 	// ToForce selects local jobs of grid jobs that are not over.
@@ -26,11 +27,11 @@ const (
 // Check returns an error of kind Invalid for a word that is not a purpose.
 func (p Purpose) Check() error {
 	switch p {
-	case "", ToKill, ToHold, ToRelease, ToSet, ToResubmit, ToRemove, ToShow, ToForce, ToFreeze, ToUnfreeze:
+	case "", ToKill, ToHold, ToRelease, ToSet, ToResubmit, ToResplit, ToRemove, ToShow, ToForce, ToFreeze, ToUnfreeze:
 		return nil
 	}
 	return jjm.Errorf(jjm.Invalid,
-		"for %.40q: want kill, hold, release, set, resubmit, remove, force-status, freeze, unfreeze, status or nothing",
+		"for %.40q: want kill, hold, release, set, resubmit, resplit, remove, force-status, freeze, unfreeze, status or nothing",
 		string(p))
 }
 
@@ -39,7 +40,7 @@ func (p Purpose) Check() error {
 // ends.
 func (p Purpose) Locals(f *Filter) bool {
 	switch p {
-	case ToHold, ToRelease, ToSet, ToResubmit, ToForce, ToFreeze, ToUnfreeze:
+	case ToHold, ToRelease, ToSet, ToResubmit, ToResplit, ToForce, ToFreeze, ToUnfreeze:
 		return true
 	case ToKill, ToShow:
 		return f.OfLocals()
@@ -72,6 +73,8 @@ func (p Purpose) Local(l *jjm.LocalJob) bool {
 		return !l.Over() && !l.Kill && !l.IsHeld() && !l.IsMerging() && !l.Holding.Keeps()
 	case ToResubmit:
 		return in(l, jjm.Failed) || in(l, jjm.Killed) || l.IsUnsubmitted()
+	case ToResplit:
+		return in(l, jjm.Failed)
 	case ToFreeze:
 		return in(l, jjm.Completed) || in(l, jjm.Failed) || in(l, jjm.Killed)
 	case ToUnfreeze:

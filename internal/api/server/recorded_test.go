@@ -80,6 +80,7 @@ func (r *recording) verbs() []serve.Verb {
 		plain(wire.VerbFreeze(), r),
 		plain(wire.VerbUnfreeze(), r),
 		plain(wire.VerbResubmit(), r),
+		plain(wire.VerbResplit(), r),
 		plain(wire.VerbCopy(), r),
 		plain(wire.VerbRemove(), r),
 		plain(wire.VerbSet(), r),

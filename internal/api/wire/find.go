@@ -32,9 +32,11 @@ type Sought struct {
 	DN         string `json:"dn,omitempty"`   // the subject of a certificate or of a token
 	File       string `json:"file,omitempty"` // the LFN or path of a file of a dataset, or the name of an output
 	User       string `json:"user,omitempty"`
-	// Cluster restricts BatchID, Tag and Host. At restricts Host to the attempts that ran at that time.
+	// Cluster restricts BatchID, Tag and Host. At restricts Host to the attempts that ran at that time, or at any time
+	// from At to Until; 0 means At.
 	Cluster string   `json:"cluster,omitempty"`
 	At      jjm.Time `json:"at,omitempty"`
+	Until   jjm.Time `json:"until,omitempty"`
 	Limit   int      `json:"limit,omitempty"` // default 100, at most MostFound
 }
 
@@ -70,6 +72,10 @@ func (r FindRequest) Check() error {
 		return jjm.Errorf(jjm.Invalid, "find.at: want it with host")
 	case f.At < 0:
 		return jjm.Errorf(jjm.Invalid, "find.at: want a time after 1970")
+	case f.Until != 0 && f.Until < f.At:
+		return jjm.Errorf(jjm.Invalid, "find.until: want a time that is not before find.at")
+	case f.Until != 0 && f.At == 0:
+		return jjm.Errorf(jjm.Invalid, "find.until: want it with at")
 	case f.Limit < 0 || f.Limit > MostFound:
 		return jjm.Errorf(jjm.Invalid, "find.limit: want 0 (the default) to %d", MostFound)
 	}

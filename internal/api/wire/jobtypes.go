@@ -25,6 +25,8 @@ type JobType struct {
 	Result  string     `json:"result"`
 	Params  []JobParam `json:"params"`
 	Example string     `json:"example"`
+	// Cut is the splitter that cuts the files of a job, with its settings, for people; "" for types that read no files.
+	Cut string `json:"cut,omitempty"`
 	// Off is set if the type accepts no new jobs. File is the file to repair, Problems are all mistakes in the file,
 	// and Remedy is advice to the administrator.
 	Off      bool     `json:"off,omitempty"`

@@ -35,6 +35,7 @@ func Verbs() []About {
 		VerbRenew().About,
 		VerbReplay().About,
 		VerbReset().About,
+		VerbResplit().About,
 		VerbResubmit().About,
 		VerbRetract().About,
 		VerbSelect().About,

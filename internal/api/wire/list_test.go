@@ -34,6 +34,7 @@ func everyVerb() []erased {
 		erase(VerbRenew()),
 		erase(VerbReplay()),
 		erase(VerbReset()),
+		erase(VerbResplit()),
 		erase(VerbResubmit()),
 		erase(VerbRetract()),
 		erase(VerbSelect()),

@@ -77,6 +77,7 @@ func refused() map[string][2]string {
 		"release":   {`{"verb":"release"}`, "release: refs is empty"},
 		"remove":    {`{"verb":"remove"}`, "remove: refs is empty"},
 		"resubmit":  {`{"verb":"resubmit"}`, "resubmit: refs is empty"},
+		"resplit":   {`{"verb":"resplit","refs":["1"],"into":1}`, "resplit: into is 1"},
 		"copy":      {`{"verb":"copy","refs":["1","2"]}`, "copy: 2 refs"},
 		"set":       {`{"verb":"set","refs":["1"]}`, "set: want member resources or priority"},
 		"select":    {`{"verb":"select"}`, "select: want refs or where"},

@@ -78,8 +78,9 @@ func (h *hunt) traces(ctx context.Context) ([]store.Trace, error) {
 		if f.Cluster != "" {
 			w.Most = mostTraced // the index of hosts has no clusters, so show drops attempts on other clusters
 		}
-		stored, err := st.FindHost(ctx, f.Host, f.At, w)
-		return h.withLive(stored, err, func(l *jjm.LocalJob) bool { return match.RunsOn(l, f.Host, f.At) })
+		until := cmp.Or(f.Until, f.At)
+		stored, err := st.FindHost(ctx, f.Host, f.At, until, w)
+		return h.withLive(stored, err, func(l *jjm.LocalJob) bool { return match.RunsOn(l, f.Host, f.At, until) })
 	case f.DN != "":
 		return st.FindSubject(ctx, f.DN, w)
 	case f.Gatekeeper != "":

@@ -22,7 +22,7 @@ func (an *Answers) Types() []wire.JobType {
 			continue
 		}
 		d := an.b.Deps.Types[name].Describe()
-		t := wire.JobType{Type: name, Summary: d.Summary, Result: d.Result, Example: d.Example}
+		t := wire.JobType{Type: name, Summary: d.Summary, Result: d.Result, Cut: d.Cut, Example: d.Example}
 		for _, p := range d.Params {
 			t.Params = append(t.Params, wire.JobParam{Name: p.Name, Type: p.Type, Unit: p.Unit,
 				Default: p.Default, Required: p.Required, Help: p.Help})

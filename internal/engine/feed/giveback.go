@@ -208,8 +208,18 @@ func seedOffset(spec *jjm.Spec) int64 {
 	return 0
 }
 
-// InputsOver stores the new states of the files of local jobs that end in this change.
-func (fd *Feeder) InputsOver(c *state.Change) error { return endInputs(c, c.EndedReaders) }
+// InputsOver stores the new states of the files of local jobs that end in this change. Local jobs that ended earlier
+// and give their work back in this change lose their ledger entries.
+func (fd *Feeder) InputsOver(c *state.Change) error {
+	if err := endInputs(c, c.EndedReaders); err != nil || len(c.Released) == 0 {
+		return err
+	}
+	var back []jjm.LocalID
+	for _, l := range c.Released {
+		back = append(back, l.ID)
+	}
+	return c.Tx.GiveBack(back)
+}
 
 // endInputs stores the new states of the files of ended local jobs, and takes back the finished
 // state of the files of retracted local jobs. Local jobs that gave their work back lose their

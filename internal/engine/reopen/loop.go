@@ -112,8 +112,14 @@ func (ro *Reopener) begin(ctx context.Context, r *store.Reopening) error {
 	if err != nil {
 		return err
 	}
+	carryOut := func(c *state.Change) error { return ro.carryOut(c, r, &w, taken) }
+	if w.Resplit != nil {
+		if carryOut, err = ro.cutting(&job, r, w.Resplit, taken); err != nil {
+			return err
+		}
+	}
 	ro.s.Adjust(func(a *state.Memo) { a.Revive(job, locals) })
-	err = ro.s.Change(ctx, "reopen", func(c *state.Change) error { return ro.carryOut(c, r, &w, taken) })
+	err = ro.s.Change(ctx, "reopen", carryOut)
 	if err != nil {
 		ro.s.Adjust(func(a *state.Memo) { a.Forget(r.Grid) })
 		return err

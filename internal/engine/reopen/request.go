@@ -16,6 +16,7 @@ import (
 type request struct {
 	Resubmit *resubmitRequest `json:"resubmit,omitempty"`
 	Retract  *wire.Retract    `json:"retract,omitempty"`
+	Resplit  *resplitRequest  `json:"resplit,omitempty"`
 }
 
 // resubmitRequest is the form in which the store keeps an again.

@@ -159,17 +159,8 @@ func (ro *Reopener) resubmitLive(ctx context.Context, caller wire.Caller, job *j
 	}
 	err = ro.s.Change(ctx, "resubmit", func(c *state.Change) error {
 		g := c.Live.Grid(id)
-		switch {
-		case g == nil || g.Job.Status.Final():
-			return jjm.Errorf(jjm.Busy, "it has just ended: try again")
-		case g.Job.Kill:
-			return jjm.Errorf(jjm.Conflict, "it is being killed: once it has ended it can be reopened")
-		case g.Job.Status == jjm.Prepared:
-			return jjm.Errorf(jjm.Busy, "its outputs are being collected: try again once it has ended")
-		case g.Job.Spec.Merge != nil:
-			return errMerges(id)
-		case g.Job.Stopped != "" && (len(state.ToWithhold(g, 1)) > 0 || !g.Closed()):
-			return jjm.Errorf(jjm.Busy, "a refusal stops its submissions just now: try again")
+		if err := mayRunAgain(g, id); err != nil {
+			return err
 		}
 		run, stay, err := ro.decide(ctx, &g.Job, w, g.Locals, taken)
 		if err != nil {
@@ -192,6 +183,23 @@ func (ro *Reopener) resubmitLive(ctx context.Context, caller wire.Caller, job *j
 		return ro.runAgain(c, id, run, rerun{actor: caller.Actor(), to: to, args: w.args})
 	})
 	return out, left, err
+}
+
+// mayRunAgain returns an error if an unfinished grid job cannot run local jobs again now.
+func mayRunAgain(g *state.Grid, id jjm.GridID) error {
+	switch {
+	case g == nil || g.Job.Status.Final():
+		return jjm.Errorf(jjm.Busy, "it has just ended: try again")
+	case g.Job.Kill:
+		return jjm.Errorf(jjm.Conflict, "it is being killed: once it has ended it can be reopened")
+	case g.Job.Status == jjm.Prepared:
+		return jjm.Errorf(jjm.Busy, "its outputs are being collected: try again once it has ended")
+	case g.Job.Spec.Merge != nil:
+		return errMerges(id)
+	case g.Job.Stopped != "" && (len(state.ToWithhold(g, 1)) > 0 || !g.Closed()):
+		return jjm.Errorf(jjm.Busy, "a refusal stops its submissions just now: try again")
+	}
+	return nil
 }
 
 // errMerges returns the error for a grid job that merges, which cannot run local jobs again.

@@ -12,6 +12,7 @@ import (
 	"jjm/internal/engine/floor/fair"
 	"jjm/internal/engine/floor/state"
 	"jjm/internal/jjm"
+	"jjm/internal/work/split"
 )
 
 // Feeder finds out which local jobs can do their work again, returns the work to these local jobs, and retracts
@@ -24,6 +25,14 @@ type Feeder interface {
 	MakeAgain(c *state.Change, id jjm.GridID, actor string, w wire.Retract) (same []int32, err error)
 }
 
+// Divider cuts the work of failed local jobs again; package feed implements it.
+type Divider interface {
+	Divided(ctx context.Context, job *jjm.GridJob, params split.Params, locals []jjm.LocalJob, want split.Finer) (
+		split.Division, error)
+	MayDivide(ctx context.Context, job *jjm.GridJob, more int) error
+	Divide(c *state.Change, id jjm.GridID, d split.Division, actor string) error
+}
+
 // Prover finds the local jobs whose work recoveries did; package proof implements it.
 type Prover interface {
 	Elsewhere(ctx context.Context, job *jjm.GridJob) (map[int32]string, error)
@@ -34,11 +43,18 @@ type Clusters interface {
 	Choose(spec *jjm.Spec) (state.Choice, jjm.Problems)
 }
 
+// Types asks job types how grid jobs are cut; package jobtype implements it.
+type Types interface {
+	Ask(job *jjm.GridJob) (*state.Cutting, error)
+}
+
 // Rooms are the other rooms that Reopener needs.
 type Rooms struct {
 	Feeder   Feeder
+	Divider  Divider
 	Prover   Prover
 	Clusters Clusters
+	Types    Types
 }
 
 // Reopener stores requests and carries them out. Its methods may be called from many goroutines.
@@ -61,6 +77,7 @@ func (ro *Reopener) Wake() { fair.Kick(ro.kick) }
 func Verbs(ro *Reopener) []serve.Verb {
 	return []serve.Verb{
 		serve.Handle(wire.VerbResubmit(), serve.Owners, ro.Resubmit),
+		serve.Handle(wire.VerbResplit(), serve.Owners, ro.Resplit),
 		serve.Handle(wire.VerbSet(), serve.Owners, ro.Set),
 		serve.Handle(wire.VerbRetract(), serve.Owners, ro.Retract),
 	}

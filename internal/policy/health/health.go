@@ -1,5 +1,5 @@
-// Package health decides whether a site is well. From facts it makes checks, each with a state in the words of Nagios,
-// and a line that sums up all checks. It does no I/O. docs/SERVICE.md has the checks and their thresholds.
+// Package health checks the health of a site. It derives checks from facts, each with a state in the words of Nagios,
+// and a line that summarizes all checks. It does no I/O. docs/SERVICE.md lists the checks and their thresholds.
 package health
 
 import (
@@ -25,22 +25,24 @@ const (
 const (
 	// OutageCritical is the length of a cluster's outage from which it is critical. A shorter outage is a warning.
 	OutageCritical = 10 * time.Minute
-	// StaleWarning and StaleCritical are how old the last listing of a cluster with local jobs may be.
+	// StaleWarning and StaleCritical are the thresholds for the age of the last listing of a cluster with local jobs.
 	StaleWarning, StaleCritical = 15 * time.Minute, time.Hour
 	// UnknownCritical is the time from which a missing local job, or an unsettled submission, is critical. A shorter
 	// time is a warning if it is longer than engine.unknown_warn.
 	UnknownCritical = 24 * time.Hour
-	// DiskWarning and DiskCritical are the thresholds for a measurement of free space that hangs.
+	// DiskWarning and DiskCritical are the thresholds for the age of the last measurement of free space. An old
+	// measurement means that a file system hangs.
 	DiskWarning, DiskCritical = time.Minute, 5 * time.Minute
-	// UnwrittenCritical is the time from which an unwritten record is critical. A shorter time is a warning.
+	// UnwrittenCritical is the time from which a record that could not be written is critical. A shorter time is a
+	// warning.
 	UnwrittenCritical = 10 * time.Minute
 	// FragmentWarning is the time from which a fragment that waits for its record is a warning. jjm refuses the
 	// fragment after an hour.
 	FragmentWarning = 10 * time.Minute
-	// SpoolWarning and SpoolCritical are how long a request may wait in the spool.
+	// SpoolWarning and SpoolCritical are the thresholds for the time that a request has waited in the spool.
 	SpoolWarning, SpoolCritical = 5 * time.Minute, time.Hour
-	// NoticeWarning is the age from which a notice that was tried in vain is a warning. A notice that was given up is a
-	// warning for GivenUpFor.
+	// NoticeWarning is the age from which a notice that could not be delivered yet is a warning. A notice that was given
+	// up is a warning for the time GivenUpFor.
 	NoticeWarning, GivenUpFor = time.Hour, 24 * time.Hour
 	// WALWarning is the size in bytes from which the write-ahead log of the store is a warning. The log grows while a
 	// reader prevents SQLite from moving the log into the store.
@@ -53,7 +55,7 @@ type Facts struct {
 	Started jjm.Time // when the daemon started
 	Around
 	Clusters []wire.Cluster
-	// Refuses is why no new work is accepted, "" if it is accepted.
+	// Refuses is the reason why no new work is accepted, "" if new work is accepted.
 	Refuses string
 	Disks   Disks
 	Records Records
@@ -72,9 +74,11 @@ type Around struct {
 	// SharedFolders are the problems of the folders in which accounts write, Advertising the problems of the site's ad.
 	// Each problem is one sentence.
 	SharedFolders, Advertising []string
+	// Page is why the web page accepts no token, "" if it does or if the site has no tokens.
+	Page string
 }
 
-// Disks are the file systems of the site, as measured at a time. At is 0 before the first measurement.
+// Disks are the file systems of the site, as measured at the time At. At is 0 before the first measurement.
 type Disks struct {
 	At  jjm.Time
 	All []Disk
@@ -85,8 +89,7 @@ type Disk struct {
 	// Of is the first of work, records and state that is on this file system. Path is the path of its folder.
 	Of, Path    string
 	Bytes, Free int64
-	// Near says how much is free if that is less than twice the space that must stay free for new work; else Near is
-	// "".
+	// Near is a text about the free space if less than twice the space that must stay free for new work is free, else "".
 	Near string
 }
 
@@ -99,13 +102,14 @@ type Records struct {
 	Unwritten int
 	Since     jjm.Time
 	Error     string
-	// Fragments is the number of fragments in the drop folder that wait for their record. Oldest is when the oldest
-	// fragment was written.
+	// Fragments is the number of fragments in the drop folder that wait for their record. Oldest is the time at which the
+	// oldest fragment was written.
 	Fragments int
 	Oldest    jjm.Time
 }
 
-// Store is the size of the store, in bytes, and the version of its schema. Error is why it could not be measured.
+// Store is the size of the store, in bytes, and the version of its schema. Error is the reason why the store could not
+// be measured, "" if it was measured.
 type Store struct {
 	File, WAL int64
 	Schema    int
@@ -117,19 +121,20 @@ type Spool struct {
 	Entries int
 	More    bool // more than Entries requests wait
 	Oldest  jjm.Time
-	Error   string // why the spool could not be read
+	Error   string // the reason why the spool could not be read
 }
 
 // Notices are the facts about notices and call-backs that are not delivered.
 type Notices struct {
-	// Waiting is the number of notices that were tried in vain so far. Oldest is when the grid job changed that the
-	// oldest of these notices is about.
+	// Waiting is the number of notices that could not be delivered yet, and are tried again. Oldest is the time of the
+	// change that the oldest of these notices reports.
 	Waiting int
 	Oldest  jjm.Time
-	// GivenUp is the number of notices that were given up within GivenUpFor, and Last is when the last one was.
+	// GivenUp is the number of notices that were given up within GivenUpFor, and Last is the time at which the last notice
+	// was given up.
 	GivenUp int
 	Last    jjm.Time
-	Error   string // why the notices could not be counted
+	Error   string // the reason why the notices could not be counted
 }
 
 // Off is a job type that is off.
@@ -149,7 +154,7 @@ func Checks(f Facts) []wire.HealthCheck {
 	}
 	all = append(all, records(f)...)
 	all = append(all, store(f.Store), spool(f.Spool, f.Now), notices(f.Notices, f.Now), types(f.Off), bans(f.Bans),
-		advertising(f.Advertising))
+		advertising(f.Advertising), page(f.Page))
 	return worstFirst(all)
 }
 
@@ -181,8 +186,8 @@ func ExitCode(state string) int {
 	return 3
 }
 
-// Line returns the first line of a Nagios plug-in: the worst state, the first check that has it, how many other checks
-// are not OK, and after a bar the figures of all checks as performance data.
+// Line returns the first line of a Nagios plug-in: the worst state, the text of the first check with that state, the
+// number of other critical checks and warnings, and after a bar the figures of all checks as performance data.
 func Line(checks []wire.HealthCheck) string {
 	worst := Worst(checks)
 	text := jjm.Count(len(checks), "check")
@@ -218,8 +223,8 @@ func Line(checks []wire.HealthCheck) string {
 // NoBar replaces the bars of a text, because performance data begin after a bar.
 func NoBar(text string) string { return strings.ReplaceAll(text, "|", "/") }
 
-// perfdata returns the figures of checks in the form of Nagios, name=value[unit][;warning[;critical]], by their names:
-// programs that draw them go by their order, which must not change with the states.
+// perfdata returns the figures of checks in the form of Nagios, name=value[unit][;warning[;critical]], sorted by name.
+// Programs that draw the figures rely on their order, which must therefore not change with the states.
 func perfdata(checks []wire.HealthCheck) string {
 	var words []string
 	for _, c := range checks {
@@ -243,8 +248,8 @@ func threshold(n int64) string {
 	return fmt.Sprint(n)
 }
 
-// label returns the name of a figure, which consists of the measured thing and the cluster or file system. It has only
-// letters, digits and underscores, and needs no quotes.
+// label returns the name of a figure, which consists of the measured quantity and the cluster or file system. The name
+// has only letters, digits and underscores, and needs no quotes.
 func label(what, of string) string {
 	if of != "" {
 		what += "_" + of
@@ -263,7 +268,7 @@ func seconds(name string, d, warning, critical time.Duration) wire.HealthFigure 
 	return wire.HealthFigure{Name: name, Value: whole(d), Unit: "s", Warning: whole(warning), Critical: whole(critical)}
 }
 
-// age returns how long ago t was, 0 if t is unknown or in the future.
+// age returns the time since t, 0 if t is unknown or in the future.
 func age(now, t jjm.Time) time.Duration {
 	if t == 0 {
 		return 0
@@ -271,7 +276,8 @@ func age(now, t jjm.Time) time.Duration {
 	return max(now.Sub(t), 0)
 }
 
-// graded returns the state of a duration with two thresholds. A threshold of 0 counts from the beginning.
+// graded returns the state of a duration with two thresholds. If the threshold for a warning is 0, every duration is at
+// least a warning.
 func graded(d, warning, critical time.Duration) string {
 	switch {
 	case d >= critical:

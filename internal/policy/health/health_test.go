@@ -53,7 +53,7 @@ func TestChecks_AWellSiteIsOK(t *testing.T) {
 	}
 }
 
-// Each fact about a site that can be bad has a check. The test has a case on each side of every threshold of the check.
+// Each fact about a site that can be bad has a check. There is a case on each side of every threshold of that check.
 func TestChecks_EachThreshold(t *testing.T) {
 	slurm := func(change func(*wire.Cluster)) func(*health.Facts) {
 		return func(f *health.Facts) { change(&f.Clusters[0]) }
@@ -167,6 +167,7 @@ func TestChecks_EachThreshold(t *testing.T) {
 			"bans", "OK 1 ban in force"},
 		"no brokers": {func(f *health.Facts) { f.Advertising = []string{"x"} },
 			"advertising", "WARNING brokers may lack the ad of this site"},
+		"no tokens": {func(f *health.Facts) { f.Page = "x" }, "page", "WARNING the web page accepts no token"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := well()
@@ -240,8 +241,8 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// Performance data are words without blanks, bars, quotes and equals signs, even if the name of a cluster contains
-// these characters.
+// Performance data are words NAME=VALUE whose names have no blanks, bars, quotes and equals signs, even if the name of
+// a cluster contains these characters.
 func TestProperty_PerformanceDataCanBeParsed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := well()

@@ -9,7 +9,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// space checks whether new work is accepted, and whether the file systems can be measured.
+// space checks whether new work is accepted, and whether the measurement of the file systems hangs.
 func space(f Facts) wire.HealthCheck {
 	c := wire.HealthCheck{State: OK, Name: "space", Text: "new work is accepted"}
 	hangs := age(f.Now, max(f.Disks.At, f.Started))
@@ -37,12 +37,12 @@ func disk(d Disk) wire.HealthCheck {
 	return c
 }
 
-// share returns the free part of a file system: "12.3 GB of 100.0 GB".
+// share returns the free and the total space of a file system: "12.3 GB of 100.0 GB".
 func share(d Disk) string {
 	return fmt.Sprintf("%.1f GB of %.1f GB", float64(d.Free)/1e9, float64(d.Bytes)/1e9)
 }
 
-// sharedFolders checks the folders in which accounts write.
+// sharedFolders checks the folders in which accounts write. If there is no problem, the check has no state.
 func sharedFolders(f Facts) wire.HealthCheck {
 	if len(f.SharedFolders) == 0 {
 		return wire.HealthCheck{}
@@ -51,7 +51,7 @@ func sharedFolders(f Facts) wire.HealthCheck {
 		Detail: strings.Join(f.SharedFolders, "; "), Remedy: "make room on the file system of the state; see jjm clusters"}
 }
 
-// records checks whether records are written, and whether fragments wait.
+// records checks whether records are written, and how long fragments have waited for their records.
 func records(f Facts) []wire.HealthCheck {
 	r := f.Records
 	c := wire.HealthCheck{State: OK, Name: "records", Text: "all records are written",
@@ -82,7 +82,7 @@ func records(f Facts) []wire.HealthCheck {
 	return []wire.HealthCheck{c, w}
 }
 
-// store checks the size of the store.
+// store checks the size of the store's write-ahead log.
 func store(s Store) wire.HealthCheck {
 	c := wire.HealthCheck{State: OK, Name: "store",
 		Text: fmt.Sprintf("the store has %.1f MB, its write-ahead log %.1f MB, its schema is version %d",
@@ -99,7 +99,7 @@ func store(s Store) wire.HealthCheck {
 	return c
 }
 
-// spool checks the requests that gatekeepers left.
+// spool checks how long requests have waited in the spool.
 func spool(s Spool, now jjm.Time) wire.HealthCheck {
 	c := wire.HealthCheck{State: OK, Name: "spool", Text: "no request waits in the spool"}
 	waits := time.Duration(0)
@@ -185,4 +185,13 @@ func advertising(troubles []string) wire.HealthCheck {
 	}
 	return wire.HealthCheck{State: Warning, Name: "advertising", Text: "brokers may lack the ad of this site",
 		Detail: strings.Join(troubles, "; "), Remedy: "see jjm advertise"}
+}
+
+// page checks whether the web page accepts tokens. If there is no problem, the check has no state.
+func page(trouble string) wire.HealthCheck {
+	if trouble == "" {
+		return wire.HealthCheck{}
+	}
+	return wire.HealthCheck{State: Warning, Name: "page", Text: "the web page accepts no token", Detail: trouble,
+		Remedy: "mend the file of web.tokens; jjm reads it again by itself"}
 }

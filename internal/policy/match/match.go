@@ -1,5 +1,5 @@
-// Package match compares what people know about a job - a batch id, a host, the name of a file - with the facts that
-// jjm has. It does no I/O.
+// Package match finds jobs by facts that people know: a batch id, a host, the name of a file. It compares them with the
+// facts that jjm has, and does no I/O.
 package match
 
 import (
@@ -18,8 +18,8 @@ func BulkOf(id string) string {
 	return id
 }
 
-// IsBatch reports whether a batch id that a person gives refers to a batch job. The id of a bulk refers to all its
-// batch jobs. A host at the end of the person's id does not count, as in 4711.server and 4711[3].server.
+// IsBatch reports whether the batch id asked, as a person wrote it, refers to the batch job id. The id of a bulk refers
+// to all batch jobs of the bulk. A host at the end of an id is ignored, as in 4711.server and 4711[3].server.
 func IsBatch(asked, id string) bool {
 	asked = plain(asked)
 	return id != "" && (asked == plain(id) || asked == BulkOf(asked) && asked == BulkOf(id))
@@ -37,17 +37,17 @@ func plain(id string) string {
 	return id
 }
 
-// RunsOn reports whether a live local job runs on a host, and, if at is not 0, ran there at that time. A name without
-// a domain means the hosts of that name in all domains.
-func RunsOn(l *jjm.LocalJob, host string, at jjm.Time) bool {
+// RunsOn reports whether a live local job runs on a host, and, if from is not 0, ran there at some time between from
+// and until. A host name without a domain stands for the hosts of that name in all domains.
+func RunsOn(l *jjm.LocalJob, host string, from, until jjm.Time) bool {
 	if l.State != jjm.Running && l.State != jjm.Completing && l.State != jjm.Held {
 		return false
 	}
 	return (l.Host == host || strings.HasPrefix(l.Host, host+".")) &&
-		(at == 0 || l.Started <= at && (l.Ended == 0 || l.Ended >= at))
+		(from == 0 || l.Started <= until && (l.Ended == 0 || l.Ended >= from))
 }
 
-// Unsure returns a note if the start of an attempt is unknown, else "".
+// Unsure returns a note for people if the start of an attempt is unknown, else "".
 func Unsure(started jjm.Time) string {
 	if started == 0 {
 		return " if it had started, which is not known"
@@ -55,11 +55,11 @@ func Unsure(started jjm.Time) string {
 	return ""
 }
 
-// mostNumbers bounds the numbers that are looked at in the name of a file.
+// mostNumbers is the greatest number of grid jobs that GridsOf returns.
 const mostNumbers = 16
 
-// GridsOf returns the grid jobs whose output may have a name: each number between dots that is followed by another
-// number, as in mc.17.3.out.root.
+// GridsOf returns the ids of the grid jobs that may have made an output with the given name. Such an id is a number
+// between dots that is followed by another number: 17 in mc.17.3.out.root.
 func GridsOf(name string) (ids []jjm.GridID) {
 	words := strings.Split(name, ".")
 	for i := 0; i+1 < len(words) && len(ids) < mostNumbers; i++ {

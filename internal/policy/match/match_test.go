@@ -39,12 +39,15 @@ func TestRunsOn_HostsAndTimes(t *testing.T) {
 		{"node7", 0, true}, {"node7.example.org", 0, true}, {"node", 0, false}, {"node70", 0, false},
 		{"node7", 1000, true}, {"node7", 5000, true}, {"node7", 999, false},
 	} {
-		if got := RunsOn(&l, c.host, c.at); got != c.want {
+		if got := RunsOn(&l, c.host, c.at, c.at); got != c.want {
 			t.Errorf("RunsOn(%s, %d) = %v, want %v", c.host, c.at, got, c.want)
 		}
 	}
+	if RunsOn(&l, "node7", 900, 999) || !RunsOn(&l, "node7", 900, 1000) {
+		t.Error("a local job runs in a minute if it started before the end of the minute")
+	}
 	l.State = jjm.Submitted
-	if RunsOn(&l, "node7", 0) {
+	if RunsOn(&l, "node7", 0, 0) {
 		t.Error("a queued local job runs on a host")
 	}
 }

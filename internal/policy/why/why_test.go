@@ -10,7 +10,7 @@ import (
 	"jjm/internal/policy/why"
 )
 
-// phases are all phases, and the empty phase.
+// phases are the phases that drawn draws for unfinished local jobs, with the empty phase.
 var phases = []jjm.Phase{"", jjm.Doubtful, jjm.RetryWait, jjm.Spooled, jjm.Queued, jjm.BatchHeld, jjm.Starting,
 	jjm.Merging, jjm.HeldByApp, jjm.HeldByBatch}
 
@@ -42,7 +42,8 @@ func drawn(t *rapid.T) why.Facts {
 	return f
 }
 
-// Every unfinished local job has exactly one cause: a word of the list, with a text.
+// Every unfinished local job has a cause from the list. The cause has a text, unless the holder of a held local job
+// named no reason.
 func TestProperty_EveryLocalJobHasACause(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := why.Of(drawn(t))
@@ -52,7 +53,7 @@ func TestProperty_EveryLocalJobHasACause(t *testing.T) {
 	})
 }
 
-// A grid job that has not ended and has no unfinished local job has a cause for the whole grid job.
+// A grid job that has no unfinished local job has a cause for the whole grid job.
 func TestProperty_AGridJobWithoutLocalJobsHasACause(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := why.GridFacts{ID: 17, Status: jjm.GridStatus(rapid.IntRange(0, jjm.NumGridStatuses-1).Draw(t, "status")),
@@ -117,7 +118,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// The cause of a local job that has ended says how it ended, and how it can be run again.
+// OfEnded describes how a local job ended, and names the command that runs it again.
 func TestOfEnded(t *testing.T) {
 	id := jjm.LocalID{Grid: 17, N: 3}
 	for _, test := range []struct {
@@ -130,6 +131,7 @@ func TestOfEnded(t *testing.T) {
 		{jjm.LocalJob{State: jjm.Failed, Phase: jjm.GivenBack}, "it is over: failed/given-back", ""},
 		{jjm.LocalJob{State: jjm.Killed, Phase: jjm.ByPerson}, "it is over: killed/cancelled",
 			"jjm resubmit 17.3 runs it again"},
+		{jjm.LocalJob{State: jjm.Killed, Phase: jjm.GivenBack}, "it is over: killed/given-back", ""},
 	} {
 		test.l.ID, test.l.Ended = id, 8
 		want := why.Cause{Code: why.Over, Text: test.text, Since: 8, Remedy: test.remedy}
@@ -139,7 +141,8 @@ func TestOfEnded(t *testing.T) {
 	}
 }
 
-// A group has the longest duration and the first example of its causes. Groups that need a person come first.
+// A group has the earliest Since and Until, and the first local job, of its causes. Groups that need a person come
+// first.
 func TestGroups(t *testing.T) {
 	var gs why.Groups
 	id := func(n int32) jjm.LocalID { return jjm.LocalID{Grid: 17, N: n} }

@@ -173,8 +173,9 @@ type failure struct {
 func (d *Data) events() (rows [][3]string) {
 	all := slices.Concat(d.Changes, d.Orders)
 	slices.SortStableFunc(all, func(a, b jjm.JournalEntry) int { return cmp.Compare(a.Time, b.Time) })
+	now := d.now()
 	for _, e := range all[max(len(all)-mostEvents, 0):] {
-		rows = append(rows, [3]string{plain.TableClock(e.Time), eventText(e), cmp.Or(e.Actor, e.Source)})
+		rows = append(rows, [3]string{plain.TableClockAt(e.Time, now), eventText(e), cmp.Or(e.Actor, e.Source)})
 	}
 	return rows
 }

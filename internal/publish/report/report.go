@@ -30,7 +30,8 @@ type Data struct {
 	// Changes are the changes of the grid job itself, oldest first. Orders are those of administrators during the grid
 	// job.
 	Changes, Orders []jjm.JournalEntry
-	Now             jjm.Time
+	// Now is the time of the report. No other clock is read, so that the same data are always the same page.
+	Now jjm.Time
 
 	// attempts are the attempts that have started, ordered by their start.
 	attempts []attempt
@@ -112,6 +113,9 @@ func (d *Data) add(a attempt) {
 		d.attempts = append(d.attempts, a)
 	}
 }
+
+// now returns the time of the report in the zone of people.
+func (d *Data) now() time.Time { return d.Now.Time().Local() }
 
 // end returns when the grid job ended, or the time of the report.
 func (d *Data) end() jjm.Time { return cmp.Or(d.Status.Ended, d.Now) }

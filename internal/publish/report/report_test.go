@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -73,6 +74,24 @@ func TestReport_APageOfManyLocalJobsIsSmall(t *testing.T) {
 			t.Errorf("%d local jobs: %d bars", n, bars)
 		}
 	}
+}
+
+// The page in a tar is made again after a crash, and is read long after it was made.
+func TestReport_APageDoesNotDependOnTheTimeOfItsMaking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := reportOf(20)
+		now := jjm.At(time.Now())
+		d.Status.Accepted, d.Status.Ended, d.Now = now.Add(-time.Hour), now, now
+		for i := range d.attempts {
+			d.attempts[i].from, d.attempts[i].to = now.Add(-time.Minute), now
+		}
+		d.Changes = []jjm.JournalEntry{{Time: now, First: -1, From: "ongoing", To: "finished"}}
+		first := pageOf(t, d)
+		time.Sleep(48 * time.Hour)
+		if diff := cmp.Diff(first, pageOf(t, d)); diff != "" {
+			t.Errorf("the page made again two days later is another: %s", diff)
+		}
+	})
 }
 
 func TestReport_HostileTextsAreInert(t *testing.T) {

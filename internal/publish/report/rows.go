@@ -10,20 +10,22 @@ import (
 // Slowest returns the table of the local jobs whose last attempts took longest, with its heading.
 func (d *Data) Slowest() [][]string {
 	slowest, _ := d.extremes()
-	return attemptRows(slowest)
+	return d.attemptRows(slowest)
 }
 
 // Fastest returns the table of the local jobs whose last attempts took least, with its heading.
 func (d *Data) Fastest() [][]string {
 	_, fastest := d.extremes()
-	return attemptRows(fastest)
+	return d.attemptRows(fastest)
 }
 
-func attemptRows(all []attempt) [][]string {
-	rows := [][]string{{"LOCAL JOB", "RAN", plain.Zoned("STARTED"), "ENDED", "HOST"}}
+func (d *Data) attemptRows(all []attempt) [][]string {
+	now := d.now()
+	rows := [][]string{{"LOCAL JOB", "RAN", plain.ZonedAt("STARTED", now), "ENDED", "HOST"}}
 	for i := range all {
 		a := &all[i]
-		rows = append(rows, []string{a.id, jjm.HowLong(a.wall()), plain.Stamp(a.from), plain.Stamp(a.to), a.host})
+		rows = append(rows, []string{a.id, jjm.HowLong(a.wall()), plain.StampAt(a.from, now), plain.StampAt(a.to, now),
+			a.host})
 	}
 	return rows
 }
@@ -49,7 +51,7 @@ func (d *Data) MoreHosts() string {
 
 // Events returns the table of the events during the grid job, with its heading.
 func (d *Data) Events() [][]string {
-	rows := [][]string{{plain.Zoned("TIME"), "BY", "WHAT"}}
+	rows := [][]string{{plain.ZonedAt("TIME", d.now()), "BY", "WHAT"}}
 	for _, e := range d.events() {
 		rows = append(rows, []string{e[0], e[2], e[1]})
 	}

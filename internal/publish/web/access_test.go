@@ -1,6 +1,7 @@
 package web
 
 import (
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -192,5 +193,32 @@ func TestTokens_AChangedFileCountsAtOnce(t *testing.T) {
 	}
 	if got := code(); got != 503 {
 		t.Errorf("when everybody can read the file: %d", got)
+	}
+}
+
+// The file of tokens is looked at when somebody asks for the trouble of the page, not only when a reader comes.
+func TestTrouble_OfTheFileOfTokens(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(path, []byte("ann "+secret("ann")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	k := tokens{path: path, log: slog.New(slog.DiscardHandler)}
+	if got := k.trouble(); got != "" {
+		t.Errorf("of a good file: %q", got)
+	}
+	if err := os.Chmod(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := k.trouble(); !strings.Contains(got, path) {
+		t.Errorf("of a file that others can read: %q", got)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := k.trouble(); got != "" {
+		t.Errorf("of a file that is mended: %q", got)
+	}
+	if got := (&tokens{}).trouble(); got != "" {
+		t.Errorf("without a file: %q", got)
 	}
 }

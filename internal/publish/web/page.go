@@ -98,6 +98,10 @@ func New(c Config, d Deps) *Page {
 	return p
 }
 
+// Trouble returns why no token is accepted, "" if tokens are accepted or if the site has none. It may be called from
+// many goroutines.
+func (p *Page) Trouble() string { return p.who.tokens.trouble() }
+
 // layout returns the template of a view within the frame of all pages. The templates are part of the program, so every
 // test finds a mistake in a template.
 func layout(name string) *template.Template {

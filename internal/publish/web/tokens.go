@@ -162,6 +162,19 @@ func (t *tokens) user(given string) (string, error) {
 	return user, nil
 }
 
+// trouble returns why the file of tokens cannot be used, "" if it can or if there is none.
+func (t *tokens) trouble() string {
+	if t.path == "" {
+		return ""
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.refresh(); t.fault != nil {
+		return t.fault.Error()
+	}
+	return ""
+}
+
 // refresh reads the file if it has changed. A file that cannot be used permits no token.
 func (t *tokens) refresh() {
 	now := stamp{}

@@ -90,10 +90,11 @@ func (s *Store) FindUser(ctx context.Context, w Whose) ([]Trace, error) {
 	return s.traces(ctx, w, `SELECT id, -1, -1, NULL, NULL, NULL FROM grid_jobs WHERE user = ?2`)
 }
 
-// FindHost returns the ended attempts that ran on a host, or on a host of that name in any domain. If at is not 0, only
-// attempts that ran at that time are returned; an attempt whose start is unknown counts from the beginning. It reads
-// mostFacts index entries for each host at most: the first ones that ended after at, or else the last ones.
-func (s *Store) FindHost(ctx context.Context, host string, at jjm.Time, w Whose) (all []Trace, err error) {
+// FindHost returns the ended attempts that ran on a host, or on a host of that name in any domain. If from is not 0,
+// only attempts that ran at some time between from and until are returned; an attempt whose start is unknown counts
+// from the beginning. It reads mostFacts index entries for each host at most: the first ones that ended after from, or
+// else the last ones.
+func (s *Store) FindHost(ctx context.Context, host string, from, until jjm.Time, w Whose) (all []Trace, err error) {
 	hosts, err := s.hosts(ctx, host)
 	if err != nil {
 		return nil, err
@@ -101,12 +102,14 @@ func (s *Store) FindHost(ctx context.Context, host string, at jjm.Time, w Whose)
 	for _, name := range hosts {
 		query := `SELECT e.grid, e.local, e.attempt, NULL, NULL, NULL FROM evidence AS e WHERE e.id IN (SELECT id FROM
 			(SELECT id, ran_from FROM evidence WHERE ran_on = ?4 AND ran_until >= ?5 ORDER BY ran_until LIMIT ?6)
-			WHERE ran_from <= ?5)`
-		if at == 0 {
+			WHERE ran_from <= ?7)`
+		values := []driver.Value{name, int64(from), int64(mostFacts), int64(until)}
+		if from == 0 {
+			values = values[:3]
 			query = `SELECT e.grid, e.local, e.attempt, NULL, NULL, NULL FROM evidence AS e WHERE e.id IN
 				(SELECT id FROM evidence WHERE ran_on = ?4 AND ran_until >= ?5 ORDER BY ran_until DESC LIMIT ?6)`
 		}
-		some, err := s.traces(ctx, w, query, name, int64(at), int64(mostFacts))
+		some, err := s.traces(ctx, w, query, values...)
 		if err != nil {
 			return nil, err
 		}

@@ -90,9 +90,19 @@ func TestFind_WhatRanOnAHostAtATime(t *testing.T) {
 		{"node7", 2500, "1.3#0 1.1#0"}, {"node7", 3500, "1.3#0"}, {"node7", 4001, ""}, {"node7.example.org", 0, "1.1#0"},
 		{"node", 0, ""}, {"node70", 0, "1.2#0"},
 	} {
-		all, err := s.FindHost(context.Background(), c.host, c.at, everyone)
+		all, err := s.FindHost(context.Background(), c.host, c.at, c.at, everyone)
 		if got := found(t, all, err); got != c.want {
 			t.Errorf("host %s at %d: %q, want %q", c.host, c.at, got, c.want)
+		}
+	}
+	// a minute in which an attempt began or ended is enough
+	for _, c := range []struct {
+		from, until jjm.Time
+		want        string
+	}{{1, 999, "1.3#0"}, {1, 1000, "1.0#0 1.3#0"}, {2000, 2100, "1.0#0 1.3#0 1.1#0"}, {2001, 9000, "1.3#0 1.1#0"}} {
+		all, err := s.FindHost(context.Background(), "node7", c.from, c.until, everyone)
+		if got := found(t, all, err); got != c.want {
+			t.Errorf("from %d until %d: %q, want %q", c.from, c.until, got, c.want)
 		}
 	}
 }
@@ -126,8 +136,8 @@ func TestFind_EachSearchUsesAnIndex(t *testing.T) {
 	ctx := context.Background()
 	_, e1 := s.FindBatch(ctx, "1", "", everyone)
 	_, e2 := s.FindTag(ctx, "jone", "", everyone)
-	_, e3 := s.FindHost(ctx, "node1", 1, everyone)
-	_, e4 := s.FindHost(ctx, "node1", 0, everyone)
+	_, e3 := s.FindHost(ctx, "node1", 1, 2, everyone)
+	_, e4 := s.FindHost(ctx, "node1", 0, 0, everyone)
 	_, e5 := s.FindSubject(ctx, "x", everyone)
 	_, e6 := s.FindOrigin(ctx, "x", everyone)
 	_, e7 := s.FindUser(ctx, Whose{UID: Everyone, User: "x", Most: 1})
@@ -143,7 +153,7 @@ func TestFind_EachSearchUsesAnIndex(t *testing.T) {
 			}
 			explained++
 			a := args{}
-			for n := range 6 {
+			for n := range 7 {
 				if strings.Contains(query, "?"+string(rune('1'+n))) {
 					a = a.int(1)
 				}

@@ -54,7 +54,9 @@ var hindrances = [...]struct {
 		FROM datasets AS d JOIN inputs AS i ON i.dataset = d.id
 			OR i.dataset IN (SELECT e.dataset FROM expansions AS e WHERE e.member = d.id)
 		WHERE d.maker = ?1 AND i.grid <> ?1 AND NOT EXISTS (SELECT 1 FROM removals WHERE grid = i.grid) LIMIT 1`},
-	{told: true, query: `SELECT 'its gatekeeper was not told yet that it is over: wait until it asks, or use --force'
+	{told: true, query: `SELECT CASE WHEN g.origin IS NULL
+			THEN format('nobody has asked yet by its key how it ended: ask once with jjm lookup %d, or use --force', g.id)
+			ELSE 'its gatekeeper was not told yet that it is over: wait until it asks, or use --force' END
 		FROM grid_jobs AS g WHERE g.id = ?1 AND (g.origin IS NOT NULL OR g.req_key IS NOT NULL)
 			AND NOT EXISTS (SELECT 1 FROM told WHERE grid = g.id)`},
 }

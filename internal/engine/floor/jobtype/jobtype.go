@@ -149,6 +149,15 @@ func (jt *Types) CuttingOf(job *jjm.GridJob) (*state.Cutting, error) {
 	if known != nil {
 		return known, nil
 	}
+	c, err := jt.Ask(job)
+	if err == nil {
+		jt.s.Adjust(func(a *state.Memo) { a.SetCutting(job.ID, c) })
+	}
+	return c, err
+}
+
+// Ask asks the job type how a prepared grid job is cut. The grid job may be over.
+func (jt *Types) Ask(job *jjm.GridJob) (*state.Cutting, error) {
 	h, err := jt.b.Deps.Types.Get(job.Spec.Type)
 	if err != nil {
 		return nil, err
@@ -165,7 +174,5 @@ func (jt *Types) CuttingOf(job *jjm.GridJob) (*state.Cutting, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &state.Cutting{Cutting: cut, Splitter: sp}
-	jt.s.Adjust(func(a *state.Memo) { a.SetCutting(job.ID, c) })
-	return c, nil
+	return &state.Cutting{Cutting: cut, Splitter: sp}, nil
 }

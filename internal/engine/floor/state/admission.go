@@ -1,6 +1,9 @@
 package state
 
 import (
+	"maps"
+	"slices"
+
 	"jjm/internal/jjm"
 	"jjm/internal/policy/plan"
 	"jjm/sandbox"
@@ -76,10 +79,25 @@ func (m Memory) NotDrained(spec *jjm.Spec, user string, clusters []string, now j
 			first = o
 		}
 	}
-	if first.Name != "" {
-		return refuse(first)
+	if first.Name == "" {
+		return nil
 	}
-	return nil
+	if free := m.undrained(spec, clusters, now); len(free) > 0 {
+		return jjm.Errorf(jjm.Denied, "no new grid jobs are accepted: %s; other clusters accept them: clusters = [%q] in the "+
+			"job file, or \"any\"", first, free[0])
+	}
+	return refuse(first)
+}
+
+// undrained returns the clusters of the site that are not in clusters and not drained, sorted by name.
+func (m Memory) undrained(spec *jjm.Spec, clusters []string, now jjm.Time) (free []string) {
+	for _, name := range slices.Sorted(maps.Keys(m.s.Positions)) {
+		if _, drained := m.OrderedAt(jjm.OrderDrain, name, spec.Request, now); !drained &&
+			!slices.Contains(clusters, name) {
+			free = append(free, name)
+		}
+	}
+	return free
 }
 
 // SetLow stores which file system lacks space, "" if none does, and returns the text that was stored before.

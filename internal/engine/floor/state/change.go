@@ -60,6 +60,8 @@ type inputs struct {
 	Gone map[jjm.LocalID][]GoneFile
 	// Retracted are completed local jobs whose outputs are lost. New local jobs do their work again.
 	Retracted []*jjm.LocalJob
+	// Released are local jobs that ended before this change and give their work back in it. New local jobs do the work.
+	Released []*jjm.LocalJob
 	// UnmergedKills are local jobs to be killed while their outputs wait to be merged.
 	UnmergedKills []*jjm.LocalJob
 	// EndedReaders are local jobs that own files of datasets and end in this change.

@@ -1,0 +1,43 @@
+package plan
+
+import (
+	"fmt"
+
+	"jjm/internal/jjm"
+)
+
+// Resplit decides which of the selected local jobs may be cut again (Ganga, resplit), and which are left. All of the
+// facts is ignored:
+//
+//	state                          whole    named
+//	failed                         cut      cut
+//	failed, but unfit              left     left
+//	never submitted for its part   left     left
+//	killed, or not to be submitted -        left: it runs again as it is
+//	completed                      -        left: its result counts
+//	forced to completed            -        left: it must be forced to failed first
+//	given back                     -        left: other local jobs do its work
+//	frozen                         -        left: it must be unfrozen first
+//	not over                       -        left
+func Resplit(f ResubmitFacts) (cut []int32, left []Left) {
+	for i := range f.Locals {
+		l := &f.Locals[i]
+		named := f.Named != nil && f.Named(l.ID.N)
+		if !named && !(f.Whole && l.State == jjm.Failed && l.Phase != jjm.GivenBack) {
+			continue
+		}
+		why := ""
+		if l.State == jjm.Killed && l.Phase != jjm.GivenBack || l.IsUnsubmitted() {
+			why = fmt.Sprintf("it is %s: only what failed is cut again (jjm resubmit %s runs it as it is)",
+				jjm.StateWord(l.State, l.Phase), l.ID)
+		} else {
+			why = staysSo(l, f.Unfit)
+		}
+		if why != "" {
+			left = append(left, Left{l.ID.N, why})
+			continue
+		}
+		cut = append(cut, l.ID.N)
+	}
+	return cut, left
+}
