@@ -27,6 +27,7 @@ func elsewhere() map[string]string {
 	const many = "the embedded batch system takes any number of jobs; the engine's own crash tests come there"
 	const reopened = "the engine's own crash tests come there, at moments that are exact"
 	return map[string]string{"resubmit.before-commit": reopened, "resubmit.after-commit": reopened,
+		"resplit.before-commit": reopened, "resplit.after-commit": reopened,
 		"roll-back.before-commit": reopened, "roll-back.after-commit": reopened,
 		"kept-submit.before-commit": reopened, "kept-submit.after-commit": reopened,
 		"auto-kill.before-commit": reopened, "auto-kill.after-commit": reopened,
