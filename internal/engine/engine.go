@@ -191,7 +191,7 @@ func build(cfg Config, deps Deps) *Engine {
 	e.answers = answer.New(s, as, ln, answer.Rooms{Jobs: e.jobs, Records: e.records, Clusters: e.clusters,
 		Settle: e.intake.Settle, Told: e.remover.Told})
 	e.Checkup = answer.NewCheckup(e.answers, answer.Watched{Disks: e.site.Disks, Unpublished: e.records.Unpublished,
-		Fragments: e.intake.Fragments})
+		Fragments: e.intake.Fragments, Unjudged: e.judge.Unjudged})
 	return e
 }
 

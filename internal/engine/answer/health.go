@@ -16,6 +16,7 @@ type Watched struct {
 	Disks       func() health.Disks
 	Unpublished func() health.Records
 	Fragments   func() (n int, oldest jjm.Time)
+	Unjudged    func() health.Unjudged
 }
 
 // Checkup finds out whether the site is well. Its methods may be called from many goroutines.
@@ -37,14 +38,15 @@ func (ch *Checkup) Health(ctx context.Context, caller wire.Caller, around health
 	return &wire.Health{At: f.Now, Checks: health.Checks(f)}
 }
 
-// Facts returns the facts about the site as a caller may see them: only administrators see the bans, and the error of a
-// record, which names its grid job.
+// Facts returns the facts about the site as a caller may see them: only administrators see the bans, and the errors of
+// records and results, which name grid jobs of others.
 func (ch *Checkup) Facts(ctx context.Context, caller wire.Caller, around health.Around) health.Facts {
 	b := ch.an.b
 	now := jjm.At(b.Now())
 	f := health.Facts{Now: now, Started: ch.started, Around: around, Clusters: ch.an.Clusters(ctx, caller),
 		Refuses: ch.an.s.Low(), Disks: ch.watched.Disks(), Records: ch.watched.Unpublished(),
-		Store: ch.storeSize(ctx), Spool: ch.spool.at(b.Deps.SpoolDir, b.Now()), Notices: ch.notices(ctx, now)}
+		Store: ch.storeSize(ctx), Spool: ch.spool.at(b.Deps.SpoolDir, b.Now()), Notices: ch.notices(ctx, now),
+		Unjudged: ch.watched.Unjudged()}
 	f.Records.Fragments, f.Records.Oldest = ch.watched.Fragments()
 	for _, off := range b.Deps.Types.AllOff(b.Deps.Off...) {
 		f.Off = append(f.Off, health.Off{Type: off.Type, Why: off.Short(), Remedy: off.Remedy()})
@@ -54,7 +56,7 @@ func (ch *Checkup) Facts(ctx context.Context, caller wire.Caller, around health.
 		f.Bans = append(f.Bans, v.Bans()...)
 		v.Close()
 	} else {
-		f.Records.Error = ""
+		f.Records.Error, f.Unjudged.Error = "", ""
 	}
 	return f
 }

@@ -3,6 +3,7 @@ package answer
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"jjm/internal/api/wire"
 	"jjm/internal/engine/floor/base"
@@ -160,11 +161,23 @@ func factsOf(mem state.Memory, g *state.Grid) why.GridFacts {
 		for _, d := range g.Job.Spec.Datasets {
 			f.Reads = append(f.Reads, cmp.Or(d.Name, d.Container))
 		}
+		f.Filling = filling(mem, g.Job.Owner.UID, f.Reads)
 	}
 	if r, yes := mem.Reopening(g.Job.ID); yes {
 		f.Reopening, f.Reopened = true, r.Time
 	}
 	return f
+}
+
+// filling returns the unfinished grid jobs of an account that fill datasets or containers with their outputs, in order.
+func filling(mem state.Memory, uid int, names []string) (ids []jjm.GridID) {
+	for id, g := range mem.Grids() {
+		if g.Job.Owner.UID == uid && !g.Job.Status.Final() && slices.Contains(names, g.Job.Spec.OutputDataset) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
 }
 
 // causeOf returns a cause in the form of the socket.

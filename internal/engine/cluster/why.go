@@ -40,6 +40,7 @@ func (cs Causes) Of(mem state.Memory, g *state.Grid, now jjm.Time) func(l *jjm.L
 		if _, known := silent[l.Cluster]; !known {
 			silent[l.Cluster] = c.health.silent()
 		}
+		f.Unjudged.Text, f.Unjudged.Since = cs.ends.TroubleOf(l.AttemptID(), now)
 		f.Refused = refusedBulk(c, mem, l)
 		f.Silent, f.Missing = silent[l.Cluster], c.health.missing(l.AttemptID())
 		return why.Of(f)

@@ -120,8 +120,7 @@ func (ds *Datasets) notFilled(uid int, name string) error {
 	defer v.Close()
 	for id, g := range v.Grids() {
 		if g.Job.Owner.UID == uid && g.Job.Spec.OutputDataset == name && !g.Job.Status.Final() {
-			return jjm.Errorf(jjm.Conflict,
-				"dataset %s: grid job %s fills it with its outputs: use another dataset, or wait until the grid job has ended", name, id)
+			return stillFilled(name, id, "use another dataset, or wait until the grid job has ended")
 		}
 	}
 	return nil
@@ -193,8 +192,13 @@ func (ds *Datasets) readersOf(ctx context.Context, id store.DatasetID) ([]wire.D
 	return out, nil
 }
 
-// closeDataset closes a dataset; changed is false if it was closed already. why goes into the
-// journals of the grid jobs that read the dataset.
+// stillFilled returns the error about a request that would disturb the grid job that fills a dataset. remedy is advice.
+func stillFilled(name string, id jjm.GridID, remedy string) error {
+	return jjm.Errorf(jjm.Conflict, "dataset %s: grid job %s fills it with its outputs: %s", name, id, remedy)
+}
+
+// closeDataset closes a dataset; changed is false if it was closed already. The error is of kind Conflict if an
+// unfinished grid job fills the dataset. why goes into the journals of the grid jobs that read the dataset.
 func (ds *Datasets) closeDataset(ctx context.Context, uid int, name, why string) (changed bool, err error) {
 	err = ds.s.Change(ctx, "dataset-close", func(c *state.Change) error {
 		set, found, err := c.Tx.FindDataset(uid, name)
@@ -203,6 +207,10 @@ func (ds *Datasets) closeDataset(ctx context.Context, uid int, name, why string)
 		}
 		if !found { // the dataset was removed just now
 			return jjm.Errorf(jjm.Gone, "no dataset %s", name)
+		}
+		if g := c.Live.Grid(set.Maker); g != nil && !g.Job.Status.Final() {
+			return stillFilled(name, set.Maker, fmt.Sprintf("jjm closes it when this grid job ends (jjm wait %s; to end it "+
+				"now, jjm kill %[1]s)", set.Maker))
 		}
 		if changed, err = c.Tx.CloseDataset(set.ID); err != nil || !changed {
 			return err

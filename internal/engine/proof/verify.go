@@ -49,6 +49,7 @@ func (pr *Prover) verify(ctx context.Context, caller wire.Caller, id jjm.GridID,
 	if v.Report, err = pr.prove(ctx, t, each); err != nil {
 		return v, err
 	}
+	unknownWork(&job, &v.Report)
 	v.Left = append(v.Left, t.left...)
 	v.LeavesOut = v.Left.Reasons()
 	tellRecoveries(t, &v)
@@ -64,6 +65,15 @@ func (pr *Prover) verify(ctx context.Context, caller wire.Caller, id jjm.GridID,
 	v.Recovery, v.RecoveryFiles, v.RecoveryRanges = string(w.Job), string(w.Files), string(w.Ranges)
 	v.Anew = t.names(w.Redone)
 	return v, err
+}
+
+// unknownWork changes the verdict on a grid job that broke before its work was known: that no work is missing proves
+// nothing then.
+func unknownWork(job *jjm.GridJob, r *cover.Report) {
+	if job.Status != jjm.Broken || r.Verdict != cover.Proven || r.Expected > 0 {
+		return
+	}
+	r.Verdict, r.Proof, r.Why = cover.Undecidable, "", "nothing was done: it is broken: "+job.Reason
 }
 
 // task is a step to verify: its work, and functions that read its ledger and local jobs.

@@ -50,6 +50,7 @@ type Judge struct {
 	agenda   agenda
 	phases   phaseBook
 	types    types
+	*delays
 }
 
 // New returns a Judge. The caller starts its goroutines; see Loops. record adds a fragment to the record of a local
@@ -58,7 +59,7 @@ func New(s *state.State, as *areas.Areas, ends *endings.Endings, sw *sweep.Sweep
 	systems Systems,
 	record func(context.Context, xmldb.Fragment) error) *Judge {
 	ju := &Judge{b: s.B, s: s, areas: as, ends: ends, sweeper: sw, lineage: ln, systems: systems,
-		phases: newPhaseBook(record), types: types{s: s, known: s.B.Deps.Types}}
+		phases: newPhaseBook(record), types: types{s: s, known: s.B.Deps.Types}, delays: &delays{b: s.B, ends: ends}}
 	ju.harvests = fair.ByAccount(harvestsAtOnce, harvestPatience, ju.harvestOf)
 	return ju
 }

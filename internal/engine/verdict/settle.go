@@ -25,8 +25,8 @@ const lookAgain = 5 * time.Second
 const batchOfEvidence = 16 << 20
 
 // settleEndings examines the due attempts of an account until the context time ends. It judges the attempts whose
-// evidence is complete, many in one transaction. If an attempt cannot be examined, it is postponed; the returned error
-// is about the last such attempt. more is true if settleEndings stopped at a limit.
+// evidence is complete, many in one transaction. If an attempt cannot be examined, or the store refuses its verdict, it
+// is postponed; the returned error is about the last such attempt. more is true if settleEndings stopped at a limit.
 func (ju *Judge) settleEndings(ctx, time context.Context, uid int) (more bool, err error) {
 	ids := ju.ends.Due(uid, jjm.At(ju.b.Now()), batchOfVerdicts)
 	var ready []judgement
@@ -43,7 +43,7 @@ func (ju *Judge) settleEndings(ctx, time context.Context, uid int) (more bool, e
 			return false, err
 		case err != nil: // continue with the other attempts
 			trouble = fmt.Errorf("attempt %d of local job %s: %w", id.Attempt, id.LocalID, err)
-			ju.postpone(id, plan.EndStep{After: lookAgain})
+			ju.troubled(id, fmt.Errorf("how it ended cannot be found out: %w", err))
 		case ok:
 			ready = append(ready, j)
 			bytes += int64(len(j.evidence.GLF))
@@ -53,8 +53,12 @@ func (ju *Judge) settleEndings(ctx, time context.Context, uid int) (more bool, e
 		}
 	}
 	if len(ready) > 0 {
-		if err := ju.judge(ctx, ready); err != nil {
-			return false, err
+		st := storing{put: ju.judge, refuse: ju.refuse, tries: triesOfRows}
+		if err := st.each(ctx, ready); err != nil {
+			if !ofRows(err) {
+				return false, err
+			}
+			trouble = err
 		}
 	}
 	return ctx.Err() == nil && (cut || len(ready) > 0 && len(ids) == batchOfVerdicts), trouble
@@ -167,17 +171,6 @@ func (ju *Judge) lastLook(ar *areas.Area, l *jjm.LocalJob, id jjm.AttemptID) boo
 	}
 	ju.ends.Result(r, jjm.At(ju.b.Now()))
 	return true
-}
-
-// postpone sets when to look at an attempt again: after step.After, or after CancelAgain if
-// step.After is not set.
-func (ju *Judge) postpone(id jjm.AttemptID, step plan.EndStep) {
-	after := step.After
-	if after <= 0 {
-		after = ju.b.Conf().CancelAgain.D()
-	}
-	now := jjm.At(ju.b.Now())
-	ju.ends.With(id, func(en *endings.Ending) { en.Due, en.DueAt = now.Add(after), now })
 }
 
 // endFacts returns the input of plan.Ending. If an attempt is missing from listings, it looks at the wrapper's

@@ -41,6 +41,9 @@ const (
 	FragmentWarning = 10 * time.Minute
 	// SpoolWarning and SpoolCritical are the thresholds for the time that a request has waited in the spool.
 	SpoolWarning, SpoolCritical = 5 * time.Minute, time.Hour
+	// UnjudgedWarning and UnjudgedCritical are the thresholds for the time for which an error has prevented the verdict on
+	// an ended local job.
+	UnjudgedWarning, UnjudgedCritical = time.Minute, 10 * time.Minute
 	// NoticeWarning is the age from which a notice that could not be delivered yet is a warning. A notice that was given
 	// up is a warning for the time GivenUpFor.
 	NoticeWarning, GivenUpFor = time.Hour, 24 * time.Hour
@@ -62,6 +65,8 @@ type Facts struct {
 	Store   Store
 	Spool   Spool
 	Notices Notices
+	// Unjudged are the ended local jobs on which errors prevent the verdict.
+	Unjudged Unjudged
 	// Off are the job types that are off.
 	Off []Off
 	// Bans are the bans in force, nil if the caller may not see them.
@@ -137,6 +142,14 @@ type Notices struct {
 	Error   string // the reason why the notices could not be counted
 }
 
+// Unjudged summarizes the local jobs whose attempts have ended, but on which errors prevent the verdict.
+type Unjudged struct {
+	Jobs  int
+	First jjm.LocalID // the local job with the earliest error
+	Error string      // its error
+	Since jjm.Time    // the time of its first error
+}
+
 // Off is a job type that is off.
 type Off struct{ Type, Why, Remedy string }
 
@@ -153,8 +166,8 @@ func Checks(f Facts) []wire.HealthCheck {
 		all = append(all, disk(d))
 	}
 	all = append(all, records(f)...)
-	all = append(all, store(f.Store), spool(f.Spool, f.Now), notices(f.Notices, f.Now), types(f.Off), bans(f.Bans),
-		advertising(f.Advertising), page(f.Page))
+	all = append(all, store(f.Store), spool(f.Spool, f.Now), results(f.Unjudged, f.Now), notices(f.Notices, f.Now),
+		types(f.Off), bans(f.Bans), advertising(f.Advertising), page(f.Page))
 	return worstFirst(all)
 }
 

@@ -44,10 +44,10 @@ func TestChecks_AWellSiteIsOK(t *testing.T) {
 	if w := health.Worst(all); w != health.OK || health.ExitCode(w) != 0 {
 		t.Errorf("%s: %+v", w, all)
 	}
-	want := "JJM OK: 11 checks | fragments=0 fragments_age=0s;600 free_work=50000000000B job_types_off=0 " +
+	want := "JJM OK: 12 checks | fragments=0 fragments_age=0s;600 free_work=50000000000B job_types_off=0 " +
 		"listing_age_slurm=12s missing_age_slurm=0s;;86400 missing_slurm=0 records_behind=0 records_unwritten=0 spool=0 " +
-		"spool_age=0s;300;3600 store=2000000B store_wal=1000000B;1073741824 unsettled_age_slurm=0s;;86400 " +
-		"unsettled_slurm=0 uptime=172800s"
+		"spool_age=0s;300;3600 store=2000000B store_wal=1000000B;1073741824 unjudged=0 unjudged_age=0s;60;600 " +
+		"unsettled_age_slurm=0s;;86400 unsettled_slurm=0 uptime=172800s"
 	if diff := cmp.Diff(want, health.Line(all)); diff != "" {
 		t.Error(diff)
 	}
@@ -85,12 +85,21 @@ func TestChecks_EachThreshold(t *testing.T) {
 	spool := func(d time.Duration) func(*health.Facts) {
 		return func(f *health.Facts) { f.Spool = health.Spool{Entries: 5, Oldest: ago(d)} }
 	}
+	unjudged := func(d time.Duration) func(*health.Facts) {
+		return func(f *health.Facts) { f.Unjudged = health.Unjudged{Jobs: 3, Error: "no space", Since: ago(d)} }
+	}
 	untold := func(n health.Notices) func(*health.Facts) { return func(f *health.Facts) { f.Notices = n } }
 	wal := func(n int64) func(*health.Facts) { return func(f *health.Facts) { f.Store.WAL = n } }
 	for name, c := range map[string]struct {
 		change      func(*health.Facts)
 		check, want string // the check, its state and its text
 	}{
+		"a new error": {unjudged(59 * time.Second),
+			"results", "OK 3 local jobs ended, but an error prevents the verdict, the oldest for 59 s"},
+		"an error": {unjudged(time.Minute),
+			"results", "WARNING 3 local jobs ended, but an error prevents the verdict, the oldest for 1 min"},
+		"an old error": {unjudged(10 * time.Minute),
+			"results", "CRITICAL 3 local jobs ended, but an error prevents the verdict, the oldest for 10 min"},
 		"a new outage": {silent(9 * time.Minute), "listing", "WARNING cluster slurm has not answered for 9 min"},
 		"an outage": {silent(10 * time.Minute),
 			"listing", "CRITICAL cluster slurm has not answered for 10 min"},

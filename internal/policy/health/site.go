@@ -124,6 +124,25 @@ func spool(s Spool, now jjm.Time) wire.HealthCheck {
 	return c
 }
 
+// results checks whether errors prevent the verdict on ended local jobs.
+func results(u Unjudged, now jjm.Time) wire.HealthCheck {
+	c := wire.HealthCheck{State: OK, Name: "results", Text: "no result waits because of an error"}
+	waits := time.Duration(0)
+	if u.Jobs > 0 {
+		waits = age(now, u.Since)
+		c.State, c.Since = graded(waits, UnjudgedWarning, UnjudgedCritical), u.Since
+		c.Text = fmt.Sprintf("%s ended, but an error prevents the verdict, the oldest for %s",
+			jjm.Count(u.Jobs, "local job"), jjm.HowLong(waits))
+		if c.State != OK {
+			c.Detail = u.Error
+			c.Remedy = fmt.Sprintf("see jjm why %s and the log of the daemon; jjm tries again by itself", u.First)
+		}
+	}
+	c.Figures = []wire.HealthFigure{{Name: "unjudged", Value: int64(u.Jobs)},
+		seconds("unjudged_age", waits, UnjudgedWarning, UnjudgedCritical)}
+	return c
+}
+
 // types checks whether job types are off.
 func types(off []Off) wire.HealthCheck {
 	c := wire.HealthCheck{State: OK, Name: "job-types", Text: "no job type is off",

@@ -46,6 +46,8 @@ type GridFacts struct {
 	Unfinished       int
 	// Reads are the datasets with the files for which the first step of the grid job waits.
 	Reads []string
+	// Filling are the unfinished grid jobs that fill these datasets with their outputs.
+	Filling []jjm.GridID
 }
 
 // OfGrid returns the cause for the state of a grid job as a whole. It returns false if the causes of the local jobs
@@ -90,6 +92,12 @@ func files(f GridFacts) Cause {
 		some += fmt.Sprintf(" and %d more", more)
 	}
 	c.Text += "; it reads " + some
+	if len(f.Filling) > 0 {
+		c.Text += ", filled by grid job " + list(f.Filling)
+		c.Remedy = fmt.Sprintf("jjm why %s tells what that grid job waits for; it closes the dataset when it ends",
+			f.Filling[0])
+		return c
+	}
 	c.Remedy = fmt.Sprintf("jjm dataset show %s tells which files are there; if no more will come, jjm dataset close %s",
 		f.Reads[0], f.Reads[0])
 	return c

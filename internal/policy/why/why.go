@@ -78,6 +78,8 @@ type Facts struct {
 	// local job has been missing from the listings, 0 if it is not missing.
 	Silent  Cause
 	Missing jjm.Time
+	// Unjudged has a text and a time if an error prevents the verdict on the ended attempt of the local job.
+	Unjudged Cause
 }
 
 // Of returns the cause for the state of a local job.
@@ -98,6 +100,8 @@ func Of(f Facts) Cause {
 	case f.Gone:
 		return Cause{Code: ClusterGone, Text: "cluster " + l.Cluster + " has left the configuration", Since: l.Submitted,
 			Remedy: "put its [[cluster]] back and start the daemon again"}
+	case f.Unjudged.Text != "":
+		return Cause{Code: Collecting, Text: f.Unjudged.Text, Since: f.Unjudged.Since, Remedy: unjudged}
 	case f.Refused.Code != "":
 		return f.Refused
 	case f.Silent.Text != "":
@@ -110,6 +114,9 @@ func Of(f Facts) Cause {
 	return inBatch(l)
 }
 
+// unjudged is the advice about an attempt on which an error prevents the verdict.
+const unjudged = "jjm tries again by itself; an administrator sees the reason in the log of the daemon"
+
 // killing returns the cause of a local job for which a kill was requested.
 func killing(f Facts) Cause {
 	c := Cause{Code: Killing, Text: "it ends as soon as its batch system no longer has it"}
@@ -117,6 +124,8 @@ func killing(f Facts) Cause {
 		c.Text += "; then it is failed: " + f.Local.Failing
 	}
 	switch {
+	case f.Unjudged.Text != "":
+		c.Text, c.Since, c.Remedy = f.Unjudged.Text, f.Unjudged.Since, unjudged
 	case f.Gone:
 		c.Remedy = "cluster " + f.Local.Cluster + " has left the configuration: put its [[cluster]] back and start the " +
 			"daemon again"

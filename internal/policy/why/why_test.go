@@ -36,6 +36,9 @@ func drawn(t *rapid.T) why.Facts {
 	if f.Unsent && rapid.Bool().Draw(t, "kept") {
 		f.Kept = why.Cause{Code: why.Limit, Text: "max_running of cluster slurm (10 of 10)"}
 	}
+	if rapid.Bool().Draw(t, "unjudged") {
+		f.Unjudged = why.Cause{Text: "its end cannot be stored: no space", Since: 5}
+	}
 	if rapid.Bool().Draw(t, "silent") {
 		f.Silent = why.Cause{Text: "connection refused", Since: 5}
 	}

@@ -53,6 +53,7 @@ type Ending struct {
 	heartbeat
 	Due   jjm.Time // the next time to judge the attempt; 0 = now
 	DueAt jjm.Time // when Due was set; if it is in the future, the clock was set back
+	trouble
 }
 
 // absence holds the observations about an attempt that is missing from listings.

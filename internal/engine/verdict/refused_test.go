@@ -1,0 +1,70 @@
+package verdict
+
+import (
+	"context"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"jjm/internal/jjm"
+)
+
+// Whatever rows the store refuses, and whatever grid jobs they belong to, all other judgements are stored, each once.
+func TestProperty_RefusedRowsHoldUpNoOtherJudgement(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		bad := map[jjm.AttemptID]bool{}
+		var all []judgement
+		for n := range rapid.IntRange(1, 60).Draw(t, "attempts") {
+			id := jjm.AttemptID{LocalID: jjm.LocalID{Grid: jjm.GridID(rapid.IntRange(1, 4).Draw(t, "grid")), N: int32(n)}}
+			bad[id] = rapid.IntRange(0, 9).Draw(t, "bad") == 0
+			all = append(all, judgement{id: id})
+		}
+		stored, refused := map[jjm.AttemptID]int{}, map[jjm.AttemptID]int{}
+		st := storing{tries: 1000,
+			put: func(_ context.Context, js []judgement) error {
+				for _, j := range js {
+					if bad[j.id] {
+						return jjm.Errorf(jjm.Internal, "a row is refused")
+					}
+				}
+				for _, j := range js {
+					stored[j.id]++
+				}
+				return nil
+			},
+			refuse: func(js []judgement, _ error) {
+				for _, j := range js {
+					refused[j.id]++
+				}
+			}}
+		err := st.each(context.Background(), all)
+		for id, bad := range bad {
+			if bad && (refused[id] != 1 || stored[id] != 0 || err == nil) || !bad && (refused[id] != 0 || stored[id] != 1) {
+				t.Fatalf("%+v, bad %t: stored %d times, refused %d times, error %v", id, bad, stored[id], refused[id], err)
+			}
+		}
+	})
+}
+
+// If the store cannot store anything now, one transaction is tried, and no judgement is refused.
+func TestStoring_ABusyStoreIsAskedOnce(t *testing.T) {
+	puts := 0
+	st := storing{tries: triesOfRows,
+		put:    func(context.Context, []judgement) error { puts++; return jjm.Errorf(jjm.Busy, "the disk is full") },
+		refuse: func(js []judgement, err error) { t.Errorf("refused: %v", err) }}
+	if err := st.each(context.Background(), make([]judgement, 9)); jjm.KindOf(err) != jjm.Busy || puts != 1 {
+		t.Errorf("%d transactions: %v", puts, err)
+	}
+}
+
+// A grid job without end of refused rows costs few transactions.
+func TestStoring_ManyRefusedRowsCostFewTransactions(t *testing.T) {
+	puts, refused := 0, 0
+	st := storing{tries: triesOfRows,
+		put:    func(context.Context, []judgement) error { puts++; return jjm.Errorf(jjm.Conflict, "refused") },
+		refuse: func(js []judgement, _ error) { refused += len(js) }}
+	if err := st.each(context.Background(), make([]judgement, batchOfVerdicts)); err == nil ||
+		puts > 2*triesOfRows || refused != batchOfVerdicts {
+		t.Errorf("%d transactions, %d refused: %v", puts, refused, err)
+	}
+}
