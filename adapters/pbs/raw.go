@@ -22,8 +22,8 @@ type raw struct {
 	damaged bool
 }
 
-// field returns a pointer to the field for an attribute of a group; nil if jjm does not read the attribute. It
-// recognizes the names of both dialects.
+// field returns a pointer to the field of r that stores an attribute of a group, or nil if jjm does not read the
+// attribute. It recognizes the names of both dialects.
 func (r *raw) field(group string, key []byte) *string {
 	switch group {
 	case "resources_used":

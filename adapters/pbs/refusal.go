@@ -124,8 +124,9 @@ var exitKinds = map[int]jjm.Kind{
 	212: jjm.Busy,    // 15060 server is shutting down
 }
 
-// refusal classifies a failed qsub. The error is of kind Ambiguous, because the job may exist, if qsub was killed, if
-// the connection broke (exit 1), or if the message for the exit code is missing.
+// refusal classifies a failed qsub. Its error is of kind Ambiguous, because the job may exist, if qsub was killed or
+// printed anything on standard output, if the message is not one of qsub's own, if the connection broke (exit 1), or if
+// neither the message nor the exit code is known.
 func refusal(out run.Output) error {
 	kind, mark := refusalKind(out)
 	err := jjm.Errorf(kind, "qsub: exit %d: %s", out.Exit, complaint(out.Stderr))
