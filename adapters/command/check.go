@@ -122,7 +122,8 @@ func (c *checker) capabilities(f *file, d *Description) adapters.Capabilities {
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// idLiteral matches the literal text of an id. It is strict, because the id becomes part of a shell script.
+// idLiteral matches the fixed text in the form of an id. It allows few characters, because an id becomes part of a
+// shell script.
 var idLiteral = regexp.MustCompile(`^[][A-Za-z0-9._:/-]*$`)
 
 func (c *checker) ids(f fileIDs) (ids, *regexp.Regexp) {
@@ -221,8 +222,8 @@ func (c *checker) times(f fileTimes) times {
 	return t
 }
 
-// layout reports a mistake if a layout of times lacks the day or the hour, or if a time in this layout cannot be parsed
-// again.
+// layout reports a mistake if a layout of times lacks the day or the hour, or if a time that was written in this layout
+// cannot be parsed.
 func (c *checker) layout(field, layout string) {
 	at := time.Date(2026, 11, 21, 17, 36, 49, 0, time.UTC)
 	back, err := time.Parse(layout, at.Format(layout))

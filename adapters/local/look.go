@@ -152,8 +152,9 @@ func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.
 	return append(reports, adapters.Doubtful(a.unread(), jobs, reports)...), nil
 }
 
-// find returns the bulk and the position of the job that ref names, or a nil bulk if the job is unknown. It returns an
-// error if ref cannot be valid. The caller holds a.mu.
+// find returns the bulk and the position of the job that ref names, or a nil bulk if the job is unknown. The error is
+// of kind Invalid if ref has no valid id, and of kind Denied if the job belongs to another owner. The caller holds
+// a.mu.
 func (a *Adapter) find(owner jjm.Owner, ref adapters.Ref) (*bulk, int32, error) {
 	b, pos := a.tags[ref.Tag], ref.Index
 	if ref.ID != "" {

@@ -23,8 +23,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// restClient submits through slurmrestd. All other requests go through the commands, because the JSON of 22.05 has
-// wrong states and exit codes.
+// restClient submits through slurmrestd. Everything except submissions goes through the commands, because the JSON of
+// 22.05 has wrong states and exit codes.
 type restClient struct {
 	http *retryablehttp.Client
 	url  string
@@ -42,7 +42,7 @@ type token struct {
 	until time.Time
 }
 
-// tokenLife is the requested lifetime of a token; a token is used for half of that time.
+// tokenLife is the lifetime that jjm requests for a token. jjm uses a token for half of that time.
 const tokenLife = time.Hour
 
 func newRestClient(c Config, fetch func(context.Context, jjm.Owner) (string, error)) *restClient {
@@ -68,8 +68,8 @@ func newRestClient(c Config, fetch func(context.Context, jjm.Owner) (string, err
 	}
 }
 
-// retryUnsent allows a second try only if no connection was made: the server may have carried out a request that was
-// sent.
+// retryUnsent allows a second try only if no connection was made, because the server may have carried out a request
+// that was sent.
 func retryUnsent(ctx context.Context, _ *http.Response, err error) (bool, error) {
 	return ctx.Err() == nil && neverConnected(err), nil
 }
