@@ -27,7 +27,7 @@ func (a *Adapter) cancelAll(targets []target) {
 	for _, t := range targets {
 		j := &t.b.jobs[t.pos]
 		switch {
-		case j.state == jjm.BatchCancelled && j.started == 0 && t.b.unsynced: // an earlier cancel ended it but could not sync the log
+		case j.state == jjm.BatchCancelled && j.started == 0 && t.b.unsynced: // an earlier cancel was not synced
 			waiting[t.b] = append(waiting[t.b], t)
 		case j.state.Ended() || j.endAsked&byCancel != 0 && t.b.procs[t.pos] != nil:
 		case t.b.procs[t.pos] == nil:

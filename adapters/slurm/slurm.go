@@ -13,7 +13,7 @@
 // as a success, and an empty queue if the controller is down.
 //
 // Slurm keeps no record of a job that was cancelled while it waited inside its array, unless the whole array was
-// cancelled. The adapter stores such cancels in memory and reports them itself.
+// cancelled. The adapter stores such cancels in memory and reports them itself, until the process ends.
 //
 // # Failures
 //
