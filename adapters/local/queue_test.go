@@ -115,8 +115,8 @@ func TestQueue_OwnersTakeTurns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { newSite(t, rapid.IntRange(1, 4).Draw(t, "owners")).play(60, 6) })
 }
 
-// If all jobs need one core, no owner starts two jobs in a row while another owner waits whose jobs used no more cores
-// so far.
+// If all jobs need one core, an owner whose job has just started does not start the next job too, unless all other
+// waiting owners had more cores in use than this owner had before.
 func TestQueue_NobodyStartsTwiceInARowBeforeAnother(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		turns := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) turn {

@@ -92,7 +92,8 @@ func gramLanguage() language {
 	}}
 }
 
-// Words that repeat a setting of the job file, or have no meaning for a grid job, cannot be combined with a job file.
+// Some RSL attributes repeat a setting of the job file, and others have no meaning for a grid job. jjm rejects both
+// beside a job file or jjm_type instead of ignoring them.
 func TestGRAM_NothingIsIgnoredBesideAGridJob(t *testing.T) {
 	const grid = `(jjm_type=montecarlo)(jjm_params=(command mc)(events 10)(events_per_job 5))`
 	for rsl, want := range map[string]string{

@@ -9,7 +9,8 @@ import (
 	"jjm/internal/testkit/testbed"
 )
 
-// flock tries the lock as the scripts do.
+// flock reports whether another program can lock the bed in dir now. It runs flock(1), as the scripts of
+// scripts/testbed do: with how "-n" it tries an exclusive lock, with "-ns" a shared lock.
 func flock(t *testing.T, dir, how string) bool {
 	t.Helper()
 	return exec.Command("flock", how, filepath.Join(dir, "jjm-testbed-nosuch.lock"), "true").Run() == nil
