@@ -64,7 +64,7 @@ func TestWords_AreThoseOfTheCode(t *testing.T) {
 	}
 }
 
-// codes returns causes as words.
+// codes returns the words for codes of causes.
 func codes(all []why.Code) (words []string) {
 	for _, code := range all {
 		words = append(words, string(code))
@@ -157,7 +157,7 @@ func gramWords() []string {
 	return slices.Collect(maps.Keys(all))
 }
 
-// masterWords returns all statuses that a master can have, for any states of its local jobs.
+// masterWords returns all statuses that a master job can have, for any combination of states of its local jobs.
 func masterWords() []string {
 	all := map[string]bool{}
 	for set := range 1 << jjm.NumStates {

@@ -317,8 +317,8 @@ func (r *results) failureTable(red map[name]string) string {
 // says matches a line in which a test says what is wrong, or that a subtest failed.
 var says = regexp.MustCompile(`^\s*(\w+_test\.go:\d+: |--- FAIL: )`)
 
-// indent returns the last lines of a text, each after four blanks. Of the lines before, it keeps the first ones in
-// which a test says what is wrong.
+// indent returns the last lines of a text, each after four blanks. In front of them it puts the first of the earlier
+// lines in which a test says what is wrong.
 func indent(text string) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	var b strings.Builder

@@ -117,7 +117,7 @@ func TestGRAM_NothingIsIgnoredBesideAGridJob(t *testing.T) {
 }
 
 // The list has every attribute that GRAM5 itself accepts (the names in its own list, globus-gram-job-manager 15.8) and
-// every attribute that jjm's list adds: jjm never receives an attribute that the list does not name.
+// every attribute that jjm adds to that list. An attribute that is not in the list never reaches jjm.
 func TestGRAM_TheListHasEveryAttributeThatGRAMTakes(t *testing.T) {
 	theirs := map[string]bool{}
 	for _, file := range []string{"../../internal/gatekeeper/gram/testdata/gram5-attributes.rvf", "../../scripts/gram/jjm.rvf"} {

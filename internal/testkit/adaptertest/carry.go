@@ -30,8 +30,8 @@ func (w *CarryWrapper) own(job SimJob) (*sandbox.Area, error) {
 	return sandbox.OpenArea(filepath.Join(w.Scratch, job.ID+"."+strconv.Itoa(job.Restarts)))
 }
 
-// Start unpacks the box of the bulk, which holds the assignments of its jobs, on the worker and claims the attempt
-// there.
+// Start unpacks the bulk's box on the worker and claims the attempt there. The box is the tar with the files that the
+// wrappers of a bulk need (see sandbox.Box).
 func (w *CarryWrapper) Start(job SimJob, at jjm.Time) (jjm.AttemptID, bool, error) {
 	area, err := w.own(job)
 	if err != nil {
