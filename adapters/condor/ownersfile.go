@@ -39,8 +39,8 @@ const (
 // ownersConfig returns the text of the daemon's own configuration file, which includes the site's configuration: site
 // is a file, a command that ends with "|", or "" for none. The file sets USER_CONFIG_FILE under the name of each kind
 // of program, because programs look up a setting under that name first; a USER_CONFIG_FILE in the site's later files
-// then has no effect. The file also sets CONFIG_ROOT to the folder of the site's file, because sites name further files
-// relative to it.
+// then has no effect. If site is a file, CONFIG_ROOT is set to its folder, because sites name further files relative to
+// it.
 func ownersConfig(site string) string {
 	var s strings.Builder
 	s.WriteString("# Written by jjm at its start, for the commands that it runs as the owners of jobs:\n" +

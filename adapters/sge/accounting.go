@@ -258,8 +258,8 @@ func (r record) overMemory() bool {
 }
 
 // nearLimit returns an explanation for the failure of a job that may have reached its memory limit. It returns "" if
-// the job used less than half of its limit or had no limit. h_vmem limits the address space (setrlimit(2)): beyond the
-// limit no task is killed; an allocation fails, and the program ends by itself.
+// the job used less than half of its limit or had no limit. h_vmem limits the address space (setrlimit(2)), so a
+// program that reaches the limit is usually not killed: an allocation fails, and the program ends in its own way.
 func (r record) nearLimit() string {
 	if r.hVMEM == 0 || max(r.vmemMB, r.rssKB>>10) < r.hVMEM/2 {
 		return ""

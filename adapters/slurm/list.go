@@ -82,7 +82,7 @@ func addMissing(listed, past []jjm.Report, since jjm.Time) []jjm.Report {
 
 func keyOf(r *jjm.Report) key { return key{r.Tag, r.ID, r.Index} }
 
-// coverage is the time span from which the listings so far have shown every end of a job.
+// coverage is the time span in which the listings so far have shown every end of a job.
 type coverage struct{ from, to jjm.Time }
 
 // gap reports whether squeue may have forgotten jobs that ended after since before any listing showed them. The

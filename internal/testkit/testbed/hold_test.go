@@ -16,9 +16,9 @@ func flock(t *testing.T, dir, how string) bool {
 	return exec.Command("flock", how, filepath.Join(dir, "jjm-testbed-nosuch.lock"), "true").Run() == nil
 }
 
-// A hold is the right to use a test bed (see testbed.Hold). The test follows three users: the first is alone until Share,
-// the second must wait for that, the third wants to be alone and must wait until the other two have left. Meanwhile
-// the scripts of scripts/testbed can lock the bed only when the users allow it.
+// A hold is the right to use a test bed (see testbed.Hold). The test follows three users: the first is alone until
+// Share, the second must wait for that, and the third wants to be alone and must wait until the other two have left.
+// Meanwhile the scripts of scripts/testbed can lock the bed only when the users allow it.
 func TestHold_KeepsScriptsAndOtherUsersOffABed(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("JJM_TESTBED", dir)
