@@ -247,6 +247,7 @@ func (c *checker) state(field, text string) jjm.BatchState {
 	return s
 }
 
+// states converts the table of states, and reports the mistakes in it.
 func (c *checker) states(from map[string]string) map[string]jjm.BatchState {
 	states := map[string]jjm.BatchState{}
 	if len(from) == 0 {
@@ -258,6 +259,7 @@ func (c *checker) states(from map[string]string) map[string]jjm.BatchState {
 	return states
 }
 
+// rules converts the rules of a file, and reports the mistakes in them.
 func (c *checker) rules(f *file) []rule {
 	var rules []rule
 	for i, from := range f.Rules {

@@ -32,6 +32,7 @@ const (
 // captured are the names of the groups that find returns.
 var captured = []string{nameBulkID, nameJobID, nameMessage}
 
+// expression returns the regular expression of the pattern, with the values of a call in place of their names.
 func (p pattern) expression(v values) *regexp.Regexp {
 	if p.fixed != nil {
 		return p.fixed

@@ -142,6 +142,8 @@ func (a *Adapter) read(ctx context.Context, owner jjm.Owner, s scan, use func(p 
 	return nil
 }
 
+// remember stores the records of a scan in the memory of a user, and then calls use with this memory. When it makes a
+// new memory, it drops the memories of users that nobody requested for idleOwner.
 func (a *Adapter) remember(user string, s scan, records []record, use func(p *memory)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -158,6 +158,7 @@ func verdict(out run.Output, n int) (cluster string, err error) {
 	return "", err
 }
 
+// refused returns an error of a kind with the text told; many is set if the error is marked by adapters.TooMany.
 func refused(kind jjm.Kind, many bool, told string) error {
 	err := jjm.Errorf(kind, "%s", told)
 	if many {

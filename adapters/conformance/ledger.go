@@ -16,6 +16,7 @@ type ledger struct {
 	poor  int // number of jobs that ended badly
 }
 
+// jobKey identifies a job by its tag and its index in the bulk.
 type jobKey struct {
 	tag   jjm.Tag
 	index int32

@@ -436,6 +436,7 @@ func (s *suite) fill() (adapters.Bulk, adapters.Receipt) {
 	return b, r
 }
 
+// wantKind fails the check unless err is of one of the kinds.
 func (s *suite) wantKind(what string, err error, kinds ...jjm.Kind) {
 	s.Helper()
 	for _, k := range kinds {

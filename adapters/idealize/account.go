@@ -76,6 +76,7 @@ func (l *limit) accountBreakers(account int) *breakerPair {
 // number is 0 if the call is not the probe of that breaker.
 type probes struct{ shared, own int }
 
+// refused returns an error if the shared breaker or the account's own breaker refuses a call of the verb now.
 func (l *limit) refused(verb Verb, account int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The pause before the n-th repetition is firstPause doubled n times, at most lastPause. A random part of up to a half
-// is subtracted, so that the clusters of one site do not retry at the same time.
+// The pause before the n-th repetition, counted from 0, is firstPause doubled n times, at most lastPause. A random part
+// of up to a half is subtracted, so that the clusters of one site do not retry at the same time.
 const (
 	firstPause = 250 * time.Millisecond
 	lastPause  = 2 * time.Second
@@ -60,6 +60,7 @@ func again(verb Verb, err error) bool {
 	return false
 }
 
+// backoff returns the pause before the n-th repetition, counted from 0.
 func backoff(n int) time.Duration {
 	d := min(firstPause<<min(n, 10), lastPause)
 	return d/2 + rand.N(d/2)

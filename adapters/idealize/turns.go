@@ -106,6 +106,7 @@ func (t *turns) wait(ctx context.Context, w *waiter) bool {
 	return false
 }
 
+// line returns the line in which w waits: the line of urgent callers or the line of all other callers.
 func (t *turns) line(w *waiter) *[]*waiter {
 	if w.urgent {
 		return &t.urgent

@@ -72,6 +72,7 @@ func (a *Adapter) terminate(p *proc) {
 	}
 }
 
+// hold holds a waiting job. It returns an error of kind Conflict if the job runs already. The caller holds a.mu.
 func (a *Adapter) hold(b *bulk, pos int32) error {
 	switch j := &b.jobs[pos]; {
 	case j.state.Ended() || j.state == jjm.BatchHold:
@@ -86,6 +87,7 @@ func (a *Adapter) hold(b *bulk, pos int32) error {
 	return nil
 }
 
+// release returns a held job to the waiting jobs. It does nothing for any other job. The caller holds a.mu.
 func (a *Adapter) release(b *bulk, pos int32) error {
 	if b.jobs[pos].state != jjm.BatchHold {
 		return nil

@@ -13,9 +13,9 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// liveByID looks up by id the owner's jobs that have not ended, both the jobs that the server lists as alive and the
-// jobs that are alive in memory. It sends the commands only if the budget has room for all of them. asked is false if
-// the commands need more ports than even an unused budget has; the caller must then list everything.
+// liveByID looks up by id the owner's jobs that have not ended: the jobs that qselect prints, and the jobs that are
+// alive in memory. It sends the lookups only if the budget has room for all of them. asked is false if the lookups need
+// more ports than even an unused budget has; the caller must then list everything.
 func (a *Adapter) liveByID(ctx context.Context, owner jjm.Owner, members bool) (jobs []job, asked bool, err error) {
 	ask, before := a.aliveInMemory(owner)
 	if n := max(len(ask), before); a.everAffordable(n) {

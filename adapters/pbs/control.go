@@ -292,6 +292,7 @@ func (v *bulkView) allOf(op adapters.Op, chosen map[int32]bool) bool {
 	return true
 }
 
+// plain plans the work for the references to a plain job, whose only index is 0.
 func (p *plan) plain(op adapters.Op, seq string, v *bulkView, requests []memberRef) {
 	t := target{tag: v.tag, seq: seq}
 	for _, w := range requests {

@@ -182,6 +182,7 @@ func (a *Adapter) Capabilities() adapters.Capabilities {
 	return c
 }
 
+// guarantee returns a description of how strong the guarantee of exactly one submission is, and why.
 func guarantee(d dialect, noHistory bool) string {
 	const held = "strong: jobs are submitted held and found by their name; "
 	switch {

@@ -115,6 +115,8 @@ func limitsOf(server, queues, nodes []object, use, who string) limits {
 	return l
 }
 
+// nodes sets the limits that follow from the nodes: the cores and the memory of the largest nodes, and the slots of all
+// nodes that accept jobs.
 func (l *limits) nodes(nodes []object) {
 	for _, n := range nodes {
 		cores := number(cmp.Or(n.attrs["resources_available.ncpus"], n.attrs["np"]))

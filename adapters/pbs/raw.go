@@ -92,6 +92,7 @@ type jobID struct {
 	whole bool // whether the id is 25[]
 }
 
+// parseID parses an identifier; ok is false if the text is not one.
 func parseID(s string) (id jobID, ok bool) {
 	s, _, _ = strings.Cut(s, ".")
 	seq, rest, array := strings.Cut(s, "[")

@@ -139,6 +139,7 @@ func refusal(out run.Output) error {
 // tooManyExits are the exit codes of OpenPBS's qsub for too many jobs.
 var tooManyExits = []int{3, 38, 39, 198}
 
+// refusalKind returns the kind of error for a failed qsub, and the function that marks the error; nil for no mark.
 func refusalKind(out run.Output) (kind jjm.Kind, mark func(error) error) {
 	if out.Signal != 0 || len(bytes.TrimSpace(out.Stdout)) > 0 {
 		return jjm.Ambiguous, nil

@@ -28,6 +28,7 @@ func checkWord(s string) error {
 	return fmt.Errorf("%.80q: want a word of letters, digits and _ . + / -", s)
 }
 
+// checkDirective returns an error if a line must not be added to the options of qsub.
 func checkDirective(line string) error {
 	_, err := directive(line)
 	return err
@@ -215,6 +216,7 @@ func isOwnedValue(name string) (why string, owned bool) {
 	return "", false
 }
 
+// checkValue returns an error if the value of -l or -W sets one of ownedValues.
 func checkValue(option, value string) error {
 	if option != "-l" && option != "-W" {
 		return nil

@@ -25,6 +25,7 @@ type seen struct {
 	at     time.Time // time of the latest listing with the task
 }
 
+// bulkKey identifies an array: its tag and its number. The tag is needed because numbers are reused.
 type bulkKey struct {
 	tag jjm.Tag
 	num int64

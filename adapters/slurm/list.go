@@ -148,6 +148,7 @@ func joined(tags []jjm.Tag) string {
 	return strings.Join(words, ",")
 }
 
+// squeueOnce runs one squeue command and parses its output. Its errors are of kind Busy.
 func (a *Adapter) squeueOnce(ctx context.Context, argv []string) ([]row, []adapters.Unread, error) {
 	text, err := command(ctx, a.timed, argv...)
 	if err != nil {
@@ -160,6 +161,7 @@ func (a *Adapter) squeueOnce(ctx context.Context, argv []string) ([]row, []adapt
 	return rows, unread, nil
 }
 
+// sacct runs sacct for the jobs of an owner and parses its output.
 func (a *Adapter) sacct(ctx context.Context, owner jjm.Owner, args ...string) ([]record, []adapters.Unread, error) {
 	text, err := command(ctx, a.timed, append([]string{"sacct", "-P", "-u", owner.User, "-o", sacctFields}, args...)...)
 	if err != nil {

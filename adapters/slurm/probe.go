@@ -111,6 +111,7 @@ func (a *Adapter) siteInfo(ctx context.Context) (*site, error) {
 	return a.site, nil
 }
 
+// querySite reads the settings of the controller and its partitions with two commands.
 func (a *Adapter) querySite(ctx context.Context) (*site, error) {
 	text, err := command(ctx, a.timed, "scontrol", "show", "config")
 	if err != nil {
@@ -176,6 +177,8 @@ func parseConfig(text string) (*site, error) {
 // scratch space in MB; and the generic resources. With the option -e, nodes that differ have separate lines.
 const sinfoFormat = "%P|%a|%c|%m|%l|%C|%d|%G"
 
+// parseSinfo parses the output of sinfo in sinfoFormat. It returns the partitions by name, and the name of the default
+// partition.
 func parseSinfo(text string) (parts map[string]partition, first string, err error) {
 	parts = map[string]partition{}
 	for line := range strings.Lines(text) {
@@ -292,6 +295,7 @@ func capabilities(s *site, c Config) adapters.Capabilities {
 	return out
 }
 
+// guarantee returns a description of how strong the guarantee of exactly one submission is, and why.
 func guarantee(s *site) string {
 	if s.accounting {
 		return "strong: slurmdbd"

@@ -37,6 +37,7 @@ type restClient struct {
 	tokens map[string]token // tokens by user
 }
 
+// token is a JSON Web Token of one user, and the time until which it is used.
 type token struct {
 	text  string
 	until time.Time
@@ -102,11 +103,13 @@ type restJob struct {
 	Environment map[string]string `json:"environment"`
 }
 
+// restSubmission is the JSON body of a submission.
 type restSubmission struct {
 	Script string  `json:"script"`
 	Job    restJob `json:"job"`
 }
 
+// submission returns the body for a bulk. home is the home folder of the bulk's owner.
 func submission(b adapters.Bulk, c Config, script, home string) restSubmission {
 	r := c.Fill(b.Request)
 	job := restJob{
@@ -147,6 +150,8 @@ func (r *restClient) submit(ctx context.Context, b adapters.Bulk, c Config, scri
 	return receipt, err
 }
 
+// post sends a submission once. It returns the receipt, the HTTP status of the answer (0 if there was no answer) and
+// the error.
 func (r *restClient) post(ctx context.Context, b adapters.Bulk, body []byte) (adapters.Receipt, int, error) {
 	none, owner := adapters.Receipt{}, b.Owner
 	if err := ctx.Err(); err != nil {
@@ -223,6 +228,7 @@ func restReceipt(status int, body []byte, n int) (adapters.Receipt, error) {
 	return adapters.Receipt{ID: strconv.FormatInt(answer.JobID, 10)}, nil
 }
 
+// token returns the stored token of an owner, or fetches a new one.
 func (r *restClient) token(ctx context.Context, owner jjm.Owner) (string, error) {
 	r.mu.Lock()
 	t, ok := r.tokens[owner.User]
@@ -240,6 +246,7 @@ func (r *restClient) token(ctx context.Context, owner jjm.Owner) (string, error)
 	return text, nil
 }
 
+// forget drops the stored token of an owner.
 func (r *restClient) forget(owner jjm.Owner) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -76,6 +76,7 @@ func shortRecord(f []string) (u adapters.Unread, is bool) {
 	return u, true
 }
 
+// readRecord parses the fields of one line. ours is false if the line is about a job of another program.
 func readRecord(f []string) (r record, ours bool, err error) {
 	r.tag = jjm.Tag(f[11])
 	id, step, isStep := strings.Cut(f[0], ".")
@@ -144,6 +145,7 @@ func parseJobID(s string) (array string, indices []int32, err error) {
 	return array, []int32{n}, nil
 }
 
+// parseRange parses "5" or "0-2".
 func parseRange(s string) (first, last int32, ok bool) {
 	a, b, ranged := strings.Cut(s, "-")
 	if !ranged {

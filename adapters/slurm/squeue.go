@@ -101,6 +101,8 @@ func split(text string) (before string, damaged, last row, joined bool) {
 	return "", row{}, row{}, false
 }
 
+// parseRecord parses one record; ours is false if its job does not belong to jjm. After an error, r has the fields that
+// could be read.
 func parseRecord(record string) (r row, ours bool, err error) {
 	f := strings.SplitN(record, "|", squeueLead+1)
 	if len(f) <= squeueLead {

@@ -25,6 +25,8 @@ type Shareable interface {
 	adapters.Checker
 }
 
+// sharedListings is the adapter that ShareListings returns. owner is the owner whose listings are shared, and every the
+// shortest time between two listings.
 type sharedListings struct {
 	Shareable
 	owner jjm.Owner

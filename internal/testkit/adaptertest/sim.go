@@ -124,6 +124,7 @@ type simJob struct {
 	due      jjm.Time // the future end of the run, while the job runs
 }
 
+// simBulk is a bulk with its jobs. alive is the number of jobs that have not ended.
 type simBulk struct {
 	adapters.Bulk
 	id        string
@@ -232,6 +233,7 @@ func (s *Sim) Step() {
 	s.step()
 }
 
+// step is Step for a caller that holds s.mu.
 func (s *Sim) step() {
 	now := jjm.At(s.c.Now())
 	moved := false
