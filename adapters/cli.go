@@ -126,6 +126,7 @@ func Turn(ctx context.Context) error {
 	return nil
 }
 
+// environ returns the environment of a command: LC_ALL=C, a few variables of the daemon, and Env, which replaces them.
 func (c CLI) environ() []string {
 	env := []string{"LC_ALL=C"}
 	for _, name := range []string{"PATH", "HOME", "USER", "LOGNAME", "TZ"} {
