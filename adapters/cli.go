@@ -73,10 +73,10 @@ func (c CLI) Advice() jjm.Problems {
 }
 
 // Run runs one command to its end and returns its output, whatever its exit code. The deadline is that of ctx. If ctx
-// carries turns (see WithTurns), the command first waits for its turn. The errors are those of run.Run: Busy if the
-// command was not started, which NotStarted marks, Ambiguous if it was stopped before its end. If a command printed too
-// much, the error is of kind Busy without that mark, because half a listing is useless. If such a command changes
-// something, Output.Truncated warns the caller that the change may have been made.
+// carries turns (see WithTurns), the command first waits for its turn. The errors are those of run.Run: the kind is
+// Busy, marked by NotStarted, if the command was not started, and Ambiguous if the command was stopped before its end.
+// If a command printed too much, the error is of kind Busy without that mark, because half a listing is useless. A
+// caller whose command changes something must then check Output.Truncated: if it is set, the change may have been made.
 func (c CLI) Run(ctx context.Context, stdin []byte, argv ...string) (run.Output, error) {
 	if len(argv) == 0 {
 		return run.Output{}, jjm.Errorf(jjm.Internal, "no command to run")
@@ -126,6 +126,7 @@ func Turn(ctx context.Context) error {
 	return nil
 }
 
+// environ returns the environment of a command: LC_ALL=C, a few variables of the daemon, and Env, which replaces them.
 func (c CLI) environ() []string {
 	env := []string{"LC_ALL=C"}
 	for _, name := range []string{"PATH", "HOME", "USER", "LOGNAME", "TZ"} {
@@ -142,8 +143,8 @@ func (c CLI) environ() []string {
 	return env
 }
 
-// AsBusy converts an error of a command that changes nothing (a listing, a search) into an error of kind Busy: nothing
-// is known, and the caller should repeat the call. It returns nil for nil.
+// AsBusy converts an error of a command that changes nothing (a listing, a search) into an error of kind Busy, because
+// the caller learned nothing and should repeat the call. It returns nil for nil.
 func AsBusy(err error) error {
 	if err == nil || jjm.KindOf(err) == jjm.Busy {
 		return err
@@ -175,8 +176,8 @@ func JobScript(b Bulk, index, id string) string {
 }
 
 // CheckBulk returns an error of kind Invalid if no batch system with these capabilities could run the bulk. If only the
-// number of jobs is too large, the error is marked by TooMany and NotStarted, because smaller bulks are possible: the
-// limit may have become known, or smaller, after the bulk was made.
+// number of jobs is too large, the error is marked by TooMany and NotStarted. Smaller bulks are then possible: the
+// limit may have become known, or lower, after the bulk was made.
 func CheckBulk(b Bulk, c Capabilities) error {
 	bad := func(format string, args ...any) error { return jjm.Errorf(jjm.Invalid, format, args...) }
 	switch {

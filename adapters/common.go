@@ -83,7 +83,7 @@ func (c Common) Check(cluster string, rules Rules) (ps jjm.Problems) {
 	return ps
 }
 
-// word is a setting for jobs that do not set it themselves.
+// word is a setting that is used for jobs that do not set it themselves. key is its name in the configuration.
 type word struct{ key, text string }
 
 func (c Common) words() []word {

@@ -37,9 +37,9 @@ func (h Hook) Check() error {
 	return nil
 }
 
-// Ask runs the hook and returns the lines that it printed, without empty lines; no lines if there is no hook. After an
-// error nothing must be submitted: the error is of kind Invalid if the hook rejected the bulk, and of kind Busy, marked
-// by NotStarted, if the hook could not run.
+// Ask runs the hook and returns the lines that it printed, without empty lines. If there is no hook, it returns no
+// lines. After an error nothing must be submitted. The error is of kind Invalid if the hook rejected the bulk, and of
+// kind Busy, marked by NotStarted, if the hook could not run.
 func (h Hook) Ask(ctx context.Context, cluster string, b Bulk) ([]string, error) {
 	if h == "" {
 		return nil, nil

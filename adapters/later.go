@@ -2,7 +2,7 @@ package adapters
 
 import "errors"
 
-// laterError is an error whose call must not be repeated immediately.
+// laterError is the error of a call that must not be repeated immediately.
 type laterError struct {
 	error
 	asked bool // whether a command was sent
@@ -14,8 +14,8 @@ func (l *laterError) Unwrap() error { return l.error }
 // seconds would make the trouble worse.
 func Later(err error) error { return &laterError{err, true} }
 
-// NotAsked marks an error in the same way as [Later], for a call for which the adapter sent no command, in order to
-// spare the batch system. Such an error shows nothing about the batch system's health.
+// NotAsked marks an error in the same way as [Later], for a call for which the adapter sent no command because it
+// wanted to spare the batch system. Such an error shows nothing about the batch system's health.
 func NotAsked(err error) error { return &laterError{err, false} }
 
 // IsLater reports whether an error is marked by [Later] or [NotAsked].

@@ -6,16 +6,16 @@ import (
 	"jjm/internal/jjm"
 )
 
-// notStarted is the error of a call that ended before the command that does the call's work, or another such request to
-// the batch system, was started.
+// notStarted is the error of a call that ended before its main command, or its main request to the batch system, was
+// started. The main command is the command that does the work of the call.
 type notStarted struct{ error }
 
 func (n notStarted) Unwrap() error { return n.error }
 
-// NotStarted marks the error of a call that ended before the command that does its work was started: a circuit breaker
-// is open, the site's hook cannot run, the command does not exist. Earlier commands that change nothing do not matter,
-// for example the question for a version. An adapter marks every error of Submit that it returns before the submission
-// command; CLI.Run marks its own errors. NotStarted returns nil for nil.
+// NotStarted marks the error of a call that ended before the command that does its work was started. Possible causes
+// are an open circuit breaker, a hook that cannot run, or a missing command. It does not matter whether the call has
+// run commands that change nothing, for example to learn the version. An adapter marks every error of Submit that it
+// returns before the submission command; CLI.Run marks its own errors. NotStarted returns nil for nil.
 func NotStarted(err error) error {
 	if err == nil {
 		return nil

@@ -8,8 +8,8 @@ type unexplained struct{ error }
 func (u unexplained) Unwrap() error { return u.error }
 
 // Unexplained marks the error of a Submit that the batch system rejected with a message that the adapter does not know.
-// A repetition may succeed or fail: jjm submits such a bulk again for a day, and then gives up. Unexplained returns nil
-// for nil.
+// A repetition may succeed or fail, so jjm submits such a bulk again for a day and then fails it. Unexplained returns
+// nil for nil.
 func Unexplained(err error) error {
 	if err == nil {
 		return nil

@@ -19,8 +19,8 @@ type Unread struct {
 	Text string
 }
 
-// MayBe reports whether the record may belong to the job: the record has the job's tag, or an id of the same bulk, or
-// neither its tag nor its id could be read. A record with another index does not belong to the job.
+// MayBe reports whether the record may belong to the job. That is so if the record has the job's tag or an id of the
+// same bulk, or if neither its tag nor its id could be read. A record with another index does not belong to the job.
 func (u Unread) MayBe(job Ref) bool {
 	if u.Index >= 0 && job.Index >= 0 && u.Index != job.Index {
 		return false

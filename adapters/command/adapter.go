@@ -73,7 +73,7 @@ func checkLimits(r jjm.Request, c adapters.Capabilities) error {
 	return ps.Err()
 }
 
-// run runs a command. A program with an absolute path is not searched in bin.
+// run runs a command. If the program has an absolute path, it need not be in the configured folder of commands (bin).
 func (a *Adapter) run(ctx context.Context, stdin []byte, argv []string) (run.Output, error) {
 	cli := a.config.CLI
 	if len(argv) > 0 && filepath.IsAbs(argv[0]) {
@@ -82,8 +82,8 @@ func (a *Adapter) run(ctx context.Context, stdin []byte, argv []string) (run.Out
 	return cli.Run(ctx, stdin, argv...)
 }
 
-// runQuery runs a command that changes nothing. none is set if its outcome is "none": there are no jobs. For any other
-// outcome except "ok", the error is of kind Busy.
+// runQuery runs a command that changes nothing. none is true if the command's outcome is "none", which means that there
+// are no jobs. If the outcome is neither "ok" nor "none", the error is of kind Busy.
 func (a *Adapter) runQuery(ctx context.Context, what string, c command, os outcomes, v values) (out run.Output,
 	none bool, err error) {
 	out, err = a.run(ctx, nil, c.argv(v))
@@ -113,7 +113,7 @@ func (a *Adapter) query(ctx context.Context, what string, q *query, v values) (a
 	return got, nil
 }
 
-// queryValues returns the values that the templates of a query may use.
+// queryValues returns the values for the names in the templates of a query.
 func (a *Adapter) queryValues(q *query, owner jjm.Owner, since time.Time) values {
 	v := values{words: ownerValues(owner), lists: map[string][]string{}}
 	v.words["SINCE"] = write(since, q.since, a.d.times.zone)

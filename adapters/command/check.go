@@ -122,7 +122,8 @@ func (c *checker) capabilities(f *file, d *Description) adapters.Capabilities {
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// idLiteral matches the literal text of an id. It is strict, because the id becomes part of a shell script.
+// idLiteral matches the fixed text in the form of an id. It allows few characters, because an id becomes part of a
+// shell script.
 var idLiteral = regexp.MustCompile(`^[][A-Za-z0-9._:/-]*$`)
 
 func (c *checker) ids(f fileIDs) (ids, *regexp.Regexp) {
@@ -221,8 +222,8 @@ func (c *checker) times(f fileTimes) times {
 	return t
 }
 
-// layout reports a mistake if a layout of times lacks the day or the hour, or if a time in this layout cannot be parsed
-// again.
+// layout reports a mistake if a layout of times lacks the day or the hour, or if a time that was written in this layout
+// cannot be parsed.
 func (c *checker) layout(field, layout string) {
 	at := time.Date(2026, 11, 21, 17, 36, 49, 0, time.UTC)
 	back, err := time.Parse(layout, at.Format(layout))
@@ -246,6 +247,7 @@ func (c *checker) state(field, text string) jjm.BatchState {
 	return s
 }
 
+// states converts the table of states, and reports the mistakes in it.
 func (c *checker) states(from map[string]string) map[string]jjm.BatchState {
 	states := map[string]jjm.BatchState{}
 	if len(from) == 0 {
@@ -257,6 +259,7 @@ func (c *checker) states(from map[string]string) map[string]jjm.BatchState {
 	return states
 }
 
+// rules converts the rules of a file, and reports the mistakes in them.
 func (c *checker) rules(f *file) []rule {
 	var rules []rule
 	for i, from := range f.Rules {

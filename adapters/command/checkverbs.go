@@ -11,7 +11,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// command parses the words of a command. names are the names that its templates may use.
+// command parses the words of a command. names are the names that the command's templates may use.
 func (c *checker) command(field string, words []string, join string, names ...string) command {
 	if len(words) == 0 || words[0] == "" {
 		c.bad(field+".command", `missing: want a list of words, such as ["qstat", "-u", "%%__OWNER__"]`)
@@ -72,7 +72,7 @@ func (c *checker) submit(f *fileSubmit, i ids) submit {
 	return s
 }
 
-// requireID reports a mistake if a submission has no outcome for success, or has such an outcome that captures no id.
+// requireID reports a mistake if a submission has no outcome "ok", or has one that captures no id.
 func (c *checker) requireID(os outcomes) {
 	ok := false
 	for i, o := range os {
@@ -94,7 +94,7 @@ func (c *checker) requireID(os outcomes) {
 	}
 }
 
-// outcomes parses the outcomes of a verb. names are the names that their texts may use.
+// outcomes parses the outcomes of a verb. names are the names that the texts of the outcomes may use.
 func (c *checker) outcomes(field string, from []fileOutcome, names []string) outcomes {
 	if len(from) == 0 {
 		c.bad(field+".outcome", "missing: want at least one, for success")
@@ -160,15 +160,15 @@ func (c *checker) pattern(field string, text, matches *string, names []string) *
 	return p
 }
 
-// The template names for ids and tags. A command with a name in singular takes one id or tag in each call; a command
-// with a name in plural takes several.
+// singular and plural are the template names for ids and tags. A command with a name in singular takes one id or tag in
+// each call; a command with a name in plural takes several.
 var (
 	singular = []string{"TAG", "JOB_ID", nameBulkID}
 	plural   = []string{"TAGS", "JOB_IDS", "BATCH_JOB_IDS"}
 )
 
-// perCall returns the number of ids or tags in one call. It reports a mistake if that number contradicts the names in
-// the command.
+// perCall returns the number of ids or tags that one call takes. It reports a mistake if n, the number in the
+// description, contradicts the names in the command.
 func (c *checker) perCall(field string, n int, cmd command) int {
 	one, many := cmd.has(singular...), cmd.has(plural...)
 	switch {
@@ -319,7 +319,7 @@ func (c *checker) records(at string, f *fileQuery) format {
 	return out
 }
 
-// requireFields reports the fields that a listing lacks and that jjm needs for each job.
+// requireFields reports a mistake for each field that jjm needs for every job and that a listing lacks.
 func (c *checker) requireFields(at string, f format) {
 	known := f.fields()
 	if len(known) == 0 {

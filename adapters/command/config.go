@@ -31,8 +31,8 @@ func Folders() []string {
 	return []string{"/etc/jjm/adapters", "/usr/local/share/jjm/adapters", "/usr/share/jjm/adapters"}
 }
 
-// Source is a description and the path of its file. The file is read while the configuration is decoded; a check of the
-// configuration therefore also checks the description.
+// Source is a description and the path of its file. The file is read while the configuration is decoded, so a check of
+// the configuration also checks the description.
 type Source struct {
 	Path        string
 	description *Description
@@ -70,8 +70,8 @@ func inFile(path string, err error) error {
 	return named.Err()
 }
 
-// locate returns the path of a description: name if name is an absolute path, otherwise the path of the file with that
-// name in the first folder that has it.
+// locate returns the path of a description. If name is an absolute path, that is name itself, otherwise the path of the
+// file NAME.toml in the first of the folders that has this file.
 func locate(name string, folders []string) (string, error) {
 	if filepath.IsAbs(name) {
 		return name, nil

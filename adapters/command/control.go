@@ -10,8 +10,8 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// Control first looks up the jobs by their tags, which prevents it from touching a job that has the id but another tag.
-// It then acts on the living jobs that are not in the wanted state yet. It returns a result for each reference.
+// Control looks up the jobs by their tags, so that it never touches a job that has the right id but another tag. It
+// then acts on the living jobs that are not yet in the wanted state. It returns one result for each reference.
 func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, refs []adapters.Ref) ([]error, error) {
 	if len(refs) == 0 {
 		return nil, busyIfEnded(ctx)
@@ -54,7 +54,7 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	return answers, nil
 }
 
-// waiting returns the ids of the queued jobs that targets names by their own ids.
+// waiting returns those ids in targets that are the ids of single queued jobs.
 func waiting(jobs []job, targets map[string][]int) []string {
 	var ids []string
 	for _, j := range jobs {
@@ -74,9 +74,9 @@ func (a *Adapter) holdWaiting(ctx context.Context, owner jjm.Owner, ids []string
 	}
 }
 
-// targets returns, for each ref, the id to name in the command, or "" if nothing is to be done: then answers gets the
-// result. If whole is set, and refs names all jobs of a bulk that need the operation, targets returns the id of the
-// bulk instead.
+// targets returns, for each reference, the id to name in the command. The id is "" if nothing has to be done for a
+// reference; targets then sets the reference's result in answers. If whole is set and refs names all jobs of a bulk
+// that need the operation, the id is the id of the bulk.
 func (d *Description) targets(whole bool, op adapters.Op, refs []adapters.Ref, got answer, answers []error) []string {
 	type key struct {
 		tag jjm.Tag
@@ -143,7 +143,7 @@ func (d *Description) needs(op adapters.Op, j job) (bool, error) {
 	return true, nil
 }
 
-// act runs the command for some ids and returns the result for each.
+// act runs the command for some ids and returns one result for each id.
 func (a *Adapter) act(ctx context.Context, owner jjm.Owner, op adapters.Op, c *control, ids []string) []error {
 	v := values{words: ownerValues(owner), lists: map[string][]string{"JOB_IDS": ids}}
 	v.words["JOB_ID"] = ids[0]
@@ -164,8 +164,9 @@ func (a *Adapter) act(ctx context.Context, owner jjm.Owner, op adapters.Op, c *c
 	return answers
 }
 
-// answers returns the result for each id: from a line of the output about that id, or otherwise from the outcome of the
-// whole command. A job that no longer exists counts as cancelled, held or released.
+// answers returns one result for each id. The result comes from the line of the output about that id, or, if there is
+// no such line, from the outcome of the whole command. A job that no longer exists counts as cancelled, held or
+// released.
 func (c *control) answers(out run.Output, v values, ids []string) []error {
 	single := c.outcomes.jobs(out, v)
 	whole, unclear := c.outcomes.judge(out, v)

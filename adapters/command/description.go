@@ -9,8 +9,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Description is the description of a batch system, read from a file, complete and without contradictions. It never
-// changes and may be used by many goroutines.
+// Description is the checked content of a file that describes a batch system. It never changes and may be used by many
+// goroutines.
 type Description struct {
 	// Name is the name of the batch system for people.
 	Name string

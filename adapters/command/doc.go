@@ -2,8 +2,8 @@
 //
 // A description is a TOML file. For each verb (submit, list, find, account, cancel, hold, release, probe) it has the
 // command to run, as words with templates such as %__TAG__, and the outcomes, which define the meaning of the command's
-// exit code and output. It is the batch adapter "database" of SAM in another form. docs/SITE-ADAPTERS.md explains every
-// key; etc/adapters has descriptions of real systems.
+// exit code and output. The batch adapter "database" of SAM worked in the same way. docs/SITE-ADAPTERS.md explains
+// every key; etc/adapters has descriptions of real systems.
 //
 // [Parse] converts a file into a [Description] and reports all mistakes of the file together, with their places. A
 // Description does no I/O: it converts a bulk into a command, and the output of a command into an answer. Only
@@ -11,9 +11,9 @@
 //
 // # Guarantees
 //
-// A submission succeeds only if an outcome named "ok" matches with exactly one id. An answer that matches no outcome is
-// ambiguous. A listing counts only if an outcome accepts it and every line of it can be parsed. The adapter acts on a
-// job only if the job has the right tag.
+// A submission succeeds only if an outcome named "ok" matches and captures exactly one id. An answer that matches no
+// outcome is ambiguous. A listing counts only if one of its outcomes accepts the output and every line can be parsed.
+// The adapter acts on a job only if the job has the right tag.
 //
 // # Failures
 //

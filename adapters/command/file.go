@@ -30,6 +30,7 @@ type file struct {
 	Probes       []fileProbe       `toml:"probe"`
 }
 
+// fileCapabilities is the table [capabilities].
 type fileCapabilities struct {
 	MaxBulk     int          `toml:"max_bulk"`
 	MaxQueued   int          `toml:"max_queued"`
@@ -42,6 +43,7 @@ type fileCapabilities struct {
 	MaxWalltime jjm.Duration `toml:"max_walltime"`
 }
 
+// fileIDs is the table [ids]: how the ids of bulks and jobs look.
 type fileIDs struct {
 	Bulk       string `toml:"bulk"`
 	Job        string `toml:"job"`
@@ -50,6 +52,7 @@ type fileIDs struct {
 	Name string `toml:"name"`
 }
 
+// fileJob is the table [job]: how the script of a job is written.
 type fileJob struct {
 	IDVariable    string   `toml:"id_variable"`
 	IndexVariable string   `toml:"index_variable"`
@@ -57,6 +60,7 @@ type fileJob struct {
 	Reserved      []string `toml:"reserved"`
 }
 
+// fileTimes is the table [times]: how the batch system writes times.
 type fileTimes struct {
 	Layouts    []string     `toml:"layouts"`
 	Suffix     string       `toml:"suffix"`
@@ -64,6 +68,7 @@ type fileTimes struct {
 	Resolution jjm.Duration `toml:"resolution"`
 }
 
+// fileRule is one table [[rule]], which changes the state of a job depending on its reason and exit code.
 type fileRule struct {
 	When    string `toml:"when"`
 	Reason  string `toml:"reason"`
@@ -71,6 +76,7 @@ type fileRule struct {
 	Becomes string `toml:"becomes"`
 }
 
+// fileOutcome is one table [[VERB.outcome]]: a way in which the command of a verb may end, and what it means.
 type fileOutcome struct {
 	Word          string  `toml:"word"`
 	Exit          string  `toml:"exit"`
@@ -82,6 +88,7 @@ type fileOutcome struct {
 	OutputMatches *string `toml:"output_matches"`
 }
 
+// fileSubmit is the table [submit].
 type fileSubmit struct {
 	Command       []string            `toml:"command"`
 	Script        string              `toml:"script"`
@@ -93,6 +100,7 @@ type fileSubmit struct {
 	Outcomes      []fileOutcome       `toml:"outcome"`
 }
 
+// fileQuery is the table of a verb that lists jobs: list, find or account.
 type fileQuery struct {
 	Command  []string      `toml:"command"`
 	PerCall  int           `toml:"per_call"`
@@ -113,6 +121,7 @@ type fileQuery struct {
 	ExitForm  string            `toml:"exit_form"`
 }
 
+// fileControl is the table of a verb that acts on jobs: cancel, hold or release.
 type fileControl struct {
 	Command   []string      `toml:"command"`
 	PerCall   int           `toml:"per_call"`
@@ -122,6 +131,7 @@ type fileControl struct {
 	Outcomes  []fileOutcome `toml:"outcome"`
 }
 
+// fileProbe is one table [[probe]]: a command that reports limits.
 type fileProbe struct {
 	Command  []string      `toml:"command"`
 	Queue    []string      `toml:"queue"`

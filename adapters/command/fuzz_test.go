@@ -9,7 +9,7 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// Parse rejects a file or returns a usable description.
+// For any text, Parse returns either an error or a usable description.
 func FuzzParse(f *testing.F) {
 	f.Add(small)
 	f.Fuzz(func(t *testing.T, text string) {

@@ -20,7 +20,7 @@ const nameIndex = "ARRAY_INDEX"
 
 func (i ids) arrays() bool { return i.form.has(nameIndex) }
 
-// write returns a job's id. index is the index that the batch system uses.
+// write returns the id of a job from the id of its bulk and from index, the job's index in the batch system.
 func (i ids) write(bulk, index string) string {
 	return i.form.fill(values{words: map[string]string{nameBulkID: bulk, nameIndex: index}}, "")
 }
@@ -30,8 +30,9 @@ func (i ids) id(bulk string, position int32) string {
 	return i.write(bulk, strconv.FormatInt(int64(position)+i.first, 10))
 }
 
-// read splits a job's id. If the id does not have the form but begins with the id of a bulk, read returns that bulk
-// together with the error.
+// read splits a job's id into the id of its bulk and the job's position in the bulk, from 0. If the id does not have
+// the form of a job's id, read returns an error and position -1; bulk is then the id at the beginning of the text, if
+// the text begins with the id of a bulk, otherwise "".
 func (i ids) read(id string) (bulk string, position int32, err error) {
 	m := i.job.FindStringSubmatch(id)
 	if m == nil {
@@ -51,7 +52,7 @@ func (i ids) read(id string) (bulk string, position int32, err error) {
 	return bulk, int32(n - i.first), nil
 }
 
-// idExpression returns a regular expression for the ids of jobs, with named groups.
+// idExpression returns a regular expression that matches the ids of jobs. Its named groups capture the names in form.
 func idExpression(form template, bulk string) string {
 	var s strings.Builder
 	seen := map[string]bool{}
@@ -68,7 +69,8 @@ func idExpression(form template, bulk string) string {
 	return s.String()
 }
 
-// anyID returns a regular expression, without named groups, for the ids of jobs or whole bulks that commands print.
+// anyID returns a regular expression that matches the ids that commands print, of single jobs and of whole bulks. It
+// has no named groups.
 func anyID(form template, bulk string) string {
 	var s strings.Builder
 	for _, p := range form.parts {
@@ -84,8 +86,8 @@ func anyID(form template, bulk string) string {
 	return `(?:` + s.String() + `|` + bulk + `)`
 }
 
-// shell returns the sh(1) expressions for a job's index and id, made from the variables of
-// its environment.
+// shell returns two sh(1) expressions for the script of a job: the job's index and its id. They use the variables of
+// the job's environment.
 func (i ids) shell(idVariable, indexVariable string) (index, id string) {
 	id = `"` + i.write("${"+idVariable+"}", "${"+indexVariable+"}") + `"`
 	switch {

@@ -25,8 +25,9 @@ func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (a
 	return l, nil
 }
 
-// Find looks up tags with the verb find, or with list if there is no find. It looks up the remaining tags with the verb
-// account, if that verb needs no ids. A tag is Absent if each of these commands answered and no answer has the tag.
+// Find looks up tags with the verb find, or with list if the description has no find. It looks up the tags that this
+// command did not show with the verb account, if account needs no ids. A tag is Absent if each of these commands
+// answered and no answer has the tag.
 func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
 	got, err := a.jobsOfTags(ctx, owner, tags)
 	if err != nil {
@@ -55,8 +56,8 @@ func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 	return found, nil
 }
 
-// bulksByTag returns the bulks that have each tag. A tag without bulks gets the presence that the caller passes as
-// unless, or NotYetKnown if an unreadable record may have the tag.
+// bulksByTag returns, for each tag, the bulks that have the tag. A tag without bulks gets the presence unless, or
+// NotYetKnown if an unreadable record may have the tag.
 func bulksByTag(tags []jjm.Tag, got answer, unless adapters.Presence) []adapters.Found {
 	found := make([]adapters.Found, len(tags))
 	at := map[jjm.Tag]int{}
@@ -80,7 +81,7 @@ func bulksByTag(tags []jjm.Tag, got answer, unless adapters.Presence) []adapters
 	return found
 }
 
-// jobsOfTags returns the jobs with these tags, from find or otherwise from list.
+// jobsOfTags returns the jobs with these tags from the verb find, or from list if the description has no find.
 func (a *Adapter) jobsOfTags(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) (answer, error) {
 	if a.d.find != nil {
 		return a.byTag(ctx, "find", a.d.find, owner, tags)
@@ -89,7 +90,7 @@ func (a *Adapter) jobsOfTags(ctx context.Context, owner jjm.Owner, tags []jjm.Ta
 	return a.query(ctx, "find", q, a.queryValues(q, owner, a.env.Now().Add(-q.history)))
 }
 
-// byTag looks up tags, in each call as many as the command takes.
+// byTag looks up tags with a query. Each call names as many tags as the command takes.
 func (a *Adapter) byTag(ctx context.Context, what string, q *query, owner jjm.Owner, tags []jjm.Tag) (all answer,
 	err error) {
 	v := a.queryValues(q, owner, a.env.Now().Add(-q.history))
@@ -108,7 +109,7 @@ func (a *Adapter) byTag(ctx context.Context, what string, q *query, owner jjm.Ow
 }
 
 // askAll looks up several ids or tags in one command. Some commands silently answer only a part of the request
-// (recorded with OpenPBS, whose qstat answers the first of several ids). If single is set, and the answer has some but
+// (OpenPBS's qstat was recorded to answer only the first of several ids). If single is set, and the answer has some but
 // not all of the ids or tags, askAll looks up each missing id or tag separately.
 func askAll(all []string, single bool, name func(job) string, ask func([]string) (answer, error)) (answer, error) {
 	got, err := ask(all)
@@ -133,7 +134,8 @@ func askAll(all []string, single bool, name func(job) string, ask func([]string)
 	return got, nil
 }
 
-// chunkSize returns how many of n tags one call looks up: all if the command names neither ids nor tags.
+// chunkSize returns how many of n tags one call looks up. If the command names neither ids nor tags, one call looks up
+// all of them.
 func (a *Adapter) chunkSize(q *query, n int) int {
 	if !q.command.has(append(slices.Clone(singular), plural...)...) {
 		return max(1, n)
@@ -149,7 +151,7 @@ func texts[S ~string](all []S) []string {
 	return out
 }
 
-// Account runs the verb account. Because ids are reused, only the job with the right tag counts. If a job has several
+// Account runs the verb account. Only jobs with the right tag count, because ids are reused. If a job has several
 // records, the record with the latest submission counts.
 func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, refs []adapters.Ref) ([]jjm.Report, error) {
 	if a.d.account == nil || len(refs) == 0 {
@@ -179,7 +181,7 @@ func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, refs []adapters.
 	return append(reports, adapters.Doubtful(got.unread, refs, reports)...), nil
 }
 
-// accounts looks up jobs in the way that the command needs: by tags, by job ids or by bulk ids.
+// accounts looks up jobs by what the command names: tags, job ids or bulk ids.
 func (a *Adapter) accounts(ctx context.Context, owner jjm.Owner, refs []adapters.Ref) (all answer, err error) {
 	q := a.d.account
 	if !q.command.has("JOB_ID", "JOB_IDS", nameBulkID, "BATCH_JOB_IDS") {
@@ -205,7 +207,8 @@ func (a *Adapter) accounts(ctx context.Context, owner jjm.Owner, refs []adapters
 	return all, nil
 }
 
-// distinct returns the different values of the function of over all references, in the order of their first occurrence.
+// distinct calls the function of for each reference and returns the different results in the order of their first
+// occurrence.
 func distinct[T comparable](refs []adapters.Ref, of func(adapters.Ref) T) []T {
 	var all []T
 	seen := map[T]bool{}

@@ -10,7 +10,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// option describes a field of a request that a job may set.
+// option is a field of a request together with the option of the submit command that passes the field on.
 type option struct {
 	// key is the name of the option in descriptions, field its name in job files, name its name in templates.
 	key, field, name string
@@ -69,7 +69,7 @@ func (s submit) optionValues(r jjm.Request) map[string]string {
 	return all
 }
 
-// optionWords returns the words that replace %__OPTIONS__.
+// optionWords returns the words that replace %__OPTIONS__ in the command.
 func (s submit) optionWords(v values) []string {
 	words := []string{}
 	for _, o := range requestOptions() {
@@ -102,8 +102,8 @@ func (s submit) check(r jjm.Request) error {
 	return ps.Err()
 }
 
-// isPlainValue reports whether a command reads a value as one word that is not an option: the value is not empty, does
-// not begin with "-", is not too long, and has no blanks or control characters.
+// isPlainValue reports whether a command reads a value as one word and not as an option: the value is not empty, does
+// not begin with "-", is at most 200 bytes long, and has no blanks or control characters.
 func isPlainValue(s string) bool {
 	return s != "" && s[0] != '-' && len(s) <= 200 &&
 		strings.IndexFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) < 0
@@ -129,7 +129,7 @@ func (c *checker) unit(field, text string) unit {
 	return u
 }
 
-// ofMiB converts n MiB, rounded up: a job then gets at least the requested size.
+// ofMiB converts n MiB into this unit. It rounds up, so that a job gets at least the requested size.
 func (u unit) ofMiB(n int64) int64 {
 	if n <= 0 {
 		return 0

@@ -14,8 +14,8 @@ import (
 // word names the meaning of an outcome.
 type word string
 
-// The words of outcomes. In verbs other than submit "ambiguous" means the same as "busy", because these verbs can be
-// repeated.
+// These are the words that an outcome may have. In verbs other than submit "ambiguous" means the same as "busy",
+// because such verbs can be repeated.
 const (
 	wordOK        word = "ok"
 	wordInvalid   word = "invalid"
@@ -64,7 +64,7 @@ type outcome struct {
 	stdout, stderr, output *pattern
 }
 
-// perJob reports whether the outcome concerns single jobs.
+// perJob reports whether the outcome is about single jobs, not about the whole command.
 func (o outcome) perJob() bool {
 	for _, p := range []*pattern{o.stdout, o.stderr, o.output} {
 		if p != nil && p.perJob {
@@ -74,8 +74,8 @@ func (o outcome) perJob() bool {
 	return false
 }
 
-// find returns the captured texts of the outcome's patterns: one element for each matching line, one empty element for
-// an outcome without patterns, nil if the outcome does not match.
+// find returns the texts that the outcome's patterns captured, one element for each matching line. It returns one empty
+// element for an outcome without patterns, and nil if the outcome does not match.
 func (o outcome) find(out run.Output, v values) []map[string]string {
 	// A command that a signal ended may not have printed everything.
 	if out.Signal != 0 || !o.exit.has(out.Exit) {
@@ -104,8 +104,8 @@ func (o outcome) find(out run.Output, v values) []map[string]string {
 	return all
 }
 
-// combine joins the captured texts of two patterns: every element of a with every element of b. If both elements have a
-// name, the text of a counts. The result is nil if b has no element.
+// combine joins the captured texts of two patterns: each element of a with each element of b. If both elements have the
+// same name, the text in a counts. The result is nil if b has no element.
 func combine(a, b []map[string]string) []map[string]string {
 	if len(b) == 0 {
 		return nil
@@ -135,7 +135,7 @@ type verdict struct {
 type outcomes []outcome
 
 // judge returns the first outcome that matches the whole command. It returns an error if no outcome matches, or if
-// lines capture different ids.
+// different lines capture different ids.
 func (os outcomes) judge(out run.Output, v values) (verdict, error) {
 	for _, o := range os {
 		if o.perJob() {
@@ -173,8 +173,8 @@ func (os outcomes) jobs(out run.Output, v values) map[string]verdict {
 	return all
 }
 
-// failure describes a failed command: its purpose, its exit code, the cause, and the last line of its error output, or
-// otherwise of its output.
+// failure returns a text about a failed command: what the command was for, its exit code, the cause, and the last line
+// of its error output or, if that is empty, of its output.
 func failure(what string, out run.Output, because string) string {
 	said := cmp.Or(lastLine(out.Stderr), lastLine(out.Stdout), "it printed nothing")
 	text := fmt.Sprintf("%s: exit %d", what, out.Exit)

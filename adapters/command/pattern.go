@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// pattern matches a line of an output. It always matches a whole line without the blanks at the line's end; a banner
-// that quotes an answer therefore does not match.
+// pattern matches a line of an output. It always matches a whole line, apart from blanks at the line's end, so that a
+// banner that quotes an answer does not match.
 type pattern struct {
 	// empty is set for a pattern that matches an output without any text.
 	empty bool
@@ -19,7 +19,7 @@ type pattern struct {
 	perJob bool
 }
 
-// The names in a pattern: the first three capture text, the others skip text.
+// These are the names in a pattern. The first three capture text; the others only skip text.
 const (
 	nameBulkID  = "BATCH_JOB_ID"
 	nameJobID   = "JOB_ID"
@@ -32,6 +32,7 @@ const (
 // captured are the names of the groups that find returns.
 var captured = []string{nameBulkID, nameJobID, nameMessage}
 
+// expression returns the regular expression of the pattern, with the values of a call in place of their names.
 func (p pattern) expression(v values) *regexp.Regexp {
 	if p.fixed != nil {
 		return p.fixed
@@ -61,8 +62,8 @@ func (p pattern) expression(v values) *regexp.Regexp {
 	return regexp.MustCompile(`^(?:` + s.String() + `)$`)
 }
 
-// group returns an expression as a named group, or without the name if seen has the name, because a regular expression
-// can use a name only once.
+// group returns an expression as a group with a name. If seen already has the name, the group has no name, because a
+// regular expression can use a name only once.
 func group(name, expression string, seen map[string]bool) string {
 	if seen[name] {
 		return `(?:` + expression + `)`
@@ -71,8 +72,8 @@ func group(name, expression string, seen map[string]bool) string {
 	return `(?P<` + name + `>` + expression + `)`
 }
 
-// find returns the captured texts of each line that the pattern matches. An empty pattern has one empty match if there
-// is no text, otherwise no match. From a line without a newline find reads no id, because the line may have been cut.
+// find returns the captured texts of each line that the pattern matches. An empty pattern has one empty match if text
+// is blank, otherwise no match. find captures no id from a line without a newline, because that line may have been cut.
 func (p pattern) find(text []byte, v values) []map[string]string {
 	if p.empty {
 		if strings.TrimSpace(string(text)) == "" {

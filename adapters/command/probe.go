@@ -10,8 +10,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Probe runs the description's probes and stores the limits that they report. At the first error it stops and stores
-// nothing. Without probes it always succeeds.
+// Probe runs the description's probes and stores the limits that they report. If a probe fails, Probe returns its error
+// and stores nothing. Without probes it always succeeds.
 func (a *Adapter) Probe(ctx context.Context) error {
 	caps := a.d.caps
 	limits := map[string]int64{}
@@ -46,11 +46,11 @@ func (p probe) values(queue string) values {
 	return v
 }
 
-// read adds the limits in the output text to limits:
+// read adds the limits in an output to limits. If several lines report a limit, it combines their numbers:
 //
-//	slots                    summed over all lines
-//	max_bulk, max_queued     the smallest counts: they hold for the whole system
-//	max_cores, memory        the greatest counts: nodes differ
+// slots                    the sum
+// max_bulk, max_queued     the smallest number, because these limits hold for the whole system
+// max_cores, memory        the greatest number, because nodes differ
 func (p probe) read(text string, limits map[string]int64) {
 	for line := range lines(text) {
 		for _, re := range p.find {
@@ -79,8 +79,8 @@ func (p probe) read(text string, limits map[string]int64) {
 	}
 }
 
-// withLimits returns capabilities with the limits that probes found. A probed max_bulk can only lower the description's
-// max_bulk, which is the adapter's own limit.
+// withLimits returns capabilities with the limits that probes found. A max_bulk from a probe can only lower the
+// max_bulk of the description, which is the adapter's own limit.
 func withLimits(c adapters.Capabilities, limits map[string]int64) adapters.Capabilities {
 	fits := func(n int64) bool { return n > 0 && n < 1<<31 }
 	if n := limits["max_bulk"]; fits(n) {

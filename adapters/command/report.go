@@ -14,13 +14,14 @@ import (
 	"jjm/internal/jjm"
 )
 
-// job is a report, with the id of the job's bulk. Index is -1 if the line does not name one job of the bulk.
+// job is a report together with the id of the job's bulk. Its Index is -1 if the line of the listing names only the
+// bulk.
 type job struct {
 	jjm.Report
 	bulk string
 }
 
-// rule refines the state of a job by reason and exit code.
+// rule changes the state of a job depending on the job's reason and exit code.
 type rule struct {
 	when    string // state in the batch system's words; "" for any state of an ended job
 	reason  *regexp.Regexp
@@ -57,8 +58,8 @@ func (d *Description) read(q *query, text string, now time.Time) (answer, error)
 	return d.jobs(q, text, now)
 }
 
-// withoutHeader removes the first line that matches the header; found is false if no line matches. Lines before the
-// header stay; the caller must be able to parse these lines too.
+// withoutHeader returns the text without the first line that matches the header. found is false if no line matches.
+// Lines before the header stay in the text, so the caller must be able to parse them.
 func withoutHeader(text string, header *regexp.Regexp) (rest string, found bool) {
 	at := 0
 	for line := range strings.Lines(text) {
@@ -70,8 +71,8 @@ func withoutHeader(text string, header *regexp.Regexp) (rest string, found bool)
 	return text, false
 }
 
-// jobs parses an output. It omits jobs that cannot belong to jjm. It returns an error if no line of the output has the
-// form in the description, because then the description is wrong.
+// jobs parses an output. It omits jobs that cannot belong to jjm. It returns an error if no line has the form in the
+// description, because the description is then wrong.
 func (d *Description) jobs(q *query, text string, now time.Time) (out answer, err error) {
 	rows, odd, err := q.format.rows(text)
 	if err != nil {
@@ -108,7 +109,8 @@ func (d *Description) jobs(q *query, text string, now time.Time) (out answer, er
 // tagWithin matches a text in a line that may be a tag of jjm.
 var tagWithin = regexp.MustCompile(`\bj[a-z0-9]{14}\b`)
 
-// unread returns the record for a line that does not have the form in the description, with the line's tag.
+// unread returns the Unread for a line that does not have the form in the description, with the tag that the line
+// contains.
 func (d *Description) unread(line string) adapters.Unread {
 	return adapters.Unread{Tag: jjm.Tag(tagWithin.FindString(line)), Index: -1, Text: line}
 }
@@ -151,7 +153,7 @@ func (d *Description) job(q *query, r row, tag jjm.Tag, now time.Time) (j job, o
 	return j, true, nil
 }
 
-// numbers sets times, exit code and resource usage.
+// numbers sets the times, the exit code and the resource usage of a job from its row.
 func (d *Description) numbers(j *job, q *query, r row, now time.Time) (err error) {
 	for _, t := range []struct {
 		field field
@@ -179,9 +181,9 @@ func (d *Description) numbers(j *job, q *query, r row, now time.Time) (err error
 	return nil
 }
 
-// state sets the batch state for a text of the listing: the state for the whole text, or otherwise the state for its
-// first word ("CANCELLED by 1000"). If the description has neither, the state is BatchUnknown, and the reason contains
-// the text.
+// state sets the batch state of a job from a text of the listing. The description maps whole texts and first words
+// ("CANCELLED by 1000") to states; the whole text is tried first. If the description has neither, the state is
+// BatchUnknown, and the reason contains the text.
 func (d *Description) state(j *job, text string) {
 	first, _, _ := strings.Cut(text, " ")
 	state, known := d.states[text]
@@ -202,7 +204,7 @@ func (d *Description) state(j *job, text string) {
 	}
 }
 
-// normalize removes the parts of a report that contradict its state.
+// normalize corrects the parts of a report that contradict each other, such as a successful state with an exit code.
 func (d *Description) normalize(j *job, q *query) {
 	if j.State == jjm.BatchEndedOK && (j.Exit != 0 || j.Signal != 0) {
 		j.State = jjm.BatchEndedFailed

@@ -10,7 +10,7 @@ import (
 // field is one column of a listing that jjm uses.
 type field int
 
-// The fields. A job is identified by "job", or by "bulk" and "index".
+// These are the fields. A listing identifies a job either by fieldJob or by fieldBulk and fieldIndex.
 const (
 	fieldJob field = iota
 	fieldBulk
@@ -41,20 +41,20 @@ func fieldNames() []string {
 // skipColumn is the name for a column that is not read.
 const skipColumn = "skip"
 
-// row holds the texts of a listing about one job, by field.
+// row holds the texts that a listing has about one job, by field.
 type row [numFields]string
 
-// format splits an output into rows. odd are the lines that do not have the form; the error means that the output is
-// incomplete.
+// format is the form of a listing. rows splits an output into the texts of its jobs; odd are the lines that do not have
+// the form. rows returns an error if the output is incomplete.
 type format interface {
 	rows(text string) (all []row, odd []string, err error)
 	// fields returns the fields that the format can fill.
 	fields() []field
 }
 
-// columns is the form with one line for each job and separators between its fields. The last column contains the rest
-// of the line, including separators. If the form has an end marker, the text of a job may contain newlines, which other
-// users may put into the names of their jobs.
+// columns is the form of a listing that has one line for each job and separators between the fields of a line. The last
+// column contains the rest of the line, including separators. If the form has an end marker, the text of a job may
+// extend over several lines, because users can put newlines into the names of their jobs.
 type columns struct {
 	separator string // separator of fields; "" for blanks
 	columns   []field
@@ -120,12 +120,13 @@ func (c columns) split(line string) []string {
 	return append(words, strings.TrimSpace(line))
 }
 
-// ignored reports whether a line is empty or matches an expression for lines that concern no job.
+// ignored reports whether a line is empty or matches one of the expressions for lines that are not about a job.
 func ignored(line string, ignore []*regexp.Regexp) bool {
 	return line == "" || slices.ContainsFunc(ignore, func(re *regexp.Regexp) bool { return re.MatchString(line) })
 }
 
-// expression is the form with one line for each job, whose fields are the groups of a regular expression.
+// expression is the form of a listing that has one line for each job. The fields are the groups of a regular
+// expression.
 type expression struct {
 	re     *regexp.Regexp
 	groups []field // field of each group of re; skipped for groups without a name
@@ -159,9 +160,9 @@ func (e expression) rows(text string) (all []row, odd []string, err error) {
 	return all, odd, nil
 }
 
-// records is the form with several lines for each job. A record extends from a line that begin matches to the next such
-// line. Each field has its own expression, whose last match counts, because the end of a job's history is the most
-// recent. Text before the first record is not read.
+// records is the form of a listing that has several lines for each job. A record begins at a line that begin matches
+// and ends before the next such line. Each field has its own expression. The last match in the record counts, because a
+// record may contain the history of a job, oldest entry first. Text before the first record is not read.
 type records struct {
 	begin *regexp.Regexp
 	find  [numFields]*regexp.Regexp

@@ -40,8 +40,8 @@ func (s script) checkDirective(directive string) error {
 	return nil
 }
 
-// reserves returns the reserved option that a word may mean: the option itself, the option with an attached value, or
-// an abbreviation of a long option (getopt_long(3)).
+// reserves returns the reserved option that a word of a directive may mean. The word may be the option itself, the
+// option with an attached value, or an abbreviation of a long option (getopt_long(3)).
 func (s script) reserves(word string) string {
 	name, _, _ := strings.Cut(word, "=")
 	for _, r := range s.reserved {

@@ -11,7 +11,7 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// Submit runs the verb submit. The error is of kind Ambiguous if no outcome matches the answer.
+// Submit runs the verb submit. If no outcome matches the answer, the error is of kind Ambiguous.
 func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, error) {
 	fail := func(err error) (adapters.Receipt, error) {
 		return adapters.Receipt{}, fmt.Errorf("%s: submit %s with tag %s: %w", a.name, jjm.Count(b.N, "job"), b.Tag, err)
@@ -106,8 +106,8 @@ func (d *Description) submitValues(b adapters.Bulk) values {
 	return v
 }
 
-// submitted returns the id in the answer to a submission, or the error of the matching outcome. The error is of kind
-// Ambiguous if no outcome matches.
+// submitted returns the id in the answer to a submission, or the error for the outcome that matches the answer. If no
+// outcome matches, the error is of kind Ambiguous.
 func (d *Description) submitted(out run.Output, v values) (string, error) {
 	got, err := d.submit.outcomes.judge(out, v)
 	switch {

@@ -9,7 +9,7 @@ import (
 // templateName matches the names that jjm replaces, in the syntax of SAM's batch adapters.
 var templateName = regexp.MustCompile(`%__([A-Z]+(?:_[A-Z]+)*)__`)
 
-// template is a text with names to replace.
+// template is a text with names such as %__TAG__ that are replaced by values.
 type template struct {
 	text  string
 	parts []part
@@ -54,7 +54,7 @@ type values struct {
 	lists map[string][]string
 }
 
-// fill returns the text with its names replaced by values; the words of a list are joined with join.
+// fill returns the text with its names replaced by their values. If a value is a list, its words are joined with join.
 func (t template) fill(v values, join string) string {
 	var s strings.Builder
 	for _, p := range t.parts {

@@ -23,9 +23,9 @@ type times struct {
 	resolution time.Duration
 }
 
-// parse parses a time; an empty text is 0. If the layout has no year, the time is the latest such time that is not
-// later than tomorrow. The extra day allows for jobs whose expected start is shown, and for clock differences. parse
-// returns an error if no layout fits.
+// parse parses a time; an empty text is 0. If the layout has no year, parse chooses the latest year in which the time
+// is not later than tomorrow. It allows a day in the future because listings may show the expected start of a job, and
+// because clocks differ. parse returns an error if no layout fits.
 func (t times) parse(text string, now time.Time) (jjm.Time, error) {
 	if text == "" {
 		return 0, nil
@@ -50,7 +50,8 @@ func (t times) parse(text string, now time.Time) (jjm.Time, error) {
 	return 0, fmt.Errorf("time %.60q is of none of the layouts %q", text, t.layouts)
 }
 
-// withYear sets the year of a date without a year: the latest year in which the date is not later than tomorrow.
+// withYear sets the year of a date without a year. It chooses the latest year in which the date is not later than
+// tomorrow.
 func withYear(at, now time.Time, zone *time.Location) time.Time {
 	year := now.Year() + 1
 	for {
@@ -63,7 +64,7 @@ func withYear(at, now time.Time, zone *time.Location) time.Time {
 	}
 }
 
-// write is the inverse of parse.
+// write returns a time in a layout, in the form that parse reads.
 func write(at time.Time, layout string, zone *time.Location) string {
 	if layout == layoutEpoch {
 		return strconv.FormatInt(at.Unix(), 10)

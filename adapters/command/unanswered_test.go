@@ -34,7 +34,7 @@ func scripted(t *testing.T, commands map[string]string) *Adapter {
 	return a.(*Adapter)
 }
 
-// This bhist answers the first of several ids, with exit 0, as OpenPBS's qstat does.
+// The bhist of this test answers only the first of several ids, with exit code 0, as OpenPBS's qstat does.
 func TestUnanswered_AnIDIsAskedForAgainAlone(t *testing.T) {
 	text := filepath.Join(t.TempDir(), "history")
 	if err := os.WriteFile(text, []byte(lsfHistory), 0o666); err != nil {

@@ -57,8 +57,8 @@ func try(bed *testbed.Bed, asRoot bool, argv ...string) (run.Output, error) {
 	return run.Run(context.Background(), run.Cmd{Argv: argv, Env: env, Deadline: patience})
 }
 
-// extraSeconds removes a job's tag, which makes jjm lose the job. It repeats the change, because the schedd refuses a
-// change while it writes another change of the job.
+// extraSeconds removes the tag of a job, after which jjm no longer finds the job. It repeats the change, because the
+// schedd refuses a change while it writes another change of the job.
 func extraSeconds(t adaptertest.TB, bed *testbed.Bed, id string) {
 	t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(500 * time.Millisecond) {
@@ -363,7 +363,8 @@ func TestTraps(t *testing.T) {
 	})
 }
 
-// condor_rm of a completed job that is still in the queue turns it into a removed job.
+// A cancel must not call condor_rm for a completed job that is still in the queue, because that would turn the job into
+// a removed job.
 func cancelCompleted(s *site) {
 	b := s.bulk(1, "exit 4")
 	id := s.submit(b)

@@ -148,7 +148,7 @@ func folders(s *site) {
 	}
 }
 
-// The job did not start, so a release may let it run.
+// The transfer of the input failed, so the job did not start. A release may let it run.
 func notSent(s *site) {
 	b := s.area("echo x >>\"$1/ran\"; chmod a+rw \"$1/ran\"; echo >parcel.tar")
 	b.N = 1
@@ -171,7 +171,8 @@ func notSent(s *site) {
 	}
 }
 
-// After the job ran, it does not count as ended before its parcel has arrived. A release must not run the job again.
+// The job ran, but its parcel, the file with its results, did not arrive. The job does not count as ended before the
+// parcel has arrived, and a release must not run the job again.
 func notBack(s *site) {
 	b := s.area("echo x >>\"$1/ran\"")
 	b.N = 1

@@ -3,18 +3,18 @@
 // # Submission
 //
 // A bulk is one cluster of jobs, submitted on hold by one condor_submit that reads the description on standard input.
-// Every job has the bulk's tag in the attribute JJMTag. The engine stores the cluster's id and then releases the jobs;
-// a submission whose answer was lost therefore never runs. The jobs' requirements prevent a second start, and a job
-// that HTCondor took off its machine removes itself: jjm decides whether it runs again.
+// Every job has the bulk's tag in the attribute JJMTag. The engine stores the cluster's id and then releases the jobs,
+// so a submission whose answer was lost never runs. The jobs' requirements prevent a second start. A job that HTCondor
+// took off its machine removes itself, because jjm decides whether the job runs again.
 //
 // # Listing
 //
 // Ended jobs stay in the queue for Config.Keep, so condor_q alone usually shows how they ended; condor_history adds the
-// jobs that left the queue. condor_q runs first: a job that leaves the queue between the two commands is then in the
+// jobs that left the queue. condor_q runs first, so that a job that leaves the queue between the two commands is in the
 // history. Only new records of the history are read (see history.go).
 //
-// Both commands print nothing and exit with 0 if no job matches. The adapter requests a heading, which the commands
-// always print, to recognize an answer without the heading as incomplete.
+// Both commands print nothing and exit with 0 if no job matches. The adapter therefore requests a heading, which the
+// commands always print. An answer without the heading is incomplete.
 //
 // # Failures
 //
@@ -63,8 +63,8 @@ type Config struct {
 	// such requests are rejected.
 	ProjectAttribute string `toml:"project_attribute"`
 	QOSAttribute     string `toml:"qos_attribute"`
-	// DelegatedProxies passes proxies to HTCondor even if HTCondor delegates proxies to the jobs instead of copying
-	// them (see delegates).
+	// DelegatedProxies is set if the adapter passes proxies to HTCondor even if HTCondor delegates proxies to the jobs
+	// instead of copying them (see delegates).
 	DelegatedProxies bool `toml:"delegated_proxies"`
 	// EventLog is the absolute path of the schedd's EVENT_LOG; "" for none. When it grows, jjm lists immediately.
 	EventLog string `toml:"event_log"`
@@ -79,8 +79,8 @@ func DefaultConfig() Config {
 	}
 }
 
-// settle is how long after a submission with an unknown outcome the schedd may still commit it. A schedd that handles
-// requests handles the data that a killed condor_submit had sent within a second; the rest is a margin.
+// settle is how long after a submission with an unknown outcome the schedd may still commit it. A working schedd
+// handles the data that a killed condor_submit had sent within a second; the rest is a margin.
 const settle = 15 * time.Second
 
 // Adapter submits to one schedd and reports its jobs.
@@ -150,7 +150,7 @@ func (c Config) Check(name string, env adapters.Env) jjm.Problems {
 	return append(append(c.Common.Check(name, rules()), ps...), c.checkWords(name)...)
 }
 
-// jobRule returns an error if a directive of a job file is not allowed.
+// jobRule returns an error if a job file may not contain the directive.
 func jobRule(line string) error {
 	if problem := jobDirectiveProblem(line); problem != "" {
 		return fmt.Errorf("%.80q: %s", line, problem)
@@ -173,7 +173,7 @@ func rules() adapters.Rules {
 	}}
 }
 
-// checkWords returns problems of the settings that become part of the submit description.
+// checkWords returns problems of those settings that become part of the submit description.
 func (c Config) checkWords(name string) (ps jjm.Problems) {
 	bad := func(field, format string, args ...any) {
 		ps = append(ps, jjm.Problem{Where: "cluster " + name, Field: field, Text: fmt.Sprintf(format, args...)})

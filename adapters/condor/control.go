@@ -8,9 +8,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// verbs are the commands for each operation, and the states of the jobs that they act on. The guard makes the schedd
-// skip a job whose state has changed since jjm listed it: condor_rm would turn a completed job that is still in the
-// queue into a removed job.
+// verbs has for each operation the command, the guard and the reason. The guard is an expression for the jobs that the
+// command may act on: with it, the schedd skips a job whose state has changed since jjm listed it. Otherwise condor_rm
+// would turn a completed job that is still in the queue into a removed job.
 var verbs = map[adapters.Op]struct{ command, guard, reason string }{
 	adapters.Cancel:   {"condor_rm", "JobStatus =!= 3 && JobStatus =!= 4", "cancelled through jjm"},
 	adapters.HoldJobs: {"condor_hold", "JobStatus =?= 1", "held through jjm"},
@@ -18,8 +18,7 @@ var verbs = map[adapters.Op]struct{ command, guard, reason string }{
 }
 
 // Control lists the jobs, and acts with one command on the jobs that need it. The command exits with 0 if any job
-// matched. It exits with 1 if no job matched, but also if the schedd is down. If the result is unclear, Control lists
-// the jobs again.
+// matched, and with 1 if no job matched or the schedd is down. If the result is unclear, Control lists the jobs again.
 func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, jobs []adapters.Ref) ([]error, error) {
 	verb, ok := verbs[op]
 	if !ok {
@@ -81,7 +80,7 @@ func (a *Adapter) inQueue(ctx context.Context, jobs []adapters.Ref) (seen map[ta
 	return seen, unread, nil
 }
 
-// decide returns the answers for jobs that need no action, and the other jobs.
+// decide returns the answers for the jobs that need no action, and in todo the jobs that need it.
 func decide(op adapters.Op, owner jjm.Owner, jobs []adapters.Ref, seen map[tagged]record, unread []adapters.Unread) (
 	answers []error, todo []adapters.Ref) {
 	answers = make([]error, len(jobs))
@@ -104,8 +103,8 @@ func decide(op adapters.Op, owner jjm.Owner, jobs []adapters.Ref, seen map[tagge
 	return answers, todo
 }
 
-// needs reports whether an operation has to act on a job. It returns an error for the hold of a running job: HTCondor
-// would kill that job, and a hold of jjm must not kill jobs.
+// needs reports whether an operation has to act on a job. It returns an error for the hold of a running job, because
+// HTCondor would kill that job and a hold of jjm must not kill jobs.
 func needs(op adapters.Op, r record) (bool, error) {
 	over := r.status == completed || r.status == removed
 	switch {

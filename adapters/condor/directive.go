@@ -9,29 +9,29 @@ import (
 	"jjm/adapters"
 )
 
-// directiveLine matches "name = value" and "+Attribute = value". It does not match queue,
-// include, if, and values of several lines.
+// directiveLine matches "name = value" and "+Attribute = value". It matches neither the statements queue, include and
+// if nor values of several lines.
 var directiveLine = regexp.MustCompile(`^(\+|[Mm][Yy]\.)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)$`)
 
 // allowed are the submit commands that a site or a job file may add (HTCondor manual, condor_submit), besides
 // request_NAME for resources that the site defines. All other commands are rejected: the commands that jjm sets, and
-// commands that would start more jobs than jjm counts, other jobs, or later jobs.
+// commands that would make HTCondor start more jobs than jjm counts, other jobs, or jobs at a later time.
 var allowed = []string{
 	"concurrency_limits", "container_image", "cuda_version", "email_attributes", "gpus_maximum_capability",
 	"gpus_minimum_capability", "gpus_minimum_memory", "gpus_minimum_runtime", "job_lease_duration", "keep_claim_idle",
 	"nice_user", "notification", "notify_user", "prefer_gpus", "priority", "rank", "require_gpus",
 }
 
-// mapped are submit commands for which job files have separate fields.
+// mapped has submit commands whose values job files set in fields of their own, and these fields.
 var mapped = map[string]string{
 	"request_cpus": "request.cores", "request_memory": "request.memory_mb", "request_disk": "request.scratch_mb",
 	"request_gpus": "request.gpus", "accounting_group": "request.account", "allowed_job_duration": "request.walltime",
 	"allowed_execute_duration": "request.walltime", "requirements": "request.queue",
 }
 
-// ownedAttributes are job attributes, in lower case, that only jjm or HTCondor may set: jjm reads its listing from
-// them, they prevent a second start, or the commands above set them. An entry that ends with * matches all names with
-// that prefix.
+// ownedAttributes are job attributes, in lower case, that only jjm or HTCondor may set, for three reasons: jjm reads
+// its listing from them, they prevent a second start, or submit commands set them. An entry that ends with * matches
+// all names with that prefix.
 var ownedAttributes = []string{
 	"jjm*", "owner", "user", "acctgroup*", "accountinggroup*", "clusterid", "procid", "cmd", "args", "arguments",
 	"env", "environment", "iwd", "in", "out", "err", "requirements", "rootdir", "globaljobid", "qdate",

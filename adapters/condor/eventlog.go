@@ -13,8 +13,8 @@ import (
 // file system.
 const lookEvery = 250 * time.Millisecond
 
-// Run follows the schedd's event log until ctx ends, if there is such a log. Growth only means that a listing may
-// differ; Run draws no other conclusion from the content.
+// Run follows the schedd's event log until ctx ends, if there is such a log. When the log grows, a listing may differ,
+// and Run sends a value to the channel of Changed. Run draws no other conclusion from the log.
 func (a *Adapter) Run(ctx context.Context) error {
 	if a.config.EventLog == "" {
 		<-ctx.Done()
@@ -61,7 +61,8 @@ type follower struct {
 	at   int64       // offset of the first unread byte
 }
 
-// jjmMark is part of every event about a job of jjm if the schedd's EVENT_LOG_JOB_AD_INFORMATION_ATTRS names it.
+// jjmMark is a text in every event about a job of jjm, provided that the schedd's EVENT_LOG_JOB_AD_INFORMATION_ATTRS
+// has this attribute.
 const jjmMark = "JJMTag"
 
 // maxNews is the largest growth, in bytes, that is read. Larger growth counts as new events without being read.

@@ -10,7 +10,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// tagsAtOnce is the largest number of tags in one constraint: 500 tags of 15 characters are 8 KiB.
+// tagsAtOnce is the largest number of tags in one constraint. 500 tags of 15 characters are 8 KiB.
 const tagsAtOnce = 500
 
 // Find searches the queue, and, if Config.History is set, the jobs that left the queue.
@@ -37,7 +37,7 @@ func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 	return found(tags, all, unread), nil
 }
 
-// found returns the answer for each tag, in order. A tag is not absent if an unreadable record may have it.
+// found returns the answer for each tag, in order. If an unreadable record may have a tag, the tag is not absent.
 func found(tags []jjm.Tag, bulks []bulk, unread []adapters.Unread) []adapters.Found {
 	ids := map[jjm.Tag][]int64{}
 	for _, b := range bulks {
@@ -92,7 +92,7 @@ type tagged struct {
 // taggedJobs is a set of jobs.
 type taggedJobs []tagged
 
-// jobSet returns the jobs in refs, sorted, without jobs that cannot exist.
+// jobSet returns the jobs that refs name, sorted. It leaves out references that cannot name a job.
 func jobSet(refs []adapters.Ref) taggedJobs {
 	var set taggedJobs
 	for _, ref := range refs {
@@ -126,8 +126,8 @@ func compare[T string | jjm.Tag | int64 | int32](a, b T) int {
 // maxConstraint is the largest size of a constraint in bytes, well below the 128 KiB of execve(2).
 const maxConstraint = 60 << 10
 
-// constraints returns as few expressions as possible that match the jobs of a set. The expressions contain the tags,
-// because ids are reused.
+// constraints returns as few expressions as possible that match exactly the jobs of a set. The expressions contain the
+// tags, because ids are reused.
 func (set taggedJobs) constraints() []string {
 	var all []string
 	text := ""

@@ -14,21 +14,22 @@ import (
 )
 
 // condor_history reads backwards from the newest record, 8000 records a second, and a schedd's history has tens of
-// thousands of records. Records are in the order in which jobs left the queue, which is neither the order of the jobs'
-// ends nor the order of any clock. Therefore the adapter keeps the records of each owner's jobs in memory, and a scan
-// reads back only to a record of an earlier scan. The memory is lost with the process; the first scan of the next
+// thousands of records. The records are in the order in which jobs left the queue. That is neither the order of the
+// jobs' ends nor the order of any clock. Therefore the adapter keeps the records of each owner's jobs in memory, and a
+// scan reads back only to a record of an earlier scan. The memory is lost with the process; the first scan of the next
 // process reads the records again.
 
-// overlap is the time after a scan in which its records are read again. While the file is rotated, or on a slow disk, a
-// scan may miss a record that the next scan finds, and a schedd that was killed may write a record twice.
+// overlap is the time after a scan in which later scans read its records again. A scan may miss a record if the file is
+// just being rotated or the disk is slow; a later scan then finds it. Also, a schedd that was killed may write a record
+// twice.
 const overlap = 20 * time.Second
 
-// askNewest is the interval at which the end of scans is moved past the records of other owners. Each move takes an
-// additional command.
+// askNewest is the interval at which the adapter looks up the newest record of all owners. Later scans then stop at
+// that record instead of reading the records of other owners again. Each such look takes an additional command.
 const askNewest = 5 * time.Minute
 
-// maxLate is how long a completed job may stay in the queue beyond Keep. The schedd checks from time to time whether
-// the job may leave, and may be down meanwhile.
+// maxLate is how long a completed job may stay in the queue beyond Keep. The job can stay longer than Keep because the
+// schedd checks only from time to time whether it may leave, and may be down meanwhile.
 const maxLate = 24 * time.Hour
 
 // idleOwner is how long the history of an owner is kept in memory after the last request for it.
@@ -55,7 +56,7 @@ type scan struct {
 	stop historyPos
 	// further is set for a scan that reads further back than earlier scans.
 	further bool
-	// ask is set if the newest record of all owners is read first; newest is that record, or zero.
+	// ask is set if the scan first reads the newest record of all owners; newest is that record, or zero.
 	ask    bool
 	newest historyPos
 }
@@ -90,8 +91,8 @@ func (a *Adapter) bulksInHistory(ctx context.Context, owner jjm.Owner, tags []jj
 	return out, unread, nil
 }
 
-// jobsInHistory returns the records of the given jobs that left the queue, and the unreadable records. It reads only
-// those records again that memory no longer has.
+// jobsInHistory returns the records of those given jobs that left the queue, and the unreadable records. It reads a
+// record again only if memory no longer has it.
 func (a *Adapter) jobsInHistory(ctx context.Context, owner jjm.Owner, jobs taggedJobs) (out []record,
 	unread []adapters.Unread, err error) {
 	var again taggedJobs
@@ -141,6 +142,8 @@ func (a *Adapter) read(ctx context.Context, owner jjm.Owner, s scan, use func(p 
 	return nil
 }
 
+// remember stores the records of a scan in the memory of a user, and then calls use with this memory. When it makes a
+// new memory, it drops the memories of users that nobody requested for idleOwner.
 func (a *Adapter) remember(user string, s scan, records []record, use func(p *memory)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -164,8 +167,8 @@ func (a *Adapter) scanAll(user string) scan {
 	return a.scan(user, 0, func(p *memory) bool { return p.whole }, everything)
 }
 
-// scan returns a scan that continues earlier scans if the function enough returns true, because the earlier scans
-// reached far enough back. Otherwise it returns a scan with the reach in far.
+// scan returns the next scan for a user. If the function enough returns true for the memory, earlier scans reached far
+// enough back, and the new scan continues them. Otherwise the new scan has the reach in far.
 func (a *Adapter) scan(user string, from int64, enough func(*memory) bool, far reach) scan {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -193,9 +196,9 @@ func (a *Adapter) scan(user string, from int64, enough func(*memory) bool, far r
 	return s
 }
 
-// args returns the command for the scan. A scan of recent jobs stops at a completed job that certainly left the queue
-// before from: ended jobs stay in the queue no longer than stay. Only jjm's own completed jobs are certain to have
-// left: HTCondor keeps a removed job as long as the job's machine does not answer.
+// args returns the command for the scan. A scan of recent jobs stops at a completed job of jjm that certainly left the
+// queue before from. The time of its end proves that, because a completed job stays in the queue no longer than stay. A
+// removed job proves nothing: HTCondor keeps it in the queue as long as its machine does not answer.
 func (s scan) args(mine string, stay time.Duration) []string {
 	switch s.reach {
 	case recent:
@@ -208,7 +211,7 @@ func (s scan) args(mine string, stay time.Duration) []string {
 	return historyArgs(mine, "")
 }
 
-// newest returns the newest record of the history, of any owner; zero if it is unknown. The command requests only
+// newest returns the newest record of the history, of any owner, or zero if it is unknown. The command prints only
 // numbers, because texts of other owners could look like answers.
 func (a *Adapter) newest(ctx context.Context) historyPos {
 	out, err := a.run(ctx, nil, sourceHistory, "-match", "1", "-af:h", "ClusterId", "ProcId", "QDate")

@@ -29,8 +29,8 @@ func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (a
 	return adapters.Listing{At: at, Reports: merge(queue, history), Unread: unread}, nil
 }
 
-// merge makes reports from both answers. If both have a job, the record of the history counts, because it was read
-// later.
+// merge makes one report for each job in queue or history. If both have a job, the record in history counts, because it
+// was read later.
 func merge(queue, history []record) []jjm.Report {
 	reports := make([]jjm.Report, 0, len(queue)+len(history))
 	type key struct {

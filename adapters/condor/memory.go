@@ -9,12 +9,12 @@ import (
 	"jjm/internal/jjm"
 )
 
-// extraSeconds is how much older than requested the records in memory may be, because listings may alternate between
-// different times.
+// extraSeconds is how much older than requested the records in memory may be. The margin is needed because listings may
+// alternate between different times.
 const extraSeconds = 3600
 
-// maxBulks and maxRecords limit the memory for one owner: bulks of some 200 bytes each, and whole records of some 500
-// bytes each, unless listings limit the records.
+// maxBulks and maxRecords limit the memory for one owner. A bulk takes some 200 bytes, a whole record some 500 bytes.
+// If there are listings, they limit the records instead of maxRecords (see trim).
 const (
 	maxBulks   = 100_000
 	maxRecords = 20_000
@@ -22,12 +22,13 @@ const (
 
 // memory holds the records of one owner's jobs that earlier scans of the history read.
 type memory struct {
-	// records holds all jobs that ended at from (Unix seconds) or later and whose records are not newer than newest.
+	// records holds the jobs that ended at from (Unix seconds) or later, except jobs whose records are newer than the
+	// newest record that was read.
 	from    int64
 	records map[tagged]record
-	// bulks holds the positions of the jobs that were read, by bulk; order has its keys in the order of their first
-	// reading. If whole is set, bulks has everything in the history, except some old bulks that were dropped if lossy
-	// is set.
+	// bulks holds, by bulk, the positions of the jobs that were read; order has the keys of bulks in the order of their
+	// first reading. If whole is set, bulks has every job in the history. If lossy is also set, some old bulks were
+	// dropped.
 	bulks        map[bulk]spans
 	order        []bulk
 	whole, lossy bool
@@ -59,7 +60,7 @@ func newMemory(from int64) *memory {
 	return &memory{from: from, records: map[tagged]record{}, bulks: map[bulk]spans{}}
 }
 
-// learn adds the records of a scan. The newest record comes first.
+// learn adds the records of a scan; the first of records is the newest.
 func (p *memory) learn(s scan, records []record) {
 	p.used = s.began
 	if s.further { // two scans must read older records again (see stop)
@@ -76,8 +77,8 @@ func (p *memory) learn(s scan, records []record) {
 			top = historyPos{r.jobID, r.queued}
 		}
 	}
-	// The loop runs backwards, because a schedd that is killed while it writes may write a record twice; the newer
-	// record counts.
+	// The loop begins with the oldest record, because a schedd that is killed while it writes may write a record twice,
+	// and the newer record must count.
 	for _, r := range slices.Backward(records) {
 		p.add(r)
 	}
@@ -90,7 +91,7 @@ func (p *memory) learn(s scan, records []record) {
 	p.shrink()
 }
 
-// add stores a job. It clones the strings, which would otherwise keep the whole output in memory.
+// add stores the record of a job. It clones the strings, which would otherwise keep the whole output in memory.
 func (p *memory) add(r record) {
 	k := tagged{r.tag, r.jobID}
 	if old, known := p.records[k]; known {
@@ -112,7 +113,7 @@ func (p *memory) add(r record) {
 // has reports whether the record of a job was read before.
 func (p *memory) has(k tagged) bool { return p.bulks[bulk{k.tag, k.cluster}].has(k.proc) }
 
-// since returns the jobs that ended at from or later.
+// since returns the records of the jobs that ended at from or later.
 func (p *memory) since(from int64) []record {
 	var out []record
 	for _, r := range p.records {
@@ -153,7 +154,7 @@ func (p *memory) cut(from int64) {
 	maps.DeleteFunc(p.records, func(_ tagged, r record) bool { return r.entered < from })
 }
 
-// shrink enforces maxBulks and maxRecords. If there are listings, it keeps the records, because trim limits them.
+// shrink enforces maxBulks and maxRecords. If there are listings, it does not limit the records, because trim does.
 func (p *memory) shrink() {
 	if !p.listed && len(p.records) > maxRecords {
 		var ends []int64

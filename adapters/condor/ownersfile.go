@@ -14,12 +14,12 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// Commands that run in the accounts of owners would read ~/.condor/user_config. HTCondor finds that file by the number
-// of the account, not by HOME, and reads it before it considers the environment. Therefore such commands use the
-// daemon's own configuration file, which includes the site's configuration and disables the user's file.
+// A command that runs in the account of an owner would read ~/.condor/user_config. HTCondor finds that file by the
+// number of the account, not by HOME, and reads it before it considers the environment. Therefore such commands use the
+// daemon's own configuration file, which includes the site's configuration and disables the owner's file.
 
-// configEnv names the file that HTCondor's programs read first; the value onlyEnv means no
-// file.
+// configEnv is the environment variable that names the first file that HTCondor's programs read. The value onlyEnv
+// means no file.
 const (
 	configEnv = "CONDOR_CONFIG"
 	onlyEnv   = "ONLY_ENV"
@@ -28,18 +28,19 @@ const (
 // ownersFile is the name of the daemon's own configuration file in the adapter's folder.
 const ownersFile = "condor_config"
 
-// These names prove that a command reads the daemon's own configuration file and no file of its account: a command that
-// asks for both names then prints only the value of the second.
+// userFile and proofName are settings in the daemon's own configuration file. A command that asks for both prints only
+// the value of proofName if it reads that file and no file of its account.
 const (
 	userFile   = "USER_CONFIG_FILE"
 	proofName  = "JJM_USER_CONFIG_FILES"
 	proofValue = "ignored"
 )
 
-// ownersConfig returns the text of a configuration that includes the site's configuration: site is a file, a command
-// that ends with "|", or "" for none. Programs first look up a setting under the name of their kind, so a
-// USER_CONFIG_FILE in the site's later files has no effect. CONFIG_ROOT is the folder of the first file; sites name
-// further files relative to this folder.
+// ownersConfig returns the text of the daemon's own configuration file, which includes the site's configuration: site
+// is a file, a command that ends with "|", or "" for none. The file sets USER_CONFIG_FILE under the name of each kind
+// of program, because programs look up a setting under that name first; a USER_CONFIG_FILE in the site's later files
+// then has no effect. If site is a file, CONFIG_ROOT is set to its folder, because sites name further files relative to
+// it.
 func ownersConfig(site string) string {
 	var s strings.Builder
 	s.WriteString("# Written by jjm at its start, for the commands that it runs as the owners of jobs:\n" +
@@ -59,7 +60,8 @@ func ownersConfig(site string) string {
 	return s.String()
 }
 
-// configFileProblem returns why the value of CONDOR_CONFIG cannot be on a line of a configuration; "" if it can be.
+// configFileProblem returns the reason why the value of CONDOR_CONFIG cannot be on a line of a configuration, or "" if
+// it can.
 func configFileProblem(path string) string {
 	switch {
 	case strings.ContainsAny(path, "\n\r\x00") || strings.HasSuffix(path, `\`):
@@ -97,7 +99,7 @@ func checkProof(stdout string) error {
 	return errors.New("the file is not read")
 }
 
-// run runs one of HTCondor's commands. An error of kind Busy that adapters.NotStarted marks means that the command was
+// run runs one of HTCondor's commands. If the error is of kind Busy and marked by adapters.NotStarted, the command was
 // not started.
 func (a *Adapter) run(ctx context.Context, stdin []byte, argv ...string) (run.Output, error) {
 	if !a.env.Owners {
@@ -109,9 +111,9 @@ func (a *Adapter) run(ctx context.Context, stdin []byte, argv ...string) (run.Ou
 	return a.ownersCLI().Run(ctx, stdin, argv...)
 }
 
-// prove ensures that commands in the accounts of owners ignore the owners' configuration, and verifies it. It does
-// nothing if an earlier call succeeded, unless again is set, because the site's configuration may have moved. An error
-// is of kind Busy and means that no command may run.
+// prove ensures that commands in the accounts of owners ignore the owners' configuration, and verifies it. After a
+// success, later calls do nothing unless again is set, which is needed because the site's configuration may have moved.
+// An error is of kind Busy and means that no command may run.
 func (a *Adapter) prove(ctx context.Context, again bool) error {
 	if !again && a.proven.Load() {
 		return nil
@@ -167,8 +169,8 @@ func (a *Adapter) setOwnersConfig(ctx context.Context) error {
 	return nil
 }
 
-// siteFile returns CONDOR_CONFIG of the cluster's environment, or otherwise the file that HTCondor finds by itself; ""
-// if there is none.
+// siteFile returns the site's configuration: CONDOR_CONFIG of the cluster's environment or, if that is not set, the
+// file that HTCondor finds by itself. It returns "" if there is none.
 func (a *Adapter) siteFile(ctx context.Context) (string, error) {
 	if site := a.config.Env[configEnv]; site != "" {
 		return site, nil

@@ -19,7 +19,7 @@ type limits struct {
 	copies bool
 }
 
-// limitNames are settings of the schedd, in the order in which limitsOf reads their values.
+// limitNames are the settings that Probe reads, in the order in which limitsOf expects their values.
 var limitNames = []string{"MAX_JOBS_PER_SUBMISSION", "MAX_JOBS_PER_OWNER", "MAX_JOBS_SUBMITTED", delegates}
 
 // delegates is the setting with which HTCondor makes a new, limited proxy for each job instead of a copy. With OpenSSL
@@ -56,8 +56,8 @@ func (a *Adapter) Probe(ctx context.Context) error {
 	return nil
 }
 
-// limitsOf parses one line for each limit, a number or "Not defined", and a line that says whether HTCondor delegates
-// proxies, which is the default.
+// limitsOf parses the values of limitNames, one on each line. A limit is a number or "Not defined". The last line says
+// whether HTCondor delegates proxies; HTCondor does so by default.
 func limitsOf(text string) (limits, error) {
 	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })
 	if len(lines) != len(limitNames) {
@@ -81,8 +81,8 @@ func limitsOf(text string) (limits, error) {
 	return limits{bulk: values[0], queued: queued, copies: strings.EqualFold(strings.TrimSpace(lines[3]), "false")}, nil
 }
 
-// countSlots returns the number of cores in the pool's machines. It omits dynamic slots, because TotalSlotCpus of their
-// partitionable slot includes them.
+// countSlots returns the number of cores in the pool's machines; known is false if the collector does not answer. It
+// omits dynamic slots, because TotalSlotCpus of their partitionable slot includes them.
 func (a *Adapter) countSlots(ctx context.Context) (n int, known bool) {
 	out, err := a.run(ctx, nil, "condor_status", "-constraint", `SlotType =!= "Dynamic"`, "-af:ht", "TotalSlotCpus")
 	if err != nil || out.Exit != 0 {

@@ -11,9 +11,9 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// columns are the expressions that are printed for each job, in the order of the fields of a record. The option -af
-// evaluates them; -json would not. The free text is the last column but one, where none of its content can be mistaken
-// for another field.
+// columns are the expressions that the commands print for each job, in the order of the fields of a record. The option
+// -af evaluates them, which -json would not do. The free text is the last column but one, where none of its content can
+// be mistaken for another field.
 var columns = [...]string{
 	markBegin, "ClusterId", "ProcId", "JobStatus", "Owner", "JJMTag", "QDate", "JobStartDate", "LastVacateTime",
 	"EnteredCurrentStatus", "ExitBySignal", "ExitCode", "ExitSignal", "NumJobStarts", "HoldReasonCode",
@@ -40,8 +40,8 @@ func queueArgs(constraint string) []string {
 	return tableArgs([]string{sourceQueue, "-allusers"}, constraint)
 }
 
-// historyArgs returns the condor_history command, which reads backwards and stops at the first job that matches stop;
-// if stop is "", it reads the whole history.
+// historyArgs returns the condor_history command for the jobs that match a constraint. condor_history reads backwards
+// and stops at the first job that matches stop; if stop is "", it reads the whole history.
 func historyArgs(constraint, stop string) []string {
 	argv := []string{sourceHistory}
 	if stop != "" {
@@ -105,8 +105,8 @@ func complaints(stderr []byte) string {
 // more quoting.
 func quoteString(s string) string { return `"` + strings.ReplaceAll(s, `"`, `\"`) + `"` }
 
-// taggedWith returns an expression that matches jobs with one of the tags. stringListMember takes hundreds of names
-// without a deeply nested expression.
+// taggedWith returns an expression that matches jobs with one of the tags. It uses stringListMember, which accepts
+// hundreds of names without a deeply nested expression.
 func taggedWith(tags []jjm.Tag) string {
 	words := make([]string, len(tags))
 	for i, tag := range tags {
@@ -138,7 +138,7 @@ func jobIDs(cluster int64, procs []int32) string {
 	return fmt.Sprintf("(ClusterId == %d && (%s))", cluster, strings.Join(ranges, " || "))
 }
 
-// jobOf returns the cluster and position in a Ref; ok is false if its id cannot be an id of HTCondor.
+// jobOf returns the id of the job that a Ref names; ok is false if the Ref's id cannot be an id of HTCondor.
 func jobOf(ref adapters.Ref) (id jobID, ok bool) {
 	cluster, proc, dotted := strings.Cut(ref.ID, ".")
 	if ref.Index >= 0 && dotted || ref.Index < 0 && !dotted {

@@ -7,8 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The hold codes of limits (HTCondor manual, "HoldReasonCode"). A job with such a code has ended and removes itself, so
-// jjm does not report it as held.
+// These are the hold codes of limits (HTCondor manual, "HoldReasonCode"). A job with such a code has ended and removes
+// itself, so jjm does not report it as held.
 const (
 	holdMemory  = 34 // out of memory, according to the cgroup
 	holdJobTime = 46 // allowed_job_duration
@@ -50,9 +50,9 @@ func report(r record, source string) jjm.Report {
 	return out
 }
 
-// ended returns the time at which a job ended, from attributes that no longer change. CompletionDate of a completed job
-// may appear a second late. A removed job enters its state again when its processes end, and also if it was held
-// before, but it leaves its machine only once.
+// ended returns the time at which a job ended. It uses only attributes that no longer change: CompletionDate of a
+// completed job may appear a second late. A removed job may enter its state several times, because it enters the state
+// again when its processes end, and also if it was held before; but it leaves its machine only once.
 func ended(r record) jjm.Time {
 	if r.status != completed && r.vacated > 0 {
 		return seconds(r.vacated)
@@ -60,8 +60,8 @@ func ended(r record) jjm.Time {
 	return seconds(r.entered)
 }
 
-// state translates JobStatus. A job that HTCondor is removing or putting on hold stays attached to its machine, and so
-// counts as running, until its processes end.
+// state translates JobStatus. A job that HTCondor is removing or putting on hold stays attached to its machine until
+// its processes end, and so counts as running.
 func state(r record, source string) jjm.BatchState {
 	attached := source == sourceQueue && r.host != ""
 	switch r.status {
@@ -90,7 +90,7 @@ func state(r record, source string) jjm.BatchState {
 	return jjm.BatchQueued
 }
 
-// limitState returns the end state of a held or removed job that exceeded a limit; BatchUnknown if it exceeded none.
+// limitState returns the end state of a held or removed job that exceeded a limit, or BatchUnknown if it exceeded none.
 func (r record) limitState() jjm.BatchState {
 	code := r.lastHold
 	if r.status == held {

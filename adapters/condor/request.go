@@ -15,7 +15,8 @@ import (
 // plainWord matches names of accounts, projects and QOS that need no quoting.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,127}$`)
 
-// The largest values in a request: HTCondor accepts greater numbers, which no machine ever matches.
+// maxCores, maxMemoryMB, maxGPUs and maxWalltime are the largest values in a request. HTCondor accepts greater numbers,
+// but no machine ever matches them.
 const (
 	maxCores    = 1 << 16
 	maxMemoryMB = 1 << 30

@@ -12,9 +12,8 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// Submit submits a bulk on hold. condor_submit waits forever for a frozen schedd (more than 135 s were observed).
-// Therefore the deadline of ctx or the default deadline of package run ends it, and the error is then of kind
-// Ambiguous.
+// Submit submits a bulk on hold. If the schedd is frozen, condor_submit waits forever (more than 135 s were observed).
+// The deadline of ctx or the default deadline of package run then ends it, and the error is of kind Ambiguous.
 func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, error) {
 	what := fmt.Sprintf("submit bulk of %d (tag %.20s)", b.N, b.Tag)
 	text, err := a.describe(ctx, b)
@@ -63,11 +62,12 @@ func (a *Adapter) describe(ctx context.Context, b adapters.Bulk) (string, error)
 	return a.config.description(b, script, lines), nil
 }
 
-// maxScript is the largest size of one argument of a command, in bytes: execve(2) allows 128 KiB.
+// maxScript is the largest size of the job's script, in bytes. The script is one argument of a command, for which
+// execve(2) allows 128 KiB.
 const maxScript = 120 << 10
 
-// description returns the submit description for a bulk. extra comes first, because the last of two lines for one
-// command counts.
+// description returns the submit description for a bulk. The lines in extra come first: if two lines set the same
+// command, HTCondor uses the last one, so jjm's own lines replace them.
 func (c Config) description(b adapters.Bulk, script string, extra []string) string {
 	lines := append([]string{}, extra...)
 	lines = append(lines, c.requestLines(b.Request)...)
@@ -106,8 +106,8 @@ const overMemory = `ifThenElse(JobStatus == 5, HoldReasonCode == 34 || (HoldReas
 	`(JobStatus == 3 && regexp("memory|residentset|imagesize", RemoveReason, "i") && !regexp("by user ", RemoveReason) && ` +
 	`ResidentSetSize_RAW > 1024 * min({RequestMemory, MemoryProvisioned}))) =?= true`
 
-// encode encodes a text for printf(1) %b: letters, digits and harmless characters stay unchanged, other bytes become
-// "\0ooo". This form has no special meaning in any of the languages that process it.
+// encode encodes a text for printf(1) %b. Letters, digits and harmless characters stay unchanged, other bytes become
+// "\0ooo". This form has no special meaning in any language that processes it on the way to the job.
 func encode(text string) string {
 	var s strings.Builder
 	for _, c := range []byte(text) {
@@ -124,8 +124,8 @@ func encode(text string) string {
 // clusterLine matches the line that condor_submit -terse prints for a cluster: "119.0 - 119.7".
 var clusterLine = regexp.MustCompile(`(?m)^(\d+)\.(\d+) - (\d+)\.(\d+)\s*$`)
 
-// verdict returns the id of the cluster from the answer to a submission of n jobs. If the answer has no id, or is not
-// for n jobs, it returns an error, which is of kind Ambiguous unless a complaint is in refusals.
+// verdict returns the id of the cluster from the answer to a submission of n jobs. It returns an error if the answer
+// has no id or is not for n jobs. The error is of kind Ambiguous unless a complaint of condor_submit is in refusals.
 func verdict(out run.Output, n int) (cluster string, err error) {
 	found := clusterLine.FindAllStringSubmatch(string(out.Stdout), -1)
 	complaint := complaints(out.Stderr)
@@ -158,6 +158,7 @@ func verdict(out run.Output, n int) (cluster string, err error) {
 	return "", err
 }
 
+// refused returns an error of a kind with the text told; many is set if the error is marked by adapters.TooMany.
 func refused(kind jjm.Kind, many bool, told string) error {
 	err := jjm.Errorf(kind, "%s", told)
 	if many {
@@ -195,7 +196,7 @@ var refusals = []struct {
 	{"I don't know about the", jjm.Invalid, "", false},
 	{"Unterminated double-quote", jjm.Invalid, "", false},
 	{"Unexpected characters following", jjm.Invalid, "", false},
-	// If a reason follows this text, the schedd has rejected the whole transaction (SUBMIT_REQUIREMENT). Without a
-	// reason the connection may have broken.
+	// If a reason follows this text, the schedd has rejected the whole submission (SUBMIT_REQUIREMENT). Without a reason
+	// the connection may have broken.
 	{"Failed to commit job submission into the queue.; ERROR: ", jjm.Invalid, "", false},
 }

@@ -42,8 +42,8 @@ const (
 	suspended    = 7
 )
 
-// parseTable parses the answer to tableArgs. It ignores lines without the marks, such as a banner. It returns an error
-// for an answer without the heading or without its end.
+// parseTable parses the answer to a command of tableArgs. It ignores lines without the marks, such as a banner. It
+// returns an error for an answer without the heading or without its end.
 func parseTable(out []byte) (records []record, unread []adapters.Unread, err error) {
 	headed := false
 	if len(out) > 0 && out[len(out)-1] != '\n' {
@@ -180,7 +180,7 @@ func (p *fieldReader) number(none int64) int64 {
 	return int64(v)
 }
 
-// real returns a number of seconds; 0 for any other text.
+// real reads a number of seconds. It returns 0 for any other text.
 func (p *fieldReader) real() float64 {
 	v, err := strconv.ParseFloat(p.next(), 64)
 	if err != nil || math.IsNaN(v) || v < 0 || v > 1<<40 {

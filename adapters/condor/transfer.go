@@ -13,9 +13,10 @@ import (
 
 // transferLines returns the lines of a submit description that name a job's files.
 //
-// A folder without a slash at its end is sent as a folder, with modes. The schedd's side writes the returned files, in
-// the account of the jobs' owner, before the job counts as completed (JobStatus 4; 6 meanwhile). A failed transfer puts
-// the job on hold: code 13 for input, 12 for output, with errno(3) as the subcode.
+// If a folder is named without a slash at its end, HTCondor sends the folder itself, with modes, and not only its
+// content. The schedd's side writes the returned files, in the account of the jobs' owner, before the job counts as
+// completed (JobStatus 4; until then it is 6). A failed transfer puts the job on hold: code 13 for input, 12 for
+// output, with errno(3) as the subcode.
 func transferLines(t *adapters.Transfer) []string {
 	if t == nil {
 		return []string{"should_transfer_files = NO"}
@@ -39,9 +40,9 @@ func transferLines(t *adapters.Transfer) []string {
 		fmt.Sprintf(`transfer_output_remaps = "%s=%s/$(Process)"`, t.Out, t.Back))
 }
 
-// transferOf returns the files to carry for a bulk, nil if workers see the work area. For a bulk without Transfer,
-// which occurs in tests, it returns an empty Transfer, because the bulk's Dir does not exist on the worker. It returns
-// an error for a bulk with a log, because the workers do not see the log.
+// transferOf returns the files to carry for a bulk, or nil if workers see the work area. A bulk without Transfer occurs
+// in tests only; transferOf then returns an empty Transfer, because the bulk's Dir does not exist on the worker. It
+// returns an error for a bulk with a log, because the workers do not see the log.
 func (c Config) transferOf(b adapters.Bulk) (*adapters.Transfer, error) {
 	switch {
 	case c.SharedFS:
@@ -57,8 +58,8 @@ func (c Config) transferOf(b adapters.Bulk) (*adapters.Transfer, error) {
 // outName matches names of files that need no quoting.
 var outName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
-// checkTransfer returns an error for files that would not arrive under their names. Submit descriptions cannot quote a
-// separator.
+// checkTransfer returns an error for files that would not arrive under their names, because submit descriptions cannot
+// quote a separator.
 func checkTransfer(t adapters.Transfer) error {
 	seen := map[string]bool{}
 	bring := func(field, path string) error {
@@ -97,7 +98,7 @@ func checkTransfer(t adapters.Transfer) error {
 	return nil
 }
 
-// pathProblem returns why HTCondor cannot carry a path; "" if it can.
+// pathProblem returns the reason why HTCondor cannot carry a path, or "" if it can.
 func pathProblem(path string) string {
 	odd := func(r rune) bool {
 		return r == unicode.ReplacementChar || unicode.IsSpace(r) || !unicode.IsPrint(r) ||

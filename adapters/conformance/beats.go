@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// lasts returns the run time of a job that the check will cancel. The check waits less than this time for the job's
-// end, so a job that ends by itself is never mistaken for a cancelled job.
+// lasts returns the run time of a job that the check will cancel. The check waits for the end of that job for less than
+// this time, so that it never takes a job that ended by itself for a cancelled job.
 func lasts(s *suite) time.Duration { return 2*s.Patience + 10*time.Minute }
 
 // beat is the interval at which a lasting job shows that it runs.
@@ -24,15 +24,16 @@ func lasting(s *suite) string {
 		lasts(s)/beat, beat.Seconds())
 }
 
-// After a job was reported as cancelled, its processes may beat for at most dyingFor. The processes count as gone if
-// quietLooks consecutive looks, a beat apart, find no new beat.
+// A beat is a line that a process of a lasting job writes to show that it runs. After a job was reported as cancelled,
+// its processes may beat for at most dyingFor. The processes count as gone if quietLooks consecutive looks, a beat
+// apart, find no new beat.
 const (
 	dyingFor   = 2 * time.Minute
 	quietLooks = 30
 )
 
 // nothingBeats fails the check if a process of its lasting jobs still runs after the jobs were reported as cancelled.
-// Where files are not shared, it checks nothing.
+// If the jobs do not share files with the check, nothingBeats checks nothing.
 func nothingBeats(s *suite) {
 	s.Helper()
 	if !sharesFiles(s) {
@@ -55,9 +56,9 @@ func nothingBeats(s *suite) {
 	}
 }
 
-// beating waits until n lasting jobs have written a beat, because a listing shows a job as running before the batch
-// system can end it. (Grid Engine 8.1.9 kills a process group that the job makes a few ms after its start, and does not
-// repeat a kill that was too early: seen in 1 of some 100 runs.)
+// beating waits until n lasting jobs have written a beat. A listing alone does not prove that a job can be ended: it
+// shows a job as running before the batch system can end it. (Grid Engine 8.1.9 kills a process group that the job
+// makes a few ms after its start, and does not repeat a kill that was too early: seen in 1 of some 100 runs.)
 func (s *suite) beating(n int) {
 	for i := range n {
 		s.file(fmt.Sprintf("beats.%d", i))

@@ -13,7 +13,7 @@ import (
 	"jjm/internal/testkit/await"
 )
 
-// If cancelled jobs continue to run, every check that cancels names the cancel as the cause.
+// If cancelled jobs continue to run, each check that cancels jobs fails and names the cancel as the cause.
 func TestCancel_ThatEndsNothingIsTheCauseToldAnywhere(t *testing.T) {
 	site := &Site{Kind: "command", Description: "/etc/jjm/adapters/x.toml"}
 	var all []func()

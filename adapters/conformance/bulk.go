@@ -42,8 +42,8 @@ func bulkChecks() []Check {
 	}
 }
 
-// bulkOfTwo submits a bulk of two jobs. If the bulk is not accepted or not listed, bulkOfTwo records this fact for the
-// other checks of a site, even if Fatalf ends the check.
+// bulkOfTwo submits a bulk of two jobs. If the bulk is not accepted or not listed, it records for the other checks of
+// the site that the site accepts no bulks, even if Fatalf ends the check.
 func (s *suite) bulkOfTwo() {
 	usable := false
 	defer func() {
@@ -67,7 +67,7 @@ func (s *suite) bulkOfTwo() {
 	usable = true
 }
 
-// needBulks ends the check as not tried if n is above 1 and the site accepts no bulks.
+// needBulks ends the check as not tried if n is above 1 and the site is known to accept no bulks.
 func (s *suite) needBulks(n int) {
 	s.Helper()
 	if n > 1 && s.Site != nil && s.Site.noBulks.Load() {
@@ -76,18 +76,19 @@ func (s *suite) needBulks(n int) {
 }
 
 const (
-	// scattered is the number of jobs of a bulk that the check cancels. The bulk has twice as many jobs.
+	// scattered is the number of jobs that the check cancels, of a bulk with twice as many jobs.
 	scattered = 20
-	// scatteredCancels is the number of cancels within which the cancelled jobs must end. It is more than one, because
-	// an adapter may limit the commands of a call and answer Busy for the remaining jobs.
+	// scatteredCancels is the number of cancels after which all cancelled jobs must end. It is more than one, because an
+	// adapter may limit the commands of a call and return Busy for the remaining jobs.
 	scatteredCancels = 3
-	// scatteredSpare limits a cancel of many jobs: in addition to one connection for each job, it may open this many times
-	// the connections of a cancel of one job. An adapter may list more often, or list waiting and running jobs separately.
+	// scatteredSpare limits the connections of a cancel of many jobs. The cancel may open one connection for each job and,
+	// in addition, this many times the connections of a cancel of one job, because an adapter may list more often, or list
+	// waiting and running jobs separately.
 	scatteredSpare = 3
 )
 
-// cancelScattered compares the cancel of many jobs with the cancel of one by the connections that they open, not by
-// their durations, which on a busy machine show nothing about the adapter.
+// cancelScattered compares the cancel of many jobs with the cancel of one job. It compares the connections that both
+// open and not their durations, which on a busy machine show nothing about the adapter.
 func (s *suite) cancelScattered() {
 	b := s.shell(s.fit(2*scattered), "exec sleep 600")
 	all := refs(b, s.submitOnly(b))
@@ -148,8 +149,8 @@ func (s *suite) cancelAll(c *counter, tag jjm.Tag, jobs []adapters.Ref) (opened 
 	}
 }
 
-// cancelOnce cancels jobs, and returns the jobs whose answer is Busy. Busy is a valid answer: the caller cancels these
-// jobs again.
+// cancelOnce cancels jobs, and returns the jobs whose answer is Busy. Busy is a valid answer, after which the caller
+// cancels these jobs again.
 func (s *suite) cancelOnce(jobs []adapters.Ref) (busy []adapters.Ref) {
 	s.Helper()
 	for i, err := range s.answers(adapters.Cancel, jobs) {
@@ -266,7 +267,7 @@ const (
 	fewConnections = 12
 )
 
-// PerID is implemented by adapters whose commands may open a connection for each id that they name.
+// PerID is implemented by adapters whose commands may open a connection for each id on their command line.
 type PerID interface {
 	// ConnectsPerID reports whether the commands open a connection for each id.
 	ConnectsPerID() bool
@@ -296,7 +297,7 @@ func (c *counter) Run(ctx context.Context, cmd run.Cmd) (run.Output, error) {
 	return run.Run(run.WithRunner(ctx, nil), cmd)
 }
 
-// expect adds an id whose occurrences in command lines count as connections.
+// expect adds an id. Its occurrences in later command lines count as connections.
 func (c *counter) expect(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -337,7 +338,7 @@ func (s *suite) count() *counter {
 	return c
 }
 
-// uncounted returns the reason why connections cannot be counted, "" if they can be.
+// uncounted returns the reason why connections cannot be counted, or "" if they can.
 func uncounted(s *suite) string {
 	was := s.ctx
 	defer func() { s.ctx = was }()

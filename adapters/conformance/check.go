@@ -28,7 +28,7 @@ type Check struct {
 	// Part names the tables of a description (kind "command") that the property depends on.
 	Part string
 
-	// early checks run one by one, before the checks that depend on them.
+	// early is set for a check that runs by itself before the checks that depend on it.
 	early bool
 	kinds map[string]string // additional remedies by kind of cluster
 	files bool              // whether its jobs exchange files with the check
@@ -121,7 +121,7 @@ func (s *suite) lacking(c Check) string {
 func sharesFiles(s *suite) bool { return s.Site == nil || s.Adapter.Capabilities().SharedFS }
 
 // notTried ends a check that could not examine its property. In the test of an adapter that is a failure, because the
-// test can provide the missing requirement.
+// test could provide what was missing.
 func notTried(s *suite, why string) {
 	s.Helper()
 	if r, ok := s.TB.(*recorder); ok && s.Site != nil {
@@ -130,7 +130,8 @@ func notTried(s *suite, why string) {
 	s.Fatalf("not tried: %s", why)
 }
 
-// expectFailure runs a check that NotHere declares to fail here, up to its first failure. It fails if the check passes.
+// expectFailure runs a check that NotHere declares as not applicable, up to its first failure. If the check passes,
+// expectFailure fails, because NotHere is then wrong.
 func (s *suite) expectFailure(c Check, reason string) {
 	s.Helper()
 	p := &recorder{ctx: s.Context(), name: c.Name, stopAtFirst: true}
@@ -165,7 +166,8 @@ const (
 	commandPause    = 500 * time.Millisecond
 )
 
-// atOnce is the largest number of checks that run at the same time. Checks spend nearly all of their time waiting.
+// atOnce is the largest number of checks that run at the same time. It may be larger than the number of CPUs, because
+// checks spend nearly all of their time waiting.
 const atOnce = 12
 
 // Schedule calls run for each check in this order, one check at a time unless noted: the first check; the early checks;

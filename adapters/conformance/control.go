@@ -70,9 +70,9 @@ func (s *suite) cancelEnded() {
 	}
 }
 
-// untilCancelled is the script of the jobs that are not cancelled. They last until the cancel is answered, so that a
-// cancel of the whole bulk would end them too. They wait for at most 20 s, because the job that is cancelled may get a
-// slot only after them.
+// untilCancelled is the script of those jobs of a bulk that are not cancelled. They run until the cancel is answered,
+// so that a cancel that wrongly ends the whole bulk would end them too. They wait for at most 20 s, because the job
+// that is cancelled may get a slot only after they end.
 const untilCancelled = `i=0; while [ ! -e go ] && [ $i -lt 100 ]; do i=$((i+1)); sleep 0.2; done; exit 0`
 
 func (s *suite) cancelOne() {

@@ -67,9 +67,9 @@ func (s *suite) wrongExits(codes []int, words []string) map[int]string {
 	return wrong
 }
 
-// notBegun repeats the jobs with wrong reports, because a node may have failed to begin them; the caller allows at most
-// one in a hundred. The batch system then reports the cause of the failure instead of the exit code, as Slurm does with
-// the error number of execve(2). notBegun returns the codes whose reports are wrong again.
+// notBegun repeats the jobs with wrong reports, because a node may have failed to begin them. The batch system then
+// reports the cause of that failure instead of the exit code, as Slurm does with the error number of execve(2).
+// notBegun returns the codes whose reports are wrong again. The caller allows at most one wrong report in a hundred.
 func (s *suite) notBegun(wrong map[int]string) map[int]string {
 	codes := slices.Sorted(maps.Keys(wrong))
 	words := make([]string, len(codes))
@@ -151,8 +151,8 @@ func (s *suite) memory() {
 	}
 }
 
-// outOfMemory reports whether a job was killed for its use of memory, according to its report. With noOOM set, a failed
-// job whose reason mentions memory is enough.
+// outOfMemory reports whether a job was killed for its use of memory, according to its report. If noOOM is set, a
+// failed job whose reason mentions memory also counts.
 func outOfMemory(r jjm.Report, noOOM bool) bool {
 	if r.State == jjm.BatchOOM {
 		return true

@@ -97,7 +97,7 @@ func noCommands(s *suite) string {
 		"the adapter runs no commands, or the test does not say which")
 }
 
-// parallel runs functions at the same time. They must not end the check.
+// parallel runs functions at the same time. The functions must not end the check.
 func (s *suite) parallel(do ...func()) {
 	var wg sync.WaitGroup
 	for _, one := range do {
@@ -106,11 +106,12 @@ func (s *suite) parallel(do ...func()) {
 	wg.Wait()
 }
 
-// answerTime is the shortest time that a call through faulty commands is granted. It is long, because a call that is
-// cut off on a busy machine says nothing about the fault.
+// answerTime is the least time that a call through faulty commands gets. It is long, because a call that is cut off on
+// a busy machine says nothing about the fault.
 const answerTime = time.Minute
 
-// limited returns the context for one call through faulty commands, with its deadline.
+// limited returns the context for one call through faulty commands. The context has a short deadline if the fault makes
+// the command hang, otherwise at least answerTime.
 func (s *suite) limited(f fault) (context.Context, context.CancelFunc) {
 	if f.hangs {
 		return context.WithTimeout(s.Context(), deadline)
@@ -132,7 +133,8 @@ func (s *suite) wantBusy(f fault, what string, err error, kinds ...jjm.Kind) {
 	}
 }
 
-// mayBeNone reports whether an empty output is a valid answer for this fault.
+// mayBeNone reports whether an adapter may take the empty output of a command with this fault for an answer without
+// jobs.
 func (s *suite) mayBeNone(f fault) bool { return f.empty && s.EmptyIsNone }
 
 func (s *suite) faultyList(f fault, bad adapters.Adapter, b adapters.Bulk, truth map[int32]jjm.Report) {
@@ -193,7 +195,7 @@ func (s *suite) faultyAccount(f fault, bad adapters.Adapter, was *jjm.Report) {
 }
 
 // others returns the names of all commands except the submit command, or nil if the submit command is not known. In
-// checks of a faulty submission these commands keep working.
+// checks of a faulty submission the commands that others returns keep working.
 func (s *suite) others() []string {
 	if s.Submits == "" {
 		return nil
@@ -265,8 +267,8 @@ func (s *suite) forget(b adapters.Bulk, r adapters.Receipt) {
 	}
 }
 
-// faultyCancel checks that a cancel was performed if it was reported as done. If the command only pretends to act, the
-// check cannot detect that.
+// faultyCancel checks that a cancel was really performed if the adapter reported it as done through faulty commands. It
+// cannot check this for a command that only pretends to act.
 func (s *suite) faultyCancel(f fault, bad adapters.Adapter, b adapters.Bulk, r adapters.Receipt) {
 	ctx, cancel := s.limited(f)
 	defer cancel()

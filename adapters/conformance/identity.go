@@ -46,7 +46,7 @@ func (s *suite) identity() {
 	}
 }
 
-// folder creates a folder with the given name (often an unusual name), writable for all accounts, and returns its path.
+// folder creates a folder with a name that is often unusual, makes it writable for all accounts, and returns its path.
 func (s *suite) folder(name string) string {
 	s.Helper()
 	dir := s.path(name)

@@ -16,6 +16,7 @@ type ledger struct {
 	poor  int // number of jobs that ended badly
 }
 
+// jobKey identifies a job by its tag and its index in the bulk.
 type jobKey struct {
 	tag   jjm.Tag
 	index int32
@@ -31,7 +32,7 @@ func newLedger(lag time.Duration) *ledger {
 	return &ledger{lag: lag, jobs: map[jobKey]*entry{}}
 }
 
-// expect records an acknowledged bulk: the next listing must contain it.
+// expect records a bulk that Submit acknowledged. The next listing must contain its jobs.
 func (l *ledger) expect(tag jjm.Tag, n int) {
 	for i := range int32(n) {
 		l.jobs[jobKey{tag, i}] = &entry{}
@@ -97,7 +98,7 @@ func (l *ledger) look(now time.Time, reports []jjm.Report) (problems []string) {
 }
 
 // spare returns the number of jobs that may end badly without proving a fault of the listings: one in a hundred, and at
-// least one. A node may fail to begin a job (see notBegun).
+// least one. A job may also end badly because a node failed to begin it (see notBegun).
 func (l *ledger) spare() int { return max(1, len(l.jobs)/100) }
 
 // poor reports whether a job ended badly.

@@ -118,8 +118,8 @@ func (s *suite) checkAgrees() {
 	}
 }
 
-// refused checks that the error of the adapter's Check is of kind Invalid and names the field, and that Submit rejects
-// the bulk too. It returns false if err is nil.
+// refused checks that err, the error of the adapter's Check, is of kind Invalid and names the field, and that Submit
+// rejects the bulk too. It returns false if err is nil.
 func (s *suite) refused(name string, err error, b adapters.Bulk) bool {
 	s.Helper()
 	if err == nil {

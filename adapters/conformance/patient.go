@@ -9,8 +9,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// patient repeats calls that the adapter did not send because its batch system was too busy (see [adapters.NotAsked]).
-// The daemon repeats such a call in its next cycle; a check has no next cycle.
+// patient is an adapter that repeats the calls that the adapter below it did not send because its batch system was too
+// busy (see [adapters.NotAsked]). The daemon repeats such a call in its next cycle; a check has no next cycle.
 type patient struct {
 	adapters.Adapter
 	limit time.Duration // the time for which a call is repeated
@@ -19,8 +19,8 @@ type patient struct {
 // refusedPause is the pause before a call is repeated.
 const refusedPause = 2 * time.Second // pause: the idealizer may have room again a little later
 
-// patiently repeats a call until again returns false for its error, ctx ends, or p.limit is over. It returns the last
-// result.
+// patiently repeats a call as long as again returns true for its error. It stops when ctx ends or p.limit is over, and
+// returns the last result.
 func patiently[T any](ctx context.Context, p patient, again func(error) bool, call func() (T, error)) (T, error) {
 	for end := time.Now().Add(p.limit); ; {
 		out, err := call()
@@ -34,8 +34,8 @@ func patiently[T any](ctx context.Context, p patient, again func(error) bool, ca
 	}
 }
 
-// Submit repeats submissions that the adapter did not send. For a repeat, the error must also prove that no command was
-// started: otherwise a repeated submission could run jobs twice. Other calls may be repeated at any time.
+// Submit repeats submissions that the adapter did not send. It repeats a submission only if the error also proves that
+// no command was started, because otherwise jobs could run twice. Calls that are no submissions may always be repeated.
 func (p patient) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, error) {
 	unsent := func(err error) bool { return adapters.IsNotAsked(err) && adapters.IsNotStarted(err) }
 	return patiently(ctx, p, unsent, func() (adapters.Receipt, error) { return p.Adapter.Submit(ctx, b) })

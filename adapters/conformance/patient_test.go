@@ -10,7 +10,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// spent is an adapter whose budget has no room for some calls.
+// spent is an adapter that does not send some calls, because its budget has no room for them.
 type spent struct {
 	adapters.Adapter
 	left int

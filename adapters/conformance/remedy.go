@@ -7,8 +7,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// cause classifies failures that happen before a check can examine its property. It selects the remedy for the admin,
-// because the check's own remedy would be misleading.
+// cause is what made a check fail. It is causeProperty, or a failure that happened before the check could examine its
+// property. The cause selects the remedy for the admin, because after such a failure the check's own remedy would be
+// misleading.
 type cause uint8
 
 const (
@@ -44,7 +45,7 @@ func causeRemedies() map[cause]string {
 	}
 }
 
-// because records a cause for the outcome of the check, if a recorder runs the check.
+// because records the cause of a later failure of the check, if a recorder runs the check.
 func (s *suite) because(c cause) {
 	if r, ok := s.TB.(*recorder); ok {
 		r.mu.Lock()
@@ -53,7 +54,7 @@ func (s *suite) because(c cause) {
 	}
 }
 
-// refusal returns the cause for a submission that failed.
+// refusal returns the cause that belongs to the error of a submission.
 func refusal(err error) cause {
 	if jjm.KindOf(err) == jjm.Ambiguous {
 		return causeDoubt

@@ -12,7 +12,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Outcome is the result of one check.
+// Outcome is the result of one check when no test runs it.
 type Outcome struct {
 	Check Check
 	// Failures are the faults that the check found. Skipped is the reason why the check did not apply; NotTried is the
@@ -52,8 +52,8 @@ type Sum struct {
 
 // Run runs checks without package testing. open makes a new system for each check; it may end the check by t.Fatalf.
 // report is called with each outcome, never concurrently. The running checks end soon if ctx ends, if the batch system
-// starts no job, or if it does not answer whether it accepts jobs. In these cases neither the running nor the remaining
-// checks are reported: they count as not tried.
+// starts no job, or if it does not say whether it accepts jobs. In these cases neither the running nor the remaining
+// checks are reported, and all of them count as not tried.
 func Run(ctx context.Context, checks []Check, open func(t TB) System, report func(Outcome)) (sum Sum) {
 	running, giveUp := context.WithCancel(ctx)
 	defer giveUp()
@@ -210,7 +210,7 @@ func (p *recorder) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// leave ends a check that cannot be tried.
+// leave ends a check as not tried. why is the reason.
 func (p *recorder) leave(why string) {
 	p.mu.Lock()
 	p.untried = why

@@ -18,8 +18,8 @@ import (
 // its children.
 type shims struct {
 	dir string
-	// pids is a file with a line "COMMAND PID" for each shim that ran. It has a line "acted 0" if the real command had
-	// ended before the shim failed.
+	// pids is a file to which each shim that runs adds a line "COMMAND PID". A line "acted 0" means that the real command
+	// had ended before the shim failed.
 	pids string
 }
 
@@ -94,7 +94,7 @@ func (s *suite) putShims(f fault, well ...string) shims {
 	return sh
 }
 
-// writeProgram writes an executable file while no process is forked. A child process would have the file open for
+// writeProgram writes an executable file. It prevents forks meanwhile: a child process would have the file open for
 // writing until its exec, and executing the file would fail with ETXTBSY (execve(2)).
 func writeProgram(path, text string) error {
 	syscall.ForkLock.RLock()
@@ -105,8 +105,7 @@ func writeProgram(path, text string) error {
 	return os.Chmod(path, 0o755) // independent of the umask
 }
 
-// ran returns the names of the commands that ran. It omits as many commands at the beginning as the argument without
-// specifies.
+// ran returns the names of the commands that ran, in order. It leaves out the first commands; without is their number.
 func (sh shims) ran(without int) []string {
 	text, _ := os.ReadFile(sh.pids)
 	var names []string

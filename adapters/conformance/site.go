@@ -11,8 +11,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Site holds the facts that only the checks of a site need. The first of these checks sends one job to a worker; the
-// other checks judge the report of that job.
+// Site holds what only the checks of a site need. The first of these checks sends one job to a worker; the other checks
+// judge the report of that job.
 type Site struct {
 	// Wrapper is the path of the jjm-wrapper program on this machine.
 	Wrapper string
@@ -126,7 +126,7 @@ func copyProgram(from, to string) error {
 	return writeProgram(to, string(text))
 }
 
-// visited wraps a test of the worker's report. The test counts as not tried if no worker has reported.
+// visited wraps a test of the worker's report. The wrapped test counts as not tried if no worker has reported.
 func visited(test func(*suite)) func(*suite) {
 	return func(s *suite) {
 		if s.Site.seen == nil {
@@ -150,8 +150,8 @@ func (s *suite) account() {
 	}
 }
 
-// maxSkew is the largest accepted difference of two clocks. NTP keeps clocks within milliseconds; a clock that is
-// seconds off has no NTP and will be minutes off later.
+// maxSkew is the largest accepted difference of two clocks. NTP keeps clocks within milliseconds of each other; a clock
+// that is seconds off has no NTP and will be minutes off later.
 const maxSkew = 5 * time.Second
 
 func (s *suite) clocks() {

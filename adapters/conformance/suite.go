@@ -24,8 +24,8 @@ type suite struct {
 	ctx   context.Context
 }
 
-// Context returns the context for every command of the check. The context sets no shorter deadline for a single
-// command, because on a busy machine one command may take as long as the whole check.
+// Context returns the context for every command of the check. A single command gets no shorter deadline, because on a
+// busy machine one command may take as long as the whole check.
 func (s *suite) Context() context.Context { return s.ctx }
 
 // start runs the adapter if it is a Runner, probes the batch system, and registers a clean-up that cancels the check's
@@ -121,7 +121,8 @@ func (s *suite) lists(fact string) bool {
 	return !ok || !slices.Contains(p.Unlisted(), fact)
 }
 
-// unlisted returns a function for Check.lacks, for checks of a fact that some adapters' listings lack.
+// unlisted returns a function for Check.lacks. A check of a fact needs it if the listings of some adapters lack the
+// fact.
 func unlisted(fact string) func(*suite) string {
 	return func(s *suite) string {
 		return unless(s.lists(fact), "the listing of this cluster does not have "+fact+": jjm takes it from its wrapper")
@@ -265,7 +266,7 @@ func (s *suite) until(what string, tag jjm.Tag, n int, ok func(jjm.Report) bool)
 	return nil
 }
 
-// becauseOf records the cause if the last listing lacks some of the n jobs, or shows waiting jobs.
+// becauseOf records the cause of a failure if the last listing lacks some of the n jobs or shows waiting jobs.
 func (s *suite) becauseOf(n int, found map[int32]jjm.Report) {
 	waits := 0
 	for _, r := range found {
@@ -404,8 +405,9 @@ func unless(so bool, text string) string {
 	return text
 }
 
-// fill occupies the whole system, which makes the next bulk wait: it starts jobs for all slots and two more jobs that
-// wait in front of all later jobs. A check that calls fill must have tooBig in lacks.
+// fill occupies the whole system, so that the next bulk waits. It starts jobs for all slots, and two more jobs that
+// wait in front of all later jobs. It returns the bulk of these jobs. A check that calls fill must have tooBig in
+// lacks.
 func (s *suite) fill() (adapters.Bulk, adapters.Receipt) {
 	s.Helper()
 	c := s.Adapter.Capabilities()
@@ -434,6 +436,7 @@ func (s *suite) fill() (adapters.Bulk, adapters.Receipt) {
 	return b, r
 }
 
+// wantKind fails the check unless err is of one of the kinds.
 func (s *suite) wantKind(what string, err error, kinds ...jjm.Kind) {
 	s.Helper()
 	for _, k := range kinds {

@@ -7,8 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Partial is implemented by adapters whose listings lack some facts. Checks of such a fact do not apply; other checks
-// do not compare the fact.
+// Partial is implemented by adapters whose listings lack some facts. Checks of such a fact do not apply, and other
+// checks do not compare it.
 type Partial interface {
 	// Unlisted returns the facts that are never in a listing. Possible facts are host, submitted, started, ended, exit
 	// and signal.
@@ -81,7 +81,7 @@ type System struct {
 	// EmptyIsNone is set if a command that printed nothing and exited with 0 may mean that there are no jobs
 	// (condor_q).
 	EmptyIsNone bool
-	// AsksAlone is set if Find asks again for each tag that an answer lacks, in a command of its own, because the
+	// AsksAlone is set if Find looks up each tag that an answer lacks again, with a command for this tag only, because a
 	// command may answer only some of the tags.
 	AsksAlone bool
 

@@ -48,8 +48,8 @@ func newToy(t TB) (bin string) {
 	return bin
 }
 
-// toySystem returns a function that opens the toy for the suite. Only the toy's adapters with faulty commands have the
-// defect.
+// toySystem returns a function that opens the toy for the suite. Only the adapters that the suite makes for faulty
+// commands have the defect.
 func toySystem(defect string) func(t TB) System {
 	return func(t TB) System {
 		bin, patience := newToy(t), await.Provoked(2*time.Second)

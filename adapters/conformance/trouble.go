@@ -18,8 +18,8 @@ func troubleChecks() []Check {
 	}
 }
 
-// outlast is a script that writes that it started and outlasts the check. A later run must last too: a batch system may
-// forget a job that ended before a listing can show it.
+// outlast is a script that writes that it started, and then runs longer than the check. If the job is run again, the
+// second run must also last, because a batch system may forget a job that ended before a listing can show it.
 const outlast = `echo up >> runs; exec sleep 600`
 
 func noRequeue(s *suite) string {

@@ -9,11 +9,11 @@ import (
 )
 
 // If commands run in several accounts, an account could delay or kill its own commands and so make the batch system
-// look dead. Therefore each account has its own circuit breakers and may use at most half of the places and of the
-// commands per minute. The shared breakers open only if two accounts, or the daemon itself, get no answer.
+// look dead. Therefore each account has its own circuit breakers, and may use at most half of the places and half of
+// the commands per minute. The breakers that all accounts share open only if two accounts, or the daemon itself, get no
+// answer.
 
-// theDaemon stands for the daemon's own account, with whose commands no other account can
-// interfere.
+// theDaemon stands for the daemon's own account. No other account can interfere with the commands of that account.
 const theDaemon = -1
 
 // accountOf returns the uid in which the commands of a call run, or theDaemon.
@@ -39,8 +39,8 @@ func (p *breakerPair) of(verb Verb) *breaker {
 type witnesses map[int]bool
 
 // judge returns the health of the whole batch system after a call of an account. A call without an answer counts only
-// if it ran as the daemon, or if two accounts received no answer. The health is unknown after a failed probe in another
-// account, which allows another account to probe next.
+// if it ran as the daemon, or if two accounts received no answer. After a failed probe in another account than the
+// daemon's the health is unknown, so that another account can probe next.
 func (w witnesses) judge(account int, seen health, probe bool) health {
 	switch {
 	case seen == responded:
@@ -72,10 +72,11 @@ func (l *limit) accountBreakers(account int) *breakerPair {
 	return p
 }
 
-// probes holds the numbers that the shared breaker and the account's own breaker assigned to a call; 0 if the call is
-// not their probe.
+// probes holds the numbers that the shared breaker and the account's own breaker gave to a call that is their probe. A
+// number is 0 if the call is not the probe of that breaker.
 type probes struct{ shared, own int }
 
+// refused returns an error if the shared breaker or the account's own breaker refuses a call of the verb now.
 func (l *limit) refused(verb Verb, account int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -89,8 +90,8 @@ func (l *limit) refused(verb Verb, account int) error {
 	return nil
 }
 
-// admit decides whether a call may be sent now. If the Prober must run first, admit does not use the account's own
-// breaker, because the Prober runs as the daemon.
+// admit decides whether a call may be sent now, and returns the numbers of the probes that the call is. If the Prober
+// must run before the call, admit does not use the account's own breaker, because the Prober runs as the daemon.
 func (l *limit) admit(verb Verb, account int) (n probes, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

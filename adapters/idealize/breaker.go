@@ -10,8 +10,8 @@ import (
 // State is the state of a circuit breaker.
 type State uint8
 
-// The states. A Closed breaker sends all commands; an Open breaker sends none; a HalfOpen breaker sends one command, to
-// check whether the batch system answers again.
+// These are the states. A Closed breaker sends all commands, an Open breaker sends none. A HalfOpen breaker sends one
+// command, the probe, to check whether the batch system answers again.
 const (
 	Closed State = iota
 	Open
@@ -46,8 +46,9 @@ type breaker struct {
 	cause    string    // text of the latest failure
 }
 
-// admit decides whether a call may be sent. It returns a number above 0 if the call is the probe. It returns an error
-// for a call that cannot serve as a probe, unless a Prober runs before the call.
+// admit decides whether a call may be sent. It returns a number above 0 if the call is the probe, and an error if the
+// call must not be sent. While the breaker is not closed, only a call that can serve as a probe, or a call with a
+// Prober before it, may be sent.
 func (b *breaker) admit(now time.Time, verb Verb) (probe int, err error) {
 	if err := b.refuse(now, verb); err != nil || b.state == Closed {
 		return 0, err
@@ -70,12 +71,12 @@ func (b *breaker) refuse(now time.Time, verb Verb) error {
 	return nil
 }
 
-// canProbe reports whether a call of a verb can serve as the probe: the call can be repeated without harm, and it
+// canProbe reports whether a call of a verb can serve as the probe. Such a call can be repeated without harm and
 // queries only one source.
 func canProbe(v Verb) bool { return v == List || v == Control || v == Probe || v == Account }
 
 // note updates the breaker with the health that a call showed. The call began at began and ended now; number is the
-// number that admit returned for the call. A probe that was admitted before a reset counts as an ordinary call.
+// number that admit returned for the call. A probe from before a reset counts as an ordinary call.
 func (b *breaker) note(began, now time.Time, h health, number int, err error) {
 	probe := number != 0 && number == b.probing
 	if probe {
@@ -91,8 +92,8 @@ func (b *breaker) note(began, now time.Time, h health, number int, err error) {
 	}
 }
 
-// silent counts a call without an answer. Calls that hang in the same freeze overlap: together they count as one
-// failure, which does not open the breaker, but makes the next call a probe.
+// silent counts a call without an answer. Calls that hang in the same freeze overlap. Together they count as one
+// failure, which does not open the breaker but makes the next call a probe.
 func (b *breaker) silent(began, now time.Time, probe bool, err error) {
 	if b.silences == 0 {
 		b.since = now

@@ -10,8 +10,7 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// limit is the innermost layer: it decides whether and when a call is sent, and how long it
-// may take.
+// limit is the innermost layer. It decides whether and when a call is sent, and how long the call may take.
 type limit struct {
 	command time.Duration
 	prober  adapters.Prober // nil if the adapter is no Prober
@@ -19,8 +18,8 @@ type limit struct {
 	observe func(Verb, time.Duration, error) // nil for no observer
 
 	mu sync.Mutex
-	// breakers are the breakers of the batch system and of its accounting. The accounting may be down although the
-	// batch system answers. witnesses decide when the failures of accounts open these breakers.
+	// breakers are the breakers of the batch system and of its accounting, which may be down although the batch system
+	// answers. witnesses decide whether failures in single accounts open these breakers.
 	breakers  breakerPair
 	witnesses [2]witnesses
 	// accounts holds the breakers of accounts that recently received no answer.
@@ -66,8 +65,8 @@ func newLimit(c Config, prober adapters.Prober) *limit {
 	return l
 }
 
-// call sends one call, or returns the reason why it was not sent as an error. After trouble the Prober takes the first
-// turn, and the call itself takes the next turn.
+// call sends one call. If the call was not sent, the error is the reason. After trouble the Prober runs in the first
+// turn, and the call itself in the next turn.
 func (l *limit) call(ctx context.Context, verb Verb, do func(context.Context) error) error {
 	for {
 		probed, err := l.turn(ctx, verb, do)
@@ -77,9 +76,10 @@ func (l *limit) call(ctx context.Context, verb Verb, do func(context.Context) er
 	}
 }
 
-// turn waits for one turn, and uses it for the call or for the probe before the call. It checks the breaker before the
-// wait, because a call that the breaker refuses should not wait, and again after the wait, because the breaker may have
-// opened meanwhile. An error before the call's own command is marked with adapters.NotStarted.
+// turn waits for one turn, and uses it for the call or for the probe before the call; probed is true for the probe. It
+// checks the breaker before the wait, because a call that the breaker refuses should not wait, and again after the
+// wait, because the breaker may have opened meanwhile. An error before the call's own command is marked with
+// adapters.NotStarted.
 func (l *limit) turn(ctx context.Context, verb Verb, do func(context.Context) error) (probed bool, err error) {
 	account := accountOf(ctx)
 	if err := l.refused(verb, account); err != nil {

@@ -10,8 +10,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// troubleAfter is the number of consecutive commands without an answer that count as trouble. Retry compensates for a
-// single such command.
+// troubleAfter is the number of consecutive commands without an answer that count as trouble. A single such command
+// does not count, because Retry repeats it.
 const troubleAfter = 2
 
 // withLog logs each call at debug level. It logs trouble once when it starts and once when it ends.
@@ -47,10 +47,10 @@ type streak struct {
 	verb     Verb // verb of the first failure
 }
 
-// note counts an outcome. It returns the number of consecutive failures, or the negative number if this outcome ends
-// trouble. Trouble ends with an answer to a listing or to the verb that failed first; another verb does not count,
-// because a system may answer a ping and fail at listings. note ignores accounting, which may be down although the
-// batch system answers.
+// note counts an outcome. It returns the number of consecutive failures, as a negative number if this outcome ends
+// trouble, and the time of the first failure. Trouble ends with an answer to a listing or to the verb that failed
+// first. An answer to another verb does not end it, because a system may answer a ping and fail at listings. note
+// ignores accounting, which may be down although the batch system answers.
 func (s *streak) note(verb Verb, h health, began time.Time) (int, time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,16 +10,16 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The pause before the n-th repetition is firstPause doubled n times, at most lastPause, less a random part of up to a
-// half, because the clusters of one site should not retry at the same time.
+// The pause before the n-th repetition, counted from 0, is firstPause doubled n times, at most lastPause. A random part
+// of up to a half is subtracted, so that the clusters of one site do not retry at the same time.
 const (
 	firstPause = 250 * time.Millisecond
 	lastPause  = 2 * time.Second
 )
 
 // withRetry repeats calls that certainly did nothing or may be done twice. It stops repeating a call after the time
-// within. It returns the last error. For a submission it returns the last error after which a command may have run,
-// because the caller must know about that command.
+// within and returns the last error. For a submission it returns instead the last error after which a command may have
+// run, because the caller must know about that command.
 func withRetry(within time.Duration, next call) call {
 	return func(ctx context.Context, verb Verb, do func(context.Context) error) error {
 		began := time.Now()
@@ -60,6 +60,7 @@ func again(verb Verb, err error) bool {
 	return false
 }
 
+// backoff returns the pause before the n-th repetition, counted from 0.
 func backoff(n int) time.Duration {
 	d := min(firstPause<<min(n, 10), lastPause)
 	return d/2 + rand.N(d/2)

@@ -17,8 +17,9 @@ const minute = time.Minute
 //	place    one for each call, from its first command to its end
 //	minute   one start for each command, within any 60 seconds
 //
-// A part of both resources is reserved for urgent callers. Urgent callers come first, then calls that already have a
-// place, because other calls wait for that place. Equal callers get their turns in the order of their arrival.
+// A part of both resources is reserved for urgent callers. Urgent callers get their turns first, then calls that
+// already have a place, because other calls wait for that place. Callers of equal rank get their turns in the order of
+// their arrival.
 type turns struct {
 	places  int
 	ceiling int // largest number of commands in any minute; 0 for no limit
@@ -105,6 +106,7 @@ func (t *turns) wait(ctx context.Context, w *waiter) bool {
 	return false
 }
 
+// line returns the line in which w waits: the line of urgent callers or the line of all other callers.
 func (t *turns) line(w *waiter) *[]*waiter {
 	if w.urgent {
 		return &t.urgent
@@ -153,8 +155,9 @@ func (t *turns) takePlace(account int) {
 	t.placesOf[account]++
 }
 
-// grant assigns turns in order to all waiters in line for which there is room. A waiter that the limits of its account
-// stop does not stop the waiters behind it. The caller holds the lock.
+// grant assigns turns, in order, to the waiters in line. It stops at the first waiter for which a shared limit leaves
+// no room. A waiter that only the limits of its own account stop does not stop the waiters behind it. The caller holds
+// the lock.
 func (t *turns) grant() {
 	now := time.Now()
 	t.expire(now)
@@ -220,8 +223,8 @@ func (t *turns) excess(w *waiter, account int) int {
 	return n - accountShare(t.ceiling)
 }
 
-// available returns the part of n that a caller may use. Of n, kept is reserved for urgent callers, but at least 1 if n
-// is 2 or more.
+// available returns the part of n that a caller may use. An urgent caller may use all of n. Other callers may not use
+// the part kept; if n is 2 or more, that part is at least 1.
 func (t *turns) available(n, kept int, urgent bool) int {
 	if urgent || n < 2 {
 		return n
@@ -258,8 +261,8 @@ func (t *turns) schedule(now time.Time) {
 	})
 }
 
-// expires returns the index of the started command that must expire before w can start, -1 if w waits for no such
-// command.
+// expires returns the index of the started command that must become a minute old before w can start, or -1 if w waits
+// for no such command.
 func (t *turns) expires(w *waiter) int {
 	at := t.excess(w, theDaemon)
 	if w.account == theDaemon {

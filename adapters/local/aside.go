@@ -13,8 +13,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// aside is an unreadable spool entry. Its jobs may have run, or may still run, so their states are unknown as long as
-// its folder exists.
+// aside is an unreadable spool entry whose folder was renamed. The entry's jobs may have run, or may still run, so
+// their states are unknown as long as the renamed folder exists.
 type aside struct {
 	path string
 	adapters.Unread

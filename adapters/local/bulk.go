@@ -112,7 +112,7 @@ func (b *bulk) ended(pos int32) bool {
 	return !errors.Is(err, os.ErrNotExist)
 }
 
-// set changes the state of a job and updates the counters.
+// set changes the state of a job and updates the bulk's counters.
 func (b *bulk) set(pos int32, s jjm.BatchState) {
 	j := &b.jobs[pos]
 	if j.state == jjm.BatchQueued {
@@ -159,9 +159,9 @@ func (b *bulk) openLog() error {
 	return nil
 }
 
-// append writes lines to the log, after the lines that earlier calls could not write. If append fails and happened is
-// set, it keeps the lines for the next call, because they report events that already happened. If happened is not set,
-// it drops the lines, because the caller then does not act.
+// append writes lines to the log, after the lines that earlier calls could not write. If it fails and happened is true,
+// it keeps the lines for the next call, because they report events that have already happened. If it fails and happened
+// is false, it drops the lines; the caller then must not act.
 func (b *bulk) append(happened bool, lines ...[]byte) error {
 	text := append([]byte(nil), b.pending...)
 	for _, l := range lines {
@@ -194,7 +194,7 @@ func (b *bulk) append(happened bool, lines ...[]byte) error {
 	return nil
 }
 
-// idle closes the files of a bulk that has neither running jobs nor lines to write.
+// idle closes the files of a bulk unless the bulk has running jobs or lines to write.
 func (b *bulk) idle() {
 	if len(b.procs) == 0 && len(b.pending) == 0 {
 		b.closeFiles()
@@ -231,7 +231,7 @@ func (b *bulk) lockHeld(pos int32) bool {
 	return byteHeld(b.locks, int64(pos))
 }
 
-// makeEnd creates the folder for the end records, which belongs to the owner.
+// makeEnd creates the folder for the end records. If chown is set, the folder is given to the owner of the jobs.
 func (b *bulk) makeEnd(chown bool) error {
 	end := filepath.Join(b.dir, "end")
 	err := os.Mkdir(end, 0o700)

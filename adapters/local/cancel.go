@@ -18,16 +18,16 @@ type target struct {
 // maxSyncs is the largest number of logs that are synced to disk at the same time.
 const maxSyncs = 16
 
-// cancelAll first ends the waiting jobs and then asks the running jobs to end: otherwise a cancelled job could start in
-// the place of another. One write to the log of a bulk ends all its waiting jobs; the log is synced, so a loss of power
-// does not bring the jobs back. If a job was being started, its start is over and it was asked to end when cancelAll
-// returns. The caller holds a.mu.
+// cancelAll ends the waiting jobs first and then asks the running jobs to end. In the opposite order, a waiting job
+// that is about to be cancelled could start on the cores of an ended job. One write to the log of a bulk ends all its
+// waiting jobs; the log is synced, so a loss of power does not bring these jobs back. If one of the jobs is being
+// started, cancelAll waits for the end of that start and asks the job to end. The caller holds a.mu.
 func (a *Adapter) cancelAll(targets []target) {
 	waiting, running := map[*bulk][]target{}, []target{}
 	for _, t := range targets {
 		j := &t.b.jobs[t.pos]
 		switch {
-		case j.state == jjm.BatchCancelled && j.started == 0 && t.b.unsynced: // its cancel was answered by an error
+		case j.state == jjm.BatchCancelled && j.started == 0 && t.b.unsynced: // an earlier cancel was not synced
 			waiting[t.b] = append(waiting[t.b], t)
 		case j.state.Ended() || j.endAsked&byCancel != 0 && t.b.procs[t.pos] != nil:
 		case t.b.procs[t.pos] == nil:
@@ -138,7 +138,8 @@ func (b *bulk) syncLog(sync func(*os.File) error) error {
 	return err
 }
 
-// cancelRunning asks a job that runs or is being started to end. The caller holds a.mu.
+// cancelRunning asks a job that runs or is being started to end. It returns an error if the request cannot be written
+// to the log. The caller holds a.mu.
 func (a *Adapter) cancelRunning(b *bulk, pos int32) error {
 	j := &b.jobs[pos]
 	if j.endAsked&byCancel != 0 {
@@ -153,8 +154,8 @@ func (a *Adapter) cancelRunning(b *bulk, pos int32) error {
 	return nil
 }
 
-// withdrawCancelled ends waiting jobs whose log has a request to cancel them: the daemon ended between the two lines,
-// or while the job was being started.
+// withdrawCancelled ends waiting jobs whose log has a request to cancel them but no end. Such a log exists if the
+// daemon died between the writing of these two lines, or while the job was being started.
 func (b *bulk) withdrawCancelled(now jjm.Time) {
 	for pos := range b.jobs {
 		j := &b.jobs[pos]

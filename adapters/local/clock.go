@@ -10,7 +10,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The intervals at which Run checks conditions that send no notification.
+// These are the intervals at which Run checks conditions that send no notification.
 const (
 	retryDisk  = time.Second            // before lines that could not be written are written again
 	retryStart = time.Second / 2        // before a start that the machine refused is repeated
@@ -67,8 +67,8 @@ func (a *Adapter) tick(ctx context.Context, watchers *sync.WaitGroup) time.Durat
 	return 0
 }
 
-// overdue asks jobs over their walltime to end. It returns the jobs to kill, and the jobs whose process must be
-// searched. The caller holds a.mu.
+// overdue asks jobs that exceeded their walltime to end. It returns the jobs to kill, and the jobs whose process must
+// be searched for. The caller holds a.mu.
 func (a *Adapter) overdue(now time.Time) (kill, lost []*proc) {
 	at := jjm.At(now)
 	for p := range a.procs {

@@ -8,9 +8,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Control applies an operation to jobs. For an unknown job the answer is nil, because the job ended long ago. Only a
-// waiting job can be held. Control writes a request to the log before it acts; the request therefore outlives the
-// daemon. After a cancel none of the jobs starts (see cancelAll).
+// Control applies an operation to jobs. For an unknown job the answer is nil, because such a job ended long ago. Only
+// waiting jobs can be held. Control writes a request to the log before it acts, so the request survives the daemon.
+// After a cancel none of the jobs starts (see cancelAll).
 func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, jobs []adapters.Ref) ([]error, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, jjm.Errorf(jjm.Busy, "%s: %v: %w", a.name, op, err)
@@ -63,7 +63,7 @@ func (a *Adapter) settle(b *bulk, pos int32, over job) {
 	b.set(pos, state)
 }
 
-// terminate sends TERM now and KILL after the grace time. The caller holds a.mu.
+// terminate sends TERM to a process now, and KILL after the grace time. The caller holds a.mu.
 func (a *Adapter) terminate(p *proc) {
 	p.killAt = jjm.At(a.env.Now()).Add(a.config.Grace.D())
 	a.wakeBy(p.killAt.Time())
@@ -72,6 +72,7 @@ func (a *Adapter) terminate(p *proc) {
 	}
 }
 
+// hold holds a waiting job. It returns an error of kind Conflict if the job runs already. The caller holds a.mu.
 func (a *Adapter) hold(b *bulk, pos int32) error {
 	switch j := &b.jobs[pos]; {
 	case j.state.Ended() || j.state == jjm.BatchHold:
@@ -86,6 +87,7 @@ func (a *Adapter) hold(b *bulk, pos int32) error {
 	return nil
 }
 
+// release returns a held job to the waiting jobs. It does nothing for any other job. The caller holds a.mu.
 func (a *Adapter) release(b *bulk, pos int32) error {
 	if b.jobs[pos].state != jjm.BatchHold {
 		return nil

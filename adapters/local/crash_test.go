@@ -294,7 +294,8 @@ func TestCrash_WaitingJobsStayCancelled(t *testing.T) {
 	}
 }
 
-// A cancel that is only in the log takes effect. The daemon died during the write or while the job was being started.
+// If the log has the request of a cancel but no end of the job, the job does not start. The daemon died during the
+// write or while the job was being started.
 func TestCrash_AJobWhoseCancelIsInTheLogDoesNotStart(t *testing.T) {
 	state := t.TempDir()
 	b := shell(t, 2, "echo x >> ran.$JJM_INDEX")

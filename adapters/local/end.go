@@ -82,6 +82,7 @@ func (a *Adapter) outcome(e ending) job {
 	return over
 }
 
+// noRecord returns the reason for the end of a job that left no end record.
 func (a *Adapter) noRecord(p *proc) string {
 	if p.boot != a.boot {
 		return "no exit record: the machine was restarted"

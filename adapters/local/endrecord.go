@@ -14,8 +14,8 @@ import (
 // maxEndRecord is the largest size of an end record, in bytes.
 const maxEndRecord = 4 << 10
 
-// endRecord is a job's own record of its end, at the path in JJM_SPOOL_END: one line "exit=0 user_ms=10 sys_ms=2
-// rss_kb=2048", written to another name and then renamed. It is used if no daemon waited for the process.
+// endRecord is a job's own record of its end. The job writes one line, "exit=0 user_ms=10 sys_ms=2 rss_kb=2048", to a
+// temporary name and renames it to the path in JJM_SPOOL_END. The record is used if no daemon waited for the process.
 type endRecord struct {
 	exit         uint8
 	cpuMS, rssKB int64
@@ -54,8 +54,8 @@ func parseEndRecord(text []byte) (endRecord, error) {
 	return r, nil
 }
 
-// readEndRecord reads the end record of one job, below the folder of its spool entry. The folder of the records belongs
-// to the owner, so it may contain any kind of file.
+// readEndRecord reads the end record of one job, at name below dir, the folder of its spool entry. The folder of the
+// records belongs to the owner, so it may contain any kind of file.
 func readEndRecord(dir, name string) (endRecord, error) {
 	f, err := wary.Open(dir, name, os.O_RDONLY)
 	if err != nil {

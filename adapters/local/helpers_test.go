@@ -20,7 +20,7 @@ func self() jjm.Owner {
 	return jjm.Owner{UID: os.Getuid(), GID: os.Getgid(), User: "me"}
 }
 
-// grace is the time between TERM and KILL. On a slow machine more time passes: a job must get to its trap.
+// grace is the time between TERM and KILL. It is longer on a slow machine, because a job must first set its trap.
 const grace = 200 * time.Millisecond
 
 func config(slots int) local.Config {

@@ -3,7 +3,7 @@
 // Submit is a single durable act. Jobs wait in a spool and start when cores become free. The jobs of one account start
 // in the order of their submission. The account with the fewest cores in use is next (see whoseTurn). Jobs run
 // detached, each in a separate session, and continue when the daemon ends or dies. After a restart the daemon finds the
-// running jobs again, and reads how other jobs ended meanwhile from the records that they left.
+// running jobs again. For jobs that ended meanwhile it reads the records that these jobs wrote at their end.
 //
 // # The spool
 //
@@ -266,8 +266,8 @@ func notify(c chan struct{}) {
 	}
 }
 
-// warn logs an error about a subject if the error changed since the last call; for a nil error it logs that the trouble
-// is over. The caller holds a.mu.
+// warn logs an error about a subject if the error differs from that of the last call. If err is nil after an error,
+// warn logs that the trouble is over. The caller holds a.mu.
 func (a *Adapter) warn(about string, err error) {
 	text := ""
 	if err != nil {

@@ -39,7 +39,7 @@ func lineEnd(pos int32, j *job) []byte {
 		int64(j.ended), j.cpuMS, j.rssKB, strconv.QuoteToASCII(j.reason))
 }
 
-// replay applies the log to a bulk in its state after submission, and returns the number of unreadable lines.
+// replay applies a log to a bulk that is in its state after submission. It returns the number of unreadable lines.
 func (b *bulk) replay(log []byte) (bad int) {
 	boot := ""
 	for line := range bytes.Lines(log) {
@@ -94,8 +94,8 @@ func (b *bulk) applyLine(verb, rest, boot string) bool {
 	return b.apply(verb, int32(n[0]), n, words, boot, reason)
 }
 
-// apply changes the job at pos; it returns false if the line does not fit the state of the job. The log may contain a
-// line twice, because a line may be written although the disk reports an error.
+// apply changes the job at pos according to a line. It returns false if the line does not fit the state of the job. The
+// log may contain a line twice, because a write may succeed although the disk reports an error.
 func (b *bulk) apply(verb string, pos int32, n []int64, words []string, boot, reason string) bool {
 	j := &b.jobs[pos]
 	p := b.procs[pos]

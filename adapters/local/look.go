@@ -42,8 +42,9 @@ func (b *bulk) visible(owner jjm.Owner, from jjm.Time) bool {
 	return b.Owner.UID == owner.UID && (b.alive > 0 || b.lastEnd >= from)
 }
 
-// reports appends the jobs that are alive or ended at or after from. All ids of a bulk are parts of one string, because
-// a listing may contain a hundred thousand jobs. waits is the reason why queued jobs wait.
+// reports appends to the list to the reports of the jobs that are alive or ended at or after from. All ids of a bulk
+// are parts of one string, which saves memory: a listing may contain a hundred thousand jobs. waits is the reason why
+// queued jobs wait.
 func (b *bulk) reports(to []jjm.Report, from jjm.Time, host, waits string) []jjm.Report {
 	prefix := strconv.FormatInt(b.ID, 10) + "_"
 	ids := make([]byte, 0, b.N*(len(prefix)+3))
@@ -83,7 +84,7 @@ func (b *bulk) report(pos int32, host, waits string) jjm.Report {
 	return r
 }
 
-// waitReason returns the reason why a job waits or is about to end; waits is the reason for queued jobs.
+// waitReason returns the reason why a job waits or is about to end. waits is the reason to return for queued jobs.
 func waitReason(j *job, waits string) string {
 	switch {
 	case j.state == jjm.BatchQueued:
@@ -151,7 +152,9 @@ func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.
 	return append(reports, adapters.Doubtful(a.unread(), jobs, reports)...), nil
 }
 
-// find returns the job that ref names, or a nil bulk if the job is unknown. The caller holds a.mu.
+// find returns the bulk and the position of the job that ref names, or a nil bulk if the job is unknown. The error is
+// of kind Invalid if ref has no valid id, and of kind Denied if the job belongs to another owner. The caller holds
+// a.mu.
 func (a *Adapter) find(owner jjm.Owner, ref adapters.Ref) (*bulk, int32, error) {
 	b, pos := a.tags[ref.Tag], ref.Index
 	if ref.ID != "" {

@@ -18,8 +18,8 @@ type identity struct {
 	env []string
 }
 
-// lookUp returns the identity for an owner. The jobs of an owner that the machine does not know run with the numeric
-// ids only.
+// lookUp returns the identity for an owner. If the machine does not know the owner's account, the jobs run with the
+// owner's numeric ids only.
 func lookUp(o jjm.Owner, uid int) *identity {
 	home, name := "/", o.User
 	var groups []uint32
@@ -41,8 +41,8 @@ func lookUp(o jjm.Owner, uid int) *identity {
 	return who
 }
 
-// checkPassable returns an error if other users cannot pass through a folder on the way to path. Their jobs then cannot
-// write end records, and jjm does not learn how jobs ended while it was down.
+// checkPassable returns an error if other users cannot pass through a folder on the way to path. The jobs of these
+// users then could not write end records, and jjm would not learn how jobs ended while it was down.
 func checkPassable(path string) error {
 	for dir := path; dir != "/" && dir != "."; dir = filepath.Dir(dir) {
 		info, err := os.Stat(dir)

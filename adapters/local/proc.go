@@ -16,8 +16,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// lockSpool locks the spool for this process. If a daemon was killed while it started a process, that process holds the
-// lock for a moment, until its exec(2) closes the descriptor. Therefore lockSpool waits for a lock whose owner is dead.
+// lockSpool locks the spool for this process. If a daemon is killed while it starts a process, that process holds a
+// copy of the lock for a moment, until its exec(2) closes the descriptor. lockSpool therefore waits if the owner of the
+// lock is dead. It returns an error of kind Conflict if the owner is alive.
 func lockSpool(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -50,8 +51,8 @@ func lockSpool(path string) (*os.File, error) {
 	return f, nil
 }
 
-// holdByte takes an open file description lock on one byte. The lock is shared, because the descriptor is read-only
-// (fcntl(2), "Open file description locks").
+// holdByte takes an open file description lock on one byte. The lock is shared, because a read-only descriptor cannot
+// have an exclusive lock (fcntl(2), "Open file description locks").
 func holdByte(f *os.File, at int64) error {
 	return unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_RDLCK, Start: at, Len: 1})
 }
@@ -164,8 +165,9 @@ func (p *proc) members() []stat {
 	return found
 }
 
-// holders returns the processes that hold the lock on a byte of the file at path. It blocks forks during the search,
-// because a child of this daemon has a copy of all descriptors until its exec, and may become a job of another cluster.
+// holders returns the processes that hold the lock on a byte of the file at path. It blocks forks during the search:
+// between fork and exec, a child of this daemon has copies of all descriptors and would look like a holder, although it
+// may become a job of another cluster.
 func holders(path string, at int64) []stat {
 	f, err := os.Open(path)
 	if err != nil {
@@ -190,9 +192,9 @@ func holders(path string, at int64) []stat {
 	return found
 }
 
-// holds reports whether a process holds the lock on a byte. It follows a descriptor only if the descriptor's file is on
-// the mount of the spool: any other file may be on an unreachable file server, or on a file system that an account
-// serves, which may never answer.
+// holds reports whether a process holds the lock on a byte. It examines only descriptors whose file is on the mount of
+// the spool. Any other file may be on an unreachable file server, or on a file system that an account serves, which may
+// never respond.
 func holds(pid int, want os.FileInfo, mount string, at int64) bool {
 	base := "/proc/" + strconv.Itoa(pid)
 	dir, err := os.Open(base + "/fd")
@@ -213,8 +215,8 @@ func holds(pid int, want os.FileInfo, mount string, at int64) bool {
 	return false
 }
 
-// leadsTo reports whether a path of /proc leads to the file want on a mount. Opening with O_PATH (open(2)) sends no
-// request to the file system.
+// leadsTo reports whether a path of /proc leads to the file want on a mount. It opens the path with O_PATH (open(2)),
+// which sends no request to the file system.
 func leadsTo(path string, want os.FileInfo, mount string) bool {
 	f, err := os.OpenFile(path, unix.O_PATH|os.O_RDONLY, 0)
 	if err != nil {

@@ -17,10 +17,10 @@ type queue struct {
 type standing struct {
 	cores  int   // number of cores in use
 	served int64 // number of starts in all accounts, up to and including the last start of this account; 0 for none
-	passed int   // number of other accounts' starts while this account was next and its job did not fit
+	passed int   // number of starts of other accounts that passed this account while it was next and its job did not fit
 }
 
-// turn is an account that has a job that may start.
+// turn is one account in the choice of the next start. It has a job that may start.
 type turn struct {
 	standing
 	need int   // number of cores for its next job
@@ -38,8 +38,9 @@ func (t turn) before(other turn) bool {
 	return t.id < other.id
 }
 
-// whoseTurn returns the index of the account whose job starts next, -1 if no job starts, and the indices of the
-// accounts that this job passes. free is the number of free cores.
+// whoseTurn chooses the account whose job starts next. It returns the index of that account, or -1 if no job starts,
+// and the indices of the accounts that the job passes, because their turn came before and their jobs did not fit. free
+// is the number of free cores.
 //
 // The account with the fewest cores in use is next. If several accounts have the fewest, the account that was served
 // longest ago is next. A thousand waiting jobs of one account therefore delay other accounts only until a core is free.
@@ -113,8 +114,8 @@ func (q *queue) first() *bulk {
 	return q.waiting[0]
 }
 
-// nextBulk returns the bulk whose job starts next, nil if no job starts now, and the queues of the accounts that this
-// job passes. The caller holds a.mu.
+// nextBulk returns the bulk whose job starts next, or nil if no job starts now. It also returns the queues of the
+// accounts that this job passes (see whoseTurn). The caller holds a.mu.
 func (a *Adapter) nextBulk(now time.Time) (next *bulk, passed []*queue) {
 	var turns []turn
 	var queues []*queue
@@ -155,8 +156,8 @@ func (a *Adapter) waitReason(b *bulk) string {
 	return waitText(b.need, a.config.Slots, a.free, a.queueOf(b).cores, accounts)
 }
 
-// waitText returns the reason why a job that needs some cores waits: how many of the slots are free, how many its own
-// account uses, and how many accounts have waiting jobs.
+// waitText returns the reason why a job that needs some cores waits. The text says how many of the slots are in use,
+// how many of these the job's own account uses, and how many accounts have waiting jobs.
 func waitText(need, slots, free, own, accounts int) string {
 	text := fmt.Sprintf("free cores: %d of %d taken, %d by this account", slots-free, slots, own)
 	if need > 1 {

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// site plays accounts that submit jobs and whose jobs end in any order.
+// site simulates accounts that submit jobs, and jobs that end in any order.
 type site struct {
 	t       *rapid.T
 	slots   int
@@ -63,7 +63,8 @@ func (s *site) startAll() {
 	}
 }
 
-// checkIdle: cores are free while a job that fits waits only for a job that was passed as often as there are slots.
+// checkIdle fails the test if cores are free although a job fits. That is allowed only if another job that does not fit
+// was passed as often as there are slots, because the free cores are then reserved for it.
 func (s *site) checkIdle(turns []turn) {
 	fits := slices.ContainsFunc(turns, func(t turn) bool { return t.need <= s.free })
 	kept := slices.ContainsFunc(turns, func(t turn) bool { return t.need > s.free && t.passed >= s.slots })
@@ -115,8 +116,8 @@ func TestQueue_OwnersTakeTurns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { newSite(t, rapid.IntRange(1, 4).Draw(t, "owners")).play(60, 6) })
 }
 
-// If all jobs need one core, no owner starts two jobs in a row while another owner waits whose jobs used no more cores
-// so far.
+// If all jobs need one core, an owner whose job has just started does not start the next job too, unless all other
+// waiting owners had more cores in use than this owner had before.
 func TestQueue_NobodyStartsTwiceInARowBeforeAnother(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		turns := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) turn {

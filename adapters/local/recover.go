@@ -33,7 +33,7 @@ func (a *Adapter) recoverAll(ctx context.Context, watchers *sync.WaitGroup) {
 	notify(a.changed)
 }
 
-// recoverJob decides how a job continues, according to its traces:
+// recoverJob decides from the traces of a job how the job continues:
 //
 //	a living process            the job continues
 //	an end record, or a pid     the job has ended
@@ -75,8 +75,8 @@ func (a *Adapter) recoverJob(ctx context.Context, watchers *sync.WaitGroup, p *p
 	b.idle()
 }
 
-// adopt finds the process of a job of this boot. It reports whether the job is alive; p.p stays nil if the job is alive
-// but its process cannot be reached now.
+// adopt finds the process of a job that was started in this boot. It reports whether the job is alive. If the job is
+// alive but its process cannot be reached now, p.p stays nil.
 func (a *Adapter) adopt(p *proc) bool {
 	if p.pid != 0 {
 		switch mine, err := a.adoptPID(p, p.pid); {
@@ -99,9 +99,9 @@ func (a *Adapter) adopt(p *proc) bool {
 	return false
 }
 
-// takeLeader adopts the main process of a job from the processes that hold the job's lock. It is needed if the daemon
-// died before it wrote the pid, or if the start times do not fit; the lock proves the identity. takeLeader reports
-// whether the job is alive.
+// takeLeader looks for the main process of a job among found, the processes that hold the job's lock, and adopts it. It
+// is needed if the daemon died before it wrote the pid, or if the start times do not fit; holding the lock proves that
+// a process belongs to the job. takeLeader reports whether the job is alive.
 func (a *Adapter) takeLeader(p *proc, found []stat) bool {
 	// The oldest process comes first, because a later process may have created a session within the job.
 	sort.Slice(found, func(i, k int) bool { return found[i].startMS < found[k].startMS })
@@ -125,7 +125,8 @@ func (a *Adapter) takeLeader(p *proc, found []stat) bool {
 	return false
 }
 
-// adoptPID adopts a process if it was started for the job. The error means that this cannot be decided now.
+// adoptPID adopts a process if it was started for the job, and returns whether it was. An error means that this cannot
+// be decided now.
 func (a *Adapter) adoptPID(p *proc, pid int) (mine bool, err error) {
 	process, err := run.Adopt(pid)
 	if errors.Is(err, syscall.ESRCH) {

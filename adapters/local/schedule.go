@@ -26,8 +26,8 @@ type ending struct {
 	start error
 }
 
-// Run recovers the jobs that an earlier daemon started, starts waiting jobs, and handles the ends of all jobs, until
-// ctx ends. It then closes the adapter, and running jobs continue.
+// Run recovers the jobs that an earlier daemon started, starts waiting jobs, and handles the ends of all jobs. When ctx
+// ends, Run closes the adapter and returns; running jobs continue.
 func (a *Adapter) Run(ctx context.Context) error {
 	a.mu.Lock()
 	err := a.errClosed()
@@ -119,7 +119,7 @@ func (a *Adapter) watch(ctx context.Context, watchers *sync.WaitGroup, p *proc) 
 }
 
 // awaitStart waits until a process executes the job's command. It returns an error if the command cannot be executed.
-// The account can stop the process and so delay the return; only the job of that account is affected.
+// The account of the job can stop the process and so delay the return, which affects only jobs of that account.
 func (a *Adapter) awaitStart(b *bulk, process *run.Process) error {
 	trouble, err := process.AwaitStart()
 	a.mu.Lock()
@@ -191,7 +191,7 @@ func (a *Adapter) requeue(p *proc) {
 }
 
 // notStarted handles a job whose process never executed the command. An error of kind Busy means that the account has
-// reached its limit of processes: its jobs wait for a while, and jobs of other accounts continue to start.
+// reached its limit of processes. The account's jobs then wait for a while; jobs of other accounts continue to start.
 func (a *Adapter) notStarted(e ending) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -208,8 +208,8 @@ func (a *Adapter) notStarted(e ending) {
 	notify(a.changed)
 }
 
-// markNext writes to the log that the next job will be started, and takes its cores and its lock. It returns nil if no
-// job can start now.
+// markNext writes to the log that the next job is about to start, and takes the job's cores and lock. It returns the
+// job and a descriptor that holds the lock, or nil if no job can start now.
 func (a *Adapter) markNext() (*proc, *os.File) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -249,8 +249,8 @@ func (a *Adapter) markNext() (*proc, *os.File) {
 	return p, lock
 }
 
-// prepare creates the folder of end records, the identity and the log of a bulk, unless the bulk has them, and returns
-// the lock of the job.
+// prepare creates the folder of end records, the identity and the log of a bulk, unless they exist, and returns a
+// descriptor that holds the lock of the job.
 func (a *Adapter) prepare(b *bulk, pos int32) (lock *os.File, err error) {
 	if err := b.makeEnd(a.uid == 0); err != nil {
 		return nil, err
@@ -262,7 +262,7 @@ func (a *Adapter) prepare(b *bulk, pos int32) (lock *os.File, err error) {
 		}
 	}
 	if b.out == nil && b.Log != "" && b.identity.as == nil {
-		// The job also runs without the log, because the application writes its output elsewhere.
+		// If the log cannot be opened, the job runs without it, because the application writes its output elsewhere.
 		var err error
 		if b.out, err = openLog(b.Log); err != nil {
 			a.warn("log files", err)
@@ -291,14 +291,14 @@ func (a *Adapter) launch(p *proc, lock *os.File) (*run.Process, error) {
 	})
 }
 
-// unmounted reports whether a command or folder does not exist because the file system of the jobs is not mounted. Then
-// the job waits, because it did not cause the failure.
+// unmounted reports whether err says that a command or folder does not exist and the reason is that the file system of
+// the jobs is not mounted. The job then waits instead of failing, because it did not cause the error.
 func (a *Adapter) unmounted(err error) bool {
 	return errors.Is(err, os.ErrNotExist) && a.env.Unmounted != nil && a.env.Unmounted() != ""
 }
 
-// startFailed returns the end of a job whose command cannot be started: exit code 127 if the command does not exist,
-// otherwise 126, which are the codes of a shell.
+// startFailed returns the end of a job whose command cannot be started. Its exit code is 127 if the command does not
+// exist, otherwise 126, like those of a shell.
 func startFailed(err error, now jjm.Time) job {
 	exit := uint8(126)
 	if errors.Is(err, os.ErrNotExist) {

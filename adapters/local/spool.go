@@ -19,8 +19,8 @@ import (
 	"jjm/internal/sys/wary"
 )
 
-// maxEntry is the largest size of a bulk file, in bytes. The longest word of a command line (128 KiB, execve(2)) fits
-// into it several times.
+// maxEntry is the largest size of a bulk file, in bytes. It is several times the size of the longest word of a command
+// line (128 KiB, execve(2)).
 const maxEntry = 1 << 20
 
 // maxLog is the largest size of a bulk's log that is read, in bytes. The log of a thousand jobs that run once has less
@@ -93,8 +93,8 @@ func parseEntry(text []byte) (entry, error) {
 
 func (a *Adapter) folder(id int64) string { return filepath.Join(a.dir, strconv.FormatInt(id, 10)) }
 
-// openToOwners allows other users to pass through a folder to their end records, if this daemon can run jobs of other
-// users.
+// openToOwners makes a folder passable for other users, who need it to reach their end records. It changes nothing if
+// this daemon can run only jobs of its own account.
 func (a *Adapter) openToOwners(dir string) error {
 	if a.uid != 0 {
 		return nil
@@ -103,8 +103,8 @@ func (a *Adapter) openToOwners(dir string) error {
 }
 
 // store creates a spool entry. If it returns nil, the entry survives a loss of power. If store is interrupted at any
-// point, the entry exists as a whole or not at all. The error is of kind Ambiguous only if the entry exists and may not
-// survive.
+// point, the entry exists as a whole or not at all. The error is of kind Ambiguous if the entry exists but may not
+// survive a loss of power; it has any other kind only if the entry does not exist.
 func (a *Adapter) store(e *entry) error {
 	text, err := json.Marshal(e)
 	if err != nil {
@@ -126,7 +126,7 @@ func (a *Adapter) store(e *entry) error {
 		err = os.Rename(temp, final)
 	}
 	if err != nil {
-		_ = os.RemoveAll(temp) // after a failure the next start removes the remaining files
+		_ = os.RemoveAll(temp) // if this fails, the next start removes the remaining files
 		return jjm.Errorf(jjm.Busy, "write spool entry %d; the entry was not kept; "+
 			"make room on the disk, or make the spool writable: %w", e.ID, err)
 	}
@@ -298,8 +298,9 @@ func (a *Adapter) remove(b *bulk) error {
 	return nil
 }
 
-// removeFolder removes a folder of the spool. The caller runs it in the background: part of the folder belongs to an
-// owner, who may have put any number of files there. The next start removes any remaining files.
+// removeFolder removes a folder of the spool. The caller runs it in the background, because it may take long: part of
+// the folder belongs to an owner, who may have put any number of files there. The next start of the adapter removes any
+// remaining files.
 func (a *Adapter) removeFolder(name string) {
 	d, err := wary.In(a.dir)
 	if err == nil {

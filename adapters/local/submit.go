@@ -10,7 +10,7 @@ import (
 )
 
 // Submit spools a bulk in one durable act. A second Submit with the same tag returns the id of the first bulk and
-// ignores the rest of the arguments, because a tag names one bulk.
+// ignores its other arguments, because a tag names one bulk.
 //
 // Submit writes to local disk and is not interrupted after it has begun. If ctx has ended before that, the error is of
 // kind Busy, because certainly nothing was done.

@@ -10,9 +10,10 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// listingSize decides whether a listing of everything may be tried. A listing that was too large is repeated a second
-// time, because the client sometimes prints without end if an array has just started. If the second listing is also too
-// large, jobs are looked up by id during a pause, which doubles each time. The zero value allows a listing.
+// listingSize decides whether a listing of everything may be tried. After the first listing that was too large, the
+// listing is repeated, because the client sometimes prints without end if an array has just started. If the second
+// listing is also too large, jobs are looked up by id during a pause. The pause doubles with each further listing that
+// is too large. The zero value allows a listing.
 type listingSize struct {
 	failures int       // number of consecutive failures
 	failed   time.Time // time of the latest failure
@@ -54,8 +55,8 @@ type chunkSize struct {
 	larger time.Time
 }
 
-// maxIDs is the largest number of ids in one command, which keeps the command within perSecond connections. For more
-// ids, a listing of everything costs less.
+// maxIDs is the largest number of ids in one command. A command makes one connection more than it names ids, so maxIDs
+// keeps it within perSecond connections. For more ids, a listing of everything costs less.
 const maxIDs = perSecond - 1
 
 // failed returns the new size after a command with n ids printed too much, or answered only some of the ids.
@@ -71,10 +72,10 @@ func (c chunkSize) worked(now time.Time) chunkSize {
 	return c
 }
 
-// tooMuch returns why a command would fail in the same way if it were repeated unchanged: it printed too much, was
-// still printing at its deadline, was killed (the kernel kills a process that uses too much memory, and a client that
-// gets no memory kills itself), or complained about memory. tooMuch returns "" for every other end. A command that
-// printed nothing until its deadline shows that the server is silent, not that the answer is large.
+// tooMuch returns the reason if a command would fail again when repeated unchanged: it printed too much, was still
+// printing at its deadline, was killed (the kernel kills a process that uses too much memory, and a client that gets no
+// memory kills itself), or complained about memory. Otherwise tooMuch returns "". A command that printed nothing until
+// its deadline gets "" too, because the silence shows that the server does not respond, not that the answer is large.
 func tooMuch(out run.Output, err error) string {
 	lower := bytes.ToLower(out.Stderr)
 	switch {

@@ -32,8 +32,8 @@ var fakeProgram = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	fakeDir = dir
-	// go test takes results from its cache while the files that a test looks at stay the same. The
-	// command below looks at these in another process.
+	// go test takes results from its cache while the files that a test opens stay the same. The command below opens the
+	// sources of the fake in another process, so the test opens them too.
 	sources, err := filepath.Glob("../../internal/testkit/fakepbs/*.go")
 	for _, source := range sources {
 		_, _ = os.Stat(source)
@@ -61,7 +61,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// bed is a fake complex that belongs to one test.
+// bed is a complex of the fake that belongs to one test.
 type bed struct {
 	t     testing.TB
 	bin   string
@@ -107,7 +107,7 @@ func (b *bed) do(argv ...string) string {
 	return b.as(b.owner.User, argv...)
 }
 
-// as runs a command as another account of the complex.
+// as runs a command as another account of the complex, and returns its output.
 func (b *bed) as(user string, argv ...string) string {
 	b.t.Helper()
 	if !filepath.IsAbs(argv[0]) {

@@ -13,9 +13,9 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// liveByID lists by id the owner's jobs that have not ended, and the jobs that are alive in memory. asked is false if
-// the commands need more ports than the budget ever has: then only a listing of everything is left. The commands are
-// sent only if the budget has room for all of them.
+// liveByID looks up by id the owner's jobs that have not ended: the jobs that qselect prints, and the jobs that are
+// alive in memory. It sends the lookups only if the budget has room for all of them. asked is false if the lookups need
+// more ports than even an unused budget has; the caller must then list everything.
 func (a *Adapter) liveByID(ctx context.Context, owner jjm.Owner, members bool) (jobs []job, asked bool, err error) {
 	ask, before := a.aliveInMemory(owner)
 	if n := max(len(ask), before); a.everAffordable(n) {
@@ -87,8 +87,8 @@ func (a *Adapter) anotherWaits(p *memory, now time.Time) bool {
 	return false
 }
 
-// aliveInMemory returns the ids of the owner's bulks that are not known to have ended. before is the number of live
-// bulks at the previous lookup by id.
+// aliveInMemory returns the ids of the owner's bulks that are not known to have ended, and the number of live bulks at
+// the previous lookup by id.
 func (a *Adapter) aliveInMemory(owner jjm.Owner) (ids []string, before int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -145,9 +145,10 @@ func (a *Adapter) listFor(ctx context.Context, ids []string, members bool) ([]ra
 	}), nil
 }
 
-// byID looks up jobs by id, including the history, and calls take with the ids that were answered and their jobs. If
-// the answer to several ids is too large, byID repeats the command with fewer ids. Some versions of OpenPBS answer only
-// the first of several ids (recorded in json_several_ids): byID then looks up the other ids one at a time.
+// byID looks up jobs by id, including the history. For each answer it calls take with the ids that the answer covers
+// and with their jobs. If the answer to several ids is too large, byID repeats the command with fewer ids. Some
+// versions of OpenPBS answer only the first of several ids (recorded in json_several_ids): byID then looks up the other
+// ids one at a time.
 func (a *Adapter) byID(ctx context.Context, ids []string, members bool,
 	take func(answered []string, has []raw) error) error {
 	for len(ids) > 0 {
@@ -221,11 +222,11 @@ func answeredIDs(ids []string, raws []raw, stderr []byte) (answered, silent []st
 // unknownID matches the line that qstat prints about a job that the server does not have.
 var unknownID = regexp.MustCompile(`^qstat: Unknown Job Id +([0-9]+(?:\[[^\]]*\])?)(?:\.[^ ]*)? *$`)
 
-// exitUnknown is the exit code if the last id is unknown (PBSE_UNKJOBID & 0xFF).
+// exitUnknown is qstat's exit code if the server does not know the last of the ids (PBSE_UNKJOBID & 0xFF).
 const exitUnknown = 153
 
-// parseByID parses a listing by ids. qstat complains about unknown ids; parseByID returns an error for any other
-// complaint. history is false if the server says, with exit code 0, that it keeps no history.
+// parseByID parses the answer to a lookup by id. qstat complains about unknown ids; parseByID returns an error for any
+// other complaint. history is false if the server says, with exit code 0, that it keeps no history.
 func parseByID(out run.Output, argv []string) (raws []raw, history bool, err error) {
 	if saysNoHistory(out.Stderr) {
 		return nil, false, nil

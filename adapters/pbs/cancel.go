@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// maxDeletes is the largest number of qdel commands in one Control; the budget of ports may allow fewer. The
-	// members of an array that do not form a range need one qdel each: 100 of such members are one Control, which takes
-	// 13 s at qdelsPerSecond. The engine repeats the call for the remaining jobs.
+	// maxDeletes is the largest number of qdel commands in one Control; the budget of ports may allow fewer. The members
+	// of an array that do not form a range need one qdel each. One Control therefore cancels 100 such members, in 13 s at
+	// qdelsPerSecond. The engine calls Control again for the remaining jobs.
 	maxDeletes = 100
 	// deletesAtOnce is the number of qdel commands that run at the same time: few enough for the server, and enough to
 	// run 100 of these commands within seconds.
@@ -81,8 +81,8 @@ func (a *Adapter) delete(ctx context.Context, todo []command) (outs []run.Output
 	return outs, sent, failed
 }
 
-// reach runs a command. It returns an error of kind Busy if the command did not reach the server, or found no reserved
-// port: it may then have done nothing although it ended with 0.
+// reach runs a command. It returns an error of kind Busy if the command did not reach the server or found no reserved
+// port. A command without a port may have exited with 0 although it did nothing.
 func (a *Adapter) reach(ctx context.Context, c command) (run.Output, error) {
 	out, err := a.run(ctx, nil, c.argv...)
 	if err != nil {

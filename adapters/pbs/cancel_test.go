@@ -15,7 +15,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// scattered returns the references to every second member, n of them.
+// scattered returns references to n members, of which no two are neighbours: every second one in refs.
 func scattered(refs []adapters.Ref, n int) (some []adapters.Ref) {
 	for i := range n {
 		some = append(some, refs[2*i])
@@ -44,7 +44,7 @@ func TestCommands_OfACancelNameOneOperandOfAnArrayEach(t *testing.T) {
 	}
 }
 
-// One qdel with these members would delete two of them, or end the server.
+// The members form no ranges. A single qdel with all of them would delete only two of them, or end the server.
 func TestCancel_ScatteredMembersOfAnArray(t *testing.T) {
 	s := newSite(t)
 	s.fault("qdel-crash", true)
@@ -84,7 +84,7 @@ func TestCancel_TheRestOfManyIsBusy(t *testing.T) {
 	s.good(adapters.Cancel, some...)
 }
 
-// replace puts a shell script in the place of a command; "$real" is the command.
+// replace replaces a command by a shell script, in which "$real" is the path of the command.
 func (s *site) replace(name, body string) {
 	s.t.Helper()
 	path := filepath.Join(s.bin, name)
@@ -126,7 +126,7 @@ func TestCancel_ACommandThatEndedTheServerIsNotRepeated(t *testing.T) {
 	}
 	s := newSite(t)
 	refs := s.singles(3)
-	// As recorded, the command that ends the server exits with 0.
+	// The fake qdel imitates what was recorded: the command that ends the server exits with 0.
 	s.replace("qdel", `echo "$*" >>"$state/deleted"
 [ $# = 1 ] || [ -e "$state/sound" ] || { touch "$state/faults/refused"; exit 0; }
 exec "$real" "$@"`)

@@ -10,7 +10,7 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// command is a command line. For each of its operands it has the references that the operand answers.
+// command is a command line. operands maps each operand to the positions of the references that the operand acts on.
 type command struct {
 	argv     []string
 	operands map[string][]int
@@ -83,10 +83,10 @@ func (c command) answered() (n int) {
 	return n
 }
 
-// outcome sets the answers from the output of a command. The exit code is the code of the last error; each error has a
-// line that names its operand. If some line names no operand, or no line names an operand, the answers for all unnamed
-// operands are errors of kind Busy. A command that found no reserved port may end with 0 and have done nothing: all its
-// answers are errors of kind Busy.
+// outcome sets the answers from the output of a command. The command's exit code is the code of its last error, and
+// each error has a line that names an operand. If a line names no operand, or if no line names any operand, the answers
+// for all unnamed operands are errors of kind Busy. A command that found no reserved port may exit with 0 although it
+// did nothing: all its answers are errors of kind Busy.
 func outcome(op adapters.Op, out run.Output, c command, answers []error) {
 	if out.Exit == 0 && !saysNoPorts(out.Stderr) {
 		return

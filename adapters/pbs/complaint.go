@@ -52,8 +52,7 @@ func controlError(op adapters.Op, text, operand string) error {
 	return jjm.Errorf(jjm.Busy, "%s %s: %s", verbs[op], operand, text)
 }
 
-// indexRun is a run of neighbouring indices, "3" or "5-9", and the references that it
-// answers.
+// indexRun is a run of neighbouring indices, "3" or "5-9", and the positions of the references to these members.
 type indexRun struct {
 	text string
 	refs []int

@@ -18,7 +18,7 @@ import (
 
 var commandNames = []string{"qsub", "qalter", "qstat", "qselect", "qdel", "qhold", "qrls", "pbsnodes"}
 
-// It runs on the fake; with -real on the PBS of the PATH.
+// The suite runs on the fake or, with the flag -real, on the PBS on the PATH.
 func TestConformance_OpenPBS(t *testing.T) {
 	t.Parallel()
 	// A job that could run waits for the scheduler, long enough to be cancelled meanwhile.
@@ -29,8 +29,8 @@ func TestConformance_OpenPBS(t *testing.T) {
 	adaptertest.RunOnFake(t, open)
 }
 
-// TestConformance_OpenPBSInItsMoods runs the suite in the moods of the fake in which every method succeeds
-// (docs/PBS.md, The fake).
+// TestConformance_OpenPBSInItsMoods runs the suite with each set of settings of the fake (a mood) with which every
+// method succeeds (docs/PBS.md, The fake).
 func TestConformance_OpenPBSInItsMoods(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	t.Parallel()
@@ -46,7 +46,7 @@ func TestConformance_OpenPBSInItsMoods(t *testing.T) {
 }
 
 // TestConformance_OpenPBSThatForgetsEnds runs the suite in the moods in which a job vanishes at its end. The checks
-// that wait for the report of an end must fail; the others hold.
+// that wait for the report of an end must fail; the other checks must pass.
 func TestConformance_OpenPBSThatForgetsEnds(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	t.Parallel()
@@ -83,7 +83,8 @@ var needEnds = []string{
 	"two bulks of one tag are both found", "two cancels at once", "unknown ids are no trouble",
 }
 
-// needEndsOfCommands wait for an end too if the adapter believes that there is a history.
+// needEndsOfCommands are further checks that wait for the report of an end. They wait only if the adapter believes that
+// the server keeps a history.
 var needEndsOfCommands = []string{
 	"a banner on standard error does no harm", "a command killed midway is no answer",
 	"a command that acts and hangs is given up", "a command that hangs is given up",
@@ -92,13 +93,13 @@ var needEndsOfCommands = []string{
 	"garbage is no answer",
 }
 
-// These are operations that OpenPBS does not have; see TestHold.
+// holdCheck is the check that does not apply to OpenPBS, and openPBSHold the reason; see TestHold.
 const (
 	holdCheck   = "a held job waits for its release"
 	openPBSHold = "OpenPBS holds no single members of an array"
 )
 
-// onFake makes a complex for one check, with all its features.
+// onFake makes a complex of the fake for one check, and describes it with all its features.
 func onFake(t *testing.T, settings ...string) adaptertest.System {
 	b := newBed(t, settings...)
 	b.pace = quickPace()
@@ -121,8 +122,8 @@ func onFake(t *testing.T, settings ...string) adaptertest.System {
 	return s
 }
 
-// quickPace is a time for the ports alone that passes ten times as fast, for a host that has as many ports as the
-// suite may need. The suite waits for the budget as it does on a real system, a tenth as long.
+// quickPace returns a clock for the ports that runs ten times as fast as the time of day. The suite then waits for the
+// budget of ports as on a real system, but only a tenth as long. The host has as many ports as the suite may need.
 func quickPace() *pace {
 	const factor = 10
 	began := time.Now()

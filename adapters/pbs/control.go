@@ -17,8 +17,8 @@ func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	if err != nil {
 		return nil, a.wrap(op.String(), err)
 	}
-	// A release nearly always concerns whole bulks. Then arrays need not be expanded, which would cost the server most
-	// of the time.
+	// A release nearly always concerns whole bulks. The listing then need not expand arrays, which would take most of the
+	// server's time for a listing.
 	p, err := a.makePlan(ctx, owner, op, refs, op != adapters.Release)
 	if err != nil {
 		return nil, a.wrap(op.String(), err)
@@ -103,8 +103,8 @@ func shows(bulks map[string]*bulkView, ref adapters.Ref) bool {
 	return member || !v.array || !v.expanded
 }
 
-// unlisted returns the ids of the bulks of refs that are not in a listing. If it is unknown whether a bulk is an array,
-// unlisted returns both forms of the id.
+// unlisted returns the ids of the bulks of refs that a listing does not show. If it is unknown whether a bulk is an
+// array, unlisted returns its id both as a plain job and as an array.
 func (a *Adapter) unlisted(owner jjm.Owner, listed []job, refs []adapters.Ref) (ids []string) {
 	seen := map[string]bool{}
 	for _, j := range listed {
@@ -168,7 +168,7 @@ type target struct {
 	whole bool
 	// rerunnable is set if the listing did not show that reruns of the array are forbidden.
 	rerunnable bool
-	// members are the members to act on, and the references that they answer.
+	// members are the members to act on, with the references that name them.
 	members []memberRef
 }
 
@@ -215,7 +215,7 @@ func decide(op adapters.Op, d dialect, owner jjm.Owner, bulks map[string]*bulkVi
 	return p
 }
 
-// memberRef is one member, and the position of the reference that names it.
+// memberRef is a member of a bulk, with the position of the reference that names the member.
 type memberRef struct {
 	index int32
 	ref   int
@@ -272,8 +272,8 @@ func (p *plan) bulk(op adapters.Op, d dialect, seq string, v *bulkView, requests
 	p.targets = append(p.targets, t)
 }
 
-// allOf reports whether a command for the whole array has exactly the wanted effect. A deletion must not touch the
-// records of ended members.
+// allOf reports whether a command for the whole array has exactly the wanted effect on the chosen members. It returns
+// false for a deletion that would also remove the records of ended members.
 func (v *bulkView) allOf(op adapters.Op, chosen map[int32]bool) bool {
 	if v.damaged {
 		return false
@@ -292,6 +292,7 @@ func (v *bulkView) allOf(op adapters.Op, chosen map[int32]bool) bool {
 	return true
 }
 
+// plain plans the work for the references to a plain job, whose only index is 0.
 func (p *plan) plain(op adapters.Op, seq string, v *bulkView, requests []memberRef) {
 	t := target{tag: v.tag, seq: seq}
 	for _, w := range requests {
@@ -326,8 +327,8 @@ func (p *plan) wholeArray(seq string, v *bulkView, requests []memberRef) {
 	}
 }
 
-// applies reports whether an operation must act on a job; the error says why the operation is not possible. arrayHolds
-// are the holds of the job's array.
+// applies reports whether an operation must act on a job. It returns an error if the operation is not possible.
+// arrayHolds are the holds of the job's array.
 func applies(op adapters.Op, j job, arrayHolds string) (bool, error) {
 	if j.isOver() {
 		return false, nil

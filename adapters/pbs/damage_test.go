@@ -15,8 +15,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// A job whose record is damaged costs itself: the others are read, and it is told with what can be
-// read of it.
+// A damaged record makes only its own job unreadable. The other jobs of the listing are read, and the listing reports
+// the damaged job with the fields that can be read.
 func TestListing_ADamagedJobCostsItself(t *testing.T) {
 	text := string(recorded(t, "deleted_waiting_subjob").Stdout)
 	listing := regexp.MustCompile(`(?ms)^\{\n.*?^\}\n`).FindAllString(text, -1)[1]
@@ -60,7 +60,7 @@ func TestListing_ADamagedJobCostsItself(t *testing.T) {
 	})
 }
 
-// A record of another account that cannot be read is not told.
+// An unreadable record of another account's job is not reported.
 func TestListing_AStrangersDamagedJobCostsNothing(t *testing.T) {
 	jobs := jobsOf([]raw{{id: "odd", name: "wrap", owner: "bob@host", state: "R"},
 		{id: "25.host", name: "jabc", owner: "ann@host", state: "R"}}, openpbs)
@@ -70,7 +70,7 @@ func TestListing_AStrangersDamagedJobCostsNothing(t *testing.T) {
 	}
 }
 
-// A member that cannot be read makes its own local job doubtful, and no other.
+// An unreadable member makes only its own local job doubtful.
 func TestUnread_ADamagedMemberCostsItself(t *testing.T) {
 	s := newSite(t)
 	odd, good := s.bulk(2, "exec sleep 600"), s.bulk(2, "exec sleep 600")

@@ -39,6 +39,9 @@ const (
 	inGroup
 )
 
+// jsonParser is the state of parseJSON between two lines. begun is set after the first "{", ended after the last "}",
+// and headed if the output named its server. depth is the level of nesting, and group the name of the group that the
+// parser is in.
 type jsonParser struct {
 	begun, ended, headed bool
 	depth                int
@@ -47,6 +50,8 @@ type jsonParser struct {
 	other                bool // whether the parser is in a member of the outermost object other than Jobs
 }
 
+// line parses one line. An unreadable line within a job marks the job as damaged; anywhere else it is an error of kind
+// Busy.
 func (p *jsonParser) line(l []byte) error {
 	switch {
 	case len(l) == 0:
@@ -76,6 +81,7 @@ func (p *jsonParser) line(l []byte) error {
 	return nil
 }
 
+// leave handles a line that ends an object.
 func (p *jsonParser) leave(l []byte) error {
 	if rest := bytes.TrimRight(l[1:], ","); len(rest) > 0 {
 		if p.depth >= inJob {
@@ -90,6 +96,7 @@ func (p *jsonParser) leave(l []byte) error {
 	return nil
 }
 
+// enter handles a line that begins an object with the given name.
 func (p *jsonParser) enter(key []byte) {
 	p.depth++
 	switch p.depth {
@@ -104,6 +111,7 @@ func (p *jsonParser) enter(key []byte) {
 	}
 }
 
+// value stores a value in the latest job, if jjm reads its attribute.
 func (p *jsonParser) value(key, value []byte) {
 	group := ""
 	switch {
@@ -123,6 +131,7 @@ func (p *jsonParser) value(key, value []byte) {
 	}
 }
 
+// damage marks the latest job as damaged.
 func (p *jsonParser) damage() {
 	if len(p.jobs) > 0 {
 		p.jobs[len(p.jobs)-1].damaged = true

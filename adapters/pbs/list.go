@@ -86,11 +86,12 @@ func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (a
 	return adapters.Listing{At: now, Reports: reports, Unread: unread(odd)}, nil
 }
 
-// ends finds out how the jobs ended that are no longer alive. It returns the readable and the unreadable jobs among
-// those that it looked up. In the first listing, and whenever since is earlier than before, ends queries the server for
-// all bulks that ended at since or later. Afterwards ends repeats that query at most once a minute, if there is no
-// other lookup and the budget of ports has room; the query finds bulks that the server forgot and bulks that no listing
-// ever showed. odd are listed jobs that cannot be read: their bulks have not ended.
+// ends finds out how the owner's bulks ended that are no longer alive. It returns the readable and the unreadable jobs
+// that it looked up for this purpose. In the first listing, and whenever since is earlier than in all listings before,
+// ends also queries the server for all bulks that ended at since or later. This query finds bulks that the server
+// forgot and bulks that no listing ever showed. Later calls repeat the query at most once a minute, and only if nothing
+// else must be looked up and the budget of ports has room. odd are the listed jobs that cannot be read: their bulks
+// have not ended.
 func (a *Adapter) ends(ctx context.Context, owner jjm.Owner, live, odd []job, since time.Time) (asked, unread []job,
 	err error) {
 	a.mu.Lock()
@@ -121,12 +122,13 @@ func (a *Adapter) ends(ctx context.Context, owner jjm.Owner, live, odd []job, si
 	return asked, unread, nil
 }
 
-// compareEvery is the shortest time between two comparisons of memory with the server: each comparison takes a port,
-// for each account.
+// compareEvery is the shortest time between two comparisons of memory with the server. Each comparison takes a port for
+// each account.
 const compareEvery = portLife
 
-// compareEnds queries the server for the bulks that ended at since or later, compares them with memory, and returns the
-// unknown ids. It returns no ids if the server keeps no history or does not support the query.
+// compareEnds queries the server for the bulks that ended at since or later, compares the answer with memory, and
+// returns the ids that memory does not have. It returns no ids if the server keeps no history or does not support the
+// query.
 func (a *Adapter) compareEnds(ctx context.Context, owner jjm.Owner, since time.Time) ([]string, error) {
 	ended, ok, err := a.endedSince(ctx, owner, since)
 	if err != nil || !ok {
@@ -196,14 +198,14 @@ func (a *Adapter) reports(owner jjm.Owner, jobs []job, d dialect, since time.Tim
 	return out, nil
 }
 
-// lastSeen returns the time at which a job ended or entered the history, whichever is later, because the exit status
-// may have been missing before that time.
+// lastSeen returns the time at which a job ended or entered the history, whichever is later. Before the job entered the
+// history, its exit status may have been missing.
 func (a *Adapter) lastSeen(j job, r jjm.Report) time.Time {
 	return later(r.Ended.Time(), parseTime(j.history, a.zone))
 }
 
-// Find searches the listed jobs for tags. In OpenPBS it also searches memory, and searches the history for tags that
-// are in neither.
+// Find searches the listed jobs for tags. In OpenPBS it also searches memory; if a tag is in neither, Find searches the
+// history for that tag.
 func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
 	all, d, err := a.live(ctx, owner, false)
 	if err != nil {
@@ -273,9 +275,9 @@ func (a *Adapter) findInMemory(ctx context.Context, owner jjm.Owner, live []job,
 	return known, nil, nil
 }
 
-// learnHistory lists the history to learn all its tags at one time if several tags are searched, because a search by
-// name takes a command for each tag. It returns the ended bulks by tag, and the unreadable jobs. As long as unreadable
-// jobs exist, each search lists the history again.
+// learnHistory lists the whole history if several tags are searched, because a search by name takes one command for
+// each tag. It returns the ended bulks by tag, and the unreadable jobs. As long as unreadable jobs exist, each search
+// lists the history again.
 func (a *Adapter) learnHistory(ctx context.Context, owner jjm.Owner) (known map[jjm.Tag][]string, odd []job,
 	err error) {
 	raws, err := a.listAll(ctx, ordinary, listing{history: true})
@@ -323,8 +325,8 @@ func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, refs []adapters.
 	return append(found, adapters.Doubtful(unread(odd), refs, found)...), nil
 }
 
-// matching returns the reports for the references whose jobs have ended. If the server keeps no history, matching
-// leaves out members without a record of their own.
+// matching returns a report for each reference whose job has ended. If the server keeps no history, matching leaves out
+// members without a record of their own.
 func (a *Adapter) matching(jobs []job, d dialect, refs []adapters.Ref) (out []jjm.Report) {
 	type key struct {
 		tag   jjm.Tag

@@ -13,15 +13,16 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// live returns the jobs that have not ended, of all accounts or at least of the owner. Normally it makes one listing of
-// all jobs, which costs the server least (OpenPBS 23.06.06: 100 ids take 612 ms, all of 1000 jobs 101 ms) and needs one
-// port. If that listing was too large, live looks up the owner's ids. members expands arrays. Some of the jobs may just
-// have ended; Torque's listing includes all jobs that ended within keep_completed.
+// live returns the jobs that have not ended: the jobs of all accounts, or at least the jobs of the owner. Normally live
+// makes one listing of all jobs, which costs the server least (OpenPBS 23.06.06: 100 ids take 612 ms, all of 1000 jobs
+// 101 ms) and needs one port. If that listing was too large, live looks up the owner's ids. If members is set, the
+// listing expands arrays. Some of the returned jobs may just have ended; Torque's listing includes all jobs that ended
+// within keep_completed.
 func (a *Adapter) live(ctx context.Context, owner jjm.Owner, members bool) ([]job, dialect, error) {
 	return a.liveFor(ctx, ordinary, owner, members)
 }
 
-// liveFor is live for a command of the given purpose.
+// liveFor is live for a command of the purpose why.
 func (a *Adapter) liveFor(ctx context.Context, why purpose, owner jjm.Owner, members bool) ([]job, dialect, error) {
 	d, err := a.findDialect(ctx)
 	if err != nil {
@@ -74,8 +75,8 @@ func qstatArgs(history, members bool, ids ...string) []string {
 	return append(argv, ids...)
 }
 
-// listing is a listing of all jobs of the server: without history only of the jobs that have not ended, without members
-// each array as one job.
+// listing is a kind of listing of all jobs of the server. Without history it contains only the jobs that have not
+// ended; without members it shows each array as one job.
 type listing struct{ history, members bool }
 
 // listAll makes a listing. If the listing was too large, the next call repeats it (see listingSize). Callers share
@@ -94,7 +95,7 @@ func (a *Adapter) listAll(ctx context.Context, why purpose, l listing) ([]raw, e
 // errNoHistory is the error of a listing with the history if the server keeps no history.
 var errNoHistory = errors.New("the server keeps no history")
 
-// listNow lists everything. The caller has already counted the command in the budget.
+// listNow lists everything. The caller must have counted the command in the budget before.
 func (a *Adapter) listNow(ctx context.Context, argv []string, l listing) ([]raw, error) {
 	began := a.env.Now()
 	out, err := a.runCounted(ctx, nil, argv)
@@ -146,7 +147,7 @@ func (a *Adapter) mayList(l listing) bool {
 	return true
 }
 
-// listedByID returns why jobs are looked up by id, "" if they are listed. a.mu must be held.
+// listedByID returns the reason if jobs are looked up by id, or "" if jobs come from listings. a.mu must be held.
 func (a *Adapter) listedByID() string {
 	for _, history := range []bool{false, true} {
 		for _, members := range []bool{false, true} {
@@ -215,9 +216,9 @@ func isUnsupported(out run.Output) bool {
 	return slices.Contains([]int{2, 154, 155, 156, 159}, out.Exit) && out.Signal == 0
 }
 
-// endedSince returns the ids of an owner's jobs that ended at since or later, and perhaps a little earlier: it compares
-// mtime, which a job's end changes for the last time. ok is false if the query is not supported; then only Account
-// reports the ends of jobs that were never seen alive.
+// endedSince returns the ids of an owner's jobs that ended at since or later. Because it compares mtime, which a job's
+// end changes for the last time, the result may contain jobs that ended a little earlier. ok is false if the query is
+// not supported; then only Account reports the ends of jobs that were never seen alive.
 func (a *Adapter) endedSince(ctx context.Context, owner jjm.Owner, since time.Time) (ids []jobID, ok bool, err error) {
 	a.mu.Lock()
 	no := a.noEndedSince

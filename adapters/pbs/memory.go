@@ -13,7 +13,7 @@ import (
 // do.
 type memory struct {
 	bulks map[string]*bulk // bulks by sequence number
-	// from is the time since which every end is known; zero before the first listing.
+	// from is the time since which memory has every end; zero before the first listing.
 	from time.Time
 	// compared is the time of the latest comparison of the ends with the server.
 	compared time.Time
@@ -38,7 +38,7 @@ type bulk struct {
 	ends           []end
 }
 
-// end is the last report of a job, and the time at which the server had it.
+// end is the last report of a job, and the time from which the server had the report.
 type end struct {
 	report jjm.Report
 	at     time.Time
@@ -63,7 +63,7 @@ func (p *memory) learn(jobs []job, detailed bool, d dialect, zone *time.Location
 			continue
 		}
 		b := &bulk{tag: v.tag, array: v.array}
-		if !v.tag.Valid() { // the bulk does not belong to jjm; over prevents a lookup of its end
+		if !v.tag.Valid() { // the bulk does not belong to jjm; over is set so that its end is not looked up
 			p.bulks[seq] = &bulk{array: v.array, over: true, detailed: true}
 			continue
 		}
@@ -191,7 +191,7 @@ func (p *memory) hasEnded(seq string) bool {
 	return b != nil && b.over
 }
 
-// tagged returns the sequence numbers of the ended bulks, by tag.
+// tagged maps each tag to the sequence numbers of its ended bulks.
 func (p *memory) tagged() map[jjm.Tag][]string {
 	out := map[jjm.Tag][]string{}
 	for seq, b := range p.bulks {

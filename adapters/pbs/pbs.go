@@ -1,15 +1,16 @@
 // Package pbs is the adapter for OpenPBS, PBS Pro and Torque. It uses their commands.
 //
-// A bulk is one job array, or one plain job if the bulk has a single member; its name is the tag. It is submitted with
-// a user hold and released by Control; a submission whose answer was lost therefore never runs. One qstat lists all
-// living jobs, and shows whether a tag is present. The adapter looks up the ends of other jobs by id, only once, and
-// keeps them in memory as long as listings need them, because the history grows without bound.
+// A bulk is one job array, or one plain job if the bulk has a single member. The name of that job is the tag. Submit
+// submits it with a user hold, and Control releases it, so a submission whose answer was lost never runs. One qstat
+// lists all living jobs, and shows whether a tag is present. The adapter looks up by id how the other jobs ended, only
+// once, and keeps their ends in memory as long as listings need them, because the history grows without bound.
 //
 // # Identity
 //
 // The id of a bulk is its sequence number, "25"; the ids of its jobs are "25[3]" or, for a plain job, "25". PBS adds
-// the server's name, which some commands cut or leave out, so jjm drops the name; the bulk's jobs also drop it from
-// PBS_JOBID. The commands must therefore act on their default server.
+// the server's name, which some commands cut or leave out. jjm therefore drops the name, and the script of a job drops
+// it from PBS_JOBID. As ids without a server's name mean the default server, the commands must use the site's server as
+// their default.
 //
 // # What it promises
 //
@@ -82,14 +83,14 @@ type Adapter struct {
 	noHistory bool
 	// noEndedSince is set if the server cannot list the jobs that ended after a given time.
 	noEndedSince bool
-	// reruns is the reason why the server allows reruns of arrays; "" if it does not allow reruns.
+	// reruns is the reason why the server still allows reruns of arrays; "" if reruns are forbidden.
 	reruns   string
 	alone    solitude
 	limits   limits
 	sizes    map[listing]listingSize
 	chunk    chunkSize
 	ports    ports
-	lines    map[string]*line   // callers that wait for a listing, by listing
+	lines    map[string]*line   // callers that wait for a listing, by the command of the listing
 	memories map[string]*memory // memories by account
 }
 
@@ -181,6 +182,7 @@ func (a *Adapter) Capabilities() adapters.Capabilities {
 	return c
 }
 
+// guarantee returns a description of how strong the guarantee of exactly one submission is, and why.
 func guarantee(d dialect, noHistory bool) string {
 	const held = "strong: jobs are submitted held and found by their name; "
 	switch {

@@ -31,9 +31,9 @@ const (
 	perSecond      = 5
 	qdelsPerSecond = 8
 	// If the host has run out of ports, the limit for lookups by id is halved for the time portRest, but not below
-	// leastPorts. The limits for listings and submissions shrink by that amount or half of it. The limit for cancels
-	// shrinks in proportion, down to leastCancelPorts: that is more than the other commands may then use, so that there
-	// always is room for some cancels.
+	// leastPorts. The limit for listings shrinks by the same amount, the limit for submissions by half of it. The limit
+	// for cancels shrinks in proportion, but not below leastCancelPorts. leastCancelPorts is more than all other commands
+	// may then use, so there is always room for some cancels.
 	leastPorts       = perSecond
 	leastCancelPorts = maxPorts
 	portRest         = 10 * time.Minute
@@ -115,7 +115,7 @@ type portUse struct {
 // cancels reports whether a command is a qdel or a listing that confirms it.
 func (why purpose) cancels() bool { return why == cancelling || why == confirming }
 
-// limit returns how many ports may be in use after a lookup of several ids.
+// limit returns how many ports may be in use, including the new ones, after a lookup of several ids.
 func (p *ports) limit(now time.Time) int { return p.most(now, byIDs) }
 
 // most returns how many ports may be in use after a command of the given purpose. The number is lower for a while after
@@ -166,8 +166,8 @@ func (p *ports) keep(f *followUp, n int) {
 	p.kept += n
 }
 
-// inUse returns the number of ports in use or reserved that count for a command: for a cancel all, for another command
-// those that no cancel uses.
+// inUse returns the number of ports in use or reserved that count towards the limit of a command. For a cancel all
+// ports count, for any other command only the ports that no cancel uses.
 func (p *ports) inUse(now time.Time, why purpose) int {
 	p.expire(now)
 	sum := p.kept
@@ -202,9 +202,9 @@ func (p *ports) wait(now time.Time, why purpose, n int) time.Duration {
 	return 0
 }
 
-// take counts a command with n connections if it may be sent now. Otherwise it returns how long the command has to
-// wait, or room = false if the budget has no room for the command. f is the room that is reserved for the command, or
-// that a qsub reserves for the commands after it; nil if there is none.
+// take counts a command with n connections if the command may be sent now. If the command must wait, take returns the
+// time; if the budget has no room for the command, room is false. f is the reserved room: the command may use it, or,
+// if the command is the qsub of an array, reserves it for the commands after the qsub. f is nil if there is none.
 func (p *ports) take(now time.Time, why purpose, n int, f *followUp) (wait time.Duration, room bool) {
 	leads := f != nil && why == submission
 	follows := f != nil && f.left >= n
@@ -228,9 +228,9 @@ func (p *ports) take(now time.Time, why purpose, n int, f *followUp) (wait time.
 	return 0, true
 }
 
-// ranOut makes the budget smaller for the time portRest, because the host had no port left for a command that was sent
-// at the given time. Commands that were sent before the budget last became smaller met the same shortage, and change
-// nothing: four qdel run at the same time.
+// ranOut makes the budget smaller for the time portRest, because a command that was sent at the time sent found no free
+// port on the host. If the command was sent before the budget last became smaller, ranOut changes nothing: up to four
+// qdel run at the same time, and all of them can meet the same shortage.
 func (p *ports) ranOut(sent, now time.Time) {
 	if now.Before(p.until) && !sent.After(p.shrunk) && !p.shrunk.After(now) {
 		return
@@ -243,8 +243,8 @@ func (p *ports) ranOut(sent, now time.Time) {
 // idCost returns the number of connections of the commands that look up n ids, with at most some ids in each command.
 func idCost(n, some int) int { return n + (n+some-1)/some }
 
-// connections returns the number of connections that a command makes: one, and for qstat another for each id; 0 if the
-// command only asks for the version.
+// connections returns the number of connections that a command makes: one, and for qstat another for each id. It
+// returns 0 for a command that only prints the version.
 func connections(argv []string) int {
 	n := 1
 	switch {
@@ -332,7 +332,7 @@ func (a *Adapter) runCounted(ctx context.Context, stdin []byte, argv []string) (
 	return out, err
 }
 
-// mayAskFor reports whether the budget now allows lookups of n ids.
+// mayAskFor reports whether the budget allows a lookup of n ids now.
 func (a *Adapter) mayAskFor(n int) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -347,14 +347,14 @@ func (a *Adapter) keepsRoomFor(ctx context.Context, n int) bool {
 	return f != nil && f.left >= idCost(n, a.chunk.n)
 }
 
-// everAffordable reports whether an unused budget allows lookups of n ids.
+// everAffordable reports whether a budget without any port in use would allow a lookup of n ids.
 func (a *Adapter) everAffordable(n int) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return idCost(n, a.chunk.n)+1 <= a.ports.limit(a.pace.now())
 }
 
-// reserve returns an error marked by adapters.NotAsked if the budget does not allow lookups of n ids now.
+// reserve returns an error marked by adapters.NotAsked if the budget does not allow a lookup of n ids now.
 func (a *Adapter) reserve(n int) error {
 	if a.mayAskFor(n) {
 		return nil
@@ -363,7 +363,7 @@ func (a *Adapter) reserve(n int) error {
 		"%s are not asked for before the next cycle: too many reserved ports of this minute are used", jjm.Count(n, "id")))
 }
 
-// pace holds the clock by which ports become free, and the function that waits; tests replace both.
+// pace holds the clock that measures how long ports are in use, and the function that waits; tests replace both.
 type pace struct {
 	now   func() time.Time
 	pause func(ctx context.Context, d time.Duration) error

@@ -20,8 +20,7 @@ import (
 	"jjm/internal/testkit/await"
 )
 
-// clock is the clock of an adapter and of the host's ports. It stands still until a test moves
-// it on.
+// clock is a clock for an adapter and for the host's ports. It stands still until a test or a pause moves it.
 type clock struct {
 	t    testing.TB
 	path string
@@ -30,8 +29,8 @@ type clock struct {
 	at time.Time
 }
 
-// stopClock makes the adapters of a bed, and the host's ports, use a clock that stands still
-// until a test or a pause moves it on.
+// stopClock makes the adapters of a bed, and the host's ports, use a clock that stands still until a test or a pause
+// moves it.
 func (b *bed) stopClock() {
 	b.t.Helper()
 	if err := os.MkdirAll(b.state, 0o777); err != nil {
@@ -40,14 +39,14 @@ func (b *bed) stopClock() {
 	b.clk = &clock{t: b.t, path: filepath.Join(b.state, "clock"), at: time.Now()}
 }
 
-// clock returns the clock of an adapter, at a time when no port is in use any more.
+// clock returns the clock of an adapter, and moves it to a time at which no port is in use.
 func (s *site) clock(a *Adapter) *clock {
 	s.t.Helper()
 	s.clk.advance(2 * time.Minute)
 	return s.clk
 }
 
-// pause moves the clock on.
+// pause moves the clock by d instead of waiting.
 func (c *clock) pause(ctx context.Context, d time.Duration) error {
 	c.advance(d)
 	return ctx.Err()
@@ -63,7 +62,7 @@ func (c *clock) advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.at = c.at.Add(d)
-	// A file that is written in place is empty for a moment.
+	// The file is replaced as a whole, because a file that is being written is empty for a moment.
 	err := os.WriteFile(c.path+".new", []byte(c.at.Format(time.RFC3339Nano)), 0o666)
 	if err == nil {
 		err = os.Rename(c.path+".new", c.path)
@@ -106,7 +105,7 @@ func (s *site) forgetConnections() {
 	}
 }
 
-// wantCommand expects a command among those that reached the fake.
+// wantCommand fails the test if a command did not reach the fake.
 func (s *site) wantCommand(want string) {
 	s.t.Helper()
 	for _, c := range s.connections() {
@@ -117,7 +116,7 @@ func (s *site) wantCommand(want string) {
 	s.t.Errorf("%q was not among %+v", want, s.connections())
 }
 
-// wantFewPorts expects that no minute saw more than maxPorts connections.
+// wantFewPorts fails the test if there were more than maxPorts connections in any minute.
 func (s *site) wantFewPorts() {
 	s.t.Helper()
 	if peak := s.worstMinute(); peak > maxPorts {
@@ -152,7 +151,7 @@ func (s *site) held(n int) jjm.Tag {
 	return tag
 }
 
-// cycles lists every ten seconds, and returns how many listings had all n jobs of a tag.
+// cycles lists every ten seconds, and returns how many of the listings contained all n jobs of a tag.
 func (s *site) cycles(clk *clock, times, n int, tag jjm.Tag) (whole int) {
 	s.t.Helper()
 	for range times {
@@ -191,7 +190,7 @@ func TestPorts_AStartWithHundredsOfEndsUsesFew(t *testing.T) {
 	s.wantFewPorts()
 }
 
-// The listing of everything is too large, so that live jobs are asked for by id.
+// The listing of everything is too large, so the adapter looks up the live jobs by id.
 func TestPorts_ManyLiveBulksByIDUseFew(t *testing.T) {
 	s := newSite(t)
 	tag := s.held(24)
@@ -205,7 +204,7 @@ func TestPorts_ManyLiveBulksByIDUseFew(t *testing.T) {
 	s.wantFewPorts()
 }
 
-// Two accounts share the budget, and both get their turn.
+// Two accounts that look up jobs by id share the budget, and both of them get their turn.
 func TestPorts_TwoAccountsByIDUseFewTogether(t *testing.T) {
 	s := newSite(t)
 	tag := s.held(20)
@@ -260,7 +259,8 @@ func TestPorts_ARestartUsesFew(t *testing.T) {
 	s.wantFewPorts()
 }
 
-// As recorded: exit 255, or two lines of complaint and exit 0.
+// The fake imitates both recorded answers of a host without ports: exit code 255, or two lines of complaint and exit
+// code 0.
 func TestPorts_AHostWithoutPortsIsBusyAndAskedLess(t *testing.T) {
 	for _, quiet := range []bool{false, true} {
 		t.Run(fmt.Sprintf("quiet=%v", quiet), func(t *testing.T) {
@@ -293,8 +293,8 @@ func TestPorts_AHostWithoutPortsIsBusyAndAskedLess(t *testing.T) {
 	}
 }
 
-// A qstat without a port was recorded to end with 0. No recording shows that of a command that changes something; if
-// one ever does it, and did nothing, that is not taken for success.
+// A qstat without a port was recorded to exit with 0. No recording shows that a command that changes something does the
+// same. If such a command did, and did nothing, the adapter must not take it for a success.
 func TestPorts_ACommandWithoutAPortIsNoSuccess(t *testing.T) {
 	for op, name := range map[adapters.Op]string{adapters.Release: "qrls", adapters.Cancel: "qdel"} {
 		t.Run(name, func(t *testing.T) {
@@ -314,7 +314,7 @@ pbs_iff: all reserved ports in use" >&2`)
 	}
 }
 
-// After the host ran out of ports there are fewer cancels, but always some, whatever the other commands use.
+// After the host ran out of ports, fewer cancels are sent, but always some, whatever the other commands use.
 func TestPorts_CancelsBecomeSlowerWhenPortsRunOut(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	inAMinute := func(p ports) (sent int) {
@@ -373,7 +373,7 @@ pbs_iff: all reserved ports in use" >&2; exit 255`)
 	}
 }
 
-// Many cancels hold up neither a listing nor a submission nor a question by id, and have a limit of their own.
+// Many cancels hold up no listing, no submission and no lookup by id, and have a limit of their own.
 func TestPorts_CancelsHoldUpNothingElse(t *testing.T) {
 	var p ports
 	now, sent := time.Unix(1_000_000, 0), 0
@@ -519,7 +519,7 @@ func TestPorts_ManyAccountsShareListings(t *testing.T) {
 	}
 }
 
-// What the budget has no room for is not sent at all, apart from cancels.
+// Except for cancels, a command for which the budget has no room is not sent.
 func TestPorts_EveryCommandIsHeldToTheBudget(t *testing.T) {
 	s := newSite(t)
 	b, next := s.bulk(1, "exit 0"), s.bulk(1, "exit 0")
@@ -552,8 +552,8 @@ func TestPorts_EveryCommandIsHeldToTheBudget(t *testing.T) {
 	}
 }
 
-// If other commands use up the budget while qsub is under way, the array is there, and its submission would be in
-// doubt without the commands that follow.
+// Other commands may use up the budget while qsub runs. The array then exists, and without the commands that follow the
+// qsub the outcome of its submission would be unknown. The qsub therefore reserves room for them.
 func TestPorts_ASubmissionKeepsRoomForWhatFollowsItsQsub(t *testing.T) {
 	s := newSite(t)
 	s.a.dialect = openpbs // or the first command asks for it
@@ -580,7 +580,7 @@ func TestPorts_ASubmissionKeepsRoomForWhatFollowsItsQsub(t *testing.T) {
 	}
 }
 
-// A submission that fails gives the room back that it kept.
+// A submission that fails returns its reserved room to the budget.
 func TestPorts_AFailedSubmissionKeepsNoRoom(t *testing.T) {
 	s := newSite(t)
 	s.fault("qsub-cut", true)
@@ -592,7 +592,7 @@ func TestPorts_AFailedSubmissionKeepsNoRoom(t *testing.T) {
 	}
 }
 
-// Submissions and questions by id leave room for listings.
+// Submissions and lookups by id leave room for listings.
 func TestPorts_ListingsHaveRoomWhenQuestionsByIDHaveNone(t *testing.T) {
 	s := newSite(t)
 	b, next := s.bulk(1, "exit 0"), s.bulk(1, "exit 0")
@@ -652,7 +652,8 @@ func TestPorts_CancelsHaveABoundOfTheirOwn(t *testing.T) {
 	}
 }
 
-// A job that was submitted before a call may be missing from a listing that has begun before.
+// A caller does not share a listing that began before the call, because the listing may lack a job that was submitted
+// before the call.
 func TestListing_IsSharedOnlyBeforeItBegins(t *testing.T) {
 	a := makeAdapter(t, func(*Config) {})
 	argv := qstatArgs(false, true)
@@ -700,7 +701,7 @@ func TestListing_IsSharedOnlyBeforeItBegins(t *testing.T) {
 	}
 }
 
-// A caller who gives up does not take the listing from the others.
+// If the caller that runs a shared listing stops waiting, the other callers still get a listing.
 func TestListing_OutlivesACallerWhoGivesUp(t *testing.T) {
 	a := makeAdapter(t, func(*Config) {})
 	argv := qstatArgs(false, true)
@@ -732,7 +733,8 @@ func TestListing_OutlivesACallerWhoGivesUp(t *testing.T) {
 	}
 }
 
-// anotherAccount runs nothing: an account could change what its own commands print.
+// anotherAccount is the runner of another account. It runs nothing, because an account could change the output of its
+// own commands.
 type anotherAccount struct{}
 
 func (anotherAccount) UID() int { return os.Geteuid() + 1 }

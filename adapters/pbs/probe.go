@@ -22,7 +22,7 @@ type limits struct {
 	memoryMB     int64
 	defaultQueue string
 	queues       map[string]queueLimits
-	// everybody is set if each account sees the jobs of all accounts in listings.
+	// everybody is set if listings show each account the jobs of all accounts.
 	everybody bool
 }
 
@@ -67,7 +67,8 @@ func (a *Adapter) Probe(ctx context.Context) error {
 	return nil
 }
 
-// objects runs a command whose output must contain at least one object, and returns the objects.
+// objects runs a command and returns the objects in its output. It returns an error if the command fails or its output
+// contains no object.
 func (a *Adapter) objects(ctx context.Context, argv ...string) ([]object, error) {
 	out, err := a.run(ctx, nil, argv...)
 	if err != nil {
@@ -114,6 +115,8 @@ func limitsOf(server, queues, nodes []object, use, who string) limits {
 	return l
 }
 
+// nodes sets the limits that follow from the nodes: the cores and the memory of the largest nodes, and the slots of all
+// nodes that accept jobs.
 func (l *limits) nodes(nodes []object) {
 	for _, n := range nodes {
 		cores := number(cmp.Or(n.attrs["resources_available.ncpus"], n.attrs["np"]))
@@ -143,8 +146,9 @@ func takesJobs(state string) bool {
 	return state != ""
 }
 
-// noHistory reports whether ended jobs vanish immediately. In OpenPBS the server's settings decide; in Torque a queue's
-// own settings, if it has any, replace those of the server.
+// noHistory reports whether the server forgets jobs immediately after their end. In OpenPBS the server's attribute
+// job_history_enable decides. In Torque the attribute keep_completed decides: the value of the queue use, if the queue
+// has one, otherwise the value of the server.
 func noHistory(d dialect, server, queues []object, use string) bool {
 	s := server[len(server)-1]
 	if d != torque {
@@ -159,8 +163,9 @@ func noHistory(d dialect, server, queues []object, use string) bool {
 	return number(keep) == 0
 }
 
-// queuedLimit returns how many jobs of an account a queue or the server accepts, 0 for no limit. OpenPBS has the
-// attribute max_queued. Torque has max_user_queuable, and max_queuable, which limits the jobs of all accounts together.
+// queuedLimit returns how many jobs an account may have in a queue or on the server, 0 for no limit. It reads
+// max_queued (OpenPBS) and max_user_queuable and max_queuable (Torque); max_queuable limits the jobs of all accounts
+// together.
 func queuedLimit(o object, who string) int {
 	low := minLimit(number(o.attrs["max_user_queuable"]), number(o.attrs["max_queuable"]))
 	return minLimit(low, userLimit(o.attrs["max_queued"], who))
@@ -190,8 +195,8 @@ func userLimit(s, who string) int {
 	return minLimit(all, own)
 }
 
-// checkSize returns an error if a bulk is larger than its queue or the server allows this account. The capabilities
-// describe the default queue, so they do not have the limits of other queues.
+// checkSize returns an error if a bulk is larger than its queue or the server allows this account. This check is needed
+// besides the capabilities, because the capabilities contain only the limits of the default queue.
 func (a *Adapter) checkSize(b adapters.Bulk) error {
 	a.mu.Lock()
 	l := a.limits

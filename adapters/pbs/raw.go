@@ -22,8 +22,8 @@ type raw struct {
 	damaged bool
 }
 
-// field returns a pointer to the field for an attribute of a group; nil if jjm does not read the attribute. It
-// recognizes the names of both dialects.
+// field returns a pointer to the field of r that stores an attribute of a group, or nil if jjm does not read the
+// attribute. It recognizes the names of both dialects.
 func (r *raw) field(group string, key []byte) *string {
 	switch group {
 	case "resources_used":
@@ -92,6 +92,7 @@ type jobID struct {
 	whole bool // whether the id is 25[]
 }
 
+// parseID parses an identifier; ok is false if the text is not one.
 func parseID(s string) (id jobID, ok bool) {
 	s, _, _ = strings.Cut(s, ".")
 	seq, rest, array := strings.Cut(s, "[")

@@ -124,8 +124,9 @@ var exitKinds = map[int]jjm.Kind{
 	212: jjm.Busy,    // 15060 server is shutting down
 }
 
-// refusal classifies a failed qsub. The error is of kind Ambiguous, because the job may exist, if qsub was killed, if
-// the connection broke (exit 1), or if the message for the exit code is missing.
+// refusal classifies a failed qsub. Its error is of kind Ambiguous, because the job may exist, if qsub was killed or
+// printed anything on standard output, if the message is not one of qsub's own, if the connection broke (exit 1), or if
+// neither the message nor the exit code is known.
 func refusal(out run.Output) error {
 	kind, mark := refusalKind(out)
 	err := jjm.Errorf(kind, "qsub: exit %d: %s", out.Exit, complaint(out.Stderr))
@@ -138,6 +139,7 @@ func refusal(out run.Output) error {
 // tooManyExits are the exit codes of OpenPBS's qsub for too many jobs.
 var tooManyExits = []int{3, 38, 39, 198}
 
+// refusalKind returns the kind of error for a failed qsub, and the function that marks the error; nil for no mark.
 func refusalKind(out run.Output) (kind jjm.Kind, mark func(error) error) {
 	if out.Signal != 0 || len(bytes.TrimSpace(out.Stdout)) > 0 {
 		return jjm.Ambiguous, nil

@@ -37,7 +37,7 @@ func jobOf(r raw, d dialect) (job, bool) {
 	return j, true
 }
 
-// isTask reports whether the job itself runs, that is, is not a whole array.
+// isTask reports whether the job runs itself. Only a whole array does not: its members run.
 func (j job) isTask() bool { return !j.whole }
 
 // report returns jjm's report of a job.
@@ -89,8 +89,8 @@ func (j job) restarts() int {
 	return n - 1
 }
 
-// isOver reports whether the state is final: F is finished, X is an ended member of a live array, C is completed
-// (Torque).
+// isOver reports whether the state of a job is final: F (finished), X (an ended member of a live array) or C
+// (completed, in Torque).
 func (j job) isOver() bool { return j.state == "F" || j.state == "X" || j.state == "C" }
 
 // stateAlive returns the state of a job that has not ended, BatchUnknown for an ended job.
@@ -126,8 +126,8 @@ const (
 	subFailed     = "93"
 )
 
-// judge sets how a job ended. In OpenPBS the end follows from the substate and the exit status together: a deleted job
-// may have any exit status, or no exit status. Torque shows only an exit status, which is 271 for deleted jobs.
+// judge sets in r how a job ended. In OpenPBS the end follows from the substate and the exit status together, because a
+// deleted job may have any exit status or none. Torque shows only an exit status, which is 271 for deleted jobs.
 func (j job) judge(d dialect, r *jjm.Report) {
 	status, err := strconv.Atoi(j.exit)
 	has := err == nil
@@ -171,7 +171,8 @@ func endWithoutRecord(r raw) (state jjm.BatchState, why string) {
 	return jjm.BatchUnknown, "PBS does not show how it ended"
 }
 
-// signalled is added to the number of the signal that killed a job's own shell.
+// signalled is what PBS adds to the number of the signal that killed a job's own shell. The sum is the job's exit
+// status.
 const signalled = 256
 
 // ownStatus explains the exit statuses that PBS itself sets (OpenPBS and Torque, pbs_job.h). The statuses for exceeded
@@ -191,8 +192,8 @@ var overLimit = map[dialect]map[int]jjm.BatchState{
 	torque:  {-10: jjm.BatchOOM, -11: jjm.BatchTimeout, -12: jjm.BatchTimeout},
 }
 
-// exitStatus sets the end of a job from its exit status. The shell that runs a job's script returns 128+n if signal n
-// killed the script; a script that exits with that number looks the same.
+// exitStatus sets in r how a job ended according to its exit status. The shell that runs a job's script exits with
+// 128+n if signal n killed the script; a script that exits with that number itself looks the same.
 func exitStatus(status int, d dialect, r *jjm.Report) {
 	switch state, over := overLimit[d][status]; {
 	case over:

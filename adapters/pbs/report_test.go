@@ -71,8 +71,8 @@ func TestReport_DistinguishesEnds(t *testing.T) {
 	}
 }
 
-// What PBS shows of a member without a record. The first three are recorded
-// (deleted_waiting_subjob); the others have the traces of a run that recorded members have.
+// These are listings of members without a record of their own. The first three are recorded (deleted_waiting_subjob);
+// the others have the traces of a run that recorded members have.
 func TestEndWithoutRecord(t *testing.T) {
 	const said = "Subjob finished"
 	tests := []struct {

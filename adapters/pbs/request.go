@@ -13,8 +13,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// word matches names of queues, accounts and projects. Commas, colons, quotes, @ and backslashes have special meanings
-// in PBS, and PBS writes some of these characters into unreadable JSON.
+// word matches the names of queues, accounts and projects. It excludes commas, colons, quotes, @ and backslashes, which
+// have special meanings in PBS; some of them also make the JSON that PBS prints invalid.
 var word = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+/-]{0,63}$`)
 
 // chunkText matches a list of resources for a chunk.
@@ -28,6 +28,7 @@ func checkWord(s string) error {
 	return fmt.Errorf("%.80q: want a word of letters, digits and _ . + / -", s)
 }
 
+// checkDirective returns an error if a line must not be added to the options of qsub.
 func checkDirective(line string) error {
 	_, err := directive(line)
 	return err
@@ -157,9 +158,9 @@ func directive(line string) ([]string, error) {
 	return []string{option, value}, checkValue(option, value)
 }
 
-// jobAttributes are the attributes that a job file may set with -W; the site's own settings may set all attributes
-// except ownedValues. Job files may not set other attributes, because some of them name accounts (User_List), files of
-// the submit host (stagein) or programs.
+// jobAttributes are the attributes that a job file may set with -W. Other attributes are refused there, because some
+// name accounts (User_List), files of the submit host (stagein) or programs. The site's own settings may set all
+// attributes except ownedValues.
 var jobAttributes = []string{"group_list", "no_stdio_sockets", "release_nodes_on_stageout", "tolerate_node_failures"}
 
 // checkJobDirective returns an error if a job file may not contain the option.
@@ -215,6 +216,7 @@ func isOwnedValue(name string) (why string, owned bool) {
 	return "", false
 }
 
+// checkValue returns an error if the value of -l or -W sets one of ownedValues.
 func checkValue(option, value string) error {
 	if option != "-l" && option != "-W" {
 		return nil

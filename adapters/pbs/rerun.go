@@ -13,10 +13,10 @@ import (
 // neverReruns reports whether a listing shows that the server will not rerun the job.
 func (j job) neverReruns() bool { return j.rerunnable == "False" }
 
-// forbidRerun forbids reruns of an OpenPBS array, and then checks that the array has the attribute: qsub takes no -r n
-// for arrays, but qalter does, and members inherit the attribute. If the server rejects that permanently, the error is
-// nil, because the wrapper's claim also prevents a second run; the rejection is logged and becomes part of the
-// cluster's guarantee. Every other failure is an error of kind Busy.
+// forbidRerun forbids reruns of an OpenPBS array with qalter, and then checks that the array has the attribute. qsub
+// accepts no -r n for arrays; the members inherit the attribute of their array. If the server rejects the qalter
+// permanently, forbidRerun logs the rejection, adds it to the cluster's guarantee, and returns nil, because the
+// wrapper's claim also prevents a second run. Every other failure is an error of kind Busy.
 func (a *Adapter) forbidRerun(ctx context.Context, seq string) error {
 	id := jobID{seq: seq, array: true, whole: true}.String()
 	argv := []string{"qalter", "-r", "n", id}
@@ -74,7 +74,8 @@ func (a *Adapter) forbidReruns(ctx context.Context, p *plan) {
 	p.targets = ready
 }
 
-// noteReruns records the reason why the server allows reruns of arrays, "" if it does not. It logs a changed reason.
+// noteReruns records the reason why the server still allows reruns of arrays, or "" if reruns are forbidden. It logs a
+// changed reason.
 func (a *Adapter) noteReruns(why string) {
 	a.mu.Lock()
 	before := a.reruns

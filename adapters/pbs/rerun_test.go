@@ -36,8 +36,8 @@ func TestSubmit_NothingIsRerun(t *testing.T) {
 	s.until("over", array.Tag, all(3, jjm.BatchEndedOK))
 }
 
-// Whatever happens between qsub and qalter, the array is there, held, and not released
-// before its reruns are forbidden.
+// Whatever happens between qsub and qalter, the array exists and is held, and it is not released before its reruns are
+// forbidden.
 func TestSubmit_ADoubtfulQalterIsSettledLikeADoubtfulBulk(t *testing.T) {
 	for fault, forbidden := range map[string]bool{"qalter-killed": true, "qalter-lost": false} {
 		t.Run(fault, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestSubmit_AQalterThatHangsLeavesAHeldArray(t *testing.T) {
 	s.until("over", b.Tag, all(2, jjm.BatchEndedOK))
 }
 
-// The daemon was killed between qsub and qalter: only the batch system knows the array.
+// The daemon was killed between qsub and qalter, so only the batch system has the array's id.
 func TestRelease_ForbidsRerunsOfAnArrayThatIsFoundAgain(t *testing.T) {
 	s := newSite(t)
 	b := s.bulk(2, "exit 0")
@@ -121,7 +121,8 @@ func TestRelease_ForbidsRerunsOfAnArrayThatIsFoundAgain(t *testing.T) {
 	}
 }
 
-// An array that nobody may alter runs: the wrapper's claim prevents second runs.
+// If the server lets nobody alter an array, the array is released nevertheless, because the wrapper's claim prevents a
+// second run.
 func TestSubmit_ARefusedQalterIsPartOfTheGuarantee(t *testing.T) {
 	s := newSite(t)
 	s.fault("qalter-denied", true)

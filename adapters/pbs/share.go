@@ -11,8 +11,8 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// line is the queue of callers for the same listing. During a listing, all new callers wait for the next listing and
-// share its answer: the running listing may lack a job that was submitted before they called.
+// line is the queue of callers for the same listing. While a listing runs, all new callers wait for the next listing
+// and share its answer, because the running listing may lack a job that was submitted before they called.
 type line struct {
 	running, next *round
 	began         time.Time // time at which the latest listing began

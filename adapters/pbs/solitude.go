@@ -14,8 +14,8 @@ type solitude struct {
 	since time.Time
 }
 
-// gone returns the new state after the server was gone after a qdel of n jobs. Commands that ran at the same time count
-// as one.
+// gone returns the new state after the server became unreachable after a qdel of n jobs. Several commands that ran at
+// the same time double the rest only once.
 func (s solitude) gone(n int) solitude {
 	s.most = max(s.most, n)
 	if s.waits && s.since.IsZero() {
@@ -24,8 +24,8 @@ func (s solitude) gone(n int) solitude {
 	return solitude{most: s.most, rest: min(max(2*s.rest, firstRest), lastRest), waits: true}
 }
 
-// answered returns the new state after the server answered a listing. An outage later in the rest does not prolong it:
-// no command of several jobs was sent meanwhile.
+// answered returns the new state after the server answered a listing. Once the rest has begun, an outage does not
+// prolong it, because no command of several jobs was sent during the rest.
 func (s solitude) answered(now time.Time) solitude {
 	switch {
 	case !s.waits:
@@ -37,8 +37,8 @@ func (s solitude) answered(now time.Time) solitude {
 	return s
 }
 
-// worked returns the new state after the server answered after a qdel of n jobs. If no fewer jobs were in the largest
-// command after which the server was gone, that command is no longer suspect.
+// worked returns the new state after the server still answered after a qdel of n jobs. If n is at least the size of the
+// largest command after which the server was gone, qdel commands of several jobs are no longer suspect.
 func (s solitude) worked(n int) solitude {
 	if s.waits || n < s.most {
 		return s

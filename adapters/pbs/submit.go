@@ -84,8 +84,8 @@ func (a *Adapter) extraOptions(ctx context.Context, b adapters.Bulk) ([]string, 
 }
 
 // submitArgs returns the command for a bulk. A bulk with one job is a plain job, because OpenPBS rejects arrays with
-// one member. The output goes to /dev/null, which PBS does not deliver: otherwise a job whose output could not be
-// copied back would stay in state E for half a minute. OpenPBS rejects -r n for arrays (see forbidRerun).
+// one member. The output goes to /dev/null: PBS does not copy that file back, and a job whose output cannot be copied
+// back would stay in state E for half a minute. OpenPBS rejects -r n for arrays (see forbidRerun).
 func submitArgs(b adapters.Bulk, c Config, d dialect) []string {
 	argv := []string{"qsub", "-h", "-N", string(b.Tag)}
 	if b.N > 1 {

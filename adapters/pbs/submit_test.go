@@ -69,7 +69,7 @@ func TestReceiptID_IsAmbiguousInDoubt(t *testing.T) {
 	}
 }
 
-// Each text is reached: none before it hides it.
+// No text in the table is hidden by an earlier text.
 func TestRefusal_EachTextHasItsKindAndMark(t *testing.T) {
 	for _, r := range refusalTexts {
 		err := refusal(run.Output{Exit: 163, Stderr: []byte("qsub: " + r.text + "\n")})
@@ -94,8 +94,8 @@ func TestRefusal_EachTextHasItsKindAndMark(t *testing.T) {
 	}
 }
 
-// Every text of pbs_messages.c of OpenPBS 20 and of pbs_error_db.h and svr_jobfunc.c of Torque 6
-// for a limit on jobs that are queued passes.
+// The texts are those in pbs_messages.c of OpenPBS 20 and in pbs_error_db.h and svr_jobfunc.c of Torque 6 about limits
+// on the number of queued jobs. A submission that is rejected with one of them may succeed later.
 func TestRefusal_LimitsOnQueuedJobsPass(t *testing.T) {
 	var texts []string
 	for _, state := range []string{"", " in 'Q' state"} {
@@ -265,7 +265,7 @@ func TestHook_AddsOptionsOrRefuses(t *testing.T) {
 	}
 }
 
-// What never reached qsub is not looked for.
+// A submission that failed before qsub was started is marked as not started, so jjm need not search for its jobs.
 func TestSubmit_WhatEndsBeforeQsubIsNotStarted(t *testing.T) {
 	bin := t.TempDir()
 	qstat := filepath.Join(bin, "qstat")

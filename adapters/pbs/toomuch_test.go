@@ -19,8 +19,8 @@ import (
 	"jjm/internal/testkit/await"
 )
 
-// watched makes an adapter whose commands are noted, and first do what body says; body may
-// end them.
+// watched makes an adapter and returns a function for the commands that ran since its last call. Each command first
+// runs the shell text body, which may end the command.
 func (s *site) watched(body string, change ...func(*Config)) (a *Adapter, ran func() []string) {
 	s.t.Helper()
 	dir := s.t.TempDir()
@@ -43,10 +43,10 @@ func (s *site) watched(body string, change ...func(*Config)) (a *Adapter, ran fu
 	}
 }
 
-// little is a bound of output and memory that a test can reach.
+// little sets limits of output and memory that are so low that a test can exceed them.
 func little(c *Config) { c.MaxOutputMB, c.MaxMemoryMB = 1, 1024 }
 
-// What a qstat that lists all jobs does instead of listing.
+// excesses are the faults of a qstat that lists all jobs, as shell texts that replace the listing.
 var excesses = map[string]string{
 	"prints without end":   `exec yes '        "1.pbshost":{'`,
 	"grows in memory":      `while [ "$(ulimit -d)" = unlimited ]; do :; done; exec dd bs=2G if=/dev/zero of=/dev/null`,
@@ -94,8 +94,8 @@ func TestList_AListingThatIsTooLargeTwiceIsReplacedByIDs(t *testing.T) {
 	}
 }
 
-// A listing with the members of arrays may be too large while a listing without them is not. Searches, which make the
-// second one, do not delay that jobs are asked for by id.
+// A listing with the members of arrays may be too large although a listing without them is not. Successful searches,
+// which list without members, do not prevent the adapter from looking up members by id.
 func TestList_MembersThatAreTooMuchAreAskedForByIDBesideSearches(t *testing.T) {
 	s := newSite(t)
 	b := s.bulk(3, "exec sleep 600")
@@ -114,7 +114,7 @@ func TestList_MembersThatAreTooMuchAreAskedForByIDBesideSearches(t *testing.T) {
 	}
 }
 
-// The client walks a ring if an array has just started; a moment later it does not.
+// The client sometimes prints without end if an array has just started; a moment later it prints a whole listing.
 func TestList_AnEndlessListingIsRepeatedOnce(t *testing.T) {
 	s := newSite(t)
 	b := s.bulk(2, "exec sleep 600")
@@ -134,7 +134,8 @@ func TestList_AnEndlessListingIsRepeatedOnce(t *testing.T) {
 	}
 }
 
-// Listings hang in one freeze, or wait for one that hangs.
+// Several listings wait for a frozen server. Such silence does not count as a listing that is too large, so the next
+// listing is again a listing of everything.
 func TestList_AFrozenServerIsAskedForEverythingAfterwards(t *testing.T) {
 	s := newSite(t)
 	b := s.bulk(2, "exec sleep 600")
@@ -161,7 +162,7 @@ func TestList_AFrozenServerIsAskedForEverythingAfterwards(t *testing.T) {
 	s.wantCommand("qstat -f -F json -t")
 }
 
-// This qstat accepts two ids at most.
+// The qstat of this test answers for at most two ids.
 func TestList_ChunksShrinkUntilTheyAreNotTooMuch(t *testing.T) {
 	s := newSite(t)
 	var bulks []adapters.Bulk
@@ -193,7 +194,7 @@ func TestList_ChunksShrinkUntilTheyAreNotTooMuch(t *testing.T) {
 	}
 }
 
-// After it was cut off the next listing continues where the last one stopped.
+// A listing that was cut off has stored the ends that it looked up. The next listing looks up only the remaining ends.
 func TestList_KnownEndsAreNotAskedForAgain(t *testing.T) {
 	s := newSite(t)
 	var bulks []adapters.Bulk
@@ -290,8 +291,8 @@ func TestList_AfterARestartReportsWhatEndedSince(t *testing.T) {
 	}
 }
 
-// If the server cannot list by time, jobs that were seen alive are reported nevertheless,
-// and the others by Account.
+// If the server cannot list by time of end, List still reports the ends of jobs that were seen alive, and Account
+// reports the ends of the other jobs.
 func TestList_AServerThatCannotListByTime(t *testing.T) {
 	s := newSite(t)
 	unseen := s.bulk(1, "exit 3")
@@ -316,7 +317,7 @@ func TestList_AServerThatCannotListByTime(t *testing.T) {
 	}
 }
 
-// Jobs that came and went between two listings are found by a later one.
+// Jobs that were submitted and ended between two listings are found by a later listing.
 func TestList_FindsWhatEndedUnseen(t *testing.T) {
 	s := newSite(t)
 	mine := s.a

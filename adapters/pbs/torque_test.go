@@ -13,8 +13,9 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// texts answers commands with texts in the forms of Torque's source and manual, in the place of a
-// batch system: none was ever recorded. A command without a text succeeds and prints nothing.
+// texts is a runner that answers commands with fixed texts instead of running them. The texts have the forms in
+// Torque's source and manual, because no Torque was ever recorded. A command without a text succeeds and prints
+// nothing.
 type texts struct {
 	of  map[string]run.Output
 	ran []string
@@ -30,7 +31,7 @@ func (x *texts) Run(_ context.Context, c run.Cmd) (run.Output, error) {
 // UID implements run.Runner.
 func (*texts) UID() int { return os.Getuid() }
 
-// onTexts makes an adapter for Torque whose commands are answered with texts of standard output.
+// onTexts makes an adapter for Torque whose commands print the given texts to standard output.
 func onTexts(t *testing.T, of map[string]string) (context.Context, *Adapter, *texts) {
 	x := &texts{of: map[string]run.Output{}}
 	for command, text := range of {
@@ -78,7 +79,7 @@ func TestTorque_TheProbeReadsItsNames(t *testing.T) {
 	}
 }
 
-// Without keep_completed jobs vanish at their end.
+// If keep_completed is not set, jobs vanish at their end.
 func TestTorque_AJobThatVanished(t *testing.T) {
 	ctx, a, x := onTexts(t, map[string]string{
 		"qstat -x": torqueXML, "qstat -x -t": torqueXML, "qstat -B -f": "Server: h\n    keep_completed = 0\n",

@@ -21,7 +21,7 @@ type site struct {
 	dir string
 }
 
-// cycle passes on the clock of the adapters before each call of the helpers.
+// cycle is the time by which the helpers move the adapters' clock before each call.
 const cycle = 10 * time.Second
 
 // patiently makes a call in each cycle until the budget of ports allows it.
@@ -82,7 +82,7 @@ func (s *site) control(op adapters.Op, refs ...adapters.Ref) []error {
 	return answers
 }
 
-// good expects success for each reference.
+// good applies an operation to jobs and fails the test unless the result for each job is a success.
 func (s *site) good(op adapters.Op, refs ...adapters.Ref) {
 	s.t.Helper()
 	for i, err := range s.control(op, refs...) {
@@ -119,7 +119,7 @@ func (s *site) list(tag jjm.Tag) map[int32]jjm.Report {
 	return found
 }
 
-// until waits for a listing of a tag that ok accepts.
+// until lists a tag until ok accepts the listing.
 func (s *site) until(what string, tag jjm.Tag, ok func(map[int32]jjm.Report) bool) map[int32]jjm.Report {
 	s.t.Helper()
 	var found map[int32]jjm.Report
@@ -132,7 +132,7 @@ func (s *site) until(what string, tag jjm.Tag, ok func(map[int32]jjm.Report) boo
 	return nil
 }
 
-// all expects n jobs in the same state.
+// all returns a function that reports whether a listing has exactly n jobs, all in the given state.
 func all(n int, state jjm.BatchState) func(map[int32]jjm.Report) bool {
 	return func(found map[int32]jjm.Report) bool {
 		for _, r := range found {
@@ -288,8 +288,8 @@ func TestServer_TroubleIsBusyAndNothingElse(t *testing.T) {
 	}
 }
 
-// everythingIs calls all methods at once and expects errors, of one kind from Submit and of another
-// from the rest.
+// everythingIs calls all methods and expects that each returns an error: Submit an error of the kind submit, all other
+// methods an error of the kind others.
 func (s *site) everythingIs(submit, others jjm.Kind, b adapters.Bulk, id string) jjm.Tag {
 	s.t.Helper()
 	new := s.bulk(1, "exit 0")

@@ -8,7 +8,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// OpenPBS since December 2023 answers the first of several ids (json_several_ids).
+// Since December 2023, OpenPBS answers only the first of several ids (json_several_ids).
 func TestUnanswered_IDsAreAskedForAgainAlone(t *testing.T) {
 	s := newSite(t)
 	s.fault("one-id", true)
@@ -37,7 +37,7 @@ func TestUnanswered_IDsAreAskedForAgainAlone(t *testing.T) {
 	}
 }
 
-// This qstat answers a question by id with a listing of nothing, and exit 0.
+// The qstat of this test answers a lookup by id with an empty listing and exit code 0.
 func TestUnanswered_SilenceAboutAnIDIsBusyNotGone(t *testing.T) {
 	s := newSite(t)
 	b := s.bulk(1, "exit 3")

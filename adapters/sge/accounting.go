@@ -24,8 +24,8 @@ type record struct {
 	read jjm.Time
 }
 
-// when returns the time of a record. A task that could not be started has no end time, and
-// the record of a forced rescheduling has no times at all (measured on 8.1.9).
+// when returns the time of a record: the end of the task if the record has it. A task that could not be started has no
+// end time, and the record of a forced rescheduling has no times at all (measured on 8.1.9).
 func (r record) when() jjm.Time {
 	switch {
 	case r.ended != 0:
@@ -99,7 +99,7 @@ func parseRecord(line string) (r record, ok bool, err error) {
 	return r, r.bulk > 0 && r.task > 0 && (len(f) != columns || f[colPETask] == "NONE"), nil
 }
 
-// unreadRecord returns the unreadLine for a line about a task of jjm that parseRecord rejected with the error cause.
+// unreadRecord describes a line about a task of jjm that parseRecord rejected with the error cause.
 func unreadRecord(line string, cause error) unreadLine {
 	f := strings.Split(line, ":")
 	u := unreadLine{user: f[colOwner], Unread: adapters.Unread{Tag: jjm.Tag(f[colName]), Index: -1,
@@ -116,7 +116,8 @@ func unreadRecord(line string, cause error) unreadLine {
 	return u
 }
 
-// limits sets the limits that the job requested, from its category: "-l h_rt=60,h_vmem=300M -pe smp 4".
+// limits sets the limits that the job requested. It reads them from the job's category, such as "-l h_rt=60,h_vmem=300M
+// -pe smp 4".
 func (r *record) limits(category string) {
 	f := strings.Fields(category)
 	for i := 0; i+1 < len(f); i++ {
@@ -136,7 +137,7 @@ func (r *record) limits(category string) {
 	}
 }
 
-// quantity parses a number with a multiplier (sge_types(5)); 0 for any other text.
+// quantity parses a number with a multiplier (sge_types(5)). It returns 0 for any other text.
 func quantity(text string) int64 {
 	factor := 1.0
 	if text != "" {
@@ -219,7 +220,7 @@ func meaning(failed int) string {
 	return "a code that accounting(5) does not list"
 }
 
-// judge sets the end state and its reason.
+// judge sets the end state of a report and the reason.
 func (r record) judge(rep *jjm.Report, cancelled bool) {
 	switch {
 	case r.failed == failedAfterJob && rep.Signal == signalFor99:
@@ -244,8 +245,8 @@ func (r record) judge(rep *jjm.Report, cancelled bool) {
 	}
 }
 
-// overTime reports whether a killed task had used up a time limit. Execd also kills at the limit by itself, and the
-// record then only names a signal.
+// overTime reports whether a killed task had used up a time limit. It is needed because execd also kills tasks at their
+// limit by itself, and the record then only names a signal.
 func (r record) overTime() bool {
 	return r.exit == 128+9 && (r.hRT > 0 && r.wall >= r.hRT || r.hCPU > 0 && r.cpuMS >= 1000*r.hCPU)
 }
@@ -257,8 +258,8 @@ func (r record) overMemory() bool {
 }
 
 // nearLimit returns an explanation for the failure of a job that may have reached its memory limit. It returns "" if
-// the job used less than half of its limit or had no limit. h_vmem limits the address space (setrlimit(2)): an
-// allocation fails, and the program ends in its own way.
+// the job used less than half of its limit or had no limit. h_vmem limits the address space (setrlimit(2)), so a
+// program that reaches the limit is usually not killed: an allocation fails, and the program ends in its own way.
 func (r record) nearLimit() string {
 	if r.hVMEM == 0 || max(r.vmemMB, r.rssKB>>10) < r.hVMEM/2 {
 		return ""

@@ -10,8 +10,7 @@ import (
 	"jjm/internal/testkit/testbed"
 )
 
-// onBed makes an adapter for the Grid Engine of the test bed. change may alter its
-// configuration.
+// onBed makes an adapter for the Grid Engine of the test bed. change may change its configuration.
 func onBed(t testing.TB, bed *testbed.Bed, bin string, change ...func(*Config)) *Adapter {
 	t.Helper()
 	env := adapters.Env{State: t.TempDir(), Now: time.Now, Warn: func(msg string, args ...any) {

@@ -16,7 +16,7 @@ type task struct {
 	submitted, started jjm.Time
 }
 
-// maxSets is the largest number of words on one command line, which is far below the kernel's limit.
+// maxSets is the largest number of task sets on one command line. Such a line is far below the kernel's limit.
 const maxSets = 2000
 
 // Control first lists the jobs, to name only living tasks with their tag, then runs the commands, and lists the jobs
@@ -89,7 +89,7 @@ func (a *Adapter) aliveTasks(ctx context.Context, owner jjm.Owner) (map[key]task
 	return out, unread, nil
 }
 
-// needing returns the tasks that an operation would change, without duplicates.
+// needing returns the tasks of jobs that an operation must change, each once.
 func needing(op adapters.Op, jobs []adapters.Ref, living map[key]task) []key {
 	picked := map[key]bool{}
 	var todo []key
@@ -104,8 +104,8 @@ func needing(op adapters.Op, jobs []adapters.Ref, living map[key]task) []key {
 	return todo
 }
 
-// isAsWanted reports whether an operation has nothing to do for a living task. A running
-// task cannot be held.
+// isAsWanted reports whether an operation has nothing to do for a living task. It also returns true for a hold of a
+// running task, because Grid Engine cannot hold that task.
 func isAsWanted(op adapters.Op, t task) bool {
 	switch op {
 	case adapters.Cancel:
@@ -147,7 +147,8 @@ func (a *Adapter) runCommands(ctx context.Context, op adapters.Op, todo []key, b
 	return said.String(), err
 }
 
-// verdict returns the result for one task from its state after the commands.
+// verdict returns the answer for one task according to its state after the commands. said is the output of the
+// commands.
 func verdict(op adapters.Op, k key, after map[key]task, said string) error {
 	t, lives := after[k]
 	if !lives || isAsWanted(op, t) {
@@ -160,7 +161,8 @@ func verdict(op adapters.Op, k key, after map[key]task, said string) error {
 	return jjm.Errorf(kind, "%v %s of %s: it still is %q: %s", op, k.id(), k.tag, t.letters, brief([]byte(said)))
 }
 
-// noteLines returns the notes of cancels, with one line for all tasks of an array that have the same times.
+// noteLines returns the notes to write before tasks are cancelled: one line for all tasks of an array that have the
+// same times.
 func noteLines(at jjm.Time, user string, todo []key, before map[key]task) []noteLine {
 	type group struct {
 		bulkKey

@@ -19,8 +19,8 @@ type detail struct {
 	pending string
 }
 
-// parseDetail parses the output of qstat -xml -j. It omits jobs that no longer exist. If the answer consists of
-// unknown_jobs, with exit code 0, none of the jobs exists.
+// parseDetail parses the output of qstat -xml -j. The result lacks jobs that no longer exist. If none of the jobs
+// exists, qstat exits with 0 and prints a document with unknown_jobs.
 func parseDetail(text []byte) ([]detail, error) {
 	if strings.Contains(string(text), "<unknown_jobs") {
 		var none struct {
@@ -69,8 +69,8 @@ func parseDetail(text []byte) ([]detail, error) {
 	return details, nil
 }
 
-// seconds converts a time in seconds since 1970, or in milliseconds, which Univa Grid Engine since 8.2 writes in the
-// same places.
+// seconds converts a time of qstat -j, which is in seconds since 1970. Univa Grid Engine since 8.2 writes milliseconds
+// in the same places; seconds recognizes them by their size.
 func seconds(n int64) jjm.Time {
 	if n > 100_000_000_000 {
 		return jjm.Time(n)
@@ -78,7 +78,7 @@ func seconds(n int64) jjm.Time {
 	return jjm.Time(n * 1000)
 }
 
-// details looks up arrays by number, for facts that memory lacks.
+// details looks up arrays by number with qstat -j, to learn facts that memory lacks.
 func (a *Adapter) details(ctx context.Context, bulks []int64) ([]detail, error) {
 	words := make([]string, len(bulks))
 	for i, b := range bulks {

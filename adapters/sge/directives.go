@@ -12,39 +12,42 @@ import (
 )
 
 // allowed are the options of qsub(1) that a site or a job file may add; the value is true if the option takes a value.
-// All other options are rejected: the options that jjm sets (-N, -t, -h, -r, -o, -e, -j, -S, -C, -b, -wd, -cwd, -terse,
-// -sync, -now, -notify, -v, -V); options that would start more or later jobs than jjm counts (-tc is allowed, because
-// it only slows down); unsafeOptions; and unknown options. qsub accepts no abbreviations and no "-option=value".
+// All other options are rejected: the options in owned; unsafeOptions; options that would start more jobs, or start
+// jobs later, than jjm expects (-tc is allowed, because it only makes an array start fewer jobs at a time); and unknown
+// options. qsub accepts no abbreviations and no "-option=value".
 var allowed = map[string]bool{
 	"-A": true, "-P": true, "-ac": true, "-ar": true, "-binding": true, "-ckpt": true, "-dl": true,
 	"-hard": false, "-soft": false, "-js": true, "-l": true, "-m": true, "-M": true,
 	"-masterq": true, "-p": true, "-q": true, "-R": true, "-tc": true, "-w": true,
 }
 
-// owned are options that jjm sets itself; the list allows a clearer error.
+// owned are options that a site or a job file may not add. jjm sets some of them itself (-N, -t, -h, -r, -o, -j, -S,
+// -b, -wd, -terse, -sync, -now, and -pe from the cluster's settings). The other options would change how a job starts,
+// waits, runs or writes its output in a way that jjm does not expect. The error for each option in owned says that jjm
+// sets it.
 var owned = []string{"-N", "-t", "-h", "-r", "-o", "-e", "-i", "-j", "-S", "-b", "-wd", "-cwd", "-terse", "-sync",
 	"-now", "-notify", "-v", "-V", "-clear", "-hold_jid", "-hold_jid_ad", "-a", "-c", "-shell", "-verify", "-pe"}
 
-// unsafeOptions run programs or read files on the submit host in the account that runs qsub (qsub(1)). The texts
-// describe that, and the remedy.
+// unsafeOptions are options that run programs or read files on the submit host under the account that runs qsub
+// (qsub(1)). The texts say what each option does; for -jsv the text also says what a site can do instead.
 var unsafeOptions = map[string]string{
 	"-jsv": "runs a program on the submit host: a site sets one for all in sge_request(5), or jsv_url of sge_conf(5)",
 	"-@":   "reads a file on the submit host",
 	"-C":   "makes qsub read options out of the job's script",
 }
 
-// checkDirective returns an error if an option is not allowed.
+// checkDirective returns an error if a line is not one allowed option with a valid value.
 func checkDirective(line string) error {
 	_, err := words([]string{line})
 	return err
 }
 
-// priority matches a value of -p.
+// priority matches a valid value of the option -p.
 var priority = regexp.MustCompile(`^-?[0-9]{1,4}$`)
 
-// words splits options, each with its value in one text ("-l os=el9"), into the words of a command line. The error
-// names an option that is not allowed. Values are single words without quotes, because a second word could be an option
-// that jjm sets.
+// words splits options into the words of a command line. Each option comes with its value in one text ("-l os=el9").
+// words returns an error that names the first option that is not allowed or has a wrong value. A value must be a single
+// word without quotes, because a second word could be an option that jjm sets.
 func words(options []string) ([]string, error) {
 	var out []string
 	for _, text := range options {

@@ -9,8 +9,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// found returns the answer for each tag, with its arrays in the order of their numbers. A tag is not absent if an
-// unreadable record may have it.
+// found returns the answer for each tag, with the tag's arrays in the order of their numbers. If an unreadable record
+// may have a tag, found does not report that tag as absent.
 func found(tags []jjm.Tag, bulks map[bulkKey]bool, unread []adapters.Unread) []adapters.Found {
 	byTag := map[jjm.Tag][]int64{}
 	for k := range bulks {

@@ -48,7 +48,7 @@ func newHistory(path string, keep time.Duration, warn func(string, ...any)) *his
 	return &history{path: path, keep: keep, warn: warn, reading: make(chan struct{}, 1), records: map[key]record{}}
 }
 
-// refresh reads new records. Its errors are of kind Busy; the records of earlier calls remain.
+// refresh reads the new records. Its errors are of kind Busy; the records of earlier calls remain in memory.
 func (h *history) refresh(ctx context.Context, now time.Time) error {
 	select {
 	case h.reading <- struct{}{}:
@@ -73,7 +73,7 @@ func (h *history) refresh(ctx context.Context, now time.Time) error {
 	}
 }
 
-// read reads the new lines of the open file, and then the lines of the file that has replaced it.
+// read reads the new lines of the open file. If another file has replaced the open file, read then reads that file too.
 func (h *history) read(ctx context.Context, now time.Time) error {
 	h.prune(now)
 	for {
@@ -155,9 +155,9 @@ func (h *history) tail(ctx context.Context, now time.Time) error {
 // maxUnread is the largest number of unreadable lines that are kept in memory.
 const maxUnread = 1000
 
-// take adds the records in whole lines. It skips an unreadable line with a warning; the last maxUnread such lines are
-// kept in memory, and their tasks count as neither absent nor cancelled. An error instead would prevent all listings
-// permanently, because the line stays in the file.
+// take adds the records in a text of whole lines. It logs a warning for an unreadable line and skips the line, because
+// an error would prevent all listings permanently: the line stays in the file. The last maxUnread unreadable lines are
+// kept in memory, and their tasks count as neither absent nor cancelled.
 func (h *history) take(lines []byte, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -196,7 +196,7 @@ func (h *history) prune(now time.Time) {
 	maps.DeleteFunc(h.records, func(_ key, r record) bool { return r.when() < oldest })
 }
 
-// get returns the last record of a task of a user.
+// get returns the last record of a user's task, and false if there is none.
 func (h *history) get(k key, user string) (record, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -217,9 +217,10 @@ func (h *history) of(user string, since jjm.Time) []record {
 	return out
 }
 
-// startedAt replaces the start in a task's record by the start that was reported for the same run while the task was
-// alive. The two times differ: by qmaster's clock the start is the time at which qmaster sent the task to the worker,
-// by the worker's clock it is the time at which the task began, 1 to 3 s later (measured on 8.1.9).
+// startedAt replaces the start in a task's record by the start that was reported while the task was alive, if both
+// belong to the same run. The two times differ: the reported start is the time at which qmaster sent the task to the
+// worker (by qmaster's clock), and the recorded start is the time at which the task began (by the worker's clock), 1 to
+// 3 s later (measured on 8.1.9).
 func (h *history) startedAt(k key, started jjm.Time, restarts int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// key identifies one task permanently. The number of a job does not: numbers are reused after 9 999 999 and, measured
-// on 8.1.9, after a crash of the qmaster.
+// key identifies one task permanently. The tag is part of it, because numbers of jobs are reused: after 9 999 999 and,
+// measured on 8.1.9, after a crash of the qmaster.
 type key struct {
 	tag  jjm.Tag
 	bulk int64
@@ -20,7 +20,7 @@ type key struct {
 
 func (k key) id() string { return fmt.Sprintf("%d.%d", k.bulk, k.task) }
 
-// keyOf returns the task in a reference. It returns false if the reference cannot name a task.
+// keyOf returns the key of the task that a reference names, and false if the reference cannot name a task.
 func keyOf(r adapters.Ref) (key, bool) {
 	bulk, task, found := strings.Cut(r.ID, ".")
 	n, err := strconv.ParseInt(bulk, 10, 64)
@@ -37,8 +37,8 @@ func keyOf(r adapters.Ref) (key, bool) {
 // span is a range of tasks, with a step.
 type span struct{ first, last, step int32 }
 
-// maxTasks is the largest number of tasks in one line: max_aj_tasks is 75 000 by default, and sites that raise it stay
-// far below maxTasks.
+// maxTasks is the largest number of tasks that one line of qstat may list. The default limit for an array
+// (max_aj_tasks) is 75 000, and sites that raise it stay far below maxTasks.
 const maxTasks = 10_000_000
 
 // parseTasks parses the tasks in a line of qstat: "7", "7,10", "1-10:3", "2-5:1,9".
@@ -79,7 +79,8 @@ func each(spans []span, f func(task int32)) {
 	}
 }
 
-// taskSets groups tasks by bulk and returns the sets, in order, in the form that the commands take: "42.1-100".
+// taskSets groups tasks by bulk. It returns one text for each set, in order, in the form that the commands take:
+// "42.1-100".
 func taskSets(keys []key) []string {
 	byBulk := map[int64][]int32{}
 	for _, k := range keys {

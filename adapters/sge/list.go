@@ -10,8 +10,8 @@ import (
 )
 
 // List reads the living tasks from one qstat, and the ended tasks from the accounting file. It reads the living tasks
-// first: a task that ends between the two readings is then in both sources instead of in none. A second command, qstat
-// -j, looks up some of the arrays (see memory.toAskAbout).
+// first, so that a task that ends between the two readings is in both sources instead of in none. A second command,
+// qstat -j, looks up facts about some arrays (see memory.toAskAbout).
 func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
 	entries, unread, err := a.qstat(ctx, owner)
 	if err != nil {
@@ -52,8 +52,8 @@ func mayBe(unread []adapters.Unread, k key) bool {
 	return slices.ContainsFunc(unread, func(u adapters.Unread) bool { return u.MayBe(ref) })
 }
 
-// readBoth returns the live tasks (qstat), and then refreshes the accounting history. unread are the unreadable records
-// of qstat and of the history.
+// readBoth lists the live tasks with qstat, and then refreshes the accounting history. unread are the unreadable
+// records of qstat and of the history.
 func (a *Adapter) readBoth(ctx context.Context, owner jjm.Owner) (entries []entry, unread []adapters.Unread,
 	err error) {
 	entries, unread, err = a.qstat(ctx, owner)
@@ -83,9 +83,9 @@ func (a *Adapter) addRestarts(alive map[key]jjm.Report, owner jjm.Owner) {
 	}
 }
 
-// ranBefore returns the number of earlier runs of a living task, from its last record. If the current run ended after
-// the qstat, the last record belongs to the current run: its start, by the worker's clock, is then later than the start
-// that qmaster reported.
+// ranBefore returns the number of earlier runs of a living task according to its last record. If the current run ended
+// just after the qstat, the last record describes the current run itself, which ranBefore does not count. Such a record
+// has a start, by the worker's clock, that is not earlier than the start that qmaster reported.
 func ranBefore(alive jjm.Report, last record) int {
 	if alive.Started != 0 && last.started >= alive.Started {
 		return last.runs - 1
@@ -93,8 +93,9 @@ func ranBefore(alive jjm.Report, last record) int {
 	return last.runs
 }
 
-// endReports returns a report for each task that ended at since or later: from its record, or, without a record, from
-// the note of its cancel. late are tasks that left the queue and have no record yet.
+// endReports returns a report for each task that ended at since or later. The report comes from the task's record or,
+// if there is no record, from the note of its cancel. late are tasks that left the queue and have no record yet.
+// recorded reports whether a task has a record or may be alive.
 func endReports(alive map[key]jjm.Report, late []jjm.Report, records []record, notes map[key]note, since jjm.Time,
 	recorded func(key) bool) []jjm.Report {
 	var out []jjm.Report
@@ -106,7 +107,7 @@ func endReports(alive map[key]jjm.Report, late []jjm.Report, records []record, n
 			out = append(out, r)
 		}
 	}
-	waits := map[key]bool{} // tasks that still lack their record
+	waits := map[key]bool{} // tasks that have no record yet
 	for _, r := range late {
 		k, _ := keyOf(adapters.Ref{Tag: r.Tag, ID: r.ID, Index: -1})
 		if t, noted := notes[k]; noted && t.started == 0 {
@@ -123,8 +124,8 @@ func endReports(alive map[key]jjm.Report, late []jjm.Report, records []record, n
 	return out
 }
 
-// end returns the report for a record, using the notes of cancels. A task that was in error or rescheduled gets no
-// further record when it is deleted; only the note shows its cancel.
+// end returns the report for a record. It also needs the notes of cancels: if a task in error or a rescheduled task is
+// deleted, Grid Engine writes no further record, so only the note shows the cancel.
 func (r record) end(notes map[key]note) jjm.Report {
 	t, cancelled := notes[r.key]
 	if cancelled && r.mayStillWait() {
@@ -135,8 +136,8 @@ func (r record) end(notes map[key]note) jjm.Report {
 	return r.report(cancelled)
 }
 
-// Find searches the living, the recorded and the cancelled tasks for tags. A tag is absent if no such task has the tag:
-// a bulk is submitted held, so it cannot have run and vanished unless it was released.
+// Find searches the living, the recorded and the cancelled tasks for tags. If no such task has a tag, the tag is
+// absent: a bulk is submitted held, so it cannot have run and vanished before it was released.
 func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
 	entries, unread, err := a.readBoth(ctx, owner)
 	if err != nil {
@@ -156,7 +157,7 @@ func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]
 	return found(tags, bulks, unread), nil
 }
 
-// Account returns the ends of tasks. It runs qstat only if a record or a note may belong to a task that still waits.
+// Account returns the ends of tasks. It runs qstat only if the task of some record or note may still wait.
 func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.Ref) ([]jjm.Report, error) {
 	if err := a.history.refresh(ctx, a.env.Now()); err != nil {
 		return nil, a.wrap(err, "account %s of %s", jjm.Count(len(jobs), "job"), owner.User)
@@ -189,7 +190,7 @@ func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.
 	return append(reports, adapters.Doubtful(unread, jobs, reports)...), nil
 }
 
-// ofDoubtful returns the ends of the tasks with a record or a note, except for living tasks and tasks that an
+// ofDoubtful returns the ends of those tasks that have a record or a note. It leaves out living tasks and tasks that an
 // unreadable record may describe. unread are the unreadable records.
 func (a *Adapter) ofDoubtful(ctx context.Context, owner jjm.Owner, tasks []key, notes map[key]note) (
 	reports []jjm.Report, unread []adapters.Unread, err error) {

@@ -9,9 +9,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// memory stores facts from earlier listings. It only makes reports consistent; nothing else depends on it. qstat shows
-// the submission time of waiting tasks only, accounting has a start some seconds later than qstat's start, and for some
-// time after the end of a task neither source has the task.
+// memory stores facts from earlier listings. It only makes reports consistent; nothing else depends on it. It is needed
+// for three reasons: qstat shows the submission time of waiting tasks only; the start in the accounting file is some
+// seconds later than the start in qstat; and for some time after its end a task is in neither source.
 type memory struct {
 	mu    sync.Mutex
 	alive map[key]seen
@@ -25,6 +25,7 @@ type seen struct {
 	at     time.Time // time of the latest listing with the task
 }
 
+// bulkKey identifies an array: its tag and its number. The tag is needed because numbers are reused.
 type bulkKey struct {
 	tag jjm.Tag
 	num int64
@@ -43,22 +44,22 @@ func newMemory() *memory {
 	return &memory{alive: map[key]seen{}, bulks: map[bulkKey]bulk{}}
 }
 
-// askAgain is the largest age of the answer of qstat -j about a queued array. The reason why the array waits changes
-// with each run of the scheduler, but people do not read it that often. A younger array usually starts before anybody
-// reads its reason.
+// askAgain is the largest age of the answer of qstat -j about a queued array. The answer has the reason why the array
+// waits. That reason changes with each run of the scheduler, but people do not read it that often. A newly submitted
+// array is not looked up until it is askAgain old, because it usually starts before anybody reads its reason.
 const askAgain = 2 * time.Minute
 
-// forgetAfter is the time after which facts about unlisted tasks are dropped. It is longer than any flush_time that a
-// site would set.
+// forgetAfter is the time after which facts about unlisted tasks are dropped. It is longer than any delay of the
+// accounting file that a site would set (flush_time).
 const forgetAfter = 15 * time.Minute
 
 // maxAsked is the largest number of arrays in one command, whose answer has some 4 kB for each array (measured on
 // 8.1.9).
 const maxAsked = 200
 
-// toAskAbout stores the arrays of a listing, and returns at most maxAsked arrays to look up with qstat -j: arrays with
-// unknown submission time, arrays in error without a reason, and queued arrays that were submitted longer ago than
-// askAgain and not looked up within askAgain.
+// toAskAbout stores the arrays of a listing, and returns at most maxAsked arrays to look up with qstat -j. These are
+// arrays with unknown submission time, arrays in error without a reason, and queued arrays that were submitted longer
+// ago than askAgain and not looked up within askAgain.
 func (m *memory) toAskAbout(entries []entry, now time.Time) []int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -142,9 +143,9 @@ func (m *memory) reports(entries []entry) map[key]jjm.Report {
 	return out
 }
 
-// awaitingRecords stores the living tasks, and returns the tasks of the user that were alive within gap and now are
-// neither alive nor recorded. It also copies the start time and the restarts of a formerly living task into its record,
-// and forgets a task that has a record or left the queue longer ago than forgetAfter.
+// awaitingRecords stores the living tasks. It returns the user's tasks that were alive within gap and now are neither
+// alive nor recorded. If a task that was alive now has a record, awaitingRecords copies its start time and restarts
+// into the record. It forgets a task that has a record or left the queue longer ago than forgetAfter.
 func (m *memory) awaitingRecords(user string, alive map[key]jjm.Report, h *history, now time.Time,
 	gap time.Duration) []jjm.Report {
 	m.mu.Lock()

@@ -19,8 +19,8 @@ import (
 
 // notes stores jjm's own cancels, because Grid Engine does not record them: a task that waited leaves no record at all,
 // and the record of a running task looks as if the job had killed itself. A note is written and synced before qdel
-// runs. A note by itself proves nothing: it counts if the task is neither listed nor recorded, or if its record shows
-// that a signal ended the task.
+// runs, so it does not prove that the task was cancelled. It counts only if the task is neither listed nor recorded, or
+// if the task's record shows that a signal ended it.
 type notes struct {
 	path string
 	keep time.Duration

@@ -24,7 +24,7 @@ type site struct {
 	probed              bool
 }
 
-// flushTime returns the longest delay of records: 15 s by default (sge_conf(5)).
+// flushTime returns the longest time between the end of a task and its record: 15 s by default (sge_conf(5)).
 func (s site) flushTime() time.Duration {
 	if !s.probed {
 		return 15 * time.Second
@@ -63,7 +63,7 @@ func (a *Adapter) Probe(ctx context.Context) error {
 	return nil
 }
 
-// parseConf parses the output of qconf -sconf: lines "name value"; a backslash at the end continues a line.
+// parseConf parses the output of qconf -sconf, which has lines "name value"; a backslash at the end continues a line.
 func parseConf(text []byte) (site, error) {
 	whole := strings.ReplaceAll(string(text), "\\\n", " ")
 	conf := map[string]string{}
@@ -128,9 +128,9 @@ func clock(text string) (time.Duration, bool) {
 	return time.Duration(total) * time.Second, true
 }
 
-// parseHosts sums the slots in the output of qhost -q -xml. Queues of one host may overlap, so only the largest queue
-// of a host counts; queues that are down or disabled do not count. queue may contain wildcards, and a host after "@";
-// "" means every queue.
+// parseHosts parses the output of qhost -q -xml. It returns the slots of all hosts and the slots of the largest host.
+// Only the largest queue of a host counts, because the queues of one host may overlap; queues that are down or disabled
+// do not count. queue may contain wildcards, and a host after "@"; "" means every queue.
 func parseHosts(text []byte, queue string) (slots, largest int, err error) {
 	var doc struct {
 		XMLName xml.Name `xml:"qhost"`

@@ -12,7 +12,7 @@ import (
 // and also beyond max_aj_tasks (measured on 8.1.9).
 const exitFull = 25
 
-// answer is the meaning of a text that answers a submission.
+// answer is the meaning of a message that qsub or the qmaster prints about a submission.
 type answer uint8
 
 const (
@@ -23,14 +23,15 @@ const (
 	invalid
 )
 
-// refusals are the texts of qsub and of the qmaster, in lower case; the first matching entry decides. "%s" matches any
-// text. The sources are the strings of sge_qmaster 8.1.9, msg_qmaster.h of Grid Engine 6.2, and recordings.
+// refusals are the messages of qsub and of the qmaster, in lower case, with their meaning; the first matching entry
+// decides. "%s" matches any text. The sources are the strings of sge_qmaster 8.1.9, msg_qmaster.h of Grid Engine 6.2,
+// and recordings.
 var refusals = []struct {
 	means        answer
 	text, source string
 }{
 	{tooLarge, "more than %s tasks", "sge_qmaster"},
-	// Here an array counts as one job, so smaller arrays would reach the limit earlier.
+	// For these limits an array counts as one job, so smaller arrays would reach the limit earlier.
 	{busy, "jobs are allowed per user", "sge_qmaster"},
 	{busy, "jobs are allowed per cluster", "sge_qmaster"},
 	{busy, "was rejected because it can't be written", "sge_qmaster"}, // the spool is full
@@ -38,7 +39,7 @@ var refusals = []struct {
 	{busy, "was rejected cause it can't be written", "msg_qmaster.h"},
 	{busy, "was rejected cause it couldn't be written", "msg_qmaster.h"},
 	{busy, "connection refused", "down_qsub"},
-	// qsub had sent the request: the qmaster was killed while qsub waited.
+	// qsub had already sent the request: in the measurement the qmaster was killed while qsub waited.
 	{ambiguous, "connection reset", "measured"},
 	{ambiguous, "read error", "measured"},
 	{ambiguous, "timeout", "paused_qsub"},
@@ -105,8 +106,8 @@ func contains(message, text string) bool {
 	return false
 }
 
-// refusal classifies a qsub that did not exit with 0. The kind is certain only if the message is known to precede any
-// request, or to be a rejection by the qmaster; for all other messages the error is of kind Ambiguous.
+// refusal classifies a qsub that did not exit with 0. The error is of kind Ambiguous unless the message is one that
+// qsub prints before it sends a request, or one with which the qmaster rejects a request.
 func refusal(out run.Output) error {
 	failed := func(kind jjm.Kind) error {
 		return jjm.Errorf(kind, "qsub: exit %d: %s", out.Exit, brief(out.Stderr, out.Stdout))

@@ -2,9 +2,9 @@ package sge
 
 import "jjm/adapters"
 
-// The signals with which a shielded job ends itself instead of with an exit code that has a special meaning for Grid
-// Engine: 99 runs the job again, in spite of -r n, and 100 puts it into the error state (queue_conf(5), measured on
-// 8.1.9). They are real-time signals, which nothing else uses to end jobs.
+// A shielded job must not end with an exit code that has a special meaning for Grid Engine: 99 runs the job again, in
+// spite of -r n, and 100 puts it into the error state (queue_conf(5), measured on 8.1.9). It kills itself with one of
+// these signals instead. They are real-time signals, which nothing else uses to end jobs.
 const (
 	signalFor99  = 62
 	signalFor100 = 63
@@ -42,7 +42,7 @@ fi
 exit "$s"
 `
 
-// jobScript returns the script for qsub. Grid Engine counts tasks from 1.
+// jobScript returns the script for qsub. It subtracts one from the number of a task, because Grid Engine counts from 1.
 func jobScript(b adapters.Bulk, shielded bool) string {
 	if shielded {
 		command := "exec"

@@ -1,10 +1,11 @@
 // Package sge is the adapter for Grid Engine: Son of Grid Engine 8.1.9 and, with the same commands, its relatives (Open
 // Grid Scheduler, Sun Grid Engine 6.2).
 //
-// A bulk is one array job. It is submitted held (qsub -h -terse -t 1-N) and released when its id is stored; a
-// submission whose answer was lost therefore never runs. Its name is jjm's tag. One "qstat -xml" lists the living tasks
-// of the account. Ended tasks are read from the accounting file, starting at the end of the previous reading. qacct(1)
-// is not used: it reads the whole file each time, prints 1.4 kB for each job, and prints times in local time only.
+// A bulk is one array job, whose name is jjm's tag. Submit submits it held (qsub -h -terse -t 1-N), and Control
+// releases it when jjm has stored its id, so a submission whose answer was lost never runs. One "qstat -xml" lists the
+// living tasks of the account. Ended tasks are read from the accounting file; each reading begins where the previous
+// reading ended. The adapter does not use qacct(1), which reads the whole file each time, prints 1.4 kB for each job,
+// and prints times in local time only.
 //
 // Grid Engine writes no record of a job that was deleted while it waited, and the record of a killed job does not show
 // that qdel killed it. Therefore the adapter writes its own cancels to a file in its state folder (see notes). All
@@ -29,8 +30,9 @@ import (
 
 // Config is the section of a Grid Engine cluster.
 type Config struct {
-	// Bin is often /usr/lib/gridengine: Debian's /usr/bin/qsub is a script that takes ten times as long. Env then needs
-	// SGE_ROOT and SGE_CELL. Directives are options of qsub(1), each with its value in the same text: "-l os=el9".
+	// Bin in Common is often /usr/lib/gridengine, because Debian's /usr/bin/qsub is a script that takes ten times as long;
+	// Env then needs SGE_ROOT and SGE_CELL. Directives are options of qsub(1), each with its value in the same text: "-l
+	// os=el9".
 	adapters.Common
 	// PE is the parallel environment that provides several slots on one host (allocation_rule $pe_slots). If it is "",
 	// requests for several cores are rejected.
@@ -49,8 +51,8 @@ type Config struct {
 	Keep jjm.Duration `toml:"keep"`
 }
 
-// defaults returns the values of settings that a section leaves out. 72 h bridge a weekend: jjm requests the end of a
-// job within minutes unless jjm was down itself.
+// defaults returns the settings of a cluster before its section is read. Keep is 72 h, which bridges a weekend: jjm
+// requests the end of a job within minutes unless jjm itself was down.
 func defaults() Config {
 	return Config{
 		Common: adapters.DefaultCommon(), MemoryResource: "h_vmem", MemoryPerSlot: true, GPUResource: "gpu",
@@ -186,11 +188,11 @@ func (a *Adapter) Capabilities() adapters.Capabilities {
 	return c
 }
 
-// settle is the longest time for which a request may wait in the sockets of a stopped qmaster that continues: less than
-// 1 s was measured on 8.1.9; settle is sixty times that.
+// settle is the longest time for which a request may wait in the sockets of a qmaster that was stopped and then
+// continues. Less than 1 s was measured on 8.1.9; settle is at least sixty times that.
 const settle = time.Minute
 
-// slack is added to the flush time, because a network file system shows growth of a file late: after 3 s and more with
+// slack is added to the flush time, because a network file system shows the growth of a file late: by 3 s or more with
 // the usual attribute caching (nfs(5)).
 const slack = 10 * time.Second
 

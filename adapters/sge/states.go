@@ -7,8 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// batchState translates the letters of qstat (qstat(1), "state"). Letters are combined, for example hRwq, Eqw or dr,
-// and the most severe letter counts. A job that is being deleted (d) keeps its other state.
+// batchState translates the letters of qstat (qstat(1), "state"). A state may combine several letters, for example
+// hRwq, Eqw or dr; then the most severe letter counts. The letter d, for a job that is being deleted, changes nothing.
 func batchState(letters string) (jjm.BatchState, error) {
 	if letters == "" || strings.Trim(letters, "dEhqwRtrsSTNPx") != "" {
 		return jjm.BatchUnknown, fmt.Errorf("state %.20q is not one of qstat(1)", letters)

@@ -55,10 +55,10 @@ func (a *Adapter) prepare(ctx context.Context, b adapters.Bulk) ([]string, error
 	return submitArgv(b, append(append(opts, job...), hook...)), nil
 }
 
-// submitArgv returns the command line that submits a bulk; the script is its input. It sets every option that default
-// request files (sge_request(5): the site's, the user's) could change: a -sync y in such a file would make qsub wait
-// for the jobs. -C with an empty prefix prevents qsub from reading options from lines that begin with "#$", which a
-// job's arguments may contain.
+// submitArgv returns the command line that submits a bulk; the script is its input. It sets every option that the
+// default request files of the site or the user (sge_request(5)) could change. Otherwise, for example, a -sync y in
+// such a file would make qsub wait for the jobs. -C with an empty prefix prevents qsub from reading options from lines
+// that begin with "#$", which a job's arguments may contain.
 func submitArgv(b adapters.Bulk, opts []string) []string {
 	argv := []string{"qsub", "-h", "-terse", "-t", "1-" + strconv.Itoa(b.N), "-N", string(b.Tag),
 		"-r", "n", "-b", "n", "-C", "", "-S", "/bin/sh", "-sync", "n", "-now", "n", "-m", "n",
@@ -69,8 +69,9 @@ func submitArgv(b adapters.Bulk, opts []string) []string {
 // arrayLine matches the line that qsub -terse prints for an array: "42.1-100:1".
 var arrayLine = regexp.MustCompile(`^([1-9][0-9]*)\.1-([0-9]+):1$`)
 
-// receipt parses the answer of qsub. A site's qsub may print more text (a banner, a warning of a JSV); the id is on a
-// separate line.
+// receipt returns the array's id from the answer of qsub to a bulk of n jobs. A site's qsub may print more text (a
+// banner, a warning of a JSV); the id is on a separate line. receipt returns an error if qsub failed or printed no such
+// line.
 func receipt(out run.Output, n int) (string, error) {
 	if out.Exit != 0 {
 		return "", refusal(out)

@@ -10,8 +10,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Account takes the end of a job from squeue if squeue still shows the job, because its exit codes are complete, and
-// otherwise from sacct. Resource usage always comes from sacct.
+// Account returns the ends of jobs. It takes the end of a job from squeue if squeue still shows the job, because squeue
+// shows the whole exit code, and otherwise from sacct. Resource usage always comes from sacct.
 func (a *Adapter) Account(ctx context.Context, owner jjm.Owner, jobs []adapters.Ref) ([]jjm.Report, error) {
 	found, err := a.account(ctx, owner, jobs)
 	if err != nil {
@@ -33,7 +33,7 @@ func (a *Adapter) account(ctx context.Context, owner jjm.Owner, jobs []adapters.
 	if err != nil {
 		return nil, err
 	}
-	// squeue outranks sacct, even if squeue shows a job alive that sacct shows as ended: the job was requeued.
+	// squeue outranks sacct, even if squeue shows a job alive that sacct shows as ended: such a job was requeued.
 	shown := reports(rows, jjm.At(a.env.Now()), 0)
 	ended := a.cancelledJobs(owner, 0)
 	if s.accounting {
@@ -66,7 +66,8 @@ func sortRefs(jobs []adapters.Ref) (wanted map[key]bool, tags []jjm.Tag, arrays 
 	return wanted, slices.Compact(tags), slices.Compact(arrays)
 }
 
-// refID returns the array and the index in a Ref.
+// refID returns the array's id and the indices that a Ref names. It returns an error if the Ref's id has not the form
+// of a job id.
 func refID(ref adapters.Ref) (array string, indices []int32, err error) {
 	if ref.Index >= 0 {
 		return ref.ID, []int32{ref.Index}, nil
@@ -74,8 +75,8 @@ func refID(ref adapters.Ref) (array string, indices []int32, err error) {
 	return parseJobID(ref.ID)
 }
 
-// withSteps converts records into reports. It adds the peak memory of a job's steps, because the job's own line does
-// not contain it.
+// withSteps converts records into reports. It takes the peak memory of a job from the job's steps, because the job's
+// own record does not contain it.
 func withSteps(records []record) []jjm.Report {
 	peak := map[string]int64{}
 	for _, r := range records {

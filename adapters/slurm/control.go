@@ -13,8 +13,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Control first lists the jobs that still have their tag, acts on these jobs with few commands, and lists again,
-// because the exit code of scancel does not show whether it succeeded.
+// Control lists the jobs that still have their tag, acts on these jobs with few commands, and lists the jobs again. The
+// second listing is needed because the exit code of scancel does not show whether scancel succeeded.
 func (a *Adapter) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, jobs []adapters.Ref) ([]error, error) {
 	answers, err := a.control(ctx, owner, op, jobs)
 	if err != nil {
@@ -62,8 +62,8 @@ func (a *Adapter) control(ctx context.Context, owner jjm.Owner, op adapters.Op, 
 	return answers, nil
 }
 
-// refuseUnread sets an error as the answer for each job that squeue does not show but that an unreadable record may
-// describe: the job may exist.
+// refuseUnread sets an error as the answer for each job that may exist although squeue does not show it: an unreadable
+// record may describe that job.
 func refuseUnread(jobs []adapters.Ref, unread []adapters.Unread, seen map[key]jjm.Report, answers []error) {
 	for i, ref := range jobs {
 		if k, ok := refKey(ref); ok && answers[i] == nil && seen[k].ID == "" {
@@ -104,7 +104,8 @@ func (a *Adapter) act(ctx context.Context, argv []string) error {
 
 func isWaiting(r jjm.Report) bool { return r.State == jjm.BatchQueued || r.State == jjm.BatchHold }
 
-// decision lists the jobs to act on: targets maps indices of the request to keys; arrays maps array ids to job indices.
+// decision lists the jobs to act on. targets maps positions in the request to the keys of jobs; arrays maps the ids of
+// arrays to the indices of their jobs.
 type decision struct {
 	targets map[int]key
 	arrays  map[string][]int32
@@ -147,13 +148,13 @@ func refKey(ref adapters.Ref) (k key, ok bool) {
 // arrayOf returns the id of a job's array.
 func arrayOf(k key) string { return strings.TrimSuffix(k.id, "_"+strconv.Itoa(int(k.index))) }
 
-// splitAtOnce is the number of an array's waiting jobs that one scontrol command may change. Slurm makes a separate
-// record for each job that still waits inside its array, which took the controller 150 ms. All other commands wait
-// meanwhile, and 100 jobs would exceed their MessageTimeout.
+// splitAtOnce is the number of an array's waiting jobs that one scontrol command may change. Slurm must first make a
+// separate record for each job that still waits inside its array, which took the controller 150 ms for each job. All
+// other commands wait meanwhile, and with 100 jobs they would wait longer than their MessageTimeout.
 const splitAtOnce = 20
 
 // commands returns the commands for a decision. If the decision contains all living jobs of an array, the command names
-// the whole array: that is quick, and Slurm keeps a record of each job.
+// the whole array, because such a command is quick and Slurm then keeps a record of each job.
 func commands(op adapters.Op, d decision, seen map[key]jjm.Report) [][]string {
 	alive := map[string]int{}
 	for k, r := range seen {
@@ -208,8 +209,8 @@ func ranges(n []int32) string {
 	return strings.Join(parts, ",")
 }
 
-// outcome returns the result for one job from its reports before and after the commands. A zero report means that the
-// job no longer exists. trouble is the error of the commands, nil if they succeeded.
+// outcome returns the answer for one job from its reports before (was) and after (is) the commands. A zero report means
+// that the job no longer exists. trouble is the error of the commands, nil if they succeeded.
 func outcome(op adapters.Op, was, is jjm.Report, trouble error) error {
 	failed := func(what string) error {
 		if trouble != nil {
@@ -248,13 +249,13 @@ func (a *Adapter) noteCancel(owner jjm.Owner, was jjm.Report) {
 	a.cancelled[keyOf(&r)] = cancelledJob{owner.User, r}
 }
 
-// cancelledJob is the report of a cancelled job that Slurm has no record of.
+// cancelledJob is the report of a cancelled job of which Slurm has no record, and the job's user.
 type cancelledJob struct {
 	user   string
 	report jjm.Report
 }
 
-// cancelKept is the time for which cancellations are reported.
+// cancelKept is how long after a cancel the adapter reports jobs of which Slurm has no record.
 const cancelKept = 24 * time.Hour
 
 // cancelledJobs returns the stored cancellations of an owner's jobs after since.

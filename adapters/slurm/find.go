@@ -9,8 +9,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Find searches squeue, and searches sacct for tags that squeue does not have. A tag is absent only if both commands
-// answered, or if squeue answered and there is no accounting.
+// Find searches squeue for all tags, and sacct for the tags that squeue does not have. A tag is absent only if both
+// commands answered, or if squeue answered and there is no accounting.
 func (a *Adapter) Find(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) ([]adapters.Found, error) {
 	found, err := a.find(ctx, owner, tags)
 	if err != nil {
@@ -64,8 +64,8 @@ func (a *Adapter) findInAccounting(ctx context.Context, owner jjm.Owner, tags []
 	return unread, true
 }
 
-// findAnswers returns the answer for each tag. A tag without ids is absent if sure is set and no unread record may have
-// the tag.
+// findAnswers returns the answer for each tag. A tag without ids is absent only if sure is set and no unreadable record
+// may have the tag.
 func findAnswers(tags []jjm.Tag, ids map[jjm.Tag][]string, sure bool, unread []adapters.Unread) []adapters.Found {
 	out := make([]adapters.Found, len(tags))
 	for i, t := range tags {

@@ -22,13 +22,14 @@ type submitLimits struct {
 	usualQOS     string // QOS of jobs that name no QOS
 }
 
-// most returns the smallest limit for jobs of a partition and a QOS, 0 if there is no limit; "" means the QOS of jobs
-// that name no QOS. If a QOS has a limit, Slurm ignores the limit of the association; the smaller limit is always safe.
+// most returns the smallest limit for jobs in a partition (queue) with a QOS, 0 if there is no limit. If qos is "", it
+// means the QOS of jobs that name no QOS. If a QOS has a limit, Slurm ignores the limit of the association. most does
+// not, because the smaller limit is always safe.
 func (l submitLimits) most(queue, qos string) int {
 	return least(l.assoc, l.qos[cmp.Or(qos, l.usualQOS)], l.qos[l.partitionQOS[queue]])
 }
 
-// least returns the smallest limit; 0 means that there is none.
+// least returns the smallest of the limits. A limit of 0 means no limit.
 func least(limits ...int) int {
 	low := 0
 	for _, n := range limits {
@@ -45,11 +46,11 @@ const (
 	qosFormat   = "format=Name,MaxSubmitJobsPU,MaxSubmitJobsPA,GrpSubmit"
 )
 
-// mostLevels is the largest number of account levels above an association that are queried.
+// mostLevels is the largest number of account levels above an association whose limits are queried.
 const mostLevels = 8
 
-// submitLimits queries the limits of jjm's own account. If a command fails, its limits count as unset: rejected
-// submissions will reveal them.
+// submitLimits queries the limits of jjm's own account. If a query fails, its limits count as unset. That does no harm,
+// because rejected submissions reveal the limits later.
 func (a *Adapter) submitLimits(ctx context.Context, s *site) submitLimits {
 	u, err := user.Current()
 	if err != nil {
@@ -117,7 +118,7 @@ func limit(word string) int {
 	return int(n)
 }
 
-// ofAccount returns the associations that jobs of an account can have in a partition; account "" means any account.
+// ofAccount returns the associations that jobs of an account can have in a partition. account "" means any account.
 func ofAccount(all []association, account, queue string) []association {
 	return slices.DeleteFunc(all, func(a association) bool {
 		return account != "" && a.account != account || a.partition != "" && a.partition != queue
@@ -148,8 +149,9 @@ func addAccounts(known map[string]association, asked []string, answer []associat
 	return above
 }
 
-// assocLimit returns the smallest limit that applies to own associations. The limits of an account apply to all
-// associations below it; sacctmgr shows MaxSubmit also for these associations, but GrpSubmit only where it is set.
+// assocLimit returns the smallest limit that applies to the associations in own. The limits of an account apply to all
+// associations below it. sacctmgr shows an account's MaxSubmit also for these associations, but GrpSubmit only where it
+// is set, so assocLimit also examines the accounts above each association.
 func assocLimit(own []association, accounts map[string]association) (low int) {
 	for _, a := range own {
 		low = least(low, a.maxSubmit, a.grpSubmit)
@@ -162,7 +164,7 @@ func assocLimit(own []association, accounts map[string]association) (low int) {
 }
 
 // usualQOS returns the QOS of jobs that name no QOS. By slurmctld's rule that is the association's default, or its only
-// QOS, or "normal". usualQOS returns "" if the associations differ.
+// QOS, or "normal". usualQOS returns "" if the associations in own have different QOSes.
 func usualQOS(own []association) (usual string) {
 	for i, a := range own {
 		name := a.defaultQOS
@@ -215,7 +217,7 @@ func parsePartitionQOS(text string) map[string]string {
 }
 
 // checkSize returns an error if a bulk is larger than accounting allows in its partition and QOS. The capabilities
-// cannot express such a limit.
+// cannot express a limit that depends on partition and QOS.
 func (a *Adapter) checkSize(b adapters.Bulk) error {
 	a.mu.Lock()
 	s := a.site

@@ -13,7 +13,7 @@ import (
 )
 
 // List queries squeue. It also queries sacct if jobs may have ended that squeue has already forgotten: after a start of
-// jjm, and after a pause in the listings of about MinJobAge. Without such a pause, some listing has shown every end.
+// jjm, and if the previous listing is about MinJobAge old. Otherwise every end was shown by some listing.
 func (a *Adapter) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
 	l, err := a.list(ctx, owner, jjm.At(since))
 	if err != nil {
@@ -82,12 +82,12 @@ func addMissing(listed, past []jjm.Report, since jjm.Time) []jjm.Report {
 
 func keyOf(r *jjm.Report) key { return key{r.Tag, r.ID, r.Index} }
 
-// coverage is the time span in which listings have shown every end of a job.
+// coverage is the time span in which the listings so far have shown every end of a job.
 type coverage struct{ from, to jjm.Time }
 
-// gap reports whether squeue may have forgotten jobs that ended after since and that no listing has shown. The
-// controller forgets a job at the earliest MinJobAge after its end. A quarter of that time is a margin; a MinJobAge
-// under a minute is not trusted at all.
+// gap reports whether squeue may have forgotten jobs that ended after since before any listing showed them. The
+// controller remembers an ended job for MinJobAge at least. gap trusts only three quarters of that time, and nothing if
+// MinJobAge is under a minute.
 func (c coverage) gap(since, now jjm.Time, minJobAge time.Duration) bool {
 	trusted := minJobAge / 4 * 3
 	if minJobAge < time.Minute {
@@ -97,7 +97,8 @@ func (c coverage) gap(since, now jjm.Time, minJobAge time.Duration) bool {
 	return since < remembered && (trusted == 0 || since < c.from || c.to < remembered || c.to == 0)
 }
 
-// covered returns the coverage after a listing that began at since, with or without accounting.
+// covered returns the coverage after a listing at now that shows the ends after since. If accounting is set, the
+// listing includes the answer of sacct, and the coverage begins at since; otherwise it keeps its beginning.
 func (c coverage) covered(since, now jjm.Time, accounting bool) coverage {
 	if accounting || c.to == 0 {
 		return coverage{since, now}
@@ -119,7 +120,7 @@ func (a *Adapter) setCoverage(owner jjm.Owner, s coverage) {
 	}
 }
 
-// squeue returns the jobs of an owner that have one of the tags; nil means any tag.
+// squeue returns the jobs of an owner that have one of the tags, and the unreadable records; nil tags mean any tag.
 func (a *Adapter) squeue(ctx context.Context, owner jjm.Owner, tags []jjm.Tag) (all []row, unread []adapters.Unread,
 	err error) {
 	argv := []string{"squeue", "-r", "--states=all", "-u", owner.User, "-O", squeueFields}
@@ -147,6 +148,7 @@ func joined(tags []jjm.Tag) string {
 	return strings.Join(words, ",")
 }
 
+// squeueOnce runs one squeue command and parses its output. Its errors are of kind Busy.
 func (a *Adapter) squeueOnce(ctx context.Context, argv []string) ([]row, []adapters.Unread, error) {
 	text, err := command(ctx, a.timed, argv...)
 	if err != nil {
@@ -159,6 +161,7 @@ func (a *Adapter) squeueOnce(ctx context.Context, argv []string) ([]row, []adapt
 	return rows, unread, nil
 }
 
+// sacct runs sacct for the jobs of an owner and parses its output.
 func (a *Adapter) sacct(ctx context.Context, owner jjm.Owner, args ...string) ([]record, []adapters.Unread, error) {
 	text, err := command(ctx, a.timed, append([]string{"sacct", "-P", "-u", owner.User, "-o", sacctFields}, args...)...)
 	if err != nil {

@@ -48,22 +48,23 @@ func clock(d time.Duration) string {
 	return fmt.Sprintf("%d-%02d:%02d:%02d", s/86400, s/3600%24, s/60%60, s%60)
 }
 
-// ownOptions returns the options that jjm sets. They are the last options, because sbatch uses the last value of an
-// option.
+// ownOptions returns the options that jjm sets. They come last on the command line, because sbatch uses the last value
+// of an option.
 func ownOptions(b adapters.Bulk) []string {
 	return []string{
 		"--array=0-" + strconv.Itoa(b.N-1), "--job-name=" + string(b.Tag), "--no-requeue",
 		// The script redirects its output itself, because a job whose output file cannot be
 		// opened fails without a message.
 		"--output=/dev/null", "--error=/dev/null", "--input=/dev/null",
-		// If the folder does not exist, Slurm runs the job in /tmp and reports success. Therefore the script changes
-		// into the folder itself.
+		// If the folder of a job does not exist, Slurm runs the job in /tmp and reports success. Therefore the option is
+		// always "/", and the script changes into the job's folder itself.
 		"--chdir=/",
 	}
 }
 
-// sbatchArgs returns the command line: one process on one node unless the site sets something else, the request, the
-// options of the job, the site and its hook, and jjm's own options.
+// sbatchArgs returns the command line for a bulk. Its parts are, in this order: one process on one node, the options
+// for the request, the options of the job, the options of the site and its hook (extra), and jjm's own options. A later
+// option replaces an earlier one.
 func sbatchArgs(b adapters.Bulk, c Config, extra []string) ([]string, error) {
 	args := append([]string{"sbatch", "--parsable", "--nodes=1", "--ntasks=1"}, requestOptions(b.Request, c)...)
 	for line := range strings.Lines(b.Request.Directives) {
@@ -86,8 +87,8 @@ func sbatchArgs(b adapters.Bulk, c Config, extra []string) ([]string, error) {
 	return append(args, ownOptions(b)...), nil
 }
 
-// reserved returns the options that jjm sets, and the options with which sbatch would do anything else than submit one
-// array.
+// reserved returns the names of options that nobody else may set: the options that jjm sets, and options with which
+// sbatch would do anything else than submit one array.
 func reserved() []string {
 	return []string{
 		"array", "chdir", "clusters", "error", "export", "export-file", "gid", "help", "hold", "ignore-pbs", "input",
@@ -96,8 +97,8 @@ func reserved() []string {
 	}
 }
 
-// The reserved short options, and the short options without a value, which could be followed by other options in the
-// same word.
+// reservedShort are the short forms of reserved options. bareShort are the short options without a value: text after
+// such an option in the same word is rejected, because sbatch would read that text as further options.
 const (
 	reservedShort = "aDehHiJMoQuVW"
 	bareShort     = "kOsv"
@@ -152,7 +153,7 @@ func cutOption(s string) (name, value string, has bool) {
 }
 
 // jobOptions returns the options of sbatch(1) that a job file may add. A site's own settings and its hook may add all
-// options except the reserved ones. Job files may not add other options, because these read or write files of the
+// options except the reserved ones. The remaining options are unsafe in a job file: they read or write files of the
 // submit host (--bbf, --nodefile, --export-file), run a login shell there (--get-user-env), are for other accounts or
 // administrators (--uid, --reboot), or belong to plug-ins of the site, which jjm does not know.
 func jobOptions() []string {
@@ -173,7 +174,7 @@ func jobOptions() []string {
 	}
 }
 
-// jobShort are the short forms of jobOptions; -F (a file of nodes) is not among them.
+// jobShort are the short forms of jobOptions. -F, which names a file of nodes, is not among them.
 const jobShort = "AbBcCdGkLmnNOpqsStwx"
 
 // jobDirective checks an option of a job file and returns it as one word. Unlike directive, it rejects options that are

@@ -12,7 +12,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// site holds the settings of the controller. A site is never changed after its creation.
+// site holds the settings of the controller that a probe found. A site is never changed after its creation.
 type site struct {
 	version      string
 	maxArray     int // largest array index + 1 (MaxArraySize, slurm.conf(5))
@@ -27,7 +27,7 @@ type site struct {
 	defaultQueue string
 }
 
-// partition holds the limits of a partition for one job, and the CPUs for all jobs.
+// partition holds the limits of a partition for one job, and the number of CPUs for all its jobs.
 type partition struct {
 	cpus         int // CPUs of the nodes that are up
 	maxCores     int
@@ -37,8 +37,8 @@ type partition struct {
 	maxWalltime  time.Duration // 0 for no limit
 }
 
-// Values that are used until the controller has answered: the smallest default of slurm.conf(5), and twice the longest
-// MessageTimeout for which Slurm prints no warning.
+// safeBulk and safeSettle are used until the controller has answered. safeBulk is the smallest default of
+// slurm.conf(5), safeSettle twice the longest MessageTimeout for which Slurm prints no warning.
 const (
 	safeBulk   = 1000
 	safeSettle = 2 * 100 * time.Second
@@ -75,11 +75,11 @@ func (a *Adapter) Probe(ctx context.Context) error {
 	return nil
 }
 
-// limitsWithin is the longest time in which accounting may report the limits.
+// limitsWithin is the deadline for the queries of limits in accounting.
 const limitsWithin = time.Minute
 
-// askLimits queries accounting for the limits on submitted jobs. The queries run in the background, because they take
-// up to eight commands; until the limits are known, rejected submissions reveal them.
+// askLimits queries accounting for the limits on submitted jobs and stores them. The caller runs it in the background,
+// because it takes up to eight commands. Until the limits are known, rejected submissions reveal them.
 func (a *Adapter) askLimits(ctx context.Context, s *site) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limitsWithin)
 	defer cancel()
@@ -111,6 +111,7 @@ func (a *Adapter) siteInfo(ctx context.Context) (*site, error) {
 	return a.site, nil
 }
 
+// querySite reads the settings of the controller and its partitions with two commands.
 func (a *Adapter) querySite(ctx context.Context) (*site, error) {
 	text, err := command(ctx, a.timed, "scontrol", "show", "config")
 	if err != nil {
@@ -171,11 +172,13 @@ func parseConfig(text string) (*site, error) {
 	return s, nil
 }
 
-// sinfoFormat are the columns of sinfo(1): partition, with a star for the default; availability; CPUs of a node; memory
-// in MB; wall-time limit; CPUs allocated/idle/other/total; scratch in MB; generic resources. With -e, differing nodes
-// have separate lines.
+// sinfoFormat lists the columns that sinfo(1) prints: the partition, with a star if it is the default; its
+// availability; the CPUs of a node; the memory in MB; the wall-time limit; the CPUs allocated/idle/other/total; the
+// scratch space in MB; and the generic resources. With the option -e, nodes that differ have separate lines.
 const sinfoFormat = "%P|%a|%c|%m|%l|%C|%d|%G"
 
+// parseSinfo parses the output of sinfo in sinfoFormat. It returns the partitions by name, and the name of the default
+// partition.
 func parseSinfo(text string) (parts map[string]partition, first string, err error) {
 	parts = map[string]partition{}
 	for line := range strings.Lines(text) {
@@ -207,7 +210,7 @@ func parseSinfo(text string) (parts map[string]partition, first string, err erro
 	return parts, first, nil
 }
 
-// leadingNumber parses a number that may end with "+"; 0 for any other text.
+// leadingNumber parses a number that may end with "+". It returns 0 for any other text.
 func leadingNumber(s string) int64 {
 	n, err := strconv.ParseInt(strings.TrimSuffix(s, "+"), 10, 48)
 	if err != nil || n < 0 {
@@ -216,7 +219,7 @@ func leadingNumber(s string) int64 {
 	return n
 }
 
-// gpus returns the number of GPUs in "gpu:tesla:2(S:0-1),gpu:1,shard:4".
+// gpus returns the number of GPUs in a list of generic resources such as "gpu:tesla:2(S:0-1),gpu:1,shard:4".
 func gpus(gres string) int {
 	total := 0
 	for word := range strings.SplitSeq(gres, ",") {
@@ -232,7 +235,7 @@ func gpus(gres string) int {
 	return total
 }
 
-// parseLimit parses [DAYS-][[HOURS:]MINUTES:]SECONDS; 0 for "infinite".
+// parseLimit parses a time limit of the form [DAYS-][[HOURS:]MINUTES:]SECONDS. It returns 0 for "infinite".
 func parseLimit(s string) time.Duration {
 	return time.Duration(parseCPU(s)) * time.Millisecond
 }
@@ -283,15 +286,16 @@ func capabilities(s *site, c Config) adapters.Capabilities {
 		}
 		out.Accounting, out.Guarantee = s.accounting, guarantee(s)
 		out.Slots, out.MaxCores, out.MaxMemoryMB, out.MaxWalltime = p.cpus, p.maxCores, p.maxMemoryMB, p.maxWalltime
-		// When a frozen controller continues, it accepts the requests in its socket, which are at most as old as the
-		// client's time-out. A search at the same moment missed such a job once in twelve trials, so the time is twice
-		// the time-out.
+		// When a frozen controller continues, it accepts the requests that wait in its socket. These are at most as old as
+		// the client's time-out. If Find runs at the same moment, it may miss such a job (once in twelve trials), so Settle
+		// is twice the time-out.
 		out.Settle = 2 * s.timeout
 	}
 	out.MaxBulk = c.Bulk(out.MaxBulk)
 	return out
 }
 
+// guarantee returns a description of how strong the guarantee of exactly one submission is, and why.
 func guarantee(s *site) string {
 	if s.accounting {
 		return "strong: slurmdbd"

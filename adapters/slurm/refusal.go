@@ -8,9 +8,9 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// receipt returns a receipt or an error from the output of an sbatch for n jobs. A job certainly exists if the
-// controller printed its id. It certainly does not exist if the message contains a text of [refusals] that is not
-// ambiguous.
+// receipt returns a receipt or an error from the output of an sbatch for n jobs. It returns a receipt only if the
+// controller printed the job's id. The error is of a kind other than Ambiguous only if the message contains a text of
+// [refusals] that proves that no job exists, or if sbatch could not parse its options.
 func receipt(out run.Output, n int) (adapters.Receipt, error) {
 	text := strings.Join(strings.Fields(string(out.Stderr)), " ")
 	if out.Exit == 0 {

@@ -7,7 +7,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// answer is the meaning of a text that sbatch or slurmctld printed for a submission.
+// answer is the meaning of a message that sbatch or slurmctld printed about a submission.
 type answer uint8
 
 const (
@@ -19,17 +19,18 @@ const (
 	tooLarge // invalid for a bulk of one job; fewer jobs of a larger bulk may be accepted
 )
 
-// unexplainedPolicy is the text of all rejections because of a limit of accounting. Slurm prints the name of the limit
-// in front of it. If the name is missing, it is unknown whether a later submission can succeed.
+// unexplainedPolicy is part of every message about a limit of accounting. Slurm prints the name of the limit in front
+// of this text. If the name is missing, it is unknown whether a later submission can succeed.
 const unexplainedPolicy = "Job violates accounting/QOS policy"
 
-// refusals are the texts of failed submissions. The first entry whose text is in a message decides. The sources are
-// recordings, slurm_errno.c, the reasons of acct_policy.c, and the sources and manuals of sbatch.
+// refusals are the messages of failed submissions, with their meaning. The first entry whose text is part of a message
+// decides. The sources are recordings, slurm_errno.c, the reasons of acct_policy.c, and the sources and manuals of
+// sbatch.
 var refusals = []struct {
 	means             answer
 	text, source, why string
 }{
-	// These texts come first, because messages that contain them also contain later texts of this list.
+	// These texts come first, because messages with such a text also contain texts that come later in this list.
 	{ambiguous, `Munge decode failed`, "45-munge-down", `the answer could not be read`},
 	{invalid, `Unable to resolve path`, "slurm_errno", ``},
 	{busy, `Munge encode failed`, "45-munge-down", `munged of this host is down`},

@@ -23,8 +23,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// restClient submits through slurmrestd. All other requests go through the commands, because the JSON of 22.05 has
-// wrong states and exit codes.
+// restClient submits through slurmrestd. Everything except submissions goes through the commands, because the JSON of
+// 22.05 has wrong states and exit codes.
 type restClient struct {
 	http *retryablehttp.Client
 	url  string
@@ -37,12 +37,13 @@ type restClient struct {
 	tokens map[string]token // tokens by user
 }
 
+// token is a JSON Web Token of one user, and the time until which it is used.
 type token struct {
 	text  string
 	until time.Time
 }
 
-// tokenLife is the requested lifetime of a token; a token is used for half of that time.
+// tokenLife is the lifetime that jjm requests for a token. jjm uses a token for half of that time.
 const tokenLife = time.Hour
 
 func newRestClient(c Config, fetch func(context.Context, jjm.Owner) (string, error)) *restClient {
@@ -68,8 +69,8 @@ func newRestClient(c Config, fetch func(context.Context, jjm.Owner) (string, err
 	}
 }
 
-// retryUnsent allows a second try only if no connection was made: the server may have carried out a request that was
-// sent.
+// retryUnsent allows a second try only if no connection was made, because the server may have carried out a request
+// that was sent.
 func retryUnsent(ctx context.Context, _ *http.Response, err error) (bool, error) {
 	return ctx.Err() == nil && neverConnected(err), nil
 }
@@ -102,11 +103,13 @@ type restJob struct {
 	Environment map[string]string `json:"environment"`
 }
 
+// restSubmission is the JSON body of a submission.
 type restSubmission struct {
 	Script string  `json:"script"`
 	Job    restJob `json:"job"`
 }
 
+// submission returns the body for a bulk. home is the home folder of the bulk's owner.
 func submission(b adapters.Bulk, c Config, script, home string) restSubmission {
 	r := c.Fill(b.Request)
 	job := restJob{
@@ -147,6 +150,8 @@ func (r *restClient) submit(ctx context.Context, b adapters.Bulk, c Config, scri
 	return receipt, err
 }
 
+// post sends a submission once. It returns the receipt, the HTTP status of the answer (0 if there was no answer) and
+// the error.
 func (r *restClient) post(ctx context.Context, b adapters.Bulk, body []byte) (adapters.Receipt, int, error) {
 	none, owner := adapters.Receipt{}, b.Owner
 	if err := ctx.Err(); err != nil {
@@ -223,6 +228,7 @@ func restReceipt(status int, body []byte, n int) (adapters.Receipt, error) {
 	return adapters.Receipt{ID: strconv.FormatInt(answer.JobID, 10)}, nil
 }
 
+// token returns the stored token of an owner, or fetches a new one.
 func (r *restClient) token(ctx context.Context, owner jjm.Owner) (string, error) {
 	r.mu.Lock()
 	t, ok := r.tokens[owner.User]
@@ -240,6 +246,7 @@ func (r *restClient) token(ctx context.Context, owner jjm.Owner) (string, error)
 	return text, nil
 }
 
+// forget drops the stored token of an owner.
 func (r *restClient) forget(owner jjm.Owner) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

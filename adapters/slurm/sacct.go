@@ -10,8 +10,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// sacctFields are the columns that sacct prints (sacct(1), option -o), with -P. The name is the last column, because it
-// may contain the delimiter. The line of column names shows that sacct answered even if there are no jobs.
+// sacctFields are the columns that sacct prints (sacct(1), option -o) when it is called with -P. The name is the last
+// column, because it may contain the delimiter. If there are no jobs, the line with the names of the columns still
+// shows that sacct answered.
 const sacctFields = "JobID,JobIDRaw,State,ExitCode,Submit,Start,End,TotalCPU,MaxRSS,NodeList,User,JobName"
 
 const sacctColumns = 12
@@ -30,8 +31,9 @@ type record struct {
 	host               string
 }
 
-// parseSacct parses the output of sacct. It skips lines that do not begin in the form of a record, because a job's name
-// may contain newlines. It returns an error for an output without its beginning or its end.
+// parseSacct parses the output of sacct. It skips lines that do not begin like a record, because a job's name may
+// contain newlines. unread are the records that cannot be parsed. parseSacct returns an error if the beginning or the
+// end of the output is missing.
 func parseSacct(text string) (out []record, unread []adapters.Unread, err error) {
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		return nil, nil, fmt.Errorf("the last line is cut: %.80q", text[max(0, len(text)-80):])
@@ -74,6 +76,7 @@ func shortRecord(f []string) (u adapters.Unread, is bool) {
 	return u, true
 }
 
+// readRecord parses the fields of one line. ours is false if the line is about a job of another program.
 func readRecord(f []string) (r record, ours bool, err error) {
 	r.tag = jjm.Tag(f[11])
 	id, step, isStep := strings.Cut(f[0], ".")
@@ -103,11 +106,11 @@ func readRecord(f []string) (r record, ours bool, err error) {
 	return r, true, nil
 }
 
-// maxIndices is the largest number of indices in a job id, which may be a short text.
+// maxIndices is the largest number of indices that a job id may contain; a short text can stand for very many indices.
 const maxIndices = 1 << 22
 
-// parseJobID parses "42", "42_7", and "42_[0-2,5,10-20:2%4]", which are the jobs of an array without records of their
-// own.
+// parseJobID parses "42", "42_7", and "42_[0-2,5,10-20:2%4]", which stands for all jobs of an array that have no
+// records of their own.
 func parseJobID(s string) (array string, indices []int32, err error) {
 	bad := func() (string, []int32, error) { return "", nil, fmt.Errorf("job id %.40q", s) }
 	array, rest, isArray := strings.Cut(s, "_")
@@ -142,6 +145,7 @@ func parseJobID(s string) (array string, indices []int32, err error) {
 	return array, []int32{n}, nil
 }
 
+// parseRange parses "5" or "0-2".
 func parseRange(s string) (first, last int32, ok bool) {
 	a, b, ranged := strings.Cut(s, "-")
 	if !ranged {
@@ -165,7 +169,7 @@ func parseExit(s string) (exit, signal int, err error) {
 	return int(x), int(y), nil
 }
 
-// parseCPU parses [DAYS-[HOURS:]]MINUTES:SECONDS[.MS] and returns milliseconds; 0 for any other text.
+// parseCPU parses [DAYS-[HOURS:]]MINUTES:SECONDS[.MS] and returns milliseconds. It returns 0 for any other text.
 func parseCPU(s string) int64 {
 	days, rest, found := strings.Cut(s, "-")
 	if !found {
@@ -189,7 +193,7 @@ func parseCPU(s string) int64 {
 	return total.Milliseconds()
 }
 
-// parseSize parses "3268K" and returns KiB; a number without a unit is in bytes.
+// parseSize parses a size such as "3268K" and returns KiB. A number without a unit is in bytes.
 func parseSize(s string) int64 {
 	units := map[byte]float64{'K': 1, 'M': 1 << 10, 'G': 1 << 20, 'T': 1 << 30}
 	if s == "" {

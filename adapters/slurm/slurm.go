@@ -8,12 +8,12 @@
 //
 // squeue outranks sacct: squeue queries the controller, sacct queries a database that is up to a second behind. A
 // listing of squeue counts only if the command exited with 0, wrote nothing to standard error, and every line can be
-// parsed. While the controller knows a job, the exit code comes from squeue's raw wait status; sacct's exit code is
-// modulo 128. The JSON output of Slurm 22.05 is not used for any decision: it reports every exit as a success, and an
-// empty queue if the controller is down.
+// parsed. While the controller knows a job, its exit code comes from the raw wait status that squeue shows, because
+// sacct shows exit codes modulo 128. The JSON output of Slurm 22.05 is not used for any decision: it reports every exit
+// as a success, and an empty queue if the controller is down.
 //
-// Slurm keeps no record of a job that waited inside its array and was cancelled without the rest of the array. The
-// adapter reports such cancellations itself, until the process ends.
+// Slurm keeps no record of a job that was cancelled while it waited inside its array, unless the whole array was
+// cancelled. The adapter stores such cancels in memory and reports them itself, until the process ends.
 //
 // # Failures
 //
@@ -134,7 +134,7 @@ func (c Config) Check(name string, _ adapters.Env) jjm.Problems {
 	return append(c.Common.Check(name, adapters.Rules{Word: checkWord, Directive: checkDirective}), ps...)
 }
 
-// checkWord returns an error if sbatch would split the text.
+// checkWord returns an error if a text contains blanks or control characters, because sbatch would split it.
 func checkWord(text string) error {
 	if strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c == 0x7f }) {
 		return fmt.Errorf("%.40q: want no blanks and control characters", text)
@@ -181,15 +181,15 @@ func (c Config) checkRest(bad func(field, format string, args ...any)) {
 // Name returns the cluster's name.
 func (a *Adapter) Name() string { return a.name }
 
-// Capabilities returns the capabilities that Probe found, or safe capabilities before its first success.
+// Capabilities returns the capabilities that Probe found, or safe capabilities before the first successful Probe.
 func (a *Adapter) Capabilities() adapters.Capabilities {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return capabilities(a.site, a.config)
 }
 
-// checkAccount returns an error if a submission would run in the wrong account: jobs run in the account that runs
-// sbatch.
+// checkAccount returns an error if the jobs of a submission would run in the wrong account. Slurm runs jobs in the
+// account that runs sbatch.
 func (a *Adapter) checkAccount(ctx context.Context, owner jjm.Owner) error {
 	if owner.User == "" {
 		return jjm.Errorf(jjm.Invalid, "slurm: uid %d has no name: Slurm needs a user that it knows", owner.UID)

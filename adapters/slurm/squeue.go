@@ -10,10 +10,10 @@ import (
 	"jjm/internal/jjm"
 )
 
-// squeueFields are the columns that squeue prints (squeue(1), option -O). The names of other users' jobs may contain
-// anything, even newlines, so the name comes near the end between separate marks. If this version of Slurm does not
-// know a field, it drops the column and reports that on standard error. The line of column names shows that squeue
-// answered even if there are no jobs.
+// squeueFields are the columns that squeue prints (squeue(1), option -O). The name comes near the end, between marks of
+// its own, because the names of other users' jobs may contain anything, even newlines. If this version of Slurm does
+// not know a field, it drops the column and reports that on standard error. If there are no jobs, the line with the
+// names of the columns still shows that squeue answered.
 const squeueFields = "JobID:.|,ArrayJobID:.|,ArrayTaskID:.|,State:.|,exit_code:.|,RestartCnt:.|," +
 	"SubmitTime:.|,StartTime:.|,EndTime:.|,BatchHost:.|,Name:.|n|,Reason:.|r|"
 
@@ -37,8 +37,8 @@ type row struct {
 
 func jobID(array string, index int32) string { return array + "_" + strconv.Itoa(int(index)) }
 
-// parseSqueue parses the output of squeue with squeueFields. It omits jobs whose name is not a tag. It returns an error
-// for an output without its beginning or its end.
+// parseSqueue parses the output of squeue with squeueFields. It omits jobs whose name is not a tag. unread are the
+// records that cannot be parsed. parseSqueue returns an error if the beginning or the end of the output is missing.
 func parseSqueue(text string) (rows []row, unread []adapters.Unread, err error) {
 	head, text, _ := strings.Cut(text, "\n")
 	if !strings.HasPrefix(head, "JOBID|") || strings.Count(head, "|") != strings.Count(squeueFields, "|") ||
@@ -68,14 +68,14 @@ func parseSqueue(text string) (rows []row, unread []adapters.Unread, err error) 
 	return rows, unread, nil
 }
 
-// unread returns the n-th record as an unreadable record.
+// unread describes the n-th record of an output as unreadable. why is the reason.
 func (r row) unread(n int, record, why string) adapters.Unread {
 	return adapters.Unread{Tag: r.tag, ID: r.array, Index: -1,
 		Text: fmt.Sprintf("squeue: record %d: %.200q: %s", n, record, why)}
 }
 
-// noRecord returns the fault of a text in front of a record: the text is a record that lost its end, or, if it does not
-// begin in the form of a record, it is not a record.
+// noRecord returns what is wrong with a text that comes before a record: either it is a record that lost its end, or,
+// if it does not begin like a record, it is not a record.
 func noRecord(text string) string {
 	if id, _, fields := strings.Cut(text, "|"); fields && id != "" && id[0] >= '0' && id[0] <= '9' {
 		return "it has no end"
@@ -83,9 +83,9 @@ func noRecord(text string) string {
 	return "it is no record, but stands between records"
 }
 
-// split searches the text between two ends of records for a record of a job of jjm. The text before that record is
-// either a record that lost its end, or a line that is not a record; damaged holds the readable fields of before.
-// joined is false if the text has no such record.
+// split searches the text between two ends of records for a record of a job of jjm, and returns it as last. before is
+// the text in front of that record: either a record that lost its end, or a line that is not a record. damaged holds
+// the readable fields of before. joined is false if the text has no such record.
 func split(text string) (before string, damaged, last row, joined bool) {
 	for at := strings.Index(text, "\n"); at >= 0; {
 		if last, ours, err := parseRecord(text[at+1:]); ours && err == nil {
@@ -101,6 +101,8 @@ func split(text string) (before string, damaged, last row, joined bool) {
 	return "", row{}, row{}, false
 }
 
+// parseRecord parses one record; ours is false if its job does not belong to jjm. After an error, r has the fields that
+// could be read.
 func parseRecord(record string) (r row, ours bool, err error) {
 	f := strings.SplitN(record, "|", squeueLead+1)
 	if len(f) <= squeueLead {
@@ -163,8 +165,8 @@ func digits(s string) bool {
 	return s != ""
 }
 
-// parseTime parses seconds since 1970, which SLURM_TIME_FORMAT=%s requests, or local time, which Slurm prints without
-// that variable. It returns 0 for the words that mean no time.
+// parseTime parses a time in seconds since 1970, which SLURM_TIME_FORMAT=%s requests, or in local time, which Slurm
+// prints without that variable. It returns 0 for the words that mean no time.
 func parseTime(s string) (jjm.Time, error) {
 	switch s {
 	case "", "N/A", "n/a", "NONE", "None", "Unknown":

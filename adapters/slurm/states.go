@@ -7,8 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// stateOf translates a job state of squeue(1) and sacct(1). A COMPLETING job counts as running: its processes or epilog
-// have not ended, and its exit code is final only afterwards.
+// stateOf translates a job state of squeue(1) and sacct(1); known is false if jjm does not know the word. A COMPLETING
+// job counts as running, because its processes or epilog have not ended and its exit code is not yet final.
 func stateOf(word string) (state jjm.BatchState, known bool) {
 	switch word {
 	case "PENDING", "REQUEUED", "REQUEUE_FED", "EXPEDITING":
@@ -88,8 +88,9 @@ func emptyIf(s, none string) string {
 	return s
 }
 
-// exits splits a wait status (wait(2)). If Slurm itself ended the job, the status is meaningless: for a time limit it
-// is 15 or 0, depending on whether the job caught the signal.
+// exits splits a wait status (wait(2)) into exit code and signal. It returns 0, 0 if Slurm itself ended the job,
+// because the status is then meaningless: for a time limit it is 15 or 0, depending on whether the job caught the
+// signal.
 func exits(state jjm.BatchState, status int) (exit, signal int) {
 	if state != jjm.BatchEndedOK && state != jjm.BatchEndedFailed {
 		return 0, 0
@@ -104,7 +105,7 @@ func exits(state jjm.BatchState, status int) (exit, signal int) {
 // could not be opened (ESLURMD_..., "0:53").
 const openFailed = 53
 
-// endReason returns the reason why a job ended, "" if Slurm reports only the state.
+// endReason returns the reason why a job ended, or "" if Slurm reports only the state.
 func endReason(state jjm.BatchState, reason string, signal int) string {
 	switch {
 	case reason == "JobLaunchFailure" && signal == openFailed:

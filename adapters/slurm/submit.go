@@ -8,7 +8,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Submit submits a bulk as one array, even if it has one job.
+// Submit submits a bulk as one array, even a bulk of one job.
 func (a *Adapter) Submit(ctx context.Context, b adapters.Bulk) (adapters.Receipt, error) {
 	r, err := a.submit(ctx, b)
 	if err != nil {

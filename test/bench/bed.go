@@ -23,7 +23,7 @@ type bed struct {
 	user     string
 }
 
-// errNoBed is the error if the batch systems cannot be measured on this machine.
+// errNoBed is the error of a section if this machine cannot run the real batch systems.
 var errNoBed = errors.New("NOT MEASURED: the real batch systems are installed and started as root on Debian only")
 
 // bed starts a test bed and returns its folders and accounts. Like a test, the bench is a user of the bed until the
@@ -87,7 +87,7 @@ func (b *bench) enter(name string, alone bool) (*testbed.Hold, error) {
 	}
 }
 
-// leaveBeds ends the use of all beds of a section.
+// leaveBeds ends the use of the beds that a section used.
 func (b *bench) leaveBeds() {
 	for _, h := range b.holds {
 		_ = h.Leave() // the program's end would release the lock anyway

@@ -18,8 +18,8 @@ import (
 	"jjm/internal/testkit/await"
 )
 
-// blahpPatience is longer than jjm waits before it abandons a job that Slurm has lost: 10 minutes (absent_for) and the
-// time for the proof.
+// blahpPatience is how long a wait for jobs lasts at most. It is longer than the time after which jjm abandons a job
+// that Slurm has lost: 10 minutes (absent_for) and the time for the proof.
 var blahpPatience = await.Guard(15 * time.Minute)
 
 // blahpClients is the number of clients that submit jobs of one part at the same time. blahpd runs up to 50 scripts.
@@ -63,9 +63,9 @@ func (l *lrms) submit(b *bench, key string) (string, executed, error) {
 	return id, took, nil
 }
 
-// blahp measures the cost of jjm behind HTCondor's gatekeeper, and compares it with HTCondor's own scripts for Slurm:
-// the CPU of a submission and of a status, and the rate of grid jobs of one local job up to their end, on the same
-// Slurm.
+// blahp measures the cost of jjm behind HTCondor's gatekeeper, and compares it with HTCondor's own scripts on the same
+// Slurm. It measures the CPU of a submission and of a status, and the rate at which grid jobs of one local job are
+// submitted and run to their end.
 func (b *bench) blahp() (err error) {
 	condor, err := b.bed("condor", false) // for its scripts
 	if errors.Is(err, errNoBed) {

@@ -23,7 +23,7 @@ const (
 	linearLimit = 2
 )
 
-// fed holds how long a daemon took to add a dataset and to cut it.
+// fed holds the cost of one dataset: how long a daemon took to add its files and to cut them into parts.
 type fed struct {
 	// added is the time until all files were added, made the time until all parts were stored, both from the first
 	// request.
@@ -95,7 +95,7 @@ func (b *bench) growingDataset(n int) (fed, error) {
 	})
 }
 
-// standingDataset measures the cutting of files after all files were added.
+// standingDataset measures the cutting of files that were all added before.
 func (b *bench) standingDataset(n int) (fed, error) {
 	return b.feed(n, func(d *realDaemon, f *fed) error {
 		if err := d.addFiles(b, 0, n); err != nil {

@@ -5,7 +5,8 @@
 //	go run ./test/bench -json             # for programs
 //
 // Expensive parts run in child processes (this program again, with the hidden command "child"), so that CPU time and
-// peak memory are those of one part. The children answer each question with one line of JSON on standard output.
+// peak memory can be measured for each part. A child reads questions and answers each with one line of JSON on standard
+// output.
 //
 // CPU time comes from the kernel: from wait4(2) for a program that runs once, from getrusage(2) for a part of a
 // process, and from /proc/PID/stat for the daemon and its children. Peak memory is VmHWM of /proc/PID/status, because

@@ -172,8 +172,8 @@ func (p *perl) ask(verb, job string) (string, error) {
 	}
 }
 
-// arc measures ARC: it runs A-REX's scripts as A-REX does. It compares CPU time, because A-REX's scan-fork-job sleeps
-// for ten seconds at its end.
+// arc measures ARC. It runs A-REX's scripts in the same way as A-REX. It compares only CPU time, because A-REX's
+// scan-fork-job sleeps for ten seconds at its end.
 func (b *bench) arc() error {
 	d, daemon, dir, err := b.gatekeeperSite("arc")
 	if err != nil {
@@ -202,7 +202,7 @@ func (b *bench) arc() error {
 	return nil
 }
 
-// arcControl is a control folder with jobs, without A-REX.
+// arcControl is a control folder, in which A-REX keeps a few files for each job. No A-REX runs.
 type arcControl struct {
 	bench            *bench
 	bed              *bed

@@ -29,8 +29,8 @@ type filled struct {
 	Seconds float64
 }
 
-// fill submits Live local jobs, which all run, and a fifth more, which wait until a running local job ends. It returns
-// when all records are written.
+// fill submits Live local jobs, which all run, and a fifth more, each of which waits until a running local job ends. It
+// returns when all records are written.
 func (s *site) fill(ctx context.Context) (filled, error) {
 	began := time.Now()
 	grid, err := s.submit(ctx, s.args.Live)
@@ -63,7 +63,7 @@ func (s *site) fill(ctx context.Context) (filled, error) {
 	return filled{grid, took.Seconds()}, nil
 }
 
-// cycles holds the cost of live jobs during a measurement.
+// cycles holds what the live jobs cost during one measurement.
 type cycles struct {
 	Seconds float64
 	// CPU is the CPU time of the engine with everything that it uses, including the listings. Listing is the part of CPU

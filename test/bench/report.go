@@ -14,8 +14,8 @@ type row struct {
 	Name    string  `json:"name"`
 	Figure  float64 `json:"figure"`
 	Unit    string  `json:"unit"`
-	// Against names the figure or target with which Figure is compared, "" if there is none. With is its value, in the
-	// same unit.
+	// Against names the figure or target with which Figure is compared; "" if there is none. With is the value of that
+	// figure, in the same unit.
 	Against string  `json:"against,omitempty"`
 	With    float64 `json:"with,omitempty"`
 	// Ratio is Figure divided by With. Limit is its limit, 0 = none.

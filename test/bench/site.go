@@ -219,7 +219,7 @@ func until(ctx context.Context, what string, within time.Duration, done func() (
 	}
 }
 
-// siteProc is the parent's handle of a site in a child process.
+// siteProc is the parent's handle of a site that runs in a child process.
 type siteProc struct {
 	*child
 	args siteArgs
@@ -247,7 +247,7 @@ func (b *bench) site(live, history int) (*siteProc, error) {
 	return s, nil
 }
 
-// newSite starts a site without live local jobs. Its store has the history that args asks for.
+// newSite starts a site without live local jobs. args.History is the number of finished local jobs in its store.
 func (b *bench) newSite(args siteArgs) (*siteProc, error) {
 	var err error
 	if args.Dir, err = b.folder("site"); err != nil {

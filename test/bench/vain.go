@@ -14,14 +14,14 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The limits of a report about a wait that took too long.
+// These limit the report about a wait that took too long.
 const (
 	vainJobs = 5  // unfinished grid jobs with details
 	vainLog  = 40 // lines of the daemon's log
 )
 
-// untilOf waits for a daemon like until. If the wait takes too long, it reports the state of the daemon and keeps the
-// daemon's folder.
+// untilOf waits in the same way as until, for something that a daemon does. If the wait takes too long, it reports the
+// state of the daemon and keeps the daemon's folder.
 func (b *bench) untilOf(j *realDaemon, what string, within time.Duration, done func() (bool, error)) error {
 	err := until(b.ctx, what, within, done)
 	if !errors.Is(err, errVain) {

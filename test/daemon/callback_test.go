@@ -18,7 +18,8 @@ import (
 
 const hookSecret = "0123456789abcdef0123456789abcdef"
 
-// hook is a receiver of events.
+// hook is a web server that receives the events of callbacks. A callback in a job file names a URL to which the daemon
+// sends the changes of status of the grid job.
 type hook struct {
 	*httptest.Server
 	t  *testing.T
@@ -51,7 +52,8 @@ func newHook(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, n
 	return h
 }
 
-// note checks a request and its signature by the rules of docs/NOTIFY.md, and stores the request.
+// note checks a request and its signature by the rules of docs/NOTIFY.md, and stores the request. It returns the number
+// of the request, from 1.
 func (h *hook) note(r *http.Request) (n int) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -79,8 +81,8 @@ func (h *hook) all() []hooked {
 	return slices.Clone(h.got)
 }
 
-// statuses returns the statuses in the events about a grid job, each event once, and the number of deliveries of each
-// event by its key.
+// statuses returns two facts about the received events of a grid job: the statuses in them, in order and each event
+// once, and, by the event's key, how often each event was delivered.
 func (h *hook) statuses(job int) (once []string, times map[string]int) {
 	times = map[string]int{}
 	for _, one := range h.all() {
@@ -119,8 +121,8 @@ func (d *daemon) submitHook(url, states, command string) {
 	}
 }
 
-// If the daemon is killed at any point, the server nevertheless receives all changes in order. It receives a change
-// twice only if the daemon died before it stored the delivery.
+// If the daemon is killed at any point of a delivery, the receiver nevertheless gets all changes in order. It gets a
+// change twice only if the daemon died before it stored that the change was delivered.
 func TestCallback_AKilledDaemonLosesNoEvent(t *testing.T) {
 	t.Parallel()
 	for _, point := range noticePoints() {
@@ -164,7 +166,7 @@ func TestCallback_AKilledDaemonLosesNoEvent(t *testing.T) {
 	}
 }
 
-// A busy server receives the event again, and a server that hangs does not delay other servers.
+// A receiver that is busy gets the event again. A receiver that hangs does not delay the events for other receivers.
 func TestCallback_ABusyOrHangingServer(t *testing.T) {
 	t.Parallel()
 	over := make(chan struct{})

@@ -196,7 +196,7 @@ func TestReadme_LinksEveryPage(t *testing.T) {
 	}
 }
 
-// Each table has a head, because otherwise its rows are rendered as plain text.
+// Each table of a page has a head, because without a head its rows are rendered as plain text.
 func TestPages_TablesAreWhole(t *testing.T) {
 	table := regexp.MustCompile(`(?m)(?:^\|.*\n)+`)
 	for name, text := range pages(t) {

@@ -64,7 +64,7 @@ func TestWords_AreThoseOfTheCode(t *testing.T) {
 	}
 }
 
-// codes returns causes as words.
+// codes returns the words for codes of causes.
 func codes(all []why.Code) (words []string) {
 	for _, code := range all {
 		words = append(words, string(code))
@@ -92,7 +92,7 @@ func TestWords_StatesAndPhasesAreThoseOfTheCode(t *testing.T) {
 	}
 }
 
-// Each row has a word, its meaning and an example.
+// Each row of a table on the page has a word, its meaning and an example.
 func TestWords_RowsAreWhole(t *testing.T) {
 	for line := range strings.Lines(pages(t)["docs/WORDS.md"]) {
 		if !strings.HasPrefix(line, "| `") {
@@ -105,7 +105,7 @@ func TestWords_RowsAreWhole(t *testing.T) {
 	}
 }
 
-// For each number, the page quotes a text, and the source of jjm verify contains this text.
+// For each number of "jjm verify", the page quotes the printed text, and the source of the command contains this text.
 func TestWords_VerifyPrintsThem(t *testing.T) {
 	code, err := os.ReadFile(filepath.Join(root, "cmd/jjm/verify.go"))
 	if err != nil {
@@ -137,7 +137,7 @@ func listed(t *testing.T, page, after string) (all []string) {
 	return all
 }
 
-// words returns the words of all values of a numbered type, beginning with first.
+// words returns the words for the values of a numbered type, from first on. It stops at the first value without a word.
 func words[T ~uint8](first T, word func(T) string) (all []string) {
 	for v := first; ; v++ {
 		w := word(v)
@@ -157,7 +157,7 @@ func gramWords() []string {
 	return slices.Collect(maps.Keys(all))
 }
 
-// masterWords returns all statuses that a master can have, for any states of its local jobs.
+// masterWords returns all statuses that a master job can have, for any combination of states of its local jobs.
 func masterWords() []string {
 	all := map[string]bool{}
 	for set := range 1 << jjm.NumStates {
@@ -172,7 +172,7 @@ func masterWords() []string {
 	return slices.Collect(maps.Keys(all))
 }
 
-// members returns the names of the members of a type in JSON.
+// members returns the names of the fields of a struct in JSON.
 func members(v any) (all []string) {
 	for _, f := range reflect.VisibleFields(reflect.TypeOf(v)) {
 		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); f.IsExported() {
@@ -192,7 +192,8 @@ func source(t *testing.T, name string) *ast.File {
 	return f
 }
 
-// constants returns the values of the constants of a string type in a file, in the order of their declarations.
+// constants returns the values of the constants that a file declares for a string type, in the order of their
+// declarations.
 func constants(t *testing.T, file, typ string) (all []string) {
 	t.Helper()
 	ast.Inspect(source(t, file), func(n ast.Node) bool {
@@ -208,7 +209,7 @@ func constants(t *testing.T, file, typ string) (all []string) {
 	return all
 }
 
-// text returns the value of a literal text, or "".
+// text returns the value of e if e is a string literal, otherwise "".
 func text(e ast.Node) string {
 	lit, ok := e.(*ast.BasicLit)
 	if !ok || lit.Kind != token.STRING {
@@ -218,7 +219,7 @@ func text(e ast.Node) string {
 	return s
 }
 
-// texts returns the literal texts of a function of cmd/jjm that match a pattern, each once.
+// texts returns the string literals in a function of cmd/jjm that match a pattern, each once.
 func texts(t *testing.T, file, function, pattern string) []string {
 	t.Helper()
 	all, is := map[string]bool{}, regexp.MustCompile(pattern)

@@ -19,8 +19,8 @@ import (
 	"jjm/internal/testkit/testbed"
 )
 
-// blahpd is HTCondor's program. The test writes to its standard input like the grid manager: blahpd acknowledges each
-// request with "S" immediately, and returns the results on RESULTS.
+// blahpd is HTCondor's program between its grid manager and a batch system. The test writes to its standard input as
+// the grid manager does: blahpd acknowledges each request with "S" immediately, and returns the results on RESULTS.
 type blahpd struct {
 	s       *site
 	in      io.WriteCloser
@@ -142,7 +142,7 @@ func (b *blahpd) id(answer string) string {
 	return id
 }
 
-// over waits until a job is completed and returns its ad.
+// over waits until a job is completed and returns the attributes that blahpd reports for it.
 func (b *blahpd) over(id string) string {
 	b.s.t.Helper()
 	var last string
@@ -165,7 +165,7 @@ func (s *site) read(key, name string) string {
 	return string(text)
 }
 
-// 200 jobs go through the real blahpd during a restart of the daemon.
+// 20 jobs (200 in the campaign of gatekeepers) go through the real blahpd during a restart of the daemon.
 func TestBlahpd_NoJobIsLostOrDoubled(t *testing.T) {
 	t.Parallel()
 	bed := testbed.Start(t, "condor")
@@ -218,7 +218,7 @@ func TestBlahpd_NoJobIsLostOrDoubled(t *testing.T) {
 	}
 }
 
-// HTCondor's requests and the answers to them, with the embedded cluster and with Slurm.
+// The test makes HTCondor's requests and checks the answers, with the embedded cluster and with Slurm.
 func TestBlahpd_FilesExitCodesAndCancels(t *testing.T) {
 	t.Parallel()
 	for _, on := range []string{"local", "slurm"} {

@@ -86,7 +86,7 @@ func (p *pool) condor(name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// past returns the jobs of a cluster that have left the queue.
+// past returns attributes of the jobs of a cluster that have left the queue.
 func (p *pool) past(cluster string, attrs ...string) string {
 	return p.condor("condor_history", append([]string{cluster, "-af"}, attrs...)...)
 }
@@ -172,8 +172,8 @@ func (p *pool) twoHundred() string {
 	return cluster
 }
 
-// hold replaces jjm-gatekeeper in the bed by a script that delays an accepted submission as long as the file "hold"
-// exists.
+// hold replaces jjm-gatekeeper in the bed by a script. As long as the file "hold" exists, the script delays the answer
+// to a submission that jjm accepted.
 func (p *pool) hold() {
 	p.t.Helper()
 	program := filepath.Join(p.root, "etc/jjm-blahp/jjm-gatekeeper")

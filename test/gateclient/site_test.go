@@ -67,7 +67,7 @@ slots = 8
 grace = "3s"
 `
 
-// newSite returns a site on which nothing runs yet. state "" means a folder below it.
+// newSite returns a site on which nothing runs yet. If state is "", the state folder is below the site's folder.
 func newSite(t *testing.T, config, state string) *site {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "jjmd")
@@ -100,8 +100,8 @@ func (s *site) getenv(name string) string {
 	return ""
 }
 
-// client returns a client of the daemon. Its deadline is short enough for tests that wait until it has passed; with
-// ample the daemon itself must answer.
+// client returns a client of the daemon with a deadline. A test that waits until the deadline has passed uses a short
+// one; with ample, the daemon itself must answer.
 func (s *site) client(deadline time.Duration) *gatekeeper.Client {
 	d := gatekeeper.Open(client.Place{Getenv: s.getenv})
 	d.Deadline = deadline
@@ -238,7 +238,7 @@ func (s *site) job(key, shell string) gatekeeper.Job {
 	return gatekeeper.Job{Name: "j.toml", Text: text, BaseDir: s.dir, Key: key, Anew: true}
 }
 
-// ran returns how often each key ran.
+// ran returns, by key, how often the grid job with this key ran.
 func (s *site) ran() map[string]int {
 	n := map[string]int{}
 	text, _ := os.ReadFile(s.dir + "/ledger")

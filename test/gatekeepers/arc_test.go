@@ -15,14 +15,15 @@ import (
 	"jjm/internal/testkit/testbed"
 )
 
-// arcSite is a site behind an ARC CE.
+// arcSite is a site of jjm behind an ARC CE, whose daemon is called A-REX.
 type arcSite struct {
 	*site
 	bed        *testbed.Bed
 	one, other *person
 }
 
-// TestARC uses a real A-REX through its REST interface, with a daemon of root that runs jobs as their owners.
+// TestARC submits jobs to a real A-REX through its REST interface. jjm's daemon runs as root and runs jobs as their
+// owners.
 func TestARC(t *testing.T) {
 	t.Parallel() // the other gatekeeper has another bed
 	bed := testbed.StartAlone(t, "arc")
@@ -53,8 +54,8 @@ func TestARC(t *testing.T) {
 	t.Run("manager killed", func(t *testing.T) { arcManagerKilled(t, a) }) // no client gets an answer meanwhile
 }
 
-// submit submits a job and returns its URL. A person's client keeps a list of jobs, and each test has a separate list.
-// If the client gets no answer, submit repeats the call, like a user.
+// submit submits a job with ARC's client and returns the job's URL. The client keeps a list of a person's jobs; each
+// test has a list of its own. If the client gets no answer, submit repeats the call, as a user would.
 func (a *arcSite) submit(t *testing.T, p *person, dir, xrsl string) string {
 	t.Helper()
 	file := filepath.Join(dir, "job.xrsl")
@@ -80,7 +81,7 @@ func (p *person) arc(t *testing.T, dir, command string, args ...string) said {
 	return p.run(t, append(argv, args...)...)
 }
 
-// end waits until A-REX reports one of some states of a job, and returns the report.
+// end waits until A-REX reports one of the given states of a job, and returns the report.
 func (a *arcSite) end(t *testing.T, p *person, dir, url string, states ...string) string {
 	t.Helper()
 	await(t, "A-REX is through with it", func() bool {
@@ -126,7 +127,7 @@ func wantFile(t *testing.T, name, content string) {
 	}
 }
 
-// jobOf returns the grid job of a URL.
+// jobOf returns the grid job of an ARC job's URL.
 func (a *arcSite) jobOf(t *testing.T, url string) wire.Status {
 	t.Helper()
 	var found []wire.Status

@@ -15,13 +15,14 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// control is A-REX's control folder with its jobs, without A-REX.
+// control is the control folder of an imagined A-REX. A-REX keeps a few files for each job in this folder, and calls
+// jjm's scripts with their paths. In these tests no A-REX runs: the test writes the files and calls the scripts itself.
 type control struct {
 	*site
 	dir string
 }
 
-// newControl creates an empty control folder.
+// newControl creates a control folder without jobs.
 func newControl(t testing.TB, s *site) *control {
 	t.Helper()
 	c := &control{site: s, dir: s.path("control")}
@@ -33,7 +34,8 @@ func newControl(t testing.TB, s *site) *control {
 	return c
 }
 
-// add creates a job as A-REX leaves it for submit-jjm-job, and returns its grami.
+// add writes the files of a job, in the form in which A-REX leaves them for the script submit-jjm-job. The job runs a
+// program text with /bin/sh. add returns the path of the job's grami, the file that describes the job for the script.
 func (c *control) add(t testing.TB, id, program string) string {
 	t.Helper()
 	session := filepath.Join(c.dir, "session", id)
@@ -56,7 +58,8 @@ func (c *control) add(t testing.TB, id, program string) string {
 	return grami
 }
 
-// run runs a verb of A-REX's language as an account or as root.
+// run calls one of jjm's scripts for A-REX, which is a verb of "jjm-gatekeeper arc", as an account; nil means root. It
+// returns the output and the exit code.
 func (c *control) run(t testing.TB, as *syscall.Credential, verb string, args ...string) (string, int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -73,8 +76,8 @@ func (c *control) run(t testing.TB, as *syscall.Credential, verb string, args ..
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// TestARCScript calls A-REX's scripts without A-REX: two hundred submissions while the daemon is killed, stays away and
-// comes back, and one scan for all of them.
+// TestARCScript calls A-REX's scripts without A-REX. It submits 20 jobs (200 in the campaign of gatekeepers) while the
+// daemon is killed, stays away and comes back, and then calls one scan for all of them.
 func TestARCScript(t *testing.T) {
 	t.Parallel()
 	needs.Root(t, "to act for others, as A-REX does")
@@ -94,7 +97,9 @@ func TestARCScript(t *testing.T) {
 	if n := len(c.list()); n != all {
 		t.Errorf("%d grid jobs for %d submissions", n, all)
 	}
-	// One session folder is gone, and another contains a trap: a file that the user could not write stays as it is.
+	// A job's session folder has the files that A-REX returns to the user. The folder of job 7 is removed, so its scan
+	// reports a failure. In the folder of job 8 the output is replaced by a link to a file of root, which the scan, as
+	// root, must not change.
 	gone, trap := filepath.Join(c.dir, "session", "7"), filepath.Join(c.dir, "session", "8", "out.txt")
 	secret := filepath.Join(dir, "secret")
 	write(t, secret, "root's own", 0o600)
@@ -118,7 +123,9 @@ func TestARCScript(t *testing.T) {
 	}
 }
 
-// submitAll submits jobs 0, 1, and so on, some of them in parallel, in the same way as A-REX.
+// submitAll calls the script that submits for jobs 0, 1, and so on, five calls at a time, as A-REX does. After a
+// quarter of the jobs the daemon is killed, after half of them it is started, and after three quarters it is killed and
+// started again.
 func (c *control) submitAll(t *testing.T, all int) {
 	t.Helper()
 	jobs := make(chan int)

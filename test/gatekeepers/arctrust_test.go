@@ -12,8 +12,8 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// A user can write the user's own grami. If the grami names another user's job, a scan, which runs as root, delivers no
-// file of that job.
+// A user can change the user's own grami, the file that describes a job for A-REX's scripts. If the grami names another
+// user's job, a scan, which runs as root, delivers no file of that job.
 func TestARCScript_ActsOnNobodyElsesJob(t *testing.T) {
 	needs.Root(t, "to act for others, as A-REX does")
 	dir, err := os.MkdirTemp("", "jjm-gk-*")

@@ -16,7 +16,7 @@ import (
 	"jjm/internal/testkit/testbed"
 )
 
-// with returns the person with another proxy.
+// with returns a copy of the person that uses another proxy.
 func (p *person) with(proxy string) *person {
 	q := *p
 	q.env = slices.DeleteFunc(slices.Clone(p.env), func(kv string) bool {
@@ -70,8 +70,8 @@ cat m.cert m.key "$2/cert.pem" > member.pem`, "sh", dir, filepath.Dir(certificat
 const watcher = `show() { openssl x509 -in "$X509_USER_PROXY" -noout -enddate; stat -c %%a "$X509_USER_PROXY"; }
 show; was=$(cksum <"$X509_USER_PROXY"); touch %s; while [ "$was" = "$(cksum <"$X509_USER_PROXY")" ]; do sleep 0.2; done; show`
 
-// nowhere fails the test if the private key of a proxy's file is in the daemon's log, or in a file of the state folder
-// that is not in a folder named credentials.
+// nowhere fails the test if the private key in a proxy's file also is in the daemon's log, or in a file of the state
+// folder outside of folders named credentials.
 func (s *site) nowhere(t testing.TB, file string) {
 	t.Helper()
 	text, err := os.ReadFile(file)

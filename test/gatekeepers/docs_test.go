@@ -33,7 +33,7 @@ const exampleJob = "type = \"script\"\n[params]\ncommand = [\"/bin/echo\", \"{se
 
 var exampleTar = map[string]string{".0.stdout": "1\n", ".1.stdout": "2\n"}
 
-// A grid job with the documented RSL succeeds, and its tar comes back.
+// A grid job with the RSL of docs/GATEKEEPERS.md succeeds, and its tar comes back.
 func gramExample(t *testing.T, g *gramSite) {
 	dir := g.one.folder(t)
 	write(t, filepath.Join(dir, "job.toml"), exampleJob, 0o644)

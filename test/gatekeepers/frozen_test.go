@@ -70,14 +70,15 @@ func TestFrozenSlurm(t *testing.T) {
 	}
 }
 
-// way holds the calls by which a gatekeeper's scripts use jjm. Each function fails the test if the answer is wrong.
+// way has the calls by which the scripts of one gatekeeper use jjm. Each function fails the test if the answer is
+// wrong.
 type way struct {
 	submit func(name, shell string) (id string)
 	state  func(id string) string // returns "running", or else the state
 	kill   func(id string)
 }
 
-// gramWay calls GRAM's Perl module. A job manager has several such processes.
+// gramWay returns the calls of GRAM's Perl module. It runs several Perl processes, as a job manager does.
 func (s *site) gramWay(t *testing.T) way {
 	g := newScripts(t, s.owner, s.dir, bin.Dir(t), s.state())
 	p := g.start(t)
@@ -97,7 +98,7 @@ func (s *site) gramWay(t *testing.T) way {
 	}
 }
 
-// way calls ARC's scripts. A scan reports nothing about running jobs.
+// way returns the calls of ARC's scripts. A job counts as running as long as a scan reports nothing about it.
 func (c *control) way() way {
 	must := func(verb, grami string) {
 		c.t.Helper()

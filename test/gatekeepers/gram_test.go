@@ -42,8 +42,8 @@ func openGRAM(t *testing.T, bed *testbed.Bed, owner jjm.Owner) *gramSite {
 // rootOwner is the account of a daemon that runs jobs as their owners.
 var rootOwner = jjm.Owner{User: "root"}
 
-// TestGRAM is the third tier: the gatekeeper of a site, entered with certificates,
-// in front of a daemon that is root and runs jobs as their owners.
+// TestGRAM is the third tier of the tests of GRAM (see the comment on the package): users enter the gatekeeper of a
+// site with certificates, and jjm's daemon behind it is root and runs jobs as their owners.
 func TestGRAM(t *testing.T) {
 	t.Parallel() // the other gatekeeper has another bed
 	g := openGRAM(t, testbed.StartAlone(t, "gram"), rootOwner)
@@ -76,7 +76,7 @@ func TestGRAM(t *testing.T) {
 // service is the contact of a job manager.
 func (g *gramSite) service(name string) string { return g.bed.Vars["CONTACT"] + "/jobmanager-" + name }
 
-// at returns the contact by which a person reaches jjm.
+// at returns the contact by which a person reaches jjm: the person's own gatekeeper, or the site's.
 func (g *gramSite) at(p *person) string {
 	if contact := g.personal[p]; contact != "" {
 		return contact

@@ -12,7 +12,7 @@ import (
 	"jjm/internal/api/wire"
 )
 
-// gramFront is GRAM5 with its own client.
+// gramFront submits grid jobs through GRAM5 with GRAM's own client.
 type gramFront struct{ *gramSite }
 
 // gramRun is a client that waits for its job.
@@ -56,7 +56,8 @@ func (r *gramRun) end(t *testing.T) (bool, string, string) {
 	return err == nil, r.said.String(), r.tar
 }
 
-// scriptFront is GRAM5's first tier: a Perl process of the user for each job.
+// scriptFront submits grid jobs through the first tier of GRAM5, the script of a job manager. Each job has a Perl
+// process that runs as the job's user.
 type scriptFront struct{ *site }
 
 type scriptRun struct {

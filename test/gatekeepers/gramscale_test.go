@@ -61,7 +61,8 @@ func gramMany(t *testing.T, g *gramSite, waves int) {
 	})
 }
 
-// wantOnce waits until all grid jobs of a name are done. Each writes a unique line to a ledger.
+// wantOnce waits until all grid jobs of a name are done, and checks with the ledger that each ran once. Each job adds a
+// unique line to the ledger.
 func (s *site) wantOnce(t testing.TB, name, ledger string, all int) {
 	t.Helper()
 	await(t, fmt.Sprintf("%d grid jobs are done", all), func() bool {

@@ -115,8 +115,8 @@ func scriptAnswers(t *testing.T, s *site, g *scripts) {
 	}
 }
 
-// A program that replaces jjm cannot break the stream of answers: a failed poll reports nothing, and the next job is
-// not affected.
+// If the command that the module calls in place of jjm misbehaves, the stream of answers stays intact: a failed poll
+// reports nothing, and the next job is not affected.
 func scriptBadPrograms(t *testing.T, s *site, g *scripts) {
 	type answers struct {
 		program string

@@ -26,7 +26,7 @@ type handed interface {
 	end(t *testing.T) (well bool, said, tar string)
 }
 
-// fate is one of the ways in which a grid job can end.
+// fate is a way in which a grid job can end, with the answers that the gatekeeper must give.
 type fate struct {
 	script string // runs when the test lets the job continue
 	kill   bool

@@ -36,13 +36,13 @@ func await(t testing.TB, what string, ok func() bool) {
 	awaitEvery(t, pollEvery, what, ok)
 }
 
-// awaitEvery is await for expensive calls.
+// awaitEvery is await for a condition that is expensive to check: it pauses longer between two checks.
 func awaitEvery(t testing.TB, every time.Duration, what string, ok func() bool) {
 	t.Helper()
 	programs.Await(t, patience, every, what, ok)
 }
 
-// write writes a file that every account may read.
+// write writes a file with the given mode, whatever the umask is.
 func write(t testing.TB, path, text string, mode os.FileMode) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {

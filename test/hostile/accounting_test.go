@@ -22,8 +22,8 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// accountingSiege is a siege whose site writes BLAH's accounting log. The test and mallory's jobs exchange signals
-// through files in the folder signs, which everybody can read.
+// accountingSiege is a siege whose site writes BLAH's accounting log. mallory is the hostile account, bob the other
+// account. The test and mallory's jobs exchange signals through files in the folder signs, which everybody can read.
 type accountingSiege struct {
 	*siege
 	blah, signs string
@@ -81,7 +81,7 @@ func (b *accountingSiege) lines() (all []map[string]string) {
 	return all
 }
 
-// of returns the lines of a grid job's attempts. It waits for the first line.
+// of returns the lines about a grid job's attempts. It waits for the first of them.
 func (b *accountingSiege) of(job string) (mine []map[string]string) {
 	b.t.Helper()
 	b.Until("the accounting log has grid job "+job, func() bool {

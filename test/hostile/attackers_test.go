@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attackers are programs of a hostile account: this test program, executed again as the account. Each gets a folder of
-// the account, to which it writes its counts.
+// attackers are the programs that a hostile account runs: this test program, executed again as that account. Each gets
+// a folder of the account, in which it stores counts for the test.
 var attackers = map[string]func(folder string){
 	"attack-stop-all":       func(folder string) { stopAll(folder, func(string) bool { return true }) },
 	"attack-stop-starts":    func(folder string) { stopAll(folder, isStart) },
@@ -38,7 +38,7 @@ func play(args []string) bool {
 	return true
 }
 
-// attacker starts an attacker in the folder of the hostile account. Its counts are in files of the folder; see counted.
+// attacker starts an attacker as the hostile account, in that account's folder. The test reads its counts with counted.
 func (s *siege) attacker(name string) (stop func()) {
 	s.t.Helper()
 	cmd := s.program(name)
@@ -140,8 +140,8 @@ func isClient(line string) bool {
 	return strings.Contains(line, "/jjm ") || strings.Contains(line, "hostile.test")
 }
 
-// stopAll stops every process of the account as soon as the process appears. It does not stop processes that submit
-// jobs, and processes for which wanted returns false.
+// stopAll stops every process of the account as soon as it appears, except processes that submit jobs and processes for
+// which wanted returns false.
 func stopAll(folder string, wanted func(line string) bool) {
 	stopped, told, n := map[int]bool{}, time.Now(), 0
 	others(func(pid int) {

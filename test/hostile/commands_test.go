@@ -89,9 +89,9 @@ func (x *signaller) begin() {
 	x.sent = x.counted("sent")
 }
 
-// inForce checks that the attack continues: no local job of mallory's is done, and her failures by themselves do not
-// make the batch system count as unhealthy. After more failures jjm tries her commands more rarely, so inForce does not
-// wait for another command that gets a signal; end does.
+// inForce checks that the attack continues: no local job of mallory's is done, and her failures alone do not make the
+// batch system count as unhealthy. It does not wait for another command that gets a signal, because jjm tries her
+// commands more rarely after more failures; end waits for one.
 func (x *signaller) inForce() error {
 	if !x.spoiled() {
 		return errors.New("a local job of hers is done")

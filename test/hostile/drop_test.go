@@ -17,9 +17,9 @@ import (
 	"jjm/xmldb"
 )
 
-// fillDrop writes files to the drop folder until the disk is full, and again whenever there is space: a file that is
-// never completed, a file that is not a fragment, and a file in a folder. It counts its tries, and how often the disk
-// was full.
+// fillDrop writes files to the drop folder, in which accounts leave fragments of records, until the disk is full, and
+// again whenever there is space: a file that is never completed, a file that is not a fragment, and a file in a folder.
+// It counts its tries, and how often the disk was full.
 func fillDrop(folder string) {
 	var w wave
 	text, err := os.ReadFile(filepath.Join(folder, "wave"))

@@ -46,7 +46,8 @@ func (s *siege) flooded() []string {
 	})
 }
 
-// flood is an attack by the first of some jobs: it writes files into the folders of its bulk, again and again.
+// flood carries out an attack by the first of some jobs: that job writes files into the folders of its bulk, again and
+// again. written returns an error until the files are there.
 func (s *siege) flood(name string, runner site.Person, jobs int, script string, written func(bulk string) error) {
 	s.t.Helper()
 	s.withstands(attack{

@@ -46,7 +46,7 @@ func full(size, short int) int {
 // attacks limits how many sites run simultaneously, because the machine may be small.
 var attacks = make(chan struct{}, 3)
 
-// row is the result of one attack.
+// row is the result of one attack, one line of the table.
 type row struct {
 	attack, mode  string
 	alone, during time.Duration // of a job of the other account, medians

@@ -128,8 +128,8 @@ func (s house) reads(files map[string]string, who map[site.Person]bool) {
 	}
 }
 
-// Owners can manipulate their areas and helpers. Root nevertheless writes to no other place and discloses no data of
-// other accounts, and the jobs of other accounts continue.
+// Owners can change the files of their areas and signal their helpers. Root nevertheless writes to no other place and
+// discloses no data of other accounts, and the jobs of other accounts continue.
 func TestOwners_CannotTurnTheDaemonAgainstOthers(t *testing.T) {
 	t.Parallel()
 	mallory, bob := site.Account(t), site.Account(t)

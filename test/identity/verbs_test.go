@@ -119,8 +119,8 @@ var sights = map[string]seen{
 const submission = `{"verb":"submit","submit":{"name":"a.toml",` +
 	`"text":"type = \"script\"\n[params]\ncommand = [\"true\"]\n","base_dir":"/tmp","after":[ID],"dry_run":true}}`
 
-// The manual lists each verb of the protocol with the facts that the verb shows. The next test tries the same entries,
-// so a new verb needs an entry in the table sights and in the manual.
+// docs/IDENTITY.md lists each verb of the protocol with the facts that the verb shows. The next test tries the same
+// entries, so a new verb needs an entry in the table sights and on that page.
 func TestVerbs_WhatEachTellsStandsInTheManual(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/IDENTITY.md")

@@ -46,12 +46,13 @@ const (
 	down = 3 * time.Second
 	// forgetting is longer than the time after which Slurm forgets ended jobs, which is at most 10 s here.
 	forgetting = 12 * time.Second
-	// rounds is the maximum number of checks by the administrator. A submission in doubt takes at least a minute.
+	// rounds is how often the simulated administrator checks the batch system at most. A submission in doubt takes at
+	// least a minute.
 	rounds = 12
 )
 
-// trouble returns the faults of each test bed. The first fault finds the most errors; the short form includes the first
-// two faults.
+// trouble returns the faults of each test bed, in the order of their use. The first fault finds the most errors; the
+// short form of the test includes only the first two faults.
 func trouble() map[string][]fault {
 	return map[string][]fault{
 		"slurm": {
@@ -160,7 +161,8 @@ func TestFaults_BatchSystemInTrouble(t *testing.T) {
 	}
 }
 
-// design returns the grid job of the run. Among ten local jobs, each kind of end occurs once.
+// design returns the grid job of the run. It has 12 local jobs, or 30 in the whole campaign. Of every ten local jobs,
+// each kind of end occurs once. At the moment "kill" all of them run until the grid job is killed.
 func (b faultRun) design() design {
 	jobs := 12
 	if whole() {
@@ -176,7 +178,8 @@ func (b faultRun) design() design {
 	return d
 }
 
-// play plays one run to the end of its grid job and checks everything.
+// play carries out one run up to the end of its grid job and checks everything. Once the batch system needed a repair,
+// healed is set.
 func (s *site) play(b *testbed.Bed, bt faultRun, healed *bool) *ended {
 	s.t.Helper()
 	d := bt.design()
@@ -253,7 +256,8 @@ func (s *site) overWithin(r *driven, within time.Duration) bool {
 	return false
 }
 
-// disturbed starts the fault, calls meanwhile, kills the daemon halfway if the run requires a kill, and ends the fault.
+// disturbed starts the fault, calls meanwhile, kills the daemon in the middle of the fault if the run requires a kill,
+// and ends the fault.
 func (s *site) disturbed(b *testbed.Bed, bt faultRun, meanwhile func() *driven) *driven {
 	s.t.Helper()
 	b.Do(s.t, bt.do, bt.daemon)

@@ -40,8 +40,8 @@ func places() []place {
 	}
 }
 
-// onBed returns a function that starts a cluster on a test bed. more is formatted with the path of the example
-// description for site-defined adapters.
+// onBed returns the function start of a place on a test bed. more has further settings of the cluster; it is formatted
+// with the path of the example description for site-defined adapters.
 func onBed(bed, kind, more string) func(*testing.T) (string, int) {
 	return func(t *testing.T) (string, int) {
 		return bedSection(t, testbed.Start(t, bed), kind, more)
@@ -72,15 +72,16 @@ func onCarryingCondor(t *testing.T) (string, int) {
 	return section + "shared_fs = false\ndirectives = [\"+RunAsOwner = false\"]\n", uid
 }
 
-// carries reports whether the workers do not see the work area. Then the claim of an attempt is on the worker until its
-// parcel comes back, and for a killed attempt only the daemon's own claim counts.
+// carries reports whether the workers do not see the work area. The claim of an attempt is then on the worker until the
+// attempt's files come back, and for a killed attempt only the daemon's own claim counts.
 func (s *site) carries() bool {
 	text, err := os.ReadFile(s.config)
 	return err == nil && strings.Contains(string(text), "shared_fs = false")
 }
 
-// noCarriedJobRuns checks that no carried job of the site runs. It finds the applications by their environment, in
-// which HTCondor names the folder of a carried job. site.processes finds only processes that see the work area.
+// noCarriedJobRuns checks that no carried job of the site runs. HTCondor names the folder of a carried job in its
+// environment, by which noCarriedJobRuns finds the applications. site.processes would find only processes that see the
+// work area.
 func (s *site) noCarriedJobRuns(t *testing.T) {
 	for deadline := time.Now().Add(deadWithin); ; time.Sleep(pollEvery) {
 		var left []string

@@ -18,8 +18,8 @@ import (
 	"jjm/internal/work/cover"
 )
 
-// reco is the program of the local jobs over a dataset. Its arguments are the serial number and the files. The second
-// part fails at first; the local job that replaces it has another number.
+// reco is the program of the local jobs over a dataset. Its arguments are the serial number and the files. The local
+// job with the serial number 2 fails; the local job that replaces it has another number and succeeds.
 const reco = `#!/bin/sh
 serial=$1
 shift

@@ -14,7 +14,7 @@ const perJob = 3
 
 // application is the program of the local jobs: app.sh FIRST EVENTS. Its behaviour depends on the number of the local
 // job, which follows from its first event; see design.of. At each start and each end it adds a line "event attempt
-// what" to the ledger, which is outside of jjm: one write(2) to a file opened with O_APPEND.
+// what" to the ledger. The ledger is a file outside of jjm, opened with O_APPEND, and each line is one write(2).
 const application = `#!/bin/sh
 first=$1 events=$2
 attempt=$JJM_ATTEMPT
@@ -64,20 +64,22 @@ type design struct {
 	seconds int // duration of each local job, instead of some hundred ms
 	request string
 	key     string
-	// refused is set if every batch system refuses the job.
+	// refused is set if the job requests something that every batch system refuses.
 	refused bool
 	// killed is set if the grid job is killed as a whole, at any time.
 	killed bool
 	// loose is set if the fault may cost any number of attempts, for example a full disk.
 	loose bool
-	// auto is set if failed local jobs run again by themselves, five times each: less than a quarter of them fail.
+	// auto is set if failed local jobs run again by themselves, up to five times each. This needs less than a quarter of
+	// failed local jobs.
 	auto bool
 	// extra is how many more attempts each local job may need because of the fault, or because an administrator ends
 	// attempts. The final states are the same.
 	extra int32
 }
 
-// events returns one event less than full local jobs would have, so that the last local job is shorter.
+// events returns the number of events of the grid job. It is one less than full local jobs would have, so that the last
+// local job is shorter.
 func (d design) events() int64 { return int64(d.jobs*perJob - 1) }
 
 // text returns the job file.

@@ -20,7 +20,8 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// scenario describes how a daemon reaches a failpoint.
+// scenario describes how a daemon reaches a failpoint. A failpoint is a named place in the daemon's code at which a
+// test can make the daemon die.
 type scenario struct {
 	set settings
 	// lives are the failpoints of the successive daemons. "" stands for a daemon that the test kills when the grid job is
@@ -37,7 +38,8 @@ type scenario struct {
 	drive  func(ctx context.Context, s *site, d design) (jjm.GridID, error)
 }
 
-// mixed returns the scenario of most failpoints: all kinds of ends, and kills of running and of waiting local jobs.
+// mixed returns the scenario for most failpoints: a grid job with all kinds of ends, and with kills of running and of
+// waiting local jobs.
 func mixed(glf bool) scenario {
 	return scenario{design: design{jobs: 20, glf: glf, mix: "yes"}}
 }
@@ -95,7 +97,7 @@ func TestBeds_EachClassOfFailpointInOneLife(t *testing.T) {
 	section, uid := onBed("slurm", "slurm", "")(t)
 	sc := mixed(true)
 	sc.set = settings{cluster: section, uid: uid, retry: 1}
-	// A listing may settle the bulk in doubt before jjm searches for it. Then the daemon does not reach this failpoint.
+	// A listing may find the bulk in doubt before jjm searches for it. Then the daemon does not reach this failpoint.
 	sc.lives = slices.DeleteFunc(oneLife(), func(point string) bool { return point == "reconcile.found" })
 	sc.run(t, "")
 }
@@ -163,7 +165,8 @@ func (s *site) gridJobs() int {
 	return len(must(s, wire.VerbList(), wire.ListRequest{List: &wire.List{All: true}}).Status)
 }
 
-// driven is a running driver, or its result.
+// driven is a running driver, or its result. A driver is a function that submits a grid job and makes requests about
+// it.
 type driven struct {
 	done chan struct{}
 	id   jjm.GridID
@@ -408,7 +411,7 @@ func driveReleased(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 	return id, a.Release[0].Error.Err()
 }
 
-// driveForced forces a failed local job to failed, which changes nothing whenever the daemon dies. The sleepers keep
+// driveForced forces a failed local job to failed. This changes nothing, whenever the daemon dies. The sleepers keep
 // the grid job from its end meanwhile.
 func driveForced(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 	id, ref, err := s.submitFailing(ctx, d)
@@ -426,7 +429,7 @@ func driveForced(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 	return driveMix(ctx, s, d)
 }
 
-// driveFrozen freezes a failed local job and unfreezes it, which changes nothing whenever the daemon dies. The sleepers
+// driveFrozen freezes a failed local job and unfreezes it. This changes nothing, whenever the daemon dies. The sleepers
 // keep the grid job from its end meanwhile.
 func driveFrozen(ctx context.Context, s *site, d design) (jjm.GridID, error) {
 	id, ref, err := s.submitFailing(ctx, d)

@@ -103,8 +103,9 @@ func (e *ended) checkRuns(l *jjm.LocalJob) (known int) {
 	}
 	w := e.design.of(l.ID.N)
 	ran, number, unsent := known-int(w.attempts), int(l.Attempt-max(w.attempts-1, 0)), e.checkUnsent(l)
-	// It is unknown whether a lost attempt ran, and it may have been the last attempt allowed. The application fails by
-	// the number of its attempt, so an attempt that was never sent may take the place of one that would have failed.
+	// It is unknown whether a lost attempt ran, and it may have been the last attempt that was allowed. Whether the
+	// application fails depends on the number of its attempt, so an attempt that was never sent may have had the number of
+	// an attempt that would have failed.
 	if l.State != jjm.Killed && (ran < -extra-unsent || ran > extra || number < -extra || number > extra+unsent) {
 		e.t.Errorf("local job %s (%v) ran %d times, its attempt is number %d, want %d attempts (and %d lost at most, %d "+
 			"never sent)", l.ID, l.State, known, l.Attempt, w.attempts, extra, unsent)

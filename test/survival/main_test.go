@@ -19,13 +19,13 @@ import (
 	"jjm/internal/testkit/programs"
 )
 
-// bin are the three programs.
+// bin has jjm's programs.
 var bin programs.Programs
 
 func TestMain(m *testing.M) { os.Exit(bin.Main(m)) }
 
-// Limits of the sites that run simultaneously, because the machine may be small. Sites on a test bed wait more than
-// they work.
+// ownSites and bedSites limit how many sites run at the same time, because the machine may be small. There may be more
+// sites on test beds, because they mostly wait.
 var (
 	ownSites = make(chan struct{}, 3)
 	bedSites = make(chan struct{}, 6)

@@ -10,7 +10,7 @@
 // (JJM_TEST_JOBS). Failed tests run again when all steps are over and no other test runs.
 //
 // go test takes the results of the tier "unit" from its cache while a package's files stay the same, in "make test"
-// too. The facts that tests ask the machine for through package needs count as a file.
+// too. What tests find out about the machine through package needs counts as one of these files.
 //
 // The report at the end has the yardstick of the machine, wall and CPU time of the run, the packages and tests that
 // cost most, the tests that passed only in a second run (FLAKY), and the tests that failed. The exit status is 0 if

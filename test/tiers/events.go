@@ -49,7 +49,7 @@ func newResults() *results {
 	return &results{tests: map[name][]*attempt{}, broken: map[name]string{}, loose: map[name]*strings.Builder{}}
 }
 
-// read adds the events of a step. A line that is not an event is an error.
+// read adds the events of a step. It returns an error if a line is not an event.
 func (r *results) read(step string, in io.Reader) error {
 	lines := bufio.NewReader(in)
 	for n := 1; ; n++ {

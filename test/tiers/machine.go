@@ -62,8 +62,8 @@ func (m machine) String() string {
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// fingerprint returns a text that changes with the facts that tests ask the machine for: the account that runs the
-// tests, the existing accounts and packages, and the search path of programs.
+// fingerprint returns a text that changes when the facts change that tests find out about the machine: the account that
+// runs the tests, the existing accounts and packages, and the search path of programs.
 func fingerprint() string {
 	groups, _ := os.Getgroups() // an account may have no groups
 	sum := sha256.New()

@@ -74,7 +74,7 @@ func campaignOf(n ast.Node) string {
 	return arg.Sel.Name
 }
 
-// runs reports whether a step of the tier runs the test.
+// runs reports whether one of the tier's steps runs the test.
 func (t tier) runs(all []string, pkg, test string) bool {
 	return slices.ContainsFunc(slices.Concat(t.lanes...), func(s step) bool {
 		return slices.Contains(s.choose(all), pkg) &&

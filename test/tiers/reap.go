@@ -53,8 +53,8 @@ func (r *reaper) run(cmd *exec.Cmd) (int, error) {
 	return status.ExitStatus(), nil
 }
 
-// reap waits for children until the child with the given id has ended. If a caller sees the end of another caller's
-// command, it passes the status on to that caller.
+// reap waits for children until the child with the given id has ended. If it sees the end of a command that another
+// caller of run waits for, it passes the status on to that caller.
 func (r *reaper) reap(until int) {
 	for r.pending(until) {
 		var status syscall.WaitStatus

@@ -20,8 +20,8 @@ const tableRows = 10
 // outputLines is the number of lines of a failed test's output that the report repeats.
 const outputLines = 40
 
-// failures returns everything that makes a run red, with the reason: root tests whose last attempt failed, or whose
-// failure a second run cannot clear, and packages that failed outside of their tests.
+// failures returns everything that makes a run fail, with the reason: root tests whose last attempt failed, root tests
+// with a failure that a second run cannot clear, and packages that failed outside of their tests.
 func (r *results) failures() map[name]string {
 	red := maps.Clone(r.broken)
 	for n, attempts := range r.tests {
@@ -40,8 +40,8 @@ func (r *results) failures() map[name]string {
 	return red
 }
 
-// again returns the failed root tests of a step that may run again, by package. It returns none if a failure is
-// final.
+// again returns the failed root tests of a step that may run again, by package. If one of the failures is final, it
+// returns none.
 func (r *results) again(step string) map[string][]string {
 	tests := map[string][]string{}
 	for n := range r.failures() {
@@ -140,7 +140,7 @@ func restOfLine(text, words string) string {
 	return strings.TrimSpace(line)
 }
 
-// report returns the report of a run, and whether it is green.
+// report returns the report of a run, and whether the run succeeded.
 func (r *run) report() (string, bool) {
 	var b strings.Builder
 	red, left := r.results.failures(), r.results.skipped()
@@ -317,8 +317,8 @@ func (r *results) failureTable(red map[name]string) string {
 // says matches a line in which a test says what is wrong, or that a subtest failed.
 var says = regexp.MustCompile(`^\s*(\w+_test\.go:\d+: |--- FAIL: )`)
 
-// indent returns the last lines of a text, each after four blanks. Of the lines before, it keeps the first ones in
-// which a test says what is wrong.
+// indent returns the last lines of a text, each after four blanks. In front of them it puts the first of the earlier
+// lines in which a test says what is wrong.
 func indent(text string) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	var b strings.Builder

@@ -142,7 +142,7 @@ func jobs(m machine, lanes int) (int, error) {
 	return n, nil
 }
 
-// all runs the lanes, and then the failed tests again. An error means that a step could not run.
+// all runs the lanes, and then the failed tests again. It returns an error if a step could not run.
 func (r *run) all() error {
 	errs := make([]error, len(r.tier.lanes))
 	var lanes sync.WaitGroup
@@ -249,8 +249,8 @@ func (r *run) step(s step, lane int, try string) error {
 }
 
 // argv returns the command of a step: with.sh, which starts the systems, followed by gotestsum. Cached steps run
-// without with.sh, because cached results depend on the folder for temporary files, which with.sh makes new each time.
-// -w leaves debug information out: linking a test program then takes 1.9 s of CPU instead of 3.1 s.
+// without with.sh, because with.sh makes a new folder for temporary files each time and cached results depend on that
+// folder. -w leaves debug information out: linking a test program then takes 1.9 s of CPU instead of 3.1 s.
 func (r *run) argv(s step, packages []string, events string) []string {
 	var argv []string
 	if !s.cached {
@@ -271,9 +271,9 @@ func (r *run) argv(s step, packages []string, events string) []string {
 	return argv
 }
 
-// jobsOf returns the number of packages on which go test works at a time. If lanes run at the same time, this number is
-// two: one package runs or waits for a slot, and one package is compiled meanwhile. Programs of cached steps do not
-// wait for slots, so the number for such steps is one.
+// jobsOf returns the number of packages on which go test works at a time. It is two if lanes run at the same time: one
+// package runs or waits for a slot, and another is compiled meanwhile. It is one for cached steps, because their
+// programs do not wait for slots.
 func (r *run) jobsOf(s step) int {
 	switch {
 	case len(r.tier.lanes) == 1:

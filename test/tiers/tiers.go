@@ -9,12 +9,13 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// tier is the set of tests that one command runs.
+// tier is a set of tests that one command runs, such as "make test".
 type tier struct {
 	// env is the value of JJM_TIER.
 	env string
-	// lanes run at the same time; the steps of a lane run one after the other. All steps on a batch system are in one
-	// lane. If fewer test programs than lanes may run at a time, the last lanes are joined (see join).
+	// lanes are lists of steps. The lanes run at the same time; the steps of a lane run one after the other. All steps on
+	// a batch system are in one lane. If fewer test programs than lanes may run at a time, the last lanes are joined (see
+	// join).
 	lanes [][]step
 	// checks is the number of cases that each property test draws (RAPID_CHECKS).
 	checks int
@@ -66,7 +67,8 @@ var racing = []string{
 const onSystems = "^Test(Conformance|Installed_|Rest_AToken|Beds_|Faults)"
 
 // ofOthers selects tests about attacks of one account on another account, and about the work of operators on a site.
-// Their packages have other tests too. The tests have one size, so make test and make test-hostile run the same tests.
+// Their packages have other tests too. These tests have no shorter form, so make test and make test-hostile run the
+// same tests.
 const ofOthers = "^Test(Verbs|Shows|Clusters|Owners|Umask|Held|Examine|Reserve|FolderNotes|Adopt|Store|Lost|Mend|Drop|" +
 	"Container|Unmounted|Run|ReadClaim)_"
 

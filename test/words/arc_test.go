@@ -34,7 +34,7 @@ func readARC(t *testing.T, text string) (call, error) {
 	return c, nil
 }
 
-// options returns the lines of a grami for options NAME=VALUE.
+// options returns the lines of a grami, A-REX's description of a job, for options NAME=VALUE.
 func options(all ...string) string {
 	var b strings.Builder
 	for _, one := range all {
@@ -94,7 +94,8 @@ func arcLanguage() language {
 	}}
 }
 
-// Words that repeat a setting of the job file, or have no meaning for a grid job, cannot be combined with a job file.
+// Some variables repeat a setting of the job file, and others have no meaning for a grid job. jjm rejects both beside a
+// job file or a described grid job instead of ignoring them.
 func TestARC_NothingIsIgnoredBesideAGridJob(t *testing.T) {
 	file := func(more ...string) string {
 		return options(append([]string{"env_0=JJM_JOB_FILE=j", "env_1=GRID_GLOBAL_JOBID=1"}, more...)...)

@@ -9,8 +9,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// readBlahp reads a command line with one word per line and, after the line "lists", the lines of the files that it
-// names: input, output, remap and requirement.
+// readBlahp parses a job from a text. The text has one word of the command line per line and, after the line "lists",
+// the lines of the files that the command line names: input, output, remap and requirement.
 func readBlahp(t *testing.T, text string) (call, error) {
 	t.Helper()
 	line, lists, _ := strings.Cut(text, "lists\n")
@@ -70,8 +70,8 @@ func blahpLanguage() language {
 		}}
 }
 
-// A requirement that starts with jjm's prefix must be one of jjm's requirements. Options that have no meaning for a job
-// file are refused.
+// A requirement that starts with jjm's prefix must be a requirement that jjm knows. Options that have no meaning beside
+// a job file are rejected.
 func TestBlahp_NothingIsIgnoredBesideAJobFile(t *testing.T) {
 	file := func(words, lists string) string {
 		return "-c\n/bin/true\n" + words + "lists\nrequirement jjm_job_file='j'\n" + lists

@@ -70,8 +70,8 @@ func globus2Language() language {
 	}}
 }
 
-// Words that repeat a setting of the job file cannot be combined with the job file. A variable that starts with jjm's
-// prefix must be a variable that jjm knows.
+// A job that names a job file may not also set what the job file sets: jjm rejects such words instead of ignoring them.
+// A variable that starts with jjm's prefix must be a variable that jjm knows.
 func TestGlobus2_NothingIsIgnoredBesideAJobFile(t *testing.T) {
 	file := func(env, more string) string { return "grami_env='\"JJM_JOB_FILE\" \"j\"" + env + "'\n" + more }
 	for text, want := range map[string]string{

@@ -92,7 +92,8 @@ func gramLanguage() language {
 	}}
 }
 
-// Words that repeat a setting of the job file, or have no meaning for a grid job, cannot be combined with a job file.
+// Some RSL attributes repeat a setting of the job file, and others have no meaning for a grid job. jjm rejects both
+// beside a job file or jjm_type instead of ignoring them.
 func TestGRAM_NothingIsIgnoredBesideAGridJob(t *testing.T) {
 	const grid = `(jjm_type=montecarlo)(jjm_params=(command mc)(events 10)(events_per_job 5))`
 	for rsl, want := range map[string]string{
@@ -116,7 +117,7 @@ func TestGRAM_NothingIsIgnoredBesideAGridJob(t *testing.T) {
 }
 
 // The list has every attribute that GRAM5 itself accepts (the names in its own list, globus-gram-job-manager 15.8) and
-// every attribute that jjm's list adds: jjm never receives an attribute that the list does not name.
+// every attribute that jjm adds to that list. An attribute that is not in the list never reaches jjm.
 func TestGRAM_TheListHasEveryAttributeThatGRAMTakes(t *testing.T) {
 	theirs := map[string]bool{}
 	for _, file := range []string{"../../internal/gatekeeper/gram/testdata/gram5-attributes.rvf", "../../scripts/gram/jjm.rvf"} {

@@ -1,6 +1,7 @@
-// Package words_test tests all words of the gatekeepers' languages. Each word changes the job file or the call as its
-// list says, or is refused, or is handled by the gatekeeper. TestJobFile_EveryKeyIsObserved of package engine shows
-// that every key of a job file has an effect.
+// Package words_test tests all words of the gatekeepers' languages. A word is an attribute, option or variable by which
+// a job for a gatekeeper describes a request. Each word changes the job file or the call as its list says, or is
+// rejected, or is handled by the gatekeeper. TestJobFile_EveryKeyIsObserved of package engine shows that every key of a
+// job file has an effect.
 package words_test
 
 import (
@@ -47,7 +48,8 @@ type language struct {
 	heading string
 }
 
-// walk tests every word: all trials of a word together change exactly the settings in its list.
+// walk tests every word. All trials of a word together must change exactly the settings that the list names for the
+// word.
 func (l language) walk(t *testing.T) {
 	tried := maps.Clone(l.trials)
 	for _, w := range l.words {
@@ -112,7 +114,7 @@ func (l language) changes(t *testing.T, name string, trials []trial) []string {
 	return slices.Compact(all)
 }
 
-// differences returns the differences between two calls, in the words of the lists.
+// differences returns the names of the settings in which two calls differ, in the words of the lists.
 func differences(a, b *call) (all []string) {
 	for name, differs := range map[string]bool{demand.File: a.file != b.file, demand.Key: a.key != b.key,
 		demand.Credential: a.credential != b.credential, demand.Subject: a.subject != b.subject,
@@ -260,7 +262,7 @@ func TestWords_ThePageShowsTheList(t *testing.T) {
 	}
 }
 
-// Words set keys that the page of job files lists, or parts of the call.
+// Each word sets keys that docs/JOB-FILES.md lists, or parts of the call.
 func TestWords_SetKeysOfJobFiles(t *testing.T) {
 	text, err := os.ReadFile("../../docs/JOB-FILES.md")
 	if err != nil {

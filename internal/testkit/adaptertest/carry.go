@@ -11,8 +11,8 @@ import (
 	"jjm/sandbox"
 )
 
-// CarryWrapper imitates jjm-wrapper and the transfer of files, for a Sim whose workers do not see the work area. Each
-// run of a job has an area of its own.
+// CarryWrapper imitates jjm-wrapper and the transfer of files by the batch system, for a Sim whose workers do not see
+// the work area. Each run of a job has an area of its own, the worker's area.
 type CarryWrapper struct {
 	// Area is the work area of the job's owner, which only the transfer sees.
 	Area *sandbox.Area
@@ -30,7 +30,8 @@ func (w *CarryWrapper) own(job SimJob) (*sandbox.Area, error) {
 	return sandbox.OpenArea(filepath.Join(w.Scratch, job.ID+"."+strconv.Itoa(job.Restarts)))
 }
 
-// Start unpacks the bulk's box on the worker and claims the attempt there.
+// Start unpacks the bulk's box on the worker and claims the attempt there. The box is the tar with the files that the
+// wrappers of a bulk need (see sandbox.Box).
 func (w *CarryWrapper) Start(job SimJob, at jjm.Time) (jjm.AttemptID, bool, error) {
 	area, err := w.own(job)
 	if err != nil {
@@ -51,8 +52,8 @@ func (w *CarryWrapper) Start(job SimJob, at jjm.Time) (jjm.AttemptID, bool, erro
 	return InArea(area).Start(job, at)
 }
 
-// bring copies the files that other local jobs made to the worker's area, like a batch system that transfers input
-// files.
+// bring copies the files that other local jobs made to the worker's area, as a batch system that transfers input files
+// does.
 func (w *CarryWrapper) bring(job SimJob, area *sandbox.Area) error {
 	from, err := w.Area.GivenFolder(job.Tag)
 	if err != nil || from == "" {
@@ -69,7 +70,7 @@ func (w *CarryWrapper) bring(job SimJob, area *sandbox.Area) error {
 	return area.PutGiven(to, &as)
 }
 
-// End writes the result on the worker and brings the parcel back.
+// End writes the result on the worker and copies the parcel with the result back to the work area.
 func (w *CarryWrapper) End(job SimJob, play Play, started, ended jjm.Time) error {
 	area, err := w.own(job)
 	if err != nil {

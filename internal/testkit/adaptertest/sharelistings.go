@@ -10,7 +10,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// ShareListings makes an adapter whose listings are shared by checks that run at the same time. Without sharing, a
+// ShareListings makes an adapter that shares its listings among checks that run at the same time. Without sharing, a
 // dozen checks that list continuously would leave the batch system no CPU for the jobs that the checks wait for. A
 // caller gets the next listing that has not started yet. This listing starts at least a second after the end of the
 // previous listing. Calls for another owner, or with a context that has ended, get a listing of their own.
@@ -25,6 +25,8 @@ type Shareable interface {
 	adapters.Checker
 }
 
+// sharedListings is the adapter that ShareListings returns. owner is the owner whose listings are shared, and every the
+// shortest time between two listings.
 type sharedListings struct {
 	Shareable
 	owner jjm.Owner
@@ -45,8 +47,8 @@ type listing struct {
 	err error
 }
 
-// List returns the shared listing without the jobs that ended before since. The shared listing begins at a time before
-// all checks.
+// List returns the shared listing without the jobs that ended before since. Every shared listing itself covers all ends
+// since a time before all checks.
 func (s *sharedListings) List(ctx context.Context, owner jjm.Owner, since time.Time) (adapters.Listing, error) {
 	if owner != s.owner || ctx.Err() != nil {
 		return s.Shareable.List(ctx, owner, since)

@@ -11,7 +11,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// SimConfig describes a simulated batch system. The zero value, with a clock, runs every job immediately for a minute.
+// SimConfig describes a simulated batch system. If it has only a clock, every job starts immediately and runs for a
+// minute.
 type SimConfig struct {
 	// Name is the cluster's name; "sim" by default.
 	Name string
@@ -37,8 +38,8 @@ type SimConfig struct {
 	// Idempotent means that a second Submit of a tag returns the id of the first bulk. Without it, Submit creates a second
 	// bulk, like real batch systems.
 	Idempotent bool
-	// Settle is how long Find returns NotYetKnown after a Submit whose reply was lost, even if the bulk exists. It is
-	// reported in the capabilities.
+	// Settle is how long Find returns NotYetKnown after a Submit whose reply was lost, even if the bulk exists. The
+	// capabilities report it.
 	Settle time.Duration
 	// Wait is the shortest time that a job waits before it starts.
 	Wait time.Duration
@@ -56,7 +57,7 @@ type SimConfig struct {
 	Wrapper Wrapper
 }
 
-// SimJob is the description of a simulated job that scripts and wrappers get.
+// SimJob describes a simulated job. Scripts and wrappers receive it.
 type SimJob struct {
 	Owner   jjm.Owner
 	Request jjm.Request
@@ -65,7 +66,7 @@ type SimJob struct {
 	// ID is the id of the job, "sim17_3"; Bulk is the id of its bulk, "sim17".
 	ID, Bulk string
 	Restarts int
-	// Attempt is known only when there is a wrapper, and only after Start.
+	// Attempt is the attempt that the job runs. It is set only if there is a wrapper, and only after the wrapper's Start.
 	Attempt jjm.AttemptID
 }
 
@@ -76,21 +77,21 @@ type Play struct {
 	// Keyword and Data are the line that the application writes to the GLF. If both are empty, the line is SUCCEEDED
 	// out.dat. With the keyword "-" no line is written.
 	Keyword, Data string
-	// Exit and Signal are the application's. If there is a wrapper, the batch job itself exits with 0.
+	// Exit and Signal describe the end of the application. If there is a wrapper, the batch job itself exits with 0.
 	Exit, Signal int
-	// State is the state that the batch system reports at the end. With BatchUnknown the state is OK or FAILED, by the
+	// State is the state that the batch system reports at the end. BatchUnknown stands for OK or FAILED, depending on the
 	// exit code.
 	State jjm.BatchState
 	// Reason is the text that the batch system reports at the end.
 	Reason string
-	// With NoClaim the wrapper dies before its claim, with NoResult after its claim.
+	// If NoClaim is set, the wrapper dies before its claim; if NoResult is set, it dies after its claim.
 	NoClaim, NoResult bool
 	// Phases and Fragment are copied to the result.
 	Phases   []jjm.AppPhase
 	Fragment string
 }
 
-// Fault is a fault of one Submit.
+// Fault is what goes wrong in one Submit.
 type Fault uint8
 
 // The faults.
@@ -123,6 +124,7 @@ type simJob struct {
 	due      jjm.Time // the future end of the run, while the job runs
 }
 
+// simBulk is a bulk with its jobs. alive is the number of jobs that have not ended.
 type simBulk struct {
 	adapters.Bulk
 	id        string
@@ -231,6 +233,7 @@ func (s *Sim) Step() {
 	s.step()
 }
 
+// step is Step for a caller that holds s.mu.
 func (s *Sim) step() {
 	now := jjm.At(s.c.Now())
 	moved := false
@@ -301,8 +304,8 @@ func (s *Sim) start(at jjm.Time) {
 	s.ends.push(simEnd{at: j.due, key: k})
 }
 
-// claim takes the claim for a job's wrapper and reports whether the application runs. Without a wrapper or with NoClaim
-// the application also runs. It does not run if another wrapper has the claim, or if Start returns an error.
+// claim calls the wrapper's Start and reports whether the application runs. The application does not run if another
+// wrapper has the claim, or if Start returns an error. Without a wrapper or with NoClaim it always runs.
 func (s *Sim) claim(r *simRun, at jjm.Time) bool {
 	if s.c.Wrapper == nil || r.play.NoClaim {
 		return true
@@ -396,8 +399,8 @@ type simEnd struct {
 	key simKey
 }
 
-// endHeap is a binary heap with the earliest end first. If two ends have the same time, the job that
-// was submitted first comes first, so that the same seed always leads to the same run.
+// endHeap is a binary heap with the earliest end first. If two ends have the same time, the job that was submitted
+// first comes first. The same seed therefore always leads to the same run.
 type endHeap []simEnd
 
 func (h endHeap) less(i, k int) bool {

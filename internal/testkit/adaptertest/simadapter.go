@@ -264,7 +264,7 @@ func (s *Sim) find(owner jjm.Owner, ref adapters.Ref) (simKey, error) {
 	return simKey{}, jjm.Errorf(jjm.Gone, "job %s, index %d, tag %s: not known", id, pos, ref.Tag)
 }
 
-// Control takes effect immediately. An unknown job counts as gone, which is not an error.
+// Control applies an operation to jobs, with immediate effect. An unknown job counts as gone, which is not an error.
 func (s *Sim) Control(ctx context.Context, owner jjm.Owner, op adapters.Op, jobs []adapters.Ref) ([]error, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -312,7 +312,7 @@ func (s *Sim) act(op adapters.Op, k simKey) error {
 	return nil
 }
 
-// cancel ends a job. A running job ends like after SIGTERM, so its wrapper still writes a result.
+// cancel ends a job. A running job ends as after a SIGTERM, so its wrapper still writes a result.
 func (s *Sim) cancel(k simKey, reason string) {
 	now := jjm.At(s.c.Now())
 	signal := 0

@@ -19,7 +19,7 @@ type System = conformance.System
 // TB is the part of testing.TB that the functions of a System receive; *testing.T implements TB.
 type TB = conformance.TB
 
-// fewJobs is the maximum number of jobs in the checks of listings outside of the campaign of batch systems.
+// fewJobs is the largest number of jobs in a check of listings, except in the campaign of batch systems.
 const fewJobs = 24
 
 // Run checks an adapter against the contract in package adapters, with real jobs: one subtest for each check of package
@@ -27,8 +27,8 @@ const fewJobs = 24
 // job has a tag of its own. At the end Run logs the checks that do not apply, with their reasons from [System].NotHere.
 func Run(t *testing.T, open func(t *testing.T) System) { run(t, open, nil) }
 
-// RunOnFake is Run for an imitation of a batch system. Outside of the campaign of batch systems it leaves out the
-// checks with faulty commands.
+// RunOnFake is Run for an imitation of a batch system. It runs the checks with faulty commands only in the campaign of
+// batch systems.
 func RunOnFake(t *testing.T, open func(t *testing.T) System) {
 	run(t, open, conformance.WithoutCommands("the campaign has them"))
 }

@@ -16,8 +16,8 @@ import (
 
 // Wrapper imitates jjm-wrapper for the jobs of a Sim. Its methods are not called concurrently.
 type Wrapper interface {
-	// Start claims the attempt of a job that starts. won is false if another wrapper has
-	// the claim: the application then does not run.
+	// Start claims the attempt of a job that starts, and returns the attempt's id. won is false if another wrapper has the
+	// claim; the application then does not run.
 	Start(job SimJob, at jjm.Time) (id jjm.AttemptID, won bool, err error)
 	// End reports the end of a run for which Start won. job.Attempt is the id that Start
 	// returned.
@@ -120,8 +120,8 @@ func (w *AreaWrapper) End(job SimJob, play Play, started, ended jjm.Time) error 
 	return area.PutResult(r)
 }
 
-// missGiven stores in the result which given files, made by other local jobs, are missing. A wrapper does not start the
-// application if a given file is missing.
+// missGiven stores in the result r which given files are missing. Given files are files that other local jobs made for
+// this job. Without them a wrapper does not start the application.
 func missGiven(area *sandbox.Area, job SimJob, r *jjm.Result) error {
 	as, err := area.ReadAssignment(job.Tag, job.Index)
 	if err != nil {

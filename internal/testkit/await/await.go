@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// patience is the guard of a wait for a condition that never becomes true. No condition that becomes true takes so
-// long, even on a busy machine. every is the shortest pause between two checks.
+// patience is how long a wait lasts at most. It only ends waits for a condition that never becomes true: no other
+// condition takes so long, even on a busy machine. every is the shortest pause between two checks.
 const (
 	patience = 4 * time.Minute
 	every    = 5 * time.Millisecond

@@ -14,8 +14,8 @@ import (
 // machine. `make test` sets the variable from a measurement.
 const Slowness = "JJM_SLOWNESS"
 
-// leastGuard is the shortest guard, because a shorter guard sometimes ends too early on a busy machine.
-// mostSlowness bounds the factor, so that a wrong measurement does not turn minutes into days.
+// leastGuard is the shortest guard, because a shorter guard would sometimes end a wait too early on a busy machine.
+// mostSlowness limits the factor, so that a wrong measurement does not turn minutes into days.
 const (
 	leastGuard   = time.Minute
 	mostSlowness = 20
@@ -31,7 +31,7 @@ func Guard(d time.Duration) time.Duration {
 }
 
 // Provoked returns the deadline of a call that the test deliberately hangs: d times the slowness of the machine,
-// rounded up to a whole number. Before the deadline the call must reach the point at which it hangs.
+// rounded up to a whole number. It must be long enough for the call to reach the point at which it hangs.
 func Provoked(d time.Duration) time.Duration {
 	return d * time.Duration(math.Ceil(slowness(os.Getenv(Slowness))))
 }

@@ -32,7 +32,7 @@ type Response struct {
 	Endless        bool // the client prints Stdout again and again
 }
 
-// call carries out a command of PBS and returns its exit code. The server answers every command, except --version and
+// call carries out a command of PBS and returns its exit code. The server answers all commands, except --version and
 // commands that do not reach the server because of a fault.
 func call(dir, verb string, args []string) int {
 	if slices.Equal(args, []string{"--version"}) {
@@ -63,8 +63,8 @@ func call(dir, verb string, args []string) int {
 	return r.Exit
 }
 
-// caller returns the value of FAKEPBS_USER, which tests with several users set, or the name of this process' user if
-// the variable is not set.
+// caller returns the name of the calling user: the value of FAKEPBS_USER, which tests with several users set, or else
+// the name of this process's user.
 func caller() string {
 	name := os.Getenv("FAKEPBS_USER")
 	if u, err := user.Current(); name == "" && err == nil {
@@ -73,8 +73,8 @@ func caller() string {
 	return name
 }
 
-// ask sends a request to the server of a folder. If there is no server, ask starts a server. If several commands start
-// a server, only the server that gets the address first stays.
+// ask sends a request to the server of a folder and stores the response in r. If there is no server, ask starts one. If
+// several commands start a server, only the server that gets the address first stays.
 func ask(dir string, q Request, r *Response) error {
 	c, err := rpc.Dial("unix", socket(dir))
 	if err != nil {

@@ -16,8 +16,8 @@ type options struct {
 	operands []operand
 }
 
-// parse parses options like getopt(3). In known, a colon follows each letter that takes a value. bad is the letter of
-// an option that is unknown or lacks its value.
+// parse parses options in the same way as getopt(3). In known, a colon follows each letter that takes a value. bad is
+// the letter of an option that is unknown or lacks its value; "" if there is none.
 func parse(args []string, known string) (o options, bad string) {
 	o.values = map[string][]string{}
 	for len(args) > 0 && len(args[0]) > 1 && args[0][0] == '-' {
@@ -127,8 +127,8 @@ func (c *complex) onJobs(q Request, o options, act func(operand) *refusal) (r Re
 	return r
 }
 
-// about returns the message about an identifier. qdel repeats an unknown identifier as it was given; the other commands
-// write the full identifier. qstat has a text of its own for jobs in the history.
+// about returns the text of an error about an identifier. qdel repeats an unknown identifier as it was given; the other
+// commands write the full identifier. qstat has a text of its own for jobs in the history.
 func (r *refusal) about(verb, id string) string {
 	if !strings.Contains(id, ".") && r != errMalformed && (verb != "qdel" || r != errUnknownJob) {
 		id += "." + server
@@ -159,9 +159,9 @@ func (c *complex) qdel(q Request, o options) Response {
 	return r
 }
 
-// joined joins consecutive operands of a qdel that belong to one array, like the client of PBS, and drops the ranges of
-// an array after the first two. fatal is true if there are 11 or more ranges, from which the server dies
-// (qdel_several_operands).
+// joined returns the operands of a qdel as the client of PBS changes them: it joins consecutive operands that belong to
+// one array, and drops the ranges of an array after the first two. fatal is true if there are 11 or more ranges,
+// because they end the server (qdel_several_operands).
 func joined(list []operand) (kept []operand, fatal bool) {
 	arrays := map[int][]operand{}
 	for _, x := range list {

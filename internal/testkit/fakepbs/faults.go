@@ -22,8 +22,8 @@ func begin(dir, name string) error {
 	return os.WriteFile(filepath.Join(dir, "faults", name), nil, 0o666)
 }
 
-// offline plays the faults in which a command does not reach its server. out is set if there is such a fault; r is then
-// the response, because each command has its own text for a server that does not answer.
+// offline imitates the faults in which a command does not reach its server. If there is such a fault, out is true and r
+// is the response. Each command has its own text for a server that does not answer.
 func offline(dir, verb string, args []string) (r Response, out bool) {
 	for fault(dir, "frozen") {
 		time.Sleep(10 * time.Millisecond)
@@ -64,9 +64,9 @@ func unauthenticated(verb string) string {
 		"%s: cannot connect to server %s (errno=-1)\n", server, verb, server)
 }
 
-// outOfPorts returns the response of a command for which a port was missing, with the recorded messages and exit code
-// (reserved_ports, ports_exit255.json). r is the response for the ids that had a port. Exit 0 is recorded only for a
-// qstat with ids.
+// outOfPorts returns the response to a command for which a port was missing, with the recorded messages and exit code
+// (reserved_ports, ports_exit255.json). r is the response about the ids that had a port. Exit code 0 was recorded only
+// for a qstat with ids.
 func (c *complex) outOfPorts(q Request, r Response) Response {
 	const quiet = noIff + "pbs_iff: all reserved ports in use\n"
 	if namesIDs(q) && c.fault("ports-quiet") {
@@ -87,8 +87,8 @@ func isID(word string) bool { return word != "" && word[0] >= '0' && word[0] <= 
 // portLife is how long a port stays in use after its connection (TIME_WAIT).
 const portLife = time.Minute
 
-// now returns the time by which ports become free: the time in the file clock if the file exists, otherwise the real
-// time.
+// now returns the time by which ports become free. If the file clock exists, that is the time in this file, otherwise
+// the real time.
 func (c *complex) now() time.Time {
 	text, _ := os.ReadFile(filepath.Join(c.dir, "clock"))
 	if at, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(string(text))); err == nil {
@@ -97,9 +97,10 @@ func (c *complex) now() time.Time {
 	return time.Now()
 }
 
-// connect takes a port of the host for a command, and a port for each id of a qstat (recorded in reserved_ports). It
-// writes the number of connections to the file connections. It returns the command without the ids for which no port
-// was left, the number of ports, and whether there was a port for each connection.
+// connect takes a port of the host for a command, and for a qstat another port for each id (recorded in
+// reserved_ports). It adds a line with the number of connections to the file connections. It returns the command
+// without the ids for which no port was left, the number of ports that it took, and whether there was a port for each
+// connection.
 func (c *complex) connect(q Request) (rest Request, n int, all bool) {
 	now := c.now()
 	c.ports = slices.DeleteFunc(c.ports, func(used time.Time) bool { return now.Sub(used) >= portLife })

@@ -182,8 +182,8 @@ func shown(text string) string {
 // scriptFile matches a script's file among the operands of qsub.
 var scriptFile = regexp.MustCompile(`([^>]) p/j\.sh`)
 
-// asFake removes from a recording everything that the fake does not support. Scripts come from standard input, arrays
-// have no steps, and jobs are selected only by name.
+// asFake removes from a recorded command and its output everything that the fake does not support: scripts come only
+// from standard input, arrays have no steps, and jobs are selected only by name.
 func asFake(r recorded) recorded {
 	r.command, _, _ = strings.Cut(r.command, "; qstat -f $(")
 	r.stdout, _, _ = strings.Cut(r.stdout, "    Variable_List = ")

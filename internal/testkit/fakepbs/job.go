@@ -114,8 +114,8 @@ func (w row) letter() byte {
 
 const stamp = "Mon Jan _2 15:04:05 2006"
 
-// record returns the attributes of a row for a listing, in the order of PBS: the attributes that jjm reads,
-// Variable_List and Submit_arguments, which may contain any text. Attributes without a value are left out.
+// record returns what a listing shows of a row: the attributes that jjm reads, in the order of PBS, and Variable_List
+// and Submit_arguments, into which users can put any text. Attributes without a value are left out.
 func (w row) record(zone *time.Location) pair {
 	j, t, f := w.job, cmp.Or(w.task, &task{}), w.facts()
 	at := func(when time.Time) string { return only(!when.IsZero(), when.In(zone).Format(stamp)) }

@@ -40,7 +40,7 @@ func TestPorts_AreTakenForEachIDAndRunOut(t *testing.T) {
 	}
 }
 
-// As recorded in json_several_ids.
+// With this fault, qstat answers as recorded in json_several_ids.
 func TestOneID_JSONAnswersTheFirstOfSeveral(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, nil)

@@ -16,7 +16,7 @@ type limits struct {
 	memory   int64 // bytes; 0 for none
 }
 
-// read sets the limit of a resource. For select these are the resources of its only chunk.
+// read sets the limit of a resource. For select it sets the limits in the only chunk.
 func (l *limits) read(resource string) {
 	switch name, value, _ := strings.Cut(resource, "="); name {
 	case "walltime":
@@ -137,8 +137,8 @@ func (c *complex) admit(j *job) *refusal {
 	return nil
 }
 
-// variables returns the job's Variable_List: the first variable that PBS itself sets, and the variables of -v. It
-// removes quotes from the values of -v, and doubles backslashes in these values twice.
+// variables returns the job's Variable_List: PBS_O_HOME, which PBS itself sets first, and the variables of -v. As in
+// PBS, the values of -v lose their quotes, and each backslash in them is doubled twice.
 func variables(home string, lists []string) []pair {
 	all := []pair{{"PBS_O_HOME", home}}
 	typed := strings.NewReplacer(`"`, "", "'", "", `\`, `\\\\`)

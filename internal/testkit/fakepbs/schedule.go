@@ -16,8 +16,8 @@ import (
 	jjmrun "jjm/internal/sys/run"
 )
 
-// These times are longer in PBS: the minimum time of a job in state E, the time between SIGTERM and SIGKILL of a
-// deleted job (10 s), and the delay with which limits are enforced (about 8 s).
+// These are the minimum time of a job in state E, the time between SIGTERM and SIGKILL of a deleted job (10 s in PBS),
+// and the delay with which limits are enforced (about 8 s in PBS). All of them are longer in PBS.
 const (
 	exiting = 10 * time.Millisecond
 	grace   = 300 * time.Millisecond
@@ -94,8 +94,9 @@ func (c *complex) launch(j *job, t *task) (*jjmrun.Process, error) {
 
 func (c *complex) scriptPath(j *job) string { return filepath.Join(c.dir, j.row().id()+".SC") }
 
-// outcome waits for the end of a job's process, and then kills the remaining processes, like MOM. It waits for the
-// grace time before the kill, because the processes may have received a SIGTERM.
+// outcome waits for the end of a job's process, and then kills the remaining processes, as MOM does. It returns the
+// exit status and the used resources. It waits for the grace time before the kill, because the processes may have
+// received a SIGTERM.
 func outcome(p *jjmrun.Process) (exit int, used *syscall.Rusage) {
 	status, used, err := p.Wait()
 	if err != nil {
@@ -142,9 +143,9 @@ func (t *task) terminate(why string) {
 	time.AfterFunc(grace, func() { killSession(pid, syscall.SIGKILL) })
 }
 
-// end records the end of a task: state E while its output would be copied, then state F. No output is really copied. If
-// the destination is not in /dev/null, E lasts as long as for a destination that cannot be reached. A task that must
-// run again goes back to state Q, unless it was deleted.
+// end records the end of a task: first state E, in which PBS would copy the output, then state F. The fake copies no
+// output. If the destination of the output is not /dev/null, E lasts as long as for a destination that cannot be
+// reached. A task that must run again goes back to state Q, unless it was deleted.
 func (c *complex) end(j *job, t *task, exit int, ru *syscall.Rusage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

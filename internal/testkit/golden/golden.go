@@ -26,8 +26,8 @@ const Env = "JJM_GOLDEN"
 // shown is how many mismatches of a file are shown completely. The names of all mismatches are shown.
 const shown = 5
 
-// Rows calls check for every row of a golden file, such as "jedi/gbs_decisions". check returns the mistake of the row,
-// for example a diff, or "" if the row is right. After the first file with a mismatch the test fails and names the
+// Rows calls check for every row of a golden file, such as "jedi/gbs_decisions". check returns what is wrong with the
+// row, for example a diff, or "" if the row is right. After the first file with a mismatch the test fails and names the
 // rows. A missing file of the module fails the test; a missing file below JJM_GOLDEN does not.
 func Rows[T any](t testing.TB, name string, check func(id string, row T) string) {
 	t.Helper()

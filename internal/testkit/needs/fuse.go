@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FUSE is a file system that an account itself mounted: a folder with one empty file named "file", or a single file if
-// it is mounted on a file. It answers the requests for looking up and opening files, and never the requests for reading
-// or closing files. While it is frozen it answers no request.
+// FUSE is a file system that an account mounted for a test: a folder with one empty file named "file", or a single file
+// if it is mounted on a file. It answers the requests for looking up and opening files, and never the requests for
+// reading or closing files. While it is frozen it answers no request.
 type FUSE struct {
 	dev    *os.File
 	file   bool // mounted on a file

@@ -20,14 +20,14 @@ import (
 // accounts, and the account that runs the tests. The program test/tiers sets it.
 const Machine = "JJM_MACHINE"
 
-// asksMachine reads the variable Machine, so that go test uses a cached result of this test only on the same machine:
-// the cache notes which variables a test has read, but not its other questions to the machine.
+// asksMachine reads the variable Machine. Because of this, go test uses a cached result of the test only on the same
+// machine: the cache notes which variables a test has read, but not what else the test has found out about the machine.
 func asksMachine() { _ = os.Getenv(Machine) }
 
 // CI reports whether tests must be complete, so that a missing requirement is a failure.
 func CI() bool { return os.Getenv("CI") == "true" }
 
-// Missing ends a test because a requirement is missing. how is the remedy, in the imperative.
+// Missing ends a test because a requirement is missing. what is the requirement; how is the remedy, in the imperative.
 func Missing(t testing.TB, what, how string) {
 	t.Helper()
 	asksMachine()

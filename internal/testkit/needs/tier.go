@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// A run of the tests has a tier, which JJM_TIER names: "unit", "test", or one or more campaigns. If the variable is
-// unset, the tier is "test". The program test/tiers sets both variables for each step of a run; CONTRIBUTING.md
-// explains the variables.
+// A run of the tests has a tier, which JJM_TIER names: "unit", "test", or one or more campaigns. A campaign is a set of
+// long tests with a common purpose. If the variable is unset, the tier is "test". The program test/tiers sets both
+// variables for each step of a run; CONTRIBUTING.md explains them.
 const (
 	tierVar    = "JJM_TIER"
 	systemsVar = "JJM_SYSTEMS"
@@ -20,7 +20,7 @@ const (
 	unit = "unit"
 )
 
-// The campaigns. The Makefile has a target for each: see [Target].
+// These are the campaigns. The Makefile has a target for each of them: see [Target].
 const (
 	Faults      = "faults"
 	Hostile     = "hostile"
@@ -31,7 +31,7 @@ const (
 	Lint = "lint"
 )
 
-// The texts with which a test leaves its work to another run. The program test/tiers reads both.
+// These texts begin the message of a test that leaves its work to another run. The program test/tiers reads them.
 const (
 	LeftToTarget = "LEFT TO make "
 	LeftToStep   = "LEFT TO THE STEP OF "

@@ -24,8 +24,8 @@ func Await(t testing.TB, patience, every time.Duration, what string, ok func() b
 	}
 }
 
-// AwaitNone waits until left returns 0. It ends the test if the number has not decreased during the time patience. A
-// busy machine therefore does not end a test that makes progress.
+// AwaitNone waits until left returns 0. It ends the test if the number has not decreased during the time patience, so
+// that a slow test that makes progress is not ended on a busy machine.
 func AwaitNone(t testing.TB, patience, every time.Duration, what string, left func() int) {
 	t.Helper()
 	least, since := left(), time.Now()

@@ -61,7 +61,7 @@ func (c *Command) Run() error {
 	return err
 }
 
-// heard checks standard output against the rules, unless the command prints the content of a file of a job.
+// heard checks standard output against the rules. It does not check a command that prints the content of a job's file.
 func (c *Command) heard(out []byte) {
 	c.t.Helper()
 	if args := c.Args[1:]; !slices.Contains(args, "cat") && !slices.Contains(args, "output") {

@@ -20,13 +20,13 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Job is a grid job of the fake. Tests create and change it.
+// Job is a grid job of the fake. Tests make it and change it.
 type Job struct {
 	// UID is the owner. -1 means that no account may see it, not even an administrator.
 	UID    int
 	Status wire.Status
 	Locals []jjm.LocalJob
-	// Tar is the tar of the outputs. Files are the files that "cat" returns, by "N/stdout".
+	// Tar is the tar of the outputs. Files maps names such as "N/stdout" to the files that "cat" returns.
 	Tar    []byte
 	SHA256 string
 	Files  map[string]string
@@ -36,7 +36,7 @@ type Job struct {
 	Live bool
 }
 
-// Fake holds grid jobs in memory. It refuses a job file that contains the text "bad" with two problems. The line "jobs
+// Fake holds grid jobs in memory. It rejects a job file that contains the text "bad" with two problems. The line "jobs
 // = N" of a job file sets the number of local jobs.
 type Fake struct {
 	mu      sync.Mutex
@@ -59,7 +59,7 @@ func New() *Fake {
 		refused: make(map[jjm.Handle]string), changed: make(chan struct{}), Poll: time.Millisecond}
 }
 
-// Verbs returns the socket's verbs about jobs.
+// Verbs returns the verbs about jobs that the daemon's socket offers.
 func (f *Fake) Verbs() []serve.Verb {
 	all := []serve.Verb{
 		serve.Handle(wire.VerbPing(), serve.Anyone, func(context.Context, server.Caller, wire.PingRequest) (
@@ -115,7 +115,8 @@ func (f *Fake) hook(ctx context.Context, verb string) error {
 	return f.Hook(ctx, verb)
 }
 
-// Use calls the hook. If the caller may see the job, Use then calls do with the job; do may change it.
+// Use calls the hook, and then do with the job. do may change the job. Use returns the hook's error, or an error if the
+// caller may not see the job.
 func (f *Fake) Use(ctx context.Context, verb string, c server.Caller, id jjm.GridID, do func(*Job)) error {
 	if err := f.hook(ctx, verb); err != nil {
 		return err
@@ -370,7 +371,7 @@ func (f *Fake) Record(ctx context.Context, c server.Caller, r wire.RecordRequest
 }
 
 // Output sends the tar. If the job is not final, the request must have partial set, and the size is not sent. If the
-// request names a file, Output sends Files["N/file"].
+// request names a file, Output sends the file in Files["N/file"] instead.
 func (f *Fake) Output(ctx context.Context, c server.Caller, r wire.OutputRequest,
 	out *serve.Stream[wire.OutputAnswer]) error {
 	tar, size, described, err := f.open(ctx, c, r.Job(), r.Wanted)
@@ -481,7 +482,7 @@ func (f *Fake) file(ctx context.Context, c server.Caller, ref jjm.Ref, file wire
 	return &growing{fake: f, id: ref.Grid, name: name}, live, nil
 }
 
-// growing reads a file of the fake that a test may still extend.
+// growing reads a file of the fake whose text a test may still extend.
 type growing struct {
 	fake *Fake
 	id   jjm.GridID

@@ -13,9 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Ask sends one request line to the daemon's socket as an account and returns the lines of the answer: the first line
-// and, if all is set, all further lines. The kernel, and therefore the daemon, treats the connection as made by a
-// program of that account.
+// Ask sends one request line to the daemon's socket as an account. It returns the first line of the answer or, if all
+// is set, all lines. The kernel, and therefore the daemon, treats the connection as made by a program of that account.
 func (s *Site) Ask(p Person, line string, all bool) string {
 	s.T.Helper()
 	text, err := ask(p, filepath.Join(s.Dir, "s/jjm.sock"), line, all)

@@ -8,8 +8,9 @@ import (
 	"syscall"
 )
 
-// Hold is a lock on a test bed that its users share. As long as a user has the lock, no script removes the jobs of the
-// bed or rebuilds the bed; see scripts/testbed/common.sh. The lock is released when the process ends, if not before.
+// Hold is a lock on a test bed that several users of the bed can have at the same time. As long as a user has the lock,
+// no script removes the jobs of the bed or rebuilds it; see scripts/testbed/common.sh. The lock is released by Leave,
+// or when the process ends.
 type Hold struct {
 	file *os.File
 	name string
@@ -17,8 +18,8 @@ type Hold struct {
 	Alone bool
 }
 
-// Enter takes a lock on the bed. With alone set it waits until the bed has no other users. Otherwise it waits while
-// another user is alone. A user who finds no other user is alone until Share is called.
+// Enter takes a lock on the bed. If alone is set, it waits until the bed has no other users; otherwise it waits only
+// while another user is alone. A user who finds no other user on the bed is alone until Share is called.
 func Enter(name string, alone bool) (*Hold, error) {
 	f, err := os.OpenFile(lockFile(name), os.O_CREATE|os.O_RDWR, 0o666)
 	if err != nil {

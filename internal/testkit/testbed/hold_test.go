@@ -9,12 +9,16 @@ import (
 	"jjm/internal/testkit/testbed"
 )
 
-// flock tries the lock as the scripts do.
+// flock reports whether another program can lock the bed in dir now. It runs flock(1), as the scripts of
+// scripts/testbed do: with how "-n" it tries an exclusive lock, with "-ns" a shared lock.
 func flock(t *testing.T, dir, how string) bool {
 	t.Helper()
 	return exec.Command("flock", how, filepath.Join(dir, "jjm-testbed-nosuch.lock"), "true").Run() == nil
 }
 
+// A hold is the right to use a test bed (see testbed.Hold). The test follows three users: the first is alone until
+// Share, the second must wait for that, and the third wants to be alone and must wait until the other two have left.
+// Meanwhile the scripts of scripts/testbed can lock the bed only when the users allow it.
 func TestHold_KeepsScriptsAndOtherUsersOffABed(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("JJM_TESTBED", dir)
@@ -25,6 +29,7 @@ func TestHold_KeepsScriptsAndOtherUsersOffABed(t *testing.T) {
 	if !first.Alone || len(first.Env()) != 1 || flock(t, dir, "-ns") {
 		t.Errorf("who finds nobody there is not alone: %+v, for scripts %v", first, first.Env())
 	}
+	// entered starts a further user, and returns a channel that receives the hold when the user is in.
 	entered := func(alone bool) chan *testbed.Hold {
 		in := make(chan *testbed.Hold, 1)
 		go func() {
@@ -42,6 +47,7 @@ func TestHold_KeepsScriptsAndOtherUsersOffABed(t *testing.T) {
 		t.Error("a second user came in beside one who is alone")
 	case <-time.After(50 * time.Millisecond): // pause: to come in although it must not
 	}
+	// The first user shares the bed, so the second user comes in. Scripts can then take a shared lock only.
 	if err := first.Share(); err != nil {
 		t.Fatal(err)
 	}
@@ -49,6 +55,7 @@ func TestHold_KeepsScriptsAndOtherUsersOffABed(t *testing.T) {
 	if first.Alone || other.Alone || other.Env() != nil || flock(t, dir, "-n") || !flock(t, dir, "-ns") {
 		t.Errorf("two who share: %+v, %+v", first, other)
 	}
+	// The third user wants to be alone, and comes in when the second user leaves too.
 	third := entered(true)
 	if err := first.Leave(); err != nil {
 		t.Error(err)

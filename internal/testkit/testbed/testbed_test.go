@@ -18,8 +18,8 @@ import (
 
 const scripts = "../../../scripts/testbed/"
 
-// broken is a bed, with the verbs that put the bed into the state that a killed run may leave, and with the command
-// that submits a script.
+// broken is a test bed, the verbs that bring it into a state that a killed run may leave, and the command that submits
+// a script to it.
 type broken struct {
 	name   string
 	mess   [][]string // verbs of its script
