@@ -23,8 +23,7 @@ var allowed = map[string]bool{
 
 // owned are options that a site or a job file may not add. jjm sets some of them itself (-N, -t, -h, -r, -o, -j, -S,
 // -b, -wd, -terse, -sync, -now, and -pe from the cluster's settings). The other options would change how a job starts,
-// waits, runs or writes its output in a way that jjm does not expect. The error for each option in owned says that jjm
-// sets it.
+// waits, runs or writes its output in a way that jjm does not expect.
 var owned = []string{"-N", "-t", "-h", "-r", "-o", "-e", "-i", "-j", "-S", "-b", "-wd", "-cwd", "-terse", "-sync",
 	"-now", "-notify", "-v", "-V", "-clear", "-hold_jid", "-hold_jid_ad", "-a", "-c", "-shell", "-verify", "-pe"}
 
@@ -60,7 +59,7 @@ func words(options []string) ([]string, error) {
 		case unsafeOptions[option] != "":
 			return nil, fmt.Errorf("%.80q: option %s %s", text, option, unsafeOptions[option])
 		case slices.Contains(owned, option):
-			return nil, fmt.Errorf("%.80q: option %s is set by jjm: leave it out", text, option)
+			return nil, fmt.Errorf("%.80q: option %s belongs to jjm: leave it out", text, option)
 		case !ok:
 			return nil, fmt.Errorf("%.80q: option %.20q may not be added%s", text, option,
 				adapters.Meant(option, slices.Sorted(maps.Keys(allowed))))

@@ -122,7 +122,7 @@ func directive(line string) (string, error) {
 		// sbatch accepts every unique prefix of a name.
 		for _, own := range reserved() {
 			if strings.HasPrefix(own, name) {
-				return bad("--%s is set by jjm: leave it out", own)
+				return bad("--%s belongs to jjm: leave it out", own)
 			}
 		}
 		if !has {
@@ -136,7 +136,7 @@ func directive(line string) (string, error) {
 	letter, value := word[1:2], strings.TrimSpace(word[2:])
 	switch {
 	case strings.Contains(reservedShort, letter):
-		return bad("-%s is set by jjm: leave it out", letter)
+		return bad("-%s belongs to jjm: leave it out", letter)
 	case strings.Contains(bareShort, letter) && value != "":
 		return bad("-%s has no value", letter)
 	}

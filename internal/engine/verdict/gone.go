@@ -50,8 +50,11 @@ func (ju *Judge) gone(ctx context.Context, ar *areas.Area, l *jjm.LocalJob, en *
 	return files, nil
 }
 
-// goneText returns why a local job that misses files was not started.
+// goneText returns why a local job that misses files was not started, "" if it misses none.
 func goneText(files []state.GoneFile) string {
+	if len(files) == 0 {
+		return ""
+	}
 	text := fmt.Sprintf("it was not started: %s cannot be read: %s", files[0].LFN, files[0].Why)
 	if more := len(files) - 1; more > 0 {
 		text += fmt.Sprintf("; nor can %d more", more)

@@ -59,8 +59,7 @@ func (ju *Judge) judge(ctx context.Context, ready []judgement) error {
 	return nil
 }
 
-// decide gets the verdict on an attempt from plan.Local, and applies the verdict to its local job. Missing outputs,
-// outputs to be merged, unusable results and missing files change the verdict.
+// decide gets the decision about an attempt from plan.Local, and applies the decision to the local job.
 func (ju *Judge) decide(c *state.Change, j judgement) {
 	l := c.Local(j.id.LocalID)
 	spec := &c.Live.Grid(j.id.Grid).Job.Spec
@@ -72,6 +71,8 @@ func (ju *Judge) decide(c *state.Change, j judgement) {
 		Rules: ju.b.Rules(spec, l.Step), Type: typ, Params: params,
 		Job: *l, Evidence: j.evidence, Result: result, Retry: spec.Retry, Site: ju.b.Conf().Retry,
 		Kill: l.Kill, GiveUp: l.Holding, Lost: j.lost, Opinion: j.opinion, Backoff: ju.b.Conf().Backoff.D(), Now: c.Now,
+		Lacks:  outputs.LacksOutput(spec, l, j.evidence.Result),
+		Merges: outputs.AwaitsMerge(spec, l, j.evidence.Result), Spoiled: j.spoiled, Gone: goneText(j.gone),
 	})
 	if !out.Over {
 		ju.b.Complain(slog.LevelWarn, "end/"+l.ID.String(), "evidence does not show the end of an attempt yet", "local",
@@ -80,23 +81,7 @@ func (ju *Judge) decide(c *state.Change, j judgement) {
 	}
 	out.Verdict.Basis = &jjm.Basis{Counters: l.Counters, RetryArgs: l.RetryArgs, Cluster: l.Cluster,
 		Killed: l.Kill || plan.Ends(l.Holding, j.evidence), Lost: j.lost, Opinion: j.opinion}
-	if out.State == jjm.Completed {
-		if why := outputs.LacksOutput(spec, l, j.evidence.Result); why != "" {
-			out.State, out.Phase = jjm.Failed, jjm.ByApp
-			out.Verdict.Action, out.Verdict.Phase, out.Verdict.Text = jjm.Fail, jjm.ByApp, why
-			out.Verdict.Notices = nil
-		} else if outputs.AwaitsMerge(spec, l, j.evidence.Result) {
-			out.State, out.Phase = jjm.Completing, jjm.Merging
-		}
-	}
-	if j.spoiled != "" && out.State != jjm.Killed { // another attempt would have the same result
-		out.State, out.Phase, out.Attempt, out.NotBefore = jjm.Failed, jjm.ByApp, l.Attempt, 0
-		out.Verdict.Action, out.Verdict.Phase, out.Verdict.Text = jjm.Fail, jjm.ByApp, "what it brought back: "+j.spoiled
-		out.Verdict.Notices = nil
-	}
-	if len(j.gone) > 0 && out.State != jjm.Completed && out.State != jjm.Killed {
-		out.State, out.Phase, out.Attempt, out.NotBefore = jjm.Failed, jjm.BySystem, l.Attempt, 0
-		out.Verdict.Action, out.Verdict.Phase, out.Verdict.Text = jjm.Fail, jjm.BySystem, goneText(j.gone)
+	if out.State == jjm.Failed && len(j.gone) > 0 {
 		c.Gone[l.ID] = j.gone
 	}
 	if j.evidence.Batch.ID == "" { // the accounting log needs an id that the job cannot forge

@@ -36,7 +36,14 @@ type LocalInput struct {
 	Params map[string]any
 	// Lost is EndStep.Lost: the batch system certainly does not have the attempt.
 	Lost bool
-	Now  jjm.Time
+	// Lacks is the reason why an attempt that completed counts as failed: it did not make an output that it had to make.
+	// Merges is set if the outputs of the attempt wait to be merged. Lacks and Merges count only if the verdict is complete.
+	Lacks  string
+	Merges bool
+	// Spoiled is the reason why the result can never be used, Gone the reason why the files to be read are gone. Another
+	// attempt would end in the same way. All three texts are "" if they do not apply.
+	Spoiled, Gone string
+	Now           jjm.Time
 	// Backoff is the unit of the wait before a retry. If it is 0, there is no wait.
 	Backoff time.Duration
 }
@@ -110,8 +117,39 @@ func Local(in LocalInput) LocalDecision {
 		d.State = jjm.Killed
 	default:
 		d.Over, d.State, d.Phase = false, in.Job.State, in.Job.Phase
+		return d
 	}
+	d.correct(in)
 	return d
+}
+
+// correct changes the decision because of outputs and files; the last case that applies decides:
+//
+//	completed, but an output is lacking     failed/application
+//	completed, outputs to be merged         completing/merging
+//	result cannot be used, not killed       failed/application
+//	files gone, not completed or killed     failed/closed
+func (d *LocalDecision) correct(in LocalInput) {
+	switch {
+	case d.State == jjm.Completed && in.Lacks != "":
+		d.fail(in, jjm.ByApp, in.Lacks)
+		d.Verdict.Notices = nil
+	case d.State == jjm.Completed && in.Merges:
+		d.State, d.Phase = jjm.Completing, jjm.Merging
+	}
+	if in.Spoiled != "" && d.State != jjm.Killed {
+		d.fail(in, jjm.ByApp, "what it brought back: "+in.Spoiled)
+		d.Verdict.Notices = nil
+	}
+	if in.Gone != "" && d.State != jjm.Completed && d.State != jjm.Killed {
+		d.fail(in, jjm.BySystem, in.Gone)
+	}
+}
+
+// fail makes the local job failed; no attempt follows.
+func (d *LocalDecision) fail(in LocalInput, phase jjm.Phase, why string) {
+	d.State, d.Phase, d.Attempt, d.NotBefore = jjm.Failed, phase, in.Job.Attempt, 0
+	d.Verdict.Action, d.Verdict.Phase, d.Verdict.Text = jjm.Fail, phase, why
 }
 
 // Ends reports whether jjm ended an attempt because of its hold. A person's hold takes back an attempt only before it

@@ -39,6 +39,24 @@ func TestLocal_VerdictsBecomeStates(t *testing.T) {
 		"failed": {func(in *plan.LocalInput) {
 			in.Evidence.Result = localResult("FAILED x")
 		}, "failed/application", 2, 0},
+		"succeeded, an output lacks": {func(in *plan.LocalInput) { in.Lacks = "no merged file" }, "failed/application", 2, 0},
+		"succeeded, to be merged":    {func(in *plan.LocalInput) { in.Merges = true }, "completing/merging", 2, 0},
+		"succeeded, result spoiled": {func(in *plan.LocalInput) { in.Merges, in.Spoiled = true, "too large" },
+			"failed/application", 2, 0},
+		"succeeded, files gone": {func(in *plan.LocalInput) { in.Gone = "a.root cannot be read" }, "completed", 2, 0},
+		"to be retried, an output lacks": {func(in *plan.LocalInput) {
+			in.Evidence.Result, in.Lacks, in.Merges = localResult("RETRY x"), "no merged file", true
+		}, "submitting/retry-wait", 3, 0},
+		"to be retried, result spoiled": {func(in *plan.LocalInput) {
+			in.Evidence.Result.Exit, in.Spoiled = 1, "too large"
+		}, "failed/application", 2, 0},
+		"to be retried, files gone": {func(in *plan.LocalInput) {
+			in.Evidence.Result.Exit, in.Gone = 1, "a.root cannot be read"
+		}, "failed/closed", 2, 0},
+		"killed, spoiled, files gone": {func(in *plan.LocalInput) {
+			in.Evidence = jjm.Evidence{Batch: jjm.Report{State: jjm.BatchCancelled}}
+			in.Kill, in.Spoiled, in.Gone = true, "too large", "a.root cannot be read"
+		}, "killed/cancelled", 2, 0},
 		"asked for hold": {func(in *plan.LocalInput) {
 			in.Evidence.Result = localResult("HOLD x")
 		}, "held/application-hold", 2, 0},
