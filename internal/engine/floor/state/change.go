@@ -51,17 +51,18 @@ type requests struct {
 	Releases []jjm.AttemptID // attempts whose hold in the batch system is to be released
 }
 
-// inputs contains the effects of a change on the files that local jobs read and produce. Gone is set by package
-// verdict; package feed sets and reads the other fields.
+// inputs contains the effects of a change on the files that local jobs read and produce. Package feed reads the fields.
+// It also sets them, except Gone (set by package verdict) and UnmergedKills (set by Change.Kill); package dataset and
+// Change.Reopen also set News, and package dataset also sets Marked.
 type inputs struct {
 	// Orphans are local jobs that end because their outputs cannot be merged: another local job permanently failed to
 	// produce other outputs of the same merged file.
 	Orphans map[jjm.LocalID]bool
-	// Withdrawn are local jobs that end in this change because files cannot be read, and whose attempts are not counted:
-	//
-	//	waits for submission  a file that the local job owns was marked as lost or broken (Feeder.Withdraw)
-	//	was running           it found at least one of its files missing, and owns a part of every missing file
-	//	                      (Feeder.LoseFiles)
+	// Withdrawn are local jobs that end in this change because files cannot be read, and that count as never submitted.
+	// There are two cases. A local job that waits for submission is withdrawn if a file of its work was marked as lost or
+	// broken (Feeder.Withdraw). A local job in a batch system is withdrawn if its wrapper did not start the application
+	// because files were missing (Gone), there is at least one such file, and all of these files belong to the work that
+	// the local job owns (Feeder.LoseFiles).
 	Withdrawn map[jjm.LocalID]bool
 	// Gone are, by local job, the files that a local job found to be lost or broken. These local jobs end in this change.
 	Gone map[jjm.LocalID][]GoneFile
@@ -80,12 +81,12 @@ type inputs struct {
 	Marked       []store.DatasetID // the datasets of News in which files were marked
 }
 
-// GoneFile is a file of a dataset that a local job was to read and could not read.
+// GoneFile is a file of a dataset that a local job was to read and that cannot be read.
 type GoneFile struct {
 	Dataset store.DatasetID
 	LFN     string
-	// Own is true if a part of the file belongs to the work that the local job owns. In that case, the local job can
-	// process its other files without this file.
+	// Own is true if the file belongs to the work that the local job owns, false if the local job reads it in addition.
+	// Without an owned file, the local job can still process its other files.
 	Own bool
 	// State is jjm.FileLost or jjm.FileBroken. Why is the reason for the state, for people.
 	State jjm.FileState

@@ -13,8 +13,8 @@ type published struct {
 	// dirty contains the numbers of the shards that must be written. headDirty is set if the head must be written.
 	dirty     map[int]bool
 	headDirty bool
-	// pointed is set if the file of the grid job's handle points to the record. A handle is the name that a gatekeeper
-	// uses for the grid job.
+	// pointed is set if the file of the grid job's handle points to the record of this grid job, or to the record of a
+	// later grid job with the same handle. A handle stands for the account and the request key of a submission.
 	pointed bool
 	// history is the number of the last journal entry that the record contains, 0 if that is not known.
 	history int64
@@ -56,7 +56,8 @@ func (m Memory) Version(id jjm.GridID) uint64 {
 	return 0
 }
 
-// Pointed reports whether the file of the grid job's handle points to the record.
+// Pointed reports whether the file of the grid job's handle points to the record of this grid job, or of a later grid
+// job with the same handle.
 func (g *Grid) Pointed() bool { return g.pointed }
 
 // Stale marks the head and the shards with the given numbers to be written.
@@ -134,8 +135,8 @@ func (m *Marks) TellsUpTo(id jjm.GridID, seq int64) {
 	}
 }
 
-// Point notes whether the file of a grid job's handle points to its record. If leads is false, Point marks the head to
-// be written, because the file is written together with the head.
+// Point notes in leads whether the file of a grid job's handle points where it should; see Grid.Pointed. If leads is
+// false, Point marks the head to be written, because the file is written together with the head.
 func (m *Marks) Point(id jjm.GridID, leads bool) {
 	if g := m.Grid(id); g != nil {
 		g.pointed = leads

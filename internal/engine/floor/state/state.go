@@ -53,8 +53,8 @@ type State struct {
 type rows struct {
 	grids map[jjm.GridID]*Grid
 	bulks map[jjm.Tag]*Bulk
-	// orders are the stored orders, by the grid job, cluster or other target to which they apply; at most one order of
-	// each verb for each target.
+	// orders are the stored orders, by the grid job, cluster or other target to which they apply. A target has at most one
+	// order of each verb, except maintenance windows that begin at different times.
 	orders   map[target][]jjm.Order
 	bans     []jjm.Ban
 	uses     map[jjm.Tag]int                // number of local jobs of live grid jobs, by the tag of their last bulk
