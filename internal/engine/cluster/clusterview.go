@@ -41,8 +41,9 @@ func (c *Cluster) view(mem state.Memory, of func(jjm.GridID) bool) wire.Cluster 
 	return w
 }
 
-// View returns the state of a cluster for people, without the counts of jobs. of selects the grid jobs whose long
-// unknown local jobs are named; nil selects all. may selects the accounts whose learnt limits are shown.
+// View returns the state of a cluster for people, without the counts of jobs. name must be a cluster of the site. of
+// selects the grid jobs whose long unknown local jobs are named; nil selects all. may selects the accounts whose learnt
+// limits are shown.
 func (cs *Clusters) View(mem state.Memory, name string, of func(jjm.GridID) bool, may func(uid int) bool) wire.Cluster {
 	w := cs.all[name].view(mem, of)
 	w.Learnt = cs.all[name].refusals.limits(may)
