@@ -53,7 +53,8 @@ func (h *halter) all(ctx context.Context, match func(*state.Grid) bool) {
 }
 
 // doomed returns, by owner, the batch jobs on this cluster whose local jobs are to be killed and whose results were not
-// read yet. If the batch system's id of a bulk is not stored, the batch job is named by the bulk's tag only.
+// read yet. If the batch system's id of a bulk is not stored, the batch job is identified by the tag of the bulk and
+// its index.
 func (h *halter) doomed(match func(*state.Grid) bool) map[jjm.Owner][]absentee {
 	c := h.c
 	v := c.s.View()

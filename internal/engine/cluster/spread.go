@@ -74,7 +74,7 @@ func (c *Cluster) accountOf(tag jjm.Tag) jjm.Owner {
 }
 
 // wasBusy reports whether Busy answers still count against the cluster (saidBusy). It returns false if only one account
-// got the answer Busy and the cluster has accepted bulks of other accounts, because the cause then lies in that
+// got the answer Busy and the cluster has accepted open bulks of other accounts, because the cause then lies in that
 // account.
 func (c *Cluster) wasBusy(mem state.Memory) bool {
 	h := plan.Heard{Own: c.b.Deps.Account != nil}

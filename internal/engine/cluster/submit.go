@@ -144,8 +144,8 @@ func (sb *submitter) failTooLong(ctx context.Context, members []jjm.LocalJob, as
 	})
 }
 
-// formed notes that a bulk is stored or given up: its members no longer count as being
-// formed.
+// formed notes that a bulk was stored or given up, so that its members no longer count as members of a bulk that is
+// being formed.
 func (sb *submitter) formed(b *jjm.Bulk) {
 	sb.s.Mark(func(m *state.Marks) { m.Formed(b.Tag) })
 }
@@ -231,16 +231,16 @@ func (sb *submitter) intend(ctx context.Context, b *jjm.Bulk, as []sandbox.Assig
 		ch.Created = append(ch.Created, b)
 		for pos, m := range b.Members {
 			l := ch.Local(m.LocalID)
-			if l == nil || l.Attempt != m.Attempt || l.Kill || state.Unsent(l) == 0 { // killed or held meanwhile
+			if l == nil || l.Attempt != m.Attempt || l.Kill || state.Unsent(l) == 0 {
 				return jjm.Errorf(jjm.Conflict, "local job %s changed while its bulk was formed", m.LocalID)
 			}
-			if state.Withholds(ch.Live.Grid(m.Grid), l) { // a refusal stopped the submissions meanwhile
+			if state.Withholds(ch.Live.Grid(m.Grid), l) {
 				return jjm.Errorf(jjm.Conflict, "local job %s is no longer to be submitted", m.LocalID)
 			}
-			if !slices.Contains(ch.Live.Grid(m.Grid).Among(l.Place), sb.name) { // sent to another cluster meanwhile
+			if !slices.Contains(ch.Live.Grid(m.Grid).Among(l.Place), sb.name) {
 				return jjm.Errorf(jjm.Conflict, "local job %s may no longer go to cluster %s", m.LocalID, sb.name)
 			}
-			if state.RequestAt(&ch.Live.Grid(m.Grid).Job, l.Place) != b.Request { // set, or killed and resubmitted, meanwhile
+			if state.RequestAt(&ch.Live.Grid(m.Grid).Job, l.Place) != b.Request {
 				return jjm.Errorf(jjm.Conflict, "local job %s requests other resources than its bulk", m.LocalID)
 			}
 			l.Cluster, l.Tag, l.Pos = sb.name, b.Tag, int32(pos)

@@ -32,11 +32,11 @@ func newRefusals(c *Cluster) *refusals {
 	return &refusals{c: c, learnt: map[jjm.Owner]plan.Learnt{}, alone: map[jjm.Owner]jjm.Tag{}}
 }
 
-// tooMany handles the answer to a submission that there are too many jobs. There are three cases. If no command was
-// started and the bulk has several members, the bulk is larger than the cluster accepts in one submission now; it is
-// broken up into smaller bulks, and nothing is learnt about the account. If a command was started, the account has too
-// many jobs: jjm learns the account's limit, and a bulk of several members is broken up. A bulk of one member cannot be
-// broken up; it waits, and the account gets no other bulk until then.
+// tooMany handles the answer to a submission that there are too many jobs. If no command was started and the bulk has
+// several members, the bulk is larger than the cluster accepts in one submission now: it is broken up into smaller
+// bulks, and nothing is learnt about the account. In all other cases, the account has too many jobs, and jjm learns the
+// account's limit. A bulk of several members is then broken up. A bulk of one member waits, and until it is accepted or
+// taken back, the account gets no other bulk.
 func (sb *submitter) tooMany(ctx context.Context, tag jjm.Tag, cause error) error {
 	b, have := sb.refusedBulk(tag)
 	if b == nil {
@@ -113,7 +113,7 @@ func (r *refusals) refused(account jjm.Owner, tag jjm.Tag, l plan.Learnt, alone 
 }
 
 // accepted notes that the batch system accepted a bulk of an account. have is the number of the account's jobs now; if
-// it is more than the learnt limit, the limit was too low.
+// the account has reached the learnt limit, the limit grows.
 func (r *refusals) accepted(account jjm.Owner, have int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

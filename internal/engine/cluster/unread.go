@@ -15,7 +15,8 @@ import (
 // unknowns are the attempts that are missing from listings, and the records of listings that could not be read.
 type unknowns struct {
 	missing map[jjm.AttemptID]plan.Absence
-	told    map[jjm.Owner]map[string]bool // unread records that were logged and that the last listing still showed, by account
+	// told contains, by account, the unread records that were logged and that the last listing still showed.
+	told map[jjm.Owner]map[string]bool
 }
 
 func newUnknowns() unknowns {
@@ -23,8 +24,9 @@ func newUnknowns() unknowns {
 }
 
 // unreadOf removes the reports whose state is unknown from a listing, and returns them together with the records of the
-// listing that could not be read: both mean that a local job is unknown. It does not return records that have no id and
-// whose tag is not the tag of an open bulk of the account. Each record is logged only once while listings show it.
+// listing that could not be read: both mean that a local job is unknown. It leaves out records without an id whose tag
+// is readable and is not the tag of an open bulk of the account on this cluster. Each record is logged only once while
+// listings show it.
 func unreadOf(w *watcher, listing *adapters.Listing, account jjm.Owner) (unread []adapters.Unread) {
 	unread = slices.Clone(listing.Unread)
 	listing.Reports = slices.DeleteFunc(listing.Reports, func(r jjm.Report) bool {

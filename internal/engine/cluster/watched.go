@@ -13,7 +13,7 @@ import (
 // of the account fail. Only the watch loop uses it.
 type watchClock struct {
 	plan.Watched
-	asked time.Time     // when the last successful listing was asked for
+	asked time.Time     // when the last successful listing was started
 	added time.Duration // the time that this listing added to Watched.For
 }
 

@@ -39,7 +39,7 @@ func (b *Base) MayRun(caller wire.Caller) error {
 		jjm.Denied, "this daemon runs all jobs as root, so it takes them from root only: run it as an ordinary account, or set run_as = \"owner\"")
 }
 
-// Deps are the things that the engine needs and does not create itself.
+// Deps contains what the engine needs and does not create itself.
 type Deps struct {
 	Store   *store.Store
 	Records *xmldb.DB
@@ -69,7 +69,7 @@ type Deps struct {
 	Chunk int
 }
 
-// IDs keeps, outside the store, the highest id given to a grid job. Its methods may be called from many goroutines.
+// IDs stores, outside the store, the highest id that a grid job got. Its methods may be called from many goroutines.
 type IDs interface {
 	// Reserved reports whether Reserve has reserved this id, so that a grid job with this id may be stored. It reads no
 	// file.
@@ -110,13 +110,13 @@ type Folders struct {
 	DropDir string
 	// SpoolDir is the spool: the folder in which gatekeepers leave requests while the daemon is down; "" if there is none.
 	SpoolDir string
-	// Wrapper is the path of the jjm-wrapper program.
+	// Wrapper is the path of the program jjm-wrapper, which runs the application of an attempt on the worker.
 	Wrapper string
 }
 
 // Accounts describes the accounts of the machine. It determines the accounts as which jobs run and files are opened.
 type Accounts struct {
-	// Caller returns the rights of the account that owns a file in SpoolDir.
+	// Caller returns a caller with the rights of the account that owns a file in SpoolDir.
 	Caller func(uid, gid int) wire.Caller
 	// Find returns an account by its name or by its uid as text. The error is of kind Invalid if the machine has no such
 	// account, and Busy if the account database does not answer now.
@@ -154,8 +154,8 @@ func (b *Base) Reconfigure(cfg Config) {
 	b.cfg.Store(&cfg)
 }
 
-// Rules returns the rules by which attempts of a local job of a grid job are judged: the rules that jjm
-// ships, the site's, and the job type's. The merge step has no type.
+// Rules returns the rules by which the attempts of a grid job's local jobs in a step are judged: the rules that jjm
+// ships, the rules of the site and, except for the merge step, the rules of the job type.
 func (b *Base) Rules(spec *jjm.Spec, step int32) rule.Set {
 	set := *b.rules.Load()
 	if step == jjm.StepMerge {
@@ -164,7 +164,8 @@ func (b *Base) Rules(spec *jjm.Spec, step int32) rule.Set {
 	return handlers.RulesOf(b.Deps.Types[spec.Type], spec, set)
 }
 
-// Conf returns the present settings. Callers must not keep it: a later Reconfigure replaces it.
+// Conf returns the present settings. Callers must not keep the result, because a later Reconfigure replaces the
+// settings.
 func (b *Base) Conf() *Config { return b.cfg.Load() }
 
 // Crash is a failpoint: a named point at which a test can stop the engine. It returns nil in production. If Deps.Crash

@@ -33,10 +33,10 @@ type ClusterConfig struct {
 	// Storages are the names of the storages that the workers of this cluster can read, as in jjm.File.Locations; nil =
 	// all storages.
 	Storages []string `toml:"storages"`
-	// Hold are rules about jobs that this cluster holds. They are applied before Config.Hold.
+	// Hold are rules about jobs that this cluster's batch system holds. They are applied before the rules of Config.Hold.
 	Hold []plan.HoldRule `toml:"hold"`
-	// Config are the settings of the idealizer around the adapter. The engine itself reads only
-	// its Command (0 = the engine's Config.Command).
+	// Config contains the settings of the idealizer, the layer around the adapter that limits and repeats calls. The
+	// engine itself reads only the setting Command; 0 = Config.Command of the engine.
 	idealize.Config
 }
 

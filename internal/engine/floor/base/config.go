@@ -23,18 +23,18 @@ type Config struct {
 	// Harvest is the time between two scans of the bulks' folders of results. The scans are needed in addition to the
 	// kernel's notifications, because these do not report writes by other hosts.
 	Harvest jjm.Duration `toml:"harvest"`
-	// ResultSettle is how long to wait for a wrapper's result after the batch system
-	// reported the end of the job, because a shared file system may show the result late.
+	// ResultSettle is how long jjm waits for the wrapper's result after the batch system reported the end of the job. A
+	// shared file system may show the result late.
 	ResultSettle jjm.Duration `toml:"result_settle"`
-	// BatchSettle is how long a result waits for the batch system's final report, which
-	// may outrank it: out of memory, out of time (decision R4).
+	// BatchSettle is how long the result of an attempt waits for the batch system's final report, because the report may
+	// outrank the result: for example, it may say that the job ran out of memory or time (decision R4).
 	BatchSettle jjm.Duration `toml:"batch_settle"`
 	// Command is the deadline of one command of a batch system.
 	Command jjm.Duration `toml:"command"`
-	// CancelAgain is how often a cancel that has not been confirmed is repeated.
+	// CancelAgain is the time after which jjm repeats a cancel that was not confirmed.
 	CancelAgain jjm.Duration `toml:"cancel_again"`
-	// AbsentListings and AbsentFor define when a job counts as absent (decision R2): when this many healthy listings
-	// lack the job, over at least this time.
+	// AbsentListings and AbsentFor define when a job counts as absent (decision R2): at least AbsentListings successful
+	// listings in a row lack the job, over a time of at least AbsentFor.
 	AbsentListings int          `toml:"absent_listings"`
 	AbsentFor      jjm.Duration `toml:"absent_for"`
 	// HoldMaxAge is how long the batch system or the application may hold a local job before the local job fails (decision
@@ -46,8 +46,7 @@ type Config struct {
 	Hold []plan.HoldRule `toml:"hold"`
 	// Rule are the site's rules about how attempts end, in addition to the rules that jjm ships.
 	Rule []rule.Rule `toml:"rule"`
-	// HeartbeatStale is the age from which a running wrapper's heartbeat no longer proves
-	// that it runs.
+	// HeartbeatStale is the age from which the last heartbeat of a wrapper no longer proves that the wrapper runs.
 	HeartbeatStale jjm.Duration `toml:"heartbeat_stale"`
 	// Heartbeat is the time between two heartbeats of the wrapper. Grace is how long the
 	// wrapper waits between the signal that asks its application to end and the signal that
@@ -79,13 +78,13 @@ type Config struct {
 	// MaxAttempts is the greatest number of local jobs that may try the same file. The next local job is made after the
 	// previous local job failed (decision R7).
 	MaxAttempts int `toml:"max_attempts"`
-	// MaxAutoResubmits is how often a failed local job of a job file with auto_resubmit is resubmitted automatically; 0
-	// = never. If AutoResubmitShare or more of the ended local jobs of a grid job failed, none of them is resubmitted.
-	// AutoResubmitShare must be above 0 and at most 1.
+	// MaxAutoResubmits is how often jjm automatically resubmits a failed local job of a grid job whose job file has
+	// auto_resubmit; 0 = never. If AutoResubmitShare or more of the ended local jobs of a grid job failed, jjm resubmits
+	// none of them. AutoResubmitShare must be above 0 and at most 1.
 	MaxAutoResubmits  int     `toml:"max_auto_resubmits"`
 	AutoResubmitShare float64 `toml:"auto_resubmit_share"`
-	// AutoKill is the number of failed local jobs at which a grid job is killed if no local job completed, and if its
-	// job file does not say otherwise; 0 = never.
+	// AutoKill is the number of failed local jobs at which jjm kills a grid job of which no local job has completed,
+	// unless the job file sets another number; 0 = never.
 	AutoKill int `toml:"auto_kill"`
 	// RecommendedCPU is the CPU time that a local job should need, and MaxCPU the CPU time that it may need at
 	// most, in seconds; 0 = not set. Cutting by CPU time uses them (decision R20).

@@ -17,8 +17,8 @@ func AgainFacts(g *Grid, conf *base.Config) plan.AgainFacts {
 		Rules: plan.AgainRules{Most: conf.MaxAutoResubmits, FailedShare: conf.AutoResubmitShare}}
 }
 
-// AutoKillReason returns the reason why jjm itself kills a grid job, "" if it does not: too many local jobs have failed
-// (plan.AutoKill).
+// AutoKillReason returns the reason why jjm itself kills a grid job, "" if it does not. The reason is that many local
+// jobs failed and none completed (plan.AutoKill).
 func AutoKillReason(g *Grid, conf *base.Config) string {
 	limit := *cmp.Or(g.Job.Spec.AutoKill, &conf.AutoKill)
 	return plan.AutoKill(limit, g.Counts, g.Closed())

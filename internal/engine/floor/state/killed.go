@@ -5,9 +5,10 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// Kill marks a local job to be killed. by is the person who ordered the kill, for the journal; "" for jjm itself. There
-// are three cases. If the outputs of the local job wait to be merged, Kill adds it to UnmergedKills. If a batch system
-// may have the local job, Kill adds the attempt to Kills. In all other cases, the local job is killed in this change.
+// Kill marks a local job to be killed. by is who ordered the kill, for the journal; it may be "". There are three
+// cases. If the outputs of the local job wait to be merged, Kill adds the local job to UnmergedKills. If a batch system
+// may have the local job, Kill adds its attempt to Kills. In all other cases, the local job ends as killed in this
+// change.
 func (c *Change) Kill(id jjm.LocalID, by string) {
 	l := c.Local(id)
 	l.Kill = true

@@ -19,8 +19,8 @@ import (
 // Rows change only while both locks are held, so a holder of either lock may read them. The fields that Marks change
 // are read only under the memory lock. The lock of changes is always taken before the memory lock.
 
-// Memory is the right to read memory while a lock is held. A function that takes a Memory
-// relies on the lock of its caller, and must not keep what it returns.
+// Memory is the right to read memory while a lock is held. A function with a parameter of type Memory relies on its
+// caller to hold the lock, and must not keep values that it read through the Memory.
 type Memory struct{ s *State }
 
 // Grid returns a live grid job, or nil.
@@ -29,13 +29,13 @@ func (m Memory) Grid(id jjm.GridID) *Grid { return m.s.grids[id] }
 // Grids returns the live grid jobs, in no order.
 func (m Memory) Grids() iter.Seq2[jjm.GridID, *Grid] { return maps.All(m.s.grids) }
 
-// Bulk returns a bulk that is not closed, or nil.
+// Bulk returns an open bulk, or nil.
 func (m Memory) Bulk(tag jjm.Tag) *Bulk { return m.s.bulks[tag] }
 
-// Bulks returns the bulks that are not closed, in no order.
+// Bulks returns the open bulks, in no order.
 func (m Memory) Bulks() iter.Seq2[jjm.Tag, *Bulk] { return maps.All(m.s.bulks) }
 
-// BulksOf returns the bulks of an account that are not closed, in no order.
+// BulksOf returns the open bulks of an account, in no order.
 func (m Memory) BulksOf(uid int) iter.Seq2[jjm.Tag, *Bulk] { return maps.All(m.s.bulksOf[uid]) }
 
 // Forming returns the bulks that are being formed: their members were taken from the ready local jobs, and the bulks

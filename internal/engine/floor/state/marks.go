@@ -144,8 +144,9 @@ func (m *Marks) Point(id jjm.GridID, leads bool) {
 	}
 }
 
-// Sweep ends the use of bulks by the local jobs of a live grid job that has ended; further calls for the grid job do
-// nothing. If no other live grid job uses a bulk, Sweep adds the bulk to the bulks whose folders are to be removed.
+// Sweep ends the use of bulks by the local jobs of a grid job that has ended and is still in memory; further calls for
+// the grid job do nothing. If no other live grid job uses a bulk, Sweep adds the bulk to the bulks whose folders are to
+// be removed.
 func (m *Marks) Sweep(id jjm.GridID) {
 	g := m.Grid(id)
 	for i := range g.Locals {
@@ -232,7 +233,7 @@ func (m *Marks) Tried(tag jjm.Tag, made, now jjm.Time) jjm.Time {
 // Formed removes a bulk from the bulks that are being formed, because the bulk is now stored or was given up.
 func (m *Marks) Formed(tag jjm.Tag) { delete(m.s.forming, tag) }
 
-// Shorten cuts a bulk that is being formed to its first n members.
+// Shorten reduces a bulk that is being formed to its first n members.
 func (m *Marks) Shorten(b *jjm.Bulk, n int) { b.Members = b.Members[:n:n] }
 
 // InOrder returns the live grid jobs, in the order of their ids: the oldest first.
@@ -260,7 +261,7 @@ func (g *Grid) Places() iter.Seq[int32] {
 // ReadyAt returns an upper bound of the number of local jobs that are ready at a place.
 func (g *Grid) ReadyAt(place int32) int { return len(g.ready.Of(place)) }
 
-// LookedForFragments notes a look at the fragments of a bulk; see LiveLook.
+// LookedForFragments notes a look at the folder with the fragments of a bulk's records; see LiveLook.note.
 func (m *Marks) LookedForFragments(tag jjm.Tag, next int32, seen, now int64) {
 	if b := m.Bulk(tag); b != nil {
 		b.Look.Fragments.note(next, seen, now)

@@ -287,8 +287,7 @@ func holding(l *jjm.LocalJob) int {
 	return 0
 }
 
-// Live returns the number of local jobs that have not ended and may still be submitted or are in a batch system. It
-// leaves out the local jobs that gave their work back or are not to be submitted.
+// Live returns the number of local jobs that have not ended. Local jobs that will not be submitted count as ended.
 func (g *Grid) Live() int {
 	return len(g.Locals) - g.GivenBack - jjm.Ended(g.Counts) - g.Unsubmitted
 }

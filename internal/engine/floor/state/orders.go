@@ -99,7 +99,8 @@ func (m Memory) Paused(id jjm.GridID, now jjm.Time) (jjm.Order, bool) {
 	return m.Ordered(jjm.OrderPause, jjm.OrderJob, id.String(), now)
 }
 
-// Halted returns the order in force that pauses a grid job, its type or its user, false if there is none.
+// Halted returns the order in force that pauses a grid job, its job type or its user; the last result is false if there
+// is none.
 func (m Memory) Halted(g *Grid, now jjm.Time) (jjm.Order, bool) {
 	if o, yes := m.Paused(g.Job.ID, now); yes {
 		return o, true

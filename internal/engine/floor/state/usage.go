@@ -5,8 +5,8 @@ import (
 )
 
 // Usage returns the resources that the grid job used, for gatekeepers. Before the end of the grid job it returns nil,
-// with one exception: if the grid job has only one local job and the batch system has accepted it, Usage returns what
-// is known so far, without resources.
+// with one exception: if the only local job of the grid job has a batch id, Usage returns the batch id, the host, the
+// start and the number of cores.
 func (g *Grid) Usage() *jjm.Usage {
 	switch {
 	case g.Job.Status.Final():
