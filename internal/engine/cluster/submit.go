@@ -182,8 +182,8 @@ func (sb *submitter) asideLeft(owner jjm.Owner) time.Duration {
 }
 
 // launch stores the bulk (intend) and then runs the submission command (act). If a member of the bulk changed
-// meanwhile, launch gives up the bulk and returns nil; the other members become ready again. It also gives up a bulk
-// without members.
+// meanwhile, launch drops the bulk and returns nil; the other members become ready again. It also drops a bulk without
+// members.
 func (sb *submitter) launch(ctx context.Context, b *jjm.Bulk, as []sandbox.Assignment) error {
 	if len(b.Members) == 0 {
 		sb.formed(b)
@@ -231,15 +231,19 @@ func (sb *submitter) intend(ctx context.Context, b *jjm.Bulk, as []sandbox.Assig
 		ch.Created = append(ch.Created, b)
 		for pos, m := range b.Members {
 			l := ch.Local(m.LocalID)
+			// The member was killed or held meanwhile.
 			if l == nil || l.Attempt != m.Attempt || l.Kill || state.Unsent(l) == 0 {
 				return jjm.Errorf(jjm.Conflict, "local job %s changed while its bulk was formed", m.LocalID)
 			}
+			// A refusal stopped the submissions of the grid job meanwhile.
 			if state.Withholds(ch.Live.Grid(m.Grid), l) {
 				return jjm.Errorf(jjm.Conflict, "local job %s is no longer to be submitted", m.LocalID)
 			}
+			// People sent the member to other clusters meanwhile.
 			if !slices.Contains(ch.Live.Grid(m.Grid).Among(l.Place), sb.name) {
 				return jjm.Errorf(jjm.Conflict, "local job %s may no longer go to cluster %s", m.LocalID, sb.name)
 			}
+			// People requested other resources meanwhile, by jjm set, or by a kill and a resubmission.
 			if state.RequestAt(&ch.Live.Grid(m.Grid).Job, l.Place) != b.Request {
 				return jjm.Errorf(jjm.Conflict, "local job %s requests other resources than its bulk", m.LocalID)
 			}

@@ -211,7 +211,7 @@ func (c *Change) Move(l *jjm.LocalJob, to jjm.State, phase jjm.Phase, cause stri
 }
 
 // Status sets the status of a grid job and adds the change of status to the journal. It does nothing if the grid job
-// already has the status. actor is the person who caused the change, "" for jjm itself.
+// already has the status. actor is the person or gatekeeper who caused the change, "" for jjm itself.
 func (c *Change) Status(g *jjm.GridJob, to jjm.GridStatus, cause, actor string) {
 	if g.Status == to {
 		return
@@ -220,8 +220,8 @@ func (c *Change) Status(g *jjm.GridJob, to jjm.GridStatus, cause, actor string) 
 	g.Status = to
 }
 
-// Note adds an entry about a grid job to the journal: its state changes from one word to another. actor is the person
-// who caused the change, "" for jjm itself.
+// Note adds an entry about a grid job to the journal. from and to are words for its old and new state. actor is the
+// person or gatekeeper who caused the change, "" for jjm itself.
 func (c *Change) Note(id jjm.GridID, from, to, cause, actor string) {
 	c.Journal = append(c.Journal, jjm.JournalEntry{
 		Time: c.Now, Grid: id, First: -1, Last: -1,
@@ -229,7 +229,7 @@ func (c *Change) Note(id jjm.GridID, from, to, cause, actor string) {
 	})
 }
 
-// Aside adds an entry about a local job to the journal without changing the state of the local job.
+// Aside adds an entry about a local job to the journal without a change of the local job's state. actor is as for Note.
 func (c *Change) Aside(l *jjm.LocalJob, cause, actor string) {
 	at := jjm.StateWord(l.State, l.Phase)
 	c.Journal = append(c.Journal, jjm.JournalEntry{Time: c.Now, Grid: l.ID.Grid, First: l.ID.N, Last: l.ID.N,
