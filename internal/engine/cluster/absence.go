@@ -115,8 +115,8 @@ func (w *watcher) judgeAbsence(id jjm.AttemptID, a plan.Absence, watched time.Du
 }
 
 // askAccounting looks up missing attempts in the batch system's accounting. If accounting has the end of an attempt,
-// the end is reported. If it has no record of an attempt, that is noted (NoteUnaccounted). If it has a record that may
-// belong to an attempt and cannot be read, nothing is noted, so accounting is asked again.
+// the end is reported. If accounting has a record that may belong to the attempt and cannot be read, nothing is noted,
+// so that accounting is asked again. In all other cases, the attempt is noted as unaccounted.
 func (w *watcher) askAccounting(ctx context.Context, account jjm.Owner, lost []absentee) {
 	cmd, cancel := w.c.command(ctx, account)
 	defer cancel()

@@ -30,7 +30,8 @@ func (cs *Clusters) Full(mem state.Memory, g *state.Grid, now jjm.Time) string {
 }
 
 // fullFor returns, for people, the limits that prevent the submission of the ready local jobs of g with a place now. It
-// returns "" if one of the best clusters for them has room, or if no local job is ready there.
+// looks at the best of the clusters that are open to these local jobs. It returns "" if one of them has room, if no
+// cluster is open, or if no local job is ready.
 func fullFor(cs *Clusters, mem state.Memory, g *state.Grid, place int32, loads loads, now jjm.Time) string {
 	if g.ReadyAt(place) == 0 {
 		return ""

@@ -17,7 +17,7 @@ const awaitsFiles = "more files of its datasets are being added"
 // Several additions to one dataset may be in progress at the same time.
 //
 // Two counters are kept. State.fills counts, by dataset, the additions in progress. Reads.fills counts, for a grid job,
-// all additions to its datasets that ever began.
+// all additions to its datasets that began since the daemon's start.
 func (a *Memo) Filling(id store.DatasetID) {
 	a.s.fills[id]++
 	for _, g := range a.s.grids {

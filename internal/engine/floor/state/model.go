@@ -21,7 +21,7 @@ type Grid struct {
 	counted int
 	counts
 	sending
-	// revived is set if the grid job had ended and its rows were read into memory again, and until the grid job is
+	// revived is true from the time when the rows of the ended grid job are read into memory again until the grid job is
 	// reopened.
 	revived bool
 	// failure is the reason why the grid job can never continue, "" if it can. It is set only before a local job is
@@ -264,8 +264,7 @@ func (g *Grid) release(tag jjm.Tag) {
 	}
 }
 
-// killPending returns 1 if a local job is counted in KillsPending, else 0. Likewise, retrying and holding return
-// whether a local job is counted in retrying and in Held.
+// killPending returns 1 if a local job is counted in KillsPending, else 0.
 func killPending(l *jjm.LocalJob) int {
 	if l.Kill && !l.Over() {
 		return 1
@@ -273,6 +272,7 @@ func killPending(l *jjm.LocalJob) int {
 	return 0
 }
 
+// retrying returns 1 if a local job is counted in the field retrying, else 0.
 func retrying(l *jjm.LocalJob) int {
 	if l.State == jjm.Submitting && l.Phase == jjm.RetryWait {
 		return 1
@@ -280,6 +280,7 @@ func retrying(l *jjm.LocalJob) int {
 	return 0
 }
 
+// holding returns 1 if a local job is counted in Held, else 0.
 func holding(l *jjm.LocalJob) int {
 	if l.IsHeld() {
 		return 1

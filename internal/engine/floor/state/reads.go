@@ -21,7 +21,8 @@ type Reads struct {
 	news uint64
 	// marked counts the events that marked files as lost, broken or ready again.
 	marked uint64
-	// fills counts the additions to the datasets that ever began, each in several transactions; see Memo.Filling.
+	// fills counts the additions to the datasets that began since the daemon's start; see Memo.Filling. An addition adds
+	// files that belong together in several transactions.
 	fills uint64
 	// withdrawn is 1 + the value of marked up to which the local jobs that wait for submission have given back their work
 	// on marked files; 0 if they have not been looked at since the daemon's start.

@@ -14,7 +14,7 @@ import (
 // grid job.
 type removals struct {
 	ordered []store.Removal // the removals that the change stores
-	gone    []jjm.GridID    // the grid jobs whose removal the change ends
+	gone    []jjm.GridID    // the grid jobs whose removal was carried out
 }
 
 // Remove stores the order to remove an ended grid job. actor is the person who ordered it.

@@ -27,7 +27,8 @@ func (c *Change) Request(r *store.Reopening) error {
 }
 
 // Reopen carries out the request r: it begins the next generation of the grid job and returns the change's copy of the
-// row. Before, [Memo.Revive] must have added the ended grid job to memory; otherwise the error is of kind Internal.
+// row. The caller must have added the ended grid job to memory before ([Memo.Revive]); otherwise the error is of kind
+// Internal.
 func (c *Change) Reopen(r *store.Reopening) (*jjm.GridJob, error) {
 	g := c.Grid(r.Grid)
 	if g == nil {

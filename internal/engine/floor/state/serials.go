@@ -10,7 +10,7 @@ import (
 
 // PartsRoom returns how many local jobs the first step of a grid job may make now, at most limit. Each local job uses
 // up one serial number of every output template of the job file. The result is therefore at most the smallest count of
-// numbers left; 0 if a template has none left.
+// numbers left; 0 if a template has none left. The error is an error of the store.
 func (s *State) PartsRoom(ctx context.Context, job *jjm.GridJob, limit int) (int, error) {
 	if !bounded(&job.Spec) {
 		return limit, nil

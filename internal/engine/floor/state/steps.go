@@ -6,8 +6,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// tallied counts the local jobs of one step of a grid job: givenBack counts the local jobs that gave their work back to
-// other local jobs, counts counts all others, by state.
+// tallied contains numbers of local jobs of one step of a grid job: givenBack is the number of those that gave their
+// work back to other local jobs, counts has the numbers of all others by state.
 type tallied struct {
 	counts    [jjm.NumStates]int
 	givenBack int
