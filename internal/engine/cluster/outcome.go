@@ -249,9 +249,9 @@ func (sb *submitter) takeBack(ch *state.Change, b *jjm.Bulk, text string,
 	b.State = jjm.BulkRefused
 }
 
-// tried counts a submission that certainly did not reach the batch system. If other clusters may take all members of
-// the bulk now (movable), it takes the bulk back so that the members go there. Otherwise the bulk is submitted here
-// again later.
+// tried counts a submission that certainly failed, so that the batch system does not have the bulk. If other clusters
+// may take all members of the bulk now (movable), tried takes the bulk back so that the members go there. Otherwise the
+// bulk is submitted here again later.
 func (sb *submitter) tried(ctx context.Context, tag jjm.Tag, cause error) error {
 	return sb.s.Change(ctx, "submit-again", func(ch *state.Change) error {
 		b := ch.Bulk(tag)

@@ -121,7 +121,7 @@ func (st *settler) unsettled() map[jjm.Tag]jjm.Owner {
 // settle settles one bulk. If the batch system accepted the bulk and holds it, settle releases it. If the bulk is in
 // doubt, because of an ambiguous error or a crash, plan.Reconcile decides whether jjm adopts the bulk that was found,
 // submits it, refuses it, or looks again later. If an order forbids to submit the bulk now (halted), settle moves the
-// bulk to other clusters, provided that all members may go there. Nothing but settle ends a doubt.
+// bulk to other clusters, provided that all members may go there. No other function ends a doubt.
 func (st *settler) settle(ctx context.Context, tag jjm.Tag) error {
 	b, _, err := st.c.submitter.openBulk(tag)
 	if b == nil || err != nil {
@@ -194,7 +194,8 @@ func (st *settler) bulkFacts(ctx context.Context, b *jjm.Bulk) (plan.BulkFacts, 
 	return facts, nil
 }
 
-// find searches the batch system for a bulk, and adds the answer, or that there is none, to facts.
+// find searches the batch system for a bulk and sets the answer in facts. If there is no answer, or the answer names
+// bulks of other accounts, find sets facts.FindErr.
 func (st *settler) find(ctx context.Context, b *jjm.Bulk, facts *plan.BulkFacts) {
 	cmd, cancel := st.c.command(ctx, st.c.account(b.Owner))
 	defer cancel()

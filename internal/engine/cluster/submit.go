@@ -153,8 +153,8 @@ func (sb *submitter) formed(b *jjm.Bulk) {
 // asideFor is how long an owner is set aside. It is also how long jjm waits before it repeats a failed step.
 const asideFor = 5 * time.Second
 
-// setAside logs the error of an owner's submission, and prevents new bulks of the owner for the time asideFor. Other
-// owners are not delayed.
+// setAside prevents new bulks of an owner for the time asideFor, because of an error in the owner's submission. It logs
+// the error, except a failpoint's. Other owners are not delayed.
 func (sb *submitter) setAside(owner jjm.Owner, err error) {
 	if !errors.Is(err, base.ErrCrashed) {
 		sb.complainOf(owner, err)
