@@ -88,7 +88,8 @@ type SiteFiles struct {
 	// Unread returns the remedy for an unknown job type if the type's file was added to the site's folder of job types
 	// after the daemon started, else "". Unread is nil if there is no such folder.
 	Unread func(typ string) string
-	// Off are files of job types that contain mistakes and have the names of other types.
+	// Off are files of job types that are not used, because they contain mistakes and other job types already have their
+	// names.
 	Off []handlers.Off
 	// Model returns the model of job files with a name, or the problems that make the model unusable. Model is nil if the
 	// site has no models.
