@@ -13,11 +13,14 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// absences returns the attempts of an account that the listing should have shown and did
-// not, with how long and how often they have been missing. Bulks acknowledged after the
-// listing was asked for do not count. An attempt whose record may be an unread record is unknown
-// and not returned, unless only unread records without tag and id excuse it and their excuse has
-// ended ([plan.Absence.Excuses]).
+// absences returns the attempts of an account that the present listing should have shown and did not show, each with
+// the number of such listings and the time since the first one. asked is when the listing was started. Bulks that the
+// batch system acknowledged after that time are left out.
+//
+// unread are records of the listing that could not be read. An attempt that may be described by such a record is
+// unknown: it is not returned, and its earlier absences no longer count. There is one exception: records without a
+// readable tag and id may describe any attempt, so they excuse an attempt only for a limited time
+// ([plan.Absence.Excuses]).
 func (w *watcher) absences(asked jjm.Time, account jjm.Owner, unread []adapters.Unread) map[jjm.AttemptID]plan.Absence {
 	v := w.s.View()
 	defer v.Close()
@@ -47,19 +50,20 @@ func (w *watcher) absences(asked jjm.Time, account jjm.Owner, unread []adapters.
 	return out
 }
 
-// absentee is an attempt with its batch job. The attempt is missing from listings, or its batch job is to be released
-// or cancelled.
+// absentee is an attempt together with its batch job. The attempt is missing from listings, or a command is to release
+// or cancel its batch job.
 type absentee struct {
 	id  jjm.AttemptID
 	ref adapters.Ref
 }
 
-// absentees is the greatest number of batch jobs named in one command. A larger command line, or its output, could be
-// too long.
+// absentees is the greatest number of batch jobs that one command names. With more, the command line or the output of
+// the command could become too long.
 const absentees = 500
 
-// absent judges each absence and does what the judgement requires. One command asks about many attempts, because a
-// batch system that loses jobs loses thousands at a time.
+// absent judges each missing attempt by its absence and carries out the judgement: it waits, asks accounting, or proves
+// that the batch system no longer has the attempt. One command asks about many attempts, because a batch system that
+// loses jobs loses thousands at the same time.
 func (w *watcher) absent(ctx context.Context, account jjm.Owner, missing map[jjm.AttemptID]plan.Absence) {
 	var ask, prove []absentee
 	for id, a := range missing {
@@ -79,9 +83,9 @@ func (w *watcher) absent(ctx context.Context, account jjm.Owner, missing map[jjm
 	w.lookInto(ctx, account, ask, prove)
 }
 
-// lookInto looks up some missing attempts in accounting and proves the absence of others, in the account's lane. It
-// does nothing while an earlier inquiry of the account is running; the watch loop calls it again after the next
-// listing.
+// lookInto looks up the attempts ask in accounting, and proves the absence of the attempts prove, in the lane of the
+// account. It does nothing while an earlier inquiry for the account is running; in that case the watch loop calls it
+// again after the next listing.
 func (w *watcher) lookInto(ctx context.Context, account jjm.Owner, ask, prove []absentee) {
 	if len(ask)+len(prove) == 0 || w.inquiries.Taken(account) {
 		return
@@ -96,8 +100,8 @@ func (w *watcher) lookInto(ctx context.Context, account jjm.Owner, ask, prove []
 	}, func() {})
 }
 
-// judgeAbsence returns the verdict of package plan on one absence. watched is how long the account's jobs have been
-// observed. known is false if the attempt is no longer current.
+// judgeAbsence returns the verdict of package plan on one missing attempt, and the attempt's batch job. watched is how
+// long the account's jobs have been observed. known is false if the attempt is no longer current.
 func (w *watcher) judgeAbsence(id jjm.AttemptID, a plan.Absence, watched time.Duration) (v plan.AbsenceVerdict,
 	ref adapters.Ref, known bool) {
 	l, _, ok := w.s.AttemptRow(id)
@@ -110,8 +114,9 @@ func (w *watcher) judgeAbsence(id jjm.AttemptID, a plan.Absence, watched time.Du
 	return plan.Missing(a, watched, asked, w.c.cs.heartbeatFresh(id), rules), ref, true
 }
 
-// askAccounting looks up in accounting the ends of attempts that listings no longer show, and notes the ends. If an
-// unreadable record may belong to an attempt, the attempt is not noted as unaccounted.
+// askAccounting looks up missing attempts in the batch system's accounting. If accounting has the end of an attempt,
+// the end is reported. If accounting has a record that may belong to the attempt and cannot be read, nothing is noted,
+// so that accounting is asked again. In all other cases, the attempt is noted as unaccounted.
 func (w *watcher) askAccounting(ctx context.Context, account jjm.Owner, lost []absentee) {
 	cmd, cancel := w.c.command(ctx, account)
 	defer cancel()
@@ -142,7 +147,7 @@ func (w *watcher) askAccounting(ctx context.Context, account jjm.Owner, lost []a
 		case ok && r.State.Ended():
 			w.ends.Report(a.id, r, jjm.At(w.b.Now()))
 			found = true
-		case ok && r.State == jjm.BatchUnknown: // the job may exist: accounting is asked again, and the attempt is not lost
+		case ok && r.State == jjm.BatchUnknown: // the attempt is not lost, as the job may exist
 			w.b.Complain(slog.LevelWarn, "unread-end/"+a.id.LocalID.String(), "accounting may have a record that cannot be read",
 				"cluster", w.name, "local", a.id.LocalID, "record", r.Reason)
 		default:
@@ -155,8 +160,8 @@ func (w *watcher) askAccounting(ctx context.Context, account jjm.Owner, lost []a
 }
 
 // prove cancels missing batch jobs and then searches for their tags. Only both together prove that the batch system no
-// longer has the attempts. It also leaves an order to end in the work area, for a wrapper that still runs although the
-// batch system has forgotten its job.
+// longer has the attempts. A wrapper may still run although the batch system has forgotten its job; prove therefore
+// also leaves an order to end for each wrapper in the work area.
 func (w *watcher) prove(ctx context.Context, account jjm.Owner, lost []absentee) {
 	cmd, cancel := w.c.command(ctx, account)
 	defer cancel()
@@ -177,8 +182,9 @@ func (w *watcher) prove(ctx context.Context, account jjm.Owner, lost []absentee)
 	w.c.orderEnds(ids)
 }
 
-// cancelAndLook cancels batch jobs and searches for their tags, both within the deadline
-// of cmd. The watch loop then notes the outcome.
+// cancelAndLook cancels batch jobs and searches for their tags, both within the deadline of cmd. It passes the results
+// to the watch loop, which marks the proven absences (proven). The error says why a command failed, or which cancels
+// failed.
 func (w *watcher) cancelAndLook(ctx, cmd context.Context, account jjm.Owner, lost []absentee,
 	refs []adapters.Ref) error {
 	results, err := w.c.adapter.Control(cmd, account, adapters.Cancel, refs)
@@ -196,8 +202,8 @@ func (w *watcher) cancelAndLook(ctx, cmd context.Context, account jjm.Owner, los
 	return errors.Join(results...)
 }
 
-// presence searches for the tags of batch jobs. A tag that the answer leaves out is
-// NotYetKnown.
+// presence searches the batch system for the tags of batch jobs and returns the answer for each tag. A tag that the
+// answer leaves out is NotYetKnown.
 func (w *watcher) presence(ctx context.Context, account jjm.Owner, refs []adapters.Ref) (map[jjm.Tag]adapters.Presence,
 	error) {
 	var tags []jjm.Tag
@@ -220,9 +226,9 @@ func (w *watcher) presence(ctx context.Context, account jjm.Owner, refs []adapte
 	return out, nil
 }
 
-// proven marks as proven the absences of attempts whose cancel succeeded and whose tag was then
-// searched for. The tag may be present because of other members of the bulk; then the cancel
-// and the listings that miss the attempt are the proof.
+// proven marks the absences of those attempts as proven whose cancel succeeded and whose tag was then searched for with
+// an answer. The answer may be that the tag is present, because other members of the bulk have the same tag. In this
+// case, too, the cancel and the listings without the attempt are the proof.
 func (w *watcher) proven(lost []absentee, results []error, found map[jjm.Tag]adapters.Presence) {
 	for i, l := range lost {
 		if results[i] == nil && found[l.ref.Tag] != adapters.NotYetKnown {

@@ -12,12 +12,13 @@ import (
 	"jjm/sandbox"
 )
 
-// maxAssigned limits the estimated size, in bytes, of the assignments of one bulk, because all of them are in memory at
-// the same time.
+// maxAssigned is the greatest estimated size, in bytes, of the assignments of one bulk. It is limited because all
+// assignments of a bulk are in memory at the same time.
 const maxAssigned = 16 << 20
 
-// assignments returns the assignments of the wrappers for the next attempts of local jobs. It stops at maxAssigned and
-// may return fewer assignments than members, but returns at least one.
+// assignments returns the assignments for the next attempts of local jobs. An assignment is the description of one
+// attempt's work, which the wrapper reads on the worker. The result has one assignment for each of the first members,
+// and fewer than members if their sizes exceed maxAssigned, but at least one.
 func (cs *Clusters) assignments(ctx context.Context, members []jjm.LocalJob) ([]sandbox.Assignment, error) {
 	if err := cs.s.ReadInputs(ctx, members); err != nil {
 		return nil, err
@@ -47,14 +48,15 @@ func (cs *Clusters) assignments(ctx context.Context, members []jjm.LocalJob) ([]
 	return as, nil
 }
 
-// assigning is a grid job whose local jobs get their assignments, and the files of other
-// local jobs that they read.
+// assigning is a grid job for whose local jobs assignments are being made. opened are the files of other local jobs
+// that its local jobs read.
 type assigning struct {
 	job    jjm.GridJob
 	opened *lineage.Opened
 }
 
-// assignment returns the assignment of the wrapper for l's next attempt.
+// assignment returns the assignment for the next attempt of l, a local job of the grid job g. The errors are errors of
+// the job type and of the work area.
 func (cs *Clusters) assignment(ctx context.Context, g *assigning, l *jjm.LocalJob) (sandbox.Assignment, error) {
 	if l.Step == jjm.StepMerge {
 		return cs.mergeAssignment(&g.job, l)
@@ -79,8 +81,8 @@ func (cs *Clusters) assignment(ctx context.Context, g *assigning, l *jjm.LocalJo
 	return a, err
 }
 
-// mergeAssignment returns the assignment of the wrapper for a local job of the merge step.
-// Its input files are paths in the work area.
+// mergeAssignment returns the assignment for the next attempt of l, a local job that merges. Its input files are
+// outputs of other local jobs, named by their paths in the work area.
 func (cs *Clusters) mergeAssignment(job *jjm.GridJob, l *jjm.LocalJob) (sandbox.Assignment, error) {
 	ar, err := cs.areas.Of(job.Owner)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"jjm/sandbox"
 )
 
-// order returns the bulk as the adapter of this cluster submits it.
+// order returns the order with which the adapter of this cluster submits a bulk: the command of the wrapper and its
+// folder. If workers do not see the work area, the order also names the files that the batch system has to carry.
 func (c *Cluster) order(ar *areas.Area, b *jjm.Bulk) (adapters.Bulk, error) {
 	out := adapters.Bulk{
 		Tag: b.Tag, Owner: c.account(b.Owner), Request: b.Request, N: len(b.Members),
@@ -25,9 +26,9 @@ func (c *Cluster) order(ar *areas.Area, b *jjm.Bulk) (adapters.Bulk, error) {
 	return out, c.carried(ar, b, &out)
 }
 
-// carried completes a bulk for workers that do not see the work area. The batch system
-// carries the wrapper, the box (assignment and job files), the sandbox packages and the files
-// that other local jobs made to the worker, and a parcel of results back.
+// carried adds to the order out what is needed if workers do not see the work area. The batch system then carries these
+// files to the worker: the wrapper, the box (a file with the assignment and the job files), the sandbox packages, and
+// files that other local jobs made. It carries one file with all results back, the parcel.
 func (c *Cluster) carried(ar *areas.Area, b *jjm.Bulk, out *adapters.Bulk) error {
 	var grids []jjm.GridID
 	for _, m := range b.Members {
@@ -49,13 +50,13 @@ func (c *Cluster) carried(ar *areas.Area, b *jjm.Bulk, out *adapters.Bulk) error
 	return nil
 }
 
-// leastProxy is how long a proxy must still be valid at submission. Batch systems refuse proxies that expire sooner:
-// HTCondor's CRED_MIN_TIME_LEFT is 2 minutes by default.
+// leastProxy is how long a proxy certificate must still be valid at submission. Batch systems refuse proxies that
+// expire sooner: HTCondor's CRED_MIN_TIME_LEFT is 2 minutes by default.
 const leastProxy = 5 * time.Minute
 
-// proxy returns the path of the proxy that the batch system is to carry and renew, "" for
-// none. A proxy that the batch system would refuse goes in the box only, and is not
-// renewed.
+// proxy returns the path of the proxy that the batch system is to carry and renew, "" if there is none. If the batch
+// system would refuse a proxy because it expires soon, the jobs get it only in the box, where it is not renewed; proxy
+// then returns "" and logs a warning.
 func (c *Cluster) proxy(b *jjm.Bulk, box sandbox.Box) string {
 	// All members belong to one grid job (see shape), unless the cluster did not renew proxies when the bulk was
 	// formed.

@@ -10,9 +10,10 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// Choose returns the clusters that spec names and that can meet its request. The notes describe the clusters that
-// cannot meet the request, and credentials that a renewal does not replace in the jobs of a cluster. Choose returns
-// problems if no cluster can meet the request, or if spec names a cluster that the site does not have.
+// Choose returns the clusters that spec names and that can meet its request. The notes in the result are about the
+// clusters that cannot meet the request, and about credentials that a renewal does not replace in the jobs of a
+// cluster. The problems are the clusters that spec names and the site does not have, and if no cluster can meet the
+// request, also the reasons of each cluster.
 func (cs *Clusters) Choose(spec *jjm.Spec) (state.Choice, jjm.Problems) {
 	candidates, unknown := plan.Candidates(spec.Clusters, cs.s.Names)
 	var fit state.Choice
@@ -38,7 +39,8 @@ func (cs *Clusters) Choose(spec *jjm.Spec) (state.Choice, jjm.Problems) {
 	return fit, append(unknown, unmet...)
 }
 
-// unmet returns a problem for each part of a request that this cluster cannot meet.
+// unmet returns a problem for each part of a request that this cluster cannot meet, according to the cluster's
+// capabilities and to the adapter.
 func (c *Cluster) unmet(r jjm.Request) jjm.Problems {
 	ps := unmet(c.name, r, c.caps())
 	var err error
@@ -77,8 +79,8 @@ func unmet(name string, r jjm.Request, caps adapters.Capabilities) jjm.Problems 
 	return ps
 }
 
-// frozen returns a note for people on each kind of credential that, on this cluster, is
-// not replaced in jobs already submitted when its owner renews it.
+// frozen returns a note, for people, for each kind of credential that jobs on this cluster keep: if the owner renews a
+// credential of this kind, jobs that are already submitted do not get the newer one.
 func (c *Cluster) frozen(kinds []string) (notes []string) {
 	caps := c.adapter.Capabilities()
 	for _, kind := range kinds {
@@ -91,8 +93,8 @@ func (c *Cluster) frozen(kinds []string) (notes []string) {
 	return notes
 }
 
-// NotReached returns notes on the local jobs of a grid job that are in a batch system now
-// and that newer credentials of these kinds do not reach.
+// NotReached returns notes, for people, about the local jobs of a grid job that are in a batch system now and do not
+// get newer credentials of these kinds.
 func (cs *Clusters) NotReached(id jjm.GridID, kinds []string) (notes []string) {
 	v := cs.s.View()
 	defer v.Close()

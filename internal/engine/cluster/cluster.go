@@ -15,8 +15,8 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// Cluster is one batch system. Its loops (submit, watch, control) do not wait for one another: a listing that hangs
-// does not delay a kill.
+// Cluster is one batch system of the site. Its loops (submit, watch, control) do not wait for one another. For example,
+// a listing that hangs does not delay a kill.
 type Cluster struct {
 	cs      *Clusters
 	b       *base.Base
@@ -26,26 +26,25 @@ type Cluster struct {
 	config  base.ClusterConfig
 	adapter adapters.Adapter
 
-	// ready is closed after the first probe, whether it succeeded or not. If the adapter
-	// cannot probe, loops closes it.
+	// ready is closed after the first probe, whether the probe succeeded or not. If the adapter cannot probe, the method
+	// loops closes it.
 	ready  chan struct{}
 	probed sync.Once
-	// unprobed is the present outage of probes, with its start and reason; nil if the last probe succeeded or no probe
-	// was made.
+	// unprobed is the present outage of probes; nil if the last probe succeeded or no probe was made.
 	unprobed atomic.Pointer[unprobed]
-	// failing is the present outage of commands, with its start and reason.
+	// failing is the present outage of listings and submissions, for people.
 	failing failing
 
 	workers
 
 	// mu is taken after the memory lock, never before.
 	mu sync.Mutex
-	// busy holds the accounts that were answered Busy to a submission, each with the time until which this counts
-	// against the cluster (wasBusy). Until then, other clusters get the work that they can run.
+	// busy contains the accounts whose last submission was answered Busy, each with the time until which the answer counts
+	// against the cluster (wasBusy). Until then, local jobs that can run on other clusters go there.
 	busy map[jjm.Owner]deadline
 }
 
-// workers are the parts of a Cluster. Each guards its own fields.
+// workers are the parts of a Cluster, each with one task. Each guards its own fields.
 type workers struct {
 	health     *health     // whether listings succeed, and which jobs have been unknown for too long
 	submitter  *submitter  // forms bulks and submits them
@@ -54,11 +53,11 @@ type workers struct {
 	holder     *holder     // decides about local jobs that the batch system holds
 	controller *controller // cancels batch jobs and releases held ones
 	halter     *halter     // prevents the start of local jobs that are to be killed
-	refusals   *refusals   // the numbers of jobs that accounts may have, learnt from refused submissions
+	refusals   *refusals   // the limits on the jobs of accounts, learnt from refused submissions
 }
 
-// deadline is the end of a wait. It is stored as start and length; setting the clock back then does not prolong the
-// wait.
+// deadline is the end of a wait. It is stored as the start and the length of the wait, so that setting the clock back
+// does not prolong the wait.
 type deadline struct {
 	set  time.Time
 	wait time.Duration
@@ -73,6 +72,7 @@ func (d deadline) left(now time.Time) time.Duration {
 	return max(d.wait-gone, 0)
 }
 
+// newCluster returns the Cluster of a configured batch system.
 func newCluster(cs *Clusters, of base.Cluster) *Cluster {
 	c := &Cluster{
 		cs: cs, b: cs.b, s: cs.s, name: of.Adapter.Name(), kind: of.Kind, config: of.Config, adapter: of.Adapter,
@@ -96,10 +96,11 @@ func (c *Cluster) lanes() fair.Lanes {
 	return fair.Lanes{OneAccount: c.b.Deps.Account != nil, Now: c.b.Now}
 }
 
-// caps returns the adapter's capabilities. A probe may change them at any time.
+// caps returns the adapter's capabilities. Callers must not keep them, because a probe may change them at any time.
 func (c *Cluster) caps() adapters.Capabilities { return c.adapter.Capabilities() }
 
-// wakeGrids wakes the grid jobs that may use this cluster, because its health changed.
+// wakeGrids wakes the loops of the grid jobs that may use this cluster, and all submit loops. It is called when the
+// health of the cluster has changed.
 func (c *Cluster) wakeGrids() {
 	v := c.s.View()
 	defer v.Close()
@@ -111,12 +112,12 @@ func (c *Cluster) wakeGrids() {
 	c.s.WakeSubmit() // wakes all clusters: waiting work may now go to another cluster, or to this cluster
 }
 
-// patience is the deadline of an adapter call, as a multiple of the deadline of one command. It is more than 1 because
-// a call waits for its turn and may run a command twice.
+// patience is the deadline of one call of an adapter, in multiples of the deadline of one command. It is more than 1
+// because a call waits for its turn and may run a command twice.
 const patience = 3
 
-// command returns a context for one adapter call on behalf of an account. The adapter itself limits each of its
-// commands to deadline.
+// command returns a context for one call of the adapter on behalf of an account, with a deadline of patience times the
+// deadline of one command. The adapter itself limits each of its commands.
 func (c *Cluster) command(ctx context.Context, account jjm.Owner) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(c.cs.areas.As(ctx, account), patience*c.deadline())
 }
@@ -138,7 +139,7 @@ func (c *Cluster) hints() <-chan struct{} {
 	return nil
 }
 
-// polling returns how often the cluster is listed.
+// polling returns the settings that decide how often the cluster is listed.
 func (c *Cluster) polling() plan.Polling {
 	p := plan.Polling{Poll: c.config.Poll.D(), Max: c.config.PollMax.D(), Hints: c.hints() != nil}
 	if p.Poll == 0 {
@@ -153,9 +154,10 @@ func (c *Cluster) polling() plan.Polling {
 // pollSettle is the time for which a batch system cleans up after a job before it reports the job's end.
 const pollSettle = 10 * time.Second
 
-// batchSettle returns how long a result waits for this batch system's final report. A setting of the cluster
-// is taken as it is. Otherwise it is the site's setting, but at least two intervals of listings and pollSettle
-// if the batch system does not signal changes; the lag that the adapter states is added.
+// batchSettle returns how long the result of an attempt waits for the batch system's final report. If the cluster's
+// section sets the time, that is the result. Otherwise the result is the site's setting plus the lag that the adapter
+// states. If the batch system does not signal changes, the site's setting is first raised to two intervals of listings
+// plus pollSettle.
 func (c *Cluster) batchSettle() time.Duration {
 	if d := c.config.BatchSettle.D(); d > 0 {
 		return d

@@ -12,14 +12,15 @@ import (
 	"jjm/internal/jjm"
 )
 
-// ideal is implemented by adapters behind an idealizer.
+// ideal is implemented by adapters behind an idealizer, which is a layer that bounds and repeats the commands of an
+// adapter.
 type ideal interface {
 	Status() idealize.Status
 	Reset()
 }
 
-// view returns the state of the cluster for people, without the counts of jobs. of reports whether the view may name a
-// grid job.
+// view returns the state of the cluster for people, without the counts of jobs and without learnt limits. of reports
+// whether the view may name local jobs of a grid job; nil allows all.
 func (c *Cluster) view(mem state.Memory, of func(jjm.GridID) bool) wire.Cluster {
 	caps, polling := c.caps(), c.polling()
 	w := wire.Cluster{Name: c.name, Kind: c.kind, Guarantee: caps.Guarantee, Slots: caps.Slots,
@@ -40,15 +41,17 @@ func (c *Cluster) view(mem state.Memory, of func(jjm.GridID) bool) wire.Cluster 
 	return w
 }
 
-// View returns the state of a cluster for people, without the counts of jobs. of selects the grid jobs whose long
-// unknown local jobs are named; nil selects all. may selects the accounts whose learnt limits are shown.
+// View returns the state of a cluster for people, without the counts of jobs. name must be a cluster of the site. of
+// selects the grid jobs whose long unknown local jobs are named; nil selects all. may selects the accounts whose learnt
+// limits are shown.
 func (cs *Clusters) View(mem state.Memory, name string, of func(jjm.GridID) bool, may func(uid int) bool) wire.Cluster {
 	w := cs.all[name].view(mem, of)
 	w.Learnt = cs.all[name].refusals.limits(may)
 	return w
 }
 
-// limits returns the bounds on jobs here, of the batch system and of the configuration.
+// limits returns the limits on jobs of this cluster: the batch system's limits, which are in caps, and the limits of
+// the configuration.
 func (c *Cluster) limits(caps adapters.Capabilities) wire.Limits {
 	pending := c.config.MaxPending
 	if pending == 0 {
@@ -62,8 +65,8 @@ func (c *Cluster) limits(caps adapters.Capabilities) wire.Limits {
 	}
 }
 
-// Waiting returns the number of local jobs that wait to be submitted. A local job that may
-// go to several clusters counts once.
+// Waiting returns the number of local jobs that wait to be submitted or are being submitted. A local job that may go to
+// several clusters counts once.
 func (cs *Clusters) Waiting() int {
 	v := cs.s.View()
 	defer v.Close()
@@ -88,9 +91,9 @@ func breakerView(b idealize.BreakerStatus) *wire.Breaker {
 	return &wire.Breaker{State: b.State.String(), Since: jjm.At(b.Since), Cause: b.Cause, NextProbe: jjm.At(b.NextProbe)}
 }
 
-// Reset closes the circuit breaker of a cluster, for an administrator who knows that the batch
-// system is back, and wakes the cluster's loops. The error is of kind Denied for other callers,
-// Gone for an unknown cluster.
+// Reset closes the circuit breaker of a cluster and wakes the cluster's loops, for an administrator who knows that the
+// batch system works again. The circuit breaker stops the commands of a batch system after repeated failures. The error
+// is of kind Denied if the caller is no administrator, and Gone if the site has no such cluster.
 func (cs *Clusters) Reset(_ context.Context, caller wire.Caller, r wire.ResetRequest) (a wire.None, err error) {
 	if !caller.Admin {
 		return a, jjm.Errorf(jjm.Denied, "reset %.40s: %s is no administrator: want root or one of gate.admins "+
@@ -111,9 +114,10 @@ func (cs *Clusters) Reset(_ context.Context, caller wire.Caller, r wire.ResetReq
 	return a, nil
 }
 
-// TroubleOf returns, for people, the long outages that concern a grid job, its local jobs that
-// have been missing for long, unsettled submissions, local jobs on clusters that the site no
-// longer has, and dataset sources that cannot be read.
+// TroubleOf returns texts for people about everything that is wrong with the clusters and datasets of a grid job: long
+// outages, local jobs that have been missing from listings for long, submissions that are not settled, local jobs on
+// clusters that the site no longer has, and sources of datasets that cannot be read. It returns nil for an ended grid
+// job.
 func (cs *Clusters) TroubleOf(mem state.Memory, g *state.Grid) []string {
 	if g.Job.Status.Final() {
 		return nil

@@ -16,7 +16,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// controller cancels batch jobs and releases held batch jobs. It repeats both until the outcome is known.
+// controller cancels batch jobs and releases held batch jobs. It repeats both until their outcome is known. Its loop is
+// the control loop.
 type controller struct {
 	c           *Cluster
 	b           *base.Base
@@ -28,13 +29,14 @@ type controller struct {
 
 	mu      sync.Mutex
 	cancels map[jjm.AttemptID]lastCancel
-	// releases holds, for each stored release that is not known to be done, the time of the last command.
+	// releases contains, for each stored release that is not known to be done, the time at which the command was last
+	// sent.
 	releases map[jjm.AttemptID]time.Time
-	// duplicates are second batch jobs of attempts, to be cancelled.
+	// duplicates are further batch jobs of attempts, which are to be cancelled, by owner.
 	duplicates map[jjm.Owner][]adapters.Ref
 }
 
-// lastCancel holds when a cancel of an attempt was last sent. If sent is false, no cancel was sent, and at lies so far
+// lastCancel is when a cancel of an attempt was last sent. If sent is false, no cancel was sent yet, and at is so far
 // in the past that the cancel is due.
 type lastCancel struct {
 	at   time.Time
@@ -47,7 +49,7 @@ func newController(c *Cluster) *controller {
 }
 
 // Carries reports whether the batch system of a bulk must carry files to and from the workers, because the workers do
-// not see the work area.
+// not see the work area. It returns false if the bulk is not open or the site no longer has its cluster.
 func (cs *Clusters) Carries(tag jjm.Tag) bool {
 	v := cs.s.View()
 	defer v.Close()
@@ -59,8 +61,8 @@ func (cs *Clusters) Carries(tag jjm.Tag) bool {
 	return c != nil && !c.adapter.Capabilities().SharedFS
 }
 
-// controlLoop sends cancels and releases, and repeats them until listings confirm their
-// effect.
+// controlLoop sends the cancels and the releases that are due. It repeats a cancel until the attempt has ended, and a
+// release until it is done.
 func (ct *controller) controlLoop(ctx context.Context) {
 	defer ct.controls.Running.Wait()
 	for ctx.Err() == nil {
@@ -78,7 +80,7 @@ func (ct *controller) controlLoop(ctx context.Context) {
 	}
 }
 
-// owners returns the owners of cancels and releases.
+// owners returns the owners that have cancels or releases to send.
 func owners(cancels map[jjm.Owner]dueCancels, releases map[jjm.Owner][]absentee) map[jjm.Owner]bool {
 	all := map[jjm.Owner]bool{}
 	for o := range cancels {
@@ -90,21 +92,21 @@ func owners(cancels map[jjm.Owner]dueCancels, releases map[jjm.Owner][]absentee)
 	return all
 }
 
-// dueCancels are the batch jobs of one owner to cancel now. running are the running batch jobs, which are cancelled
-// last. again are the attempts whose batch jobs were cancelled before and did not end.
+// dueCancels are the batch jobs of one owner to cancel now. running are those that run; all others are in refs. again
+// are the attempts for which a cancel was sent before and that have not ended.
 type dueCancels struct {
 	refs    []adapters.Ref
 	running []adapters.Ref
 	again   []jjm.AttemptID
 }
 
-// all returns the batch jobs in the order in which they are cancelled. Running jobs come last, because another job of
-// the list would start in the place that a running job frees.
+// all returns the batch jobs in the order in which they are cancelled. Running jobs come last: if they came first, a
+// waiting job of the same list could start in the place that a cancelled running job frees.
 func (d dueCancels) all() []adapters.Ref { return slices.Concat(d.refs, d.running) }
 
-// cancelsDue returns the batch jobs to cancel now, duplicates included, and forgets attempts that have ended. A cancel
-// is repeated after the time CancelAgain. cancelsDue leaves out accounts whose lane is taken, and attempts whose batch
-// id is not known; a later call returns these.
+// cancelsDue returns the batch jobs to cancel now, duplicates included, by owner, and forgets the attempts that have
+// ended. A cancel is due when it was not sent yet, or was sent before the time CancelAgain. cancelsDue leaves out
+// accounts whose lane is taken and attempts whose batch id is not known; a later call returns these.
 func (ct *controller) cancelsDue() (due map[jjm.Owner]dueCancels) {
 	due = map[jjm.Owner]dueCancels{}
 	now := ct.b.Now()
@@ -126,7 +128,7 @@ func (ct *controller) cancelsDue() (due map[jjm.Owner]dueCancels) {
 		}
 		ref, owner, known := ct.c.cs.RefOf(&l)
 		gone := now.Sub(c.at)
-		// gone < 0: the clock was set back
+		// a negative gone means that the clock was set back
 		if known && !ct.controls.Taken(ct.c.account(owner)) && (gone >= ct.b.Conf().CancelAgain.D() || gone < 0) {
 			d := due[owner]
 			if l.State == jjm.Running {
@@ -152,7 +154,8 @@ func (ct *controller) cancelsDue() (due map[jjm.Owner]dueCancels) {
 	return due
 }
 
-// cancel runs one command that cancels batch jobs. If the command fails, the control loop repeats it.
+// cancel runs one command that cancels batch jobs of an owner. If the command fails, cancel logs the error, and the
+// control loop sends the cancels again later.
 func (ct *controller) cancel(ctx context.Context, owner jjm.Owner, refs []adapters.Ref) {
 	cmd, done := ct.c.command(ctx, ct.c.account(owner))
 	defer done()
@@ -169,8 +172,8 @@ func (ct *controller) cancel(ctx context.Context, owner jjm.Owner, refs []adapte
 	fair.Pause(ctx, 10*time.Millisecond)
 }
 
-// CancelDuplicate orders the control loop to cancel a second batch job of an attempt. It does nothing if the bulk is
-// closed or the configuration no longer has its cluster.
+// CancelDuplicate orders the control loop to cancel ref, a second batch job of the current attempt of l. It does
+// nothing if the bulk of the attempt is closed, or if the site no longer has the cluster.
 func (cs *Clusters) CancelDuplicate(l *jjm.LocalJob, owner jjm.Owner, ref adapters.Ref) {
 	v := cs.s.View()
 	b := v.Bulk(l.Tag)
@@ -182,7 +185,8 @@ func (cs *Clusters) CancelDuplicate(l *jjm.LocalJob, owner jjm.Owner, ref adapte
 	c.controller.addDuplicate(owner, ref)
 }
 
-// clusterOf returns the cluster of an open bulk, or nil.
+// clusterOf returns the cluster of an open bulk. It returns nil if the bulk is not open or the site no longer has the
+// cluster.
 func (cs *Clusters) clusterOf(tag jjm.Tag) *Cluster {
 	v := cs.s.View()
 	defer v.Close()
@@ -192,8 +196,8 @@ func (cs *Clusters) clusterOf(tag jjm.Tag) *Cluster {
 	return nil
 }
 
-// AskCancel orders the control loop of an attempt's cluster to cancel the batch job. It does nothing if the bulk is
-// closed or the configuration no longer has its cluster.
+// AskCancel orders the control loop to cancel the batch job of the current attempt of l. It does nothing if the bulk is
+// closed, or if the site no longer has the cluster.
 func (cs *Clusters) AskCancel(l *jjm.LocalJob) {
 	v := cs.s.View()
 	b := v.Bulk(l.Tag)
@@ -208,9 +212,10 @@ func (cs *Clusters) AskCancel(l *jjm.LocalJob) {
 	c.controller.addCancel(l.AttemptID())
 }
 
-// Leaving returns a function that prepares, for a local job of a bulk, the cancel of the batch job for which jjm no
-// longer waits. The prepared function orders one cancel, even if the attempt and its bulk are over by then. It does
-// nothing if the batch id is unknown or the configuration no longer has the cluster.
+// Leaving returns a function for the case that jjm stops waiting for the batch job of a local job. The function gets
+// the bulk and the local job while both are live, and returns a second function that orders one cancel of the batch
+// job. The second function also works after the attempt and its bulk are over. It does nothing if the batch id is
+// unknown or the site no longer has the cluster.
 func Leaving(cs *Clusters) func(*state.Bulk, *jjm.LocalJob) func() {
 	return func(b *state.Bulk, l *jjm.LocalJob) func() {
 		ref, known := refIn(b, l)
@@ -222,8 +227,8 @@ func Leaving(cs *Clusters) func(*state.Bulk, *jjm.LocalJob) func() {
 	}
 }
 
-// RefOf returns the batch job of an attempt and the owner of its bulk. ok is false if the bulk is closed or the batch
-// system's id is unknown.
+// RefOf returns the batch job of the current attempt of l, and the owner of its bulk. ok is false if the bulk is
+// closed, or if the batch system's id is not known.
 func (cs *Clusters) RefOf(l *jjm.LocalJob) (ref adapters.Ref, owner jjm.Owner, ok bool) {
 	v := cs.s.View()
 	defer v.Close()
@@ -235,7 +240,8 @@ func (cs *Clusters) RefOf(l *jjm.LocalJob) (ref adapters.Ref, owner jjm.Owner, o
 	return ref, b.Owner, known
 }
 
-// refIn returns the batch job of an attempt of a bulk. known is false if the batch system's id is unknown.
+// refIn returns the batch job of the current attempt of l, which is a member of the bulk b. known is false if the batch
+// system's id is not known.
 func refIn(b *state.Bulk, l *jjm.LocalJob) (ref adapters.Ref, known bool) {
 	if l.BatchID != "" && !state.PartOf(l.BatchID, b.ID) { // l points to a duplicate, or the bulk's id is unknown
 		return adapters.Ref{Tag: l.Tag, ID: l.BatchID, Index: -1}, true
@@ -243,8 +249,8 @@ func refIn(b *state.Bulk, l *jjm.LocalJob) (ref adapters.Ref, known bool) {
 	return adapters.Ref{Tag: l.Tag, ID: b.ID, Index: l.Pos}, b.ID != ""
 }
 
-// Settle returns how long a result of a bulk waits for the batch system's final report;
-// open is false if the bulk is closed.
+// Settle returns how long a result of a bulk waits for the batch system's final report. open is false if the bulk is
+// not open or the site no longer has the cluster.
 func (cs *Clusters) Settle(tag jjm.Tag) (d time.Duration, open bool) {
 	c := cs.clusterOf(tag)
 	if c == nil {
@@ -253,8 +259,8 @@ func (cs *Clusters) Settle(tag jjm.Tag) (d time.Duration, open bool) {
 	return c.batchSettle(), true
 }
 
-// addCancel adds an attempt to the attempts whose batch jobs are to be cancelled, due now. An attempt that is already
-// among them keeps its time.
+// addCancel adds an attempt to the attempts whose batch jobs are to be cancelled, and makes its cancel due now. If the
+// attempt was added before, the time of its last cancel stays.
 func (ct *controller) addCancel(id jjm.AttemptID) {
 	ct.mu.Lock()
 	if _, known := ct.cancels[id]; !known {
@@ -264,7 +270,7 @@ func (ct *controller) addCancel(id jjm.AttemptID) {
 	fair.Kick(ct.controlKick)
 }
 
-// addDuplicate adds a second batch job of an attempt to the duplicates to be cancelled.
+// addDuplicate adds a batch job to the duplicates, which are cancelled once.
 func (ct *controller) addDuplicate(owner jjm.Owner, ref adapters.Ref) {
 	ct.mu.Lock()
 	if ct.duplicates == nil {
@@ -278,8 +284,7 @@ func (ct *controller) addDuplicate(owner jjm.Owner, ref adapters.Ref) {
 // wakeControl wakes the control loop and returns immediately.
 func (ct *controller) wakeControl() { fair.Kick(ct.controlKick) }
 
-// answered returns an error of kind Internal if an adapter did not answer once for each
-// job.
+// answered returns an error of kind Internal unless an adapter has returned exactly one answer for each job.
 func answered(answers, jobs int) error {
 	if answers != jobs {
 		return jjm.Errorf(jjm.Internal, "%d answers for %d jobs", answers, jobs)

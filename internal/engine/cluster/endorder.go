@@ -6,10 +6,10 @@ import (
 	"jjm/internal/jjm"
 )
 
-// orderEnds leaves orders to end in the work area, for wrappers that the batch system
-// does not end or has forgotten. Wrappers look for orders at each heartbeat. Workers that
-// do not see the work area cannot be ordered this way. An attempt that is no longer current
-// gets no order: the folder of its bulk may be gone.
+// orderEnds leaves, in the work area, an order to end for the wrapper of each of the attempts. This ends wrappers that
+// the batch system does not end or has forgotten, because wrappers look for such an order at each heartbeat. orderEnds
+// does nothing if the workers do not see the work area. An attempt that is no longer current gets no order, because the
+// folder of its bulk may already be removed.
 func (c *Cluster) orderEnds(of []jjm.AttemptID) {
 	if !c.caps().SharedFS {
 		return
@@ -31,8 +31,8 @@ func (c *Cluster) orderEnds(of []jjm.AttemptID) {
 	}
 }
 
-// leaveOrders writes the orders to end of one owner. If a sweep has just removed the folder of a bulk, an order makes
-// the folder again, and SweepLate removes it.
+// leaveOrders writes the orders to end for one owner's bulks, by the positions of the attempts. A sweep may have
+// removed the folder of a bulk just before; then writing an order makes the folder again, and SweepLate removes it.
 func (c *Cluster) leaveOrders(owner jjm.Owner, bulks map[jjm.Tag][]int32) error {
 	ar, err := c.cs.areas.Of(owner)
 	if err != nil {
@@ -45,7 +45,7 @@ func (c *Cluster) leaveOrders(owner jjm.Owner, bulks map[jjm.Tag][]int32) error 
 			}
 		}
 		late, sweepErr := c.cs.sweeper.SweepLate(owner, tag)
-		if late { // the order is no longer needed, and may have failed because of the sweep
+		if late { // the order is not needed then, and may have failed because of the sweep
 			err = sweepErr
 		}
 		if err != nil {

@@ -7,16 +7,17 @@ import (
 	"jjm/internal/jjm"
 )
 
-// failing is the present outage of the commands of a cluster (listings and submissions of any account): when it began,
-// and why the first command failed. It is only shown to people; decisions use health. Without failing, a cluster whose
-// probe reports nothing and whose only account cannot be listed would be shown as a cluster that was never asked.
+// failing is the present outage of the commands of a cluster: listings and submissions of any account. It contains when
+// the outage began, and why the first command failed. It is only for people; decisions use health. It is needed for a
+// cluster whose probe reports no slots and that has never been listed successfully: such a cluster would otherwise be
+// shown as healthy.
 type failing struct {
 	mu    sync.Mutex
 	since jjm.Time // 0: the last command was answered
 	cause string
 }
 
-// note notes how a command ended.
+// note notes how a command ended; err is nil if the batch system answered.
 func (f *failing) note(err error, now jjm.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -28,8 +29,8 @@ func (f *failing) note(err error, now jjm.Time) {
 	}
 }
 
-// tell sets Healthy, Since and Cause of w while commands fail, if the cluster has answered no listing yet and no probe
-// has reported a number of slots.
+// tell sets Healthy, Since and Cause of w if commands fail at present, unless the cluster has answered a listing or a
+// probe has reported its number of slots.
 func (f *failing) tell(w *wire.Cluster) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -38,8 +39,8 @@ func (f *failing) tell(w *wire.Cluster) {
 	}
 }
 
-// last returns since when the commands have failed, and why the first of them failed; 0 if the last command was
-// answered.
+// last returns since when the commands have failed, and why the first of them failed. since is 0 if the last command
+// was answered.
 func (f *failing) last() (since jjm.Time, cause string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

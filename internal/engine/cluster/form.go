@@ -8,8 +8,9 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// choose takes the members of the next bulk from the ready local jobs. The members have one owner and one shape, and
-// are shared fairly among the grid jobs. b is nil if nothing is to be submitted now.
+// choose takes the members of the next bulk from the ready local jobs, and adds the bulk to the bulks that are being
+// formed. The members have one owner and one shape, and are shared fairly among the grid jobs. members are copies of
+// their rows. b is nil if nothing is to be submitted now. The error says that no tag could be made.
 func (sb *submitter) choose() (b *jjm.Bulk, members []jjm.LocalJob, err error) {
 	tag, err := jjm.NewTag(sb.b.Store.Nonce())
 	if err != nil {
@@ -30,14 +31,14 @@ func (sb *submitter) choose() (b *jjm.Bulk, members []jjm.LocalJob, err error) {
 	return b, members, nil
 }
 
-// placed identifies the local jobs of one grid job at one place.
+// placed identifies the local jobs of one grid job that have the same place.
 type placed struct {
 	grid  jjm.GridID
 	place int32
 }
 
-// demand returns the grid jobs and places with ready local jobs that may be submitted
-// here, oldest grid job first.
+// demand returns the grid jobs, each with a place, that have ready local jobs which may be submitted to this cluster
+// now. The oldest grid job comes first. demand also makes those local jobs ready whose waiting time has passed.
 func (sb *submitter) demand(a *state.Memo, now jjm.Time) []placed {
 	var all []placed
 	for id, g := range a.InOrder() {
@@ -58,15 +59,16 @@ func (sb *submitter) demand(a *state.Memo, now jjm.Time) []placed {
 	return all
 }
 
-// shape holds the properties that all members of a bulk must share.
+// shape contains what all members of a bulk must have in common.
 type shape struct {
 	owner   jjm.Owner
 	request jjm.Request
-	// proxy is the grid job whose proxy the batch system carries and renews, 0 for none. A bulk has only one proxy.
+	// proxy is the grid job whose proxy certificate the batch system carries and renews, 0 if there is none. A bulk can
+	// have only one proxy, so its members then belong to one grid job.
 	proxy jjm.GridID
 }
 
-// shapeOf returns the shape of the local jobs of a grid job and place on this cluster.
+// shapeOf returns the shape of a grid job's local jobs with a place if they are submitted to this cluster.
 func (sb *submitter) shapeOf(job *jjm.GridJob, place int32) shape {
 	s := shape{owner: job.Owner, request: state.RequestAt(job, place)}
 	if caps := sb.c.adapter.Capabilities(); !caps.SharedFS && caps.RenewsProxies &&
@@ -76,10 +78,10 @@ func (sb *submitter) shapeOf(job *jjm.GridJob, place int32) shape {
 	return s
 }
 
-// shares returns the number of members that the next bulk takes from each grid job and place.
-// plan.Share divides the ready local jobs among clusters, plan.Site divides this cluster's room
-// among grid jobs, and the budgets of one shape make the bulk. The result is empty while the
-// cluster has no room.
+// shares returns how many members the next bulk takes from each grid job and place. First, plan.Share divides the ready
+// local jobs among the clusters. Then plan.Site divides the free room of this cluster among the grid jobs. Finally, the
+// budgets with one shape are selected (alike). The result is empty if there are no ready local jobs, or if the cluster
+// is paused or has no room.
 func (sb *submitter) shares(a *state.Memo, now jjm.Time) []plan.Budget {
 	here := sb.s.Positions[sb.name]
 	all := sb.demand(a, now) // called first, because it also makes local jobs ready whose NotBefore has passed
@@ -96,7 +98,8 @@ func (sb *submitter) shares(a *state.Memo, now jjm.Time) []plan.Budget {
 	return sb.alike(a.Memory, demands, plan.Site(demands, site[here].Room))
 }
 
-// alike returns the budgets of the shape with the greatest number of local jobs, cut to the size of one bulk.
+// alike returns the budgets with the shape that has the greatest number of local jobs, reduced to the size of one bulk.
+// It ignores accounts whose lane is taken.
 func (sb *submitter) alike(mem state.Memory, demands []plan.Demand, budgets []plan.Budget) []plan.Budget {
 	shapeOf := func(b plan.Budget) shape { return sb.shapeOf(&mem.Grid(b.Grid).Job, b.Place) }
 	held := map[placed]plan.Demand{}
@@ -125,7 +128,8 @@ func (sb *submitter) alike(mem state.Memory, demands []plan.Demand, budgets []pl
 	return plan.Site(alike, max(sb.c.caps().MaxBulk, 1))
 }
 
-// fill takes the members of b from the ready local jobs, and returns copies of the members' rows.
+// fill takes the members of b from the ready local jobs according to shares, adds them to b, and returns copies of
+// their rows.
 func (sb *submitter) fill(a *state.Memo, b *jjm.Bulk, shares []plan.Budget, now jjm.Time) []jjm.LocalJob {
 	var members []jjm.LocalJob
 	for _, budget := range shares {
@@ -142,7 +146,7 @@ func (sb *submitter) fill(a *state.Memo, b *jjm.Bulk, shares []plan.Budget, now 
 	return members
 }
 
-// giveBack makes the members ready again after their bulk could not be stored.
+// giveBack makes the members of a bulk ready again, because the bulk was not stored.
 func (sb *submitter) giveBack(b *jjm.Bulk) {
 	sb.s.Adjust(func(a *state.Memo) { a.GiveBack(b.Members) })
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Full returns, for people, the limits that prevent the submission of the ready local jobs of g. It returns "" if some
-// of the local jobs can be submitted, or if the cause is no limit; see Waits.
+// of these local jobs can be submitted, or if something other than a limit prevents it (Waits).
 func (cs *Clusters) Full(mem state.Memory, g *state.Grid, now jjm.Time) string {
 	if _, some := cs.Waits(mem, g, now); !some {
 		return ""
@@ -29,8 +29,9 @@ func (cs *Clusters) Full(mem state.Memory, g *state.Grid, now jjm.Time) string {
 	return strings.Join(why, "; ")
 }
 
-// fullFor returns the limits that keep the ready local jobs of g of a place from being submitted
-// now; "" if a cluster has room, or if there is nothing to submit.
+// fullFor returns, for people, the limits that prevent the submission of the ready local jobs of g with a place now. It
+// looks at the best of the clusters that are open to these local jobs. It returns "" if one of them has room, if no
+// cluster is open, or if no local job is ready.
 func fullFor(cs *Clusters, mem state.Memory, g *state.Grid, place int32, loads loads, now jjm.Time) string {
 	if g.ReadyAt(place) == 0 {
 		return ""
@@ -54,7 +55,8 @@ func fullFor(cs *Clusters, mem state.Memory, g *state.Grid, place int32, loads l
 	return strings.Join(why, "; ")
 }
 
-// full returns, for people, the limit that prevents further local jobs of an owner on c, "" if there is room.
+// full returns, for people, the limit that prevents the submission of more local jobs of an owner to c, "" if there is
+// room.
 func full(c *Cluster, loads loads, o jjm.Owner) string {
 	at := c.s.Positions[c.name]
 	if limit, full := plan.Full(loads.all[at], c.bounds()); full {
@@ -68,8 +70,8 @@ func full(c *Cluster, loads loads, o jjm.Owner) string {
 	return ""
 }
 
-// limitText returns the text about a limit of an owner: the name of its setting, or the words of
-// the batch system. perUser is the suffix of the name of a setting for each user, else "".
+// limitText returns the text about a limit that an owner has reached: the name of its setting, or the reason that the
+// batch system gave. perUser is "_per_user" for a limit on each owner, else "".
 func limitText(c *Cluster, l plan.Limit, perUser string, o jjm.Owner) string {
 	name := ""
 	learnt, why := c.refusals.most(c.account(o))

@@ -11,20 +11,21 @@ import (
 	"jjm/internal/jjm"
 )
 
-// errKilled is returned instead of submitting a bulk with a member that is to be killed.
+// errKilled is the error for a bulk that was not submitted because a member is to be killed.
 var errKilled = errors.New("a member of the bulk is to be killed")
 
-// halter prevents the start of local jobs that are to be killed, on a cluster where a cancel is final.
+// halter makes sure that local jobs that are to be killed do not start, on a cluster where a cancel is final: a batch
+// job that waited and was cancelled never starts there (adapters.Capabilities.FinalCancel).
 type halter struct {
 	c *Cluster
-	// sending is read-locked while a bulk is submitted.
+	// sending is read-locked while a bulk is being submitted.
 	sending sync.RWMutex
 }
 
-// Halting returns a function that cancels the batch jobs of those local jobs of a grid job that are to be killed, on
-// the clusters where a cancel is final. After the function has returned, none of the cancelled jobs starts. If a cancel
-// fails, the function logs the error, and the control loop repeats the cancel. On other clusters the function does
-// nothing: there the daemon's claims prevent wrappers from starting the application.
+// Halting returns a function that cancels the batch jobs of a grid job's local jobs that are to be killed, on the
+// clusters where a cancel is final. After the function has returned, none of the cancelled jobs starts. If a cancel
+// fails, the function logs the error, and the control loop sends the cancel again. On other clusters the function does
+// nothing: there, the claims of the daemon prevent wrappers from starting the application.
 func Halting(cs *Clusters) func(context.Context, jjm.GridID) {
 	return func(ctx context.Context, id jjm.GridID) {
 		for _, name := range cs.s.Names {
@@ -33,7 +34,7 @@ func Halting(cs *Clusters) func(context.Context, jjm.GridID) {
 	}
 }
 
-// all cancels the local jobs to be killed of the grid jobs that match.
+// all cancels the batch jobs of the local jobs that are to be killed, in the grid jobs for which match returns true.
 func (h *halter) all(ctx context.Context, match func(*state.Grid) bool) {
 	c := h.c
 	if !c.caps().FinalCancel {
@@ -51,8 +52,9 @@ func (h *halter) all(ctx context.Context, match func(*state.Grid) bool) {
 	}
 }
 
-// doomed returns the batch jobs here of local jobs that are to be killed and whose result was not read, by owner. A
-// bulk whose id is not stored is named by its tag.
+// doomed returns, by owner, the batch jobs on this cluster whose local jobs are to be killed and whose results were not
+// read yet. If the batch system's id of a bulk is not stored, the batch job is identified by the tag of the bulk and
+// its index.
 func (h *halter) doomed(match func(*state.Grid) bool) map[jjm.Owner][]absentee {
 	c := h.c
 	v := c.s.View()
@@ -78,7 +80,8 @@ func (h *halter) doomed(match func(*state.Grid) bool) map[jjm.Owner][]absentee {
 	return out
 }
 
-// cancel cancels batch jobs of one owner in one call, and notes the ends of the batch jobs that had not started.
+// cancel cancels batch jobs of one owner in one call. It then looks up their ends in accounting and notes the ends of
+// those batch jobs that had not started. It returns an error if a cancel or the look-up fails.
 func (h *halter) cancel(ctx context.Context, owner jjm.Owner, jobs []absentee) error {
 	c := h.c
 	cmd, done := c.command(ctx, c.account(owner))
@@ -110,11 +113,11 @@ func (h *halter) cancel(ctx context.Context, owner jjm.Owner, jobs []absentee) e
 	return nil
 }
 
-// proves reports whether the report of a cancelled job proves that none of its processes was or will be started.
+// proves reports whether a report proves that no process of the batch job was or will be started.
 func (h *halter) proves(r *jjm.Report) bool { return r.NeverStarted() && h.c.caps().FinalCancel }
 
-// submit submits a bulk. On a cluster where a cancel is final, it submits nothing and returns errKilled if a member is
-// to be killed.
+// submit submits a bulk and returns the answer of the adapter. On a cluster where a cancel is final, it submits nothing
+// and returns errKilled if a member of the bulk is to be killed.
 func (h *halter) submit(cmd context.Context, b *jjm.Bulk, order adapters.Bulk) (adapters.Receipt, error) {
 	if !h.c.caps().FinalCancel {
 		return h.c.adapter.Submit(cmd, order)
@@ -139,8 +142,8 @@ func (h *halter) kills(b *jjm.Bulk) bool {
 	return false
 }
 
-// takeBack takes back a bulk that was not submitted because some members are to be killed. The other members get
-// another attempt.
+// takeBack takes back a bulk that was not submitted because some of its members are to be killed. These members are
+// killed, and the other members get another attempt.
 func (h *halter) takeBack(ctx context.Context, tag jjm.Tag) error {
 	return h.c.s.Change(ctx, "submit-again", func(ch *state.Change) error {
 		if b := ch.Bulk(tag); b != nil {

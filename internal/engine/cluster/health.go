@@ -14,8 +14,8 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// health records whether the batch system answers listings, and which jobs and submissions have been unknown for too
-// long.
+// health records whether the batch system answers listings, and which local jobs and submissions have been unknown for
+// too long.
 type health struct {
 	c    *Cluster
 	b    *base.Base
@@ -24,38 +24,39 @@ type health struct {
 
 	// mu is taken after the memory lock, never before.
 	mu       sync.Mutex
-	cause    string    // why the cluster is not healthy, "" = healthy
-	badSince time.Time // valid if cause is not ""
+	cause    string    // why the cluster does not answer listings, "" if it is healthy
+	badSince time.Time // when the outage began; valid if cause is not ""
 	lastGood time.Time
 	back     time.Time // when the last outage ended
 	overdue  overdue
 }
 
-// overdue lists the facts about a cluster that have been unknown for UnknownWarn or longer.
+// overdue contains what has been unknown about a cluster for the time UnknownWarn or longer.
 type overdue struct {
 	cluster bool                     // the cluster answers no listing
 	missing map[jjm.AttemptID]absent // attempts missing from its listings
 	bulks   map[jjm.Tag]lateBulk     // bulks whose submission is not settled
 }
 
-// lateBulk is a bulk whose submission is not settled.
+// lateBulk is a bulk that was formed at the time since and whose submission is still not settled. jobs is the number of
+// its open members, why the last error.
 type lateBulk struct {
 	since jjm.Time
 	jobs  int
 	why   string
 }
 
-// healthy reports whether the cluster counts as answering listings (plan.Heard). A cluster that was never listed is
-// healthy.
+// healthy reports whether the cluster counts as answering listings (plan.Heard). A cluster that was never listed counts
+// as healthy.
 func (h *health) healthy() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.cause == ""
 }
 
-// note records whether the cluster answers listings. err is why the cluster does not answer, nil if it answers. seen is
-// true if the cluster has just answered a listing. note logs a change, and wakes the grid jobs that may use the
-// cluster; after an outage, it also makes all unsettled bulks due.
+// note records whether the cluster answers listings. err is the reason why it does not answer, nil if it answers. seen
+// is true if the cluster has just answered a listing. If the health or the reason changed, note logs the change and
+// wakes the grid jobs that may use the cluster. At the end of an outage, note also makes all unsettled bulks due.
 func (h *health) note(err error, seen bool) {
 	cause := ""
 	if err != nil {
@@ -97,15 +98,15 @@ func (h *health) backSince(t jjm.Time) bool {
 	return jjm.At(h.back) > t
 }
 
-// absent holds since when an attempt is missing from listings. unread is true if an unreadable record may belong to the
-// attempt.
+// absent says since when an attempt has been missing from listings. unread is true if a record that cannot be read may
+// describe the attempt.
 type absent struct {
 	since  jjm.Time
 	unread bool
 }
 
-// warnUnknown updates overdue and logs a warning once about each new entry. The watch
-// loop calls it after every round of listings.
+// warnUnknown updates overdue and logs each new entry once as a warning. The watch loop calls it after every round of
+// listings with the absences of attempts.
 func (h *health) warnUnknown(absences map[jjm.AttemptID]plan.Absence) {
 	now, limit := jjm.At(h.b.Now()), h.b.Conf().UnknownWarn.D()
 	missing, bulks := h.unknownLong(absences, now, limit)
@@ -136,8 +137,8 @@ func (h *health) warnUnknown(absences map[jjm.AttemptID]plan.Absence) {
 	}
 }
 
-// unknownLong returns the attempts that have been missing from listings, and the bulks
-// whose submission has not been settled, for at least limit.
+// unknownLong returns the attempts that have been missing from listings, and the bulks whose submission has not been
+// settled, for the time limit or longer.
 func (h *health) unknownLong(absences map[jjm.AttemptID]plan.Absence, now jjm.Time,
 	limit time.Duration) (map[jjm.AttemptID]absent, map[jjm.Tag]lateBulk) {
 	missing, bulks := map[jjm.AttemptID]absent{}, map[jjm.Tag]lateBulk{}
@@ -157,6 +158,7 @@ func (h *health) unknownLong(absences map[jjm.AttemptID]plan.Absence, now jjm.Ti
 	return missing, bulks
 }
 
+// byLocal compares attempts by grid job and then by number of the local job.
 func byLocal(a, b jjm.AttemptID) int {
 	if a.Grid != b.Grid {
 		return int(a.Grid - b.Grid)
@@ -164,8 +166,7 @@ func byLocal(a, b jjm.AttemptID) int {
 	return int(a.N - b.N)
 }
 
-// outage returns a text for people if the cluster has answered no listing for too long, or
-// nil.
+// outage returns a text for people if the cluster has answered no listing for the time UnknownWarn or longer, else nil.
 func (h *health) outage() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -175,8 +176,8 @@ func (h *health) outage() []string {
 	return []string{fmt.Sprintf("%s has answered no listing since %s: %s", h.name, jjm.At(h.badSince).Local(), h.cause)}
 }
 
-// doubts returns texts about the local jobs that have been unknown on this cluster for too long. of selects the grid
-// jobs, nil selects all.
+// doubts returns texts for people about the local jobs on this cluster that are overdue: missing from listings, in
+// records that cannot be read, or in submissions that are not settled. of selects the grid jobs, nil selects all.
 func (h *health) doubts(mem state.Memory, of func(jjm.GridID) bool) []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -206,7 +207,7 @@ func (h *health) doubts(mem state.Memory, of func(jjm.GridID) bool) []string {
 	return append(out, h.doubtfulBulks(mem, of)...)
 }
 
-// doubtfulBulks returns the part of doubts that is about submissions.
+// doubtfulBulks returns the texts of doubts about submissions that are not settled.
 func (h *health) doubtfulBulks(mem state.Memory, of func(jjm.GridID) bool) []string {
 	var out []string
 	for tag, b := range h.overdue.bulks {
@@ -227,7 +228,7 @@ func (h *health) doubtfulBulks(mem state.Memory, of func(jjm.GridID) bool) []str
 	return out
 }
 
-// membersOf returns the number of attempts of selected grid jobs in a bulk.
+// membersOf returns the number of a bulk's members whose grid job is selected by of.
 func (h *health) membersOf(mem state.Memory, tag jjm.Tag, of func(jjm.GridID) bool) int {
 	n := 0
 	if b := mem.Bulk(tag); b != nil {
@@ -240,7 +241,7 @@ func (h *health) membersOf(mem state.Memory, tag jjm.Tag, of func(jjm.GridID) bo
 	return n
 }
 
-// someOf returns the ids of the first five local jobs.
+// someOf returns the ids of the first five local jobs, and dots if there are more.
 func someOf(ids []jjm.AttemptID) string {
 	const most = 5
 	var names []string
@@ -253,7 +254,7 @@ func someOf(ids []jjm.AttemptID) string {
 	return strings.Join(names, ", ")
 }
 
-// tellHealth sets the health fields of w.
+// tellHealth sets the fields of w about the health of the cluster.
 func (h *health) tellHealth(w *wire.Cluster) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -264,7 +265,7 @@ func (h *health) tellHealth(w *wire.Cluster) {
 	}
 }
 
-// count returns the submissions that are not settled and the missing local jobs; nil if there are none.
+// count returns summaries of the submissions that are not settled and of the missing local jobs; nil if there are none.
 func (o *overdue) count() (unsettled, missing *wire.Unknown) {
 	add := func(to **wire.Unknown, bulks, jobs int, since jjm.Time) {
 		if *to == nil {

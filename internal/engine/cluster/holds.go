@@ -12,28 +12,28 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// holder notes holds by the batch system, asks plan.Hold for decisions about the holds, and
-// stores the decisions.
+// holder notes that a batch system holds jobs, asks plan.Hold what to do about each hold, and stores the decisions. A
+// Holding (jjm.Holding) is what jjm knows about the hold of one local job.
 type holder struct {
 	c *Cluster
 	b *base.Base
 	s *state.State
 }
 
-// holdNews is the new Holding of a local job after a look at its hold.
+// holdNews is a new Holding of a local job, found in a listing or by the hold loop.
 type holdNews struct {
 	id  jjm.AttemptID
-	old *jjm.Holding // the Holding that the look saw; the news counts only if it is still there
+	old *jjm.Holding // the Holding before; if the local job no longer has it, the news is dropped
 	now jjm.Holding
 }
 
-// decided reports whether the look decided on an action.
+// decided reports whether the new Holding contains an action and the old one does not.
 func (n *holdNews) decided() bool {
 	return n.now.Action != "" && (n.old == nil || n.old.Action == "")
 }
 
-// maxHoldAge returns how long a hold of a job may last. result is the way in which the job reports: by its GBS log file
-// or by its exit code.
+// maxHoldAge returns how long a hold of a job may last. result is how the job reports its end: by its GBS log file or
+// by its exit code.
 func (cs *Clusters) maxHoldAge(result string) time.Duration {
 	if result == jjm.ResultGLF {
 		return cs.b.Conf().HoldMaxAgeGLF.D()
@@ -41,16 +41,16 @@ func (cs *Clusters) maxHoldAge(result string) time.Duration {
 	return cs.b.Conf().HoldMaxAge.D()
 }
 
-// holdRules returns the rules of the cluster followed by the rules of the site. The first
-// rule that applies decides.
+// holdRules returns the rules about holds: first the rules of the cluster, then the rules of the site. The first rule
+// that applies decides.
 func (ho *holder) holdRules() []plan.HoldRule {
 	own, site := ho.c.config.Hold, ho.b.Conf().Hold
 	return append(own[:len(own):len(own)], site...)
 }
 
-// noteHolds stores the holds that a listing reports and plan's decisions about them, and hands
-// the decided releases to the control loop. added is the time by which the age of each hold has
-// grown since the account's last listing.
+// noteHolds stores the holds that a listing reports and the decisions of plan.Hold about them, and passes the decided
+// releases to the control loop. added is the time by which each hold has become older since the last listing of the
+// account.
 func (ho *holder) noteHolds(ctx context.Context, reports []jjm.Report, added time.Duration) error {
 	news, releases := ho.lookAtHolds(reports, added)
 	if err := ho.c.cs.keepHoldings(ctx, news); err != nil {
@@ -65,8 +65,8 @@ func (ho *holder) noteHolds(ctx context.Context, reports []jjm.Report, added tim
 	return nil
 }
 
-// lookAtHolds returns the holdings that the listing changes, if only by their age, and
-// the attempts whose release is decided but not done.
+// lookAtHolds returns the new Holding of each local job whose Holding the listing changes, even if only its age
+// changes. It also returns the attempts whose release is decided and not done yet.
 func (ho *holder) lookAtHolds(reports []jjm.Report, added time.Duration) (news []holdNews, releases []jjm.AttemptID) {
 	v := ho.s.View()
 	defer v.Close()
@@ -94,8 +94,7 @@ func (ho *holder) lookAtHolds(reports []jjm.Report, added time.Duration) (news [
 	return news, releases
 }
 
-// pointsTo returns the local job whose current attempt is the batch job that a report is
-// about, or nil.
+// pointsTo returns the local job whose current attempt has the batch job of a report, or nil if there is none.
 func (ho *holder) pointsTo(mem state.Memory, r *jjm.Report) *jjm.LocalJob {
 	b := mem.Bulk(r.Tag)
 	if b == nil || r.Index < 0 || int(r.Index) >= len(b.Members) || b.Cluster != ho.c.name {
@@ -108,9 +107,9 @@ func (ho *holder) pointsTo(mem state.Memory, r *jjm.Report) *jjm.LocalJob {
 	return l
 }
 
-// keepHoldings stores the changes that must survive a restart, and sets all others only in memory. A listing in which
-// only ages changed therefore causes no write. If a holding changed since the look, keepHoldings skips it, and the next
-// look sees it.
+// keepHoldings stores those news that must survive a restart, and applies all other news only to memory. A listing in
+// which only ages changed therefore causes no write. If a local job no longer has the old Holding, its news is dropped,
+// and the next look makes new news.
 func (cs *Clusters) keepHoldings(ctx context.Context, news []holdNews) error {
 	var store []holdNews
 	cs.s.Adjust(func(a *state.Memo) {
@@ -133,8 +132,9 @@ func (cs *Clusters) keepHoldings(ctx context.Context, news []holdNews) error {
 	})
 }
 
-// keepHolding stores one change of a holding. If the decision is to fail, a local job held by its application fails in
-// this change, because it has no attempt. The attempt of a local job held by the batch system must end first.
+// keepHolding stores the new Holding of one local job. If it contains the new decision to give up, one of two things
+// happens. A local job that its application holds has no attempt, so it fails in this change. A local job that the
+// batch system holds has an attempt that must end first, so the attempt is killed.
 func keepHolding(c *state.Change, n *holdNews) {
 	live := c.Live.Local(n.id.LocalID)
 	if live == nil || live.Attempt != n.id.Attempt || live.Over() || live.Holding != n.old {
@@ -155,11 +155,11 @@ func keepHolding(c *state.Change, n *holdNews) {
 	}
 }
 
-// holdTick is the interval at which the age of holds by applications grows. The age does not grow while the daemon is
-// down, because people cannot release local jobs then.
+// holdTick is the interval at which the hold loop increases the ages of holds by applications. The ages do not grow
+// while the daemon is down, because people cannot release local jobs then.
 const holdTick = time.Minute
 
-// holdLoop increases the age of holds by applications, and fails local jobs whose hold reaches its maximum age.
+// holdLoop increases the ages of holds by applications, and fails local jobs whose hold has reached its maximum age.
 func (cs *Clusters) holdLoop(ctx context.Context) {
 	last := cs.b.Now()
 	for ctx.Err() == nil {
@@ -173,8 +173,8 @@ func (cs *Clusters) holdLoop(ctx context.Context) {
 	}
 }
 
-// heldByApplications returns the holdings of the local jobs in state held, older by the
-// given time.
+// heldByApplications returns news for the local jobs in state held: their holds, older by the given time, with the
+// decision of plan.Hold.
 func (cs *Clusters) heldByApplications(older time.Duration) []holdNews {
 	v := cs.s.View()
 	defer v.Close()
@@ -190,7 +190,7 @@ func (cs *Clusters) heldByApplications(older time.Duration) []holdNews {
 				continue
 			}
 			h := l.Holding
-			if !h.Now() { // stored by a jjm that did not store holdings
+			if !h.Now() { // the row is from a version of jjm that stored no Holding
 				h = plan.HoldAfter(h, l.State, l.Phase, l.Message, l.Ended)
 			}
 			aged := *h

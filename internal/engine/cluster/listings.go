@@ -12,27 +12,28 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// straggle is how long, beyond twice the time of the last round, a round waits for the listings of several accounts.
-// Listings that arrive after that are applied on arrival. An account can therefore delay only its own commands.
+// straggle is how long a round waits for the last listings if several accounts are listed, in addition to twice the
+// time that the last round took. Listings that arrive later are applied when they arrive. An account with slow commands
+// therefore delays only itself.
 const straggle = 2 * time.Second
 
-// listers is the greatest number of accounts that are listed at the same time.
+// listers is the greatest number of accounts that are listed at the same time. A round is one listing for each account.
 const listers = 4
 
-// look is the result of one listing of one account, or a function for the watch loop.
+// look is a message to the watch loop: the result of one listing of one account, or a function.
 type look struct {
 	account jjm.Owner
 	began   time.Time
 	took    time.Duration
 	listing adapters.Listing
 	err     error
-	// then, if set, is a function for the watch loop to run; in that case the other fields
-	// are not set.
+	// then is a function for the watch loop to run. If then is set, the other fields are not.
 	then func()
 }
 
-// tell passes a function to the watch loop, and waits until the loop receives the function or ctx ends. If all jobs run
-// as one account, inquiries run in the watch loop itself; tell then runs the function itself.
+// tell passes a function to the watch loop, which alone may use the watcher's fields. It waits until the loop receives
+// the function or ctx ends. If all jobs run as one account, inquiries run in the watch loop itself, so tell runs the
+// function itself.
 func (w *watcher) tell(ctx context.Context, then func()) {
 	if w.inquiries.OneAccount {
 		then()
@@ -44,19 +45,19 @@ func (w *watcher) tell(ctx context.Context, then func()) {
 	}
 }
 
-// asking holds the listings in progress, at most one for each account. Only the watch loop uses the fields, except the
-// channels.
+// asking contains the listings in progress, at most one for each account. Only the watch loop uses the fields, except
+// the channels.
 type asking struct {
 	under map[jjm.Owner]bool // accounts whose listing is in progress
-	looks chan look
-	turns chan struct{} // its capacity is listers
+	looks chan look          // results of listings, for the watch loop
+	turns chan struct{}      // a listing in progress holds one of listers places
 	all   sync.WaitGroup
-	// heard is the error of the last listing of each account, nil if it succeeded.
+	// heard is the error of the last listing of each account, nil if the listing succeeded.
 	heard map[jjm.Owner]error
-	// before is how long the listings of the last round took. took is how long the listings of the present round have
-	// taken so far.
+	// before is how long the listings of the last round took, took is how long those of the present round have taken so
+	// far.
 	before, took time.Duration
-	// idle is when an idle cluster was last listed.
+	// idle is when the cluster was last listed although no account had jobs there.
 	idle time.Time
 }
 
@@ -65,7 +66,7 @@ func newAsking() asking {
 		heard: map[jjm.Owner]error{}}
 }
 
-// ask starts a listing of an account in a goroutine.
+// ask starts a goroutine that lists the jobs of an account and sends the result to the channel looks.
 func (w *watcher) ask(ctx context.Context, account jjm.Owner) {
 	a := &w.asking
 	a.under[account] = true
@@ -88,8 +89,9 @@ func (w *watcher) ask(ctx context.Context, account jjm.Owner) {
 	})
 }
 
-// watchOnce makes one listing for each account and applies each listing on arrival. A failed listing changes no job. It
-// counts against the health of the cluster, unless the cause lies only in the account (plan.Heard).
+// watchOnce makes one round: it starts a listing for each account and applies each result when it arrives. A failed
+// listing changes no local job. It counts against the health of the cluster, unless the cause lies only in the account
+// (plan.Heard). Errors come from applying a listing.
 func (w *watcher) watchOnce(ctx context.Context) error {
 	w.cycle++
 	accounts := w.accounts()
@@ -126,8 +128,10 @@ func (w *watcher) watchOnce(ctx context.Context) error {
 	return nil
 }
 
-// take runs the function of l, or applies the outcome of a listing: it notes the health of the cluster and how long the
-// listing took, and if the listing succeeded, applies it. If the account's helper failed, take changes nothing.
+// take handles a message to the watch loop. It runs the function if there is one. Otherwise it records the health of
+// the cluster and how long the listing took, and applies the listing if it succeeded. If the helper program of the
+// account failed, which says nothing about the batch system, take logs the error and forgets the last answer to the
+// account. The error says that the listing could not be applied.
 func (w *watcher) take(ctx context.Context, l look) error {
 	if l.then != nil {
 		l.then()
@@ -147,7 +151,7 @@ func (w *watcher) take(ctx context.Context, l look) error {
 	}
 	a.heard[l.account] = l.err
 	w.c.failing.note(l.err, jjm.At(w.b.Now()))
-	if l.err == nil { // the time of a failed listing is its deadline, not what a listing takes
+	if l.err == nil { // a failed listing only shows the deadline, not how long listings take
 		a.took += l.took
 		w.listed(a.before, a.took)
 	}
@@ -164,8 +168,8 @@ func (w *watcher) take(ctx context.Context, l look) error {
 	return w.applyListing(ctx, l.listing, w.asked, l.account)
 }
 
-// complainOfListing logs that an account cannot be listed. If all jobs run as one account it logs nothing, because
-// health.note logs the failure as an outage.
+// complainOfListing logs that the listing of an account failed. It logs nothing if all jobs run as one account, because
+// health.note then logs the failure as an outage.
 func (w *watcher) complainOfListing(l look) {
 	if w.b.Deps.Account != nil {
 		return
@@ -175,8 +179,8 @@ func (w *watcher) complainOfListing(l look) {
 		"cluster", w.name, "account", l.account.User, "error", l.err)
 }
 
-// judgeHealth decides, from the last answer of each account, whether the cluster is healthy, and records the decision.
-// latest is the newest answer.
+// judgeHealth decides from the last listing of each account whether the cluster is healthy, and records the decision.
+// latest is the error of the newest listing, nil if it succeeded.
 func (w *watcher) judgeHealth(ctx context.Context, latest error) {
 	h := plan.Heard{Own: w.b.Deps.Account != nil}
 	cause := latest
@@ -199,7 +203,8 @@ func (w *watcher) judgeHealth(ctx context.Context, latest error) {
 	w.c.health.note(cause, latest == nil)
 }
 
-// pings reports whether the batch system answers a probe that the daemon runs as its own account.
+// pings reports whether the batch system answers a probe that the daemon runs as its own account. It returns false if
+// the adapter cannot probe.
 func (w *watcher) pings(ctx context.Context) bool {
 	p, ok := w.c.adapter.(adapters.Prober)
 	if !ok {

@@ -14,14 +14,14 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// outcome stores the outcome of a submission command. It acts only on an answer that is
-// certain, and leaves other answers to plan.Reconcile.
+// outcome stores the outcome of a submission command and acts on it. Only if the answer is certain does it act at once;
+// it leaves a bulk in doubt to the settler (plan.Reconcile). The outcome depends on the kind of err:
 //
 //	no error          accepted
-//	Invalid, Denied   refused: the batch system does not have the bulk and never will
-//	Busy, too many    not submitted; its members form smaller bulks
-//	Busy              not submitted; tried again here or elsewhere
-//	any other kind    in doubt
+//	Invalid, Denied   refused: the batch system does not have the bulk and will never accept it
+//	Busy, too many    not submitted, because the account has too many jobs; the members form smaller bulks
+//	Busy, otherwise   not submitted; the bulk is submitted again, here or to another cluster
+//	any other kind    in doubt: it is unknown whether the batch system has the bulk
 func (sb *submitter) outcome(ctx context.Context, tag jjm.Tag, receipt adapters.Receipt, err error) error {
 	if !run.IsRunnerError(err) {
 		sb.c.failing.note(err, jjm.At(sb.b.Now()))
@@ -47,8 +47,8 @@ func (sb *submitter) outcome(ctx context.Context, tag jjm.Tag, receipt adapters.
 	}
 }
 
-// accepted stores the batch system's id of a bulk, and then releases it if the cluster
-// submits in two phases.
+// accepted stores the batch system's id of a bulk. If the cluster submits in two phases, in which the batch system
+// first holds the bulk, accepted then releases the bulk.
 func (sb *submitter) accepted(ctx context.Context, tag jjm.Tag, id string) error {
 	err := sb.s.Change(ctx, "acknowledge", func(ch *state.Change) error {
 		b := ch.Bulk(tag)
@@ -68,7 +68,7 @@ func (sb *submitter) accepted(ctx context.Context, tag jjm.Tag, id string) error
 			l := ch.Local(m.LocalID)
 			l.Submitted = ch.Now
 			if l.BatchID != "" && id != "" && !state.PartOf(l.BatchID, id) {
-				l.BatchID = "" // a listing showed a duplicate first; now l points to the bulk to be released
+				l.BatchID = "" // a listing showed a duplicate first; now l has the job of this bulk
 			}
 			if l.State == jjm.Submitting {
 				ch.Move(l, jjm.Submitted, jjm.Queued, sb.name+" "+id)
@@ -85,7 +85,8 @@ func (sb *submitter) accepted(ctx context.Context, tag jjm.Tag, id string) error
 	return sb.release(ctx, tag)
 }
 
-// noteAccepted notes that the batch system accepted a bulk of an account.
+// noteAccepted notes in memory that the batch system accepted a bulk: the account is not busy, and may have at least
+// the jobs that it has now.
 func (sb *submitter) noteAccepted(tag jjm.Tag) {
 	v := sb.s.View()
 	var account jjm.Owner
@@ -98,8 +99,8 @@ func (sb *submitter) noteAccepted(tag jjm.Tag) {
 	sb.c.refusals.accepted(account, have)
 }
 
-// release releases the jobs of a held bulk, whose ids are stored. If it fails, the
-// settler calls it again.
+// release releases the jobs of a held bulk whose batch id is stored. If that fails, release logs the error and returns
+// nil, and the settler calls it again later.
 func (sb *submitter) release(ctx context.Context, tag jjm.Tag) error {
 	b, _, err := sb.openBulk(tag)
 	if b == nil || err != nil {
@@ -130,15 +131,16 @@ func (sb *submitter) release(ctx context.Context, tag jjm.Tag) error {
 	})
 }
 
-// setReleased notes in memory when a release of a held bulk was last tried.
+// setReleased notes in memory that the release of a held bulk was tried now.
 func (sb *submitter) setReleased(tag jjm.Tag) {
 	now := jjm.At(sb.b.Now())
 	sb.s.Adjust(func(a *state.Memo) { a.SetReleased(tag, now) })
 }
 
-// unreleased returns the errors of a release after which another try is needed. If a job is gone, no other try is
-// needed: the job already ran, or was lost, and its absence will show that. Shortly after the submission another try is
-// needed even then, because some batch systems show a bulk late.
+// unreleased returns the errors in the results of a release because of which the release must be tried again; nil if
+// there are none. A job that is gone needs no other try: it already ran or was lost, and its absence from listings will
+// show that. Shortly after the submission, another try is needed even then, because some batch systems show a bulk
+// late.
 func (sb *submitter) unreleased(b *jjm.Bulk, results []error) error {
 	late := jjm.At(sb.b.Now()).Sub(b.Settled) < sb.c.caps().Settle
 	return errors.Join(slices.DeleteFunc(slices.Clone(results), func(err error) bool {
@@ -146,8 +148,8 @@ func (sb *submitter) unreleased(b *jjm.Bulk, results []error) error {
 	})...)
 }
 
-// refused settles a bulk that the batch system will never accept. plan.AfterRefusal decides what becomes of its members
-// (decision R19). If a member stops the submissions of its grid job, that is stored in the same change.
+// refused takes back a bulk that the batch system will never accept. plan.AfterRefusal decides what becomes of each
+// member (decision R19). If a member stops the submissions of its grid job, that is stored in the same change.
 func (sb *submitter) refused(ctx context.Context, tag jjm.Tag, why string) error {
 	return sb.s.Change(ctx, "refuse", func(ch *state.Change) error {
 		b := ch.Bulk(tag)
@@ -176,7 +178,7 @@ func (sb *submitter) refused(ctx context.Context, tag jjm.Tag, why string) error
 	})
 }
 
-// afterRefusal decides what becomes of a refused member of a bulk of sb.
+// afterRefusal decides what becomes of one member of a bulk that the cluster of sb refused.
 func afterRefusal(ch *state.Change, l *jjm.LocalJob, g *state.Grid, sb *submitter) (plan.RefusedDo, error) {
 	spec := &g.Job.Spec
 	facts := plan.RefusedFacts{
@@ -192,7 +194,8 @@ func afterRefusal(ch *state.Change, l *jjm.LocalJob, g *state.Grid, sb *submitte
 	return plan.AfterRefusal(facts), err
 }
 
-// stop stores that a refused local job stops the submissions of its grid job.
+// stop stores that the refusal of a local job stops the submissions of its grid job. It does nothing if they are
+// already stopped.
 func stop(ch *state.Change, l *jjm.LocalJob, text string) {
 	g := ch.Grid(l.ID.Grid)
 	if g == nil || g.Stopped != "" {
@@ -202,11 +205,12 @@ func stop(ch *state.Change, l *jjm.LocalJob, text string) {
 	ch.Note(g.ID, "", "submission stopped", g.Stopped, "")
 }
 
-// triesAgain is the decision for members that a batch system did not refuse: all get another attempt.
+// triesAgain is the decision for the members of a bulk that the batch system did not refuse: each gets another attempt.
 func triesAgain(*jjm.LocalJob, *state.Grid) plan.RefusedDo { return plan.RefusedTriesAgain }
 
-// takeBack ends the attempts of a bulk that the batch system certainly does not have. Members
-// to be killed are killed; decide says what becomes of the other members.
+// takeBack ends the attempts of a bulk that the batch system certainly does not have, and marks the bulk as refused.
+// Members that are to be killed are killed. For every other member, decide determines whether it gets another attempt,
+// stays new without being submitted, or fails. text is the reason, for people.
 func (sb *submitter) takeBack(ch *state.Change, b *jjm.Bulk, text string,
 	decide func(*jjm.LocalJob, *state.Grid) plan.RefusedDo) {
 	for _, m := range b.Members {
@@ -245,8 +249,9 @@ func (sb *submitter) takeBack(ch *state.Change, b *jjm.Bulk, text string,
 	b.State = jjm.BulkRefused
 }
 
-// tried counts a submission that certainly failed. If all members of the bulk may go to a healthy cluster, they are
-// moved there; else the bulk is submitted here again.
+// tried counts a submission that certainly failed, so that the batch system does not have the bulk. If other clusters
+// may take all members of the bulk now (movable), tried takes the bulk back so that the members go there. Otherwise the
+// bulk is submitted here again later.
 func (sb *submitter) tried(ctx context.Context, tag jjm.Tag, cause error) error {
 	return sb.s.Change(ctx, "submit-again", func(ch *state.Change) error {
 		b := ch.Bulk(tag)
@@ -262,8 +267,8 @@ func (sb *submitter) tried(ctx context.Context, tag jjm.Tag, cause error) error 
 	})
 }
 
-// moveOn takes back a bulk that must not be submitted here now, if all its members may go to another cluster. The batch
-// system certainly does not have the bulk.
+// moveOn takes back a bulk that must not be submitted here now, so that its members go to other clusters. It does
+// nothing unless all members may go to another cluster. The batch system must certainly not have the bulk.
 func (sb *submitter) moveOn(ctx context.Context, b *jjm.Bulk) error {
 	v := sb.s.View()
 	movable := sb.movable(v.Memory, b, jjm.At(sb.b.Now()))
@@ -274,8 +279,8 @@ func (sb *submitter) moveOn(ctx context.Context, b *jjm.Bulk) error {
 	return sb.tried(ctx, b.Tag, jjm.Errorf(jjm.Busy, "cluster %s is paused, or its maintenance is near", sb.name))
 }
 
-// movable reports whether a bulk has members that are not being killed, and all of these may
-// go to a better cluster now (elsewhere).
+// movable reports whether all members of a bulk that are not being killed may go to a better cluster now (elsewhere).
+// It returns false if all members are being killed.
 func (sb *submitter) movable(mem state.Memory, b *jjm.Bulk, now jjm.Time) bool {
 	movable := false
 	for _, m := range b.Members {
@@ -291,8 +296,8 @@ func (sb *submitter) movable(mem state.Memory, b *jjm.Bulk, now jjm.Time) bool {
 	return movable
 }
 
-// doubt marks the members of a bulk as doubtful, because it is unknown whether the batch system has the bulk, and
-// counts the try.
+// doubt counts a try to submit a bulk and marks its members as doubtful, because it is unknown whether the batch system
+// has the bulk.
 func (sb *submitter) doubt(ctx context.Context, tag jjm.Tag, cause error) error {
 	return sb.s.Change(ctx, "doubt", func(ch *state.Change) error {
 		b := ch.Bulk(tag)

@@ -8,13 +8,13 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Commands that ask the batch system run as the account whose jobs they ask about, and that
-// account may replace the commands or their configuration. So an answer counts for the
-// account's own bulks only: ids and tags of other accounts' bulks in the answer are dropped.
-// If all jobs run as one account there are no other accounts, and nothing is checked.
+// A command that asks the batch system runs as the account whose jobs it asks about, and that account may replace the
+// command or its configuration. An answer therefore counts only for the account's own bulks: ids and tags of other
+// accounts' bulks in the answer are dropped. If all jobs run as one account, there are no other accounts, and nothing
+// is checked.
 
-// ownReports returns the reports of a listing, except reports about bulks of other accounts. Reports whose tags belong
-// to no live bulk are kept.
+// ownReports returns the reports of a listing made as an account, except reports about bulks of other accounts. Reports
+// whose tags belong to no open bulk are kept.
 func (c *Cluster) ownReports(reports []jjm.Report, account jjm.Owner) []jjm.Report {
 	if c.b.Deps.Account != nil {
 		return reports
@@ -34,10 +34,10 @@ func (c *Cluster) ownReports(reports []jjm.Report, account jjm.Owner) []jjm.Repo
 	return own
 }
 
-// ids are the batch system's ids of some bulks.
+// ids is a set of batch systems' ids of bulks.
 type ids map[string]bool
 
-// holds reports whether an id is the id of one of the bulks, or of a job in one of the bulks (see [state.PartOf]).
+// holds reports whether an id is in the set, or is the id of a job in one of the bulks of the set (see [state.PartOf]).
 func (of ids) holds(id string) bool {
 	if len(of) == 0 {
 		return false
@@ -50,7 +50,7 @@ func (of ids) holds(id string) bool {
 	return false
 }
 
-// foreignIDs returns the ids on this cluster of bulks of other accounts.
+// foreignIDs returns the ids of the bulks on this cluster that do not belong to an account.
 func (c *Cluster) foreignIDs(mem state.Memory, account jjm.Owner) ids {
 	out := ids{}
 	for _, b := range mem.Bulks() {
@@ -61,9 +61,9 @@ func (c *Cluster) foreignIDs(mem state.Memory, account jjm.Owner) ids {
 	return out
 }
 
-// checkReceipt returns an error of kind Ambiguous if the id in the receipt of a submission
-// belongs to another account's bulk: the account's commands lie, so it is unknown whether the
-// batch system has the bulk.
+// checkReceipt returns an error of kind Ambiguous if the id in the receipt of a submission belongs to a bulk of another
+// account. In that case the account's commands do not tell the truth, and it is unknown whether the batch system has
+// the bulk.
 func (c *Cluster) checkReceipt(owner jjm.Owner, receipt adapters.Receipt) error {
 	account := c.account(owner)
 	if c.b.Deps.Account != nil || receipt.ID == "" {
@@ -79,8 +79,8 @@ func (c *Cluster) checkReceipt(owner jjm.Owner, receipt adapters.Receipt) error 
 			"the commands of the batch system lie to %s", c.name, account.User, receipt.ID, account.User)
 }
 
-// ownFound returns the answer of a search for a bulk, or NotYetKnown if the answer names
-// bulks of other accounts.
+// ownFound returns f, the answer to a search for a bulk of an owner. If the answer names bulks of other accounts, it
+// returns the answer NotYetKnown instead and logs a warning.
 func (c *Cluster) ownFound(owner jjm.Owner, f adapters.Found) adapters.Found {
 	account := c.account(owner)
 	if c.b.Deps.Account != nil || len(f.IDs) == 0 {
@@ -98,7 +98,8 @@ func (c *Cluster) ownFound(owner jjm.Owner, f adapters.Found) adapters.Found {
 	return f
 }
 
-// warnForged logs that answers to an account's commands were about jobs of other accounts.
+// warnForged logs that n reports in the answer to an account's command were about jobs of other accounts. what names
+// the command.
 func (c *Cluster) warnForged(account jjm.Owner, what string, n int) {
 	if c.b.Fresh("foreign/"+c.name+"/"+account.User, what) {
 		c.b.Log.Warn(

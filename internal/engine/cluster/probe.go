@@ -12,15 +12,16 @@ import (
 	"jjm/internal/jjm"
 )
 
-// probeEvery is the time between two probes of a batch system's limits, which only its administrator changes.
-// probeAgain is the time between two probes while the batch system does not answer, because only the safest limits are
-// assumed until it answers. An idle cluster is listed at the same intervals, to learn whether it answers.
+// probeEvery is the time between two probes, which ask the batch system for its limits; only its administrator changes
+// the limits. probeAgain is the time between two probes while the batch system does not answer. It is shorter, because
+// until an answer comes jjm assumes only the safest limits. A cluster without jobs is listed at the same intervals, to
+// learn whether it answers.
 const (
 	probeEvery = 5 * time.Minute
 	probeAgain = 30 * time.Second
 )
 
-// probeLoop probes the batch system repeatedly, to learn changes of its limits.
+// probeLoop probes the batch system again and again, to learn changes of its limits.
 func (c *Cluster) probeLoop(ctx context.Context, p adapters.Prober) {
 	for ctx.Err() == nil {
 		wait := probeEvery
@@ -31,8 +32,8 @@ func (c *Cluster) probeLoop(ctx context.Context, p adapters.Prober) {
 	}
 }
 
-// probe probes once and returns true if the probe succeeded. It wakes the submit loop, because the limits may have
-// changed.
+// probe probes the batch system once and reports whether the probe succeeded. After a success it wakes the submit loop,
+// because the limits may have changed. It also ends the wait of awaitProbe.
 func (c *Cluster) probe(ctx context.Context, p adapters.Prober) bool {
 	cmd, cancel := context.WithTimeout(ctx, patience*c.deadline())
 	defer cancel()
@@ -49,7 +50,7 @@ func (c *Cluster) probe(ctx context.Context, p adapters.Prober) bool {
 	return true
 }
 
-// notProbed logs that a probe failed, and keeps the failure for administrators to see.
+// notProbed logs that a probe failed, and stores the failure so that view shows it.
 func (c *Cluster) notProbed(err error) {
 	c.b.Complain(slog.LevelWarn, "probe/"+c.name, "batch system could not be probed for its limits", "cluster", c.name,
 		"error", err)
@@ -58,14 +59,14 @@ func (c *Cluster) notProbed(err error) {
 	}
 }
 
-// unprobed is an outage of probes: since when they have failed, and why the first of them failed.
+// unprobed is an outage of probes: since when probes have failed, and why the first of them failed.
 type unprobed struct {
 	since jjm.Time
 	cause string
 }
 
-// tell adds the outage to w. A cluster that has answered no listing since the outage began is not
-// healthy: nothing shows that its commands work.
+// tell adds the outage to w. If the cluster has answered no listing since the outage began, nothing shows that its
+// commands work, so tell also marks the cluster as not healthy.
 func (u *unprobed) tell(w *wire.Cluster) {
 	if w.Healthy && w.LastSeen < u.since {
 		w.Healthy, w.Since, w.Cause = false, u.since, u.cause
@@ -74,8 +75,8 @@ func (u *unprobed) tell(w *wire.Cluster) {
 		u.cause))
 }
 
-// awaitProbe waits for the first probe to succeed or fail. A probe has a deadline, so a
-// frozen batch system does not stop submission forever.
+// awaitProbe waits until the first probe has succeeded or failed. It cannot wait forever on a batch system that does
+// not respond, because a probe has a deadline.
 func (c *Cluster) awaitProbe(ctx context.Context) {
 	select {
 	case <-ctx.Done():

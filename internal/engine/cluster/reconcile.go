@@ -16,7 +16,8 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// settler settles bulks that the batch system may or may not have, and releases held bulks.
+// settler settles bulks: it finds out whether the batch system has a bulk in doubt and acts accordingly, and it
+// releases held bulks. A bulk is unsettled while its batch id is not stored or it is still held.
 type settler struct {
 	c    *Cluster
 	b    *base.Base
@@ -25,25 +26,26 @@ type settler struct {
 
 	// mu is taken after the memory lock, never before.
 	mu      sync.Mutex
-	retryAt map[jjm.Tag]deadline // when to look at an unsettled bulk again; a bulk without an entry is due now
-	odd     map[jjm.Tag]oddRefusal
+	retryAt map[jjm.Tag]deadline   // when to look at an unsettled bulk again; a bulk without an entry is due now
+	odd     map[jjm.Tag]oddRefusal // by bulk: the refusals in words that the adapter does not know
 }
 
-// oddRefusal is a refusal marked by [adapters.Unexplained].
+// oddRefusal is a refusal in words that the adapter does not know ([adapters.Unexplained]).
 type oddRefusal struct {
 	since time.Time // when the first such refusal in a row came
 	text  string    // the words of the last such refusal
 }
 
-// settleDue settles the unsettled bulks that are due. The bulks of one account are settled one after another. After a
-// restart, every unsettled bulk is due immediately. Bulks of accounts whose lane is taken are left for the next call.
-// settleDue returns the time until the next bulk is due, at most an hour.
+// settleDue settles the unsettled bulks that are due. After a restart, every unsettled bulk is due immediately. The
+// bulks of one account are settled one after another, in the account's lane; while the lane is taken, they are left for
+// the next call. next is the time until the next bulk is due, at most an hour. The error is set only if all jobs run as
+// one account, after a failpoint or when ctx ends.
 func (st *settler) settleDue(ctx context.Context) (next time.Duration, err error) {
 	next = time.Hour
 	due := map[jjm.Owner][]jjm.Tag{}
 	for tag, account := range st.unsettled() {
 		if st.c.submitter.submits.Taken(account) {
-			continue // the lane is taken, perhaps by this bulk; the loop is woken when the lane is free
+			continue // perhaps by this bulk; the submit loop is woken when the lane is free
 		}
 		if left := st.retryIn(tag); left > 0 {
 			next = min(next, left)
@@ -73,8 +75,8 @@ func (st *settler) settleDue(ctx context.Context) (next time.Duration, err error
 	return next, nil
 }
 
-// settleAll settles bulks of one account. After an error about one bulk it continues with the next. It returns an error
-// only after a failpoint or when ctx ends.
+// settleAll settles bulks of one account. If one bulk cannot be settled, settleAll logs the error and continues with
+// the next bulk. It returns an error only after a failpoint or when ctx ends.
 func (st *settler) settleAll(ctx context.Context, tags []jjm.Tag) error {
 	for _, tag := range tags {
 		err := st.settle(ctx, tag)
@@ -92,7 +94,7 @@ func (st *settler) settleAll(ctx context.Context, tags []jjm.Tag) error {
 	return nil
 }
 
-// retryIn returns the time until an unsettled bulk is due.
+// retryIn returns the time until an unsettled bulk is due, 0 if it is due now.
 func (st *settler) retryIn(tag jjm.Tag) time.Duration {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -103,8 +105,7 @@ func (st *settler) retryIn(tag jjm.Tag) time.Duration {
 	return at.left(st.b.Now())
 }
 
-// unsettled returns the bulks of this cluster whose ids are not stored or that are not
-// released, with their accounts.
+// unsettled returns the unsettled bulks of this cluster, each with its account.
 func (st *settler) unsettled() map[jjm.Tag]jjm.Owner {
 	v := st.s.View()
 	defer v.Close()
@@ -117,10 +118,10 @@ func (st *settler) unsettled() map[jjm.Tag]jjm.Owner {
 	return tags
 }
 
-// settle settles one bulk. A held bulk that was accepted is released. For a bulk in doubt, plan.Reconcile decides
-// whether to adopt the bulk, submit it, refuse it, or look again later. If an order (halted) forbids to submit the bulk
-// now, the bulk goes to another cluster, provided that all its members may. Only settle ends a doubt, whether an
-// ambiguous error or a crash caused it.
+// settle settles one bulk. If the batch system accepted the bulk and holds it, settle releases it. If the bulk is in
+// doubt, because of an ambiguous error or a crash, plan.Reconcile decides whether jjm adopts the bulk that was found,
+// submits it, refuses it, or looks again later. If an order forbids to submit the bulk now (halted), settle moves the
+// bulk to other clusters, provided that all members may go there. No other function ends a doubt.
 func (st *settler) settle(ctx context.Context, tag jjm.Tag) error {
 	b, _, err := st.c.submitter.openBulk(tag)
 	if b == nil || err != nil {
@@ -157,8 +158,9 @@ func (st *settler) settle(ctx context.Context, tag jjm.Tag) error {
 	return nil
 }
 
-// bulkFacts searches the batch system for a doubtful bulk, and reads the claims of the bulk's members. It does not
-// search if no command was started for the bulk.
+// bulkFacts collects the facts for plan.Reconcile about a bulk in doubt: the answer of a search in the batch system and
+// the claims of wrappers. It does not search if no command was started for the bulk. An error means that the work area
+// cannot be used.
 func (st *settler) bulkFacts(ctx context.Context, b *jjm.Bulk) (plan.BulkFacts, error) {
 	ar, err := st.c.cs.areas.Of(b.Owner)
 	if err != nil {
@@ -192,7 +194,8 @@ func (st *settler) bulkFacts(ctx context.Context, b *jjm.Bulk) (plan.BulkFacts, 
 	return facts, nil
 }
 
-// find searches the batch system for a bulk, and adds the answer to facts.
+// find searches the batch system for a bulk and sets the answer in facts. If there is no answer, or the answer names
+// bulks of other accounts, find sets facts.FindErr.
 func (st *settler) find(ctx context.Context, b *jjm.Bulk, facts *plan.BulkFacts) {
 	cmd, cancel := st.c.command(ctx, st.c.account(b.Owner))
 	defer cancel()
@@ -209,8 +212,9 @@ func (st *settler) find(ctx context.Context, b *jjm.Bulk, facts *plan.BulkFacts)
 	}
 }
 
-// wrapperClaims returns the claims that wrappers hold, by position. A claim that cannot
-// be read counts as none; then the search by tag decides.
+// wrapperClaims returns the claims that wrappers hold on members of a bulk, by position. A claim is the file by which a
+// wrapper or the daemon reserves an attempt for itself. A claim that cannot be read is left out; then the search by tag
+// decides.
 func wrapperClaims(ar *areas.Area, b *jjm.Bulk) map[int32]jjm.Claim {
 	out := map[int32]jjm.Claim{}
 	for pos := range b.Members {
@@ -222,8 +226,9 @@ func wrapperClaims(ar *areas.Area, b *jjm.Bulk) map[int32]jjm.Claim {
 	return out
 }
 
-// cancelExtra cancels duplicates of a bulk, given by their batch ids, and logs each duplicate as an error. If a claim
-// shows that a duplicate already runs, the duplicate is not cancelled: the attempt will point to it.
+// cancelExtra cancels duplicates of a bulk, by their batch ids, and logs each duplicate as an error. A job of a
+// duplicate that a wrapper's claim names already runs, so it is not cancelled; its attempt will point to it. The error
+// is of kind Busy if a cancel fails.
 func (st *settler) cancelExtra(ctx context.Context, b *jjm.Bulk, ids []string) error {
 	if len(ids) == 0 {
 		return nil
@@ -254,7 +259,7 @@ func (st *settler) cancelExtra(ctx context.Context, b *jjm.Bulk, ids []string) e
 	return nil
 }
 
-// settled forgets when a bulk is due, and its refusals.
+// settled forgets what the settler keeps about a bulk: when it is due, and its refusals in unknown words.
 func (st *settler) settled(tag jjm.Tag) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -262,12 +267,12 @@ func (st *settler) settled(tag jjm.Tag) {
 	delete(st.odd, tag)
 }
 
-// unexplainedFor is how long a bulk is submitted again while the batch system refuses the bulk in words that its
-// adapter does not know. The reason may be a temporary limit, or a mistake.
+// unexplainedFor is how long jjm submits a bulk again while the batch system refuses it in words that the adapter does
+// not know. Such a refusal may be because of a temporary limit or because of a mistake.
 const unexplainedFor = 24 * time.Hour
 
-// heard notes the outcome of a submission of a bulk: it keeps a refusal in unknown words, and
-// forgets earlier refusals of the bulk after any other outcome.
+// heard notes the outcome of a submission of a bulk. If it is a refusal in words that the adapter does not know, heard
+// stores the refusal. After any other outcome, it forgets earlier such refusals of the bulk.
 func (st *settler) heard(tag jjm.Tag, err error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -282,7 +287,7 @@ func (st *settler) heard(tag jjm.Tag, err error) {
 	st.odd[tag] = oddRefusal{since, err.Error()}
 }
 
-// isGivenUp reports whether a bulk has been refused in unknown words for too long.
+// isGivenUp reports whether a bulk has been refused in unknown words for unexplainedFor or longer.
 func (st *settler) isGivenUp(tag jjm.Tag) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -290,7 +295,8 @@ func (st *settler) isGivenUp(tag jjm.Tag) bool {
 	return odd && st.b.Now().Sub(r.since) >= unexplainedFor
 }
 
-// whyRefused returns why a bulk is refused: the batch system's words if the bulk is given up, else why.
+// whyRefused returns the reason why a bulk is refused: if the bulk is given up, the words of the batch system, else
+// why.
 func (st *settler) whyRefused(tag jjm.Tag, why string) string {
 	if !st.isGivenUp(tag) {
 		return why
@@ -300,14 +306,14 @@ func (st *settler) whyRefused(tag jjm.Tag, why string) string {
 	return "for " + jjm.HowLong(unexplainedFor) + ", in words that its adapter does not know: " + st.odd[tag].text
 }
 
-// settleNow makes all unsettled bulks due now, because the cluster answers again.
+// settleNow makes all unsettled bulks due now. It is called when the cluster answers again.
 func (st *settler) settleNow() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	clear(st.retryAt)
 }
 
-// later makes an unsettled bulk due after d, but not before 100 ms.
+// later makes an unsettled bulk due after the time d, or after 100 ms if d is shorter.
 func (st *settler) later(tag jjm.Tag, d time.Duration) {
 	st.mu.Lock()
 	st.retryAt[tag] = deadline{set: st.b.Now(), wait: max(d, 100*time.Millisecond)}

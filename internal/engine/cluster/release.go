@@ -12,7 +12,8 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// askRelease orders the control loop to release attempts whose release is stored.
+// askRelease orders the control loop to release the batch jobs of attempts. The decision to release them is already
+// stored.
 func (ct *controller) askRelease(ids ...jjm.AttemptID) {
 	if len(ids) == 0 {
 		return
@@ -31,7 +32,7 @@ func (ct *controller) askRelease(ids ...jjm.AttemptID) {
 	}
 }
 
-// releaseHeld sends the due releases of one owner, many releases with one command.
+// releaseHeld sends the due releases of one owner, up to the number absentees with one command, and logs errors.
 func (ct *controller) releaseHeld(ctx context.Context, owner jjm.Owner, jobs []absentee) {
 	for some := range slices.Chunk(jobs, absentees) {
 		if err := ct.sendRelease(ctx, owner, some); err != nil && ctx.Err() == nil {
@@ -41,8 +42,8 @@ func (ct *controller) releaseHeld(ctx context.Context, owner jjm.Owner, jobs []a
 	}
 }
 
-// releasesDue returns the attempts to release now, and forgets releases that are done and
-// attempts that have ended.
+// releasesDue returns the attempts to release now, with their batch jobs, by owner. It forgets the attempts whose
+// release is done or that have ended or are to be killed. Accounts whose lane is taken are left for the next call.
 func (ct *controller) releasesDue() map[jjm.Owner][]absentee {
 	now, again := ct.b.Now(), ct.b.Conf().CancelAgain.D()
 	ct.mu.Lock()
@@ -79,8 +80,10 @@ func (ct *controller) releasesDue() map[jjm.Owner][]absentee {
 	return due
 }
 
-// sendRelease runs one command and stores the outcomes. A permanent refusal settles a release, and is stored with its
-// reason. After an error that a retry can cure, the release is not settled, and the control loop sends it again.
+// sendRelease runs one command that releases batch jobs of an owner, and stores the outcomes. A success, the answer
+// that the job is gone and a permanent refusal settle a release; a refusal is stored with its reason. An error that a
+// retry can cure (Busy, Ambiguous, Internal) does not: sendRelease returns that error, and the control loop sends the
+// release again.
 func (ct *controller) sendRelease(ctx context.Context, owner jjm.Owner, jobs []absentee) error {
 	refs := make([]adapters.Ref, len(jobs))
 	for i := range jobs {
@@ -95,7 +98,7 @@ func (ct *controller) sendRelease(ctx context.Context, owner jjm.Owner, jobs []a
 	if err == nil {
 		err = answered(len(results), len(refs))
 	}
-	ends := map[jjm.AttemptID]string{} // the settled releases, each with its trouble, "" for none
+	ends := map[jjm.AttemptID]string{} // the settled releases, each with the reason of a refusal or ""
 	for i, j := range jobs {
 		answer := err
 		if err == nil {
@@ -128,7 +131,7 @@ func textOf(err error) string {
 	return err.Error()
 }
 
-// released stores the outcomes of releases.
+// released stores the settled releases, each with the reason of a refusal or "".
 func (ct *controller) released(ctx context.Context, ends map[jjm.AttemptID]string) error {
 	return ct.s.Change(ctx, "hold-done", func(ch *state.Change) error {
 		for id, trouble := range ends {

@@ -9,13 +9,14 @@ import (
 	"jjm/internal/jjm"
 )
 
-// removedText is advice to a person about batch jobs on a cluster that is no longer in the configuration.
+// removedText returns advice for people about batch jobs on a cluster that is no longer in the configuration.
 func removedText(name string) string {
 	return fmt.Sprintf("cluster %s has left the configuration: nobody follows or ends its jobs there until its [[cluster]] "+
 		"is back and the daemon is started again", name)
 }
 
-// removed returns how many local jobs of g are on each cluster that the site no longer has.
+// removed returns, by cluster, how many local jobs of g are in the batch systems of clusters that the site no longer
+// has.
 func (cs *Clusters) removed(g *state.Grid) map[string]int {
 	gone := map[string]int{}
 	for name, t := range g.ByCluster {
@@ -27,7 +28,7 @@ func (cs *Clusters) removed(g *state.Grid) map[string]int {
 	return gone
 }
 
-// removedOf returns, for people, which local jobs of g are on clusters that the site no longer has.
+// removedOf returns a text for people for each cluster that the site no longer has and that has local jobs of g.
 func (cs *Clusters) removedOf(g *state.Grid) (out []string) {
 	gone := cs.removed(g)
 	for _, name := range slices.Sorted(maps.Keys(gone)) {
@@ -36,7 +37,8 @@ func (cs *Clusters) removedOf(g *state.Grid) (out []string) {
 	return out
 }
 
-// WarnRemoved logs, after a start, which clusters have local jobs and are not in the configuration.
+// WarnRemoved logs a warning for each cluster that has local jobs and is not in the configuration. It is called after
+// the start of the daemon.
 func (cs *Clusters) WarnRemoved() {
 	gone := map[string]int{}
 	v := cs.s.View()

@@ -1,7 +1,8 @@
-// Package cluster submits local jobs to the site's batch systems and follows them there. It
-// forms bulks of ready local jobs and submits them, reconciles submissions whose outcome is
-// unknown, applies listings, proves absence, cancels and releases. It reports ends to package
-// endings and leaves verdicts to package verdict; policy is in package plan.
+// Package cluster submits local jobs to the site's batch systems and follows them there. It forms bulks of ready local
+// jobs and submits each bulk with one command, finds out what became of submissions whose outcome is unknown, applies
+// listings of the batch systems to memory, proves that missing jobs are really absent, and cancels and releases jobs.
+// It reports the ends of attempts to package endings; package verdict decides what the ends mean. The rules for
+// decisions are in package plan.
 //
 // A bulk goes through these steps. After a crash between two steps the settler continues:
 //
@@ -9,7 +10,11 @@
 //	intend   the assignment file is written, then the bulk is stored    BulkIntent
 //	act      the submission command runs
 //	outcome  the batch system's id is stored                            BulkAccepted
-//	release  in two phases only: the jobs may run                       BulkReleased
+//	release  if the batch system received the bulk held: the jobs may   BulkReleased
+//	         run from now on
+//
+// Commands of a batch system run as the account that runs the jobs: the owner of the jobs, or the service account if
+// all jobs run as one account. In this package, "account" means this account.
 package cluster
 
 import (
@@ -28,7 +33,7 @@ import (
 	"jjm/internal/engine/floor/sweep"
 )
 
-// Clusters are the batch systems of the site. The methods may be called from many goroutines.
+// Clusters are the batch systems of the site. Their methods may be called from many goroutines.
 type Clusters struct {
 	b       *base.Base
 	s       *state.State
@@ -39,7 +44,8 @@ type Clusters struct {
 	all     map[string]*Cluster
 }
 
-// New returns the clusters of the configuration. Its goroutines are started by the caller; see Loops.
+// New returns the clusters of the configuration. It starts no goroutines; the caller runs the functions that Loops
+// returns.
 func New(s *state.State, as *areas.Areas, sw *sweep.Sweeper, ln *lineage.Lineage, ends *endings.Endings) *Clusters {
 	cs := &Clusters{b: s.B, s: s, areas: as, sweeper: sw, lineage: ln, ends: ends, all: map[string]*Cluster{}}
 	for _, c := range s.B.Deps.Clusters {
@@ -55,7 +61,7 @@ func (cs *Clusters) Wake() {
 	}
 }
 
-// Loops returns the loops to run until the engine stops.
+// Loops returns the loops of all clusters. The caller runs each in its own goroutine until the engine stops.
 func (cs *Clusters) Loops() (loops []func(context.Context)) {
 	for _, name := range cs.s.Names {
 		loops = append(loops, cs.all[name].loops()...)
@@ -63,7 +69,8 @@ func (cs *Clusters) Loops() (loops []func(context.Context)) {
 	return append(loops, cs.holdLoop)
 }
 
-// loops returns the loops of one cluster. The submit loop waits for the first probe, which finds the cluster's limits.
+// loops returns the loops of one cluster. Its submit loop waits for the first probe, which finds out the cluster's
+// limits.
 func (c *Cluster) loops() []func(context.Context) {
 	loops := []func(context.Context){c.watcher.watchLoop, c.controller.controlLoop, func(ctx context.Context) {
 		c.awaitProbe(ctx)
@@ -92,7 +99,7 @@ func (c *Cluster) runAdapter(ctx context.Context, r adapters.Runner) {
 	}
 }
 
-// Verbs returns the verbs of the socket that Clusters carries out.
+// Verbs returns the verbs of the daemon's socket that cs carries out.
 func Verbs(cs *Clusters) []serve.Verb {
 	return []serve.Verb{
 		serve.Handle(wire.VerbReset(), serve.Administrators, cs.Reset),

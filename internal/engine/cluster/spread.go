@@ -10,9 +10,9 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// serves reports whether local jobs of a grid job may be submitted here at all. It returns false if disk space is low,
-// the owner's work area is too large, the grid job is being killed or halted by an order, or the grid job must not use
-// this cluster. Places and queues do not matter here; see queueOpen and open.
+// serves reports whether local jobs of a grid job may be submitted to this cluster at all. It returns false if disk
+// space is low, the owner's work area is too large, the grid job is being killed or an order pauses it, or the grid job
+// may not use this cluster. It does not look at places and queues; see queueOpen and Clusters.open.
 func (c *Cluster) serves(mem state.Memory, g *state.Grid, now jjm.Time) bool {
 	if c.s.Low() != "" || c.s.WorkUses.Excess(g.Job.Owner.UID) != "" || g.Job.Kill ||
 		!slices.Contains(g.Job.Step.Clusters, c.name) {
@@ -22,14 +22,14 @@ func (c *Cluster) serves(mem state.Memory, g *state.Grid, now jjm.Time) bool {
 	return !halted
 }
 
-// queueOpen reports whether local jobs of a grid job and place may be submitted here now: no
-// order about this cluster, or about the queue that they would go to, forbids it.
+// queueOpen reports whether orders allow the submission of a grid job's local jobs with a place to this cluster now: no
+// order about this cluster, or about the queue to which they would go, forbids it.
 func (c *Cluster) queueOpen(mem state.Memory, g *state.Grid, place int32, now jjm.Time) bool {
 	return c.cs.closed(mem, g, place, c.name, now) == ""
 }
 
-// rank returns how suitable the cluster is for new work now: Barred while it is paused, Troubled while it answers no
-// listing or was busy, Drained while it is drained, else Fit.
+// rank returns how suitable the cluster is for new local jobs now: Barred if an order pauses it; else Troubled if it
+// answers no listing or was busy; else Drained if an order drains it; else Fit.
 func (c *Cluster) rank(mem state.Memory, now jjm.Time) plan.Rank {
 	if _, yes := mem.Ordered(jjm.OrderPause, jjm.OrderCluster, c.name, now); yes {
 		return plan.Barred
@@ -44,15 +44,15 @@ func (c *Cluster) rank(mem state.Memory, now jjm.Time) plan.Rank {
 }
 
 // busyFirst and busyMost are the shortest and the longest time for which a cluster that answered Busy to a submission
-// gets no work that other clusters can run. The time doubles with each further Busy in a row.
+// gets no local jobs that other clusters can run. The time doubles with each further Busy in a row.
 const (
 	busyFirst = time.Minute
 	busyMost  = 16 * time.Minute
 )
 
-// saidBusy notes that the submission of a bulk was answered Busy. The answer counts against the cluster for busyFirst,
-// and for twice as long after each further Busy, up to busyMost, until a submission of the account is accepted. A Busy
-// during this time changes nothing.
+// saidBusy notes that the submission of a bulk was answered Busy. For the time busyFirst, the answer counts against the
+// cluster (wasBusy). A Busy during this time changes nothing. A Busy after this time counts for twice as long as the
+// previous one, at most busyMost. The first accepted submission of the account ends all this.
 func (c *Cluster) saidBusy(tag jjm.Tag) {
 	account := c.accountOf(tag)
 	c.mu.Lock()
@@ -63,7 +63,7 @@ func (c *Cluster) saidBusy(tag jjm.Tag) {
 	}
 }
 
-// accountOf returns the account of a live bulk, or the zero Owner.
+// accountOf returns the account of an open bulk, or the zero Owner if the bulk is not open.
 func (c *Cluster) accountOf(tag jjm.Tag) jjm.Owner {
 	v := c.s.View()
 	defer v.Close()
@@ -73,8 +73,9 @@ func (c *Cluster) accountOf(tag jjm.Tag) jjm.Owner {
 	return jjm.Owner{}
 }
 
-// wasBusy reports whether Busy answers still count against the cluster (saidBusy). If the cluster answered Busy to only
-// one account and has bulks of other accounts, the cause lies in the account, and wasBusy returns false.
+// wasBusy reports whether Busy answers still count against the cluster (saidBusy). It returns false if only one account
+// got the answer Busy and the cluster has accepted open bulks of other accounts, because the cause then lies in that
+// account.
 func (c *Cluster) wasBusy(mem state.Memory) bool {
 	h := plan.Heard{Own: c.b.Deps.Account != nil}
 	var busy jjm.Owner
@@ -98,14 +99,14 @@ func (c *Cluster) wasBusy(mem state.Memory) bool {
 	return h.Unhealthy()
 }
 
-// loads counts the local jobs of each cluster of the site, by position in the configuration,
-// in all and of each owner.
+// loads are the numbers of local jobs on each cluster of the site, by position in the configuration: all contains the
+// numbers over all owners, owners those of each owner.
 type loads struct {
 	all    []plan.Load
 	owners map[jjm.Owner][]plan.Load
 }
 
-// loads counts the local jobs that are in the batch systems, or in bulks being formed.
+// loads counts the local jobs that are in the batch systems or in bulks that are being formed.
 func (cs *Clusters) loads(mem state.Memory) loads {
 	ls := loads{all: make([]plan.Load, len(cs.s.Names)), owners: map[jjm.Owner][]plan.Load{}}
 	for _, g := range mem.Grids() {
@@ -133,8 +134,9 @@ func (cs *Clusters) loads(mem state.Memory) loads {
 	return ls
 }
 
-// bounds returns the limits of the cluster. The batch system's own limit applies to an account: it limits the cluster
-// if all jobs run as one account, else each owner.
+// bounds returns the limits on all local jobs on the cluster together. The batch system's own limit concerns an
+// account, so it is among these limits only if all jobs run as one account; else it is among the limits of each owner
+// (boundsOf).
 func (c *Cluster) bounds() plan.Bounds {
 	all := plan.Bounds{Pending: c.maxPending(), Running: c.config.MaxRunning}
 	if o := c.b.Deps.Account; o != nil {
@@ -152,7 +154,8 @@ func boundsOf(c *Cluster, o jjm.Owner) plan.Bounds {
 	return each
 }
 
-// maxPending returns how many local jobs may wait in this batch system: the cluster's setting, else the site's.
+// maxPending returns how many local jobs may wait in this batch system: the setting of the cluster or, if there is
+// none, of the site.
 func (c *Cluster) maxPending() int {
 	if n := c.config.MaxPending; n > 0 {
 		return n
@@ -160,8 +163,8 @@ func (c *Cluster) maxPending() int {
 	return c.b.Conf().MaxPending
 }
 
-// standing returns the facts about all clusters that plan.Share needs, and a function that returns the free room of one
-// owner on each cluster.
+// standing returns the facts about all clusters that plan.Share needs. It also returns a function that returns the free
+// room of one owner on each cluster, by position in the configuration.
 func (cs *Clusters) standing(mem state.Memory, now jjm.Time) (site []plan.Candidate, roomOf func(jjm.Owner) []int) {
 	loads := cs.loads(mem)
 	for i, name := range cs.s.Names {
@@ -187,8 +190,8 @@ func (cs *Clusters) standing(mem state.Memory, now jjm.Time) (site []plan.Candid
 	}
 }
 
-// want returns the facts that plan.Share needs about a grid job that has local jobs of a
-// place ready for the cluster at position here.
+// want returns the facts that plan.Share needs about a grid job that has ready local jobs with a place. here is the
+// position of the cluster for which a bulk is formed; rooms is the owner's free room on each cluster.
 func (cs *Clusters) want(mem state.Memory, g *state.Grid, place int32, here int, rooms []int, now jjm.Time) plan.Want {
 	have := g.ByCluster[cs.s.Names[here]]
 	w := plan.Want{
@@ -204,8 +207,8 @@ func (cs *Clusters) want(mem state.Memory, g *state.Grid, place int32, here int,
 	return w
 }
 
-// halted reports whether an order prevents the submission of any member of a bulk: a pause of the member's grid job,
-// type, user or queue, a pause of this cluster, or a maintenance window.
+// halted reports whether an order forbids to submit some member of a bulk to this cluster now: a pause of the member's
+// grid job, job type, user or queue, a pause of this cluster, or a maintenance window.
 func (c *Cluster) halted(b *jjm.Bulk) bool {
 	v := c.s.View()
 	defer v.Close()
@@ -221,8 +224,8 @@ func (c *Cluster) halted(b *jjm.Bulk) bool {
 	})
 }
 
-// elsewhere reports whether another cluster would accept the local jobs of g of a place now. It is called when this
-// cluster is in trouble or accepts nothing.
+// elsewhere reports whether another cluster, not in trouble itself, may get the local jobs of g with a place now. It is
+// called if this cluster is in trouble or accepts nothing.
 func (c *Cluster) elsewhere(mem state.Memory, g *state.Grid, place int32, now jjm.Time) bool {
 	if _, halted := mem.Halted(g, now); halted {
 		return false
@@ -232,7 +235,8 @@ func (c *Cluster) elsewhere(mem state.Memory, g *state.Grid, place int32, now jj
 	})
 }
 
-// notBusy notes that a submission of an account was accepted.
+// notBusy notes that a submission of an account was accepted, so that earlier Busy answers to the account no longer
+// count.
 func (c *Cluster) notBusy(account jjm.Owner) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,39 +8,41 @@ import (
 	"jjm/internal/jjm"
 )
 
-// strays are live batch jobs under tags of this store whose attempts have ended: a duplicate
-// that was found too late, or a job that the batch system had lost and found again. A stray that
-// stays is cancelled. Only the watch loop touches the fields.
+// strays are batch jobs that are alive although their attempts have ended. Their tags show that this daemon's store
+// made them. A stray is a duplicate that was found too late, or a job that the batch system had lost and found again. A
+// stray that does not end by itself is cancelled. Only the watch loop uses the fields.
 type strays struct {
 	seen map[strayKey]time.Time // when each stray was first listed, or last cancelled
-	// account is the account of the listing that is being applied. listed are the strays in the listing.
+	// account is the account whose listing is being applied. listed are the strays that this listing shows.
 	account jjm.Owner
 	listed  map[strayKey]bool
-	// lately holds, by account, when the account last had an open bulk or a stray. For some time after that, the
-	// account is still listed.
+	// lately is, by account, when the account last had an open bulk or a stray. For twice strayAge after that, the account
+	// is still listed.
 	lately map[jjm.Owner]time.Time
 }
 
+// strayKey identifies a stray: the account whose listing shows it, its tag and its batch id.
 type strayKey struct {
 	account jjm.Owner
 	tag     jjm.Tag
 	id      string
 }
 
-// strayAge is how long a live batch job of an ended attempt may stay before it is cancelled, because the batch system
-// cleans up after the wrapper has reported its end.
+// strayAge is how long a live batch job of an ended attempt may stay before it is cancelled. Some time is needed,
+// because the batch system cleans up after the wrapper has reported its end.
 const strayAge = 10 * time.Minute
 
-// maxStrays limits the strays remembered of one account, because a listing may contain any number.
+// maxStrays is the greatest number of strays that jjm notes in one listing of an account. A listing may contain any
+// number of jobs.
 const maxStrays = 10_000
 
-// begin starts the application of a listing of an account.
+// begin prepares for applying a listing of an account.
 func (s *strays) begin(account jjm.Owner) {
 	s.account, s.listed = account, map[strayKey]bool{}
 }
 
-// stray notes a report that belongs to no current attempt, if its batch job is alive and its tag is from this store. It
-// notes at most maxStrays reports of a listing.
+// stray notes a report that belongs to no current attempt as a stray, if its batch job is alive and its tag is from
+// this store.
 func (w *watcher) stray(r *jjm.Report) {
 	if !r.State.Alive() || !strings.HasPrefix(string(r.Tag), "j"+w.b.Store.Nonce()) {
 		return
@@ -56,8 +58,8 @@ func (w *watcher) stray(r *jjm.Report) {
 	}
 }
 
-// cancelStrays cancels strays of the listing that have stayed for strayAge, again every
-// strayAge, and forgets the strays of the account that are gone.
+// cancelStrays cancels the strays of the listing that have been listed for strayAge; if they stay, it cancels them
+// again after each further strayAge. It forgets the strays of the account that the listing no longer shows.
 func (w *watcher) cancelStrays() {
 	now := w.b.Now()
 	for key, since := range w.strays.seen {
@@ -74,7 +76,8 @@ func (w *watcher) cancelStrays() {
 	}
 }
 
-// also adds to open the accounts that had an open bulk or a stray lately, and remembers the accounts that have one now.
+// also returns the accounts open, which have an open bulk, and in addition the accounts that had an open bulk or a
+// stray lately. It also notes which accounts have one now. isOpen contains the same accounts as open.
 func (s *strays) also(open []jjm.Owner, isOpen map[jjm.Owner]bool, now time.Time) []jjm.Owner {
 	for key := range s.seen {
 		s.lately[key.account] = now
@@ -95,8 +98,8 @@ func (s *strays) also(open []jjm.Owner, isOpen map[jjm.Owner]bool, now time.Time
 	return open
 }
 
-// RecallAccounts makes the watch loops list, for some time after a restart, the accounts of all live grid jobs, even
-// accounts without an open bulk. Strays of these accounts may still run.
+// RecallAccounts makes the watch loops list the accounts of all live grid jobs for some time after a restart, even
+// accounts without an open bulk, because strays of these accounts may still run.
 func (cs *Clusters) RecallAccounts() {
 	v := cs.s.View()
 	defer v.Close()

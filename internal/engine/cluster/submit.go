@@ -18,7 +18,7 @@ import (
 	"jjm/sandbox"
 )
 
-// submitter forms bulks of ready local jobs and submits them.
+// submitter forms bulks of ready local jobs and submits them to one cluster. Its loop is the submit loop.
 type submitter struct {
 	c          *Cluster
 	b          *base.Base
@@ -29,8 +29,8 @@ type submitter struct {
 	submits fair.Lanes
 
 	mu sync.Mutex
-	// aside are the owners whose last submission failed for a reason of their own, such as an error in their work area.
-	// Each gets no new bulk until its deadline.
+	// aside contains the owners whose last submission failed for a reason of their own, such as an error in their work
+	// area. Until its deadline, an owner gets no new bulk.
 	aside map[jjm.Owner]deadline
 }
 
@@ -39,8 +39,7 @@ func newSubmitter(c *Cluster) *submitter {
 		aside: map[jjm.Owner]deadline{}}
 }
 
-// submitLoop forms bulks of ready local jobs and submits them, and settles the bulks whose
-// submission is in doubt.
+// submitLoop forms bulks of ready local jobs and submits them, and calls the settler for unsettled bulks.
 func (sb *submitter) submitLoop(ctx context.Context) {
 	defer sb.submits.Running.Wait()
 	for ctx.Err() == nil {
@@ -54,8 +53,9 @@ func (sb *submitter) submitLoop(ctx context.Context) {
 	}
 }
 
-// submitOnce settles the bulks that are due. Then it submits bulks until only accounts with a taken lane have ready
-// local jobs. It returns the time until something will be due.
+// submitOnce settles the unsettled bulks that are due. Then it forms and submits bulks until no local job can be
+// submitted now; accounts whose lane is taken are left out. It returns the time until something will be due. The errors
+// are those of settleDue and choose and, if all jobs run as one account, a failpoint's.
 func (sb *submitter) submitOnce(ctx context.Context) (time.Duration, error) {
 	wait, err := sb.c.settler.settleDue(ctx)
 	if err != nil {
@@ -77,7 +77,7 @@ func (sb *submitter) submitOnce(ctx context.Context) (time.Duration, error) {
 	return min(wait, sb.nextDue()), nil
 }
 
-// hand stores a bulk and submits it. If that fails, its owner is set aside, unless ctx has ended.
+// hand stores a bulk and submits it. If that fails, it sets the owner of the bulk aside, unless ctx has ended.
 func (sb *submitter) hand(ctx context.Context, b *jjm.Bulk, members []jjm.LocalJob) error {
 	err := sb.handOver(ctx, b, members)
 	if err != nil && ctx.Err() == nil {
@@ -86,8 +86,9 @@ func (sb *submitter) hand(ctx context.Context, b *jjm.Bulk, members []jjm.LocalJ
 	return err
 }
 
-// handOver stores a bulk and submits it. Members beyond maxAssigned become ready again. If an
-// assignment is too long, its local job fails, and the other members form a new bulk.
+// handOver stores a bulk and submits it. If the assignments of all members together are too large (maxAssigned), the
+// last members become ready again and are not submitted with this bulk. If the assignment of one local job is too long,
+// that local job fails, the bulk is given up, and the other members become ready again.
 func (sb *submitter) handOver(ctx context.Context, b *jjm.Bulk, members []jjm.LocalJob) error {
 	as, err := sb.c.cs.assignments(ctx, members)
 	if err != nil {
@@ -104,7 +105,7 @@ func (sb *submitter) handOver(ctx context.Context, b *jjm.Bulk, members []jjm.Lo
 	return sb.launch(ctx, b, as)
 }
 
-// shorten cuts a bulk to its first n members; the other members are ready again.
+// shorten reduces a bulk to its first n members, and makes the other members ready again.
 func (sb *submitter) shorten(b *jjm.Bulk, n int) {
 	if n == len(b.Members) {
 		return
@@ -115,12 +116,14 @@ func (sb *submitter) shorten(b *jjm.Bulk, n int) {
 	sb.giveBack(&rest)
 }
 
+// isGiven reports whether an assignment contains files that other local jobs made.
 func isGiven(a sandbox.Assignment) bool { return len(a.Given) > 0 }
 
+// isTooLong reports whether an assignment exceeds sandbox.MaxAssignment.
 func isTooLong(a sandbox.Assignment) bool { return a.TooLong() }
 
-// failTooLong fails the local jobs whose assignment is too long, except local jobs that changed meanwhile. Another
-// attempt would have the same assignment.
+// failTooLong fails the local jobs whose assignments are too long, except local jobs that have changed meanwhile. They
+// get no other attempt, because its assignment would be the same.
 func (sb *submitter) failTooLong(ctx context.Context, members []jjm.LocalJob, as []sandbox.Assignment) error {
 	text := fmt.Sprintf(
 		"its command line, environment and list of inputs have more than %d bytes together: cut the work into "+
@@ -141,16 +144,17 @@ func (sb *submitter) failTooLong(ctx context.Context, members []jjm.LocalJob, as
 	})
 }
 
-// formed notes that a bulk is stored or given up: its members no longer count as being
-// formed.
+// formed notes that a bulk was stored or given up, so that its members no longer count as members of a bulk that is
+// being formed.
 func (sb *submitter) formed(b *jjm.Bulk) {
 	sb.s.Mark(func(m *state.Marks) { m.Formed(b.Tag) })
 }
 
-// asideFor is how long an owner is set aside, and also how long to wait before a failed step is tried again.
+// asideFor is how long an owner is set aside. It is also how long jjm waits before it repeats a failed step.
 const asideFor = 5 * time.Second
 
-// setAside prevents new bulks of an owner for asideFor. Other owners are not delayed.
+// setAside prevents new bulks of an owner for the time asideFor, because of an error in the owner's submission. It logs
+// the error, except a failpoint's. Other owners are not delayed.
 func (sb *submitter) setAside(owner jjm.Owner, err error) {
 	if !errors.Is(err, base.ErrCrashed) {
 		sb.complainOf(owner, err)
@@ -160,12 +164,13 @@ func (sb *submitter) setAside(owner jjm.Owner, err error) {
 	sb.mu.Unlock()
 }
 
+// complainOf logs the error of an owner's submission.
 func (sb *submitter) complainOf(owner jjm.Owner, err error) {
 	sb.b.Complain(slog.LevelError, "submit/"+sb.name+"/"+owner.User, "submission failed, will try again",
 		"cluster", sb.name, "owner", owner.User, "error", err)
 }
 
-// asideLeft returns how long an owner is still set aside.
+// asideLeft returns how long an owner is still set aside, 0 if the owner is not.
 func (sb *submitter) asideLeft(owner jjm.Owner) time.Duration {
 	sb.mu.Lock()
 	defer sb.mu.Unlock()
@@ -176,8 +181,9 @@ func (sb *submitter) asideLeft(owner jjm.Owner) time.Duration {
 	return left
 }
 
-// launch stores the bulk as an intent and then runs the submission. If a member changed meanwhile, it drops the bulk
-// and returns nil: the other members form a new bulk. An empty bulk is dropped too.
+// launch stores the bulk (intend) and then runs the submission command (act). If a member of the bulk changed
+// meanwhile, launch drops the bulk and returns nil; the other members become ready again. It also drops a bulk without
+// members.
 func (sb *submitter) launch(ctx context.Context, b *jjm.Bulk, as []sandbox.Assignment) error {
 	if len(b.Members) == 0 {
 		sb.formed(b)
@@ -196,7 +202,7 @@ func (sb *submitter) launch(ctx context.Context, b *jjm.Bulk, as []sandbox.Assig
 	return sb.act(ctx, b.Tag, true)
 }
 
-// discard removes the folder of a bulk that is certainly not in the store.
+// discard removes the folder of a bulk that is certainly not in the store. It logs errors.
 func (sb *submitter) discard(b *jjm.Bulk) {
 	ar, err := sb.c.cs.areas.Of(b.Owner)
 	if err == nil {
@@ -207,8 +213,8 @@ func (sb *submitter) discard(b *jjm.Bulk) {
 	}
 }
 
-// intend writes the assignment file, then commits the bulk. A bulk in the store therefore always has its assignment.
-// The error is of kind Conflict if a member changed meanwhile.
+// intend writes the assignment file of a bulk and then stores the bulk in the state BulkIntent, so that a stored bulk
+// always has its assignment file. The error is of kind Conflict if a member of the bulk changed meanwhile.
 func (sb *submitter) intend(ctx context.Context, b *jjm.Bulk, as []sandbox.Assignment) error {
 	ar, err := sb.c.cs.areas.Of(b.Owner)
 	if err != nil {
@@ -225,16 +231,20 @@ func (sb *submitter) intend(ctx context.Context, b *jjm.Bulk, as []sandbox.Assig
 		ch.Created = append(ch.Created, b)
 		for pos, m := range b.Members {
 			l := ch.Local(m.LocalID)
-			if l == nil || l.Attempt != m.Attempt || l.Kill || state.Unsent(l) == 0 { // killed or held meanwhile
+			// The member was killed or held meanwhile.
+			if l == nil || l.Attempt != m.Attempt || l.Kill || state.Unsent(l) == 0 {
 				return jjm.Errorf(jjm.Conflict, "local job %s changed while its bulk was formed", m.LocalID)
 			}
-			if state.Withholds(ch.Live.Grid(m.Grid), l) { // a refusal stopped the submissions meanwhile
+			// A refusal stopped the submissions of the grid job meanwhile.
+			if state.Withholds(ch.Live.Grid(m.Grid), l) {
 				return jjm.Errorf(jjm.Conflict, "local job %s is no longer to be submitted", m.LocalID)
 			}
-			if !slices.Contains(ch.Live.Grid(m.Grid).Among(l.Place), sb.name) { // sent to another cluster meanwhile
+			// People sent the member to other clusters meanwhile.
+			if !slices.Contains(ch.Live.Grid(m.Grid).Among(l.Place), sb.name) {
 				return jjm.Errorf(jjm.Conflict, "local job %s may no longer go to cluster %s", m.LocalID, sb.name)
 			}
-			if state.RequestAt(&ch.Live.Grid(m.Grid).Job, l.Place) != b.Request { // set, or killed and resubmitted, meanwhile
+			// People requested other resources meanwhile, by jjm set, or by a kill and a resubmission.
+			if state.RequestAt(&ch.Live.Grid(m.Grid).Job, l.Place) != b.Request {
 				return jjm.Errorf(jjm.Conflict, "local job %s requests other resources than its bulk", m.LocalID)
 			}
 			l.Cluster, l.Tag, l.Pos = sb.name, b.Tag, int32(pos)
@@ -246,8 +256,9 @@ func (sb *submitter) intend(ctx context.Context, b *jjm.Bulk, as []sandbox.Assig
 	})
 }
 
-// act runs the submission command of a stored bulk and stores the outcome. It does nothing if the bulk is closed, and
-// takes the bulk back if a member is to be killed. unsent is true if no command has been started for the bulk.
+// act runs the submission command of a stored bulk and stores the outcome. It does nothing if the bulk is closed. If a
+// member of the bulk is to be killed on a cluster where a cancel is final, it takes the bulk back instead. unsent is
+// true if no command has been started for the bulk so far.
 func (sb *submitter) act(ctx context.Context, tag jjm.Tag, unsent bool) error {
 	b, ar, err := sb.openBulk(tag)
 	if b == nil || err != nil {
@@ -277,8 +288,8 @@ func (sb *submitter) act(ctx context.Context, tag jjm.Tag, unsent bool) error {
 	return sb.outcome(ctx, tag, receipt, err)
 }
 
-// openBulk returns a copy of a live bulk and its owner's area; the copy is nil if the
-// bulk is closed.
+// openBulk returns a copy of an open bulk and the work area of its owner. The copy is nil if the bulk is closed. The
+// error says that the work area cannot be used; the copy is then set.
 func (sb *submitter) openBulk(tag jjm.Tag) (*jjm.Bulk, *areas.Area, error) {
 	v := sb.s.View()
 	live := v.Bulk(tag)
@@ -291,8 +302,8 @@ func (sb *submitter) openBulk(tag jjm.Tag) (*jjm.Bulk, *areas.Area, error) {
 	return &b, ar, err
 }
 
-// nextDue returns the time until the next waiting local job may become ready for this
-// cluster, at most an hour.
+// nextDue returns the time until the next local job that waits for its next attempt may become ready for this cluster,
+// or until an owner is no longer set aside; at most an hour.
 func (sb *submitter) nextDue() time.Duration {
 	v := sb.s.View()
 	defer v.Close()
@@ -314,8 +325,8 @@ func (sb *submitter) nextDue() time.Duration {
 // wakeSubmit wakes the submit loop and returns immediately.
 func (sb *submitter) wakeSubmit() { fair.Kick(sb.submitKick) }
 
-// writeAssignment writes the assignment file of a bulk. If the workers do not see the work area,
-// it also links the files that other local jobs made and that go with the bulk.
+// writeAssignment writes the assignment file of a bulk. If the workers do not see the work area, it also makes links to
+// the files of other local jobs that the batch system is to carry with the bulk.
 func (sb *submitter) writeAssignment(ar *areas.Area, tag jjm.Tag, as []sandbox.Assignment) error {
 	if err := ar.WriteAssignment(tag, as); err != nil {
 		return err

@@ -14,26 +14,29 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// refusals holds how many jobs each account may have on a cluster, learnt from refused submissions. It is kept in
-// memory only; the limits are learnt again after a restart.
+// refusals contains, for a cluster, how many jobs each account may have there. jjm learns these limits from refused
+// submissions. They are only in memory; after a restart they are learnt again.
 type refusals struct {
 	c *Cluster
 
 	// mu is taken after the memory lock, never before.
 	mu     sync.Mutex
 	learnt map[jjm.Owner]plan.Learnt
-	// alone holds, by account, a refused bulk that has only one member. The account gets no other bulk until this bulk
-	// is accepted or taken back.
+	// alone is, by account, a refused bulk that has only one member. Until this bulk is accepted or taken back, the
+	// account gets no other bulk.
 	alone map[jjm.Owner]jjm.Tag
 }
 
+// newRefusals returns the refusals of a cluster from which nothing was learnt yet.
 func newRefusals(c *Cluster) *refusals {
 	return &refusals{c: c, learnt: map[jjm.Owner]plan.Learnt{}, alone: map[jjm.Owner]jjm.Tag{}}
 }
 
-// tooMany handles the refusal of a bulk because the account has too many jobs. A bulk of several members is broken up
-// into smaller bulks. A bulk of one member waits. If no command was started, the batch system has refused nothing: the
-// bulk has more members than the cluster takes at once by now, which limits no account.
+// tooMany handles the answer to a submission that there are too many jobs. If no command was started and the bulk has
+// several members, the bulk is larger than the cluster accepts in one submission now: it is broken up into smaller
+// bulks, and nothing is learnt about the account. In all other cases, the account has too many jobs, and jjm learns the
+// account's limit. A bulk of several members is then broken up. A bulk of one member waits, and until it is accepted or
+// taken back, the account gets no other bulk.
 func (sb *submitter) tooMany(ctx context.Context, tag jjm.Tag, cause error) error {
 	b, have := sb.refusedBulk(tag)
 	if b == nil {
@@ -55,7 +58,7 @@ func (sb *submitter) tooMany(ctx context.Context, tag jjm.Tag, cause error) erro
 	return sb.breakUp(ctx, tag, cause)
 }
 
-// refusedBulk returns a copy of a live bulk and how many other jobs its account has here. The
+// refusedBulk returns a copy of an open bulk, and how many other jobs the account of its owner has on this cluster. The
 // copy is nil if the bulk is closed.
 func (sb *submitter) refusedBulk(tag jjm.Tag) (b *jjm.Bulk, have int) {
 	v := sb.s.View()
@@ -68,8 +71,8 @@ func (sb *submitter) refusedBulk(tag jjm.Tag) (b *jjm.Bulk, have int) {
 	return &bulk, max(0, jobsOf(sb.c, v.Memory, bulk.Owner)-live.Open)
 }
 
-// jobsOf returns how many jobs the account of an owner has in the batch system, with the jobs
-// that are being submitted.
+// jobsOf returns how many jobs the account of an owner has in the batch system, including jobs that are being
+// submitted.
 func jobsOf(c *Cluster, mem state.Memory, o jjm.Owner) int {
 	loads, at := c.cs.loads(mem), c.s.Positions[c.name]
 	l := loads.all[at]
@@ -82,7 +85,8 @@ func jobsOf(c *Cluster, mem state.Memory, o jjm.Owner) int {
 	return l.Pending + l.Running
 }
 
-// breakUp takes back a bulk, so that its members form smaller bulks.
+// breakUp takes back a bulk and makes its members ready again, so that they form smaller bulks. cause is the answer of
+// the batch system.
 func (sb *submitter) breakUp(ctx context.Context, tag jjm.Tag, cause error) error {
 	err := sb.s.Change(ctx, "break-up", func(ch *state.Change) error {
 		b := ch.Bulk(tag)
@@ -97,8 +101,8 @@ func (sb *submitter) breakUp(ctx context.Context, tag jjm.Tag, cause error) erro
 	return err
 }
 
-// refused stores the learnt limit of an account. If alone is set, it also stores the bulk of one member that must be
-// accepted before the account gets another bulk.
+// refused stores in memory the limit l that was learnt about an account. If alone is true, it also stores the refused
+// bulk of one member, for which the account's other local jobs must wait.
 func (r *refusals) refused(account jjm.Owner, tag jjm.Tag, l plan.Learnt, alone bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -108,7 +112,8 @@ func (r *refusals) refused(account jjm.Owner, tag jjm.Tag, l plan.Learnt, alone 
 	}
 }
 
-// accepted notes that a bulk of an account was accepted. have is how many jobs the account has now.
+// accepted notes that the batch system accepted a bulk of an account. have is the number of the account's jobs now; if
+// the account has reached the learnt limit, the limit grows.
 func (r *refusals) accepted(account jjm.Owner, have int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -118,7 +123,7 @@ func (r *refusals) accepted(account jjm.Owner, have int) {
 	}
 }
 
-// waitsAlone reports whether the account has a refused bulk of one member that is not accepted yet.
+// waitsAlone reports whether an account has a refused bulk of one member that was neither accepted nor taken back yet.
 func (r *refusals) waitsAlone(mem state.Memory, account jjm.Owner) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -133,16 +138,16 @@ func (r *refusals) waitsAlone(mem state.Memory, account jjm.Owner) bool {
 	return false
 }
 
-// most returns the limit on an account's jobs that was learnt from the cluster, and the cluster's words; 0 if none is
-// known.
+// most returns the limit on an account's jobs that was learnt from refused submissions, and the words of the batch
+// system. The limit is 0 if none is known.
 func (r *refusals) most(account jjm.Owner) (most int, why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.learnt[account].Most(jjm.At(r.c.b.Now()))
 }
 
-// limits returns the limits that were learnt from the cluster, sorted by account. may reports whether the caller may
-// see what belongs to an account; an account that runs the jobs of all callers is shown to every caller.
+// limits returns the limits that were learnt from refused submissions, sorted by account. may reports whether the
+// caller may see what belongs to an account. If all jobs run as one account, every caller sees its limit.
 func (r *refusals) limits(may func(uid int) bool) (all []wire.LearntLimit) {
 	now := jjm.At(r.c.b.Now())
 	r.mu.Lock()
@@ -161,8 +166,8 @@ func (r *refusals) limits(may func(uid int) bool) (all []wire.LearntLimit) {
 	return all
 }
 
-// mostQueued returns how many jobs an account may have in the batch system: the limit that the
-// batch system reports, or less if it refused more; 0 for no limit.
+// mostQueued returns how many jobs an account may have in the batch system: the smaller of the limit that the batch
+// system reports and the limit that was learnt; 0 if there is no limit.
 func (r *refusals) mostQueued(account jjm.Owner) int {
 	told := r.c.caps().MaxQueued
 	learnt, _ := r.most(account)

@@ -12,19 +12,21 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// unknowns are the attempts that listings do not show, and the records that cannot be read.
+// unknowns are the attempts that are missing from listings, and the records of listings that could not be read.
 type unknowns struct {
 	missing map[jjm.AttemptID]plan.Absence
-	told    map[jjm.Owner]map[string]bool // unread records of the last listing, which were logged
+	// told contains, by account, the unread records that were logged and that the last listing still showed.
+	told map[jjm.Owner]map[string]bool
 }
 
 func newUnknowns() unknowns {
 	return unknowns{map[jjm.AttemptID]plan.Absence{}, map[jjm.Owner]map[string]bool{}}
 }
 
-// unreadOf removes the reports of unknown state from a listing, and returns them with the unreadable records of the
-// listing, because both make a local job unknown. It drops records without an id whose tag is unknown to the store or
-// belongs to another account. Each record is logged only once while listings contain it.
+// unreadOf removes the reports whose state is unknown from a listing, and returns them together with the records of the
+// listing that could not be read: both mean that a local job is unknown. It leaves out records without an id whose tag
+// is readable and is not the tag of an open bulk of the account on this cluster. Each record is logged only once while
+// listings show it.
 func unreadOf(w *watcher, listing *adapters.Listing, account jjm.Owner) (unread []adapters.Unread) {
 	unread = slices.Clone(listing.Unread)
 	listing.Reports = slices.DeleteFunc(listing.Reports, func(r jjm.Report) bool {
@@ -51,8 +53,8 @@ func unreadOf(w *watcher, listing *adapters.Listing, account jjm.Owner) (unread 
 	return unread
 }
 
-// tellUnread logs an unread record. stranger is true if the record belongs to no job of jjm. of are log attributes that
-// identify the listing.
+// tellUnread logs a record that could not be read. stranger is true if the record belongs to no job of jjm. of are the
+// attributes of the log line that identify the listing.
 func tellUnread(b *base.Base, u adapters.Unread, stranger bool, of ...any) {
 	level, what := slog.LevelWarn, "a local job may be unknown"
 	if stranger {
@@ -62,8 +64,8 @@ func tellUnread(b *base.Base, u adapters.Unread, stranger bool, of ...any) {
 		append(of, "record", u.Text)...)
 }
 
-// mayBe reports whether one of the unreadable records may belong to a local job of a bulk. With nameless, only records
-// without a readable tag and id are considered.
+// mayBe reports whether one of the unread records may describe a local job of a bulk. nameless is true if that is so
+// only because of a record without a readable tag and id, which may describe any job.
 func mayBe(unread []adapters.Unread, b *state.Bulk, l *jjm.LocalJob) (may, nameless bool) {
 	ref := adapters.Ref{Tag: b.Tag, ID: l.BatchID, Index: l.Pos}
 	if ref.ID == "" {

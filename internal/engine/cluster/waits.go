@@ -7,9 +7,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// noteWaits notes why batch jobs wait and until when, for people. The notes are kept in memory
-// only, and are in a record only when it is written for another reason, because a scheduler's
-// estimates change with every listing.
+// noteWaits notes, for people, why batch jobs wait and until when. at is the time of the listing, 0 for now. The notes
+// are only in memory. A record shows them when it is written for another reason; they are no reason of their own,
+// because a scheduler's estimates change with every listing.
 func (ho *holder) noteWaits(reports []jjm.Report, at jjm.Time) {
 	type news struct {
 		id    jjm.AttemptID
@@ -44,8 +44,7 @@ func (ho *holder) noteWaits(reports []jjm.Report, at jjm.Time) {
 	})
 }
 
-// waiter returns the local job that a report is about if it waits in the batch system, or
-// nil.
+// waiter returns the local job of a report if the local job waits in the batch system, else nil.
 func (ho *holder) waiter(mem state.Memory, r *jjm.Report) *jjm.LocalJob {
 	l := ho.pointsTo(mem, r)
 	if l == nil || l.State != jjm.Submitted {
@@ -54,8 +53,8 @@ func (ho *holder) waiter(mem state.Memory, r *jjm.Report) *jjm.LocalJob {
 	return l
 }
 
-// waitingOf returns, from a job's report, why and until when the job waits. The result is zero if the job does not wait
-// or the report has no reason.
+// waitingOf returns why a batch job waits and until when, according to its report. The result is the zero Waiting if
+// the job does not wait or the report has no reason.
 func waitingOf(r *jjm.Report, at jjm.Time) jjm.Waiting {
 	waits := r.State == jjm.BatchQueued || r.State == jjm.BatchHold || r.State == jjm.BatchStarting
 	if !waits || r.Reason == "" && r.Hold == "" && r.Starts == 0 {
@@ -64,8 +63,8 @@ func waitingOf(r *jjm.Report, at jjm.Time) jjm.Waiting {
 	return jjm.Waiting{Reason: r.Reason, Hold: r.Hold, Starts: r.Starts, Source: r.Source, At: at}
 }
 
-// shared returns one copy for all equal values. It clones the texts, because they would otherwise keep the whole
-// listing in memory.
+// shared returns the one copy in same that is equal to w, which it adds if there is none. It clones the texts of w,
+// because they would otherwise keep the whole listing in memory.
 func shared(same map[jjm.Waiting]*jjm.Waiting, w jjm.Waiting) *jjm.Waiting {
 	if p := same[w]; p != nil {
 		return p

@@ -17,9 +17,9 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// watcher lists the batch system and compares the listings with memory. Only its loop
-// touches the fields, except ends, the channels, and the fields with locks of their own
-// (inquiries, times).
+// watcher lists the jobs of the batch system and compares the listings with memory. Its loop is the watch loop. Only
+// the loop uses the fields, except ends, the channels, and the fields that have locks of their own (inquiries and
+// times).
 type watcher struct {
 	c         *Cluster
 	b         *base.Base
@@ -27,10 +27,10 @@ type watcher struct {
 	ends      *endings.Endings
 	name      string
 	watchKick chan struct{}
-	// cycle numbers the rounds of listings. asked is when the listing that is being applied was started.
+	// cycle is the number of the present round of listings. asked is when the listing that is being applied was started.
 	cycle    uint32
 	asked    jjm.Time
-	restarts map[jjm.AttemptID]int // restarts by the batch system that listings showed
+	restarts map[jjm.AttemptID]int // by attempt: how often the batch system restarted the job, as listings showed
 	unknowns
 	clocks map[jjm.Owner]watchClock
 	strays strays
@@ -40,10 +40,10 @@ type watcher struct {
 	times     times
 }
 
-// times holds how long rounds of successful listings take.
+// times contains how long rounds of successful listings take.
 type times struct {
 	mu   sync.Mutex
-	took time.Duration // the time of a round by plan.Took, smoothed over the last two rounds
+	took time.Duration // the time of a round, smoothed over the last two rounds (plan.Took)
 	last time.Duration // the time of the last round, -1 before the first; only the watch loop reads it
 }
 
@@ -56,8 +56,8 @@ func newWatcher(c *Cluster) *watcher {
 	}
 }
 
-// watchLoop lists the cluster repeatedly. The interval adapts to the time that listings take, and events can shorten
-// it.
+// watchLoop lists the cluster in rounds. The interval between two rounds grows with the time that listings take; events
+// can shorten it.
 func (w *watcher) watchLoop(ctx context.Context) {
 	defer w.inquiries.Running.Wait()
 	defer w.asking.all.Wait()
@@ -75,7 +75,7 @@ func (w *watcher) watchLoop(ctx context.Context) {
 }
 
 // rest waits until the next round is due: after the interval, soon after something asks for a round, or when enough
-// results wait for a listing. Listings of the last round that come late are applied meanwhile.
+// results wait for the batch system's final report. Meanwhile it applies listings of the last round that come late.
 func (w *watcher) rest(ctx context.Context) error {
 	every, soon, result := w.interval()
 	due, look := time.NewTimer(every), time.NewTicker(result)
@@ -105,16 +105,16 @@ func (w *watcher) rest(ctx context.Context) error {
 	}
 }
 
-// interval returns the time until the next round: every if nothing is urgent, soon after a wake-up, and result if
-// results wait for a listing. Results are less urgent than a wake-up; otherwise a cluster on which jobs end all the
-// time would be listed without a pause.
+// interval returns times until the next round. every applies if nothing is urgent, and soon after a wake-up. result is
+// the time between two checks whether enough results wait for a listing. It is not shorter than soon, because a cluster
+// on which jobs end all the time would otherwise be listed without a pause.
 func (w *watcher) interval() (every, soon, result time.Duration) {
 	p, took := w.c.polling(), w.pace()
 	return p.Every(took), p.Soon(took), p.AfterResult(took)
 }
 
-// resultsWait reports whether enough results wait for this cluster's final report to
-// justify a listing.
+// resultsWait reports whether enough results wait for this batch system's final report to make a listing worth its cost
+// (plan.Worth).
 func (w *watcher) resultsWait() bool {
 	waiting := 0
 	for tag, results := range w.ends.WithoutReport() {
@@ -135,16 +135,16 @@ func (w *watcher) inBatch() (n int) {
 	return n
 }
 
-// listed notes how long the successful listings of this round took. before is the time of the
-// previous round.
+// listed notes how long the successful listings of the present round took so far. before is the time of the previous
+// round.
 func (w *watcher) listed(before, took time.Duration) {
 	w.times.mu.Lock()
 	w.times.took, w.times.last = plan.Took(before, took), took
 	w.times.mu.Unlock()
 }
 
-// since returns the time from which ended jobs matter to an account: an hour before its
-// oldest open bulk.
+// since returns the time from which the ends of an account's jobs matter: an hour before its oldest open bulk on this
+// cluster was formed.
 func (w *watcher) since(account jjm.Owner) time.Time {
 	v := w.s.View()
 	defer v.Close()
@@ -157,8 +157,8 @@ func (w *watcher) since(account jjm.Owner) time.Time {
 	return oldest.Add(-time.Hour).Time()
 }
 
-// applyListing compares a listing with memory and stores the differences. If there are
-// none, nothing is written.
+// applyListing compares a listing of an account with memory and stores the differences. It writes nothing to the store
+// if there are none. asked is when the listing was started. An error means that a change could not be stored.
 func (w *watcher) applyListing(ctx context.Context, listing adapters.Listing, asked jjm.Time, account jjm.Owner) error {
 	listing.Reports = w.c.ownReports(listing.Reports, account)
 	unread := unreadOf(w, &listing, account)
@@ -196,10 +196,10 @@ func (w *watcher) applyListing(ctx context.Context, listing adapters.Listing, as
 	return nil
 }
 
-// compare marks the attempts that the listing shows as seen, and returns the reports that
-// are news: alive has the reports of live jobs, ended the reports of ended jobs by attempt. The end of a batch job
-// whose bulk is still in doubt (BulkIntent) is not returned. compare notes strays, and ended batch jobs to which their
-// attempt does not point.
+// compare marks the attempts that the reports show as seen, and returns the reports that contain news: alive contains
+// the reports of live jobs, ended the reports of ended jobs by attempt. It leaves out the end of a batch job whose bulk
+// is still in doubt (BulkIntent). It notes strays, and the ends of batch jobs that are not the batch job of their
+// attempt.
 func (w *watcher) compare(reports []jjm.Report) (alive []jjm.Report, ended map[jjm.AttemptID]jjm.Report) {
 	v := w.s.View()
 	defer v.Close()
@@ -232,8 +232,9 @@ func (w *watcher) compare(reports []jjm.Report) (alive []jjm.Report, ended map[j
 	return alive, ended
 }
 
-// owns reports whether an attempt points to a batch job: by the attempt's batch id, else by
-// the id of its bulk. While neither id is known, any job of the tag is accepted.
+// owns reports whether the batch job with an id is the batch job of the local job l, a member of the bulk b. The batch
+// id of l decides or, if l has none yet, the id of the bulk. If neither is known, every job with the tag of the bulk
+// counts.
 func owns(b *state.Bulk, l *jjm.LocalJob, id string) bool {
 	switch {
 	case l.BatchID != "":
@@ -244,7 +245,7 @@ func owns(b *state.Bulk, l *jjm.LocalJob, id string) bool {
 	return true
 }
 
-// tells reports whether a report contains facts that memory does not have yet.
+// tells reports whether a report contains facts about a local job that memory does not have yet.
 func (w *watcher) tells(mem state.Memory, l *jjm.LocalJob, r *jjm.Report) bool {
 	if r.State.Ended() {
 		return !w.ends.Knows(l.AttemptID(), r.State)
@@ -255,8 +256,8 @@ func (w *watcher) tells(mem state.Memory, l *jjm.LocalJob, r *jjm.Report) bool {
 	return plan.Live(w.liveInput(mem, l, *r)).Changed
 }
 
-// liveInput returns the input of plan.Live. OwnHold is set while a listing may still show the
-// hold with which jjm itself submits.
+// liveInput returns the input of plan.Live for a report about a local job. It sets OwnHold while the listing may still
+// show the hold that is jjm's own: jjm submits the bulk held and releases it afterwards.
 func (w *watcher) liveInput(mem state.Memory, l *jjm.LocalJob, r jjm.Report) plan.LiveInput {
 	held := w.c.caps().TwoPhase
 	if b := mem.Bulk(l.Tag); b != nil {
@@ -265,7 +266,8 @@ func (w *watcher) liveInput(mem state.Memory, l *jjm.LocalJob, r jjm.Report) pla
 	return plan.LiveInput{State: l.State, Phase: l.Phase, Restarts: w.restarts[l.AttemptID()], OwnHold: held, Report: r}
 }
 
-// live applies a report of a live batch job to its local job.
+// live applies the report of a live batch job to its local job, in a change. A report of another batch job than the
+// attempt's own is noted as a duplicate.
 func (w *watcher) live(ch *state.Change, r jjm.Report) {
 	b := ch.Live.Bulk(r.Tag)
 	if b == nil || ch.Live.Current(b.Members[r.Index]) == nil {
@@ -297,23 +299,23 @@ func (w *watcher) live(ch *state.Change, r jjm.Report) {
 	}
 }
 
-// duplicate notes a live batch job under an attempt's tag and index to which the attempt
-// does not point: the bulk was submitted twice. Package verdict reads the claim to learn
-// which batch job runs, and cancels the other.
+// duplicate notes a live batch job that has the tag and the index of an attempt and is not the attempt's own batch job:
+// the bulk was submitted twice. Package verdict then reads the claim to learn which of the two runs, and cancels the
+// other.
 func (w *watcher) duplicate(id jjm.AttemptID, r jjm.Report) {
 	w.b.Log.Error("two batch jobs for one attempt", "cluster", w.name, "local", id.LocalID, "tag", r.Tag, "batch", r.ID)
 	w.ends.Suspect(id, r)
 	w.ends.Wake()
 }
 
-// heartbeatFresh reports whether the heartbeat of a missing attempt was fresh when the harvest
-// of its owner last looked. A heartbeat that was never looked at counts as fresh. The watch loop
-// must not look itself, because a work area can hang.
+// heartbeatFresh reports whether the wrapper of a missing attempt gave a sign of life (heartbeat) recently, according
+// to the last look at the work area. An attempt whose heartbeat was never looked at counts as fresh. The watch loop
+// must not look itself, because a file system with work areas can hang.
 func (cs *Clusters) heartbeatFresh(id jjm.AttemptID) bool { return !cs.ends.Stale(id) }
 
-// accounts returns the accounts to list: the accounts that have open bulks here, or had open
-// bulks or strays lately. If there are none, it returns an account whose grid job may use an
-// unhealthy cluster, or the result of idle.
+// accounts returns the accounts to list: the accounts that have open bulks on this cluster, or had open bulks or strays
+// there lately. If there are none and the cluster is unhealthy, it returns the account of one grid job that may use the
+// cluster. Otherwise it returns the result of idle.
 func (w *watcher) accounts() []jjm.Owner {
 	v := w.s.View()
 	defer v.Close()
@@ -326,7 +328,7 @@ func (w *watcher) accounts() []jjm.Owner {
 		}
 	}
 	out = w.strays.also(out, seen, w.b.Now())
-	// list for an account that would submit here, to learn whether the cluster is back
+	// the listing for an account that would submit here shows whether the cluster is back
 	if len(out) == 0 && !w.c.health.healthy() {
 		for _, g := range v.Grids() {
 			if slices.Contains(g.Job.Step.Clusters, w.name) && !g.Job.Status.Final() {
@@ -340,9 +342,10 @@ func (w *watcher) accounts() []jjm.Owner {
 	return out
 }
 
-// idle returns the service account now and then, and nil at other times. A cluster without jobs is then also listed,
-// and it is known whether the cluster answers before a grid job needs it. If jobs run as their owners, idle returns
-// nil: then only probes show whether the cluster answers.
+// idle returns the service account if a cluster without jobs is to be listed now, else nil. Such a listing is due after
+// probeEvery, or after probeAgain while the cluster is unhealthy. It shows whether the cluster answers before a grid
+// job needs it. If jobs run as their owners, idle always returns nil: then only probes show whether the cluster
+// answers.
 func (w *watcher) idle() []jjm.Owner {
 	every, now := probeEvery, w.b.Now()
 	if !w.c.health.healthy() {
@@ -356,7 +359,7 @@ func (w *watcher) idle() []jjm.Owner {
 	return []jjm.Owner{*own}
 }
 
-// pace returns how long a round of successful listings takes (plan.Took).
+// pace returns how long a round of successful listings takes, smoothed over the last two rounds (plan.Took).
 func (w *watcher) pace() time.Duration {
 	w.times.mu.Lock()
 	defer w.times.mu.Unlock()
@@ -366,5 +369,5 @@ func (w *watcher) pace() time.Duration {
 // recall makes the watch loop list an account for some time, even if the account has no open bulk.
 func (w *watcher) recall(account jjm.Owner) { w.strays.lately[account] = w.b.Now() }
 
-// wakeWatch starts the next listing soon, and returns immediately.
+// wakeWatch makes the next round of listings start soon, and returns immediately.
 func (w *watcher) wakeWatch() { fair.Kick(w.watchKick) }

@@ -9,15 +9,15 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// watchClock counts how long the jobs of one account have been observed on a cluster. It stops while the listings of
-// the account fail. Only the watch loop uses it.
+// watchClock measures for how long the jobs of one account have been observed on a cluster. It stops while the listings
+// of the account fail. Only the watch loop uses it.
 type watchClock struct {
 	plan.Watched
-	asked time.Time     // when the last successful listing was asked for
-	added time.Duration // the time that this listing added
+	asked time.Time     // when the last successful listing was started
+	added time.Duration // the time that this listing added to Watched.For
 }
 
-// listedBy counts a successful listing of an account.
+// listedBy notes that a listing of an account, started at the time asked, succeeded: the account's clock advances.
 func (w *watcher) listedBy(account jjm.Owner, asked time.Time) {
 	v := w.clocks[account]
 	before := v.For
@@ -34,7 +34,8 @@ func (w *watcher) notListed(account jjm.Owner) {
 	w.clocks[account] = v
 }
 
-// unwatched drops the clocks, answers and logged unreadable records of accounts that are no longer listed.
+// unwatched forgets, for accounts that are no longer listed, the clock, the last answer, and which unread records were
+// logged.
 func (w *watcher) unwatched(listed []jjm.Owner) {
 	gone := func(account jjm.Owner) bool { return !slices.Contains(listed, account) }
 	maps.DeleteFunc(w.told, func(account jjm.Owner, _ map[string]bool) bool { return gone(account) })
@@ -42,8 +43,8 @@ func (w *watcher) unwatched(listed []jjm.Owner) {
 	maps.DeleteFunc(w.asking.heard, func(account jjm.Owner, _ error) bool { return gone(account) })
 }
 
-// farApart returns the longest time between two listings of a healthy cluster. It allows for the longest time of a
-// call, because the interval adapts to slow listings.
+// farApart returns the longest time that may pass between two listings of a healthy cluster. It includes the longest
+// time of one call, because the interval between rounds grows with slow listings.
 func (w *watcher) farApart() time.Duration {
 	every, _, _ := w.interval()
 	return 2*every + patience*w.c.deadline()

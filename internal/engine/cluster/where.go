@@ -12,7 +12,7 @@ import (
 )
 
 // Waits returns, for people, why no cluster accepts the unsent local jobs of g now: one text for each place without a
-// cluster that accepts. some is true if a cluster accepts the local jobs of another place.
+// cluster that accepts its local jobs. some is true if a cluster accepts the local jobs of at least one place.
 func (cs *Clusters) Waits(mem state.Memory, g *state.Grid, now jjm.Time) (why []string, some bool) {
 	if o, halted := mem.Halted(g, now); halted {
 		return []string{o.String()}, false
@@ -41,8 +41,7 @@ func (cs *Clusters) Waits(mem state.Memory, g *state.Grid, now jjm.Time) (why []
 	return why, some
 }
 
-// nobodyTakes returns why no cluster accepts the local jobs of a place now, "" if a cluster
-// does.
+// nobodyTakes returns, for people, why no cluster accepts the local jobs of g with a place now, "" if a cluster does.
 func (cs *Clusters) nobodyTakes(mem state.Memory, g *state.Grid, place int32, now jjm.Time) string {
 	var why []string
 	for _, name := range mem.Candidates(g, place) {
@@ -60,8 +59,8 @@ func (cs *Clusters) nobodyTakes(mem state.Memory, g *state.Grid, place int32, no
 	return strings.Join(why, "; ")
 }
 
-// WaitsFor returns why no cluster accepts any unsent local job of g now; "" if a cluster accepts some of the local
-// jobs.
+// WaitsFor returns, for people, why no cluster accepts any unsent local job of g now, "" if a cluster accepts some of
+// them.
 func (cs *Clusters) WaitsFor(mem state.Memory, g *state.Grid, now jjm.Time) string {
 	why, some := cs.Waits(mem, g, now)
 	if some {
@@ -70,8 +69,8 @@ func (cs *Clusters) WaitsFor(mem state.Memory, g *state.Grid, now jjm.Time) stri
 	return strings.Join(why, "; ")
 }
 
-// closed returns, for people, the order that prevents the submission of local jobs of g of a place to a cluster now: a
-// pause of the cluster or of their queue, or a maintenance window. It returns "" if there is no such order.
+// closed returns, for people, the order that forbids to submit the local jobs of g with a place to a cluster now: a
+// pause of the cluster or of their queue, or a maintenance window. It returns "" if no order does.
 func (cs *Clusters) closed(mem state.Memory, g *state.Grid, place int32, name string, now jjm.Time) string {
 	r := state.RequestAt(&g.Job, place)
 	if o, paused := mem.OrderedAt(jjm.OrderPause, name, r, now); paused {
@@ -80,8 +79,8 @@ func (cs *Clusters) closed(mem state.Memory, g *state.Grid, place int32, name st
 	return cs.window(mem, name, r, now)
 }
 
-// window returns, for people, the reason why a maintenance window excludes local jobs with a request from a cluster of
-// the site now; "" if no window does.
+// window returns, for people, why a maintenance window forbids to submit local jobs with the request r to a cluster of
+// the site now, "" if no window does.
 func (cs *Clusters) window(mem state.Memory, name string, r jjm.Request, now jjm.Time) string {
 	windows := mem.Windows(name, r, now)
 	if len(windows) == 0 {
@@ -91,8 +90,7 @@ func (cs *Clusters) window(mem state.Memory, name string, r jjm.Request, now jjm
 	return plan.Shut(windows, plan.StayOf(r, c.config.DefaultWalltime.D(), c.caps().MaxWalltime), now)
 }
 
-// Shut reports whether a maintenance window prevents some unsent local job of g from being submitted to one of the grid
-// job's clusters now.
+// Shut reports whether a maintenance window forbids to submit some unsent local jobs of g to one of their clusters now.
 func (cs *Clusters) Shut(mem state.Memory, g *state.Grid, now jjm.Time) bool {
 	if g.Unsent() == 0 {
 		return false
@@ -105,12 +103,13 @@ func (cs *Clusters) Shut(mem state.Memory, g *state.Grid, now jjm.Time) bool {
 	})
 }
 
-// ShowWaits sets Waits of the unsent local jobs among rows: the clusters that the local jobs may go to, if these are
-// not all clusters of the grid job, and why none of these clusters accepts them now. It also sets Waits of local jobs
-// on clusters that the site no longer has. The caller holds the memory lock; the rows are copies.
+// ShowWaits sets the field Waits of local jobs in rows, which are copies of rows of g. For an unsent local job, Waits
+// names the clusters to which the local job may go, if these are not all clusters of the grid job, and says why none of
+// them accepts it now. For a local job on a cluster that the site no longer has, Waits says so. The caller holds the
+// memory lock.
 func (cs *Clusters) ShowWaits(mem state.Memory, g *state.Grid, rows []jjm.LocalJob, now jjm.Time) {
 	state.ShowPlaces(g, rows, now)
-	texts := map[int32]*jjm.Waiting{} // by place; nil: some cluster accepts them
+	texts := map[int32]*jjm.Waiting{} // by place; nil if a cluster accepts its local jobs
 	loads := sync.OnceValue(func() loads { return cs.loads(mem) })
 	for i := range rows {
 		l := &rows[i]
@@ -140,8 +139,8 @@ func (cs *Clusters) ShowWaits(mem state.Memory, g *state.Grid, rows []jjm.LocalJ
 	}
 }
 
-// keeps returns, for people, the reason why local jobs of g of a place are submitted nowhere now; "" if some cluster
-// accepts the local jobs.
+// keeps returns, for people, why no cluster accepts the local jobs of g with a place now; "" if a cluster does. Limits
+// on numbers of jobs do not count; see fullFor.
 func (cs *Clusters) keeps(mem state.Memory, g *state.Grid, place int32, now jjm.Time) string {
 	if o, halted := mem.Halted(g, now); halted {
 		return o.String()
@@ -152,9 +151,8 @@ func (cs *Clusters) keeps(mem state.Memory, g *state.Grid, place int32, now jjm.
 	return cs.nobodyTakes(mem, g, place, now)
 }
 
-// open returns the clusters that local jobs of g of a place may go to now, without clusters that a pause or a
-// maintenance window closes. If some of these clusters are not drained, it returns only the clusters that are not
-// drained.
+// open returns the clusters to which local jobs of g with a place may go now: no pause and no maintenance window closes
+// them. If at least one of these clusters is not drained, the drained ones are left out.
 func (cs *Clusters) open(mem state.Memory, g *state.Grid, place int32, now jjm.Time) []string {
 	names := slices.DeleteFunc(mem.Candidates(g, place), func(name string) bool {
 		return cs.closed(mem, g, place, name, now) != ""

@@ -10,14 +10,14 @@ import (
 	"jjm/internal/policy/why"
 )
 
-// Causes finds out, for people, why local jobs wait. It makes no decisions.
+// Causes finds out, for people, why local jobs wait. No decision depends on it.
 type Causes struct{ *Clusters }
 
-// NewCauses returns the Causes of these clusters.
+// NewCauses returns the Causes of the clusters cs.
 func NewCauses(cs *Clusters) Causes { return Causes{cs} }
 
-// Of returns a function that returns the cause of an unfinished local job of g. The function may be called only while
-// the memory lock is held.
+// Of returns a function that returns the cause why an unfinished local job of g waits. The function may be called only
+// while the caller holds the memory lock; it remembers what it found out, for its next calls.
 func (cs Causes) Of(mem state.Memory, g *state.Grid, now jjm.Time) func(l *jjm.LocalJob) why.Cause {
 	kept := map[int32]why.Cause{} // by place
 	silent := map[string]why.Cause{}
@@ -47,7 +47,8 @@ func (cs Causes) Of(mem state.Memory, g *state.Grid, now jjm.Time) func(l *jjm.L
 	}
 }
 
-// refusedBulk returns why the bulk of a local job was not submitted so far, if it certainly was not submitted.
+// refusedBulk returns why the bulk of a local job was not submitted so far, if it certainly was not. Otherwise it
+// returns the zero Cause.
 func refusedBulk(c *Cluster, mem state.Memory, l *jjm.LocalJob) why.Cause {
 	b := mem.Bulk(l.Tag)
 	if l.State != jjm.Submitting || l.Phase == jjm.Doubtful || b == nil || b.Error == "" {
@@ -64,7 +65,7 @@ func refusedBulk(c *Cluster, mem state.Memory, l *jjm.LocalJob) why.Cause {
 	return out
 }
 
-// silent returns why and since when the cluster has not answered listings; the zero Cause if the cluster answers.
+// silent returns since when and why the cluster has answered no listing; the zero Cause if it answers.
 func (h *health) silent() why.Cause {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -74,15 +75,15 @@ func (h *health) silent() why.Cause {
 	return why.Cause{Text: h.cause, Since: jjm.At(h.badSince)}
 }
 
-// missing returns since when an attempt has been missing from the listings, if that is longer than UnknownWarn; else 0.
+// missing returns since when an attempt has been missing from listings, if that is for UnknownWarn or longer; else 0.
 func (h *health) missing(id jjm.AttemptID) jjm.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.overdue.missing[id].since
 }
 
-// kept returns the cause that prevents the submission of local jobs of g of a place now, checked in the order of Waits
-// and Full. The cause has no code if nothing prevents it.
+// kept returns the cause that prevents the submission of the local jobs of g with a place now. It checks the possible
+// causes in the order of Waits and Full. The cause has no code if nothing prevents the submission.
 func (cs Causes) kept(mem state.Memory, g *state.Grid, place int32, loads func() loads, now jjm.Time) why.Cause {
 	if o, halted := mem.Halted(g, now); halted {
 		return orderCause(o)
@@ -103,7 +104,7 @@ func (cs Causes) kept(mem state.Memory, g *state.Grid, place int32, loads func()
 	return cs.submissionFails(mem, g, place, now)
 }
 
-// orderCause returns the cause of local jobs whose submission an order prevents.
+// orderCause returns the cause for local jobs whose submission the order o forbids.
 func orderCause(o jjm.Order) why.Cause {
 	c := why.Cause{Code: why.Paused, Text: o.String(), Since: o.Since, Until: o.Until}
 	if o.Until == 0 {
@@ -112,8 +113,9 @@ func orderCause(o jjm.Order) why.Cause {
 	return c
 }
 
-// refusedBy returns why no cluster takes local jobs of g of a place: the first cause in the order of clusters, with the
-// texts of all causes. The cause has no code if a cluster takes them.
+// refusedBy returns why no cluster accepts the local jobs of g with a place. If the clusters have different causes, the
+// result is the cause of the first cluster, with the texts of all causes. It has no code if a cluster accepts the local
+// jobs.
 func (cs Causes) refusedBy(mem state.Memory, g *state.Grid, place int32, now jjm.Time) why.Cause {
 	if len(g.Among(place)) == 0 {
 		return why.Cause{}
@@ -138,7 +140,8 @@ func (cs Causes) refusedBy(mem state.Memory, g *state.Grid, place int32, now jjm
 	return first
 }
 
-// closedFor returns the reason why one cluster accepts no local jobs of g of a place now.
+// closedFor returns why one cluster does not accept the local jobs of g with a place now. The cause has no code if the
+// cluster accepts them.
 func (cs Causes) closedFor(mem state.Memory, g *state.Grid, place int32, name string, now jjm.Time) why.Cause {
 	r := state.RequestAt(&g.Job, place)
 	if o, paused := mem.OrderedAt(jjm.OrderPause, name, r, now); paused {
@@ -150,8 +153,8 @@ func (cs Causes) closedFor(mem state.Memory, g *state.Grid, place int32, name st
 	return closedBySilence(cs.all[name])
 }
 
-// closedBySilence returns the cause of local jobs that cannot be submitted because a cluster does not answer. The cause
-// has no code if the cluster answers.
+// closedBySilence returns the cause for local jobs that cannot be submitted to c because c does not answer. The cause
+// has no code if c answers.
 func closedBySilence(c *Cluster) why.Cause {
 	s := c.health.silent()
 	if s.Text == "" {
@@ -162,9 +165,8 @@ func closedBySilence(c *Cluster) why.Cause {
 		Remedy: "see jjm clusters; jjm goes on by itself once it answers"}
 }
 
-// submissionFails looks at the clusters that local jobs of g of a place may go to. If the last command of each of them
-// failed, it returns why the commands of the first cluster fail. If the last command of one of them was answered, the
-// cause has no code.
+// submissionFails returns why the commands of the clusters fail to which local jobs of g with a place may go. The
+// result is the cause of the first cluster. It has no code unless the last command of each of these clusters failed.
 func (cs Causes) submissionFails(mem state.Memory, g *state.Grid, place int32, now jjm.Time) why.Cause {
 	var first why.Cause
 	for _, name := range cs.open(mem, g, place, now) {

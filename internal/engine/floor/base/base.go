@@ -20,10 +20,11 @@ import (
 	"jjm/xmldb"
 )
 
-// MayRun returns an error of kind Denied for a caller whose grid jobs this daemon must not run:
+// MayRun returns an error of kind Denied if this daemon must not run the grid jobs of a caller, else nil. The decision
+// depends on the account as which jobs run:
 //
 //	jobs run as their owners            root is refused
-//	all jobs run as root                everybody but root is refused; a service account must be an ordinary one
+//	all jobs run as root                everybody but root is refused
 //	all jobs run as another account     nobody is refused
 func (b *Base) MayRun(caller wire.Caller) error {
 	a := b.Deps.Account
@@ -38,58 +39,60 @@ func (b *Base) MayRun(caller wire.Caller) error {
 		jjm.Denied, "this daemon runs all jobs as root, so it takes them from root only: run it as an ordinary account, or set run_as = \"owner\"")
 }
 
-// Deps are the things that the engine needs and does not create itself.
+// Deps contains what the engine needs and does not create itself.
 type Deps struct {
 	Store   *store.Store
 	Records *xmldb.DB
 	Types   handlers.Registry
 	SiteFiles
-	// Clusters in the order of the configuration; the first is the default.
+	// Clusters are the site's clusters, in the order of the configuration; the first one is the default.
 	Clusters []Cluster
 	Folders
 	Accounts
 	Now func() time.Time
 	Log *slog.Logger
-	// Crash is called at every named failpoint; if it returns an error, the engine stops there,
-	// as if it had been killed. Nil in production.
+	// Crash is called at every failpoint with the failpoint's name. If it returns an error, the engine stops there, as if
+	// it had been killed. Crash is nil in production.
 	Crash func(point string) error
-	// IDs keeps, outside the store, the highest id given to a grid job. If IDs is nil, only the store has this id.
+	// IDs stores, outside the store, the highest id that a grid job got. If IDs is nil, only the store contains this id.
 	IDs IDs
-	// Accounted returns the number, in the store, up to which the ends of attempts are in the accounting
-	// log; nil if there is no log.
+	// Accounted returns the number, in the store, of the last end of an attempt that is in the accounting log. Accounted
+	// is nil if there is no log.
 	Accounted func(context.Context) (seq int64, err error)
-	// Fetch carries out an order to fetch an input or to send an event, as the account that commands run as under its
+	// Fetch fetches an input or sends an event, as the order says. It runs as the account under which commands run in its
 	// context.
 	Fetch func(context.Context, fetch.Order) (fetch.Report, error)
-	// Notify uses the kernel's file notification in addition to the periodic scans.
+	// Notify is set if the daemon uses the kernel's file notification in addition to periodic scans.
 	Notify bool
-	// Chunk is the number of local jobs made, or files added, in one transaction. 0 stands for the constant Chunk;
-	// tests of events between two transactions use a small number.
+	// Chunk is the number of local jobs that are made, or of files that are added, in one transaction. 0 means the
+	// constant Chunk. Tests of events between two transactions use a small number.
 	Chunk int
 }
 
-// IDs keeps, outside the store, the highest id given to a grid job. Its methods may be called from many goroutines.
+// IDs stores, outside the store, the highest id that a grid job got. Its methods may be called from many goroutines.
 type IDs interface {
-	// Reserved reports whether a grid job with this id may be stored. It reads no file.
+	// Reserved reports whether Reserve has reserved this id, so that a grid job with this id may be stored. It reads no
+	// file.
 	Reserved(jjm.GridID) bool
-	// Reserve reserves an id, for which Reserved then returns true. It returns an error of kind Busy if the site's
-	// folders cannot be used now.
+	// Reserve reserves an id, so that Reserved returns true for it. It returns an error of kind Busy if the site's folders
+	// cannot be used now.
 	Reserve(context.Context, jjm.GridID) error
-	// Reach stores that a grid job with this id is in the store. It is called before a client or gatekeeper sees the
-	// id.
+	// Reach stores that the store contains a grid job with this id. It must be called before a client or gatekeeper learns
+	// the id.
 	Reach(jjm.GridID) error
 }
 
-// SiteFiles describes the site's own files of job types and of models of job files. It also says whether the site sends
-// notices and callbacks.
+// SiteFiles describes the site's own files: files of job types, and models, from which users make job files. It also
+// says whether the site sends notices and callbacks.
 type SiteFiles struct {
 	// Unread returns the remedy for an unknown job type if the type's file was added to the site's folder of job types
 	// after the daemon started, else "". Unread is nil if there is no such folder.
 	Unread func(typ string) string
-	// Off are files of job types that contain mistakes and have the names of other types.
+	// Off are files of job types that are not used, because they contain mistakes and other job types already have their
+	// names.
 	Off []handlers.Off
-	// Model returns a model of job files, or the problems that make the model unusable. Model is nil if the site has no
-	// models.
+	// Model returns the model of job files with a name, or the problems that make the model unusable. Model is nil if the
+	// site has no models.
 	Model func(name string) (jobfile.Model, jjm.Problems)
 	// Notices is set if the site sends notices about the ends of grid jobs to the addresses in job files.
 	Notices bool
@@ -97,63 +100,63 @@ type SiteFiles struct {
 	Callbacks bool
 }
 
-// Folders are the paths that the engine works with.
+// Folders are the paths of the files and folders with which the engine works.
 type Folders struct {
-	// Work is the absolute folder of the work areas, seen by the workers.
+	// Work is the absolute path of the folder with the work areas of all owners. The workers of clusters with a shared
+	// file system see it under the same path.
 	Work string
 	// RecordDir is the folder of the XML records.
 	RecordDir string
-	// DropDir is where programs outside jjm leave fragments of records; "" = nowhere.
+	// DropDir is the folder in which programs outside jjm leave fragments of records; "" if there is none.
 	DropDir string
-	// SpoolDir is where gatekeepers leave requests while the daemon is down; "" =
-	// nowhere.
+	// SpoolDir is the spool: the folder in which gatekeepers leave requests while the daemon is down; "" if there is none.
 	SpoolDir string
-	// Wrapper is the path of the jjm-wrapper program.
+	// Wrapper is the path of the program jjm-wrapper, which runs the application of an attempt on the worker.
 	Wrapper string
 }
 
-// Accounts describes the accounts of the machine, and as which account jobs run and files are opened.
+// Accounts describes the accounts of the machine. It determines the accounts as which jobs run and files are opened.
 type Accounts struct {
-	// Caller returns the rights of the account that owns a file in SpoolDir.
+	// Caller returns a caller with the rights of the account that owns a file in SpoolDir.
 	Caller func(uid, gid int) wire.Caller
-	// Find returns an account by name or uid. The error is of kind Invalid if the machine
-	// has no such account, and Busy if the account database does not answer now.
+	// Find returns an account by its name or by its uid as text. The error is of kind Invalid if the machine has no such
+	// account, and Busy if the account database does not answer now.
 	Find func(ctx context.Context, name string) (jjm.Owner, error)
-	// Account is the account that all jobs run as; nil if each runs as its owner.
+	// Account is the account as which all jobs run; nil if each job runs as its owner.
 	Account *jjm.Owner
 	// Readers are the uids of the administrators. They may read every output tar, in addition to root and the daemon's
 	// own account.
 	Readers []int
-	// Users opens work areas and runs commands as the owners; Account is then nil. If Users is nil, the daemon does
-	// both as its own account.
+	// Users opens work areas and runs commands as the owners of the jobs; Account is nil in this case. If Users is nil,
+	// the daemon does both as its own account.
 	Users areas.Users
 }
 
-// Cluster is one batch system and its settings.
+// Cluster is one batch system of the site, with its adapter and its settings.
 type Cluster struct {
 	Kind    string
 	Adapter adapters.Adapter
-	// Queue is the default queue, "" if the batch system decides. Queues are all queues
-	// that the cluster's section of the configuration names.
+	// Queue is the default queue, "" if the batch system chooses a queue. Queues are all queues that the cluster's section
+	// of the configuration names.
 	Queue  string
 	Queues []string
 	// Config are the settings of this cluster.
 	Config ClusterConfig
 }
 
-// ErrCrashed is wrapped by the error of an engine that a failpoint stopped, in tests.
+// ErrCrashed is wrapped by the errors that the engine returns after a failpoint of a test has stopped it.
 var ErrCrashed = errors.New("stopped at a failpoint")
 
-// Reconfigure replaces the settings. All but Workers, which is read at start, apply
-// immediately.
+// Reconfigure replaces the settings. All settings apply immediately, except Workers, which is read only at the start of
+// the daemon.
 func (b *Base) Reconfigure(cfg Config) {
 	set := rule.ShippedRules().With(rule.Site, cfg.Rule)
 	b.rules.Store(&set)
 	b.cfg.Store(&cfg)
 }
 
-// Rules returns the rules by which attempts of a local job of a grid job are judged: the rules that jjm
-// ships, the site's, and the job type's. The merge step has no type.
+// Rules returns the rules by which the attempts of a grid job's local jobs in a step are judged: the rules that jjm
+// ships, the rules of the site and, except for the merge step, the rules of the job type.
 func (b *Base) Rules(spec *jjm.Spec, step int32) rule.Set {
 	set := *b.rules.Load()
 	if step == jjm.StepMerge {
@@ -162,12 +165,13 @@ func (b *Base) Rules(spec *jjm.Spec, step int32) rule.Set {
 	return handlers.RulesOf(b.Deps.Types[spec.Type], spec, set)
 }
 
-// Conf returns the present settings. Callers must not keep it: a later Reconfigure replaces it.
+// Conf returns the present settings. Callers must not keep the result, because a later Reconfigure replaces the
+// settings.
 func (b *Base) Conf() *Config { return b.cfg.Load() }
 
-// Crash is a failpoint with a name. It returns nil in production. If the test's Crash
-// returns an error, Crash stops the engine's loops and returns that error joined with
-// ErrCrashed; the caller must return it without any further effect.
+// Crash is a failpoint: a named point at which a test can stop the engine. It returns nil in production. If Deps.Crash
+// returns an error for the name, Crash stops the engine's loops and returns that error joined with ErrCrashed. The
+// caller must return the error immediately, without any further effect.
 func (b *Base) Crash(point string) error {
 	hit := b.Deps.Crash
 	if hit == nil {
@@ -184,12 +188,12 @@ func (b *Base) Crash(point string) error {
 	return err
 }
 
-// Itoa writes any of the integers of ids and counts in decimal.
+// Itoa returns a number in decimal. It accepts all integer types that ids and counts have.
 func Itoa[T int | int32 | int64](n T) string { return strconv.FormatInt(int64(n), 10) }
 
-// Chunk is the number of parts that one call of a splitter makes, and of files added to a dataset in one transaction.
-// Larger chunks would be faster, but other transactions would wait longer.
+// Chunk is the number of parts that one call of a splitter makes, and the number of files that one transaction adds to
+// a dataset. Larger chunks would be faster, but other transactions would wait longer.
 const Chunk = 5000
 
-// Chunk returns Deps.Chunk, or the constant if that is 0.
+// Chunk returns Deps.Chunk, or the constant Chunk if Deps.Chunk is 0.
 func (b *Base) Chunk() int { return cmp.Or(b.Deps.Chunk, Chunk) }

@@ -8,15 +8,16 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// ClusterConfig are the settings that clusters of all kinds have. A field that is zero takes the value of Config.
+// ClusterConfig contains the settings that clusters of all kinds have. Where a comment says so, the value 0 stands for
+// the engine's setting of the same name in Config.
 type ClusterConfig struct {
 	// Poll is the time between two periodic listings; 0 = Config.Poll.
 	Poll jjm.Duration `toml:"poll"`
-	// PollMax bounds how far slow listings may stretch Poll; 0 = Config.PollMax.
+	// PollMax is the longest time to which slow listings may stretch Poll; 0 = Config.PollMax.
 	PollMax jjm.Duration `toml:"poll_max"`
-	// BatchSettle replaces Config.BatchSettle for this cluster; 0 = Config.BatchSettle,
-	// and for a cluster that sends no events and is only polled, also Poll and
-	// pollSettle.
+	// BatchSettle is how long a result on this cluster waits for the batch system's final report; 0 = Config.BatchSettle.
+	// With 0, a cluster that sends no events and is only polled waits at least two intervals of listings and a fixed time
+	// (pollSettle in package cluster).
 	BatchSettle jjm.Duration `toml:"batch_settle"`
 	// MaxPending is the greatest number of local jobs that may wait in this batch system; 0 = Config.MaxPending.
 	MaxPending int `toml:"max_pending"`
@@ -29,13 +30,13 @@ type ClusterConfig struct {
 	// DefaultWalltime is the walltime that maintenance windows assume for a job that requests none; 0 = the longest that
 	// the batch system allows any job.
 	DefaultWalltime jjm.Duration `toml:"default_walltime"`
-	// Storages are the names of the storages that the workers of this cluster can read,
-	// as jjm.File.Locations names them; nil = all.
+	// Storages are the names of the storages that the workers of this cluster can read, as in jjm.File.Locations; nil =
+	// all storages.
 	Storages []string `toml:"storages"`
-	// Hold are rules about jobs that this cluster holds. They are applied before Config.Hold.
+	// Hold are rules about jobs that this cluster's batch system holds. They are applied before the rules of Config.Hold.
 	Hold []plan.HoldRule `toml:"hold"`
-	// Config are the settings of the idealizer around the adapter. The engine itself reads only
-	// its Command (0 = the engine's Config.Command).
+	// Config contains the settings of the idealizer, the layer around the adapter that limits and repeats calls. The
+	// engine itself reads only the setting Command; 0 = Config.Command of the engine.
 	idealize.Config
 }
 
@@ -46,8 +47,8 @@ func (c Config) ClusterDefaults() ClusterConfig {
 	return out
 }
 
-// Check returns the settings that are out of range. Problem.Field is the key without the
-// section.
+// Check returns a problem for each setting that is out of range. Problem.Field is the key of the setting within the
+// cluster's section.
 func (c ClusterConfig) Check() jjm.Problems {
 	ps := c.Config.Check()
 	for _, n := range []struct {
@@ -67,8 +68,8 @@ func (c ClusterConfig) Check() jjm.Problems {
 	return append(append(ps, c.checkStorages()...), checkHolds("hold", c.Hold)...)
 }
 
-// checkStorages returns problems for storages that no file can name, for a storage that is listed twice, and for an
-// empty list.
+// checkStorages returns a problem for each storage whose name no file can have, for each storage that is listed twice,
+// and for an empty list.
 func (c ClusterConfig) checkStorages() (ps jjm.Problems) {
 	if c.Storages != nil && len(c.Storages) == 0 {
 		return jjm.Problems{{Field: "storages", Text: "is empty: name at least one storage, or leave the key out if the workers can read all of them"}}

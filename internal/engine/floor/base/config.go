@@ -17,62 +17,60 @@ type Config struct {
 	// Poll, to PollMax at most.
 	Poll    jjm.Duration `toml:"poll"`
 	PollMax jjm.Duration `toml:"poll_max"`
-	// UnknownWarn is the time after which the health report warns of a cluster without a
-	// listing, a local job missing from listings, or a bulk whose submission is in doubt.
+	// UnknownWarn is the time after which the health report warns of a cluster that answers no listing, of a local job
+	// that is missing from listings, or of a bulk whose submission is in doubt.
 	UnknownWarn jjm.Duration `toml:"unknown_warn"`
-	// Harvest is the time between two scans of the bulks' done folders. They are scanned
-	// in addition to the kernel's notifications, which do not report writes by other
-	// hosts.
+	// Harvest is the time between two scans of the bulks' folders of results. The scans are needed in addition to the
+	// kernel's notifications, because these do not report writes by other hosts.
 	Harvest jjm.Duration `toml:"harvest"`
-	// ResultSettle is how long to wait for a wrapper's result after the batch system
-	// reported the end of the job, because a shared file system may show the result late.
+	// ResultSettle is how long jjm waits for the wrapper's result after the batch system reported the end of the job. A
+	// shared file system may show the result late.
 	ResultSettle jjm.Duration `toml:"result_settle"`
-	// BatchSettle is how long a result waits for the batch system's final report, which
-	// may outrank it: out of memory, out of time (decision R4).
+	// BatchSettle is how long the result of an attempt waits for the batch system's final report, because the report may
+	// outrank the result: for example, it may say that the job ran out of memory or time (decision R4).
 	BatchSettle jjm.Duration `toml:"batch_settle"`
 	// Command is the deadline of one command of a batch system.
 	Command jjm.Duration `toml:"command"`
-	// CancelAgain is how often a cancel that has not been confirmed is repeated.
+	// CancelAgain is the time after which jjm repeats a cancel that was not confirmed.
 	CancelAgain jjm.Duration `toml:"cancel_again"`
-	// AbsentListings and AbsentFor define when a job counts as absent (decision R2): when this many healthy listings
-	// lack the job, over at least this time.
+	// AbsentListings and AbsentFor define when a job counts as absent (decision R2): at least AbsentListings successful
+	// listings in a row lack the job, over a time of at least AbsentFor.
 	AbsentListings int          `toml:"absent_listings"`
 	AbsentFor      jjm.Duration `toml:"absent_for"`
-	// HoldMaxAge is how long a hold by the batch system or by the application may last
-	// before the local job fails (decision R5). HoldMaxAgeGLF applies to jobs that report
-	// by a GBS log file, whose holds wait for a person.
+	// HoldMaxAge is how long the batch system or the application may hold a local job before the local job fails (decision
+	// R5). HoldMaxAgeGLF is the same for jobs that report by a GBS log file; it is longer because their holds wait for a
+	// person.
 	HoldMaxAge    jjm.Duration `toml:"hold_max_age"`
 	HoldMaxAgeGLF jjm.Duration `toml:"hold_max_age_glf"`
 	// Hold are the site's rules about jobs that batch systems hold.
 	Hold []plan.HoldRule `toml:"hold"`
 	// Rule are the site's rules about how attempts end, in addition to the rules that jjm ships.
 	Rule []rule.Rule `toml:"rule"`
-	// HeartbeatStale is the age from which a running wrapper's heartbeat no longer proves
-	// that it runs.
+	// HeartbeatStale is the age from which the last heartbeat of a wrapper no longer proves that the wrapper runs.
 	HeartbeatStale jjm.Duration `toml:"heartbeat_stale"`
 	// Heartbeat is the time between two heartbeats of the wrapper. Grace is how long the
 	// wrapper waits between the signal that asks its application to end and the signal that
 	// kills it.
 	Heartbeat jjm.Duration `toml:"heartbeat"`
 	Grace     jjm.Duration `toml:"grace"`
-	// Backoff is the unit of the wait after an unhandled failure: min(2^k, 60)
-	// units after the k-th; 0 disables it.
+	// Backoff is the unit of the back-off, which is the wait before the next attempt of a local job after an unhandled
+	// failure, a failure for which the application requested no retry. After the k-th unhandled failure, the wait is
+	// min(2^k, 60) units. 0 = no back-off.
 	Backoff jjm.Duration `toml:"backoff"`
-	// MaxLocalJobs caps the local jobs of one grid job.
+	// MaxLocalJobs is the greatest number of local jobs of one grid job.
 	MaxLocalJobs int `toml:"max_local_jobs"`
-	// MaxGridJobsPerUser caps the live grid jobs of one account: further grid jobs are
-	// refused. A grid job is live until its output is packed and its last record is
-	// written. MaxLocalJobsPerUser is the number of live local jobs of an account from
-	// which further grid jobs are refused. 0 = no bound.
+	// MaxGridJobsPerUser is the number of live grid jobs of an account from which further grid jobs are refused. A grid
+	// job is live until its output is packed and its last record is written. MaxLocalJobsPerUser is the number of live
+	// local jobs of an account from which further grid jobs are refused. 0 = no limit.
 	MaxGridJobsPerUser  int `toml:"max_grid_jobs_per_user"`
 	MaxLocalJobsPerUser int `toml:"max_local_jobs_per_user"`
-	// MinFreeBytes and MinFreeFiles are the free bytes and inodes below which no new work is
-	// accepted or submitted, in the file systems of the work areas and of the records. Each is
-	// lowered to a hundredth of the file system's size if that is less. 0 = no bound.
+	// MinFreeBytes and MinFreeFiles are numbers of free bytes and of free inodes in the file systems of the work areas and
+	// of the records. Below either number no new work is accepted or submitted. A number that is more than a hundredth of
+	// the file system's size is lowered to that. 0 = no limit.
 	MinFreeBytes int64 `toml:"min_free_bytes"`
 	MinFreeFiles int64 `toml:"min_free_files"`
-	// MaxFiles caps the files of one dataset, because a step holds in memory all files that it can still cut,
-	// some 500 bytes each.
+	// MaxFiles is the greatest number of files in one dataset. It is limited because a step holds in memory all files that
+	// it can still cut, some 500 bytes for each.
 	MaxFiles int `toml:"max_files"`
 	// DatasetPoll is the time between two reads of the source of an open dataset, and between two checks of a grid job
 	// that waits for files.
@@ -80,13 +78,13 @@ type Config struct {
 	// MaxAttempts is the greatest number of local jobs that may try the same file. The next local job is made after the
 	// previous local job failed (decision R7).
 	MaxAttempts int `toml:"max_attempts"`
-	// MaxAutoResubmits is how often a failed local job of a job file with auto_resubmit is resubmitted automatically; 0
-	// = never. If AutoResubmitShare or more of the ended local jobs of a grid job failed, none of them is resubmitted.
-	// AutoResubmitShare must be above 0 and at most 1.
+	// MaxAutoResubmits is how often jjm automatically resubmits a failed local job of a grid job whose job file has
+	// auto_resubmit; 0 = never. If AutoResubmitShare or more of the ended local jobs of a grid job failed, jjm resubmits
+	// none of them. AutoResubmitShare must be above 0 and at most 1.
 	MaxAutoResubmits  int     `toml:"max_auto_resubmits"`
 	AutoResubmitShare float64 `toml:"auto_resubmit_share"`
-	// AutoKill is the number of failed local jobs at which a grid job is killed if no local job completed, and if its
-	// job file does not say otherwise; 0 = never.
+	// AutoKill is the number of failed local jobs at which jjm kills a grid job of which no local job has completed,
+	// unless the job file sets another number; 0 = never.
 	AutoKill int `toml:"auto_kill"`
 	// RecommendedCPU is the CPU time that a local job should need, and MaxCPU the CPU time that it may need at
 	// most, in seconds; 0 = not set. Cutting by CPU time uses them (decision R20).
@@ -98,22 +96,23 @@ type Config struct {
 	// the account are refused and its local jobs are not submitted; 0 = no limit.
 	MaxWorkBytesPerUser int64 `toml:"max_work_bytes_per_user"`
 	MaxWorkFilesPerUser int64 `toml:"max_work_files_per_user"`
-	// MaxInputBytes caps the sum of the inputs of one grid job, which the daemon copies
-	// into the work area; 0 = no cap.
+	// MaxInputBytes is the greatest sum of the sizes of one grid job's inputs, which the daemon copies into the work area;
+	// 0 = no limit.
 	MaxInputBytes int64 `toml:"max_input_bytes"`
-	// MaxInputFiles caps the number of files, folders and links in an input that is a folder; 0 = no cap.
+	// MaxInputFiles is the greatest number of files, folders and links in an input that is a folder; 0 = no limit.
 	MaxInputFiles int64 `toml:"max_input_files"`
-	// MaxTarBytes caps the output tar; 0 = no cap. Without a cap, a job could fill the
-	// disk by one sparse file.
+	// MaxTarBytes is the greatest size of a grid job's output tar; 0 = no limit. Without a limit, a job could fill the
+	// disk with one sparse file.
 	MaxTarBytes int64 `toml:"max_tar_bytes"`
-	// MaxOutputBytes caps the size of one collected file of a local job; 0 = no cap.
+	// MaxOutputBytes is the greatest size of one file that jjm collects from a local job; 0 = no limit.
 	MaxOutputBytes int64 `toml:"max_output_bytes"`
 	// Retry are the site's retry limits, which a job file may override.
 	Retry jjm.Limits `toml:"retry"`
-	// RunningFirst swaps rules 1 and 2 of Ganga's master status (plan.Master).
+	// RunningFirst swaps the first two rules by which the status of a grid job follows from its local jobs, as in Ganga
+	// (plan.Master).
 	RunningFirst bool `toml:"running_first"`
-	// ExitNotDone is the exit code of a grid job of several local jobs that is not done,
-	// 1 to 255 (decision R11).
+	// ExitNotDone is the exit code that jjm reports for a grid job that has several local jobs and is not done; from 1 to
+	// 255 (decision R11).
 	ExitNotDone int `toml:"exit_not_done"`
 	// PublishEvery is the shortest time between two writes of the same record.
 	PublishEvery jjm.Duration `toml:"publish_every"`
@@ -165,7 +164,7 @@ func Defaults() Config {
 	}
 }
 
-// Check returns the settings that are out of range.
+// Check returns a problem for each setting that is out of range.
 func (c Config) Check() jjm.Problems {
 	var ps jjm.Problems
 	positive := func(field string, d jjm.Duration) {
@@ -225,7 +224,7 @@ func (c Config) Check() jjm.Problems {
 	return append(ps, checkHolds("engine.hold", c.Hold)...)
 }
 
-// checkHolds returns the problems of hold rules. The Field of each begins with field.
+// checkHolds returns the problems of hold rules. The Field of each problem begins with field and the index of the rule.
 func checkHolds(field string, rules []plan.HoldRule) jjm.Problems {
 	var ps jjm.Problems
 	for i, r := range rules {

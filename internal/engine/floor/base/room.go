@@ -12,7 +12,7 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// Base holds the shared things for all packages of the engine. It may be used by many goroutines.
+// Base contains what all packages of the engine share. It may be used by many goroutines at the same time.
 type Base struct {
 	Deps  Deps
 	Log   *slog.Logger
@@ -20,17 +20,17 @@ type Base struct {
 	Store *store.Store
 
 	cfg      atomic.Pointer[Config]
-	rules    atomic.Pointer[rule.Set]                // of jjm and the site
-	stop     atomic.Pointer[context.CancelCauseFunc] // set by Stopping
+	rules    atomic.Pointer[rule.Set]                // the rules for attempts that jjm ships, with the site's
+	stop     atomic.Pointer[context.CancelCauseFunc] // stops the engine's loops; set by Stopping
 	troubles troubles
 }
 
-// New returns a Base with settings that have been checked.
+// New returns a Base. The caller has checked the settings cfg with Config.Check.
 func New(cfg Config, deps Deps) *Base {
 	b := &Base{Deps: deps, Log: deps.Log, Now: deps.Now, Store: deps.Store}
 	b.Reconfigure(cfg)
 	return b
 }
 
-// Stopping sets the function by which a failpoint stops the engine's loops.
+// Stopping sets the function that Base.Crash calls to stop the engine's loops when a failpoint fails.
 func (b *Base) Stopping(stop context.CancelCauseFunc) { b.stop.Store(&stop) }

@@ -10,8 +10,8 @@ import (
 )
 
 // WithinQuota returns an error of kind Denied if an account may have no further grid job, because the account has too
-// many grid jobs or local jobs, or because its work area is too large. Two submissions cannot both take the last place
-// if each calls WithinQuota inside its change.
+// many live grid jobs or local jobs, or because its work area is too large. A caller must call WithinQuota inside the
+// change that stores the grid job: otherwise two submissions at the same time could both take the last place.
 func (m Memory) WithinQuota(uid int) error {
 	if why := m.s.WorkUses.Excess(uid); why != "" {
 		return jjm.Errorf(jjm.Denied, "no grid job is accepted: %s", why)
@@ -28,12 +28,12 @@ func (m Memory) WithinQuota(uid int) error {
 	return nil
 }
 
-// WhomOf returns the person that a grid job belongs to, as bans see it. The subjects of
-// its credentials are not included.
+// WhomOf returns the owner of a grid job as a person to whom bans may apply. The subjects of the grid job's credentials
+// are not included.
 func WhomOf(job *jjm.GridJob) jjm.Whom { return Whom(job.Owner, job.Origin, nil) }
 
-// Whom returns a person for bans: the local account, with the subject that the gatekeeper
-// reported and the subjects of the credentials of the submission.
+// Whom returns a person to whom bans may apply: the local account, the subject that the gatekeeper reported in origin,
+// and the subjects of the credentials given with the submission. origin may be nil.
 func Whom(owner jjm.Owner, origin *jjm.Origin, given []jjm.Credential) jjm.Whom {
 	w := jjm.Whom{User: owner.User, UID: owner.UID}
 	if origin != nil && origin.Subject != "" {
@@ -47,7 +47,7 @@ func Whom(owner jjm.Owner, origin *jjm.Origin, given []jjm.Credential) jjm.Whom 
 	return w
 }
 
-// NotBanned returns an error of kind Denied for a banned person.
+// NotBanned returns an error of kind Denied if a ban applies to a person.
 func (m Memory) NotBanned(w jjm.Whom) error {
 	for _, b := range m.s.bans {
 		if b.Concerns(w) {
@@ -57,8 +57,9 @@ func (m Memory) NotBanned(w jjm.Whom) error {
 	return nil
 }
 
-// NotDrained returns an error of kind Denied for a new grid job whose type or user is
-// drained, or whose clusters are all drained, as a whole or in the queue that it would use.
+// NotDrained returns an error of kind Denied if orders to drain exclude a new grid job: its job type or its user is
+// drained, or each of its clusters is drained, as a whole or in the queue that the grid job would use. If clusters of
+// the site that are not drained are left, the text of the error names one.
 func (m Memory) NotDrained(spec *jjm.Spec, user string, clusters []string, now jjm.Time) error {
 	refuse := func(o jjm.Order) error {
 		return jjm.Errorf(jjm.Denied, "no new grid jobs are accepted: %s", o)
@@ -89,7 +90,7 @@ func (m Memory) NotDrained(spec *jjm.Spec, user string, clusters []string, now j
 	return refuse(first)
 }
 
-// undrained returns the clusters of the site that are not in clusters and not drained, sorted by name.
+// undrained returns the clusters of the site that are neither in clusters nor drained, sorted by name.
 func (m Memory) undrained(spec *jjm.Spec, clusters []string, now jjm.Time) (free []string) {
 	for _, name := range slices.Sorted(maps.Keys(m.s.Positions)) {
 		if _, drained := m.OrderedAt(jjm.OrderDrain, name, spec.Request, now); !drained &&
@@ -100,7 +101,8 @@ func (m Memory) undrained(spec *jjm.Spec, clusters []string, now jjm.Time) (free
 	return free
 }
 
-// SetLow stores which file system lacks space, "" if none does, and returns the text that was stored before.
+// SetLow stores the text about the file system that lacks space, "" if none does, and returns the text that was stored
+// before.
 func (s *State) SetLow(low string) (before string) {
 	if was := s.short.low.Load(); was != nil {
 		before = *was
@@ -109,14 +111,16 @@ func (s *State) SetLow(low string) (before string) {
 	return before
 }
 
-// SetLost stores which part of the site is lost, "" if none is, and returns the text that was stored before.
+// SetLost stores the text about the part of the site that is lost, "" if none is, and returns the text that was stored
+// before. A part is lost if it was removed or replaced while the daemon runs.
 func (s *State) SetLost(why string) (before string) {
 	before = s.Lost()
 	s.short.lost.Store(&why)
 	return before
 }
 
-// Lost returns which part of the site was removed or replaced under the daemon, for people, or "". It takes no lock.
+// Lost returns the text for people about the part of the site that was removed or replaced while the daemon runs, "" if
+// there is none. It takes no lock.
 func (s *State) Lost() string {
 	if why := s.short.lost.Load(); why != nil {
 		return *why
@@ -124,8 +128,8 @@ func (s *State) Lost() string {
 	return ""
 }
 
-// Low returns why no new work is accepted, for people: the part of the site that is lost or, if none is, the file
-// system that lacks space. It returns "" if new work is accepted. It takes no lock.
+// Low returns the reason, for people, why no new work is accepted: the part of the site that is lost or, if none is,
+// the file system that lacks space. It returns "" if new work is accepted. It takes no lock.
 func (s *State) Low() string {
 	if why := s.Lost(); why != "" {
 		return why
@@ -136,8 +140,8 @@ func (s *State) Low() string {
 	return ""
 }
 
-// HasSpace returns an error of kind Busy while a part of the site is lost or a file system
-// lacks the space for new work.
+// HasSpace returns an error of kind Busy if no new work is accepted, because a part of the site is lost or a file
+// system lacks space.
 func (s *State) HasSpace() error {
 	if why := s.Lost(); why != "" {
 		return jjm.Errorf(jjm.Busy, "no grid job is accepted now: %s", why)

@@ -8,7 +8,8 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// AgainFacts returns the input of plan.Again for a grid job.
+// AgainFacts returns the input of plan.Again, which decides which failed local jobs of a grid job are resubmitted
+// automatically.
 func AgainFacts(g *Grid, conf *base.Config) plan.AgainFacts {
 	spec := &g.Job.Spec
 	return plan.AgainFacts{Wanted: spec.AutoResubmit && spec.Merge == nil, Status: g.Job.Status, Kill: g.Job.Kill,
@@ -16,7 +17,8 @@ func AgainFacts(g *Grid, conf *base.Config) plan.AgainFacts {
 		Rules: plan.AgainRules{Most: conf.MaxAutoResubmits, FailedShare: conf.AutoResubmitShare}}
 }
 
-// AutoKillReason returns why jjm kills a grid job by itself, "" if jjm does not.
+// AutoKillReason returns the reason why jjm itself kills a grid job, "" if it does not. The reason is that many local
+// jobs failed and none completed (plan.AutoKill).
 func AutoKillReason(g *Grid, conf *base.Config) string {
 	limit := *cmp.Or(g.Job.Spec.AutoKill, &conf.AutoKill)
 	return plan.AutoKill(limit, g.Counts, g.Closed())

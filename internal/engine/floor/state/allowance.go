@@ -5,7 +5,8 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// account returns the counts of live grid jobs and local jobs of an account. The caller may change them.
+// account returns the counts of the live grid jobs and local jobs of an account, which the caller may change. It makes
+// the counts if the account has none.
 func (s *State) account(uid int) *plan.PerUser {
 	n := s.live[uid]
 	if n == nil {
@@ -15,7 +16,8 @@ func (s *State) account(uid int) *plan.PerUser {
 	return n
 }
 
-// untrack removes a grid job from memory and from the numbers of its account.
+// untrack removes a grid job from memory and from the counts of its account. It does nothing if the grid job is not
+// live.
 func (s *State) untrack(id jjm.GridID) {
 	g := s.grids[id]
 	if g == nil {
@@ -30,7 +32,8 @@ func (s *State) untrack(id jjm.GridID) {
 	}
 }
 
-// recount updates the account's number of local jobs after a change of the grid job's.
+// recount updates the account's count of live local jobs after the number of live local jobs of the grid job has
+// changed.
 func (g *Grid) recount() {
 	if g.mine == nil {
 		return // made by NewGrid for a row of the history

@@ -70,7 +70,7 @@ func (c *Change) apply() {
 	}
 }
 
-// adopt adds a bulk to memory.
+// adopt adds a bulk to the open bulks in memory.
 func (s *State) adopt(b jjm.Bulk) {
 	nb := &Bulk{Bulk: b, seen: make([]uint32, len(b.Members)), Look: Look{Done: -1, Progress: LiveLook{Seen: -1}}}
 	for _, m := range b.Members {
@@ -87,7 +87,7 @@ func (s *State) adopt(b jjm.Bulk) {
 	of[b.Tag] = nb
 }
 
-// dropBulk removes a bulk from memory.
+// dropBulk removes a bulk from the open bulks in memory. uid is the account of its owner.
 func (s *State) dropBulk(tag jjm.Tag, uid int) {
 	delete(s.bulks, tag)
 	if delete(s.bulksOf[uid], tag); len(s.bulksOf[uid]) == 0 {
@@ -95,9 +95,10 @@ func (s *State) dropBulk(tag jjm.Tag, uid int) {
 	}
 }
 
-// wake wakes the loops that the change concerns. The memory lock is not held. A local job that waits for its submission
-// changes nothing for its grid job. In any other state it may change something: the first news of a submission may be
-// that the local job runs.
+// wake wakes the loops that the change concerns. It is called without the memory lock. The loop of a grid job is woken
+// if the row of the grid job changed, or if one of its local jobs ended, is to be killed, or is in a state other than
+// new and submitting. A local job that still waits for its submission changes nothing for its grid job. The first news
+// after a submission may be that the local job runs, so every later state counts.
 func (c *Change) wake() {
 	kicks := map[jjm.GridID]bool{}
 	for id := range c.Grids {

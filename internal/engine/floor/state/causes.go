@@ -9,28 +9,33 @@ import (
 )
 
 const (
-	// mostCauses limits the different causes of a grid job; further causes are counted together.
+	// mostCauses is the greatest number of different causes that are counted separately for a grid job. Local jobs with
+	// further causes are counted together, under the text "".
 	mostCauses = 100
-	// ShownCauses limits the causes that are shown.
+	// ShownCauses is the greatest number of causes that are shown.
 	ShownCauses = 10
 )
 
-// causes counts why local jobs failed or are tried again. An entry stays when its count is 0, because its key never
-// changes.
+// causes counts the local jobs that failed or will be tried again, by cause. The entry of a cause stays in the map when
+// its count becomes 0.
 type causes map[causeKey]*causeTally
 
+// causeKey is a cause (plan.Cause of the message). again is true for local jobs that will be tried again, false for
+// failed local jobs.
 type causeKey struct {
 	text  string
 	again bool
 }
 
+// causeTally counts the local jobs of one cause.
 type causeTally struct {
 	jobs  int
-	first int32  // the first of these local jobs, -1 once it continued
-	told  string // the common text of the messages of all these local jobs, numbers included
+	first int32  // the lowest number of these local jobs; -1 if not known, because that local job is no longer counted
+	told  string // the text that the messages of all these local jobs have in common, numbers included
 }
 
-// causeOf returns the cause that a local job counts for. ok is false if it neither failed nor is tried again.
+// causeOf returns the cause under which a local job is counted. ok is false if the local job neither failed nor will be
+// tried again, or if other local jobs do its work again.
 func causeOf(l *jjm.LocalJob) (k causeKey, ok bool) {
 	again := l.State == jjm.Submitting && l.Phase == jjm.RetryWait && l.Message != ""
 	if !again && (l.State != jjm.Failed || l.Phase == jjm.GivenBack) {
@@ -39,7 +44,7 @@ func causeOf(l *jjm.LocalJob) (k causeKey, ok bool) {
 	return causeKey{plan.Cause(l.Message), again}, true
 }
 
-// blame adds d to the count of a local job's cause.
+// blame adds d to the count of the cause of a local job: 1 for a new row, -1 for a row that is replaced.
 func (g *Grid) blame(l *jjm.LocalJob, d int) {
 	k, ok := causeOf(l)
 	if !ok {
@@ -61,7 +66,7 @@ func (g *Grid) blame(l *jjm.LocalJob, d int) {
 	switch {
 	case t.jobs == 0 || k.text == "":
 		t.told = ""
-	case d > 0 && t.told != k.text: // else nothing more can be in common
+	case d > 0 && t.told != k.text: // if told is already the bare cause, no message shortens it
 		t.told = plan.InCommon(t.told, l.Message)
 	}
 	switch {
@@ -72,8 +77,8 @@ func (g *Grid) blame(l *jjm.LocalJob, d int) {
 	}
 }
 
-// Causes returns why local jobs failed or are tried again: failures first, then by frequency. For an ended grid job it
-// returns the stored causes.
+// Causes returns the causes for which local jobs failed or will be tried again, at most ShownCauses: causes of failures
+// first, and each group in the order of the number of local jobs. For an ended grid job it returns the stored causes.
 func (g *Grid) Causes() []jjm.Cause {
 	if g.Job.Status.Final() {
 		return g.Job.Causes
@@ -101,7 +106,7 @@ func (g *Grid) Causes() []jjm.Cause {
 	return out[:min(len(out), ShownCauses)]
 }
 
-// firstOf returns the lowest number of a local job that counts for a cause, -1 if there is none.
+// firstOf returns the lowest number of the local jobs that are counted under a cause, -1 if there is none.
 func (g *Grid) firstOf(k causeKey) int32 {
 	for i := range g.Locals {
 		own, ok := causeOf(&g.Locals[i])

@@ -7,11 +7,13 @@ import (
 	"jjm/internal/work/split"
 )
 
-// FirstCarry returns the splitter state for the first cut of a grid job.
+// FirstCarry returns the state with which a splitter starts to cut a grid job into parts. A splitter carries its state
+// from one cut to the next.
 func FirstCarry(spec *jjm.Spec) split.Carry { return split.From(spec.FirstSerial) }
 
-// failUnsubmittable fails the new local jobs whose parts must not be submitted. These local jobs keep owning their
-// work, so that the work counts as missing and is part of a recovery (decision R27).
+// failUnsubmittable sets those of the new local jobs to failed whose parts must not be submitted (Part.Failure). These
+// local jobs keep owning their work, so that the work counts as missing, and a recovery of the grid job includes it
+// (decision R27).
 func (c *Change) failUnsubmittable(ls []jjm.LocalJob) {
 	for i := range ls {
 		why := ls[i].Part.Failure()
@@ -25,7 +27,9 @@ func (c *Change) failUnsubmittable(ls []jjm.LocalJob) {
 	}
 }
 
-// Insert makes one local job of each part of a cut, with the next numbers of the grid job.
+// Insert makes a new local job for each of the parts that a splitter has cut, with the next numbers of the grid job. g
+// is the change's copy. Insert also sets places, adds the journal entry, and fails local jobs whose parts must not be
+// submitted. It replaces c.Inserted, so a change calls it only once.
 func (c *Change) Insert(g *jjm.GridJob, parts []jjm.Part) {
 	if len(parts) == 0 {
 		return

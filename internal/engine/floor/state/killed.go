@@ -5,8 +5,10 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// Kill marks a local job to be killed. If no batch system can have the local job, and it
-// does not wait to be merged, it ends in this change. by is for the journal.
+// Kill marks a local job to be killed. by is who ordered the kill, for the journal; it may be "". There are three
+// cases. If the outputs of the local job wait to be merged, Kill adds the local job to UnmergedKills. If a batch system
+// may have the local job, Kill adds its attempt to Kills. In all other cases, the local job ends as killed in this
+// change.
 func (c *Change) Kill(id jjm.LocalID, by string) {
 	l := c.Local(id)
 	l.Kill = true

@@ -7,9 +7,10 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Load fills memory from the store: live grid jobs, their local jobs, open bulks, orders. The rows show the steps that
-// were in progress when the daemon stopped: a bulk without ids is in doubt; a final grid job must still be published
-// and moved to the history.
+// Load fills memory from the store, when the daemon starts: live grid jobs, their local jobs, open bulks, requests to
+// reopen grid jobs, removals, and orders. The rows show which steps were in progress when the daemon stopped. For
+// example, a bulk without the batch system's id is in doubt, and a grid job with a final status must still be published
+// and moved to the history. The error is of kind Internal if the rows contradict each other; then memory is incomplete.
 func (s *State) Load(ctx context.Context) error {
 	live, err := s.B.Store.Live(ctx)
 	if err != nil {
@@ -23,12 +24,12 @@ func (s *State) Load(ctx context.Context) error {
 	err = s.B.Store.LiveLocals(ctx, func(l jjm.LocalJob) error {
 		g := s.grids[l.ID.Grid]
 		if at, known := s.Positions[l.Cluster]; known {
-			l.Cluster = s.Names[at] // all rows share one string
+			l.Cluster = s.Names[at] // all rows share one string, to save memory
 		}
 		if g != nil && g.Job.Status.Final() {
 			g.count(&l, 1)
 			g.tallyStep(&l, 1)
-			return nil // only these counts are still shown; the other counts are in the grid job's row
+			return nil // the other counts of an ended grid job are stored in its row
 		}
 		if g == nil || int(l.ID.N) != len(g.Locals) {
 			return jjm.Errorf(jjm.Internal, "local job %s is out of sequence in the store", l.ID)

@@ -7,7 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Memory is reached through these types only. Each stands for the locks that are held:
+// Other packages reach the memory of a State only through the following types. The type of a value shows which locks
+// its holder has:
 //
 //	type    made by          may                                             locks held
 //	View    State.View       read                                            memory, shared
@@ -15,12 +16,11 @@ import (
 //	Memo    State.Adjust     read, change what is not in the store           changes, memory
 //	Change  State.Change     read, change copies of rows                     changes; both while it is applied
 //
-// Rows change only under both locks, so holding either is enough to read them. What Marks may
-// change is read under the memory lock only. The lock of changes is taken before the memory
-// lock, never after it.
+// Rows change only while both locks are held, so a holder of either lock may read them. The fields that Marks change
+// are read only under the memory lock. The lock of changes is always taken before the memory lock.
 
-// Memory is the right to read memory while a lock is held. A function that takes a Memory
-// relies on the lock of its caller, and must not keep what it returns.
+// Memory is the right to read memory while a lock is held. A function with a parameter of type Memory relies on its
+// caller to hold the lock, and must not keep values that it read through the Memory.
 type Memory struct{ s *State }
 
 // Grid returns a live grid job, or nil.
@@ -29,27 +29,27 @@ func (m Memory) Grid(id jjm.GridID) *Grid { return m.s.grids[id] }
 // Grids returns the live grid jobs, in no order.
 func (m Memory) Grids() iter.Seq2[jjm.GridID, *Grid] { return maps.All(m.s.grids) }
 
-// Bulk returns a bulk that is not closed, or nil.
+// Bulk returns an open bulk, or nil.
 func (m Memory) Bulk(tag jjm.Tag) *Bulk { return m.s.bulks[tag] }
 
-// Bulks returns the bulks that are not closed, in no order.
+// Bulks returns the open bulks, in no order.
 func (m Memory) Bulks() iter.Seq2[jjm.Tag, *Bulk] { return maps.All(m.s.bulks) }
 
-// BulksOf returns the bulks of an account that are not closed, in no order.
+// BulksOf returns the open bulks of an account, in no order.
 func (m Memory) BulksOf(uid int) iter.Seq2[jjm.Tag, *Bulk] { return maps.All(m.s.bulksOf[uid]) }
 
-// Forming returns the bulks that are being formed: their members are taken, but they are
-// not stored yet.
+// Forming returns the bulks that are being formed: their members were taken from the ready local jobs, and the bulks
+// are not stored yet.
 func (m Memory) Forming() iter.Seq2[jjm.Tag, *jjm.Bulk] { return maps.All(m.s.forming) }
 
-// InUse reports whether the folder of a bulk is needed: it is open, being formed, or the
-// last bulk of a local job of a live grid job.
+// InUse reports whether the folder of a bulk is still needed. That is the case if the bulk is open or is being formed,
+// or if it is the last bulk of a local job of a live grid job.
 func (m Memory) InUse(tag jjm.Tag) bool {
 	return m.s.bulks[tag] != nil || m.s.uses[tag] > 0 || m.s.forming[tag] != nil
 }
 
-// Harvested returns the accounts whose work areas are to be looked into: they have open
-// bulks, or folders to remove.
+// Harvested returns the accounts whose work areas must be looked into, because they have open bulks, whose results
+// appear there, or because folders there are to be removed.
 func (m Memory) Harvested() map[int]bool {
 	uids := map[int]bool{}
 	for uid := range m.s.bulksOf {
@@ -64,19 +64,20 @@ func (m Memory) Harvested() map[int]bool {
 	return uids
 }
 
-// Bans returns the bans in force. The slice is never changed in place.
+// Bans returns the bans in force. The caller may keep the slice after the lock is released, because it is never changed
+// in place.
 func (m Memory) Bans() []jjm.Ban { return m.s.bans }
 
-// View is a lookup in progress.
+// View is the right to read memory from State.View until Close.
 type View struct{ Memory }
 
-// View starts a lookup; Close ends it. The caller must not block in between.
+// View takes the memory lock for reading. The caller must call Close soon, and must not block before.
 func (s *State) View() *View {
 	s.mem.RLock()
 	return &View{Memory{s}}
 }
 
-// Close ends the lookup. Afterwards, values that were read through the View must not be used, except
+// Close releases the memory lock. After Close, the caller must not use values that it read through the View, except
 // copies.
 func (v *View) Close() {
 	s := v.s
@@ -84,21 +85,22 @@ func (v *View) Close() {
 	s.mem.RUnlock()
 }
 
-// Marks notes what records and loops have to do.
+// Marks is the right to read memory and to note facts for loops, such as which records must be written and how far
+// folders were read.
 type Marks struct{ Memory }
 
-// Mark runs do under the memory lock. do must not block.
+// Mark runs do while it holds the memory lock. do must not block, and must not keep the Marks.
 func (s *State) Mark(do func(*Marks)) {
 	s.mem.Lock()
 	defer s.mem.Unlock()
 	do(&Marks{Memory{s}})
 }
 
-// Memo changes facts that are only in memory.
+// Memo is the right to change facts that are only in memory, not in the store.
 type Memo struct{ Memory }
 
-// Adjust runs do under both locks. It waits for a change that is being committed, so it
-// must not be called inside a change or a View.
+// Adjust runs do while it holds both locks. It waits until the change in progress has been applied to memory, so it
+// must not be called inside a change or while a View is open.
 func (s *State) Adjust(do func(*Memo)) {
 	s.write.Lock()
 	defer s.write.Unlock()

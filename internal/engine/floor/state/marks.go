@@ -8,37 +8,38 @@ import (
 	"jjm/internal/jjm"
 )
 
-// published tracks which parts of a grid job's record must still be written.
+// published tracks which parts of a grid job's record on disk are out of date and must be written.
 type published struct {
-	// dirty are the numbers of the shards that must be written. headDirty is set if the head must be written.
+	// dirty contains the numbers of the shards that must be written. headDirty is set if the head must be written.
 	dirty     map[int]bool
 	headDirty bool
-	// pointed is set once the file of its handle points to its record.
+	// pointed is set if the file of the grid job's handle points to the record of this grid job, or to the record of a
+	// later grid job with the same handle. A handle stands for the account and the request key of a submission.
 	pointed bool
-	// history is the number of the last change that is in the record, 0 = not known.
+	// history is the number of the last journal entry that the record contains, 0 if that is not known.
 	history int64
-	// whole is set once the whole record was marked to be written a last time.
+	// whole is set once all shards were marked to be written a last time.
 	whole bool
-	// swept is set once its bulks no longer count as in use.
+	// swept is set once Sweep has ended the grid job's use of bulks.
 	swept bool
-	// version grows with every change: watchers compare it.
+	// version grows with every change of the grid job. Programs that watch the grid job compare it.
 	version uint64
 }
 
-// touch notes that the head of the record must be written, and makes watchers look at the grid job again.
+// touch notes that the head of the record must be written, and raises the version, so that watchers look at the grid
+// job again.
 func (p *published) touch() {
 	p.headDirty = true
 	p.version++
 }
 
-// Behind reports whether a part of a grid job's record is still to be written.
+// Behind reports whether a part of a grid job's record is out of date. It returns false if the grid job is not live.
 func (m Memory) Behind(id jjm.GridID) bool {
 	g := m.Grid(id)
 	return g != nil && (g.headDirty || len(g.dirty) > 0)
 }
 
-// HistoryAt returns the number of the last change that is in a grid job's record, 0 if
-// that is not known.
+// HistoryAt returns the number of the last journal entry that a grid job's record contains, 0 if that is not known.
 func (m Memory) HistoryAt(id jjm.GridID) int64 {
 	if g := m.Grid(id); g != nil {
 		return g.history
@@ -46,7 +47,7 @@ func (m Memory) HistoryAt(id jjm.GridID) int64 {
 	return 0
 }
 
-// Version returns a number that grows with every change of a grid job, 0 if it is not
+// Version returns a number above 0 that grows with every change of a grid job. It returns 0 if the grid job is not
 // live.
 func (m Memory) Version(id jjm.GridID) uint64 {
 	if g := m.Grid(id); g != nil {
@@ -55,10 +56,11 @@ func (m Memory) Version(id jjm.GridID) uint64 {
 	return 0
 }
 
-// Pointed reports whether the file of the grid job's handle points to its record.
+// Pointed reports whether the file of the grid job's handle points to the record of this grid job, or of a later grid
+// job with the same handle.
 func (g *Grid) Pointed() bool { return g.pointed }
 
-// Stale marks the head and some shards of a record to be written.
+// Stale marks the head and the shards with the given numbers to be written.
 func (m *Marks) Stale(id jjm.GridID, shards ...int) {
 	g := m.Grid(id)
 	if g == nil {
@@ -70,7 +72,7 @@ func (m *Marks) Stale(id jjm.GridID, shards ...int) {
 	}
 }
 
-// StaleWhole marks all of a record to be written.
+// StaleWhole marks the head and all shards of a record to be written.
 func (m *Marks) StaleWhole(id jjm.GridID) {
 	g := m.Grid(id)
 	if g == nil {
@@ -82,7 +84,8 @@ func (m *Marks) StaleWhole(id jjm.GridID) {
 	}
 }
 
-// StaleAll marks the records of all grid jobs, with every shard, to be written again as if they did not exist.
+// StaleAll marks the records and the handles' files of all live grid jobs to be written again, as if none of the files
+// existed.
 func (m *Marks) StaleAll() {
 	for id, g := range m.s.grids {
 		m.StaleWhole(id)
@@ -90,8 +93,8 @@ func (m *Marks) StaleAll() {
 	}
 }
 
-// StaleWhere marks the record heads of the grid jobs that which selects to be written, and
-// returns the ids of these grid jobs.
+// StaleWhere marks the record heads of those grid jobs for which the function which returns true, and returns the ids
+// of these grid jobs.
 func (m *Marks) StaleWhere(which func(*Grid) bool) (ids []jjm.GridID) {
 	for id, g := range m.s.grids {
 		if which(g) {
@@ -102,9 +105,10 @@ func (m *Marks) StaleWhere(which func(*Grid) bool) (ids []jjm.GridID) {
 	return ids
 }
 
-// TakeStale returns the shards of a record that are to be written, and unmarks them with the
-// head. some is false if nothing is to be written. While a grid job is being cut only the head
-// is written, because the last shard would be written again with every cut.
+// TakeStale returns the numbers of the shards that are to be written now, sorted, and removes their marks and the mark
+// of the head. If some is true, the head is to be written too; if some is false, nothing is to be written. While a grid
+// job is being cut into local jobs, TakeStale returns no shards and keeps their marks, because the last shard would
+// have to be written again with every cut.
 func (m *Marks) TakeStale(id jjm.GridID) (shards []int, some bool) {
 	g := m.Grid(id)
 	if g == nil || !g.headDirty && len(g.dirty) == 0 {
@@ -124,15 +128,15 @@ func (m *Marks) TakeStale(id jjm.GridID) (shards []int, some bool) {
 	return shards, true
 }
 
-// TellsUpTo notes the number of the last change that is in a grid job's record.
+// TellsUpTo notes the number of the last journal entry that a grid job's record contains.
 func (m *Marks) TellsUpTo(id jjm.GridID, seq int64) {
 	if g := m.Grid(id); g != nil {
 		g.history = seq
 	}
 }
 
-// Point notes whether the file of a grid job's handle points to its record. If it does
-// not, the record is written again.
+// Point notes in leads whether the file of a grid job's handle points where it should; see Grid.Pointed. If leads is
+// false, Point marks the head to be written, because the file is written together with the head.
 func (m *Marks) Point(id jjm.GridID, leads bool) {
 	if g := m.Grid(id); g != nil {
 		g.pointed = leads
@@ -140,8 +144,9 @@ func (m *Marks) Point(id jjm.GridID, leads bool) {
 	}
 }
 
-// Sweep ends the use of bulks by an ended grid job. If no other live grid job uses a bulk, the bulk's folder is marked
-// to be removed.
+// Sweep ends the use of bulks by the local jobs of a grid job that has ended and is still in memory; further calls for
+// the grid job do nothing. If no other live grid job uses a bulk, Sweep adds the bulk to the bulks whose folders are to
+// be removed.
 func (m *Marks) Sweep(id jjm.GridID) {
 	g := m.Grid(id)
 	for i := range g.Locals {
@@ -157,16 +162,15 @@ func (m *Marks) Sweep(id jjm.GridID) {
 	g.swept = true
 }
 
-// TakeUnused returns the bulks of an account whose folders are to be removed, and forgets
-// them.
+// TakeUnused returns the bulks of an account whose folders are to be removed, and removes them from memory.
 func (m *Marks) TakeUnused(uid int) []UnusedBulk {
 	unused := m.s.unused[uid]
 	delete(m.s.unused, uid)
 	return unused
 }
 
-// TakeUnswept returns the owners of an account whose work areas were not swept since the
-// daemon started, and forgets them.
+// TakeUnswept returns the owners of an account whose work areas were not swept since the daemon's start, and removes
+// them from memory.
 func (m *Marks) TakeUnswept(uid int) map[jjm.Owner]bool {
 	owners := map[jjm.Owner]bool{}
 	for _, owner := range m.s.unswept[uid] {
@@ -176,9 +180,9 @@ func (m *Marks) TakeUnswept(uid int) map[jjm.Owner]bool {
 	return owners
 }
 
-// Looked notes a look at the results of a bulk: next is the position at which to
-// continue, negative if all were seen; seen is the time stamp of the folder then, 0 if
-// not all were seen.
+// Looked notes a look at the folder with the results of a bulk. next is the position of the member at which the next
+// look continues, negative if this look saw all results. seen is the time stamp of the folder at the beginning of the
+// look, 0 if the look did not see all results.
 func (m *Marks) Looked(tag jjm.Tag, next int32, seen int64) {
 	b := m.Bulk(tag)
 	if b == nil {
@@ -190,29 +194,30 @@ func (m *Marks) Looked(tag jjm.Tag, next int32, seen int64) {
 	}
 }
 
-// Try notes that the submission command of a bulk starts.
+// Try notes that the submission command of a bulk starts now. It also clears the mark of Unsend.
 func (m *Marks) Try(tag jjm.Tag, now jjm.Time) {
 	if b := m.Bulk(tag); b != nil {
 		b.tried, b.unsent = now, false
 	}
 }
 
-// Unsend notes that no command was started since the bulk was made.
+// Unsend notes that no command of the batch system was started for a bulk since the bulk was made.
 func (m *Marks) Unsend(tag jjm.Tag) {
 	if b := m.Bulk(tag); b != nil {
 		b.unsent = true
 	}
 }
 
-// Unsent reports whether no command was started since the bulk was made.
+// Unsent reports whether no command of the batch system was started for a bulk since the bulk was made. After a restart
+// of the daemon it returns false, because the fact is not stored.
 func (m *Marks) Unsent(tag jjm.Tag) bool {
 	b := m.Bulk(tag)
 	return b != nil && b.unsent
 }
 
-// Tried returns when the submission command of a bulk last started. If no submission command started since the daemon's
-// start, it returns made, the time at which the bulk was formed. The result is never after now: if the clock was set
-// back, waits count from now on.
+// Tried returns when the submission command of a bulk last started. If none was started since the daemon's start, or if
+// the bulk is not open, it returns made, the time at which the bulk was formed. The time of an open bulk is never after
+// now: if the clock was set back, waits count from now on.
 func (m *Marks) Tried(tag jjm.Tag, made, now jjm.Time) jjm.Time {
 	b := m.Bulk(tag)
 	if b == nil {
@@ -225,13 +230,13 @@ func (m *Marks) Tried(tag jjm.Tag, made, now jjm.Time) jjm.Time {
 	return b.tried
 }
 
-// Formed notes that a bulk is stored or given up.
+// Formed removes a bulk from the bulks that are being formed, because the bulk is now stored or was given up.
 func (m *Marks) Formed(tag jjm.Tag) { delete(m.s.forming, tag) }
 
-// Shorten cuts a bulk that is being formed to its first n members.
+// Shorten reduces a bulk that is being formed to its first n members.
 func (m *Marks) Shorten(b *jjm.Bulk, n int) { b.Members = b.Members[:n:n] }
 
-// InOrder returns the live grid jobs, oldest first.
+// InOrder returns the live grid jobs, in the order of their ids: the oldest first.
 func (m Memory) InOrder() iter.Seq2[jjm.GridID, *Grid] {
 	return func(yield func(jjm.GridID, *Grid) bool) {
 		for _, id := range slices.Sorted(maps.Keys(m.s.grids)) {
@@ -242,7 +247,7 @@ func (m Memory) InOrder() iter.Seq2[jjm.GridID, *Grid] {
 	}
 }
 
-// Places returns the places that may have ready local jobs.
+// Places returns the numbers of the places that may have ready local jobs.
 func (g *Grid) Places() iter.Seq[int32] {
 	return func(yield func(int32) bool) {
 		for place := range int32(len(g.ready)) {
@@ -256,7 +261,7 @@ func (g *Grid) Places() iter.Seq[int32] {
 // ReadyAt returns an upper bound of the number of local jobs that are ready at a place.
 func (g *Grid) ReadyAt(place int32) int { return len(g.ready.Of(place)) }
 
-// LookedForFragments notes a look at the fragments of a bulk; see LiveLook.
+// LookedForFragments notes a look at the folder with the fragments of a bulk's records; see LiveLook.note.
 func (m *Marks) LookedForFragments(tag jjm.Tag, next int32, seen, now int64) {
 	if b := m.Bulk(tag); b != nil {
 		b.Look.Fragments.note(next, seen, now)

@@ -9,8 +9,7 @@ import (
 	"jjm/internal/work/split"
 )
 
-// MarkWhole marks all shards of a grid job's record to be written, once in the grid job's
-// life.
+// MarkWhole marks all shards of a grid job's record to be written. Only the first call for a grid job has an effect.
 func (a *Memo) MarkWhole(id jjm.GridID) {
 	g := a.Grid(id)
 	if g == nil || g.whole {
@@ -22,11 +21,10 @@ func (a *Memo) MarkWhole(id jjm.GridID) {
 	}
 }
 
-// Forget removes a grid job from memory, after it was moved to the history.
+// Forget removes a grid job from memory. The caller has moved the grid job to the history of the store.
 func (a *Memo) Forget(id jjm.GridID) { a.s.untrack(id) }
 
-// ShowTrouble sets why the next step of a grid job fails at present, for people; "" if it
-// does not fail.
+// ShowTrouble sets the reason, for people, why the next step of a grid job fails at present; "" if it does not fail.
 func (a *Memo) ShowTrouble(id jjm.GridID, text string) {
 	if g := a.Grid(id); g != nil {
 		g.trouble = text
@@ -34,22 +32,23 @@ func (a *Memo) ShowTrouble(id jjm.GridID, text string) {
 	}
 }
 
-// Fail sets the reason why a grid job can never continue.
+// Fail sets the reason why a grid job can never continue; see Grid.Failure.
 func (a *Memo) Fail(id jjm.GridID, why string) {
 	if g := a.Grid(id); g != nil {
 		g.failure = why
 	}
 }
 
-// SetCutting remembers how a grid job is cut, as its job type decided.
+// SetCutting stores how a job type decided to cut a grid job into parts; see Grid.Cutting.
 func (a *Memo) SetCutting(id jjm.GridID, c *Cutting) {
 	if g := a.Grid(id); g != nil {
 		g.cutting = c
 	}
 }
 
-// ShowProgress sets the progress that the applications of a bulk's members report, by position, and notes how far the
-// files were read; see LiveLook. It reports whether the progress of a member changed.
+// ShowProgress sets the progress that the applications of a bulk's members reported: ps has it by position of the
+// member. next, seen and now describe the look at the progress files; see LiveLook.note. changed is true if the
+// progress of a member changed.
 func (a *Memo) ShowProgress(tag jjm.Tag, ps map[int32]jjm.Progress, next int32, seen, now int64) (changed bool) {
 	b := a.Bulk(tag)
 	if b == nil {
@@ -70,36 +69,38 @@ func (a *Memo) ShowProgress(tag jjm.Tag, ps map[int32]jjm.Progress, next int32, 
 	return changed
 }
 
-// SetWaits sets why a queued batch job waits, nil if the batch system does not say.
+// SetWaits sets the reason why the queued batch job of an attempt waits; nil if the batch system reports no reason. It
+// does nothing if the local job no longer is in state submitted or has a newer attempt.
 func (a *Memo) SetWaits(id jjm.AttemptID, w *jjm.Waiting) {
 	if l := a.Current(id); l != nil && l.State == jjm.Submitted {
 		l.Waits = w
 	}
 }
 
-// SetHolding replaces the holding of an attempt, if it still is old and the attempt is current.
+// SetHolding sets the Holding of an attempt's local job to now. It does nothing if the Holding is no longer old, or if
+// the local job has a newer attempt.
 func (a *Memo) SetHolding(id jjm.AttemptID, old, now *jjm.Holding) {
 	if l := a.Local(id.LocalID); l != nil && l.Attempt == id.Attempt && l.Holding == old {
 		l.Holding = now
 	}
 }
 
-// SetReleased sets when a held bulk was released.
+// SetReleased sets when jjm ordered the batch system to release a bulk that was submitted held; see Bulk.Released.
 func (a *Memo) SetReleased(tag jjm.Tag, now jjm.Time) {
 	if b := a.Bulk(tag); b != nil {
 		b.released = now
 	}
 }
 
-// Due moves the waiting local jobs of a grid job whose NotBefore has passed to the ready local jobs.
+// Due moves the waiting local jobs of a grid job whose time (NotBefore) has come to the queues of ready local jobs.
 func (a *Memo) Due(g *Grid, now jjm.Time) { g.due(now) }
 
-// Ready returns an upper bound of the number of ready local jobs of a grid job at a
-// place; 0 is exact.
+// Ready returns an upper bound of the number of ready local jobs of a grid job at a place. If the result is 0, there
+// certainly is none.
 func (a *Memo) Ready(g *Grid, place int32, now jjm.Time) int { return g.trim(place, now) }
 
-// Take removes the first ready local job of a place from the queue of ready local jobs and
-// returns a copy; ok is false if there is none.
+// Take removes the first ready local job of a place from its queue and returns a copy of its row. ok is false if no
+// local job is ready there.
 func (a *Memo) Take(g *Grid, place int32, now jjm.Time) (l jjm.LocalJob, ok bool) {
 	if g.trim(place, now) == 0 {
 		return l, false
@@ -110,10 +111,10 @@ func (a *Memo) Take(g *Grid, place int32, now jjm.Time) (l jjm.LocalJob, ok bool
 	return g.Locals[q[0]], true
 }
 
-// Form adds a bulk to the bulks being formed.
+// Form adds a bulk to the bulks that are being formed; see Memory.Forming.
 func (a *Memo) Form(b *jjm.Bulk) { a.s.forming[b.Tag] = b }
 
-// GiveBack makes the members ready again after their bulk could not be stored.
+// GiveBack makes the members of a bulk ready again, because the bulk was not stored.
 func (a *Memo) GiveBack(members []jjm.AttemptID) {
 	for _, m := range members {
 		if g := a.Grid(m.Grid); g != nil {
@@ -122,17 +123,18 @@ func (a *Memo) GiveBack(members []jjm.AttemptID) {
 	}
 }
 
-// Lift removes the ban of a person. It makes a new slice, because readers may still use the old slice.
+// Lift removes the ban of the person to whom b applies. It replaces the slice of bans by a new slice, because readers
+// may still use the old one.
 func (a *Memo) Lift(b jjm.Ban) { a.s.bans = slices.DeleteFunc(slices.Clone(a.s.bans), b.Same) }
 
-// Ban adds a ban. A new ban replaces an older ban of the same person.
+// Ban adds a ban. The ban replaces an older ban of the same person.
 func (a *Memo) Ban(b jjm.Ban) {
 	a.Lift(b)
 	a.s.bans = append(a.s.bans, b)
 }
 
-// SourceTrouble sets why the source of a dataset of a grid job cannot be read, "" if it
-// can. dataset is its position in the job file.
+// SourceTrouble sets the reason why the source of a dataset of a grid job cannot be read; "" if it can be read. dataset
+// is the position of the dataset in the job file.
 func (a *Memo) SourceTrouble(id jjm.GridID, dataset int, text string) {
 	g := a.Grid(id)
 	if g == nil || g.Reads == nil {
@@ -145,31 +147,33 @@ func (a *Memo) SourceTrouble(id jjm.GridID, dataset int, text string) {
 	g.touch()
 }
 
-// Lacks sets why a grid job waits for an open secondary dataset, "" if it does not.
+// Lacks sets the reason why a grid job waits for files of a secondary dataset that is still open; "" if it does not
+// wait.
 func (a *Memo) Lacks(id jjm.GridID, text string) {
 	if g := a.Grid(id); g != nil && g.Reads != nil {
 		g.Reads.lacks = text
 	}
 }
 
-// SetInputs sets which datasets the first step of a grid job reads, and returns the step's
-// present counts of news, marks and fills.
+// SetInputs sets which datasets the first step of a grid job reads. It returns the present values of the step's
+// counters news, marked and fills (see Reads), so that the caller can find out later whether something changed.
 func (a *Memo) SetInputs(id jjm.GridID, datasets []store.DatasetID) (news, marked, fills uint64) {
 	r := a.Grid(id).Reads
 	r.datasets = datasets
 	return r.news, r.marked, r.fills
 }
 
-// Withdrew notes that local jobs gave back what they own of marked files, for all marks
-// up to the count marked.
+// Withdrew notes that the local jobs of a grid job that waited for submission have given back their work on marked
+// files. It covers the marks up to marked, an earlier value of Reads.Marked; if files were marked since,
+// Reads.ToWithdraw stays true.
 func (a *Memo) Withdrew(id jjm.GridID, marked uint64) {
 	if g := a.Grid(id); g != nil && g.Reads != nil {
 		g.Reads.withdrawn = marked + 1
 	}
 }
 
-// SetIdle sets why a step can make no local jobs now, unless the step has had news since
-// its count of news was news.
+// SetIdle sets the reason why a step can make no local jobs now. It does nothing if the step's counter of news is no
+// longer news: then the step must look again.
 func (a *Memo) SetIdle(id jjm.GridID, step int32, news uint64, why string) {
 	g := a.Grid(id)
 	if g == nil || g.reads(step).news != news {
@@ -179,8 +183,8 @@ func (a *Memo) SetIdle(id jjm.GridID, step int32, news uint64, why string) {
 	g.touch()
 }
 
-// News counts news about a dataset and, if marks is true, also news about marked files. It returns the grid jobs that
-// read the dataset; these grid jobs are no longer idle.
+// News counts news about a dataset for each grid job that reads it: new or lost files, or a closed dataset. If marks is
+// true, it also counts that files were marked. The grid jobs are then no longer idle, and News returns their ids.
 func (a *Memo) News(id store.DatasetID, marks bool) (readers []jjm.GridID) {
 	for gid, g := range a.s.grids {
 		if !g.mayRead(id) {
@@ -196,11 +200,11 @@ func (a *Memo) News(id store.DatasetID, marks bool) (readers []jjm.GridID) {
 	return readers
 }
 
-// WaitsForTime reports whether an idle grid job may have to continue without news, because merges start when files have
-// waited long enough, or when siblings end.
+// WaitsForTime reports whether an idle grid job must be looked at from time to time even without news. For some
+// splitters, files that have waited long enough are merged, or parts depend on other local jobs (siblings) that end.
 func (m Memory) WaitsForTime(id jjm.GridID) bool { return m.timed(id) != nil }
 
-// timed returns the step of an idle grid job that may have to continue without news, or nil.
+// timed returns the Reads of the step for which WaitsForTime is true, or nil.
 func (m Memory) timed(id jjm.GridID) *Reads {
 	g := m.Grid(id)
 	switch {
@@ -212,8 +216,8 @@ func (m Memory) timed(id jjm.GridID) *Reads {
 	return g.Merge
 }
 
-// NextLook returns the time until an idle grid job that WaitsForTime must be looked at again,
-// 0 for never. Once in each interval of poll, it makes the grid job no longer idle.
+// NextLook returns the time until an idle grid job must be looked at again, 0 if WaitsForTime is false for it. When the
+// time has come, once in each interval poll, NextLook makes the grid job no longer idle and returns a millisecond.
 func (a *Memo) NextLook(id jjm.GridID, now jjm.Time, poll time.Duration) time.Duration {
 	r := a.timed(id)
 	if r == nil {
@@ -230,8 +234,8 @@ func (a *Memo) NextLook(id jjm.GridID, now jjm.Time, poll time.Duration) time.Du
 	return time.Millisecond
 }
 
-// timed reports whether the parts that a splitter cuts depend on more than its files: on
-// time, or on the ends of local jobs.
+// timed reports whether the parts that a splitter cuts depend on more than the files of the dataset: on the time that
+// files have waited, or on the ends of other local jobs.
 func timed(splitter string) bool {
 	switch splitter {
 	case split.ParentlessMergeBySize, split.WMBSMergeBySize, split.SiblingProcessingBased:

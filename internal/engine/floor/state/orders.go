@@ -9,7 +9,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// target is the thing to which an order applies, such as a grid job or a cluster.
+// target is what an order applies to, such as a grid job or a cluster.
 type target struct{ kind, name string }
 
 func targetOf(o jjm.Order) target { return target{o.Kind, o.Name} }
@@ -28,7 +28,7 @@ func (m Memory) Orders() []jjm.Order {
 	return all
 }
 
-// InForce returns the orders in force that which selects, sorted as by Orders.
+// InForce returns those of the orders in force for which the function which returns true, sorted as by Orders.
 func (m Memory) InForce(now jjm.Time, which func(jjm.Order) bool) []jjm.Order {
 	var out []jjm.Order
 	for _, o := range m.Orders() {
@@ -39,7 +39,8 @@ func (m Memory) InForce(now jjm.Time, which func(jjm.Order) bool) []jjm.Order {
 	return out
 }
 
-// Ordered returns the order of a verb about a target that is in force now; false if there is none.
+// Ordered returns the order with a verb about a target if it is in force now. The target is the thing with this kind
+// and name. The last result is false if there is no such order.
 func (m Memory) Ordered(verb, kind, name string, now jjm.Time) (jjm.Order, bool) {
 	for _, o := range m.s.orders[target{kind, name}] {
 		if o.Verb == verb && o.InForce(now) {
@@ -49,8 +50,9 @@ func (m Memory) Ordered(verb, kind, name string, now jjm.Time) (jjm.Order, bool)
 	return jjm.Order{}, false
 }
 
-// OrderedAt returns the order in force of a verb about a cluster, or about the queue on
-// it that the request names, else the cluster's default queue.
+// OrderedAt returns the order with a verb that is in force now and concerns local jobs with the request r on a cluster:
+// an order about the cluster or, if there is none, about the queue. The queue is the one that r names, else the
+// cluster's default queue. The last result is false if there is no such order.
 func (m Memory) OrderedAt(verb, cluster string, r jjm.Request, now jjm.Time) (jjm.Order, bool) {
 	if o, yes := m.Ordered(verb, jjm.OrderCluster, cluster, now); yes {
 		return o, true
@@ -62,8 +64,8 @@ func (m Memory) OrderedAt(verb, cluster string, r jjm.Request, now jjm.Time) (jj
 	return m.Ordered(verb, jjm.OrderQueue, jjm.QueueName(cluster, queue), now)
 }
 
-// queueOf returns the queue of a cluster that a request names, else the cluster's default
-// queue; "" if neither says which.
+// queueOf returns the queue of a cluster to which local jobs with a request go: the queue that the request names, else
+// the cluster's default queue; "" if the batch system chooses.
 func (m Memory) queueOf(cluster string, r jjm.Request) string {
 	if at, known := m.s.Positions[cluster]; known && r.Queue == "" {
 		return m.s.B.Deps.Clusters[at].Queue
@@ -71,8 +73,8 @@ func (m Memory) queueOf(cluster string, r jjm.Request) string {
 	return r.Queue
 }
 
-// Windows returns the maintenance windows in force of a cluster and of the queue on it that
-// the request names, else of the cluster's default queue.
+// Windows returns the maintenance windows in force for local jobs with the request r on a cluster: the windows of the
+// cluster and of the queue, which is the one that r names, else the cluster's default queue.
 func (m Memory) Windows(cluster string, r jjm.Request, now jjm.Time) (all []jjm.Order) {
 	if len(m.s.orders) == 0 { // called for each submission, and there are mostly no orders
 		return nil
@@ -91,12 +93,14 @@ func (m Memory) Windows(cluster string, r jjm.Request, now jjm.Time) (all []jjm.
 	return all
 }
 
-// Paused returns the order in force that pauses a grid job, false if there is none.
+// Paused returns the order in force that pauses a grid job itself; the last result is false if there is none. See
+// Halted for its type and user.
 func (m Memory) Paused(id jjm.GridID, now jjm.Time) (jjm.Order, bool) {
 	return m.Ordered(jjm.OrderPause, jjm.OrderJob, id.String(), now)
 }
 
-// Halted returns the order in force that pauses a grid job, its type or its user, false if there is none.
+// Halted returns the order in force that pauses a grid job, its job type or its user; the last result is false if there
+// is none.
 func (m Memory) Halted(g *Grid, now jjm.Time) (jjm.Order, bool) {
 	if o, yes := m.Paused(g.Job.ID, now); yes {
 		return o, true
@@ -107,8 +111,8 @@ func (m Memory) Halted(g *Grid, now jjm.Time) (jjm.Order, bool) {
 	return m.Ordered(jjm.OrderPause, jjm.OrderUser, g.Job.Owner.User, now)
 }
 
-// SetOrders removes the orders end and adds the orders begin. A new order replaces an
-// order that is the same ([jjm.Order.Same]).
+// SetOrders removes the orders end and adds the orders begin. Each added order replaces the stored order with the same
+// verb and target ([jjm.Order.Same]).
 func (a *Memo) SetOrders(end, begin []jjm.Order) {
 	for _, o := range append(slices.Clone(end), begin...) {
 		left := slices.DeleteFunc(slices.Clone(a.s.orders[targetOf(o)]), func(old jjm.Order) bool {

@@ -4,8 +4,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Outside is the status of a grid job as gatekeepers and people see it. Package
-// record computes it with plan.GRAM, plan.Master and plan.ExitCode.
+// Outside is the status of a grid job as gatekeepers and people outside jjm see it. Package record computes it with
+// plan.GRAM, plan.Master and plan.ExitCode.
 type Outside struct {
 	Counts  [jjm.NumStates]int
 	Total   int
@@ -16,8 +16,8 @@ type Outside struct {
 	Exit    int
 }
 
-// Phases returns the progress of the running local jobs, summed by phase, at most 32
-// phases.
+// Phases returns the progress that the applications of unfinished local jobs report: for each phase, the sums over
+// these local jobs. It returns at most 32 phases, and none if no local job is submitted or running.
 func (g *Grid) Phases() []jjm.Progress {
 	var out []jjm.Progress
 	at := map[string]int{}

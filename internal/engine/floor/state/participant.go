@@ -4,17 +4,17 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Participant takes part in every change: it reads the decision, adds the consequences of the decision to the change,
-// and stores its share in the transaction. Participants run in order, and each participant sees the additions of the
-// previous participants.
+// Participant is a step of every change between the decision and the commit. It reads what the decision set in the
+// Change, adds the consequences to the Change, and stores its share in the transaction. Participants run in order, and
+// each sees what the previous participants added.
 type Participant struct {
 	Name string
-	// Why is the reason for the participant's place in the order.
+	// Why is the reason for the participant's position in the order.
 	Why string
 	Do  func(*Change) error
 }
 
-// flush runs the participants inside the transaction.
+// flush runs the participants inside the transaction. It stops at the first error and returns it.
 func (c *Change) flush() error {
 	for _, p := range c.S.Participants {
 		if err := p.Do(c); err != nil {
@@ -34,7 +34,7 @@ func (c *Change) PutBulks() error {
 	return nil
 }
 
-// PutEnds stores the ends of attempts.
+// PutEnds stores the ends of attempts: evidence and verdict.
 func (c *Change) PutEnds() error {
 	if len(c.Ends) == 0 {
 		return nil
@@ -58,7 +58,7 @@ func (c *Change) PutNew() error {
 	return c.Tx.InsertLocals(c.Inserted)
 }
 
-// PutThen runs the statements that must run after the local jobs are stored.
+// PutThen runs the further statements of the change, which need the local jobs in the store.
 func (c *Change) PutThen() error {
 	for _, do := range c.Then {
 		if err := do(); err != nil {
@@ -68,7 +68,7 @@ func (c *Change) PutThen() error {
 	return nil
 }
 
-// PutRows stores the changed bulks and grid jobs.
+// PutRows stores the changed bulks and the changed and new grid jobs.
 func (c *Change) PutRows() error {
 	for _, b := range c.bulks {
 		if err := c.Tx.SaveBulk(b); err != nil {
@@ -83,11 +83,11 @@ func (c *Change) PutRows() error {
 	return nil
 }
 
-// PutJournal stores the entries of the journal.
+// PutJournal stores the journal entries of the change.
 func (c *Change) PutJournal() error { return c.Tx.Journal(coalesce(c.Journal)...) }
 
-// coalesce joins entries about consecutive local jobs that changed in the same way. A bulk of a thousand local jobs is
-// then one line of history.
+// coalesce joins entries about local jobs with consecutive numbers that changed in the same way. The history of a bulk
+// of a thousand local jobs is then one line.
 func coalesce(es []jjm.JournalEntry) []jjm.JournalEntry {
 	var out []jjm.JournalEntry
 	for _, e := range es {
@@ -100,6 +100,8 @@ func coalesce(es []jjm.JournalEntry) []jjm.JournalEntry {
 	return out
 }
 
+// joins reports whether entry b can be joined to entry a: both are about local jobs, the first local job of b follows
+// the last one of a, and the entries do not differ otherwise.
 func joins(a, b jjm.JournalEntry) bool {
 	follows := a.First >= 0 && a.Last+1 == b.First
 	a.First, a.Last = b.First, b.Last

@@ -6,10 +6,11 @@ import (
 	"jjm/internal/jjm"
 )
 
-// ReadInputs sets Part.Input and Origin of local jobs from the store, because memory does not have these fields.
+// ReadInputs reads Part.Input and Origin of the local jobs ls from the store and sets these fields in ls. Memory does
+// not contain them, because they are large.
 func (s *State) ReadInputs(ctx context.Context, ls []jjm.LocalJob) error {
 	wanted := map[jjm.GridID][]int32{}
-	along := map[jjm.GridID]bool{} // grid jobs whose parts may have inputs whatever their unit
+	along := map[jjm.GridID]bool{} // grid jobs whose parts of events or rows may have inputs
 	for i := range ls {
 		id := ls[i].ID.Grid
 		if _, known := along[id]; !known {
@@ -33,9 +34,8 @@ func (s *State) ReadInputs(ctx context.Context, ls []jjm.LocalJob) error {
 	return nil
 }
 
-// readsAlong reports whether parts of a grid job may have an Input although they own
-// events or rows: files of secondary datasets, or settings. For a grid job that is not
-// live it returns true.
+// readsAlong reports whether a part of a grid job may have an Input even though the part owns events or rows: the Input
+// then contains files of secondary datasets, or settings. For a grid job that is not live it returns true.
 func (s *State) readsAlong(id jjm.GridID) bool {
 	v := s.View()
 	defer v.Close()

@@ -8,16 +8,17 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// Spot is a cluster together with a place.
+// Spot is a place of a grid job together with a cluster. A place is a set of clusters to which local jobs may go, by
+// its number in the grid job's list of places; 0 stands for all clusters of the grid job.
 type Spot struct {
 	Place   int32
 	Cluster string
 }
 
-// queues are the numbers of local jobs, in one ordered queue for each place. Most grid jobs have only the place 0.
+// queues contains an ordered queue of local jobs, by number, for each place. Most grid jobs have only the place 0.
 type queues [][]int32
 
-// Of returns the queue of a place, nil if the place has none.
+// Of returns the queue of a place, nil if it is empty.
 func (q queues) Of(place int32) []int32 {
 	if int(place) >= len(q) {
 		return nil
@@ -25,7 +26,8 @@ func (q queues) Of(place int32) []int32 {
 	return q[place]
 }
 
-// Set replaces the queue of a place. An empty queue releases its memory.
+// Set replaces the queue of a place. If the new queue is empty, Set releases the memory of the old one. It does nothing
+// if the place has never had a queue.
 func (q queues) Set(place int32, to []int32) {
 	switch {
 	case int(place) >= len(q):
@@ -42,21 +44,25 @@ func (q *queues) Push(place, n int32) {
 	(*q)[place] = append((*q)[place], n)
 }
 
+// pushFront adds a local job at the front of the queue of a place.
 func (q *queues) pushFront(place, n int32) {
 	q.grow(place)
 	(*q)[place] = slices.Insert((*q)[place], 0, n)
 }
 
+// grow makes q long enough to have a queue for a place.
 func (q *queues) grow(place int32) {
 	for int(place) >= len(*q) {
 		*q = append(*q, nil)
 	}
 }
 
-// entries are, by number of local job, 1 + the place of the only valid entry in queues, 0 if there is none.
+// entries contains, by number of local job, 1 + the place of the local job's only valid entry in queues, and 0 if it
+// has none. Other entries of the local job in queues are stale.
 type entries []int32
 
-// add notes an entry of a local job at a place. It returns false if the local job already has a valid entry there.
+// add notes that a local job gets an entry in the queue of a place. It returns false if the local job already has a
+// valid entry there.
 func (e *entries) add(n, place int32) bool {
 	for int(n) >= len(*e) {
 		*e = append(*e, 0)
@@ -68,19 +74,21 @@ func (e *entries) add(n, place int32) bool {
 	return true
 }
 
-// has reports whether a local job has a valid entry at a place.
+// has reports whether a local job has its valid entry in the queue of a place.
 func (e *entries) has(n, place int32) bool { return (*e)[n] == place+1 }
 
-// remove notes that an entry of a local job was taken from the queue of a place.
+// remove notes that an entry of a local job was taken from the queue of a place. If it was the valid entry, the local
+// job has none now.
 func (e *entries) remove(n, place int32) {
 	if e.has(n, place) {
 		(*e)[n] = 0
 	}
 }
 
-// counter counts by place.
+// counter contains a count for each place.
 type counter []int
 
+// add adds by to the count of a place.
 func (c *counter) add(place int32, by int) {
 	for int(place) >= len(*c) {
 		*c = append(*c, 0)
@@ -96,7 +104,7 @@ func (c counter) Of(place int32) int {
 	return c[place]
 }
 
-// Unsent returns 1 if a local job waits for its first or next submission, else 0.
+// Unsent returns 1 if a local job waits for the submission of its first or next attempt, else 0.
 func Unsent(l *jjm.LocalJob) int {
 	if l.State == jjm.New && !l.IsUnsubmitted() {
 		return 1
@@ -112,14 +120,13 @@ func inBatch(l *jjm.LocalJob) int {
 	return 0
 }
 
-// Among returns the clusters of the grid job that local jobs of a place may go to,
-// whether the site still has them or not.
+// Among returns the clusters to which local jobs of a place may go. The site may no longer have some of them.
 func (g *Grid) Among(place int32) []string {
 	return plan.Among(g.Job.Step.Clusters, g.Job.Step.Places, place)
 }
 
-// Candidates returns the clusters that local jobs of g of a place may go to: the clusters
-// of Among that this site still has and that did not refuse these local jobs.
+// Candidates returns the clusters of g.Among(place) that the site still has and that have not permanently refused local
+// jobs of this place.
 func (m Memory) Candidates(g *Grid, place int32) []string {
 	return slices.DeleteFunc(slices.Clone(g.Among(place)), func(name string) bool {
 		_, refused := g.refused[Spot{place, name}]
@@ -128,8 +135,7 @@ func (m Memory) Candidates(g *Grid, place int32) []string {
 	})
 }
 
-// UnsentFor returns the number of local jobs that wait for submission and may go to a
-// cluster.
+// UnsentFor returns the number of local jobs that wait for submission and whose place includes a cluster.
 func (g *Grid) UnsentFor(cluster string) (n int) {
 	for place, unsent := range g.UnsentAt {
 		if unsent > 0 && slices.Contains(g.Among(int32(place)), cluster) {
@@ -139,8 +145,8 @@ func (g *Grid) UnsentFor(cluster string) (n int) {
 	return n
 }
 
-// UnsentPlaces returns the places of local jobs that wait for submission. If there are
-// none it returns place 0, which stands for any cluster.
+// UnsentPlaces returns the places with local jobs that wait for submission. If no local job waits, it returns only the
+// place 0.
 func (g *Grid) UnsentPlaces() []int32 {
 	var places []int32
 	for place, n := range g.UnsentAt {
@@ -154,8 +160,8 @@ func (g *Grid) UnsentPlaces() []int32 {
 	return places
 }
 
-// PlaceText describes, for people, the clusters that local jobs of a place need: "a cluster that can read from disk7:
-// a, b". place must not be 0.
+// PlaceText describes, for people, the clusters to which local jobs of a place may go, for example "a cluster that can
+// read from disk7: a, b". place must not be 0.
 func PlaceText(g *Grid, place int32) string {
 	p := &g.Job.Step.Places[place-1]
 	need := "one of its clusters"
@@ -165,9 +171,9 @@ func PlaceText(g *Grid, place int32) string {
 	return need + ": " + strings.Join(p.Clusters, ", ")
 }
 
-// ShowPlaces sets Waits of the copies rows of local jobs that wait for submission and may
-// not go to all clusters of the grid job. Waits then names the clusters that they wait for.
-// The memory lock is held.
+// ShowPlaces sets the field Waits of the local jobs in rows, which are copies. It sets Waits for each local job that
+// waits for submission and may not go to all clusters of the grid job; the text names the clusters to which it may go.
+// The caller holds the memory lock.
 func ShowPlaces(g *Grid, rows []jjm.LocalJob, now jjm.Time) {
 	texts := map[int32]*jjm.Waiting{} // one text for each place
 	for i := range rows {
@@ -183,6 +189,6 @@ func ShowPlaces(g *Grid, rows []jjm.LocalJob, now jjm.Time) {
 	}
 }
 
-// Withdrawable reports whether a local job can be ended without a batch system: it waits
-// for submission and is not being killed.
+// Withdrawable reports whether a local job can be ended without a command to a batch system, because it waits for
+// submission and is not being killed.
 func Withdrawable(l *jjm.LocalJob) bool { return !l.Kill && Unsent(l) > 0 }

@@ -6,7 +6,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// A ready local job that is held and released, or moved to another place and back, is taken once.
+// Take returns a ready local job only once, even if the local job is held and released, or moved to another place and
+// back, while it is in a queue.
 func TestReady_WhatChangesWhileItIsReadyIsTakenOnce(t *testing.T) {
 	held := func(l *jjm.LocalJob) { l.State, l.Phase = jjm.Held, jjm.HeldByPerson }
 	released := func(l *jjm.LocalJob) { l.State, l.Phase = jjm.New, "" }

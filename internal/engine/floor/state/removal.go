@@ -10,13 +10,14 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// removals are the effects of a change on the removals of grid jobs.
+// removals are the changes that one Change makes to removals. A removal is the order to delete everything of an ended
+// grid job.
 type removals struct {
 	ordered []store.Removal // the removals that the change stores
-	gone    []jjm.GridID    // the grid jobs whose removal the change ends
+	gone    []jjm.GridID    // the grid jobs whose removal was carried out
 }
 
-// Remove stores the order to remove an ended grid job.
+// Remove stores the order to remove an ended grid job. actor is the person who ordered it.
 func (c *Change) Remove(job *jjm.GridJob, actor string) error {
 	r := store.Removal{Grid: job.ID, Owner: job.Owner, Actor: actor}
 	if err := c.Tx.PutRemoval(&r); err != nil {
@@ -27,8 +28,8 @@ func (c *Change) Remove(job *jjm.GridJob, actor string) error {
 	return nil
 }
 
-// Discard stores the end of a grid job that was rolled back, releases its request key and orders its removal. g is the
-// change's copy, with its final status.
+// Discard stores the end of a grid job that was rolled back, lets its request key be used again, and orders its
+// removal. g is the change's copy, which has its final status.
 func (c *Change) Discard(g *jjm.GridJob, actor string) error {
 	if err := c.Tx.SaveGrid(g); err != nil { // a removal needs the end in the store
 		return err
@@ -44,7 +45,8 @@ func (c *Change) Discard(g *jjm.GridJob, actor string) error {
 // OrderedRemovals returns the removals that the change orders.
 func (c *Change) OrderedRemovals() []store.Removal { return c.ordered }
 
-// Removed stores that the removal of a grid job is complete; see [State.Kept] for the rows that stay.
+// Removed stores that a removal was carried out: everything of the grid job is deleted, except some rows; see
+// [State.Kept].
 func (c *Change) Removed(r *store.Removal) error {
 	c.gone = append(c.gone, r.Grid)
 	c.Note(r.Grid, "", "removed", "work area, packages that nobody else uses, tars, record and rows", r.Actor)
@@ -70,8 +72,9 @@ func (m Memory) Removal(id jjm.GridID) (store.Removal, bool) {
 // Removals returns the removals that are not carried out yet, in no order.
 func (m Memory) Removals() iter.Seq2[jjm.GridID, store.Removal] { return maps.All(m.s.removals) }
 
-// Kept is [State.Find] that also returns a removed grid job: its own row, and the removal. gone
-// is nil if the grid job is neither removed nor to be removed.
+// Kept returns the row of a grid job that is live, in the history or removed. gone is the removal if the grid job is
+// removed or is to be removed, else nil. The error is of kind Gone if the grid job never existed, and Denied if the
+// caller may not see it. [State.Find] differs only in that it returns an error for a removed grid job.
 func (s *State) Kept(ctx context.Context, caller wire.Caller, id jjm.GridID) (job jjm.GridJob, gone *store.Removal,
 	err error) {
 	v := s.View()

@@ -9,14 +9,15 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// reopened are the effects of a change on the requests to reopen grid jobs.
+// reopened are the changes that one Change makes to requests to reopen grid jobs. To reopen an ended grid job is to
+// begin its next generation: the grid job becomes live again, to do more work.
 type reopened struct {
 	requested []store.Reopening // the requests that the change stores
 	settled   []jjm.GridID      // the grid jobs whose requests the change carries out or refuses
 }
 
-// Request stores a request to reopen an ended grid job. The error is of kind Conflict if the grid job
-// already has an open request.
+// Request stores the request r to reopen an ended grid job. The error is of kind Conflict if the grid job already has
+// an open request, and Busy if the grid job has not ended or is in a later generation.
 func (c *Change) Request(r *store.Reopening) error {
 	if err := c.Tx.PutReopening(r); err != nil {
 		return err
@@ -25,8 +26,9 @@ func (c *Change) Request(r *store.Reopening) error {
 	return nil
 }
 
-// Reopen begins the next generation of a grid job as a request asks, and returns its copy. Its
-// rows are in memory; see [Memo.Revive].
+// Reopen carries out the request r: it begins the next generation of the grid job and returns the change's copy of the
+// row. The caller must have added the ended grid job to memory before ([Memo.Revive]); otherwise the error is of kind
+// Internal.
 func (c *Change) Reopen(r *store.Reopening) (*jjm.GridJob, error) {
 	g := c.Grid(r.Grid)
 	if g == nil {
@@ -43,14 +45,14 @@ func (c *Change) Reopen(r *store.Reopening) (*jjm.GridJob, error) {
 	return g, c.Tx.EndReopening(r.Seq, "")
 }
 
-// RefuseReopening stores that a request was refused, with the reason.
+// RefuseReopening stores that the request r was refused, with the reason why.
 func (c *Change) RefuseReopening(r *store.Reopening, why string) error {
 	c.settled = append(c.settled, r.Grid)
 	c.Note(r.Grid, "", "reopening refused", why, "")
 	return c.Tx.EndReopening(r.Seq, why)
 }
 
-// Requests returns the grid jobs whose requests to be reopened the change stores, carries out or refuses.
+// Requests returns the grid jobs for which the change stores, carries out or refuses a request to be reopened.
 func (c *Change) Requests() (ids []jjm.GridID) {
 	for _, r := range c.requested {
 		ids = append(ids, r.Grid)
@@ -68,13 +70,13 @@ func (c *Change) applyReopened() {
 	}
 }
 
-// Reopening returns the open request to reopen a grid job, false if there is none.
+// Reopening returns the open request to reopen a grid job; the last result is false if there is none.
 func (m Memory) Reopening(id jjm.GridID) (store.Reopening, bool) {
 	r, ok := m.s.requests[id]
 	return r, ok
 }
 
-// Reopenings returns the open requests, in no order.
+// Reopenings returns the open requests to reopen grid jobs, in no order.
 func (m Memory) Reopenings() iter.Seq2[jjm.GridID, store.Reopening] { return maps.All(m.s.requests) }
 
 // Revive adds an ended grid job to memory, with all its local jobs, so that a change can reopen the grid job. Until
@@ -92,7 +94,7 @@ func (a *Memo) Revive(job jjm.GridJob, locals []jjm.LocalJob) {
 	a.s.grids[job.ID] = g
 }
 
-// Revived reports whether a grid job is over and in memory only to be reopened.
+// Revived reports whether a grid job has ended and is in memory only because it is to be reopened.
 func (s *State) Revived(id jjm.GridID) bool {
 	s.mem.RLock()
 	defer s.mem.RUnlock()

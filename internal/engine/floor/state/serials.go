@@ -8,9 +8,9 @@ import (
 	"jjm/internal/work/stream"
 )
 
-// PartsRoom returns how many local jobs the first step of a grid job may make now, at most
-// limit. Each local job takes a serial number from every output template, so the result is 0 if a
-// template has no number left.
+// PartsRoom returns how many local jobs the first step of a grid job may make now, at most limit. Each local job uses
+// up one serial number of every output template of the job file. The result is therefore at most the smallest count of
+// numbers left; 0 if a template has none left. The error is an error of the store.
 func (s *State) PartsRoom(ctx context.Context, job *jjm.GridJob, limit int) (int, error) {
 	if !bounded(&job.Spec) {
 		return limit, nil
@@ -24,9 +24,9 @@ func (s *State) PartsRoom(ctx context.Context, job *jjm.GridJob, limit int) (int
 	return limit, err
 }
 
-// NoSerials returns an error of kind Invalid if an output template has no serial number
-// left for another local job. left are the numbers left, in the order of the templates,
-// negative for no bound.
+// NoSerials returns an error of kind Invalid if an output template has no serial number left for one more local job,
+// else nil. left contains the counts of numbers left in the order of the templates, negative for a template without a
+// largest number.
 func NoSerials(spec *jjm.Spec, left []int64) error {
 	for i, o := range stream.Outputs(spec, jjm.StepWork) {
 		if i < len(left) && left[i] == 0 {
@@ -38,13 +38,13 @@ func NoSerials(spec *jjm.Spec, left []int64) error {
 	return nil
 }
 
-// bounded reports whether an output template has a largest serial number.
+// bounded reports whether an output template of a job file sets a largest serial number.
 func bounded(spec *jjm.Spec) bool {
 	return slices.ContainsFunc(spec.OutputTemplates, func(t jjm.OutputTemplate) bool { return t.MaxSerial > 0 })
 }
 
-// WithinSerials returns the error of NoSerials if there are more parts than serial
-// numbers. room is the result of PartsRoom.
+// WithinSerials returns the error of NoSerials if a cut has made more parts than an output template has serial numbers
+// left. room is the result of PartsRoom; the numbers are read again only if parts is greater than room.
 func (s *State) WithinSerials(ctx context.Context, job *jjm.GridJob, parts, room int) error {
 	if parts <= room || !bounded(&job.Spec) {
 		return nil
@@ -61,8 +61,8 @@ func (s *State) WithinSerials(ctx context.Context, job *jjm.GridJob, parts, room
 	return NoSerials(&job.Spec, left)
 }
 
-// MayInsert returns the error of NoSerials if no serial number is left for one more local job of a step, in addition to
-// the local jobs of this change.
+// MayInsert returns the error of NoSerials if an output template has no serial number left for one more local job of a
+// step. The local jobs of the step that this change already inserts count.
 func (c *Change) MayInsert(g *jjm.GridJob, step int32) error {
 	if step != jjm.StepWork || !bounded(&g.Spec) {
 		return nil

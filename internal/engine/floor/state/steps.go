@@ -6,14 +6,15 @@ import (
 	"jjm/internal/jjm"
 )
 
-// tallied counts the local jobs of one step: givenBack counts the local jobs that gave their work back, counts counts
-// the other local jobs by state.
+// tallied contains numbers of local jobs of one step of a grid job: givenBack is the number of those that gave their
+// work back to other local jobs, counts has the numbers of all others by state.
 type tallied struct {
 	counts    [jjm.NumStates]int
 	givenBack int
 }
 
-// tally adds d to the counts of a local job's state, for the grid job and for its step.
+// tally adds d to the counters to which a local job belongs, for the grid job and for its step: GivenBack, or else
+// Counts, Unsubmitted and Forced. d is 1 for a new row and -1 for a row that is replaced.
 func (g *Grid) tally(l *jjm.LocalJob, d int) {
 	g.tallyStep(l, d)
 	if l.Phase == jjm.GivenBack {
@@ -29,6 +30,7 @@ func (g *Grid) tally(l *jjm.LocalJob, d int) {
 	}
 }
 
+// tallyStep adds d to the counters of a local job's step.
 func (g *Grid) tallyStep(l *jjm.LocalJob, d int) {
 	t := &g.bySteps[min(l.Step, jjm.StepMerge)]
 	if l.Phase == jjm.GivenBack {
@@ -38,8 +40,8 @@ func (g *Grid) tallyStep(l *jjm.LocalJob, d int) {
 	t.counts[l.State] += d
 }
 
-// Steps returns the counts of a grid job by step. It returns nil if the grid job has one step, or if not all its local
-// jobs are in memory.
+// Steps returns the counts of a grid job's local jobs by step. It returns nil if the grid job has only one step, or if
+// not all its local jobs are in memory; StepsOf then reads the counts from the store.
 func (g *Grid) Steps() []jjm.StepCounts {
 	made := 0
 	for _, t := range g.bySteps {
@@ -60,7 +62,8 @@ func (g *Grid) Steps() []jjm.StepCounts {
 	return all
 }
 
-// expect sets Expected and Closed of the counts of steps.
+// expect sets, in the counts of each step, how many local jobs the step is expected to have (Expected) and whether it
+// will make no more (Closed).
 func expect(job *jjm.GridJob, all []jjm.StepCounts) {
 	m := job.Merging
 	for i := range all {
@@ -72,8 +75,8 @@ func expect(job *jjm.GridJob, all []jjm.StepCounts) {
 	}
 }
 
-// StepsOf returns the counts of a grid job by step from the store. It is for grid jobs that are not in memory, and
-// returns nil for a grid job of one step.
+// StepsOf returns the counts of a grid job's local jobs by step, read from the store. It is for grid jobs whose local
+// jobs are not all in memory. It returns nil for a grid job with only one step.
 func (s *State) StepsOf(ctx context.Context, job *jjm.GridJob) ([]jjm.StepCounts, error) {
 	if job.Merging == nil {
 		return nil, nil

@@ -5,9 +5,9 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// EachTaker calls do for each dataset that took files from the dataset id and has some of
-// lfns, with these lfns. The dataset of a grid job that reads a container takes files from
-// the datasets of the container.
+// EachTaker calls do for each dataset that took files from the dataset id and contains some of the files lfns; do gets
+// that dataset and these files. A dataset takes files if its grid job reads a container: the dataset of the grid job
+// then takes its files from the datasets of the container. EachTaker stops at the first error and returns it.
 func EachTaker(c *Change, id store.DatasetID, lfns []string, do func(taker store.Dataset, lfns []string) error) error {
 	takers, err := c.Tx.TakenBy(id)
 	if err != nil {
@@ -34,6 +34,6 @@ func EachTaker(c *Change, id store.DatasetID, lfns []string, do func(taker store
 	return nil
 }
 
-// ErrDryRun is returned inside a change to roll a dry run back. The caller of Change does
-// not return it.
+// ErrDryRun is returned by the decide function of a dry run, so that the change is rolled back. The caller of Change
+// must not pass it on as an error.
 var ErrDryRun = jjm.Errorf(jjm.Conflict, "a dry run")

@@ -9,17 +9,17 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// tally counts the local jobs of a grid job whose current or last attempt is on one
-// cluster.
+// tally counts those local jobs of a grid job whose current or last attempt is on one particular cluster.
 type tally struct {
 	Counts [jjm.NumStates]int
-	// Retrying counts the local jobs between two attempts.
+	// Retrying counts the local jobs whose last attempt has ended and whose next attempt is not submitted yet.
 	Retrying int
-	// at counts, by place, the local jobs that are in the batch system or about to be.
+	// at counts, by place, the local jobs that the batch system has or is about to get.
 	at counter
 }
 
-// Load returns how many local jobs are in the batch system or about to be. t may be nil.
+// Load returns how many local jobs wait and run in the batch system, or are about to be submitted to it (these count as
+// waiting). t may be nil.
 func (t *tally) Load() plan.Load {
 	if t == nil {
 		return plan.Load{}
@@ -30,7 +30,7 @@ func (t *tally) Load() plan.Load {
 	}
 }
 
-// Of returns how many local jobs of a place are in the batch system or about to be submitted. t may be nil.
+// Of returns how many local jobs of a place the batch system has or is about to get. t may be nil.
 func (t *tally) Of(place int32) int {
 	if t == nil {
 		return 0
@@ -38,7 +38,8 @@ func (t *tally) Of(place int32) int {
 	return t.at.Of(place)
 }
 
-// count adds by to the tally of a local job's cluster.
+// count adds by to the tally of the cluster of a local job's last bulk: 1 for a new row, -1 for a row that is replaced.
+// It does nothing if the local job was in no bulk yet.
 func (g *Grid) count(l *jjm.LocalJob, by int) {
 	if l.Cluster == "" {
 		return
@@ -56,7 +57,8 @@ func (g *Grid) count(l *jjm.LocalJob, by int) {
 	t.at.add(l.Place, by*inBatch(l))
 }
 
-// InBatch returns, by cluster, how many local jobs the batch system has or is about to get, by state.
+// InBatch returns an iterator over the grid job's clusters. For each it yields how many local jobs the batch system has
+// or is about to get, by state.
 func (g *Grid) InBatch() iter.Seq2[string, [jjm.NumStates]int] {
 	return func(yield func(string, [jjm.NumStates]int) bool) {
 		for name, t := range g.ByCluster {
@@ -72,10 +74,11 @@ func (g *Grid) InBatch() iter.Seq2[string, [jjm.NumStates]int] {
 	}
 }
 
-// Unsent returns the number of local jobs that wait for their first or next submission.
+// Unsent returns the number of local jobs that wait for the submission of their first or next attempt.
 func (g *Grid) Unsent() int { return g.Counts[jjm.New] - g.Unsubmitted + g.retrying }
 
-// ClusterJobs returns the cluster jobs of a grid job, sorted by cluster.
+// ClusterJobs returns, for each cluster that has or had local jobs of the grid job, the counts of these local jobs by
+// state, sorted by cluster.
 func (g *Grid) ClusterJobs() []jjm.ClusterJob {
 	var out []jjm.ClusterJob
 	for name, t := range g.ByCluster {

@@ -4,7 +4,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// UnusedBulk is a closed bulk whose folder no local job of a live grid job needs.
+// UnusedBulk is a closed bulk whose folder in the owner's work area no live grid job needs.
 type UnusedBulk struct {
 	Owner jjm.Owner
 	Tag   jjm.Tag

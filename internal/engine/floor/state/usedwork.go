@@ -7,22 +7,22 @@ import (
 	"jjm/internal/jjm"
 )
 
-// WorkUses holds the last counts of work areas, by account, and thereby the accounts whose work areas are too large.
-// Package site counts the work areas.
+// WorkUses contains, for each account that is watched, the result of the last count of the bytes and files in its work
+// area. Package site counts the work areas.
 type WorkUses struct {
 	Mu sync.Mutex
 	Of map[int]*WorkUse
 }
 
-// WorkUse is the last count of the work area of an account.
+// WorkUse is the result of the last count of one account's work area.
 type WorkUse struct {
 	Owner jjm.Owner
 	next  time.Time // when to count again
 	why   string    // the text that Excess returns
 }
 
-// Excess returns a text that names what exceeds the limits in an account's work area, "" if nothing
-// does.
+// Excess returns a text for people that says which limit an account's work area exceeds, "" if it exceeds none or was
+// not counted yet.
 func (w *WorkUses) Excess(uid int) string {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
@@ -32,8 +32,8 @@ func (w *WorkUses) Excess(uid int) string {
 	return ""
 }
 
-// Due returns the accounts whose areas are to be counted now, among the accounts that have live grid jobs or exceeded a
-// limit at the last count. live are the owners of live grid jobs by uid.
+// Due returns the accounts whose work areas are to be counted now. Accounts that have live grid jobs, or exceeded a
+// limit at the last count, are watched; Due forgets all others. live contains the owners of live grid jobs by uid.
 func (w *WorkUses) Due(live map[int]jjm.Owner, now time.Time) (uids []int) {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
@@ -52,8 +52,9 @@ func (w *WorkUses) Due(live map[int]jjm.Owner, now time.Time) (uids []int) {
 	return uids
 }
 
-// Set notes a count: why is the text for Excess, next the time of the next count. changed is true if the account began
-// or ceased to exceed a limit.
+// Set stores the result of a count: why is the text that Excess returns from now on, next is the time of the next
+// count. changed is true if the account began or ceased to exceed a limit. Set does nothing for an account that is no
+// longer watched.
 func (w *WorkUses) Set(uid int, why string, next time.Time) (changed bool) {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()

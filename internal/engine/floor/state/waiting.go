@@ -6,7 +6,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// NextDue returns when the next waiting local job may be submitted, 0 if none waits.
+// NextDue returns the earliest time at which a local job that waits for its next attempt may be submitted, 0 if none
+// waits.
 func (g *Grid) NextDue() jjm.Time {
 	if len(g.waiting) == 0 {
 		return 0
@@ -14,7 +15,7 @@ func (g *Grid) NextDue() jjm.Time {
 	return g.waiting[0].at
 }
 
-// due moves the waiting local jobs whose time has come to the queues of ready local jobs.
+// due moves the waiting local jobs whose time has come from waiting to the queues of ready local jobs.
 func (g *Grid) due(now jjm.Time) {
 	for len(g.waiting) > 0 && g.waiting[0].at <= now {
 		w := heap.Pop(&g.waiting).(waiting)
@@ -22,13 +23,13 @@ func (g *Grid) due(now jjm.Time) {
 	}
 }
 
-// waiting is local job n, which may be submitted from at on.
+// waiting is an entry for the local job with the number n, which may be submitted from the time at on.
 type waiting struct {
 	at jjm.Time
 	n  int32
 }
 
-// waitHeap orders waiting local jobs by time.
+// waitHeap is a heap of the waiting local jobs of a grid job: the earliest time comes first.
 type waitHeap []waiting
 
 func (h waitHeap) Len() int { return len(h) }
