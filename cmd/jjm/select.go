@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"strings"
 
@@ -202,8 +203,9 @@ type results[T any] struct {
 	show    func(T) error
 }
 
-// of sends the chunks of ids one after another and prints each answer. It returns the first error, with the exit code
-// exitSome if other ids succeeded.
+// of sends the chunks of ids one after another and prints each answer. If an id was refused, it returns an error with
+// the exit code of the first refusal, or exitSome if other ids succeeded. This error has no text, because show printed
+// the refusal.
 func (r *results[T]) of(chunks [][]string) error {
 	var first error
 	some := false
@@ -229,13 +231,20 @@ func (r *results[T]) of(chunks [][]string) error {
 			break
 		}
 	}
+	if first != nil {
+		first = &exit{code: codeOf(first)}
+	}
 	return partly(some, first)
 }
 
 // partly returns err with the exit code exitSome if some ids succeeded, otherwise err unchanged.
 func partly(some bool, err error) error {
-	if !some || err == nil {
+	var silent *exit
+	switch {
+	case !some || err == nil:
 		return err
+	case errors.As(err, &silent):
+		return &exit{exitSome, silent.err}
 	}
 	return &exit{exitSome, err}
 }

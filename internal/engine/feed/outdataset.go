@@ -43,8 +43,8 @@ func (fd *Feeder) MakeOutput(c *state.Change, job *jjm.GridJob, clusters int) er
 	return c.Tx.SetMaker(id, job.ID)
 }
 
-// taken returns the refusal of a name that a dataset or container has. It names the ways out. maker is the grid job that
-// fills the dataset, 0 if none does.
+// taken returns the refusal of a name that a dataset or container has. It names the ways out. maker is the grid job
+// that fills the dataset, 0 if none does.
 func taken(what, name string, maker jjm.GridID) error {
 	text := "you have a " + what + " " + name + " already"
 	if maker != 0 {
