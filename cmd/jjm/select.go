@@ -19,7 +19,7 @@ type filters struct {
 	Exit    string `aliases:"exit-code" placeholder:"CODES" help:"Local jobs whose last attempt ended with one of these exit codes: 3,128-255."`
 	Reason  string `placeholder:"${reason_form=GLOB}" help:"${reason_help=Local jobs that failed, are tried again, are held or wait for a reason that fits, such as '*disk*'.}"`
 	Cluster string `placeholder:"NAME" help:"Local jobs that are, or were last, at this cluster."`
-	Status  string `placeholder:"WORD" help:"Grid jobs in this status, such as failed: all of it failed. Where some local jobs failed it is finished."`
+	Status  string `placeholder:"WORD,..." help:"Grid jobs in one of these statuses, such as failed: all of it failed. Where some local jobs failed it is finished."`
 	Type    string `placeholder:"TYPE" help:"Grid jobs of this job type."`
 	User    string `aliases:"owner" placeholder:"USER" help:"Grid jobs of this user."`
 	Age     string `placeholder:"AGE" help:"Grid jobs accepted at least so long ago: 7d, 36h; or between two ages: 0-12h."`
