@@ -48,7 +48,8 @@ func (an outputFiles) sendList(ctx context.Context, caller wire.Caller, ref jjm.
 }
 
 // filesOfLocal returns the files that a local job left.
-func (an outputFiles) filesOfLocal(ctx context.Context, job *jjm.GridJob, n int32) (files []wire.OutputFile, err error) {
+func (an outputFiles) filesOfLocal(ctx context.Context, job *jjm.GridJob, n int32) (files []wire.OutputFile,
+	err error) {
 	_, entries, err := an.rooms.Jobs.CollectedOf(ctx, job, n)
 	if err != nil {
 		return nil, err

@@ -17,8 +17,8 @@ const atOnce = 100
 
 // Remove orders the removal of ended grid jobs. It returns an answer for each grid job, in the order in which the
 // request first names them. It decides in this order. If a removed grid job was the reason why another grid job of
-// the request was refused, it decides about the other grid job again. With Force it also removes grid jobs whose end was
-// not reported to their gatekeepers. With DryRun nothing changes.
+// the request was refused, it decides about the other grid job again. With Force it also removes grid jobs whose end
+// was not reported to their gatekeepers. With DryRun nothing changes.
 func (re *Remover) Remove(ctx context.Context, caller wire.Caller, r wire.RemoveRequest) (wire.RemoveAnswer, error) {
 	var out []wire.Removed
 	at := map[jjm.GridID]int{}
