@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"jjm/internal/formats/nearest"
 	"jjm/internal/jjm"
 )
 
@@ -59,6 +60,36 @@ func goType(typ string) reflect.Type {
 		return reflect.TypeFor[[]string]()
 	}
 	return nil
+}
+
+// settingTypes returns the types of settings.
+func settingTypes() []string {
+	return []string{SettingText, SettingWhole, SettingNumber, SettingBool, SettingWords}
+}
+
+// Typed reports whether the type of the setting is known. Check reports a type that is not.
+func (s *Setting) Typed() bool { return goType(s.Type) != nil }
+
+// meantType returns a proposal for an unknown type, "" if no known type is near. A name of a type in programming
+// languages is near to the type that has the same values.
+func meantType(word string) string {
+	meant := nearest.Of(word, settingTypes())
+	switch strings.ToLower(word) {
+	case "integer", "int", "int64", "long", "whole":
+		meant = SettingWhole
+	case "float", "double", "real", "decimal", "float64":
+		meant = SettingNumber
+	case "string", "str":
+		meant = SettingText
+	case "bool", "boolean":
+		meant = SettingBool
+	case "list", "array", "strings", "words":
+		meant = SettingWords
+	}
+	if meant == "" {
+		return ""
+	}
+	return fmt.Sprintf("did you mean %q? ", meant)
 }
 
 var settingName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
@@ -119,15 +150,15 @@ func (s *Setting) check() (problems jjm.Problems) {
 	if !settingName.MatchString(s.Name) {
 		bad("name", "%.40q: want small letters, digits and _, such as cpu_per_event", s.Name)
 	}
-	if goType(s.Type) == nil {
-		bad("type", "%.40q: want %s, %s, %s, %s or %s", s.Type, SettingText, SettingWhole, SettingNumber, SettingBool,
-			SettingWords)
-	}
 	if s.Help == "" || strings.ContainsAny(s.Help, "\n\r\x00") {
 		bad("help", "want one line about the purpose of the setting")
 	}
 	if s.Required && s.Default != nil {
 		bad("default", "a required setting has no default: leave one of the two out")
+	}
+	if !s.Typed() {
+		bad("type", "%.40q: %swant %s", s.Type, meantType(s.Type), jjm.AnyOf(settingTypes()))
+		return problems // the other keys depend on the type
 	}
 	if s.Default != nil && s.Type == SettingWords {
 		bad("default", "a list of words has no default: leave it out")

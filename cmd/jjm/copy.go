@@ -15,6 +15,7 @@ type copyJob struct {
 	Set  []string `sep:"none" placeholder:"KEY=VALUE" help:"Change a key of the job file; may be given again."`
 	Key  string   `placeholder:"KEY" help:"Request key of the copy: the same key means the same copy."`
 	Dry  bool     `name:"dry-run" help:"Decide and explain, and store nothing."`
+	Wait bool     `help:"Wait for the end of the copy, showing progress; exit 0 if it is done."`
 	JSON bool     `name:"json" help:"Answer as one line of JSON; with --dry-run it has the job file."`
 
 	place
@@ -24,7 +25,8 @@ type copyJob struct {
 func (*copyJob) Help() string {
 	return "The old grid job may be in any status, and stays as it is. The copy is a new grid job, as if the job file " +
 		"were submitted again in the same folder: inputs are read as they are now. The request key is not copied; " +
-		"--key sets one. Prints the id of the copy. Only the owner of a grid job may copy it.\n\n" +
+		"--key sets one. Prints the id of the copy. Only the owner of a grid job may copy it. With --wait, a copy that " +
+		"cannot be prepared or cut is removed, the error is printed, and the exit code is 5, as in jjm submit.\n\n" +
 		"The copy of a local job, such as 12.3, is a grid job that processes only the part of that local job, with the " +
 		"same serial number, seed and output names. Its outputs are not merged, and jjm verify does not count it " +
 		"for the old grid job. To run a failed local job again in its own grid job, use jjm resubmit.\n\n" +
@@ -53,8 +55,11 @@ func (j *copyJob) Run(c *cli) error {
 	}
 	ctx, cancel := interruptible()
 	defer cancel()
-	a, err := client.Call(ctx, j.client(c), wire.VerbCopy(), wire.CopyRequest{One: wire.OneRef(id),
-		CopyHow: wire.CopyHow{Set: j.Set, Key: j.Key, Credentials: given, DryRun: j.Dry}})
+	how := wire.CopyHow{Set: j.Set, Key: j.Key, Credentials: given, DryRun: j.Dry}
+	if j.Wait {
+		how.Rollback = jjm.RollbackRemove
+	}
+	a, err := client.Call(ctx, j.client(c), wire.VerbCopy(), wire.CopyRequest{One: wire.OneRef(id), CopyHow: how})
 	if err != nil {
 		return refused("copy of "+what, err)
 	}
@@ -66,8 +71,14 @@ func (j *copyJob) Run(c *cli) error {
 	default:
 		_, err = fmt.Fprintln(c.out, a.Copied.ID)
 	}
-	if err == nil && a.Copied.Existed {
+	if err != nil || j.Dry {
+		return err
+	}
+	if a.Copied.Existed {
 		c.say("the request key is that of grid job %v, which was there already", a.Copied.ID)
 	}
-	return err
+	if !j.Wait {
+		return nil
+	}
+	return waitNew(ctx, c, j.client(c), "copy of "+what, &a.Copied.Submitted)
 }

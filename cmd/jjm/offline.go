@@ -155,13 +155,10 @@ func (o *offline) list(l wire.List) (found []wire.Status, bad int, err error) {
 	return found, bad, nil
 }
 
-// checkStatus returns an error unless a word is empty or a status of grid jobs. The daemon checks the same.
-func checkStatus(word string) error {
-	if word == "" {
-		return nil
-	}
-	var st jjm.GridStatus
-	if err := st.UnmarshalText([]byte(word)); err != nil {
+// checkStatus returns an error unless a text has statuses of grid jobs, separated by commas, or is empty. The daemon
+// checks the same.
+func checkStatus(words string) error {
+	if _, err := jjm.GridStatuses(words); err != nil {
 		return usage("--status: %w", err)
 	}
 	return nil
@@ -170,7 +167,8 @@ func checkStatus(word string) error {
 // selects reports whether l selects a grid job. Without l.All, it selects only grid jobs that are not over.
 func selects(l wire.List, h *head.Head) bool {
 	g := &h.Grid
-	return (l.Status == "" || g.Status.String() == l.Status) && (l.All || !g.Status.Final()) &&
+	statuses, err := jjm.GridStatuses(l.Status)
+	return err == nil && (len(statuses) == 0 || slices.Contains(statuses, g.Status)) && (l.All || !g.Status.Final()) &&
 		(l.Type == "" || g.Spec.Type == l.Type) && (l.Owner == "" || g.Owner.User == l.Owner)
 }
 

@@ -30,8 +30,9 @@ type output struct {
 	Partial    bool   `help:"The outputs so far, if the job is not finished."`
 	Generation int    `name:"generation" placeholder:"N" help:"The tar of this generation of a grid job that was reopened, instead of the newest."`
 	File       string `placeholder:"NAME" help:"Only this file of a local job that is over, also while others run: its name in the tar or, for ID.N, its own."`
-	JSON       bool   `name:"json" help:"One JSON object: path, bytes, sha256, partial."`
-	ID         string `arg:"" name:"ID" help:"The grid job; with --file also a local job, ID.N."`
+	List       bool   `short:"l" help:"List the files that NAME can be."`
+	JSON       bool   `name:"json" help:"One JSON object: path, bytes, sha256, partial. With --list one for each file: name, bytes."`
+	ID         string `arg:"" name:"ID" help:"The grid job; with --file or --list also a local job, ID.N."`
 
 	place
 }
@@ -43,7 +44,10 @@ func (*output) Help() string {
 
 Examples of one file, the second by its own name:
   $ jjm output 17 --file mc.17.3.hist.root
-  $ jjm output 17.3 --file hist.root -o -`
+  $ jjm output 17.3 --file hist.root -o -
+
+Which files there are:
+  $ jjm output 17 --list`
 }
 
 // Run carries out the command.
@@ -57,8 +61,14 @@ func (o *output) Run(c *cli) error {
 	if o.JSON && o.Out == "-" {
 		return usage("want --json or -o -: both write to standard output")
 	}
+	if o.List && (o.File != "" || o.Partial || o.Generation != 0 || o.Out != "") {
+		return usage("want --list alone: it fetches nothing")
+	}
 	if err := o.checkID(c); err != nil {
 		return err
+	}
+	if o.List {
+		return o.list(c)
 	}
 	ctx, cancel := interruptible()
 	defer cancel()
@@ -91,14 +101,55 @@ func (o *output) Run(c *cli) error {
 		Generation: a.Output.Generation})
 }
 
+// list prints the files that --file can name.
+func (o *output) list(c *cli) error {
+	a, err := ask(c, o.place, wire.VerbOutput(), wire.OutputRequest{One: wire.OneRef(o.ID), List: true})
+	if client.IsUnreachable(err) {
+		o.offline(c, "output", err).files(o.ID)
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(a.Files) == 0:
+		c.say("%s has no files to fetch", o.ID)
+	case o.JSON:
+		for _, f := range a.Files {
+			if err := c.printJSON(f); err != nil {
+				return err
+			}
+		}
+	default:
+		err = c.outputTable(a.Files)
+	}
+	if a.More {
+		c.say("there are more: the first %s are shown", jjm.Count(len(a.Files), "file"))
+	}
+	return err
+}
+
+// outputTable prints outputs. The name comes last and is never cut, because the user passes it to --file.
+func (c *cli) outputTable(files []wire.OutputFile) error {
+	rows := [][]string{{"BYTES", "FILE"}}
+	for _, f := range files {
+		size := "-"
+		if f.Bytes >= 0 {
+			size = fmt.Sprint(f.Bytes)
+		}
+		rows = append(rows, []string{size, f.Name})
+	}
+	return c.table(rows)
+}
+
 // checkID replaces a name by the id of the job that the name means. It returns an error if the id is a local job and
-// --file is not set, because only grid jobs have a tar.
+// neither --file nor --list is set, because only grid jobs have a tar.
 func (o *output) checkID(c *cli) (err error) {
-	if o.ID, err = o.one(c, "output", o.ID, false, false); err != nil || o.File != "" {
+	if o.ID, err = o.one(c, "output", o.ID, false, false); err != nil || o.File != "" || o.List {
 		return err
 	}
 	if grid, _, local := strings.Cut(o.ID, "."); local {
-		return usage("%s is a local job: want one of its files, --file NAME, or the tar of its grid job, jjm output %s",
+		return usage("%s is a local job: want one of its files, --file NAME (--list names them), or the tar of its grid job, "+
+			"jjm output %s",
 			o.ID, grid)
 	}
 	return nil

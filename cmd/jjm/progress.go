@@ -86,7 +86,7 @@ func fraction(st wire.Status) float64 {
 func segments(st wire.Status, p *pace, now time.Time) []string {
 	n := st.Lookup.Counts
 	all := max(n.Expected, n.Total)
-	out := []string{fmt.Sprintf("%3.0f%%", 100*floor2(fraction(st))), fmt.Sprintf("%d/%d", n.Completed, all)}
+	out := []string{fmt.Sprintf("%3s%%", plain.Percent(fraction(st))), fmt.Sprintf("%d/%d", n.Completed, all)}
 	if bad := n.Failed + n.Killed; bad > 0 {
 		out = append(out, fmt.Sprintf("%d failed", bad))
 	}
@@ -112,9 +112,6 @@ func segments(st wire.Status, p *pace, now time.Time) []string {
 	}
 	return out
 }
-
-// floor2 rounds down to two digits, so that 99.9 % is not shown as 100 %.
-func floor2(f float64) float64 { return float64(int(f*100+1e-9)) / 100 }
 
 // barLine draws the progress of one grid job in at most width columns. The caller passes one column less than the width
 // of the terminal, so that no terminal wraps the line. The bar gets the remaining columns. If the columns are not

@@ -31,11 +31,11 @@ func TestBarLine_ShowsLessWhereThereIsLessRoom(t *testing.T) {
 		width int
 		want  string
 	}{
-		{140, "job 17 []  48%  110/250  2 failed  20 running  ETA 1 h  simulate 2340 of 5000  2.1/min"},
-		{80, "job 17 []  48%  110/250  2 failed  20 running  ETA 1 h"},
-		{60, "job 17 []  48%  110/250  2 failed  20 running"},
-		{40, "job 17 []  48%  110/250"},
-		{20, "job 17   48%"},
+		{140, "job 17 []  48.5%  110/250  2 failed  20 running  ETA 1 h  simulate 2340 of 5000  2.1/min"},
+		{80, "job 17 []  48.5%  110/250  2 failed  20 running  ETA 1 h"},
+		{60, "job 17 []  48.5%  110/250  2 failed  20 running"},
+		{40, "job 17 []  48.5%  110/250"},
+		{20, "job 17  48.5%"},
 		{8, "job 17 "},
 		{1, ""},
 	} {
@@ -68,10 +68,10 @@ func TestBarLine_SaysWhatIsGoingOn(t *testing.T) {
 		{"waiting", state("pending", wire.Counts{Expected: 4}), "0%  0/4  pending"},
 		{"one job by its phase", state("running", wire.Counts{Expected: 1, Total: 1, Running: 1},
 			jjm.Progress{Phase: "simulate", Done: 117, Total: 250}),
-			"46%  0/1  1 running  simulate 117 of 250"},
+			"46.8%  0/1  1 running  simulate 117 of 250"},
 		{"a phase without an end", state("running", wire.Counts{Expected: 1, Total: 1, Running: 1},
 			jjm.Progress{Phase: "scan", Done: 5}), "0%  0/1  1 running  scan 5"},
-		{"almost", state("running", wire.Counts{Expected: 1000, Completed: 999, Running: 1}), "99%  999/1000"},
+		{"almost", state("running", wire.Counts{Expected: 1000, Completed: 999, Running: 1}), "99.9%  999/1000"},
 		{"collecting", state("prepared", wire.Counts{Expected: 2, Total: 2, Completed: 2}), "100%  2/2  collecting output"},
 		{"done", state("done", wire.Counts{Expected: 2, Total: 2, Completed: 2}),
 			"[========================================]  100%  2/2"},

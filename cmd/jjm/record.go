@@ -18,7 +18,7 @@ import (
 type record struct {
 	Path    string   `placeholder:"PATH" help:"Only what this path selects."`
 	All     bool     `short:"a" help:"Of all grid jobs, finished ones too, newest first; needs --path."`
-	Status  string   `placeholder:"WORD" help:"With --all: those in this status, such as failed."`
+	Status  string   `placeholder:"WORD,..." help:"With --all: those in one of these statuses, such as failed,finished."`
 	Type    string   `placeholder:"TYPE" help:"With --all: those of this job type."`
 	Owner   string   `placeholder:"USER" help:"With --all: those of this user."`
 	Cluster string   `placeholder:"NAME" help:"With --all: those with local jobs at this cluster."`

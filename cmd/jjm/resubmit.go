@@ -28,8 +28,10 @@ func (*resubmit) Help() string {
 		"tar of its own. The previous generation keeps its end; gatekeepers see only the end of the first " +
 		"generation. It prints a line for each grid job: ID resubmitted N (and generation G, if one begins), ID " +
 		"no-change (there is nothing to run again, which is a success), or ID error KIND TEXT; and below it, which " +
-		"local jobs stay as they are and why. They run with the inputs that were packed at the submission: to run a " +
-		"script that was corrected since, submit a recovery (jjm verify 17 --recovery FILE). To run a completed local job again, retract it first (jjm retract). " +
+		"local jobs stay as they are and why. They run the files that were packed at the submission. " +
+		"If a file of the inputs changed since, the answer names it. Not compared are folders, URLs and files that the " +
+		"owner cannot read. To run changed files, copy the grid job (jjm copy 17), submit anew, or submit only what is " +
+		"missing (jjm verify 17 --recovery FILE). To run a completed local job again, retract it first (jjm retract). " +
 		"For the owner and administrators.\n\n" +
 		"With --memory, --walltime, --queue and --to-cluster these local jobs, and no others of the grid job, " +
 		"request something else in this and all later attempts; values and limits are those of a job file. A value " +
@@ -96,7 +98,20 @@ func resubmitLines(r wire.Resubmitted, dry bool) string {
 	for _, note := range r.Notes {
 		text += "  " + plain.Printable(note) + "\n"
 	}
-	return text + leftLines(r.Left, r.LeftOut)
+	return text + changedLines(r) + leftLines(r.Left, r.LeftOut)
+}
+
+// changedLines returns the lines about inputs that changed since they were packed, "" if none is known to have changed.
+func changedLines(r wire.Resubmitted) string {
+	if len(r.Changed) == 0 {
+		return ""
+	}
+	text := ""
+	for _, path := range r.Changed {
+		text += "  " + plain.Printable(path) + " changed since the submission\n"
+	}
+	return text + fmt.Sprintf("  resubmitted jobs run the files packed at the submission; to run the changed ones: jjm copy "+
+		"%s, or submit anew\n", r.ID)
 }
 
 // beginning returns ", generation N", or "" if the number is 0 because no generation begins.

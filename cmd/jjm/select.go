@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"strings"
 
@@ -18,7 +19,7 @@ type filters struct {
 	Exit    string `aliases:"exit-code" placeholder:"CODES" help:"Local jobs whose last attempt ended with one of these exit codes: 3,128-255."`
 	Reason  string `placeholder:"${reason_form=GLOB}" help:"${reason_help=Local jobs that failed, are tried again, are held or wait for a reason that fits, such as '*disk*'.}"`
 	Cluster string `placeholder:"NAME" help:"Local jobs that are, or were last, at this cluster."`
-	Status  string `placeholder:"WORD" help:"Grid jobs in this status, such as failed: all of it failed. Where some local jobs failed it is finished."`
+	Status  string `placeholder:"WORD,..." help:"Grid jobs in one of these statuses, such as failed: all of it failed. Where some local jobs failed it is finished."`
 	Type    string `placeholder:"TYPE" help:"Grid jobs of this job type."`
 	User    string `aliases:"owner" placeholder:"USER" help:"Grid jobs of this user."`
 	Age     string `placeholder:"AGE" help:"Grid jobs accepted at least so long ago: 7d, 36h; or between two ages: 0-12h."`
@@ -202,8 +203,9 @@ type results[T any] struct {
 	show    func(T) error
 }
 
-// of sends the chunks of ids one after another and prints each answer. It returns the first error, with the exit code
-// exitSome if other ids succeeded.
+// of sends the chunks of ids one after another and prints each answer. If an id was refused, it returns an error with
+// the exit code of the first refusal, or exitSome if other ids succeeded. This error has no text, because show printed
+// the refusal.
 func (r *results[T]) of(chunks [][]string) error {
 	var first error
 	some := false
@@ -229,13 +231,20 @@ func (r *results[T]) of(chunks [][]string) error {
 			break
 		}
 	}
+	if first != nil {
+		first = &exit{code: codeOf(first)}
+	}
 	return partly(some, first)
 }
 
 // partly returns err with the exit code exitSome if some ids succeeded, otherwise err unchanged.
 func partly(some bool, err error) error {
-	if !some || err == nil {
+	var silent *exit
+	switch {
+	case !some || err == nil:
 		return err
+	case errors.As(err, &silent):
+		return &exit{exitSome, silent.err}
 	}
 	return &exit{exitSome, err}
 }

@@ -76,15 +76,21 @@ func (s *submit) Run(c *cli) error {
 	if !s.Wait {
 		return nil
 	}
+	return waitNew(ctx, c, s.client(c), name, a.Submit)
+}
+
+// waitNew waits for the end of a grid job that was just submitted or copied, and shows its progress. name is the name
+// of the submitted thing for messages. If the grid job is rolled back, the error is about that.
+func waitNew(ctx context.Context, c *cli, daemon *client.Client, name string, made *wire.Submitted) error {
 	if err := c.out.Flush(); err != nil {
 		return err
 	}
-	w := &waiter{c: c, client: s.client(c), refs: []string{a.Submit.ID.String()}, last: c.err}
-	err = w.run(ctx)
-	if a.Submit.Existed {
+	w := &waiter{c: c, client: daemon, refs: []string{made.ID.String()}, last: c.err}
+	err := w.run(ctx)
+	if made.Existed {
 		return err
 	}
-	return s.rolledBack(ctx, c, name, w, err)
+	return w.rolledBack(ctx, name, err)
 }
 
 // request returns the request, and the name of the submitted thing for messages.
@@ -121,7 +127,7 @@ func (s *submit) request(c *cli) (req wire.Submit, name string, err error) {
 
 // rolledBack returns the error about a grid job that was rolled back while w waited for it, with the exit code of a
 // refused job file. For other grid jobs it returns err, the error of the wait.
-func (s *submit) rolledBack(ctx context.Context, c *cli, name string, w *waiter, err error) error {
+func (w *waiter) rolledBack(ctx context.Context, name string, err error) error {
 	var e *exit
 	ended := errors.As(err, &e) && e.code == exitNo && len(w.states) == 1
 	if ended && w.states[0].Lookup.Status == jjm.Registered.String() {
@@ -131,7 +137,7 @@ func (s *submit) rolledBack(ctx context.Context, c *cli, name string, w *waiter,
 	if jjm.KindOf(err) != jjm.Gone {
 		return err
 	}
-	a, failed := client.Call(ctx, s.client(c), wire.VerbLookup(), wire.LookupRequest{Many: wire.Refs(w.refs...)})
+	a, failed := client.Call(ctx, w.client, wire.VerbLookup(), wire.LookupRequest{Many: wire.Refs(w.refs...)})
 	if failed != nil || len(a.Lookup) != 1 || a.Lookup[0].Status != jjm.Broken.String() {
 		return err
 	}

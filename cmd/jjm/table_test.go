@@ -64,6 +64,9 @@ func printers(long string, n int) map[string]func(*cli) error {
 		"fileTable": func(c *cli) error {
 			return c.fileTable([]jjm.JobFile{{Name: shorten(long, 60), From: jjm.FromWork, Bytes: int64(n) * 1e9, Modified: at}})
 		},
+		"outputTable": func(c *cli) error {
+			return c.outputTable([]wire.OutputFile{{Name: shorten(long, 60), Bytes: int64(n) * 1e9}})
+		},
 		"attemptTable": func(c *cli) error {
 			return c.attemptTable([]wire.Attempt{{Batch: long, Host: long, Started: at, Ended: at, Exit: n,
 				Used:    &jjm.Usage{WallMS: int64(n) * 1e6, UserMS: int64(n) * 1e6, MaxRSSKB: int64(n) << 10},

@@ -190,6 +190,26 @@ func TestParse_NamesAllMistakesAtOnce(t *testing.T) {
 	}
 }
 
+// A type of another language is one mistake, and the answer proposes the word that exists.
+func TestParse_ATypeOfAnotherLanguageIsOneMistake(t *testing.T) {
+	good := head + "[work]\ncount = \"n\"\n" + settings
+	for _, c := range []struct{ old, new, want string }{
+		{"\"whole number\"", "\"integer\"", `"integer": did you mean "whole number"? want text, whole number, number, ` +
+			`true or false or list of words`},
+		{"\"whole number\"", "\"Int\"", `did you mean "whole number"?`},
+		{"\"number\"", "\"float\"", `did you mean "number"?`},
+		{"\"list of words\"", "\"list\"", `did you mean "list of words"?`},
+		{"\"number\"", "\"nmber\"", `did you mean "number"?`},
+		{"\"number\"", "\"zebra\"", `"zebra": want text`},
+	} {
+		text := strings.Replace(good, "type = "+c.old, "type = "+c.new, 1)
+		_, problems := Parse("type.toml", "/site", []byte(text), nil)
+		if len(problems) != 1 || !strings.Contains(problems.Error(), c.want) {
+			t.Errorf("%s: %v, want one problem with %q", c.new, problems, c.want)
+		}
+	}
+}
+
 // Mistakes in a job file are reported as for a built-in type.
 func TestCheck_RefusesWhatAJobFileSaysWrong(t *testing.T) {
 	h := parsed(t, head+"[work]\ncount = \"n\"\n"+settings)

@@ -199,7 +199,7 @@ func (w *Work) check(schema handlers.Schema) (problems jjm.Problems) {
 	if w.FirstEvent != nil && w.Events == nil {
 		bad("first_event", "means nothing without events")
 	}
-	if s := schema.Find(w.Rows); w.Rows != "" && (s == nil || s.Type != handlers.SettingWords) {
+	if s := schema.Find(w.Rows); w.Rows != "" && (s == nil || s.Typed() && s.Type != handlers.SettingWords) {
 		bad("rows", "%.40q: want the name of a setting that is a %s", w.Rows, handlers.SettingWords)
 	}
 	if len(w.Params) > 0 && w.Files == "" {
@@ -279,6 +279,8 @@ func amountProblem(schema handlers.Schema, v any) string {
 	case string:
 		s := schema.Find(v)
 		switch {
+		case s != nil && !s.Typed():
+			return "" // the check of the settings reports the type
 		case s == nil || s.Type != handlers.SettingWhole:
 			return fmt.Sprintf("%.40q: %s", v, want)
 		case s.Min == nil || *s.Min < 0:

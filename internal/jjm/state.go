@@ -1,6 +1,9 @@
 package jjm
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // State is the state of a local job: a word of Ganga, or Held (GBS HOLD).
 type State uint8
@@ -152,6 +155,21 @@ func (s *GridStatus) UnmarshalText(b []byte) error {
 	n, err := index(gridWords[:], "grid status", string(b))
 	*s = GridStatus(n)
 	return err
+}
+
+// GridStatuses parses words of statuses that are separated by commas, "" as none.
+func GridStatuses(list string) (all []GridStatus, err error) {
+	if list == "" {
+		return nil, nil
+	}
+	for word := range strings.SplitSeq(list, ",") {
+		var s GridStatus
+		if err := s.UnmarshalText([]byte(word)); err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
 }
 
 // Final reports whether the grid job has ended for its gatekeeper.

@@ -50,3 +50,12 @@ func TestInZone_SummerTimeIsShownInTheZoneOfNow(t *testing.T) {
 		t.Errorf("%q, want the hour of CET", got)
 	}
 }
+
+func TestPercent_OnlyAllIsAHundred(t *testing.T) {
+	for fraction, want := range map[float64]string{0: "0", 1: "100", 1.2: "100", 3. / 43: "7.0", 0.5: "50.0",
+		0.9999: "99.9", 0.00001: "0.1"} {
+		if got := plain.Percent(fraction); got != want {
+			t.Errorf("%v: %s, want %s", fraction, got, want)
+		}
+	}
+}

@@ -39,3 +39,15 @@ func escape(s, keep string) string {
 	}
 	return b.String()
 }
+
+// Percent returns a fraction, 0 to 1, as a number of percent with one decimal. Only the whole is "100", and only
+// nothing is "0".
+func Percent(fraction float64) string {
+	switch {
+	case fraction <= 0:
+		return "0"
+	case fraction >= 1:
+		return "100"
+	}
+	return fmt.Sprintf("%.1f", min(max(100*fraction, 0.1), 99.9))
+}

@@ -19,7 +19,7 @@ type Filters struct {
 	Reason  string `json:"reason,omitempty"` // a Glob
 	Cluster string `json:"cluster,omitempty"`
 	// Status, Type, User and Age are filters of grid jobs.
-	Status string `json:"status,omitempty"`
+	Status string `json:"status,omitempty"` // statuses, separated by commas, such as failed,finished
 	Type   string `json:"type,omitempty"`
 	User   string `json:"user,omitempty"`
 	Age    string `json:"age,omitempty"` // time since the acceptance: at least 7d; or between two ages, such as 0-12h
@@ -59,12 +59,9 @@ func (f Filters) Parse() (Filter, error) {
 		}
 		out.States = append(out.States, s)
 	}
-	if f.Status != "" {
-		var s jjm.GridStatus
-		if err := s.UnmarshalText([]byte(f.Status)); err != nil {
-			return Filter{}, jjm.Errorf(jjm.Invalid, "status: %w; grid jobs have a status, local jobs a state", err)
-		}
-		out.Status = &s
+	var err error
+	if out.Statuses, err = jjm.GridStatuses(f.Status); err != nil {
+		return Filter{}, jjm.Errorf(jjm.Invalid, "status: %w; grid jobs have a status, local jobs a state", err)
 	}
 	for word := range words(f.Exit) {
 		c, err := parseCodes(word)
@@ -73,7 +70,6 @@ func (f Filters) Parse() (Filter, error) {
 		}
 		out.Exit = append(out.Exit, c)
 	}
-	var err error
 	out.Age, err = parseAges(f.Age)
 	return out, err
 }
@@ -93,10 +89,11 @@ type Filter struct {
 	Exit    []Codes // in one of these ranges; empty means any code
 	Reason  Glob
 	Cluster string
-	Status  *jjm.GridStatus
-	Type    string
-	User    string
-	Age     Ages
+	// Statuses are the allowed statuses of grid jobs; empty means any status.
+	Statuses []jjm.GridStatus
+	Type     string
+	User     string
+	Age      Ages
 
 	ofLocals bool
 }
@@ -106,7 +103,8 @@ func (f *Filter) OfLocals() bool { return f.ofLocals }
 
 // Grid reports whether a grid job matches the filters of grid jobs.
 func (f *Filter) Grid(job *jjm.GridJob, now jjm.Time) bool {
-	return (f.Status == nil || job.Status == *f.Status) && (f.Type == "" || job.Spec.Type == f.Type) &&
+	return (len(f.Statuses) == 0 || slices.Contains(f.Statuses, job.Status)) &&
+		(f.Type == "" || job.Spec.Type == f.Type) &&
 		(f.User == "" || job.Owner.User == f.User) && f.Age.Has(now.Sub(job.Accepted))
 }
 

@@ -31,6 +31,8 @@ type CopyHow struct {
 	Key string `json:"key,omitempty"`
 	// Credentials are the credentials for the jobs, if the job file requires credentials.
 	Credentials []jjm.Credential `json:"credentials,omitempty"`
+	// Rollback decides what happens to the copy if it cannot be prepared or cut; see Submit.
+	Rollback jjm.Rollback `json:"rollback,omitempty"`
 	// DryRun returns the job file and the decomposition without storing anything.
 	DryRun bool `json:"dry_run,omitempty"`
 }
@@ -45,6 +47,9 @@ func (r CopyRequest) Check() error {
 	}
 	if len(r.Key) > maxWord {
 		return jjm.Errorf(jjm.Invalid, "copy.key: %d bytes: at most %d", len(r.Key), maxWord)
+	}
+	if err := checkRollback("copy", r.Rollback); err != nil {
+		return err
 	}
 	if ps := jjm.CheckCredentials(r.Credentials); len(ps) > 0 {
 		return fmt.Errorf("copy: %w", ps.Err())

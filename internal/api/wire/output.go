@@ -11,11 +11,13 @@ func VerbOutput() Verb[OutputRequest, OutputAnswer] {
 		Help: "The tar of the outputs of a grid job, or one file of it."}}
 }
 
-// OutputRequest names one grid job, or, with File, possibly one local job.
+// OutputRequest names one grid job, or, with File or List, possibly one local job.
 type OutputRequest struct {
 	Head
 	One
 	Wanted
+	// List requests the names that File can be, and no bytes.
+	List bool `json:"list,omitempty"`
 }
 
 // Wanted selects the outputs to fetch; the zero value means the newest tar.
@@ -40,6 +42,9 @@ func (r OutputRequest) Check() error {
 	if r.File != "" && (r.Partial || r.Generation != 0) {
 		return jjm.Errorf(jjm.Invalid, "partial, generation: one file is whole: ask for it alone")
 	}
+	if r.List && r.Wanted != (Wanted{}) {
+		return jjm.Errorf(jjm.Invalid, "list: want no file, partial or generation with it")
+	}
 	if r.Generation < 0 || r.Partial && r.Generation != 0 {
 		return jjm.Errorf(jjm.Invalid, "generation %d: want 1 or more, and a whole tar", r.Generation)
 	}
@@ -50,7 +55,17 @@ func (r OutputRequest) Check() error {
 type OutputAnswer struct {
 	Reply
 	Output *Output `json:"output,omitempty"`
+	// Files are the listed files. More is set if there are more files than listed.
+	Files []OutputFile `json:"files,omitempty"`
+	More  bool         `json:"more,omitempty"`
 	Follows
+}
+
+// OutputFile is a file that can be fetched one by one.
+type OutputFile struct {
+	Name string `json:"name"`
+	// Bytes is the size of the file, or -1 if it is not known.
+	Bytes int64 `json:"bytes"`
 }
 
 // Check requires the member output.

@@ -23,7 +23,7 @@ type RecordsRequest struct {
 
 // Selection selects grid jobs. An empty member restricts nothing.
 type Selection struct {
-	Status string `json:"status,omitempty"`
+	Status string `json:"status,omitempty"` // statuses, separated by commas
 	Type   string `json:"type,omitempty"`
 	Owner  string `json:"owner,omitempty"`
 	// Cluster selects the grid jobs that have, or had, local jobs on this cluster.

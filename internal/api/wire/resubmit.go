@@ -57,6 +57,9 @@ type Resubmitted struct {
 	// the resources, and the reasons.
 	Resources *jjm.Resources `json:"resources,omitempty"`
 	Notes     []string       `json:"notes,omitempty"`
+	// Changed are inputs whose files differ from the packed files, with which the local jobs run again. Folders, URLs and
+	// files that the owner cannot read are never among them.
+	Changed []string `json:"changed,omitempty"`
 	// Left are local jobs that the request names and that do not run again. LeftOut is the number of further such local
 	// jobs.
 	Left    []Left `json:"left,omitempty"`

@@ -86,8 +86,8 @@ func (r ListRequest) Check() error {
 
 // List selects grid jobs. The answer lists them newest first.
 type List struct {
-	All    bool   `json:"all,omitempty"` // also grid jobs that are over
-	Status string `json:"status,omitempty"`
+	All    bool   `json:"all,omitempty"`    // also grid jobs that are over
+	Status string `json:"status,omitempty"` // statuses, separated by commas
 	Type   string `json:"type,omitempty"`
 	Owner  string `json:"owner,omitempty"`
 	Limit  int    `json:"limit,omitempty"`  // default 50

@@ -111,19 +111,23 @@ func (s *Submit) check() error {
 
 // checkRollback checks the member Rollback.
 func (s *Submit) checkRollback() error {
-	switch s.Rollback {
-	case "":
-		return nil
-	case jjm.RollbackRemove, jjm.RollbackKeep:
-	default:
-		return jjm.Errorf(jjm.Invalid, "submit.rollback %.80q: want %s or %s", s.Rollback, jjm.RollbackRemove,
-			jjm.RollbackKeep)
+	if err := checkRollback("submit", s.Rollback); err != nil {
+		return err
 	}
-	if s.Origin != nil {
+	if s.Rollback != "" && s.Origin != nil {
 		return jjm.Errorf(jjm.Invalid, "submit.rollback: is not for a gatekeeper (submit.origin), which needs an end: "+
 			"leave one of them out")
 	}
 	return nil
+}
+
+// checkRollback returns an error if the member rollback of a verb's request is neither empty nor a known word.
+func checkRollback(verb string, r jjm.Rollback) error {
+	switch r {
+	case "", jjm.RollbackRemove, jjm.RollbackKeep:
+		return nil
+	}
+	return jjm.Errorf(jjm.Invalid, "%s.rollback %.80q: want %s or %s", verb, r, jjm.RollbackRemove, jjm.RollbackKeep)
 }
 
 // checkAgain checks the form of a request to submit a kept grid job again.

@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"jjm/internal/api/wire"
-	"jjm/internal/engine/floor/outputs"
 	"jjm/internal/jjm"
 	"jjm/sandbox"
 )
@@ -29,8 +28,10 @@ func (an *Answers) collected(ctx context.Context, caller wire.Caller, job *jjm.G
 	if !ref.Locals {
 		var err error
 		if n, err = an.lineage.NumberOf(ctx, job, path.Base(name)); err != nil {
-			return nothing(fmt.Errorf("file %.100q of grid job %s: %w: want one as it is in the tar, such as %s", name, job.ID,
-				err, sandbox.OutputName(outputs.Stem(job), jjm.LocalID{Grid: job.ID}, "stdout")))
+			if jjm.KindOf(err) == jjm.Gone {
+				return outputFiles{an}.fromTar(job, name)
+			}
+			return nothing(fmt.Errorf("file %.100q of grid job %s: %w", name, job.ID, err))
 		}
 	}
 	l, entries, err := an.rooms.Jobs.CollectedOf(ctx, job, n)
@@ -42,8 +43,8 @@ func (an *Answers) collected(ctx context.Context, caller wire.Caller, job *jjm.G
 	entry, found := entryOf(entries, name)
 	switch {
 	case !found && !l.Over():
-		return nothing(jjm.Errorf(jjm.Conflict, "local job %s is %s: its files can be fetched one by one once it is over", id,
-			l.State))
+		return nothing(jjm.Errorf(jjm.Conflict, "local job %s is %s: its files can be fetched one by one once it is over; "+
+			"until then %s", id, l.State, readable(ref, id, name)))
 	case !found:
 		return nothing(jjm.Errorf(jjm.Gone, "local job %s is %s and left no %.100q%s: it left %s", id, jjm.StateWord(l.State, l.Phase), name,
 			inWork(ctx, an.openFile, caller, ref, name), namesOf(entries, ref.Locals)))
@@ -51,6 +52,15 @@ func (an *Answers) collected(ctx context.Context, caller wire.Caller, job *jjm.G
 		return nothing(jjm.Errorf(jjm.Gone, "%s of local job %s: %s", entry.Name, id, entry.Absent))
 	}
 	return an.openEntry(job, entry)
+}
+
+// readable returns a text about the command that reads a file of a local job that is not over.
+func readable(ref jjm.Ref, id jjm.LocalID, name string) string {
+	list := fmt.Sprintf("jjm cat %s --list names those in its work folder", id)
+	if !ref.Locals {
+		return list
+	}
+	return fmt.Sprintf("jjm cat %s %s reads it, and %s", id, quote(name), list)
 }
 
 // catter is the signature of Answers.openFile, which opens a file of a local job.
@@ -130,6 +140,14 @@ func ownName(e sandbox.TarEntry) string {
 	return own
 }
 
+// shownName returns the name of a file for people: if own is set and it has one its own name, else its name in the tar.
+func shownName(e sandbox.TarEntry, own bool) string {
+	if own && e.Path != "" {
+		return strings.TrimPrefix(ownName(e), sandbox.WorkName+"/")
+	}
+	return e.Name
+}
+
 // mostNames limits the names in an error.
 const mostNames = 10
 
@@ -138,12 +156,8 @@ const mostNames = 10
 func namesOf(entries []sandbox.TarEntry, own bool) string {
 	var names []string
 	for _, e := range entries {
-		switch {
-		case e.Absent != "":
-		case own && e.Path != "":
-			names = append(names, strings.TrimPrefix(ownName(e), sandbox.WorkName+"/"))
-		default:
-			names = append(names, e.Name)
+		if e.Absent == "" {
+			names = append(names, shownName(e, own))
 		}
 	}
 	switch n := len(names); {

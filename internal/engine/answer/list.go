@@ -35,7 +35,11 @@ func (an *Answers) list(ctx context.Context, caller wire.Caller, l wire.List) ([
 	if err != nil {
 		return nil, err
 	}
-	f := store.Filter{Status: l.Status, Type: l.Type, Owner: l.Owner, All: l.All, Limit: l.Limit,
+	statuses, err := jjm.GridStatuses(l.Status)
+	if err != nil {
+		return nil, jjm.Errorf(jjm.Invalid, "status: %w", err)
+	}
+	f := store.Filter{Statuses: statuses, Type: l.Type, Owner: l.Owner, All: l.All, Limit: l.Limit,
 		Before: jjm.GridID(l.Before)}
 	if !caller.Admin {
 		f.Owner = caller.User

@@ -15,16 +15,19 @@ import (
 
 // Output sends an output tar, the newest or the tar of a generation. If there is no complete tar, the error is of kind
 // Conflict; with Partial, Output makes a tar of the outputs so far instead. With a File it sends only this file; see
-// collected.
+// collected. With List it sends only the names of the files.
 func (an verbs) Output(ctx context.Context, caller wire.Caller, r wire.OutputRequest,
 	out *serve.Stream[wire.OutputAnswer]) error {
 	ref := r.Job()
 	switch {
-	case r.File == "" && ref.Locals:
+	case r.File == "" && !r.List && ref.Locals:
 		return jjm.Errorf(jjm.Invalid, "output: id %q: want a grid job, such as %v", ref, ref.Grid)
 	case ref.Locals && !ref.One():
 		return jjm.Errorf(jjm.Invalid, "output: id %q: want the grid job or one local job, such as %v.0", r.Ref(),
 			ref.Grid)
+	}
+	if r.List {
+		return outputFiles{an.Answers}.sendList(ctx, caller, ref, out)
 	}
 	f, size, described, err := an.openOutput(ctx, caller, ref, r.Wanted)
 	if err != nil {

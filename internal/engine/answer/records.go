@@ -30,7 +30,11 @@ func (an verbs) Records(ctx context.Context, caller wire.Caller, r wire.RecordsR
 
 func (an *Answers) recordsOf(ctx context.Context, caller wire.Caller, path string, of wire.Selection,
 	send func(wire.Found) error) error {
-	f := store.Filter{Status: of.Status, Type: of.Type, Owner: of.Owner, All: true, Limit: recordsAtOnce,
+	statuses, err := jjm.GridStatuses(of.Status)
+	if err != nil {
+		return jjm.Errorf(jjm.Invalid, "status: %w", err)
+	}
+	f := store.Filter{Statuses: statuses, Type: of.Type, Owner: of.Owner, All: true, Limit: recordsAtOnce,
 		Since: of.Since, Until: of.Until}
 	if !caller.Admin {
 		f.Owner = caller.User

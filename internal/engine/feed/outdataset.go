@@ -27,20 +27,37 @@ func (fd *Feeder) MakeOutput(c *state.Change, job *jjm.GridJob, clusters int) er
 	if clusters > 1 {
 		d.Container = d.Name
 	}
-	taken := func(what string) error {
-		return jjm.Problems{{Field: "output_dataset",
-			Text: "you have a " + what + " " + d.Name + " already: name one that does not exist"}}.Err()
-	}
 	id, made, err := c.Tx.PutDataset(job.Owner.UID, d)
 	switch {
 	case err != nil:
 		return err
 	case !made:
-		return taken("dataset")
+		have, _, err := c.Tx.FindDataset(job.Owner.UID, d.Name)
+		if err != nil {
+			return err
+		}
+		return taken("dataset", d.Name, have.Maker)
 	case len(members) > 0:
-		return taken("container")
+		return taken("container", d.Name, 0)
 	}
 	return c.Tx.SetMaker(id, job.ID)
+}
+
+// taken returns the refusal of a name that a dataset or container has. It names the ways out. maker is the grid job
+// that fills the dataset, 0 if none does.
+func taken(what, name string, maker jjm.GridID) error {
+	text := "you have a " + what + " " + name + " already"
+	if maker != 0 {
+		text += ", filled by grid job " + maker.String()
+	}
+	text += ": use another name"
+	if what == "dataset" {
+		text += ", or remove it first (jjm dataset remove " + name + ")"
+	}
+	if maker != 0 {
+		text += "; jjm resubmit " + maker.String() + " runs again what failed in grid job " + maker.String()
+	}
+	return jjm.Problems{{Field: "output_dataset", Text: text}}.Err()
 }
 
 // AddOutputs adds the outputs of completed local jobs to the output dataset of their grid job. The parents of each

@@ -42,7 +42,7 @@ func (js *Jobs) Copy(ctx context.Context, caller wire.Caller, r wire.CopyRequest
 		return wire.CopyAnswer{}, problems.Err()
 	}
 	out.Submitted, err = js.submit(ctx, caller, wire.Submit{Text: string(text), BaseDir: old.BaseDir, Key: how.Key,
-		Credentials: how.Credentials, DryRun: how.DryRun}, &of)
+		Credentials: how.Credentials, DryRun: how.DryRun, Rollback: how.Rollback}, &of)
 	if how.DryRun {
 		out.JobFile = string(text)
 	}

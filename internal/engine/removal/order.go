@@ -16,8 +16,9 @@ import (
 const atOnce = 100
 
 // Remove orders the removal of ended grid jobs. It returns an answer for each grid job, in the order in which the
-// request first names them. It decides by ascending ids, so that a grid job comes before its recoveries. With Force it
-// also removes grid jobs whose end was not reported to their gatekeepers. With DryRun nothing changes.
+// request first names them. It decides in this order. If a removed grid job was the reason why another grid job of
+// the request was refused, it decides about the other grid job again. With Force it also removes grid jobs whose end
+// was not reported to their gatekeepers. With DryRun nothing changes.
 func (re *Remover) Remove(ctx context.Context, caller wire.Caller, r wire.RemoveRequest) (wire.RemoveAnswer, error) {
 	var out []wire.Removed
 	at := map[jjm.GridID]int{}
@@ -31,16 +32,22 @@ func (re *Remover) Remove(ctx context.Context, caller wire.Caller, r wire.Remove
 	for i := range out {
 		ids[i] = out[i].ID
 	}
-	slices.Sort(ids)
 	if err := re.flushTellings(ctx); err != nil {
 		re.b.Log.Warn("what gatekeepers were told could not be stored", "error", err)
 	}
-	for some := range slices.Chunk(ids, atOnce) {
-		o := order{caller: caller, force: r.Force, dry: r.DryRun, errs: map[jjm.GridID]error{}}
-		re.order(ctx, &o, some)
-		for _, id := range some {
-			out[at[id]].Error = wire.ErrorOf(o.errs[id])
+	o := order{caller: caller, force: r.Force, dry: r.DryRun, errs: map[jjm.GridID]error{}}
+	for len(ids) > 0 {
+		for some := range slices.Chunk(ids, atOnce) {
+			re.order(ctx, &o, some)
 		}
+		refused := slices.DeleteFunc(slices.Clone(ids), func(id jjm.GridID) bool { return o.errs[id] == nil })
+		if o.dry || len(refused) == len(ids) {
+			break
+		}
+		ids = refused // grid jobs of another chunk may have been the reason
+	}
+	for i := range out {
+		out[i].Error = wire.ErrorOf(o.errs[out[i].ID])
 	}
 	return wire.RemoveAnswer{Remove: out}, nil
 }
@@ -52,7 +59,7 @@ type order struct {
 	errs       map[jjm.GridID]error
 }
 
-// order stores the removals of some of the request's grid jobs in one transaction.
+// order stores the removals of some of the request's grid jobs in one transaction, and sets errs of each of them.
 func (re *Remover) order(ctx context.Context, o *order, ids []jjm.GridID) {
 	var jobs []jjm.GridJob
 	for _, id := range ids {
@@ -60,26 +67,24 @@ func (re *Remover) order(ctx context.Context, o *order, ids []jjm.GridID) {
 		if err == nil {
 			err = over(&job)
 		}
-		if err != nil {
-			o.errs[id] = err
+		if o.errs[id] = err; err != nil {
 			continue
 		}
 		jobs = append(jobs, job)
 	}
-	ordered := 0
 	err := re.s.Change(ctx, "remove", func(c *state.Change) error {
-		for i := range jobs {
-			why := hindrance(c, jobs[i].ID, o.force)
-			if why != nil {
-				o.errs[jobs[i].ID] = why
-				continue
-			}
-			if err := re.remove(c, &jobs[i], o.caller.Actor()); err != nil {
+		left := jobs
+		for {
+			refused, err := re.removeAll(c, o, left)
+			if err != nil {
 				return err
 			}
-			ordered++
+			if len(refused) == len(left) {
+				break
+			}
+			left = refused
 		}
-		if o.dry || ordered == 0 {
+		if o.dry || len(left) == len(jobs) {
 			return state.ErrDryRun
 		}
 		return nil
@@ -99,6 +104,21 @@ func (re *Remover) Ordered(c *state.Change) {
 	for _, r := range c.OrderedRemovals() {
 		re.work.Kick(r.Owner.UID)
 	}
+}
+
+// removeAll orders the removal of grid jobs, one after another, and returns the refused grid jobs.
+func (re *Remover) removeAll(c *state.Change, o *order, jobs []jjm.GridJob) (refused []jjm.GridJob, err error) {
+	for i := range jobs {
+		id := jobs[i].ID
+		if o.errs[id] = hindrance(c, id, o.force); o.errs[id] != nil {
+			refused = append(refused, jobs[i])
+			continue
+		}
+		if err := re.remove(c, &jobs[i], o.caller.Actor()); err != nil {
+			return nil, err
+		}
+	}
+	return refused, nil
 }
 
 // remove orders the removal of a grid job. A kept grid job ends as broken first.

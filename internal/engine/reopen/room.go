@@ -43,9 +43,11 @@ type Clusters interface {
 	Choose(spec *jjm.Spec) (state.Choice, jjm.Problems)
 }
 
-// Types asks job types how grid jobs are cut; package jobtype implements it.
+// Types asks job types how grid jobs are cut, and finds the inputs that changed since they were packed; package jobtype
+// implements it.
 type Types interface {
 	Ask(job *jjm.GridJob) (*state.Cutting, error)
+	Changed(job *jjm.GridJob) []string
 }
 
 // Rooms are the other rooms that Reopener needs.

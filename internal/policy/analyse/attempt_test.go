@@ -200,7 +200,8 @@ func TestAttempt_NoticesMissingOutputs(t *testing.T) {
 			nil,
 			"retry 1 of 5 (late, asked for)"},
 		"no keyword": {analyse.Input{Result: jjm.ResultGLF, Evidence: jjm.Evidence{Result: lacks(0, "INFO x")}},
-			[]jjm.Notice{{Kind: jjm.NoKeyword, Text: "no keyword in the log: did the command call $GBS_LOG?"}}, "retry 1 of 1 (late)"},
+			[]jjm.Notice{{Kind: jjm.NoKeyword, Text: "no keyword in the log: did the command call $GBS_LOG? " +
+				`If it never does, set result = "exit" in the job file`}}, "retry 1 of 1 (late)"},
 	} {
 		v := analyse.Attempt(c.in)
 		if diff := cmp.Diff(c.notices, v.Notices); diff != "" {
@@ -342,7 +343,9 @@ func TestAttempt_GLFJobs(t *testing.T) {
 			Result: result(2, wrote(2, "SUCCEEDED b.root"))}},
 			want{"APPLICATION", "LATE_UNHANDLED", jjm.Retry, "", "exit code 2 after 16 min 40 s on wn1; retry 1 of 1 (late)"}},
 		"nothing said": {analyse.Input{Evidence: jjm.Evidence{Result: result(0, wrote(0))}},
-			want{"APPLICATION", "LATE_UNHANDLED", jjm.Retry, "", "no keyword in the log: did the command call $GBS_LOG? Exit code 0 after"}},
+			want{"APPLICATION", "LATE_UNHANDLED", jjm.Retry, "",
+				`no keyword in the log: did the command call $GBS_LOG? If it never does, set result = "exit" in the job file; ` +
+					`exit code 0 after`}},
 		"no data": {analyse.Input{Evidence: jjm.Evidence{Result: result(0, wrote(0, "HOLD"))}},
 			want{"APPLICATION", "LATE_UNHANDLED", jjm.Retry, "", "HOLD without data"}},
 		"too much said": {analyse.Input{Evidence: jjm.Evidence{Result: result(0, wrote(0, "HOLD x", "RETRY y"))}},

@@ -187,8 +187,10 @@ func (c *attempt) exitCode() string {
 	return s
 }
 
-// noKeyword is the text about an application that wrote none of SUCCEEDED, FAILED, RETRY and HOLD.
-const noKeyword = "no keyword in the log: did the command call $GBS_LOG?"
+// noKeyword is the text about an application that wrote none of SUCCEEDED, FAILED, RETRY and HOLD. It names the
+// remedy for a command that does not know of the log.
+const noKeyword = `no keyword in the log: did the command call $GBS_LOG? If it never does, set result = "exit" in ` +
+	`the job file`
 
 // defect returns the reason, for people, why a log has no valid result.
 func (c *attempt) defect(level string) string {
@@ -205,7 +207,7 @@ func (c *attempt) defect(level string) string {
 	ts := c.log.Terminals
 	switch {
 	case c.wordless():
-		return noKeyword + " Exit code 0" + c.ran()
+		return noKeyword + "; exit code 0" + c.ran()
 	case len(ts) == 1:
 		return "exit code 0" + c.ran() + ", but " + ts[0].Keyword + " without data in the log"
 	}

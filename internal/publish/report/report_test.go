@@ -133,7 +133,7 @@ func TestReport_FiguresOfAttempts(t *testing.T) {
 		wasted: true}, {from: 1000, to: 1000, outcome: attemptRuns}}, leftOut: 2}
 	want := [][2]string{{"attempts", "1 done, 1 failed, 0 killed, 1 running"}, {"wall", "1 min 20 s"},
 		{"CPU", "known once the grid job is over"},
-		{"wasted", "20 s of wall, 25 %: attempts whose work is not needed"},
+		{"wasted", "20 s of wall, 25.0 %: attempts whose work is not needed"},
 		{"left out", "the earlier attempts of 2 local jobs: more than 5000 local jobs had several attempts"}}
 	if diff := cmp.Diff(want, d.totals()); diff != "" {
 		t.Error(diff)
@@ -142,7 +142,7 @@ func TestReport_FiguresOfAttempts(t *testing.T) {
 	for range 1000 {
 		d.attempts = append(d.attempts, attempt{from: 1, to: 1 + year, outcome: attemptFailed, wasted: true, host: "n"})
 	}
-	if got := d.totals(); got[1][1] != "365000 d" || !strings.HasPrefix(got[3][1], "365000 d of wall, 99 %") {
+	if got := d.totals(); got[1][1] != "365000 d" || !strings.HasPrefix(got[3][1], "365000 d of wall, 99.9 %") {
 		t.Errorf("the sum of 1000 years is %q", got)
 	}
 	if slowest, fastest = d.extremes(); len(slowest) != 1 || len(fastest) != 0 {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"jjm/internal/jjm"
 )
@@ -287,8 +288,8 @@ func gridRow(ctx context.Context, c *conn, id jjm.GridID) (g jjm.GridJob, err er
 
 // Filter selects grid jobs. The zero value selects all grid jobs that are not final.
 type Filter struct {
-	// Status, if set, is the word of a status. All is then ignored.
-	Status string
+	// Statuses, if set, are the allowed statuses. All is then ignored.
+	Statuses []jjm.GridStatus
 	// Type and Owner (the user's name), if set, must match.
 	Type, Owner string
 	// All adds the final grid jobs.
@@ -301,18 +302,16 @@ type Filter struct {
 	Before jjm.GridID
 }
 
-// Grids returns the grid jobs that a filter selects and that are not removed, newest first. The error is of kind
-// Invalid if the status word is unknown.
+// Grids returns the grid jobs that a filter selects and that are not removed, newest first.
 func (s *Store) Grids(ctx context.Context, f Filter) ([]jjm.GridJob, error) {
 	query := "SELECT " + gridColumns + ` FROM grid_jobs
 		WHERE NOT EXISTS (SELECT 1 FROM removals WHERE grid = grid_jobs.id)`
 	a := args{}
-	if f.Status != "" {
-		var st jjm.GridStatus
-		if err := st.UnmarshalText([]byte(f.Status)); err != nil {
-			return nil, s.fail(err, "list grid jobs")
+	if n := len(f.Statuses); n > 0 {
+		query += " AND status IN (?" + strings.Repeat(", ?", n-1) + ")"
+		for _, st := range f.Statuses {
+			a = a.int(int64(st))
 		}
-		query, a = query+" AND status = ?", a.int(int64(st))
 	} else if !f.All {
 		query += " AND archived < 2 AND status NOT IN " + overGrids
 	}

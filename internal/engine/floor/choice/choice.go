@@ -153,12 +153,10 @@ func (se *search) named(ctx context.Context, p selection.Pattern, filtered bool)
 // page calls fn with the grid jobs that the caller may see and whose type, owner and status fit, newest first. It
 // includes ended grid jobs only if over is set.
 func (se *search) page(ctx context.Context, over bool, fn func(*jjm.GridJob) error) error {
-	f := store.Filter{All: over, Type: se.filter.Type, Owner: se.filter.User, Limit: pageSize}
+	f := store.Filter{Statuses: se.filter.Statuses, All: over, Type: se.filter.Type, Owner: se.filter.User,
+		Limit: pageSize}
 	if !se.caller.Admin {
 		f.Owner = se.caller.User
-	}
-	if se.filter.Status != nil {
-		f.Status = se.filter.Status.String()
 	}
 	for {
 		jobs, err := se.b.Store.Grids(ctx, f)

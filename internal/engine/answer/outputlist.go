@@ -1,0 +1,181 @@
+package answer
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"jjm/internal/api/serve"
+	"jjm/internal/api/wire"
+	"jjm/internal/engine/floor/outputs"
+	"jjm/internal/formats/nearest"
+	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
+	"jjm/sandbox"
+)
+
+// mostOutputs limits the files in an answer that lists outputs.
+const mostOutputs = 10_000
+
+// outputFiles lists the files of outputs, and opens the files of tars.
+type outputFiles struct{ *Answers }
+
+// sendList sends the names of the files that collected opens: of a local job their own names, of a grid job their names
+// in the tar.
+func (an outputFiles) sendList(ctx context.Context, caller wire.Caller, ref jjm.Ref,
+	out *serve.Stream[wire.OutputAnswer]) error {
+	job, err := an.s.Find(ctx, caller, ref.Grid)
+	if err != nil {
+		return err
+	}
+	var files []wire.OutputFile
+	switch {
+	case ref.Locals:
+		files, err = an.filesOfLocal(ctx, &job, ref.First)
+	case job.Tar != "":
+		files, err = an.filesInTar(&job)
+	default:
+		files, err = an.filesSoFar(ctx, &job)
+	}
+	if err != nil {
+		return err
+	}
+	shown := min(len(files), mostOutputs)
+	return out.Begin(wire.OutputAnswer{Output: &wire.Output{Name: outputs.TarName(&job), Partial: job.Tar == ""},
+		Files: files[:shown], More: shown < len(files)})
+}
+
+// filesOfLocal returns the files that a local job left.
+func (an outputFiles) filesOfLocal(ctx context.Context, job *jjm.GridJob, n int32) (files []wire.OutputFile,
+	err error) {
+	_, entries, err := an.rooms.Jobs.CollectedOf(ctx, job, n)
+	if err != nil {
+		return nil, err
+	}
+	asInTar(entries)
+	for _, e := range entries {
+		if e.Absent == "" {
+			files = append(files, wire.OutputFile{Name: shownName(e, true), Bytes: bytesOf(e)})
+		}
+	}
+	return files, nil
+}
+
+// filesSoFar returns the files that local jobs of a grid job without a complete tar left so far.
+func (an outputFiles) filesSoFar(ctx context.Context, job *jjm.GridJob) (files []wire.OutputFile, err error) {
+	names, copied := sandbox.TarNames{}, *job
+	for e, err := range an.rooms.Jobs.TarEntries(ctx, &copied, &plan.GridFacts{}, func() {}) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Absent != "" || len(files) > mostOutputs {
+			continue
+		}
+		name := names.Unique(e.Name)
+		if _, ofLocal := sandbox.OutputOf(name); ofLocal || e.Path != "" { // the others are made with the tar
+			files = append(files, wire.OutputFile{Name: name, Bytes: bytesOf(e)})
+		}
+	}
+	return files, nil
+}
+
+// bytesOf returns the size of the file of an entry, or -1 if it is not known.
+func bytesOf(e sandbox.TarEntry) int64 {
+	switch {
+	case e.Path == "":
+		return int64(len(e.Content))
+	case e.SHA256 == "":
+		return -1
+	}
+	return e.Bytes
+}
+
+// filesInTar returns the files of the complete tar of a grid job.
+func (an outputFiles) filesInTar(job *jjm.GridJob) (files []wire.OutputFile, err error) {
+	f, err := an.openTar(job)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	err = eachInTar(f, func(name string, h *tar.Header, _ io.Reader) bool {
+		files = append(files, wire.OutputFile{Name: name, Bytes: h.Size})
+		return true
+	})
+	return files, err
+}
+
+// openTar opens the complete tar of a grid job.
+func (an outputFiles) openTar(job *jjm.GridJob) (io.ReadCloser, error) {
+	ar, err := an.areas.Of(job.Owner)
+	if err != nil {
+		return nil, err
+	}
+	f, err := ar.OpenTar(sandbox.TarDir(job.ID) + "/" + job.Tar)
+	if err != nil {
+		return nil, jjm.Errorf(jjm.Gone, "output tar of grid job %s: %w", job.ID, err)
+	}
+	return f, nil
+}
+
+// eachInTar calls fn for each file of a tar, with its name below the tar's prefix, until fn returns false.
+func eachInTar(r io.Reader, fn func(name string, h *tar.Header, content io.Reader) bool) error {
+	t := tar.NewReader(r)
+	for {
+		h, err := t.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return jjm.Errorf(jjm.Internal, "the tar cannot be read: %w", err)
+		}
+		if _, name, below := strings.Cut(h.Name, "/"); below && !fn(name, h, t) {
+			return nil
+		}
+	}
+}
+
+// fromTar opens a file of a grid job that no local job left, such as report.html, in the complete tar. If the tar has
+// no such file, the error is of kind Gone and names the file that was probably meant.
+func (an outputFiles) fromTar(job *jjm.GridJob, name string) (io.ReadCloser, int64, wire.Output, error) {
+	if job.Tar == "" {
+		return nil, 0, wire.Output{}, jjm.Errorf(jjm.Gone, "file %.100q of grid job %s: no local job left it, and the tar, "+
+			"which has files such as report.html, is not complete: jjm output %[2]s --list names the files that are there",
+			name, job.ID)
+	}
+	f, err := an.openTar(job)
+	if err != nil {
+		return nil, 0, wire.Output{}, err
+	}
+	var found io.Reader
+	var size int64
+	var names []string
+	name = strings.TrimPrefix(name, outputs.Stem(job)+"/")
+	err = eachInTar(f, func(have string, h *tar.Header, content io.Reader) bool {
+		if have == name {
+			found, size = content, h.Size
+		}
+		names = append(names, have)
+		return found == nil
+	})
+	if err == nil && found != nil {
+		return readCloser{found, f}, size, wire.Output{Name: strings.ReplaceAll(name, "/", ".")}, nil
+	}
+	_ = f.Close() // it was only read
+	if err != nil {
+		return nil, 0, wire.Output{}, err
+	}
+	meant := ""
+	if near := nearest.Of(name, names); near != "" {
+		meant = "did you mean " + near + "? "
+	}
+	return nil, 0, wire.Output{}, jjm.Errorf(jjm.Gone, "file %.100q of grid job %s: its tar has no such file: %s"+
+		"jjm output %[2]s --list names its files", name, job.ID, meant)
+}
+
+// readCloser reads from one place and closes another.
+type readCloser struct {
+	io.Reader
+	io.Closer
+}
