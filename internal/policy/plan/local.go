@@ -37,7 +37,8 @@ type LocalInput struct {
 	// Lost is EndStep.Lost: the batch system certainly does not have the attempt.
 	Lost bool
 	// Lacks is the reason why an attempt that completed counts as failed: it did not make an output that it had to make.
-	// Merges is set if the outputs of the attempt wait to be merged. Lacks and Merges count only if the verdict is complete.
+	// Merges is set if the outputs of the attempt wait to be merged. Lacks and Merges count only if the verdict is
+	// complete.
 	Lacks  string
 	Merges bool
 	// Spoiled is the reason why the result can never be used, Gone the reason why the files to be read are gone. Another
