@@ -24,7 +24,8 @@ const mostTraced = 100_000
 // finder carries out the verb find.
 type finder struct{ *Answers }
 
-// hunt is the state of one search.
+// hunt is the state of one search: the request, the answer so far, and the rows that were already read. A trace
+// (store.Trace) names one attempt, local job or grid job that may match the request.
 type hunt struct {
 	*Answers
 	caller wire.Caller
@@ -40,8 +41,8 @@ type hunt struct {
 	stored   []store.Attempt
 }
 
-// Find returns the live and the ended jobs that match the request, among the jobs that the caller may see. A search
-// uses an index of the store, or memory.
+// Find returns the live and the ended jobs that match the request, among the jobs that the caller may see. It finds
+// them through the indexes of the store, and in memory.
 func (f finder) Find(ctx context.Context, caller wire.Caller, r wire.FindRequest) (wire.FindAnswer, error) {
 	h := &hunt{Answers: f.Answers, caller: caller, find: &r.Find, most: cmp.Or(r.Find.Limit, defaultFound),
 		seen: map[store.Trace]bool{}, grids: map[jjm.GridID]*jjm.GridJob{}}
@@ -91,7 +92,8 @@ func (h *hunt) traces(ctx context.Context) ([]store.Trace, error) {
 	return st.FindUser(ctx, w)
 }
 
-// withLive adds the current attempts of live local jobs that fit. Their hosts and batch ids are in memory.
+// withLive adds to stored the current attempts of the live local jobs for which fits returns true. It is needed because
+// the hosts and batch ids of these attempts are in memory. It returns err if err is not nil.
 func (h *hunt) withLive(stored []store.Trace, err error, fits func(*jjm.LocalJob) bool) ([]store.Trace, error) {
 	if err != nil {
 		return nil, err
@@ -142,8 +144,8 @@ func (h *hunt) files(ctx context.Context, w store.Whose) ([]store.Trace, error) 
 	return all, nil
 }
 
-// maker returns the number of the local job of a grid job that made the requested file, judged by the name of the file;
-// -1 if there is none.
+// maker returns the number of the local job of a grid job that made the requested file, as the name of the file shows;
+// -1 if there is no such local job, or if the caller may not see the grid job.
 func (h *hunt) maker(ctx context.Context, id jjm.GridID) (int32, error) {
 	job, err := h.job(ctx, id)
 	if err != nil || job == nil {
@@ -204,7 +206,7 @@ func (h *hunt) read(ctx context.Context, id jjm.LocalID) (bool, error) {
 	return true, nil
 }
 
-// add adds a job to the answer if the job fits the request.
+// add adds a job to the answer if the job fits the request. If the answer is full, it sets out.More instead.
 func (h *hunt) add(ctx context.Context, t store.Trace) error {
 	key := store.Trace{Grid: t.Grid, Local: t.Local, Attempt: t.Attempt, Role: t.Role}
 	if h.seen[key] {

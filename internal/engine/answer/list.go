@@ -75,7 +75,7 @@ func (an *Answers) list(ctx context.Context, caller wire.Caller, l wire.List) ([
 	}
 }
 
-// among are the patterns and filters of a list.
+// among holds the patterns and filters of a request to list grid jobs.
 type among struct {
 	list   selection.List
 	filter selection.Filter

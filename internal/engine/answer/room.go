@@ -75,10 +75,10 @@ func New(s *state.State, as *areas.Areas, ln *lineage.Lineage, rooms Rooms) *Ans
 		sources: []source{workFolder{as}}}
 }
 
-// verbs are the verbs of Answers that need several methods.
+// verbs adds to Answers some methods that carry out verbs, which Verbs registers.
 type verbs struct{ *Answers }
 
-// Verbs returns the verbs that Answers and Reasons answer.
+// Verbs returns the verbs that Answers and Reasons carry out.
 func Verbs(an *Answers, rs *Reasons) []serve.Verb {
 	vs := verbs{an}
 	return []serve.Verb{

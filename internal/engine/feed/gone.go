@@ -8,7 +8,8 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// readerActor is the actor of marks on files that their readers found missing. No account has this name.
+// readerActor is the actor in marks on files that local jobs found missing when they read the files. No account has
+// this name.
 const readerActor = "(reader)"
 
 // LoseFiles marks the files of datasets that local jobs found missing (jedi.md 23). If a local job owns all the files

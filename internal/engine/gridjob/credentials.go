@@ -14,8 +14,9 @@ import (
 // The credentials of a grid job are files in its owner's work area, in a folder named after its handle, readable only
 // by the account that runs its jobs. The store, the journal, the record and the log have no copy of the credentials.
 
-// checkCredentials returns problems for credentials that a job requests but that did not come with the submission, and
-// for a missing request key, which renewals need. jjm.CheckCredentials checks the contents of the credentials.
+// checkCredentials returns a problem for each credential that a job requests but that did not come with the submission.
+// It also returns a problem if the job requests credentials and has no request key, because renewals need the key.
+// jjm.CheckCredentials checks the contents of the credentials.
 func checkCredentials(spec *jjm.Spec, given []jjm.Credential) (ps jjm.Problems) {
 	for i, kind := range spec.Credentials {
 		if !slices.ContainsFunc(given, func(c jjm.Credential) bool { return c.Kind == kind }) {

@@ -1,7 +1,6 @@
-// Package intake processes files that others left in folders: requests that gatekeepers left
-// in the spool while the daemon did not answer, and fragments of records from programs
-// outside jjm in the drop folder. The files cannot be trusted: each account's entries count
-// for that account only, and are bounded.
+// Package intake processes files that others left in folders: requests that gatekeepers left in the spool while the
+// daemon did not answer, and fragments of records from programs outside jjm in the drop folder. The files cannot be
+// trusted. Therefore the entries of an account act only with the rights of this account, and their number is limited.
 package intake
 
 import (
@@ -22,7 +21,7 @@ type Rooms struct {
 	AddFragment func(context.Context, xmldb.Fragment) error
 }
 
-// Intake reads the folders.
+// Intake carries out the requests in the spool, and adds the fragments in the drop folder to records.
 type Intake struct {
 	b     *base.Base
 	s     *state.State

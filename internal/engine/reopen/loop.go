@@ -48,7 +48,8 @@ func (ro *Reopener) open() (all []store.Reopening) {
 	return all
 }
 
-// step advances a request by one step and returns the time until its next step.
+// step carries out the next step of a request and returns the time until the following step. If the request can never
+// be carried out, it refuses the request.
 func (ro *Reopener) step(ctx context.Context, r *store.Reopening) time.Duration {
 	v := ro.s.View()
 	live := v.Grid(r.Grid) != nil
@@ -82,7 +83,7 @@ func (ro *Reopener) revive(ctx context.Context, r *store.Reopening) (more bool, 
 	return more, ro.b.Crash("reopen.chunk")
 }
 
-// refuses reports whether an error says that a request can never be carried out.
+// refuses reports whether an error means that a request can never be carried out, so that a retry is useless.
 func refuses(err error) bool {
 	if err == nil || errors.Is(err, base.ErrCrashed) {
 		return false
@@ -94,7 +95,7 @@ func refuses(err error) bool {
 	return false
 }
 
-// begin begins the next generation of a grid job whose rows are back.
+// begin begins the next generation of a grid job whose rows were moved back from the history.
 func (ro *Reopener) begin(ctx context.Context, r *store.Reopening) error {
 	job, err := ro.b.Store.Grid(ctx, r.Grid)
 	if err != nil {
@@ -168,7 +169,8 @@ func (ro *Reopener) refuse(ctx context.Context, r *store.Reopening, why string) 
 	return ro.settle(ctx, r.Grid)
 }
 
-// settleAll moves the rows of grid jobs whose requests were refused before the last stop back to the history.
+// settleAll moves the rows of grid jobs whose requests were refused, but whose rows were not all moved when the daemon
+// stopped, back to the history.
 func (ro *Reopener) settleAll(ctx context.Context) {
 	ids, err := ro.b.Store.Unsettled(ctx)
 	for _, id := range ids {

@@ -57,7 +57,8 @@ type Rooms struct {
 	Types    Types
 }
 
-// Reopener stores requests and carries them out. Its methods may be called from many goroutines.
+// Reopener stores requests to reopen grid jobs and carries out the stored requests. Its methods may be called from many
+// goroutines.
 type Reopener struct {
 	b     *base.Base
 	s     *state.State
