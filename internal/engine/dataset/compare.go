@@ -18,16 +18,17 @@ import (
 // have this name.
 const sourceActor = "(source)"
 
-// sight holds the files that earlier looks at one source found.
+// sight holds the results of earlier looks at one source. A look is one reading of a source, whose files are compared
+// with the files of the dataset.
 type sight struct {
 	// missed are the files that the last look did not find.
 	missed map[string]bool
-	// listed are hashes of the LFNs that a program has ever listed. The program says
-	// nothing about other files of the dataset.
+	// listed are hashes of the LFNs that a program has ever listed. Only these files are compared, because the program
+	// says nothing about other files of the dataset.
 	listed map[uint64]bool
 }
 
-// sights are the sights of all sources, since the daemon started.
+// sights holds the sights of all sources since the daemon started.
 type sights struct {
 	seed maphash.Seed
 	mu   sync.Mutex

@@ -16,7 +16,7 @@ import (
 	"jjm/internal/work/catalogue"
 )
 
-// outside lists folders and runs programs as their owners.
+// outside lists folders and runs programs with the rights of the owners of grid jobs.
 type outside struct {
 	b     *base.Base
 	areas *areas.Areas
@@ -84,8 +84,8 @@ func listing(out []byte) ([]catalogue.Entry, error) {
 	return entries, nil
 }
 
-// run runs a command as an owner in a folder and returns its standard output. If it
-// fails, the error is of kind Busy and has the end of its standard error.
+// run runs a command as an owner in a folder and returns its standard output. If the command fails, the error is of
+// kind Busy and contains the end of the command's standard error.
 func (o outside) run(ctx context.Context, owner jjm.Owner, dir string, argv []string) ([]byte, error) {
 	env := []string{"LC_ALL=C", "USER=" + owner.User, "LOGNAME=" + owner.User}
 	for _, name := range []string{"PATH", "HOME", "TZ"} {

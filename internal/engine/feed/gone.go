@@ -13,7 +13,7 @@ import (
 const readerActor = "(reader)"
 
 // LoseFiles marks the files of datasets that local jobs found missing (jedi.md 23). If a local job owns all the files
-// that it missed, it gives its files back and counts as never submitted.
+// that it missed, its files return to the files to be processed, and the local job counts as never submitted.
 func (fd *Feeder) LoseFiles(c *state.Change) error {
 	for _, l := range c.Changed {
 		own := len(c.Gone[l.ID]) > 0

@@ -75,7 +75,8 @@ func undecided(of string, r *cover.Report) string {
 	return said(of, r)
 }
 
-// taskOf is task for a live grid job, whose cutting package jobtype remembers.
+// taskOf returns the same as the method task, but only for a live grid job: it uses the cutting that package jobtype
+// remembers, and does not ask the job type again.
 func (pr *Prover) taskOf(ctx context.Context, job *jjm.GridJob) (*task, error) {
 	cut, err := pr.types.CuttingOf(job)
 	if err != nil {

@@ -215,7 +215,8 @@ func (r *replay) parts(ctx context.Context, cut handlers.Cutting) error {
 	return nil
 }
 
-// comparison compares the parts that are cut now with the stored parts, in order.
+// comparison compares the parts that are cut now with the stored parts, in order. differ and commands are the
+// differences found so far, and trouble is the error that stopped the cutting.
 type comparison struct {
 	*replay
 	cut      handlers.Cutting
@@ -284,7 +285,7 @@ func (c *comparison) command(l *jjm.LocalJob) {
 	}
 }
 
-// end reports the differences.
+// end adds the questions about parts and commands, with the differences that were found, to the answer.
 func (c *comparison) end() {
 	if _, more := c.next(); more && c.job.Step.Closed {
 		c.differ = append(c.differ, fmt.Sprintf("more parts are cut than the %d that are stored", c.compared))

@@ -107,8 +107,9 @@ func (si *Site) knownTarget(o *wire.Order) error {
 		cmp.Or(strings.Join(known, ", "), "none"))
 }
 
-// queues returns the queues that the configuration names. any is true if any queue is accepted: the section of the
-// cluster in named ("CLUSTER/QUEUE") names no queues, and the cluster is not the embedded batch system.
+// queues returns the queues that the configuration names. named is a queue and its cluster ("CLUSTER/QUEUE"). any is
+// true if any queue is accepted, because the section of this cluster names no queues and the cluster is not the
+// embedded batch system.
 func (si *Site) queues(named string) (known []string, any bool) {
 	of, _, _ := strings.Cut(named, "/")
 	for i, cluster := range si.s.Names {

@@ -229,8 +229,8 @@ func (ju *Judge) badResults(tag jjm.Tag, problems []jjm.Problem) {
 	}
 }
 
-// resultKnown reports whether there is nothing to read for a position of a bulk: its
-// result is noted, or its attempt is past.
+// resultKnown reports whether there is nothing to read for a position of a bulk: the result is already in memory, or
+// the attempt is no longer current.
 func (ju *Judge) resultKnown(b openBulk, pos int32) bool {
 	id := b.members[pos]
 	return ju.isPast(id) || ju.ends.HasResult(id)

@@ -18,7 +18,7 @@ import (
 // batchOfVerdicts is the greatest number of attempts that are judged in one transaction.
 const batchOfVerdicts = 2000
 
-// lookAgain is the time after which an attempt that could not be looked at is looked at again.
+// lookAgain is the time after which an attempt that could not be examined is examined again.
 const lookAgain = 5 * time.Second
 
 // batchOfEvidence limits the evidence collected for one transaction, in bytes of memory.

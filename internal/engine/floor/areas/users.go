@@ -28,7 +28,7 @@ type Users interface {
 	Runner(o jjm.Owner) run.Runner
 }
 
-// openArea opens a work area as its owner, or as the service account.
+// openArea opens a work area with the rights of its owner, or without Users with the rights of the daemon's account.
 func (as *Areas) openArea(o jjm.Owner, name string) (*sandbox.Area, error) {
 	root := filepath.Join(as.work, name)
 	if as.users == nil {

@@ -26,7 +26,7 @@ type Opened struct {
 	traced bool
 }
 
-// Opening returns the paths for the local jobs of a grid job.
+// Opening returns an Opened for the local jobs of a grid job.
 func (ln *Lineage) Opening(ctx context.Context, job *jjm.GridJob) (*Opened, error) {
 	o := &Opened{ln: ln, of: map[string][]store.DatasetID{}}
 	if len(job.Spec.Datasets) == 0 {
@@ -53,7 +53,7 @@ func (ln *Lineage) Opening(ctx context.Context, job *jjm.GridJob) (*Opened, erro
 	return o, nil
 }
 
-// Foreseeing returns the paths for the local jobs that a grid job of an account would have now.
+// Foreseeing returns an Opened for the local jobs that a grid job of an account with these inputs would have now.
 func (ln *Lineage) Foreseeing(ctx context.Context, uid int, inputs []jjm.DatasetInput) (*Opened, error) {
 	o := &Opened{ln: ln, of: map[string][]store.DatasetID{}}
 	for i := range inputs {

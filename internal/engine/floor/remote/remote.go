@@ -69,7 +69,7 @@ type want struct {
 // patience is how long one run may use its place among all accounts before another run may start.
 const patience = 2 * time.Second
 
-// New returns the inputs of an engine. Nothing is fetched until Run is called.
+// New returns an Inputs. Nothing is fetched until Run is called.
 func New(s *state.State, as *areas.Areas, open Open) *Inputs {
 	is := &Inputs{b: s.B, s: s, areas: as, open: open, downloads: map[jjm.GridID]*download{}}
 	is.work = fair.Apart(s.B.Conf().Fetch.ParallelPerUser, patience, s.Accounts.Of, is.run)
