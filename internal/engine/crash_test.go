@@ -36,9 +36,10 @@ type scenario struct {
 	wants   map[string]want // by request key
 	spool   bool            // gatekeepers leave something in the spool
 	places  bool            // the world has clusters that read different storages
-	// also are further checks of the end.
+	// also makes further checks at the end of the scenario.
 	also func(*stage)
-	// only names the failpoints at which the scenario is played, by their beginnings such as "hold"; nil means all.
+	// only lists beginnings of names of failpoints, such as "hold". The scenario is played only at these failpoints; nil
+	// means all failpoints.
 	only []string
 	// chunk is how many local jobs a transaction moves; 0 means as many as in the daemon.
 	chunk int
@@ -93,7 +94,7 @@ func killOf(key, rest string) func(*stage) error {
 	}
 }
 
-// removeOutput removes the output of a local job. It returns an error until the output exists.
+// removeOutput returns an action that removes the output of a local job. The action fails until the output exists.
 func removeOutput(key string, n int32) func(*stage) error {
 	return func(s *stage) error {
 		id := jjm.AttemptID{LocalID: jjm.LocalID{Grid: s.ids[key], N: n}}
@@ -101,7 +102,7 @@ func removeOutput(key string, n int32) func(*stage) error {
 	}
 }
 
-// orderTo returns an order about the one cluster.
+// orderTo returns an action that gives an order about the only cluster, which ends after d.
 func orderTo(verb string, d time.Duration) func(*stage) error {
 	return func(s *stage) error {
 		o := wire.Order{Verb: verb, Kind: "cluster", Name: "sim", Reason: "a test", For: jjm.Duration(d)}
@@ -110,8 +111,8 @@ func orderTo(verb string, d time.Duration) func(*stage) error {
 	}
 }
 
-// troubled scripts local jobs by number: 1 asks for a retry, 2 dies before its claim, 3 reports
-// FAILED, 4 leaves no result, 5 exits with an error. All but 3 succeed in their second attempt.
+// troubled plays local jobs by their numbers: local job 1 asks for a retry, 2 dies before its claim, 3 reports FAILED,
+// 4 leaves no result, 5 exits with an error. All of these except 3 succeed in their second attempt.
 func troubled(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	if id.Attempt == 0 || id.N == 3 {
 		switch id.N {

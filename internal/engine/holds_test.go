@@ -81,7 +81,7 @@ func heldScenario() scenario {
 }
 
 // verifyHolds requires that each rule was applied at most as often as it allows, and that users see why jobs failed.
-// This must hold whatever happened to the daemon: a release whose end was not stored is repeated, but counts only once.
+// Both must be true even if the daemon died: a release whose end was not stored is repeated, but counts only once.
 func (w *world) verifyHolds(id jjm.GridID) {
 	w.t.Helper()
 	locals := w.locals(id)
@@ -278,7 +278,7 @@ func TestRelease_IsForOwnersAndAdministrators(t *testing.T) {
 		if l := w.locals(id)[4]; l.State != jjm.Completed && l.State != jjm.Running {
 			t.Errorf("released: %s/%s %+v", l.State, l.Phase, l.Holding)
 		}
-		// 1, 2, 3, 5 in the batch system, 6 and 7 by themselves
+		// Local jobs 1, 2, 3 and 5 are held by the batch system, 6 and 7 because their applications asked for a hold.
 		if r := w.release(admin, "1"); r.Jobs != 6 || r.Error != nil {
 			t.Errorf("the administrator releases all: %+v\n%s", r, w.describe(id))
 		}

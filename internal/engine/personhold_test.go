@@ -130,7 +130,8 @@ func TestPersonHold_ARunningJobWaitsBeforeItsNextAttempt(t *testing.T) {
 	})
 }
 
-// A hold is for owners and administrators; it ages, and a held local job can be killed.
+// Only owners and administrators may hold a job. A hold ends when it becomes too old, and a held local job can be
+// killed.
 func TestPersonHold_IsRefusedAgesAndCanBeKilled(t *testing.T) {
 	t.Parallel()
 	o := options{sim: adaptertest.SimConfig{Slots: 1, Life: 10 * time.Minute}, config: heldConfig}

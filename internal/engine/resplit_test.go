@@ -222,7 +222,8 @@ func resplitOf(key string) func(*stage) error {
 	}
 }
 
-// resplitScenarios are lives in which failed local jobs are cut again after the end, and before it.
+// resplitScenarios returns scenarios in which failed local jobs are cut again, after the end of the grid job and before
+// it.
 func resplitScenarios() map[string]scenario {
 	once := func(s *stage) { s.checkOnce(s.ids["a"]) }
 	return map[string]scenario{

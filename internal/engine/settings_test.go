@@ -62,7 +62,7 @@ func TestSetting_MaxTarBytes(t *testing.T) {
 	}
 }
 
-// max_input_files bounds a folder that is an input.
+// max_input_files limits the number of files in a folder that is an input.
 func TestSetting_MaxInputFiles(t *testing.T) {
 	t.Parallel()
 	for most, accepted := range map[int64]bool{2: false, 20: true} {

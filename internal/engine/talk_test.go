@@ -60,7 +60,7 @@ func (w *world) kill(ref string) wire.Killed {
 	return w.engine.Kill(context.Background(), alice, []jjm.Ref{r}, wire.KillHow{})[0]
 }
 
-// locals are the local jobs of a grid job, live or archived.
+// locals returns the local jobs of a grid job, live or archived.
 func (w *world) locals(id jjm.GridID) []jjm.LocalJob {
 	w.t.Helper()
 	s, err := w.engine.Status(context.Background(), wire.Caller{Admin: true},
@@ -150,7 +150,7 @@ func (w *world) describe(id jjm.GridID) string {
 	return s + "\n" + strings.Join(lines[max(0, len(lines)-60):], "\n")
 }
 
-// tar reads the output tar of a grid job.
+// tarBytes reads the output tar of a grid job.
 func (w *world) tarBytes(id jjm.GridID) []byte {
 	w.t.Helper()
 	r, n, _, err := w.engine.Output(context.Background(), wire.Caller{Admin: true}, all(id), wire.Wanted{})

@@ -19,7 +19,7 @@ import (
 	"jjm/internal/work/stream"
 )
 
-// numbered holds the expected numbers of a job in a row.
+// numbered holds the seed, the sequence number and the output names that a row expects of one job.
 type numbered struct {
 	Job    int
 	Files  []string

@@ -8,7 +8,7 @@ import (
 )
 
 // lowest collects the first attempts that follow the attempt after, at most limit. The order is a circle: the lowest
-// attempt follows the highest. It keeps fewer than twice limit attempts in memory, however many are added.
+// attempt follows the highest. It keeps at most twice limit attempts in memory, however many are added.
 type lowest struct {
 	limit int
 	after jjm.AttemptID
