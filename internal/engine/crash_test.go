@@ -102,7 +102,7 @@ func removeOutput(key string, n int32) func(*stage) error {
 	}
 }
 
-// orderTo returns an action that gives an order about the only cluster, which ends after d.
+// orderTo returns an action that makes an order about the only cluster. The order ends after d.
 func orderTo(verb string, d time.Duration) func(*stage) error {
 	return func(s *stage) error {
 		o := wire.Order{Verb: verb, Kind: "cluster", Name: "sim", Reason: "a test", For: jjm.Duration(d)}

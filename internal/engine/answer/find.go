@@ -18,7 +18,8 @@ import (
 // defaultFound is how many jobs a search returns if the request sets no limit.
 const defaultFound = 100
 
-// mostTraced is the greatest number of attempts that are checked for one batch id, among the attempts of its bulks.
+// mostTraced is the greatest number of attempts that a search examines if an index of the store finds more attempts
+// than match the request: all attempts of a bulk for a batch id, or all attempts on a host for a host and a cluster.
 const mostTraced = 100_000
 
 // finder carries out the verb find.

@@ -121,9 +121,9 @@ func (an *Answers) listed(ctx context.Context, job jjm.GridJob) (wire.Status, er
 // watchEvery is the time between two checks by Wait for changes of its grid jobs.
 const watchEvery = 250 * time.Millisecond
 
-// Wait sends the statuses of the grid jobs immediately and after every change, until all the grid jobs are over. The
-// last line repeats the last status. Wait returns the first error about a grid job, the error of out, or the error of
-// ctx.
+// Wait sends the statuses of the grid jobs immediately and after every change, until each grid job is over or kept (see
+// allSettled). The last line repeats the last status. Wait returns the first error about a grid job, the error of out,
+// or the error of ctx.
 func (an *Answers) Wait(ctx context.Context, caller wire.Caller, r wire.WaitRequest,
 	out *serve.Stream[wire.StatusAnswer]) error {
 	tick := time.NewTicker(watchEvery)

@@ -179,8 +179,8 @@ func recoveredBy(ctx context.Context, from *store.Store, job *jjm.GridJob) ([]jj
 	return from.Recoveries(ctx, job.ID)
 }
 
-// showUntold adds to the trouble of a grid job the reason why the last notice about the grid job that was given up
-// could not be delivered.
+// showUntold adds to s.Trouble the reason why the last notice about the grid job was given up, if a notice was given
+// up.
 func showUntold(ctx context.Context, from *store.Store, job *jjm.GridJob, s *wire.Status) error {
 	if len(job.Spec.Notify) == 0 && job.Spec.Callback == nil {
 		return nil

@@ -45,14 +45,14 @@ type Clusters interface {
 	View(mem state.Memory, name string, of func(jjm.GridID) bool, may func(uid int) bool) wire.Cluster
 }
 
-// Rooms are the parts of other rooms that Answers needs.
+// Rooms holds the parts of other rooms (sub-packages of package engine) that Answers needs.
 type Rooms struct {
 	Jobs     Jobs
 	Records  Records
 	Clusters Clusters
 	// Settle carries out the requests about a handle that gatekeepers left in the spool.
 	Settle func(context.Context, wire.Caller, jjm.Handle) error
-	// Told is called when a gatekeeper is told the end of a grid job. It must not block.
+	// Told is called when the end of a grid job is reported to a gatekeeper. It must not block.
 	Told func(jjm.GridID)
 }
 

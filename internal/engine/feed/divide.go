@@ -11,7 +11,7 @@ import (
 )
 
 // Divided returns smaller parts for the work of local jobs, as split.Divide cuts them, and changes nothing. params are
-// the settings of the splitter of the grid job.
+// the settings of the grid job's splitter, and want says how small the new parts must be.
 func (fd *Feeder) Divided(ctx context.Context, job *jjm.GridJob, params split.Params, locals []jjm.LocalJob,
 	want split.Finer) (split.Division, error) {
 	carry := state.FirstCarry(&job.Spec)

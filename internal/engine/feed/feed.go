@@ -53,19 +53,20 @@ func (fs *feeds) keep(id jjm.GridID, f *feed, whose func(jjm.GridID) int) {
 type feed struct {
 	cutting *split.Cutting
 	numbers []int64 // the numbers of the files in the master dataset
-	// drops are files that will never be cut, to be stored with the next cut.
+	// drops are files that will never be cut. They are stored as dropped together with the next cut.
 	drops []store.Drop
-	// blank are files that this splitter will never cut, to be stored as dropped when nothing more will be cut.
+	// blank are files that this splitter will never cut. They are stored as dropped when nothing more will be cut.
 	blank []store.Drop
-	// made and carry are the step's values as this cutting last stored them. If the step has other values now, another
-	// change has cut files or given back work, and the cutting must start again.
+	// made is the number of local jobs, and carry is the state of the splitter (split.Carry), as this cutting last stored
+	// them in the step. If the step has other values now, another change has cut files or given back work, and the cutting
+	// must start again.
 	made  int
 	carry []byte
 	// complete is true if no more files will be added.
 	complete bool
 	news     uint64 // Reads.News when the cutting started
 	marked   uint64 // Reads.Marked when the cutting started
-	fills    uint64 // the count of fills when the cutting started; see state.Memo.AwaitsFiles
+	fills    uint64 // the count of fillings when the cutting started; see state.Memo.Filling and AwaitsFiles
 }
 
 // LookAgain returns the time after which a grid job that waits for input must be stepped even if its datasets do not
@@ -289,8 +290,8 @@ func (fd *Feeder) countFirst(job *jjm.GridJob, cut *state.Cutting, work split.Wo
 	return nil
 }
 
-// noteInputs notes in memory which datasets the step reads, and in f the present counts of
-// news, marks and fills.
+// noteInputs notes in memory which datasets the step reads, and in f how often these datasets have changed, were marked
+// and were filled so far.
 func (fd *Feeder) noteInputs(ctx context.Context, id jjm.GridID, f *feed) error {
 	inputs, err := fd.b.Store.Inputs(ctx, id)
 	if err != nil {
@@ -311,8 +312,8 @@ func (fd *Feeder) awaitsFiles(id jjm.GridID, f *feed) (waits bool) {
 	return waits
 }
 
-// workOf returns the input of the splitter: the files that can be cut, the files of
-// secondary datasets, and the facts about siblings, families and ancestors that it needs.
+// workOf returns the input of the splitter: the files that can be cut, the files of secondary datasets, and the facts
+// about siblings, families and ancestors that the splitter needs. It also sets f.numbers, f.blank and f.drops.
 func (fd *Feeder) workOf(ctx context.Context, job *jjm.GridJob, cut *state.Cutting, f *feed) (split.Work, error) {
 	work := cut.Work
 	work.Files, work.Secondary = nil, nil
@@ -379,8 +380,8 @@ func (fd *Feeder) workOf(ctx context.Context, job *jjm.GridJob, cut *state.Cutti
 	return work, nil
 }
 
-// siblingsOf returns, for each file, whether the other grid jobs that read the file have processed it; nil if no other
-// grid job reads these files.
+// siblingsOf returns, for each file, whether all other grid jobs that read the file have processed it, one of them
+// failed, or some are still to process it. It returns nil if no other grid job reads these files.
 func (fd *Feeder) siblingsOf(ctx context.Context, id jjm.GridID, numbers []int64) ([]split.SiblingState, error) {
 	states, err := fd.b.Store.Siblings(ctx, id, 0, split.SiblingProcessingBased)
 	if err != nil || states == nil {

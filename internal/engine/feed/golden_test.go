@@ -28,7 +28,7 @@ type numbered struct {
 	Output string
 }
 
-// row is a row of seeds_and_serials.
+// row is a row of the golden data seeds_and_serials.
 type row struct {
 	Offset   int64 `json:"randomSeedOffset"`
 	Sequence any

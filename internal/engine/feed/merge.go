@@ -9,7 +9,8 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// openMerge starts the second step of a grid job that merges. The step reads a separate dataset.
+// openMerge starts the second step of a grid job that merges. The step reads a separate dataset, which holds the
+// outputs to be merged; see unmerged.
 func openMerge(c *state.Change, g *jjm.GridJob) error {
 	if g.Spec.Merge == nil {
 		return nil

@@ -24,7 +24,9 @@ type mergeFeed struct {
 	lfns []string // the LFNs of the files, in the order of numbers
 }
 
-// FeedMerge makes local jobs that merge the present outputs of the first step. Each call starts a new cutting.
+// FeedMerge makes local jobs that merge the present outputs of the first step. Each call starts a new cutting. If
+// nothing can be merged now, the merge step becomes idle. The error is of kind Invalid if there would be more local
+// jobs than the site allows.
 func (fd *Feeder) FeedMerge(ctx context.Context, job *jjm.GridJob) error {
 	f, err := fd.startMerge(ctx, job)
 	if err != nil {

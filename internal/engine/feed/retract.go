@@ -233,7 +233,7 @@ func (r *retraction) merged() (map[int32][]int32, error) {
 }
 
 // store stores which outputs are lost, and makes new local jobs for the work if the grid job lives. The error is of
-// kind Conflict if the grid job ended since it was read, or an error of mayRedo.
+// kind Conflict if the grid job ended since it was read; otherwise it can be an error of mayRedo or redo.
 func (r *retraction) store(c *state.Change) error {
 	reason := r.request.Reason
 	if r.request.DryRun {

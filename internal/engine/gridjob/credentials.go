@@ -31,8 +31,8 @@ func checkCredentials(spec *jjm.Spec, given []jjm.Credential) (ps jjm.Problems) 
 	return ps
 }
 
-// completedOrigin adds the bearer that the credentials name to the origin of a grid job. It keeps all values that the
-// gatekeeper reported, because the gatekeeper has verified them.
+// completedOrigin adds the subject, the issuer and the VO that the credentials name to the origin of a grid job. It
+// keeps all values that the gatekeeper reported, because the gatekeeper has verified them.
 func completedOrigin(o *jjm.Origin, given []jjm.Credential) *jjm.Origin {
 	if o == nil {
 		return nil // no gatekeeper: the account itself submits
@@ -93,8 +93,8 @@ func (js *Jobs) dropCredentials(owner jjm.Owner, spec *jjm.Spec, over jjm.GridID
 	}
 }
 
-// keyLives reports whether a grid job of the owner that has not ended, except the grid job except, has the
-// request key.
+// keyLives reports whether an unfinished grid job of the owner has the request key. The grid job with the id except
+// does not count.
 func (js *Jobs) keyLives(owner jjm.Owner, key string, except jjm.GridID) bool {
 	v := js.s.View()
 	defer v.Close()

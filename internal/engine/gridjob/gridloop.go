@@ -46,8 +46,7 @@ func (js *Jobs) stepGrid(ctx context.Context, id jjm.GridID) time.Duration {
 	return 0
 }
 
-// gridFacts returns the facts on which plan.Grid decides; false if the grid job is not
-// live.
+// gridFacts returns the facts on which plan.Grid decides, and true if the grid job is live.
 func (js *Jobs) gridFacts(id jjm.GridID) (plan.GridFacts, bool) {
 	v := js.s.View()
 	defer v.Close()

@@ -74,7 +74,7 @@ type Reopener interface {
 	SubmitKept(c *state.Change, id jjm.GridID, actor string) error
 }
 
-// Rooms are the other rooms that Jobs needs.
+// Rooms holds the other rooms (sub-packages of package engine) that Jobs needs.
 type Rooms struct {
 	Clusters Clusters
 	Datasets Datasets

@@ -13,7 +13,7 @@ import (
 	"jjm/xmldb"
 )
 
-// Rooms are the functions of other rooms that Intake needs.
+// Rooms holds the functions of other rooms (sub-packages of package engine) that Intake needs.
 type Rooms struct {
 	Submit func(context.Context, wire.Caller, wire.SubmitRequest) (wire.SubmitAnswer, error)
 	Kill   func(context.Context, wire.Caller, wire.KillRequest) (wire.KillAnswer, error)

@@ -251,8 +251,8 @@ func (pu *Publisher) Outside(mem state.Memory, g *state.Grid) state.Outside {
 	return v
 }
 
-// ResumeRecords marks, after a start, the records for which fragments wait, and the records
-// to which the file of their handle does not point.
+// ResumeRecords marks, after a start, the records that must be written: records for which fragments wait, and records
+// whose handle has no file that points to them.
 func (pu *Publisher) ResumeRecords() {
 	for _, job := range pu.live() {
 		pu.loadPending(&job)

@@ -62,7 +62,7 @@ func (t *tellings) back(ids []jjm.GridID) {
 // Told notes that the end of a grid job was reported to a gatekeeper, and returns immediately.
 func (re *Remover) Told(id jjm.GridID) { re.told.add(id) }
 
-// noteTellings stores the ends that gatekeepers were told, until ctx ends.
+// noteTellings stores the ends that were reported to gatekeepers, repeatedly until ctx ends.
 func (re *Remover) noteTellings(ctx context.Context) {
 	for ctx.Err() == nil {
 		fair.WaitKick(ctx, re.told.kick, time.Minute)
@@ -73,7 +73,8 @@ func (re *Remover) noteTellings(ctx context.Context) {
 	}
 }
 
-// flushTellings stores the ends that gatekeepers were told so far.
+// flushTellings stores the ends that were reported to gatekeepers since the last call. If it fails, the next call
+// stores them.
 func (re *Remover) flushTellings(ctx context.Context) error {
 	ids := re.told.take()
 	if len(ids) == 0 {

@@ -20,7 +20,7 @@ import (
 // error to go away.
 const lookEvery = time.Second
 
-// Loop carries out the requests, a chunk of each at a time, until ctx ends.
+// Loop carries out the stored requests to reopen grid jobs, a chunk of each request at a time, until ctx ends.
 func (ro *Reopener) Loop(ctx context.Context) {
 	ro.settleAll(ctx)
 	for ctx.Err() == nil {
@@ -37,7 +37,7 @@ func (ro *Reopener) Loop(ctx context.Context) {
 	}
 }
 
-// open returns the open requests, oldest first.
+// open returns the requests that are not carried out or refused yet, oldest first.
 func (ro *Reopener) open() (all []store.Reopening) {
 	v := ro.s.View()
 	defer v.Close()
@@ -169,8 +169,8 @@ func (ro *Reopener) refuse(ctx context.Context, r *store.Reopening, why string) 
 	return ro.settle(ctx, r.Grid)
 }
 
-// settleAll moves the rows of grid jobs whose requests were refused, but whose rows were not all moved when the daemon
-// stopped, back to the history.
+// settleAll moves rows back to the history: the rows of grid jobs whose requests were refused, if the daemon stopped
+// before it had moved all of them.
 func (ro *Reopener) settleAll(ctx context.Context) {
 	ids, err := ro.b.Store.Unsettled(ctx)
 	for _, id := range ids {

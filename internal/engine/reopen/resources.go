@@ -86,8 +86,8 @@ func (ro *Reopener) movesOf(job *jjm.GridJob, places []int32, want asked) (*move
 	return to, nil
 }
 
-// askedPlace returns the place for local jobs that are at the place from and get the wanted resources and priority. The
-// place has the clusters that can meet the resources; notes are about the other clusters.
+// askedPlace returns the new place for local jobs whose present place has the number from, with the wanted resources
+// and priority. The place has the clusters that can meet the resources; notes are about the other clusters.
 func (ro *Reopener) askedPlace(job *jjm.GridJob, from int32, want asked) (p jjm.Place, notes []string, err error) {
 	p = plan.AskedPlace(job.Step.Places, job.Step.Clusters, from, want.Resources)
 	if want.priority != nil {

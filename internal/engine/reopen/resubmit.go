@@ -18,7 +18,7 @@ const mostLeft = 20
 
 // Resubmit runs failed and killed local jobs again. It returns an answer for each grid job that the request names. The
 // local jobs of an unfinished grid job run again immediately; for an ended grid job, Resubmit stores the request to
-// reopen the grid job. With Stop, no further grid job is attempted after the first that fails.
+// reopen the grid job. With Stop, it attempts no further grid job after the first error.
 func (ro *Reopener) Resubmit(ctx context.Context, caller wire.Caller, r wire.ResubmitRequest) (wire.ResubmitAnswer,
 	error) {
 	var out []wire.Resubmitted

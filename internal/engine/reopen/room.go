@@ -48,7 +48,7 @@ type Types interface {
 	Ask(job *jjm.GridJob) (*state.Cutting, error)
 }
 
-// Rooms are the other rooms that Reopener needs.
+// Rooms holds the other rooms (sub-packages of package engine) that Reopener needs.
 type Rooms struct {
 	Feeder   Feeder
 	Divider  Divider

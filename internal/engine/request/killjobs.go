@@ -11,9 +11,9 @@ import (
 )
 
 // Kill stores that grid jobs or local jobs are to be killed. It returns an answer for each reference, in order. The
-// loops do the remaining work: claims, cancels, verdicts, the tar. Ended jobs are left unchanged, without an error
-// (decision R13). With Stop, no further reference is attempted after the first that fails (ganga.md 6, keep_going
-// false).
+// loops of other packages do the remaining work: they take claims, cancel batch jobs, store verdicts and make the tar.
+// Ended jobs are left unchanged, without an error (decision R13). With Stop, it attempts no further reference after the
+// first error (ganga.md 6, keep_going false).
 func (ws *Requests) Kill(ctx context.Context, caller wire.Caller, r wire.KillRequest) (wire.KillAnswer, error) {
 	o := order{caller: caller, first: r.First, dry: r.DryRun}
 	out := make([]wire.Killed, len(r.Jobs))

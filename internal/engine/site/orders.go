@@ -254,7 +254,8 @@ func (si *Site) ordersLoop(ctx context.Context) {
 }
 
 // endOrders deletes the orders whose time is up or whose grid job has ended. InForce already ignores orders whose time
-// is up. endOrders returns the time until the next order begins or ends, at most lookAgain if such an order exists.
+// is up. endOrders returns the time until the next order begins or ends, at most lookAgain; if no order has an end, it
+// returns an hour.
 func (si *Site) endOrders(ctx context.Context) (time.Duration, error) {
 	now := jjm.At(si.b.Now())
 	next := time.Hour

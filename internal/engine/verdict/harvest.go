@@ -55,7 +55,7 @@ func (ju *Judge) harvestAll() {
 }
 
 // harvestShare limits the time of harvests that notifications start: after a harvest that took t, the account's next
-// harvest waits for harvestShare times t.
+// harvest waits for harvestShare times t, but not longer than the interval between scans.
 const harvestShare = 20
 
 // awaitRescan waits for the next scan or for a kick. Meanwhile it starts harvests of the bulks with notifications, with

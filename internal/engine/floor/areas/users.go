@@ -13,9 +13,8 @@ import (
 	"jjm/sandbox"
 )
 
-// Users touch files and run commands as their owners. If an owner's helper process or
-// file system does not answer, a method returns an error of kind Busy within seconds, and
-// calls for other owners are not delayed.
+// Users opens files and runs commands with the rights of their owners. If an owner's helper process or file system does
+// not answer, a method returns an error of kind Busy within seconds, and calls for other owners are not delayed.
 type Users interface {
 	// Area returns the owner's work area, at the absolute path root, as a file system. It creates the folder if the
 	// folder is missing.

@@ -18,8 +18,8 @@ const maxName = 255
 // goroutine may use it.
 type Opened struct {
 	ln *Lineage
-	// of are the datasets that may have such files, by the part's name for the kind of file. Parent files may be in any
-	// of several datasets, which trace finds once.
+	// of maps a kind of file, as parts name it (see [jjm.PartInput.Renamed]), to the datasets that may have files of this
+	// kind that local jobs made. Parent files may be in several datasets, which trace finds once.
 	of     map[string][]store.DatasetID
 	some   bool // of is not empty
 	master store.DatasetID

@@ -28,7 +28,7 @@ import (
 // Open opens a file with its owner's rights. A relative path starts at the folder base.
 type Open func(owner jjm.Owner, base, path string) (io.ReadCloser, error)
 
-// Inputs fetches inputs. Its methods may be called from many goroutines.
+// Inputs fetches the inputs of grid jobs that are on servers. Its methods may be called from many goroutines.
 type Inputs struct {
 	b     *base.Base
 	s     *state.State
@@ -47,14 +47,14 @@ type download struct {
 	base   string
 	wanted []want
 
-	// The lock of Inputs guards these fields.
+	// The lock of Inputs guards waits, failure, over and stop.
 	waits   string // what the grid job waits for, for people; "" once it is over
 	failure error  // why an input cannot be fetched
 	over    bool   // all inputs are fetched
 	stop    context.CancelFunc
 
-	// Only run uses these fields: the index of the present input, the total bytes of the inputs before the present
-	// input, and the tries of the present input.
+	// Only run uses at, have and tries: the index of the present input, the total bytes of the inputs before it, and the
+	// tries of the present input.
 	at    int
 	have  int64
 	tries fetch.Tries

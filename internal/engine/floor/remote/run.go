@@ -146,8 +146,8 @@ func (is *Inputs) order(ar *areas.Area, e *download, w *want, credential string)
 // lookEvery is the time between two checks of the free space during a transfer.
 const lookEvery = 5 * time.Second
 
-// child runs the order in a child process of the owner, and stops the child if the disk gets full. The returned error
-// is never the server's fault.
+// child runs the order in a child process of the owner, and stops the child if the disk gets full. An error means that
+// something on this host failed; a failure of the server is in the report.
 func (is *Inputs) child(ctx context.Context, e *download, o fetch.Order) (fetch.Report, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
