@@ -131,7 +131,7 @@ func troubled(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	return adaptertest.Play{Life: time.Duration(40+10*id.N) * time.Second}
 }
 
-// failsOnce exits with an error in local jobs 0 and 2; their successors do not.
+// failsOnce plays attempts that exit with an error in local jobs 0 and 2. The successors of these local jobs succeed.
 func failsOnce(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	if id.N == 0 || id.N == 2 {
 		return adaptertest.Play{Keyword: "-", Exit: 3}
@@ -139,10 +139,10 @@ func failsOnce(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	return adaptertest.Play{}
 }
 
-// addFiles adds files from..to-1 to alice's dataset.
+// addFiles returns an action that adds the files from..to-1 to alice's dataset.
 func addFiles(name string, from, to int) func(*stage) error { return addFilesIn("", name, from, to) }
 
-// addFilesIn adds files from..to-1 to alice's dataset of a container.
+// addFilesIn returns an action that adds the files from..to-1 to alice's dataset, which is in a container.
 func addFilesIn(container, name string, from, to int) func(*stage) error {
 	return func(s *stage) error { return s.put(name, container, from, to) }
 }
@@ -177,7 +177,7 @@ func closeDataset(name string) func(*stage) error {
 	}
 }
 
-// unlucky leaves no result of the first attempts of local jobs 1 and 4.
+// unlucky plays attempts: the first attempts of local jobs 1 and 4 leave no result, and all other attempts succeed.
 func unlucky(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	return adaptertest.Play{NoResult: id.Attempt == 0 && id.N%3 == 1, Exit: 0}
 }
@@ -198,7 +198,7 @@ func endsOf(n int32, state jjm.State) map[int32]jjm.State {
 	return m
 }
 
-// scenarios together pass every failpoint.
+// scenarios returns all scenarios. Together they pass every failpoint.
 func scenarios() map[string]scenario {
 	all := map[string]scenario{
 		"work with retries, lost replies and a busy system": {
@@ -305,7 +305,7 @@ func scenarios() map[string]scenario {
 		"a container is read": {
 			actions: []action{
 				{0, addFilesIn("run1", "x", 0, 3)},
-				{0, addFilesIn("run1", "y", 2, 6)}, // one file is in both
+				{0, addFilesIn("run1", "y", 2, 6)}, // one file is in both datasets
 				{10 * time.Second, submitAs("a", fileJob("", "name = \"all\"\ncontainer = \"run1\"\n"))},
 				{5 * time.Minute, addFilesIn("run1", "z", 6, 9)},
 				{6 * time.Minute, closeDataset("x")},

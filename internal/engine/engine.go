@@ -1,6 +1,6 @@
 // Package engine carries out the decisions of package plan: it connects its sub-packages, which are called rooms, loads
-// the stored state, and runs the loops of the rooms. Package plan decides, and package store keeps the facts. Only the
-// engine writes to the memory and to the store.
+// the stored state, and runs the loops of the rooms. Packages plan and analyse decide, and package store keeps the
+// facts. Only the engine writes to the memory and to the store.
 //
 // The loops are level-triggered: each loop looks at the present state, asks package plan what to do, and does one
 // thing. A loop can be stopped at any point and started again, because it stores an intent before it causes the effect
@@ -14,20 +14,20 @@
 // Work that an account can delay (reading its files, its helper process, its commands) is done separately for each
 // account (package fair), so that a slow account delays only its own jobs.
 //
-// All rooms use these packages of the folder floor:
+// The rooms share these packages of the folder floor:
 //
 //	base      store, clock, log, settings, failpoints
-//	state     live grid jobs and local jobs in memory, and the changes of them
+//	state     live grid jobs and local jobs in memory, and all changes of memory and store
 //	endings   observations about attempts that may have ended
 //	areas     the work areas, opened as their owners
 //	fair      work done account by account
 //	outputs   the names of local jobs' output files
 //	lineage   which files were made from which
-//	jobtype   what job types say about a grid job
-//	sweep     removes folders to which no row points any longer
+//	jobtype   asks job types about a grid job, with the rights of its owner
+//	sweep     removes folders of bulks to which no row points any longer
 //	remote    inputs that lie on servers, fetched for their owners
 //	choice    the jobs that patterns and filters select
-//	dependency  grid jobs that begin after others
+//	dependency  grid jobs that begin after other grid jobs have ended
 //
 // These are the rooms. No room imports another room. A room declares what it needs of other rooms as an interface, and
 // package engine passes the room that implements the interface.
@@ -35,9 +35,9 @@
 //	gridjob   the life of a grid job: accepted, prepared, cut, collected
 //	dataset   the datasets of accounts, and where their files come from
 //	feed      makes local jobs from datasets; merges, give-backs and retracted outputs
-//	cluster   the batch systems: form, submit, reconcile, list, cancel, release
-//	verdict   reads results, judges attempts
-//	proof     was the work done exactly once?
+//	cluster   the batch systems: forms bulks, submits, reconciles, lists, cancels, releases
+//	verdict   reads results, and judges how attempts ended
+//	proof     proves that the work was done exactly once
 //	record    the XML records
 //	request   what people request of local jobs: kill, hold, release, force
 //	site      orders, bans, free disk space

@@ -45,7 +45,7 @@ func heldOften(id jjm.AttemptID, held int) (code, text string) {
 	return "", ""
 }
 
-// asksForHold lets the applications of local jobs 6 and 7 ask for HOLD.
+// asksForHold plays attempts in which the applications of local jobs 6 and 7 ask to be held.
 func asksForHold(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	if id.N >= 6 && id.Attempt == 0 {
 		return adaptertest.Play{Keyword: "HOLD", Data: "look at me"}
@@ -63,7 +63,7 @@ func releaseOf(key, rest string) func(*stage) error {
 	}
 }
 
-// heldScenario has a local job for each way out of a hold.
+// heldScenario returns a scenario with a local job for each way in which a hold can end.
 func heldScenario() scenario {
 	return scenario{
 		sim: adaptertest.SimConfig{MaxBulk: 5}, play: asksForHold, hold: heldOften, config: heldConfig,

@@ -113,7 +113,7 @@ func TestSpread_OnlyABulkThatDoesNotExistMoves(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		fault adaptertest.Fault
-		down  time.Duration // after the submission
+		down  time.Duration // how long the cluster is down after the submission
 		moves bool
 	}{
 		"busy":         {adaptertest.SayBusy, 0, true},
@@ -222,7 +222,7 @@ func TestLimits_AreNeverExceeded(t *testing.T) {
 	for name, test := range map[string]struct {
 		config engine.ClusterConfig
 		most   int // largest number of jobs in the batch system
-		mine   int // of one owner
+		mine   int // largest number of jobs of one owner
 	}{
 		"max_running":          {engine.ClusterConfig{MaxRunning: 5}, 5, 5},
 		"max_running_per_user": {engine.ClusterConfig{MaxRunningPerUser: 3}, 6, 3},

@@ -30,7 +30,8 @@ func holdOf(key, rest string) func(*stage) error {
 	}
 }
 
-// personHoldScenario holds local jobs that run, that are queued and that were not submitted, and releases them later.
+// personHoldScenario returns a scenario that holds running local jobs, queued local jobs and local jobs that were not
+// submitted, and releases all of them later.
 func personHoldScenario() scenario {
 	return scenario{
 		sim:  adaptertest.SimConfig{MaxBulk: 3, Slots: 2, Life: 5 * time.Minute},

@@ -23,7 +23,7 @@ type chaos struct {
 	faults   []adaptertest.Fault
 	miss     int
 	jobs     []string
-	plays    []adaptertest.Play // of first and second attempts, by local job
+	plays    []adaptertest.Play // the plays of first and second attempts, by local job
 	actions  []action
 	point    string
 	nth      int
@@ -102,7 +102,7 @@ func drawAction(t *rapid.T, jobs int) func(*stage) error {
 	return killIfThere(key, "")
 }
 
-// killIfThere kills a job that may not exist yet, or no longer exists.
+// killIfThere returns an action that kills a job, which may not exist yet or no longer exist.
 func killIfThere(key, rest string) func(*stage) error {
 	return func(s *stage) error {
 		if s.ids[key] == 0 {

@@ -211,7 +211,7 @@ func (w *world) checkOwners(id jjm.GridID) {
 	}
 }
 
-// resplitOf asks to cut the failed local jobs of a grid job again.
+// resplitOf returns an action that asks to cut the failed local jobs of a grid job again.
 func resplitOf(key string) func(*stage) error {
 	return func(s *stage) error {
 		got := s.engine.Resplit(context.Background(), alice, []jjm.Ref{all(s.ids[key])}, wire.ResplitHow{})[0]

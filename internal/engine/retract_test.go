@@ -236,7 +236,7 @@ func TestRetract_AMergedFileOfALiveGridJob(t *testing.T) {
 	})
 }
 
-// halfLater makes the first two of four local jobs end long before the last two.
+// halfLater plays attempts: the first two of four local jobs end long before the last two.
 func halfLater(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	return adaptertest.Play{Life: time.Duration(1+10*(id.N/2%2)) * time.Minute}
 }

@@ -14,7 +14,8 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// with returns its argument unchanged. It marks a function that changes one setting of the engine.
+// with returns its argument unchanged. A call of with marks, in the source of a test, a function that changes one
+// setting of the engine.
 func with(set func(*engine.Config)) func(*engine.Config) { return set }
 
 // running_first chooses between two rules of Ganga's master status.

@@ -224,7 +224,7 @@ func TestSource_ALongListSurvivesStopAndDeath(t *testing.T) {
 		crash.on = func(point string) {
 			if point == "dataset-add.after-commit" {
 				if adds++; adds == 3 {
-					w.stop() // in the middle of preparing
+					w.stop() // while the grid job is being prepared
 					close(stopped)
 				}
 			}

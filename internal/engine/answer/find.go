@@ -34,7 +34,7 @@ type hunt struct {
 	most   int
 	out    wire.FindAnswer
 	seen   map[store.Trace]bool
-	grids  map[jjm.GridID]*jjm.GridJob // nil if the caller may not see the grid job
+	grids  map[jjm.GridID]*jjm.GridJob // an entry is nil if the grid job is removed or the caller may not see it
 	// local and attempts belong to the local job of the previous trace. Traces of one local job follow each other, so each
 	// local job is usually read once.
 	local    *jjm.LocalJob

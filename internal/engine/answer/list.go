@@ -46,7 +46,7 @@ func (an *Answers) list(ctx context.Context, caller wire.Caller, l wire.List) ([
 	if f.Limit = l.Limit; !among.all {
 		f.Limit = max(l.Limit, listPage)
 	}
-	var out []wire.Status // not allocated by the limit, which a caller chooses
+	var out []wire.Status // not allocated with room for l.Limit rows, because a caller chooses the limit
 	for {
 		jobs, err := an.b.Store.Grids(ctx, f)
 		if err != nil {

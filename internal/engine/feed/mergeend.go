@@ -38,7 +38,7 @@ func (fd *Feeder) MergesOver(c *state.Change) error {
 				settled[id] = j
 			}
 		}
-		if l.State == jjm.Failed { // FeedMerge drops the outputs that it read
+		if l.State == jjm.Failed { // FeedMerge drops the outputs that this merge read
 			l.Phase = jjm.GivenBack
 			if err := c.Tx.SaveLocals([]*jjm.LocalJob{l}); err != nil {
 				return err

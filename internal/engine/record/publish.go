@@ -240,7 +240,7 @@ func (pu *Publisher) Outside(mem state.Memory, g *state.Grid) state.Outside {
 		v.Message += "; " + g.Trouble()
 	}
 	if sent := g.Job.Step.Closed && g.Unsent() == 0; !sent && !g.Job.Kill && !g.Job.Status.Final() &&
-		g.Job.Status != jjm.Pending && g.Job.Status != jjm.Paused { // their reason already explains the wait
+		g.Job.Status != jjm.Pending && g.Job.Status != jjm.Paused { // the reason of such a grid job already explains the wait
 		reasons, _ := pu.waits(mem, g, jjm.At(pu.b.Now()))
 		for _, why := range reasons {
 			v.Message += "; " + why
