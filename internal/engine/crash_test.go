@@ -177,7 +177,8 @@ func closeDataset(name string) func(*stage) error {
 	}
 }
 
-// unlucky plays attempts: the first attempts of local jobs 1 and 4 leave no result, and all other attempts succeed.
+// unlucky plays attempts: the first attempts of every third local job (1, 4, 7 and so on) leave no result, and all
+// other attempts succeed.
 func unlucky(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	return adaptertest.Play{NoResult: id.Attempt == 0 && id.N%3 == 1, Exit: 0}
 }

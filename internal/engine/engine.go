@@ -159,7 +159,8 @@ func New(ctx context.Context, cfg Config, deps Deps) (*Engine, error) {
 	return e, nil
 }
 
-// build makes the rooms in such an order that each room is made after the rooms that it needs.
+// build makes the rooms. A room that another room needs is made first; connect passes the rooms that are made too late
+// for this.
 func build(cfg Config, deps Deps) *Engine {
 	var names []string
 	for _, c := range deps.Clusters {

@@ -118,7 +118,7 @@ func (h *hunt) withLive(stored []store.Trace, err error, fits func(*jjm.LocalJob
 }
 
 // files returns the jobs that own, read or made the requested file. If the name of the file contains the id of a grid
-// job, this grid job's local job that made the file is included.
+// job, the local job of that grid job that made the file is included.
 func (h *hunt) files(ctx context.Context, w store.Whose) ([]store.Trace, error) {
 	all, err := h.b.Store.FindFile(ctx, h.find.File, w)
 	if err != nil {

@@ -112,7 +112,8 @@ func (cp *comparer) compare(ctx context.Context, s Source, set store.Dataset, lo
 	return nil
 }
 
-// judge compares each file of a dataset with a look at its source. It skips files that a person marked.
+// judge compares each file of a dataset with a look at its source, and returns the outcome. It skips files that a
+// person marked.
 func (cp *comparer) judge(ctx context.Context, si *sight, set store.Dataset, look catalogue.Look) (*found, error) {
 	marks, err := cp.b.Store.Marks(ctx, set.ID)
 	if err != nil {

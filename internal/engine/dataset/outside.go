@@ -45,8 +45,9 @@ func (o outside) list(ctx context.Context, owner jjm.Owner, folder string) ([]ca
 }
 
 // expand returns the files that a job file lists for a dataset, at most limit files in all. Each wildcard is replaced
-// by the files that match it now. It returns the errors of [catalogue.Expand], the error of mayLook if the dataset has
-// entries and the owner may not look, and an error of kind Busy if a folder cannot be read now.
+// by the files that match it now. It returns the errors of [catalogue.Expand], the error of mayLook if the list has
+// wildcards and the daemon cannot act with the owner's rights, and an error of kind Busy if a folder cannot be read
+// now.
 func (o outside) expand(ctx context.Context, owner jjm.Owner, d *jjm.DatasetInput, limit int) ([]jjm.File, error) {
 	named, all := d.Named()
 	if all || len(d.Files) == 0 {

@@ -164,8 +164,8 @@ func (ds *Datasets) takeProgram(ctx context.Context, job *jjm.GridJob, id store.
 	return look, err
 }
 
-// takeFolder adds the new files of a watched folder to the dataset id, unless the dataset is closed,
-// and returns the listing of the folder for comparison.
+// takeFolder adds the new files of a watched folder to the dataset id, unless the dataset is closed, and returns the
+// listing of the folder for comparison. waiting is the number of files that changed too recently to be added.
 func (ds *Datasets) takeFolder(ctx context.Context, job *jjm.GridJob, id store.DatasetID, d *jjm.DatasetInput,
 	closed bool) (look catalogue.Look, waiting int, err error) {
 	folder, pattern, err := catalogue.SplitWatch(d.Watch)

@@ -163,7 +163,7 @@ func (r *replay) prepare() {
 	r.add("prepare", "", "the list of inputs "+differ.First(text(now), text(was)))
 }
 
-// split asks how the work is cut. It returns false if the type has no answer.
+// split asks how the work is cut. It returns false if the type returns an error.
 func (r *replay) split() (handlers.Cutting, bool) {
 	cut, err := handlers.SplitBy(r.h, r.spec, r.site)
 	if err != nil {

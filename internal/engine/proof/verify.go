@@ -90,7 +90,7 @@ type task struct {
 	left jjm.LeftList
 }
 
-// prove verifies a task. each, which may be nil, is called with every finding.
+// prove verifies a task and returns the report. each, which may be nil, is called with every finding.
 func (pr *Prover) prove(ctx context.Context, t *task, each func(cover.Finding) error) (cover.Report, error) {
 	jobs := func(fn func(cover.Job) error) error { return pr.jobsOf(ctx, t, fn) }
 	rows := func(fn func(cover.Row) error) error { return t.rowsOf(ctx, fn) }

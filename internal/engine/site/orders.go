@@ -76,10 +76,9 @@ func (si *Site) mayOrder(ctx context.Context, caller wire.Caller, o *wire.Order)
 	return si.knownTarget(o)
 }
 
-// knownTarget returns an error of kind Invalid for a cluster, queue or job type that this site does
-// not have. A target that a stored order names can always be resumed. Users are not checked. The
-// known queues are the queues that the cluster's section of the configuration names; if it names
-// none, any queue is accepted.
+// knownTarget returns an error of kind Invalid for a cluster, queue or job type that this site does not have. A target
+// that a stored order names can always be resumed. Users are not checked. Which queues the site has is described at
+// queues.
 func (si *Site) knownTarget(o *wire.Order) error {
 	var known []string
 	switch o.Kind {

@@ -142,7 +142,8 @@ func withdrawn(l *jjm.LocalJob, en *endings.Ending, killed bool) (withdrawn, mar
 	return plan.Ending(f, plan.EndRules{}).Do == plan.Judge, marked
 }
 
-// endRules returns the rules for an attempt: the times of the site and its cluster, and its bulk's walltime.
+// endRules returns the rules by which plan.Ending decides about an attempt: the waiting times that the site or the
+// attempt's cluster configures, and the walltime of the attempt's bulk.
 func (ju *Judge) endRules(l *jjm.LocalJob) plan.EndRules {
 	rules := plan.EndRules{ResultSettle: ju.b.Conf().ResultSettle.D(), BatchSettle: ju.b.Conf().BatchSettle.D(),
 		UnseenSettle: ju.b.Conf().AbsentFor.D()}

@@ -86,7 +86,7 @@ func (se *search) pattern(ctx context.Context, p selection.Pattern, filtered boo
 	return se.given(ctx, p.Ref)
 }
 
-// given adds an id without filtering.
+// given adds an id without filtering, and counts the jobs that the id stands for.
 func (se *search) given(ctx context.Context, ref jjm.Ref) error {
 	se.out.Refs = append(se.out.Refs, ref.String())
 	n, known := selection.Pattern{Ref: ref}.Jobs()

@@ -179,7 +179,7 @@ func (d *Dependencies) concerned(c *state.Change) []jjm.GridID {
 	return slices.Collect(maps.Keys(woken))
 }
 
-// forget drops a grid job that no longer waits.
+// forget drops a grid job that no longer waits. The caller holds the lock.
 func (d *Dependencies) forget(id jjm.GridID) {
 	f := d.followers[id]
 	if f == nil {

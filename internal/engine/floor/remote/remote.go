@@ -48,7 +48,7 @@ type download struct {
 	wanted []want
 
 	// The lock of Inputs guards waits, failure, over and stop.
-	waits   string // what the grid job waits for, for people; "" once it is over
+	waits   string // what the grid job waits for, for people; "" when fetching is over
 	failure error  // why an input cannot be fetched
 	over    bool   // all inputs are fetched
 	stop    context.CancelFunc
