@@ -16,10 +16,10 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// minute is a world whose local jobs take a minute.
+// minute returns the options of a world whose local jobs take a minute.
 func minute() options { return options{sim: adaptertest.SimConfig{Life: time.Minute, Slots: 100}} }
 
-// failingOf makes the first attempts of some grid jobs fail permanently.
+// failingOf returns a play in which the first attempts of the local jobs of some grid jobs fail permanently.
 func failingOf(grids ...jjm.GridID) func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play {
 	return func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if slices.Contains(grids, id.Grid) && id.Attempt == 0 {

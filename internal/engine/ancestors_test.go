@@ -36,8 +36,8 @@ func (w *world) parentsRead(id jjm.GridID) map[string][]string {
 // output returns the name of the output of local job n of a grid job.
 func output(id jjm.GridID, n int) string { return fmt.Sprintf("filetest.%s.%d.out.dat", id, n) }
 
-// chain submits grid jobs, each of which processes the outputs of the previous one; from is the input of the first. It
-// returns their ids and the dataset of the last.
+// chain submits grid jobs, each of which processes the outputs of the previous one; from is the input of the first grid
+// job. It returns the ids of the grid jobs, and the name of the output dataset of the last grid job.
 func (w *world) chain(steps int, from string) (ids []jjm.GridID, dataset string) {
 	w.t.Helper()
 	for i := range steps {

@@ -25,7 +25,7 @@ func call[Req wire.Request, Ans wire.Answer](c ctx, e *asked, v wire.Verb[Req, A
 	return serve.Ask(c, e.Verbs(), v, by, req)
 }
 
-// names returns references in the form of a request.
+// names returns references as the part of a request that names jobs.
 func names(refs []jjm.Ref) wire.Many {
 	texts := make([]string, len(refs))
 	for i, ref := range refs {

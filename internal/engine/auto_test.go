@@ -12,7 +12,8 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// failsFirst fails the first attempts of local jobs: fails has the number for each local job, -1 means all attempts.
+// failsFirst returns a play in which the first attempts of some local jobs fail. fails holds the number of failing
+// attempts of each local job; -1 stands for all attempts.
 func failsFirst(fails map[int32]int32) func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play {
 	return func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if n, some := fails[id.N]; some && (n < 0 || id.Attempt < n) {
@@ -63,7 +64,8 @@ func (w *world) neverTakenBack(id jjm.GridID) {
 	})
 }
 
-// Failed local jobs run again by themselves: at most five times each, and only while few enough failed.
+// Failed local jobs run again automatically: each at most five times, and only as long as not too many local jobs of
+// the grid job have failed.
 func TestAutoResubmit_WithinBothBrakes(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -52,7 +52,7 @@ func TestBulks_FormAcrossGridJobsOfOneOwnerAndShapeOnly(t *testing.T) {
 	inWorld(t, options{sim: adaptertest.SimConfig{Life: time.Hour}}, func(t *testing.T, w *world) {
 		book := &bulkBook{}
 		w.adapter.onSubmit.set(book.note)
-		w.sim.Down(time.Minute) // so that all are there before the first bulk is formed
+		w.sim.Down(time.Minute) // so that all are accepted before the first bulk is formed
 		first := w.submit(alice, mc(1))
 		w.pass(time.Second)
 		a := w.submit(alice, mc(3))
@@ -91,7 +91,7 @@ func TestBulks_OfWaitingGridJobsAreJoined(t *testing.T) {
 		func(t *testing.T, w *world) {
 			book := &bulkBook{}
 			w.adapter.onSubmit.set(book.note)
-			first := w.submit(alice, mc(2)) // takes the room for a minute
+			first := w.submit(alice, mc(2)) // fills the queue up to MaxPending for a minute
 			w.pass(time.Second)
 			a, b := w.submit(alice, mc(1)), w.submit(alice, mc(1))
 			w.pass(30 * time.Minute)

@@ -40,7 +40,8 @@ func (w *world) selected(caller wire.Caller, r wire.SelectRequest) string {
 	return strings.Join(got.Refs, " ")
 }
 
-// Grid job 1 is over with two failures, 2 is live, 3 is live and bob's.
+// In this test, grid job 1 is over and two of its local jobs failed, grid job 2 is live, and grid job 3 is live and
+// belongs to bob.
 func TestSelect_FindsWhatIsLiveAndWhatIsOver(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: unluckyOnce(1, 2, 4)}, func(t *testing.T, w *world) {

@@ -46,7 +46,7 @@ func TestContainer_IsReadAsItsDatasets(t *testing.T) {
 			t.Errorf("a container that is not there: %v", err)
 		}
 		w.must(w.put("a", "run1", 0, 4))
-		w.must(w.put("b", "run1", 3, 6)) // one file is in both
+		w.must(w.put("b", "run1", 3, 6)) // one file is in both datasets
 		w.must(w.put("else", "", 7, 9))
 		for _, wrong := range []struct{ name, container, want string }{{"a", "run2", "in container run1"},
 			{"else", "run1", "is in no container"}, {"run9", "run9", "cannot have the name"}} {
@@ -185,7 +185,7 @@ func TestContainer_NobodyCutsItsFilesBeforeAllAreThere(t *testing.T) {
 				crash.on = func(point string) {
 					if point == "dataset-take" {
 						time.Sleep(time.Second)
-						if err := w.put("all", "", 100, 101); err != nil { // news for its readers
+						if err := w.put("all", "", 100, 101); err != nil { // a change of the dataset, which wakes its readers
 							t.Error(err)
 						}
 						time.Sleep(time.Second)

@@ -36,9 +36,10 @@ type scenario struct {
 	wants   map[string]want // by request key
 	spool   bool            // gatekeepers leave something in the spool
 	places  bool            // the world has clusters that read different storages
-	// also are further checks of the end.
+	// also makes further checks at the end of the scenario.
 	also func(*stage)
-	// only names the failpoints at which the scenario is played, by their beginnings such as "hold"; nil means all.
+	// only lists beginnings of names of failpoints, such as "hold". The scenario is played only at these failpoints; nil
+	// means all failpoints.
 	only []string
 	// chunk is how many local jobs a transaction moves; 0 means as many as in the daemon.
 	chunk int
@@ -93,7 +94,7 @@ func killOf(key, rest string) func(*stage) error {
 	}
 }
 
-// removeOutput removes the output of a local job. It returns an error until the output exists.
+// removeOutput returns an action that removes the output of a local job. The action fails until the output exists.
 func removeOutput(key string, n int32) func(*stage) error {
 	return func(s *stage) error {
 		id := jjm.AttemptID{LocalID: jjm.LocalID{Grid: s.ids[key], N: n}}
@@ -101,7 +102,7 @@ func removeOutput(key string, n int32) func(*stage) error {
 	}
 }
 
-// orderTo returns an order about the one cluster.
+// orderTo returns an action that makes an order about the only cluster. The order ends after d.
 func orderTo(verb string, d time.Duration) func(*stage) error {
 	return func(s *stage) error {
 		o := wire.Order{Verb: verb, Kind: "cluster", Name: "sim", Reason: "a test", For: jjm.Duration(d)}
@@ -110,8 +111,8 @@ func orderTo(verb string, d time.Duration) func(*stage) error {
 	}
 }
 
-// troubled scripts local jobs by number: 1 asks for a retry, 2 dies before its claim, 3 reports
-// FAILED, 4 leaves no result, 5 exits with an error. All but 3 succeed in their second attempt.
+// troubled plays local jobs by their numbers: local job 1 asks for a retry, 2 dies before its claim, 3 reports FAILED,
+// 4 leaves no result, 5 exits with an error. All of these except 3 succeed in their second attempt.
 func troubled(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	if id.Attempt == 0 || id.N == 3 {
 		switch id.N {
@@ -130,7 +131,7 @@ func troubled(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	return adaptertest.Play{Life: time.Duration(40+10*id.N) * time.Second}
 }
 
-// failsOnce exits with an error in local jobs 0 and 2; their successors do not.
+// failsOnce plays attempts that exit with an error in local jobs 0 and 2. The successors of these local jobs succeed.
 func failsOnce(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	if id.N == 0 || id.N == 2 {
 		return adaptertest.Play{Keyword: "-", Exit: 3}
@@ -138,10 +139,10 @@ func failsOnce(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	return adaptertest.Play{}
 }
 
-// addFiles adds files from..to-1 to alice's dataset.
+// addFiles returns an action that adds the files from..to-1 to alice's dataset.
 func addFiles(name string, from, to int) func(*stage) error { return addFilesIn("", name, from, to) }
 
-// addFilesIn adds files from..to-1 to alice's dataset of a container.
+// addFilesIn returns an action that adds the files from..to-1 to alice's dataset, which is in a container.
 func addFilesIn(container, name string, from, to int) func(*stage) error {
 	return func(s *stage) error { return s.put(name, container, from, to) }
 }
@@ -176,7 +177,8 @@ func closeDataset(name string) func(*stage) error {
 	}
 }
 
-// unlucky leaves no result of the first attempts of local jobs 1 and 4.
+// unlucky plays attempts: the first attempts of every third local job (1, 4, 7 and so on) leave no result, and all
+// other attempts succeed.
 func unlucky(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	return adaptertest.Play{NoResult: id.Attempt == 0 && id.N%3 == 1, Exit: 0}
 }
@@ -197,7 +199,7 @@ func endsOf(n int32, state jjm.State) map[int32]jjm.State {
 	return m
 }
 
-// scenarios together pass every failpoint.
+// scenarios returns all scenarios. Together they pass every failpoint.
 func scenarios() map[string]scenario {
 	all := map[string]scenario{
 		"work with retries, lost replies and a busy system": {
@@ -304,7 +306,7 @@ func scenarios() map[string]scenario {
 		"a container is read": {
 			actions: []action{
 				{0, addFilesIn("run1", "x", 0, 3)},
-				{0, addFilesIn("run1", "y", 2, 6)}, // one file is in both
+				{0, addFilesIn("run1", "y", 2, 6)}, // one file is in both datasets
 				{10 * time.Second, submitAs("a", fileJob("", "name = \"all\"\ncontainer = \"run1\"\n"))},
 				{5 * time.Minute, addFilesIn("run1", "z", 6, 9)},
 				{6 * time.Minute, closeDataset("x")},

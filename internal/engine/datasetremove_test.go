@@ -288,7 +288,7 @@ func TestDatasetRemove_IsForItsOwner(t *testing.T) {
 	})
 }
 
-// removeDataset removes a dataset of alice's, unless it is gone already.
+// removeDataset returns an action that removes a dataset of alice's, unless the dataset is gone already.
 func removeDataset(name string) func(*stage) error {
 	return func(s *stage) error {
 		got, err := s.engine.Dataset(context.Background(), alice,

@@ -214,7 +214,7 @@ func TestDatasets_AnOpenDatasetKeepsItsGridJobAlive(t *testing.T) {
 		w.reopen()
 		w.pass(time.Minute)
 		var files []jjm.File
-		for i := range 6 { // two are there already
+		for i := range 6 { // two of these files are already in the dataset
 			files = append(files, jjm.File{LFN: lfn(i + 2), Events: 100})
 		}
 		got, err := w.engine.Dataset(context.Background(), alice,

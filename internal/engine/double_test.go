@@ -18,7 +18,7 @@ func TestDoubledSubmission_ExactlyOneRuns(t *testing.T) {
 	for name, test := range map[string]struct {
 		sim    adaptertest.SimConfig
 		faults []adaptertest.Fault
-		hidden func(adaptertest.SimJob) bool // from listings
+		hidden func(adaptertest.SimJob) bool // hides batch jobs from listings
 		lies   int
 		miss   int
 	}{
@@ -188,7 +188,7 @@ func TestDoubledSubmission_TheHolderIsNeverCancelled(t *testing.T) {
 func TestDoubledSubmission_TheEndOfTheDoubleDoesNotOutrankTheResult(t *testing.T) {
 	t.Parallel()
 	sim := adaptertest.SimConfig{Wait: 30 * time.Second, Life: 2 * time.Minute, Slots: 4}
-	for i := range 10 { // the cancel and the stop race
+	for i := range 10 { // because the outcome depends on whether the cancel or the stop comes first
 		point := []string{"repoint.before-commit", "repoint.after-commit"}[i%2]
 		c := &crasher{point: point, nth: 1, downtime: 10 * time.Minute}
 		inWorld(t, options{sim: sim, crash: c}, func(t *testing.T, w *world) {

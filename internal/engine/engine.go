@@ -1,43 +1,43 @@
-// Package engine carries out the decisions of package plan: it wires the rooms, loads the stored
-// state, and runs the rooms' loops. Policy is in plan and analyse, facts are in store; the engine is
-// the only writer of both memory and store.
+// Package engine carries out the decisions of package plan: it connects its sub-packages, which are called rooms, loads
+// the stored state, and runs the loops of the rooms. Packages plan and analyse decide, and package store keeps the
+// facts. Only the engine writes to the memory and to the store.
 //
-// Its loops are level-triggered: each loop looks at the present state, asks plan what to do, and
-// does one thing. A loop can be stopped anywhere and started again, because an intent is stored
-// before its effect (a bulk before its submission command, a kill before its cancel command), and
-// because a loop looks for an effect before it repeats the effect.
+// The loops are level-triggered: each loop looks at the present state, asks package plan what to do, and does one
+// thing. A loop can be stopped at any point and started again, because it stores an intent before it causes the effect
+// (a bulk before the submission command, a kill before the cancel command), and because it checks whether the effect
+// already exists before it causes the effect again.
 //
-// Package store is authoritative. The engine keeps a row of every live local job in memory,
-// loaded at start and written through: a change is committed first and then applied to memory,
-// so memory never shows a change that is not stored.
+// The store is authoritative. The engine also keeps a row of every live local job in memory, which it loads at start.
+// Each change is committed to the store first and then applied to the memory, so the memory never shows a change that
+// is not stored.
 //
-// Everything that an account can delay - reading its files, its helper process, its commands - is
-// done account by account (package fair), so that a slow account delays only itself.
+// Work that an account can delay (reading its files, its helper process, its commands) is done separately for each
+// account (package fair), so that a slow account delays only its own jobs.
 //
-// The packages that every room works with:
+// The rooms share these packages of the folder floor:
 //
 //	base      store, clock, log, settings, failpoints
-//	state     live grid jobs and local jobs in memory, and the changes of them
+//	state     live grid jobs and local jobs in memory, and all changes of memory and store
 //	endings   observations about attempts that may have ended
 //	areas     the work areas, opened as their owners
 //	fair      work done account by account
 //	outputs   the names of local jobs' output files
 //	lineage   which files were made from which
-//	jobtype   what job types say about a grid job
-//	sweep     removes folders to which no row points any longer
+//	jobtype   asks job types about a grid job, with the rights of its owner
+//	sweep     removes folders of bulks to which no row points any longer
 //	remote    inputs that lie on servers, fetched for their owners
 //	choice    the jobs that patterns and filters select
-//	dependency  grid jobs that begin after others
+//	dependency  grid jobs that begin after other grid jobs have ended
 //
-// The rooms follow. No room imports another. A room declares what it needs of other rooms as an
-// interface, and package engine passes the room that implements the interface.
+// These are the rooms. No room imports another room. A room declares what it needs of other rooms as an interface, and
+// package engine passes the room that implements the interface.
 //
 //	gridjob   the life of a grid job: accepted, prepared, cut, collected
 //	dataset   the datasets of accounts, and where their files come from
 //	feed      makes local jobs from datasets; merges, give-backs and retracted outputs
-//	cluster   the batch systems: form, submit, reconcile, list, cancel, release
-//	verdict   reads results, judges attempts
-//	proof     was the work done exactly once?
+//	cluster   the batch systems: forms bulks, submits, reconciles, lists, cancels, releases
+//	verdict   reads results, and judges how attempts ended
+//	proof     proves that the work was done exactly once
 //	record    the XML records
 //	request   what people request of local jobs: kill, hold, release, force
 //	site      orders, bans, free disk space
@@ -82,7 +82,8 @@ import (
 	"jjm/internal/sys/fetch"
 )
 
-// These are the parts of New's arguments; see package base.
+// These types are used in the arguments of New and of the methods of Engine; they are declared in package base and
+// other packages of the engine.
 type (
 	Deps          = base.Deps
 	Folders       = base.Folders
@@ -119,7 +120,7 @@ type Engine struct {
 	ended
 }
 
-// asked are the parts that carry out requests.
+// asked holds the parts of Engine that carry out requests.
 type asked struct {
 	answers         *answer.Answers
 	chooser         *choice.Chooser
@@ -128,13 +129,14 @@ type asked struct {
 	*answer.Meter   // counts for metrics
 }
 
-// ahead are the parts that delay grid jobs before they begin.
+// ahead holds the parts of Engine that delay grid jobs before they begin: inputs to be fetched from servers, and other
+// grid jobs that must end first.
 type ahead struct {
 	remote       *remote.Inputs
 	dependencies *dependency.Dependencies
 }
 
-// ended are the rooms of grid jobs that are over.
+// ended holds the rooms that work on ended grid jobs.
 type ended struct {
 	reopener *reopen.Reopener
 	remover  *removal.Remover
@@ -157,7 +159,8 @@ func New(ctx context.Context, cfg Config, deps Deps) (*Engine, error) {
 	return e, nil
 }
 
-// build makes the rooms, each after the rooms that it needs.
+// build makes the rooms. A room that another room needs is made first; connect passes the rooms that are made too late
+// for this.
 func build(cfg Config, deps Deps) *Engine {
 	var names []string
 	for _, c := range deps.Clusters {

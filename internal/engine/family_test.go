@@ -21,7 +21,7 @@ func halves(more string, n int) string {
 // together merges the files that were made from the same file, and no others, into one.
 const together = "[split]\nby = \"WMBSMergeBySize\"\nparams = {min_merge_size = 0, max_merge_size = 1}\n"
 
-// failsSlowly makes local job n of the first grid job fail after two hours.
+// failsSlowly returns a play in which local job n of the first grid job fails after two hours.
 func failsSlowly(n int32) func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play {
 	return func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		if id.Grid == 1 && id.N == n {

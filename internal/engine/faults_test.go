@@ -18,7 +18,7 @@ func TestSubmit_TroubleOfTheCommandNeitherLosesNorDoubles(t *testing.T) {
 	for name, test := range map[string]struct {
 		faults []adaptertest.Fault
 		sim    adaptertest.SimConfig
-		bulks  int // that the batch system got
+		bulks  int // the number of bulks that the batch system receives
 	}{
 		"lost reply":                      {f(lostReply), adaptertest.SimConfig{Settle: time.Minute}, 1},
 		"lost reply, idempotent":          {f(lostReply), adaptertest.SimConfig{Settle: time.Minute, Idempotent: true}, 1},

@@ -26,7 +26,8 @@ func (w *world) force(ref, to string, now bool) wire.Forced {
 // local returns one local job.
 func (w *world) local(id jjm.GridID, n int32) jjm.LocalJob { return w.locals(id)[n] }
 
-// firstEnd makes local job 0 fail and local job 1 complete after a minute. All other local jobs run for hours.
+// firstEnd plays attempts: local job 0 fails and local job 1 completes after a minute. All other local jobs run for
+// hours.
 func firstEnd(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	switch id.N {
 	case 0:
@@ -181,12 +182,12 @@ func TestForce_Refusals(t *testing.T) {
 	})
 }
 
-// forceOf forces the states of local jobs of a grid job.
+// forceOf returns an action that forces the states of local jobs of a grid job.
 func forceOf(key, rest, to string) func(*stage) error {
 	return func(s *stage) error { return s.force(s.ids[key].String()+rest, to, false).Error.Err() }
 }
 
-// forcedScenario forces one local job of each kind.
+// forcedScenario returns a scenario in which the state of one local job of each kind is forced.
 func forcedScenario() scenario {
 	return scenario{
 		play: firstEnd, only: []string{"force-status", "verdict"},

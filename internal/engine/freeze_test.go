@@ -170,7 +170,7 @@ func TestFreeze_Refusals(t *testing.T) {
 	})
 }
 
-// oneLong lets the last of three local jobs run for hours; the other local jobs complete immediately.
+// oneLong plays attempts: the last of three local jobs runs for hours; the other local jobs complete immediately.
 func oneLong(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	if id.N == 2 {
 		return adaptertest.Play{Life: 5 * time.Hour}
@@ -178,7 +178,8 @@ func oneLong(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	return adaptertest.Play{Life: time.Minute}
 }
 
-// frozenScenario freezes a local job that failed and a local job that completed, and unfreezes the latter.
+// frozenScenario returns a scenario that freezes a local job that failed and a local job that completed, and unfreezes
+// the completed one.
 func frozenScenario() scenario {
 	change := func(rest string, do func(*world, string) wire.Frozen) func(*stage) error {
 		return func(s *stage) error { return do(s.world, s.ids["a"].String()+rest).Error.Err() }

@@ -22,9 +22,9 @@ import (
 // deed is an action of people, of a gatekeeper or of the machine in a random history of generations.
 type deed struct {
 	what  string
-	grid  int    // which of the grid jobs, from 0
-	local int32  // for deeds that name a local job
-	point string // of a crash
+	grid  int    // the index of the grid job, from 0
+	local int32  // the local job, for deeds about a single local job
+	point string // the failpoint at which the daemon dies, for the deed "crash"
 	after time.Duration
 }
 
@@ -45,9 +45,9 @@ func drawDeeds(t *rapid.T, points []string) []deed {
 type chronicle struct {
 	*world
 	ids   []jjm.GridID
-	files []string                   // of recoveries
+	files []string                   // the job files of recoveries
 	given map[jjm.GridID]bool        // all ids that there ever were
-	told  map[jjm.GridID]wire.Lookup // to gatekeepers, of grid jobs that are over for them
+	told  map[jjm.GridID]wire.Lookup // the answers to gatekeepers about grid jobs whose first generation has ended
 	tars  map[string]string          // the checksum of each tar that there ever was
 }
 
@@ -261,9 +261,9 @@ func (c *chronicle) finish() {
 	c.verifyQuiet()
 }
 
-// People, gatekeepers and crashes act on grid jobs and their generations. In every order of events, no event has two
-// owners, no tar is lost or changed before its grid job is removed, an end that was reported to a gatekeeper does not
-// change, a removal is carried out, and no id is assigned twice.
+// People, gatekeepers and crashes act on grid jobs and their generations. Whatever the order of these actions: no
+// physics event is owned by two local jobs, no tar is lost or changed before its grid job is removed, an end that was
+// reported to a gatekeeper does not change, a removal is carried out, and no id is assigned twice.
 func TestProperty_WhatWasToldOfAnEndStays(t *testing.T) {
 	drawLives(t)
 	points := failpoints(t)

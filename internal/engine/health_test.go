@@ -358,7 +358,8 @@ func lastWord(t *testing.T, config engine.ClusterConfig, completed bool) {
 		return adaptertest.Play{Life: time.Minute, State: jjm.BatchOOM, Reason: "out of memory"}
 	}
 	inWorld(t, options{clusters: clusters, play: oom}, func(t *testing.T, w *world) {
-		p.sim.Lie(1<<30, func(adaptertest.SimJob) bool { // it cleans up first
+		// hide the job for some seconds around its end, until the batch system reports the end
+		p.sim.Lie(1<<30, func(adaptertest.SimJob) bool {
 			over := time.Since(time.Unix(0, end.Load()))
 			return over > -time.Second && over < 12*time.Second
 		})
@@ -371,7 +372,7 @@ func lastWord(t *testing.T, config engine.ClusterConfig, completed bool) {
 	})
 }
 
-// ranOnce checks that a grid job of n local jobs is done, each run here once.
+// ranOnce checks that a grid job of n local jobs is done, and that each local job ran once on this batch system.
 func (p *polled) ranOnce(id jjm.GridID, n int) {
 	p.w.t.Helper()
 	if l := p.w.lookup(id); l.Status != "done" || l.Counts.Completed != n {
@@ -491,7 +492,7 @@ func TestReset_ClosesTheBreakerForAdministratorsOnly(t *testing.T) {
 type counting struct {
 	*faulty
 	accounts, finds, cancels atomic.Int32
-	answered                 atomic.Int32 // finds that got an answer
+	answered                 atomic.Int32 // calls of Find that returned an answer
 }
 
 func (c *counting) Account(ctx context.Context, o jjm.Owner, jobs []adapters.Ref) ([]jjm.Report, error) {

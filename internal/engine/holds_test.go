@@ -45,7 +45,7 @@ func heldOften(id jjm.AttemptID, held int) (code, text string) {
 	return "", ""
 }
 
-// asksForHold lets the applications of local jobs 6 and 7 ask for HOLD.
+// asksForHold plays attempts in which the applications of local jobs 6 and 7 ask to be held.
 func asksForHold(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	if id.N >= 6 && id.Attempt == 0 {
 		return adaptertest.Play{Keyword: "HOLD", Data: "look at me"}
@@ -63,7 +63,7 @@ func releaseOf(key, rest string) func(*stage) error {
 	}
 }
 
-// heldScenario has a local job for each way out of a hold.
+// heldScenario returns a scenario with a local job for each way in which a hold can end.
 func heldScenario() scenario {
 	return scenario{
 		sim: adaptertest.SimConfig{MaxBulk: 5}, play: asksForHold, hold: heldOften, config: heldConfig,
@@ -81,7 +81,7 @@ func heldScenario() scenario {
 }
 
 // verifyHolds requires that each rule was applied at most as often as it allows, and that users see why jobs failed.
-// This must hold whatever happened to the daemon: a release whose end was not stored is repeated, but counts only once.
+// Both must be true even if the daemon died: a release whose end was not stored is repeated, but counts only once.
 func (w *world) verifyHolds(id jjm.GridID) {
 	w.t.Helper()
 	locals := w.locals(id)
@@ -278,7 +278,7 @@ func TestRelease_IsForOwnersAndAdministrators(t *testing.T) {
 		if l := w.locals(id)[4]; l.State != jjm.Completed && l.State != jjm.Running {
 			t.Errorf("released: %s/%s %+v", l.State, l.Phase, l.Holding)
 		}
-		// 1, 2, 3, 5 in the batch system, 6 and 7 by themselves
+		// Local jobs 1, 2, 3 and 5 are held by the batch system, 6 and 7 because their applications asked for a hold.
 		if r := w.release(admin, "1"); r.Jobs != 6 || r.Error != nil {
 			t.Errorf("the administrator releases all: %+v\n%s", r, w.describe(id))
 		}

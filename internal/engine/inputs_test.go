@@ -68,8 +68,8 @@ func TestInputs_AreReadWithTheOwnersRightsOnly(t *testing.T) {
 	})
 }
 
-// The size of an input is limited: of sparse files by their stated size, and of a file that
-// grows after it was accepted. No package of it is left.
+// All inputs together may not be larger than engine.max_input_bytes. The stated size of a sparse file counts. If a file
+// grows after its grid job was accepted, the grid job ends as broken, and no package is left.
 func TestInputs_HaveABoundInAll(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{config: func(c *engineConfig) { c.MaxInputBytes = 1000 }}, func(t *testing.T, w *world) {

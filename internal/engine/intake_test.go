@@ -32,7 +32,8 @@ func leaveKill(key string) func(*stage) error {
 	}
 }
 
-// found notes the grid job of a handle, which must be the same each time.
+// found returns an action that looks up the grid job of a request key's handle. The grid job must be the same each
+// time.
 func found(key string) func(*stage) error {
 	return func(s *stage) error {
 		id, err := s.engine.Resolve(context.Background(), alice, jjm.HandleOf(alice.UID, key))
@@ -46,8 +47,8 @@ func found(key string) func(*stage) error {
 	}
 }
 
-// anotherThan stores, under the name as, the id of the grid job that a request key names now. It returns an error while
-// the key still names the earlier grid job.
+// anotherThan returns an action that stores, under the name as, the id of the grid job that a request key names now.
+// The action fails while the key still names the earlier grid job.
 func anotherThan(key, as string) func(*stage) error {
 	return func(s *stage) error {
 		id, err := s.engine.Resolve(context.Background(), alice, jjm.HandleOf(alice.UID, key))

@@ -48,7 +48,8 @@ func model(name string) (jobfile.Model, jjm.Problems) {
 	return jobfile.Model{}, jjm.Problems{{Field: "model", Text: "there is none of this name"}}
 }
 
-// input returns a trial of a key of an input. without is the input without the key, with the input with it.
+// input returns a trial of a key of an input. without is the text of the input without the key, and with is its text
+// with the key.
 func input(without, with string) keyTrial {
 	return keyTrial{without: plain(1, "inputs = [{"+without+"}]"), with: plain(1, "inputs = [{"+with+"}]"),
 		before: func(w *world) {
@@ -178,7 +179,7 @@ func takingAll() options {
 	return o
 }
 
-// comesOf runs a job file to its end, or for an hour, and returns its observable effects.
+// comesOf runs the grid job of a job file to its end, or for an hour, and returns its observable effects.
 func (k *keyTrial) comesOf(t *testing.T, text string) (o observed) {
 	t.Helper()
 	inWorld(t, takingAll(), func(t *testing.T, w *world) {

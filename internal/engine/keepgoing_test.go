@@ -25,7 +25,7 @@ func (w *world) words(id jjm.GridID) string {
 	return strings.Join(all, " ")
 }
 
-// resubmitAll resubmits what a person means by the id of a grid job.
+// resubmitAll resubmits a grid job, as a person does who names only the id of the grid job.
 func (w *world) resubmitAll(id jjm.GridID) wire.Resubmitted {
 	w.t.Helper()
 	got := w.engine.Resubmit(context.Background(), alice, []jjm.Ref{{Grid: id}}, wire.ResubmitHow{})[0]
@@ -33,8 +33,8 @@ func (w *world) resubmitAll(id jjm.GridID) wire.Resubmitted {
 	return got
 }
 
-// Where local jobs are submitted one by one, the first refusal stops the others unless keep_going is true; what was not
-// submitted stays new, also for a new daemon, until a person resubmits it.
+// Where local jobs are submitted one by one, the first refusal stops the others unless keep_going is true; local jobs
+// that were not submitted stay new, also for a new daemon, until a person resubmits them.
 func TestKeepGoing_OneByOne(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -96,7 +96,7 @@ func TestKeepGoing_AllRefused(t *testing.T) {
 	}
 }
 
-// A busy cluster, or one whose answer is in doubt, refuses nothing.
+// If a cluster is busy, or its answer is in doubt, this does not count as a refusal of local jobs.
 func TestKeepGoing_ABusyClusterStopsNothing(t *testing.T) {
 	t.Parallel()
 	inWorld(t, takesOne(), func(t *testing.T, w *world) {
@@ -107,7 +107,7 @@ func TestKeepGoing_ABusyClusterStopsNothing(t *testing.T) {
 	})
 }
 
-// A resubmission can be refused again: what ran before fails, and what never ran stays new.
+// A resubmission can be refused again: local jobs that ran before fail, and local jobs that never ran stay new.
 func TestKeepGoing_ARefusedResubmission(t *testing.T) {
 	t.Parallel()
 	o := takesOne()
@@ -155,7 +155,8 @@ func TestKeepGoing_AllRefusedAndKept(t *testing.T) {
 		}
 		w.reopen()
 		w.pass(time.Hour)
-		w.sim.OnSubmit(adaptertest.Refuse, adaptertest.Refuse) // of the next attempt of 0, and of the first of 1
+		// the next attempt of local job 0, and the first of local job 1
+		w.sim.OnSubmit(adaptertest.Refuse, adaptertest.Refuse)
 		w.must(submitKept("again")(s))
 		w.pass(time.Minute)
 		w.isRefused(s.ids["again"])
@@ -178,8 +179,8 @@ func TestKeepGoing_AllRefusedAndKept(t *testing.T) {
 	})
 }
 
-// A local job that is not to be submitted is killed at once (decision R13). What a person kills is not resubmitted with
-// its grid job.
+// The kill of a local job that is not to be submitted takes effect immediately (decision R13). A local job that a
+// person killed is not resubmitted with its grid job.
 func TestKeepGoing_AKilledLocalJob(t *testing.T) {
 	t.Parallel()
 	o := takesOne()

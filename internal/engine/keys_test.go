@@ -168,7 +168,7 @@ func TestRefusal_NamesAllProblemsAndLeavesNothing(t *testing.T) {
 				_, err := w.trySubmit(alice, "k", test.text)
 				if jjm.KindOf(err) != jjm.Invalid {
 					if name == "request too large" && err == nil {
-						return // the simulation has no bound
+						return // the simulation does not limit requests
 					}
 					t.Fatalf("error %v, kind %s", err, jjm.KindOf(err))
 				}

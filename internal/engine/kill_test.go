@@ -58,8 +58,8 @@ func TestKill_OfAJobThatSurvivesACancelIsOrderedInTheWorkArea(t *testing.T) {
 }
 
 // If the engine writes a file for an attempt after the grid job is over, no folder of a bulk stays behind, because
-// nothing would remove it. An order to end is written so late if the order itself or the cancel before it takes long;
-// the daemon's claim, if the bulk is refused meanwhile.
+// nothing would remove it. An order to end is written this late if writing the order, or the cancel before it, takes
+// long. The daemon's claim is written this late if the bulk is refused meanwhile.
 func TestKill_WhatIsWrittenTooLateLeavesNoFolder(t *testing.T) {
 	t.Parallel()
 	survive := func(w *world, id jjm.GridID) {
@@ -405,7 +405,7 @@ func TestKill_DuringTheCutting(t *testing.T) {
 	c := &crasher{}
 	c.on = func(point string) {
 		if point == "generate.after-commit" {
-			once.Do(func() { go w.kill("1") }) // as soon as the change is over
+			once.Do(func() { go w.kill("1") }) // the kill is stored as soon as the change is over
 		}
 	}
 	sim := adaptertest.SimConfig{Life: time.Hour, Slots: 100}
@@ -460,7 +460,7 @@ func TestKill_WaitingLocalJobsDoNotKeepTheSubmissionBusy(t *testing.T) {
 		w.until(time.Hour, "three wait", func() bool { return w.phase(id, jjm.RetryWait) == 3 })
 		w.sim.IgnoreCancels(20)
 		w.kill(id.String())
-		w.final(time.Hour, id) // a loop that spins holds the bubble's time
+		w.final(time.Hour, id) // a loop that never waits would stop the bubble's time, and the test would hang
 		w.verify(id, ends(jjm.Aborted, 4, endsOf(4, jjm.Killed)))
 		w.verifyQuiet()
 	})
@@ -476,7 +476,7 @@ func TestKill_OfLocalJobsStillToBeMadeIsRefusedAsBusy(t *testing.T) {
 			id := w.submit(alice, mc(52))
 			w.until(time.Minute, "50 are made", c.isDead)
 			job := filepath.Join(w.area(owner(alice)).Root(), "jobs", id.String(), "job.json")
-			w.must(os.Rename(job, job+".away")) // the cutting waits for it
+			w.must(os.Rename(job, job+".away")) // without this file the grid job cannot be cut further
 			w.reopen()
 			w.pass(time.Minute)
 			if n := w.lookup(id).Counts.Total; n != 50 {
@@ -514,7 +514,7 @@ func TestKill_IsNotLostWhenTheDaemonDiesAroundTheCutting(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		jobs     int
-		at, dies string // the kill comes, the daemon dies afterwards
+		at, dies string // the failpoints at which the kill is requested, and at which the daemon dies afterwards
 	}{
 		{20, "prepare.packed", "kill.before-commit"},
 		{20, "prepare.packed", "kill.after-commit"},

@@ -52,7 +52,7 @@ func (b byOwner) Reset() {}
 type holdsUp struct {
 	*faulty
 	killed bool
-	verbs  map[string]bool // nil: all
+	verbs  map[string]bool // the verbs that hang or are killed; nil means all
 }
 
 func (h holdsUp) at(ctx context.Context, o jjm.Owner, verb string) error {

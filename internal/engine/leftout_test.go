@@ -197,7 +197,7 @@ func (w *world) ownedOnce(id jjm.GridID) {
 	}))
 }
 
-// With applyLumiCorrection a file whose sections are all owned in other files is read along, and not left out.
+// With applyLumiCorrection, all sections of a file may be owned in other files. Such a file does not count as left out.
 func TestLeftOut_AFileWhoseSectionsOthersOwnIsNotLeftOut(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

@@ -375,7 +375,8 @@ func TestMarks_GroupsOfFilesCutByEvents(t *testing.T) {
 			"name = \"raw\"\n\n[split]\nby = \"LHCbDataSplitter\"\nparams = {file_bunch_size = 3, event_bunch_size = 150}\n"))
 		w.until(time.Hour, "all are made", func() bool { return w.lookup(id).Counts.New == 5 })
 		owners := w.owners(id)
-		// 300 events of 0, 2 and 3; of 4, 5 and 6; 7
+		// The groups of files are 0, 2 and 3; then 4, 5 and 6; then 7. A group of three files has 300 events, and each local
+		// job gets 150 of them.
 		for i, want := range [][]int32{{0}, nil, {0, 1}, {1}, {2}, {2, 3}, {3}, {4}} {
 			if got := slices.Sorted(slices.Values(owners[lfn(i)])); !slices.Equal(got, want) {
 				t.Errorf("%s is owned by %v, want %v", lfn(i), got, want)

@@ -47,7 +47,7 @@ func TestMerge_AFailedMergeIsRetriedThenGivenBack(t *testing.T) {
 	})
 }
 
-// A type that generates its work merges, too, and a restart loses nothing.
+// Outputs of a job type that generates its work are merged too, and a restart loses nothing.
 func TestMerge_EventsThroughARestart(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -62,8 +62,8 @@ func TestMerge_EventsThroughARestart(t *testing.T) {
 	})
 }
 
-// JEDI's limits hold through a restart and through a merge that fails permanently: a merge that has room waits for the
-// outputs that are made again.
+// JEDI's limits hold through a restart and through a merge that fails permanently: a merge that is not full waits for
+// the outputs that are made again.
 func TestMerge_ByJEDIsLimits(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {

@@ -91,7 +91,7 @@ func TestSpread_AFailingClusterGetsNothingAndKeepsItsJobs(t *testing.T) {
 		w.running(only, 4)
 		before := w.lookup(only)
 		w.sim.Down(2 * time.Hour)
-		w.pass(time.Minute) // until a listing has noticed
+		w.pass(time.Minute) // until a listing has failed
 		id := w.submit(alice, mc(20, `clusters = ["sim", "big"]`))
 		w.final(time.Hour, id)
 		w.verify(id, done(20))
@@ -108,13 +108,12 @@ func TestSpread_AFailingClusterGetsNothingAndKeepsItsJobs(t *testing.T) {
 	})
 }
 
-// A bulk that its cluster certainly does not have goes elsewhere. A bulk in doubt stays until
-// that is settled.
+// A bulk that its cluster certainly does not have goes elsewhere. A bulk in doubt stays until the doubt is settled.
 func TestSpread_OnlyABulkThatDoesNotExistMoves(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		fault adaptertest.Fault
-		down  time.Duration // after the submission
+		down  time.Duration // how long the cluster is down after the submission
 		moves bool
 	}{
 		"busy":         {adaptertest.SayBusy, 0, true},
@@ -126,7 +125,7 @@ func TestSpread_OnlyABulkThatDoesNotExistMoves(t *testing.T) {
 			t.Parallel()
 			small := adaptertest.SimConfig{Slots: 4, Settle: 5 * time.Minute}
 			inWorld(t, pair(small, slots(4)), func(t *testing.T, w *world) {
-				w.adapter.miss.set(-1) // searches are honest from the beginning
+				w.adapter.miss.set(-1) // searches never miss a bulk
 				w.sim.OnSubmit(test.fault)
 				w.adapter.onSubmit.set(func(adapters.Bulk) {
 					if test.down > 0 {
@@ -223,7 +222,7 @@ func TestLimits_AreNeverExceeded(t *testing.T) {
 	for name, test := range map[string]struct {
 		config engine.ClusterConfig
 		most   int // largest number of jobs in the batch system
-		mine   int // of one owner
+		mine   int // largest number of jobs of one owner
 	}{
 		"max_running":          {engine.ClusterConfig{MaxRunning: 5}, 5, 5},
 		"max_running_per_user": {engine.ClusterConfig{MaxRunningPerUser: 3}, 6, 3},

@@ -95,7 +95,7 @@ func (w *world) observe(seen *watcher, id jjm.GridID) (o observed) {
 	return o
 }
 
-// packed are the names, modes and contents in a sandbox package.
+// packed returns the names, modes and contents in a sandbox package.
 func (w *world) packed(name string) (all []string) {
 	w.t.Helper()
 	if name == "" {
@@ -114,7 +114,7 @@ func (w *world) packed(name string) (all []string) {
 	return all
 }
 
-// collected are the files of the tar that local jobs made.
+// collected returns the files in the tar that local jobs made.
 func (w *world) collected(id jjm.GridID) map[string]string {
 	w.t.Helper()
 	files := map[string]string{}
@@ -133,7 +133,7 @@ func (w *world) collected(id jjm.GridID) map[string]string {
 		own := slices.Contains([]string{"jjm.log", "report.html"}, base) || strings.HasSuffix(base, "manifest.json") ||
 			strings.Contains(h.Name, "record/")
 		switch {
-		case own: // jjm's own notes
+		case own: // jjm itself writes these files
 		case strings.HasSuffix(base, ".glf"):
 			files[h.Name] = "with the times of the run"
 		default:
@@ -142,7 +142,7 @@ func (w *world) collected(id jjm.GridID) map[string]string {
 	}
 }
 
-// datasetFiles are the files of all of alice's datasets.
+// datasetFiles returns the files of all of alice's datasets.
 func (w *world) datasetFiles() map[string][]string {
 	w.t.Helper()
 	out := map[string][]string{}

@@ -105,7 +105,7 @@ func TestOpened_IsTransferredToWorkersThatDoNotSeeTheArea(t *testing.T) {
 		w.final(time.Hour, made)
 		id := w.submit(alice, fileJob("", "name = \"made\"\n"+oneEach))
 		w.final(time.Hour, id)
-		w.verify(id, done(4)) // else its simulated wrappers miss a file
+		w.verify(id, done(4)) // fails if a simulated wrapper does not find a file
 		w.must(os.Remove(filepath.Join(w.dir, "work", "alice", sandbox.AttemptDir(jjm.AttemptID{
 			LocalID: jjm.LocalID{Grid: made, N: 2}}), "work", "out.dat")))
 		second := w.submit(alice, fileJob("", "name = \"made\"\n"+oneEach))

@@ -40,7 +40,8 @@ func TestOrders_AGridJobIsPausedAndResumed(t *testing.T) {
 			!strings.Contains(l.Message, "wrong cards?") {
 			t.Errorf("while paused: %+v", l)
 		}
-		if n := w.sim.Calls().Submits; n > sent+2 { // one bulk may have been on its way; one is of beside
+		// one bulk may have been on its way, and one bulk belongs to the grid job beside
+		if n := w.sim.Calls().Submits; n > sent+2 {
 			t.Errorf("%d submissions, and %d before the pause", n, sent)
 		}
 		w.sees(alice, 1)

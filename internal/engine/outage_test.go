@@ -115,7 +115,7 @@ func TestOutage_ABulkThatReachedNoCommandIsNotLookedFor(t *testing.T) {
 				if n := w.sim.Calls().Submits; n != submits {
 					t.Fatalf("%d submissions reached the batch system while the breaker was open", n-submits)
 				}
-				if restart { // which bulks reached no command is not stored
+				if restart { // the store does not record which bulks reached no command
 					w.reopen()
 				}
 				c.finds.Store(0)

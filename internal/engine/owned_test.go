@@ -21,8 +21,8 @@ import (
 type forger struct {
 	*faulty
 	mu sync.Mutex
-	// reports are added to the answers of List and Account. found replaces the answer of Find, receipt replaces the id of
-	// a submission, answers replaces the answers of Control.
+	// reports are added to the answers of List and Account. If set, found replaces the answer of Find, receipt the id that
+	// a submission returns, and answers the answers of Control.
 	reports []jjm.Report
 	found   func(jjm.Tag) adapters.Found
 	receipt string
@@ -94,7 +94,7 @@ func (f *forger) Control(ctx context.Context, o jjm.Owner, op adapters.Op, refs 
 	return f.faulty.Control(ctx, o, op, refs)
 }
 
-// forged makes a world whose batch system is a forger.
+// forgedWorld returns the options of a world whose batch system is a forger, and a function that returns the forger.
 func forgedWorld(o options) (options, func() *forger) {
 	var f *forger
 	o.clusters = func(w *world) []engine.Cluster {

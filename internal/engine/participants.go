@@ -4,8 +4,8 @@ import (
 	"jjm/internal/engine/floor/state"
 )
 
-// transaction returns the participants of every change in the order in which they store
-// their share. Why is the reason for the place.
+// transaction returns the participants of every change in the order in which they store their share. Why is the reason
+// for a participant's place in this order.
 func (e *Engine) transaction() []state.Participant {
 	return []state.Participant{
 		{Name: "datasets begin", Why: "a prepared grid job reads its datasets from now on", Do: e.datasets.Begin},

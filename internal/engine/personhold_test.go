@@ -30,7 +30,8 @@ func holdOf(key, rest string) func(*stage) error {
 	}
 }
 
-// personHoldScenario holds local jobs that run, that are queued and that were not submitted, and releases them later.
+// personHoldScenario returns a scenario that holds running local jobs, queued local jobs and local jobs that were not
+// submitted, and releases all of them later.
 func personHoldScenario() scenario {
 	return scenario{
 		sim:  adaptertest.SimConfig{MaxBulk: 3, Slots: 2, Life: 5 * time.Minute},
@@ -130,7 +131,8 @@ func TestPersonHold_ARunningJobWaitsBeforeItsNextAttempt(t *testing.T) {
 	})
 }
 
-// A hold is for owners and administrators; it ages, and a held local job can be killed.
+// Only owners and administrators may hold a job. A hold ends when it becomes too old, and a held local job can be
+// killed.
 func TestPersonHold_IsRefusedAgesAndCanBeKilled(t *testing.T) {
 	t.Parallel()
 	o := options{sim: adaptertest.SimConfig{Slots: 1, Life: 10 * time.Minute}, config: heldConfig}

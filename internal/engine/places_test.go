@@ -97,8 +97,8 @@ func (w *world) verifyPlaces(ids ...jjm.GridID) {
 	}
 }
 
-// Each local job goes to a cluster that can read its files. One whose files no cluster can read
-// fails with its code and a report, and is in the recovery.
+// Each local job goes to a cluster that can read its files. A local job whose files no cluster can read fails with an
+// error code and a report, and the recovery includes its work.
 func TestPlaces_LocalJobsGoWhereTheirFilesAre(t *testing.T) {
 	t.Parallel()
 	inWorld(t, reading(options{sim: slots(2)}), func(t *testing.T, w *world) {
@@ -403,8 +403,8 @@ func TestPlaces_RefusesInvalidSettings(t *testing.T) {
 	})
 }
 
-// Splitters that take files of several places together: a part goes where all of its
-// files can be read.
+// Some splitters put files of several places into one part. Such a part goes to a cluster that can read all of its
+// files.
 func TestPlaces_AllFilesOfAPartAreReadable(t *testing.T) {
 	t.Parallel()
 	inWorld(t, reading(options{sim: slots(8)}), func(t *testing.T, w *world) {

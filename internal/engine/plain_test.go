@@ -102,7 +102,7 @@ func TestPlainGridJob_LookupOfOthersIsDenied(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
 		id := w.submit(alice, mc(1))
-		for range 2 { // live, then archived
+		for range 2 { // once while the grid job is live, and once after it is archived
 			l := w.engine.Lookup(context.Background(), bob, []jjm.GridID{id, 99})
 			if l[0].Error == nil || l[0].Error.Kind != jjm.Denied || l[1].Error == nil || l[1].Error.Kind != jjm.Gone {
 				t.Errorf("%+v", l)

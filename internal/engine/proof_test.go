@@ -152,7 +152,7 @@ func TestVerify_ARecoveryOfVeryManyRanges(t *testing.T) {
 		s, err := w.trySubmit(alice, "", v.Recovery)
 		w.must(err)
 		w.until(time.Hour, "it is prepared", func() bool { return w.lookup(s.ID).Counts.Total > 0 })
-		w.must(os.Remove(filepath.Join(w.dir, "r.json.ranges"))) // it was packed
+		w.must(os.Remove(filepath.Join(w.dir, "r.json.ranges"))) // no longer needed, because the list was packed
 		w.reopen()
 		w.final(6*time.Hour, s.ID)
 		if v := w.proof(id, "r.json"); v.Verdict != cover.Proven || v.ByExit != n || v.Recoveries[0].Units != n/2 {

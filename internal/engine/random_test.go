@@ -23,7 +23,7 @@ type chaos struct {
 	faults   []adaptertest.Fault
 	miss     int
 	jobs     []string
-	plays    []adaptertest.Play // of first and second attempts, by local job
+	plays    []adaptertest.Play // the plays of first and second attempts, by local job
 	actions  []action
 	point    string
 	nth      int
@@ -102,7 +102,7 @@ func drawAction(t *rapid.T, jobs int) func(*stage) error {
 	return killIfThere(key, "")
 }
 
-// killIfThere kills a job that may not exist yet, or no longer exists.
+// killIfThere returns an action that kills a job, which may not exist yet or no longer exist.
 func killIfThere(key, rest string) func(*stage) error {
 	return func(s *stage) error {
 		if s.ids[key] == 0 {
@@ -124,7 +124,7 @@ func (c *chaos) play(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	return c.plays[(int(id.N)+int(id.Grid)+5*int(id.Attempt))%len(c.plays)]
 }
 
-// lives is how many histories are drawn unless -rapid.checks says how many. The whole campaign
+// lives is the number of histories that are drawn unless the flag -rapid.checks sets the number. The whole campaign
 // draws 25 times as many.
 const lives = 12
 
@@ -136,7 +136,7 @@ func drawLives(t *testing.T) {
 	}
 	before := f.Value.String()
 	if before != f.DefValue {
-		return // somebody asks for a number
+		return // the command line sets the number
 	}
 	n := lives
 	if whole() {

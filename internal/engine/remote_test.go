@@ -25,7 +25,7 @@ type servers struct {
 	orders []fetch.Order
 	now    int // orders in progress
 	most   int
-	// answer returns the report for an order; nil means that every file is there.
+	// answer returns the report for an order; nil means that every file is fetched.
 	answer func(ctx context.Context, o fetch.Order, n int) fetch.Report
 }
 

@@ -237,12 +237,12 @@ func TestRemove_RefusesWhatOthersNeed(t *testing.T) {
 	})
 }
 
-// writeInput writes a file that job files name as an input.
+// writeInput returns an action that writes a file which job files name as an input.
 func writeInput(name string) func(*stage) error {
 	return func(s *stage) error { return os.WriteFile(filepath.Join(s.dir, name), []byte(name), 0o600) }
 }
 
-// removeOf removes grid jobs by request key.
+// removeOf returns an action that removes the grid jobs with these request keys.
 func removeOf(keys ...string) func(*stage) error {
 	return func(s *stage) error {
 		for _, key := range keys {
@@ -256,7 +256,7 @@ func removeOf(keys ...string) func(*stage) error {
 	}
 }
 
-// gone requires that grid jobs are removed and others are not.
+// gone returns a check that the grid jobs removed are removed, and that the grid jobs kept are not.
 func gone(removed, kept string) func(*stage) {
 	return func(s *stage) {
 		s.t.Helper()

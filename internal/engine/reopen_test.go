@@ -65,7 +65,7 @@ func (w *world) tarOf(id jjm.GridID, generation int) ([]byte, wire.Output) {
 	return b, out
 }
 
-// unluckyOnce makes the first attempts of some local jobs fail permanently.
+// unluckyOnce returns a play in which the first attempts of some local jobs fail permanently.
 func unluckyOnce(locals ...int32) func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play {
 	return func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 		for _, n := range locals {
@@ -480,7 +480,8 @@ func TestResubmit_AFileOfARecoveryIsOfOneEnd(t *testing.T) {
 	})
 }
 
-// unluckyTwice fails the first attempts of local jobs 0 and 1, and the second of 1.
+// unluckyTwice plays attempts: the first attempts of local jobs 0 and 1 fail, and so does the second attempt of local
+// job 1.
 func unluckyTwice(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	if id.Grid == 1 && (id.Attempt == 0 && id.N < 2 || id.Attempt == 1 && id.N == 1) {
 		return adaptertest.Play{Keyword: "FAILED", Data: "bad luck"}
@@ -536,10 +537,10 @@ func (w *world) isOver(id jjm.GridID) bool {
 	return st.Over()
 }
 
-// resubmitOf resubmits the failed local jobs of a grid job.
+// resubmitOf returns an action that resubmits the failed local jobs of a grid job.
 func resubmitOf(key string) func(*stage) error { return resubmitWith(key, nil) }
 
-// resubmitWith is resubmitOf with other resources.
+// resubmitWith returns an action that resubmits the failed local jobs of a grid job with other resources.
 func resubmitWith(key string, asked *jjm.Resources) func(*stage) error {
 	return func(s *stage) error {
 		how := wire.ResubmitHow{Resources: asked}
@@ -551,7 +552,7 @@ func resubmitWith(key string, asked *jjm.Resources) func(*stage) error {
 	}
 }
 
-// retractAfterTheEnd declares an output of an ended grid job lost.
+// retractAfterTheEnd returns an action that declares an output of an ended grid job lost.
 func retractAfterTheEnd(key, output string) func(*stage) error {
 	return func(s *stage) error {
 		_, err := s.retractOver(s.ids[key], fmt.Sprintf(output, s.ids[key]))
@@ -562,7 +563,7 @@ func retractAfterTheEnd(key, output string) func(*stage) error {
 	}
 }
 
-// nothing does nothing: as an action of a scenario, it lets time pass for the engine.
+// nothing is an action that does nothing. In a scenario, time passes for the engine until this action is due.
 func nothing(*stage) error { return nil }
 
 // requestedBefore stores a request about a grid job that is over while no daemon runs, so that the request is not

@@ -13,7 +13,8 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// failsWithout makes every attempt of some local jobs fail permanently if it requests less than the given memory.
+// failsWithout returns a play in which every attempt of some local jobs fails permanently if the attempt requests less
+// than the given memory.
 func failsWithout(memory int64, locals ...int32) func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play {
 	return func(id jjm.AttemptID, job adaptertest.SimJob) adaptertest.Play {
 		if slices.Contains(locals, id.N) && job.Request.MemoryMB < memory {

@@ -211,7 +211,7 @@ func (w *world) checkOwners(id jjm.GridID) {
 	}
 }
 
-// resplitOf asks to cut the failed local jobs of a grid job again.
+// resplitOf returns an action that asks to cut the failed local jobs of a grid job again.
 func resplitOf(key string) func(*stage) error {
 	return func(s *stage) error {
 		got := s.engine.Resplit(context.Background(), alice, []jjm.Ref{all(s.ids[key])}, wire.ResplitHow{})[0]
@@ -222,7 +222,8 @@ func resplitOf(key string) func(*stage) error {
 	}
 }
 
-// resplitScenarios are lives in which failed local jobs are cut again after the end, and before it.
+// resplitScenarios returns scenarios in which failed local jobs are cut again, after the end of the grid job and before
+// it.
 func resplitScenarios() map[string]scenario {
 	once := func(s *stage) { s.checkOnce(s.ids["a"]) }
 	return map[string]scenario{

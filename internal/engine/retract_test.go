@@ -153,7 +153,8 @@ func TestRetract_ARecoveryRedoesThoseOfAnEndedGridJob(t *testing.T) {
 	})
 }
 
-// A merged file that is lost leads to the files that the first step read.
+// If a merged file is declared lost, the local jobs whose outputs are in the merged file are found, and the files that
+// they read are processed again.
 func TestRetract_AMergedFileLeadsToItsOrigins(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {
@@ -235,13 +236,13 @@ func TestRetract_AMergedFileOfALiveGridJob(t *testing.T) {
 	})
 }
 
-// halfLater makes the first two of four local jobs end long before the last two.
+// halfLater plays attempts: the first two of four local jobs end long before the last two.
 func halfLater(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
 	return adaptertest.Play{Life: time.Duration(1+10*(id.N/2%2)) * time.Minute}
 }
 
-// A file that waits to be merged can be retracted. One that a merge reads at the moment waits
-// for the end of the merge.
+// A file that waits to be merged can be retracted. While a merge reads the file, the retraction must wait for the end
+// of the merge.
 func TestRetract_OfUnmergedOutputs(t *testing.T) {
 	t.Parallel()
 	play := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {

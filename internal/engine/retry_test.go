@@ -20,7 +20,7 @@ func TestRetry_LimitsOfGBSByClass(t *testing.T) {
 		play     adaptertest.Play
 		state    jjm.State
 		phase    jjm.Phase
-		attempts int // in all
+		attempts int // the total number of attempts
 	}{
 		"early": {mc(1), adaptertest.Play{Keyword: "-", Exit: 1, Life: time.Minute}, jjm.Failed,
 			jjm.ByLimit, 21},

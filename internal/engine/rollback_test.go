@@ -21,12 +21,12 @@ func wrongInput() string {
 	return mc(3, fmt.Sprintf(`inputs = [{path = "cards", sha256 = "%x"}]`, sha256.Sum256([]byte("cards"))))
 }
 
-// spoilInput writes an input that does not fit wrongInput.
+// spoilInput is an action that writes an input whose checksum differs from the checksum in wrongInput.
 func spoilInput(s *stage) error {
 	return os.WriteFile(filepath.Join(s.dir, "cards"), []byte("other"), 0o600)
 }
 
-// submitBack submits a job file with a way to roll back.
+// submitBack returns an action that submits a job file with the given kind of rollback.
 func submitBack(key, text string, back jjm.Rollback) func(*stage) error {
 	return func(s *stage) error {
 		got, err := s.engine.Submit(context.Background(), alice,
@@ -38,7 +38,7 @@ func submitBack(key, text string, back jjm.Rollback) func(*stage) error {
 	}
 }
 
-// submitKept submits a kept grid job again.
+// submitKept returns an action that submits a kept grid job again.
 func submitKept(key string) func(*stage) error {
 	return func(s *stage) error {
 		_, err := s.engine.Submit(context.Background(), alice, wire.Submit{Again: s.ids[key]})
@@ -120,7 +120,7 @@ func TestRollback_AKeptGridJobIsSubmittedAgain(t *testing.T) {
 		}
 		w.must(submitKept("again")(s))
 		w.pass(time.Minute)
-		w.isKept(again) // the input is wrong still
+		w.isKept(again) // the input is still wrong
 		w.must(writeInput("cards")(s))
 		w.pass(time.Hour)
 		w.isKept(again) // nobody submitted the grid job again

@@ -18,7 +18,7 @@ import (
 	"jjm/sandbox"
 )
 
-// script returns the play of an attempt, as the test defines it.
+// script returns the play that world.play returns for the attempt of a job; the zero Play if world.play is not set.
 func (w *world) script(job adaptertest.SimJob) adaptertest.Play {
 	if w.play == nil {
 		return adaptertest.Play{}
@@ -30,7 +30,8 @@ func (w *world) script(job adaptertest.SimJob) adaptertest.Play {
 	return w.play(as.AttemptID(), job)
 }
 
-// holds returns a function that decides whether an attempt is held, as the test defines it.
+// holds returns a function that the simulation calls to decide whether it holds a job: the function finds the attempt
+// of the job and calls hold.
 func (w *world) holds(hold func(id jjm.AttemptID, held int) (code, text string)) func(adaptertest.SimJob, int) (code,
 	text string) {
 	return func(job adaptertest.SimJob, held int) (code, text string) {
@@ -51,12 +52,13 @@ func (w *world) areaOf(job adaptertest.SimJob) *sandbox.Area {
 	return w.area(jjm.Owner{User: user})
 }
 
-// fileClock is a wrapper whose file server uses the bubble's clock: the time stamp of the folder of results is the time
-// at which the results were put there.
+// fileClock plays the wrappers of the simulated jobs. It sets the time stamp of the folder of results by the bubble's
+// clock, as if the file server used this clock: the time at which a result was put there.
 type fileClock struct {
 	w    *world
 	bare bool
-	// carry is set where workers do not see the work area.
+	// carry is true if the workers of the simulated cluster do not see the work area: the wrappers then work in a scratch
+	// folder, and their results are carried back.
 	carry bool
 }
 
@@ -140,9 +142,9 @@ func (c *crasher) isDead() bool {
 type faulty struct {
 	*adaptertest.Sim
 	mu sync.Mutex
-	// users are the names of the users in whose work areas the bulks are.
+	// users maps a bulk to the name of the user in whose work area its folder is.
 	users map[jjm.Tag]string
-	// shared guards users, which several clusters have in common.
+	// shared guards users, because several clusters use the same map.
 	shared *sync.Mutex
 	// miss makes searches wrongly find nothing until the batch system has more than this number of bulks.
 	miss fault[int]

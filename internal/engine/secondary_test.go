@@ -86,7 +86,8 @@ func withMinbias(n int, dataset string) string {
 		"[params]\ncommand = [\"/bin/true\", \"{events}\"]\nevents = %d\nevents_per_job = 10\n", dataset, n)
 }
 
-// Types that generate events also read files, by the attributes of their datasets.
+// Job types that generate events can also read files of secondary datasets. The attributes of a dataset say how many
+// files each local job reads.
 func TestSecondary_GeneratedEventsHaveFiles(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{}, func(t *testing.T, w *world) {

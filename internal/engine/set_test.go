@@ -33,8 +33,8 @@ func living(d time.Duration) func(jjm.AttemptID, adaptertest.SimJob) adaptertest
 	return func(jjm.AttemptID, adaptertest.SimJob) adaptertest.Play { return adaptertest.Play{Life: d} }
 }
 
-// setScenario sets local jobs that wait for their first submission, local jobs 5 to 7 twice. These three fail unless
-// they request the memory that was set last.
+// setScenario returns a scenario that sets the resources of local jobs that wait for their first submission, those of
+// local jobs 5 to 7 twice. Local jobs 5 to 7 fail unless they request the memory that was set last.
 func setScenario() scenario {
 	set := func(how wire.SetHow, rest string) func(*stage) error {
 		return func(s *stage) error { return s.set(how, s.ids["a"].String()+rest).Error.Err() }

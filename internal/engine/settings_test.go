@@ -14,7 +14,8 @@ import (
 	"jjm/internal/testkit/adaptertest"
 )
 
-// with returns its argument unchanged. It marks a function that changes one setting of the engine.
+// with returns its argument unchanged. A call of with marks, in the source of a test, a function that changes one
+// setting of the engine.
 func with(set func(*engine.Config)) func(*engine.Config) { return set }
 
 // running_first chooses between two rules of Ganga's master status.
@@ -62,7 +63,7 @@ func TestSetting_MaxTarBytes(t *testing.T) {
 	}
 }
 
-// max_input_files bounds a folder that is an input.
+// max_input_files limits the number of files in a folder that is an input.
 func TestSetting_MaxInputFiles(t *testing.T) {
 	t.Parallel()
 	for most, accepted := range map[int64]bool{2: false, 20: true} {

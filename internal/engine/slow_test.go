@@ -103,7 +103,7 @@ func TestSlow_ASlowAccountDelaysNoOther(t *testing.T) {
 		first := w.submit(bob, mc(3))
 		w.final(time.Hour, first)
 		alone := w.took(first)
-		for range 12 { // their bulks stay open
+		for range 12 { // so that bulks of this account stay open
 			w.submit(mallory, mc(3))
 		}
 		w.pass(30 * time.Second)
@@ -113,7 +113,7 @@ func TestSlow_ASlowAccountDelaysNoOther(t *testing.T) {
 				w.submit(mallory, mc(3))
 			}
 			if i == 4 {
-				w.reopen() // a start does not wait either
+				w.reopen() // the start of the daemon does not wait either
 			}
 			id := w.submit([]wire.Caller{bob, carol}[i%2], mc(3))
 			w.final(time.Hour, id)

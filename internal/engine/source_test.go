@@ -94,7 +94,7 @@ func inTime(t *testing.T, o options, test func(*world)) {
 	test(w)
 }
 
-// quick are settings for tests in real time.
+// quick sets short times, for tests in real time.
 func quick(c *engineConfig) {
 	c.DatasetPoll, c.Harvest, c.Poll = jjm.Duration(200*time.Millisecond), jjm.Duration(100*time.Millisecond),
 		jjm.Duration(200*time.Millisecond)
@@ -224,7 +224,7 @@ func TestSource_ALongListSurvivesStopAndDeath(t *testing.T) {
 		crash.on = func(point string) {
 			if point == "dataset-add.after-commit" {
 				if adds++; adds == 3 {
-					w.stop() // in the middle of preparing
+					w.stop() // while the grid job is being prepared
 					close(stopped)
 				}
 			}

@@ -16,15 +16,15 @@ import (
 	"jjm/sandbox"
 )
 
-// mc is the job file of a Monte-Carlo grid job (it reports by GLF) of n local
-// jobs of ten events each, with more lines of TOML at its top.
+// mc returns the job file of a Monte-Carlo grid job of n local jobs of ten events each, with more lines of TOML at its
+// top. The application reports its end in a log file (GLF).
 func mc(n int, more ...string) string {
 	return fmt.Sprintf(
 		"type = \"montecarlo\"\nname = \"mc\"\n%s\n[params]\ncommand = [\"run\", \"{first_event}\", \"{events}\"]\nevents = %d\nevents_per_job = 10\n",
 		strings.Join(more, "\n"), 10*n)
 }
 
-// plain is the job file of a script grid job (it reports by its exit code).
+// plain returns the job file of a script grid job of n local jobs. The script reports its end by its exit code.
 func plain(n int, more ...string) string {
 	return fmt.Sprintf(
 		"type = \"script\"\nname = \"plain\"\n%s\n[params]\ncommand = [\"run\", \"{serial}\"]\ncount = %d\n",
@@ -60,7 +60,7 @@ func (w *world) kill(ref string) wire.Killed {
 	return w.engine.Kill(context.Background(), alice, []jjm.Ref{r}, wire.KillHow{})[0]
 }
 
-// locals are the local jobs of a grid job, live or archived.
+// locals returns the local jobs of a grid job, live or archived.
 func (w *world) locals(id jjm.GridID) []jjm.LocalJob {
 	w.t.Helper()
 	s, err := w.engine.Status(context.Background(), wire.Caller{Admin: true},
@@ -150,7 +150,7 @@ func (w *world) describe(id jjm.GridID) string {
 	return s + "\n" + strings.Join(lines[max(0, len(lines)-60):], "\n")
 }
 
-// tar reads the output tar of a grid job.
+// tarBytes reads the output tar of a grid job.
 func (w *world) tarBytes(id jjm.GridID) []byte {
 	w.t.Helper()
 	r, n, _, err := w.engine.Output(context.Background(), wire.Caller{Admin: true}, all(id), wire.Wanted{})

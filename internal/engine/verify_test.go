@@ -68,7 +68,7 @@ func (w *world) verifyWhole(l wire.Lookup, locals []jjm.LocalJob) {
 	next, counted := map[int32]int64{}, 0 // by step
 	for i := range locals {
 		j := &locals[i]
-		if j.Phase != jjm.GivenBack { // another did its work
+		if j.Phase != jjm.GivenBack { // another local job did its work
 			n[j.State]++
 			counted++
 		}

@@ -17,7 +17,7 @@ import (
 	"jjm/internal/testkit/golden"
 )
 
-// wildRow is a row of Ganga's dataset splitter with wildcards among its files.
+// wildRow is a row of the golden data of Ganga's dataset splitter. The files of the row may contain wildcards.
 type wildRow struct {
 	Files     any
 	PerSubjob int64 `json:"files_per_subjob"`

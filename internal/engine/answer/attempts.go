@@ -32,8 +32,8 @@ func attemptsOf(ctx context.Context, st *store.Store, job *jjm.GridJob, l *jjm.L
 	return all, nil
 }
 
-// attemptOf returns an attempt as people see it. Facts that only the row of the local job has
-// belong to its current or last attempt.
+// attemptOf returns an attempt as people see it. Facts that are only in the row of the local job are shown for the
+// local job's current or last attempt.
 func attemptOf(a *store.Attempt, job *jjm.GridJob, l *jjm.LocalJob) wire.Attempt {
 	row := &jjm.LocalJob{Exit: -1}
 	if a.ID.Attempt == shownAttempt(l).Attempt {

@@ -98,7 +98,8 @@ func (an *Answers) catScript(ctx context.Context, job *jjm.GridJob, l *jjm.Local
 	return io.NopCloser(strings.NewReader(text)), func() bool { return false }, err
 }
 
-// listFiles lists the files that openFile opens by their paths.
+// listFiles returns the files of an attempt that openFile opens by their paths, up to a limit; more is true if there
+// are more files. The error is of kind Gone if no source has the attempt's files.
 func (an *Answers) listFiles(ctx context.Context, caller wire.Caller, ref jjm.Ref, attempt *int32) (all []jjm.JobFile,
 	more bool, err error) {
 	job, l, id, err := an.oneAttempt(ctx, caller, ref, attempt)
@@ -135,7 +136,8 @@ func whereInstead(job *jjm.GridJob) string {
 }
 
 // oneAttempt returns the results of oneLocal, and the id of the attempt with the given number. If number is nil, the
-// attempt is the attempt that people are shown.
+// attempt is the attempt that people are shown. The error is of kind Gone if the local job has no attempt with this
+// number.
 func (an *Answers) oneAttempt(ctx context.Context, caller wire.Caller, ref jjm.Ref, number *int32) (*jjm.GridJob,
 	*jjm.LocalJob, jjm.AttemptID, error) {
 	job, l, err := an.oneLocal(ctx, caller, ref)

@@ -17,10 +17,10 @@ import (
 	"jjm/sandbox"
 )
 
-// collected opens one of the files that the tar of a grid job has or will have. name is the file's name in the tar or,
-// if ref is one local job, its path below the folder in which the local job ran. The grid job may still be running. The
-// error is of kind Conflict if the local job may still write the file, and of kind Gone if the local job ended without
-// the file.
+// collected opens one of the files that the tar of a grid job has or will have, and returns the size and the
+// description of the file. name is the file's name in the tar or, if ref is one local job, its path below the folder in
+// which the local job ran. The grid job may still be running. The error is of kind Conflict if the local job is not
+// over and may still make the file, and of kind Gone if the local job ended without the file.
 func (an *Answers) collected(ctx context.Context, caller wire.Caller, job *jjm.GridJob, ref jjm.Ref, name string) (
 	io.ReadCloser, int64, wire.Output, error) {
 	nothing := func(err error) (io.ReadCloser, int64, wire.Output, error) { return nil, 0, wire.Output{}, err }
@@ -80,8 +80,8 @@ func inWork(ctx context.Context, cat catter, caller wire.Caller, ref jjm.Ref, na
 	return fmt.Sprintf(" among its outputs; it is in the work folder, jjm cat %s %s", ref, quote(name))
 }
 
-// openEntry opens the file of an entry of the tar. It returns an error if the file's length has changed. It does not
-// check the SHA-256: the caller must.
+// openEntry opens the file of an entry of the tar. The error is of kind Gone if the file was removed or its length has
+// changed. It does not check the SHA-256: the caller must.
 func (an *Answers) openEntry(job *jjm.GridJob, e sandbox.TarEntry) (io.ReadCloser, int64, wire.Output, error) {
 	if e.Path == "" {
 		return io.NopCloser(bytes.NewReader(e.Content)), int64(len(e.Content)), wire.Output{Name: e.Name}, nil
@@ -104,8 +104,9 @@ func (an *Answers) openEntry(job *jjm.GridJob, e sandbox.TarEntry) (io.ReadClose
 	return f, size, wire.Output{Name: e.Name, SHA256: e.SHA256, Path: filepath.Join(ar.Root(), e.Path)}, nil
 }
 
-// asInTar replaces the names of the files of one local job by their names in the tar. These names belong only to this
-// local job.
+// asInTar replaces the names of the files of one local job by their names in the tar, where equal names are made
+// unique. The files of other local jobs need not be known, because their names in the tar always differ from these
+// names.
 func asInTar(entries []sandbox.TarEntry) {
 	names := sandbox.TarNames{}
 	for i := range entries {
@@ -115,8 +116,8 @@ func asInTar(entries []sandbox.TarEntry) {
 	}
 }
 
-// entryOf returns the entry with a name. It searches first for the name in the tar, then for the file's own name, and
-// last for the name in the tar without the folders in name.
+// entryOf returns the entry with a name, and true if there is one. It searches first for the name in the tar, then for
+// the file's own name, and last for the name in the tar without the folders in name.
 func entryOf(entries []sandbox.TarEntry, name string) (sandbox.TarEntry, bool) {
 	for _, is := range []func(sandbox.TarEntry) bool{
 		func(e sandbox.TarEntry) bool { return e.Name == name },
@@ -148,7 +149,7 @@ func shownName(e sandbox.TarEntry, own bool) string {
 	return e.Name
 }
 
-// mostNames limits the names in an error.
+// mostNames is the greatest number of names in an error.
 const mostNames = 10
 
 // namesOf returns the names of the files that a local job left, for an error: their own names, or their names in the

@@ -26,8 +26,8 @@ func (an *Answers) showDetail(ctx context.Context, job *jjm.GridJob, s *wire.Sta
 	return nil
 }
 
-// showUsed adds how the last ended attempt was judged, and the resources that it and all attempts used. args are the
-// present retry arguments of the local job.
+// showUsed adds how the last ended attempt was judged, the resources that this attempt used, and the resources that all
+// attempts used together. args are the present retry arguments of the local job.
 func showUsed(d *wire.LocalDetail, attempts []wire.Attempt, args []string) {
 	ended, lost := 0, 0
 	all, wasted := &jjm.Usage{}, &jjm.Usage{}
@@ -52,7 +52,8 @@ func showUsed(d *wire.LocalDetail, attempts []wire.Attempt, args []string) {
 	}
 }
 
-// limitsOf returns the limits of a job file and the site on retries of a local job.
+// limitsOf returns the limits on retries of a local job: the limits of the job file, and the limits of the site where
+// the job file sets none. It also sets StartedFinal.
 func limitsOf(spec *jjm.Spec, l *jjm.LocalJob, site jjm.Limits) *wire.LocalDetail {
 	d := &wire.LocalDetail{Limits: spec.Retry.Or(site)}
 	byLog := spec.Result == jjm.ResultGLF && l.Step != jjm.StepMerge

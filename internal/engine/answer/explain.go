@@ -43,7 +43,7 @@ func (an *Answers) Explain(ctx context.Context, caller wire.Caller, r wire.Expla
 	return wire.ExplainAnswer{Explain: &out}, nil
 }
 
-// caseOf returns the case of an attempt as it was judged, with the present rules and limits.
+// caseOf returns the input from which an attempt was judged, but with the present rules and limits.
 func caseOf(b *base.Base, job *jjm.GridJob, l *jjm.LocalJob, a *store.Attempt) analyse.Input {
 	spec, basis := &job.Spec, cmp.Or(a.Verdict.Basis, &jjm.Basis{}) // no basis after a refused submission
 	in := analyse.Input{Evidence: *a.Evidence, Result: spec.Result, Counters: basis.Counters, RetryArgs: basis.RetryArgs,

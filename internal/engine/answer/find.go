@@ -18,13 +18,15 @@ import (
 // defaultFound is how many jobs a search returns if the request sets no limit.
 const defaultFound = 100
 
-// mostTraced is the greatest number of attempts that are checked for one batch id, among the attempts of its bulks.
+// mostTraced is the greatest number of attempts that a search examines if an index of the store finds more attempts
+// than match the request: all attempts of a bulk for a batch id, or all attempts on a host for a host and a cluster.
 const mostTraced = 100_000
 
 // finder carries out the verb find.
 type finder struct{ *Answers }
 
-// hunt is the state of one search.
+// hunt is the state of one search: the request, the answer so far, and the rows that were already read. A trace
+// (store.Trace) names one attempt, local job or grid job that may match the request.
 type hunt struct {
 	*Answers
 	caller wire.Caller
@@ -32,7 +34,7 @@ type hunt struct {
 	most   int
 	out    wire.FindAnswer
 	seen   map[store.Trace]bool
-	grids  map[jjm.GridID]*jjm.GridJob // nil if the caller may not see the grid job
+	grids  map[jjm.GridID]*jjm.GridJob // an entry is nil if the grid job is removed or the caller may not see it
 	// local and attempts belong to the local job of the previous trace. Traces of one local job follow each other, so each
 	// local job is usually read once.
 	local    *jjm.LocalJob
@@ -40,8 +42,8 @@ type hunt struct {
 	stored   []store.Attempt
 }
 
-// Find returns the live and the ended jobs that match the request, among the jobs that the caller may see. A search
-// uses an index of the store, or memory.
+// Find returns the live and the ended jobs that match the request, among the jobs that the caller may see. It finds
+// them through the indexes of the store, and in memory.
 func (f finder) Find(ctx context.Context, caller wire.Caller, r wire.FindRequest) (wire.FindAnswer, error) {
 	h := &hunt{Answers: f.Answers, caller: caller, find: &r.Find, most: cmp.Or(r.Find.Limit, defaultFound),
 		seen: map[store.Trace]bool{}, grids: map[jjm.GridID]*jjm.GridJob{}}
@@ -91,7 +93,8 @@ func (h *hunt) traces(ctx context.Context) ([]store.Trace, error) {
 	return st.FindUser(ctx, w)
 }
 
-// withLive adds the current attempts of live local jobs that fit. Their hosts and batch ids are in memory.
+// withLive adds to stored the current attempts of the live local jobs for which fits returns true. It is needed because
+// the hosts and batch ids of these attempts are in memory. It returns err if err is not nil.
 func (h *hunt) withLive(stored []store.Trace, err error, fits func(*jjm.LocalJob) bool) ([]store.Trace, error) {
 	if err != nil {
 		return nil, err
@@ -115,7 +118,7 @@ func (h *hunt) withLive(stored []store.Trace, err error, fits func(*jjm.LocalJob
 }
 
 // files returns the jobs that own, read or made the requested file. If the name of the file contains the id of a grid
-// job, this grid job's local job that made the file is included.
+// job, the local job of that grid job that made the file is included.
 func (h *hunt) files(ctx context.Context, w store.Whose) ([]store.Trace, error) {
 	all, err := h.b.Store.FindFile(ctx, h.find.File, w)
 	if err != nil {
@@ -142,8 +145,8 @@ func (h *hunt) files(ctx context.Context, w store.Whose) ([]store.Trace, error) 
 	return all, nil
 }
 
-// maker returns the number of the local job of a grid job that made the requested file, judged by the name of the file;
-// -1 if there is none.
+// maker returns the number of the local job of a grid job that made the requested file, as the name of the file shows;
+// -1 if there is no such local job, or if the caller may not see the grid job.
 func (h *hunt) maker(ctx context.Context, id jjm.GridID) (int32, error) {
 	job, err := h.job(ctx, id)
 	if err != nil || job == nil {
@@ -204,7 +207,7 @@ func (h *hunt) read(ctx context.Context, id jjm.LocalID) (bool, error) {
 	return true, nil
 }
 
-// add adds a job to the answer if the job fits the request.
+// add adds a job to the answer if the job fits the request. If the answer is full, it sets out.More instead.
 func (h *hunt) add(ctx context.Context, t store.Trace) error {
 	key := store.Trace{Grid: t.Grid, Local: t.Local, Attempt: t.Attempt, Role: t.Role}
 	if h.seen[key] {

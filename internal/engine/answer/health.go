@@ -19,7 +19,7 @@ type Watched struct {
 	Unjudged    func() health.Unjudged
 }
 
-// Checkup finds out whether the site is well. Its methods may be called from many goroutines.
+// Checkup checks the health of the site. Its methods may be called from many goroutines.
 type Checkup struct {
 	an      *Answers
 	watched Watched
@@ -79,9 +79,10 @@ func (ch *Checkup) storeSize(ctx context.Context) health.Store {
 }
 
 const (
-	// spoolEvery is how long a count of the spool is reused, because every account may request counts.
+	// spoolEvery is how long a count of the spool is reused. Every account may request counts, so without a limit the
+	// requests could keep the daemon busy.
 	spoolEvery = 5 * time.Second
-	// spoolMost bounds the entries that are counted.
+	// spoolMost is the greatest number of entries that are counted.
 	spoolMost = 20_000
 )
 

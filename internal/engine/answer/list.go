@@ -50,7 +50,7 @@ func (an *Answers) list(ctx context.Context, caller wire.Caller, l wire.List) ([
 	if f.Limit = l.Limit; !among.all {
 		f.Limit = max(l.Limit, listPage)
 	}
-	var out []wire.Status // not allocated by the limit, which a caller chooses
+	var out []wire.Status // not allocated with room for l.Limit rows, because a caller chooses the limit
 	for {
 		jobs, err := an.b.Store.Grids(ctx, f)
 		if err != nil {
@@ -79,7 +79,7 @@ func (an *Answers) list(ctx context.Context, caller wire.Caller, l wire.List) ([
 	}
 }
 
-// among are the patterns and filters of a list.
+// among holds the patterns and filters of a request to list grid jobs.
 type among struct {
 	list   selection.List
 	filter selection.Filter
@@ -125,9 +125,9 @@ func (an *Answers) listed(ctx context.Context, job jjm.GridJob) (wire.Status, er
 // watchEvery is the time between two checks by Wait for changes of its grid jobs.
 const watchEvery = 250 * time.Millisecond
 
-// Wait sends the statuses of the grid jobs immediately and after every change, until all the grid jobs are over. The
-// last line repeats the last status. Wait returns the first error about a grid job, the error of out, or the error of
-// ctx.
+// Wait sends the statuses of the grid jobs immediately and after every change, until each grid job is over or kept (see
+// allSettled). The last line repeats the last status. Wait returns the first error about a grid job, the error of out,
+// or the error of ctx.
 func (an *Answers) Wait(ctx context.Context, caller wire.Caller, r wire.WaitRequest,
 	out *serve.Stream[wire.StatusAnswer]) error {
 	tick := time.NewTicker(watchEvery)

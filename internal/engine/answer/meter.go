@@ -9,7 +9,7 @@ import (
 	"jjm/internal/policy/health"
 )
 
-// Meter counts jobs and events. Its methods may be called from many goroutines.
+// Meter counts jobs and events for the metrics of the site. Its methods may be called from many goroutines.
 type Meter struct {
 	s *state.State
 
@@ -51,7 +51,8 @@ func (m *Meter) Count(c *state.Change) {
 	}
 }
 
-// gridEnd returns the final status of a grid job if the entry is about its end.
+// gridEnd returns the final status of a grid job if the journal entry is about the end of a grid job; else ended is
+// false.
 func gridEnd(e jjm.JournalEntry) (to jjm.GridStatus, ended bool) {
 	if e.First >= 0 || e.From == e.To || to.UnmarshalText([]byte(e.To)) != nil {
 		return 0, false

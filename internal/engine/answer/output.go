@@ -69,8 +69,9 @@ func (an *Answers) openOutput(ctx context.Context, caller wire.Caller, ref jjm.R
 	return f, job.TarBytes, out, nil
 }
 
-// withTar returns a grid job as it was when a generation got its tar. 0 is the newest generation
-// that has a tar.
+// withTar returns a grid job as it was when a generation got its tar. The generation 0 stands for the newest generation
+// that has a tar. The error is of kind Gone if the generation does not exist or ended without a tar, and of kind
+// Conflict if the tar is not complete yet.
 func withTar(job *jjm.GridJob, generation int) (jjm.GridJob, error) {
 	was, found := *job, job.Generation == generation
 	if generation == 0 {

@@ -179,7 +179,8 @@ func recoveredBy(ctx context.Context, from *store.Store, job *jjm.GridJob) ([]jj
 	return from.Recoveries(ctx, job.ID)
 }
 
-// showUntold adds the last notice that was given up to the trouble of a grid job.
+// showUntold adds to s.Trouble the reason why the last notice about the grid job was given up, if a notice was given
+// up.
 func showUntold(ctx context.Context, from *store.Store, job *jjm.GridJob, s *wire.Status) error {
 	if len(job.Spec.Notify) == 0 && job.Spec.Callback == nil {
 		return nil
@@ -240,8 +241,8 @@ func (an *Answers) statusOf(mem state.Memory, g *state.Grid) wire.Status {
 	return s
 }
 
-// troubleOf returns, for people, the trouble that keeps a grid job from going on: why its last step failed, and the
-// result of Clusters.TroubleOf.
+// troubleOf returns, for people, the errors that stop the progress of a grid job: the error of its last step, and the
+// results of Clusters.TroubleOf.
 func (an *Answers) troubleOf(mem state.Memory, g *state.Grid) []string {
 	unknown := an.rooms.Clusters.TroubleOf(mem, g)
 	if g.Trouble() == "" || g.Job.Status.Final() {
@@ -307,9 +308,9 @@ func (an *Answers) Log(ctx context.Context, caller wire.Caller, r wire.LogReques
 	return a, err
 }
 
-// Resolve returns the grid job that a handle names. The error is of kind Denied if it
-// belongs to another account and the caller is not an administrator, and a wire.Refused if
-// the submission with that handle was refused.
+// Resolve returns the grid job that a handle names. The error is of kind Denied if the handle belongs to another
+// account and the caller is not an administrator. It is a wire.Refused if the submission with this handle was refused,
+// and of kind Busy if a request about the handle is still in the spool.
 func (an *Answers) Resolve(ctx context.Context, caller wire.Caller, h jjm.Handle) (jjm.GridID, error) {
 	// A request in the spool may give the handle to a newer grid job.
 	if err := an.rooms.Settle(ctx, caller, h); err != nil {

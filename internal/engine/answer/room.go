@@ -45,14 +45,14 @@ type Clusters interface {
 	View(mem state.Memory, name string, of func(jjm.GridID) bool, may func(uid int) bool) wire.Cluster
 }
 
-// Rooms are the parts of other rooms that Answers needs.
+// Rooms holds the parts of other rooms (sub-packages of package engine) that Answers needs.
 type Rooms struct {
 	Jobs     Jobs
 	Records  Records
 	Clusters Clusters
 	// Settle carries out the requests about a handle that gatekeepers left in the spool.
 	Settle func(context.Context, wire.Caller, jjm.Handle) error
-	// Told is called when a gatekeeper is told the end of a grid job. It must not block.
+	// Told is called when the end of a grid job is reported to a gatekeeper. It must not block.
 	Told func(jjm.GridID)
 }
 
@@ -75,10 +75,10 @@ func New(s *state.State, as *areas.Areas, ln *lineage.Lineage, rooms Rooms) *Ans
 		sources: []source{workFolder{as}}}
 }
 
-// verbs are the verbs of Answers that need several methods.
+// verbs adds to Answers some methods that carry out verbs, which Verbs registers.
 type verbs struct{ *Answers }
 
-// Verbs returns the verbs that Answers and Reasons answer.
+// Verbs returns the verbs that Answers and Reasons carry out.
 func Verbs(an *Answers, rs *Reasons) []serve.Verb {
 	vs := verbs{an}
 	return []serve.Verb{

@@ -39,9 +39,9 @@ func (an *Answers) Types() []wire.JobType {
 	return out
 }
 
-// Clusters returns the state of the batch systems, with the orders about them and their
-// queues, and the number of local jobs that wait and run. Local jobs that have been unknown for
-// long are named to administrators, and to the accounts that they belong to.
+// Clusters returns the state of the batch systems, with the orders about them and their queues, and the number of local
+// jobs that wait and run. The names of local jobs that their batch system has not known for long are shown only to
+// administrators and to the owners of these local jobs.
 func (an *Answers) Clusters(_ context.Context, caller wire.Caller) []wire.Cluster {
 	v := an.s.View()
 	defer v.Close()

@@ -12,12 +12,12 @@ import (
 	"jjm/internal/policy/why"
 )
 
-// mostCauses is the greatest number of causes that are listed for a grid job.
+// mostCauses is the greatest number of causes that an answer lists for a grid job.
 const mostCauses = 20
 
-// Causes finds the causes of local jobs; package cluster implements it.
+// Causes finds out why local jobs wait; package cluster implements it.
 type Causes interface {
-	// Of returns a function that returns the cause of an unfinished local job of g.
+	// Of returns a function that returns the cause for which an unfinished local job of g waits.
 	Of(mem state.Memory, g *state.Grid, now jjm.Time) func(*jjm.LocalJob) why.Cause
 }
 
@@ -113,7 +113,8 @@ func (rs *Reasons) remembered(job jjm.GridJob, ref jjm.Ref) (out wire.Why, known
 	return out, true, nil
 }
 
-// endsOf returns how the ended local jobs ended. left is the number of ended local jobs that are left out.
+// endsOf returns the ways in which the ended local jobs ended, with the number of local jobs of each. left is the
+// number of ended local jobs that are left out.
 func endsOf(locals []jjm.LocalJob) (ends []wire.Cause, left int) {
 	var groups why.Groups
 	for i := range locals {
@@ -124,7 +125,8 @@ func endsOf(locals []jjm.LocalJob) (ends []wire.Cause, left int) {
 	return causesOf(&groups)
 }
 
-// causesOf returns the groups in the form of the socket. left is the number of local jobs in other groups.
+// causesOf returns the largest groups of local jobs with the same cause, as the answer on the socket has them. left is
+// the number of local jobs in all other groups.
 func causesOf(groups *why.Groups) (causes []wire.Cause, left int) {
 	all, left := groups.All(mostCauses)
 	for _, group := range all {
@@ -135,7 +137,8 @@ func causesOf(groups *why.Groups) (causes []wire.Cause, left int) {
 	return causes, left
 }
 
-// selected returns the local jobs that ref selects.
+// selected returns the local jobs that ref selects. The error is of kind Gone if ref names local jobs that do not
+// exist.
 func selected(g *state.Grid, ref jjm.Ref) ([]jjm.LocalJob, error) {
 	if !ref.Locals {
 		return g.Locals, nil
@@ -180,7 +183,7 @@ func filling(mem state.Memory, uid int, names []string) (ids []jjm.GridID) {
 	return ids
 }
 
-// causeOf returns a cause in the form of the socket.
+// causeOf returns a cause as the answer on the socket has it.
 func causeOf(c why.Cause) *wire.Cause {
 	return &wire.Cause{Code: string(c.Code), Text: c.Text, Since: c.Since, Until: c.Until, Remedy: c.Remedy}
 }

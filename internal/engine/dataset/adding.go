@@ -15,10 +15,10 @@ type filler struct {
 	s *state.State
 
 	mu     sync.Mutex
-	filled map[Source]func() // what Resume got from adding, by source, until the source is read
+	filled map[Source]func() // the functions that adding returned to Resume, until the source is read
 }
 
-// adding prevents grid jobs from cutting the files of a dataset until filled is called.
+// adding prevents grid jobs from cutting the files of a dataset until the caller calls filled.
 func (fi *filler) adding(id store.DatasetID) (filled func()) {
 	fi.s.Adjust(func(a *state.Memo) { a.Filling(id) })
 	return func() {

@@ -18,16 +18,17 @@ import (
 // have this name.
 const sourceActor = "(source)"
 
-// sight holds the files that earlier looks at one source found.
+// sight holds the results of earlier looks at one source. A look is one reading of a source, whose files are compared
+// with the files of the dataset.
 type sight struct {
 	// missed are the files that the last look did not find.
 	missed map[string]bool
-	// listed are hashes of the LFNs that a program has ever listed. The program says
-	// nothing about other files of the dataset.
+	// listed are hashes of the LFNs that a program has ever listed. Only these files are compared, because the program
+	// says nothing about other files of the dataset.
 	listed map[uint64]bool
 }
 
-// sights are the sights of all sources, since the daemon started.
+// sights holds the sights of all sources since the daemon started.
 type sights struct {
 	seed maphash.Seed
 	mu   sync.Mutex
@@ -111,7 +112,8 @@ func (cp *comparer) compare(ctx context.Context, s Source, set store.Dataset, lo
 	return nil
 }
 
-// judge compares each file of a dataset with a look at its source. It skips files that a person marked.
+// judge compares each file of a dataset with a look at its source, and returns the outcome. It skips files that a
+// person marked.
 func (cp *comparer) judge(ctx context.Context, si *sight, set store.Dataset, look catalogue.Look) (*found, error) {
 	marks, err := cp.b.Store.Marks(ctx, set.ID)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// checkContainer returns an error of kind Gone for a container without datasets, and
-// Conflict if the dataset that gets the files is in the container itself.
+// checkContainer returns an error of kind Gone for a container without datasets, and of kind Conflict if the dataset
+// that gets the files is in the container itself.
 func (ds *Datasets) checkContainer(ctx context.Context, uid int, d *jjm.DatasetInput) error {
 	members, err := ds.b.Store.Members(ctx, uid, d.Container)
 	if err != nil {

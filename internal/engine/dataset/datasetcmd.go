@@ -57,7 +57,8 @@ func carryOut(ctx context.Context, ds *Datasets, caller wire.Caller, d wire.Data
 	return out, err
 }
 
-// list adds files of a dataset to an answer.
+// list adds files of a dataset to out: the files among at most wire.MaxFiles, from number d.From on, that are not
+// marked as unreadable. It sets out.Next to the number at which to continue if there may be further files.
 func (ds *Datasets) list(ctx context.Context, caller wire.Caller, uid int, d wire.Dataset, out *wire.Datasets) error {
 	set, err := ds.b.Store.DatasetNamed(ctx, uid, d.Name)
 	if err != nil {

@@ -159,9 +159,9 @@ func tellMarks(c *state.Change, caller wire.Caller, set store.Dataset, to, what 
 		Source: c.Name, Actor: caller.User})
 }
 
-// cutsNow returns an error of kind Busy while a grid job is in the middle of cutting a dataset: with
-// more files to read, its splitter would continue in another file than the file in which it stopped.
-// Such a cutting does not pause, so it ends soon.
+// cutsNow returns an error of kind Busy while a grid job is in the middle of cutting a dataset: if a mark were removed,
+// there would be one more file to read, and the splitter would continue in another file than the file in which it
+// stopped. Such a cutting does not pause, so it ends soon.
 func (mk marker) cutsNow(mem state.Memory, set store.Dataset) error {
 	for id, g := range mem.Grids() {
 		if g.Job.Owner.UID != set.UID || g.Job.Step.Closed || len(g.Job.Step.Carry) == 0 ||

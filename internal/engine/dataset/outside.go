@@ -16,7 +16,7 @@ import (
 	"jjm/internal/work/catalogue"
 )
 
-// outside lists folders and runs programs as their owners.
+// outside lists folders and runs programs with the rights of the owners of grid jobs.
 type outside struct {
 	b     *base.Base
 	areas *areas.Areas
@@ -45,8 +45,9 @@ func (o outside) list(ctx context.Context, owner jjm.Owner, folder string) ([]ca
 }
 
 // expand returns the files that a job file lists for a dataset, at most limit files in all. Each wildcard is replaced
-// by the files that match it now. It returns the errors of [catalogue.Expand], the error of mayLook if the dataset has
-// entries and the owner may not look, and an error of kind Busy if a folder cannot be read now.
+// by the files that match it now. It returns the errors of [catalogue.Expand], the error of mayLook if the list has
+// wildcards and the daemon cannot act with the owner's rights, and an error of kind Busy if a folder cannot be read
+// now.
 func (o outside) expand(ctx context.Context, owner jjm.Owner, d *jjm.DatasetInput, limit int) ([]jjm.File, error) {
 	named, all := d.Named()
 	if all || len(d.Files) == 0 {
@@ -84,8 +85,8 @@ func listing(out []byte) ([]catalogue.Entry, error) {
 	return entries, nil
 }
 
-// run runs a command as an owner in a folder and returns its standard output. If it
-// fails, the error is of kind Busy and has the end of its standard error.
+// run runs a command as an owner in a folder and returns its standard output. If the command fails, the error is of
+// kind Busy and contains the end of the command's standard error.
 func (o outside) run(ctx context.Context, owner jjm.Owner, dir string, argv []string) ([]byte, error) {
 	env := []string{"LC_ALL=C", "USER=" + owner.User, "LOGNAME=" + owner.User}
 	for _, name := range []string{"PATH", "HOME", "TZ"} {

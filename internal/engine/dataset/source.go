@@ -26,7 +26,7 @@ type Source struct {
 	i    int // index of the dataset in Spec.Datasets
 }
 
-// The bounds of reading a source. A listing of a million files has some 100 MB.
+// These constants limit the reading of a source. A listing of a million files has some 100 MB.
 const (
 	sourceDeadline = 10 * time.Minute
 	sourceOutput   = 256 << 20
@@ -119,8 +119,9 @@ func (ds *Datasets) sourceTrouble(s Source, err error) {
 	fair.Kick(ds.s.PubKick)
 }
 
-// takeFrom reads a folder or program as the owner. waiting is the number of files that may still be being written.
-// Files in a folder are not added to a closed dataset.
+// takeFrom reads a folder or program with the rights of the owner, adds the new files, and compares the dataset with
+// what it read unless the source is incremental. waiting is the number of files that may still be being written. Files
+// in a folder are not added to a closed dataset.
 func (ds *Datasets) takeFrom(ctx context.Context, s Source, job *jjm.GridJob, have store.Dataset,
 	closed bool) (waiting int, err error) {
 	if err := ds.outside.mayLook(job.Owner); err != nil {
@@ -163,8 +164,8 @@ func (ds *Datasets) takeProgram(ctx context.Context, job *jjm.GridJob, id store.
 	return look, err
 }
 
-// takeFolder adds the new files of a watched folder to the dataset id, unless the dataset is closed,
-// and returns the listing of the folder for comparison.
+// takeFolder adds the new files of a watched folder to the dataset id, unless the dataset is closed, and returns the
+// listing of the folder for comparison. waiting is the number of files that changed too recently to be added.
 func (ds *Datasets) takeFolder(ctx context.Context, job *jjm.GridJob, id store.DatasetID, d *jjm.DatasetInput,
 	closed bool) (look catalogue.Look, waiting int, err error) {
 	folder, pattern, err := catalogue.SplitWatch(d.Watch)

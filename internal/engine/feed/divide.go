@@ -10,8 +10,8 @@ import (
 	"jjm/internal/work/split"
 )
 
-// Divided cuts the parts of local jobs again, as split.Divide does, and changes nothing. params are the settings of the
-// splitter of the grid job.
+// Divided returns smaller parts for the work of local jobs, as split.Divide cuts them, and changes nothing. params are
+// the settings of the grid job's splitter, and want says how small the new parts must be.
 func (fd *Feeder) Divided(ctx context.Context, job *jjm.GridJob, params split.Params, locals []jjm.LocalJob,
 	want split.Finer) (split.Division, error) {
 	carry := state.FirstCarry(&job.Spec)
@@ -70,9 +70,9 @@ func (fd *Feeder) filesOf(ctx context.Context, job *jjm.GridJob, parts map[int32
 	return files, nil
 }
 
-// Divide ends the failed local jobs of a division permanently: they give their work back, and new local jobs do it. The
-// new local jobs keep the places of the old ones, and so the requested resources. The error is of kind Invalid if there
-// would be more local jobs than the site allows, or if output names have too few serial numbers.
+// Divide ends the failed local jobs of a division permanently: they give their work back, and new local jobs do the
+// work. A new local job keeps the place of the old local job, and thus the requested resources. The error is of kind
+// Invalid if there would be more local jobs than the site allows, or if output names have too few serial numbers.
 func (fd *Feeder) Divide(c *state.Change, id jjm.GridID, d split.Division, actor string) error {
 	g := c.Grid(id)
 	if err := fd.MayDivide(c.Ctx, g, d.Count()); err != nil {
@@ -105,7 +105,7 @@ func (fd *Feeder) Divide(c *state.Change, id jjm.GridID, d split.Division, actor
 	return nil
 }
 
-// MayDivide returns an error of kind Invalid if a grid job may not have so many more local jobs.
+// MayDivide returns an error of kind Invalid if a grid job may not get the given number of additional local jobs.
 func (fd *Feeder) MayDivide(ctx context.Context, g *jjm.GridJob, more int) error {
 	if most := fd.b.Conf().MaxLocalJobs; g.Step.Made+more > most {
 		return jjm.Errorf(jjm.Invalid, "it would have %d local jobs; this site allows %d (engine.max_local_jobs): "+

@@ -20,8 +20,8 @@ import (
 	"jjm/internal/work/stream"
 )
 
-// feeds are the cuttings in progress, by grid job. The step of a grid job takes its feed out, and keeps it again only
-// if the cut parts were stored. A cutting can continue only from the stored parts.
+// feeds holds the cuttings in progress, at most one for each grid job. Feed takes the cutting of a grid job out, and
+// puts the cutting back only if the cut parts were stored, because a cutting can only continue from the stored parts.
 type feeds struct {
 	mu sync.Mutex
 	of map[jjm.GridID]*feed
@@ -36,8 +36,8 @@ func (fs *feeds) take(id jjm.GridID) *feed {
 	return f
 }
 
-// keep stores f and drops the feeds of ended grid jobs, because no other function drops them. whose returns the account
-// of a grid job, fair.Nobody for an ended grid job.
+// keep stores f. It also drops the feeds of ended grid jobs, because no other function drops these feeds. whose returns
+// the account of a grid job, fair.Nobody for an ended grid job.
 func (fs *feeds) keep(id jjm.GridID, f *feed, whose func(jjm.GridID) int) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -53,23 +53,24 @@ func (fs *feeds) keep(id jjm.GridID, f *feed, whose func(jjm.GridID) int) {
 type feed struct {
 	cutting *split.Cutting
 	numbers []int64 // the numbers of the files in the master dataset
-	// drops are files that will never be cut, to be stored with the next cut.
+	// drops are files that will never be cut. They are stored as dropped together with the next cut.
 	drops []store.Drop
-	// blank are files that will never be cut by this splitter, to be stored as dropped at the end.
+	// blank are files that this splitter will never cut. They are stored as dropped when nothing more will be cut.
 	blank []store.Drop
-	// made and carry are the step's values as this cutting last stored them. If the step has
-	// other values, another change cut or gave back something, and the cutting must start again.
+	// made is the number of local jobs, and carry is the state of the splitter (split.Carry), as this cutting last stored
+	// them in the step. If the step has other values now, another change has cut files or given back work, and the cutting
+	// must start again.
 	made  int
 	carry []byte
 	// complete is true if no more files will be added.
 	complete bool
 	news     uint64 // Reads.News when the cutting started
 	marked   uint64 // Reads.Marked when the cutting started
-	fills    uint64 // the count of fills when the cutting started; see state.Memo.AwaitsFiles
+	fills    uint64 // the count of fillings when the cutting started; see state.Memo.Filling and AwaitsFiles
 }
 
-// LookAgain returns the time after which a grid job that waits for input is to be stepped
-// without news, 0 for never; see state.Memory.WaitsForTime.
+// LookAgain returns the time after which a grid job that waits for input must be stepped even if its datasets do not
+// change; 0 if it need not be stepped. See state.Memory.WaitsForTime.
 func (fd *Feeder) LookAgain(id jjm.GridID) (again time.Duration) {
 	v := fd.s.View()
 	waits := v.WaitsForTime(id)
@@ -81,7 +82,8 @@ func (fd *Feeder) LookAgain(id jjm.GridID) (again time.Duration) {
 	return again
 }
 
-// TellReaders wakes the grid jobs that read datasets about which a change has news.
+// TellReaders wakes the grid jobs that read the datasets in c.News. These are the datasets that change c altered, for
+// example by adding or marking files.
 func (fd *Feeder) TellReaders(c *state.Change, a *state.Memo) {
 	for _, id := range c.News {
 		for _, reader := range a.News(id, slices.Contains(c.Marked, id)) {
@@ -164,8 +166,9 @@ func (fd *Feeder) Feed(ctx context.Context, job *jjm.GridJob, cut *state.Cutting
 	return nil
 }
 
-// cutNext cuts the next chunk, at most as many parts as there are serial numbers for outputs. If
-// there is a part and no number is left, the error is of kind Invalid.
+// cutNext cuts the next chunk. It returns the parts, at most as many as there are serial numbers for outputs, the facts
+// about the files that were not cut, and the splitter's new carry. The error is of kind Invalid if there is a part but
+// no serial number is left.
 func (fd *Feeder) cutNext(ctx context.Context, job *jjm.GridJob, f *feed) ([]jjm.Part, split.Left, split.Carry, error) {
 	room, err := fd.s.PartsRoom(ctx, job, fd.b.Chunk())
 	if err != nil {
@@ -175,8 +178,8 @@ func (fd *Feeder) cutNext(ctx context.Context, job *jjm.GridJob, f *feed) ([]jjm
 	return parts, left, next, fd.s.WithinSerials(ctx, job, len(parts), room)
 }
 
-// journalLacks adds to the journal for which open secondary dataset a grid job waits, unless text is "" or was added
-// before.
+// journalLacks adds text to the journal of a grid job. The text names the open secondary dataset for which the grid job
+// waits. If text is empty, or the same as in the previous call, nothing is added.
 func (fd *Feeder) journalLacks(ctx context.Context, id jjm.GridID, text string) error {
 	v := fd.s.View()
 	g := v.Grid(id)
@@ -195,7 +198,7 @@ func (fd *Feeder) journalLacks(ctx context.Context, id jjm.GridID, text string) 
 	})
 }
 
-// setIdle notes that nothing can be cut until there is news.
+// setIdle notes in memory that nothing can be cut until the datasets change, with the reason for people.
 func (fd *Feeder) setIdle(id jjm.GridID, news uint64, left split.Left) {
 	why := cmp.Or(left.Why, "its dataset is open, and all files that are there are cut")
 	fd.s.Adjust(func(a *state.Memo) { a.SetIdle(id, jjm.StepWork, news, why) })
@@ -229,7 +232,7 @@ func (f *feed) storeFiles(tx *store.Tx, g *jjm.GridJob, left split.Left, over bo
 	return err
 }
 
-// noticeChunk is the number of new files of a dataset that become files of a step in one transaction.
+// noticeChunk is the number of new files of a dataset that are added to the files of a step in one transaction.
 const noticeChunk = 20_000
 
 // startFeed adds the new files of the datasets to the files of the step, and starts a
@@ -287,8 +290,8 @@ func (fd *Feeder) countFirst(job *jjm.GridJob, cut *state.Cutting, work split.Wo
 	return nil
 }
 
-// noteInputs notes in memory which datasets the step reads, and in f the present counts of
-// news, marks and fills.
+// noteInputs notes in memory which datasets the step reads, and in f how often these datasets have changed, were marked
+// and were filled so far.
 func (fd *Feeder) noteInputs(ctx context.Context, id jjm.GridID, f *feed) error {
 	inputs, err := fd.b.Store.Inputs(ctx, id)
 	if err != nil {
@@ -309,8 +312,8 @@ func (fd *Feeder) awaitsFiles(id jjm.GridID, f *feed) (waits bool) {
 	return waits
 }
 
-// workOf returns the input of the splitter: the files that can be cut, the files of
-// secondary datasets, and the facts about siblings, families and ancestors that it needs.
+// workOf returns the input of the splitter: the files that can be cut, the files of secondary datasets, and the facts
+// about siblings, families and ancestors that the splitter needs. It also sets f.numbers, f.blank and f.drops.
 func (fd *Feeder) workOf(ctx context.Context, job *jjm.GridJob, cut *state.Cutting, f *feed) (split.Work, error) {
 	work := cut.Work
 	work.Files, work.Secondary = nil, nil
@@ -377,8 +380,8 @@ func (fd *Feeder) workOf(ctx context.Context, job *jjm.GridJob, cut *state.Cutti
 	return work, nil
 }
 
-// siblingsOf returns, for each file, whether the other grid jobs that read the file have processed it; nil if no other
-// grid job reads these files.
+// siblingsOf returns, for each file, whether all other grid jobs that read the file have processed it, one of them
+// failed, or some are still to process it. It returns nil if no other grid job reads these files.
 func (fd *Feeder) siblingsOf(ctx context.Context, id jjm.GridID, numbers []int64) ([]split.SiblingState, error) {
 	states, err := fd.b.Store.Siblings(ctx, id, 0, split.SiblingProcessingBased)
 	if err != nil || states == nil {

@@ -86,8 +86,8 @@ func makeSuccessor(c *state.Change, l *jjm.LocalJob) error {
 	return nil
 }
 
-// nameable reports whether there are serial numbers for the outputs of a successor of l.
-// If not, l.Message says so.
+// nameable reports whether the grid job may have a successor of l: whether there are serial numbers for the successor's
+// outputs. If not, it adds the reason to l.Message.
 func nameable(c *state.Change, l *jjm.LocalJob) (bool, error) {
 	err := c.MayInsert(c.Grid(l.ID.Grid), l.Step)
 	if jjm.KindOf(err) == jjm.Invalid {
@@ -97,8 +97,8 @@ func nameable(c *state.Change, l *jjm.LocalJob) (bool, error) {
 	return err == nil, err
 }
 
-// replace makes a new local job for the part that l gives back, and returns the new id. before is the number of local
-// jobs that had the part before l.
+// replace makes a new local job for the part that l gives back, and returns the id of the new local job. before is the
+// number of local jobs that had the part before l.
 func replace(c *state.Change, l *jjm.LocalJob, part jjm.Part, before int) (jjm.LocalID, error) {
 	g := c.Grid(l.ID.Grid)
 	part, err := renumbered(g, l, part)
@@ -132,8 +132,9 @@ func stillReadable(c *state.Change, l *jjm.LocalJob, in *jjm.PartInput) (jjm.Par
 	return outputs.Readable(part, gone), nil
 }
 
-// renumbered returns the same part with the next numbers of its step. Its seed and
-// sequence number go back to their pools, and the part takes a new seed and a new sequence number.
+// renumbered returns part p with the next numbers of its step. The seed and the sequence number of p return to their
+// pools, and the new part takes a seed and a sequence number from the pools. The error is of kind Internal if the
+// stored carry cannot be read.
 func renumbered(g *jjm.GridJob, l *jjm.LocalJob, p jjm.Part) (jjm.Part, error) {
 	in, at := p.Input, &g.Step.Carry
 	if l.Step == jjm.StepMerge {
@@ -177,8 +178,8 @@ func release(carry *split.Carry, more *jjm.PartMore, offset int64) {
 	}
 }
 
-// freeSeed returns the seed of a local job without successor to the pool, for the next new local job (JEDI, random
-// seeds). The sequence number stays used, because it counts as an input that was not processed.
+// freeSeed returns the seed of a local job without successor to the pool, so that the next new local job can take the
+// seed (JEDI, random seeds). The sequence number stays used, because it counts as an input that was not processed.
 func freeSeed(c *state.Change, l *jjm.LocalJob, in *jjm.PartInput) error {
 	if in.More == nil || in.More.Seed == 0 || l.Step != jjm.StepWork {
 		return nil

@@ -19,7 +19,7 @@ import (
 	"jjm/internal/work/stream"
 )
 
-// numbered holds the expected numbers of a job in a row.
+// numbered holds the seed, the sequence number and the output names that a row expects of one job.
 type numbered struct {
 	Job    int
 	Files  []string
@@ -28,7 +28,7 @@ type numbered struct {
 	Output string
 }
 
-// row is a row of seeds_and_serials.
+// row is a row of the golden data seeds_and_serials.
 type row struct {
 	Offset   int64 `json:"randomSeedOffset"`
 	Sequence any

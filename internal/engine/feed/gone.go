@@ -8,11 +8,12 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// readerActor is the actor of marks on files that their readers found missing. No account has this name.
+// readerActor is the actor in marks on files that local jobs found missing when they read the files. No account has
+// this name.
 const readerActor = "(reader)"
 
 // LoseFiles marks the files of datasets that local jobs found missing (jedi.md 23). If a local job owns all the files
-// that it missed, it gives its files back and counts as never submitted.
+// that it missed, its files return to the files to be processed, and the local job counts as never submitted.
 func (fd *Feeder) LoseFiles(c *state.Change) error {
 	for _, l := range c.Changed {
 		own := len(c.Gone[l.ID]) > 0

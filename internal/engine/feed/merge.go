@@ -9,7 +9,8 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// openMerge starts the second step of a grid job that merges. The step reads a separate dataset.
+// openMerge starts the second step of a grid job that merges. The step reads a separate dataset, which holds the
+// outputs to be merged; see unmerged.
 func openMerge(c *state.Change, g *jjm.GridJob) error {
 	if g.Spec.Merge == nil {
 		return nil
@@ -27,7 +28,7 @@ func openMerge(c *state.Change, g *jjm.GridJob) error {
 }
 
 // unmerged returns the dataset of the outputs that a grid job has to merge, and makes the dataset if it does not exist.
-// Its name, such as "(merge of 17)", is not a name that people can use.
+// Its name, such as "(merge of 17)", is not a valid name for a dataset of a person.
 func unmerged(c *state.Change, g *jjm.GridJob) (store.DatasetID, error) {
 	id, _, err := c.Tx.PutDataset(g.Owner.UID, jjm.Dataset{Name: fmt.Sprintf("(merge of %s)", g.ID)})
 	return id, err
@@ -39,7 +40,7 @@ func unmerged(c *state.Change, g *jjm.GridJob) (store.DatasetID, error) {
 type origin struct {
 	parents []string
 	lumis   []jjm.LumiRange
-	// first is the first event, in its file, of the work of a local job.
+	// first is the first event of the local job's work, counted in the file that has the event.
 	first int64
 }
 

@@ -10,8 +10,7 @@ import (
 	"jjm/sandbox"
 )
 
-// MergesOver decides about the local jobs whose outputs were read by merges that end in this
-// change:
+// MergesOver sets the states of the local jobs whose outputs were read by merges that end in this change:
 //
 //	all outputs merged             completed
 //	the merge failed permanently   failed; if the local job reads files, and no other merge has or merged
@@ -39,7 +38,7 @@ func (fd *Feeder) MergesOver(c *state.Change) error {
 				settled[id] = j
 			}
 		}
-		if l.State == jjm.Failed { // FeedMerge drops the outputs that it read
+		if l.State == jjm.Failed { // FeedMerge drops the outputs that this merge read
 			l.Phase = jjm.GivenBack
 			if err := c.Tx.SaveLocals([]*jjm.LocalJob{l}); err != nil {
 				return err
@@ -73,7 +72,8 @@ func makers(c *state.Change, l *jjm.LocalJob) ([]jjm.LocalID, error) {
 	return ids, nil
 }
 
-// settleMaker decides about local job j, whose outputs merge l read.
+// settleMaker sets the new state of local job j, whose outputs merge l read, now that l has ended. If another merge has
+// some of j's outputs, or if some are still to be merged, j can keep its state.
 func settleMaker(c *state.Change, l, j *jjm.LocalJob) error {
 	below, err := outputsBelow(c, j)
 	if err != nil {
@@ -119,13 +119,14 @@ func failOrphan(c *state.Change, id jjm.LocalID, why string) {
 	c.Move(j, jjm.Failed, jjm.ByLimit, j.Message)
 }
 
-// outputsBelow returns the numbers of outputs of a local job by their state in the merge
-// step.
+// outputsBelow counts the outputs of the present attempt of a local job, by the states that they have as files of the
+// merge step.
 func outputsBelow(c *state.Change, j *jjm.LocalJob) (store.Below, error) {
 	return c.Tx.FilesBelow(j.ID.Grid, jjm.StepMerge, sandbox.AttemptDir(j.AttemptID())+"/")
 }
 
-// saveSettled stores the local jobs that MergesOver decided about.
+// saveSettled stores the local jobs whose states MergesOver changed, and the new states of the files that these local
+// jobs read.
 func saveSettled(c *state.Change, settled map[jjm.LocalID]*jjm.LocalJob) error {
 	var all, reading []*jjm.LocalJob
 	for _, j := range settled {
@@ -143,8 +144,8 @@ func saveSettled(c *state.Change, settled map[jjm.LocalID]*jjm.LocalJob) error {
 	return endInputs(c, reading)
 }
 
-// KillUnmerged ends the local jobs that are to be killed while their outputs wait to be
-// merged. If a merge has some of the outputs, its end decides.
+// KillUnmerged ends the local jobs that are to be killed while their outputs wait to be merged. A local job does not
+// end yet if a merge has some of its outputs: MergesOver then sets the local job's state when the merge ends.
 func (fd *Feeder) KillUnmerged(c *state.Change) error {
 	for _, j := range c.UnmergedKills {
 		below, err := outputsBelow(c, j)

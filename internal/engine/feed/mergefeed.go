@@ -17,14 +17,16 @@ import (
 	"jjm/internal/work/split"
 )
 
-// mergeFeed is a cutting of the outputs that can be merged now. Its drops are the outputs
-// of local jobs that no longer wait to be merged.
+// mergeFeed is a cutting of the outputs that can be merged now. Its drops are outputs that are not merged because their
+// local jobs no longer wait for a merge.
 type mergeFeed struct {
 	feed
 	lfns []string // the LFNs of the files, in the order of numbers
 }
 
-// FeedMerge makes local jobs that merge the present outputs of the first step. Each call starts a new cutting.
+// FeedMerge makes local jobs that merge the present outputs of the first step. Each call starts a new cutting. If
+// nothing can be merged now, the merge step becomes idle. The error is of kind Invalid if there would be more local
+// jobs than the site allows.
 func (fd *Feeder) FeedMerge(ctx context.Context, job *jjm.GridJob) error {
 	f, err := fd.startMerge(ctx, job)
 	if err != nil {
@@ -85,7 +87,8 @@ func waitsForMerge(g *state.Grid, lfn string) bool {
 	return ok && int(id.N) < len(g.Locals) && id.N >= 0 && g.Locals[id.N].IsMerging() && !g.Locals[id.N].Kill
 }
 
-// insertMerges makes one local job of the merge step for each part.
+// insertMerges makes one local job of the merge step for each part, and stores the splitter's carry. If over is true,
+// it closes the merge step.
 func insertMerges(c *state.Change, g *jjm.GridJob, parts []jjm.Part, carry []byte, over bool) {
 	m := *g.Merging
 	m.Carry, m.Made, m.Closed = carry, m.Made+len(parts), over
@@ -187,7 +190,7 @@ func (f *mergeFeed) pack(job *jjm.GridJob, work split.Work) error {
 	return err
 }
 
-// setMergeIdle notes that nothing can be merged until there is news.
+// setMergeIdle notes in memory that nothing can be merged until there are more outputs, with the reason for people.
 func (fd *Feeder) setMergeIdle(id jjm.GridID, news uint64, left split.Left) {
 	why := cmp.Or(left.Why, "all outputs that are there are being merged")
 	fd.s.Adjust(func(a *state.Memo) { a.SetIdle(id, jjm.StepMerge, news, why) })

@@ -189,7 +189,8 @@ func outputsOf(c *state.Change, job *jjm.GridJob, l *jjm.LocalJob, r *jjm.Result
 	return files, nil
 }
 
-// closeOutput closes the datasets that an ended grid job filled.
+// closeOutput closes the datasets that an ended grid job filled: the dataset of the merge step, and the output
+// datasets.
 func closeOutput(c *state.Change, job *jjm.GridJob) error {
 	if job.Merging != nil {
 		id, err := unmerged(c, job)

@@ -60,7 +60,8 @@ func (fd *Feeder) Retract(ctx context.Context, caller wire.Caller, id jjm.GridID
 	return out, err
 }
 
-// retraction is one request to retract outputs.
+// retraction carries out one request to retract outputs. It holds the request, the local jobs that are affected, and
+// the answer.
 type retraction struct {
 	fd      *Feeder
 	ctx     context.Context
@@ -77,8 +78,8 @@ type retraction struct {
 	lost   []string
 }
 
-// find finds the local jobs that made the named outputs, and all other local jobs that are
-// affected.
+// find sets work, merges and made: it finds the local jobs that made the named outputs, and the other local jobs whose
+// outputs are lost with these outputs. Its errors are those of maker and outputs.
 func (r *retraction) find() error {
 	r.made = map[int32][]string{}
 	named := map[int32]bool{}
@@ -129,8 +130,9 @@ func (r *retraction) maker(name string) (int32, error) {
 	return n, nil
 }
 
-// outputs returns the outputs of a local job that completed or waits to be merged, without logs, by their names in the
-// tar; nil if the local job does not exist. The error is of kind Conflict if the local job is in another state.
+// outputs returns the names in the tar of the outputs of a local job, without logs; nil if the local job does not
+// exist. The local job must have completed, or its outputs must wait to be merged; in any other state, the error is of
+// kind Conflict.
 func (r *retraction) outputs(n int32) ([]string, error) {
 	if made, known := r.made[n]; known {
 		return made, nil
@@ -231,7 +233,7 @@ func (r *retraction) merged() (map[int32][]int32, error) {
 }
 
 // store stores which outputs are lost, and makes new local jobs for the work if the grid job lives. The error is of
-// kind Conflict if the grid job ended since it was read, or an error of mayRedo.
+// kind Conflict if the grid job ended since it was read; otherwise it can be an error of mayRedo or redo.
 func (r *retraction) store(c *state.Change) error {
 	reason := r.request.Reason
 	if r.request.DryRun {
@@ -350,7 +352,7 @@ func redo(c *state.Change, l *jjm.LocalJob, why, actor string) (next string, err
 	return id.String(), nil
 }
 
-// endGivenBack sets the state of a local job that had completed, or waits to be merged, to
+// endGivenBack sets the state of a local job that had completed, or whose outputs wait to be merged, to
 // failed/given-back.
 func endGivenBack(c *state.Change, l *jjm.LocalJob, why, actor string) {
 	from, to := jjm.StateWord(l.State, l.Phase), string(jjm.GivenBack)

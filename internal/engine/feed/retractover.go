@@ -10,8 +10,8 @@ import (
 )
 
 // Lost returns the outputs of an ended grid job that would be lost if the outputs named in w were retracted, and the
-// local jobs that made these outputs. It changes nothing. The error is of kind Conflict if these local jobs cannot make
-// the outputs again.
+// numbers of the local jobs that made these outputs. It changes nothing. The error is of kind Conflict if these local
+// jobs cannot make the outputs again, and of kind Gone if no local job made a named output.
 func (fd *Feeder) Lost(ctx context.Context, job *jjm.GridJob, w wire.Retract) (wire.Retracted, []int32, error) {
 	out := wire.Retracted{ID: job.ID}
 	made, err := fd.b.Store.MadeBy(ctx, job.ID)
@@ -39,9 +39,11 @@ func (fd *Feeder) Lost(ctx context.Context, job *jjm.GridJob, w wire.Retract) (w
 	return out, r.work, nil
 }
 
-// MakeAgain retracts the lost outputs of a grid job that a change reopens. If the grid job processes a dataset, the
-// files of the dataset are given back, and new local jobs process them. Otherwise no other local job can own the work:
-// MakeAgain then returns the local jobs that made the outputs, and the caller must run these again.
+// MakeAgain retracts the outputs that w declares lost, in a grid job that change c reopens. If the grid job processes a
+// dataset, new local jobs process the files of the lost outputs again, and same is nil. If the grid job generates its
+// work, a part of the work cannot move to another local job: same then holds the numbers of the local jobs that made
+// the lost outputs, and the caller must run these local jobs again. The error is of kind Gone if no local job made a
+// named output, and of kind Conflict if a local job has not completed or can no longer read its files.
 func (fd *Feeder) MakeAgain(c *state.Change, id jjm.GridID, actor string, w wire.Retract) (same []int32, err error) {
 	g := c.Live.Grid(id)
 	r := &retraction{fd: fd, ctx: c.Ctx, job: &g.Job, request: w, caller: wire.Caller{User: actor}}

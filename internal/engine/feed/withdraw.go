@@ -8,9 +8,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Withdraw ends the local jobs of a grid job that wait for submission and own files that were marked as unreadable.
-// They give back their work, and successors do the work without the marked files. Local jobs that a batch system
-// already has are not ended.
+// Withdraw ends some local jobs of a grid job: the local jobs that wait for submission and own files that were marked
+// as unreadable. These local jobs give back their work, and successors do the work without the marked files. Local jobs
+// that a batch system already has are not ended.
 func (fd *Feeder) Withdraw(ctx context.Context, id jjm.GridID) error {
 	marked, due := fd.withdrawDue(id)
 	if !due {

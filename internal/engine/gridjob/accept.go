@@ -256,7 +256,7 @@ func (js *Jobs) insert(c *state.Change, job jjm.GridJob, clusters int, why strin
 	return job.ID, nil
 }
 
-// keyHolder returns the grid job that has the request key. If spec allows the reuse of the
+// keyHolder returns the grid job that has the request key, and true if there is one. If spec allows the reuse of the
 // key, a cancelled grid job loses the key and is not returned, even if it was reopened since.
 func (js *Jobs) keyHolder(c *state.Change, uid int, spec jjm.Spec) (jjm.GridID, bool, error) {
 	if spec.Key == "" {
@@ -282,8 +282,7 @@ func (js *Jobs) keyHolder(c *state.Change, uid int, spec jjm.Spec) (jjm.GridID, 
 	return 0, false, c.Tx.ReleaseKey(id)
 }
 
-// trimField returns the text of an error without a leading "field: ", which the Problem
-// adds.
+// trimField returns the text of an error without a leading "field: ", because a Problem adds this prefix itself.
 func trimField(err error, field string) string {
 	text := err.Error()
 	if p := field + ": "; len(text) > len(p) && text[:len(p)] == p {

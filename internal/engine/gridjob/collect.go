@@ -94,7 +94,7 @@ func pastTars(job *jjm.GridJob) (names []string) {
 	return names
 }
 
-// markAll marks the whole record of a grid job to be written.
+// markAll notes that the whole record of a grid job must be written again.
 func (js *Jobs) markAll(id jjm.GridID) {
 	js.s.Adjust(func(a *state.Memo) { a.MarkWhole(id) })
 }
@@ -121,7 +121,7 @@ func (js *Jobs) finalRow(id jjm.GridID, facts *plan.GridFacts) jjm.GridJob {
 	return job
 }
 
-// errEnough stops an iteration whose reader wants no more.
+// errEnough stops the iteration over results when the reader of the tar entries wants no more entries.
 var errEnough = errors.New("enough")
 
 // TarEntries returns the entries of the output tar, in this order: the files of each local job's last attempt, jjm's
@@ -179,7 +179,8 @@ func (js *Jobs) TarEntries(ctx context.Context, job *jjm.GridJob, facts *plan.Gr
 	}
 }
 
-// addUsage adds the usage of all attempts of a local job. ev is the evidence of the attempt that ended last.
+// addUsage adds the usage of all attempts of a local job to job.Usage. ev is the evidence of the attempt that ended
+// last.
 func addUsage(ctx context.Context, st *store.Store, job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence) error {
 	state.AddUsage(job, l, ev)
 	if l.Attempt == 0 || ev == nil {
@@ -197,7 +198,7 @@ func addUsage(ctx context.Context, st *store.Store, job *jjm.GridJob, l *jjm.Loc
 }
 
 // collected returns the entries of one local job. If the local job's outputs are lost or in merged files, it returns
-// only the entries of logs. retracted has the local jobs of the grid job whose outputs are lost.
+// only the entries of logs. retracted holds the local jobs of the grid job whose outputs are lost.
 func (js *Jobs) collected(ctx context.Context, job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence,
 	retracted map[int32]string) (entries []sandbox.TarEntry, err error) {
 	report, err := js.createFailed(ctx, outputs.Stem(job), l)

@@ -49,14 +49,14 @@ func (js *Jobs) Copy(ctx context.Context, caller wire.Caller, r wire.CopyRequest
 	return wire.CopyAnswer{Copied: &out}, err
 }
 
-// original describes the job that a new grid job copies.
+// original describes the grid job or local job from which a new grid job is copied.
 type original struct {
 	what  string // "grid job 17" or "local job 17.3"
 	model string // the model of its grid job
 }
 
-// parse reads the job file of a submission. of is the original if the new grid job is a copy, else nil. model finds
-// models.
+// parse reads the job file of a submission. of is the original if the new grid job is a copy, else nil. model returns
+// the model with a given name.
 func parse(req wire.Submit, of *original, model func(string) (jobfile.Model, jjm.Problems)) (jobfile.Doc,
 	jjm.Problems) {
 	given := jobfile.Given{Key: req.Key, After: req.After, AfterEnd: req.AfterEnd, KeepGoing: req.KeepGoing, Model: model}
@@ -68,7 +68,7 @@ func parse(req wire.Submit, of *original, model func(string) (jobfile.Model, jjm
 	return doc, problems
 }
 
-// whence returns the cause of a new grid job for its history.
+// whence returns the cause with which the history of a new grid job begins: its type, and the original of a copy.
 func whence(typ string, of *original) string {
 	if of == nil {
 		return "accepted: " + typ

@@ -14,8 +14,9 @@ import (
 // The credentials of a grid job are files in its owner's work area, in a folder named after its handle, readable only
 // by the account that runs its jobs. The store, the journal, the record and the log have no copy of the credentials.
 
-// checkCredentials returns problems for credentials that a job requests but that did not come with the submission, and
-// for a missing request key, which renewals need. jjm.CheckCredentials checks the contents of the credentials.
+// checkCredentials returns a problem for each credential that a job requests but that did not come with the submission.
+// It also returns a problem if the job requests credentials and has no request key, because renewals need the key.
+// jjm.CheckCredentials checks the contents of the credentials.
 func checkCredentials(spec *jjm.Spec, given []jjm.Credential) (ps jjm.Problems) {
 	for i, kind := range spec.Credentials {
 		if !slices.ContainsFunc(given, func(c jjm.Credential) bool { return c.Kind == kind }) {
@@ -30,8 +31,8 @@ func checkCredentials(spec *jjm.Spec, given []jjm.Credential) (ps jjm.Problems) 
 	return ps
 }
 
-// completedOrigin adds the bearer that the credentials name to the origin of a grid job. It keeps all values that the
-// gatekeeper reported, because the gatekeeper has verified them.
+// completedOrigin adds the subject, the issuer and the VO that the credentials name to the origin of a grid job. It
+// keeps all values that the gatekeeper reported, because the gatekeeper has verified them.
 func completedOrigin(o *jjm.Origin, given []jjm.Credential) *jjm.Origin {
 	if o == nil {
 		return nil // no gatekeeper: the account itself submits
@@ -92,8 +93,8 @@ func (js *Jobs) dropCredentials(owner jjm.Owner, spec *jjm.Spec, over jjm.GridID
 	}
 }
 
-// keyLives reports whether a grid job of the owner that has not ended, except the grid job except, has the
-// request key.
+// keyLives reports whether an unfinished grid job of the owner has the request key. The grid job with the id except
+// does not count.
 func (js *Jobs) keyLives(owner jjm.Owner, key string, except jjm.GridID) bool {
 	v := js.s.View()
 	defer v.Close()

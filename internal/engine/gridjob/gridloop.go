@@ -46,8 +46,7 @@ func (js *Jobs) stepGrid(ctx context.Context, id jjm.GridID) time.Duration {
 	return 0
 }
 
-// gridFacts returns the facts on which plan.Grid decides; false if the grid job is not
-// live.
+// gridFacts returns the facts on which plan.Grid decides, and true if the grid job is live.
 func (js *Jobs) gridFacts(id jjm.GridID) (plan.GridFacts, bool) {
 	v := js.s.View()
 	defer v.Close()
@@ -79,7 +78,7 @@ func (js *Jobs) gridFacts(id jjm.GridID) (plan.GridFacts, bool) {
 	}, true
 }
 
-// carryOut stores the status of an action and carries it out.
+// carryOut stores the new status that an action has for the grid job, and carries out the action.
 func (js *Jobs) carryOut(ctx context.Context, id jjm.GridID, act plan.GridAction) error {
 	if err := js.setStatus(ctx, id, act.Status, act.Reason); err != nil {
 		return err
@@ -127,7 +126,7 @@ func (js *Jobs) setStatus(ctx context.Context, id jjm.GridID, to jjm.GridStatus,
 }
 
 // showTrouble sets the text that shows people why a grid job makes no progress; if err is nil, it clears the text. It
-// returns true if the same text was already shown.
+// returns true if the same text was already shown, or if the grid job is not live.
 func (js *Jobs) showTrouble(ctx context.Context, id jjm.GridID, err error) (shown bool) {
 	text := ""
 	if err != nil && ctx.Err() == nil {
@@ -166,8 +165,8 @@ func (js *Jobs) gridTrouble(ctx context.Context, id jjm.GridID, act plan.GridAct
 	return 5 * time.Second
 }
 
-// killLocals marks local jobs of a grid job that is being killed, at most a chunk in one call. It also closes the step,
-// so that no more local jobs are made.
+// killLocals marks the local jobs of a grid job that is being killed as to be killed, at most a chunk in one call. It
+// also closes the step, so that no more local jobs are made.
 func (js *Jobs) killLocals(ctx context.Context, id jjm.GridID) error {
 	return js.s.Change(ctx, "kill-locals", func(c *state.Change) error {
 		g := c.Live.Grid(id)
@@ -195,7 +194,7 @@ func (js *Jobs) killLocals(ctx context.Context, id jjm.GridID) error {
 	})
 }
 
-// autoKill is the name of jjm in the record as the one who killed a grid job.
+// autoKill is the value of KillBy, which the record shows, for a grid job that jjm itself killed.
 const autoKill = "auto_kill"
 
 // killItself kills a grid job because too many of its local jobs failed. It decides the reason again, because a local

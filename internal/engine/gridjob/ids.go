@@ -19,17 +19,18 @@ import (
 // mostSkipped is the greatest number of ids that one submission skips because their folders exist.
 const mostSkipped = 1000
 
-// lookPatience is how long a submission waits for the list of names in its owner's work area. A list that arrives later
-// is used by the next submission; prepare refuses a folder that was not seen.
+// lookPatience is how long a submission waits for the list of names in its owner's work area. If the list arrives
+// later, only the next submission uses the list. If an id was chosen whose folder exists, prepare returns an error.
 const lookPatience = time.Second
 
-// unreserved is returned for an id that is not reserved yet.
+// unreserved is the error for an id that must first be reserved outside the store (base.IDs).
 type unreserved struct{ id jjm.GridID }
 
 func (u unreserved) Error() string { return fmt.Sprintf("id %d is not reserved", u.id) }
 
-// ids chooses the ids of new grid jobs. It holds, by account, the folders in work areas that no grid job of this store
-// has made. It reads an area once, before the owner's first grid job is accepted.
+// ids chooses the ids of new grid jobs. An id is skipped if a folder of another grid job has its number, for example
+// after the store was replaced by an older copy. Therefore ids holds, by account, the folders in work areas that no
+// grid job of this store has made. It reads a work area once, before the owner's first grid job is accepted.
 type ids struct {
 	b     *base.Base
 	areas *areas.Areas
@@ -39,7 +40,7 @@ type ids struct {
 }
 
 // reserving stores a grid job by calling do. If do returns an unreserved, reserving reserves the id and calls do again.
-// Thus no transaction waits for the folders of the site.
+// Thus no transaction waits for the file system on which ids are reserved.
 func (is *ids) reserving(ctx context.Context, do func() error) error {
 	for {
 		err := do()
@@ -102,7 +103,7 @@ func (is *ids) warnSkipped(id jjm.GridID, skipped []string) {
 	}
 }
 
-// strange are the folders of one work area that no grid job of this store has made.
+// strange holds the ids of the folders in one work area that no grid job of this store has made.
 type strange struct {
 	done chan struct{} // closed when ids is set
 	ids  map[jjm.GridID]bool
@@ -137,7 +138,7 @@ func (is *ids) strangersOf(ctx context.Context, owner jjm.Owner) map[jjm.GridID]
 	}
 }
 
-// readStrangers reads the names in an area. After an error the next submission tries again.
+// readStrangers reads the names in an area. After an error, the next submission of the owner reads the names again.
 func (is *ids) readStrangers(s *strange, owner jjm.Owner) {
 	defer close(s.done)
 	have, err := is.b.Store.Content(context.Background())
@@ -151,8 +152,8 @@ func (is *ids) readStrangers(s *strange, owner jjm.Owner) {
 	}
 }
 
-// giveOut records that an id is given out. The grid job is stored already, so an error of the
-// disk is logged and the grid job is not refused.
+// giveOut records outside the store that an id is in use, so that an old copy of the store can be detected. The grid
+// job is stored already, so an error is only logged and the grid job is not refused.
 func (is *ids) giveOut(id jjm.GridID) {
 	if is.b.Deps.IDs == nil {
 		return

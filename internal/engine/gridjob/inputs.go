@@ -106,7 +106,7 @@ func (js *Jobs) checkInputs(owner jjm.Owner, base string, spec *jjm.Spec, added 
 	return ps
 }
 
-// checkInput returns the problems of input i, a file or a folder.
+// checkInput returns the problems of input i, which is a file or a folder, and subtracts its size from the budget.
 func checkInput(i int, in *jjm.Input, open func(string) (io.ReadCloser, error), budget *inputBudget) jjm.Problems {
 	if budget.spent() {
 		return nil // another problem says that all inputs together are too large

@@ -102,7 +102,7 @@ func (js *Jobs) pack(ctx context.Context, job *jjm.GridJob, inputs []jjm.Input) 
 }
 
 // generate cuts the next chunk of a grid job, and stores parts, local jobs, ledger entries and the splitter's carry in
-// one transaction. The Feeder cuts datasets and merges instead.
+// one transaction. If the grid job reads datasets or its next local jobs are merges, the Feeder cuts the chunk instead.
 func (js *Jobs) generate(ctx context.Context, id jjm.GridID) error {
 	job := js.s.JobOf(id)
 	v := js.s.View()

@@ -9,9 +9,10 @@ import (
 	"jjm/internal/jjm"
 )
 
-// rollBack makes a grid job registered again, of which no local job was submitted, and keeps it with the reason
-// (jjm.RollbackKeep). Without local jobs, the grid job is prepared again when its owner submits it, and the owner can
-// inspect the contents of its work area until then. Refused local jobs stay, and are submitted again as they are.
+// rollBack sets a grid job of which no local job was submitted back to registered, and keeps the grid job with the
+// reason why (jjm.RollbackKeep). If the grid job has no local jobs, it is prepared again when its owner submits it
+// again; until then, the owner can inspect the contents of its work area. If it has refused local jobs, these stay and
+// are submitted again unchanged.
 func rollBack(ctx context.Context, s *state.State, id jjm.GridID, why string) error {
 	err := s.Change(ctx, "roll-back", func(c *state.Change) error {
 		g := c.Grid(id)

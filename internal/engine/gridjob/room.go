@@ -1,6 +1,6 @@
-// Package gridjob leads grid jobs through their lives: accepted, prepared, cut, collected, moved to
-// the history. Package plan decides the next step (plan.Grid), package feed makes local jobs from
-// datasets and merges. The other rooms are called through the interfaces here.
+// Package gridjob carries out the steps in the life of a grid job: it is accepted, prepared, cut into local jobs,
+// collected, and moved to the history. Package plan decides the next step (plan.Grid). Package feed makes local jobs
+// from datasets and merges. The other rooms are called through the interfaces in this file.
 package gridjob
 
 import (
@@ -70,11 +70,11 @@ type Records interface {
 type Reopener interface {
 	// RunAgain resubmits failed local jobs of a grid job automatically.
 	RunAgain(context.Context, jjm.GridID) error
-	// SubmitKept submits the refused local jobs of a kept grid job again, in the change.
+	// SubmitKept submits the refused local jobs of a kept grid job again, as a part of change c.
 	SubmitKept(c *state.Change, id jjm.GridID, actor string) error
 }
 
-// Rooms are the other rooms that Jobs needs.
+// Rooms holds the other rooms (sub-packages of package engine) that Jobs needs.
 type Rooms struct {
 	Clusters Clusters
 	Datasets Datasets
@@ -86,7 +86,8 @@ type Rooms struct {
 // Settle carries out the requests about a handle that gatekeepers left in the spool.
 type Settle func(context.Context, wire.Caller, jjm.Handle) error
 
-// Report makes the report of a live grid job, with job as its row; package answer implements it.
+// Report makes the HTML report of a live grid job. job is the row of the grid job that the report shows. Package answer
+// implements Report.
 type Report func(ctx context.Context, job *jjm.GridJob) ([]byte, error)
 
 // Jobs accepts grid jobs and steps each grid job, one step at a time. Its methods may be called from many goroutines.

@@ -18,7 +18,7 @@ const dropRescan = 10 * time.Second
 const dropPatience = time.Hour
 
 // dropLoop adds fragments that programs outside jjm leave in the drop folder to records. If the folder is removed or
-// replaced, dropLoop creates a missing folder and opens the new folder.
+// replaced, dropLoop opens the folder again, and creates it if it is missing.
 func (it *Intake) dropLoop(ctx context.Context) {
 	for ctx.Err() == nil && it.b.Deps.DropDir != "" {
 		d, err := xmldb.OpenDrop(it.b.Deps.DropDir, it.warnDrop)

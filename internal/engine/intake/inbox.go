@@ -25,7 +25,7 @@ type boxes struct {
 	whole time.Time         // the spool's time stamp when the last complete survey started; zero as for began
 }
 
-// inbox is the state of one account's box between turns.
+// inbox is the state of one account's box between turns. A turn carries out entries of one box; see Intake.turn.
 type inbox struct {
 	mu   sync.Mutex // held during a turn, so that entries are carried out in order
 	name string     // the folder's name

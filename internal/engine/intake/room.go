@@ -1,7 +1,6 @@
-// Package intake processes files that others left in folders: requests that gatekeepers left
-// in the spool while the daemon did not answer, and fragments of records from programs
-// outside jjm in the drop folder. The files cannot be trusted: each account's entries count
-// for that account only, and are bounded.
+// Package intake processes files that others left in folders: requests that gatekeepers left in the spool while the
+// daemon did not answer, and fragments of records from programs outside jjm in the drop folder. The files cannot be
+// trusted. Therefore the entries of an account act only with the rights of this account, and their number is limited.
 package intake
 
 import (
@@ -14,7 +13,7 @@ import (
 	"jjm/xmldb"
 )
 
-// Rooms are the functions of other rooms that Intake needs.
+// Rooms holds the functions of other rooms (sub-packages of package engine) that Intake needs.
 type Rooms struct {
 	Submit func(context.Context, wire.Caller, wire.SubmitRequest) (wire.SubmitAnswer, error)
 	Kill   func(context.Context, wire.Caller, wire.KillRequest) (wire.KillAnswer, error)
@@ -22,7 +21,7 @@ type Rooms struct {
 	AddFragment func(context.Context, xmldb.Fragment) error
 }
 
-// Intake reads the folders.
+// Intake carries out the requests in the spool, and adds the fragments in the drop folder to records.
 type Intake struct {
 	b     *base.Base
 	s     *state.State

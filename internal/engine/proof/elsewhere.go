@@ -9,9 +9,9 @@ import (
 	"jjm/internal/work/cover"
 )
 
-// Elsewhere returns the local jobs of a grid job whose work its recoveries did or may still do, each
-// with the reason why it must not do the work again (decision R15). The error is of kind Conflict if
-// a recovery is not over or its work cannot be compared.
+// Elsewhere returns the local jobs of a grid job whose work was done, or may still be done, by recoveries of the grid
+// job. Each local job is returned with the reason why it must not do the work again (decision R15). The error is of
+// kind Conflict if a recovery is not over, or if its work cannot be compared with the work of the grid job.
 func (pr *Prover) Elsewhere(ctx context.Context, job *jjm.GridJob) (map[int32]string, error) {
 	ids, err := pr.b.Store.Recoveries(ctx, job.ID)
 	if err != nil || len(ids) == 0 {

@@ -15,8 +15,9 @@ import (
 
 // CheckDone verifies a grid job before its status becomes final, and adds the work that was left out to facts.LeftOut,
 // even if the grid job is not done. If the proof fails, facts.Unproven has the reason, and the grid job must not be
-// called done. Work whose local jobs report no count is assumed to be done; facts.Undecided then says so in the words
-// of verify. If the proof does not fail, facts.Proof is the kind of evidence on which it rests.
+// called done. Work whose local jobs report no count is assumed to be done; facts.Undecided then holds the verdict and
+// the reason, as the command verify shows them. If the proof does not fail, facts.Proof is the kind of evidence on
+// which it rests.
 func (pr *Prover) CheckDone(ctx context.Context, job *jjm.GridJob, facts *plan.GridFacts) error {
 	done := job.Status == jjm.Done
 	if !done && job.Step.Made == 0 && !job.Step.Closed {
@@ -64,7 +65,7 @@ func (pr *Prover) CheckDone(ctx context.Context, job *jjm.GridJob, facts *plan.G
 	return nil
 }
 
-// said returns the verdict and the reason of a report in the words of verify.
+// said returns the verdict and the reason of a report, as the command verify shows them. of is put before the reason.
 func said(of string, r *cover.Report) string { return fmt.Sprintf("%s: %s%s", r.Verdict, of, r.Why) }
 
 // undecided returns the verdict and the reason of a report that does not prove all work, or "" if it does.
@@ -75,7 +76,8 @@ func undecided(of string, r *cover.Report) string {
 	return said(of, r)
 }
 
-// taskOf is task for a live grid job, whose cutting package jobtype remembers.
+// taskOf returns the same as the method task, but only for a live grid job: it uses the cutting that package jobtype
+// remembers, and does not ask the job type again.
 func (pr *Prover) taskOf(ctx context.Context, job *jjm.GridJob) (*task, error) {
 	cut, err := pr.types.CuttingOf(job)
 	if err != nil {

@@ -67,8 +67,8 @@ func laterGeneration(job *jjm.GridJob) int {
 	return 0
 }
 
-// joined are the recoveries of a task. Verification treats their local jobs as local jobs of
-// the task, numbered after its own, and their rows of the ledger as rows of the task.
+// joined holds the recoveries of a task. Verification treats the local jobs of the recoveries as local jobs of the
+// task, numbered after the task's own local jobs, and the recoveries' rows of the ledger as rows of the task.
 type joined struct {
 	base  int // number of local jobs of the task itself
 	tasks []*task
@@ -104,9 +104,9 @@ func (pr *Prover) joinedTask(ctx context.Context, caller wire.Caller, job *jjm.G
 	return t, recoveries, err
 }
 
-// joinRecoveries adds the work of its recoveries to a task. A recovery that counts in another unit, is not prepared, or
-// cannot be verified (kinds Invalid and Gone) is left out, and its wire.Recovery.Apart says why. All other errors are
-// returned.
+// joinRecoveries adds to a task the work of the recoveries of its grid job, and returns all the recoveries. A recovery
+// that counts in another unit, is not prepared, or cannot be verified (kinds Invalid and Gone) is left out, and its
+// wire.Recovery.Apart says why. All other errors are returned.
 func (pr *Prover) joinRecoveries(ctx context.Context, caller wire.Caller, t *task) ([]wire.Recovery, error) {
 	ids, err := pr.b.Store.Recoveries(ctx, t.grid)
 	if err != nil || len(ids) == 0 {
@@ -173,7 +173,7 @@ func (pr *Prover) recoveryTask(ctx context.Context, caller wire.Caller, id jjm.G
 	return t, job.Status.String(), err
 }
 
-// numbers returns the numbers of the files of a task by LFN, nil if it reads none.
+// numbers returns the numbers of the files of a task by LFN; nil if the task reads no files.
 func (t *task) numbers() (map[string]int64, error) {
 	if t.files == nil {
 		return nil, nil
@@ -188,8 +188,8 @@ func (t *task) numbers() (map[string]int64, error) {
 	return numbers, nil
 }
 
-// join adds one recovery. A file that does not belong to the task gets a number above all other numbers; verification
-// then reports who owns the file. The error is of kind Internal if local jobs are missing.
+// join adds one recovery. A file that does not belong to the task gets a number above all other numbers, and
+// verification then reports the local jobs that own the file. The error is of kind Internal if local jobs are missing.
 func (pr *Prover) join(ctx context.Context, j *joined, more *task, numbers map[string]int64) error {
 	base := int32(j.base + len(j.jobs))
 	to := map[int64]int64{} // from numbers of files in the recovery to those in the task
@@ -270,8 +270,8 @@ func (pr *Prover) findReplaced(ctx context.Context, t *task) error {
 	return t.rowsOf(ctx, look)
 }
 
-// takenOver returns the position of the last recovery that owns units of the row and has
-// done them or may still do them, or -1.
+// takenOver returns the position, in tasks, of the last recovery that owns units of the row and has done these units or
+// may still do them; -1 if there is no such recovery.
 func (j *joined) takenOver(r *cover.Row) int {
 	for k := len(j.owned) - 1; k >= 0; k-- {
 		rows := j.owned[k] // these rows do not overlap: the store refuses overlaps

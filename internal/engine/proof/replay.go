@@ -163,7 +163,7 @@ func (r *replay) prepare() {
 	r.add("prepare", "", "the list of inputs "+differ.First(text(now), text(was)))
 }
 
-// split asks how the work is cut. It returns false if the type has no answer.
+// split asks how the work is cut. It returns false if the type returns an error.
 func (r *replay) split() (handlers.Cutting, bool) {
 	cut, err := handlers.SplitBy(r.h, r.spec, r.site)
 	if err != nil {
@@ -215,7 +215,8 @@ func (r *replay) parts(ctx context.Context, cut handlers.Cutting) error {
 	return nil
 }
 
-// comparison compares the parts that are cut now with the stored parts, in order.
+// comparison compares the parts that are cut now with the stored parts, in order. differ and commands are the
+// differences found so far, and trouble is the error that stopped the cutting.
 type comparison struct {
 	*replay
 	cut      handlers.Cutting
@@ -284,7 +285,7 @@ func (c *comparison) command(l *jjm.LocalJob) {
 	}
 }
 
-// end reports the differences.
+// end adds the questions about parts and commands, with the differences that were found, to the answer.
 func (c *comparison) end() {
 	if _, more := c.next(); more && c.job.Step.Closed {
 		c.differ = append(c.differ, fmt.Sprintf("more parts are cut than the %d that are stored", c.compared))

@@ -1,6 +1,7 @@
-// Package proof proves or refutes that the work of a grid job, together with its recoveries, was done exactly once. It
-// reads the work, the ledger and the ends of local jobs from the store; package cover compares these. It changes
-// nothing.
+// Package proof proves or refutes that the work of a grid job, together with its recoveries, was done exactly once. A
+// recovery is a grid job that does the work that another grid job left undone. The package reads the work, the cover
+// ledger (which local job owns which work) and the ends of local jobs from the store, and package cover compares these.
+// It changes nothing.
 package proof
 
 import (

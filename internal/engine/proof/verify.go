@@ -100,7 +100,7 @@ type task struct {
 	left jjm.LeftList
 }
 
-// prove verifies a task. each, which may be nil, is called with every finding.
+// prove verifies a task and returns the report. each, which may be nil, is called with every finding.
 func (pr *Prover) prove(ctx context.Context, t *task, each func(cover.Finding) error) (cover.Report, error) {
 	jobs := func(fn func(cover.Job) error) error { return pr.jobsOf(ctx, t, fn) }
 	rows := func(fn func(cover.Row) error) error { return t.rowsOf(ctx, fn) }
@@ -154,10 +154,10 @@ func processed(l *jjm.LocalJob, ev *jjm.Evidence) *jjm.Processed {
 	return glf.Parse([]byte(ev.GLF)).Processed()
 }
 
-// errStopped stops a function that calls back, because the reader of its stream stopped.
+// errStopped stops the function each of stream when the reader of the iterator stops.
 var errStopped = errors.New("stopped")
 
-// stream turns a function that calls back into an iterator.
+// stream returns an iterator over the values with which the function each calls its argument.
 func stream[T any](each func(fn func(T) error) error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		err := each(func(v T) error {
@@ -193,7 +193,7 @@ func (pr *Prover) task(ctx context.Context, job *jjm.GridJob) (*task, error) {
 	return pr.taskBy(ctx, job, &cut)
 }
 
-// taskBy is task for a known cutting.
+// taskBy returns the same as the method task, for a cutting that is already known.
 func (pr *Prover) taskBy(ctx context.Context, job *jjm.GridJob, cut *handlers.Cutting) (t *task, err error) {
 	t = &task{grid: job.ID, facts: cover.Facts{Made: job.Step.Made, Closed: job.Step.Closed, Over: job.Status.Final()}}
 	if t.facts.Unit, err = split.Unit(cut.Splitter); err != nil {
@@ -223,7 +223,7 @@ func (pr *Prover) taskBy(ctx context.Context, job *jjm.GridJob, cut *handlers.Cu
 	return t, err
 }
 
-// spans returns the events or rows of a cutting.
+// spans returns the ranges of events or rows that a cutting divides.
 func spans(c *handlers.Cutting) []jjm.Span {
 	switch {
 	case c.Work.Only != nil:

@@ -87,7 +87,7 @@ func (pu *Publisher) mendAll(ctx context.Context) (made int, ok bool) {
 	return made, ok
 }
 
-// cannotMend logs an error and returns false.
+// cannotMend logs the error and notes it for Unpublished. It always returns false, the ok of mendAll.
 func (pu *Publisher) cannotMend(ctx context.Context, what string, err error) bool {
 	if ctx.Err() == nil {
 		pu.unwritten.note(history, err, jjm.At(pu.b.Now()))
@@ -97,7 +97,8 @@ func (pu *Publisher) cannotMend(ctx context.Context, what string, err error) boo
 	return false
 }
 
-// rest pauses for mendShare-1 times the time since began, and then while new work is not accepted.
+// rest pauses for mendShare-1 times the time since began, and then until the site accepts new work again: while it does
+// not, a disk is full.
 func (pu *Publisher) rest(ctx context.Context, began time.Time) {
 	fair.Pause(ctx, time.Since(began)*(mendShare-1))
 	for ctx.Err() == nil && pu.s.Low() != "" {
@@ -168,8 +169,8 @@ func (pu *Publisher) writeArchived(ctx context.Context, job jjm.GridJob, locals 
 	return pu.writeHistory(ctx, job.ID)
 }
 
-// archivedShards returns the shards of a grid job in the history. It reads a shard only when the shard is requested,
-// and stops at an error.
+// archivedShards returns the shards of a grid job in the history. It reads a shard only when the shard is requested.
+// After an error it sets *failed and stops.
 func (pu *Publisher) archivedShards(ctx context.Context, g *state.Grid, locals int,
 	failed *error) iter.Seq[xmldb.Shard] {
 	return func(yield func(xmldb.Shard) bool) {

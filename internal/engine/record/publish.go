@@ -112,7 +112,7 @@ func (pu *Publisher) write(ctx context.Context, head xmldb.Head, shards []int) e
 	return pu.writeHistory(ctx, head.Grid.ID)
 }
 
-// toldChanges is the greatest number of a grid job's last changes in its record.
+// toldChanges is the greatest number of changes in a record: a record has only the last changes of its grid job.
 const toldChanges = 1000
 
 // writeHistory writes the last changes of a grid job, if there are newer changes than its
@@ -166,7 +166,8 @@ func (pu *Publisher) Behind(id jjm.GridID) bool {
 	return v.Behind(id)
 }
 
-// takeDirty returns the parts of a record that are to be written, and unmarks them.
+// takeDirty returns the parts of a record that are to be written, and removes the marks of these parts; some is false
+// if there are none.
 func (pu *Publisher) takeDirty(id jjm.GridID) (head xmldb.Head, shards []int, some bool) {
 	pu.s.Mark(func(m *state.Marks) {
 		if shards, some = m.TakeStale(id); some {
@@ -239,7 +240,7 @@ func (pu *Publisher) Outside(mem state.Memory, g *state.Grid) state.Outside {
 		v.Message += "; " + g.Trouble()
 	}
 	if sent := g.Job.Step.Closed && g.Unsent() == 0; !sent && !g.Job.Kill && !g.Job.Status.Final() &&
-		g.Job.Status != jjm.Pending && g.Job.Status != jjm.Paused { // their reason already explains the wait
+		g.Job.Status != jjm.Pending && g.Job.Status != jjm.Paused { // the reason of such a grid job already explains the wait
 		reasons, _ := pu.waits(mem, g, jjm.At(pu.b.Now()))
 		for _, why := range reasons {
 			v.Message += "; " + why
@@ -250,8 +251,8 @@ func (pu *Publisher) Outside(mem state.Memory, g *state.Grid) state.Outside {
 	return v
 }
 
-// ResumeRecords marks, after a start, the records for which fragments wait, and the records
-// to which the file of their handle does not point.
+// ResumeRecords marks, after a start, the records that must be written: records for which fragments wait, and records
+// whose handle has no file that points to them.
 func (pu *Publisher) ResumeRecords() {
 	for _, job := range pu.live() {
 		pu.loadPending(&job)
@@ -310,7 +311,7 @@ func (pu *Publisher) loadPending(job *jjm.GridJob) {
 	}
 }
 
-// InputsOf returns the datasets that a grid job reads with their counts, for people.
+// InputsOf returns the datasets that a grid job reads, with the numbers of their files by state, for people.
 func (pu *Publisher) InputsOf(ctx context.Context, job *jjm.GridJob) ([]wire.Input, error) {
 	if len(job.Spec.Datasets) == 0 && job.Merging == nil {
 		return nil, nil

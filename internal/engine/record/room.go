@@ -1,5 +1,6 @@
-// Package record publishes the XML records of grid jobs: it writes heads and shards that
-// have changed, within a share of the time. Package xmldb defines their form.
+// Package record publishes the XML records of grid jobs. A record consists of a head about the grid job and of shards,
+// each about a range of local jobs. Package record writes the heads and shards that have changed, within a share of the
+// time. Package xmldb defines the format of the records.
 package record
 
 import (
@@ -13,7 +14,8 @@ import (
 // cluster.Clusters.Waits.
 type Waits func(mem state.Memory, g *state.Grid, now jjm.Time) (why []string, some bool)
 
-// Publisher writes records. Its methods may be called from many goroutines.
+// Publisher writes records: Loop writes the records of live grid jobs, and MendLoop writes missing records of ended
+// grid jobs. Its methods may be called from many goroutines.
 type Publisher struct {
 	b     *base.Base
 	s     *state.State

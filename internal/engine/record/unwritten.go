@@ -22,7 +22,7 @@ type failure struct {
 	why   string
 }
 
-// note notes how an attempt to write a record ended.
+// note notes how an attempt to write a record ended. If err is nil, the record no longer counts as unwritten.
 func (u *unwritten) note(id jjm.GridID, err error, now jjm.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -144,7 +144,8 @@ func over(job *jjm.GridJob) error {
 	return jjm.Errorf(jjm.Conflict, "it is %s: kill it first (jjm kill %s), and remove it once it is over", job.Status, job.ID)
 }
 
-// hindrance returns an error if a grid job, which was over a moment ago, cannot be removed.
+// hindrance returns an error if a grid job cannot be removed. The grid job was over, or kept, when it was read before
+// the change.
 func hindrance(c *state.Change, id jjm.GridID, force bool) error {
 	if r, doomed := c.Live.Removal(id); doomed {
 		return r.Err()

@@ -1,6 +1,7 @@
 // Package removal removes ended grid jobs: it stores people's orders to remove grid jobs, and carries the orders out
 // account by account. docs/REMOVING.md lists the data that is kept and the reasons for refusing an order. The package
-// also notes which ends were reported to gatekeepers, because a grid job may be removed only after this report.
+// also notes which ends were reported to gatekeepers, because a grid job may be removed before this report only if the
+// removal is forced.
 package removal
 
 import (

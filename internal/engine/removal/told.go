@@ -15,12 +15,13 @@ const (
 	// tellingsEvery is the time between two writes of the ends that were reported to gatekeepers. If a crash loses an
 	// end, the end is reported again, or the removal is forced.
 	tellingsEvery = time.Second
-	// mostTold bounds how many ends are remembered. Storing an end again changes nothing.
+	// mostTold is the greatest number of ends that are remembered. When it is reached, all are forgotten. Ends may then be
+	// stored again, which changes nothing.
 	mostTold = 100_000
 )
 
-// tellings are ends that gatekeepers were told. Gatekeepers ask for the same grid job again and
-// again, so tellings remembers the ends that are stored or about to be stored.
+// tellings holds the grid jobs whose ends were reported to gatekeepers. Gatekeepers ask for the same grid job
+// repeatedly, so tellings remembers the ends that are stored or about to be stored.
 type tellings struct {
 	mu    sync.Mutex
 	known map[jjm.GridID]bool
@@ -28,7 +29,7 @@ type tellings struct {
 	kick  chan struct{}
 }
 
-// add adds an end.
+// add adds a grid job whose end was reported, unless it is known already.
 func (t *tellings) add(id jjm.GridID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -43,7 +44,8 @@ func (t *tellings) add(id jjm.GridID) {
 	fair.Kick(t.kick)
 }
 
-// take returns the ends that are to be stored; back makes them fresh again.
+// take returns the grid jobs whose reported ends are still to be stored. If the ends cannot be stored, back adds the
+// grid jobs again.
 func (t *tellings) take() (fresh []jjm.GridID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -60,7 +62,7 @@ func (t *tellings) back(ids []jjm.GridID) {
 // Told notes that the end of a grid job was reported to a gatekeeper, and returns immediately.
 func (re *Remover) Told(id jjm.GridID) { re.told.add(id) }
 
-// noteTellings stores the ends that gatekeepers were told, until ctx ends.
+// noteTellings stores the ends that were reported to gatekeepers, repeatedly until ctx ends.
 func (re *Remover) noteTellings(ctx context.Context) {
 	for ctx.Err() == nil {
 		fair.WaitKick(ctx, re.told.kick, time.Minute)
@@ -71,7 +73,8 @@ func (re *Remover) noteTellings(ctx context.Context) {
 	}
 }
 
-// flushTellings stores the ends that gatekeepers were told so far.
+// flushTellings stores the ends that were reported to gatekeepers since the last call. If it fails, the next call
+// stores them.
 func (re *Remover) flushTellings(ctx context.Context) error {
 	ids := re.told.take()
 	if len(ids) == 0 {

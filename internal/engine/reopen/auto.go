@@ -11,7 +11,7 @@ import (
 // RunAgain resubmits failed local jobs of an unfinished grid job automatically, at most a chunk, as plan.Again decides.
 // It keeps the counters of retries and holds of each local job: the attempts of all resubmissions together have one
 // limit of retries. If a local job must not do its work again (decision R15), RunAgain stores the reason, and never
-// resubmits the local job. If nothing is to be done any more, it returns nil.
+// resubmits the local job. If no local job is to be resubmitted any longer, it returns nil.
 func (ro *Reopener) RunAgain(ctx context.Context, id jjm.GridID) error {
 	job := ro.s.JobOf(id)
 	taken, err := ro.rooms.Prover.Elsewhere(ctx, &job)
@@ -53,8 +53,8 @@ func (ro *Reopener) RunAgain(ctx context.Context, id jjm.GridID) error {
 	})
 }
 
-// restartAll resubmits local jobs and counts the resubmissions. The wait before the next attempt grows with their
-// number.
+// restartAll resubmits local jobs and counts the resubmissions of each. The wait before the next attempt grows with
+// this count.
 func (ro *Reopener) restartAll(c *state.Change, id jjm.GridID, run []int32) error {
 	conf := ro.b.Conf()
 	if err := ro.rooms.Feeder.Resume(c, id, run); err != nil {

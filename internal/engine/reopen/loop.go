@@ -20,7 +20,7 @@ import (
 // error to go away.
 const lookEvery = time.Second
 
-// Loop carries out the requests, a chunk of each at a time, until ctx ends.
+// Loop carries out the stored requests to reopen grid jobs, a chunk of each request at a time, until ctx ends.
 func (ro *Reopener) Loop(ctx context.Context) {
 	ro.settleAll(ctx)
 	for ctx.Err() == nil {
@@ -37,7 +37,7 @@ func (ro *Reopener) Loop(ctx context.Context) {
 	}
 }
 
-// open returns the open requests, oldest first.
+// open returns the requests that are not carried out or refused yet, oldest first.
 func (ro *Reopener) open() (all []store.Reopening) {
 	v := ro.s.View()
 	defer v.Close()
@@ -48,7 +48,8 @@ func (ro *Reopener) open() (all []store.Reopening) {
 	return all
 }
 
-// step advances a request by one step and returns the time until its next step.
+// step carries out the next step of a request and returns the time until the following step. If the request can never
+// be carried out, it refuses the request.
 func (ro *Reopener) step(ctx context.Context, r *store.Reopening) time.Duration {
 	v := ro.s.View()
 	live := v.Grid(r.Grid) != nil
@@ -82,7 +83,7 @@ func (ro *Reopener) revive(ctx context.Context, r *store.Reopening) (more bool, 
 	return more, ro.b.Crash("reopen.chunk")
 }
 
-// refuses reports whether an error says that a request can never be carried out.
+// refuses reports whether an error means that a request can never be carried out, so that a retry is useless.
 func refuses(err error) bool {
 	if err == nil || errors.Is(err, base.ErrCrashed) {
 		return false
@@ -94,7 +95,7 @@ func refuses(err error) bool {
 	return false
 }
 
-// begin begins the next generation of a grid job whose rows are back.
+// begin begins the next generation of a grid job whose rows were moved back from the history.
 func (ro *Reopener) begin(ctx context.Context, r *store.Reopening) error {
 	job, err := ro.b.Store.Grid(ctx, r.Grid)
 	if err != nil {
@@ -168,7 +169,8 @@ func (ro *Reopener) refuse(ctx context.Context, r *store.Reopening, why string) 
 	return ro.settle(ctx, r.Grid)
 }
 
-// settleAll moves the rows of grid jobs whose requests were refused before the last stop back to the history.
+// settleAll moves rows back to the history: the rows of grid jobs whose requests were refused, if the daemon stopped
+// before it had moved all of them.
 func (ro *Reopener) settleAll(ctx context.Context) {
 	ids, err := ro.b.Store.Unsettled(ctx)
 	for _, id := range ids {

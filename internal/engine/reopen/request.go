@@ -12,14 +12,14 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// request is a request in the store, as JSON. One of its fields is set.
+// request is the JSON text that the store keeps of a person's request to reopen a grid job. Exactly one field is set.
 type request struct {
 	Resubmit *resubmitRequest `json:"resubmit,omitempty"`
 	Retract  *wire.Retract    `json:"retract,omitempty"`
 	Resplit  *resplitRequest  `json:"resplit,omitempty"`
 }
 
-// resubmitRequest is the form in which the store keeps an again.
+// resubmitRequest is the JSON text that the store keeps of a request to resubmit local jobs (see again).
 type resubmitRequest struct {
 	Refs []string `json:"refs"`
 	All  bool     `json:"all,omitempty"`
@@ -49,7 +49,8 @@ func (r *resubmitRequest) again() (w again, err error) {
 	return w, nil
 }
 
-// resubmitOver stores the request to run local jobs of an ended grid job again.
+// resubmitOver stores the request to run local jobs of an ended grid job again. left are the requested local jobs that
+// do not run again. With dry, it stores nothing and the error is [state.ErrDryRun].
 func (ro *Reopener) resubmitOver(ctx context.Context, caller wire.Caller, job *jjm.GridJob, w again,
 	dry bool) (out wire.Resubmitted, left []plan.Left, err error) {
 	if err := mayReopen(job); err != nil {
@@ -97,7 +98,8 @@ func mayReopen(job *jjm.GridJob) error {
 	return nil
 }
 
-// put stores a request, unless the site would not accept the grid job now.
+// put stores a request, unless the site would not accept the grid job now. With dry, it stores nothing and returns
+// [state.ErrDryRun] instead of nil.
 func (ro *Reopener) put(ctx context.Context, caller wire.Caller, job *jjm.GridJob, w request, why string,
 	dry bool) error {
 	text, err := json.Marshal(w)
@@ -138,8 +140,8 @@ func (w *request) requested(job *jjm.GridJob) (*jjm.Spec, []string) {
 	return &spec, clusters
 }
 
-// mayAccept returns an error for a grid job that the site would not accept now, with the
-// resources that a request asks for.
+// mayAccept returns an error if the site would not accept the grid job now, with the resources that the request asks
+// for.
 func (ro *Reopener) mayAccept(c *state.Change, job *jjm.GridJob, w *request) error {
 	if err := c.Live.NotBanned(state.WhomOf(job)); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// asked holds what people request for local jobs: resources and, if priority is not nil, a priority.
+// asked holds the resources and, if priority is not nil, the priority that a person requests for local jobs.
 type asked struct {
 	jjm.Resources
 	priority *int
@@ -28,18 +28,19 @@ func (a asked) String() string {
 	return fmt.Sprintf("%spriority %d", text, *a.priority)
 }
 
-// moves holds the places of local jobs that get other resources or another priority.
+// moves holds the new places of local jobs for which a person requests other resources or another priority. A place
+// (jjm.Place) holds the storages, clusters, resources and priority that many local jobs of a grid job share.
 type moves struct {
-	// places are all places of the grid job. of maps the number of a present place to the number
-	// of the place with the resources.
+	// places are all places of the grid job. of maps the number of a local job's present place to the number of the place
+	// with the requested resources and priority.
 	places []jjm.Place
 	of     map[int32]int32
 	asked  asked
-	// notes name the clusters that cannot meet the resources, with the reasons.
+	// notes name the clusters that cannot meet the requested resources, with the reasons.
 	notes []string
 }
 
-// move moves a local job to the place with the resources.
+// move moves a local job to the place with the requested resources and priority.
 func (m *moves) move(c *state.Change, l *jjm.LocalJob) error {
 	if l.Place = m.of[l.Place]; l.Place == 0 {
 		return jjm.Errorf(jjm.Internal, "local job %s: its resources have no place", l.ID)
@@ -61,7 +62,8 @@ func (ro *Reopener) moves(job *jjm.GridJob, locals []jjm.LocalJob, run []int32, 
 	return ro.movesOf(job, places, asked{Resources: *want})
 }
 
-// movesOf returns the places for local jobs that now have one of the given places. Its errors are those of moves.
+// movesOf returns the new places for local jobs whose present places are given in places. Its errors are those of the
+// method moves.
 func (ro *Reopener) movesOf(job *jjm.GridJob, places []int32, want asked) (*moves, error) {
 	to := &moves{places: job.Step.Places, of: map[int32]int32{}, asked: want}
 	for _, from := range places {
@@ -84,8 +86,8 @@ func (ro *Reopener) movesOf(job *jjm.GridJob, places []int32, want asked) (*move
 	return to, nil
 }
 
-// askedPlace returns the place for local jobs that are at the place from and get the wanted resources and priority. The
-// place has the clusters that can meet the resources; notes are about the other clusters.
+// askedPlace returns the new place for local jobs whose present place has the number from, with the wanted resources
+// and priority. The place has the clusters that can meet the resources; notes are about the other clusters.
 func (ro *Reopener) askedPlace(job *jjm.GridJob, from int32, want asked) (p jjm.Place, notes []string, err error) {
 	p = plan.AskedPlace(job.Step.Places, job.Step.Clusters, from, want.Resources)
 	if want.priority != nil {

@@ -16,7 +16,7 @@ import (
 	"jjm/internal/work/split"
 )
 
-// resplitRequest is the form in which the store keeps a request to cut local jobs again.
+// resplitRequest is the JSON text that the store keeps of a request to cut local jobs again.
 type resplitRequest struct {
 	Refs []string    `json:"refs"`
 	Want split.Finer `json:"want"`
@@ -24,7 +24,7 @@ type resplitRequest struct {
 
 // Resplit cuts the work of failed local jobs again (Ganga, resplit). It returns an answer for each grid job that the
 // request names. An unfinished grid job gets its new local jobs immediately; for an ended grid job, Resplit stores the
-// request to reopen the grid job. With Stop, no further grid job is attempted after the first that fails.
+// request to reopen the grid job. With Stop, it attempts no further grid job after the first error.
 func (ro *Reopener) Resplit(ctx context.Context, caller wire.Caller, r wire.ResplitRequest) (wire.ResplitAnswer,
 	error) {
 	want := split.Finer{Into: r.Into, EventsPerJob: r.EventsPerJob, FilesPerJob: r.FilesPerJob,
@@ -56,12 +56,13 @@ type finer struct {
 	again
 	want   split.Finer
 	params split.Params
-	// taken are the local jobs whose work recoveries did.
+	// taken maps the local jobs whose work recoveries did to the reasons why they must not do the work again.
 	taken map[int32]string
 }
 
-// resplit cuts local jobs of one grid job again. The job type and the recoveries are asked before the change, because
-// that may take long. The type's answer never changes, and no recovery can be accepted while the grid job is not over.
+// resplit cuts local jobs of one grid job again. It asks the job type and looks for recoveries before the change,
+// because both may take long. The results are still true in the change: a job type never changes its answer for a grid
+// job, and no recovery can be accepted while the grid job is not over.
 func (ro *Reopener) resplit(ctx context.Context, caller wire.Caller, w again, want split.Finer,
 	dry bool) (out wire.Resplit, err error) {
 	job, err := ro.s.Find(ctx, caller, w.refs[0].Grid)
@@ -92,7 +93,7 @@ func (ro *Reopener) resplit(ctx context.Context, caller wire.Caller, w again, wa
 	return out, err
 }
 
-// finerOf reads the facts of a request.
+// finerOf adds to a request the facts that are read before a change.
 func (ro *Reopener) finerOf(ctx context.Context, job *jjm.GridJob, w again, want split.Finer) (f finer, err error) {
 	cut, err := ro.rooms.Types.Ask(job)
 	if err != nil {
@@ -103,8 +104,9 @@ func (ro *Reopener) finerOf(ctx context.Context, job *jjm.GridJob, w again, want
 	return f, err
 }
 
-// divide returns the division of the local jobs that are cut again, and in left the requested local jobs that are not.
-// The error is of kind Conflict if none of the requested local jobs can be cut again.
+// divide returns the smaller parts of the local jobs that are cut again, and in left the requested local jobs that are
+// not cut again. The error is of kind Gone if the request names a local job that does not exist, and of kind Conflict
+// if none of the requested local jobs can be cut again.
 func (ro *Reopener) divide(ctx context.Context, job *jjm.GridJob, f finer, locals []jjm.LocalJob) (d split.Division,
 	left []plan.Left, err error) {
 	if err := f.exists(len(locals)); err != nil {
@@ -161,7 +163,7 @@ func (ro *Reopener) resplitLive(ctx context.Context, caller wire.Caller, id jjm.
 	return out, left, err
 }
 
-// cutAgain stores a division. A grid job whose submissions were stopped goes on.
+// cutAgain stores a division. If the submissions of the grid job were stopped, they continue.
 func (ro *Reopener) cutAgain(c *state.Change, id jjm.GridID, d split.Division, actor string) error {
 	if job := &c.Live.Grid(id).Job; job.Stopped != "" || job.Kept() {
 		g := c.Grid(id)
@@ -170,7 +172,8 @@ func (ro *Reopener) cutAgain(c *state.Change, id jjm.GridID, d split.Division, a
 	return ro.rooms.Divider.Divide(c, id, d, actor)
 }
 
-// resplitOver stores the request to cut local jobs of an ended grid job again.
+// resplitOver stores the request to cut local jobs of an ended grid job again. With dry, it stores nothing and the
+// error is [state.ErrDryRun].
 func (ro *Reopener) resplitOver(ctx context.Context, caller wire.Caller, job *jjm.GridJob, f finer,
 	dry bool) (out wire.Resplit, left []plan.Left, err error) {
 	if err := mayReopen(job); err != nil {
@@ -197,7 +200,8 @@ func (ro *Reopener) resplitOver(ctx context.Context, caller wire.Caller, job *jj
 	return out, left, err
 }
 
-// cutting returns the function that begins the next generation of a grid job with the new local jobs.
+// cutting returns the function that, called in a change, begins the next generation of a grid job and makes the new
+// local jobs of a resplit.
 func (ro *Reopener) cutting(job *jjm.GridJob, r *store.Reopening, w *resplitRequest, taken map[int32]string) (
 	func(*state.Change) error, error) {
 	again, err := (&resubmitRequest{Refs: w.Refs}).again()

@@ -13,12 +13,12 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// mostLeft is the greatest number of local jobs in an answer that do not run again.
+// mostLeft is the greatest number of local jobs that an answer names as not run again.
 const mostLeft = 20
 
 // Resubmit runs failed and killed local jobs again. It returns an answer for each grid job that the request names. The
 // local jobs of an unfinished grid job run again immediately; for an ended grid job, Resubmit stores the request to
-// reopen the grid job. With Stop, no further grid job is attempted after the first that fails.
+// reopen the grid job. With Stop, it attempts no further grid job after the first error.
 func (ro *Reopener) Resubmit(ctx context.Context, caller wire.Caller, r wire.ResubmitRequest) (wire.ResubmitAnswer,
 	error) {
 	var out []wire.Resubmitted
@@ -62,7 +62,7 @@ func requestsOf(refs []jjm.Ref, how wire.ResubmitHow) (requests []again) {
 	return requests
 }
 
-// facts returns the input of plan.Resubmit, without Unfit. A reference to all local jobs means the
+// facts returns the input of plan.Resubmit, without Unfit. A reference to all local jobs counts as a reference to the
 // grid job.
 func (w again) facts(locals []jjm.LocalJob) plan.ResubmitFacts {
 	f := plan.ResubmitFacts{Locals: locals, All: w.all}
@@ -88,8 +88,9 @@ func (w again) exists(made int) error {
 	return nil
 }
 
-// decide returns the local jobs that run again, and in left the requested local jobs that do not. taken are the local
-// jobs whose work recoveries did. The error is of kind Conflict if none of the requested local jobs can run again.
+// decide returns in run the local jobs that run again, and in left the requested local jobs that do not run again.
+// taken are the local jobs whose work recoveries did. The error is of kind Gone if the request names a local job that
+// does not exist, and of kind Conflict if none of the requested local jobs can run again.
 func (ro *Reopener) decide(ctx context.Context, job *jjm.GridJob, w again, locals []jjm.LocalJob,
 	taken map[int32]string) (run []int32, left []plan.Left, err error) {
 	if err := w.exists(len(locals)); err != nil {
@@ -188,7 +189,8 @@ func (ro *Reopener) resubmitLive(ctx context.Context, caller wire.Caller, job *j
 	return out, left, err
 }
 
-// mayRunAgain returns an error if an unfinished grid job cannot run local jobs again now.
+// mayRunAgain returns an error if an unfinished grid job cannot run local jobs again now: of kind Busy if a later
+// attempt of the request can succeed, else of kind Conflict.
 func mayRunAgain(g *state.Grid, id jjm.GridID) error {
 	switch {
 	case g == nil || g.Job.Status.Final():
@@ -205,14 +207,16 @@ func mayRunAgain(g *state.Grid, id jjm.GridID) error {
 	return nil
 }
 
-// errMerges returns the error for a grid job that merges, which cannot run local jobs again.
+// errMerges returns an error of kind Conflict, for a grid job that merges its outputs and therefore cannot run local
+// jobs again.
 func errMerges(id jjm.GridID) error {
 	return jjm.Errorf(jjm.Conflict, "it merges its outputs, and those that were not merged are dropped: "+
 		"a recovery does what is missing: jjm verify %s --recovery FILE", id)
 }
 
-// rerun says how local jobs run again: with the resources of to and the retry arguments args. Without to or args they
-// keep their previous resources or arguments.
+// rerun says how local jobs run again: at the places of to and with the retry arguments args. If to is nil, or if args
+// is empty, local jobs keep their previous places or arguments. actor is the person who requested it, "" for jjm
+// itself.
 type rerun struct {
 	actor string
 	to    *moves
@@ -249,7 +253,7 @@ func (ro *Reopener) runAgain(c *state.Change, id jjm.GridID, run []int32, how re
 	return nil
 }
 
-// SubmitKept submits the refused local jobs of a kept grid job again, in the change.
+// SubmitKept submits the refused local jobs of a kept grid job again, as a part of change c.
 func (ro *Reopener) SubmitKept(c *state.Change, id jjm.GridID, actor string) error {
 	var run []int32
 	locals := c.Live.Grid(id).Locals

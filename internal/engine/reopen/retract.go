@@ -11,8 +11,9 @@ import (
 	"jjm/internal/storage/store"
 )
 
-// Retract declares outputs of a grid job lost (decision R34). An ended grid job is reopened and makes
-// the outputs again, unless a new grid job is to do that. Package feed does the rest.
+// Retract declares outputs of a grid job lost (decision R34). An ended grid job is reopened and makes the outputs
+// again, unless the request asks for a recovery or a new grid job. In all other cases Feeder.Retract carries out the
+// request.
 func (ro *Reopener) Retract(ctx context.Context, caller wire.Caller, r wire.RetractRequest) (wire.RetractAnswer,
 	error) {
 	out, err := ro.retract(ctx, caller, r.Grid(), *r.Retract)
@@ -35,7 +36,7 @@ func (ro *Reopener) retract(ctx context.Context, caller wire.Caller, id jjm.Grid
 	return out, nil
 }
 
-// retractOver stores the request to make lost outputs of an ended grid job again.
+// retractOver stores the request to make lost outputs of an ended grid job again. With DryRun it stores nothing.
 func (ro *Reopener) retractOver(ctx context.Context, caller wire.Caller, job *jjm.GridJob, w wire.Retract) (
 	out wire.Retracted, err error) {
 	if err := mayReopen(job); err != nil {
@@ -60,7 +61,7 @@ func (ro *Reopener) retractOver(ctx context.Context, caller wire.Caller, job *jj
 	return out, nil
 }
 
-// ownWork returns an error of kind Conflict if recoveries did work of the local jobs.
+// ownWork returns an error of kind Conflict if a recovery did the work of one of the local jobs.
 func ownWork(id jjm.GridID, locals []int32, taken map[int32]string) error {
 	for _, n := range locals {
 		if why := taken[n]; why != "" {

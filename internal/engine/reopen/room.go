@@ -50,7 +50,7 @@ type Types interface {
 	Changed(job *jjm.GridJob) []string
 }
 
-// Rooms are the other rooms that Reopener needs.
+// Rooms holds the other rooms (sub-packages of package engine) that Reopener needs.
 type Rooms struct {
 	Feeder   Feeder
 	Divider  Divider
@@ -59,7 +59,8 @@ type Rooms struct {
 	Types    Types
 }
 
-// Reopener stores requests and carries them out. Its methods may be called from many goroutines.
+// Reopener stores requests to reopen grid jobs and carries out the stored requests. Its methods may be called from many
+// goroutines.
 type Reopener struct {
 	b     *base.Base
 	s     *state.State

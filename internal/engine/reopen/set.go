@@ -32,7 +32,8 @@ func (ro *Reopener) Set(ctx context.Context, caller wire.Caller, r wire.SetReque
 	return wire.SetAnswer{Set: out}, nil
 }
 
-// set changes local jobs of one grid job. It returns [state.ErrDryRun] if nothing was changed.
+// set changes the resources and the priority of local jobs of one grid job. The error is [state.ErrDryRun] if nothing
+// was changed, because of dry or because there was nothing to change.
 func (ro *Reopener) set(ctx context.Context, caller wire.Caller, w again, how asked, dry bool) (out wire.Changed,
 	err error) {
 	if ps := jobfile.CheckResources(how.Resources); len(ps) > 0 {

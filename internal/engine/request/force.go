@@ -38,7 +38,8 @@ type force struct {
 	out    wire.Forced
 	// same is the number of local jobs that need no change.
 	same int
-	// cancels order the cancels of batch jobs that are not waited for.
+	// cancels are functions that order cancels of batch jobs. They are called after the change. The local jobs have then
+	// already ended for jjm: it does not wait for the end of the batch jobs.
 	cancels []func()
 }
 
@@ -160,7 +161,8 @@ func (f *force) move(c *state.Change, l *jjm.LocalJob, text string) error {
 	return nil
 }
 
-// end ends the attempt of a submitted or running local job for jjm, and prepares the cancel of its batch job.
+// end ends the attempt of a submitted or running local job immediately, without waiting for the end of the batch job,
+// and prepares the cancel of the batch job.
 func (f *force) end(c *state.Change, l *jjm.LocalJob, text string) {
 	if b := c.Live.Bulk(l.Tag); b != nil {
 		f.cancels = append(f.cancels, f.ws.leave(b, l))

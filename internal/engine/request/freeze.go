@@ -37,11 +37,11 @@ func (ws *Requests) Unfreeze(ctx context.Context, caller wire.Caller, r wire.Unf
 type freezer struct {
 	ws     *Requests
 	caller wire.Caller
-	done   string // what happens to the local jobs
+	done   string // "frozen" or "unfrozen"
 	// change makes a change of the state under its own name.
 	change func(context.Context, func(*state.Change) error) error
-	// decide returns the new state of a local job, or why the local job is not changed. meant reports whether a
-	// reference to the whole grid job means a local job.
+	// decide returns the new state of a local job, or why the local job is not changed. meant reports whether a reference
+	// to the whole grid job includes a local job.
 	decide func(*jjm.LocalJob) (jjm.State, string)
 	meant  func(*jjm.LocalJob) bool
 	dry    bool
@@ -81,8 +81,9 @@ func (f *freezer) one(ctx context.Context, ref jjm.Ref) (out wire.Frozen, err er
 	return out, unlessDry(err)
 }
 
-// jobs changes the local jobs that ref selects. The error is of kind Gone if ref selects no local job, of kind Conflict
-// if the state of each of them, or of the grid job, forbids the change.
+// jobs changes the local jobs that ref selects. The error is of kind Gone if ref selects no local job, and of kind
+// Conflict if none of the selected local jobs can be changed. It is an error of mayChange if the state of the grid job
+// forbids any change.
 func (f *freezer) jobs(c *state.Change, ref jjm.Ref) (out wire.Frozen, err error) {
 	g := c.Live.Grid(ref.Grid)
 	if err := mayChange(g, ref.Grid); err != nil {

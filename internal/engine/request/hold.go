@@ -14,9 +14,9 @@ const mostLeft = 20
 
 // Hold holds local jobs for a person until they are released. It returns an answer for each reference, in order.
 //
-//	new, or waiting for its next attempt   it is held in this change
-//	queued in the batch system             its attempt is taken back unless it starts meanwhile
-//	running                                it goes on; if it were tried again, the next attempt waits
+//	new, or waiting for its next attempt   the local job is held in this change
+//	queued in the batch system             the attempt is taken back unless it starts meanwhile
+//	running                                the attempt continues; a next attempt, if any, is held
 //
 // With DryRun nothing changes.
 func (ws *Requests) Hold(ctx context.Context, caller wire.Caller, r wire.HoldRequest) (wire.HoldAnswer, error) {

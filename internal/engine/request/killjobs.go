@@ -11,9 +11,9 @@ import (
 )
 
 // Kill stores that grid jobs or local jobs are to be killed. It returns an answer for each reference, in order. The
-// loops do the remaining work: claims, cancels, verdicts, the tar. Ended jobs are left unchanged, without an error
-// (decision R13). With Stop, no further reference is attempted after the first that fails (ganga.md 6, keep_going
-// false).
+// loops of other packages do the remaining work: they take claims, cancel batch jobs, store verdicts and make the tar.
+// Ended jobs are left unchanged, without an error (decision R13). With Stop, it attempts no further reference after the
+// first error (ganga.md 6, keep_going false).
 func (ws *Requests) Kill(ctx context.Context, caller wire.Caller, r wire.KillRequest) (wire.KillAnswer, error) {
 	o := order{caller: caller, first: r.First, dry: r.DryRun}
 	out := make([]wire.Killed, len(r.Jobs))
@@ -36,13 +36,15 @@ func (ws *Requests) Kill(ctx context.Context, caller wire.Caller, r wire.KillReq
 	return wire.KillAnswer{Kill: out}, nil
 }
 
-// order is an order to kill. With dry nothing changes; first is for gatekeepers.
+// order holds the settings of a request to kill. With dry nothing changes. With first, a grid job whose first
+// generation has ended counts as ended, because gatekeepers know only the first generation.
 type order struct {
 	caller     wire.Caller
 	first, dry bool
 }
 
-// killOne kills the jobs of one reference, and returns the number of local jobs that are killed.
+// killOne kills the jobs of one reference, and returns the number of local jobs that are killed. noChange is true if
+// there was nothing to kill.
 func (ws *Requests) killOne(ctx context.Context, o order, ref jjm.Ref) (n int, noChange bool, err error) {
 	job, gone, err := ws.s.Kept(ctx, o.caller, ref.Grid)
 	if err != nil {
@@ -80,7 +82,7 @@ func (ws *Requests) killOne(ctx context.Context, o order, ref jjm.Ref) (n int, n
 		return nil
 	})
 	if err == nil && !noChange {
-		ws.halt(context.WithoutCancel(ctx), ref.Grid) // before the answer: then nothing starts after it
+		ws.halt(context.WithoutCancel(ctx), ref.Grid) // before the answer, so that no local job starts after the answer
 	}
 	return n, noChange, unlessDry(err)
 }
@@ -111,8 +113,8 @@ func (ws *Requests) notReopened(id jjm.GridID) error {
 	return nil
 }
 
-// killRange marks some local jobs to be killed; the grid job itself is not killed. n is the number of local jobs that
-// it marks: 0 if all had ended or were already marked.
+// killRange marks some local jobs as to be killed; the grid job itself is not killed. n is the number of local jobs
+// that it marks: 0 if all had ended or were already marked.
 func (ws *Requests) killRange(ctx context.Context, o order, ref jjm.Ref) (n int, err error) {
 	known := false
 	err = ws.s.Change(ctx, "kill-locals", func(c *state.Change) error {

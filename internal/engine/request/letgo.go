@@ -13,8 +13,8 @@ import (
 // held, it changes nothing and returns no error.
 //
 //	held by its application, or cancelled   the next attempt is made, with the arguments that the
-//	in the batch system (state held)        application asked for (GBS), or with those of the request
-//	held by a person                        it goes on to the attempt before which it was held
+//	in the batch system (state held)        application requested (GBS), or the arguments of the request
+//	held by a person                        the attempt begins before which the local job was held
 //	being taken back for a person's hold    the next attempt no longer waits
 //	held by the batch system                the batch job is released there
 //
@@ -64,8 +64,8 @@ func (ws *Requests) releaseOne(ctx context.Context, caller wire.Caller, ref jjm.
 	return out, unlessDry(err)
 }
 
-// releaser releases local jobs of one grid job in a change, and counts them in out. args replace the retry arguments;
-// none keeps them.
+// releaser releases local jobs of one grid job in a change, and counts the released local jobs in out. args replace the
+// retry arguments; if args is empty, the retry arguments are kept.
 type releaser struct {
 	c         *state.Change
 	by, actor string
@@ -73,8 +73,8 @@ type releaser struct {
 	out       *wire.Released
 }
 
-// release stores the release of one local job if the local job is held. With args it notes a held local job that cannot
-// take them, which stays held.
+// release stores the release of one local job if the local job is held. A held local job that cannot take args stays
+// held, and is added to the local jobs left in the answer.
 func (re *releaser) release(live *jjm.LocalJob) {
 	how, not := plan.PersonRelease(live, len(re.args) > 0)
 	if how == plan.ReleaseNone {
@@ -101,8 +101,8 @@ func (re *releaser) release(live *jjm.LocalJob) {
 	}
 }
 
-// next lets a local job in state held go on: to its next attempt or, if a person held it, to the attempt before which
-// it was held.
+// next moves a local job in state held to its next attempt. If a person held the local job before an attempt, that
+// attempt is the next attempt.
 func (re *releaser) next(l *jjm.LocalJob) {
 	to, phase := jjm.Submitting, jjm.RetryWait
 	l.Holding, l.NotBefore = plan.HoldNext(l.Holding), re.c.Now

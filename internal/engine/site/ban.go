@@ -94,7 +94,7 @@ func (si *Site) LoadBans(ctx context.Context) error {
 	return nil
 }
 
-// killOf marks all live grid jobs of a banned person to be killed, and returns their ids.
+// killOf marks all live grid jobs of a banned person as to be killed, and returns the ids of these grid jobs.
 func killOf(c *state.Change, b jjm.Ban) []jjm.GridID {
 	var killed []jjm.GridID
 	for id, live := range c.Live.InOrder() {

@@ -10,8 +10,9 @@ import (
 	"jjm/internal/engine/floor/state"
 )
 
-// Place identifies the file that a path names: its device, its number, and when it was made, 0 if the file system does
-// not say. The number of a removed file may be used again.
+// Place identifies the file that a path names: the device and the number of the file, and the time when the file was
+// made. The time tells the file from a later file with the same number, which can happen after the file is removed. The
+// time is 0 if the file system does not record it.
 type Place struct {
 	major, minor uint32
 	ino          uint64
@@ -63,7 +64,7 @@ func Work(path string) func() string {
 
 func lostWork(path string, was Place) string { return lost("the work area", path, was, At(path)) }
 
-// kept are the paths that must name the same files as when the engine was made.
+// kept holds the paths that must still name the same files as when the engine was made, and these files.
 type kept struct {
 	store, work, records string
 	was                  struct{ store, work, records Place }
@@ -77,7 +78,7 @@ func keep(store, work, records string) (k kept) {
 }
 
 // look returns a text for people that names the first removed or replaced path, "" if there is none. If the folder of
-// records was replaced, it opens the new folder.
+// records was replaced, it opens the new folder; it then returns "", or the error as text.
 func (k *kept) look(reopen func() error) string {
 	if why := lost("the store", k.store, k.was.store, At(k.store)); why != "" {
 		return why

@@ -76,10 +76,9 @@ func (si *Site) mayOrder(ctx context.Context, caller wire.Caller, o *wire.Order)
 	return si.knownTarget(o)
 }
 
-// knownTarget returns an error of kind Invalid for a cluster, queue or job type that this site does
-// not have. A target that a stored order names can always be resumed. Users are not checked. The
-// known queues are the queues that the cluster's section of the configuration names; if it names
-// none, any queue is accepted.
+// knownTarget returns an error of kind Invalid for a cluster, queue or job type that this site does not have. A target
+// that a stored order names can always be resumed. Users are not checked. Which queues the site has is described at
+// queues.
 func (si *Site) knownTarget(o *wire.Order) error {
 	var known []string
 	switch o.Kind {
@@ -107,8 +106,9 @@ func (si *Site) knownTarget(o *wire.Order) error {
 		cmp.Or(strings.Join(known, ", "), "none"))
 }
 
-// queues returns the queues that the configuration names. any is true if any queue is accepted: the section of the
-// cluster in named ("CLUSTER/QUEUE") names no queues, and the cluster is not the embedded batch system.
+// queues returns the queues that the configuration names. named is a queue and its cluster ("CLUSTER/QUEUE"). any is
+// true if any queue is accepted, because the section of this cluster names no queues and the cluster is not the
+// embedded batch system.
 func (si *Site) queues(named string) (known []string, any bool) {
 	of, _, _ := strings.Cut(named, "/")
 	for i, cluster := range si.s.Names {
@@ -253,7 +253,8 @@ func (si *Site) ordersLoop(ctx context.Context) {
 }
 
 // endOrders deletes the orders whose time is up or whose grid job has ended. InForce already ignores orders whose time
-// is up. endOrders returns the time until the next order begins or ends, at most lookAgain if such an order exists.
+// is up. endOrders returns the time until the next order begins or ends, at most lookAgain; if no order has an end, it
+// returns an hour.
 func (si *Site) endOrders(ctx context.Context) (time.Duration, error) {
 	now := jjm.At(si.b.Now())
 	next := time.Hour

@@ -7,7 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// agenda holds, by account, the bulks that the next harvest is to read, and how long the last harvest took.
+// agenda holds, by account, the bulks that the next harvest is to read, and how long the last harvest took. A harvest
+// reads the files that the jobs of one account left, and judges attempts; see Judge.
 type agenda struct {
 	mu    sync.Mutex
 	bulks map[int]map[jjm.Tag]bool // by account; nil means all bulks

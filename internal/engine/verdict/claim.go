@@ -18,9 +18,10 @@ import (
 	"jjm/sandbox"
 )
 
-// settleDuplicate cancels one of two batch jobs of an attempt once a claim shows which one
-// runs. If the second batch job runs, plan.Ending points the attempt to it, and the first
-// batch job is cancelled.
+// settleDuplicate cancels one of two batch jobs of an attempt once a claim shows which batch job runs. A claim is a
+// file in the folder of the bulk. Whoever creates the file first, a wrapper or the daemon, has the attempt, so an
+// attempt never runs twice. If the second batch job runs, the first is cancelled here, and plan.Ending makes the
+// attempt point to the second.
 func (ju *Judge) settleDuplicate(l *jjm.LocalJob, owner jjm.Owner, id jjm.AttemptID, en *endings.Ending) {
 	claim := en.Claim
 	if en.Result != nil {

@@ -26,7 +26,8 @@ func bulkOf(ev fsnotify.Event) (jjm.Tag, bool) {
 	return jjm.Tag(filepath.Base(filepath.Dir(filepath.Dir(ev.Name)))), true
 }
 
-// folders are the done folders that the kernel watches.
+// folders holds the bulks whose done folders the kernel watches. The done folder of a bulk is the folder in which
+// wrappers put their results.
 type folders struct {
 	w    *fsnotify.Watcher
 	tags map[jjm.Tag]bool

@@ -43,8 +43,7 @@ func (ju *Judge) takeFragment(ctx context.Context, id jjm.AttemptID, xml []byte)
 	return ju.phases.record(ctx, f)
 }
 
-// recordLast adds the last fragment of an attempt that is about to be judged to its
-// record.
+// recordLast adds the last fragment of an attempt, which is about to be judged, to the record of its local job.
 func (ju *Judge) recordLast(ctx context.Context, ar *areas.Area, l *jjm.LocalJob, id jjm.AttemptID,
 	en *endings.Ending) {
 	if en.Result != nil {

@@ -55,7 +55,7 @@ func (ju *Judge) harvestAll() {
 }
 
 // harvestShare limits the time of harvests that notifications start: after a harvest that took t, the account's next
-// harvest waits for harvestShare times t.
+// harvest waits for harvestShare times t, but not longer than the interval between scans.
 const harvestShare = 20
 
 // awaitRescan waits for the next scan or for a kick. Meanwhile it starts harvests of the bulks with notifications, with
@@ -229,8 +229,8 @@ func (ju *Judge) badResults(tag jjm.Tag, problems []jjm.Problem) {
 	}
 }
 
-// resultKnown reports whether there is nothing to read for a position of a bulk: its
-// result is noted, or its attempt is past.
+// resultKnown reports whether there is nothing to read for a position of a bulk: the result is already in memory, or
+// the attempt is no longer current.
 func (ju *Judge) resultKnown(b openBulk, pos int32) bool {
 	id := b.members[pos]
 	return ju.isPast(id) || ju.ends.HasResult(id)

@@ -38,7 +38,8 @@ func (ju *Judge) evidence(ar *areas.Area, id jjm.AttemptID, en *endings.Ending) 
 	return ev
 }
 
-// judge decides about attempts, and stores their verdicts in one transaction.
+// judge decides how attempts ended, and stores the verdicts in one transaction. It skips attempts that are no longer
+// current. After the transaction it drops the notes about all the attempts.
 func (ju *Judge) judge(ctx context.Context, ready []judgement) error {
 	err := ju.s.Change(ctx, "verdict", func(c *state.Change) error {
 		c.Gone = map[jjm.LocalID][]state.GoneFile{}
@@ -59,7 +60,8 @@ func (ju *Judge) judge(ctx context.Context, ready []judgement) error {
 	return nil
 }
 
-// decide gets the decision about an attempt from plan.Local, and applies the decision to the local job.
+// decide gets the decision about an attempt from plan.Local, and applies the decision to the attempt's local job. If the
+// evidence does not show the end of the attempt, it changes nothing.
 func (ju *Judge) decide(c *state.Change, j judgement) {
 	l := c.Local(j.id.LocalID)
 	spec := &c.Live.Grid(j.id.Grid).Job.Spec

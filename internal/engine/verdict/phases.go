@@ -31,7 +31,7 @@ func newPhaseBook(record func(context.Context, xmldb.Fragment) error) phaseBook 
 		fragments: map[jjm.AttemptID]uint64{}}
 }
 
-// news returns the phases that the record does not have with the same values.
+// news returns those of the given phases that are not in the record yet, or that have other values there.
 func (pb *phaseBook) news(id jjm.AttemptID, phases []jjm.AppPhase) []jjm.AppPhase {
 	pb.mu.Lock()
 	defer pb.mu.Unlock()

@@ -1,7 +1,6 @@
-// Package verdict reads the files that wrappers and applications leave in the work areas - results,
-// log files, claims, heartbeats, progress - and judges attempts whose evidence is complete, account
-// by account. Package plan decides what counts as an end and how a local job continues. The package
-// reaches batch systems through Systems.
+// Package verdict reads the files that wrappers and applications leave in the work areas (results, log files, claims,
+// heartbeats, progress). It judges attempts whose evidence is complete, separately for each account. Package plan
+// decides what counts as an end and how a local job continues. The package reaches batch systems through Systems.
 package verdict
 
 import (
@@ -69,7 +68,8 @@ func (ju *Judge) Loops() []func(context.Context) {
 	return []func(context.Context){ju.harvestLoop, ju.harvests.Run}
 }
 
-// WakeEndings makes the attempts due that a change orders to kill, and wakes the harvest loop.
+// WakeEndings makes attempts due that change c kills, so that the next harvest examines them, and wakes the harvest
+// loop.
 func (ju *Judge) WakeEndings(c *state.Change) {
 	for _, id := range c.Kills {
 		ju.ends.Kill(id)
@@ -79,8 +79,9 @@ func (ju *Judge) WakeEndings(c *state.Change) {
 	}
 }
 
-// ResumeKills makes the attempts due that were being killed, or given up because of a hold, when the daemon stopped.
-// Nothing else would make them due, because a batch system need not report anything about a job that continues.
+// ResumeKills makes some attempts due after a start: attempts that were being killed, or were given up because of a
+// hold, when the daemon stopped. Nothing else would make these attempts due, because a batch system need not report
+// anything about a job that continues.
 func (ju *Judge) ResumeKills() {
 	v := ju.s.View()
 	defer v.Close()

@@ -18,7 +18,7 @@ import (
 // batchOfVerdicts is the greatest number of attempts that are judged in one transaction.
 const batchOfVerdicts = 2000
 
-// lookAgain is the time after which an attempt that could not be looked at is looked at again.
+// lookAgain is the time after which an attempt that could not be examined is examined again.
 const lookAgain = 5 * time.Second
 
 // batchOfEvidence limits the evidence collected for one transaction, in bytes of memory.
@@ -146,7 +146,8 @@ func withdrawn(l *jjm.LocalJob, en *endings.Ending, killed bool) (withdrawn, mar
 	return plan.Ending(f, plan.EndRules{}).Do == plan.Judge, marked
 }
 
-// endRules returns the rules for an attempt: the times of the site and its cluster, and its bulk's walltime.
+// endRules returns the rules by which plan.Ending decides about an attempt: the waiting times that the site or the
+// attempt's cluster configures, and the walltime of the attempt's bulk.
 func (ju *Judge) endRules(l *jjm.LocalJob) plan.EndRules {
 	rules := plan.EndRules{ResultSettle: ju.b.Conf().ResultSettle.D(), BatchSettle: ju.b.Conf().BatchSettle.D(),
 		UnseenSettle: ju.b.Conf().AbsentFor.D()}

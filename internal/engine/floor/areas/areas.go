@@ -21,7 +21,7 @@ import (
 // many goroutines.
 type Areas struct {
 	work, wrapper string
-	users         Users // nil: the daemon's account touches all areas
+	users         Users // nil: the daemon's account reads and writes all areas
 
 	mu   sync.Mutex // guards open; never held while an area is opened, which one owner could delay
 	open map[string]*Area

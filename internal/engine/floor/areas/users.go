@@ -13,9 +13,8 @@ import (
 	"jjm/sandbox"
 )
 
-// Users touch files and run commands as their owners. If an owner's helper process or
-// file system does not answer, a method returns an error of kind Busy within seconds, and
-// calls for other owners are not delayed.
+// Users opens files and runs commands with the rights of their owners. If an owner's helper process or file system does
+// not answer, a method returns an error of kind Busy within seconds, and calls for other owners are not delayed.
 type Users interface {
 	// Area returns the owner's work area, at the absolute path root, as a file system. It creates the folder if the
 	// folder is missing.
@@ -28,7 +27,7 @@ type Users interface {
 	Runner(o jjm.Owner) run.Runner
 }
 
-// openArea opens a work area as its owner, or as the service account.
+// openArea opens a work area with the rights of its owner, or without Users with the rights of the daemon's account.
 func (as *Areas) openArea(o jjm.Owner, name string) (*sandbox.Area, error) {
 	root := filepath.Join(as.work, name)
 	if as.users == nil {

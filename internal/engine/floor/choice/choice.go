@@ -62,7 +62,8 @@ func tooMany(found int) error {
 		wire.MostSelected)
 }
 
-// search is the state of one request: its filters, and the jobs found so far.
+// search is the state of one request: its filters, its purpose (the command for which jobs are selected), and the jobs
+// found so far.
 type search struct {
 	*Chooser
 	caller  wire.Caller
@@ -85,7 +86,7 @@ func (se *search) pattern(ctx context.Context, p selection.Pattern, filtered boo
 	return se.given(ctx, p.Ref)
 }
 
-// given adds an id without filtering.
+// given adds an id without filtering, and counts the jobs that the id stands for.
 func (se *search) given(ctx context.Context, ref jjm.Ref) error {
 	se.out.Refs = append(se.out.Refs, ref.String())
 	n, known := selection.Pattern{Ref: ref}.Jobs()
@@ -220,7 +221,8 @@ func (se *search) add(refs []jjm.Ref) {
 	}
 }
 
-// Has reports whether a grid job has a local job that fits. It returns true if the filter is not about local jobs.
+// Has reports whether a grid job has a local job that fits the filter. It returns true if the filter is not about local
+// jobs.
 func (ch *Chooser) Has(ctx context.Context, job *jjm.GridJob, f *selection.Filter) (has bool, err error) {
 	if !f.OfLocals() {
 		return true, nil
@@ -235,8 +237,8 @@ func (ch *Chooser) Has(ctx context.Context, job *jjm.GridJob, f *selection.Filte
 	return has, err
 }
 
-// each calls fn with the local jobs of ref until fn returns false; a whole grid job means all its local jobs. fn must
-// not keep the local jobs.
+// each calls fn with the local jobs of ref until fn returns false; a reference to a grid job stands for all its local
+// jobs. fn must not keep the local jobs.
 func (ch *Chooser) each(ctx context.Context, job *jjm.GridJob, ref jjm.Ref, fn func(*jjm.LocalJob) bool) error {
 	if !ref.Locals {
 		ref = jjm.Ref{Grid: ref.Grid, Locals: true, Last: -1}

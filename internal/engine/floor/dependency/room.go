@@ -28,7 +28,8 @@ type Dependencies struct {
 }
 
 // follower is a grid job that begins after other grid jobs. It holds the statuses of the other grid jobs that were read
-// last.
+// last. known is false if the statuses must be read again; waits describes, for people, the grid jobs that it waits
+// for.
 type follower struct {
 	after   []jjm.GridID
 	changes int // counts the changes of the grid jobs in after
@@ -178,7 +179,7 @@ func (d *Dependencies) concerned(c *state.Change) []jjm.GridID {
 	return slices.Collect(maps.Keys(woken))
 }
 
-// forget drops a grid job that no longer waits.
+// forget drops a grid job that no longer waits. The caller holds the lock.
 func (d *Dependencies) forget(id jjm.GridID) {
 	f := d.followers[id]
 	if f == nil {

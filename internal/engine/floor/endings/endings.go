@@ -22,7 +22,7 @@ type Endings struct {
 	noted notes // guarded by mu; access only through open
 }
 
-// notes are the entries of all attempts, and the bytes of memory that their results take.
+// notes holds the entries of all attempts, and the numbers of bytes of memory that the results in these entries take.
 type notes struct {
 	whose func(jjm.GridID) int              // returns the account of a grid job
 	m     map[int]map[jjm.AttemptID]*Ending // by account, then attempt
@@ -108,8 +108,8 @@ func (n *notes) of(id jjm.AttemptID) *Ending {
 	return en
 }
 
-// With runs fn on the entry of id, made if there is none, under the lock. fn must not
-// keep the entry or call methods of Endings.
+// With calls fn with the entry of an attempt, while it holds the lock. If there is no entry, With makes an empty entry
+// first. fn must not keep the entry or call methods of Endings.
 func (es *Endings) With(id jjm.AttemptID, fn func(*Ending)) {
 	n, done := es.open()
 	defer done()
@@ -199,8 +199,8 @@ func (es *Endings) Suspect(id jjm.AttemptID, r jjm.Report) {
 	es.Other(id, r)
 }
 
-// maxOthers bounds the other batch jobs remembered for one attempt, because an account
-// can submit any number under its own tags.
+// maxOthers is the greatest number of other batch jobs remembered for one attempt. Without it, an account could fill
+// the memory, because it can submit any number of jobs under its own tags.
 const maxOthers = 8
 
 // Other notes a report of another batch job under the attempt's tag and index. Only a listing proves that such a job
@@ -272,7 +272,7 @@ func (es *Endings) Stale(id jjm.AttemptID) bool {
 	return en != nil && en.looked && !en.fresh
 }
 
-// Kill makes the attempt due now, because a kill of it was requested.
+// Kill makes an attempt due now, after a kill of the attempt was requested.
 func (es *Endings) Kill(id jjm.AttemptID) {
 	es.With(id, func(en *Ending) { en.Due = 0 })
 }
@@ -321,8 +321,8 @@ func (es *Endings) Due(uid int, now jjm.Time, limit int) []jjm.AttemptID {
 	return ids
 }
 
-// Copy returns a snapshot of the entry of an attempt, made if there is none. Times in the future become now, in the
-// entry too.
+// Copy returns a snapshot of the entry of an attempt. If there is no entry, it makes an empty entry first. Times that
+// lie in the future are set to now, in the entry and in the snapshot.
 func (es *Endings) Copy(id jjm.AttemptID, now jjm.Time) Ending {
 	n, done := es.open()
 	defer done()

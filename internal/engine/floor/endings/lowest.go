@@ -7,8 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// lowest collects the first limit attempts that follow the attempt after. At the end of the order it continues with the
-// lowest attempt. It keeps at most twice limit attempts, however many are added.
+// lowest collects the first attempts that follow the attempt after, at most limit. The order is a circle: the lowest
+// attempt follows the highest. It keeps at most twice limit attempts in memory, however many are added.
 type lowest struct {
 	limit int
 	after jjm.AttemptID
@@ -33,7 +33,7 @@ func (lo *lowest) cut() []jjm.AttemptID {
 	return lo.ids
 }
 
-// compare puts the attempts that follow lo.after before the others.
+// compare puts the attempts that follow lo.after before all other attempts.
 func (lo *lowest) compare(a, b jjm.AttemptID) int {
 	if x, y := inOrder(a, lo.after) <= 0, inOrder(b, lo.after) <= 0; x != y {
 		if x {

@@ -208,7 +208,7 @@ func (b *backlog[K]) forget(gone *lane[K]) {
 	}
 }
 
-// Run serves kicks until ctx ends, then waits for the running functions.
+// Run starts the requested runs until ctx ends, and then waits for the present runs to return.
 func (k *Keyed[K]) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	defer k.stopTimers()
@@ -257,7 +257,7 @@ type Accounts struct {
 	m  map[jjm.GridID]int
 }
 
-// Put adds a grid job.
+// Put notes that a live grid job belongs to an account.
 func (a *Accounts) Put(id jjm.GridID, uid int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -274,7 +274,7 @@ func (a *Accounts) Drop(id jjm.GridID) {
 	delete(a.m, id)
 }
 
-// Nobody is returned for a grid job that is not live.
+// Nobody is the result of [Accounts.Of] for a grid job that is not live.
 const Nobody = -1
 
 // Of returns the uid of a live grid job's owner, or Nobody.

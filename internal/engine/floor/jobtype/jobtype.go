@@ -111,8 +111,9 @@ func passes(err error) bool {
 	return false
 }
 
-// PackedSite is Site for a prepared grid job: inputs are read from the sandbox package,
-// because the files in the job file's folder may have changed.
+// PackedSite returns the same as Site, for a prepared grid job, but inputs are read from the sandbox package, because
+// the files in the job file's folder may have changed. The error means that the package, or the list of the inputs in
+// it, cannot be read.
 func (jt *Types) PackedSite(job *jjm.GridJob, h handlers.Handler) (handlers.Site, error) {
 	site := jt.Site(job.Owner, job.BaseDir)
 	ar, err := jt.areas.Of(job.Owner)

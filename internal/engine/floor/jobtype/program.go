@@ -50,9 +50,9 @@ func (jt *Types) seats(uid int) chan struct{} {
 	return jt.running[uid]
 }
 
-// RunProgram runs a type's program in the folder that holds it, without the environment and the
-// open files of the daemon. The error is of kind Busy if the program does not end within p.Limit, or if the machine
-// cannot start it now, and of kind Invalid if nobody could start it.
+// RunProgram runs a type's program in the folder that holds it, without the environment and the open files of the
+// daemon. The error is of kind Busy if the program does not end within p.Limit, or if the machine cannot start it now,
+// and of kind Invalid if the program's file cannot be executed.
 func RunProgram(ctx context.Context, p handlers.Program) (handlers.Ran, error) {
 	out, err := run.Run(ctx, run.Cmd{Argv: []string{p.Path}, Dir: filepath.Dir(p.Path), Stdin: p.Stdin,
 		Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", "HOME=/nonexistent"}, Home: "/nonexistent",

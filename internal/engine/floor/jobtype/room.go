@@ -10,7 +10,8 @@ import (
 	"jjm/internal/engine/floor/state"
 )
 
-// Types asks the site's job types. Its methods may be called from many goroutines.
+// Types asks the site's job types how grid jobs are cut, and runs their programs. Its methods may be called from many
+// goroutines.
 type Types struct {
 	b     *base.Base
 	s     *state.State

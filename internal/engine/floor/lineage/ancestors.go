@@ -49,8 +49,9 @@ func (ln *Lineage) Ancestors(ctx context.Context, id store.DatasetID, files []jj
 	return out, nil
 }
 
-// unmergedBehind returns the datasets of the parents, the grandparents and so on of the
-// files of a dataset, up to the first that holds merged files.
+// unmergedBehind returns the datasets of the parents, the grandparents and so on of the files of a dataset, until a
+// dataset holds merged files; that dataset is not returned. The error is of kind Invalid if there are more than
+// maxGenerations.
 func (ln *Lineage) unmergedBehind(ctx context.Context, id store.DatasetID) ([]store.DatasetID, error) {
 	var unmerged []store.DatasetID
 	made, err := ln.b.Store.Made(ctx, id)

@@ -200,9 +200,9 @@ func firstFiles(d *jjm.DatasetInput, site handlers.Site) []jjm.File {
 	return files
 }
 
-// MakerOf returns the grid job of an account whose local jobs make the files of a dataset: the
-// grid job that fills the dataset, or else the grid job that made the given files, found by
-// their names. The id is 0 if there is no such grid job.
+// MakerOf returns the grid job of an account whose local jobs make the files of a dataset: the grid job that fills the
+// dataset, or else the grid job that made the given files, found by their names. The id of the returned grid job is 0
+// if there is no such grid job.
 func (ln *Lineage) MakerOf(ctx context.Context, uid int, name string, files []jjm.File) (jjm.GridJob, error) {
 	filler, known, err := ln.filler(ctx, uid, name, &files)
 	if err != nil && jjm.KindOf(err) != jjm.Gone {

@@ -18,15 +18,15 @@ const maxName = 255
 // goroutine may use it.
 type Opened struct {
 	ln *Lineage
-	// of are the datasets that may have such files, by the part's name for the kind of file. Parent files may be in any
-	// of several datasets, which trace finds once.
+	// of maps a kind of file, as parts name it (see [jjm.PartInput.Renamed]), to the datasets that may have files of this
+	// kind that local jobs made. Parent files may be in several datasets, which trace finds once.
 	of     map[string][]store.DatasetID
 	some   bool // of is not empty
 	master store.DatasetID
 	traced bool
 }
 
-// Opening returns the paths for the local jobs of a grid job.
+// Opening returns an Opened for the local jobs of a grid job.
 func (ln *Lineage) Opening(ctx context.Context, job *jjm.GridJob) (*Opened, error) {
 	o := &Opened{ln: ln, of: map[string][]store.DatasetID{}}
 	if len(job.Spec.Datasets) == 0 {
@@ -53,7 +53,7 @@ func (ln *Lineage) Opening(ctx context.Context, job *jjm.GridJob) (*Opened, erro
 	return o, nil
 }
 
-// Foreseeing returns the paths for the local jobs that a grid job of an account would have now.
+// Foreseeing returns an Opened for the local jobs that a grid job of an account with these inputs would have now.
 func (ln *Lineage) Foreseeing(ctx context.Context, uid int, inputs []jjm.DatasetInput) (*Opened, error) {
 	o := &Opened{ln: ln, of: map[string][]store.DatasetID{}}
 	for i := range inputs {

@@ -86,8 +86,8 @@ func Mergeable(spec *jjm.Spec, l *jjm.LocalJob, r *jjm.Result) []jjm.File {
 	return files
 }
 
-// Maker returns the local job that made a file of the dataset to be merged, from the file's LFN. ok is false if the LFN
-// is not the path of an output.
+// Maker returns the local job that made a file of the dataset to be merged, from the file's LFN. The second result is
+// false if the LFN is not the path of an output.
 func Maker(id jjm.GridID, lfn string) (jjm.LocalID, bool) {
 	words := strings.Split(lfn, "/") // jobs/17/0xxx/3/attempt.0/...
 	if len(words) < 6 {

@@ -29,7 +29,7 @@ func (is *Inputs) Check(owner jjm.Owner, base string, i int, in *jjm.Input) (ps 
 	return ps
 }
 
-// Outlook describes, for people, what would be fetched.
+// Outlook describes, for people, the inputs that would be fetched from servers.
 func (is *Inputs) Outlook(spec *jjm.Spec, inputs []jjm.Input) (lines []string) {
 	conf := is.b.Conf().Fetch
 	for _, w := range wantedOf(spec, inputs) {

@@ -28,7 +28,7 @@ import (
 // Open opens a file with its owner's rights. A relative path starts at the folder base.
 type Open func(owner jjm.Owner, base, path string) (io.ReadCloser, error)
 
-// Inputs fetches inputs. Its methods may be called from many goroutines.
+// Inputs fetches the inputs of grid jobs that are on servers. Its methods may be called from many goroutines.
 type Inputs struct {
 	b     *base.Base
 	s     *state.State
@@ -47,14 +47,14 @@ type download struct {
 	base   string
 	wanted []want
 
-	// The lock of Inputs guards these fields.
-	waits   string // what the grid job waits for, for people; "" once it is over
+	// The lock of Inputs guards waits, failure, over and stop.
+	waits   string // what the grid job waits for, for people; "" when fetching is over
 	failure error  // why an input cannot be fetched
 	over    bool   // all inputs are fetched
 	stop    context.CancelFunc
 
-	// Only run uses these fields: the index of the present input, the total bytes of the inputs before the present
-	// input, and the tries of the present input.
+	// Only run uses at, have and tries: the index of the present input, the total bytes of the inputs before it, and the
+	// tries of the present input.
 	at    int
 	have  int64
 	tries fetch.Tries
@@ -69,7 +69,7 @@ type want struct {
 // patience is how long one run may use its place among all accounts before another run may start.
 const patience = 2 * time.Second
 
-// New returns the inputs of an engine. Nothing is fetched until Run is called.
+// New returns an Inputs. Nothing is fetched until Run is called.
 func New(s *state.State, as *areas.Areas, open Open) *Inputs {
 	is := &Inputs{b: s.B, s: s, areas: as, open: open, downloads: map[jjm.GridID]*download{}}
 	is.work = fair.Apart(s.B.Conf().Fetch.ParallelPerUser, patience, s.Accounts.Of, is.run)

@@ -19,10 +19,10 @@ type outcome struct {
 	failure error         // a permanent error: the inputs will never be fetched
 }
 
-// These waits are not caused by a server.
+// These are the times until the next run if the cause of the wait is not a server.
 const (
-	soon     = 5 * time.Second  // for the account's helper or its area
-	fullDisk = 30 * time.Second // for free space, which a person must make
+	soon     = 5 * time.Second  // the account's helper or work area does not answer
+	fullDisk = 30 * time.Second // the disk is full, which a person must change
 )
 
 // run fetches inputs of one grid job until all were fetched, or until it has to wait. It returns the time until the
@@ -49,7 +49,7 @@ func (is *Inputs) run(ctx context.Context, id jjm.GridID) time.Duration {
 	return out.again
 }
 
-// report stores an outcome and wakes the grid job.
+// report stores an outcome, unless fetching was stopped meanwhile, and wakes the grid job.
 func (is *Inputs) report(e *download, out outcome) {
 	is.mu.Lock()
 	if is.downloads[e.id] == e {
@@ -60,7 +60,8 @@ func (is *Inputs) report(e *download, out outcome) {
 	is.s.WakeGrid(e.id)
 }
 
-// fetchAll fetches the inputs that are not there yet.
+// fetchAll fetches, one after another, the inputs that are not in the work area yet. It stops at the first input that
+// cannot be fetched now.
 func (is *Inputs) fetchAll(ctx context.Context, e *download) outcome {
 	ar, err := is.areas.Of(e.owner)
 	if err == nil {
@@ -145,8 +146,8 @@ func (is *Inputs) order(ar *areas.Area, e *download, w *want, credential string)
 // lookEvery is the time between two checks of the free space during a transfer.
 const lookEvery = 5 * time.Second
 
-// child runs the order in a child process of the owner, and stops the child if the disk gets full. The returned error
-// is never the server's fault.
+// child runs the order in a child process of the owner, and stops the child if the disk gets full. An error means that
+// something on this host failed; a failure of the server is in the report.
 func (is *Inputs) child(ctx context.Context, e *download, o fetch.Order) (fetch.Report, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -8,8 +8,8 @@ import (
 	"jjm/internal/engine/floor/state"
 )
 
-// Sweeper removes folders account by account, when the harvest of an account calls it: a
-// work area may hang.
+// Sweeper removes folders separately for each account, when the harvest of the account calls it, because a work area
+// may hang.
 type Sweeper struct {
 	b     *base.Base
 	s     *state.State

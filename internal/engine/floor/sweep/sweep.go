@@ -51,8 +51,8 @@ func (sw *Sweeper) SweepOrphans(ctx context.Context, uid int) {
 }
 
 // SweepLate removes the folder of a bulk that is no longer in use. A function that writes below the folder of a stored
-// bulk, and makes a missing folder again, must call SweepLate afterwards. Otherwise no other sweep may find the folder
-// again, if it was swept before the write. If the bulk is still in use here, a later sweep removes the folder. late is
+// bulk, and makes a missing folder again, must call SweepLate afterwards. If the folder was swept before the write, no
+// other sweep might find the new folder. If the bulk is still in use here, a later sweep removes the folder. late is
 // true if the bulk is no longer in use; the error is about the removal.
 func (sw *Sweeper) SweepLate(owner jjm.Owner, tag jjm.Tag) (late bool, err error) {
 	if sw.inUse(tag) {
