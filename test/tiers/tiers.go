@@ -50,9 +50,9 @@ const (
 // them out.
 var endToEnd = []string{
 	"./test/advertise", "./test/bench/...", "./test/daemon", "./test/docs", "./test/gateclient", "./test/gatekeepers",
-	"./test/hostile", "./test/identity", "./test/survival", "./etc/examples/...", "./internal/testkit/testbed",
-	"./internal/engine", "./cmd/jjm", "./cmd/jjm-daemon", "./cmd/jjm-wrapper", "./internal/testkit/fakepbs",
-	"./adapters/conformance",
+	"./test/hostile", "./test/identity", "./test/operations", "./test/survival", "./etc/examples/...",
+	"./internal/testkit/testbed", "./internal/engine", "./cmd/jjm", "./cmd/jjm-daemon", "./cmd/jjm-wrapper",
+	"./internal/testkit/fakepbs", "./adapters/conformance",
 }
 
 // racing are the packages that run under the race detector: the packages of the daemon.
