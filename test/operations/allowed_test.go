@@ -18,6 +18,8 @@ type circumstances struct {
 	ending         bool // the grid job is not running: it is prepared, killed or collected
 	asked          bool // a kill, a hold or a forced state is on its way
 	phase          string
+	// dies is set if the daemon was killed meanwhile. Then jjm may have asked twice, and the first time changed the job.
+	dies bool
 }
 
 // allowed returns the possible outcomes of an operation on a local job in a state.
@@ -31,7 +33,7 @@ func (c circumstances) allowed(verb, state string) []outcome {
 	case c.over && (verb == "resubmit" || verb == "resplit"):
 	case c.over:
 		return []outcome{noChange, refused}
-	case c.ending, c.asked:
+	case c.ending, c.asked, c.dies:
 		return []outcome{done, noChange, refused}
 	}
 	switch {

@@ -145,7 +145,7 @@ func (w *world) operateOn(j *job, dies bool) {
 		w.t.Errorf("%s of %s in %s: %v", verb, l.ref(), l.State, err)
 		return
 	}
-	w.judge(j, verb, l, before, journal, got, s)
+	w.judge(j, verb, l, before, journal, got, dies, s)
 }
 
 func sortedVerbs() []string {
@@ -159,7 +159,8 @@ func sortedVerbs() []string {
 
 // judge compares the outcome of an operation with the table. The local job may have changed its state meanwhile, and
 // the grid job may have ended: each state that they had is possible.
-func (w *world) judge(j *job, verb string, l local, before status, journal []entry, got outcome, s said) {
+func (w *world) judge(j *job, verb string, l local, before status, journal []entry, got outcome,
+	dies bool, s said) {
 	w.t.Helper()
 	after := w.journal(j)
 	states := []string{l.State}
@@ -172,7 +173,7 @@ func (w *world) judge(j *job, verb string, l local, before status, journal []ent
 	c := circumstances{reads: j.reads, related: j.related, over: before.over(),
 		ending: !before.over() && before.Lookup.Status != "running",
 		asked:  l.Kill || l.Failing != "" || l.Holding != nil && l.State != "held",
-		phase:  l.Phase}
+		phase:  l.Phase, dies: dies}
 	w.seen.add(verb, l.State, got)
 	if got == busy || got == lost {
 		return
@@ -206,6 +207,9 @@ func (w *world) copy(j *job, dies bool) {
 	s := w.during(dies, ask)
 	if s.exit != 0 && dies {
 		s = ask() // the same key means the same grid job
+	}
+	if s.exit != 0 && j.related {
+		return // a recovery is refused while the grid job that it recovers has another one, or is reopened
 	}
 	w.made(s, "copy "+ref, &job{owner: j.owner, reads: j.reads})
 }

@@ -4,7 +4,9 @@ import (
 	"os"
 	"strconv"
 	"testing"
+	"time"
 
+	"jjm/internal/testkit/needs"
 	"jjm/internal/testkit/site"
 )
 
@@ -16,6 +18,9 @@ type size struct {
 
 // short is the run of make test.
 var short = size{jobs: 8, locals: 4, operations: 70, kills: 2, long: "3"}
+
+// whole is the run of the campaign.
+var whole = size{jobs: 50, locals: 6, operations: 500, kills: 15, long: "4"}
 
 // embedded is a cluster with fewer slots than local jobs, so that local jobs wait.
 const embedded = "[[cluster]]\nname = \"local\"\nkind = \"local\"\nslots = 4\ngrace = \"3s\"\n"
@@ -30,7 +35,7 @@ func seedOf(t *testing.T, seed uint64) uint64 {
 		}
 		seed = n
 	}
-	t.Logf("to repeat: JJM_SEED=%d go test ./test/operations -run '^%s$'", seed, t.Name())
+	t.Logf("to repeat: JJM_TIER=%s JJM_SEED=%d go test ./test/operations -run '^%s$'", needs.Operations, seed, t.Name())
 	return seed
 }
 
@@ -39,6 +44,18 @@ func TestOperations_AtRandom(t *testing.T) {
 	people := []site.Person{site.Account(t), site.Account(t), site.Account(t)}
 	w := newWorld(t, seedOf(t, 1), embedded, people)
 	w.play(short)
+}
+
+// newSeed returns a seed that differs from run to run.
+func newSeed() uint64 { return uint64(time.Now().UnixNano()) % 1_000_000 }
+
+// TestOperations_OnFiftyGridJobs is the campaign on the embedded batch system.
+func TestOperations_OnFiftyGridJobs(t *testing.T) {
+	needs.Campaign(t, needs.Operations)
+	needs.NoSystem(t)
+	people := []site.Person{site.Account(t), site.Account(t), site.Account(t)}
+	w := newWorld(t, seedOf(t, newSeed()), embedded, people)
+	w.play(whole)
 }
 
 // play submits the grid jobs, operates on them while it kills the daemon, and checks how all of it ends.

@@ -61,6 +61,7 @@ func (w *world) moment(limit time.Duration) { time.Sleep(time.Duration(w.r.Int64
 type said struct {
 	out  string
 	exit int
+	err  string // standard error
 }
 
 // jjm runs a command as an account.
@@ -72,9 +73,9 @@ func (w *world) jjm(p site.Person, args ...string) said {
 		w.t.Fatal(err)
 	}
 	if failed != nil {
-		return said{out, failed.ExitCode()}
+		return said{out, failed.ExitCode(), err.Error()}
 	}
-	return said{out, 0}
+	return said{out: out}
 }
 
 // lines parses an answer of one JSON object per line.
@@ -95,7 +96,7 @@ func one[T any](w *world, what string, s said) T {
 	w.t.Helper()
 	all, err := lines[T](s.out)
 	if err != nil || len(all) != 1 {
-		w.t.Fatalf("jjm %s: exit %d, %d objects, want 1: %v\n%s", what, s.exit, len(all), err, s.out)
+		w.t.Fatalf("jjm %s: exit %d, %d objects, want 1: %v\n%s\n%s", what, s.exit, len(all), err, s.out, s.err)
 	}
 	return all[0]
 }
