@@ -49,13 +49,15 @@ demo: build
 #                         with the real batch systems
 #   make test-faults      a campaign, by name; make campaign runs all of them
 TIERS = $(GO) run ./test/tiers
-.PHONY: unit test test-faults test-hostile test-gatekeepers test-systems campaign race
+.PHONY: unit test test-faults test-operations test-hostile test-gatekeepers test-systems campaign race
 unit:
 	@$(TIERS) unit
 test: tools vet
 	@$(TIERS) test
 test-faults: tools
 	@$(TIERS) faults
+test-operations: tools
+	@$(TIERS) operations
 test-hostile: tools
 	@$(TIERS) hostile
 test-gatekeepers: tools

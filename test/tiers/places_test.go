@@ -23,7 +23,7 @@ type place struct {
 func places(t *testing.T, root string) (all []place) {
 	t.Helper()
 	campaigns := map[string]string{"Faults": needs.Faults, "Hostile": needs.Hostile, "Gatekeepers": needs.Gatekeepers,
-		"Systems": needs.Systems, "Lint": needs.Lint}
+		"Systems": needs.Systems, "Operations": needs.Operations, "Lint": needs.Lint}
 	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, "_test.go") || strings.Contains(path, "internal/testkit/needs") {
 			return err

@@ -26,6 +26,7 @@ const (
 	Hostile     = "hostile"
 	Gatekeepers = "gatekeepers"
 	Systems     = "systems"
+	Operations  = "operations"
 
 	// Lint has the tests that compile or analyse the whole tree: "make lint".
 	Lint = "lint"

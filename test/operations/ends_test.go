@@ -1,0 +1,224 @@
+package operations_test
+
+import (
+	"database/sql"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	_ "modernc.org/sqlite" // the store is read as it lies on the disk
+
+	"jjm/internal/testkit/site"
+)
+
+// settle releases held local jobs until all grid jobs are over.
+func (w *world) settle() {
+	w.t.Helper()
+	w.UntilNone("grid jobs are over", func() int {
+		left := 0
+		for _, j := range w.jobs {
+			if j.removed {
+				continue
+			}
+			st := w.status(j)
+			if st.over() {
+				continue
+			}
+			left++
+			if slices.ContainsFunc(st.Locals, func(l local) bool { return l.State == "held" }) {
+				w.jjm(site.Root(), "release", "--json", j.id)
+			}
+		}
+		return left
+	})
+}
+
+// removeSome removes about a third of the grid jobs, and kills the daemon in the midst of it.
+func (w *world) removeSome() {
+	w.t.Helper()
+	w.ask()
+	for i, j := range w.jobs {
+		if i == 0 || !j.removed && w.r.IntN(3) == 0 {
+			w.remove(j, i == 0)
+		}
+	}
+	w.UntilNone("grid jobs are removed", func() int {
+		left := 0
+		for _, j := range w.jobs {
+			if !j.removed {
+				continue
+			}
+			if e := w.status(j).Lookup.Error; e == nil || !strings.Contains(e.Text, "was removed") {
+				left++
+			}
+		}
+		return left
+	})
+}
+
+// proof is the answer of jjm verify.
+type proof struct {
+	Verdict  string `json:"verdict"`
+	Why      string `json:"why"`
+	Expected int64  `json:"expected"`
+	Proven   int64  `json:"proven"`
+	Assumed  int64  `json:"assumed"`
+	Missing  int64  `json:"missing"`
+	Pending  int64  `json:"pending"`
+	Overlap  int64  `json:"overlap"`
+	Doubled  int64  `json:"doubled"`
+	// Recoveries are the grid jobs that do what was missing.
+	Recoveries []struct {
+		Units int64 `json:"units"`
+	} `json:"recoveries"`
+}
+
+// verify checks the proof of each grid job that is left: nothing is done twice, everything is proven or missing, and
+// what is proven was done by completed local jobs. The applications wrote the same to their own ledger.
+func (w *world) verify() {
+	w.t.Helper()
+	ledger := w.readLedger()
+	for r, lines := range ledger {
+		if starts := count(lines, "start"); starts != 1 || len(lines) > 2 {
+			w.t.Errorf("attempt %d of local job %s wrote %v: a double run", r.attempt, r.local, lines)
+		}
+	}
+	for _, j := range w.jobs {
+		if !j.removed {
+			w.verifyOne(j, ledger)
+		}
+	}
+}
+
+func count(lines []string, what string) (n int) {
+	for _, line := range lines {
+		if line == what {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *world) verifyOne(j *job, ledger map[run][]string) {
+	w.t.Helper()
+	st := w.status(j)
+	p := one[proof](w, "verify "+j.id, w.jjm(site.Root(), "verify", "--json", j.id))
+	var completed, owned int64
+	for _, l := range st.Locals {
+		if l.Phase != "given-back" {
+			owned += l.Part.Count
+		}
+		if !strings.HasPrefix(l.State, "completed") || l.Phase == "forced" {
+			continue
+		}
+		completed += l.Part.Count
+		if wrote := ledger[run{l.ref(), l.Attempt}]; !slices.Equal(wrote, []string{"start", "ok"}) {
+			w.t.Errorf("local job %s is %s, and its attempt %d wrote %v", l.ref(), l.State, l.Attempt, wrote)
+		}
+	}
+	for _, r := range p.Recoveries {
+		completed += r.Units
+	}
+	if p.Overlap+p.Doubled+p.Pending+p.Assumed != 0 || p.Proven+p.Missing != p.Expected {
+		w.t.Errorf("jjm verify %s: %+v, want each event proven or missing", j.id, p)
+	}
+	if p.Proven != completed || owned > p.Expected {
+		w.t.Errorf("jjm verify %s: %d of %d events proven, and completed local jobs own %d of %d", j.id, p.Proven, p.Expected,
+			completed, owned)
+	}
+	if st.Lookup.Status == "done" && p.Verdict != "proven" {
+		w.t.Errorf("grid job %s is done, and its proof is %s: %s", j.id, p.Verdict, p.Why)
+	}
+}
+
+// stays are the tables that may have rows of a removed grid job, with the reason in docs/REMOVING.md.
+var stays = map[string]string{
+	"grid_jobs": "its row", "journal": "what happened", "endings": "how earlier generations ended",
+	"reopenings": "who reopened it", "removals": "who removed it", "handles": "the request key", "told": "who was told",
+	"recoveries": "what it recovers",
+}
+
+// nothingLeft stops the daemon and checks that nothing of a removed grid job is on the disk.
+func (w *world) nothingLeft() {
+	w.t.Helper()
+	w.Stop()
+	state := filepath.Join(w.Dir, "s")
+	for _, j := range w.jobs {
+		if j.removed {
+			w.noFile(state, j)
+		}
+	}
+	w.packagesAreUsed(state)
+	w.noRow(filepath.Join(state, "store.db"))
+}
+
+// noFile checks that a grid job has no work area, no record and no tar.
+func (w *world) noFile(state string, j *job) {
+	w.t.Helper()
+	w.Must(filepath.WalkDir(state, func(path string, _ fs.DirEntry, err error) error {
+		name, parent := filepath.Base(path), filepath.Base(filepath.Dir(path))
+		if name == j.id && (parent == "jobs" || parent == "records") || strings.HasPrefix(name, "ops."+j.id+".") {
+			w.t.Errorf("%s is left of the removed grid job %s", path, j.id)
+		}
+		return err
+	}))
+}
+
+// packagesAreUsed checks that a grid job of the same account names each package.
+func (w *world) packagesAreUsed(state string) {
+	w.t.Helper()
+	for _, p := range w.people {
+		area := filepath.Join(state, "work", p.Name)
+		var named strings.Builder
+		files, err := filepath.Glob(filepath.Join(area, "jobs", "*", "job.json"))
+		w.Must(err)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			w.Must(err)
+			named.Write(text)
+		}
+		packages, err := filepath.Glob(filepath.Join(area, "packages", "*"))
+		w.Must(err)
+		for _, path := range packages {
+			if !strings.Contains(named.String(), filepath.Base(path)) {
+				w.t.Errorf("no grid job of %s uses the package %s", p.Name, path)
+			}
+		}
+	}
+}
+
+// noRow checks that tables without a reason in stays have no row of a removed grid job.
+func (w *world) noRow(path string) {
+	w.t.Helper()
+	db, err := sql.Open("sqlite", "file:"+path)
+	w.Must(err)
+	defer db.Close()
+	rows, err := db.Query("SELECT m.name FROM sqlite_master AS m JOIN pragma_table_info(m.name) AS c ON c.name = 'grid' " +
+		"WHERE m.type = 'table'")
+	w.Must(err)
+	var tables []string
+	for rows.Next() {
+		var name string
+		w.Must(rows.Scan(&name))
+		tables = append(tables, name)
+	}
+	w.Must(rows.Err())
+	if len(tables) < 10 {
+		w.t.Errorf("only %d tables of the store name grid jobs: %v", len(tables), tables)
+	}
+	for _, table := range tables {
+		if stays[table] != "" {
+			continue
+		}
+		for _, j := range w.jobs {
+			var n int
+			w.Must(db.QueryRow(fmt.Sprintf("SELECT count(*) FROM %q WHERE grid = ?", table), j.id).Scan(&n))
+			if j.removed && n > 0 {
+				w.t.Errorf("%d rows of the removed grid job %s are left in %s", n, j.id, table)
+			}
+		}
+	}
+}

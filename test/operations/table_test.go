@@ -1,0 +1,176 @@
+package operations_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"jjm/internal/testkit/site"
+)
+
+// ganga returns what Ganga's operation does with a subjob in a state. ok is false if Ganga has no such operation or
+// state.
+func ganga(verb, state string) (does outcome, ok bool) {
+	in := func(words string) bool { return slices.Contains(strings.Fields(words), state) }
+	ok = state != "held"
+	switch verb {
+	case "kill":
+		return pick3(in("submitted running"), in("completed failed")), ok
+	case "resubmit":
+		return pick3(in("completed failed killed"), false), ok
+	case "force failed":
+		return pick3(in("submitting submitted running completing completed killed"), in("failed")), ok
+	case "force completed":
+		return pick3(in("completing failed"), in("completed")), ok
+	case "freeze":
+		return pick3(in("completed failed killed"), in("completed_frozen failed_frozen")), ok
+	case "unfreeze":
+		return pick3(in("completed_frozen failed_frozen"), in("completed failed")), ok
+	case "resplit":
+		return pick3(in("completed failed killed"), false), ok
+	}
+	return refused, false
+}
+
+func pick3(does, stays bool) outcome {
+	switch {
+	case does:
+		return done
+	case stays:
+		return noChange
+	}
+	return refused
+}
+
+// differences are the cells in which jjm differs from Ganga, with the reason.
+var differences = map[string]string{
+	"kill new":                   "R13: in any state that is not final",
+	"kill submitting":            "R13: in any state that is not final",
+	"kill completing":            "R13: in any state that is not final",
+	"kill killed":                "R13: a kill of what is over changes nothing",
+	"kill completed_frozen":      "R13: a kill of what is over changes nothing",
+	"kill failed_frozen":         "R13: a kill of what is over changes nothing",
+	"resubmit completed":         "R15: its result is retracted first",
+	"resplit completed":          "R15: its result is retracted first",
+	"resplit killed":             "jjm resubmit runs it again as it is",
+	"force completed completing": "a merge owns its outputs",
+	"unfreeze new":               "it is not frozen: nothing to do",
+	"unfreeze submitting":        "it is not frozen: nothing to do",
+	"unfreeze submitted":         "it is not frozen: nothing to do",
+	"unfreeze running":           "it is not frozen: nothing to do",
+	"unfreeze completing":        "it is not frozen: nothing to do",
+	"unfreeze killed":            "it is not frozen: nothing to do",
+}
+
+// The table of this package equals Ganga's, and each cell that differs is named with its reason.
+func TestTable_IsGangasExceptWhereDecided(t *testing.T) {
+	used := 0
+	for _, verb := range sortedVerbs() {
+		for _, state := range states {
+			want, ok := ganga(verb, state)
+			cell := verb + " " + state
+			got := expected(verb, state)
+			if why := differences[cell]; ok && (got != want) != (why != "") {
+				t.Errorf("%s: %s, in Ganga %s, reason %q", cell, got, want, why)
+			} else if why != "" {
+				used++
+			}
+		}
+	}
+	if used != len(differences) {
+		t.Errorf("%d of %d differences are of a cell of the table", used, len(differences))
+	}
+}
+
+// stage is how a test brings local jobs into a state. Each grid job has a local job for each operation and two more:
+// the first one takes the slot of the cluster full, and the last one runs as long as the test.
+type stage struct {
+	state, cluster, mode string
+	// then is an operation that brings the local jobs into the state; before is their state before it.
+	then, before string
+}
+
+func stages() []stage {
+	return []stage{
+		{state: "new", cluster: "shut", mode: "sleep"},
+		{state: "submitted", cluster: "full", mode: "sleep"},
+		{state: "running", cluster: "wide", mode: "sleep"},
+		{state: "held", cluster: "wide", mode: "hold"},
+		{state: "completed", cluster: "wide", mode: "ok"},
+		{state: "failed", cluster: "wide", mode: "fail"},
+		{state: "killed", cluster: "wide", mode: "sleep", before: "running", then: "kill"},
+		{state: "completed_frozen", cluster: "wide", mode: "ok", before: "completed", then: "freeze"},
+		{state: "failed_frozen", cluster: "wide", mode: "fail", before: "failed", then: "freeze"},
+	}
+}
+
+// stageApplication ends as MODE says.
+const stageApplication = `#!/bin/sh
+[ "$1" -lt "$LAST" ] || exec sleep 600
+case $MODE in
+sleep) exec sleep 600 ;;
+hold) exec "$GBS_LOG" HOLD "look at me" ;;
+fail) exec "$GBS_LOG" FAILED "by design" ;;
+esac
+exec "$GBS_LOG" SUCCEEDED -
+`
+
+const stageClusters = "[[cluster]]\nname = \"wide\"\nkind = \"local\"\nslots = 100\n" +
+	"[[cluster]]\nname = \"full\"\nkind = \"local\"\nslots = 1\n[[cluster]]\nname = \"shut\"\nkind = \"local\"\nslots = 1\n"
+
+// Each operation on a local job in each state at rest does what the table says. The random runs have the other states:
+// submitting and completing.
+func TestTable_EachOperationInEachState(t *testing.T) {
+	p := site.Account(t)
+	w := newWorld(t, 1, stageClusters, []site.Person{p})
+	if s := w.jjm(site.Root(), "pause", "cluster", "shut", "--reason", "test"); s.exit != 0 {
+		t.Fatalf("pause: %s", s.err)
+	}
+	app := filepath.Join(w.Home(p), "app.sh")
+	w.Must(os.WriteFile(app, []byte(stageApplication), 0o755))
+	w.Must(os.Chown(app, p.UID, p.GID))
+	names := sortedVerbs()
+	all := stages()
+	jobs := make([]*job, len(all))
+	for i, st := range all {
+		jobs[i] = &job{owner: p, id: w.Submit(p, fmt.Sprintf("type = \"montecarlo\"\nname = \"stage\"\nclusters = [%q]\n"+
+			"[env]\nMODE = %q\nLAST = \"%d\"\n[[inputs]]\npath = \"app.sh\"\nexecutable = true\n[params]\n"+
+			"command = [\"app.sh\", \"{first_event}\"]\nevents = %d\nevents_per_job = 1\n",
+			st.cluster, st.mode, len(names)+2, len(names)+2))}
+	}
+	for i, st := range all {
+		if st.then != "" {
+			w.reach(jobs[i], len(names), st.before)
+			ref := fmt.Sprintf("%s.1-%d", jobs[i].id, len(names))
+			if s := w.jjm(p, command(st.then, ref)...); s.exit != 0 {
+				t.Fatalf("%s: %s", st.then, s.err)
+			}
+		}
+		w.reach(jobs[i], len(names), st.state)
+		for n, verb := range names {
+			w.cell(jobs[i], verb, st.state, n+1)
+		}
+	}
+}
+
+// reach waits until the local jobs 1 to n of a grid job are in a state.
+func (w *world) reach(j *job, n int, state string) {
+	w.t.Helper()
+	w.Until(j.id+" is "+state, func() bool {
+		st := w.status(j)
+		return len(st.Locals) == n+2 && !slices.ContainsFunc(st.Locals[1:n+1], func(l local) bool { return l.State != state })
+	})
+}
+
+// cell carries out one operation and compares its outcome with the table.
+func (w *world) cell(j *job, verb, state string, n int) {
+	w.t.Helper()
+	s := w.jjm(j.owner, command(verb, fmt.Sprintf("%s.%d", j.id, n))...)
+	got, err := read(verb, s)
+	if want := (circumstances{}).allowed(verb, state); err != nil || !slices.Contains(want, got) {
+		w.t.Errorf("jjm %s in %s: %s, %v, want %v: %s", verb, state, got, err, want, s.out)
+	}
+}
