@@ -18,7 +18,7 @@ import (
 type suite struct {
 	TB
 	System
-	under adapters.Adapter // System.Adapter without its patience
+	under adapters.Adapter // System.Adapter without the wrapper that repeats failed commands
 	began time.Time        // when the check began
 	made  []jjm.Tag        // tags of the bulks that the check submitted
 	ctx   context.Context

@@ -89,7 +89,7 @@ func TestSignals_KillFollowsTermAfterTheGracePeriod(t *testing.T) {
 	start := time.Now()
 	w.signal(syscall.SIGTERM)
 	w.wait()
-	if took := time.Since(start); took < s.job.Grace.D() { // provoked: it is never earlier
+	if took := time.Since(start); took < s.job.Grace.D() { // provoked: KILL never comes before the grace time
 		t.Errorf("KILL came after %v", took)
 	}
 	r := s.result()

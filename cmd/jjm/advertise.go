@@ -31,7 +31,7 @@ func (*advertise) Help() string {
 		"collector does not have the ad."
 }
 
-// Run carries out the command.
+// Run carries out jjm advertise.
 func (s *advertise) Run(c *cli) error {
 	if s.JSON && s.GLUE {
 		return usage("--json and --glue2: want one of them")

@@ -37,7 +37,7 @@ func (*ban) Help() string {
 // Help returns the text of --help below the usage.
 func (*unban) Help() string { return "Jobs that were killed stay killed." + banAdmins }
 
-// Run carries out the command.
+// Run carries out jjm ban.
 func (b *ban) Run(c *cli) error {
 	if b.Reason == "" {
 		return usage("--reason is missing: say why, for the audit and for those who are refused")
@@ -45,7 +45,7 @@ func (b *ban) Run(c *cli) error {
 	return b.put(c, false)
 }
 
-// Run carries out the command.
+// Run carries out jjm unban.
 func (b *unban) Run(c *cli) error { return b.put(c, true) }
 
 // put sets or ends the ban.
@@ -96,7 +96,7 @@ func (*bans) Help() string {
 	return banAdmins[1:]
 }
 
-// Run carries out the command.
+// Run carries out jjm bans.
 func (b *bans) Run(c *cli) error {
 	banned, err := b.askBan(c, nil)
 	if err != nil {

@@ -78,7 +78,7 @@ func (s *cat) check() error {
 	return oneLocal("cat", s.ID)
 }
 
-// Run carries out the command.
+// Run carries out jjm cat.
 func (s *cat) Run(c *cli) error {
 	if err := s.check(); err != nil {
 		return err

@@ -46,7 +46,7 @@ func (*resetCluster) Help() string {
 	return "jjm sends commands to the cluster again at once, not only after the next probe; for administrators."
 }
 
-// Run carries out the command.
+// Run carries out jjm clusters show.
 func (s *showClusters) Run(c *cli) error {
 	a, err := ask(c, s.place, wire.VerbClusters(), wire.ClustersRequest{})
 	if err != nil {
@@ -97,7 +97,7 @@ func (c *cli) nature(all []wire.Cluster) error {
 	return nil
 }
 
-// Run carries out the command.
+// Run carries out jjm clusters reset.
 func (s *resetCluster) Run(c *cli) error {
 	name := s.Name
 	if _, err := ask(c, s.place, wire.VerbReset(), wire.ResetRequest{Cluster: name}); err != nil {

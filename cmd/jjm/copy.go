@@ -36,7 +36,7 @@ func (*copyJob) Help() string {
 		"empty VALUE removes the key. If the edited job file has problems, all are shown and nothing is stored."
 }
 
-// Run carries out the command.
+// Run carries out jjm copy.
 func (j *copyJob) Run(c *cli) error {
 	id, err := j.one(c, "copy", j.ID, false, false)
 	if err != nil {

@@ -101,13 +101,13 @@ func (*removeDatasets) Help() string {
 		"are removed in the order of the names. For the owner and administrators."
 }
 
-// Run carries out the command.
+// Run carries out jjm dataset add.
 func (d *addFiles) Run(c *cli) error { return d.add(c, d.Name, d.File) }
 
-// Run carries out the command.
+// Run carries out jjm dataset close.
 func (d *closeDataset) Run(c *cli) error { return d.close(c, d.Name) }
 
-// Run carries out the command.
+// Run carries out jjm dataset mark.
 func (d *markFiles) Run(c *cli) error {
 	last := len(d.Words) - 1
 	if last < 1 {
@@ -116,7 +116,7 @@ func (d *markFiles) Run(c *cli) error {
 	return d.mark(c, d.Name, d.Words[:last], d.Words[last])
 }
 
-// Run carries out the command.
+// Run carries out jjm dataset remove.
 func (d *removeDatasets) Run(c *cli) error {
 	all := results[wire.RemovedDataset]{c: c, command: "dataset remove",
 		ask: func(names []string) ([]wire.RemovedDataset, error) {
@@ -153,7 +153,7 @@ func removedText(one *wire.RemovedDataset, dry bool) string {
 	return fmt.Sprintf("%s %s, %s", field(one.Name), done, jjm.Count(one.Files, "file"))
 }
 
-// Run carries out the command.
+// Run carries out jjm dataset show.
 func (d *showDatasets) Run(c *cli) error { return d.show(c, d.Name) }
 
 // send sends a request, with the flag --uid if it was given.

@@ -23,7 +23,7 @@ func (*explain) Help() string {
 		"condition that does not hold."
 }
 
-// Run carries out the command.
+// Run carries out jjm explain.
 func (e *explain) Run(c *cli) error {
 	if err := oneLocal("explain", e.ID); err != nil {
 		return err

@@ -33,7 +33,7 @@ func (*find) Help() string {
 		"status is 1 if nothing fits. docs/SEEING.md says what each flag looks at."
 }
 
-// Run carries out the command.
+// Run carries out jjm find.
 func (f *find) Run(c *cli) error {
 	request, err := f.request(time.Now())
 	if err != nil {

@@ -36,7 +36,7 @@ func (*forceState) Help() string {
 		"success), or ID error KIND TEXT. Above 100 jobs it asks, or wants --yes. For the owner and administrators."
 }
 
-// Run carries out the command.
+// Run carries out jjm force-status.
 func (f *forceState) Run(c *cli) error {
 	last := len(f.Words) - 1
 	how := wire.ForceHow{To: f.Words[last], Reason: f.Why, Now: f.Force, DryRun: f.Dry}

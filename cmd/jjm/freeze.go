@@ -25,7 +25,7 @@ func (*freeze) Help() string {
 		"--dry-run shows what would be frozen."
 }
 
-// Run carries out the command.
+// Run carries out jjm freeze.
 func (f *freeze) Run(c *cli) error {
 	how := wire.FreezeHow{DryRun: f.Dry}
 	return f.change(c, selection.ToFreeze, "frozen", func(refs []string) ([]wire.Frozen, error) {
@@ -47,7 +47,7 @@ func (*unfreeze) Help() string {
 		"jobs). Above 100 jobs it asks, or wants --yes."
 }
 
-// Run carries out the command.
+// Run carries out jjm unfreeze.
 func (u *unfreeze) Run(c *cli) error {
 	how := wire.FreezeHow{DryRun: u.Dry}
 	return u.change(c, selection.ToUnfreeze, "unfrozen", func(refs []string) ([]wire.Frozen, error) {

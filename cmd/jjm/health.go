@@ -32,7 +32,7 @@ func (*siteHealth) Help() string {
 		"Exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN (also if the command line is wrong)."
 }
 
-// Run carries out the command.
+// Run carries out jjm health.
 func (s *siteHealth) Run(c *cli) error {
 	a, err := ask(c, s.place, wire.VerbHealth(), wire.HealthRequest{})
 	down := client.IsUnreachable(err) || jjm.KindOf(err) == jjm.Busy

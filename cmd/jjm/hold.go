@@ -27,7 +27,7 @@ func (*hold) Help() string {
 		"disks' --dry-run shows what would be held."
 }
 
-// Run carries out the command.
+// Run carries out jjm hold.
 func (h *hold) Run(c *cli) error {
 	how := wire.HoldHow{Reason: h.Reason, DryRun: h.Dry}
 	h.Reason = "" // here, the reason is no filter

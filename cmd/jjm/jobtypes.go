@@ -45,7 +45,7 @@ type showJobTypes struct {
 	place
 }
 
-// Run carries out the command.
+// Run carries out jjm job-types show.
 func (j *showJobTypes) Run(c *cli) error {
 	a, err := ask(c, j.place, wire.VerbJobTypes(), wire.JobTypesRequest{})
 	if err != nil {

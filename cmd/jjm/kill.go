@@ -27,7 +27,7 @@ func (*kill) Help() string {
 		"would be killed."
 }
 
-// Run carries out the command.
+// Run carries out jjm kill.
 func (k *kill) Run(c *cli) error {
 	refs, err := k.choose(c, selection.ToKill, "")
 	if err != nil {

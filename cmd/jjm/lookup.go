@@ -34,7 +34,7 @@ func (*lookup) Help() string {
 		"tar=PATH message=TEXT. If no daemon answers, it shows the last record, with stale=1."
 }
 
-// Run carries out the command.
+// Run carries out jjm lookup.
 func (l *lookup) Run(c *cli) error {
 	var err error
 	if l.IDs, err = l.named(c, "lookup", l.IDs, true, true); err != nil {

@@ -22,7 +22,7 @@ func (*models) Help() string {
 		"model default."
 }
 
-// Run carries out the command.
+// Run carries out jjm models.
 func (m *models) Run(c *cli) error {
 	a, err := ask(c, m.place, wire.VerbModels(), wire.ModelsRequest{})
 	if err != nil {

@@ -116,7 +116,7 @@ func (o *offline) fits(text string, filter *selection.Filter) (st wire.Status, o
 	return st, err == nil && (!ref.Locals || len(st.Locals) > 0), err
 }
 
-// chosen are the grid jobs that a list selects among records.
+// chosen holds the patterns and filters by which a list selects grid jobs from the records.
 type chosen struct {
 	o      *offline
 	l      wire.List

@@ -71,13 +71,13 @@ func (*resume) Help() string {
 	return "This ends all drains, pauses and maintenance windows of the name, whoever ordered them." + orderHelp
 }
 
-// Run carries out the command.
+// Run carries out jjm drain.
 func (d *drain) Run(c *cli) error { return d.put(c, jjm.OrderDrain, d.From, d.term) }
 
-// Run carries out the command.
+// Run carries out jjm pause.
 func (p *pause) Run(c *cli) error { return p.put(c, jjm.OrderPause, "", p.term) }
 
-// Run carries out the command.
+// Run carries out jjm resume.
 func (r *resume) Run(c *cli) error { return r.put(c, jjm.OrderResume, "", term{}) }
 
 // put sends the order. Without a name it shows the orders in force.

@@ -50,7 +50,7 @@ Which files there are:
   $ jjm output 17 --list`
 }
 
-// Run carries out the command.
+// Run carries out jjm output.
 func (o *output) Run(c *cli) error {
 	if o.File != "" && o.Partial {
 		return usage("want --file or --partial: one file is whole, or not there yet")

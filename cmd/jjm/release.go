@@ -35,7 +35,7 @@ func (*release) Help() string {
 		"'*disk*' --dry-run shows what would be released."
 }
 
-// Run carries out the command.
+// Run carries out jjm release.
 func (r *release) Run(c *cli) error {
 	words, err := r.words()
 	if err != nil {

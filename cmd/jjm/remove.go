@@ -30,7 +30,7 @@ func (*remove) Help() string {
 		"remove --status done --age 30d --dry-run shows what would be removed."
 }
 
-// Run carries out the command.
+// Run carries out jjm remove.
 func (r *remove) Run(c *cli) error {
 	refs, err := r.choose(c, selection.ToRemove, "")
 	if err != nil {

@@ -78,7 +78,7 @@ func (*renew) Help() string {
 		"that of the jobs is not used. To submit again with the same key also renews."
 }
 
-// Run carries out the command.
+// Run carries out jjm renew.
 func (r *renew) Run(c *cli) error {
 	var err error
 	if r.ID, err = r.one(c, "renew", r.ID, true, false); err != nil {

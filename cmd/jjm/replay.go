@@ -23,7 +23,7 @@ func (*replayJob) Help() string {
 		"would do differently. Nothing is changed. Exit code 0 if all answers are the same, 1 if not."
 }
 
-// Run carries out the command.
+// Run carries out jjm job-types replay.
 func (r *replayJob) Run(c *cli) error {
 	var err error
 	if r.ID, err = r.one(c, "replay", r.ID, true, false); err != nil {

@@ -31,7 +31,7 @@ func (*reportJob) Help() string {
 		"other file, and that also shows the attempts along the time. docs/REPORTS.md explains the figures."
 }
 
-// Run carries out the command.
+// Run carries out jjm report.
 func (r *reportJob) Run(c *cli) error {
 	id, err := r.one(c, "report", r.ID, true, false)
 	if err != nil {

@@ -36,7 +36,7 @@ func (*resplit) Help() string {
 		"jobs). Above 100 jobs it asks, or wants --yes."
 }
 
-// Run carries out the command.
+// Run carries out jjm resplit.
 func (r *resplit) Run(c *cli) error {
 	how := wire.ResplitHow{Into: r.Into, EventsPerJob: r.Events, FilesPerJob: r.Files, LumisPerJob: r.Lumis,
 		DryRun: r.Dry, Stop: !r.KeepGoing}

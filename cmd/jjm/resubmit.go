@@ -42,7 +42,7 @@ func (*resubmit) Help() string {
 		"shows what would run again."
 }
 
-// Run carries out the command.
+// Run carries out jjm resubmit.
 func (r *resubmit) Run(c *cli) error {
 	asked, err := r.resources()
 	if err != nil {

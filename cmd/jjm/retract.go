@@ -32,7 +32,7 @@ func (*retract) Help() string {
 		"who makes the outputs again, then lost OUTPUT for each. For the owner and administrators."
 }
 
-// Run carries out the command.
+// Run carries out jjm retract.
 func (r *retract) Run(c *cli) error {
 	id, err := r.one(c, "retract", r.ID, true, false)
 	if err != nil {

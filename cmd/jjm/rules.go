@@ -12,7 +12,7 @@ func (*rules) Help() string {
 		"shipped rules. It needs no daemon."
 }
 
-// Run carries out the command.
+// Run carries out jjm rules.
 func (*rules) Run(c *cli) error {
 	_, err := c.out.WriteString(rule.ShippedText())
 	return err

@@ -34,7 +34,7 @@ func (*set) Help() string {
 		"be changed."
 }
 
-// Run carries out the command.
+// Run carries out jjm set.
 func (s *set) Run(c *cli) error {
 	asked, err := s.resources()
 	if err != nil {

@@ -31,7 +31,7 @@ func (*status) Help() string {
 		"shows the local jobs of 17 that failed with exit code 3. docs/SELECTION.md has all filters."
 }
 
-// Run carries out the command.
+// Run carries out jjm status.
 func (s *status) Run(c *cli) error {
 	where, err := s.where(s.place)
 	switch {

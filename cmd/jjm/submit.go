@@ -47,7 +47,7 @@ func (*submit) Help() string {
 		"submits them. If all stay new, the grid job ends as broken, is removed with --wait, or kept with --keep."
 }
 
-// Run carries out the command.
+// Run carries out jjm submit.
 func (s *submit) Run(c *cli) error {
 	req, name, err := s.request(c)
 	if err != nil {

@@ -27,7 +27,7 @@ func (*top) Help() string {
 		"explains the columns."
 }
 
-// Run carries out the command.
+// Run carries out jjm top.
 func (t *top) Run(c *cli) error {
 	_, _, ok := c.terminal(c.outFile)
 	in, isFile := c.in.(*os.File)

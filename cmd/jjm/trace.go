@@ -30,7 +30,7 @@ func (*traceJob) Help() string {
 		"Exit codes: 0 all hops are good, 1 a hop failed, 130 interrupted."
 }
 
-// Run carries out the command.
+// Run carries out jjm trace.
 func (t *traceJob) Run(c *cli) error {
 	if t.Timeout < time.Second {
 		return usage("--timeout %v: want at least 1s", t.Timeout)

@@ -46,7 +46,7 @@ func noVerdict(err error) error {
 	return err
 }
 
-// Run carries out the command.
+// Run carries out jjm verify.
 func (v *verify) Run(c *cli) error {
 	var err error
 	if v.ID, err = v.one(c, "verify", v.ID, true, false); err != nil {

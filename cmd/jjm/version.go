@@ -15,7 +15,7 @@ type versions struct {
 	place
 }
 
-// Run carries out the command.
+// Run carries out jjm version.
 func (v *versions) Run(c *cli) error {
 	var told struct {
 		JJM    string `json:"jjm"`

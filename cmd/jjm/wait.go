@@ -40,7 +40,7 @@ func (*wait) Help() string {
 		"restarts, it connects again. If it is interrupted, the jobs go on."
 }
 
-// Run carries out the command.
+// Run carries out jjm wait.
 func (w *wait) Run(c *cli) error {
 	ids, err := w.named(c, "wait", w.IDs, true, false)
 	if err != nil {

@@ -30,7 +30,7 @@ func (*whyJobs) Help() string {
 		"the spool is shown by its handle."
 }
 
-// Run carries out the command.
+// Run carries out jjm why.
 func (w *whyJobs) Run(c *cli) error {
 	refs, err := w.named(c, "why", w.Refs, false, true)
 	if err != nil {

@@ -366,7 +366,7 @@ func TestMonteCarlo_HangsUntilItsGroupIsTold(t *testing.T) {
 	select {
 	case err := <-ended:
 		t.Errorf("it did not hang: %v", err)
-	case <-time.After(200 * time.Millisecond): // pause: to end although it must not
+	case <-time.After(200 * time.Millisecond): // pause: time in which the program could end, which would be a mistake
 	}
 	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM); err != nil {
 		t.Fatal(err)

@@ -87,7 +87,7 @@ const tablesDir = "tables"
 
 func (r *run) file(name string) string { return filepath.Join(r.dir, name) }
 
-// costsOf returns the file of the costs of a step's test programs.
+// costsOf returns the path of the file to which the test programs of a step write what they cost.
 func (r *run) costsOf(step string) string { return r.file("costs of " + step) }
 
 // packagesWithTests returns the import paths of the module's packages that have tests.

@@ -156,7 +156,7 @@ func renumbered(g *jjm.GridJob, l *jjm.LocalJob, p jjm.Part) (jjm.Part, error) {
 		if more.Seed != 0 {
 			more.Seed = carry.Seeds.Take() + offset
 		}
-		if more.Sequence != 0 { // usually the same number, because only successors return numbers of a sequence
+		if more.Sequence != 0 { // usually the old number, because only successors return numbers to the sequence
 			more.Sequence = carry.Sequence.Take()
 		}
 		input.More = &more

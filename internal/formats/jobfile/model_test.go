@@ -14,7 +14,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// modelsOf returns models by their texts.
+// modelsOf returns a function that parses the model with a given name. texts are the texts of the models, by name.
 func modelsOf(texts map[string]string) func(string) (jobfile.Model, jjm.Problems) {
 	return func(name string) (jobfile.Model, jjm.Problems) {
 		text, there := texts[name]

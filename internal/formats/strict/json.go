@@ -39,7 +39,7 @@ type jsonWalk struct {
 	places   Places
 	problems jjm.Problems
 	keys     int
-	offset   int // offset at which the count in line ends
+	offset   int // line counts the lines of text up to this offset
 	line     int
 }
 

@@ -66,8 +66,8 @@ func (a Absence) Excuses(at jjm.Time) bool {
 
 // AbsenceRules are the conditions under which an attempt counts as absent.
 type AbsenceRules struct {
-	// Listings and Age must both be reached (decision R2: 3 and 10 minutes). Age is
-	// measured by Watched.
+	// An attempt counts as absent only after it was missing from Listings successful listings in a row, and for the time
+	// Age (decision R2: 3 listings and 10 minutes). Watched measures the age.
 	Listings int
 	Age      time.Duration
 }

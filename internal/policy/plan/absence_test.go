@@ -70,7 +70,7 @@ type sky struct {
 	real    time.Duration // since the beginning
 	offset  time.Duration // of the clock on the wall
 	asked   time.Duration // real time of the last listing
-	good    bool          // and whether it was
+	good    bool          // the last listing succeeded
 	watch   plan.Watched
 	absence plan.Absence
 	// healthy is the real time for which a job has been missing from consecutive successful listings. listings is the

@@ -108,7 +108,7 @@ func Local(in LocalInput) LocalDecision {
 			d.NotBefore = in.Now.Add(wait)
 		}
 		if d.State == jjm.Held {
-			d.NotBefore = in.Now // shows later that the next attempt has not begun
+			d.NotBefore = in.Now // a time in NotBefore marks a held local job whose next attempt has not begun
 		}
 	case jjm.Hold:
 		d.State = jjm.Held

@@ -178,7 +178,8 @@ func (s *Store) Untold(ctx context.Context, since jjm.Time) (u Untold, err error
 	return u, nil
 }
 
-// UntoldOf returns the reason of the last notice about a grid job that was given up, "" if no notice was given up.
+// UntoldOf returns why the last undelivered notice about a grid job was given up. It returns "" if no notice was given
+// up.
 func (s *Store) UntoldOf(ctx context.Context, id jjm.GridID) (reason string, err error) {
 	err = s.view(ctx, func(c *conn) error {
 		return c.query(ctx, `SELECT cause FROM journal WHERE grid = ? AND first = -1 AND became = '`+NotNotified+`'

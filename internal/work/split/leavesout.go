@@ -101,7 +101,8 @@ func (l *Leaver) File(f *jjm.File, why string) (reason jjm.LeftReason, asked boo
 	return reason, true
 }
 
-// without returns the reason for which a file without sections has no part.
+// without returns the reason why a file without luminosity sections has no part. The bool is true if the job file asked
+// for that.
 func (l *Leaver) without() (jjm.LeftReason, bool) {
 	if l.p.WithoutLumis != WithoutWhole {
 		return jjm.LeftNoSections, l.p.WithoutLumis == WithoutSkip

@@ -145,7 +145,7 @@ func (s *pieces) sections(f *jjm.File, piece *Piece) jjm.Span {
 
 func (s *pieces) checkpoint() *Checkpoint { return nil }
 
-// left adds the files that no piece names to l as dropped, and reports in l whether a piece waits for its file.
+// left adds to l, as dropped, each file that no piece names. If a piece waits for its file, it also notes this in l.
 func (s *pieces) left(l *Left) {
 	named := map[string]bool{}
 	for i := range s.p.Pieces {
