@@ -77,8 +77,8 @@ func (si *Site) mayOrder(ctx context.Context, caller wire.Caller, o *wire.Order)
 }
 
 // knownTarget returns an error of kind Invalid for a cluster, queue or job type that this site does not have. A target
-// that a stored order names can always be resumed. Users are not checked. Which queues the site has is described at
-// queues.
+// that a stored order names can always be resumed. Users are not checked. For the queues that the site has, see the
+// method queues.
 func (si *Site) knownTarget(o *wire.Order) error {
 	var known []string
 	switch o.Kind {
