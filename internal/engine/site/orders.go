@@ -214,8 +214,8 @@ func (si *Site) orderChanged(orders []jjm.Order) {
 	fair.Kick(si.orderKick)
 }
 
-// concerns reports whether an order affects a grid job: the order is about a cluster or queue that the grid job may
-// use, or about the grid job itself, its type or its user.
+// concerns reports whether an order affects a grid job: the order is about a cluster that the grid job may use or about
+// a queue of such a cluster, or about the grid job itself, its type or its user.
 func concerns(o jjm.Order, g *state.Grid) bool {
 	switch o.Kind {
 	case jjm.OrderCluster:
