@@ -265,8 +265,9 @@ func loops(e *Engine) []func(context.Context) {
 	return append(all, e.records.Loop, e.records.MendLoop, e.reopener.Loop, e.jobs.Run, e.datasets.Run, e.remote.Run)
 }
 
-// Call sends an event to the server of a grid job's callback, with the rights of the grid job's owner. The error means
-// that the server was not asked.
+// Call sends an event to the server of a grid job's callback, with the rights of the grid job's owner. An error means
+// that something on this host failed; a failure of the server, or a secret file that the owner cannot read, is in the
+// report.
 func (e *Engine) Call(ctx context.Context, job *jjm.GridJob, key string, body []byte) (fetch.Report, error) {
 	return e.remote.Call(ctx, job, key, body)
 }

@@ -48,6 +48,6 @@ func (e *Engine) Low() string { return e.state.Low() }
 // Waiting returns the number of local jobs that wait to be submitted.
 func (e *Engine) Waiting() int { return e.clusters.Waiting() }
 
-// TakeIn carries out the requests that gatekeepers left in the spool while the daemon was
-// down.
+// TakeIn carries out the first of the requests that gatekeepers left in the spool while the daemon was down. The engine
+// carries out the remaining requests while it runs.
 func (e *Engine) TakeIn(ctx context.Context) { e.intake.TakeIn(ctx) }

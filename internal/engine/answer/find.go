@@ -262,8 +262,8 @@ func (h *hunt) show(one *wire.Trace, t store.Trace) bool {
 	return true
 }
 
-// clusterOf returns the cluster of an attempt: the cluster in its verdict, or else the cluster of its local job's
-// current attempt.
+// clusterOf returns the cluster of the attempt stored[i]: the cluster in its verdict. If the verdict has none, it
+// returns the cluster of the local job for the last attempt, and "" for an earlier attempt.
 func (h *hunt) clusterOf(i int) string {
 	if v := h.stored[i].Verdict; v != nil && v.Basis != nil && v.Basis.Cluster != "" {
 		return v.Basis.Cluster

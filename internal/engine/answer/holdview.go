@@ -11,8 +11,8 @@ import (
 // mostHolds is the greatest number of different holds that are listed for a grid job.
 const mostHolds = 10
 
-// holds returns the holds of a grid job, the most frequent hold first. Local jobs with the same holder, code and text
-// share an entry.
+// holds returns the holds of a grid job, the most frequent hold first, at most mostHolds. Local jobs with the same
+// holder, code and text share an entry.
 func holds(g *state.Grid) []wire.Hold {
 	if g.Held == 0 {
 		return nil

@@ -13,9 +13,10 @@ import (
 	"jjm/sandbox"
 )
 
-// Output sends an output tar, the newest or the tar of a generation. If there is no complete tar, the error is of kind
-// Conflict; with Partial, Output makes a tar of the outputs so far instead. With a File it sends only this file; see
-// collected. With List it sends only the names of the files.
+// Output sends an output tar, the newest or the tar of a generation. If the tar is not complete yet, the error is of
+// kind Conflict; with Partial, Output makes a tar of the outputs so far instead. If the generation does not exist or
+// ended without a tar, the error is of kind Gone. With a File it sends only this file; see collected. With List it
+// sends only the names of the files.
 func (an verbs) Output(ctx context.Context, caller wire.Caller, r wire.OutputRequest,
 	out *serve.Stream[wire.OutputAnswer]) error {
 	ref := r.Job()
@@ -36,7 +37,7 @@ func (an verbs) Output(ctx context.Context, caller wire.Caller, r wire.OutputReq
 	return serve.SendTar(ctx, out, ref, f, size, described)
 }
 
-// openOutput opens the tar or file that Output sends, and returns its size in bytes.
+// openOutput opens the tar or file that Output sends, and returns its size in bytes and its description.
 func (an *Answers) openOutput(ctx context.Context, caller wire.Caller, ref jjm.Ref, want wire.Wanted) (
 	io.ReadCloser, int64, wire.Output, error) {
 	id := ref.Grid

@@ -40,8 +40,8 @@ func (an *Answers) Types() []wire.JobType {
 }
 
 // Clusters returns the state of the batch systems, with the orders about them and their queues, and the number of local
-// jobs that wait and run. The names of local jobs that their batch system has not known for long are shown only to
-// administrators and to the owners of these local jobs.
+// jobs that wait and run. Local jobs whose state has been unknown for a long time are named only to administrators and
+// to the owners of these local jobs.
 func (an *Answers) Clusters(_ context.Context, caller wire.Caller) []wire.Cluster {
 	v := an.s.View()
 	defer v.Close()

@@ -7,8 +7,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// showSteps adds the steps from the store to the status of a grid job that memory no
-// longer has.
+// showSteps adds the steps from the store to the status of a grid job whose steps memory does not have.
 func (an *Answers) showSteps(ctx context.Context, job *jjm.GridJob, s *wire.Status) error {
 	if s.Steps != nil {
 		return nil

@@ -223,7 +223,7 @@ func (ds *Datasets) closeDataset(ctx context.Context, uid int, name, why string)
 	return changed && err == nil, err
 }
 
-// noteReaders adds news of a dataset to the journals of the live grid jobs that read it.
+// noteReaders adds a text about a dataset to the journals of the live grid jobs that read it.
 func noteReaders(c *state.Change, id store.DatasetID, what, actor string) {
 	for gid, g := range c.Live.Grids() {
 		if g.Reads != nil && g.Reads.Knows(id) {

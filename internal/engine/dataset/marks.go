@@ -99,8 +99,8 @@ func (mk marker) unmark(ctx context.Context, caller wire.Caller, set store.Datas
 	})
 }
 
-// unmarkIn removes marks of files of one dataset. out has one entry for each file, even if several datasets have the
-// file.
+// unmarkIn removes marks of files of one dataset. The error is of kind Busy while a grid job is in the middle of
+// cutting the dataset. out has one entry for each file, even if several datasets have the file.
 func (mk marker) unmarkIn(c *state.Change, caller wire.Caller, set store.Dataset, d wire.Dataset, lfns []string,
 	out *wire.Datasets) error {
 	if err := mk.cutsNow(c.Live, set); err != nil {

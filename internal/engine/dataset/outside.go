@@ -86,7 +86,8 @@ func listing(out []byte) ([]catalogue.Entry, error) {
 }
 
 // run runs a command as an owner in a folder and returns its standard output. If the command fails, the error is of
-// kind Busy and contains the end of the command's standard error.
+// kind Busy and contains the end of the command's standard error. If the command prints too much, the error is of kind
+// Busy too.
 func (o outside) run(ctx context.Context, owner jjm.Owner, dir string, argv []string) ([]byte, error) {
 	env := []string{"LC_ALL=C", "USER=" + owner.User, "LOGNAME=" + owner.User}
 	for _, name := range []string{"PATH", "HOME", "TZ"} {

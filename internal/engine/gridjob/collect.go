@@ -197,8 +197,9 @@ func addUsage(ctx context.Context, st *store.Store, job *jjm.GridJob, l *jjm.Loc
 	return nil
 }
 
-// collected returns the entries of one local job. If the local job's outputs are lost or in merged files, it returns
-// only the entries of logs. retracted holds the local jobs of the grid job whose outputs are lost.
+// collected returns the entries of one local job. If the local job's outputs are lost or in merged files, or if its
+// work was given back, it returns only the entries of logs. retracted holds the local jobs of the grid job whose
+// outputs are lost.
 func (js *Jobs) collected(ctx context.Context, job *jjm.GridJob, l *jjm.LocalJob, ev *jjm.Evidence,
 	retracted map[int32]string) (entries []sandbox.TarEntry, err error) {
 	report, err := js.createFailed(ctx, outputs.Stem(job), l)

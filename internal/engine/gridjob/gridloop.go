@@ -107,8 +107,8 @@ func (js *Jobs) carryOut(ctx context.Context, id jjm.GridID, act plan.GridAction
 	return nil
 }
 
-// setStatus stores a status, unless it is stored already with the same reason, or is final: collect commits a final
-// status with the tar.
+// setStatus stores a status. It stores nothing if the grid job already has the status (and for pending and paused, also
+// the reason), or if the status is final, because collect commits a final status with the tar.
 func (js *Jobs) setStatus(ctx context.Context, id jjm.GridID, to jjm.GridStatus, reason string) error {
 	v := js.s.View()
 	job := &v.Grid(id).Job

@@ -74,8 +74,8 @@ func submitAgain(ctx context.Context, js *Jobs, caller wire.Caller, id jjm.GridI
 	return wire.Submitted{ID: id}, nil
 }
 
-// clearAway orders the removal of a grid job that ended as broken, if its job file requests this (jjm.RollbackRemove),
-// and releases its request key. If other grid jobs depend on the grid job, it is not removed.
+// clearAway orders the removal of a grid job that ended as broken, if its submission requested this
+// (jjm.RollbackRemove), and releases its request key. If other grid jobs depend on the grid job, it is not removed.
 func clearAway(c *state.Change, g *jjm.GridJob) error {
 	if g.Rollback != jjm.RollbackRemove || g.Status != jjm.Broken {
 		return nil

@@ -96,8 +96,8 @@ func (b *boxes) of(uid *int) []*inbox {
 	return out
 }
 
-// survey continues to look through the spool for boxes. It returns true if all boxes are known now. It removes names
-// that are not the name of a box.
+// survey continues to look through the spool for boxes. It returns true if it has looked through the whole spool, or if
+// the spool cannot be read; then no further call is needed now. It removes names that are not the name of a box.
 func (it *Intake) survey() bool {
 	b := &it.box
 	b.mu.Lock()
@@ -190,7 +190,7 @@ func (it *Intake) settleIn(ctx context.Context, boxes []*inbox, h jjm.Handle) er
 
 // ensure makes the boxes of an account known. If the account has the box with its plain name, it has no other box.
 // Otherwise ensure surveys the whole spool, unless the spool has not changed since the last survey. The error is of
-// kind Busy if the spool cannot be read.
+// kind Busy if the spool cannot be read, or if the survey is not complete yet.
 func (it *Intake) ensure(uid int) error {
 	in, err := spool.Open(it.b.Deps.SpoolDir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -68,7 +68,8 @@ func (pr *Prover) CheckDone(ctx context.Context, job *jjm.GridJob, facts *plan.G
 // said returns the verdict and the reason of a report, as the command verify shows them. of is put before the reason.
 func said(of string, r *cover.Report) string { return fmt.Sprintf("%s: %s%s", r.Verdict, of, r.Why) }
 
-// undecided returns the verdict and the reason of a report that does not prove all work, or "" if it does.
+// undecided returns the verdict and the reason of a report that does not prove all work, and "" if the report proves
+// all work.
 func undecided(of string, r *cover.Report) string {
 	if r.Verdict == cover.Proven {
 		return ""

@@ -146,8 +146,9 @@ func (ws *Requests) killRange(ctx context.Context, o order, ref jjm.Ref) (n int,
 	return n, nil
 }
 
-// allMade returns an error of kind Busy if some of the local jobs that ref selects are still to be made, because a kill
-// cannot be stored for them. It returns nil if the grid job is being killed, because no more local jobs are made then.
+// allMade returns an error of kind Busy if some of the local jobs that ref selects are still to be made, because
+// neither a kill nor a hold can be stored for local jobs that do not exist. It returns nil if the grid job is being
+// killed, because no more local jobs are made then.
 func allMade(g *state.Grid, ref jjm.Ref) error {
 	step := &g.Job.Step
 	switch {

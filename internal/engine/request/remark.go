@@ -49,8 +49,11 @@ func (ws *Requests) Remark(ctx context.Context, caller wire.Caller, r wire.Remar
 		}
 		word := g.Job.Status.String()
 		c.Note(id, word, word, r.Remark, caller.User)
+		a.News = true
 		return nil
 	})
-	a.News = err == nil
+	if err != nil {
+		a.News = false
+	}
 	return a, err
 }

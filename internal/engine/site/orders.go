@@ -77,8 +77,8 @@ func (si *Site) mayOrder(ctx context.Context, caller wire.Caller, o *wire.Order)
 }
 
 // knownTarget returns an error of kind Invalid for a cluster, queue or job type that this site does not have. A target
-// that a stored order names can always be resumed. Users are not checked. Which queues the site has is described at
-// queues.
+// that a stored order names can always be resumed. Users are not checked. For the queues that the site has, see the
+// method queues.
 func (si *Site) knownTarget(o *wire.Order) error {
 	var known []string
 	switch o.Kind {
@@ -214,8 +214,8 @@ func (si *Site) orderChanged(orders []jjm.Order) {
 	fair.Kick(si.orderKick)
 }
 
-// concerns reports whether an order affects a grid job: the order is about a cluster or queue that the grid job may
-// use, or about the grid job itself, its type or its user.
+// concerns reports whether an order affects a grid job: the order is about a cluster that the grid job may use or about
+// a queue of such a cluster, or about the grid job itself, its type or its user.
 func concerns(o jjm.Order, g *state.Grid) bool {
 	switch o.Kind {
 	case jjm.OrderCluster:

@@ -51,7 +51,8 @@ func (as *Areas) OpenAs(owner jjm.Owner, path string) (io.ReadCloser, error) {
 	return rights.Open(path, rights.Of(owner.UID, owner.GID))
 }
 
-// OpenTree opens a folder with the owner's rights and no others.
+// OpenTree opens a folder with the owner's rights and no others. The error is of kind Invalid if the daemon cannot do
+// so: if there are no Users and the owner is not the daemon's account.
 func (as *Areas) OpenTree(owner jjm.Owner, path string, most tree.Most) (*tree.Source, error) {
 	switch {
 	case as.users != nil:

@@ -16,9 +16,9 @@ import (
 // programsAtOnce is the number of programs of job types that may run at the same time for one account.
 const programsAtOnce = 2
 
-// run runs a type's program as the owner, or as the daemon's account if that account runs all
-// jobs. If programsAtOnce programs of the account run already, it waits for one of them to end.
-// After p.Limit it returns an error of kind Busy.
+// run runs a type's program as the owner, or as the daemon's account if that account runs all jobs. If programsAtOnce
+// programs of the account run already, it waits for one of them to end. The error is of kind Busy if this wait, or the
+// run of the program, takes longer than p.Limit.
 func (jt *Types) run(owner jjm.Owner, p handlers.Program) (handlers.Ran, error) {
 	leave, err := jt.enter(owner, p.Limit)
 	if err != nil {

@@ -19,7 +19,7 @@ const callTime = 30 * time.Second
 
 // Call sends an event to the server of a grid job's callback, in a child process with the rights of the grid job's
 // owner. key is the key of the event, the same at every try. An error means that something on this host failed; a
-// failure of the server is in the report.
+// failure of the server, or a secret file that the owner cannot read, is in the report.
 func (is *Inputs) Call(ctx context.Context, job *jjm.GridJob, key string, body []byte) (fetch.Report, error) {
 	cb := job.Spec.Callback
 	secret, err := is.secret(job.Owner, job.BaseDir, cb)
