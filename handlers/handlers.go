@@ -107,13 +107,14 @@ type Command struct {
 	Argv []string
 	// Env is added to the environment of the application.
 	Env map[string]string
-	// Outputs are names of files to collect, besides the files in the job file. Required are further files; a local job
-	// must leave all of them.
+	// Outputs are the names of output files to collect, besides the outputs that the job file names. Required are the
+	// names of further output files to collect; an attempt only succeeds if it has written all Required files.
 	Outputs, Required []string
-	// Optional are further files to collect, which may be missing.
+	// Optional are the names of further output files. They are collected if the attempt has written them.
 	Optional []string
-	// Analyse is a command that judges the attempt. It runs on the worker after the application has ended; empty if
-	// there is none. Its answer is in Result.Opinion, and counts if the type's Analyse returns it.
+	// Analyse is a command that judges the attempt; empty if there is none. The command runs on the worker after the
+	// application has ended. Its answer is stored in Result.Opinion. The answer only counts if the job type's method
+	// Analyse returns it.
 	Analyse []string
 }
 
@@ -125,13 +126,14 @@ type Description struct {
 	Result string
 	// Reads is set if the type processes the files of datasets, which the job file must then name (see Fits).
 	Reads bool
-	// Cut is, for people, the splitter that cuts the files unless the job file names another one, with its settings:
-	// "FileBased, files_per_job = 2"; "" if the type does not say.
+	// Cut is a text for people about the cutting of files: the splitter that is used unless the job file names another
+	// one, with its parameters, as in "FileBased, files_per_job = 2". It is "" if the job type does not describe its
+	// cutting.
 	Cut string
-	// Along is set if the type makes events, and its local jobs may also read files of secondary datasets (minimum
+	// Along is set if the job type generates events and its local jobs may also read files of secondary datasets (minimum
 	// bias, cards); see Fits.
 	Along bool
-	// Splitters are the splitters that a job file may choose for work that the type itself makes.
+	// Splitters are the splitters among which a job file may choose if the job type generates the work itself.
 	Splitters []string
 	// Params are the settings of the type.
 	Params []Param
