@@ -110,7 +110,8 @@ func (n *folderNotes) opened(failed bool) {
 	}
 }
 
-// lost notes which folder cannot be made again, and reports whether this was not noted before.
+// lost notes the text about a folder that cannot be created again; "" means that all folders exist. It reports whether
+// the text differs from the last one.
 func (n *folderNotes) lost(why string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -140,6 +141,7 @@ func (n *folderNotes) tell(c server.Caller) (out []string) {
 	return out
 }
 
+// amount returns the size of an account's files for people.
 func amount(h commons.Heap) string {
 	return fmt.Sprintf("%.1f MB in %s", float64(h.Bytes)/1e6, jjm.Count(h.Names, "file"))
 }
