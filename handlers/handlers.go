@@ -29,8 +29,8 @@ type Handler interface {
 	// Check returns every mistake that can be found without creating anything. The gatekeeper waits for the result, so
 	// Check must be quick and do no I/O except site.Open.
 	Check(spec *jjm.Spec, site Site) jjm.Problems
-	// Split names the splitter, its parameters and the work, with the reasons. It is called only on a spec that Check
-	// accepted.
+	// Split returns how the work is cut: the splitter, its parameters, the work, and the reasons. It is called only with a
+	// spec that Check accepted.
 	Split(spec *jjm.Spec, site Site) (Cutting, error)
 	// Command returns the command line of a part. The daemon calls it at submission.
 	Command(spec *jjm.Spec, job *jjm.LocalJob) (Command, error)
@@ -44,19 +44,20 @@ type Preparer interface {
 
 // Analyser is implemented by handlers that can judge an attempt better than its exit code and its log allow.
 type Analyser interface {
-	// Analyse returns the handler's opinion on an ended attempt, or nil to leave the verdict to jjm. It is called only
-	// for attempts that left a result, perhaps more than once: it must do no I/O and always return the same answer.
-	// Package analyse documents where the opinion is used. Retries and holds count against the limits.
+	// Analyse returns the handler's opinion on an ended attempt, or nil to leave the verdict to jjm. It is called only for
+	// attempts that left a result, possibly more than once, so it must do no I/O and always return the same answer.
+	// Package analyse documents when the opinion counts. Retries and holds in opinions count against the limits.
 	Analyse(spec *jjm.Spec, job *jjm.LocalJob, result *jjm.Result) *jjm.Opinion
 }
 
-// Ruler is implemented by handlers that have their own rules about the ends of attempts.
+// Ruler is implemented by handlers with their own rules. A rule decides what an attempt's end means.
 type Ruler interface {
 	// Rules returns the rules that the type had when the job was accepted.
 	Rules(spec *jjm.Spec) []rule.Rule
 }
 
-// RulesOf adds the rules of a job type to rules. The type's rules outrank all other rules. h may be nil.
+// RulesOf returns the set rules with the rules of a job type added. The type's rules outrank all other rules. If h has
+// no rules or is nil, the result is rules.
 func RulesOf(h Handler, spec *jjm.Spec, rules rule.Set) rule.Set {
 	r, ok := h.(Ruler)
 	if !ok {
@@ -65,8 +66,8 @@ func RulesOf(h Handler, spec *jjm.Spec, rules rule.Set) rule.Set {
 	return rules.With("type "+h.Type(), r.Rules(spec))
 }
 
-// Progress is implemented by handlers that select the phase of their application whose progress is shown for a local
-// job.
+// Progress is implemented by handlers whose application reports the progress of several phases. It selects the phase
+// whose progress is shown for a local job.
 type Progress interface {
 	// Progress returns the progress that is shown for a running local job. phases are the phases that the job's
 	// application reported, at least one, in the order of their first report; the latest report has the largest Ended.
@@ -74,7 +75,7 @@ type Progress interface {
 	Progress(spec *jjm.Spec, job *jjm.LocalJob, phases []jjm.AppPhase) jjm.Progress
 }
 
-// Site contains the facts about the site that a handler may use.
+// Site contains the facts about the site that a handler may use, and functions that read files and run programs.
 type Site struct {
 	// RecommendedCPU and MaxCPU are the recommended and the largest CPU time of a local job, in seconds; 0 means not
 	// set.
@@ -91,6 +92,7 @@ type Site struct {
 
 // Cutting describes how the work of a step will be cut.
 type Cutting struct {
+	// Splitter is the name of the splitter. Params are its parameters, Work is the work to cut.
 	Splitter string
 	Params   split.Params
 	Work     split.Work
@@ -122,7 +124,7 @@ type Command struct {
 type Description struct {
 	// Summary is one line.
 	Summary string
-	// Result is the way in which the type reports, "glf" or "exit", unless the job file sets another way.
+	// Result is how jobs of the type report their end, "glf" or "exit", unless the job file sets another way.
 	Result string
 	// Reads is set if the type processes the files of datasets, which the job file must then name (see Fits).
 	Reads bool
@@ -170,8 +172,8 @@ func (r Registry) Types() []string {
 	return names
 }
 
-// Get returns a type. If the name is unknown, the error names the type that was probably meant, and lists the known
-// types.
+// Get returns the job type with a name. If the name is unknown, the error is of kind Invalid, names the type that was
+// probably meant, and lists the known types.
 func (r Registry) Get(name string) (Handler, error) {
 	if h := r[name]; h != nil {
 		return h, nil

@@ -252,8 +252,8 @@ func (s Schema) Insert(words []string, unit string, values map[string][]string) 
 	return out
 }
 
-// named returns the name of the setting whose placeholder is the whole word. It returns false if there is no such
-// setting.
+// named returns the name of the setting if the whole word is the placeholder of a setting. Placeholders in parts stand
+// for values of the part, not for settings.
 func (s Schema) named(word string, parts []string) (string, bool) {
 	name, ok := strings.CutPrefix(word, "{")
 	name, end := strings.CutSuffix(name, "}")

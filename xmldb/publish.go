@@ -205,7 +205,8 @@ func (db *DB) stamp(path string) stamp {
 	return stampOf(st)
 }
 
-// read reads a regular file. It does not wait for the other end of a fifo.
+// read reads a regular file of at most limit bytes, and returns its stamp. Opening a fifo does not wait for its other
+// end. The error wraps fs.ErrNotExist if there is no file.
 func (db *DB) read(path string, limit int64) ([]byte, stamp, error) {
 	before, err := db.fs.Lstat(path)
 	if err != nil {
@@ -248,8 +249,9 @@ func (db *DB) setAside(path string) error {
 	return db.fs.Rename(path, bad)
 }
 
-// replace writes a file under a temporary name and renames it. If same returns false, the file at that path is no
-// longer the file that was read; then replace does not rename, and done is false. It leaves no temporary file.
+// replace writes a file under a temporary name and then renames it. Immediately before the rename it calls same. If
+// same returns false, another program has changed the file at that path since it was read; replace then leaves that
+// file as it is, and done is false. No temporary file is left. s is the stamp of the new file.
 func (db *DB) replace(dir, name string, b []byte, same func() bool) (s stamp, done bool, err error) {
 	tmp := filepath.Join(dir, "."+name+".tmp")
 	defer func() {

@@ -212,7 +212,8 @@ func accepted(t TB, h handlers.Handler, site handlers.Site, good Good) {
 	}
 }
 
-// plansAlike repeats the plan: a dry run and the submission must have the same plan.
+// plansAlike asks the type for the plan of a spec again. Both plans must be equal, because a dry run must show the plan
+// that a submission will have.
 func plansAlike(t TB, h handlers.Handler, site handlers.Site, spec, planned *jjm.Spec) {
 	t.Helper()
 	again, problems := handlers.Planned(h, clone(t, spec), site)
@@ -226,7 +227,7 @@ func plansAlike(t TB, h handlers.Handler, site handlers.Site, spec, planned *jjm
 	}
 }
 
-// packs checks that the files that are packed with a grid job exist.
+// packs checks that the files that the type sends along with a grid job exist.
 func packs(t TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec) {
 	t.Helper()
 	if site.Open == nil {

@@ -77,8 +77,8 @@ type Work struct {
 
 var typeName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,39}$`)
 
-// Parse parses a file. dir is the file's folder; call runs the file's program, if there is one. The problems name every
-// mistake with its place.
+// Parse returns the type that a file's text declares. dir is the folder of the file; call runs the file's program, if
+// it names one. The problems name every mistake with its place in the file.
 func Parse(path, dir string, text []byte, call external.Caller) (handlers.Handler, jjm.Problems) {
 	var f File
 	places, problems := strict.Decode(path, text, &f)
@@ -239,8 +239,8 @@ func (w *Work) checkFiles() (problems jjm.Problems) {
 	return checkValues(w.Files, p)
 }
 
-// checkValues returns the problems with the values of a splitter's settings. It cuts an empty list of files with the
-// settings, because each splitter checks its values itself.
+// checkValues returns the problems with the values of a splitter's settings. Each splitter checks these values when it
+// cuts, so checkValues cuts an empty list of files.
 func checkValues(splitter string, p split.Params) (problems jjm.Problems) {
 	for _, problem := range p.Task.Problems() {
 		problems = append(problems, jjm.Problem{Field: "work.params.task." + problem.Field, Text: problem.Text})
@@ -268,7 +268,7 @@ func (w *Work) unit() string {
 	return jjm.UnitRow
 }
 
-// amountProblem returns the fault of an amount, "" if it has no fault or is not set.
+// amountProblem returns what is wrong with an amount, "" if it is valid or not set.
 func amountProblem(schema handlers.Schema, v any) string {
 	const want = "want a whole number, or the name of a setting that is one"
 	switch v := v.(type) {
