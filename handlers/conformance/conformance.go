@@ -331,6 +331,7 @@ func coverOnce(t TB, c handlers.Cutting, parts []jjm.Part) {
 	}
 }
 
+// unitsOf returns the sum of the units of all parts.
 func unitsOf(parts []jjm.Part) (n int64) {
 	for i := range parts {
 		n += parts[i].Count
@@ -387,6 +388,7 @@ func clone(t TB, spec *jjm.Spec) *jjm.Spec {
 	return &out
 }
 
+// asJSON returns a value as JSON.
 func asJSON(t TB, v any) []byte {
 	t.Helper()
 	b, err := json.Marshal(v)

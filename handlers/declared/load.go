@@ -184,7 +184,7 @@ func (f Folder) read(path string) candidate {
 	return c
 }
 
-// inFolder returns a problem whose place begins with the path of the file instead of its name.
+// inFolder returns a problem whose place is given by the whole path of the file instead of only its name.
 func inFolder(p jjm.Problem, dir string) jjm.Problem {
 	if p.Where != "" && !filepath.IsAbs(p.Where) {
 		p.Where = filepath.Join(dir, p.Where)
@@ -192,7 +192,7 @@ func inFolder(p jjm.Problem, dir string) jjm.Problem {
 	return p
 }
 
-// name assigns each type name to one file, and adds the types and the mistakes to out.
+// name decides for each type name which of the files declares it, and adds the types and the mistakes to out.
 func (f Folder) name(found []candidate, out *Loaded) {
 	has := map[string]string{} // maps types to the paths of their files
 	for _, c := range found {
@@ -223,8 +223,9 @@ func (f Folder) name(found []candidate, out *Loaded) {
 	}
 }
 
-// Unread returns the remedy for a type that was declared after the folder was read; "" if the folder now has no file of
-// that name, or if that file declares another type.
+// Unread returns what to do about a type that the daemon does not know, if its file was added to the folder after the
+// daemon had read the folder. It returns "" if the folder has no file of that name, or if the file declares another
+// type.
 func Unread(dir, name string) string {
 	if !typeName.MatchString(name) {
 		return ""
@@ -244,7 +245,8 @@ func Unread(dir, name string) string {
 	return fmt.Sprintf("%s has declared it since the daemon started: start the daemon again", path)
 }
 
-// Read reads one file. call runs the file's program, if there is one.
+// Read returns the job type that one file declares, or the mistakes in the file. call runs the file's program, if it
+// names one.
 func Read(path string, call external.Caller) (handlers.Handler, jjm.Problems) {
 	bad := func(err error) (handlers.Handler, jjm.Problems) {
 		return nil, jjm.Problems{{Where: filepath.Base(path), Text: err.Error()}}
