@@ -93,8 +93,9 @@ func checkSecondary(h Handler, spec *jjm.Spec, site Site) jjm.Problems {
 	return problems
 }
 
-// SplitOf returns the splitter that a job file chooses for its datasets, or otherwise the type's own splitter, and the
-// settings of the splitter. If both are the same splitter, the type's settings are the defaults for the job's settings.
+// SplitOf returns the splitter for the files of a job and its settings. It is the splitter that the job file names, or
+// otherwise own, the splitter of the job type. The function settings sets the job type's defaults for the settings of
+// own; the job file's settings override them.
 func SplitOf(spec *jjm.Spec, own string, settings func(*split.Params)) (string, split.Params, jjm.Problems) {
 	name := own
 	if spec.Split != nil && spec.Split.By != "" {
@@ -171,10 +172,11 @@ func checkAttributes(d *jjm.DatasetInput) error {
 	return jedi.CheckAttributes(d.Attributes)
 }
 
-// CutFiles returns the cutting for the files of a job's datasets. If the job file lists all files, the result has the
-// number of local jobs, and CutFiles returns a problem if there are too many. Otherwise Jobs is 0, because the number
-// is not known yet. The caller adds the files to the work. lines are the type's commands. If they contain {lumis}, one
-// list of sections selects from all files of a part, so files that share sections go into different parts.
+// CutFiles returns how the files of a job's datasets are cut. If the job file lists all files, the result contains the
+// number of local jobs, and it is a problem if there are too many. Otherwise the number is not known yet, and Jobs is
+// 0. The caller must add the files to the work. own and settings are those of SplitOf. lines are the type's commands:
+// if they contain {lumis}, one list of sections selects from all files of a part, so files that share sections go into
+// different parts.
 func (s Site) CutFiles(spec *jjm.Spec, own string, lines Lines, settings func(*split.Params)) (Cutting, jjm.Problems) {
 	name, params, problems := SplitOf(spec, own, settings)
 	if len(problems) > 0 {
@@ -220,8 +222,8 @@ func (s Site) CutWhole(spec *jjm.Spec, own string, settings func(*split.Params))
 	return s.CutFiles(spec, own, Lines{}, settings) // whole files need no sections
 }
 
-// queueOf returns the limits that JEDI takes from a queue. Here they are the wall time, disk and cores that the job
-// file requests, because the local jobs get exactly these resources.
+// queueOf returns the limits that the splitter JEDI takes from a queue. Here they are the wall time, disk and cores
+// that the job file requests, because the local jobs get exactly these resources.
 func queueOf(spec *jjm.Spec) *jedi.Queue {
 	r := &spec.Request
 	q := &jedi.Queue{Cores: float64(r.Cores), MaxTime: r.Walltime.D().Seconds()}
@@ -231,7 +233,7 @@ func queueOf(spec *jjm.Spec) *jedi.Queue {
 	return q
 }
 
-// SequenceStream returns the dataset of sequence numbers for a splitter.
+// SequenceStream returns the secondary dataset of sequence numbers, which has one number for each local job.
 func SequenceStream() split.Stream {
 	return split.Stream{Dataset: jjm.Dataset{Name: jjm.SequenceDataset, Closed: true}}
 }

@@ -8,7 +8,7 @@ import (
 	"jjm/sandbox"
 )
 
-// End is the verdict for attempts that end with one of its exit codes.
+// End maps exit codes of an application to a verdict: an attempt that ends with one of ExitCodes gets Action.
 type End struct {
 	// ExitCodes are numbers from 0 to 255; 128+n also means an end by signal n.
 	ExitCodes []int64 `toml:"exit_codes" json:"exit_codes"`
@@ -19,7 +19,7 @@ type End struct {
 	RetryArgs []string `toml:"retry_args" json:"retry_args,omitempty"`
 }
 
-// Ends are the ends of a job type. Each exit code is in at most one End.
+// Ends are the verdicts that a job type defines for exit codes. Each exit code is in at most one End.
 type Ends []End
 
 // Check returns the problems with the ends; field is the name of the list.
@@ -55,8 +55,9 @@ func (es Ends) Check(field string) (problems jjm.Problems) {
 	return problems
 }
 
-// Opinion returns the decision about an attempt: the opinion of the type's command on the worker if analysed is set and
-// there is such an opinion, or otherwise the End with the exit code; nil if there is neither.
+// Opinion returns the opinion of a job type about an attempt. If analysed is set, a command of the type judged the
+// attempt on the worker; its opinion comes first. Otherwise the opinion is the End with the attempt's exit code, nil if
+// there is none.
 func (es Ends) Opinion(analysed bool, result *jjm.Result) *jjm.Opinion {
 	if analysed && result.Opinion != nil {
 		return result.Opinion
@@ -70,7 +71,7 @@ func (es Ends) Opinion(analysed bool, result *jjm.Result) *jjm.Opinion {
 	return nil
 }
 
-// CheckPhase returns the problem with the name of a phase, "" if there is none. The empty name is allowed.
+// CheckPhase returns what is wrong with the name of a phase, "" if the name is valid. The empty name is valid.
 func CheckPhase(name string) string {
 	if name == "" || sandbox.ValidPhases([]jjm.AppPhase{{Progress: jjm.Progress{Phase: name}}}) {
 		return ""

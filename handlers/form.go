@@ -6,17 +6,18 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Form is a [Handler] made from functions. S is the type of its parsed settings.
+// Form is a [Handler] whose methods call the functions in its fields. So a job type can be written as a few functions,
+// and its settings are parsed in one place. S is the Go type of the parsed settings.
 type Form[S any] struct {
 	// Name is the type's name in job files; About documents the type.
 	Name  string
 	About Description
 	// Read parses the settings and returns their problems.
 	Read func(*jjm.Spec) (S, jjm.Problems)
-	// Cut returns the cutting of the work, or problems if the work cannot be cut. If About.Reads is set, the job file
-	// defines how files are cut, and Cut may be called with settings that have mistakes.
+	// Cut returns how the work is cut, or problems if the work cannot be cut. If About.Reads is set, the job file defines
+	// how files are cut, and Cut may be called even if Read returned problems with the settings.
 	Cut func(S, *jjm.Spec, Site) (Cutting, jjm.Problems)
-	// Line returns the command line of a part; it is called only with settings without mistakes.
+	// Line returns the command line of a part. It is only called if Read returned no problems.
 	Line func(S, *jjm.LocalJob) Command
 }
 
@@ -26,8 +27,8 @@ func (f Form[S]) Type() string { return f.Name }
 // Describe returns the documentation of the type.
 func (f Form[S]) Describe() Description { return f.About }
 
-// Check returns the problems with the settings and with the cutting. If the settings have problems, it checks the
-// cutting only if About.Reads is set.
+// Check returns the problems with the settings and with the cutting of the work. If the settings have problems, Check
+// only looks at the cutting if About.Reads is set.
 func (f Form[S]) Check(spec *jjm.Spec, site Site) jjm.Problems {
 	s, problems := f.Read(spec)
 	if len(problems) > 0 && !f.About.Reads {
@@ -37,7 +38,8 @@ func (f Form[S]) Check(spec *jjm.Spec, site Site) jjm.Problems {
 	return append(problems, more...)
 }
 
-// Split returns the cutting of the work, or the problems as an error.
+// Split returns how the work is cut. The error contains the problems with the settings, or else the problems with the
+// cutting.
 func (f Form[S]) Split(spec *jjm.Spec, site Site) (Cutting, error) {
 	s, problems := f.Read(spec)
 	if len(problems) > 0 {
@@ -47,7 +49,8 @@ func (f Form[S]) Split(spec *jjm.Spec, site Site) (Cutting, error) {
 	return c, problems.Err()
 }
 
-// Command returns the command line of a part.
+// Command returns the command line of the part that a local job processes. The error contains the problems with the
+// settings.
 func (f Form[S]) Command(spec *jjm.Spec, job *jjm.LocalJob) (Command, error) {
 	s, problems := f.Read(spec)
 	if len(problems) > 0 {

@@ -29,8 +29,8 @@ type Handler interface {
 	// Check returns every mistake that can be found without creating anything. The gatekeeper waits for the result, so
 	// Check must be quick and do no I/O except site.Open.
 	Check(spec *jjm.Spec, site Site) jjm.Problems
-	// Split names the splitter, its parameters and the work, with the reasons. It is called only on a spec that Check
-	// accepted.
+	// Split returns how the work is cut: the splitter, its parameters, the work, and the reasons. It is called only with a
+	// spec that Check accepted.
 	Split(spec *jjm.Spec, site Site) (Cutting, error)
 	// Command returns the command line of a part. The daemon calls it at submission.
 	Command(spec *jjm.Spec, job *jjm.LocalJob) (Command, error)
@@ -44,19 +44,20 @@ type Preparer interface {
 
 // Analyser is implemented by handlers that can judge an attempt better than its exit code and its log allow.
 type Analyser interface {
-	// Analyse returns the handler's opinion on an ended attempt, or nil to leave the verdict to jjm. It is called only
-	// for attempts that left a result, perhaps more than once: it must do no I/O and always return the same answer.
-	// Package analyse documents where the opinion is used. Retries and holds count against the limits.
+	// Analyse returns the handler's opinion on an ended attempt, or nil to leave the verdict to jjm. It is called only for
+	// attempts that left a result, possibly more than once, so it must do no I/O and always return the same answer.
+	// Package analyse documents when the opinion counts. Retries and holds in opinions count against the limits.
 	Analyse(spec *jjm.Spec, job *jjm.LocalJob, result *jjm.Result) *jjm.Opinion
 }
 
-// Ruler is implemented by handlers that have their own rules about the ends of attempts.
+// Ruler is implemented by handlers with their own rules. A rule decides what an attempt's end means.
 type Ruler interface {
 	// Rules returns the rules that the type had when the job was accepted.
 	Rules(spec *jjm.Spec) []rule.Rule
 }
 
-// RulesOf adds the rules of a job type to rules. The type's rules outrank all other rules. h may be nil.
+// RulesOf returns the set rules with the rules of a job type added. The type's rules outrank all other rules. If h has
+// no rules or is nil, the result is rules.
 func RulesOf(h Handler, spec *jjm.Spec, rules rule.Set) rule.Set {
 	r, ok := h.(Ruler)
 	if !ok {
@@ -65,8 +66,8 @@ func RulesOf(h Handler, spec *jjm.Spec, rules rule.Set) rule.Set {
 	return rules.With("type "+h.Type(), r.Rules(spec))
 }
 
-// Progress is implemented by handlers that select the phase of their application whose progress is shown for a local
-// job.
+// Progress is implemented by handlers whose application reports the progress of several phases. It selects the phase
+// whose progress is shown for a local job.
 type Progress interface {
 	// Progress returns the progress that is shown for a running local job. phases are the phases that the job's
 	// application reported, at least one, in the order of their first report; the latest report has the largest Ended.
@@ -74,7 +75,7 @@ type Progress interface {
 	Progress(spec *jjm.Spec, job *jjm.LocalJob, phases []jjm.AppPhase) jjm.Progress
 }
 
-// Site contains the facts about the site that a handler may use.
+// Site contains the facts about the site that a handler may use, and functions that read files and run programs.
 type Site struct {
 	// RecommendedCPU and MaxCPU are the recommended and the largest CPU time of a local job, in seconds; 0 means not
 	// set.
@@ -91,6 +92,7 @@ type Site struct {
 
 // Cutting describes how the work of a step will be cut.
 type Cutting struct {
+	// Splitter is the name of the splitter. Params are its parameters, Work is the work to cut.
 	Splitter string
 	Params   split.Params
 	Work     split.Work
@@ -107,13 +109,14 @@ type Command struct {
 	Argv []string
 	// Env is added to the environment of the application.
 	Env map[string]string
-	// Outputs are names of files to collect, besides the files in the job file. Required are further files; a local job
-	// must leave all of them.
+	// Outputs are the names of output files to collect, besides the outputs that the job file names. Required are the
+	// names of further output files to collect; an attempt only succeeds if it has written all Required files.
 	Outputs, Required []string
-	// Optional are further files to collect, which may be missing.
+	// Optional are the names of further output files. They are collected if the attempt has written them.
 	Optional []string
-	// Analyse is a command that judges the attempt. It runs on the worker after the application has ended; empty if
-	// there is none. Its answer is in Result.Opinion, and counts if the type's Analyse returns it.
+	// Analyse is a command that judges the attempt; empty if there is none. The command runs on the worker after the
+	// application has ended. Its answer is stored in Result.Opinion. The answer only counts if the job type's method
+	// Analyse returns it.
 	Analyse []string
 }
 
@@ -121,17 +124,18 @@ type Command struct {
 type Description struct {
 	// Summary is one line.
 	Summary string
-	// Result is the way in which the type reports, "glf" or "exit", unless the job file sets another way.
+	// Result is how jobs of the type report their end, "glf" or "exit", unless the job file sets another way.
 	Result string
 	// Reads is set if the type processes the files of datasets, which the job file must then name (see Fits).
 	Reads bool
-	// Cut is, for people, the splitter that cuts the files unless the job file names another one, with its settings:
-	// "FileBased, files_per_job = 2"; "" if the type does not say.
+	// Cut is a text for people about the cutting of files: the splitter that is used unless the job file names another
+	// one, with its parameters, as in "FileBased, files_per_job = 2". It is "" if the job type does not describe its
+	// cutting.
 	Cut string
-	// Along is set if the type makes events, and its local jobs may also read files of secondary datasets (minimum
+	// Along is set if the job type generates events and its local jobs may also read files of secondary datasets (minimum
 	// bias, cards); see Fits.
 	Along bool
-	// Splitters are the splitters that a job file may choose for work that the type itself makes.
+	// Splitters are the splitters among which a job file may choose if the job type generates the work itself.
 	Splitters []string
 	// Params are the settings of the type.
 	Params []Param
@@ -168,8 +172,8 @@ func (r Registry) Types() []string {
 	return names
 }
 
-// Get returns a type. If the name is unknown, the error names the type that was probably meant, and lists the known
-// types.
+// Get returns the job type with a name. If the name is unknown, the error is of kind Invalid, names the type that was
+// probably meant, and lists the known types.
 func (r Registry) Get(name string) (Handler, error) {
 	if h := r[name]; h != nil {
 		return h, nil

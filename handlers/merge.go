@@ -32,7 +32,8 @@ got=$(($(wc -c < "$out")))
 // Concat returns the command that concatenates the files of a part.
 func Concat(output string) []string { return []string{"/bin/sh", "-c", concatScript, "concat", output} }
 
-// MergeCutting returns the cutting for the merge of a grid job's outputs.
+// MergeCutting returns how the outputs of a grid job are divided into merges: the splitter and its parameters. It
+// returns problems if the job file's settings for the merge have mistakes.
 func MergeCutting(spec *jjm.Spec) (Cutting, jjm.Problems) {
 	m := spec.Merge
 	c := Cutting{Splitter: split.ParentlessMergeBySize}
@@ -127,6 +128,7 @@ func (c *Cutting) mergeBy(spec *jjm.Spec) (problems jjm.Problems) {
 	return problems
 }
 
+// mergeTemplate returns the template of the merge command; it is empty if the files are only concatenated.
 func mergeTemplate(m *jjm.Merge) (CommandTemplate, jjm.Problems) {
 	if m.Concat {
 		return CommandTemplate{}, nil
@@ -134,8 +136,8 @@ func mergeTemplate(m *jjm.Merge) (CommandTemplate, jjm.Problems) {
 	return ParseCommand("merge.command", m.Command, jjm.UnitFile, "{output}")
 }
 
-// MergeCommand returns the command line of a part of the merge step. The part's input has
-// the paths of its files.
+// MergeCommand returns the command line of a part of the merge step. The input of the part contains the paths of the
+// files to merge.
 func MergeCommand(m *jjm.Merge, job *jjm.LocalJob) (Command, error) {
 	out := Command{Outputs: []string{m.Output}}
 	if m.Concat {

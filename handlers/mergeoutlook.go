@@ -10,7 +10,7 @@ import (
 	"jjm/internal/work/split"
 )
 
-// Outlook estimates the number of merges from parts that have not run yet.
+// Outlook estimates, before any local job has run, how many merges a grid job will have.
 type Outlook struct {
 	spec  *jjm.Spec
 	each  int64   // number of outputs of one local job, 0 if unknown
@@ -57,7 +57,8 @@ func (o *Outlook) Add(p *jjm.Part) {
 // AddJobs adds n local jobs whose outputs are unknown.
 func (o *Outlook) AddJobs(n int64) { o.jobs, o.sizes = o.jobs+n, nil }
 
-// Merges returns the estimate; nil if the job file has no merge. more means that more local jobs may come.
+// Merges returns the estimate; nil if the job file has no merge. more means that local jobs may be added later. The
+// error contains the mistakes in the settings of the merge.
 func (o *Outlook) Merges(more bool) (*jjm.MergeOutlook, error) {
 	if o.spec.Merge == nil {
 		return nil, nil

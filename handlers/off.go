@@ -17,7 +17,8 @@ type Off struct {
 	File string
 	// Restart is set if the daemon reads the repaired file only after a restart.
 	Restart bool
-	// Distrusted is set if other accounts can change the file, the program, or a file that the type may pack.
+	// Distrusted is set if other accounts can change the file, the program, or a file that the type may send along with
+	// jobs.
 	Distrusted bool
 	// Why contains all mistakes, at least one.
 	Why jjm.Problems
@@ -56,7 +57,7 @@ func (o *Off) Short() string {
 	return text
 }
 
-// Remedy returns the action that the administrator should take.
+// Remedy returns what the administrator should do, as a text for people.
 func (o *Off) Remedy() string {
 	text := "mend " + o.File
 	if o.Restart {
@@ -65,8 +66,9 @@ func (o *Off) Remedy() string {
 	return text
 }
 
-// MayPack returns an error of kind Busy if the type of a job is off because other accounts can change its files, and
-// the type adds files to the job. No file of the job is packed until the type works again.
+// MayPack returns an error of kind Busy if the files that a type sends along with a job must not be trusted: the type
+// is off because other accounts can change its files. The job's files are then not packed until the type works again.
+// Without such files MayPack returns nil.
 func MayPack(h Handler, spec *jjm.Spec, site Site) error {
 	off := OffOf(h)
 	if off == nil || !off.Distrusted {

@@ -9,8 +9,8 @@ import (
 	"jjm/internal/work/split"
 )
 
-// OwnWork is work that a type itself makes and that the splitter in the job file divides: ArgSplitter, GenericSplitter
-// or GaussSplitter.
+// OwnWork is work that does not come from files: the splitter that the job file names makes the rows or events itself.
+// These splitters are ArgSplitter, GenericSplitter and GaussSplitter.
 type OwnWork struct {
 	by     string
 	params split.Params
@@ -18,8 +18,8 @@ type OwnWork struct {
 	streams []string
 }
 
-// OwnWorkOf returns the own work of a job file, or its problems. ok is false if the job file names none of the
-// splitters of OwnWork.
+// OwnWorkOf returns the work that the splitter of a job file makes, or the problems with its settings. ok is false if
+// the job file names none of these splitters.
 func OwnWorkOf(spec *jjm.Spec) (w OwnWork, ok bool, problems jjm.Problems) {
 	makers := []string{split.ArgSplitter, split.GenericSplitter, split.GaussSplitter}
 	if spec.Split == nil || !slices.Contains(makers, spec.Split.By) { // Fits reports other splitters
@@ -44,8 +44,8 @@ func (w OwnWork) Unit() string {
 	return jjm.UnitRow
 }
 
-// Cut returns the cutting of the work. If only is not nil, it selects rows or events of the work. Cut returns a problem
-// if there are no local jobs.
+// Cut returns how the work is cut. If only is not nil, it selects rows or events of the work. It is a problem if there
+// are no local jobs.
 func (w OwnWork) Cut(only []jjm.Span, site Site) (Cutting, jjm.Problems) {
 	c := Cutting{Splitter: w.by, Params: w.params, Why: []string{"cut by " + w.by + ", as the job file says"}}
 	c.Work = w.work()

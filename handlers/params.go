@@ -54,11 +54,13 @@ func DecodeParams(params map[string]any, into any) jjm.Problems {
 	return problems
 }
 
+// keyOf returns the key of a field in job files.
 func keyOf(f reflect.StructField) string {
 	key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	return key
 }
 
+// setDefaults sets the fields of a struct to the defaults in their tags.
 func setDefaults(v reflect.Value) {
 	for i := range v.NumField() {
 		text := v.Type().Field(i).Tag.Get("default")
@@ -104,6 +106,7 @@ func checkField(field string, given bool, tag reflect.StructTag, v reflect.Value
 	return nil
 }
 
+// less reports whether a number is below a bound.
 func less(v reflect.Value, bound string) bool {
 	if v.CanInt() {
 		n, _ := strconv.ParseInt(bound, 10, 64)
@@ -113,6 +116,7 @@ func less(v reflect.Value, bound string) bool {
 	return v.Float() < f
 }
 
+// more reports whether a number is above a bound.
 func more(v reflect.Value, bound string) bool {
 	if v.CanInt() {
 		n, _ := strconv.ParseInt(bound, 10, 64)
@@ -122,6 +126,7 @@ func more(v reflect.Value, bound string) bool {
 	return v.Float() > f
 }
 
+// span describes a range of numbers for an error text.
 func span(low, high, unit string) string {
 	s := "at least " + low
 	switch {
@@ -174,6 +179,7 @@ func typeWord(t reflect.Type, tag reflect.StructTag) string {
 	return "whole number"
 }
 
+// plural returns the plural of the name of a type.
 func plural(word string) string {
 	switch {
 	case word == "text":
@@ -184,9 +190,10 @@ func plural(word string) string {
 	return word + "s"
 }
 
-// Cut adds the number of local jobs to a cutting. If the splitter rejects the work, or the site allows fewer local
-// jobs, Cut returns a problem for field with remedy as the advice. If ranges of the work were selected, a rejection is
-// a problem for "only". Handlers call Cut in Check and in Split, which rejects a job before anything is created.
+// Cut returns the cutting c with Jobs set to the number of local jobs. It returns a problem with field and the advice
+// remedy if the splitter rejects the work, or if the site does not allow so many local jobs. If ranges of the work were
+// selected, a rejection is a problem of "only" instead. Handlers call Cut in Check and in Split, so that a bad job is
+// rejected before anything is created.
 func (s Site) Cut(c Cutting, field, remedy string) (Cutting, jjm.Problems) {
 	refuse := func(format string, args ...any) (Cutting, jjm.Problems) {
 		return Cutting{}, jjm.Problems{{Field: field, Text: fmt.Sprintf(format, args...)}}
@@ -217,7 +224,7 @@ func (s Site) MaxJobs() int {
 	return DefaultMaxLocalJobs
 }
 
-// TooMany returns the error text if n local jobs are too many. remedy is the advice in the text.
+// TooMany returns the error text for n local jobs, more than the site allows. remedy is the advice in the text.
 func (s Site) TooMany(n int64, remedy string) string {
 	return fmt.Sprintf("would make %d local jobs, and this site allows %d per grid job: %s", n, s.MaxJobs(), remedy)
 }

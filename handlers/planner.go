@@ -20,7 +20,7 @@ type Planner interface {
 // OwnKey is the prefix of the keys below params that hold a plan. Job files of users must not contain such keys.
 const OwnKey = "jjm_"
 
-// Program is a run of a type's program.
+// Program describes one run of a type's program: its path, its input and its limits.
 type Program struct {
 	Path  string
 	Stdin []byte
@@ -30,8 +30,8 @@ type Program struct {
 	MaxOutput int64
 }
 
-// Ran is the result of a program. Exit is its exit code, 128+n after signal n. Truncated is set if it wrote more than
-// MaxOutput.
+// Ran is the result of a run. Exit is the exit code, 128+n after signal n. Truncated is set if one of the outputs was
+// longer than MaxOutput.
 type Ran struct {
 	Stdout, Stderr []byte
 	Exit           int

@@ -35,8 +35,9 @@ func Examine(h Handler, spec *jjm.Spec, site Site) jjm.Problems {
 	return checkSerials(h, some, site)
 }
 
-// SplitBy calls h.Split. If the job file names a list of ranges, Split gets ranges of events or rows as Only, and
-// pieces of files are added to the cutting.
+// SplitBy calls h.Split for a job file that may name a list of ranges (only_from). Ranges of events or rows are passed
+// to Split as Only. Pieces of files are added to the parameters of the splitter. The error is of kind Invalid if the
+// list cannot be read.
 func SplitBy(h Handler, spec *jjm.Spec, site Site) (Cutting, error) {
 	some, pieces, err := withRanges(spec, site)
 	if err != nil {
@@ -49,8 +50,8 @@ func SplitBy(h Handler, spec *jjm.Spec, site Site) (Cutting, error) {
 	return cut, err
 }
 
-// withRanges reads the list of ranges that a job file names. It returns ranges of events and rows as Only of the job
-// file, and pieces of files separately, for the splitter.
+// withRanges reads the list of ranges that a job file names. Ranges of events and rows are returned as Only in a copy
+// of the job file. Pieces of files are returned separately, for the splitter.
 func withRanges(spec *jjm.Spec, site Site) (*jjm.Spec, []split.Piece, error) {
 	if spec.OnlyFrom == "" {
 		return spec, nil, nil

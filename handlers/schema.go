@@ -186,7 +186,7 @@ func (s *Setting) check() (problems jjm.Problems) {
 // Params returns the documentation of the settings.
 func (s Schema) Params() []Param { return ParamsOf(s.fresh().Interface()) }
 
-// fresh returns a struct with a field for each setting; each field has the tags of its setting.
+// fresh returns a new struct that has a field with the tags of DecodeParams for each setting.
 func (s Schema) fresh() reflect.Value {
 	fields := make([]reflect.StructField, len(s))
 	for i := range s {
@@ -228,8 +228,8 @@ func wordOf(v any) string {
 	return fmt.Sprint(v)
 }
 
-// Read parses the settings of a job file, each into a list of words: a list has one word for each element, every other
-// setting has one word. It returns every mistake in the settings.
+// Read parses the settings of a job file. It returns the value of each setting as a list of words: a list has one word
+// for each element, every other setting has one word. The problems contain every mistake in the settings.
 func (s Schema) Read(params map[string]any) (map[string][]string, jjm.Problems) {
 	v := s.fresh()
 	problems := DecodeParams(params, v.Addr().Interface())
@@ -244,8 +244,9 @@ func (s Schema) Read(params map[string]any) (map[string][]string, jjm.Problems) 
 	return values, problems
 }
 
-// Values parses the settings of a job file into their types: texts, whole numbers (int64), numbers, booleans and lists
-// of words. Missing settings have their defaults.
+// Values parses the settings of a job file. It returns each value in its own type: a text, a whole number (int64), a
+// number, a boolean or a list of words. Missing settings have their defaults. The problems contain every mistake in the
+// settings.
 func (s Schema) Values(params map[string]any) (map[string]any, jjm.Problems) {
 	v := s.fresh()
 	problems := DecodeParams(params, v.Addr().Interface())
@@ -283,8 +284,8 @@ func (s Schema) Insert(words []string, unit string, values map[string][]string) 
 	return out
 }
 
-// named returns the name of the setting whose placeholder is the whole word. It returns false if there is no such
-// setting.
+// named returns the name of the setting if the whole word is the placeholder of a setting. Placeholders in parts stand
+// for values of the part, not for settings.
 func (s Schema) named(word string, parts []string) (string, bool) {
 	name, ok := strings.CutPrefix(word, "{")
 	name, end := strings.CutSuffix(name, "}")

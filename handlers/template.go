@@ -42,6 +42,7 @@ func PartValues(job *jjm.LocalJob, seedOffset int64) Values {
 	return v
 }
 
+// num returns a number as the only word of a value.
 func num(n int64) []string { return []string{strconv.FormatInt(n, 10)} }
 
 // CommandTemplate is a command line with placeholders such as {first_event}. An opening brace in front of one word is
@@ -53,15 +54,15 @@ type CommandTemplate struct {
 	append []string
 }
 
-// piece is literal text followed by the placeholder name, if name is set. all is set if the placeholder is a separate
-// word that becomes several words.
+// piece is a part of a word of a template: literal text, followed by the placeholder with the name, if name is set. all
+// is set if the placeholder is the whole word and becomes several words.
 type piece struct {
 	text, name string
 	all        bool
 }
 
-// placeholders returns the placeholders for parts of a unit, and the placeholders whose values are appended to a
-// command without placeholders.
+// placeholders returns the placeholders that commands for parts of a unit may contain. If a command contains none, the
+// values of the placeholders in appended are added at its end.
 func placeholders(unit string) (known, appended []string) {
 	known = []string{"{serial}", "{seed}", "{job}"}
 	switch unit {
@@ -103,7 +104,8 @@ func ParseCommand(field string, words []string, unit string, more ...string) (Co
 // isList reports whether a placeholder becomes several words.
 func isList(name string) bool { return name == "args" || name == "files" || name == "parents" }
 
-// isStream reports whether a placeholder is a stream of the job file: other names contain no capitals.
+// isStream reports whether a placeholder stands for a stream of the job file. Only the names of streams begin with a
+// capital letter.
 func isStream(name string) bool { return name != "" && name[0] >= 'A' && name[0] <= 'Z' }
 
 // placeholderOf returns jjm's name for a placeholder of JEDI. Any other name is returned unchanged.

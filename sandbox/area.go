@@ -96,10 +96,11 @@ func (a *Area) RemoveBulk(ctx context.Context, tag jjm.Tag) error {
 	return a.wrap(a.fs.RemoveAll(BulkDir(tag)), "remove bulk %s", tag)
 }
 
-// mostDeep is the number of folder levels that empty descends.
+// mostDeep is the number of nested folders that empty and openUp enter.
 const mostDeep = 16
 
-// empty removes as much of a folder's content as possible, until ctx ends. RemoveAll removes the rest.
+// empty removes as much of a folder's content as possible, until ctx ends. It ignores errors, because the caller then
+// calls RemoveAll, which removes the rest.
 func (a *Area) empty(ctx context.Context, dir string, deep int) {
 	if deep == 0 {
 		return
@@ -215,8 +216,8 @@ func posFile(tag jjm.Tag, kind string, pos int32, suffix string) string {
 	return BulkDir(tag) + "/" + kind + "/" + strconv.Itoa(int(pos)) + suffix
 }
 
-// wrap calls the function wrap for an error in this area. Paths below the directory handle become absolute, because
-// people who read the error do not know the handle.
+// wrap returns an error in this area with the attempted action and a kind; nil stays nil. It makes the path in the
+// error absolute, because people who read the error do not know the area's directory handle.
 func (a *Area) wrap(err error, format string, args ...any) error {
 	if at, ok := err.(*fs.PathError); ok && !filepath.IsAbs(at.Path) && strings.Contains(at.Path, "/") {
 		err = &fs.PathError{Op: at.Op, Path: filepath.Join(a.root, at.Path), Err: at.Err}
@@ -224,7 +225,7 @@ func (a *Area) wrap(err error, format string, args ...any) error {
 	return wrap(err, format, args...)
 }
 
-// wrap adds the attempted action to an error, and classifies the error; nil stays nil.
+// wrap returns an error with the attempted action and a kind; nil stays nil.
 func wrap(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
@@ -232,8 +233,8 @@ func wrap(err error, format string, args ...any) error {
 	return jjm.Errorf(kindOf(err), "sandbox: %s: %w", fmt.Sprintf(format, args...), err)
 }
 
-// kindOf classifies an error of the file system. The kind is Busy if a retry can help: a full disk, an exceeded quota
-// or file size, an error of a network file system.
+// kindOf returns the kind of an error of the file system. The kind is Busy if a retry can help: a full disk, an
+// exceeded quota or file size, an error of a network file system.
 func kindOf(err error) jjm.Kind {
 	if k := jjm.KindOf(err); k != jjm.Unclassified {
 		return k
@@ -311,6 +312,7 @@ func readLimited(f *os.File, size, limit int64) ([]byte, error) {
 	}
 }
 
+// tooBig returns the error for a file that exceeds its limit.
 func tooBig(name string, limit int64) error {
 	return jjm.Errorf(jjm.Invalid, "%s is longer than %d bytes", path.Base(name), limit)
 }

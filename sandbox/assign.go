@@ -18,7 +18,8 @@ type Assignment struct {
 	Grid    jjm.GridID `json:"grid"`
 	Local   int32      `json:"local"`
 	Attempt int32      `json:"attempt"`
-	// Argv, Env, Outputs, Required and Optional are the handler's command for the part.
+	// Argv, Env, Outputs, Required and Optional are the command that the job type returned for the part (see
+	// handlers.Command).
 	Argv     []string          `json:"argv"`
 	Env      map[string]string `json:"env,omitempty"`
 	Outputs  []string          `json:"outputs,omitempty"`
@@ -30,13 +31,13 @@ type Assignment struct {
 	// RetryArgs become GBS_RETRY_ARG_1 and so on, from the second attempt on.
 	RetryArgs []string `json:"retry_args,omitempty"`
 	Part      jjm.Part `json:"part"`
-	// Merge is set if the local job merges outputs of other local jobs: it reports by its exit code, and only its own
-	// Outputs are collected.
+	// Merge is set if the local job merges the outputs of other local jobs. Such a job reports its end by its exit code,
+	// and only the files in its own Outputs are collected.
 	Merge bool `json:"merge,omitempty"`
-	// Log is set if the outputs include a log of the attempt.
+	// Log is set if a log of the attempt is one of the outputs.
 	Log bool `json:"log,omitempty"`
-	// Given are the files of the part that local jobs of this site made. The command and the part name these files by
-	// paths below the absolute folder In.
+	// Given are those files of the part that local jobs of this site have made. In is an absolute folder; the command and
+	// the part name these files by paths below it.
 	Given []Given `json:"given,omitempty"`
 	In    string  `json:"in,omitempty"`
 }
@@ -63,7 +64,8 @@ const (
 // MaxAssignment is the longest assignment of one local job, in bytes of its line.
 const MaxAssignment = 4 << 20
 
-// Rough returns the approximate number of bytes of an assignment as JSON, without escapes.
+// Rough returns the approximate length of the assignment as JSON, in bytes. It does not count the characters that JSON
+// adds to escape others.
 func (s *Assignment) Rough() int {
 	rough := 0
 	for _, w := range slices.Concat(s.Argv, s.Analyse, s.RetryArgs) {
@@ -104,6 +106,7 @@ func (s *Assignment) TooLong() bool {
 	return err == nil && len(line) >= MaxAssignment
 }
 
+// assignHeader is the first line of an assign file. N is the number of assignments.
 type assignHeader struct {
 	Version int     `json:"v"`
 	Tag     jjm.Tag `json:"tag"`
@@ -244,7 +247,7 @@ func readSpan(f io.ReaderAt, header, pos int64) (from, to int64, err error) {
 	return from, to, nil
 }
 
-// short converts an io.EOF in the middle of the file into an error that says that the file is too short.
+// short returns the error that the file is too short if err is io.EOF, and otherwise err.
 func short(err error) error {
 	if errors.Is(err, io.EOF) {
 		return jjm.Errorf(jjm.Invalid, "the file is cut short")

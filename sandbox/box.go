@@ -18,8 +18,8 @@ import (
 // BoxName is the file name of a box, in the bulk's folder and, on the worker, in the folder in which the job starts.
 const BoxName = "box.tar"
 
-// Box lists the files that the batch system carries to workers that do not see the work area, in addition to the
-// wrapper.
+// Box lists the files that the batch system must bring, in addition to the wrapper, to workers that do not see the work
+// area.
 type Box struct {
 	// File is the absolute path of the box: a tar of the bulk's assign file, the job.json of its grid jobs and their
 	// credentials, with the same paths as in the area.
@@ -30,6 +30,7 @@ type Box struct {
 	Proxies map[jjm.GridID]Proxy
 }
 
+// boxFile returns the path of a bulk's box below the area.
 func boxFile(tag jjm.Tag) string { return BulkDir(tag) + "/" + BoxName }
 
 // backDir returns the folder to which the parcels of a bulk are returned.

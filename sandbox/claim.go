@@ -100,8 +100,8 @@ func (a *Area) ReadClaim(tag jjm.Tag, pos int32) (*jjm.Claim, error) {
 	return c, nil
 }
 
-// spoiled reports whether an unreadable claim stays unreadable until its owner repairs it: the claim is not a regular
-// file, is too long, or is not readable for its owner, or something else replaced the folder of claims.
+// spoiled reports whether a claim cannot be read until its owner repairs it: the claim is not a regular file, is too
+// long, or is not readable for its owner, or the folder of claims is no folder.
 func (a *Area) spoiled(name string) bool {
 	if st, err := a.fs.Lstat(path.Dir(name)); err == nil && !st.IsDir() {
 		return true

@@ -21,11 +21,12 @@ func CredentialPath(h jjm.Handle, kind string) string {
 	return credentialDir(h) + "/" + kind
 }
 
+// credentialDir returns the folder of a grid job's credentials below the area.
 func credentialDir(h jjm.Handle) string { return "credentials/" + string(h) }
 
-// PutCredential stores a credential (mode 0600), complete or not at all. It replaces an older credential, and running
-// jobs find the new one under the same path. If the credential is the same as the present one, or expires before the
-// present one, nothing is stored.
+// PutCredential stores a credential (mode 0600), complete or not at all. It replaces an older credential under the same
+// path, where running jobs find the new one. If the credential equals the stored one, or expires before it, nothing is
+// changed, and stored is false. The error is of kind Invalid if the handle or the credential is invalid.
 func (a *Area) PutCredential(h jjm.Handle, c jjm.Credential) (stored bool, err error) {
 	if _, ok := jjm.ParseHandle(string(h)); !ok {
 		return false, jjm.Errorf(jjm.Invalid, "sandbox: credential of %.40q: want a handle", h)
@@ -63,7 +64,7 @@ func (a *Area) RemoveCredentials(h jjm.Handle) error {
 type Proxy struct {
 	// File is the absolute path of the certificate.
 	File string
-	// End is the expiry; zero if it cannot be parsed.
+	// End is the time at which the certificate expires; zero if it cannot be parsed.
 	End time.Time
 }
 
@@ -107,6 +108,7 @@ func Expiry(kind, secret string) (end time.Time, known bool) {
 	return end, known
 }
 
+// tokenEnd returns the expiry of a JSON Web Token; the bool is false if it has none that can be parsed.
 func tokenEnd(token string) (time.Time, bool) {
 	t, ok := claimsOf(token)
 	if !ok || t.Exp <= 0 || t.Exp > 1<<40 {
@@ -123,6 +125,7 @@ type claims struct {
 	Groups  []string `json:"wlcg.groups"`
 }
 
+// claimsOf returns the claims of a JSON Web Token. ok is false if the text is no such token.
 func claimsOf(token string) (c claims, ok bool) {
 	parts := strings.Split(strings.TrimSpace(token), ".")
 	if len(parts) != 3 {

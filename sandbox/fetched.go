@@ -17,6 +17,7 @@ func Fetched(grid jjm.GridID, url string) string {
 	return fetchDir(grid) + "/" + hex.EncodeToString(sum[:16])
 }
 
+// fetchDir returns the folder, below the area, for the fetched inputs of a grid job.
 func fetchDir(grid jjm.GridID) string { return GridDir(grid) + "/fetch" }
 
 // MakeFetched creates the folder for the fetched inputs of a grid job.
@@ -24,7 +25,8 @@ func (a *Area) MakeFetched(grid jjm.GridID) error {
 	return a.wrap(a.fs.MkdirAll(fetchDir(grid), dirMode), "make %s", fetchDir(grid))
 }
 
-// FetchedSize returns the size of a fetched input. there is false if its path has no regular file.
+// FetchedSize returns the size of a fetched input in bytes. there is false if the input was not fetched yet, or if
+// something else than a regular file is at its path.
 func (a *Area) FetchedSize(grid jjm.GridID, url string) (size int64, there bool, err error) {
 	info, err := a.fs.Lstat(Fetched(grid, url))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -34,8 +34,8 @@ type Given struct {
 // InDir returns the absolute path of the folder for an attempt's links, for a worker that sees the area.
 func (a *Area) InDir(id jjm.AttemptID) string { return filepath.Join(a.root, AttemptDir(id), InName) }
 
-// MoveIn replaces the paths of the files in Given, in the command, the environment and the part, by paths in the folder
-// to. It is used on a worker that does not see the area, which has its own area.
+// MoveIn makes the command, the environment and the part of an assignment name the files in Given by paths below the
+// folder to, instead of below In. It is used on a worker that does not see the area and therefore has its own area.
 func (s *Assignment) MoveIn(to string) {
 	if s.In == "" || s.In == to {
 		return
@@ -98,8 +98,8 @@ func (a *Area) GivenFolder(tag jjm.Tag) (string, error) {
 	return filepath.Join(a.root, givenDir(tag)), a.wrap(err, "look at %s", givenDir(tag))
 }
 
-// PutGiven moves the files that a batch system transferred for a position. It moves them from a folder next to the area
-// to the paths that they have in their original area.
+// PutGiven moves the files in s.Given, which a batch system has brought to a worker, from folder to the paths that they
+// have in the original area. A missing file is skipped.
 func (a *Area) PutGiven(folder string, s *Assignment) error {
 	for n, g := range s.Given {
 		if !fs.ValidPath(g.Path) {
@@ -116,9 +116,9 @@ func (a *Area) PutGiven(folder string, s *Assignment) error {
 	return nil
 }
 
-// CheckMade returns the state of a file that a local job made: ready if it still is a regular file of the original
-// size, lost if it does not exist, otherwise broken. why is the reason if it is lost or broken. If the area cannot be
-// read, CheckMade returns an error, and the state is unknown.
+// CheckMade returns the state of a file that a local job made: ready if it is still a regular file of the given size,
+// lost if it does not exist, otherwise broken. why explains the states lost and broken. If the area cannot be read,
+// CheckMade returns an error, and the state means nothing.
 func (a *Area) CheckMade(name string, size int64) (is jjm.FileState, why string, err error) {
 	info, err := a.fs.Stat(name)
 	switch {

@@ -23,11 +23,11 @@ type Job struct {
 	Outputs  []string `json:"outputs,omitempty"`
 	Required []string `json:"outputs_required,omitempty"`
 	Optional []string `json:"outputs_optional,omitempty"`
-	// Result is the way in which the job reports: jjm.ResultGLF or jjm.ResultExit.
+	// Result is how the job reports its end: jjm.ResultGLF or jjm.ResultExit.
 	Result string `json:"result"`
 	// Mode is GBS_MODE: Production or Test; "" means Production.
 	Mode string `json:"mode,omitempty"`
-	// Grace is the time in which the application may end after TERM; 0 means 30 s. Heartbeat is the time between two
+	// Grace is the time that the application has to end after SIGTERM; 0 means 30 s. Heartbeat is the time between two
 	// heartbeats of the wrapper; 0 means 30 s (decision R25).
 	Grace     jjm.Duration `json:"grace,omitzero"`
 	Heartbeat jjm.Duration `json:"heartbeat,omitzero"`

@@ -10,8 +10,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// live is a kind of file that running attempts rewrite, one file for each position, in the bulk's folder of this name.
-// The files are not synced.
+// live is a kind of file that running attempts write again and again. The folder of a bulk has a subfolder with the
+// name of the kind, with one file for each position. The files are not synced.
 type live string
 
 const (

@@ -74,8 +74,9 @@ func (a *Area) keep(tmp, name string) error {
 	return a.syncDir(path.Dir(name))
 }
 
-// packOne copies one input and returns its SHA-256 in hex. If the job file has a SHA-256 for the input, both must be
-// equal. For a folder packOne returns the text of packTree.
+// packOne copies one input into the package and returns a checksum of its content: for a file its SHA-256 in hex, for a
+// folder the text of packTree. If the job file names the SHA-256 of a file, a different checksum is an error of kind
+// Invalid.
 func (a *Area) packOne(ctx context.Context, name string, in jjm.Input,
 	open func(string) (io.ReadCloser, error)) (string, error) {
 	src, err := open(in.Path)
@@ -96,6 +97,7 @@ func (a *Area) packOne(ctx context.Context, name string, in jjm.Input,
 	return sum, nil
 }
 
+// modeOf returns the mode of an input file.
 func modeOf(executable bool) os.FileMode {
 	if executable {
 		return execMode

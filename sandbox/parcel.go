@@ -18,8 +18,9 @@ import (
 // ParcelName is the name of a parcel in the folder in which the job ran.
 const ParcelName = "parcel.tar"
 
-// A parcel is a tar of the attempt's files below parcelFiles, and of the attempt's result. The result comes last: a
-// parcel that was cut at any point has no result.
+// A parcel is a tar that brings the files of an attempt back from a worker that does not see the area. It contains the
+// attempt's files below parcelFiles, and then the attempt's result. Because the result comes last, a parcel that was
+// cut short has no result.
 const (
 	parcelFiles  = "attempt/"
 	parcelResult = "result.json"
@@ -58,8 +59,8 @@ func (a *Area) WriteParcel(w io.Writer, id jjm.AttemptID, r *jjm.Result) error {
 	return a.wrap(t.Close(), "parcel of %s", id.LocalID)
 }
 
-// addParcelFile adds a file of the attempt's folder. It omits a file that is absent or not regular, which the daemon
-// then reports as missing.
+// addParcelFile adds a file of the attempt's folder to the tar. The error is fs.ErrNotExist if the file is absent or
+// not regular; the daemon then reports the file as missing. A name that is no valid path is skipped.
 func (a *Area) addParcelFile(t *tar.Writer, name string) error {
 	if !fs.ValidPath(name) {
 		return nil
@@ -78,7 +79,8 @@ func (a *Area) addParcelFile(t *tar.Writer, name string) error {
 	return err
 }
 
-// below opens files below a folder of an FS. Its other methods work on the whole FS and must not be used.
+// below is an FS whose OpenFile opens names below a folder of another FS. Its other methods still work on the whole
+// other FS, so they must not be used.
 type below struct {
 	FS
 	dir string

@@ -19,7 +19,7 @@ type Look struct {
 	Skip func(pos int32) bool
 }
 
-// All means that all positions were looked at. It is returned instead of the position at which to continue.
+// All is returned instead of the position at which to continue, if the files of all positions were read.
 const All int32 = -1
 
 // maxStrange is the largest number of names without a position that are skipped in one look. If a folder has more such
@@ -33,7 +33,7 @@ type unexpected struct {
 	flood bool // whether there are more than maxStrange
 }
 
-// why returns the text of the problem, for people. n is the number of positions.
+// why returns a text about the names for people. n is the number of positions.
 func (s unexpected) why(n int) string {
 	text := fmt.Sprintf("no result: want a file name <position>.json, with a position below %d", n)
 	if s.flood {
@@ -44,8 +44,9 @@ func (s unexpected) why(n int) string {
 	return text
 }
 
-// positions returns the positions that may have a file in a folder, in the order of the look. It reads the names in
-// limited portions, and a limited total number.
+// positions returns the positions that may have a file in a folder, in the order of the look, and a description of the
+// other names in the folder. A file has the name of its position followed by suffix. The number of names that are read
+// is limited; if the folder has too many other names, positions returns all positions.
 func (l Look) positions(dir *os.File, suffix string) (there []int32, more unexpected, err error) {
 	const some = 1024
 	for {

@@ -14,6 +14,7 @@ import (
 )
 
 const (
+	// maxPhase is the largest length of the name of a phase, in bytes.
 	maxPhase = 64
 	// maxPhases is the largest number of phases of an application that are kept; phases are for people.
 	maxPhases = 32
@@ -130,6 +131,7 @@ func parsePhases(s string) ([]jjm.AppPhase, bool) {
 	return said, len(said) > 0 && ValidPhases(said)
 }
 
+// parsePhase parses the words of one line. ok is false if the line does not have the form of formatPhases.
 func parsePhase(words []string) (p jjm.AppPhase, ok bool) {
 	if len(words) != 5 {
 		return p, false
@@ -159,9 +161,11 @@ func ValidPhases(said []jjm.AppPhase) bool {
 	return len(said) <= maxPhases
 }
 
+// validPhase reports whether a phase has a valid name, and numbers and times in range.
 func validPhase(p jjm.AppPhase) bool {
 	return p.Phase != "" && len(p.Phase) <= maxPhase && !strings.ContainsFunc(p.Phase, notInWord) &&
 		p.Done >= 0 && p.Total >= 0 && p.Started >= 0 && p.Started <= p.Ended && p.Ended <= lastTime
 }
 
+// notInWord reports whether the name of a phase must not contain a character.
 func notInWord(r rune) bool { return unicode.IsSpace(r) || r < ' ' || r == 0x7f || r == utf8.RuneError }

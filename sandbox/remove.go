@@ -15,7 +15,7 @@ import (
 // RemoveGrid stops with an error of kind Busy when ctx ends, and another call removes the remaining files.
 func (a *Area) RemoveGrid(ctx context.Context, grid jjm.GridID) error {
 	dir := GridDir(grid)
-	for name, err := range a.names(dir) { // folders of a thousand local jobs each, and few files
+	for name, err := range a.names(dir) { // each folder here has up to a thousand local jobs; there are few files
 		if ctx.Err() != nil {
 			return jjm.Errorf(jjm.Busy, "sandbox: remove grid job %s: %w", grid, ctx.Err())
 		}

@@ -13,7 +13,7 @@ import (
 // tmpPrefix is the prefix of files and folders that are being written.
 const tmpPrefix = ".tmp-"
 
-// durability is the part of a written file that certainly survives a power failure.
+// durability states which part of a written file certainly survives a power failure.
 type durability uint8
 
 const (

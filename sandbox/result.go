@@ -53,8 +53,8 @@ func (a *Area) PutResult(r jjm.Result) error {
 	return a.wrap(a.replaceBytes(name, syncFile, b), "write result %s", name)
 }
 
-// DoneChanged returns the time at which a result last arrived in a bulk, by the clock of the file system. It is a cheap
-// way to detect new results.
+// DoneChanged returns when the latest result arrived in a bulk, by the clock of the file system. It takes only one
+// system call, so the caller can use it often to detect new results.
 func (a *Area) DoneChanged(tag jjm.Tag) (time.Time, error) {
 	if err := checkTag(tag); err != nil {
 		return time.Time{}, err
@@ -157,7 +157,7 @@ func (a *Area) readResult(dir *os.File, name string, tag jjm.Tag, pos int32) (*j
 		return nil, err
 	}
 	if !ValidPhases(r.Phases) {
-		r.Phases = nil // phases are for people, and no reason to lose a result
+		r.Phases = nil // phases are only for people: a mistake in them must not lose the result
 	}
 	return r, nil
 }

@@ -37,6 +37,7 @@ type granter interface {
 	Grant(name string, folder bool, perm acl.Perm, uids ...int) error
 }
 
+// grant sets the rights of accounts to a file or folder of the area.
 func (a *Area) grant(name string, folder bool, perm acl.Perm, uids []int) error {
 	if g, ok := a.fs.(granter); ok {
 		return g.Grant(name, folder, perm, uids...)

@@ -25,7 +25,7 @@ import (
 type TarEntry struct {
 	// Name is the name of the file in the tar, below the prefix.
 	Name string
-	// Path is the path of the file below the area. If it is "", the content of the file is Content.
+	// Path is the path of the file below the area. If Path is "", the tar gets a file with the content Content.
 	Path    string
 	Content []byte
 	// SHA256 and Bytes are the expected checksum and size of the file; SHA256 is "" if they are unknown.
@@ -33,13 +33,14 @@ type TarEntry struct {
 	Bytes  int64
 	// Absent is the reason why the tar has no file for the entry; "" if the tar should have a file.
 	Absent string
-	// Sums is set if Absent is a remark about several entries. The remark becomes a line of the manifest, but does not
-	// count as an absent file.
+	// Sums is set if the text in Absent is a remark about several entries. The remark becomes a line of the manifest, but
+	// is not counted as an absent file.
 	Sums bool
-	// Lost, if not nil, is called if a file with a known SHA256 no longer exists or has changed, before the next entry
-	// is requested.
+	// Lost, if not nil, is called if a file whose SHA256 is known no longer exists or has changed. The call comes before
+	// the next entry is requested.
 	Lost func()
-	// LeftOut, if not nil, is called in the same way with the reason if the tar leaves out a file that may exist.
+	// LeftOut, if not nil, is called if the tar leaves out a file that may exist, with the reason. The call comes before
+	// the next entry is requested.
 	LeftOut func(reason jjm.LeftReason, why string)
 }
 
@@ -76,6 +77,7 @@ func OutputOf(name string) (jjm.LocalID, bool) {
 // absent}.
 const ManifestName = "manifest.json"
 
+// manifestLine is the line of the manifest about one entry.
 type manifestLine struct {
 	Path   string `json:"path"`
 	Size   int64  `json:"size"`
@@ -130,6 +132,7 @@ type tarring struct {
 	hash     hash.Hash
 }
 
+// run writes all entries and the manifest, and flushes the tar.
 func (t *tarring) run(ctx context.Context, entries iter.Seq2[TarEntry, error]) error {
 	t.hash = sha256.New()
 	t.newest = time.Unix(0, 0)
@@ -199,6 +202,7 @@ func (t *tarring) entry(ctx context.Context, e TarEntry) error {
 	return t.note(line)
 }
 
+// leaveOut calls LeftOut if it is set.
 func (e *TarEntry) leaveOut(reason jjm.LeftReason, why string) {
 	if e.LeftOut != nil {
 		e.LeftOut(reason, why)
@@ -246,7 +250,7 @@ func (t *tarring) file(ctx context.Context, e TarEntry, line *manifestLine) erro
 	return t.sink.rewind(mark)
 }
 
-// content writes a file from memory.
+// content writes a file whose content is in memory.
 func (t *tarring) content(name string, b []byte) error {
 	if err := t.tw.WriteHeader(t.header(name, int64(len(b)), t.newest)); err != nil {
 		return err
@@ -257,11 +261,12 @@ func (t *tarring) content(name string, b []byte) error {
 	return t.tw.Flush()
 }
 
+// header returns the tar header of a file.
 func (t *tarring) header(name string, size int64, modified time.Time) *tar.Header {
 	return &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644, ModTime: modified.Truncate(time.Second)}
 }
 
-// TarNames counts how often each name was requested in a tar.
+// TarNames counts, for each name, how often a file of a tar requested it.
 type TarNames map[string]int
 
 // Unique returns a name that no earlier file of the tar has: name itself, or name with a number.

@@ -49,9 +49,10 @@ func (t *tarring) stream(ctx context.Context, e TarEntry, line *manifestLine) (r
 	return nil, nil
 }
 
-// copyFile copies exactly size bytes of f to the sink, pads them to the block size of the format, and returns their
-// SHA-256 in hex. It bypasses the tar writer to save a copy. It then replaces the tar writer, because the old writer
-// does not know about these bytes.
+// copyFile copies exactly size bytes of f to the tar, adds the padding that the format requires, and returns the
+// SHA-256 of the bytes in hex. reason is set if f could not be read to that size. The bytes bypass the tar writer,
+// which saves one copy in memory. The old tar writer does not know about these bytes, so copyFile replaces it by a new
+// one.
 func (t *tarring) copyFile(ctx context.Context, f *os.File, size int64) (sum string, reason, err error) {
 	const block = 512 // pax(1), ustar interchange format
 	t.tw = tar.NewWriter(t.sink)

@@ -63,7 +63,8 @@ type listing struct {
 	more bool
 }
 
-// folder adds the files below a folder, down to a depth.
+// folder adds the files below a folder. It enters nested folders down to the depth deep. At MaxListed files it stops
+// and sets more.
 func (l *listing) folder(dir string, deep int) error {
 	d, err := l.area.openDir(dir)
 	if err != nil {
@@ -96,6 +97,7 @@ func (l *listing) folder(dir string, deep int) error {
 	return nil
 }
 
+// add adds one file to the listing.
 func (l *listing) add(at string, info fs.FileInfo) {
 	one := jjm.JobFile{Name: strings.TrimPrefix(at, l.root), From: jjm.FromWork, Modified: jjm.At(info.ModTime())}
 	if info.Mode().IsRegular() {

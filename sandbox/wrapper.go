@@ -48,6 +48,8 @@ func (a *Area) InstallWrapper(binary string) (binDir string, err error) {
 	return binDir, a.wrap(a.installAs(dir, src), "install wrapper as %s", dir)
 }
 
+// installAs installs the wrapper from src as the folder dir. The error is of kind Conflict if dir exists, because it
+// then lacks a complete wrapper.
 func (a *Area) installAs(dir string, src io.Reader) (err error) {
 	if err := a.fs.MkdirAll("bin", dirMode); err != nil {
 		return err

@@ -53,7 +53,7 @@ func (db *DB) share(name string, owner int) error {
 	return acl.Grant(f, acl.Read|acl.Search, readers...)
 }
 
-// warnUnshared logs, only once, that owners cannot read their records themselves.
+// warnUnshared logs that owners cannot read their records without the daemon. It logs this only once.
 func (db *DB) warnUnshared(err error) {
 	db.unshared.Do(func() {
 		db.warn("owners cannot read their records themselves: their access lists cannot be set",

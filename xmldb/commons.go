@@ -27,14 +27,14 @@ const (
 // are removed.
 var MostDropped = commons.Most{Bytes: 256 << 20, Names: 20_000}
 
-// tally counts the files of one account in the drop folder.
+// tally holds the entries of one account in the drop folder, and their total size.
 type tally struct {
 	heap    commons.Heap
 	entries []os.FileInfo
 	cut     bool // whether entries beyond the limits were removed
 }
 
-// census counts the entries of a drop folder by account.
+// census collects the entries of a drop folder by account during one scan.
 type census struct {
 	drop  *Drop
 	now   time.Time
@@ -123,6 +123,7 @@ func (c *census) within() []os.FileInfo {
 	return infos
 }
 
+// remove removes an entry. If that fails, it notes the entry as stuck, so that later scans ignore it.
 func (c *census) remove(st os.FileInfo) {
 	if err := c.drop.clear(st.Name(), st); err != nil {
 		c.stuck[stampOf(st)] = true
@@ -157,6 +158,7 @@ func (f DropFolder) Open() error {
 	return err
 }
 
+// change changes the mode of the folder from m to to(m).
 func (f DropFolder) change(to func(os.FileMode) os.FileMode) error {
 	st, err := os.Lstat(f.Dir)
 	if err != nil || !st.IsDir() {
@@ -169,8 +171,8 @@ func (f DropFolder) change(to func(os.FileMode) os.FileMode) error {
 	return nil
 }
 
-// Heaps returns the amount of data that each account has in the folder. A folder counts as larger than any file. A file
-// with a second link counts for no account.
+// Heaps returns the number of entries and bytes that each account has in the folder. A folder counts with
+// MostDropped.Bytes in addition to its own size. A file with a second link counts for no account.
 func (f DropFolder) Heaps() ([]commons.Heap, error) {
 	of := map[int]*commons.Heap{}
 	err := f.each(func(_ *wary.Dir, st os.FileInfo) error {
@@ -211,7 +213,7 @@ func (f DropFolder) Remove(h commons.Heap) error {
 	})
 }
 
-// each calls do for the entries of the folder except refused/, and continues after an error.
+// each calls do for each entry of the folder except refused/. It continues after an error, and returns all errors.
 func (f DropFolder) each(do func(in *wary.Dir, st os.FileInfo) error) error {
 	in, err := wary.In(f.Dir)
 	if err != nil {

@@ -56,9 +56,8 @@ type Drop struct {
 	refusedBytes int64
 }
 
-// Dropped is a fragment found in a drop folder. The caller decides whether its writer may write about the job, and
-// calls Accept or Refuse. If the caller calls neither, the next scan finds the file again; the caller must therefore
-// refuse a file if it never decides about it.
+// Dropped is a fragment found in a drop folder. The caller must decide whether the writer of the fragment may write
+// about the job, and then call Accept or Refuse. If the caller calls neither, the next scan finds the file again.
 type Dropped struct {
 	Fragment Fragment
 	// Name is the file's name in the folder.
@@ -100,6 +99,7 @@ func OpenDrop(dir string, warn func(msg string, args ...any)) (*Drop, error) {
 	return d, nil
 }
 
+// openDropRoot opens the folder. It creates a missing folder with the mode dropMode.
 func openDropRoot(dir string) (*os.Root, error) {
 	if err := os.MkdirAll(filepath.Dir(dir), dirMode); err != nil {
 		return nil, err
@@ -254,8 +254,8 @@ func (d *Drop) read(lst os.FileInfo) (Dropped, error) {
 	}, err
 }
 
-// acceptable returns an error unless an entry is a regular file that is not too long and has only one hard link: with a
-// second link it may be the file of an account that did not leave it here.
+// acceptable returns an error unless an entry is a regular file that is not too long and has one hard link. A file with
+// a second link may belong to an account that did not leave it here.
 func acceptable(st os.FileInfo) error {
 	sys, ok := st.Sys().(*syscall.Stat_t)
 	switch {
@@ -269,6 +269,7 @@ func acceptable(st os.FileInfo) error {
 	return nil
 }
 
+// uidOf returns the owner of a file, -1 if it is unknown.
 func uidOf(st os.FileInfo) int {
 	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
 		return int(sys.Uid)

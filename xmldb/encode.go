@@ -22,7 +22,8 @@ type limits struct {
 	args   int // largest number of bytes of a part's arguments
 }
 
-// headLimits returns the limits that are tried one after the other until the head fits.
+// headLimits returns limits for a head, from large to small. They are tried in this order until the head fits into its
+// maximum size.
 func headLimits() []limits {
 	return []limits{
 		{text: 8 << 10, list: 500, shards: 400},
@@ -34,21 +35,23 @@ func headLimits() []limits {
 // shardLimits returns the limits for a local job. With these limits no owner can fill the disk with one long message.
 func shardLimits() limits { return limits{text: 4 << 10, args: 16 << 10} }
 
-// encoder appends a document. Its methods take the path of an element, which is the key for the element's extras.
+// encoder appends a document to b. Its methods take the path of an element, by which x has the foreign content of the
+// element.
 type encoder struct {
 	b   []byte
 	x   *extras
 	lim limits
 }
 
-// text returns s, cut to the limit. It sets cut if s was too long.
+// text returns s, cut to the limit of a text. It sets cut to true if s was too long.
 func (e *encoder) text(s string, cut *bool) string {
 	s, c := xmltext.Cut(s, e.lim.text)
 	*cut = *cut || c
 	return s
 }
 
-// startDone ends a start tag with the mark for cut elements and the foreign attributes.
+// startDone ends a start tag. It adds the mark for cut elements if cut is set or the element was cut earlier, and the
+// foreign attributes of the element.
 func (e *encoder) startDone(path string, cut bool) {
 	f := e.x.get(path)
 	if f != nil {
@@ -71,7 +74,8 @@ func (e *encoder) end(path, tag, sep string) {
 	e.b = append(append(append(e.b, "</"...), tag...), '>')
 }
 
-// leaf ends an element whose start tag is open, and which has a text and no children from jjm.
+// leaf ends an element whose start tag is open. The element has a text, but no children from jjm. cut is set if an
+// attribute was cut.
 func (e *encoder) leaf(path, tag, text string, cut bool) {
 	text = e.text(text, &cut)
 	if text == "" && !cut && e.x.get(path) == nil {
@@ -83,19 +87,23 @@ func (e *encoder) leaf(path, tag, text string, cut bool) {
 	e.end(path, tag, "")
 }
 
+// raw appends a text unchanged.
 func (e *encoder) raw(s string) { e.b = append(e.b, s...) }
 
-// opt writes an attribute unless s is empty.
+// opt appends an attribute, unless s is empty.
 func (e *encoder) opt(name, s string, cut *bool) {
 	e.b = xmltext.OptAttr(e.b, name, e.text(s, cut))
 }
 
+// must appends an attribute, also if s is empty.
 func (e *encoder) must(name, s string, cut *bool) {
 	e.b = xmltext.Attr(e.b, name, e.text(s, cut))
 }
 
+// int appends an attribute with a number.
 func (e *encoder) int(name string, n int64) { e.b = xmltext.Int(e.b, name, n) }
 
+// time appends an attribute with a time.
 func (e *encoder) time(name string, t jjm.Time) { e.b = xmltext.Time(e.b, name, t) }
 
 // count writes an attribute unless n is 0.
@@ -176,6 +184,7 @@ func (e *encoder) localJob(j *jjm.LocalJob) {
 	e.end(path, "localjob", "")
 }
 
+// part appends the element of a part.
 func (e *encoder) part(path string, p *jjm.Part) {
 	cut := false
 	e.raw("<part")
@@ -207,6 +216,7 @@ func (e *encoder) fitting(args []string) int {
 	return len(args)
 }
 
+// progress appends the element of a phase's progress.
 func (e *encoder) progress(path string, p jjm.Progress) {
 	cut := false
 	e.raw("<progress")
@@ -246,6 +256,7 @@ func appendHead(b []byte, h *head.Head, x *extras, lim limits) []byte {
 	return e.b
 }
 
+// headAttrs appends the attributes of the grid job and ends the start tag.
 func (e *encoder) headAttrs(h *head.Head) {
 	g := &h.Grid
 	cut := false
@@ -292,6 +303,7 @@ func afterText(ids []jjm.GridID) string {
 	return string(b)
 }
 
+// counts appends the numbers of local jobs by state.
 func (e *encoder) counts(h *head.Head) {
 	e.raw("\n  <counts")
 	e.int("expected", int64(h.Grid.Step.Expected))
@@ -330,6 +342,7 @@ func (e *encoder) clusterJobs(h *head.Head) {
 	e.end("clusterjobs", "clusterjobs", "\n    ")
 }
 
+// phases appends the phases, at most as many as the limits allow.
 func (e *encoder) phases(ps []jjm.Progress) {
 	e.raw("\n  <phases")
 	if len(ps) == 0 {
@@ -360,6 +373,7 @@ func (e *encoder) output(h *head.Head) {
 // maxMemo is the largest size of a written memo in bytes. A longer memo is left out, because half a memo is useless.
 const maxMemo = 32 << 10
 
+// origin appends where the grid job came from.
 func (e *encoder) origin(o *jjm.Origin) {
 	cut := false
 	e.raw("\n  <origin")
@@ -398,6 +412,7 @@ func (e *encoder) usage(path string, u *jjm.Usage) {
 	e.leaf(path, "usage", "", cut)
 }
 
+// shards appends the list of the shards, at most as many as the limits allow.
 func (e *encoder) shards(jobs int) {
 	n := (jobs + ShardSize - 1) / ShardSize
 	e.raw("\n  <shards")

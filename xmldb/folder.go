@@ -9,7 +9,7 @@ import (
 	"jjm/xmldb/head"
 )
 
-// folder is the folder of the records, which may be replaced while the daemon runs.
+// folder is the disk of a DB: the folder of the records. Reopen replaces its root while other goroutines use it.
 type folder struct{ root atomic.Pointer[os.Root] }
 
 var _ disk = (*folder)(nil)
@@ -27,7 +27,8 @@ func (f *folder) RemoveAll(name string) error               { return f.root.Load
 func (f *folder) Lstat(name string) (os.FileInfo, error)    { return f.root.Load().Lstat(name) }
 func (f *folder) Close() error                              { return f.root.Load().Close() }
 
-// Reopen opens the folder that is now at the path, and forgets the state of the previous folder's files.
+// Reopen opens the folder that the path of the records names now, after somebody replaced the folder. It drops what is
+// cached about the files of the previous folder.
 func (db *DB) Reopen() error {
 	root, err := os.OpenRoot(db.dir)
 	if err != nil {

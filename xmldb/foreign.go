@@ -25,15 +25,15 @@ type child struct {
 	xml string
 }
 
-// foreign is the content of one of our elements that does not come from jjm.
+// foreign is the content of one of jjm's elements that another program added.
 type foreign struct {
-	attrs []byte // in the form for writing: ` a="1" b="2"`
+	attrs []byte // attributes as they are written: ` a="1" b="2"`
 	kids  []child
-	cut   bool // whether content was cut, now or earlier
+	cut   bool // set if some of the content was removed, now or earlier
 }
 
-// extras is the foreign content of one file, by the path of the element: "" is the root, "localjob:17.3000/part" is a
-// part. nil means no foreign content.
+// extras is the foreign content of one file, by the path of jjm's element that contains it: "" is the root element,
+// "localjob:17.3000/part" is the part of local job 17.3000. nil means that there is no foreign content.
 type extras struct {
 	at    map[string]*foreign
 	bytes int // size of the foreign content in bytes
@@ -84,6 +84,7 @@ func (x *extras) put(path string, c child) {
 	}
 }
 
+// dropFirst removes the oldest foreign child of an element.
 func (x *extras) dropFirst(f *foreign) {
 	x.bytes -= len(f.kids[0].xml)
 	f.kids[0] = child{}
@@ -104,8 +105,8 @@ func (f *foreign) find(key string) int {
 	return -1
 }
 
-// shrink removes at least n bytes: children of the root, the oldest first. If that is not enough, it removes all
-// foreign content.
+// shrink removes at least n bytes of foreign content: children of the root element, the oldest first. If these are not
+// enough, it removes all foreign content.
 func (x *extras) shrink(n int) {
 	if x == nil {
 		return
@@ -121,6 +122,7 @@ func (x *extras) shrink(n int) {
 	}
 }
 
+// size returns the total size of the foreign children in bytes.
 func (f *foreign) size() int {
 	n := 0
 	for i := range f.kids {

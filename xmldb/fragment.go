@@ -15,8 +15,8 @@ import (
 // MaxDepth is the largest nesting of elements within a fragment element.
 const MaxDepth = 16
 
-// Fragment holds the elements that an outside writer adds to a job. They are merged into the job's element in the
-// record.
+// Fragment holds the elements that another program adds to the record of a job. They are merged into the job's element
+// in the record.
 type Fragment struct {
 	Grid jjm.GridID
 	// Local is the number of the local job, or -1 for the grid job.
@@ -24,7 +24,7 @@ type Fragment struct {
 	elements []child
 }
 
-// Ref returns the job of the fragment in the form for people: "12.3", or "12".
+// Ref returns the id of the fragment's job as people write it: "12.3" for a local job, "12" for a grid job.
 func (f Fragment) Ref() string {
 	if f.Local < 0 {
 		return f.Grid.String()
@@ -58,6 +58,7 @@ func ParseFragment(b []byte) (Fragment, error) {
 	return f, nil
 }
 
+// parseFragment does the same as ParseFragment; its errors have no kind.
 func parseFragment(b []byte) (Fragment, error) {
 	if len(b) > jjm.MaxFragment {
 		return Fragment{}, fmt.Errorf("%d bytes: want at most %d", len(b), jjm.MaxFragment)
@@ -137,6 +138,7 @@ func (f *Fragment) readElements(t *tokens, inherit []xml.Attr) error {
 	}
 }
 
+// readElement reads one child of the fragment and adds it to the elements.
 func (f *Fragment) readElement(t *tokens, start xml.StartElement, inherit []xml.Attr) error {
 	if len(f.elements) == MaxChildren {
 		return t.errorf("more than %d elements", MaxChildren)

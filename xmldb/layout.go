@@ -12,6 +12,7 @@ type element struct {
 	key string
 }
 
+// owns reports whether an attribute of the element belongs to jjm.
 func (e *element) owns(attr string) bool { return slices.Contains(e.attrs, attr) }
 
 // truncated is the attribute that marks an element with cut content.
@@ -73,6 +74,7 @@ func headLayout() *element {
 	}
 }
 
+// usageLayout describes the element usage.
 func usageLayout() *element {
 	return leaf("", "batch", "host", "wallMs", "userMs", "sysMs", "maxRssKb", "signal", "processors", "started", "ended")
 }

@@ -11,15 +11,15 @@ import (
 	"jjm/xmldb/internal/xmltext"
 )
 
-// loader collects the extras of one file.
+// loader reads a file and collects the foreign content in it.
 type loader struct {
 	t    *tokens
 	x    extras
-	seen map[string]bool // paths of our elements that were read
+	seen map[string]bool // paths of jjm's elements that were read
 }
 
-// loadExtras parses a file and returns its foreign content, nil if there is none. The error contains the place in the
-// text.
+// loadExtras parses a file and returns its foreign content, nil if there is none. root is the name of the file's root
+// element, and layout describes jjm's own content. The error contains the place in the text.
 func loadExtras(data []byte, root string, layout *element) (*extras, error) {
 	l := loader{t: newTokens(data, maxFileDepth), seen: make(map[string]bool)}
 	tok, err := l.t.next()
@@ -42,7 +42,7 @@ func loadExtras(data []byte, root string, layout *element) (*extras, error) {
 	return &l.x, nil
 }
 
-// element reads one of our elements to its end.
+// element reads one of jjm's elements to its end.
 func (l *loader) element(start xml.StartElement, e *element, path string) error {
 	l.attributes(start, e, path)
 	nth := 0
@@ -62,7 +62,8 @@ func (l *loader) element(start xml.StartElement, e *element, path string) error 
 	}
 }
 
-// child reads a child element to its end. nth is the number of our children so far whose key is their order.
+// child reads a child element to its end. nth is the number of jjm's children so far that are distinguished by their
+// order.
 func (l *loader) child(start xml.StartElement, parent *element, path string, nth *int) error {
 	uri, _ := l.t.uri(start.Name)
 	if kid := parent.kids[start.Name.Local]; uri == "" && kid != nil {
@@ -81,8 +82,8 @@ func (l *loader) child(start xml.StartElement, parent *element, path string, nth
 	return nil
 }
 
-// own reads one of our child elements. A second child with the same path was copied by hand; its content is dropped,
-// because its attributes could clash.
+// own reads one of jjm's child elements. If a child with the same path was already read, somebody copied the element by
+// hand; the content of the copy is dropped, because its attributes could clash.
 func (l *loader) own(start xml.StartElement, e *element, path string) error {
 	if l.seen[path] {
 		_, err := l.t.copyElement(nil, start, nil, nil)
@@ -92,7 +93,8 @@ func (l *loader) own(start xml.StartElement, e *element, path string) error {
 	return l.element(start, e, path)
 }
 
-// keyOf returns the key of one of our child elements. nth is the number of children so far whose key is their order.
+// keyOf returns the text that distinguishes a child element of jjm from its siblings of the same name, "" if there are
+// no such siblings. nth is the number of children so far that are distinguished by their order.
 func (e *element) keyOf(start xml.StartElement, nth *int) string {
 	switch e.key {
 	case "":
@@ -109,7 +111,7 @@ func (e *element) keyOf(start xml.StartElement, nth *int) string {
 	return ""
 }
 
-// attributes stores the attributes that are not ours.
+// attributes stores the attributes of an element that do not belong to jjm.
 func (l *loader) attributes(start xml.StartElement, e *element, path string) {
 	for _, a := range start.Attr {
 		if a.Name.Space == "" && e.owns(a.Name.Local) {
@@ -127,7 +129,7 @@ func (l *loader) attributes(start xml.StartElement, e *element, path string) {
 	}
 }
 
-// kidPath returns the path of one of our child elements.
+// kidPath returns the path of a child element of jjm, from the path of its parent, its name and its key.
 func kidPath(parent, tag, key string) string {
 	if parent != "" {
 		tag = parent + "/" + tag

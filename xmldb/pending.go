@@ -25,6 +25,7 @@ const headShard = -1
 // maxPending is the largest size of a file of waiting fragments, in bytes.
 const maxPending = 16 << 20
 
+// pendingFile returns the name of the file with the fragments that wait for a shard, or for the head.
 func pendingFile(shard int) string {
 	if shard == headShard {
 		return "fragments-head.pending"
@@ -74,7 +75,8 @@ func (db *DB) Add(f Fragment) error {
 	return nil
 }
 
-// checkJob returns an error if the published head does not contain the job.
+// checkJob returns an error if the published head does not contain the job: of kind Gone if the job does not exist, of
+// kind Busy if the head or the job is not published yet.
 func (db *DB) checkJob(f Fragment) error {
 	data, _, err := db.read(filepath.Join(f.Grid.String(), head.File), head.MaxBytes)
 	if errors.Is(err, fs.ErrNotExist) {

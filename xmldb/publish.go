@@ -73,10 +73,12 @@ func checkShard(grid jjm.GridID, s Shard) error {
 	return nil
 }
 
+// errTooLong means that a head does not fit into its maximum size, whatever is cut.
 var errTooLong = fmt.Errorf("the head exceeds %d bytes even after all cuts: its paths are too long", head.MaxBytes)
 
-// encodeHead makes a head fit into its largest size: it first removes foreign elements, starting with the oldest, and
-// then cuts long texts and lists.
+// encodeHead encodes a head within its maximum size. It cuts long texts and lists only as far as necessary for jjm's
+// own content alone to fit. It then removes foreign elements, the oldest first, until everything fits. The error is
+// errTooLong if jjm's own content cannot be made to fit.
 func encodeHead(b []byte, h *head.Head, x *extras) ([]byte, error) {
 	for _, lim := range headLimits() {
 		if own := appendHead(nil, h, nil, lim); len(own)+len(` truncated="true"`) > head.MaxBytes {
@@ -96,7 +98,7 @@ func encodeHead(b []byte, h *head.Head, x *extras) ([]byte, error) {
 	return nil, errTooLong
 }
 
-// file is one file of a record that is to be rewritten.
+// file describes one file of a record that is to be written: its place, its structure, and how its content is encoded.
 type file struct {
 	name    string // name within the folder of the grid job
 	root    string
@@ -105,7 +107,7 @@ type file struct {
 	encode  func(b []byte, x *extras) ([]byte, error)
 }
 
-// rewrite replaces a file and keeps its foreign content.
+// rewrite writes a file of a record and keeps the foreign content of the file. After an error the old file is intact.
 func (db *DB) rewrite(grid jjm.GridID, st *gridState, f file, buf *[]byte) error {
 	err := db.tryRewrite(st, grid.String(), f, buf)
 	if err == nil {
@@ -125,8 +127,9 @@ func (db *DB) rewrite(grid jjm.GridID, st *gridState, f file, buf *[]byte) error
 // writes all the time must not block the record.
 const maxTries = 3
 
-// tryRewrite loads a file, merges the waiting fragments and writes the file. If another program replaced the file
-// meanwhile, tryRewrite starts again, up to maxTries times, to keep that program's change.
+// tryRewrite loads the foreign content of a file, merges the waiting fragments into it, and writes the file. If another
+// program replaced the file meanwhile, tryRewrite starts again, so that this program's change is kept; at the attempt
+// maxTries it overwrites the change.
 func (db *DB) tryRewrite(st *gridState, dir string, f file, buf *[]byte) error {
 	for try := 1; ; try++ {
 		x, seen, err := db.load(st, dir, f)
@@ -166,7 +169,8 @@ func remedy(err error) string {
 	return ""
 }
 
-// load returns the extras of the file on disk and the file's stamp. It sets aside a file that is not a readable record.
+// load returns the foreign content of the file on disk, and the file's stamp. If the file is not a readable record,
+// load renames it (*.bad), so that a new file can take its place.
 func (db *DB) load(st *gridState, dir string, f file) (*extras, stamp, error) {
 	path := filepath.Join(dir, f.name)
 	seen := db.stamp(path)
@@ -201,7 +205,8 @@ func (db *DB) stamp(path string) stamp {
 	return stampOf(st)
 }
 
-// read reads a regular file. It does not wait for the other end of a fifo.
+// read reads a regular file of at most limit bytes, and returns its stamp. Opening a fifo does not wait for its other
+// end. The error wraps fs.ErrNotExist if there is no file.
 func (db *DB) read(path string, limit int64) ([]byte, stamp, error) {
 	before, err := db.fs.Lstat(path)
 	if err != nil {
@@ -244,8 +249,9 @@ func (db *DB) setAside(path string) error {
 	return db.fs.Rename(path, bad)
 }
 
-// replace writes a file under a temporary name and renames it. If same returns false, the file at that path is no
-// longer the file that was read; then replace does not rename, and done is false. It leaves no temporary file.
+// replace writes a file under a temporary name and then renames it. Immediately before the rename it calls same. If
+// same returns false, another program has changed the file at that path since it was read; replace then leaves that
+// file as it is, and done is false. No temporary file is left. s is the stamp of the new file.
 func (db *DB) replace(dir, name string, b []byte, same func() bool) (s stamp, done bool, err error) {
 	tmp := filepath.Join(dir, "."+name+".tmp")
 	defer func() {

@@ -34,6 +34,7 @@ func (db *DB) Query(grid jjm.GridID, path string) ([]string, error) {
 	return q.Results(), nil
 }
 
+// queryKind returns the kind of an error of a query.
 func queryKind(err error) jjm.Kind {
 	if jjm.KindOf(err) == jjm.Invalid {
 		return jjm.Invalid

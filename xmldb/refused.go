@@ -46,7 +46,8 @@ func (d *Drop) refuse(name string, seen stamp, why error) {
 	}
 }
 
-// textOf returns the content of a rejected file, nil if the content must not be kept.
+// textOf returns the content of a rejected file. It returns nil if the file is not acceptable, cannot be read, or was
+// replaced meanwhile; no copy is then kept.
 func (d *Drop) textOf(st os.FileInfo) []byte {
 	if acceptable(st) != nil {
 		return nil
@@ -66,6 +67,7 @@ func (d *Drop) textOf(st os.FileInfo) []byte {
 	return text
 }
 
+// keepWhy writes the reason of a refusal into refused/.
 func (d *Drop) keepWhy(target string, why error, uid int) error {
 	text, _ := xmltext.Cut(why.Error(), maxWhy)
 	return d.keep(target+".why", []byte(text+"\n"), uid)
@@ -99,6 +101,7 @@ func (d *Drop) keep(target string, text []byte, uid int) error {
 // the folder open can no longer add files.
 func (d *Drop) clear(name string, st os.FileInfo) error { return clearIn(d.in, name, st) }
 
+// clearIn does the work of clear, in any folder.
 func clearIn(in *wary.Dir, name string, st os.FileInfo) error {
 	if st.IsDir() && os.Geteuid() == 0 {
 		f, err := in.Open(name, os.O_RDONLY|syscall.O_DIRECTORY)
@@ -113,8 +116,8 @@ func clearIn(in *wary.Dir, name string, st os.FileInfo) error {
 	return in.RemoveAll(name)
 }
 
-// prune keeps the size of refused/ limited. It also removes files that belong to other accounts, or that others can
-// read.
+// prune removes the oldest files in refused/ beyond the limits. It also removes files that belong to other accounts, or
+// that others can read.
 func (d *Drop) prune() {
 	d.refusals, d.refusedBytes = 0, 0
 	dir, err := d.root.Open(refusedDir)

@@ -72,6 +72,7 @@ func (t *tokens) next() (xml.Token, error) {
 	}
 }
 
+// end returns io.EOF if the text was a complete document, and otherwise an error.
 func (t *tokens) end() error {
 	if len(t.stack) > 0 {
 		return t.errorf("the text ends inside element %s", qualified(t.stack[len(t.stack)-1].name))
@@ -88,6 +89,8 @@ func (t *tokens) errorf(format string, args ...any) error {
 	return fmt.Errorf("line %d column %d: %w", line, col, fmt.Errorf(format, args...))
 }
 
+// push opens an element. It returns an error for a second root element, for elements that are nested too deep, and for
+// bad names or declarations.
 func (t *tokens) push(e xml.StartElement) error {
 	if len(t.stack) == 0 && t.rooted {
 		return t.errorf("a second root element %s", qualified(e.Name))
@@ -138,6 +141,7 @@ func (t *tokens) checkNames(e xml.StartElement) error {
 	return nil
 }
 
+// checkMany does what checkNames does, for elements with many attributes.
 func (t *tokens) checkMany(e xml.StartElement) error {
 	seen := make(map[xml.Name]bool, len(e.Attr))
 	for _, a := range e.Attr {
@@ -171,7 +175,8 @@ func (t *tokens) expand(n xml.Name) (xml.Name, error) {
 	return xml.Name{Space: uri, Local: n.Local}, nil
 }
 
-// uri returns the namespace of an element, or of an attribute with a prefix.
+// uri returns the namespace of the name of an element, or of an attribute with a prefix. The bool is false if the
+// prefix is not declared.
 func (t *tokens) uri(n xml.Name) (string, bool) {
 	if n.Space == "xml" {
 		return xmlURI, true
@@ -273,6 +278,8 @@ func closeStart(b []byte, open bool) []byte {
 	return b
 }
 
+// appendStart appends a start tag without its ">". It adds the namespace declarations in inherit that the tag does not
+// have.
 func appendStart(b []byte, e xml.StartElement, inherit []xml.Attr) []byte {
 	b = append(append(b, '<'), qualified(e.Name)...)
 	for _, a := range e.Attr {
@@ -286,6 +293,7 @@ func appendStart(b []byte, e xml.StartElement, inherit []xml.Attr) []byte {
 	return b
 }
 
+// hasAttr reports whether a start tag has an attribute.
 func hasAttr(e xml.StartElement, n xml.Name) bool {
 	for _, a := range e.Attr {
 		if a.Name == n {
@@ -295,6 +303,7 @@ func hasAttr(e xml.StartElement, n xml.Name) bool {
 	return false
 }
 
+// appendEnd appends an end tag, or ends the start tag with "/>" if it is still open.
 func appendEnd(b []byte, e xml.EndElement, open bool) []byte {
 	if open {
 		return append(b, "/>"...)

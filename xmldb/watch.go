@@ -35,6 +35,7 @@ func (d *Drop) Watch(ctx context.Context) <-chan struct{} {
 	return c
 }
 
+// watch sends a value to c whenever a complete file may have arrived, until ctx ends.
 func (d *Drop) watch(ctx context.Context, w *fsnotify.Watcher, c chan<- struct{}) {
 	tell := func() {
 		select {

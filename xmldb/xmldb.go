@@ -187,11 +187,12 @@ type gridState struct {
 	files  map[string]remembered
 }
 
-// remembered is the content of a file when it was last written. The file is read again only if its stamp has changed.
+// remembered is what jjm knows of a file since it last wrote the file. While the stamp of the file stays the same,
+// nobody else has changed the file, and jjm need not read it again.
 type remembered struct {
 	stamp stamp
-	// x holds the extras of the file; nil if there are none. known is false if maxCached prevents keeping the extras in
-	// memory.
+	// x is the foreign content of the file: the elements that other programs added. It is nil if there is none. known is
+	// false if maxCached prevented keeping x in memory; the file must then be read again.
 	x     *extras
 	known bool
 }
@@ -203,6 +204,7 @@ type stamp struct {
 	inode uint64
 }
 
+// stampOf returns the stamp of a file from its status.
 func stampOf(st os.FileInfo) stamp {
 	s := stamp{size: st.Size(), mtime: st.ModTime().UnixNano()}
 	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
@@ -225,6 +227,7 @@ func (db *DB) lock(grid jjm.GridID) *gridState {
 	return st
 }
 
+// unlock ends the lock of a grid job's records. It drops the state if nobody uses the state and no file is cached.
 func (db *DB) unlock(grid jjm.GridID, st *gridState) {
 	idle := len(st.files) == 0
 	st.mu.Unlock()
@@ -235,11 +238,11 @@ func (db *DB) unlock(grid jjm.GridID, st *gridState) {
 	}
 }
 
-// maxCached is the largest size of the extras kept in memory, in bytes. Other extras are read from disk when their file
-// is written next.
+// maxCached is the maximum size, in bytes, of the foreign content that is kept in memory for all files together. The
+// foreign content of further files is read from disk when the file is written next.
 const maxCached = 64 << 20
 
-// remember stores the content of a file in memory.
+// remember notes the stamp of a file and, if maxCached permits, the foreign content of the file.
 func (db *DB) remember(st *gridState, name string, s stamp, x *extras) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -279,7 +282,8 @@ func (db *DB) forget(st *gridState) {
 	clear(st.files)
 }
 
-// diskKind classifies an error of the file system. The kind is Busy if more room or another mount can repair the error.
+// diskKind returns the kind of an error of the file system: Gone if the file does not exist, Denied if jjm lacks the
+// permission, otherwise Busy, because a later call may succeed, for instance when the disk has space again.
 func diskKind(err error) jjm.Kind {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -22,7 +22,8 @@ const (
 	largeSpec = 1000
 )
 
-// answers holds the answers of a type for a spec: the cutting, and the commands of some parts.
+// answers holds what a type answered about a spec: the cutting, and the commands of some parts. Later answers must be
+// the same.
 type answers struct {
 	spec     *jjm.Spec
 	site     handlers.Site
@@ -98,7 +99,8 @@ func inTurn(h handlers.Handler, all []answers) string {
 	return ""
 }
 
-// asked returns the answers for a spec, and for a spec that selects a part of the first spec.
+// asked returns the answers about a spec and, if possible, about a second spec that selects only the last part of the
+// first.
 func asked(t TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec) []answers {
 	t.Helper()
 	c, err := h.Split(spec, site)
@@ -130,6 +132,7 @@ func asked(t TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec) []answe
 	return append(all, answersOf(t, h, site, some, c, cutAll(t, c)))
 }
 
+// answersOf asks the type for the commands of the first parts, and returns them together with the cutting.
 func answersOf(t TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec, c handlers.Cutting,
 	parts []jjm.Part) answers {
 	t.Helper()
@@ -144,12 +147,13 @@ func answersOf(t TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec, c h
 	return a
 }
 
+// jobOf returns a local job for part i.
 func jobOf(parts []jjm.Part, i int) *jjm.LocalJob {
 	return &jjm.LocalJob{ID: jjm.LocalID{Grid: 17, N: int32(i)}, Part: parts[i]}
 }
 
-// again repeats all calls, and returns the first difference, "" if there is none. It may be called from many
-// goroutines.
+// again repeats all calls. It returns the first difference from the earlier answers, "" if there is none. It may be
+// called from many goroutines.
 func (a *answers) again(h handlers.Handler) string {
 	if text := a.recut(h); text != "" {
 		return text

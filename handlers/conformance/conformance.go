@@ -212,7 +212,8 @@ func accepted(t TB, h handlers.Handler, site handlers.Site, good Good) {
 	}
 }
 
-// plansAlike repeats the plan: a dry run and the submission must have the same plan.
+// plansAlike asks the type for the plan of a spec again. Both plans must be equal, because a dry run must show the plan
+// that a submission will have.
 func plansAlike(t TB, h handlers.Handler, site handlers.Site, spec, planned *jjm.Spec) {
 	t.Helper()
 	again, problems := handlers.Planned(h, clone(t, spec), site)
@@ -226,7 +227,7 @@ func plansAlike(t TB, h handlers.Handler, site handlers.Site, spec, planned *jjm
 	}
 }
 
-// packs checks that the files that are packed with a grid job exist.
+// packs checks that the files that the type sends along with a grid job exist.
 func packs(t TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec) {
 	t.Helper()
 	if site.Open == nil {
@@ -330,6 +331,7 @@ func coverOnce(t TB, c handlers.Cutting, parts []jjm.Part) {
 	}
 }
 
+// unitsOf returns the sum of the units of all parts.
 func unitsOf(parts []jjm.Part) (n int64) {
 	for i := range parts {
 		n += parts[i].Count
@@ -386,6 +388,7 @@ func clone(t TB, spec *jjm.Spec) *jjm.Spec {
 	return &out
 }
 
+// asJSON returns a value as JSON.
 func asJSON(t TB, v any) []byte {
 	t.Helper()
 	b, err := json.Marshal(v)

@@ -5,8 +5,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// keepsLimit checks that a type makes no more local jobs than a site allows: if n local jobs are too many, the type's
-// Check must return a problem, or the type must make fewer local jobs.
+// keepsLimit checks that a type respects the site's limit on local jobs. n is the number of local jobs that the type
+// makes without a limit. With a limit of n-1, the type's Check must return a problem, or the type must make fewer local
+// jobs.
 func keepsLimit(t TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec, n int) {
 	t.Helper()
 	if n < 2 {
@@ -32,8 +33,8 @@ func keepsLimit(t TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec, n 
 	}
 }
 
-// heedsLimit reports a type whose program planned more local jobs than the site's limit in the request, so that jjm
-// rejected the plan. Only the program can name the setting to change.
+// heedsLimit reports an error about a type with a program. The program was asked to plan within the limit and still
+// planned more, so that jjm had to reject the plan. Only the program knows which setting the user should change.
 func heedsLimit(t TB, h handlers.Handler, n int, refused jjm.Problems) {
 	t.Helper()
 	if _, asked := h.(handlers.Learner); !asked {

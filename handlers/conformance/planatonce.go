@@ -13,7 +13,8 @@ import (
 // planRounds is the number of times that each caller requests all plans. Each request may start a program.
 const planRounds = 2
 
-// planned holds the answer of a type to the request to plan a spec: the settings, or the reason why there is no plan.
+// planned holds a spec and what the type answered when it was asked to plan it: the settings with the plan, or the
+// problems, as JSON.
 type planned struct {
 	spec *jjm.Spec
 	was  []byte

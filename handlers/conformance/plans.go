@@ -78,6 +78,7 @@ func nested(list []any) bool {
 	})
 }
 
+// leavesDiffer returns the difference of two values that are shown as a whole, "" if they are equal.
 func leavesDiffer(path string, now, was any) string {
 	how := differ.First(leaf(now), leaf(was))
 	if how == "" {
@@ -98,6 +99,7 @@ func leaf(v any) string {
 	return string(text)
 }
 
+// keysOf returns the keys of two tables, sorted, each once.
 func keysOf(a, b map[string]any) []string {
 	all := maps.Clone(a)
 	if all == nil {

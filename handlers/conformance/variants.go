@@ -8,11 +8,12 @@ import (
 	"jjm/internal/jjm"
 )
 
-// someVariants is the largest number of variants of a spec in a check.
+// someVariants is the largest number of variants of a spec that differ from it in a setting.
 const someVariants = 2
 
-// variants returns copies of a spec that differ from the spec in its name or in the value of one setting. One spec is
-// not enough to detect a type that keeps a setting between calls. The type may reject a variant.
+// variants returns copies of a spec, each with one change: at most someVariants copies with another value of a setting,
+// and one copy with another name. Settings that the spec sets are changed first. One spec is not enough to detect a job
+// type that wrongly keeps a setting between calls. The job type may reject a variant.
 func variants(t TB, h handlers.Handler, spec *jjm.Spec) (out []*jjm.Spec) {
 	t.Helper()
 	given, others := []handlers.Param{}, []handlers.Param{}
@@ -43,8 +44,9 @@ func variants(t TB, h handlers.Handler, spec *jjm.Spec) (out []*jjm.Spec) {
 	return append(out, named)
 }
 
-// another returns another value for a setting than the given value of a spec, which is nil if the spec does not set it.
-// differs is false if no other value is known.
+// another returns a value for the setting p that differs from value. value is the value of p in a spec, nil if the spec
+// does not set p. differs is false if another cannot make such a value: for an empty list, for a setting that is not
+// set and whose default is no whole number, and for values of other types.
 func another(value any, p handlers.Param) (other any, differs bool) {
 	switch v := value.(type) {
 	case bool:

@@ -20,44 +20,46 @@ import (
 	"jjm/internal/work/split"
 )
 
-// File is the content of a file that declares a type.
+// File is the content of a file that declares a job type, that is, describes it without Go code.
 type File struct {
-	// Name is the type's name in job files; Summary is one line for people.
+	// Name is the name of the job type in job files; Summary describes the job type in one line for people.
 	Name    string `toml:"name"`
 	Summary string `toml:"summary"`
-	// Result is the way in which the type reports unless the job file sets another way: "exit" (the default) or "glf".
+	// Result is how jobs of the type report their end unless the job file sets another way: "exit" (by the exit code, the
+	// default) or "glf" (by a GBS log file).
 	Result string `toml:"result"`
-	// Program is a program that describes all other properties, with a path relative to the folder of this file (see
-	// package external).
+	// Program is the path of a program that describes all other properties of the job type (see package external). The
+	// path is relative to the folder of this file.
 	Program string `toml:"program"`
-	// Command contains the words of the command line; Env is added to its environment. Both may have placeholders for
-	// settings and for values of the part.
+	// Command contains the words of the command line. Env is added to the environment of the command. Both may contain
+	// placeholders for settings and for values of the part.
 	Command []string          `toml:"command"`
 	Env     map[string]string `toml:"env"`
-	// Outputs are names of files to collect, in addition to the files in the job file. Required are further files; a local
-	// job must leave all of them. Inputs are files that are packed with each grid job, with paths relative to the folder
-	// of this file.
+	// Outputs are the names of output files to collect, in addition to the outputs that the job file names. Required are
+	// the names of further output files to collect; an attempt only succeeds if it has written all Required files. Inputs
+	// are files that are sent along with each grid job; their paths are relative to the folder of this file.
 	Outputs  []string    `toml:"outputs"`
 	Required []string    `toml:"outputs_required"`
 	Inputs   []jjm.Input `toml:"inputs"`
-	// Work is the work that the local jobs share.
+	// Work describes the work that is divided among the local jobs of a grid job.
 	Work Work `toml:"work"`
-	// Analyse contains the words of a command that runs on the worker and judges the attempt.
+	// Analyse contains the words of a command that runs on the worker after the application and judges the attempt.
 	Analyse []string `toml:"analyse"`
-	// Ends are verdicts for attempts by their exit codes. Phase is the phase of the application whose progress is shown
-	// as the progress of the local job.
+	// Ends maps exit codes of the application to verdicts on the attempt. Phase names one phase of the application: the
+	// progress of this phase is shown as the progress of the local job.
 	Ends  handlers.Ends `toml:"ends"`
 	Phase string        `toml:"progress"`
 	// Rules are rules about the ends of attempts. They outrank the site's rules.
 	Rules []rule.Rule `toml:"rule"`
-	// Settings are the settings that job files may set below [params].
+	// Settings describes the settings of the job type. Job files set them in their section [params].
 	Settings handlers.Schema `toml:"settings"`
-	// Example is a complete job file; the default contains the required settings.
+	// Example is a complete job file. If it is empty, an example with the required settings is made.
 	Example string `toml:"example"`
 }
 
-// Work is the work of a type, of one of four kinds: ranges of events, a number of jobs, one job for each word of a
-// list, or files of datasets. Amounts are numbers, or names of settings.
+// Work describes the work of a job type. It is of one of four kinds: ranges of events (EventsPerJob and the other
+// fields with "event"), a number of local jobs (Count), one local job for each word of a list (Rows), or files of
+// datasets (Files). An amount is either a number or the name of a setting whose value is the number.
 type Work struct {
 	Events       any `toml:"events"`
 	EventsPerJob any `toml:"events_per_job"`
@@ -65,17 +67,18 @@ type Work struct {
 	Count        any `toml:"count"`
 	// Rows is the name of a setting whose value is a list of words.
 	Rows string `toml:"rows"`
-	// Files is the splitter for the files unless the job file names another splitter; Params are the settings of Files.
+	// Files is the splitter that cuts the files, unless the job file names another splitter. Params are the default
+	// parameters of this splitter.
 	Files  string         `toml:"files"`
 	Params map[string]any `toml:"params"`
-	// SeedOffset is added to the serial of a local job; the sum is {seed}.
+	// SeedOffset is added to the serial number of a local job. The placeholder {seed} stands for the sum.
 	SeedOffset any `toml:"seed_offset"`
 }
 
 var typeName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,39}$`)
 
-// Parse parses a file. dir is the file's folder; call runs the file's program, if there is one. The problems name every
-// mistake with its place.
+// Parse returns the type that a file's text declares. dir is the folder of the file; call runs the file's program, if
+// it names one. The problems name every mistake with its place in the file.
 func Parse(path, dir string, text []byte, call external.Caller) (handlers.Handler, jjm.Problems) {
 	var f File
 	places, problems := strict.Decode(path, text, &f)
@@ -236,8 +239,8 @@ func (w *Work) checkFiles() (problems jjm.Problems) {
 	return checkValues(w.Files, p)
 }
 
-// checkValues returns the problems with the values of a splitter's settings. It cuts an empty list of files with the
-// settings, because each splitter checks its values itself.
+// checkValues returns the problems with the values of a splitter's settings. Each splitter checks these values when it
+// cuts, so checkValues cuts an empty list of files.
 func checkValues(splitter string, p split.Params) (problems jjm.Problems) {
 	for _, problem := range p.Task.Problems() {
 		problems = append(problems, jjm.Problem{Field: "work.params.task." + problem.Field, Text: problem.Text})
@@ -265,7 +268,7 @@ func (w *Work) unit() string {
 	return jjm.UnitRow
 }
 
-// amountProblem returns the fault of an amount, "" if it has no fault or is not set.
+// amountProblem returns what is wrong with an amount, "" if it is valid or not set.
 func amountProblem(schema handlers.Schema, v any) string {
 	const want = "want a whole number, or the name of a setting that is one"
 	switch v := v.(type) {

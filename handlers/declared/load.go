@@ -24,11 +24,11 @@ const (
 // maxFile is the largest size of a file, in bytes.
 const maxFile = 1 << 20
 
-// Folder holds the path and the context for reading a folder of job types.
+// Folder reads a folder of files that declare job types.
 type Folder struct {
 	// Dir is the absolute path of the folder. A missing folder has no types.
 	Dir string
-	// Known are the types that the site already has.
+	// Known are the job types that the site has without this folder. A file must not declare one of their names.
 	Known handlers.Registry
 	// Call runs the programs of types that have one.
 	Call external.Caller
@@ -41,11 +41,11 @@ type Folder struct {
 type Loaded struct {
 	// Types are the types by name. They include the types whose files have mistakes, which are off.
 	Types handlers.Registry
-	// Off are files with mistakes that turn off no type in Types: another file or jjm itself already has a type with
-	// that name, or the name is not a valid type name. Their Type is the name of the file, which keeps each name
+	// Off are the files with mistakes that are not in Types, because another file or jjm itself already has a type of that
+	// name, or because the name is not a valid type name. Their field Type is the name of the file, so that each name is
 	// unique.
 	Off []handlers.Off
-	// Loose are mistakes that concern no type.
+	// Loose are mistakes that do not belong to a single type.
 	Loose jjm.Problems
 }
 
@@ -88,7 +88,8 @@ func (f Folder) Load() (Loaded, error) {
 	return out, nil
 }
 
-// helper is a file or folder next to the declarations that other accounts can change.
+// helper is another file or folder in the folder of declarations. Other accounts can change it, so a type must not read
+// it.
 type helper struct {
 	path string
 	why  jjm.Problem
@@ -109,8 +110,8 @@ func (h helper) turnOff(found []candidate) (used bool) {
 	return used || program
 }
 
-// servesTo reports whether a type may read the helper: the type packs the helper, or the type's program is in the same
-// folder and may load the helper, because the helper is neither a program of a type nor a declaration.
+// servesTo reports whether a type may read the helper. A declared type reads the files that it sends along with jobs.
+// The program of an external type may load any file in its own folder, except programs of types and declarations.
 func (h helper) servesTo(t handlers.Handler, program bool) bool {
 	switch t := t.(type) {
 	case *external.Type:
@@ -134,8 +135,8 @@ func (f Folder) held(path string) jjm.Problems {
 	return nil
 }
 
-// candidate is the type of one file. why contains its mistakes; mend is the path of the first one if that is a file
-// beside the declaration which others can change.
+// candidate is a file that declares a type, and the type that it declares. why contains the file's mistakes. mend is
+// set if the first mistake is that others can change another file, which the type reads; it is the path of that file.
 type candidate struct {
 	path, name, program string
 	mend                string
@@ -144,7 +145,7 @@ type candidate struct {
 	why                 jjm.Problems
 }
 
-// read reads the file of a type. It does not open a file that others can change.
+// read reads a file that declares a type. It does not open the file if others can change it.
 func (f Folder) read(path string) candidate {
 	c := candidate{path: path}
 	if c.why = f.held(path); len(c.why) > 0 {
@@ -183,7 +184,7 @@ func (f Folder) read(path string) candidate {
 	return c
 }
 
-// inFolder returns a problem whose place begins with the path of the file instead of its name.
+// inFolder returns a problem whose place is given by the whole path of the file instead of only its name.
 func inFolder(p jjm.Problem, dir string) jjm.Problem {
 	if p.Where != "" && !filepath.IsAbs(p.Where) {
 		p.Where = filepath.Join(dir, p.Where)
@@ -191,7 +192,7 @@ func inFolder(p jjm.Problem, dir string) jjm.Problem {
 	return p
 }
 
-// name assigns each type name to one file, and adds the types and the mistakes to out.
+// name decides for each type name which of the files declares it, and adds the types and the mistakes to out.
 func (f Folder) name(found []candidate, out *Loaded) {
 	has := map[string]string{} // maps types to the paths of their files
 	for _, c := range found {
@@ -222,8 +223,9 @@ func (f Folder) name(found []candidate, out *Loaded) {
 	}
 }
 
-// Unread returns the remedy for a type that was declared after the folder was read; "" if the folder now has no file of
-// that name, or if that file declares another type.
+// Unread returns what to do about a type that the daemon does not know, if its file was added to the folder after the
+// daemon had read the folder. It returns "" if the folder has no file of that name, or if the file declares another
+// type.
 func Unread(dir, name string) string {
 	if !typeName.MatchString(name) {
 		return ""
@@ -243,7 +245,8 @@ func Unread(dir, name string) string {
 	return fmt.Sprintf("%s has declared it since the daemon started: start the daemon again", path)
 }
 
-// Read reads one file. call runs the file's program, if there is one.
+// Read returns the job type that one file declares, or the mistakes in the file. call runs the file's program, if it
+// names one.
 func Read(path string, call external.Caller) (handlers.Handler, jjm.Problems) {
 	bad := func(err error) (handlers.Handler, jjm.Problems) {
 		return nil, jjm.Problems{{Where: filepath.Base(path), Text: err.Error()}}

@@ -11,8 +11,8 @@ import (
 	"jjm/internal/policy/analyse/rule"
 )
 
-// OffType replaces the type of a file with mistakes. It plans no jobs. The plan of a job that was accepted before
-// contains everything that its local jobs need: such a job continues, whether a file or a program planned it.
+// OffType replaces the job type of a file with mistakes. It accepts no new jobs. A job that was accepted before
+// continues, because the plan stored with the job contains everything that its local jobs need.
 type OffType struct {
 	off      handlers.Off
 	declared *Type
@@ -39,7 +39,7 @@ func newOff(off handlers.Off, path, program string) *OffType {
 	return &OffType{off: off, declared: &Type{path: path}, external: external.New(off.Type, program, nil)}
 }
 
-// planner contains the methods of a handler that use the plan of a job.
+// planner has those methods of a handler that work with the stored plan of a job.
 type planner interface {
 	handlers.Handler
 	handlers.Preparer
@@ -47,7 +47,8 @@ type planner interface {
 	handlers.Progress
 }
 
-// of returns the type that planned a job: the declared type or the external type.
+// of returns a type that can read the plan of a job: a declared type or an external type, depending on what planned the
+// job.
 func (t *OffType) of(spec *jjm.Spec) planner {
 	if t.isDeclared(spec) {
 		return t.declared
@@ -55,6 +56,7 @@ func (t *OffType) of(spec *jjm.Spec) planner {
 	return t.external
 }
 
+// isDeclared reports whether a declared type planned the job; otherwise a program did.
 func (t *OffType) isDeclared(spec *jjm.Spec) bool {
 	text, stored := spec.Params[textKey].(string)
 	return stored && text != ""
@@ -69,7 +71,7 @@ func (t *OffType) Off() *handlers.Off {
 	return &off
 }
 
-// Learn returns the mistakes.
+// Learn returns the mistakes in the file.
 func (t *OffType) Learn() jjm.Problems { return t.off.Why }
 
 // Describe returns a description whose summary says that the type is off.
@@ -87,7 +89,7 @@ func (t *OffType) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
 	return t.of(spec).Check(spec, site)
 }
 
-// Split returns the cutting in the plan of a job.
+// Split returns how the work is cut according to the plan of a job.
 func (t *OffType) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, error) {
 	return t.of(spec).Split(spec, site)
 }

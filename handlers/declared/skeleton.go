@@ -30,8 +30,9 @@ type Begun struct {
 	All  []string // paths of Type, Job and the programs
 }
 
-// Begin writes the files of a new type, with a job file, into a folder. The error is of kind Invalid if no type can
-// have the name, and of kind Conflict if a file already exists; then nothing is written.
+// Begin writes the files of a new type and a job file into a folder. kind is KindTOML or KindPython. The error is of
+// kind Invalid if the name is not a valid type name, and of kind Conflict if one of the files already exists. After an
+// error Begin leaves no files.
 func Begin(dir, name, kind string) (_ Begun, err error) {
 	if !typeName.MatchString(name) {
 		return Begun{}, jjm.Errorf(jjm.Invalid, "%.40q: want a name of small letters, digits, - and _, such as zmumu", name)

@@ -44,9 +44,9 @@ func (t *Type) Plan(*jjm.Spec, handlers.Site) (map[string]any, jjm.Problems) {
 	return map[string]any{textKey: t.text}, nil
 }
 
-// at returns the type according to the text that is stored with a job file, and the job file without that text. If no
-// text is stored, for example in a preview, at uses the file. at returns a problem if the stored text has mistakes,
-// because another version of jjm accepted it.
+// at returns the type according to the text that is stored with a job, and the job file without this text. If no text
+// is stored, for example in a preview, at returns the type according to the file as it is now. The problem is that the
+// stored text, which another version of jjm accepted, has mistakes for this version.
 func (t *Type) at(spec *jjm.Spec) (declared, *jjm.Spec, jjm.Problems) {
 	plan, bare := handlers.Unplanned(spec)
 	text, stored := plan[textKey].(string)
@@ -75,7 +75,7 @@ func (t *Type) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
 	return d.Check(bare, site)
 }
 
-// Split returns the cutting of the work.
+// Split returns how the work is cut.
 func (t *Type) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, error) {
 	d, bare, problems := t.at(spec)
 	if len(problems) > 0 {
@@ -95,8 +95,9 @@ func (t *Type) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, err
 	return d.Command(bare, job)
 }
 
-// Prepare returns the files that the type itself adds. The error is of kind Busy if others can change one of the files
-// by now, because the files are packed with each grid job and the folder was checked only when the daemon started.
+// Prepare returns the files that the type adds to each grid job. The error is of kind Busy if other accounts can change
+// one of these files. This must be checked for each grid job, because the folder was checked only when the daemon
+// started.
 func (t *Type) Prepare(spec *jjm.Spec, _ handlers.Site) ([]jjm.Input, error) {
 	d, _, problems := t.at(spec)
 	if len(problems) > 0 {
@@ -114,8 +115,9 @@ func (t *Type) Prepare(spec *jjm.Spec, _ handlers.Site) ([]jjm.Input, error) {
 	return d.inputs, nil
 }
 
-// Analyse returns the decision about an attempt: the opinion of the type's command on the worker, or otherwise the
-// meaning of the exit code. It returns nil if there is neither, or if the stored text has mistakes.
+// Analyse returns the opinion of the type about an attempt. If the type's command judged the attempt on the worker, it
+// is that command's opinion, otherwise the meaning of the exit code. Analyse returns nil if there is neither, or if the
+// stored text has mistakes.
 func (t *Type) Analyse(spec *jjm.Spec, _ *jjm.LocalJob, result *jjm.Result) *jjm.Opinion {
 	d, _, problems := t.at(spec)
 	if len(problems) > 0 {
@@ -124,7 +126,7 @@ func (t *Type) Analyse(spec *jjm.Spec, _ *jjm.LocalJob, result *jjm.Result) *jjm
 	return d.file.Ends.Opinion(len(d.file.Analyse) > 0, result)
 }
 
-// Rules returns the rules of the type.
+// Rules returns the rules that the type had when the job was accepted; nil if the stored text has mistakes.
 func (t *Type) Rules(spec *jjm.Spec) []rule.Rule {
 	d, _, problems := t.at(spec)
 	if len(problems) > 0 {
@@ -142,8 +144,9 @@ func (t *Type) Progress(spec *jjm.Spec, job *jjm.LocalJob, phases []jjm.AppPhase
 	return handlers.PhaseShown(phase, &job.Part, phases)
 }
 
-// parse parses the text of a file; dir is the file's folder. The problems name every mistake with its place. If the
-// text has no mistakes, parse also checks the example, and returns the example's problems.
+// parse returns the type that the text of a file declares, for a file without a program; dir is the file's folder. The
+// problems name every mistake with its place. If the text itself has no mistakes, parse also checks the example of the
+// type.
 func parse(path, dir string, text []byte) (declared, jjm.Problems) {
 	var f File
 	places, problems := strict.Decode(path, text, &f)

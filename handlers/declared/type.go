@@ -17,7 +17,7 @@ import (
 	"jjm/internal/work/split"
 )
 
-// declared is a job type according to one text of a file.
+// declared is the job type that one version of a file's text declares.
 type declared struct {
 	handlers.Form[reading]
 	text   string
@@ -25,13 +25,15 @@ type declared struct {
 	inputs []jjm.Input
 }
 
-// reading holds the parsed settings of a job file.
+// reading holds the settings of a job file, parsed according to the file that declares the type, and the commands with
+// these settings inserted.
 type reading struct {
 	file   *File
 	values map[string][]string
 	lines  handlers.Lines
 }
 
+// newType returns the type that a file without mistakes declares. dir is the folder of the file.
 func newType(f *File, dir string) declared {
 	t := declared{file: f, inputs: make([]jjm.Input, len(f.Inputs))}
 	for i, in := range f.Inputs {
@@ -46,7 +48,8 @@ func newType(f *File, dir string) declared {
 	return t
 }
 
-// tryExample checks the type's example with the type itself.
+// tryExample checks the type's example with the type itself. A problem means that the type would refuse its own
+// example.
 func (t declared) tryExample() jjm.Problems {
 	doc, problems := jobfile.Parse("example", []byte(t.About.Example))
 	if len(problems) == 0 && doc.Spec.Type != t.Name {
@@ -64,6 +67,7 @@ func (t declared) tryExample() jjm.Problems {
 	return jjm.Problems{{Field: "example", Text: "is refused by the type itself: " + problems.Error()}}
 }
 
+// describe returns the documentation of the type.
 func (f *File) describe() handlers.Description {
 	d := handlers.Description{Summary: f.Summary, Result: f.Result, Reads: f.Work.Files != "", Along: f.Work.Events != nil,
 		Cut: f.Work.cutText(), Params: f.Settings.Params(), Example: f.Example}
@@ -138,7 +142,7 @@ func literal(v any) string {
 	return fmt.Sprint(v)
 }
 
-// read parses the settings, and inserts their values into the command.
+// read parses the settings of a job file and inserts their values into the commands and the environment.
 func (f *File) read(spec *jjm.Spec) (r reading, problems jjm.Problems) {
 	r.file = f
 	if r.values, problems = f.Settings.Read(spec.Params); len(problems) > 0 {
@@ -168,7 +172,8 @@ func (r reading) line(job *jjm.LocalJob) handlers.Command {
 	return cmd
 }
 
-// amount returns a number, or the value of the setting with that name.
+// amount returns the value of an amount of the file: the amount is a number, or the name of a setting whose value is
+// the number.
 func (r reading) amount(v any) int64 {
 	switch v := v.(type) {
 	case int64:
@@ -180,7 +185,7 @@ func (r reading) amount(v any) int64 {
 	return 0
 }
 
-// cut returns the cutting of the work.
+// cut returns how the work is cut with these settings.
 func (f *File) cut(r reading, spec *jjm.Spec, site handlers.Site) (handlers.Cutting, jjm.Problems) {
 	w := &f.Work
 	if w.Files != "" {

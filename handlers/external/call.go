@@ -14,8 +14,8 @@ import (
 // Caller runs a program. It returns an error if the program did not run to its end.
 type Caller func(handlers.Program) (handlers.Ran, error)
 
-// ask sends a request to a program and parses its reply. Every problem names the program. The problem is Busy if the
-// error of call is of kind Busy.
+// ask sends a request to a program and parses its reply into the value that into points to. Every problem names the
+// program. A problem has Busy set if the error of call is of kind Busy.
 func (t *Type) ask(call Caller, req request, limit time.Duration, into any) jjm.Problems {
 	bad := func(format string, args ...any) jjm.Problems {
 		return jjm.Problems{{Field: "type", Text: t.whenAsked(req.Verb) + fmt.Sprintf(format, args...)}}
@@ -54,8 +54,8 @@ func (t *Type) whenAsked(verb string) string {
 // place matches the index of a value in a list.
 var place = regexp.MustCompile(`\[[0-9]+\]`)
 
-// alike returns the first of the problems that differ only by their indices in lists, with the number of the other
-// problems.
+// alike shortens a list of problems. Of the problems that differ only by indices in lists, it keeps the first and adds
+// the number of the others to its text.
 func alike(problems jjm.Problems) (out jjm.Problems) {
 	first, more := map[jjm.Problem]int{}, map[int]int{}
 	for _, p := range problems {

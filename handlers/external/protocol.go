@@ -46,6 +46,7 @@ type jobPart struct {
 	Required []string           `json:"outputs_required,omitempty"`
 }
 
+// sitePart contains the facts about the site that a plan may depend on.
 type sitePart struct {
 	RecommendedCPU float64 `json:"recommended_cpu,omitempty"`
 	MaxCPU         float64 `json:"max_cpu,omitempty"`
@@ -96,6 +97,7 @@ type answer struct {
 	Plan     *plan     `json:"plan"`
 }
 
+// problem is a mistake in the job file that the program found.
 type problem struct {
 	Field string `json:"field"`
 	Text  string `json:"text"`
@@ -143,7 +145,8 @@ func pythonDict(object []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(object[1:], " \n"), []byte("'"))
 }
 
-// decode parses a reply strictly: it returns a problem for an unknown key, which names the nearest known key.
+// decode parses a reply strictly. An unknown key is a problem, whose text names the nearest known key. Text after the
+// JSON object is also a problem.
 func decode(text []byte, into any) jjm.Problems {
 	var table map[string]any
 	dec := json.NewDecoder(bytes.NewReader(text))

@@ -41,6 +41,7 @@ type Type struct {
 
 	mu    sync.Mutex   // not held during any wait
 	about *description // nil until the program has answered
+	// why is the reason why there is no description; nil if the program was not asked yet
 	why   jjm.Problems // the reason why there is no description
 	asked time.Time    // time of the latest request to the program
 }
@@ -61,10 +62,10 @@ var (
 // New returns the type for a program, an absolute path. It does not run the program (see Learn).
 func New(name, path string, call Caller) *Type { return &Type{name: name, path: path, call: call} }
 
-// Learn requests the description from the program, unless the description is known. If the program does not describe
-// itself, Learn returns the problems. The type then accepts no new jobs, but jobs that it planned before continue.
-// After the time AskAgain, Learn runs the program again. If several callers come at the same time, one of them runs the
-// program and the others wait for its answer.
+// Learn runs the program to get the description of the type, unless the description is already known. If the program
+// does not describe the type, Learn returns the problems; the type then accepts no new jobs, but jobs that it planned
+// before continue. The program is then run again only after the time AskAgain. If several callers come at the same
+// time, one of them runs the program and the others wait.
 func (t *Type) Learn() jjm.Problems {
 	t.asking.Lock()
 	defer t.asking.Unlock()
@@ -98,8 +99,8 @@ func (t *Type) answered() (*description, jjm.Problems, time.Time) {
 	return t.about, t.why, t.asked
 }
 
-// Off returns the reason why the type is off: its program ran and did not describe itself. Off returns nil if the
-// program described itself, or has not run yet.
+// Off returns the reason why the type is off, that is, accepts no new jobs: its program ran and did not describe the
+// type. Off returns nil if the program described the type, or has not run yet.
 func (t *Type) Off() *handlers.Off {
 	d, why, asked := t.answered()
 	if d != nil || asked.IsZero() || len(why) == 0 {
@@ -132,7 +133,8 @@ func (t *Type) Describe() handlers.Description {
 		Params: d.Settings.Params(), Example: d.Example}
 }
 
-// Plan runs the program to plan a job.
+// Plan runs the program to plan a job. It returns the plan as values to be stored with the job's settings, or the
+// problems that the program or jjm found.
 func (t *Type) Plan(spec *jjm.Spec, site handlers.Site) (map[string]any, jjm.Problems) {
 	if problems := t.Learn(); len(problems) > 0 {
 		return nil, problems
@@ -187,7 +189,7 @@ func text(s string) string {
 	return s[:min(len(s), maxStderr)]
 }
 
-// store returns a plan in the form that is stored below params.
+// store returns a plan as the values that are stored with the settings of a job.
 func (p *plan) store() (map[string]any, jjm.Problems) {
 	rows := p.Rows
 	if rows != nil {
@@ -208,7 +210,7 @@ func (p *plan) store() (map[string]any, jjm.Problems) {
 	return out, nil
 }
 
-// planOf returns the plan in a job file, without its rows.
+// planOf returns the plan that is stored with a job, without its rows.
 func planOf(spec *jjm.Spec) (p plan, problems jjm.Problems) {
 	table, ok := spec.Params[planKey].(map[string]any)
 	if !ok {
@@ -217,7 +219,7 @@ func planOf(spec *jjm.Spec) (p plan, problems jjm.Problems) {
 	return p, strict.DecodeMap(table, planField, &p)
 }
 
-// unit returns the unit of the parts.
+// unit returns the unit of the parts, which determines the placeholders of commands.
 func (p *plan) unit() string {
 	switch {
 	case p.Events != nil:
@@ -242,8 +244,9 @@ func (t *Type) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
 	return append(problems, p.Ends.Check(planField+".ends")...)
 }
 
-// Analyse returns the decision about an attempt: the opinion of the planned command on the worker, or otherwise the
-// meaning of the exit code. It returns nil if the plan has neither, or cannot be read.
+// Analyse returns the opinion of the type about an attempt. If the planned command judged the attempt on the worker, it
+// is that command's opinion, otherwise the meaning of the exit code. Analyse returns nil if there is neither, or if the
+// plan cannot be read.
 func (t *Type) Analyse(spec *jjm.Spec, _ *jjm.LocalJob, result *jjm.Result) *jjm.Opinion {
 	p, problems := planOf(spec)
 	if len(problems) > 0 {
@@ -258,13 +261,14 @@ func (t *Type) Progress(spec *jjm.Spec, job *jjm.LocalJob, phases []jjm.AppPhase
 	return handlers.PhaseShown(p.Progress, &job.Part, phases)
 }
 
-// Split returns the cutting of the plan.
+// Split returns how the work is cut according to the job's plan.
 func (t *Type) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, error) {
 	c, problems := t.cut(spec, site)
 	return c, problems.Err()
 }
 
-// cut reads the plan and returns its cutting. The plan must have exactly one kind of work.
+// cut returns how the work is cut according to the job's plan. It is a problem if the plan does not have exactly one
+// kind of work.
 func (t *Type) cut(spec *jjm.Spec, site handlers.Site) (c handlers.Cutting, problems jjm.Problems) {
 	p, problems := planOf(spec)
 	if len(problems) > 0 {
@@ -322,7 +326,7 @@ func (t *Type) cut(spec *jjm.Spec, site handlers.Site) (c handlers.Cutting, prob
 	return site.Cut(c, "params", "make fewer local jobs")
 }
 
-// check returns the problems with the cutting of files.
+// check returns the problems with the splitter for files and its settings.
 func (f *files) check() (problems jjm.Problems) {
 	p, err := split.Defaults(f.Splitter)
 	if err != nil {

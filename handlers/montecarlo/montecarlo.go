@@ -105,7 +105,7 @@ func decode(spec *jjm.Spec) (p params, problems jjm.Problems) {
 	return p, handlers.DecodeParams(given, &p)
 }
 
-// cutWork cuts the events according to the job file's splitter, or otherwise according to the settings.
+// cutWork returns how the events are cut: by the splitter that the job file names, or otherwise by the settings.
 func cutWork(spec *jjm.Spec, p params, site handlers.Site) (handlers.Cutting, jjm.Problems) {
 	own, ok, problems := handlers.OwnWorkOf(spec)
 	switch {
@@ -117,7 +117,7 @@ func cutWork(spec *jjm.Spec, p params, site handlers.Site) (handlers.Cutting, jj
 	return cut(p, spec.Only, site)
 }
 
-// Split cuts the events into ranges.
+// Split returns how the events are cut into ranges.
 func (h Handler) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, error) {
 	p, problems := decode(spec)
 	if len(problems) > 0 {
@@ -137,7 +137,7 @@ func (h Handler) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, e
 	return handlers.Command{Argv: t.Expand(handlers.PartValues(job, p.SeedOffset))}, nil
 }
 
-// cut computes the size of the local jobs; the cutting contains the reasons.
+// cut returns how the events are cut by the settings, with the reasons.
 func cut(p params, only []jjm.Span, site handlers.Site) (handlers.Cutting, jjm.Problems) {
 	n, why, problems := size(p, site)
 	if problems != nil {

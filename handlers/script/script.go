@@ -64,7 +64,7 @@ func (h Handler) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
 	return problems
 }
 
-// cutWork cuts the work according to the job file's splitter, or otherwise according to the settings.
+// cutWork returns how the work is cut: by the splitter that the job file names, or otherwise by the settings.
 func cutWork(spec *jjm.Spec, p params, how string, site handlers.Site) (handlers.Cutting, jjm.Problems) {
 	own, ok, problems := handlers.OwnWorkOf(spec)
 	switch {
@@ -76,7 +76,7 @@ func cutWork(spec *jjm.Spec, p params, how string, site handlers.Site) (handlers
 	return cut(p, how, spec.Only, site)
 }
 
-// Split names the splitter for the work that the settings describe.
+// Split returns how the work that the settings describe is cut.
 func (h Handler) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, error) {
 	p, how, problems := decode(spec)
 	if problems != nil {
@@ -86,8 +86,8 @@ func (h Handler) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, er
 	return c, problems.Err()
 }
 
-// Prepare packs the file of rows; a change of the file after the job was accepted therefore does not change the
-// cutting.
+// Prepare returns the file of rows, unless it is already an input of the job. The file is sent along with the job, so
+// that a later change of the file does not change the cutting.
 func (h Handler) Prepare(spec *jjm.Spec, _ handlers.Site) ([]jjm.Input, error) {
 	p, how, problems := decode(spec)
 	if problems != nil || how != "args_file" {
@@ -101,7 +101,7 @@ func (h Handler) Prepare(spec *jjm.Spec, _ handlers.Site) ([]jjm.Input, error) {
 	return []jjm.Input{{Path: p.ArgsFile, Name: "jjm-args-file"}}, nil
 }
 
-// Command returns the command line of one row or range.
+// Command returns the command line of a part, that is, of one row or range.
 func (h Handler) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, error) {
 	lean := *spec
 	if _, ok := spec.Params["args"]; ok {
@@ -163,6 +163,7 @@ func decode(spec *jjm.Spec) (p params, how string, problems jjm.Problems) {
 	return p, how, problems
 }
 
+// unit returns the unit of the parts, which determines the placeholders of the command.
 func unit(spec *jjm.Spec, how string) string {
 	if how == "events" || spec.Split != nil && spec.Split.By == split.GaussSplitter {
 		return jjm.UnitEvent
@@ -170,7 +171,7 @@ func unit(spec *jjm.Spec, how string) string {
 	return jjm.UnitRow
 }
 
-// cut returns the cutting for the key that defines the local jobs.
+// cut returns how the work is cut by the settings. how is the setting that defines the local jobs.
 func cut(p params, how string, only []jjm.Span, site handlers.Site) (handlers.Cutting, jjm.Problems) {
 	c := handlers.Cutting{Splitter: split.ByRows}
 	field, remedy := "params."+how, "set a smaller count"

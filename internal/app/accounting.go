@@ -58,6 +58,8 @@ func (a *App) runAccounting(ctx context.Context) {
 	}
 }
 
+// updateAccounting appends the attempts that ended since the last call. The number of the last attempt in the log is
+// stored in the store, so that the log continues there after a restart.
 func (a *App) updateAccounting(ctx context.Context) error {
 	text, found, err := a.store.Meta(ctx, accountingMark)
 	if err != nil {
@@ -90,7 +92,8 @@ func (a *App) updateAccounting(ctx context.Context) error {
 	}
 }
 
-// accounted returns a function that returns the number of the last attempt in the log; nil if there is no log.
+// accounted returns a function that returns the number of the last ended attempt in the accounting log, 0 if the log is
+// new. It returns nil if the site has no log.
 func (a *App) accounted() func(context.Context) (int64, error) {
 	if a.config.Accounting.Blah == "" {
 		return nil

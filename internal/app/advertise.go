@@ -23,7 +23,8 @@ func (a *App) openPublisher() {
 	})
 }
 
-// brokers carries out the verbs about the site's ad, which brokers read.
+// brokers carries out the verbs about the site's ad, which brokers read. It also collects the problems of those parts
+// of the daemon that the engine does not know.
 type brokers struct {
 	publisher *collector.Publisher
 	// advertises is set if the configuration names collectors.
@@ -38,7 +39,8 @@ type brokers struct {
 	page func() string
 }
 
-// advertised returns the ad and its state in each collector. If Now is set, it sends the ad first.
+// advertised returns the ad and its state in each collector. If the request has Now set, it sends the ad first; the
+// error is of kind Conflict if the configuration names no collector.
 func (b brokers) advertised(ctx context.Context, _ wire.Caller, r wire.AdvertiseRequest) (wire.AdvertiseAnswer,
 	error) {
 	if r.Now && !b.advertises {
@@ -52,7 +54,7 @@ func (b brokers) advertised(ctx context.Context, _ wire.Caller, r wire.Advertise
 	return wire.AdvertiseAnswer{Advertised: &ad}, nil
 }
 
-// notes returns the problems of the site that do not belong to a batch system.
+// notes returns the problems of the site that concern no single batch system.
 func (b brokers) notes(c server.Caller) []string {
 	out := b.sharedFolders(c)
 	if low := b.low(); low != "" {
@@ -70,7 +72,7 @@ func (b brokers) around(c server.Caller, version string) engine.Around {
 		Page: b.page()}
 }
 
-// facts returns the present state of this site, for its ad.
+// facts returns the current facts about this site, for its ad.
 func (a *App) facts() advertise.Facts {
 	c := a.config.Advertise
 	f := advertise.Facts{
@@ -134,8 +136,8 @@ func clusterFacts(w wire.Cluster, section map[string]any, now jjm.Time) advertis
 	return c
 }
 
-// health reports whether a batch system answers, and the reason if it does not answer. A batch system has answered if
-// its slots are known or it returned a listing. A batch system without jobs is not asked for listings.
+// health returns whether a batch system answers, and the reason if it does not. A batch system counts as answering once
+// its slots are known or it has returned a listing. A batch system without jobs is not asked for listings.
 func health(w wire.Cluster) (h advertise.Health, why string) {
 	switch {
 	case w.Breaker != nil:

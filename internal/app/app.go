@@ -36,7 +36,7 @@ import (
 	"jjm/xmldb"
 )
 
-// Options come from the command line.
+// Options are the options of the daemon's command line.
 type Options struct {
 	// Config is the path of the configuration; see Load.
 	Config string
@@ -55,7 +55,7 @@ type Options struct {
 type App struct {
 	opts   Options
 	config Config
-	path   string // of the configuration, "" if there is none
+	path   string // path of the configuration file, "" if there is none
 	log    *slog.Logger
 	level  *slog.LevelVar
 
@@ -65,10 +65,10 @@ type App struct {
 	engine  *engine.Engine
 	server  *server.Server
 	socket  net.Listener
-	helpers *asuser.Pool // processes that act as the owners; nil if jobs run as the daemon's account
-	// reserve prevents a full spool from stopping the store.
+	helpers *asuser.Pool // processes that act as the owners of jobs; nil if jobs run as the daemon's account
+	// reserve protects the file system of the store from files that accounts leave in the spool and the drop folder.
 	reserve *reserve
-	models  func() []wire.Model // of job files, as they are now
+	models  func() []wire.Model // returns the current models of job files
 	// publisher sends the site's ad to brokers, if the configuration names collectors.
 	publisher *collector.Publisher
 
@@ -78,15 +78,15 @@ type App struct {
 	closers []closer // in the order of opening
 }
 
-// closer is a clean-up with its name.
+// closer is a function that Close calls, with the name of what it closes.
 type closer struct {
 	name string
 	do   func() error
 }
 
-// New opens everything that the daemon needs, and carries out the requests in the spool. Of the background work it
-// starts only the questions to the programs of job types; Run starts the rest. If New fails, it closes everything that
-// it opened.
+// New opens everything that the daemon needs, and carries out the requests in the spool. It starts only one kind of
+// background work: asking the programs of job types for descriptions. Run starts the rest. If New fails, it closes
+// everything that it opened. The error contains all problems of the configuration.
 func New(ctx context.Context, opts Options) (*App, error) {
 	config, path, problems := Examine(opts)
 	if len(problems) > 0 {
@@ -161,6 +161,7 @@ func (a *App) open(ctx context.Context) error {
 	return a.openPage(ctx, b)
 }
 
+// ignoreClosed returns err, but nil if err means that a listener was already closed.
 func ignoreClosed(err error) error {
 	if errors.Is(err, net.ErrClosed) {
 		return nil
@@ -168,7 +169,8 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-// openEngine loads the engine's state.
+// openEngine creates the folders of accounts, loads the job types, and creates the engine, which loads its state from
+// the store.
 func (a *App) openEngine(ctx context.Context, clusters []engine.Cluster) error {
 	wrapper, err := Wrapper(a.config.Wrapper, a.opts.Executable)
 	if err != nil {
@@ -222,8 +224,8 @@ func (a *App) makeSpool() error {
 	return spool.Make(a.config.spoolDir(), mode, group)
 }
 
-// callerOf returns the account that left a file in the spool. The account's group comes from the account database,
-// because the file has the group of the folder. gid is used only for an account that is not in the database.
+// callerOf returns the caller for a file that an account left in the spool. The account's group comes from the account
+// database, because the file has the group of the folder. gid is used only for an account that is not in the database.
 func (a *App) callerOf(uid, gid int) server.Caller {
 	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
 		if n, err := strconv.Atoi(u.Gid); err == nil {
@@ -291,6 +293,7 @@ func (a *App) clusters() ([]engine.Cluster, error) {
 	return out, nil
 }
 
+// clusterEnv creates the state folder of a cluster and returns the environment for the cluster's adapter.
 func (a *App) clusterEnv(name string) (adapters.Env, error) {
 	dir := filepath.Join(a.config.State, "clusters", name)
 	err := os.MkdirAll(dir, a.config.clusterMode())
@@ -307,8 +310,8 @@ func (a *App) clusterEnv(name string) (adapters.Env, error) {
 		Unmounted: site.Work(a.config.Work)}, nil
 }
 
-// helpersTime is how long the owners' helpers may work after the order to stop. After this time the helpers end, and
-// every call that waits for a helper returns.
+// helpersTime is the time for which the owners' helpers may still work after the daemon was told to stop. After this
+// time the helpers end, and every call that waits for a helper returns.
 const helpersTime = 10 * time.Second
 
 // Run serves requests until ctx ends. Running local jobs continue without the daemon.
@@ -350,7 +353,7 @@ func (a *App) Run(ctx context.Context) error {
 	return errors.Join(failed[:]...)
 }
 
-// onClose adds a clean-up.
+// onClose adds a function that Close will call.
 func (a *App) onClose(name string, do func() error) {
 	a.closers = append(a.closers, closer{name, do})
 }

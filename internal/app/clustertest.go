@@ -96,7 +96,8 @@ func NewClusterTest(ctx context.Context, opts Options, cluster, as string) (*Clu
 	return t, nil
 }
 
-// look asks an adapter for the file that describes the cluster, and whether its jobs can request a walltime.
+// look notes the path of the file that describes the cluster, if its adapter has one. If jobs on the cluster cannot
+// request a walltime, the jobs of the test request none.
 func (t *ClusterTest) look() error {
 	a, err := t.adapter(func(string, ...any) {})
 	if err != nil {
@@ -195,8 +196,8 @@ func (t *ClusterTest) Run(ctx context.Context, report func(conformance.Outcome))
 	return sum.Failed
 }
 
-// dead reports whether both a probe and a listing of the batch system fail. It returns false if the adapter cannot
-// probe, or if the probe runs no command.
+// dead reports whether no command of the batch system works: both a probe and a listing fail. It returns false if the
+// adapter cannot probe or cannot be made. A probe that runs no command succeeds.
 func (t *ClusterTest) dead(ctx context.Context) bool {
 	a, err := t.adapter(func(string, ...any) {})
 	if err != nil {

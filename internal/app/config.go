@@ -43,7 +43,7 @@ type Config struct {
 	Reserve int64 `toml:"reserve_bytes"`
 	// Log is the lowest level that is logged: debug, info, warn or error.
 	Log string `toml:"log"`
-	// Engine and Gate are the settings of the packages engine and server.
+	// Engine and Gate are the settings of package engine (the work of the daemon) and of package server (its socket).
 	Engine engine.Config `toml:"engine"`
 	Gate   server.Config `toml:"gate"`
 	// Accounting are the settings of the site's accounting.
@@ -60,15 +60,16 @@ type Config struct {
 	// kind.
 	Cluster []map[string]any `toml:"cluster"`
 
-	// stated is the value of State in the file, "" if the file has none.
+	// stated is the value of State in the file, before defaults and $JJM_STATE were applied; "" if the file has none.
 	stated string
 }
 
 // DefaultPath is the default path of the configuration.
 const DefaultPath = "/etc/jjm/jjm.toml"
 
-// Load reads the configuration at path. If path is "", it reads $JJM_CONFIG, or else DefaultPath if that file exists,
-// or else returns the defaults. All mistakes are reported together, with their places.
+// Load reads the configuration at path. If path is "", it reads the file that $JJM_CONFIG names, or else DefaultPath;
+// if there is no file at DefaultPath, it returns the defaults. The string is the path of the file that was read, "" if
+// none was. The error contains all mistakes with their places in the file.
 func Load(path string, getenv func(string) string) (Config, string, error) {
 	c, path, places, problems := read(path, getenv)
 	if len(problems) > 0 {
@@ -77,7 +78,8 @@ func Load(path string, getenv func(string) string) (Config, string, error) {
 	return c, path, nil
 }
 
-// read reads and checks the configuration. The problems do not have their places yet.
+// read reads and checks the configuration. It returns the settings, the path of the file, the places of the settings in
+// the file, and all problems, which do not contain their places yet.
 func read(path string, getenv func(string) string) (Config, string, strict.Places, jjm.Problems) {
 	c := Config{Log: "info", Reserve: 64 << 20, Engine: engine.Defaults(), Advertise: collector.Defaults(),
 		Notify: notify.Defaults()}
@@ -100,8 +102,8 @@ func read(path string, getenv func(string) string) (Config, string, strict.Place
 	return c, path, places, append(broken, broken.Unsaid(c.check())...)
 }
 
-// locate returns the path of the configuration file, and whether the path was given. For the default path it returns
-// false, because that file need not exist.
+// locate returns the path of the configuration file, and whether the user or the environment named it. Such a file must
+// exist. The file at the default path need not exist, so for that path the result is false.
 func locate(path string, getenv func(string) string) (string, bool) {
 	if path != "" {
 		return path, true
@@ -261,7 +263,8 @@ func unknownKind(kind, meant string) string {
 	return text + fmt.Sprintf("; did you mean %q? The other settings are checked as those of %s", meant, meant)
 }
 
-// anyKind stands for an unknown kind, for which only the settings common to all clusters can be checked.
+// anyKind stands for the constructor of an adapter if the kind is unknown. Only the settings that all clusters have are
+// then checked.
 func anyKind(_ string, _ adapters.Env, decode func(config any) error) (adapters.Adapter, error) {
 	return nil, decode(nil)
 }
@@ -282,10 +285,11 @@ func (c *Config) Readers() []plan.Reader {
 	return readers
 }
 
-// errOnlyChecked ends the construction of an adapter after its settings are decoded.
+// errOnlyChecked stops the constructor of an adapter after it has decoded its settings, so that nothing is opened.
 var errOnlyChecked = errors.New("only checked")
 
-// checkSettings decodes a cluster's settings and returns the problems of the settings. It opens nothing.
+// checkSettings returns the problems of a cluster's settings. It calls the constructor of the adapter only to decode
+// the settings, and opens nothing.
 func (c *Config) checkSettings(build maker, name string, i int, section map[string]any) jjm.Problems {
 	common := c.clusterDefaults(section)
 	env := adapters.Env{Owners: c.RunAs == runAsOwner}
@@ -301,13 +305,14 @@ func (c *Config) checkSettings(build maker, name string, i int, section map[stri
 		problems = append(problems, jjm.Problem{Field: clusterField(i, ""), Text: fmt.Sprint("cannot be checked: ", err)})
 	}
 	values = append(values, common.Check()...)
-	for k, p := range values { // with these places the problems are shown with the lines of their keys
+	for k, p := range values { // the field names lead to the lines of the keys in the file
 		values[k] = jjm.Problem{Field: clusterField(i, p.Field), Text: p.Text}
 	}
 	return append(problems, problems.Unsaid(values)...)
 }
 
-// adviceOnClusters returns the notes on the settings of clusters whose kind is known.
+// adviceOnClusters returns notes on settings of clusters that are valid but may surprise. Clusters of an unknown kind
+// are skipped.
 func (c *Config) adviceOnClusters() (notes jjm.Problems) {
 	for i, section := range c.Cluster {
 		name, _ := section["name"].(string)
@@ -362,7 +367,7 @@ func (c *Config) clusterDefaults(section map[string]any) engine.ClusterConfig {
 // maker creates the adapter of a kind of cluster.
 type maker = func(name string, env adapters.Env, decode func(config any) error) (adapters.Adapter, error)
 
-// settings returns a cluster's keys without name and kind.
+// settings returns a cluster's section without the keys name and kind.
 func settings(section map[string]any) map[string]any {
 	out := maps.Clone(section)
 	delete(out, "name")
@@ -373,6 +378,7 @@ func settings(section map[string]any) map[string]any {
 // kinds returns the built-in kinds of clusters.
 func kinds() []string { return slices.Sorted(maps.Keys(adaptersall.Registry())) }
 
+// plainName reports whether a text is a valid name of a cluster: 1 to 40 letters, digits, - and _.
 func plainName(s string) bool {
 	if s == "" || len(s) > 40 {
 		return false

@@ -24,7 +24,9 @@ func (c *Config) storeFile() string { return filepath.Join(c.State, "store.db") 
 
 func (c *Config) recordDir() string { return filepath.Join(c.State, "records") }
 
-// openStore opens the store if it belongs to this state folder, and the file that marks the highest id.
+// openStore opens the store, unless it does not belong to the state folder or to the folders of the site; with
+// Options.Adopt it opens the store anyway and raises its ids (see adopt). It also opens the mark, the file beside the
+// store that holds the highest assigned id.
 func (a *App) openStore(ctx context.Context) (err error) {
 	accept := a.config.fits
 	if a.opts.Adopt {
@@ -63,8 +65,9 @@ func (a *App) openStore(ctx context.Context) (err error) {
 	return a.store.UsesWork(ctx, a.config.Work)
 }
 
-// adopt raises the ids of the store above the highest id in the folders, and returns the content of the store
-// afterwards. takeFolders marks the folders later.
+// adopt makes the store usable with folders that belonged to another store: it raises the next id of the store above
+// the highest id in any folder. It returns the content of the store afterwards. takeFolders later writes the stamps of
+// the folders.
 func (a *App) adopt(ctx context.Context, have store.Content) (store.Content, error) {
 	in, err := a.config.allTraces(have)
 	if err != nil {
@@ -108,7 +111,7 @@ func (a *App) takeFolders(ctx context.Context) error {
 	return err
 }
 
-// stamped returns the folders that have a stamp of the store to which they belong.
+// stamped returns the folders that contain a stamp: a file that names the store to which the folder belongs.
 func (c *Config) stamped() []string { return []string{c.Work, c.recordDir(), c.spoolDir()} }
 
 // copied logs the path of the copy that was made of the store before an upgrade.
@@ -116,7 +119,8 @@ func (a *App) copied(path string, from, to int) {
 	a.log.Info("the store was copied before its schema is updated", "copy", path, "version", from, "to", to)
 }
 
-// fits returns an error if the state folder or the folder of the work areas does not belong to the store.
+// fits returns an error if the folders of the site show that they do not belong to the store, or if its work areas are
+// missing.
 func (c *Config) fits(have store.Content) error {
 	in, err := c.traces(have)
 	if err != nil {
@@ -128,8 +132,9 @@ func (c *Config) fits(have store.Content) error {
 	return c.fitsWork(have)
 }
 
-// fitsWork looks for the work areas only by their names in the folder, because the owner of an area can mount a file
-// system in the area that never answers.
+// fitsWork returns an error if the work areas of all unfinished grid jobs are missing. It only compares names in the
+// folder of the work areas and enters no area, because the owner of an area can mount a file system there that never
+// answers.
 func (c *Config) fitsWork(have store.Content) error {
 	there, err := names(c.Work)
 	if err != nil {
@@ -185,8 +190,9 @@ func areasGone(work string, have store.Content, gone func(jjm.Owner) bool) error
 		last, first)
 }
 
-// traces returns the highest ids in the folders. If there is a mark, traces reads the mark and searches only for
-// records just above the store's highest id. Without a mark, it reads the names of all areas and records once.
+// traces collects the evidence in the folders of the site about the highest id that was ever assigned. If there is a
+// mark and all folders have stamps, it reads these and searches only for records just above the store's highest id.
+// Otherwise it also reads the names of all areas and records.
 func (c *Config) traces(have store.Content) (in highwater.Folder, err error) {
 	if in, err = c.written(); err != nil {
 		return in, err
@@ -199,7 +205,7 @@ func (c *Config) traces(have store.Content) (in highwater.Folder, err error) {
 	return in, err
 }
 
-// allTraces returns the same as traces, but always reads the names of all areas and records.
+// allTraces collects the same evidence as traces, but always reads the names of all areas and records.
 func (c *Config) allTraces(have store.Content) (in highwater.Folder, err error) {
 	if in, err = c.written(); err != nil {
 		return in, err
@@ -227,7 +233,7 @@ func (c *Config) written() (in highwater.Folder, err error) {
 	return in, nil
 }
 
-// knows reports whether all folders that exist and are not empty have stamps.
+// knows reports whether every folder has a stamp, except folders that are missing or empty.
 func (c *Config) knows(folders []highwater.Stamped) bool {
 	for _, f := range folders {
 		if f.Stamp == nil && !missing(f.Dir) && !empty(f.Dir) {
@@ -247,6 +253,7 @@ func (c *Config) readNames(have store.Content, in *highwater.Folder) (err error)
 	return nil
 }
 
+// missing reports whether nothing exists at a path.
 func missing(path string) bool {
 	_, err := os.Lstat(path)
 	return errors.Is(err, fs.ErrNotExist)
@@ -296,8 +303,8 @@ func (c *Config) Left() (notes jjm.Problems) {
 	return notes
 }
 
-// lasting returns err if a daemon would also get this error. It returns nil for errors that may pass, and for errors
-// that concern only this account.
+// lasting returns err if a daemon would certainly get the same error. It returns nil for an error that may pass, and
+// for an error that concerns only this account.
 func lasting(err error) error {
 	switch jjm.KindOf(err) {
 	case jjm.Invalid, jjm.Conflict, jjm.Internal:

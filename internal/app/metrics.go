@@ -14,7 +14,8 @@ import (
 	"jjm/internal/publish/metrics"
 )
 
-// metering are the parts of the daemon that publish metrics. Both are nil if the configuration sets no metrics.listen.
+// metering holds the meter and the listener for scrapes, which publish metrics. Both are nil if the configuration does
+// not set metrics.listen.
 type metering struct {
 	meter   *metrics.Meter
 	scrapes net.Listener
@@ -66,7 +67,7 @@ func (a *App) observedServer() server.Config {
 	return c
 }
 
-// figures provides the meter with the figures of the site.
+// figures implements metrics.Site: at each scrape it provides the figures of the site.
 type figures struct {
 	engine  *engine.Engine
 	brokers brokers

@@ -23,9 +23,9 @@ const ownModels = "models.d"
 // maxModel is the largest size of the file of a model, in bytes.
 const maxModel = 1 << 20
 
-// Model reads the present content of a model from the folder of models. The default model exists even without a file.
-// If the model cannot be used, the problems contain the reasons: the name is unknown, other accounts can change the
-// file, or the file has mistakes.
+// Model reads a model from the folder of models. A model is a file with default settings for job files. The default
+// model exists even without a file. The problems are the reasons why the model cannot be used: its name is unknown,
+// other accounts can change its file, or the file has mistakes.
 func (c *Config) Model(name string) (jobfile.Model, jjm.Problems) {
 	path := filepath.Join(c.Models, name+jobfile.ModelSuffix)
 	text, err := []byte(nil), fs.ErrNotExist
@@ -48,7 +48,7 @@ func (c *Config) Model(name string) (jobfile.Model, jjm.Problems) {
 	return jobfile.ParseModel(name, text)
 }
 
-// unknownModel returns the text for an unknown model, with the names of all models.
+// unknownModel returns the error text for a model that does not exist. The text lists all models.
 func (c *Config) unknownModel(name string) string {
 	known := c.modelNames()
 	text := fmt.Sprintf("unknown model %.70q", name)
@@ -97,7 +97,7 @@ func (c *Config) CheckModels(types handlers.Registry) (problems jjm.Problems) {
 	return problems
 }
 
-// checkParams returns the problems that the job type of a model finds.
+// checkParams returns a problem for each setting in a model that the model's job type does not have.
 func checkParams(m *jobfile.Model, types handlers.Registry) (problems jjm.Problems) {
 	if m.Type == "" {
 		return nil
@@ -123,7 +123,7 @@ func checkParams(m *jobfile.Model, types handlers.Registry) (problems jjm.Proble
 	return problems
 }
 
-// shownModels returns the models for the verb "models". types are the job types of the site.
+// shownModels returns all models with their problems, as the verb "models" of the socket shows them.
 func (c *Config) shownModels(types handlers.Registry) (all []wire.Model) {
 	for _, name := range c.modelNames() {
 		m, wrong := c.Model(name)

@@ -28,7 +28,7 @@ const (
 	noticeEnded   = "notify.ended"
 )
 
-// outbox is the outbox of notices in the store.
+// outbox implements [notify.Outbox] with the store of the daemon.
 type outbox struct {
 	store  *store.Store
 	config notify.Config
@@ -37,7 +37,7 @@ type outbox struct {
 	crash func(point string) error
 }
 
-// at calls the hook of a failpoint, if there is a hook.
+// at calls the hook of tests for a failpoint, if there is a hook. An error ends the calling function.
 func (o outbox) at(point string) error {
 	if o.crash == nil {
 		return nil
@@ -45,8 +45,8 @@ func (o outbox) at(point string) error {
 	return o.crash(point)
 }
 
-// runNotices delivers notices until ctx ends. A site without notices forgets its mark, so that no notices about old
-// ends are sent once the site sends notices again.
+// runNotices delivers notices until ctx ends. If the site sends no notices, runNotices removes the mark in the journal.
+// When notices are switched on later, they begin with the next change instead of old ones.
 func (a *App) runNotices(ctx context.Context) {
 	if !a.config.Notify.On() {
 		if err := a.store.SetMeta(ctx, noticeMark, ""); err != nil && ctx.Err() == nil {
@@ -71,7 +71,8 @@ func (a *App) post(ctx context.Context, id jjm.GridID, key string, body []byte) 
 	return a.engine.Call(ctx, &job, key, body)
 }
 
-// Fill implements [notify.Outbox]. An outbox that is new to this store starts with the ends from now on.
+// Fill implements [notify.Outbox]. If the store has no mark yet, Fill only sets the mark to the end of the journal, so
+// that notices begin with the next change.
 func (o outbox) Fill(ctx context.Context, span int64) (more bool, err error) {
 	text, found, err := o.store.Meta(ctx, noticeMark)
 	if err != nil {
@@ -153,7 +154,7 @@ func (o outbox) Event(ctx context.Context, n store.Notice) (e notify.Event, ok b
 	return notify.EventOf(job, message, o.key(n)), true, nil
 }
 
-// key returns the key of the event of a notice.
+// key returns the key of the event that a notice is about. It is the same for every notice about this event.
 func (o outbox) key(n store.Notice) string { return fmt.Sprintf("%s-%d", o.store.Nonce(), n.Change) }
 
 // Call implements [notify.Outbox].
@@ -174,7 +175,7 @@ func (o outbox) Call(ctx context.Context, n store.Notice) (c notify.Call, ok boo
 	return c, ok, err
 }
 
-// End implements [notify.Outbox]. It adds notices that were given up to the history of the grid job.
+// End implements [notify.Outbox]. If a notice was given up, End adds this to the history of the grid job.
 func (o outbox) End(ctx context.Context, n store.Notice, gaveUp string) error {
 	if err := o.at(noticeSent); err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 // watchEvery is the time between two checks for changes of a watched web page.
 const watchEvery = 2 * time.Second
 
-// paging are the parts of the daemon that serve the web page. Both are nil if the configuration sets no web.listen.
+// paging holds the web page and its listener. Both are nil if the configuration does not set web.listen.
 type paging struct {
 	page  *web.Page
 	pages net.Listener

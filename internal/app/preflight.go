@@ -12,9 +12,10 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Examine returns the configuration and every problem that would prevent the start of a daemon with these options:
-// mistakes in its files, and settings that do not suit this machine and account. A daemon calls Examine when it starts.
-// "jjm config check" reports these problems, and also the mistakes in job types, which do not prevent the start.
+// Examine returns the configuration, the path of its file, and every problem that would prevent the start of a daemon
+// with these options: mistakes in the file, and settings that do not suit this machine and account. A daemon calls
+// Examine when it starts. "jjm config check" reports the same problems, and also the mistakes in job types, which do
+// not prevent the start.
 func Examine(opts Options) (Config, string, jjm.Problems) {
 	c, path, places, problems := read(opts.Config, opts.Getenv)
 	if os.Geteuid() == 0 && filepath.IsAbs(path) {

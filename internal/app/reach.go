@@ -80,8 +80,9 @@ func refuses(path string, gid int) (shut string, err error) {
 	return shut, err
 }
 
-// asStranger calls fn with the effective ids of an account without rights. Raw system calls change only the current
-// thread (credentials(7)), which gets root's ids back afterwards.
+// asStranger calls fn with the effective ids of an account without rights. The raw system calls change only the current
+// thread (credentials(7)), which gets root's ids back afterwards. The error means that fn was not called, because this
+// process may not act as another account.
 func asStranger(gid int, fn func()) error {
 	groups, err := unix.Getgroups()
 	if err != nil {

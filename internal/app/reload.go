@@ -50,7 +50,7 @@ func (a *App) watchConfig(ctx context.Context) {
 	}
 }
 
-// stamp identifies the version of the configuration's file.
+// stamp returns a text that changes when the configuration file changes.
 func (a *App) stamp() string {
 	if a.path == "" {
 		return ""
@@ -120,6 +120,7 @@ func level(word string) (slog.Level, error) {
 	return l, nil
 }
 
+// setLevel sets the lowest level that is logged. An invalid word changes nothing.
 func (a *App) setLevel(word string) {
 	if l, err := level(word); err == nil {
 		a.level.Set(l)

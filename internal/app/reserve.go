@@ -19,8 +19,8 @@ import (
 )
 
 // reserve prevents accounts from filling the store's file system through the spool and the drop folder. It keeps a file
-// allocated on the file system. If the file system is nearly full, reserve shuts the two folders, removes the largest
-// account's files in these folders, and then frees its own file.
+// allocated on that file system. If the file system is nearly full, reserve shuts the two folders and removes files of
+// the accounts that use most there. If this does not free enough space, it frees its own file.
 type reserve struct {
 	app           *App
 	file          string
@@ -68,7 +68,8 @@ const (
 	reserveCalm  = time.Minute
 )
 
-// openReserve checks the state's file system before anything is written there.
+// openReserve creates the reserve. It checks the file system of the state folder immediately, before the daemon writes
+// anything there.
 func (a *App) openReserve() *reserve {
 	state := a.config.State
 	r := &reserve{app: a, file: filepath.Join(state, lockFolder, reserveFile), sharedFolders: a.sharedFolders(),
@@ -118,7 +119,7 @@ func (r *reserve) beside() []sharedFolder {
 	return beside
 }
 
-// disk measures the file system.
+// disk measures the file system of the state folder. ok is false if that fails.
 func (r *reserve) disk(now time.Time) (d plan.Disk, ok bool) {
 	var f unix.Statfs_t
 	if unix.Statfs(r.app.config.State, &f) != nil {
@@ -208,6 +209,7 @@ func (r *reserve) relieve(now time.Time, d plan.Disk) error {
 	return trouble
 }
 
+// ignoreAbsent returns err, but nil if err means that a folder does not exist.
 func ignoreAbsent(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -215,7 +217,8 @@ func ignoreAbsent(err error) error {
 	return err
 }
 
-// take allocates the reserve.
+// take allocates the reserve file. If the file system cannot reserve space, the reserve is switched off. The error is
+// not nil if the space does not suffice.
 func (r *reserve) take(size int64) error {
 	if err := os.MkdirAll(filepath.Dir(r.file), 0o700); err != nil {
 		return fmt.Errorf("keep %d bytes in reserve: %w", size, err)

@@ -67,6 +67,8 @@ func (a *App) failpoint() func(string) error {
 	}
 }
 
+// failpointWanted returns the failpoint that JJM_FAILPOINT names, and the number of the visit at which to kill the
+// process. The name is "" if there is none.
 func (a *App) failpointWanted() (string, int64) {
 	point, count, numbered := strings.Cut(a.opts.Getenv("JJM_FAILPOINT"), ":")
 	if !numbered {
@@ -80,7 +82,7 @@ func (a *App) failpointWanted() (string, int64) {
 	return point, n
 }
 
-// instrument passes the failpoint to the embedded batch system.
+// instrument lets tests kill the process at failpoints in the embedded batch system.
 func (a *App) instrument(ad adapters.Adapter) {
 	crash := a.failpoint()
 	if l, ok := ad.(*local.Adapter); ok && crash != nil {

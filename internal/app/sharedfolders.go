@@ -32,8 +32,9 @@ func (d *sharedFolder) lost() string {
 	return ""
 }
 
-// watch makes removed or replaced folders of accounts again, and opens them as at the start. While the disk is full the
-// folders stay shut; open makes them later.
+// watch looks for shared folders that were removed or replaced. It creates such a folder again and opens it to the
+// accounts, as at the start of the daemon, and logs the result. While the folders are shut because the disk is full,
+// watch does nothing; makeAll creates missing folders when it opens them.
 func (r *reserve) watch() {
 	for i := range r.sharedFolders {
 		d := &r.sharedFolders[i]
@@ -53,7 +54,9 @@ func (r *reserve) watch() {
 	}
 }
 
-// remake makes a removed or replaced folder of accounts again.
+// remake creates a shared folder that was removed or replaced, and opens it to the accounts. If the store has stamps,
+// which show that a folder belongs to this store, remake also writes the stamp of the spool again. It returns an error
+// if the folder cannot be created or the stamp cannot be written.
 func (r *reserve) remake(d *sharedFolder) error {
 	if err := d.open(); err != nil {
 		return err
@@ -67,11 +70,11 @@ func (r *reserve) remake(d *sharedFolder) error {
 	return nil
 }
 
-// mostRemoved is the greatest number of removals of accounts' files in the notes.
+// mostRemoved is the maximum number of removals of accounts' files that the notes keep.
 const mostRemoved = 5
 
-// folderNotes are the present notes for people about the folders in which accounts write. Its methods may be called
-// from many goroutines.
+// folderNotes holds the current problems of the shared folders as texts for people. Its methods may be called from
+// several goroutines.
 type folderNotes struct {
 	mu    sync.Mutex
 	shut  string         // which folders are shut, "" if none is
@@ -107,7 +110,8 @@ func (n *folderNotes) opened(failed bool) {
 	}
 }
 
-// lost notes which folder cannot be made again, and reports whether this was not noted before.
+// lost notes the text about a folder that cannot be created again; "" means that all folders exist. It reports whether
+// the text differs from the last one.
 func (n *folderNotes) lost(why string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -137,6 +141,7 @@ func (n *folderNotes) tell(c server.Caller) (out []string) {
 	return out
 }
 
+// amount returns the size of an account's files for people.
 func amount(h commons.Heap) string {
 	return fmt.Sprintf("%.1f MB in %s", float64(h.Bytes)/1e6, jjm.Count(h.Names, "file"))
 }

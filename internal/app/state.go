@@ -88,6 +88,7 @@ func lockState(dir string) (release func() error, err error) {
 	return held.Close, nil
 }
 
+// unwritable returns the error for a state folder that cannot be written.
 func unwritable(err error) error {
 	return jjm.Errorf(jjm.Invalid, "state folder cannot be written: %w: make it writable for this account, "+
 		"or set state to another folder", err)
@@ -139,6 +140,7 @@ func readPID(f *os.File) int {
 	return pid
 }
 
+// taken returns the error for a state folder that another daemon uses; pid is that daemon's process id, 0 if unknown.
 func taken(pid int, dir string) error {
 	return jjm.Errorf(jjm.Conflict, "another daemon (process %d) uses %s: stop it first, or choose another state folder",
 		pid, dir)

@@ -36,8 +36,8 @@ func typeFolder(dir string, account int) jjm.Problems {
 	return unheld("job_types", dir, holdersOf(dir, account))
 }
 
-// holdersOf returns the accounts that may change files that define the commands of jobs: root and, unless the daemon is
-// root, the owner of the folder, and the daemon's account with its group.
+// holdersOf returns the accounts that may change files below dir that define the commands of jobs. If the daemon is
+// root, only root may; otherwise root, the owner of dir, the daemon's account and members of the daemon's group.
 func holdersOf(dir string, account int) rights.Holders {
 	by := rights.Holders{Instead: "decide what jobs run, or what the daemon does"}
 	if account == 0 {
@@ -50,8 +50,8 @@ func holdersOf(dir string, account int) rights.Holders {
 	return by
 }
 
-// unheld returns a problem of a setting if an account other than the holders can change a file or folder, or any folder
-// above the file. It returns nil for a missing file.
+// unheld returns a problem of a setting if an account other than the holders can change the file or folder at path, or
+// can replace it through a folder above it. It returns nil for a missing file.
 func unheld(setting, path string, by rights.Holders) jjm.Problems {
 	full, err := filepath.Abs(path)
 	if err == nil {
@@ -116,7 +116,7 @@ func ownerOf(info fs.FileInfo) uint32 {
 	return ^uint32(0)
 }
 
-// Own describes the folder of job types, and names the types of the registry that are the site's own.
+// Own returns a line for people about the folder of job types: which types of the registry it declares.
 func (c *Config) Own(types handlers.Registry) string {
 	if _, err := os.Stat(c.JobTypes); err != nil {
 		return fmt.Sprintf("job types: there is no folder %s, so those of jjm alone", c.JobTypes)
@@ -129,9 +129,9 @@ func (c *Config) Own(types handlers.Registry) string {
 	return fmt.Sprintf("job types: %s declares %s", c.JobTypes, strings.Join(names, ", "))
 }
 
-// Lost returns a problem for each file that cannot be opened, among the files that a type of the registry packs with
-// the job of its example. It returns no problem for a type whose program does not answer: Untold and the test of the
-// type report such a type.
+// Lost returns the problems with files that job types send along with their jobs: for each type it plans the job of the
+// type's example, and reports each file that cannot be opened. A type whose program does not answer is skipped, because
+// Untold reports it.
 func (c *Config) Lost(types handlers.Registry) (problems jjm.Problems) {
 	open := func(path string) (io.ReadCloser, error) {
 		return os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe must not stop the check

@@ -41,11 +41,12 @@ const ownTypes = "job-types.d"
 
 // Types holds the job types of the site, and the mistakes in the files that declare types.
 type Types struct {
-	// Registry contains all types by name, including types that are off.
+	// Registry contains all job types by name. It also contains types that are off, that is, that accept no jobs because
+	// their files have mistakes.
 	Registry handlers.Registry
-	// Off are files of types that are off because of mistakes, and whose names belong to other types.
+	// Off are the files with mistakes that are not in the Registry, because their names belong to other types.
 	Off []handlers.Off
-	// Loose are mistakes in the folder of job types that belong to no type.
+	// Loose are the mistakes in the folder of job types that do not belong to a single type.
 	Loose jjm.Problems
 }
 
@@ -61,7 +62,7 @@ func (t Types) Mistakes() (problems jjm.Problems) {
 	return append(problems, t.Loose...)
 }
 
-// filesOff returns the types that are off because of mistakes in their files.
+// filesOff returns all types that are off because of mistakes in their files, including Off.
 func (t Types) filesOff() []handlers.Off {
 	files := handlers.Registry{}
 	for name, h := range t.Registry {
@@ -112,8 +113,8 @@ func Taken(path, name string) jjm.Problems {
 		Text: fmt.Sprintf("%q is the name of a type of jjm itself: choose another", name)}}
 }
 
-// Untold returns the reason for each type of the registry whose program does not describe it. It leaves out types
-// whose files have mistakes.
+// Untold asks the programs of job types for descriptions. It returns one problem for each type whose program does not
+// describe the type. Types whose files have mistakes are left out.
 func Untold(types handlers.Registry) (problems jjm.Problems) {
 	for _, name := range types.Types() {
 		if _, off := types[name].(*declared.OffType); !off {

@@ -22,7 +22,7 @@ const (
 	runAsOwner   = "owner"
 )
 
-// users provides the engine with the helpers of owners.
+// users implements engine.Users: the engine uses it to do work as the owners of jobs, through their helper processes.
 type users struct{ pool *asuser.Pool }
 
 var _ engine.Users = users{}
@@ -44,8 +44,8 @@ func (u users) OpenTree(o jjm.Owner, path string, most tree.Most) (*tree.Source,
 
 func (u users) Runner(o jjm.Owner) run.Runner { return u.pool.For(o) }
 
-// identity returns the daemon's account if it runs the jobs, and otherwise the helpers of the owners. The helpers end
-// when the daemon closes.
+// identity returns how the daemon runs jobs: the account that runs all jobs (the daemon's own), or, with run_as =
+// "owner", nil and the helpers of the owners. The helpers end when the daemon closes.
 func (a *App) identity() (*jjm.Owner, engine.Users) {
 	if a.config.RunAs != runAsOwner {
 		return ownAccount(), nil

@@ -106,12 +106,12 @@ type pending struct {
 	killsAll bool   // the last entry kills the whole grid job
 }
 
-// pending describes the entries that wait in the spool for a handle.
+// pending returns a description of the entries that wait in the spool for a handle.
 func (d *Client) pending(h jjm.Handle) pending { return d.readBoxes()(h) }
 
-// readBoxes reads the names in the account's boxes once and returns a function that describes the waiting entries of
-// each handle. For root it reads the boxes of all accounts. If the boxes cannot be read, the function returns a zero
-// pending.
+// readBoxes reads the names of the entries in the account's boxes once. It returns a function that describes the
+// entries that wait for a handle. For root it reads the boxes of all accounts. If the boxes cannot be read, the
+// function returns a zero pending for every handle.
 func (d *Client) readBoxes() func(jjm.Handle) pending {
 	by := map[jjm.Handle]entryRef{}
 	in, err := spool.Open(d.Spool)
@@ -144,6 +144,8 @@ type entryRef struct {
 	name spool.Name
 }
 
+// read reads the entry and describes it. If the entry cannot be read, for example because the daemon took it meanwhile,
+// the result is zero.
 func (l entryRef) read(dir string) pending {
 	in, err := spool.Open(dir)
 	if err != nil {
@@ -175,6 +177,9 @@ func (d *Client) lookupOffline(refs []string, out []wire.Lookup, down error) {
 	}
 }
 
+// lastKnown returns the last known state of a grid job without asking the daemon: from the submission that waits in the
+// spool, and otherwise from the record. The error is of kind Invalid if ref is no handle or id; otherwise it is the
+// error of reading the record.
 func (d *Client) lastKnown(ref string, waiting func(jjm.Handle) pending) (wire.Lookup, error) {
 	h, _, ok := jjm.CutHandle(ref)
 	if !ok {
@@ -197,6 +202,7 @@ func (d *Client) lastKnown(ref string, waiting func(jjm.Handle) pending) (wire.L
 	return l, err
 }
 
+// fromHead returns the state that the record of a grid job contains.
 func fromHead(dir string, id jjm.GridID) (wire.Lookup, error) {
 	h, err := head.Read(dir, id)
 	if err != nil {

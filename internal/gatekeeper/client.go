@@ -228,6 +228,7 @@ func checkSubmit(req wire.SubmitRequest) error {
 	return req.Check()
 }
 
+// randomKey returns a random request key.
 func randomKey() (string, error) {
 	var word [12]byte
 	if _, err := rand.Read(word[:]); err != nil {
@@ -236,7 +237,7 @@ func randomKey() (string, error) {
 	return "once-" + hex.EncodeToString(word[:]), nil
 }
 
-// note returns the entry for the spool.
+// note returns an entry to write to the spool.
 func note(verb string, h jjm.Handle, rest string, s *wire.Submit) spool.Note {
 	return spool.Note{Verb: verb, Handle: h, Rest: rest, Submit: s}
 }

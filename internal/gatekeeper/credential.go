@@ -64,6 +64,8 @@ func openPrivate(name string, owner *jjm.Owner) (*os.File, error) {
 	return f, nil
 }
 
+// checkPrivate returns an error of kind Denied unless the file is a regular file of the owner with one name, which no
+// other account can read or write.
 func checkPrivate(name string, info os.FileInfo, owner *jjm.Owner) error {
 	uid := os.Geteuid()
 	if owner != nil {
@@ -87,7 +89,8 @@ func checkPrivate(name string, info os.FileInfo, owner *jjm.Owner) error {
 // Stamp identifies the content of a file without reading the file. It changes when the file changes.
 type Stamp string
 
-// stampOf returns the stamp of a file. The stamp of a link belongs to the link itself, not to its target.
+// stampOf returns the stamp of a file, examined with the rights of the owner. If the name is a link, it is the stamp of
+// the link, not of its target.
 func stampOf(name string, owner *jjm.Owner) (stamp Stamp, err error) {
 	err = As(owner, func() error {
 		info, err := os.Lstat(name)

@@ -47,8 +47,7 @@ type Deliverer struct {
 	Owner *jjm.Owner
 }
 
-// DeliverEach delivers the files of a grid job that is over. l is the lookup of the grid
-// job.
+// DeliverEach delivers the files of a grid job that is over. l is the answer of the lookup of the grid job.
 //
 // If there are several local jobs, their files with the same name are joined in the order of the local jobs. The call
 // may be repeated, also after ctx ended it. A repeated call does not write the tar again; if the grid job has only one
@@ -92,11 +91,11 @@ func tarTime(l wire.Lookup) time.Time {
 	return l.Usage.Ended.Time()
 }
 
-// open returns the tar and its size. It reads the tar from the daemon, or from the tar file if the daemon does not
-// answer and the lookup names the file. The error is of kind Busy if neither can be read.
+// open returns the tar and its size. It reads the tar through the daemon. If the daemon does not answer and the lookup
+// names the tar file, it reads the file itself; the error is of kind Busy if the file cannot be opened either.
 func (d *Deliverer) open(ctx context.Context, l wire.Lookup) (io.ReadCloser, int64, error) {
 	ref := l.ID.String()
-	first := wire.OutputRequest{One: wire.OneRef(ref), Wanted: wire.Wanted{Generation: 1}} // l is about it
+	first := wire.OutputRequest{One: wire.OneRef(ref), Wanted: wire.Wanted{Generation: 1}} // a gatekeeper never sees a later one
 	a, src, err := client.Open(ctx, d.Client.daemon(), wire.VerbOutput(), first)
 	if err == nil || !undecided(err) || l.Tar == "" {
 		return src, a.Bytes, err
@@ -161,8 +160,8 @@ func deliver(ctx context.Context, src io.Reader, l wire.Lookup, wants []Delivery
 // tars are copies of a tar that is being read.
 type tars []*file
 
-// wholeTars creates the requested copies of the tar. It returns a reader that also writes all bytes to each copy. It
-// returns the copies even with an error.
+// wholeTars creates the requested copies of the tar. The returned reader reads src and also writes all bytes to each
+// copy. wholeTars returns the copies even with an error, so that the caller can discard them.
 func wholeTars(src io.Reader, wants []Delivery) (tars, io.Reader, error) {
 	var copies tars
 	for _, w := range wants {
@@ -233,6 +232,8 @@ type target struct {
 	delivered bool      // an earlier call delivered the file
 }
 
+// newPlan returns an extraction of the wanted files. It leaves out wanted copies of the whole tar, which [wholeTars]
+// makes.
 func newPlan(l wire.Lookup, wants []Delivery) *extraction {
 	p := &extraction{id: l.ID.String(), oneLocal: l.Counts.Total == 1, by: map[string][]*target{}}
 	for _, w := range wants {

@@ -144,15 +144,17 @@ func lumiText(lumis []FileLumis) string {
 	return b.String()
 }
 
-// The kinds of files outside secondary datasets, as [PartInput.Renamed] passes them to its function. No dataset can
-// have these names.
+// OwnFiles and AncestorFiles are the two kinds of a part's files that belong to no secondary dataset: the files that
+// the part processes, and the ancestors of these files. [PartInput.Renamed] passes the kind of each file to its
+// function. No dataset can have one of these names.
 const (
 	OwnFiles      = ""
 	AncestorFiles = "(ancestors)"
 )
 
-// Renamed returns a copy in which files have other names. It calls name with the kind of file (OwnFiles, AncestorFiles
-// or the name of the secondary dataset) and the LFN.
+// Renamed returns a copy of the part's input in which each file has the name that the function name returns. The
+// argument of is the kind of the file: OwnFiles, AncestorFiles, or the name of a secondary dataset. lfn is its old
+// name.
 func (in *PartInput) Renamed(name func(of, lfn string) string) *PartInput {
 	out := *in
 	all := func(of string, lfns []string) []string {

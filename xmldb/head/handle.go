@@ -17,6 +17,7 @@ import (
 // named by the first two random characters of the handle. The text of the link is the id of the grid job.
 const handlesDir = "handles"
 
+// handlePath returns the path of a handle's link, for records in dir.
 func handlePath(dir string, h jjm.Handle) string {
 	return filepath.Join(dir, handlesDir, string(h[1:3]), string(h))
 }

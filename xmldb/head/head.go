@@ -50,12 +50,12 @@ type Head struct {
 	Tar string
 	// Causes are the reasons why local jobs failed or are tried again.
 	Causes []jjm.Cause
-	// Phases sums the progress of the running local jobs.
+	// Phases are the phases of the applications, each with its progress summed over the running local jobs.
 	Phases []jjm.Progress
 	// Inputs are the datasets that the grid job reads.
 	Inputs []Input
-	// Steps are the counts of local jobs by step, in order, if there is more than one step. Read sets no other facts
-	// about the steps after the first step.
+	// Steps are the counts of local jobs of each step, in order, if there is more than one step. Read sets nothing else
+	// about the later steps.
 	Steps []jjm.StepCounts
 	// Endings are the ends of past generations, oldest first. Read does not set Grid.Endings.
 	Endings []Ending
@@ -75,8 +75,8 @@ type Ending struct {
 	TarPath  string // absolute path of the output tar
 }
 
-// Told returns the head for gatekeepers. After the first generation has ended, the returned head shows the state at the
-// end of that generation.
+// Told returns the head as gatekeepers must see it. For gatekeepers a grid job is over after its first generation, so
+// if this generation has ended, the returned head shows the state at its end.
 func (h Head) Told() Head {
 	if len(h.Endings) == 0 {
 		return h
@@ -138,7 +138,7 @@ func Read(dir string, grid jjm.GridID) (Head, error) {
 	return h, nil
 }
 
-// missing is the error if a file does not exist, with a text for people.
+// missing is the error for a file that does not exist. Its text is for people.
 type missing struct {
 	text string
 	err  error
@@ -149,6 +149,7 @@ func (m missing) Error() string { return m.text }
 // Unwrap returns the error of the file system.
 func (m missing) Unwrap() error { return m.err }
 
+// kind returns the kind of an error of the file system.
 func kind(err error) jjm.Kind {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):

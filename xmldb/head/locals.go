@@ -22,9 +22,9 @@ const MaxShard = 128 << 20
 // ShardFile returns the name of a shard within the folder of its grid job.
 func ShardFile(n int) string { return fmt.Sprintf("jobs-%04d.xml", n) }
 
-// Locals reads the local jobs that ref selects, in order, at most limit. It omits local jobs that the record does not
-// have, and sets only the fields that the record has. The errors are of the same kinds as the errors of Read, but a
-// missing record is not an error.
+// Locals reads the local jobs that ref selects, in order, and returns at most limit of them. It omits local jobs that
+// the record does not have, and sets only the fields that the record has. The errors have the same kinds as those of
+// Read, except that a missing record is no error.
 func Locals(dir string, ref jjm.Ref, limit int) ([]jjm.LocalJob, error) {
 	var out []jjm.LocalJob
 	for n := int(ref.First) / ShardSize; ref.Last < 0 || n <= int(ref.Last)/ShardSize; n++ {
@@ -63,7 +63,7 @@ func readShard(path string, fn func(jjm.LocalJob) bool) error {
 	return p.shard(fn)
 }
 
-// errEnough ends the reading of a shard.
+// errEnough stops the reading of a shard when the caller needs no more local jobs.
 var errEnough = errors.New("enough")
 
 // shard reads a document whose root is localjobs.

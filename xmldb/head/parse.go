@@ -25,7 +25,8 @@ func Parse(data []byte) (Head, error) {
 	return p.head, nil
 }
 
-// parser parses a head; err is the first error in an attribute.
+// parser parses a document of a record. err is the first error in an attribute; the parser continues after such an
+// error.
 type parser struct {
 	d    *xml.Decoder
 	head Head
@@ -126,6 +127,7 @@ func (p *parser) gridjob(root xml.StartElement) error {
 	return p.err
 }
 
+// root reads the attributes of the root element.
 func (p *parser) root(a map[string]string) {
 	h, g := &p.head, &p.head.Grid
 	const at = "gridjob"
@@ -167,6 +169,7 @@ func (p *parser) origin(a map[string]string) {
 	}
 }
 
+// usage reads the attributes of a usage; it returns nil if the element has none.
 func (p *parser) usage(a map[string]string) *jjm.Usage {
 	const at = "usage"
 	if a["processors"] == "" {
@@ -394,13 +397,15 @@ func attrs(e xml.StartElement) map[string]string {
 	return m
 }
 
+// fail stores the first error in an attribute.
 func (p *parser) fail(err error) {
 	if p.err == nil {
 		p.err = err
 	}
 }
 
-// int returns a number; 0 if it is missing.
+// int returns the number in an attribute of an element; 0 if the attribute is missing. A text that is no number is an
+// error of the parser.
 func (p *parser) int(a map[string]string, elem, name string) int64 {
 	s, ok := a[name]
 	if !ok {
@@ -422,7 +427,7 @@ func (p *parser) int32(a map[string]string, elem, name string) int32 {
 	return int32(n)
 }
 
-// time returns an xs:dateTime with a zone; 0 if it is missing.
+// time returns the time in an attribute, an xs:dateTime with a zone; 0 if the attribute is missing.
 func (p *parser) time(a map[string]string, elem, name string) jjm.Time {
 	s, ok := a[name]
 	if !ok {

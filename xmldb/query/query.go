@@ -31,9 +31,11 @@ const (
 	maxTree = 512 << 20
 )
 
+// errAnswerTooLong means that the results exceed maxAnswer.
 var errAnswerTooLong = jjm.Errorf(jjm.Invalid, "the answer exceeds %d MiB: use a narrower path, or read the files",
 	maxAnswer>>20)
 
+// errTooManyElements means that a document would exceed maxTree as a tree.
 var errTooManyElements = jjm.Errorf(jjm.Invalid, "the file has too many elements for a query: read it instead")
 
 // Query is a parsed path with the results found so far.
@@ -56,7 +58,8 @@ func Parse(path string) (*Query, error) {
 	return q, nil
 }
 
-// Wants reports whether the path can select something in documents with this root element.
+// Wants reports whether the path can select something in documents with this root element. It returns false only if the
+// path begins with the name of another root element.
 func (q *Query) Wants(root string) bool {
 	other := q.root == "gridjob" || q.root == "localjobs"
 	return !other || q.root == root
@@ -91,6 +94,7 @@ func (q *Query) Add(data []byte) error {
 	return nil
 }
 
+// parse does the same as Parse; its errors have no kind.
 func parse(path string) (*Query, error) {
 	if len(path) > maxPath {
 		return nil, fmt.Errorf("longer than %d bytes", maxPath)
@@ -190,6 +194,7 @@ func compile(path string) (p etree.Path, err error) {
 	return p, err
 }
 
+// addElement adds the result for one selected element: an attribute, its text, or the element itself.
 func (q *Query) addElement(e *etree.Element) error {
 	switch {
 	case q.attr != "":
@@ -216,6 +221,7 @@ func (q *Query) addElement(e *etree.Element) error {
 	return q.add(strings.TrimSpace(s))
 }
 
+// add adds one result. It returns errAnswerTooLong if the results become too large.
 func (q *Query) add(s string) error {
 	if q.size += len(s) + 32; q.size > maxAnswer {
 		return errAnswerTooLong

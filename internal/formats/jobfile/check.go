@@ -46,6 +46,7 @@ const (
 // checker collects the problems of a job file.
 type checker struct{ problems jjm.Problems }
 
+// problem adds a problem with a field.
 func (c *checker) problem(field, format string, args ...any) {
 	c.problems = append(c.problems, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
 }
@@ -134,8 +135,8 @@ func (c *checker) words(f *file) {
 	}
 }
 
-// form is a pattern and a maximum length. The length is not in the pattern, because a pattern with a repetition count
-// takes a fraction of a millisecond to compile, at every start of every program.
+// form is the form of a text: a pattern and a maximum length. The length is not in the pattern, because a pattern with
+// a repetition count takes a fraction of a millisecond to compile, at every start of every program.
 type form struct {
 	pattern *regexp.Regexp
 	most    int
@@ -148,6 +149,7 @@ func (f form) matches(s string) bool { return len(s) <= f.most && f.pattern.Matc
 // wordForm is the form of names in the GBS storage directory.
 var wordForm = formOf(`^[A-Za-z0-9_-][A-Za-z0-9._-]*$`, 64)
 
+// word checks a name: it must have the form wordForm.
 func (c *checker) word(field, s string) {
 	if !wordForm.matches(s) {
 		c.problem(field, "%.40q: want 1 to 64 of the characters A-Z a-z 0-9 . _ - and no dot in front", s)
@@ -166,6 +168,7 @@ func (c *checker) unique(field string, list []string) {
 	}
 }
 
+// printable reports whether a text has only printable ASCII characters, without blanks.
 func printable(s string) bool {
 	for i := range len(s) {
 		if s[i] <= ' ' || s[i] > '~' {
@@ -175,6 +178,7 @@ func printable(s string) bool {
 	return true
 }
 
+// retry checks the settings for retries.
 func (c *checker) retry(l jjm.Retries) {
 	for _, p := range l.Limits.Problems() {
 		c.problem("retry."+p.Field, "%s", p.Text)
@@ -311,6 +315,7 @@ func (c *checker) directives(list []string) string {
 // envForm is the form of a name in POSIX.1-2017, section 3.235.
 var envForm = formOf(`^[A-Za-z_][A-Za-z0-9_]*$`, 128)
 
+// env checks the environment variables for the application.
 func (c *checker) env(env map[string]string) {
 	if len(env) > maxEnv {
 		c.problem("env", "%d variables are too many: at most %d", len(env), maxEnv)
@@ -335,6 +340,7 @@ func (c *checker) env(env map[string]string) {
 
 var sha256Form = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
+// inputs checks the input files.
 func (c *checker) inputs(inputs []jjm.Input) {
 	if len(inputs) > maxInputs {
 		c.problem("inputs", "%d files are too many: at most %d (pack them in an archive)", len(inputs), maxInputs)
@@ -382,6 +388,7 @@ func fileName(s string) bool {
 	return s != "" && s != "." && s != ".." && len(s) <= maxName && !strings.ContainsAny(s, "/\n\r")
 }
 
+// outputs checks a list of patterns for output files. key is its key in the job file.
 func (c *checker) outputs(key string, patterns []string) {
 	if len(patterns) > maxOutputs {
 		c.problem(key, "%d patterns are too many: at most %d", len(patterns), maxOutputs)

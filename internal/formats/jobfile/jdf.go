@@ -84,6 +84,7 @@ func jimWords() []jimWord {
 	}
 }
 
+// jobTypeOf checks the job type; only D0MonteCarlo is supported.
 func jobTypeOf(_ *jdf, s string) string {
 	if s == D0MonteCarlo {
 		return ""
@@ -105,6 +106,7 @@ func notifyUser(j *jdf, s string) string {
 // IsJIM reports whether the text is a job description file of JIM.
 func (d Doc) IsJIM() bool { return d.written != nil }
 
+// checkConsistency sets a variable for the driver, which must be true or false.
 func checkConsistency(j *jdf, s string) string {
 	if s != "true" && s != "false" {
 		return fmt.Sprintf("%.40q: want true or false", s)
@@ -156,8 +158,9 @@ func decodeJDF(name string, text []byte, f *file) (Doc, jjm.Problems) {
 	return doc, strict.Limited(problems)
 }
 
-// attribute reads a line "attribute = value" at a place, and stores the attribute's line number. It returns a problem
-// without text if the line is correct.
+// attribute reads the line "attribute = value" with number n, and stores the value in j. at is the place of the line.
+// lines has the line number of each attribute so far, to find attributes that are given twice. If the line is correct,
+// the problem has no text.
 func (d *Doc) attribute(j *jdf, line, at string, words map[string]jimWord, lines map[string]int,
 	n int) jjm.Problem {
 	name, value, ok := strings.Cut(line, "=")
@@ -225,7 +228,7 @@ func jdfValue(s string) (value, wrong string) {
 	return s, ""
 }
 
-// fillFile stores the content in the content of a job file.
+// fillFile stores the content of the job description in f, the content of a job file.
 func (j *jdf) fillFile(f *file) {
 	f.Type, f.Result, f.Env, f.Datasets = "montecarlo", jjm.ResultExit, j.env, j.datasets
 	f.Notify = j.notify
@@ -237,7 +240,7 @@ func (j *jdf) fillFile(f *file) {
 	}
 }
 
-// asWritten returns located problems whose fields are replaced by the attributes of JIM from which they came.
+// asWritten replaces, in located problems, the keys of a job file by the attributes of JIM that the user wrote.
 func (d Doc) asWritten(problems jjm.Problems) jjm.Problems {
 	if d.written == nil {
 		return problems

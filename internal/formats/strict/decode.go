@@ -20,6 +20,7 @@ type decoder struct {
 	problems jjm.Problems
 }
 
+// decodeTree sets a struct from a tree.
 func decodeTree(tree map[string]any, prefix string, into any) jjm.Problems {
 	var d decoder
 	d.value(prefix, tree, reflect.ValueOf(into).Elem())
@@ -38,6 +39,7 @@ func decodeTable(table map[string]any, prefix string, into []any) jjm.Problems {
 	return d.problems
 }
 
+// problem adds a problem with a field.
 func (d *decoder) problem(field, format string, args ...any) {
 	d.problems = append(d.problems, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
 }
@@ -100,6 +102,7 @@ func (d *decoder) text(field string, v any, to encoding.TextUnmarshaler) {
 	}
 }
 
+// structure sets a struct from a table.
 func (d *decoder) structure(field string, v any, to reflect.Value) {
 	table, ok := v.(map[string]any)
 	if !ok {
@@ -146,6 +149,7 @@ func structFields(v reflect.Value, into map[string]reflect.Value) {
 	}
 }
 
+// sortedKeys returns the keys of a map, sorted.
 func sortedKeys[V any](m map[string]V) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {
@@ -155,6 +159,7 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
+// table sets a map from a table.
 func (d *decoder) table(field string, v any, to reflect.Value) {
 	table, ok := v.(map[string]any)
 	if !ok {
@@ -175,6 +180,7 @@ func (d *decoder) table(field string, v any, to reflect.Value) {
 	}
 }
 
+// list sets a slice from a list.
 func (d *decoder) list(field string, v any, to reflect.Value) {
 	list, ok := v.([]any)
 	if !ok {
@@ -188,6 +194,7 @@ func (d *decoder) list(field string, v any, to reflect.Value) {
 	to.Set(out)
 }
 
+// scalar sets a text, a number or a boolean.
 func (d *decoder) scalar(field string, v any, to reflect.Value) {
 	switch to.Kind() {
 	case reflect.String:
@@ -305,6 +312,7 @@ func plain(v any) any {
 	return v
 }
 
+// toList returns a slice as a list of a tree.
 func toList[E any](in []E) []any {
 	out := make([]any, len(in))
 	for i, e := range in {

@@ -75,6 +75,7 @@ func (w *jsonWalk) advance(to int) {
 	}
 }
 
+// where returns the place of the current line.
 func (w *jsonWalk) where() string { return w.places[""] + ":" + strconv.Itoa(w.line) }
 
 // value reads one value. Because the text was already checked to be JSON, the only errors are exceeded limits.
@@ -99,6 +100,7 @@ func (w *jsonWalk) value(field string, depth int) (any, error) {
 	return token, nil // string, bool or nil
 }
 
+// object reads the rest of an object.
 func (w *jsonWalk) object(field string, depth int) (any, error) {
 	out := map[string]any{}
 	lines := map[string]int{}
@@ -130,6 +132,7 @@ func (w *jsonWalk) object(field string, depth int) (any, error) {
 	return out, err
 }
 
+// array reads the rest of a list.
 func (w *jsonWalk) array(field string, depth int) (any, error) {
 	out := []any{}
 	first := w.line

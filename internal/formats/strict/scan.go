@@ -25,12 +25,14 @@ type scanner struct {
 	cut [][2]int
 }
 
+// newScanner returns a scanner at the start of a text. It records the places of keys in places.
 func newScanner(text []byte, places Places) *scanner {
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	return &scanner{text: text, line: 1, places: places,
 		set: map[string]int{}, headers: map[string]int{}, arrays: map[string]int{}}
 }
 
+// where returns the place of a line.
 func (s *scanner) where(line int) string { return s.places[""] + ":" + strconv.Itoa(line) }
 
 // peek returns the byte at pos, or 0 at the end. The text itself contains no NUL, because Readable refuses NULs.
@@ -248,6 +250,7 @@ func (s *scanner) value(path string, depth int) error {
 	}
 }
 
+// array scans the elements of a list up to the closing bracket.
 func (s *scanner) array(path string, depth int) error {
 	for i := 0; ; i++ {
 		s.blanks(true)
@@ -268,6 +271,7 @@ func (s *scanner) array(path string, depth int) error {
 	}
 }
 
+// inline scans the assignments of an inline table up to the closing brace.
 func (s *scanner) inline(path string, depth int) error {
 	for {
 		s.blanks(true)

@@ -24,6 +24,7 @@ var (
 // text that the scanner does not understand.
 const window = 16 << 10
 
+// twice returns the problem of a key that is given twice.
 func twice(where, field string, first int) jjm.Problem {
 	return jjm.Problem{Where: where, Field: field, Text: fmt.Sprintf("given twice: first in line %d", first)}
 }

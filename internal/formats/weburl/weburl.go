@@ -41,8 +41,8 @@ func ParseCallback(text string) (*url.URL, error) {
 	return parse(text, "can be called back", "The server knows jjm by the signature: leave %s out, and name a secret_file")
 }
 
-// parse parses a URL. use is the permitted use of http and https URLs, for an error; secret is the remedy for a secret
-// in the URL, with %s for the kind of secret.
+// parse parses a URL. use and secret are parts of error texts: use states for what http and https URLs are allowed, and
+// secret is the advice about a secret in the URL, with %s in place of the kind of secret.
 func parse(text, use, secret string) (*url.URL, error) {
 	scheme, _, _ := strings.Cut(text, "://")
 	switch strings.ToLower(scheme) {
@@ -89,6 +89,7 @@ func secretIn(query string) string {
 	return ""
 }
 
+// goodPort reports whether a text is the number of a port.
 func goodPort(port string) bool {
 	n, err := strconv.Atoi(port)
 	return port == "" || err == nil && n >= 1 && n <= 65535

@@ -94,9 +94,9 @@ const proxyStamp = "jjm_proxy"
 // stamp consists of letters, digits and dashes.
 func ProxyStampLine(stamp string) string { return "joboption_" + proxyStamp + "=" + stamp + "\n" }
 
-// DelegationFile returns the path of a delegated credential, relative to A-REX's control folder. A-REX cuts the id into
-// folders of three characters as long as more than four characters are left. The user may have written the id, so the
-// result is "" if the text cannot be an id.
+// DelegationFile returns the path of the file with a delegated credential, relative to A-REX's control folder. A-REX
+// takes folders of three characters from the front of the id while more than four characters are left. The user may
+// have written the id, so DelegationFile returns "" for a text that cannot be an id.
 func DelegationFile(id string) string {
 	if len(id) < 4 || len(id) > 64 || strings.Trim(id, "0123456789abcdef") != "" {
 		return ""
@@ -108,9 +108,9 @@ func DelegationFile(id string) string {
 	return file + "/" + id
 }
 
-// ForeignDelegations returns the delegations that a job's job.ID.local names but that A-REX does not keep for this job;
-// kept are the delegations that it keeps. The user can write this file, so jjm never reads a credential because the
-// file names it.
+// ForeignDelegations returns the ids of delegations that are not in kept, although the text local names them. local is
+// the text of a job's file job.ID.local; kept are the ids of the delegations that A-REX keeps for this job. The job's
+// user can write the file, so jjm must not read a credential only because the file names it.
 func ForeignDelegations(local string, kept []string) (ids []string) {
 	for line := range strings.Lines(local) {
 		name, id, _ := strings.Cut(strings.TrimSpace(line), "=")
@@ -121,7 +121,7 @@ func ForeignDelegations(local string, kept []string) (ids []string) {
 	return ids
 }
 
-// Remark returns the text for the history of a job that names foreign delegations, "" if it names none.
+// Remark returns the text to add to the history of a job whose file names foreign delegations, or "" if there are none.
 func Remark(job string, foreign []string) string {
 	if len(foreign) == 0 {
 		return ""
@@ -133,7 +133,8 @@ func Remark(job string, foreign []string) string {
 	return text + ": A-REX does not keep it for this job, so it is not used"
 }
 
-// Deliveries returns the files that must be in the session folder when the job is over, except the summary.
+// Deliveries returns the files that must be in the session folder when the job is over. The summary of a grid job is
+// not among them (see Summary).
 func (j *Job) Deliveries() []gatekeeper.Delivery {
 	var out []gatekeeper.Delivery
 	if j.Plain != nil {
@@ -150,9 +151,10 @@ func (j *Job) Deliveries() []gatekeeper.Delivery {
 	return append(out, j.Outputs...)
 }
 
-// Summary reports whether the file Stdout gets a summary of the grid job.
+// Summary reports whether a summary of the grid job is to be written to the file Stdout.
 func (j *Job) Summary() bool { return j.Plain == nil && j.Stdout != "" }
 
+// reader translates one grami to a Job and collects the problems with the grami.
 type reader struct {
 	g Grami
 	// env has the variables for the application. jjmVars has the variables for jjm, without their prefix.
@@ -161,6 +163,7 @@ type reader struct {
 	problems     jjm.Problems
 }
 
+// wrong adds a problem with a field of the grami.
 func (r *reader) wrong(field, format string, args ...any) {
 	r.problems = append(r.problems, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
 }
@@ -225,7 +228,8 @@ func (r *reader) credentials() []string {
 	return kinds
 }
 
-// stream returns the path of standard output or error.
+// stream returns the absolute path of the job's standard input, output or error; name is its key in the grami. It
+// returns "" if the job requests none.
 func (r *reader) stream(dir, name string) string {
 	p := r.g[name]
 	if p == "" || p == devNull {
@@ -237,8 +241,8 @@ func (r *reader) stream(dir, name string) string {
 	return path.Clean(p)
 }
 
-// demand sets the job's JobFile, Spec or Plain, with the outputs of a plain job. JJM_JOB_FILE and JJM_TYPE together are
-// a problem.
+// demand sets the job's JobFile, Spec or Plain, depending on the variables of the job, and the outputs of a plain job.
+// It adds a problem if the job has both JJM_JOB_FILE and JJM_TYPE.
 func (r *reader) demand(job *Job) {
 	file, kind := r.take("JOB_FILE"), r.take("TYPE")
 	switch {
@@ -259,7 +263,7 @@ func (r *reader) demand(job *Job) {
 	}
 }
 
-// spec returns a grid job that variables describe.
+// spec returns the grid job that the JJM_ variables describe.
 func (r *reader) spec(kind string) *jjm.Spec {
 	spec := &jjm.Spec{
 		Type: kind, Name: r.take("NAME"), Mode: r.take("MODE"), Clusters: r.list("CLUSTERS"), Result: r.take("RESULT"),
@@ -275,7 +279,7 @@ func (r *reader) spec(kind string) *jjm.Spec {
 	return spec
 }
 
-// param returns a setting of the job type. A text that is a JSON list becomes a list.
+// param converts the text of a setting of the job type to its value. A text that is a JSON list becomes a list.
 func (r *reader) param(value string) any {
 	var list []any
 	if strings.HasPrefix(value, "[") && json.Unmarshal([]byte(value), &list) == nil {
@@ -284,7 +288,8 @@ func (r *reader) param(value string) any {
 	return demand.Value(value)
 }
 
-// inputs returns the files that A-REX put into the session folder.
+// inputs returns the input files, which A-REX has put into the session folder. The file named program becomes
+// executable. A file in a folder is a problem, because jjm transports only single files.
 func (r *reader) inputs(program string) []jjm.Input {
 	var inputs []jjm.Input
 	for _, name := range r.g.numbered("inputfile") {

@@ -49,10 +49,12 @@ func ParseGrami(text string) (Grami, error) {
 	return g, nil
 }
 
+// wrong returns the error about a line of the grami. It is of kind Invalid.
 func wrong(line int, format string, args ...any) error {
 	return jjm.Errorf(jjm.Invalid, "grami: line %d: "+format, append([]any{line}, args...)...)
 }
 
+// isName reports whether a text can be the name of a shell variable.
 func isName(s string) bool {
 	for i, c := range []byte(s) {
 		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'

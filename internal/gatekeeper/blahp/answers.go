@@ -32,8 +32,8 @@ func ParseID(s string) (h jjm.Handle, ok bool) {
 	return jjm.ParseHandle(s[strings.LastIndexByte(s, '/')+1:])
 }
 
-// JobStatus returns the state for HTCondor. A grid job that is suspended or held is idle. A grid job that is over is
-// completed, also if it failed or was killed.
+// JobStatus returns the state of a grid job in HTCondor's numbers. A suspended or held grid job is Idle. A grid job
+// that is over is Completed, also if it failed or was killed.
 func JobStatus(l wire.Lookup) int {
 	switch {
 	case gatekeeper.Final(l):
@@ -44,7 +44,8 @@ func JobStatus(l wire.Lookup) int {
 	return Idle
 }
 
-// Status returns the line about a job whose state is known. The line has at most MaxAd bytes, without its newline.
+// Status returns the line that answers a status request: an ad with the state of the job and, if the job is over, its
+// exit code and resources. Without its newline the line has at most MaxAd bytes; the exit reason is cut if necessary.
 func Status(h jjm.Handle, status int, l wire.Lookup) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `[BatchJobId=%q;JobStatus=%d;`, string(h), status)
@@ -82,7 +83,7 @@ func bySignal(l wire.Lookup) string {
 // seconds formats milliseconds as a real number of seconds.
 func seconds(ms int64) string { return fmt.Sprintf("%d.%03d", ms/1000, ms%1000) }
 
-// ErrorLine returns the line about a job whose state is unknown because of an error.
+// ErrorLine returns the line that answers a status request if the state of the job is unknown because of an error.
 func ErrorLine(err error) string {
 	text := line(err.Error())
 	if len(text) > 800 {

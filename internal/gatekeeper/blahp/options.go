@@ -78,12 +78,14 @@ func ParseOptions(args []string, folder string) (*Options, error) {
 	return o, o.problems.Err()
 }
 
+// bad adds a problem with an option.
 func (o *Options) bad(field, format string, args ...any) {
 	o.problems = append(o.problems, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
 }
 
-// getopt works like getopts(1) of the shell: "--" or the first word that is not an option
-// ends the options.
+// getopt parses options like getopts(1) of the shell, and calls set for each option. The options end with "--" or with
+// the first word that is not an option; rest are the words after that. The error is of kind Invalid if an option is
+// unknown or lacks its value.
 func getopt(args []string, set func(letter byte, value string)) (rest []string, err error) {
 	for len(args) > 0 {
 		word := args[0]
@@ -145,6 +147,7 @@ func (o *Options) set(letter byte, value string) {
 	}
 }
 
+// number stores the value of an option that is a whole number of 0 or more. Any other value is a problem.
 func (o *Options) number(n *int64, letter byte, text string) {
 	v, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 	if text != "" && (err != nil || v < 0) {
@@ -154,6 +157,7 @@ func (o *Options) number(n *int64, letter byte, text string) {
 	*n = v
 }
 
+// yesNo returns the value of an option that is yes or no. An empty value means no; any other value is a problem.
 func (o *Options) yesNo(letter byte, text string) bool {
 	switch strings.ToLower(text) {
 	case "yes", "true":
@@ -165,6 +169,7 @@ func (o *Options) yesNo(letter byte, text string) bool {
 	return false
 }
 
+// environment parses words of the form NAME=value. Any other word is a problem.
 func (o *Options) environment(field string, words []string) map[string]string {
 	env := map[string]string{}
 	for _, w := range words {
@@ -187,8 +192,8 @@ const (
 	maxList  = 1 << 20
 )
 
-// Lines reads a list of files, one per line. It keeps empty lines, because line n of the remaps belongs to line n of
-// the outputs.
+// Lines reads a list of files, one name per line. It keeps empty lines, because line n of the remaps (the option -R)
+// belongs to line n of the outputs. The error is of kind Invalid if the list is too long.
 func Lines(r io.Reader) ([]string, error) {
 	var out []string
 	sc := bufio.NewScanner(io.LimitReader(r, maxList+1))

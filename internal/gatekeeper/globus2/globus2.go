@@ -67,7 +67,8 @@ type Job struct {
 	// Proxy is the file with the user's proxy, "" if there is none.
 	Proxy string
 	Wants []gatekeeper.Delivery
-	// Streamed are the files of Wants that GRAM streams while the job runs. They must exist from the start.
+	// Streamed are those files of Wants that GRAM sends to the user while the job still runs. They must exist from the
+	// start of the job.
 	Streamed []gatekeeper.Delivery
 }
 
@@ -165,6 +166,7 @@ func (t *translation) checkVariables(env map[string]string, jobFile bool) {
 
 const devNull = "/dev/null"
 
+// below returns the path p, which is relative to folder unless absolute.
 func below(folder, p string) string {
 	if filepath.IsAbs(p) {
 		return p
@@ -217,6 +219,7 @@ type translation struct {
 	problems jjm.Problems
 }
 
+// bad adds a problem with an assignment.
 func (t *translation) bad(field, text string) {
 	t.problems = append(t.problems, jjm.Problem{Field: "grami_" + field, Text: text})
 }
@@ -245,8 +248,8 @@ func (t *translation) words(name string) []string {
 	return words
 }
 
-// environment returns the variables of the job. In the file names and values alternate; an odd number of words is a
-// problem.
+// environment returns the variables of the job. The assignment "env" has names and values in turn; an odd number of
+// words is a problem.
 func (t *translation) environment() map[string]string {
 	words := t.words("env")
 	if len(words)%2 != 0 {
@@ -306,8 +309,8 @@ const (
 	NoSignal     = 108 // GLOBUS_GRAM_PROTOCOL_ERROR_UNKNOWN_SIGNAL_TYPE
 )
 
-// ErrorOf returns the code for an error: Denied, NoResources for kinds of errors after which a retry can help, and
-// otherwise Failed.
+// ErrorOf returns the GRAM code for an error: Denied for an error of kind Denied, NoResources for an error of kind Busy
+// or Ambiguous (a retry can then help), and otherwise Failed.
 func ErrorOf(err error) int {
 	switch jjm.KindOf(err) {
 	case jjm.Denied:

@@ -127,6 +127,7 @@ type reader struct {
 	problems jjm.Problems
 }
 
+// wrong adds a problem with an attribute.
 func (r *reader) wrong(field, format string, args ...any) {
 	r.problems = append(r.problems, jjm.Problem{Field: field, Text: fmt.Sprintf(format, args...)})
 }
@@ -134,6 +135,7 @@ func (r *reader) wrong(field, format string, args ...any) {
 // values returns the values of an attribute. name is the attribute's name in RSL.
 func (r *reader) values(name string) []Value { return r.d[strings.ReplaceAll(name, "_", "")] }
 
+// has reports whether the description has an attribute.
 func (r *reader) has(name string) bool { return len(r.values(name)) > 0 }
 
 // word returns the value of an attribute with one word, "" if it is missing. It adds a problem for several words or a
@@ -242,7 +244,8 @@ func (r *reader) file(name string) string {
 	return path.Clean(p)
 }
 
-// resolve returns the absolute path of a file of the job.
+// resolve returns the absolute path of a file of the job. p is a path, or a URL that begins with "file://"; it is
+// relative to dir unless absolute.
 func (r *reader) resolve(dir, p string) string {
 	if p = strings.TrimPrefix(p, "file://"); path.IsAbs(p) {
 		return path.Clean(p)

@@ -11,7 +11,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// plain returns an ordinary job.
+// plain returns the ordinary job that the attributes describe. dir is the job's directory.
 func (r *reader) plain(dir string, outputs []gatekeeper.Delivery) *plain.Job {
 	p := &plain.Job{
 		Name: r.word("jjm_name"), Folder: dir, Arguments: r.words("arguments"), Stdin: r.stdin(),
@@ -61,6 +61,7 @@ func (r *reader) executable(dir string) (program string, stage bool) {
 	return program, stage
 }
 
+// stdin returns the file for standard input, "" if there is none.
 func (r *reader) stdin() string {
 	switch in := r.word("stdin"); in {
 	case "/dev/null":
@@ -111,7 +112,7 @@ func (r *reader) environment() map[string]string {
 // gassCache is the last of the variables that GRAM itself sets.
 const gassCache = "GLOBUS_GASS_CACHE_DEFAULT"
 
-// forJob returns GRAM's own variables that a job gets.
+// forJob returns the variables in pairs, which GRAM itself set, that the job gets.
 func (r *reader) forJob(pairs []Value) map[string]string {
 	env := map[string]string{}
 	for _, pair := range pairs {
@@ -122,12 +123,12 @@ func (r *reader) forJob(pairs []Value) map[string]string {
 	return env
 }
 
-// gramVariables are the names of GRAM's own variables that a job gets.
+// gramVariables returns the names of those variables that GRAM itself sets and that a job gets.
 func gramVariables() []string {
 	return []string{"X509_USER_PROXY", "GLOBUS_GRAM_JOB_CONTACT", "HOME", "LOGNAME"}
 }
 
-// spec returns a grid job that jjm's attributes describe.
+// spec returns the grid job that the attributes with the prefix jjm_ describe.
 func (r *reader) spec() *jjm.Spec {
 	return &jjm.Spec{
 		Type: r.word("jjm_type"), Name: r.word("jjm_name"), Mode: r.word("jjm_mode"), Clusters: r.clusters(),
@@ -223,6 +224,7 @@ func typed(v Value) any {
 	return demand.Value(v.Word)
 }
 
+// list converts values to a list of words and inner lists.
 func list(values []Value) []any {
 	out := make([]any, len(values))
 	for i, v := range values {

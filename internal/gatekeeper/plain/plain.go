@@ -104,6 +104,7 @@ func (j *Job) Spec() (jjm.Spec, error) {
 	return spec, nil
 }
 
+// problems returns the mistakes of the job.
 func (j *Job) problems() jjm.Problems {
 	var ps jjm.Problems
 	bad := func(field, format string, args ...any) {
@@ -126,6 +127,7 @@ func (j *Job) problems() jjm.Problems {
 	return ps
 }
 
+// inputName returns the name of an input in the job's directory.
 func inputName(in jjm.Input) string {
 	if in.Name != "" {
 		return in.Name

@@ -34,15 +34,17 @@ type route interface {
 	requestKey() string
 	// submit submits the job, and returns the gatekeeper's name for it.
 	submit(context.Context) (jjm.Handle, error)
-	// poll requests the state of the job in the same way as the gatekeeper.
+	// poll requests the state of the job in the same way as the gatekeeper. text describes the answer for people; over is
+	// true if the answer shows that the job has ended.
 	poll(context.Context) (text string, over bool, err error)
-	// openTar opens the tar of the ended job at the place where the gatekeeper expects the tar.
+	// openTar opens the tar of the ended job at the place where the gatekeeper expects the tar. where describes this place
+	// for people.
 	openTar(context.Context) (r io.ReadCloser, where string, err error)
 	// cancel cancels the job in the same way as the gatekeeper.
 	cancel(context.Context) error
 }
 
-// routeOf returns the path with a name, or nil if the name is unknown.
+// routeOf returns the route for a word of Vias, or nil if the word is unknown.
 func (t *tracer) routeOf(via string) route {
 	switch via {
 	case "socket":

@@ -9,7 +9,7 @@ import (
 	"jjm/internal/policy/why"
 )
 
-// stage is the progress of a grid job that has one local job. Later stages have greater values.
+// stage is how far a grid job with one local job has come. A later stage has a greater value.
 type stage int
 
 const (
@@ -22,7 +22,7 @@ const (
 	ended // the grid job is done
 )
 
-// seen is the daemon's latest report about the grid job.
+// seen is the daemon's latest report about the traced grid job.
 type seen struct {
 	wire.Status
 	// cause is the reason why the job makes no progress. Its code is "" if no reason is known.
@@ -61,8 +61,8 @@ func stageOf(l *jjm.LocalJob, cause why.Code) stage {
 // over reports whether the grid job has ended.
 func (s *seen) over() bool { return s.Lookup.ID != 0 && s.Over() }
 
-// stops returns the fault if the job cannot reach the stage without help: the job has failed, or a person must remove
-// the cause of the delay. Otherwise it returns nil.
+// stops returns a fault if the job cannot make progress without help: the grid job has ended, or a person must remove
+// the cause of the delay. Otherwise stops returns nil.
 func (s *seen) stops() *Fault {
 	switch {
 	case s.over():
@@ -75,7 +75,7 @@ func (s *seen) stops() *Fault {
 	return nil
 }
 
-// waits returns the fault for a job that waits. The error begins with text.
+// waits returns the fault that the job still waits. Its error text is the given text followed by the cause of the wait.
 func (s *seen) waits(text string) *Fault {
 	cause := "nothing more is known"
 	if s.cause.Code != "" {
@@ -131,7 +131,7 @@ func passes(code why.Code) bool {
 	return true
 }
 
-// found returns the text of a hop that succeeded.
+// found describes, as the result of a successful hop, how the job reached a stage.
 func (s *seen) found(at stage) string {
 	l := jjm.LocalJob{}
 	if len(s.Locals) > 0 {

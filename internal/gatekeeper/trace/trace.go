@@ -42,13 +42,14 @@ type Hop struct {
 	At   jjm.Time `json:"at"`
 	Name string   `json:"hop"`
 	Good bool     `json:"good"`
-	// Text is the finding of a hop that succeeded.
+	// Text is a text for people about a hop that succeeded.
 	Text string `json:"text,omitempty"`
 	// Fault is set if the hop failed.
 	Fault *Fault `json:"fault,omitempty"`
 }
 
-// Fault describes a failed hop: the action, its target, the error, and the remedy for a person.
+// Fault describes why a hop failed. Tried is the action that failed, On is the object of the action, Text is the error,
+// and Remedy tells a person what to do.
 type Fault struct {
 	Tried  string `json:"tried,omitempty"`
 	On     string `json:"on,omitempty"`
@@ -60,7 +61,7 @@ func (f *Fault) Error() string { return f.Text }
 
 // Config holds the settings of a trace.
 type Config struct {
-	// Via is the path: an element of Vias.
+	// Via is the path that the job takes, one of the words in Vias.
 	Via string
 	// Cluster is the cluster that must run the job. If it is "", the site chooses a cluster.
 	Cluster string
@@ -105,7 +106,8 @@ func Run(ctx context.Context, cfg Config) (good bool, err error) {
 	return good && clean, errors.Join(err, cerr)
 }
 
-// hop is one step of a trace. do returns the finding if the hop succeeds; its error is the fault.
+// hop is one step of a trace. do carries out the step. It returns a text for people if the step succeeds, and otherwise
+// an error, usually a *Fault.
 type hop struct {
 	name string
 	do   func(context.Context) (string, error)

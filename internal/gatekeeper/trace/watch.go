@@ -73,7 +73,7 @@ func (t *tracer) look(ctx context.Context) error {
 	return nil
 }
 
-// down returns the fault that no daemon answers.
+// down returns the fault of a trace if the daemon does not answer.
 func (t *tracer) down(err error) *Fault {
 	f := &Fault{Tried: "ask the daemon for " + string(t.handle), On: t.daemon.Socket, Text: err.Error(),
 		Remedy: "systemctl status jjm tells why; start it with: systemctl start jjm"}
@@ -83,7 +83,7 @@ func (t *tracer) down(err error) *Fault {
 	return f
 }
 
-// elsewhere returns the fault that the daemon does not know the submitted job.
+// elsewhere returns the fault of a trace if the daemon does not know the submitted job.
 func (t *tracer) elsewhere(err error) *Fault {
 	return &Fault{Tried: "ask the daemon for " + string(t.handle), On: t.daemon.Socket, Text: err.Error(),
 		Remedy: "the scripts of " + t.Via + " use another daemon: its state folder must be in their configuration, " +
@@ -169,7 +169,7 @@ func (t *tracer) remove(ctx context.Context) (string, error) {
 	return fmt.Sprintf("grid job %s was removed", id), nil
 }
 
-// left returns the fault that the grid job could not be removed.
+// left returns the fault of a trace if the grid job could not be removed.
 func (t *tracer) left(text string) *Fault {
 	ref := string(t.handle)
 	if id := t.seen.Lookup.ID; id != 0 {

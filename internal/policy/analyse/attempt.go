@@ -11,20 +11,21 @@ import (
 
 // Input holds the facts from which an ended attempt is judged.
 type Input struct {
-	// Evidence is the evidence of the current attempt. The caller leaves out results and
-	// claims of earlier attempts.
+	// Evidence is the evidence of the current attempt. The caller must leave out results and claims of earlier attempts.
 	Evidence jjm.Evidence
-	// Result is jjm.ResultGLF or jjm.ResultExit; anything else is exit.
+	// Result is how the local job reports its end: jjm.ResultGLF or jjm.ResultExit. Any other value counts as
+	// jjm.ResultExit.
 	Result string
-	// Counters and RetryArgs are the local job's present counters and retry arguments.
-	// Limits that are not set are GBS's defaults.
+	// Counters and RetryArgs are the current counters and retry arguments of the local job. Limits are the limits for the
+	// counters; a limit that is not set has the default of GBS.
 	Counters  jjm.Counters
 	RetryArgs []string
 	Limits    jjm.Limits
 	// KillIntent is true if jjm wanted to end the attempt.
 	KillIntent bool
-	// Retry is true if the job file enables retries. Without Retry, a started attempt of an exit job is never retried.
-	// With Retry, it is retried only after the exit codes in OnExit; an empty OnExit stands for all exit codes.
+	// Retry is true if the job file enables retries. It matters only for jobs whose Result is jjm.ResultExit: without
+	// Retry, a started attempt is never retried; with Retry, it is only retried after the exit codes in OnExit. An empty
+	// OnExit stands for all exit codes.
 	Retry  bool
 	OnExit []int
 	// Opinion is the job type's decision about the attempt, nil if it has no opinion.

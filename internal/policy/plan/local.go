@@ -12,11 +12,11 @@ import (
 
 // LocalInput holds the facts that decide how a local job continues after its current attempt has ended.
 type LocalInput struct {
-	// Job is the local job; its Attempt is the attempt that has ended.
+	// Job is the local job. Its field Attempt is the number of the attempt that has ended.
 	Job jjm.LocalJob
 	// Evidence is the evidence of the attempt. A result of another attempt is ignored.
 	Evidence jjm.Evidence
-	// Result is jjm.ResultGLF or jjm.ResultExit: how the job reports its end.
+	// Result is how the job reports its end: jjm.ResultGLF or jjm.ResultExit.
 	Result string
 	// Retry are the job file's settings for retries. Limits that the job file does not set are taken from Site, the limits
 	// of the site, and then from the defaults of GBS.
@@ -24,13 +24,13 @@ type LocalInput struct {
 	Site  jjm.Limits
 	// Kill is true if the grid job or the local job is to be killed.
 	Kill bool
-	// GiveUp is set if jjm ended the attempt because of its hold (decision R5). Kill
-	// outranks it.
+	// GiveUp is set if jjm decided to end the attempt because the batch system or a person held it (decision R5); it is
+	// then the hold. Kill outranks GiveUp.
 	GiveUp *jjm.Holding
 	// Opinion is the job type's decision about the attempt, nil if it has no opinion.
 	Opinion *jjm.Opinion
-	// Rules judge the attempt. If there are none, the rules that jjm ships judge it. Type is the job type, and Params are
-	// its settings.
+	// Rules are the rules that judge the attempt. An empty set stands for the rules that jjm ships. Type is the job type,
+	// and Params are its settings; conditions of rules use both.
 	Rules  rule.Set
 	Type   string
 	Params map[string]any
@@ -77,10 +77,10 @@ type LocalDecision struct {
 //	fail       failed/limit, application or lost
 //	cancel     killed/cancelled
 //
-// [Backoff] returns how long the next attempt waits. With Kill the verdict is never retry or hold. An attempt that was
-// given up because of its hold ends with the decision about the hold, unless it has a result that counts. However, if
-// such an attempt was started and the job reports by its exit code, the local job is retried only if its job file
-// enables retries and does not restrict them to exit codes (R1).
+// [Backoff] returns how long the next attempt waits. With Kill the verdict is never retry or hold. If jjm ended the
+// attempt because of its hold ("given up"), the action of the hold decides, unless the attempt has a result that
+// counts. However, if such an attempt had started and the job reports by its exit code, the local job is retried only
+// if its job file enables retries and does not restrict them to exit codes (R1).
 func Local(in LocalInput) LocalDecision {
 	ev := in.Evidence
 	if ev.Result != nil && ev.Result.AttemptID() != in.Job.AttemptID() {
@@ -153,8 +153,9 @@ func (d *LocalDecision) fail(in LocalInput, phase jjm.Phase, why string) {
 	d.Verdict.Action, d.Verdict.Phase, d.Verdict.Text = jjm.Fail, phase, why
 }
 
-// Ends reports whether jjm ended an attempt because of its hold. A person's hold takes back an attempt only before it
-// starts. Therefore a started attempt ended by itself, unless its batch job was cancelled. h may be nil.
+// Ends reports whether jjm ended an attempt because of the hold h, which may be nil. A hold by a person only cancels an
+// attempt that has not started: jjm takes the attempt back from the batch system. So if such an attempt has started, it
+// ended by itself, unless the batch system reports that its batch job was cancelled.
 func Ends(h *jjm.Holding, ev jjm.Evidence) bool {
 	if !h.TakesBack() {
 		return h.GivenUp()
@@ -162,13 +163,13 @@ func Ends(h *jjm.Holding, ev jjm.Evidence) bool {
 	return !hasStarted(ev) || ev.Batch.State == jjm.BatchCancelled
 }
 
-// hasStarted reports whether a wrapper claimed the attempt.
+// hasStarted reports whether the wrapper of the attempt began to run on a worker: it has left a claim or a result.
 func hasStarted(ev jjm.Evidence) bool {
 	return ev.Result != nil || ev.Claim != nil && ev.Claim.Holder != jjm.HolderDaemon
 }
 
-// givenUp turns the verdict of an attempt that was given up because of its hold into the
-// decision about the hold: retry or fail.
+// givenUp replaces the verdict v on an attempt that jjm ended because of its hold. The new verdict is retry or fail:
+// fail if that is the action of the hold, or if the attempt had started and the job file does not permit a retry (R1).
 func givenUp(in LocalInput, ev jjm.Evidence, v jjm.Verdict) jjm.Verdict {
 	v.Text, v.Phase = in.GiveUp.Why, ""
 	v.Action = jjm.Retry
@@ -222,8 +223,8 @@ func (d *LocalDecision) witness(in LocalInput, ev jjm.Evidence) {
 	}
 }
 
-// Apply stores the decision in a local job, except state and phase, which the caller sets
-// together with a journal entry.
+// Apply stores the decision in a local job. It does not set state and phase; the caller sets these together with an
+// entry of the journal.
 func (d LocalDecision) Apply(l *jjm.LocalJob) {
 	l.Attempt, l.NotBefore = d.Attempt, d.NotBefore
 	l.Counters, l.RetryArgs = d.Verdict.Counters, slices.Clone(d.Verdict.RetryArgs)

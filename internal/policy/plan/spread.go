@@ -13,13 +13,14 @@ type Rank uint8
 
 // The ranks, best first.
 const (
-	// Fit clusters answer and accept new work.
+	// Fit is the rank of a cluster that answers and accepts new work.
 	Fit Rank = iota
-	// Drained clusters accept no new grid jobs, but still accept local jobs of accepted grid jobs.
+	// Drained is the rank of a cluster that accepts no new grid jobs, but still accepts local jobs of the grid jobs that
+	// it has already accepted.
 	Drained
-	// Troubled clusters do not answer, or recently answered with errors of kind Busy.
+	// Troubled is the rank of a cluster that does not answer, or has recently answered with errors of kind Busy.
 	Troubled
-	// Barred clusters accept nothing now, for instance because they are paused.
+	// Barred is the rank of a cluster that accepts nothing now, for instance because it is paused.
 	Barred
 )
 
@@ -27,7 +28,7 @@ const (
 type Candidate struct {
 	Name string
 	Rank Rank
-	// Slots is the number of jobs that can run there at the same time; 0 if it is not known.
+	// Slots is the number of jobs that the cluster can run at the same time; 0 if it is not known.
 	Slots int
 	// Load is the number of local jobs of all grid jobs on the cluster. Mine is the number of local jobs on the cluster
 	// that belong to the grid jobs that are being spread.

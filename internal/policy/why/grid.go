@@ -33,25 +33,27 @@ type GridFacts struct {
 	// Reason explains a status that is pending, paused or final, or why a registered grid job is kept.
 	Reason                    string
 	Accepted, Ended, Reopened jjm.Time
-	// Reopening is set while the next generation is about to begin. Reopened is the time of the request.
+	// Reopening is set from the request for the next generation until that generation begins. Reopened is the time of the
+	// request.
 	Reopening bool
 	// Trouble is the reason why the last step failed. The step is tried again.
 	Trouble string
 	// Awaited are the unfinished grid jobs that must end before the grid job begins.
 	Awaited []jjm.GridID
-	// Prepared is true if the work area and the package of inputs exist, Closed if no more local jobs will be made. Idle
-	// is the reason why no more local jobs can be made now. Unfinished is the number of local jobs that have not ended.
+	// Prepared is true if the work area and the package of inputs exist. Closed is true if no more local jobs will be
+	// made. Idle is the reason why no more local jobs can be made now, "" if there is none. Unfinished is the number of
+	// local jobs that have not ended.
 	Prepared, Closed bool
 	Idle             string
 	Unfinished       int
-	// Reads are the datasets with the files for which the first step of the grid job waits.
+	// Reads are the names of the datasets for whose files the first step of the grid job waits.
 	Reads []string
 	// Filling are the unfinished grid jobs that fill these datasets with their outputs.
 	Filling []jjm.GridID
 }
 
-// OfGrid returns the cause for the state of a grid job as a whole. It returns false if the causes of the local jobs
-// explain the state.
+// OfGrid returns the reason why a grid job as a whole is in its state. The bool is false if the grid job has no reason
+// of its own; the causes of its local jobs then explain the state.
 func OfGrid(f GridFacts) (Cause, bool) {
 	switch {
 	case f.Reopening:

@@ -19,7 +19,8 @@ type Facts struct {
 	At jjm.Time
 	// Lifetime is the number of seconds for which a reader may rely on the facts.
 	Lifetime int
-	// Waiting is the number of local jobs that are in no batch system yet. Each local job is counted once.
+	// Waiting is the number of local jobs that no batch system has yet. A local job that may go to several clusters is
+	// counted once.
 	Waiting     int
 	Clusters    []Cluster
 	Types       []JobType
@@ -57,9 +58,9 @@ type Limits struct {
 	MaxCores    int
 	MaxMemoryMB int64
 	MaxWallTime int64
-	// MaxQueued is the maximum number of jobs of one account in the batch system. MaxPending and MaxRunning are the
-	// maximum numbers of jjm's waiting and running jobs there. MaxPendingPerUser and MaxRunningPerUser are the same for
-	// the jobs of one user.
+	// MaxQueued is the maximum number of jobs that one account may have in the batch system. MaxPending and MaxRunning are
+	// the maximum numbers of jobs of jjm that may wait or run there. MaxPendingPerUser and MaxRunningPerUser are the same
+	// limits for the jobs of one user.
 	MaxQueued                            int
 	MaxPending, MaxRunning               int
 	MaxPendingPerUser, MaxRunningPerUser int
@@ -155,9 +156,9 @@ func (f Facts) State() string {
 	return Drained
 }
 
-// Offer returns the present offer of the site, as one text for comparisons: its name and the state of each cluster and
-// job type. Brokers should learn of a changed offer immediately; changed counts can wait until the ad is sent the next
-// time.
+// Offer returns the current offer of the site as one text, which is compared with earlier offers. It contains the name
+// of the site and the state of each cluster and job type, but no counts: brokers should learn of a changed offer
+// immediately, while changed counts can wait until the ad is sent the next time.
 func (f Facts) Offer() string {
 	text := f.Site
 	for _, c := range f.Clusters {
@@ -169,6 +170,7 @@ func (f Facts) Offer() string {
 	return text
 }
 
+// state returns the state of the job type.
 func (t JobType) state() string {
 	switch {
 	case t.Drained:

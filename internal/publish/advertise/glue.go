@@ -161,6 +161,7 @@ func (f Facts) glueService() glueService {
 	return s
 }
 
+// jobs returns the counts of an entity. waiting is the number of jobs that no batch system has yet.
 func jobs(running, queued Count, waiting int) glueJobs {
 	return glueJobs{
 		TotalJobs: number(sum([]Count{running, queued, Known(waiting)})), RunningJobs: number(running),
@@ -186,7 +187,8 @@ func (f Facts) glueEndpoint(i int, g Gatekeeper) glueEndpoint {
 	return e
 }
 
-// health returns the EndpointHealthState_t of jjm and its batch systems.
+// health returns the EndpointHealthState_t of the site and a text about it. Both depend only on how many of the batch
+// systems answer.
 func (f Facts) health() (state, info string) {
 	var silent, unasked int
 	for _, c := range f.Clusters {

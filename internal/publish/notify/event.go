@@ -15,7 +15,8 @@ import (
 // maxCauses is the largest number of causes in an event.
 const maxCauses = 5
 
-// Event is the end of a generation of a grid job, in the form for programs.
+// Event describes the end of a generation of a grid job. It is sent to the site's program as JSON, and is the content
+// of mails.
 type Event struct {
 	// Event is the key of the event: the same after every repetition, and different for every other event.
 	Event      string         `json:"event"`
@@ -58,7 +59,7 @@ func EventOf(job jjm.GridJob, message, key string) Event {
 // new form; an additional key does not change it.
 const CallVersion = 1
 
-// Call is a change of a grid job's status, in the form for servers.
+// Call describes a change of a grid job's status. It is sent to servers as JSON.
 type Call struct {
 	Version int `json:"version"`
 	// Event is the key of the event, as in [Event].
@@ -84,7 +85,7 @@ type CallEnd struct {
 	Causes  []jjm.Cause    `json:"causes"`
 }
 
-// CallEnd returns the end that an event describes.
+// CallEnd returns the end that the event describes, in the form for a Call.
 func (e Event) CallEnd() *CallEnd {
 	return &CallEnd{Message: e.Message, Exit: e.Exit, Counts: e.Counts, Causes: e.Causes}
 }

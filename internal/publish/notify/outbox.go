@@ -22,8 +22,9 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// The targets of notices: a mail address behind mailPrefix, the program of the site, or the server of a grid job, whose
-// number is behind callPrefix.
+// The target of a notice is a text of one of three kinds: mailPrefix and a mail address; commandTarget, which stands
+// for the program of the site; or callPrefix and the number of a grid job, which stands for the server that its job
+// file names.
 const (
 	mailPrefix    = "mail "
 	commandTarget = "command"
@@ -37,7 +38,8 @@ const (
 	span = 20_000
 	// batch is the number of notices that are delivered to one target before the other targets have their turn.
 	batch = 50
-	// workers is the number of notices of a kind that are delivered at the same time.
+	// workers is the number of mails that are sent at the same time, and also the number of runs of the site's program at
+	// the same time.
 	workers = 4
 	// deadline is the longest time that a program may run.
 	deadline = time.Minute
@@ -63,25 +65,27 @@ func (c Config) Targets(change store.GridChange) (targets []string) {
 
 // Outbox stores notices until they are delivered.
 type Outbox interface {
-	// Fill stores the notices about the next entries of the journal, at most span. more is set if entries remain.
+	// Fill reads at most span further entries of the journal and stores the notices about them. more is set if entries
+	// remain.
 	Fill(ctx context.Context, span int64) (more bool, err error)
-	// Due returns notices that should be delivered now to targets with a prefix: for each account at most limit notices,
-	// and for each target only its oldest notice.
+	// Due returns the notices that should be delivered now to the targets that begin with prefix: at most limit notices
+	// for each account, and for each target only its oldest notice.
 	Due(ctx context.Context, prefix string, limit int) ([]store.Notice, error)
 	// Next returns the oldest notices of a target.
 	Next(ctx context.Context, target string, limit int) ([]store.Notice, error)
-	// Event returns the event of a notice. ok is false if the grid job is removed.
+	// Event returns the event that a notice to people or to the site's program is about. ok is false if the grid job was
+	// removed.
 	Event(ctx context.Context, n store.Notice) (e Event, ok bool, err error)
-	// Call returns the event of a notice to a server. ok is false if the grid job is removed.
+	// Call returns the event that a notice to a server is about. ok is false if the grid job was removed.
 	Call(ctx context.Context, n store.Notice) (c Call, ok bool, err error)
-	// End deletes a notice. gaveUp is the reason why the notice was not delivered, "" if it was delivered. Delay stores
-	// the time of the next try.
+	// End deletes a notice that needs no further try. gaveUp is the reason why the notice was not delivered, "" if it was
+	// delivered. Delay stores the number of tries of a notice and the time of its next try.
 	End(ctx context.Context, n store.Notice, gaveUp string) error
 	Delay(ctx context.Context, n store.Notice) error
 }
 
-// Post sends the body of an event to the server of a grid job. key is the key of the event. An error means that no
-// server was called.
+// Post sends the body of an event to the server that a grid job's file names. key is the key of the event. An error
+// means that no server was called; the result of a call is in the Report.
 type Post func(ctx context.Context, grid jjm.GridID, key string, body []byte) (fetch.Report, error)
 
 // Sender delivers the notices of an outbox.
@@ -94,7 +98,8 @@ type Sender struct {
 	Now  func() time.Time
 }
 
-// kind describes the targets with a prefix. The notices of different kinds do not wait for each other.
+// kind describes the delivery of all notices whose targets begin with prefix. Notices of different kinds do not wait
+// for each other.
 type kind struct {
 	prefix string
 	// most is the number of notices that are delivered at the same time: in total, or for each account if apart is set.
@@ -102,7 +107,7 @@ type kind struct {
 	apart bool
 }
 
-// lane returns the number of a notice's lane: the account if apart is set, otherwise 0. The notices of different lanes
+// lane returns the lane of a notice: the number of its account if apart is set, otherwise 0. Notices of different lanes
 // do not wait for each other.
 func (k kind) lane(n store.Notice) int {
 	if k.apart {
@@ -136,7 +141,8 @@ func (s *Sender) Run(ctx context.Context) {
 	}
 }
 
-// pause waits until ctx ends, a value is received from wake, or the time every is over.
+// pause waits until ctx ends, until a value is received from wake, or for the time every. It returns the received
+// value, "" if there is none.
 func pause(ctx context.Context, wake <-chan string) (woken string) {
 	t := time.NewTimer(every)
 	defer t.Stop()
@@ -148,8 +154,8 @@ func pause(ctx context.Context, wake <-chan string) (woken string) {
 	return woken
 }
 
-// deliver delivers the notices to the targets of a kind until ctx ends. A target that does not answer takes one of the
-// places of its lane, and other lanes go on.
+// deliver delivers the notices of one kind until ctx ends. For each target it runs one goroutine. A target that does
+// not answer occupies one of the places of its lane; the other places and lanes continue.
 func (s *Sender) deliver(ctx context.Context, k kind) {
 	busy, taken, done := map[string]int{}, map[int]int{}, make(chan string)
 	for ctx.Err() == nil {
@@ -176,8 +182,9 @@ func (s *Sender) deliver(ctx context.Context, k kind) {
 	}
 }
 
-// attend delivers the next notices to one target, in order, until a delivery fails. If the result cannot be stored,
-// attend waits, because the same notice is due again.
+// attend delivers the next notices to one target, in order, until a delivery fails. If the outbox cannot be read or
+// written, attend waits for a while: the notice is due again immediately, and without the wait the error would repeat
+// at once.
 func (s *Sender) attend(ctx context.Context, target string) {
 	ns, err := s.Outbox.Next(ctx, target, batch)
 	for _, n := range ns {
@@ -192,15 +199,16 @@ func (s *Sender) attend(ctx context.Context, target string) {
 	}
 }
 
-// outcome is the result of a try.
+// outcome is the result of one try to deliver a notice.
 type outcome struct {
-	gone    bool  // the grid job is removed: nothing is sent
+	gone    bool  // the grid job was removed, so nothing is sent
 	trouble error // reason why the notice was not delivered, nil if it was delivered
 	final   bool  // another try cannot help
 	wait    time.Duration
 }
 
-// try tries to deliver a notice, and stores the result. An error means that the result could not be stored.
+// try tries to deliver a notice and stores the result in the outbox. delivered is true if the notice needs no further
+// try, also if it was given up. An error means that the result could not be stored.
 func (s *Sender) try(ctx context.Context, n store.Notice) (delivered bool, err error) {
 	send := s.tell
 	if strings.HasPrefix(n.Target, callPrefix) {
@@ -225,7 +233,7 @@ func (s *Sender) try(ctx context.Context, n store.Notice) (delivered bool, err e
 	return false, s.Outbox.Delay(ctx, n)
 }
 
-// about returns a description of a notice, for people.
+// about returns a description of a notice's target, for error texts.
 func about(n store.Notice) string {
 	if strings.HasPrefix(n.Target, callPrefix) {
 		return "of " + n.To + " to the server of the callback"
@@ -245,7 +253,7 @@ func (s *Sender) tell(ctx context.Context, n store.Notice) outcome {
 	return outcome{trouble: s.send(ctx, n.Target, e)}
 }
 
-// call delivers a change of a grid job to its server.
+// call delivers a notice about a changed status to the server of the grid job.
 func (s *Sender) call(ctx context.Context, n store.Notice) outcome {
 	c, ok, err := s.Outbox.Call(ctx, n)
 	switch {
@@ -270,7 +278,7 @@ func (s *Sender) call(ctx context.Context, n store.Notice) outcome {
 	return outcome{trouble: errors.New(r.Trouble), final: !r.Again, wait: r.Wait.D()}
 }
 
-// send delivers an event to a target.
+// send delivers an event as a mail, or as JSON to the program of the site, depending on the target.
 func (s *Sender) send(ctx context.Context, target string, e Event) error {
 	if to, isMail := strings.CutPrefix(target, mailPrefix); isMail {
 		message, err := e.Mail(s.Config.From, to)

@@ -22,8 +22,8 @@ type farm struct {
 	Known         bool // the reader has an account
 	Clusters      []clusterRow
 	LeftOut       int // clusters
-	// Jobs are grid jobs of the reader, newest first. Before continues the list with older grid jobs, 0 if there are
-	// none; Older is set if this is such a continuation.
+	// Jobs are the newest grid jobs of the reader, newest first. Before is the id below which the list continues on the
+	// next page, 0 if there are no older grid jobs. Older is set if this page is such a continuation.
 	Jobs   []jobRow
 	Before jjm.GridID
 	Older  bool
@@ -45,7 +45,8 @@ type jobRow struct {
 	Message                   string
 }
 
-// farm returns the clusters, the counts of the site, and grid jobs of the reader.
+// farm returns the view of the whole site: the numbers of jobs, the clusters, and, if the reader has an account, the
+// reader's grid jobs.
 func (p *Page) farm(ctx context.Context, v viewer, r *http.Request) (any, error) {
 	before, err := number(r, "before")
 	if err != nil {
@@ -92,8 +93,8 @@ func (p *Page) farm(ctx context.Context, v viewer, r *http.Request) (any, error)
 	return out, nil
 }
 
-// rowOf returns the table row of a cluster. The state shows an open circuit breaker before other trouble, and trouble
-// before orders.
+// rowOf returns the table row of a cluster. Its state is the first of these that applies: an open circuit breaker,
+// other trouble of the batch system, an order of an administrator (a pause or a drain), "ok".
 func rowOf(c *wire.Cluster, causes bool, now jjm.Time) clusterRow {
 	row := clusterRow{Name: c.Name, Kind: c.Kind, State: "ok", Waiting: c.Waiting, Queued: c.Queued, Running: c.Running,
 		Slots: c.Slots}

@@ -44,8 +44,8 @@ type jobDetail struct {
 	Usage    [][3]string // what, requested, used
 	Attempts []wire.Attempt
 	Curve    []point
-	// Cut is set if mostEntries entries of the journal were read: the journal may be longer, and the plot may begin later
-	// than the job.
+	// Cut is set if the page may not show the whole history, because only the last mostEntries entries of the journal were
+	// read.
 	Cut bool
 	// Start and End bound the timeline.
 	Start, End jjm.Time
@@ -64,7 +64,7 @@ type example struct {
 	Local, Text string
 }
 
-// job returns a grid job with a page of its local jobs, or one local job.
+// job returns the view of a grid job, with up to mostLocals of its local jobs, or of one local job.
 func (p *Page) job(ctx context.Context, v viewer, r *http.Request) (any, error) {
 	if !v.known {
 		return nil, jjm.Errorf(jjm.Denied, "jobs are shown only to their owners and to administrators: sign in at the proxy "+
@@ -121,7 +121,7 @@ func (p *Page) status(ctx context.Context, v viewer, ref string) (wire.Status, e
 	}
 }
 
-// fillJob adds causes, evidence, resources, timeline and plot.
+// fillJob adds to the view the causes, the evidence about failures, the resources, the timeline and the plot.
 func (p *Page) fillJob(ctx context.Context, v viewer, state any) error {
 	out := state.(*jobView)
 	out.Counts = countsOf(out.S.Lookup.Counts)
@@ -163,7 +163,8 @@ func pageRef(locals []jjm.LocalJob) string {
 	return jjm.Ref{Grid: first.Grid, Locals: true, First: first.N, Last: last.N}.String()
 }
 
-// draw makes the rows of the table of local jobs.
+// draw makes the rows of the table of local jobs, each with its timeline. entries are the entries of the journal about
+// these local jobs.
 func (j *jobView) draw(entries []jjm.JournalEntry, now jjm.Time) {
 	spans := timeline(entries, now)
 	for i := range j.Shown {
@@ -182,7 +183,8 @@ func (j *jobView) draw(entries []jjm.JournalEntry, now jjm.Time) {
 	}
 }
 
-// examples adds, for each of the first causes of failures, the evidence about an example.
+// examples adds the evidence about failures: for each of the first mostEvidence causes, the evidence about the first
+// local job with this cause.
 func (p *Page) examples(ctx context.Context, v viewer, out *jobView) error {
 	for _, c := range out.S.Causes[:min(len(out.S.Causes), mostEvidence)] {
 		s, err := p.status(ctx, v, c.First)

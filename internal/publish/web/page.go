@@ -69,14 +69,14 @@ type Page struct {
 	layouts   map[string]*template.Template
 }
 
-// view is one kind of page. state returns the content whose changes are sent to listeners. fill, if set, adds the
-// content that is read only when the page is shown.
+// view is one kind of page. state returns the content whose changes are sent to listeners, that is, to browsers that
+// show the page. fill, if set, adds the content that is read only once, when the page is shown.
 type view struct {
 	state func(context.Context, viewer, *http.Request) (any, error)
 	fill  func(context.Context, viewer, any) error
 }
 
-// New returns the page. It starts nothing.
+// New returns the web page of the site. It starts no listener and no goroutine.
 func New(c Config, d Deps) *Page {
 	proxy := -1
 	if c.UserHeader != "" {
@@ -152,7 +152,7 @@ func (p *Page) Handler() http.Handler {
 	})
 }
 
-// page returns the handler of a view.
+// page returns the handler that shows the view with this name.
 func (p *Page) page(name string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v, err := p.who.viewer(r)
@@ -171,7 +171,7 @@ func (p *Page) page(name string) http.HandlerFunc {
 	}
 }
 
-// title returns the title of a view.
+// title returns the title of the page that shows a view.
 func title(name string, r *http.Request) string {
 	switch name {
 	case "cluster":
@@ -182,8 +182,9 @@ func title(name string, r *http.Request) string {
 	return "The site"
 }
 
-// ask returns the content of a view, and its version. If whole is set, it also reads the content that is not watched
-// for changes.
+// ask returns the content of a view, and a version that changes with this content. If whole is set, ask also adds the
+// content that is not watched for changes. At most mostAsks calls run at the same time; if ctx ends while a call waits,
+// the error is of kind Busy.
 func (p *Page) ask(ctx context.Context, name string, v viewer, r *http.Request, whole bool) (state any, version string,
 	err error) {
 	select {

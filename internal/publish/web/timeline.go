@@ -14,14 +14,15 @@ const (
 	mostPoints = 200
 )
 
-// span is a time during which a local job was queued, running, or collecting its result. Attempt counts from 1.
+// span is a time during which a local job was queued, was running, or had its result collected. Attempt counts from 1.
 type span struct {
 	Kind     string
 	Attempt  int
 	From, To jjm.Time
 }
 
-// kindOf returns the kind of span for a state in the words of the journal, "" if the state has no span.
+// kindOf returns the kind of span that a state of the journal ("running" or "running/PHASE") belongs to. It returns ""
+// if a local job in this state is not shown.
 func kindOf(word string) string {
 	state, _, _ := strings.Cut(word, "/")
 	switch state {
@@ -35,8 +36,8 @@ func kindOf(word string) string {
 	return ""
 }
 
-// timeline returns the spans of local jobs, by number, from the entries of the journal, oldest first. A span that has
-// not ended yet ends at the time now.
+// timeline returns for each local job, by its number, the spans of time that the entries of the journal show. The
+// entries must be in order of time. A span that has not ended yet ends at the time now.
 func timeline(entries []jjm.JournalEntry, now jjm.Time) map[int32][]span {
 	all := map[int32][]span{}
 	open := map[int32]bool{}
@@ -74,14 +75,16 @@ func timeline(entries []jjm.JournalEntry, now jjm.Time) map[int32][]span {
 	return all
 }
 
-// begins reports whether an entry begins an attempt: a local job that was not being submitted is submitted.
+// begins reports whether an entry of the journal is the beginning of an attempt: the local job changes to submitting
+// from another state.
 func begins(e jjm.JournalEntry) bool {
 	submitting := jjm.Submitting.String()
 	return strings.HasPrefix(e.To, submitting) && !strings.HasPrefix(e.From, submitting)
 }
 
-// started returns the spans with the start of the last attempt, as the batch system or the wrapper reports it. The
-// journal does not have a start that jjm learnt only together with the end.
+// started splits the last span of an attempt that ended before jjm saw it run. The journal shows such an attempt only
+// as queued. at is the start that the batch system or the wrapper reported afterwards; if at lies within the last span,
+// the attempt was queued before at and running after at.
 func started(spans []span, at jjm.Time) []span {
 	last := len(spans) - 1
 	if last < 0 || spans[last].Kind != "queued" || at <= spans[last].From || at >= spans[last].To {
@@ -95,14 +98,15 @@ func started(spans []span, at jjm.Time) []span {
 // width is the width of a timeline in the units of its drawing.
 const width = 600
 
-// bar is a span of time in the form in which the page draws it.
+// bar is a span as the page draws it: X is its left edge and W its width. Text describes the span.
 type bar struct {
 	Kind string
 	X, W int
 	Text string
 }
 
-// bars returns the spans in the form for a drawing between two times, and as text.
+// bars returns one bar for each span, and the texts of the bars joined by commas. The left edge of the drawing is the
+// time start, its right edge is the time end.
 func bars(spans []span, start, end jjm.Time) (out []bar, text string) {
 	var words []string
 	attempt := 0
@@ -126,9 +130,9 @@ type point struct {
 	N  int
 }
 
-// curve returns the number of completed local jobs over time, from the entries of the journal, oldest first. completed
-// is the current number; ended is the time at which the grid job ended, 0 if it has not ended. If the journal does not
-// go back to the beginning, curve returns only the last part of the curve.
+// curve returns how the number of completed local jobs changed over time. entries are the entries of the journal,
+// oldest first; completed is the current number; ended is the time at which the grid job ended, 0 if it has not ended.
+// If the journal no longer has its oldest entries, curve returns only the last part of the curve.
 func curve(entries []jjm.JournalEntry, completed int, now, ended jjm.Time) []point {
 	counted := func(word string) bool {
 		return word == jjm.Completed.String() || word == jjm.CompletedFrozen.String()

@@ -27,7 +27,7 @@ const (
 	maxTokens = 1 << 20
 )
 
-// token is an account with the checksum of its token.
+// token is the SHA-256 checksum of an account's token. The token itself is not kept.
 type token struct {
 	user string
 	sum  [sha256.Size]byte
@@ -41,6 +41,7 @@ func ReadTokens(path string) error {
 	return err
 }
 
+// readTokens returns the tokens in a file. Its errors are those of [ReadTokens].
 func readTokens(path string) ([]token, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0) // a named pipe must not block
 	if err != nil {
@@ -136,6 +137,7 @@ type stamp struct {
 	mode    os.FileMode
 }
 
+// errNoFile is the reason why a site without a file of tokens accepts no token.
 var errNoFile = errors.New("this site has no tokens")
 
 // user returns the account of a token. The error is of kind Denied if the token is unknown, and Busy if the file of
@@ -175,7 +177,7 @@ func (t *tokens) trouble() string {
 	return ""
 }
 
-// refresh reads the file if it has changed. A file that cannot be used permits no token.
+// refresh reads the file if it has changed since the last call. While the file cannot be used, no token is accepted.
 func (t *tokens) refresh() {
 	now := stamp{}
 	if info, err := os.Lstat(t.path); err == nil {

@@ -37,8 +37,9 @@ func (b *Box) Path() string { return b.dir.Name() }
 // result. settled is false while another change might still get the same time.
 func (b *Box) Changed() (at time.Time, settled bool) { return changed(b.dir) }
 
-// changed returns the time of change of a folder, which the folder's owner cannot set. The kernel takes the time from
-// its coarse clock, so changes within one tick of that clock have the same time.
+// changed returns the time of the last change of a folder (st_ctime), which the folder's owner cannot set. settled is
+// false while another change could still get the same time: the kernel takes the time from its coarse clock, so all
+// changes within one tick have the same time.
 func changed(dir *os.File) (at time.Time, settled bool) {
 	var now unix.Timespec
 	var st unix.Stat_t
@@ -52,11 +53,13 @@ func changed(dir *os.File) (at time.Time, settled bool) {
 // chunk is the number of names that one system call reads.
 const chunk = 1024
 
-// List returns the entries in order, and others, the names that are not entries and may be removed. It stops after
-// about limit names; more is set if it stopped, and then only the returned entries are in order.
+// List returns the entries of the box in order. others are the names that are not entries and may be removed. List
+// stops after about limit names; more is set if it stopped there, and then more entries may exist that belong between
+// the returned ones.
 //
-// Unfinished files, which an account is still writing, are in neither list. But if List stopped at limit, or if the
-// unfinished files take more than MaxBytes, they are in others too, so that an account cannot fill the disk with them.
+// Unfinished files, which an account is still writing, are normally in neither list. If List stopped at limit, or if
+// the unfinished files take more than MaxBytes, they are also in others, so that an account cannot fill the disk with
+// them.
 func (b *Box) List(limit int) (names []Name, others []string, more bool, err error) {
 	if _, err := b.dir.Seek(0, io.SeekStart); err != nil {
 		return nil, nil, false, fmt.Errorf("spool: %w", err)
@@ -146,6 +149,7 @@ func (b *Box) size(names []Name) (sum int64) {
 	return sum
 }
 
+// removeAt removes a file, a link or an empty folder. It returns nil if the name does not exist.
 func removeAt(dir *os.File, name string) error {
 	err := unix.Unlinkat(int(dir.Fd()), name, 0)
 	if errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EPERM) {

@@ -95,9 +95,9 @@ func (in *In) BoxesOf(uid int) ([]*Box, error) {
 	return boxes, nil
 }
 
-// Each calls fn with each box that an account may see: its own boxes, or for root (uid 0) all boxes. For an account, it
-// stops at an error of fn and returns it. For root, errors of fn and boxes that cannot be opened are ignored, so that
-// one account cannot hide the boxes of another.
+// Each calls fn with each box that an account may see: its own boxes, or, for root (uid 0), all boxes. For an account,
+// Each stops at an error of fn and returns this error. For root, it ignores errors of fn and skips boxes that cannot be
+// opened, so that one account cannot hide the boxes of another.
 func (in *In) Each(uid int, fn func(*Box) error) error {
 	if uid == 0 {
 		return in.eachBox(fn)
@@ -140,14 +140,16 @@ func (in *In) eachBox(fn func(*Box) error) error {
 	}
 }
 
+// closeAll closes boxes.
 func closeAll(boxes []*Box) {
 	for _, b := range boxes {
 		_ = b.Close()
 	}
 }
 
-// make makes a box for the caller's account, under its plain name if that name is free. The box inherits the group of
-// the folder "in". A daemon that is not root is a member of this group, and can therefore read and remove entries.
+// make creates a box for the caller's account, under its plain name if that name is free. The new folder inherits the
+// group of the folder "in". A daemon that is not root is a member of this group and can therefore read and remove
+// entries.
 func (in *In) make(uid int) (*Box, error) {
 	name := boxName(uid)
 	err := unix.Mkdirat(int(in.dir.Fd()), name, 0o700)
@@ -187,6 +189,7 @@ func (in *In) shared() bool {
 	return err == nil && info.Mode()&fs.ModeSetgid != 0
 }
 
+// random returns a random word, for names that others cannot predict.
 func random() (string, error) {
 	var word [8]byte
 	if _, err := rand.Read(word[:]); err != nil {
@@ -226,6 +229,7 @@ func (in *In) Survey(names int, found func(Found), failed func(name string, err 
 // box.
 const movedPrefix = ".strange-"
 
+// inspect handles one name for Survey: it passes a box to found, and removes everything else.
 func (in *In) inspect(e fs.DirEntry, found func(Found), failed func(string, error)) {
 	uid, plain, ok := parseBox(e.Name())
 	if ok && e.IsDir() {
@@ -259,6 +263,7 @@ func (in *In) Free(uid int) error {
 	return nil
 }
 
+// rename renames a folder to a random name that is not the name of a box.
 func (in *In) rename(name string) error {
 	word, err := random()
 	if err != nil {

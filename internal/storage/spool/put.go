@@ -172,6 +172,8 @@ func Make(dir string, mode fs.FileMode, group int) error {
 	return nil
 }
 
+// makeFolder creates a folder, or checks that the existing folder belongs to this account, and sets its group (unless
+// negative) and mode.
 func makeFolder(dir string, perm fs.FileMode, group int) error {
 	err := os.Mkdir(dir, 0o700)
 	if err != nil && !errors.Is(err, fs.ErrExist) {

@@ -79,9 +79,9 @@ func (in *In) removeBox(below *wary.Dir, t commons.Heap) error {
 	return nil
 }
 
-// usage returns the size of a box and the number of names in it. It does not enter folders. Because a valid entry is
-// never a folder, a box that contains a folder counts as larger than any box of files only. usage stops after
-// 2*MaxEntries names.
+// usage returns the number of bytes and the number of names in a box. It does not look into folders. An entry is never
+// a folder, so a folder in a box is not a gatekeeper's; each folder counts as MaxBytes. usage stops after 2*MaxEntries
+// names.
 func (b *Box) usage() commons.Heap {
 	t := commons.Heap{Name: b.Name(), UID: b.UID}
 	for t.Names <= 2*MaxEntries {
@@ -101,8 +101,9 @@ func (b *Box) usage() commons.Heap {
 	return t
 }
 
-// sizeOf returns the number of bytes that a file takes: its length, or the space allocated for it if that is more
-// (FALLOC_FL_KEEP_SIZE of fallocate(2)). It does not open the file.
+// sizeOf returns the number of bytes that a file uses on disk: its length, or the space allocated for it if that is
+// more (FALLOC_FL_KEEP_SIZE of fallocate(2)). folder reports whether the name is a folder. sizeOf does not open the
+// file; for a name that cannot be examined it returns 0 and false.
 func (b *Box) sizeOf(name string) (bytes int64, folder bool) {
 	f, err := openat(b.dir, name, unix.O_PATH)
 	if err != nil {
@@ -116,8 +117,8 @@ func (b *Box) sizeOf(name string) (bytes int64, folder bool) {
 	return commons.OfStat(&st), st.Mode&unix.S_IFMT == unix.S_IFDIR
 }
 
-// Fit returns the number of entries, counted from the first, that are within the limits of an account. Files that are
-// too long for an entry count as 0 bytes, because the daemon removes such files unread.
+// Fit returns how many of the entries, counted from the first, are within the limits of an account: MaxEntries entries
+// and MaxBytes bytes. A file that is too long for an entry counts as 0 bytes, because the daemon removes it unread.
 func (b *Box) Fit(names []Name) int {
 	var sum int64
 	for i, n := range names {

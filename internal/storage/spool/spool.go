@@ -99,6 +99,7 @@ func ParseName(s string) (n Name, ok bool) {
 	return Name{number, h, verb}, true
 }
 
+// validVerb reports whether v is a verb of entries.
 func validVerb(v string) bool { return v == VerbSubmit || v == VerbKill }
 
 // Rejected is the error for a file or folder in the spool that is not a valid entry or box and can never become one.
@@ -107,12 +108,14 @@ type Rejected struct{ Why string }
 
 func (s *Rejected) Error() string { return s.Why }
 
+// reject returns a Rejected error.
 func reject(format string, args ...any) error { return &Rejected{fmt.Sprintf(format, args...)} }
 
 // Owner is the account on whose behalf an entry makes its request.
 type Owner struct{ UID, GID int }
 
-// checkFile returns an error unless the file is a plain file that only its owner can have written.
+// checkFile returns the owner of a file. The error is a [*Rejected] unless the file is a regular file with one name
+// that is not too long and that only its owner can have written.
 func checkFile(f *os.File, name Name) (Owner, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -138,7 +141,8 @@ func checkFile(f *os.File, name Name) (Owner, error) {
 	return owner, nil
 }
 
-// parse reads the text of an entry. It returns an error if the text does not agree with the entry's name and owner.
+// parse decodes the text of an entry. The error is a [*Rejected] if the text does not agree with the name and the owner
+// of the entry.
 func parse(name Name, uid int, text []byte) (Note, error) {
 	var n Note
 	if err := json.Unmarshal(text, &n); err != nil {

@@ -4,11 +4,11 @@
 //	daemon (root) --- guard (root) --- helper (the account) --- commands of the account
 //
 // A helper is this program, executed again with a clean environment, which then becomes the account: its user, groups
-// and umask. So no process of the account is ever between fork(2) and execve(2), where it would have a copy of all
-// descriptors of the daemon, and where the daemon would wait for it. The account cannot trace its helper or take the
-// socket out of the helper, and the helper has no privilege to abuse. The daemon never resolves a path that an account
-// could have prepared: the helper resolves such paths with the rights of the account, and passes open files to the
-// daemon. So the kernel checks links, races and permissions.
+// and umask. Between fork(2) and execve(2) a process has a copy of all descriptors of the daemon, and the daemon waits
+// for it. Because a helper becomes the account only after execve(2), no process of the account is ever in this state.
+// The account cannot trace its helper or take the socket out of the helper, and the helper has no privilege to abuse.
+// The daemon never resolves a path that an account could have prepared: the helper resolves such paths with the rights
+// of the account, and passes open files to the daemon. So the kernel checks links, races and permissions.
 //
 // # Promises
 //

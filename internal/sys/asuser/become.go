@@ -13,10 +13,10 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// Find returns the account with a name or a number, as the machine resolves it. It uses getent(1), which also finds
+// Find returns the account that has a certain name or number on this machine. It uses getent(1), which also finds
 // accounts of directory services; their names look like DOMAIN\\user or user@realm and may ignore case. Owner.User is
-// the name that the machine returns. The error is of kind Invalid if no account has the name, and Busy if the account
-// database does not answer.
+// the name as the machine returns it. The error is of kind Invalid if no account has the name or number, and Busy if
+// the account database does not answer.
 func Find(ctx context.Context, name string) (jjm.Owner, error) {
 	cmd := run.Cmd{Argv: []string{"getent", "passwd", "--", name}, Env: []string{"PATH=/usr/bin:/bin", "LC_ALL=C"},
 		Deadline: lookupTime}

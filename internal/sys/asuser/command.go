@@ -141,6 +141,7 @@ func (s *streams) readOut(stop func()) {
 	}
 }
 
+// close closes all streams and waits until the output is no longer read.
 func (s *streams) close() {
 	closeAll(s.theirs[:])
 	closeAll(s.ours[:]) // ends the goroutines of readOut

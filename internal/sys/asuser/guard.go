@@ -36,7 +36,8 @@ type guard struct {
 	mounts map[int]bool // the mounts on which a passed file may be
 }
 
-// guardMain forwards messages until the daemon or the helper has closed its socket.
+// guardMain runs a guard: it forwards messages until the daemon or the helper has closed its socket. It returns the
+// exit code of the process.
 func guardMain() int {
 	unix.CloseOnExec(helperFD)
 	unix.CloseOnExec(daemonFD)
@@ -54,7 +55,8 @@ func guardMain() int {
 	return 0
 }
 
-// down forwards one message from the daemon to the helper. If the message opens a file, down notes its mount.
+// down forwards one message from the daemon to the helper. If the message asks the helper to open a file, down notes
+// the mount on which the file must be.
 func (g *guard) down(buf, oob []byte) error {
 	n, fds, err := receivePacket(g.daemon, buf, oob)
 	if err != nil {
@@ -73,8 +75,8 @@ func (g *guard) down(buf, oob []byte) error {
 	return err
 }
 
-// up forwards one message from the helper to the daemon. If one of its descriptors is refused, up sends an error reply
-// instead.
+// up forwards one message from the helper to the daemon. If judge refuses a descriptor of the message, up sends an
+// error reply instead.
 func (g *guard) up(buf, oob []byte) error {
 	n, fds, err := receivePacket(g.helper, buf, oob)
 	if err != nil {

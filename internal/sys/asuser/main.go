@@ -32,9 +32,8 @@ const (
 // else.
 func IsHelper(args []string) bool { return len(args) == 3 && args[1] == word || isGuard(args) }
 
-// Main runs a helper or a guard, and returns its exit code when the daemon has closed the socket. A helper first
-// becomes its account. The account can then stop and kill the helper, but cannot trace the helper or read the helper's
-// memory.
+// Main runs a helper or a guard until the daemon closes the socket, and returns the exit code of the process. A helper
+// first becomes its account. The account can then stop and kill the helper, but cannot trace it or read its memory.
 func Main(args []string) int {
 	if isGuard(args) {
 		return guardMain()
@@ -117,12 +116,14 @@ func readLong(files []*os.File, req *request) ([]*os.File, error) {
 	return files[1:], err
 }
 
+// reply sends a reply to the daemon, with open files.
 func (h *helper) reply(r reply, files ...*os.File) {
 	h.send.Lock()
 	defer h.send.Unlock()
 	_ = send(h.conn, r, files...) // serve notices if the daemon is gone
 }
 
+// cancel stops the command of the run request with this id, if it still runs.
 func (h *helper) cancel(id int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -246,7 +247,7 @@ func (h *helper) root(path string) (*os.Root, error) {
 	return r, err
 }
 
-// grant sets the rights of accounts to a file or folder of this account.
+// grant sets the rights that other accounts have to a file or folder of this account.
 func grant(r *os.Root, req request) error {
 	flag := syscall.O_NONBLOCK
 	if req.Folder {

@@ -24,7 +24,7 @@ type Pool struct {
 	done   sync.WaitGroup
 }
 
-// NewPool returns a pool without helpers. Close ends the pool.
+// NewPool returns a pool that has no helpers yet. The caller must close the pool.
 func NewPool(limits Limits, log *slog.Logger) *Pool {
 	p := &Pool{limits: limits.withDefaults(), log: log, word: word, users: map[int]*User{}, stop: make(chan struct{})}
 	p.done.Go(p.tend)
@@ -57,7 +57,7 @@ func (p *Pool) Close() error {
 	return nil
 }
 
-// For returns the User of an owner's UID. It starts no process.
+// For returns the User for the account of an owner, identified by its UID. It starts no process.
 func (p *Pool) For(o jjm.Owner) *User {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,7 +69,7 @@ func (p *Pool) For(o jjm.Owner) *User {
 	return u
 }
 
-// User is one account. The account's helper carries out the methods.
+// User is one account. Its methods are carried out by the helper of the account, which is started when it is needed.
 type User struct {
 	pool    *Pool
 	owner   jjm.Owner
@@ -175,6 +175,8 @@ func (p *Pool) tend() {
 	}
 }
 
+// sweep ends helpers that are no longer needed: replaced helpers that have finished their calls, or that are older than
+// twice Limits.Life and an hour; and helpers that have been idle too long.
 func (p *Pool) sweep(now time.Time) {
 	p.mu.Lock()
 	users := make([]*User, 0, len(p.users))

@@ -30,7 +30,7 @@ type process struct {
 	mu    sync.Mutex // guards the following fields
 	next  int64
 	calls map[int64]*call
-	heard time.Time // time of the last message, or when the first waiting call was opened
+	heard time.Time // time of the helper's last message, or, if later, when a call was opened while no other call waited
 	used  time.Time // time when the helper's last call ended
 	why   error     // cause of the helper's end; nil while it runs
 	hung  bool
@@ -40,6 +40,7 @@ type process struct {
 // call is one request that waits for its replies. A request has at most two replies.
 type call struct{ answers chan answer }
 
+// answer is a reply of the helper with the open files that came with it.
 type answer struct {
 	reply
 	files []*os.File
@@ -109,11 +110,11 @@ func startGuard(who account, helper *os.File) (*net.UnixConn, *run.Process, erro
 	return c.(*net.UnixConn), proc, nil
 }
 
-// errEnded is the cause of the end if a helper was no longer needed.
+// errEnded is the cause of a helper's end if the daemon no longer needed the helper.
 var errEnded = errors.New("the helper has ended")
 
-// end kills the helper and its guard; waiting calls return the error why. hung means that the helper did not answer;
-// its account is then set aside for longer. Only the first call has an effect.
+// end kills the helper and its guard. Calls that wait for a reply return the error why. hung means that the helper did
+// not answer; its account is then set aside for longer. Only the first call of end has an effect.
 func (l *process) end(why error, hung bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -121,7 +121,8 @@ func (s *stream) Read(b []byte) (int, error) {
 	return 0, s.done
 }
 
-// whole returns io.EOF if the helper's last reply confirms the number of bytes read.
+// whole waits for the helper's last reply. It returns io.EOF if the reply confirms the number of bytes read, and
+// otherwise an error of kind Busy.
 func (s *stream) whole() error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.helper.limits.Act)
 	defer cancel()

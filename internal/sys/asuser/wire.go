@@ -83,6 +83,7 @@ type failure struct {
 	Kind  jjm.Kind `json:"kind,omitempty"`
 }
 
+// failureOf returns the failure to send for an error, nil for nil.
 func failureOf(err error) *failure {
 	if err == nil {
 		return nil
@@ -103,6 +104,8 @@ func failureOf(err error) *failure {
 	return f
 }
 
+// err returns the error that a received failure stands for. It limits the length of the text, because the account may
+// have written it.
 func (f *failure) err() error {
 	if f == nil {
 		return nil
@@ -132,6 +135,7 @@ type fileInfo struct {
 	Time  time.Time   `json:"time"`
 }
 
+// infoOf returns the information to send for a file.
 func infoOf(i os.FileInfo) *fileInfo {
 	return &fileInfo{i.Name(), i.Size(), i.Mode(), i.ModTime()}
 }
@@ -171,7 +175,7 @@ func send(c *net.UnixConn, msg any, files ...*os.File) error {
 	return err
 }
 
-// memory returns a memory file with text, to be read from its start.
+// memory returns a new memory file that contains text. Its position is the start of the text.
 func memory(text []byte) (*os.File, error) {
 	fd, err := unix.MemfdCreate("jjm", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -226,6 +230,7 @@ func descriptors(oob []byte) []*os.File {
 	return files
 }
 
+// closeAll closes all files that are not nil.
 func closeAll(files []*os.File) {
 	for _, f := range files {
 		if f != nil {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Heap is an account's files in a folder.
+// Heap describes all files that one account has in a folder.
 type Heap struct {
 	// Name is a text for people: the name of a box, or of the folder.
 	Name string
@@ -31,7 +31,7 @@ type Most struct {
 // Share is the amount that each account may keep in a common folder while the disk is full.
 var Share = Most{Bytes: 1 << 20, Names: 1000}
 
-// Over reports whether a heap exceeds a limit.
+// Over reports whether a heap exceeds one of the limits.
 func (h Heap) Over(m Most) bool {
 	return m.Bytes > 0 && h.Bytes > m.Bytes || m.Names > 0 && h.Names > m.Names
 }

@@ -11,6 +11,7 @@ import (
 // networks are the private networks that the site allows.
 type networks []netip.Prefix
 
+// networksOf parses networks such as "10.1.0.0/16".
 func networksOf(texts []string) (networks, error) {
 	var out networks
 	for _, text := range texts {
@@ -56,7 +57,8 @@ var (
 	sixTo4 = netip.MustParsePrefix("2002::/16")
 )
 
-// allows returns a [refusal] if an address is neither public nor in one of the networks.
+// allows returns nil for a public address and for an address in one of the networks, and a [refusal] for any other
+// address.
 func (ns networks) allows(a netip.Addr) error {
 	plain := a.Unmap().WithZone("")
 	for _, n := range ns {

@@ -112,8 +112,9 @@ func contentRange(text string) (first, total int64, ok bool) {
 // identity is the content coding of a body that is not compressed.
 const identity = "identity"
 
-// readable returns a [refusal] if it could not be checked whether the body is the complete, unchanged file. A known
-// checksum is enough for the check.
+// readable returns a [refusal] if jjm could not detect that the body is incomplete or was changed: the body is
+// compressed, or it has neither a length nor a transfer encoding that marks its end. If the job file has a checksum
+// (checked), readable returns nil, because the checksum detects both.
 func readable(resp *http.Response, total int64, checked bool) error {
 	if checked {
 		return nil

@@ -39,7 +39,8 @@ type pace struct {
 	repeat time.Duration
 }
 
-// newClient creates the client of an order. It sends credentials only to the origin of the first request.
+// newClient creates the HTTP client for an order. The client connects only to the allowed networks ns. It sends
+// credentials only to the origin of the first request.
 func newClient(ns networks, resolver *net.Resolver, trusted *x509.CertPool, pace pace) *retryablehttp.Client {
 	transport := &http.Transport{
 		DialContext: ns.dialer(resolver).DialContext, TLSClientConfig: &tls.Config{RootCAs: trusted},
@@ -139,6 +140,7 @@ func certificates(path string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
+// inFolder returns the paths of the files in a folder that may contain certificates.
 func inFolder(path string) (files []string, err error) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -156,6 +158,7 @@ func inFolder(path string) (files []string, err error) {
 	return files, nil
 }
 
+// readShort reads at most maxCertificate bytes of a file.
 func readShort(file string) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {

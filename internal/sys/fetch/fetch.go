@@ -1,9 +1,9 @@
 // Package fetch copies a file from an http or https server into a work area, as the account whose input it is. It also
 // sends events to such servers, by the same rules.
 //
-// [Get] fetches a file in the calling process, and [Send] sends an event. [Child] starts a child process, which runs
-// this program again, with the rights of the account as which commands run (package run). A slow, endless or hostile
-// server can only delay this child, within the limits of [Config].
+// [Get] fetches a file, and [Send] sends an event, in the calling process. [Child] does the same in a child process,
+// which runs this program again. The child runs as the account that runs the commands under its context (see package
+// run). A slow, endless or hostile server can only delay this child, within the limits of [Config].
 //
 // # Promises
 //
@@ -42,7 +42,7 @@ type Order struct {
 	Certificates string       `json:"certificates,omitempty"`
 }
 
-// Report is the result of a try.
+// Report is the result of one try to fetch a file or to send an event.
 type Report struct {
 	// Done is set if the file is complete and has its name, or if the server took the event.
 	Done bool `json:"done,omitempty"`
@@ -50,14 +50,15 @@ type Report struct {
 	Bytes int64 `json:"bytes"`
 	// Total is the length of the file in bytes, 0 if it is not known.
 	Total int64 `json:"total,omitempty"`
-	// Trouble is the reason why the file is not done. Again is set if another try may help. Wait is the minimum wait
-	// before the next try that the server requested.
+	// Trouble is the error because of which the order is not done. Again is set if another try may succeed. Wait is the
+	// minimum time that the server asked to wait before the next try.
 	Trouble string       `json:"trouble,omitempty"`
 	Again   bool         `json:"again,omitempty"`
 	Wait    jjm.Duration `json:"wait,omitzero"`
 }
 
-// Tries counts the failed tries of one file.
+// Tries counts the failed tries of one file. A try that fetched much more than all earlier tries starts the count
+// again.
 type Tries struct {
 	best int64 // the most bytes after any try
 	vain int
@@ -66,7 +67,8 @@ type Tries struct {
 // progress is the number of bytes by which a try must exceed the best earlier try to reset the count of failed tries.
 const progress = 1 << 20
 
-// Add counts a try that did not complete the file. It returns the number of tries that failed in a row.
+// Add counts a try that did not complete the file. It returns the number of tries in a row that failed without
+// progress, including this try.
 func (t *Tries) Add(r Report) int {
 	if r.Bytes >= t.best+progress {
 		t.best, t.vain = r.Bytes, 0

@@ -51,12 +51,14 @@ type state struct {
 // maxState is the maximum length of the file with the state, in bytes.
 const maxState = 16 << 10
 
+// resumable reports whether the transfer can continue after the bytes that are on the disk.
 func (s *state) resumable() bool { return s.Kept > 0 && (s.ETag != "" || s.Modified != "") }
 
 // errBusy means that another process fetches the file.
 var errBusy = errors.New("it is being fetched already, by a process that an earlier daemon left: it ends by itself")
 
-// openPartial opens the bytes of a file that were already fetched. whole is set if the file is already complete.
+// openPartial opens the part of a file that was already fetched, and locks it. If the file is already complete, whole
+// is set and size is its length in bytes. The error is errBusy if another process fetches the file.
 func openPartial(root, name string) (p *partial, size int64, whole bool, err error) {
 	r, err := os.OpenRoot(root)
 	if err != nil {
@@ -73,7 +75,7 @@ func openPartial(root, name string) (p *partial, size int64, whole bool, err err
 	return p, 0, false, nil
 }
 
-// whole reports whether the file is complete and has its name.
+// whole reports whether the complete file exists under its final name, and returns its length in bytes.
 func (p *partial) whole() (size int64, whole bool) {
 	info, err := p.root.Lstat(p.name)
 	if err != nil || !info.Mode().IsRegular() {
@@ -82,6 +84,7 @@ func (p *partial) whole() (size int64, whole bool) {
 	return info.Size(), true
 }
 
+// part and stateFile return the names of the two files of an unfinished transfer: the bytes, and their state.
 func (p *partial) part() string      { return p.name + ".part" }
 func (p *partial) stateFile() string { return p.name + ".json" }
 
@@ -155,6 +158,7 @@ func (p *partial) begin(s state) error {
 	return p.save()
 }
 
+// write appends bytes to the file.
 func (p *partial) write(b []byte) error {
 	n, err := p.f.Write(b)
 	p.mu.Lock()
@@ -167,8 +171,8 @@ func (p *partial) write(b []byte) error {
 // are lost.
 const syncEvery = 3 * time.Second
 
-// syncing syncs the bytes every syncEvery during a transfer, until over is called. over returns the error of syncing.
-// Until then only write may be called.
+// syncing starts to sync the bytes to the disk every syncEvery. The caller must call over at the end of the transfer;
+// over returns the error of syncing. Before the call of over, the caller may only call write.
 func (p *partial) syncing() (over func() error) {
 	stop, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
@@ -230,7 +234,7 @@ func (p *partial) sum() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// finish gives the file its name.
+// finish syncs the complete file to the disk, renames it to its final name, and removes the file with the state.
 func (p *partial) finish() error {
 	if err := p.f.Sync(); err != nil {
 		return err

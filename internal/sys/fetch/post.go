@@ -35,6 +35,7 @@ func Send(ctx context.Context, o Order) Report {
 	return g.send(ctx)
 }
 
+// send carries out one try to send the event.
 func (g *getter) send(ctx context.Context) Report {
 	ctx, stop := context.WithTimeoutCause(ctx, g.MaxTime.D(), errTime)
 	defer stop()

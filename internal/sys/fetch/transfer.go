@@ -17,13 +17,13 @@ import (
 	"jjm/internal/jjm"
 )
 
-// getter carries out one try of an order.
+// getter carries out one try of an order: it fetches a file or sends an event.
 type getter struct {
 	Order
 	pace
 	resolver *net.Resolver // nil: the resolver of this machine
 	received atomic.Int64  // bytes received in this try
-	answered atomic.Bool   // the present request has an answer
+	answered atomic.Bool   // the server has begun to answer the current request
 }
 
 // usualPace is the pace outside tests.
@@ -47,6 +47,7 @@ var (
 // requests.
 const answerWindows = 5
 
+// get carries out one try to fetch the file. It continues from the bytes of earlier tries if they are still valid.
 func (g *getter) get(ctx context.Context) Report {
 	p, size, whole, err := openPartial(g.Root, g.File)
 	if err != nil {
@@ -87,7 +88,8 @@ func (g *getter) explain(ctx context.Context, err error) error {
 // maxRestarts is the number of times that a file may be started again from its first byte within one try.
 const maxRestarts = 3
 
-// download requests the file until it is complete.
+// download sends requests until the file is complete. If the file had to be started again maxRestarts times, it returns
+// an error after which another try may succeed.
 func (g *getter) download(ctx context.Context, p *partial) error {
 	ns, err := networksOf(g.Networks)
 	if err != nil {
@@ -230,6 +232,7 @@ func (g *getter) store(p *partial, from io.Reader) error {
 	}
 }
 
+// tooLarge returns the error for a file that exceeds the size limit.
 func (g *getter) tooLarge() error {
 	return &refusal{fmt.Sprintf("it has more than %d bytes, which is what this site fetches (engine.fetch.max_bytes and "+
 		"engine.max_input_bytes): take a smaller one, or a dataset", g.MaxBytes)}

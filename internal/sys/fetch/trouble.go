@@ -64,6 +64,7 @@ func textOf(err error) string {
 	return short(strings.ReplaceAll(text, "\n", ": "))
 }
 
+// short returns a text of an error, cut at maxTrouble bytes.
 func short(text string) string {
 	if len(text) <= maxTrouble {
 		return text

@@ -83,8 +83,8 @@ func Detach(d Detached) (*Process, error) {
 	return p, nil
 }
 
-// expect makes the pipe through which the second step of a start reports errors, and returns the writing end, which the
-// step gets.
+// expect creates the pipe through which step 2 of a start as another account reports errors (see start.go). It returns
+// the writing end, which the new process gets.
 func (p *Process) expect(d Detached) (theirs *os.File, err error) {
 	ours, theirs, err := os.Pipe()
 	if err != nil {

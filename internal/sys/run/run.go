@@ -44,7 +44,7 @@ const (
 // five seconds at a load of 50.
 const OpenPipes = 15 * time.Second
 
-// grace is the time between SIGTERM and SIGKILL.
+// grace is the time between SIGTERM and SIGKILL when jjm stops a command.
 const grace = 2 * time.Second
 
 // Cmd describes a command for Run.
@@ -152,16 +152,16 @@ func statusOf(cmd *exec.Cmd) (exit, signal int) {
 
 // ending records how a command ended.
 type ending struct {
-	full    atomic.Bool // jjm ended the command at MaxOutput
-	bound   error       // the reason why its memory could not be capped, so that jjm ended the command
+	full    atomic.Bool // jjm ended the command because its output reached MaxOutput
+	bound   error       // why its memory could not be capped; jjm then ended the command
 	stopped bool        // jjm ended the command, for any reason
 	cause   error       // the error of the command's context
 	whole   bool        // both output streams were read to their end
 	waited  error       // the error of exec.Cmd.Wait
 }
 
-// prepare sets up a command whose output is stored in stdout and stderr. cancel ends the command; with c.EndAtMax it is
-// called at MaxOutput.
+// prepare sets up a command whose output is stored in stdout and stderr. cancel must end the command; with c.EndAtMax,
+// cancel is called when the output reaches MaxOutput.
 func (e *ending) prepare(cmd *exec.Cmd, c Cmd, stdout, stderr *capped, cancel func()) {
 	stdout.left, stderr.left = maxOutput(c), maxOutput(c)
 	if c.EndAtMax {
@@ -175,8 +175,8 @@ func (e *ending) prepare(cmd *exec.Cmd, c Cmd, stdout, stderr *capped, cancel fu
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 }
 
-// err returns the error of Run for an ending. It returns nil for a command that ended by itself, or that was ended at
-// MaxOutput.
+// err returns the error of Run for a command that ended in this way: nil if the command ended by itself, or if jjm
+// ended it at MaxOutput; otherwise an error of kind Ambiguous.
 func (e *ending) err(name string, out Output) error {
 	switch exit := (*exec.ExitError)(nil); {
 	case e.bound != nil:
@@ -197,6 +197,7 @@ func (e *ending) err(name string, out Output) error {
 	return nil
 }
 
+// maxOutput returns the number of bytes of each output stream to keep.
 func maxOutput(c Cmd) int64 {
 	if c.MaxOutput > 0 {
 		return c.MaxOutput
@@ -213,15 +214,15 @@ func Status(ws syscall.WaitStatus) (exit, signal int) {
 	return ws.ExitStatus(), 0
 }
 
-// stopper stops a command's process group.
+// stopper stops the process group of a command: it sends SIGTERM and, after the grace time, SIGKILL.
 type stopper struct {
 	fired atomic.Bool
 	group int // the number of the group, negative, as an argument of kill(2)
 	kill  *time.Timer
 }
 
-// stopGroup sets up cmd so that the end of its context stops the whole process group. The SIGKILL comes before os/exec
-// gives up on the pipes (OpenPipes). A group that ignores SIGTERM is then already dead.
+// stopGroup changes cmd so that the end of cmd's context stops the whole process group. SIGKILL is sent before os/exec
+// stops waiting for the pipes (OpenPipes), so a group that ignores SIGTERM is dead by then.
 func stopGroup(cmd *exec.Cmd) *stopper {
 	s := &stopper{}
 	cmd.WaitDelay = OpenPipes
@@ -234,8 +235,8 @@ func stopGroup(cmd *exec.Cmd) *stopper {
 	return s
 }
 
-// end kills the remaining processes of a stopped group without waiting for the timer. The caller has waited for the
-// command. The group's number is not reused while a member lives.
+// end kills the remaining processes of a stopped group immediately, without waiting for the timer. The caller must have
+// waited for the command. As long as a process of the group lives, the kernel does not reuse the group's number.
 func (s *stopper) end() {
 	if s.fired.Load() && s.kill.Stop() {
 		_ = syscall.Kill(s.group, syscall.SIGKILL)

@@ -187,6 +187,7 @@ func (t *Tree) Write(to io.Writer) (int64, error) {
 	return c.n, w.Close()
 }
 
+// add writes one entry to the tar. The error is of kind Busy if the file was changed since Open.
 func (t *Tree) add(w *tar.Writer, e *entry) error {
 	h := &tar.Header{Name: e.name, Mode: int64(e.info.Mode() & ModeBits), Format: tar.FormatPAX}
 	switch {

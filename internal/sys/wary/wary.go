@@ -91,14 +91,15 @@ func parseInfo(text string) (m Mount, err error) {
 	return m, nil
 }
 
-// Look holds the attributes of a file that the kernel has cached.
+// Look holds the attributes of a file as the kernel has cached them, so that reading them does not call the file
+// system.
 type Look struct {
 	Mode uint32 // permissions and type, see stat(2)
 	UID  int
 }
 
-// At returns the attributes of a descriptor's file that the kernel has cached. The caller must have checked that the
-// file is on the expected mount.
+// At returns the cached attributes of a descriptor's file. The caller must have checked with [MountOf] that the file is
+// on the expected mount.
 func At(fd int) (Look, error) {
 	var st unix.Statx_t
 	err := unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE|unix.STATX_MODE|unix.STATX_UID,
@@ -109,9 +110,9 @@ func At(fd int) (Look, error) {
 // Kind returns the type of the file, in the bits of stat(2).
 func (l Look) Kind() uint32 { return l.Mode & unix.S_IFMT }
 
-// CheckMount returns an error if a mount is a FUSE file system that another account than root mounted, because such a
-// file system may never answer. It also returns an error for an unknown mount, such as a mount of another mount
-// namespace.
+// CheckMount returns an error if the mount with this id is a FUSE file system that another account than root mounted,
+// because such a file system may never answer. It also returns an error if the mount is unknown, for example because it
+// belongs to another mount namespace.
 func CheckMount(id int) error {
 	f, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
@@ -131,8 +132,8 @@ func CheckMount(id int) error {
 	return fmt.Errorf("its mount %d is not a mount of this machine", id)
 }
 
-// ofRoot returns an error if a line of mountinfo is about a FUSE file system of another account than root:
-// "... - fuse.sshfs source rw,user_id=1000".
+// ofRoot returns an error if a line of /proc/self/mountinfo describes a FUSE file system that another account than root
+// mounted, such as "... - fuse.sshfs source rw,user_id=1000".
 func ofRoot(line string) error {
 	_, rest, _ := strings.Cut(line, " - ")
 	f := strings.Fields(rest)
@@ -147,9 +148,9 @@ func ofRoot(line string) error {
 	return nil
 }
 
-// Open opens a relative name below a folder that only this process's account (or root) can replace. The folders and
-// files below may belong to other accounts. Open follows no link, enters no other file system, and opens only regular
-// files or, with O_DIRECTORY, folders. Neither a FIFO nor a lease can make Open wait.
+// Open opens the file or folder with a relative name below root. Only this process's account or root may be able to
+// replace root; the folders and files below may belong to other accounts. Open follows no link, enters no other file
+// system, and opens only regular files or, with O_DIRECTORY, folders. Neither a FIFO nor a lease can make Open wait.
 func Open(root, name string, flag int) (*os.File, error) {
 	d, err := In(root)
 	if err != nil {
@@ -196,8 +197,8 @@ func (d *Dir) Open(name string, flag int) (*os.File, error) {
 	return f, nil
 }
 
-// Lstat returns the attributes of a name below the folder. It follows no link. The error is [ErrElsewhere] if the name
-// is on another file system.
+// Lstat returns the attributes of a name below the folder. It follows no link. The error wraps [ErrElsewhere] if the
+// name is on another file system.
 func (d *Dir) Lstat(name string) (os.FileInfo, error) {
 	h, err := d.path(name)
 	if err != nil {
@@ -211,7 +212,8 @@ func (d *Dir) Lstat(name string) (os.FileInfo, error) {
 	return info, nil
 }
 
-// path returns an O_PATH handle of a name. The file may have any type, and is not opened.
+// path returns an O_PATH handle of a name below the folder. Such a handle names a file of any type without opening it.
+// The error wraps [ErrElsewhere] if a part of the name is on another file system.
 func (d *Dir) path(name string) (*os.File, error) {
 	at, path := int(d.h.Fd()), d.h.Name()
 	for step := range strings.SplitSeq(name, "/") {
@@ -253,6 +255,7 @@ func (d *Dir) RemoveAll(name string) error {
 	return nil
 }
 
+// cutLast splits a name at its last slash. ok is false if the name has no slash; last is then the whole name.
 func cutLast(name string) (parent, last string, ok bool) {
 	i := strings.LastIndexByte(name, '/')
 	if i < 0 {
@@ -261,6 +264,8 @@ func cutLast(name string) (parent, last string, ok bool) {
 	return name[:i], name[i+1:], true
 }
 
+// removeAll removes the entry name of the folder at, which must be on the given mount, and everything below it. depth
+// is the number of folders between the entry and the folder of the first call.
 func removeAll(at int, name string, mount, depth int) error {
 	switch err := unix.Unlinkat(at, name, 0); {
 	case err == nil, errors.Is(err, unix.ENOENT):

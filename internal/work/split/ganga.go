@@ -10,9 +10,10 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Ganga's splitters that set fields of a job, and its Monte-Carlo splitter. Each function below that returns a method
-// describes one splitter: its name and unit, and how it starts to cut (see method and cutter). A cut may continue an
-// earlier cut; carry.Next is then the number of units that were cut before.
+// The names of the splitters of Ganga in this file: two that set fields of a job, and one for Monte-Carlo jobs. For
+// each splitter, a function below returns its method, that is, its name, its unit of work, and the function that starts
+// a cut. A cut may continue an earlier cut: carry.Next is then the number of units that the earlier cut has put into
+// parts.
 const (
 	// ArgSplitter makes a part for each list of arguments.
 	ArgSplitter = "ArgSplitter"

@@ -52,7 +52,7 @@ type Params struct {
 	// part of each such file. "" also leaves such files out, but does not count as a request of the job file.
 	WithoutLumis string `json:"without_lumis,omitempty"`
 
-	// Performance is the basis of estimates.
+	// Performance contains the figures from which the run time and the size of parts are estimated.
 	Performance Performance `json:"performance,omitzero"`
 	// IncludeParents adds the merged ancestors of the files to the files that a part reads.
 	IncludeParents bool `json:"include_parents,omitempty"`
@@ -63,8 +63,9 @@ type Params struct {
 	// Production means that the parts generate events, all of run 1.
 	Production bool `json:"production,omitempty"`
 
-	// SiteWhitelist and SiteBlacklist are the site lists. With TrustSitelists only the lists determine where a part may
-	// run.
+	// SiteWhitelist and SiteBlacklist are lists of clusters. A part never runs on a cluster of the black list, and, if
+	// there is a white list, runs only on clusters of the white list. With TrustSitelists the two lists alone determine
+	// where a part may run; otherwise the cluster must also be able to read the part's files.
 	SiteWhitelist  []string `json:"siteWhitelist,omitempty"`
 	SiteBlacklist  []string `json:"siteBlacklist,omitempty"`
 	TrustSitelists bool     `json:"trustSitelists,omitempty"`

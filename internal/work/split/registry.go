@@ -13,15 +13,17 @@ import (
 // the store of a site can hold far fewer local jobs.
 const MaxParts = 10_000_000
 
-// method is a splitter.
+// method implements Splitter: it is the description of one splitter.
 type method struct {
 	name, unit string
 	defaults   func(*Params)
-	// start checks the parameters and prepares the work. At this time the Cutting has only its carry.
+	// start checks the parameters and returns the cutter that makes the parts. When start is called, only the field carry
+	// of the Cutting is set.
 	start func(*Cutting, *Work, *Params) (cutter, error)
 	// bound quickly returns an upper bound of the number of parts.
 	bound func(*Work, *Params) int64
-	// size returns a description of the amount of work, to be placed before "would make N parts"; nil if there is none.
+	// size returns a description of the amount of work, which an error text puts before "would make N parts"; nil if the
+	// splitter has no such description.
 	size func(*Work, *Params) string
 }
 
@@ -30,7 +32,7 @@ var _ Splitter = (*method)(nil)
 // counter is a cutter that can count its parts without making them.
 type counter interface{ count(*Cutting) int64 }
 
-// all returns the splitters.
+// all returns all splitters that jjm has.
 func all() []*method {
 	return append(ownMethods(), eventBasedMethod(), fileBasedMethod(), minFileBasedMethod(), lumiBasedMethod(),
 		eventAwareMethod(),

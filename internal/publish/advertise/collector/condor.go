@@ -10,7 +10,8 @@ import (
 	"jjm/internal/publish/advertise"
 )
 
-// Collector is a broker's collector. Its errors are of kind Busy: the call may be repeated.
+// Collector is a broker's collector: a server that holds the ads of sites. The errors of its methods are of kind Busy:
+// the call may be repeated.
 type Collector interface {
 	// Send publishes an ad. A nil error does not prove that the collector accepted it.
 	Send(ctx context.Context, ad string) error

@@ -14,8 +14,8 @@ import (
 // offer has changed, the ad is sent early.
 const checkInterval = 5 * time.Second
 
-// keeper keeps the ad in one collector, or withdraws an ad that an earlier daemon left
-// there.
+// keeper keeps the site's ad up to date in one collector. If leftover is set, the ad was sent by an earlier daemon with
+// other settings, and keeper only withdraws it.
 type keeper struct {
 	p         *Publisher
 	collector Collector
@@ -31,6 +31,8 @@ type keeper struct {
 	asked []chan struct{} // channels to close after the next attempt
 }
 
+// newKeeper returns the keeper for the collector that state names. state is the state in which the collector is known
+// to be.
 func newKeeper(p *Publisher, state wire.AdCollector) *keeper {
 	return &keeper{p: p, collector: p.deps.Open(state.Collector), leftover: state.State == wire.AdWithdrawing,
 		wake: make(chan struct{}, 1), state: state}
@@ -53,7 +55,8 @@ func (k *keeper) keep(ctx context.Context) {
 	}
 }
 
-// clear withdraws an ad of former settings. It tries again until the ad is gone or has expired.
+// clear withdraws an ad that is no longer in the settings. It tries again until the ad is withdrawn or has expired, or
+// until ctx ends.
 func (k *keeper) clear(ctx context.Context) {
 	for ctx.Err() == nil && k.view().There {
 		err := k.withdraw(ctx)
@@ -95,7 +98,7 @@ func (k *keeper) wait(ctx context.Context, pause time.Duration) {
 	}
 }
 
-// try sends the ad once and checks whether it arrived.
+// try sends the ad once, checks whether it arrived, and records the result.
 func (k *keeper) try(ctx context.Context) {
 	facts := k.p.deps.Facts()
 	k.mu.Lock()
@@ -122,8 +125,9 @@ func (k *keeper) noteSending(before wire.AdCollector) {
 	k.change(func(s *wire.AdCollector) { s.There, s.Expires = true, k.now().Add(k.p.config.Lifetime.D()) })
 }
 
-// renew sends the ad. If seen is set, because the collector had the last ad, renew first checks whether the collector
-// still has it, to detect a collector that forgets ads.
+// renew sends the ad and reads it back. seen means that the collector had the ad after the last sending. In this case
+// renew first checks whether the collector still has it, so that the state shows how often a collector lost the ad. The
+// error is of kind Conflict if the collector instead had an ad of another jjm under the same name.
 func (k *keeper) renew(ctx context.Context, facts advertise.Facts, seen bool) error {
 	var rival error
 	if seen {
@@ -228,7 +232,7 @@ func (k *keeper) withdraw(ctx context.Context) error {
 	return err
 }
 
-// change changes the state and writes it to the file.
+// change changes the state and writes the state of all keepers to the file.
 func (k *keeper) change(do func(*wire.AdCollector)) {
 	k.mu.Lock()
 	do(&k.state)
@@ -236,6 +240,7 @@ func (k *keeper) change(do func(*wire.AdCollector)) {
 	k.p.note()
 }
 
+// view returns a copy of the state.
 func (k *keeper) view() wire.AdCollector {
 	k.mu.Lock()
 	defer k.mu.Unlock()

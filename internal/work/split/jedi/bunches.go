@@ -10,13 +10,14 @@ import (
 type Task struct {
 	// Rule is the split rule, such as "NF=3,MW=20"; docs/SPLITTERS.md lists its words.
 	Rule string `json:"rule,omitempty"`
-	// OutPerMB is the output in bytes per MB of input, or per event with OutPerEvent. WorkSize
-	// is the work space of a job in bytes.
+	// OutPerMB is the size of the output in bytes per MB of input, or per event if OutPerEvent is set. WorkSize is the
+	// disk space in bytes that each job needs besides its input and output.
 	OutPerMB    float64 `json:"out_per_mb,omitempty"`
 	OutPerEvent bool    `json:"out_per_event,omitempty"`
 	WorkSize    float64 `json:"work_size,omitempty"`
-	// CPUTime, if HS06 is set, is in HS06 seconds per event. Walltime, if HS06 is not set, is in seconds per MB of input.
-	// BaseWall is in seconds per job, Efficiency in percent.
+	// HS06 selects how the run time is estimated. If HS06 is set, CPUTime is used, in HS06 seconds per event. Otherwise
+	// Walltime is used, in seconds per MB of input. BaseWall is added for each job, in seconds. Efficiency is the CPU
+	// efficiency in percent.
 	HS06 bool `json:"hs06,omitempty"`
 	// CorePower is the HS06 value of a core, used if the queue does not state its own.
 	CorePower  float64 `json:"core_power,omitempty"`
@@ -28,10 +29,12 @@ type Task struct {
 	Copies float64 `json:"copies,omitempty"`
 }
 
-// WorkSize returns the work space of a task that requests a number of bytes: JEDI adds 300 MB.
+// WorkSize returns the value of Task.WorkSize for a task that requests a number of bytes: JEDI adds 300 MB to the
+// request.
 func WorkSize(bytes float64) float64 { return bytes + 300*mb }
 
-// number returns the number of a word of the split rule, nil if the word is missing.
+// number returns the value of a word of the split rule, for instance 3 for "NF" in "NF=3,MW=20". It returns nil if the
+// rule does not have the word, or if the value is no whole number.
 func (t *Task) number(token string) *int64 {
 	for _, word := range strings.Split(t.Rule, ",") {
 		name, text, _ := strings.Cut(strings.TrimSpace(word), "=")
