@@ -138,8 +138,8 @@ func TestInstalled_SlurmsTextsHaveAKind(t *testing.T) {
 	}
 }
 
-// If a reason of the installed Slurm names a limit on the number of submitted jobs, the error is of kind Busy and marked
-// by TooMany. For all other limits, which a single job can exceed, the error has some known kind.
+// If a reason of the installed Slurm names a limit on the number of submitted jobs, the error is of kind Busy and
+// marked by TooMany. For all other limits, which a single job can exceed, the error has some known kind.
 func TestInstalled_SlurmsReasonsHaveAKind(t *testing.T) {
 	l := slurmLibrary(t)
 	reasons := l.words(t, regexp.MustCompile(`^(Assoc(Grp|Max)|QOS(Grp|Max|Min))[A-Z][A-Za-z]+$|^Max[A-Za-z]+PerAccount$`))

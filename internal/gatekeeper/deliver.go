@@ -95,7 +95,8 @@ func tarTime(l wire.Lookup) time.Time {
 // names the tar file, it reads the file itself; the error is of kind Busy if the file cannot be opened either.
 func (d *Deliverer) open(ctx context.Context, l wire.Lookup) (io.ReadCloser, int64, error) {
 	ref := l.ID.String()
-	first := wire.OutputRequest{One: wire.OneRef(ref), Wanted: wire.Wanted{Generation: 1}} // a gatekeeper never sees a later one
+	// a gatekeeper never sees a later generation
+	first := wire.OutputRequest{One: wire.OneRef(ref), Wanted: wire.Wanted{Generation: 1}}
 	a, src, err := client.Open(ctx, d.Client.daemon(), wire.VerbOutput(), first)
 	if err == nil || !undecided(err) || l.Tar == "" {
 		return src, a.Bytes, err

@@ -89,8 +89,8 @@ func (s *site) thaw(t testing.TB) {
 	}
 }
 
-// waves calls submit(0), submit(1) and so on, in n waves of fifty calls at a time. In the first wave the daemon runs; in
-// the second it is killed and started again; in the third it is down; in the fourth it is started.
+// waves calls submit(0), submit(1) and so on, in n waves of fifty calls at a time. In the first wave the daemon runs;
+// in the second it is killed and started again; in the third it is down; in the fourth it is started.
 func (s *site) waves(t testing.TB, n int, submit func(i int)) {
 	t.Helper()
 	meanwhile := []func(){func() {}, s.restart, func() {}, s.start}

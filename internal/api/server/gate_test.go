@@ -298,7 +298,8 @@ func TestGate_HalfClosedClientGetsItsAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-began
-	time.AfterFunc(300*time.Millisecond, func() { close(goOn) }) // pause: longer than the time between two checks of the connection
+	// pause: longer than the time between two checks of the connection
+	time.AfterFunc(300*time.Millisecond, func() { close(goOn) })
 	if a := c.answer(t); !a.OK {
 		t.Errorf("answer %+v", a.Error)
 	}

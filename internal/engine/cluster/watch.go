@@ -105,9 +105,9 @@ func (w *watcher) rest(ctx context.Context) error {
 	}
 }
 
-// interval returns times until the next round: every is the time if nothing is urgent, soon is the time after a wake-up.
-// result is the time between two checks whether enough results wait for a listing. It is not shorter than soon, because a cluster
-// on which jobs end all the time would otherwise be listed without a pause.
+// interval returns times until the next round: every is the time if nothing is urgent, soon is the time after a
+// wake-up. result is the time between two checks whether enough results wait for a listing. It is not shorter than
+// soon, because a cluster on which jobs end all the time would otherwise be listed without a pause.
 func (w *watcher) interval() (every, soon, result time.Duration) {
 	p, took := w.c.polling(), w.pace()
 	return p.Every(took), p.Soon(took), p.AfterResult(took)

@@ -60,8 +60,8 @@ func (ju *Judge) judge(ctx context.Context, ready []judgement) error {
 	return nil
 }
 
-// decide gets the decision about an attempt from plan.Local, and applies the decision to the attempt's local job. If the
-// evidence does not show the end of the attempt, it changes nothing.
+// decide gets the decision about an attempt from plan.Local, and applies the decision to the attempt's local job. If
+// the evidence does not show the end of the attempt, it changes nothing.
 func (ju *Judge) decide(c *state.Change, j judgement) {
 	l := c.Local(j.id.LocalID)
 	spec := &c.Live.Grid(j.id.Grid).Job.Spec

@@ -133,8 +133,8 @@ func (t *Tree) names(dir string, most Most) ([]fs.DirEntry, error) {
 	return names, nil
 }
 
-// entryOf returns the entry for a file, folder or symbolic link; the entry of a link has the link's target. The error is
-// of kind Invalid for any other file, such as a device or a socket.
+// entryOf returns the entry for a file, folder or symbolic link; the entry of a link has the link's target. The error
+// is of kind Invalid for any other file, such as a device or a socket.
 func (t *Tree) entryOf(name string) (entry, error) {
 	info, err := t.root.Lstat(name)
 	if err != nil {

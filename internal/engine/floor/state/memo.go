@@ -216,8 +216,8 @@ func (m Memory) timed(id jjm.GridID) *Reads {
 	return g.Merge
 }
 
-// NextLook returns the time until an idle grid job must be looked at again, 0 if WaitsForTime is false for it. At the end
-// of each interval of length poll, NextLook makes the grid job no longer idle, and returns one millisecond.
+// NextLook returns the time until an idle grid job must be looked at again, 0 if WaitsForTime is false for it. At the
+// end of each interval of length poll, NextLook makes the grid job no longer idle, and returns one millisecond.
 func (a *Memo) NextLook(id jjm.GridID, now jjm.Time, poll time.Duration) time.Duration {
 	r := a.timed(id)
 	if r == nil {
