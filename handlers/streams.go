@@ -43,8 +43,8 @@ func CommandOf(h Handler, spec *jjm.Spec, l *jjm.LocalJob) (Command, error) {
 	return cmd, nil
 }
 
-// CommandForeseen does the same as CommandOf, for a preview: the outputs get the names for a local job with the number
-// place in its step, counted from 0.
+// CommandForeseen returns the command that a local job will probably have, for a preview. It is CommandOf for the local
+// job at position place of its step, counted from 0; the names of outputs follow from this position.
 func CommandForeseen(h Handler, spec *jjm.Spec, part *jjm.Part, place int) (Command, error) {
 	l := jjm.LocalJob{ID: jjm.LocalID{N: int32(place)}, Part: *part}
 	l.Part.Serials = stream.Foreseen(spec, jjm.StepWork, place)

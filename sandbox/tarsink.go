@@ -19,8 +19,8 @@ type tarFile interface {
 	Truncate(size int64) error
 }
 
-// tarSink is the file of a tar writer. A separate goroutine hashes and writes full buffers while the next buffer is
-// filled. rewind removes all bytes after a mark, which is a result of size.
+// tarSink is the file to which a tar writer writes. A separate goroutine hashes and writes full buffers while the next
+// buffer is filled. A mark is a result of size; rewind removes all bytes after a mark.
 type tarSink struct {
 	f       tarFile
 	buf     []byte
@@ -61,12 +61,14 @@ func (s *tarSink) drain() {
 	}
 }
 
+// failed returns the first error of the goroutine, nil if there is none.
 func (s *tarSink) failed() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
 }
 
+// fail stores the first error of the goroutine.
 func (s *tarSink) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -170,7 +170,7 @@ func remedy(err error) string {
 }
 
 // load returns the foreign content of the file on disk, and the file's stamp. If the file is not a readable record,
-// load renames it (*.bad), so that a new file can take its place.
+// load keeps a copy of it as *.bad and returns no foreign content, so that the file is replaced.
 func (db *DB) load(st *gridState, dir string, f file) (*extras, stamp, error) {
 	path := filepath.Join(dir, f.name)
 	seen := db.stamp(path)

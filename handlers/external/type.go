@@ -41,8 +41,7 @@ type Type struct {
 
 	mu    sync.Mutex   // not held during any wait
 	about *description // nil until the program has answered
-	// why is the reason why there is no description; nil if the program was not asked yet
-	why   jjm.Problems // the reason why there is no description
+	why   jjm.Problems // the reason why there is no description; nil if the program was not asked yet
 	asked time.Time    // time of the latest request to the program
 }
 

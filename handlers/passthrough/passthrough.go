@@ -31,6 +31,7 @@ func New() handlers.Handler {
 	}
 }
 
+// read parses the settings.
 func read(spec *jjm.Spec) (p params, problems jjm.Problems) {
 	problems = handlers.DecodeParams(spec.Params, &p)
 	if len(problems) == 0 && p.Command[0] == "" {
@@ -39,6 +40,7 @@ func read(spec *jjm.Spec) (p params, problems jjm.Problems) {
 	return p, problems
 }
 
+// cut returns a cutting with one local job.
 func cut(_ params, spec *jjm.Spec, site handlers.Site) (handlers.Cutting, jjm.Problems) {
 	return site.Cut(handlers.Cutting{Splitter: split.ByRows, Work: split.Work{Rows: make([][]string, 1), Only: spec.Only},
 		Why: []string{"one local job: the runner owns the workflow"}}, "params.command", "")

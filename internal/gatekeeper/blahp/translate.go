@@ -116,7 +116,7 @@ type translation struct {
 	lists Lists
 }
 
-// abs makes a path absolute.
+// abs returns a path of the job as an absolute path.
 func (t *translation) abs(p string) string {
 	if filepath.IsAbs(p) {
 		return filepath.Clean(p)
@@ -124,6 +124,7 @@ func (t *translation) abs(p string) string {
 	return filepath.Join(t.Folder, p)
 }
 
+// stdin returns the file for standard input, "" if there is none.
 func (t *translation) stdin() string {
 	if t.Stdin == "" || t.Stdin == devNull {
 		return ""

@@ -117,6 +117,7 @@ func (p *parser) attribute() (string, []Value, error) {
 	return name, values, err
 }
 
+// isNameByte reports whether the name of an attribute may contain a byte.
 func isNameByte(c byte) bool {
 	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
@@ -155,6 +156,7 @@ func (p *parser) values(depth int) ([]Value, error) {
 // special are the bytes that a word without quotes cannot contain.
 const special = "+&|()=<>!\"'^#$ \t\r\n"
 
+// word parses a word, with or without quotes.
 func (p *parser) word() (string, error) {
 	if c := p.next(); c == '"' || c == '\'' {
 		return p.quoted(c)

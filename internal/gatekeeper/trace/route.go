@@ -32,7 +32,7 @@ type route interface {
 	installed(context.Context) (string, error)
 	// requestKey returns the request key of the job.
 	requestKey() string
-	// submit submits the job, and returns the gatekeeper's name for it.
+	// submit submits the job, and returns the handle, which is the gatekeeper's name for the job.
 	submit(context.Context) (jjm.Handle, error)
 	// poll requests the state of the job in the same way as the gatekeeper. text describes the answer for people; over is
 	// true if the answer shows that the job has ended.
@@ -92,8 +92,8 @@ func count(r io.Reader) (files int, err error) {
 	}
 }
 
-// direct traces the path of a gatekeeper without scripts. It sends requests to the daemon's socket, or writes them to
-// the daemon's spool if the client's socket does not exist.
+// direct is the route of a trace that uses no scripts. It sends requests to the daemon's socket. If the socket of its
+// client does not exist, the client writes the requests to the daemon's spool instead.
 type direct struct {
 	t      *tracer
 	client *gatekeeper.Client

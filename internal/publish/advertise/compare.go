@@ -10,7 +10,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Held is an ad in a collector.
+// Held is an ad as a collector returns it: the values of the attributes by name.
 type Held map[string]any
 
 // ParseHeld parses the output of "condor_status -any -json": a list of ads, or an empty text if there are no ads.

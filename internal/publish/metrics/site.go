@@ -70,6 +70,7 @@ func (s sink) counter(name, help string, value float64, labels ...string) {
 	s.send(prometheus.CounterValue, name, help, value, labels)
 }
 
+// send sends one value with its labels.
 func (s sink) send(typ prometheus.ValueType, name, help string, value float64, labels []string) {
 	var names, values []string
 	for pair := range slices.Chunk(labels, 2) {

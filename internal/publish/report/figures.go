@@ -155,7 +155,8 @@ func (d *Data) Ends() (rows [][2]string) {
 	return append(rows, [2]string{name, text})
 }
 
-// failures returns the causes of failures with the last lines of their examples.
+// failures returns the causes of failures. Each has, as an example, the last lines that one local job with this cause
+// wrote to standard error.
 func (d *Data) failures() []failure {
 	all := []failure{}
 	for _, c := range d.Status.Causes {
@@ -171,7 +172,8 @@ type failure struct {
 	Lines                []string
 }
 
-// events returns the rows about the time of the grid job: its own changes, and the orders of administrators.
+// events returns a row for each of the latest events during the grid job: changes of the grid job itself, and orders of
+// administrators. A row has the time, the text and the person or part of jjm that caused the event.
 func (d *Data) events() (rows [][3]string) {
 	all := slices.Concat(d.Changes, d.Orders)
 	slices.SortStableFunc(all, func(a, b jjm.JournalEntry) int { return cmp.Compare(a.Time, b.Time) })
@@ -194,8 +196,8 @@ func eventText(e jjm.JournalEntry) string {
 	return text
 }
 
-// restarts returns the number of local jobs with several attempts, and the greatest number of attempts of one local
-// job.
+// restarts returns a text about the local jobs with several attempts: how many there are, and which of them has the
+// most attempts.
 func (d *Data) restarts() string {
 	n, most, which := 0, int32(0), ""
 	for i := range d.Locals {

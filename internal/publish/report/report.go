@@ -27,10 +27,10 @@ type Data struct {
 	Locals []jjm.LocalJob
 	// Words are the last lines of standard error, by local job.
 	Words map[string][]string
-	// Changes are the changes of the grid job itself, oldest first. Orders are those of administrators during the grid
-	// job.
+	// Changes are the changes of the grid job itself, oldest first. Orders are the orders of administrators during the
+	// grid job.
 	Changes, Orders []jjm.JournalEntry
-	// Now is the time of the report. No other clock is read, so that the same data are always the same page.
+	// Now is the time of the report. The report reads no other clock, so the same data always make the same page.
 	Now jjm.Time
 
 	// attempts are the attempts that have started, ordered by their start.
@@ -79,9 +79,9 @@ func (d *Data) SetJournal(history, orders []jjm.JournalEntry) {
 	}
 }
 
-// SetAttempts sets the attempts of Locals. The row of a local job describes its only or last attempt. If a local job
-// had several attempts, SetAttempts reads all of them with of, for at most mostRetried local jobs; the report says how
-// many local jobs remain.
+// SetAttempts sets the attempts of all local jobs. If a local job had only one attempt, its entry in Locals describes
+// this attempt. If it had several, SetAttempts calls of to read all of them. It does so for at most mostRetried local
+// jobs; of further ones only the last attempt is used, and the report contains their number.
 func (d *Data) SetAttempts(of func(*jjm.LocalJob) ([]wire.Attempt, error)) error {
 	retried := 0
 	for i := range d.Locals {

@@ -20,8 +20,8 @@ type Config struct {
 	Listen string `toml:"listen"`
 	// Tokens is the path of a file with a token for each account; see [ReadTokens]. "" means that no token is accepted.
 	Tokens string `toml:"tokens"`
-	// UserHeader is the header in which a proxy names the reader's account. The header is used only on a Unix socket, and
-	// only if the account Proxy has connected.
+	// UserHeader is the header in which a proxy names the reader's account. The header is only used in requests on a Unix
+	// socket from a process of the account Proxy.
 	UserHeader string `toml:"user_header"`
 	Proxy      string `toml:"proxy"`
 }

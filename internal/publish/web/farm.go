@@ -94,7 +94,7 @@ func (p *Page) farm(ctx context.Context, v viewer, r *http.Request) (any, error)
 }
 
 // rowOf returns the table row of a cluster. Its state is the first of these that applies: an open circuit breaker,
-// other trouble of the batch system, an order of an administrator (a pause or a drain), "ok".
+// other trouble of the batch system, an order of an administrator such as a pause, "not asked yet", "ok".
 func rowOf(c *wire.Cluster, causes bool, now jjm.Time) clusterRow {
 	row := clusterRow{Name: c.Name, Kind: c.Kind, State: "ok", Waiting: c.Waiting, Queued: c.Queued, Running: c.Running,
 		Slots: c.Slots}

@@ -24,7 +24,7 @@ const (
 	eventTime  = 10 * time.Second
 )
 
-// listeners counts the listeners.
+// listeners counts the browsers that receive live updates, in total and by account.
 type listeners struct {
 	mu  sync.Mutex
 	all int
@@ -43,6 +43,7 @@ func (l *listeners) add(account string) bool {
 	return true
 }
 
+// remove removes a listener of an account.
 func (l *listeners) remove(account string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -292,7 +292,7 @@ func (s *Stamps) Renew(dir string) error {
 	return s.writeIn(dir, Stamp{Store: s.store, Until: jjm.GridID(s.until.Load()), Given: jjm.GridID(s.given.Load())})
 }
 
-// Gave notes an id that is assigned; see [Stamps.Keep].
+// Gave notes that an id was assigned. [Stamps.Keep] writes it to the stamps.
 func (s *Stamps) Gave(id jjm.GridID) {
 	for {
 		was := s.given.Load()

@@ -79,9 +79,8 @@ func (in *In) removeBox(below *wary.Dir, t commons.Heap) error {
 	return nil
 }
 
-// usage returns the number of bytes and the number of names in a box. It does not look into folders. An entry is never
-// a folder, so a folder in a box is not a gatekeeper's; each folder counts as MaxBytes. usage stops after 2*MaxEntries
-// names.
+// usage returns the number of bytes and the number of names in a box. It does not look into folders: each folder counts
+// as MaxBytes, because gatekeepers make no folders in a box. usage stops after about 2*MaxEntries names.
 func (b *Box) usage() commons.Heap {
 	t := commons.Heap{Name: b.Name(), UID: b.UID}
 	for t.Names <= 2*MaxEntries {

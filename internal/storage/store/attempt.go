@@ -54,8 +54,8 @@ func (e *AttemptEnd) follows(other *AttemptEnd) bool {
 	return e.ID == next && e.Ended == other.Ended
 }
 
-// alike returns how many of n values, counted from the first, form one run. joins reports whether value i continues the
-// run of the previous value.
+// alike returns the length of the first run among n values. joins(i) reports whether value i belongs to the same run as
+// value i-1.
 func alike(n int, joins func(i int) bool) int {
 	i := 1
 	for i < n && joins(i) {
@@ -64,7 +64,8 @@ func alike(n int, joins func(i int) bool) int {
 	return i
 }
 
-// endRun ends attempts. Each of them must follow the previous one, as reported by follows.
+// endRun ends the attempts of a run at the same time. A run consists of attempts each of which follows the previous one
+// (see follows).
 func (tx *Tx) endRun(run []AttemptEnd) error {
 	if run[0].Ended == 0 {
 		return jjm.Errorf(jjm.Internal, "the time of its end is not set")
@@ -94,6 +95,7 @@ func (tx *Tx) endRun(run []AttemptEnd) error {
 	return nil
 }
 
+// endOne ends one attempt.
 func (tx *Tx) endOne(e *AttemptEnd) error {
 	n, err := tx.exec("UPDATE attempts SET ended = ? WHERE grid = ? AND local = ? AND attempt = ? AND ended = 0",
 		attemptArgs(args{}.int(int64(e.Ended)), e.ID))

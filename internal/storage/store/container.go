@@ -57,9 +57,9 @@ func (tx *Tx) Taken(id, member DatasetID) (int64, error) {
 	return n, nil
 }
 
-// Take adds files of member, a dataset of a container, to the dataset id, with their marks. from is the number of the
-// first file; the error is of kind Conflict if it is not the next file to take. added is the number of files that were
-// new to the dataset.
+// Take adds files of member, a dataset of a container, to the dataset id, together with the marks of the files. from is
+// the number of the first of these files in member. The error is of kind Conflict if it is not the next file that the
+// dataset id has to take. added is the number of files that were new to the dataset.
 func (tx *Tx) Take(id, member DatasetID, from int64, files []jjm.File) (added int, err error) {
 	taken, err := tx.Taken(id, member)
 	if err != nil {

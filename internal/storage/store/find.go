@@ -33,23 +33,23 @@ const (
 	RoleMade  Role = "made"
 )
 
-// Whose restricts a search. The zero value selects the grid jobs of account 0.
+// Whose restricts a search to the grid jobs of certain accounts. The zero value selects the grid jobs of account 0.
 type Whose struct {
 	// UID is the account whose grid jobs are searched; Everyone means all accounts.
 	UID int
 	// User is the name of an account, "" for any.
 	User string
-	// Most is how many jobs are returned at most.
+	// Most is the maximum number of jobs to return.
 	Most int
 }
 
 // Everyone is the UID of Whose that selects all accounts.
 const Everyone = -1
 
-// mostFacts bounds how many index entries of a host a search reads.
+// mostFacts is the maximum number of index entries about a host that a search reads.
 const mostFacts = 100_000
 
-// batchForms selects the bulks of all forms of a batch id: 4711, 4711[], 4711.host and 4711_1.
+// batchForms is SQL that selects the bulks with a batch id in any of its forms: 4711, 4711[], 4711.host and 4711_1.
 const batchForms = "b.id IS NOT NULL AND (b.id = ?4 OR b.id > ?4 || '.' AND b.id < ?4 || '/' " +
 	"OR b.id >= ?4 || '[' AND b.id < ?4 || '\\' OR b.id >= ?4 || '_' AND b.id < ?4 || '`')"
 
@@ -119,7 +119,7 @@ func (s *Store) FindHost(ctx context.Context, host string, from, until jjm.Time,
 	return all[:min(len(all), w.Most)], nil
 }
 
-// mostDomains is how many hosts that differ only in their domain one search looks at.
+// mostDomains is the maximum number of hosts with the same name in different domains that a search reads.
 const mostDomains = 16
 
 // hosts returns the host names in the evidence that are name, or name with a domain.

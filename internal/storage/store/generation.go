@@ -253,7 +253,8 @@ func (tx *Tx) ReopenInputs(l *jjm.LocalJob) error {
 	return nil
 }
 
-// reopenInput is ReopenInputs for one file. pieces is the number of its pieces that the local job owns.
+// reopenInput does the work of ReopenInputs for one file. pieces is the number of pieces of the file that the local job
+// owns.
 func (tx *Tx) reopenInput(l *jjm.LocalJob, file, pieces int64) error {
 	k := args{}.int(int64(l.ID.Grid)).int(int64(l.Step)).int(file)
 	marked, err := tx.c.number("SELECT state > 3 FROM input_files WHERE grid = ? AND step = ? AND file = ?", k)

@@ -10,7 +10,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// SetMeta stores a small value under a key that a package above chose. An empty value removes the key.
+// SetMeta stores a small value under a key. The packages above define the keys. An empty value removes the key.
 func (tx *Tx) SetMeta(key, value string) error {
 	query, a := "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
 		args{}.value(key).value(value)

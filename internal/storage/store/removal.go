@@ -31,7 +31,7 @@ func (r *Removal) Text() string {
 }
 
 // hindrances are queries that return a text if something depends on the grid job ?1 and prevents its removal. If told
-// is set, the query checks that a gatekeeper was told the end of the grid job; a forced removal skips such a query.
+// is set, the query checks that a gatekeeper knows the end of the grid job; a forced removal skips this check.
 var hindrances = [...]struct {
 	query string
 	told  bool
@@ -62,7 +62,7 @@ var hindrances = [...]struct {
 }
 
 // Hindrance returns an error of kind Conflict with the reason if an ended grid job cannot be removed. With force, the
-// grid job can be removed even if its gatekeeper was not told the end.
+// grid job can be removed even if its gatekeeper does not know the end yet.
 func (tx *Tx) Hindrance(id jjm.GridID, force bool) error {
 	if tx.c == nil {
 		return errOver()

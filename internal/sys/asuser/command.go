@@ -105,6 +105,7 @@ type streams struct {
 	ends   bool // the command ends at the cap of its output
 }
 
+// openStreams creates the standard streams of a command.
 func openStreams(c run.Cmd) (*streams, error) {
 	s := &streams{ends: c.EndAtMax}
 	var err error

@@ -31,7 +31,7 @@ type Files struct {
 	known int // the mount on which the folder was when it was last opened
 }
 
-// Remote marks the file system for package sandbox as a file system whose files only the helper opens.
+// Remote tells package sandbox that this process must not open the files itself; only the helper may.
 func (f *Files) Remote() {}
 
 // Area creates the folder at an absolute path, with mode 0700 and owned by the account, and returns the file system
@@ -168,6 +168,7 @@ func (f *Files) OpenFile(name string, flag int, perm os.FileMode) (*os.File, err
 	return nil, err
 }
 
+// open opens a file through the helper and checks that it is on the given mount.
 func (f *Files) open(name string, flag int, perm os.FileMode, mount int) (*os.File, error) {
 	a, err := f.ask(request{Op: "open", Name: name, Flag: flag, Perm: perm, Mount: mount})
 	if err == nil {
@@ -198,8 +199,8 @@ func (f *Files) checkOne(files []*os.File, mount, flag int) error {
 	return f.check(files[0], mount, flag)
 }
 
-// check returns an error if a file does not fit the request: if the file is on another mount, opened with other flags,
-// of another type, or of another account. check does not rely on the guard.
+// check returns an error if an open file is not what was requested: if it is on another mount, was opened with other
+// flags, has another type, or belongs to another account. check does not rely on the guard.
 func (f *Files) check(file *os.File, mount, flag int) error {
 	fail := func(format string, args ...any) error {
 		return &fs.PathError{Op: "open", Path: file.Name(), Err: fmt.Errorf(format, args...)}
@@ -255,12 +256,14 @@ func (f *Files) Usage(most diskuse.Most) (diskuse.Use, error) {
 	return *a.Use, nil
 }
 
+// act sends a request whose answer has only an error.
 func (f *Files) act(req request) error {
 	a, err := f.ask(req)
 	closeAll(a.files)
 	return err
 }
 
+// info sends a request whose answer describes a file.
 func (f *Files) info(op, name string) (os.FileInfo, error) {
 	a, err := f.ask(request{Op: op, Name: name})
 	closeAll(a.files)

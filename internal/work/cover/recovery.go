@@ -41,7 +41,8 @@ type piece struct {
 	first, count int64
 }
 
-// lostFile is the missing work of a file: all of it, or lumis.
+// lostFile is a file with missing work. If whole is set, the recovery names the whole file (in a step of ranges,
+// Recovery.pieces has the missing ranges). Otherwise lumis are the missing sections.
 type lostFile struct {
 	lfn   string
 	whole bool
@@ -159,8 +160,8 @@ func (r *Recovery) JobFile(files, ranges string, file func(lfn string) (jjm.File
 	return w, nil
 }
 
-// alongOnly returns the datasets. A secondary dataset has only its name and attributes, because it already exists in
-// the store. The caller replaces the files of the master dataset.
+// alongOnly returns the datasets of a recovery. A secondary dataset keeps only its name and attributes, because the
+// dataset is already in the store. The caller replaces the files of the master dataset.
 func alongOnly(all []jjm.DatasetInput) []jjm.DatasetInput {
 	out := slices.Clone(all)
 	for i, d := range out {
@@ -268,8 +269,8 @@ func sections(ranges []jjm.LumiRange) (n int64) {
 	return n
 }
 
-// unchosen returns the splitting without the lists of good sections ("runs", "lumis"), because the recovery lists the
-// missing sections itself.
+// unchosen returns the splitting without the lists of good sections ("runs", "lumis"). A recovery does not need them,
+// because it lists the missing sections itself.
 func unchosen(before *jjm.Splitting) *jjm.Splitting {
 	if before == nil || before.Params["runs"] == nil {
 		return before

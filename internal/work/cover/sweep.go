@@ -30,11 +30,12 @@ type sweep struct {
 // beyond is the position after the last unit.
 const beyond = uint64(Unbounded) + 1
 
+// begin starts the sweep of a file.
 func (s *sweep) begin(file int64, wants []want) {
 	s.file, s.wants, s.run, s.at, s.active = file, wants, 0, 0, s.active[:0]
 }
 
-// row adds the next row of the file.
+// row adds the next row of the file: it judges all units before the row, and then keeps the row.
 func (s *sweep) row(r Row) error {
 	if n := r.Local; n >= 0 && int(n) < len(s.v.jobs) {
 		s.v.jobs[n].owned += units(r.First, r.Last)
@@ -80,7 +81,7 @@ func (s *sweep) end() error {
 	return nil
 }
 
-// to judges all units of the current run before the position place.
+// to judges those units of the current run that are before the position place and were not judged yet.
 func (s *sweep) to(place uint64) error {
 	for s.at < place {
 		end := place
@@ -130,7 +131,8 @@ func (s *sweep) stretch(first, last int64) error {
 	return s.stray(first, last)
 }
 
-// stray reports, as a disagreement with the ledger, the first local job that owns units which are not part of the work.
+// stray reports the units first..last, which are not part of the work, if a local job owns them: the first such local
+// job disagrees with the ledger.
 func (s *sweep) stray(first, last int64) error {
 	for _, r := range s.active {
 		if !r.Released {

@@ -72,7 +72,7 @@ func (v *verifier) note(f *File) {
 		Asked: f.Asked})
 }
 
-// job holds the facts about one local job that Verify keeps in memory, in 24 bytes.
+// job holds what Verify remembers of a local job, in 24 bytes.
 type job struct {
 	count, owned int64
 	state        uint8 // jjm.State + 1; 0 = not in the stream; or the constant other

@@ -7,8 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// binder determines where a part may run if its splitter does not group files by place: on the clusters that can read
-// all files of the part.
+// binder sets where a part may run, for splitters that do not group files by place: on the clusters that can read all
+// files of the part.
 type binder struct {
 	work *Work
 	// at are the positions of the files in Work.Files, by LFN. places are the places found so far, by storages and

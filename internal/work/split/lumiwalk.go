@@ -26,7 +26,7 @@ type lumiWalk struct {
 	at     int // position in the files of the first place
 	over   bool
 
-	// The current file.
+	// The following fields describe the current file.
 	started bool
 	lumis   []jjm.LumiRange // the file's ranges, sorted by run
 	i       int             // current range in lumis
@@ -40,7 +40,7 @@ type lumiWalk struct {
 	fails   bool            // the part with the file's only section is createfailed
 	adapt   bool            // compute room for this file at the next part
 
-	// The current part, and the range of sections being gathered.
+	// The following fields describe the current part, and the range of sections that is being gathered for it.
 	stop    bool // start a new part at the next good section
 	inPart  int64
 	room    int64
