@@ -208,7 +208,10 @@ func (a *App) openEngine(ctx context.Context, clusters []engine.Cluster) error {
 		Now: time.Now, Log: a.log, Crash: a.failpoint(), IDs: a.ids, Accounted: a.accounted(),
 		Fetch: fetch.Child, Notify: true,
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	return a.store.Update(ctx, func(tx *store.Tx) error { return tx.Journal(jjm.Start()) })
 }
 
 func (a *App) dropDir() string { return filepath.Join(a.config.State, "drop") }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -72,7 +73,26 @@ func TestChecks_ShowAnOutage(t *testing.T) {
 		w.until(time.Hour, "the end of the outage", func() bool {
 			return w.checked(admin, "listing", "cold").State == health.OK
 		})
+		w.until(time.Hour, "its end in the journal", func() bool { return len(w.outages()) == 2 })
+		cold.frozen.Store(true) // for too short a time to be in the journal
+		w.until(10*time.Minute, "another outage", func() bool { return !w.site("cold").Healthy })
+		cold.frozen.Store(false)
+		w.until(time.Hour, "its end", func() bool { return w.site("cold").Healthy })
+		w.pass(10 * time.Minute)
+		all := w.outages()
+		if len(all) != 2 || all[0].To != "silent" || all[1].To != "answers" || all[0].Silent() != "cold" ||
+			all[1].Silent() != "cold" {
+			t.Errorf("%+v", all)
+		}
 	})
+}
+
+// outages returns the entries about outages that the journal shows to everybody.
+func (w *world) outages() []jjm.JournalEntry {
+	w.t.Helper()
+	all, err := w.engine.History(w.t.Context(), bob, jjm.Ref{}, 0)
+	w.must(err)
+	return slices.DeleteFunc(all, func(en jjm.JournalEntry) bool { return en.Source != jjm.SourceOutage })
 }
 
 // Every account sees the number of doubtful submissions and of missing local jobs, but no account sees their ids.

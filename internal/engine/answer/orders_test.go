@@ -39,6 +39,7 @@ func TestShows_WhatIsTheSitesAndTheAccountsOwn(t *testing.T) {
 		{"dataset-mark", "1 file of dataset d now lost: r (uid 0, dataset of uid 77)", false},
 		{"dataset-remove", "dataset d removed, 1 file (uid 7)", true},
 		{"dataset-remove", "dataset d removed, 1 file (uid 8)", false},
+		{jjm.SourceDaemon, "the daemon", true},
 		{"something new", "user bob", false},
 	} {
 		if got := shows(jjm.JournalEntry{Source: test.source, Cause: test.cause}, bob, mine); got != test.want {

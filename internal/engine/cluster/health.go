@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"jjm/internal/engine/floor/state"
 	"jjm/internal/jjm"
 	"jjm/internal/policy/plan"
+	"jjm/internal/storage/store"
 )
 
 // health records whether the batch system answers listings, and which local jobs and submissions have been unknown for
@@ -29,6 +31,8 @@ type health struct {
 	lastGood time.Time
 	back     time.Time // when the last outage ended
 	overdue  overdue
+
+	journaled bool // the journal has the beginning of the present outage; only the watch loop uses the field
 }
 
 // overdue contains what has been unknown about a cluster for the time UnknownWarn or longer.
@@ -89,6 +93,26 @@ func (h *health) note(err error, seen bool) {
 		h.b.Log.Warn("batch system answers no listing, its jobs keep their last state", "cluster", h.name, "error", cause)
 		h.c.wakeGrids()
 	}
+}
+
+// outageShown is the length from which an outage is in the journal of the site.
+const outageShown = time.Minute
+
+// journal appends an entry to the journal once an outage has lasted for outageShown, and another entry when the outage
+// is over. The watch loop calls it after every round of listings.
+func (h *health) journal(ctx context.Context) error {
+	h.mu.Lock()
+	cause, since := h.cause, jjm.At(h.badSince)
+	h.mu.Unlock()
+	began := !h.journaled && cause != "" && jjm.At(h.b.Now()).Sub(since) >= outageShown
+	if ended := h.journaled && cause == ""; !began && !ended {
+		return nil
+	}
+	err := h.b.Store.Update(ctx, func(tx *store.Tx) error { return tx.Journal(jjm.Outage(h.name, since, cause)) })
+	if err == nil {
+		h.journaled = began
+	}
+	return err
 }
 
 // backSince reports whether an outage ended after t.

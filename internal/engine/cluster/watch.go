@@ -67,6 +67,10 @@ func (w *watcher) watchLoop(ctx context.Context) {
 				"error", err)
 		}
 		w.c.health.warnUnknown(w.missing)
+		if err := w.c.health.journal(ctx); err != nil && ctx.Err() == nil {
+			w.b.Complain(slog.LevelError, "outage/"+w.name, "the journal gets no entry about the outage of a cluster, will try "+
+				"again", "cluster", w.name, "error", err)
+		}
 		if err := w.rest(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, base.ErrCrashed) {
 			w.b.Complain(slog.LevelError, "listing/"+w.name, "listing could not be applied, will try again", "cluster", w.name,
 				"error", err)

@@ -54,9 +54,10 @@ type chartBar struct {
 	Title      string
 }
 
-// chartMark is the end of a generation.
+// chartMark is the end of a generation, a start of the daemon, or the beginning or the end of an outage.
 type chartMark struct {
 	X     float64
+	Class string
 	Title string
 }
 
@@ -79,19 +80,20 @@ func kept(rows [][2]string) [][2]string {
 	return slices.DeleteFunc(rows, func(r [2]string) bool { return r[1] == "" || r[1] == "-" })
 }
 
-// chart draws all attempts along the time, and the ends of generations.
+// chart draws all attempts along the time, the ends of generations, starts of the daemon, and outages.
 func (d *Data) chart() chart {
 	from, to := d.span()
 	c := chart{Width: chartWidth, Height: chartHeight, From: plain.Clock(from), To: plain.Clock(to)}
 	x := func(t jjm.Time) float64 { return chartWidth * float64(t-from) / float64(max(to-from, 1)) }
 	for _, e := range d.Status.Endings {
-		c.Marks = append(c.Marks, chartMark{x(e.Ended), fmt.Sprintf("generation %d: %s %s", e.Generation, e.Status,
+		c.Marks = append(c.Marks, chartMark{x(e.Ended), "mark", fmt.Sprintf("generation %d: %s %s", e.Generation, e.Status,
 			plain.Clock(e.Ended))})
 	}
 	if d.Status.Ended != 0 {
-		c.Marks = append(c.Marks, chartMark{x(d.Status.Ended), fmt.Sprintf("generation %d: %s %s",
+		c.Marks = append(c.Marks, chartMark{x(d.Status.Ended), "mark", fmt.Sprintf("generation %d: %s %s",
 			max(d.Status.Generation, 1), d.Status.Lookup.Status, plain.Clock(d.Status.Ended))})
 	}
+	c.Marks = append(c.Marks, d.siteMarks(x)...)
 	if len(d.attempts) > mostBars {
 		c.Note = fmt.Sprintf("There are %d attempts, more than %d: each column shows how many attempts ran at that time.",
 			len(d.attempts), mostBars)
@@ -107,6 +109,20 @@ func (d *Data) chart() chart {
 				jjm.HowLong(a.wall()))})
 	}
 	return c
+}
+
+// siteMarks returns the marks of the last mostEvents starts of the daemon, and beginnings and ends of outages, during the
+// grid job, oldest first. x returns the place of a time.
+func (d *Data) siteMarks(x func(jjm.Time) float64) (marks []chartMark) {
+	for _, e := range d.Orders {
+		switch e.Source {
+		case jjm.SourceDaemon:
+			marks = append(marks, chartMark{x(e.Time), "mark start", "the daemon started " + plain.Clock(e.Time)})
+		case jjm.SourceOutage:
+			marks = append(marks, chartMark{x(e.Time), "mark outage", eventText(e)})
+		}
+	}
+	return marks[max(len(marks)-mostEvents, 0):]
 }
 
 // span returns the time from the acceptance, or the first attempt, to the end of the grid job or of the last attempt.

@@ -27,8 +27,8 @@ type Data struct {
 	Locals []jjm.LocalJob
 	// Words are the last lines of standard error, by local job.
 	Words map[string][]string
-	// Changes are the changes of the grid job itself, oldest first. Orders are the orders of administrators during the
-	// grid job.
+	// Changes are the changes of the grid job itself, oldest first. Orders are the orders of administrators, the starts
+	// of the daemon and the outages of clusters during the grid job.
 	Changes, Orders []jjm.JournalEntry
 	// Now is the time of the report. The report reads no other clock, so the same data always make the same page.
 	Now jjm.Time
@@ -65,15 +65,20 @@ func (o outcome) String() string { return [...]string{"done", "failed", "killed"
 func (a *attempt) wall() time.Duration { return max(a.to.Sub(a.from), 0) }
 
 // SetJournal selects the entries of the journal that the report shows: from history the changes of the grid job itself,
-// and from orders those between the acceptance and the end of the grid job.
+// and from orders those between the acceptance and the end of the grid job, without outages of clusters on which it has
+// no local job.
 func (d *Data) SetJournal(history, orders []jjm.JournalEntry) {
 	for _, e := range history {
 		if e.First < 0 {
 			d.Changes = append(d.Changes, e)
 		}
 	}
+	clusters := map[string]bool{"": true}
+	for i := range d.Locals {
+		clusters[d.Locals[i].Cluster] = true
+	}
 	for _, e := range orders {
-		if e.Time >= d.Status.Accepted && e.Time <= d.end() {
+		if clusters[e.Silent()] && e.Time >= d.Status.Accepted && e.Time <= d.end() {
 			d.Orders = append(d.Orders, e)
 		}
 	}

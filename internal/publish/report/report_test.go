@@ -192,3 +192,55 @@ func TestReport_AttemptsOfLocalJobs(t *testing.T) {
 		}
 	}
 }
+
+func TestReport_TheTimelineMarksStartsOfTheDaemonDuringTheGridJob(t *testing.T) {
+	d := reportOf(3)
+	start := func(after time.Duration) jjm.JournalEntry {
+		return jjm.JournalEntry{Time: jjm.At(t0.Add(after)), First: -1, To: "started", Source: jjm.SourceDaemon}
+	}
+	order := jjm.JournalEntry{Time: jjm.At(t0.Add(time.Hour)), First: -1, To: "paused", Source: "order"}
+	d.SetJournal(nil, []jjm.JournalEntry{start(-time.Hour), order, start(10 * time.Hour), start(21 * time.Hour)})
+	text := pageOf(t, d)
+	if n := strings.Count(text, `<line class="mark start"`); n != 1 {
+		t.Errorf("%d marks, want one: of the start between the acceptance and the end", n)
+	}
+	if !strings.Contains(text, `<line class="mark start" x1="500.00"`) {
+		t.Error("the start in the middle of the grid job is not marked in the middle of the timeline")
+	}
+}
+
+func TestReport_TheTimelineMarksAtMostSoManyStarts(t *testing.T) {
+	d := reportOf(3)
+	for i := range mostEvents + 7 {
+		d.Orders = append(d.Orders, jjm.JournalEntry{Time: jjm.At(t0.Add(time.Duration(i) * time.Minute)),
+			Source: jjm.SourceDaemon})
+	}
+	marks := d.siteMarks(func(at jjm.Time) float64 { return float64(at) })
+	if len(marks) != mostEvents || marks[0].X != float64(jjm.At(t0.Add(7*time.Minute))) {
+		t.Errorf("%d marks, the first at %v", len(marks), marks[0].X)
+	}
+}
+
+// An outage is marked only if the grid job has local jobs on the cluster.
+func TestReport_TheTimelineMarksOutagesOfItsClusters(t *testing.T) {
+	d := reportOf(3)
+	outage := func(cluster, why string, after time.Duration) jjm.JournalEntry {
+		en := jjm.Outage(cluster, jjm.At(t0.Add(after-time.Minute)), why)
+		en.Time = jjm.At(t0.Add(after))
+		return en
+	}
+	const own = "slurm"
+	d.Locals = append(d.Locals, jjm.LocalJob{Cluster: own})
+	d.SetJournal(nil, []jjm.JournalEntry{outage(own, "squeue: <timed out>", 2*time.Hour), outage("other", "x", 3*time.Hour),
+		outage(own, "", 4*time.Hour)})
+	text := pageOf(t, d)
+	if n := strings.Count(text, `<line class="mark outage"`); n != 2 || strings.Contains(text, "cluster other") {
+		t.Errorf("%d marks of outages, want 2", n)
+	}
+	for _, want := range []string{"silent: cluster " + own + ": it has answered no listing since ",
+		": squeue: &lt;timed out&gt;</title>", "answers: cluster " + own + ": it answers again after an outage since "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}
