@@ -276,7 +276,7 @@ func TestOrders_PauseKeepsWorkWaitingUntilItsTime(t *testing.T) {
 				w.reopen()
 				l := w.lookup(id)
 				if l.Status != "pending" || l.GRAM != jjm.GRAMUnsubmitted ||
-					!strings.Contains(l.Message, o.Kind+" "+o.Name+" is paused by admin (uid 0) since ") ||
+					!strings.Contains(l.Message, o.Kind+" "+o.Name+" is paused by "+admin.Actor()+" since ") ||
 					!strings.Contains(l.Message, " until ") || !strings.Contains(l.Message, ": new disks") {
 					t.Errorf("while paused: %+v", l)
 				}

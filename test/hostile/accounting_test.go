@@ -32,6 +32,7 @@ type accountingSiege struct {
 
 func besiegeAccounting(t *testing.T, mode string) *accountingSiege {
 	t.Helper()
+	needs.Root(t, "to run the jobs of others")
 	with := site.Settings{RunAs: mode, Gate: `mode = "0666"`, Engine: `absent_for = "3s"`}
 	if mode == "service" {
 		with.As = site.Account(t)

@@ -127,11 +127,11 @@ func onFakePBS(t *testing.T) (string, int) {
 		}
 	}
 	spool := filepath.Join(dir, "spool")
-	uid := os.Getuid()
+	uid, gid := os.Getuid(), os.Getgid()
 	if uid == 0 {
-		uid = nobody
+		uid, gid = nobody, nobody
 	}
-	for _, err := range []error{os.Chmod(dir, 0o755), os.Mkdir(spool, 0o700), os.Chown(spool, uid, uid)} {
+	for _, err := range []error{os.Chmod(dir, 0o755), os.Mkdir(spool, 0o700), os.Chown(spool, uid, gid)} {
 		if err != nil {
 			t.Fatal(err)
 		}
