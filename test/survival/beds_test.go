@@ -127,12 +127,15 @@ func onFakePBS(t *testing.T) (string, int) {
 		}
 	}
 	spool := filepath.Join(dir, "spool")
-	uid, gid := os.Getuid(), os.Getgid()
-	if uid == 0 {
-		uid, gid = nobody, nobody
-	}
-	for _, err := range []error{os.Chmod(dir, 0o755), os.Mkdir(spool, 0o700), os.Chown(spool, uid, gid)} {
+	uid := 0 // the account of the test
+	for _, err := range []error{os.Chmod(dir, 0o755), os.Mkdir(spool, 0o700)} {
 		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if os.Getuid() == 0 {
+		uid = nobody
+		if err := os.Chown(spool, uid, uid); err != nil {
 			t.Fatal(err)
 		}
 	}
