@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// The sources of journal entries about the site: SourceDaemon of each start of the daemon, SourceOutage of the beginning
-// and the end of an outage of a cluster. These entries belong to no grid job and to no account.
+// The sources of journal entries about the site: SourceDaemon of each start of the daemon, SourceOutage of the
+// beginning and the end of an outage of a cluster. These entries belong to no grid job and to no account.
 const (
 	SourceDaemon = "daemon"
 	SourceOutage = "outage"

@@ -111,8 +111,8 @@ func (d *Data) chart() chart {
 	return c
 }
 
-// siteMarks returns the marks of the last mostEvents starts of the daemon, and beginnings and ends of outages, during the
-// grid job, oldest first. x returns the place of a time.
+// siteMarks returns the marks of the last mostEvents starts of the daemon, and beginnings and ends of outages, during
+// the grid job, oldest first. x returns the place of a time.
 func (d *Data) siteMarks(x func(jjm.Time) float64) (marks []chartMark) {
 	for _, e := range d.Orders {
 		switch e.Source {

@@ -231,8 +231,8 @@ func TestReport_TheTimelineMarksOutagesOfItsClusters(t *testing.T) {
 	}
 	const own = "slurm"
 	d.Locals = append(d.Locals, jjm.LocalJob{Cluster: own})
-	d.SetJournal(nil, []jjm.JournalEntry{outage(own, "squeue: <timed out>", 2*time.Hour), outage("other", "x", 3*time.Hour),
-		outage(own, "", 4*time.Hour)})
+	d.SetJournal(nil, []jjm.JournalEntry{outage(own, "squeue: <timed out>", 2*time.Hour),
+		outage("other", "x", 3*time.Hour), outage(own, "", 4*time.Hour)})
 	text := pageOf(t, d)
 	if n := strings.Count(text, `<line class="mark outage"`); n != 2 || strings.Contains(text, "cluster other") {
 		t.Errorf("%d marks of outages, want 2", n)
