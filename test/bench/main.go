@@ -44,6 +44,7 @@ func sections() []section {
 		{"accept", (*bench).accept},
 		{"lookup", (*bench).lookup},
 		{"live", (*bench).live},
+		{"see", (*bench).see},
 		{"true", (*bench).bare},
 		{"kill", (*bench).kill},
 		{"tar", (*bench).tar},

@@ -83,6 +83,12 @@ func (s *site) answer(ctx context.Context, do string, arg func(into any) error) 
 			return nil, err
 		}
 		return s.acceptOne(ctx, n)
+	case "page":
+		var rounds int
+		if err := arg(&rounds); err != nil {
+			return nil, err
+		}
+		return s.readPage(ctx, rounds)
 	case "stop":
 		return nil, s.halt()
 	case "start":
