@@ -24,15 +24,15 @@
 //     work/;
 //  4. runs the application in work/, in a process group of its own, passes
 //     signals on to it, and touches the heartbeat file;
-//  5. ends the processes that the application left running, and writes the end
-//     record;
-//  6. finds the outputs, copies the files of RETURN_FILE, and computes sizes
-//     and checksums;
-//  7. puts the result into the bulk's done folder.
+//  5. ends the processes that the application left running, reads the log, and
+//     runs the job type's command that judges the attempt, if there is one;
+//  6. finds the outputs, and writes the end record to the log;
+//  7. copies the files of RETURN_FILE, and computes sizes and checksums;
+//  8. puts the result into the bulk's done folder.
 //
-// The signal TERM starts the grace period, in which the application may end; after it, the wrapper kills the
-// application's process group. Outputs that were not examined by then get no checksum. The wrapper only passes the
-// signals INT, HUP, QUIT, USR1, USR2 and XCPU on to the application. If the wrapper itself is killed, the kernel kills
+// The wrapper passes the signals TERM, INT, HUP, QUIT, USR1, USR2 and XCPU on to the application. TERM also starts the
+// grace period, in which the application may end; after it, the wrapper kills the application's process group. Outputs
+// that were not examined by then get no checksum. If the wrapper itself is killed, the kernel kills
 // the application (PR_SET_PDEATHSIG); then there is no result, and the claim stays.
 //
 // # Exit codes
