@@ -1,8 +1,8 @@
-// Command jjm-gatekeeper is the program that the scripts which jjm installs for gatekeepers run. Its first argument is a
-// language, and the second argument is a verb of the language:
+// Command jjm-gatekeeper carries out the requests of gatekeepers. The scripts that jjm installs for gatekeepers run it.
+// Its first argument is a language, and its second argument is a verb of this language:
 //
 //	core      submit, lookup, kill: the verbs of scripts/jjm-*
-//	globus2   submit, poll, rm, signal: the shell contract of Globus 2
+//	globus2   submit, poll, rm, signal: the job manager of Globus 2
 //	blahp     submit, status, cancel, hold, resume, ping: blahpd of HTCondor
 //	gram      submit, poll, cancel: Globus GRAM5
 //	arc       submit, cancel, scan, info: A-REX of ARC
