@@ -18,7 +18,7 @@ type Verb struct {
 	Who Rank
 	// Streams is set if further lines or bytes may follow the first line of the answer.
 	Streams bool
-	// Limit is the longest time to answer, if it is shorter than the setting gate.answer_time; 0 means no limit of its own.
+	// Limit is the longest time to answer, if it is shorter than the setting gate.answer_time; otherwise 0.
 	Limit time.Duration
 	// Finishes is set if a stream continues while the daemon stops. See Finishing.
 	Finishes bool
