@@ -19,8 +19,8 @@ type arcGroup struct {
 	Delegations arcDelegations `cmd:"" help:"List which delegated credentials A-REX keeps for which jobs."`
 }
 
-// arcDelegations prints the credentials that A-REX keeps for jobs, from A-REX's own list. The file job.ID.local is not
-// used, because the user can write it.
+// arcDelegations is the command "arc delegations", which prints the credentials that A-REX keeps for jobs. It reads
+// them from A-REX's own list, and not from the files job.ID.local, because users can write these files.
 type arcDelegations struct {
 	Control string `arg:"" help:"A-REX's control folder."`
 }
@@ -34,14 +34,14 @@ Example:
   $ jjm-daemon arc delegations /var/spool/arc/jobstatus`
 }
 
-// delegationsTime limits the time to read the list.
+// delegationsTime is the longest time to read the list.
 const delegationsTime = 10 * time.Second
 
-// lockedFor selects the jobs and their credentials. A-REX stores such a row when a job takes a credential, after
-// verifying that the job's user owns the credential (tables rec and lock of its FileRecordSQLite).
+// lockedFor is the SQL query for the jobs and their credentials. A-REX stores such a row when a job takes a credential,
+// after it verified that the job's user owns the credential (tables rec and lock of A-REX's class FileRecordSQLite).
 const lockedFor = "SELECT lock.lockid, rec.uid FROM lock JOIN rec ON rec.uid = lock.uid ORDER BY 1, 2"
 
-// Run prints the list.
+// Run prints a line for each credential of a job: the job and the id of the credential, both quoted.
 func (a *arcDelegations) Run(stdout io.Writer) error {
 	ctx, cancel := context.WithTimeout(context.Background(), delegationsTime)
 	defer cancel()

@@ -53,7 +53,7 @@ Example:
   $ sudo -u jjm jjm clusters test farm --patience 1h`
 }
 
-// exit is an error that determines the exit code.
+// exit is an error that determines the exit code of the command.
 type exit struct {
 	code int
 	err  error

@@ -13,7 +13,8 @@ import (
 	"jjm/sandbox"
 )
 
-// fetch fetches the inputs that are URLs into the area, in the same way as the daemon, and prints each wait.
+// fetch fetches the inputs that are URLs into the work area, in the same way as the daemon. It prints a message for
+// each input, and for each wait before a repetition.
 func (w *workplace) fetch(ctx context.Context, job *splitJob, inputs []jjm.Input, conf fetch.Config,
 	stderr io.Writer) error {
 	for i := range inputs {
@@ -39,7 +40,8 @@ func (w *workplace) fetch(ctx context.Context, job *splitJob, inputs []jjm.Input
 	return nil
 }
 
-// until repeats the fetch order until it succeeds, fails permanently, has failed tries times, or ctx ends.
+// until repeats a fetch until it succeeds. It returns an error if the fetch cannot succeed, if it has failed tries
+// times, or if ctx ends. about names the input in messages.
 func (w *workplace) until(ctx context.Context, o fetch.Order, tries int, about string, stderr io.Writer) error {
 	for count := (fetch.Tries{}); ; {
 		r := fetch.Get(ctx, o)
@@ -62,7 +64,7 @@ func (w *workplace) until(ctx context.Context, o fetch.Order, tries int, about s
 	}
 }
 
-// credential returns the content of the credential file of an input, "" if it has none.
+// credential returns the content of the credential file that an input names, or "" if it names none.
 func (s *splitJob) credential(in *jjm.Input) (string, error) {
 	if in.CredentialFile == "" {
 		return "", nil

@@ -36,7 +36,7 @@ Example:
   $ jjm job-types new zmumu && jjm job-types test zmumu.toml zmumu-job.toml`
 }
 
-// Run writes the files and prints how to try them.
+// Run writes the files of a new job type, and prints how to try them.
 func (n *newType) Run(stdout io.Writer) error {
 	made, err := declared.Begin(n.Dir, n.Name, n.Kind)
 	if err != nil {
@@ -47,7 +47,7 @@ func (n *newType) Run(stdout io.Writer) error {
 	return err
 }
 
-// runProgram runs the program of a type as the account of this process.
+// runProgram runs the program of a job type as the account of this process.
 func runProgram(p handlers.Program) (handlers.Ran, error) {
 	return jobtype.RunProgram(context.Background(), p)
 }

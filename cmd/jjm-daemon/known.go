@@ -9,23 +9,25 @@ import (
 	"jjm/internal/jjm"
 )
 
-// daemonPlace holds the flags for the place of the daemon, as in all commands.
+// daemonPlace holds the flags for the place of the daemon. All commands that need the daemon have these flags.
 type daemonPlace struct {
 	Socket string `placeholder:"PATH" help:"The daemon's socket is at this path."`
 	State  string `placeholder:"DIR" help:"The daemon keeps its state in this folder."`
 }
 
-// known holds the daemon's answers about the files of a job file's datasets.
+// known holds the daemon's answers about the datasets of a job file. lies has the absolute paths of the files that
+// local jobs of this site made.
 type known struct {
-	open bool // more files may be added to the dataset that is processed
+	open bool // the dataset that is processed is open: more files may be added
 	lies map[fileOf]string
 }
 
-// fileOf identifies a file of a part in the same way as [jjm.PartInput.Renamed]: by the kind of file or the secondary
-// dataset, and by the LFN.
+// fileOf identifies a file of a part by its LFN and by the list that contains it: of is the name of a secondary
+// dataset, or jjm.OwnFiles, as in [jjm.PartInput.Renamed].
 type fileOf struct{ of, lfn string }
 
-// files requests the files of a dataset from the daemon.
+// files requests the files of a dataset from the daemon, and returns them. The error is of kind Invalid, also if no
+// daemon answers.
 func (k *known) files(at daemonPlace, d *jjm.DatasetInput) (files []jjm.File, err error) {
 	daemon := &client.Client{Socket: client.Place{State: at.State, Socket: at.Socket, Getenv: os.Getenv}.SocketPath()}
 	of := jjm.OwnFiles
@@ -58,7 +60,7 @@ func (k *known) files(at daemonPlace, d *jjm.DatasetInput) (files []jjm.File, er
 	}
 }
 
-// lying returns a part in which the names of files that local jobs made are replaced by their paths.
+// lying returns a part in which the paths of files replace their LFNs, for the files that local jobs of this site made.
 func (k *known) lying(part *jjm.Part) *jjm.Part {
 	if part.Input == nil || len(k.lies) == 0 {
 		return part

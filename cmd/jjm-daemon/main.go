@@ -1,7 +1,7 @@
 // Command jjm-daemon carries out "jjm serve", "jjm config check", "jjm clusters test", "jjm job-types new" and
-// "test", "jjm split" and "jjm run". The jjm command execs it; jjm-gatekeeper runs its command "arc delegations".
-// It is a separate program because linking only the store would already double the cost of every start of jjm.
-// It is a separate program because linking the store alone would double the cost of every start of jjm.
+// "test", "jjm split" and "jjm run". The command jjm replaces its process by this program for them. jjm-gatekeeper runs
+// the further command "arc delegations". The program is separate because linking only the store would already double
+// the time in which jjm starts.
 package main
 
 import (
@@ -26,7 +26,7 @@ import (
 	"jjm/internal/version"
 )
 
-// commands is the grammar of the command line.
+// commands is the grammar of the command line, for package kong.
 type commands struct {
 	Serve    serve         `cmd:"" help:"Run the daemon."`
 	Config   configGroup   `cmd:"" help:"Work with the configuration."`
@@ -87,7 +87,7 @@ Example:
   $ jjm config check /etc/jjm/jjm.toml`
 }
 
-// The exit codes are the same as the jjm command's.
+// The exit codes. They are the same as those of the command jjm.
 const (
 	exitOK       = 0
 	exitNo       = 1
@@ -110,7 +110,8 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// errorOutput is the standard error of a command, which kong distinguishes from its standard output by this type.
+// errorOutput is the standard error of a command. kong passes values to Run by their types, and the type differs from
+// that of standard output.
 type errorOutput struct{ io.Writer }
 
 func run(args []string, stdout, stderr io.Writer) int {
@@ -137,7 +138,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-// codeOf returns the exit code for an error that determines no exit code.
+// codeOf returns the exit code for an error that is not of type exit.
 func codeOf(err error) int {
 	switch jjm.KindOf(err) {
 	case jjm.Invalid, jjm.Conflict:
@@ -148,14 +149,14 @@ func codeOf(err error) int {
 	return exitInternal
 }
 
-// usageText returns the text for a mistake in the command line: the command, its usage, and its example.
+// usageText returns the text for a mistake in the command line: the command, the mistake, its usage, and its example.
 func usageText(err error) string {
 	parse := (*kong.ParseError)(nil)
 	if !errors.As(err, &parse) || parse.Context.Selected() == nil {
 		return "jjm: " + err.Error()
 	}
 	command := parse.Context.Selected()
-	mistake := strings.TrimPrefix(err.Error(), command.Path()+": ") // kong puts it before what Validate returns
+	mistake := strings.TrimPrefix(err.Error(), command.Path()+": ") // kong adds the prefix to the errors of Validate
 	text := fmt.Sprintf("%s: %s\nUsage: jjm %s", command.FullPath(), mistake, command.Summary())
 	if _, example, has := strings.Cut(command.Detail, "Example:\n"); has {
 		text += "\nExample:\n" + example
@@ -163,7 +164,7 @@ func usageText(err error) string {
 	return text
 }
 
-// Run serves until SIGTERM or SIGINT.
+// Run runs the daemon until SIGTERM or SIGINT.
 func (s *serve) Run(stderr io.Writer) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
@@ -182,7 +183,7 @@ func (s *serve) Run(stderr io.Writer) error {
 	return errors.Join(a.Run(ctx), a.Close())
 }
 
-// Run checks the file and prints every mistake.
+// Run checks a configuration and prints every mistake.
 func (c *check) Run(stdout io.Writer) error {
 	if c.File != "" && c.Config != "" {
 		return &exit{exitUsage, fmt.Errorf("want one file, not %s and %s", c.Config, c.File)}
@@ -202,7 +203,7 @@ func (c *check) Run(stdout io.Writer) error {
 	problems = append(problems, config.Lost(types)...)
 	problems = append(problems, config.CheckModels(types)...)
 	for _, p := range config.Advice() {
-		if !unread { // settings that could not be read are not the defaults
+		if !unread { // advice is about the values of the settings, which are not known here if unread
 			fmt.Fprintf(stdout, "note: %s\n", p)
 		}
 	}
@@ -223,7 +224,7 @@ func (c *check) Run(stdout io.Writer) error {
 	return nil
 }
 
-// printPlaces prints which configuration and which state folder are checked, and why.
+// printPlaces prints the configuration and the state folder that are checked, and why these are used.
 func printPlaces(stdout io.Writer, opts app.Options, config *app.Config, path string) {
 	fmt.Fprintf(stdout, "configuration: %s (%s)\n", cmp.Or(path, "none"), app.FileFrom(opts, path))
 	fmt.Fprintf(stdout, "state: %s (%s)\n", config.State, config.StateFrom(opts.Getenv, path))

@@ -12,9 +12,9 @@ import (
 	"jjm/sandbox"
 )
 
-// conclude prints how the part ended, the path of its files, and the daemon's decision about a local job with this end.
-// It returns an error if a first attempt with this end would not complete the local job. The error has the exit code of
-// the command, or 1 if the command exited with 0.
+// conclude prints how the part ended, where its files are, and what the daemon would decide about a local job with this
+// end. It returns an error if the daemon would not count a first attempt with this end as complete. The error has the
+// exit code of the command, or 1 if the command exited with 0.
 func (w *workplace) conclude(attempt string, result *jjm.Result, stderr io.Writer) error {
 	say := func(format string, args ...any) {
 		fmt.Fprintf(stderr, "jjm run: %s\n", printable(fmt.Sprintf(format, args...)))
@@ -48,10 +48,10 @@ func (w *workplace) conclude(attempt string, result *jjm.Result, stderr io.Write
 // ownName returns the name by which the application knows an output.
 func ownName(o jjm.Output) string { return strings.TrimPrefix(o.Name, sandbox.WorkName+"/") }
 
-// maxCollected is the greatest number of outputs of a part that are named.
+// maxCollected is the greatest number of outputs of a part whose names are printed.
 const maxCollected = 10
 
-// collected returns the collected outputs as text.
+// collected returns the names of the collected outputs as the text "collects ...".
 func collected(outputs []jjm.Output) string {
 	var names []string
 	for _, o := range outputs {
@@ -68,8 +68,9 @@ func collected(outputs []jjm.Output) string {
 	return "collects " + strings.Join(names, ", ")
 }
 
-// counted returns the last clause of a message: the share of its part that an application reports as processed. It
-// returns "" for a row without a report, because its exit code is the report.
+// counted returns the last clause of the message of conclude: how much of its part the application says that it has
+// processed. It returns "" for a part that is a row if the application reports nothing, because the exit code is then
+// the report.
 func counted(part *jjm.Part, said *jjm.Processed) string {
 	own := jjm.CountedAs(part.Unit)
 	switch {

@@ -56,16 +56,16 @@ Example:
   $ jjm run job.toml --part 0`
 }
 
-// The tag and the grid job of a part that runs in the foreground.
+// The tag of the bulk and the id of the grid job for "jjm run", which submits no bulk and makes no grid job.
 const (
 	foregroundTag  = jjm.Tag("jforeground")
 	foregroundGrid = jjm.GridID(1)
 )
 
-// wholeDay is the longest that a part may run in the foreground.
+// wholeDay is the longest time that the part may run.
 const wholeDay = 24 * time.Hour
 
-// Run runs the part.
+// Run runs one part of a job file in the foreground.
 func (r *runPart) Run(stdout io.Writer, stderr errorOutput) error {
 	config, _, err := app.Load(r.Config, os.Getenv)
 	if err != nil {
@@ -112,8 +112,8 @@ func (r *runPart) Run(stdout io.Writer, stderr errorOutput) error {
 	return w.run(ctx, stdout, stderr)
 }
 
-// othersOf returns warnings about files of other accounts from which root would run commands. An account other than
-// root harms only itself, and files of root are trusted.
+// othersOf returns a warning for each file that belongs to another account, if this process runs as root: root would
+// run the commands in this file. It returns no warnings for other accounts, which can harm only themselves.
 func othersOf(euid int, paths ...string) (warnings []string) {
 	for _, path := range paths {
 		info, err := os.Stat(path)
@@ -128,7 +128,8 @@ func othersOf(euid int, paths ...string) (warnings []string) {
 	return warnings
 }
 
-// part cuts the work and returns part number r.Part.
+// part splits the job file and returns part number r.Part. It returns an error if there is no such part, or if the part
+// could not be submitted.
 func (r *runPart) part(job *splitJob, h handlers.Handler, spec *jjm.Spec, site handlers.Site) (*jjm.Part, error) {
 	cut, err := handlers.SplitBy(h, spec, site)
 	if err != nil {
@@ -162,17 +163,18 @@ func (r *runPart) part(job *splitJob, h handlers.Handler, spec *jjm.Spec, site h
 		jjm.Count(made, "local job"))}
 }
 
-// workplace is the folder in which the part runs, as on a worker node.
+// workplace is the folder in which the part runs. It contains a work area, as on a worker node.
 type workplace struct {
 	dir     string
 	area    *sandbox.Area
 	wrapper string
 	id      jjm.LocalID
 	part    *jjm.Part
-	verdict func(*jjm.Result) jjm.Verdict // the daemon's decision about a first attempt with this result
+	verdict func(*jjm.Result) jjm.Verdict // judges a first attempt with this result, as the daemon would
 }
 
-// emptyFolder creates the folder in which the part runs, and returns its absolute path.
+// emptyFolder creates the folder in which the part runs, and returns its absolute path. It returns an error if the
+// folder exists and is not empty.
 func (r *runPart) emptyFolder() (string, error) {
 	name, flag, how := r.Dir, "--dir: ", "remove it, or name another folder"
 	if name == "" {
@@ -192,7 +194,8 @@ func (r *runPart) emptyFolder() (string, error) {
 	return filepath.Abs(name)
 }
 
-// workplace creates the folder in which the part runs, with the wrapper in it.
+// workplace creates the folder in which the part runs, with a work area, and installs the wrapper in it. wrapper is the
+// configured path of the wrapper.
 func (r *runPart) workplace(wrapper string) (*workplace, error) {
 	dir, err := r.emptyFolder()
 	if err != nil {
@@ -215,7 +218,8 @@ func (r *runPart) workplace(wrapper string) (*workplace, error) {
 		id: jjm.LocalID{Grid: foregroundGrid, N: int32(r.Part)}}, err
 }
 
-// pack writes the files that all local jobs share: the package of inputs and the job's description.
+// pack writes the files into the work area that all local jobs share: the package of the inputs, and the description of
+// the job.
 func (w *workplace) pack(ctx context.Context, spec *jjm.Spec, job *splitJob, inputs []jjm.Input) error {
 	pkg, files, err := w.area.Pack(ctx, inputs, func(path string) (io.ReadCloser, error) {
 		if weburl.Is(path) {
@@ -235,7 +239,8 @@ func (w *workplace) pack(ctx context.Context, spec *jjm.Spec, job *splitJob, inp
 	return errors.Join(w.area.WriteJob(shared), w.area.RemoveFetched(foregroundGrid))
 }
 
-// assign writes the assignment of the part.
+// assign writes the assignment of the part into the work area. It also sets w.part and w.verdict. site are the retry
+// limits of the site.
 func (w *workplace) assign(h handlers.Handler, spec *jjm.Spec, site jjm.Limits, part *jjm.Part) error {
 	l := jjm.LocalJob{ID: w.id, Part: *part}
 	w.part = part
@@ -256,7 +261,8 @@ func (w *workplace) assign(h handlers.Handler, spec *jjm.Spec, site jjm.Limits, 
 	return w.area.WriteAssignment(foregroundTag, []sandbox.Assignment{assignment})
 }
 
-// run runs the wrapper, and copies the output of the command as it is written.
+// run runs the wrapper, copies the output of the command while it is written, and reports the end (see conclude). It
+// returns an error if the wrapper left no result.
 func (w *workplace) run(ctx context.Context, stdout, stderr io.Writer) error {
 	attempt := filepath.Join(w.area.Root(), sandbox.AttemptDir(jjm.AttemptID{LocalID: w.id}))
 	over := make(chan struct{})
@@ -279,20 +285,22 @@ func (w *workplace) run(ctx context.Context, stdout, stderr io.Writer) error {
 // followEvery is the time between two reads of a growing file.
 const followEvery = 50 * time.Millisecond
 
-// openGrowing opens a regular file. It returns nil if the file does not exist or is not regular.
+// openGrowing opens a regular file that another process may be writing. It returns nil if the file does not exist yet
+// or is not regular.
 func openGrowing(path string) *os.File {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err != nil {
 		return nil
 	}
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		_ = f.Close() // nothing was written to it
+		_ = f.Close() // the file was opened for reading: an error loses nothing
 		return nil
 	}
 	return f
 }
 
-// follow copies a growing file until over is closed.
+// follow copies a file, which need not exist yet, while another process appends to it. After over is closed, follow
+// copies the rest and returns.
 func follow(path string, to io.Writer, over <-chan struct{}) error {
 	var f *os.File
 	defer func() {

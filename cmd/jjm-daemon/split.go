@@ -53,7 +53,7 @@ Example:
   $ jjm split --preview job.toml --limit 5`
 }
 
-// Run cuts the work and prints the parts.
+// Run splits the job file and prints the local jobs.
 func (s *splitJob) Run(stdout io.Writer) error {
 	if !s.Preview || s.Limit < 0 {
 		return &exit{exitUsage, fmt.Errorf("want: jjm split --preview JOBFILE, and --limit 0 or more")}
@@ -91,8 +91,9 @@ func (s *splitJob) Run(stdout io.Writer) error {
 	return p.out.Flush()
 }
 
-// ready completes a job file with the plan of its type, and returns the type. wrong are the mistakes in its text. The
-// error has these mistakes and the mistakes that only the type can find.
+// ready completes a job file with the plan of its job type, and returns the type. wrong are the mistakes that were
+// found in the text of the job file. If there are mistakes, the error has these mistakes and the mistakes that only the
+// type can find.
 func ready(config *app.Config, file string, site handlers.Site, doc *jobfile.Doc, wrong jjm.Problems) (handlers.Handler,
 	error) {
 	if doc.Incomplete {
@@ -111,7 +112,7 @@ func ready(config *app.Config, file string, site handlers.Site, doc *jobfile.Doc
 	return h, doc.Locate(append(wrong, wrong.Unsaid(mistakes)...)).Err()
 }
 
-// typeMistakes completes a job file with the plan of its type, and returns the mistakes that the type finds.
+// typeMistakes completes a job file with the plan of its job type, and returns the mistakes that the type finds in it.
 func typeMistakes(h handlers.Handler, site handlers.Site, spec *jjm.Spec) jjm.Problems {
 	planned, mistakes := handlers.Ready(h, spec, site)
 	*spec = *planned
@@ -122,7 +123,8 @@ func typeMistakes(h handlers.Handler, site handlers.Site, spec *jjm.Spec) jjm.Pr
 	return mistakes
 }
 
-// typeOf returns the type of a job file. file, if not "", declares a type that the site need not have.
+// typeOf returns the job type that a job file names. file, if it is not "", declares a job type in addition to the
+// types of the site. The error is of type jjm.Problems if a file that declares types has mistakes.
 func typeOf(config *app.Config, file string, spec *jjm.Spec) (handlers.Handler, error) {
 	var further []string
 	if file != "" {
@@ -135,8 +137,8 @@ func typeOf(config *app.Config, file string, spec *jjm.Spec) (handlers.Handler, 
 	return types.Registry.Get(spec.Type)
 }
 
-// candidates returns the clusters that a job file may use, and the problems of its list of clusters and of its
-// splitter's settings on this site.
+// candidates returns those of the site's clusters that a job file may use. It also returns the problems of the job file
+// that depend on the site: in its list of clusters, and in its splitter's settings.
 func candidates(site []plan.Reader, spec *jjm.Spec, cut *handlers.Cutting) ([]plan.Reader, jjm.Problems) {
 	names := make([]string, len(site))
 	for i, r := range site {
@@ -153,7 +155,8 @@ func candidates(site []plan.Reader, spec *jjm.Spec, cut *handlers.Cutting) ([]pl
 	}), problems
 }
 
-// read reads and parses the job file. model finds the models of the site. wrong are the mistakes in its text.
+// read reads and parses the job file. model finds the models of the site. wrong are the mistakes in the text of the job
+// file; the error means that the file could not be read.
 func (s *splitJob) read(model func(string) (jobfile.Model, jjm.Problems)) (doc jobfile.Doc, wrong jjm.Problems,
 	err error) {
 	f, err := os.Open(s.File)
@@ -169,7 +172,7 @@ func (s *splitJob) read(model func(string) (jobfile.Model, jjm.Problems)) (doc j
 	return doc, wrong, nil
 }
 
-// path resolves a path of the job file, which may be relative to its folder.
+// path returns a path of the job file. Relative paths begin at the folder of the job file.
 func (s *splitJob) path(path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -179,7 +182,9 @@ func (s *splitJob) path(path string) string {
 
 func (s *splitJob) open(path string) (io.ReadCloser, error) { return os.Open(s.path(path)) }
 
-// files adds the files of the datasets to the work. It returns an error if the files would make too many parts.
+// files returns cut with the files of the datasets added to its work. readers are the clusters that may be used, with
+// the storages that each can read. It returns an error if the files of a dataset are not known, or if there would be
+// too many parts.
 func (s *splitJob) files(spec *jjm.Spec, site handlers.Site, cut handlers.Cutting,
 	readers []plan.Reader) (handlers.Cutting, error) {
 	cut.Work.Closed = true
@@ -206,7 +211,8 @@ func (s *splitJob) files(spec *jjm.Spec, site handlers.Site, cut handlers.Cuttin
 	return whole, problems.Err()
 }
 
-// filesOf returns the files of a dataset.
+// filesOf returns the files of a dataset: from the job file, from --files, from the list or the folder that the job
+// file names, or from the daemon. The error is of kind Invalid if only a program of the site knows the files.
 func (s *splitJob) filesOf(d *jjm.DatasetInput) (files []jjm.File, err error) {
 	seen := map[string]bool{}
 	list := func(name string, r io.Reader) error {
@@ -242,8 +248,8 @@ func (s *splitJob) filesOf(d *jjm.DatasetInput) (files []jjm.File, err error) {
 	return files, list(name, f)
 }
 
-// inline replaces the datasets of a job file by lists of their present files. It returns an error if only a daemon or a
-// program knows the files of a dataset.
+// inline replaces the datasets of a job file by lists of the files that they have now, for a test of a job type. It
+// returns an error if only a daemon or a program knows the files of a dataset.
 func (s *splitJob) inline(spec *jjm.Spec) error {
 	for i := range spec.Datasets {
 		d := &spec.Datasets[i]
@@ -264,7 +270,7 @@ func (s *splitJob) inline(spec *jjm.Spec) error {
 	return nil
 }
 
-// listing returns the files of a watched folder as they are now.
+// listing returns the files that a watched folder contains now. watch is the folder with a pattern of file names.
 func (s *splitJob) listing(watch string) ([]jjm.File, error) {
 	folder, pattern, err := catalogue.SplitWatch(watch)
 	if err != nil {
@@ -296,7 +302,7 @@ func regular(folder string) ([]catalogue.Entry, error) {
 	return entries, nil
 }
 
-// preview prints parts while they are cut, and sums them up.
+// preview prints the first parts while they are cut, and counts all of them.
 type preview struct {
 	out     *bufio.Writer
 	json    bool
@@ -307,11 +313,11 @@ type preview struct {
 	units   int64
 	failed  int
 	tally   *split.Tally
-	outlook *handlers.Outlook // of the merges; nil before the first part
+	outlook *handlers.Outlook // the expected merges of the outputs; nil before the first part
 	known   *known
 }
 
-// print cuts the work, prints the first parts and the sums of all.
+// print cuts the work into parts, and prints the first parts and the sums over all parts.
 func (p *preview) print(cut handlers.Cutting) error {
 	splitter, err := split.Get(cut.Splitter)
 	if err != nil {
@@ -340,14 +346,14 @@ func (p *preview) print(cut handlers.Cutting) error {
 	return nil
 }
 
-// partJSON is one part in the output of --json.
+// partJSON is the JSON object that --json prints for one part.
 type partJSON struct {
 	Local   int      `json:"local"`
 	Part    jjm.Part `json:"part"`
 	Command []string `json:"command"`
 }
 
-// part counts one part, and prints it if it is among the first.
+// part counts one part. It prints the part, unless p.limit parts were already printed.
 func (p *preview) part(part *jjm.Part) error {
 	n := p.made
 	p.made++
@@ -385,7 +391,7 @@ func (p *preview) object(v any) error {
 	return err
 }
 
-// end prints the sums and the files that got no local job.
+// end prints the sums over all parts, and the files that no local job processes.
 func (p *preview) end(cut *handlers.Cutting, left *split.Left) error {
 	if p.outlook == nil {
 		p.outlook = handlers.NewOutlook(p.spec, handlers.Command{})
@@ -432,11 +438,11 @@ func (p *preview) end(cut *handlers.Cutting, left *split.Left) error {
 	return nil
 }
 
-// maxNamed is the greatest number of files of a part that are shown by name.
+// maxNamed is the greatest number of files of a part whose names are printed.
 const maxNamed = 5
 
-// sectionsText returns, as text, the sections that a part processes. It lists the sections file by file if a single
-// list would have more sections than the part owns.
+// sectionsText returns the luminosity sections that a part processes, as text. If a single list for all files would
+// contain sections that the part does not own, it returns a list for each file.
 func sectionsText(in *jjm.PartInput) string {
 	if lumis := in.LumiText(); lumis != "" {
 		return ", sections " + lumis
@@ -450,7 +456,7 @@ func sectionsText(in *jjm.PartInput) string {
 	return text
 }
 
-// partText describes a part: what it owns, what it reads, and where it may run.
+// partText describes a part for people: its units, its files, and where its local job may run.
 func partText(p *jjm.Part) string {
 	text := p.Units()
 	in := p.Input

@@ -16,7 +16,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// testReport writes outcomes as they come.
+// testReport prints the outcomes of the checks of a cluster as they become known, and counts them.
 type testReport struct {
 	out   io.Writer
 	json  bool
@@ -30,7 +30,7 @@ type testReport struct {
 		WhyNot        string `json:"why_not_tried,omitempty"`
 		TookMS        int64  `json:"took_ms"`
 	}
-	err error // the first error of a write
+	err error // the first error of writing to out
 }
 
 func (r *testReport) printf(format string, args ...any) {
@@ -60,7 +60,8 @@ func (r *testReport) begin(t *app.ClusterTest) {
 	}
 }
 
-// outcome prints the outcome of one check: its name and, if it failed, the reason and the remedy.
+// outcome counts and prints the outcome of one check: its name and, if it failed or does not apply, the reason and the
+// remedy.
 func (r *testReport) outcome(o conformance.Outcome) {
 	switch {
 	case len(o.Failures) > 0:
@@ -91,15 +92,16 @@ func (r *testReport) outcome(o conformance.Outcome) {
 	}
 }
 
-// The most lines, and columns, of the details below a check's own line.
+// The greatest numbers of lines and columns of the details that are printed below the line of a check.
 const (
 	mostDetails = 19
 	indent      = "    "
 	columns     = 120 - len(indent)
 )
 
-// details returns the lines below a check: the reason why it failed or does not apply, further notes, and the remedy.
-// Equal texts appear once.
+// details returns the lines below the line of a check: the reason why it failed or does not apply, further notes, and
+// the remedy. Equal texts appear only once. If there are more than mostDetails lines, the last of them counts the
+// others.
 func details(o conformance.Outcome) []string {
 	texts := slices.Concat(folded(o.Failures), folded(o.Notes))
 	if why := cmp.Or(o.Skipped, o.NotTried); why != "" && len(o.Failures) == 0 {
@@ -119,10 +121,10 @@ func details(o conformance.Outcome) []string {
 	return append(lines, last...)
 }
 
-// tags matches the names that jjm gives to jobs. Two texts count as equal if they differ only in such names.
+// tags matches the tags of bulks in a text. Two texts count as equal if they differ only in such tags.
 var tags = regexp.MustCompile(`\bj[a-z0-9]{14}\b`)
 
-// folded returns each distinct text once, with the number of times that it occurs if it occurs several times.
+// folded returns the texts without repetitions. A text that occurs several times gets the number of its occurrences.
 func folded(texts []string) (out []string) {
 	times := map[string]int{}
 	for _, text := range texts {
@@ -142,7 +144,7 @@ func folded(texts []string) (out []string) {
 	return out
 }
 
-// wrapped breaks a text into lines between words. A word that is too long is cut.
+// wrapped breaks a text into lines between words. A word that is longer than a line is split.
 func wrapped(text string) (lines []string) {
 	for paragraph := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
 		line := ""

@@ -54,7 +54,8 @@ Example:
   $ jjm job-types test --all`
 }
 
-// Validate requires a type, or --all without types.
+// Validate returns an error unless the command line names a type or contains --all, and not both. kong calls it after
+// parsing.
 func (t *testType) Validate() error {
 	types, _ := t.sorted()
 	switch {
@@ -66,7 +67,7 @@ func (t *testType) Validate() error {
 	return nil
 }
 
-// sorted returns the arguments that are types, and those that are job files. Without --all, the first one is a type.
+// sorted divides the arguments into types and job files. Without --all, the first argument is a type.
 func (t *testType) sorted() (types, jobs []string) {
 	for i, arg := range t.Args {
 		if i == 0 && !t.All || isType(arg) {
@@ -78,10 +79,11 @@ func (t *testType) sorted() (types, jobs []string) {
 	return types, jobs
 }
 
-// declares matches a key that only files of types have, at the beginning of a line.
+// declares matches a line with a key that occurs at the top of files that declare job types, and not of job files.
 var declares = regexp.MustCompile(`^(?:summary|command|program)[ \t]*=`)
 
-// isType reports whether an argument is a type: the name of a type, or a file that declares one.
+// isType reports whether an argument means a job type and not a job file: it is the name of a type, or a file that
+// declares a type.
 func isType(arg string) bool {
 	if !fileExists(arg) { // only a regular file is read: a FIFO would wait for a writer
 		return !strings.ContainsAny(arg, "./=")
@@ -122,7 +124,7 @@ func (t *testType) Run(stdout io.Writer) error {
 	return report.end(subjects)
 }
 
-// subject is a job type that is tested, with the job files that it must accept.
+// subject is a job type to be tested, with the job files that it must accept and the results of the checks.
 type subject struct {
 	name     string           // the name of the type, or of its file if the file has mistakes
 	handler  handlers.Handler // nil if the file has mistakes
@@ -133,7 +135,8 @@ type subject struct {
 	results  []testResult
 }
 
-// subjects returns the types to test. If only one type is tested, a mistake in its file is an error.
+// subjects returns the types to test. If a file that declares a type has mistakes, its subject has the mistakes; if
+// this is the only type, subjects returns the mistakes as an error.
 func (t *testType) subjects(types []string) (subjects []*subject, err error) {
 	if t.All {
 		return t.everyType()
@@ -156,7 +159,8 @@ func (t *testType) subjects(types []string) (subjects []*subject, err error) {
 	return subjects, nil
 }
 
-// everyType returns the types of the site. Types that are off are among them, with their mistakes.
+// everyType returns all types of the site. A type that is off, because its file has mistakes, is among them with these
+// mistakes.
 func (t *testType) everyType() (subjects []*subject, err error) {
 	types, err := t.siteTypes()
 	if err != nil {
@@ -175,7 +179,8 @@ func (t *testType) everyType() (subjects []*subject, err error) {
 	return subjects, nil
 }
 
-// assign adds a job file to the types that have the name in the file.
+// assign adds a job file to the subject whose type the job file names. It returns an error if there is no such subject,
+// or if the job file has mistakes.
 func (t *testType) assign(arg string, subjects []*subject) error {
 	path, parts, err := expected(arg)
 	if err != nil {
@@ -207,7 +212,8 @@ func (t *testType) assign(arg string, subjects []*subject) error {
 		strings.Join(names, ", "))
 }
 
-// test runs the checks of a type and reports each of them.
+// test runs all checks of a type, and adds the result of each check to the report. If the type cannot describe itself,
+// the later checks are reported as not tried.
 func (s *subject) test(report *typeReport) error {
 	if s.handler == nil {
 		r := testResult{Type: s.name, Check: "the file of the type", Findings: make([]string, len(s.mistakes))}
@@ -222,7 +228,7 @@ func (s *subject) test(report *typeReport) error {
 	}
 	site := handlers.Site{Open: (&splitJob{File: filepath.Join(folder, "job")}).open, Run: s.asked.call}
 	own := len(conformance.Checks(s.handler, site)) // these checks run first, and then one check for each job file
-	unknown := false                                // the type did not describe itself: no other check can be tried
+	unknown := false                                // the type did not describe itself: skip all other checks
 	for i, check := range conformance.Checks(s.handler, site, s.good...) {
 		if i >= own {
 			check.Name = s.jobs[i-own]
@@ -245,8 +251,8 @@ func (s *subject) failed() int {
 	return len(slices.DeleteFunc(slices.Clone(s.results), func(r testResult) bool { return len(r.Findings) == 0 }))
 }
 
-// expected returns the path of a job file, and the expected number of its local jobs if the argument contains a number:
-// JOB=8.
+// expected returns the path of a job file from an argument, and the expected number of its local jobs, 0 if the
+// argument contains no number. JOB=8 means the job file JOB with 8 local jobs.
 func expected(arg string) (path string, parts int, err error) {
 	at := strings.LastIndexByte(arg, '=')
 	if at < 0 {
@@ -259,13 +265,14 @@ func expected(arg string) (path string, parts int, err error) {
 	return arg[:at], parts, nil
 }
 
-// programs runs the programs of types. Its methods may be called from many goroutines.
+// programs runs the programs of a job type, and remembers whether one of them did not end in its time. Several
+// goroutines may call its methods.
 type programs struct {
 	run  external.Caller
-	busy atomic.Bool // a program was not run to its end, and a retry can help
+	busy atomic.Bool // a program did not end in its time, so that a retry of the tests may help
 }
 
-// programs returns the means to run programs.
+// programs returns a new programs.
 func (t *testType) programs() *programs {
 	if t.run != nil {
 		return &programs{run: t.run}
@@ -281,7 +288,9 @@ func (ps *programs) call(p handlers.Program) (handlers.Ran, error) {
 	return ran, err
 }
 
-// handler returns the type of the site, or the type of a file, whose program call runs.
+// handler returns the job type that an argument means: the type of a file *.toml, or the type of the site with this
+// name. call runs the program of a type that a file declares. The error is of type jjm.Problems if the file has
+// mistakes.
 func (t *testType) handler(arg string, call external.Caller) (handlers.Handler, error) {
 	if strings.HasSuffix(arg, ".toml") {
 		if _, err := os.Stat(arg); err != nil {
@@ -310,7 +319,7 @@ func (t *testType) handler(arg string, call external.Caller) (handlers.Handler, 
 	return nil, &exit{exitUsage, err}
 }
 
-// siteTypes returns the types of the site.
+// siteTypes returns the job types of the site, from its configuration.
 func (t *testType) siteTypes() (app.Types, error) {
 	config, _, err := app.Load(t.Config, os.Getenv)
 	if err != nil {

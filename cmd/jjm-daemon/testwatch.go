@@ -11,10 +11,10 @@ import (
 	"jjm/internal/jjm"
 )
 
-// sayAfter is the time without output after which a line names the running checks.
+// sayAfter is the time after which a line names the running checks if no check has begun or ended.
 const sayAfter = 30 * time.Second
 
-// testWatch prints the running checks for people while no check begins or ends.
+// testWatch prints, for people, which checks are running, while for a long time no check begins or ends.
 type testWatch struct {
 	out   io.Writer
 	begun time.Time
@@ -26,8 +26,8 @@ type testWatch struct {
 	running []string // in the order in which they began
 }
 
-// newTestWatch returns a watch that writes a line whenever nothing has happened for this time. The caller must call
-// stop.
+// newTestWatch starts a watch that writes a line to out whenever no check has begun or ended for the time after. The
+// caller must call stop.
 func newTestWatch(out io.Writer, after time.Duration) *testWatch {
 	w := &testWatch{out: out, begun: time.Now(), news: make(chan struct{}), over: make(chan struct{})}
 	w.done.Go(func() { w.watch(after) })
@@ -49,7 +49,7 @@ func (w *testWatch) watch(after time.Duration) {
 	}
 }
 
-// say writes which checks run.
+// say prints a line with the running checks, at most two by name.
 func (w *testWatch) say() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -65,7 +65,7 @@ func (w *testWatch) say() {
 		strings.Join(names, ", "), more)
 }
 
-// began and ended report the begin and the end of a check to the watch.
+// began reports to the watch that a check began; ended reports that it ended.
 func (w *testWatch) began(check string) {
 	w.change(func() { w.running = append(w.running, check) })
 }

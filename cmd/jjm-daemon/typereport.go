@@ -12,7 +12,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// testResult is the outcome of one check.
+// testResult is the result of one check of a job type. Findings are the mistakes that the check found.
 type testResult struct {
 	Type     string   `json:"type"`
 	Check    string   `json:"check"`
@@ -21,14 +21,15 @@ type testResult struct {
 	Findings []string `json:"findings,omitempty"`
 }
 
-// typeReport prints the results of tests: of one type each check as it ends, of several types a table at the end.
+// typeReport prints the results of the checks. If one type is tested, it prints each result immediately; if several are
+// tested, it prints a table at the end.
 type typeReport struct {
 	out     io.Writer
 	json    bool
 	several bool
 }
 
-// add records the result of a check of a type.
+// add stores the result of a check in the subject, and prints it if results are printed immediately.
 func (t *typeReport) add(s *subject, r testResult) error {
 	s.results = append(s.results, r)
 	switch {
@@ -45,7 +46,7 @@ func (t *typeReport) add(s *subject, r testResult) error {
 	return r.print(t.out, "")
 }
 
-// print prints the result after a prefix.
+// print prints the result and its findings. prefix is printed before the result.
 func (r *testResult) print(out io.Writer, prefix string) error {
 	word := "ok"
 	switch {
@@ -62,7 +63,7 @@ func (r *testResult) print(out io.Writer, prefix string) error {
 	return err
 }
 
-// end prints the table of several types, and returns the error for all types that failed.
+// end prints the table if several types were tested, and returns an error with the exit code if types failed.
 func (t *typeReport) end(subjects []*subject) error {
 	if !t.several {
 		return verdict(subjects[0])
@@ -91,7 +92,7 @@ func (t *typeReport) end(subjects []*subject) error {
 	return &exit{exitSome, text}
 }
 
-// verdict returns the error for a type that was tested alone.
+// verdict returns the error with the exit code for the only type that was tested, nil if no check failed.
 func verdict(s *subject) error {
 	failed := s.failed()
 	switch {
@@ -104,7 +105,7 @@ func verdict(s *subject) error {
 	return nil
 }
 
-// table prints a row for each type, and below the rows the checks that failed.
+// table prints a row for each type, and then the checks that failed.
 func (t *typeReport) table(subjects, failed []*subject) error {
 	w := tabwriter.NewWriter(t.out, 0, 8, 2, ' ', 0)
 	_, err := fmt.Fprintln(w, "TYPE\tRESULT\tCHECKS")
@@ -127,7 +128,7 @@ func (t *typeReport) table(subjects, failed []*subject) error {
 	return err
 }
 
-// counts returns how many checks of a type passed, failed and were not tried.
+// counts returns, as text, how many checks of a type passed, failed and were not tried.
 func (s *subject) counts() string {
 	passed, untried := 0, 0
 	for _, r := range s.results {
@@ -150,10 +151,11 @@ func (s *subject) counts() string {
 	return strings.Join(texts, ", ")
 }
 
-// findings collects the mistakes that a check reports. It takes the place of testing.T in the conformance checks.
+// findings collects the mistakes that one check reports. The conformance checks are also run by go test, with a
+// *testing.T in its place.
 type findings struct{ texts []string }
 
-// stopped is the panic by which Fatal ends a check.
+// stopped is the value with which Fatal panics to end a check.
 type stopped struct{}
 
 func (*findings) Helper() {}
@@ -172,7 +174,7 @@ func (f *findings) Fatalf(format string, args ...any) {
 	panic(stopped{})
 }
 
-// findingsOf runs a check and returns the reported mistakes.
+// findingsOf runs a check and returns the mistakes that it reports.
 func findingsOf(check conformance.Check) []string {
 	f := &findings{}
 	func() {

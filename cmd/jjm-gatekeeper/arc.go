@@ -15,12 +15,13 @@ import (
 	"jjm/internal/jjm"
 )
 
-// arcPatience is how long a submission is retried while it cannot be stored. A-REX fails the job at the first refusal,
-// and waits ten minutes for a script.
+// arcPatience is how long a submission that cannot be stored is retried. A-REX fails the job at the first refusal, and
+// waits ten minutes for a script.
 const arcPatience = 3 * time.Minute
 
-// arcLanguage carries out a verb of A-REX. submit, cancel and scan are the verbs of A-REX's scripts for batch systems;
-// scripts/arc/JJMmod.pm calls info. A-REX reads only the exit code, and stores standard error with the job.
+// arcLanguage carries out a verb of A-REX, the gatekeeper of ARC, and returns the exit code. A-REX's scripts for batch
+// systems call submit, cancel and scan; scripts/arc/JJMmod.pm calls info. Of the first three, A-REX reads only the exit
+// code, and stores standard error with the job.
 func arcLanguage(p *process, verb string, args []string) int {
 	verbs := map[string]func([]string) error{
 		"submit": p.arcSubmit, "cancel": p.arcCancel, "scan": p.arcScan, "info": p.arcInfo}
@@ -39,7 +40,7 @@ func arcLanguage(p *process, verb string, args []string) int {
 	return exitOK
 }
 
-// readGrami reads the description of a job.
+// readGrami reads and parses the grami of a job: the file in which A-REX describes the job.
 func readGrami(name string) (arc.Job, error) {
 	text, err := readFile(name)
 	if err != nil {
@@ -56,6 +57,7 @@ func parseGrami(text []byte) (arc.Job, error) {
 	return arc.Read(g)
 }
 
+// arcSubmit submits the job of a grami, and appends jjm's id of the job to the grami.
 func (p *process) arcSubmit(args []string) error {
 	if len(args) != 1 {
 		return jjm.Errorf(jjm.Invalid, "want the job's grami")
@@ -84,7 +86,8 @@ func (p *process) arcSubmit(args []string) error {
 	return appendTo(args[0], fmt.Sprintf("joboption_jobid=%s\n", r.Handle))
 }
 
-// arcOrigin returns the origin of the job, with the facts that A-REX's own files contain.
+// arcOrigin returns the origin of the job: the gatekeeper, and what A-REX's file job.ID.local says about the user and
+// the client.
 func arcOrigin(job arc.Job) *jjm.Origin {
 	host, err := os.Hostname()
 	if err != nil {
@@ -108,6 +111,7 @@ func arcOrigin(job arc.Job) *jjm.Origin {
 	return o
 }
 
+// arcCancel stores the request to kill the job of a grami. An unknown job counts as cancelled.
 func (p *process) arcCancel(args []string) error {
 	if len(args) != 1 {
 		return jjm.Errorf(jjm.Invalid, "want the job's grami")
@@ -127,7 +131,8 @@ func (p *process) arcCancel(args []string) error {
 	return err
 }
 
-// arcInfo prints the load of the site and the states of jobs, as lines cluster.NAME=VALUE and job.ID.NAME=VALUE.
+// arcInfo prints the states of the jobs ids and the load of the site, as lines job.ID.NAME=VALUE and
+// cluster.NAME=VALUE. scripts/arc/JJMmod.pm reads them.
 func (p *process) arcInfo(ids []string) error {
 	client := p.client()
 	for at := 0; at < len(ids); at += arcAtOnce {
@@ -157,12 +162,13 @@ func (p *process) arcInfo(ids []string) error {
 	return nil
 }
 
-// arcAtOnce is how many jobs are looked up in one request.
+// arcAtOnce is the greatest number of jobs in one lookup.
 const arcAtOnce = 1000
 
+// arcJobInfo prints the state and the usage of one job. It prints nothing if the state is not known.
 func (p *process) arcJobInfo(id string, l wire.Lookup) {
 	if l.Error != nil {
-		return // the state is unknown
+		return // the state is not known now
 	}
 	status := "Q"
 	switch {

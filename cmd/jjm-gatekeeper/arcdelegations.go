@@ -14,9 +14,10 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// delegations are the credentials that A-REX keeps in a control folder, by job. They are read from A-REX's own list,
-// which only A-REX writes, and not from the users' files. The list is read once in each pass, and only if a job may
-// have a delegation.
+// delegations are the credentials that A-REX keeps for the jobs of a control folder. They are read from A-REX's own
+// list, which only A-REX can write, and not from the files of the users. The list is read at most once in each pass of
+// a scan, and only if a credential is looked up. of has the ids of the credentials by A-REX's ids of the jobs; it is
+// nil if there is no list or if the list cannot be read, and err is then the error of reading.
 type delegations struct {
 	control string
 	once    sync.Once
@@ -24,8 +25,8 @@ type delegations struct {
 	err     error
 }
 
-// credentialsOf returns the ids of the credentials that A-REX keeps for a job. known is false if there is no list, or
-// if the list cannot be read.
+// credentialsOf returns the ids of the credentials that A-REX keeps for a job. known is false if the site has no list
+// of credentials, or if the list cannot be read.
 func (d *delegations) credentialsOf(job string) (ids []string, known bool) {
 	d.read()
 	return d.of[job], d.of != nil
@@ -35,7 +36,8 @@ func (d *delegations) read() {
 	d.once.Do(func() { d.of, d.err = readDelegations(d.control) })
 }
 
-// newest returns the path of the job's credential that was written last, "" if the job has no credential.
+// newest returns the path of the job's credential that was written last, or "" if A-REX keeps no credential for the
+// job. The error means that the list could not be read.
 func (d *delegations) newest(job string) (string, error) {
 	d.read()
 	var file string
@@ -53,8 +55,8 @@ func (d *delegations) newest(job string) (string, error) {
 	return file, d.err
 }
 
-// readDelegations runs jjm-daemon, which can read A-REX's database, and returns the credentials by job. It returns nil
-// if the site has no delegations.
+// readDelegations returns the ids of the credentials by job. It runs jjm-daemon, which can read A-REX's database,
+// because this program must stay small. It returns nil without an error if the site has no list of credentials.
 func readDelegations(control string) (map[string][]string, error) {
 	if _, err := os.Stat(filepath.Join(control, "delegations", "list")); err != nil {
 		return nil, nil
@@ -81,7 +83,7 @@ func readDelegations(control string) (map[string][]string, error) {
 	return of, nil
 }
 
-// daemonProgram returns the path of jjm-daemon: beside this program, or in ../libexec/jjm.
+// daemonProgram returns the path of the program jjm-daemon, in the folder of this program or in ../libexec/jjm.
 func daemonProgram() (string, error) {
 	self, err := os.Executable()
 	if err != nil {

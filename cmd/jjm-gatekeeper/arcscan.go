@@ -21,32 +21,38 @@ import (
 	"jjm/internal/sys/wary"
 )
 
+// This file carries out the verb "arc scan". A-REX, the gatekeeper of ARC, runs the script scan-jjm-job again and again
+// to learn which of its jobs have ended. A-REX keeps its files about a job in a control folder: job.ID.status has the
+// job's state, job.ID.local its owner and its credentials, and job.ID.grami the description that A-REX made of the job,
+// to which jjm adds the id of its grid job. The file job.ID.lrms_done, which jjm writes, reports the end of the job.
+
 const (
-	// The files of at most arcDeliverers jobs are delivered at the same time, and of at most arcOfOwner jobs of one owner.
-	// So other owners wait only if the file systems of sixteen owners hang.
+	// Files are delivered for at most arcDeliverers jobs at the same time, and for at most arcOfOwner jobs of one owner.
+	// Therefore an owner waits for others only if the file systems of sixteen owners hang.
 	arcOfOwner    = 2
 	arcDeliverers = 32
 	// arcScanAgain is the pause between two passes of a scan that still delivers files. It is as long as the pause between
 	// A-REX's own scans.
 	arcScanAgain = 10 * time.Second
-	// gmKick is A-REX's program that makes A-REX look at a job immediately.
+	// gmKick is a program of A-REX. It makes A-REX look at a job immediately.
 	gmKick = "/usr/lib/arc/gm-kick"
 )
 
-// arcEntry is a job whose end A-REX waits for.
+// arcEntry is a job for whose end A-REX waits: the job as its grami describes it, the control folder with its files,
+// and its owner.
 type arcEntry struct {
 	arc.Job
 	control     string
 	owner       *jjm.Owner
-	delegations *delegations // of the control folder
+	delegations *delegations // the credentials that A-REX keeps for the jobs of the control folder
 }
 
 func (e *arcEntry) file(ending string) string {
 	return filepath.Join(e.control, "job."+e.GridID+ending)
 }
 
-// open opens a file of the control folder. The folder belongs to A-REX, but the user owns some files in it and can
-// mount a file system on these files. Therefore open does not cross a mount.
+// open opens the file job.ID with this ending in the control folder. The folder belongs to A-REX, but the user owns
+// some files in it, and can mount a file system on these files. Therefore open does not cross a mount.
 func (e *arcEntry) open(ending string) (*os.File, error) {
 	return wary.Open(e.control, "job."+e.GridID+ending, os.O_RDONLY)
 }
@@ -60,7 +66,8 @@ func (e *arcEntry) read(ending string) ([]byte, error) {
 	return readJobFile(f)
 }
 
-// ownerOf returns the account that owns a file of the control folder.
+// ownerOf returns the account that owns the file job.ID with this ending. If root owns it, the error is of kind Denied,
+// because the user must own it.
 func (e *arcEntry) ownerOf(ending string) (*jjm.Owner, error) {
 	f, err := e.open(ending)
 	if err != nil {
@@ -78,7 +85,7 @@ func (e *arcEntry) ownerOf(ending string) (*jjm.Owner, error) {
 	return &jjm.Owner{UID: int(st.Uid), GID: int(st.Gid)}, nil
 }
 
-// readGramiOf reads and parses the description that A-REX made of a job.
+// readGramiOf reads and parses the grami of a job.
 func readGramiOf(e *arcEntry) (arc.Job, error) {
 	text, err := e.read(".grami")
 	if err != nil {
@@ -87,9 +94,10 @@ func readGramiOf(e *arcEntry) (arc.Job, error) {
 	return parseGrami(text)
 }
 
-// arcScan reports ended jobs to A-REX after their files were delivered to the session folders. All jobs are looked up
-// in one request. A failed delivery is tried again at the next scan, without a time limit, as long as A-REX waits for
-// the job. The scan continues while files are being delivered, so that a large tar does not delay other jobs.
+// arcScan reports the ended jobs of the control folders dirs to A-REX, after it delivered their files to their session
+// folders. It looks up up to arcAtOnce jobs in one request. If a delivery fails, the next scan tries again, without a
+// time limit, as long as A-REX waits for the job. While files are being delivered, arcScan looks for further ended jobs
+// at each arcScanAgain, so that a large tar does not delay other jobs. It returns when no files are being delivered.
 func (p *process) arcScan(dirs []string) error {
 	if len(dirs) == 0 {
 		return jjm.Errorf(jjm.Invalid, "want A-REX's control folder")
@@ -106,18 +114,18 @@ func (p *process) arcScan(dirs []string) error {
 	}
 }
 
-// scan is the state of one run of scan-jjm-job.
+// scan is the state of one run of arcScan, which handles each job in a goroutine.
 type scan struct {
 	p      *process
 	mu     sync.Mutex
-	busy   map[string]bool       // by A-REX's id: jobs on which a goroutine works
-	owners map[int]chan struct{} // by uid: a semaphore of arcOfOwner places
+	busy   map[string]bool       // the jobs on which a goroutine works, by A-REX's id
+	owners map[int]chan struct{} // for each uid a semaphore with arcOfOwner places
 	places chan struct{}
 	idle   chan struct{} // signalled when a job leaves busy
 }
 
-// rest waits until the pause is over and returns true. If no files are being delivered any longer, it returns false
-// immediately.
+// rest waits for the pause between two passes, and returns true. As soon as no goroutine works on a job any longer, it
+// returns false.
 func (s *scan) rest(pause time.Duration) bool {
 	t := time.NewTimer(pause)
 	defer t.Stop()
@@ -137,7 +145,8 @@ func (s *scan) working() bool {
 	return len(s.busy) > 0
 }
 
-// pass handles every job once.
+// pass looks up every job for which A-REX waits. For a job that is over or unknown to jjm it starts arcEnd, and for any
+// other job arcRenew.
 func (s *scan) pass(dirs []string) error {
 	var waiting []*arcEntry
 	for _, dir := range dirs {
@@ -176,7 +185,9 @@ func (s *scan) pass(dirs []string) error {
 	return nil
 }
 
-// arcEntry reads a job by its status file. It returns nil if A-REX does not wait for the end of the job.
+// arcEntry reads a job from the files of the control folder; status is the path of its status file. It returns nil
+// without an error if A-REX does not wait for the end of the job, or if the job is not submitted to jjm yet. The error
+// is of kind Denied if the grami names the job of another owner.
 func (p *process) arcEntry(control, status string) (*arcEntry, error) {
 	word, err := os.ReadFile(status)
 	if errors.Is(err, os.ErrNotExist) {
@@ -212,7 +223,7 @@ func (p *process) arcEntry(control, status string) (*arcEntry, error) {
 	return e, nil
 }
 
-// start runs do in the background when the owner of the job and the scan have a free place. It does nothing if a
+// start runs do in a goroutine, as soon as the job's owner and the whole scan have a free place. It does nothing if a
 // goroutine already works on the job.
 func (s *scan) start(e *arcEntry, do func() error) {
 	s.mu.Lock()
@@ -244,8 +255,10 @@ func (s *scan) start(e *arcEntry, do func() error) {
 	}()
 }
 
-// arcEnd delivers the files of a job that is over and reports its end to A-REX. A lock on the grami prevents two
-// processes from delivering the files at the same time: the scan of an A-REX that died may still run.
+// arcEnd delivers the files of a job that is over, and then reports its end to A-REX. If the files can never be
+// delivered, it reports a failed job; other errors of the delivery are returned, and the job is not reported. A lock on
+// the grami prevents two processes from delivering at the same time, because a scan may still run that an earlier
+// process of A-REX started.
 func (p *process) arcEnd(e *arcEntry, l wire.Lookup) error {
 	lock, err := e.open(".grami")
 	if err != nil {
@@ -278,7 +291,8 @@ func (p *process) arcEnd(e *arcEntry, l wire.Lookup) error {
 
 func (e *arcEntry) asOwner(fn func() error) error { return gatekeeper.As(e.owner, fn) }
 
-// arcBring delivers the job's files to its session folder.
+// arcBring delivers the files of a job to its session folder, and prints a message for each file that does not exist. A
+// job that is not a plain job gets a summary as its standard output.
 func (p *process) arcBring(e *arcEntry, l wire.Lookup) error {
 	d := gatekeeper.Deliverer{Client: p.client(), Owner: e.owner}
 	absent, err := d.DeliverEach(context.Background(), l, e.Deliveries())
@@ -294,8 +308,8 @@ func (p *process) arcBring(e *arcEntry, l wire.Lookup) error {
 	return e.asOwner(func() error { return replace(e.Stdout, summary(l)) })
 }
 
-// arcRenew sends the job's proxy to jjm if A-REX has received a newer proxy. The stamp of the proxy that jjm has is in
-// the grami, which the user owns.
+// arcRenew sends the job's proxy to jjm if A-REX has received a newer proxy. It notes in the grami, which the user
+// owns, the stamp of the proxy that jjm has.
 func (p *process) arcRenew(client *gatekeeper.Client, e *arcEntry) {
 	p.arcForeign(client, e)
 	file, keeper, err := e.proxyNow()
@@ -319,12 +333,13 @@ func (p *process) arcRenew(client *gatekeeper.Client, e *arcEntry) {
 	}
 }
 
-// arcForeign reports credentials that the job's user names in job.ID.local but that A-REX does not keep for this job.
-// The report goes to A-REX's log and the grid job's history, once for each change.
+// arcForeign reports the credentials that the job's user names in job.ID.local although A-REX does not keep them for
+// this job. It writes a report to A-REX's log and to the history of the grid job, once for each change of these
+// credentials.
 func (p *process) arcForeign(client *gatekeeper.Client, e *arcEntry) {
 	local, err := e.read(".local")
 	if err != nil {
-		return // the next pass finds the reason when it reads the owner of this file
+		return // the next pass reads the owner of this file and reports the same error
 	}
 	kept, known := e.delegations.credentialsOf(e.GridID)
 	text := arc.Remark(e.GridID, arc.ForeignDelegations(string(local), kept))
@@ -340,10 +355,11 @@ func (p *process) arcForeign(client *gatekeeper.Client, e *arcEntry) {
 	}
 }
 
-// proxyNow returns the file with the newest proxy of the job, and its owner. If a client delegates a proxy again, the
-// proxy is in A-REX's own store, where A-REX notes the job (arcrenew, 6.17). A job without a delegation in the store
-// has the proxy with which it was submitted, and which the user owns. The id in job.ID.local is not used, because the
-// user owns this file and could write the id of another user's credential.
+// proxyNow returns the file with the newest proxy of the job, and the account that owns the file. If a client delegates
+// a proxy again, A-REX writes the new proxy into its own store (arcrenew, ARC 6.17); keeper is then nil, because A-REX
+// owns the file. A job without a credential in the store has the proxy with which it was submitted, and the user owns
+// that file. proxyNow does not use the id of the credential in job.ID.local, because the user owns this file and could
+// write the id of another user's credential into it.
 func (e *arcEntry) proxyNow() (file string, keeper *jjm.Owner, err error) {
 	if file, err = e.delegations.newest(e.GridID); file != "" || err != nil {
 		return file, nil, err
@@ -361,8 +377,8 @@ func appendTo(name, line string) error {
 	return errors.Join(err, f.Close())
 }
 
-// overwrite writes a text to a new or existing file. It uses no temporary file, because the account may not be
-// permitted to create a file in the folder.
+// overwrite writes a text to a file, which it creates if it is missing. It does not write a temporary file first,
+// because the account may not be permitted to create files in the folder.
 func overwrite(name, text string) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
@@ -372,7 +388,7 @@ func overwrite(name, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// replace replaces a file atomically.
+// replace replaces a file atomically, or creates it.
 func replace(name, text string) error {
 	return renameio.WriteFile(name, []byte(text), 0o600, renameio.WithTempDir(filepath.Dir(name)))
 }

@@ -16,13 +16,17 @@ import (
 	"jjm/internal/jjm"
 )
 
+// This file carries out the requests of HTCondor's blahpd, which runs the scripts scripts/blahp/jjm_VERB.sh for grid
+// universe jobs.
+
 const (
 	// blahpPatience is how long a submission or a cancel that cannot be stored is retried. blahpd ends its scripts after
 	// 30 s (blah_child_poll_timeout), holds the job at the first failure of a submission, and tries a cancel only once.
 	blahpPatience = 20 * time.Second
 )
 
-// blahpLanguage carries out a verb of scripts/blahp/jjm_VERB.sh.
+// blahpLanguage carries out a verb of scripts/blahp/jjm_VERB.sh, and returns the exit code. Errors of single jobs are
+// in the lines about these jobs.
 func blahpLanguage(p *process, verb string, args []string) int {
 	p.getenv = blahConfig(p.getenv)
 	switch verb {
@@ -48,6 +52,8 @@ func blahpLanguage(p *process, verb string, args []string) int {
 	return exitOK
 }
 
+// blahpSubmit submits a job that options describe, and prints the line with its id. It also creates the files for
+// standard output and error.
 func (p *process) blahpSubmit(args []string) error {
 	folder, err := os.Getwd()
 	if err != nil {
@@ -81,7 +87,7 @@ func (p *process) blahpSubmit(args []string) error {
 	job.Key, job.Anew, job.Origin = o.Key, true, &asked.Origin
 	mover := gatekeeper.Deliverer{Client: client}
 	if err := mover.CreateEmpty(standard(asked.Wants)); err != nil {
-		return err // reported now, not when results of many hours of work must be delivered
+		return err // the job must fail now, and not when results of many hours of work must be delivered
 	}
 	r, err := gatekeeper.Persist(context.Background(), blahpPatience, job, client.Submit)
 	if err != nil {
@@ -92,7 +98,8 @@ func (p *process) blahpSubmit(args []string) error {
 	return err
 }
 
-// blahpCredentials returns the files of a job's credentials.
+// blahpCredentials returns the files of a job's credentials. If the file of the token exists, it also calls
+// asked.WithToken.
 func blahpCredentials(asked *blahp.Job) []credentialFile {
 	files := proxyFile(asked.Proxy)
 	if asked.Token != "" && exists(asked.Token) {
@@ -102,7 +109,8 @@ func blahpCredentials(asked *blahp.Job) []credentialFile {
 	return files
 }
 
-// blahpJob returns the job file that the job names, or a job file made from the plain job.
+// blahpJob returns the job to submit: the content of the job file that the options name or, if they name none, a job
+// file for the program that they name.
 func (p *process) blahpJob(asked *blahp.Job) (gatekeeper.Job, error) {
 	if asked.JobFile != "" {
 		return p.readJob(asked.JobFile)
@@ -111,7 +119,7 @@ func (p *process) blahpJob(asked *blahp.Job) (gatekeeper.Job, error) {
 	return gatekeeper.Job{Name: name, Text: text, BaseDir: asked.Plain.Folder}, err
 }
 
-// standard returns the deliveries of standard output and error.
+// standard returns those of the deliveries that are of standard output and standard error.
 func standard(wants []gatekeeper.Delivery) []gatekeeper.Delivery {
 	var out []gatekeeper.Delivery
 	for _, w := range wants {
@@ -122,7 +130,8 @@ func standard(wants []gatekeeper.Delivery) []gatekeeper.Delivery {
 	return out
 }
 
-// readLists reads the files that options name.
+// readLists reads the files that the options name: the lists of inputs, of outputs and of their new names, and the
+// requirements.
 func readLists(o *blahp.Options) (blahp.Lists, error) {
 	var l blahp.Lists
 	var requirements []string
@@ -151,7 +160,7 @@ func readLists(o *blahp.Options) (blahp.Lists, error) {
 	return l, nil
 }
 
-// blahpStatus prints one line per job.
+// blahpStatus prints a line with the state of each job in args, in their order.
 func (p *process) blahpStatus(args []string) {
 	var refs []string
 	for _, a := range args {
@@ -179,8 +188,9 @@ func (p *process) blahpStatus(args []string) {
 	}
 }
 
-// blahpState returns the line of one job. It reports a job as completed only after the job's files were delivered to
-// the places that HTCondor expects.
+// blahpState returns the line with the state of one job; l is the answer of its lookup. It reports a job as completed
+// only after the files of the job were delivered to the places that HTCondor expects. If the state is temporarily
+// unknown, it reports the job as idle.
 func (p *process) blahpState(client *gatekeeper.Client, h jjm.Handle, l wire.Lookup) string {
 	switch kind := jjm.KindOf(l.Error.Err()); {
 	case l.Error != nil && (kind == jjm.Gone || kind == jjm.Denied || kind == jjm.Invalid):
@@ -207,7 +217,7 @@ func (p *process) blahpState(client *gatekeeper.Client, h jjm.Handle, l wire.Loo
 	return blahp.ErrorLine(err)
 }
 
-// blahpControl calls do for each job and prints one line per job.
+// blahpControl calls do for each job in args, and prints a line with the result for each.
 func (p *process) blahpControl(args []string, do func(jjm.Handle) error) {
 	for i, a := range args {
 		h, ok := blahp.ParseID(a)
@@ -219,17 +229,17 @@ func (p *process) blahpControl(args []string, do func(jjm.Handle) error) {
 	}
 }
 
-// blahpNoHold refuses hold and resume. A held job would have to be reported with status 5, and HTCondor cancels such a
-// job. blahpd counts every answer without an exit code as success (23.9), and appends the unchanged state to the job's
-// id.
+// blahpNoHold refuses the verbs hold and resume, because jjm would have to report a held job with status 5, and
+// HTCondor cancels jobs with this status. The refusal has an exit code, because blahpd counts every answer without an
+// exit code as success (HTCondor 23.9), and then appends the unchanged state to the job's id.
 func (p *process) blahpNoHold(verb string) int {
 	_, _ = p.out.WriteString(blahp.Controlled(0, 1,
 		fmt.Errorf("HTCondor cannot %s a job of jjm: use jjm pause and jjm resume on the site", verb)))
 	return 1
 }
 
-// blahpCancel stores the request. It retries for up to blahpPatience, because HTCondor requests a cancel only once. An
-// unknown job counts as cancelled.
+// blahpCancel stores the request to kill a job. It retries for up to blahpPatience, because HTCondor requests a cancel
+// only once. An unknown job counts as cancelled.
 func (p *process) blahpCancel(h jjm.Handle) error {
 	p.removeNotes(h)
 	client := p.client()
@@ -249,7 +259,7 @@ func (p *process) blahpCancel(h jjm.Handle) error {
 	}
 }
 
-// blahpPing reports whether submissions would be accepted.
+// blahpPing prints whether submissions would be accepted now, and returns the exit code.
 func (p *process) blahpPing() int {
 	if err := p.client().Ping(context.Background()); err != nil {
 		_, _ = fmt.Fprintf(p.out, "1 %s\n", oneLine(err.Error()))
@@ -259,8 +269,9 @@ func (p *process) blahpPing() int {
 	return exitOK
 }
 
-// blahConfig adds the settings of blah.config, which blahpd's scripts read. jjm_state, jjm_socket, jjm_records and
-// jjm_spool set the variables with the same names in capitals, unless these variables are already set.
+// blahConfig returns getenv with the settings of the file blah.config, which blahpd's scripts read too. The settings
+// jjm_state, jjm_socket, jjm_records and jjm_spool replace the environment variables with the same names in capitals if
+// these are not set.
 func blahConfig(getenv func(string) string) func(string) string {
 	path := getenv("BLAHPD_CONFIG_LOCATION")
 	if path == "" {

@@ -13,13 +13,13 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// bringWithin is how long a status call itself delivers files. After this time a background process continues, and the
-// gatekeeper sees the job as running meanwhile. blahpd and Globus 2 end a script after 30 s, and the delivery of a tar
-// may take longer.
+// bringWithin is how long a status call itself delivers the files of a job. If it takes longer, for example for a large
+// tar, a background process continues, and the gatekeeper sees the job as running meanwhile. blahpd and Globus 2 end a
+// script after 30 s.
 const bringWithin = 8 * time.Second
 
-// bringBack delivers the files of a job that is over to the places in its memo. The error is of kind Busy if some files
-// are not delivered yet.
+// bringBack delivers the files of a job that is over to the places that its memo lists (jjm.Origin). The error is of
+// kind Busy if another process delivers them, or if a background process continues the delivery.
 func (p *process) bringBack(client *gatekeeper.Client, l wire.Lookup) error {
 	unlock, free := p.tryLock(l.Handle)
 	if !free {
@@ -35,7 +35,8 @@ func (p *process) bringBack(client *gatekeeper.Client, l wire.Lookup) error {
 	return err
 }
 
-// bringAll delivers the files until ctx ends.
+// bringAll delivers the files of a job until ctx ends. It prints a message for each file that does not exist. If the
+// job has no tar, it creates empty files for standard output and error.
 func (p *process) bringAll(ctx context.Context, client *gatekeeper.Client, l wire.Lookup) error {
 	wants, err := blahp.ParseWants(l.Memo)
 	if err != nil || len(wants) == 0 {
@@ -52,8 +53,8 @@ func (p *process) bringAll(ctx context.Context, client *gatekeeper.Client, l wir
 	return err
 }
 
-// inBackground starts another process of this program, which outlives this process and inherits no descriptors, because
-// blahpd waits until the descriptors are closed.
+// inBackground starts another process of this program. This process outlives its parent, and inherits no file
+// descriptors, because blahpd waits until all descriptors of a script are closed.
 func (p *process) inBackground(args ...string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -63,7 +64,8 @@ func (p *process) inBackground(args ...string) error {
 	return err
 }
 
-// deliver is the background process. If it cannot deliver a file, the next status call tries again.
+// deliver is the work of the background process: it delivers the files of the job in args, and returns the exit code.
+// If a file cannot be delivered, the next status call tries again.
 func (p *process) deliver(args []string) int {
 	if len(args) != 1 {
 		p.say("deliver: want one job")
@@ -84,7 +86,7 @@ func (p *process) deliver(args []string) int {
 	return codeOf(err)
 }
 
-// bringFinal delivers the files of a grid job that is over.
+// bringFinal delivers the files of a grid job if it is over.
 func (p *process) bringFinal(ctx context.Context, client *gatekeeper.Client, l wire.Lookup) error {
 	if err := l.Error.Err(); err != nil || !gatekeeper.Final(l) {
 		return err

@@ -15,8 +15,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// core carries out a verb of scripts/jjm-submit, jjm-lookup and jjm-kill. It prints only lines KEY=value;
-// docs/GATEKEEPERS.md lists the keys.
+// core carries out a verb of scripts/jjm-submit, jjm-lookup and jjm-kill, and returns the exit code. It prints only
+// lines KEY=value; docs/GATEKEEPERS.md lists the keys.
 func core(p *process, verb string, args []string) int {
 	var err error
 	switch verb {
@@ -35,7 +35,7 @@ func core(p *process, verb string, args []string) int {
 	return codeOf(err)
 }
 
-// submission is the parsed command line of submit.
+// submission is the command line of the verb submit. Its flags set the fields.
 type submission struct {
 	key      string
 	anew     bool
@@ -104,7 +104,8 @@ func (p *process) coreSubmit(args []string) error {
 	return nil
 }
 
-// readJob reads the job file.
+// readJob reads a job file, or standard input if path is "-". The error is of kind Invalid if it cannot be read or is
+// too long.
 func (p *process) readJob(path string) (gatekeeper.Job, error) {
 	var f = p.in
 	job := gatekeeper.Job{Name: "stdin"}
@@ -144,8 +145,8 @@ func (p *process) coreLookup(args []string) error {
 	return first
 }
 
-// answer prints one lookup. For an error it prints only ERROR and MESSAGE, so that no reader mistakes an error for a
-// state.
+// answer prints the status of one grid job. If the lookup has an error, it prints only ERROR and MESSAGE, so that no
+// reader mistakes an error for a state.
 func (p *process) answer(l wire.Lookup) {
 	if l.Error != nil {
 		p.line("ERROR", l.Error.Kind.String())
@@ -200,8 +201,8 @@ func (p *process) coreKill(args []string) error {
 	return first
 }
 
-// checkRefs returns an error if there are no references, or if a reference is neither an id nor a handle. With grid set
-// it also refuses references to local jobs. The text after a handle is checked as if it followed the id 1.
+// checkRefs returns an error of kind Invalid if there are no references, or if a reference is neither an id nor a
+// handle. If grid is set, it also refuses references to local jobs.
 func checkRefs(refs []string, grid bool) error {
 	if len(refs) == 0 {
 		return jjm.Errorf(jjm.Invalid, "want at least one id or handle")

@@ -9,15 +9,15 @@ import (
 	"jjm/internal/jjm"
 )
 
-// credentialFile is a file in which a gatekeeper keeps a credential of a job. The stamp identifies the content of the
-// file when jjm got the credential.
+// credentialFile is a file in which a gatekeeper keeps a credential of a job, and renews it. The stamp identifies the
+// content that jjm got last.
 type credentialFile struct {
 	Kind  string           `json:"kind"`
 	File  string           `json:"file"`
 	Stamp gatekeeper.Stamp `json:"stamp,omitempty"`
 }
 
-// proxyFile returns a list with the file of a proxy, or nil if name is "".
+// proxyFile returns a list with the file of a proxy. If name is "", the list is empty.
 func proxyFile(name string) []credentialFile {
 	if name == "" {
 		return nil
@@ -25,7 +25,7 @@ func proxyFile(name string) []credentialFile {
 	return []credentialFile{{Kind: jjm.ProxyKind, File: name}}
 }
 
-// addCredentials reads the files and adds their credentials to the job to be submitted.
+// addCredentials reads files with credentials, and adds the credentials to the job to be submitted.
 func addCredentials(job *gatekeeper.Job, files []credentialFile) error {
 	for _, f := range files {
 		c, err := gatekeeper.ReadCredential(f.Kind, f.File, nil)
@@ -42,8 +42,8 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// noteCredentials stores the names of the files of a job's credentials, for renewals. If this fails, the job still
-// runs, but its credentials are not renewed.
+// noteCredentials writes the note that names the files of a job's credentials, so that later calls can renew them. If
+// this fails, it prints the error: the job still runs, but its credentials are not renewed.
 func (p *process) noteCredentials(h jjm.Handle, files []credentialFile) {
 	if len(files) == 0 {
 		return
@@ -65,7 +65,8 @@ func writeNote(name string, files []credentialFile) error {
 	return replace(name, string(text))
 }
 
-// renew sends the job's changed credentials to jjm. The job's note names the files of the credentials.
+// renew sends those of the job's credentials to jjm whose files have changed since jjm got them. The job's note names
+// the files. renew prints errors.
 func (p *process) renew(client *gatekeeper.Client, h jjm.Handle) {
 	name, err := p.noteOf(h)
 	if err != nil || !exists(name) {

@@ -10,7 +10,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The exit codes of core are the exit codes of the jjm command.
+// The exit codes of the language core. They are the same as those of the command jjm.
 const (
 	exitOK       = 0
 	exitNo       = 1 // the state of the grid job forbids the request
@@ -51,7 +51,8 @@ func (p *process) say(format string, args ...any) {
 	_, _ = io.WriteString(p.err, "jjm-gatekeeper: "+oneLine(fmt.Sprintf(format, args...))+"\n")
 }
 
-// oneLine returns a text as one line of a protocol. Characters that do not print are escaped as in Go strings.
+// oneLine returns a text as one line of a protocol. If it contains characters that do not print, they are escaped as in
+// Go strings.
 func oneLine(s string) string {
 	plain := true
 	for _, r := range s {

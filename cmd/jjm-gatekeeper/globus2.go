@@ -12,11 +12,12 @@ import (
 	"jjm/internal/jjm"
 )
 
-// globus2Patience is how long a submission is retried while it cannot be stored. Globus 2 ends its scripts after 30 s.
+// globus2Patience is how long a submission that cannot be stored is retried. Globus 2 ends its scripts after 30 s.
 const globus2Patience = 20 * time.Second
 
-// globus2Language carries out a verb of scripts/globus2/globus-script-jjm-VERB. A job manager reads only the last line,
-// so the last line is always a line that the job manager understands, and the exit code is 0.
+// globus2Language carries out a verb of scripts/globus2/globus-script-jjm-VERB. Globus 2's job manager reads only the
+// last line of the output. Therefore the last line always is one that it understands, also after an error, and the exit
+// code is 0, except for an unknown verb.
 func globus2Language(p *process, verb string, args []string) int {
 	verbs := map[string]func(globus2.Grami) (string, error){
 		"submit": p.globus2Submit, "poll": p.globus2Poll, "rm": p.globus2Remove, "signal": p.globus2Signal,
@@ -38,6 +39,7 @@ func globus2Language(p *process, verb string, args []string) int {
 	return exitOK
 }
 
+// readGlobusGrami reads the file of arguments with which Globus 2 describes a job.
 func readGlobusGrami(args []string) (globus2.Grami, error) {
 	if len(args) != 1 {
 		return nil, jjm.Errorf(jjm.Invalid, "want the path of one file of arguments")
@@ -50,6 +52,7 @@ func readGlobusGrami(args []string) (globus2.Grami, error) {
 	return globus2.Parse(f)
 }
 
+// globus2Submit submits a job, creates the files for its standard output and error, and returns the line with its id.
 func (p *process) globus2Submit(g globus2.Grami) (string, error) {
 	asked, err := g.Job()
 	if err != nil {
@@ -87,9 +90,9 @@ func (p *process) globus2Submit(g globus2.Grami) (string, error) {
 	return globus2.Submitted(r.Handle), nil
 }
 
-// globus2Poll returns the state of the job. It reports a job as over only after standard output and error are in the
-// files from which Globus streams them. If the state is temporarily unknown, it returns pending, which changes nothing
-// for Globus.
+// globus2Poll returns the line with the state of the job. It reports that a job is over only after standard output and
+// error are in the files from which Globus streams them. If the state is temporarily unknown, it returns pending, which
+// does not change Globus's state of the job.
 func (p *process) globus2Poll(g globus2.Grami) (string, error) {
 	client := p.client()
 	l := client.Lookup(context.Background(), g["job_id"])[0]
@@ -118,8 +121,8 @@ func (p *process) globus2Poll(g globus2.Grami) (string, error) {
 	return globus2.State(l.GRAM), nil
 }
 
-// globus2Remove stores the request to kill the job, and returns the present state. A later poll returns DONE when all
-// files are collected.
+// globus2Remove stores the request to kill the job, and returns the line with its present state. An unknown job is
+// reported as done. A later poll reports the end when all files are collected.
 func (p *process) globus2Remove(g globus2.Grami) (string, error) {
 	client := p.client()
 	err := client.Kill(context.Background(), g["job_id"])[0].Error.Err()
@@ -138,7 +141,7 @@ func (p *process) globus2Remove(g globus2.Grami) (string, error) {
 	return globus2.State(l.GRAM), nil
 }
 
-// globus2Signal returns an error for every signal, because jjm does not suspend single jobs for gatekeepers.
+// globus2Signal refuses every signal, because jjm does not suspend single jobs for gatekeepers.
 func (p *process) globus2Signal(globus2.Grami) (string, error) {
 	return globus2.Error(globus2.NoSignal), jjm.Errorf(jjm.Invalid, "jjm takes no signals for jobs")
 }

@@ -18,6 +18,10 @@ import (
 	"jjm/internal/jjm"
 )
 
+// This file carries out the requests of Globus GRAM5. Globus's job manager calls the Perl module scripts/gram/jjm.pm
+// for a job, and the module runs "jjm-gatekeeper gram VERB" with the description of the job, in RSL (Resource
+// Specification Language), on standard input.
+
 // The errors of the GRAM protocol that jjm reports (globus_gram_protocol_error_t).
 const (
 	gramDenied       = 7   // GLOBUS_GRAM_PROTOCOL_ERROR_AUTHORIZATION
@@ -29,12 +33,12 @@ const (
 	gramStageOut     = 155 // ..._STAGE_OUT_FAILED
 )
 
-// gramPatience is how long a submission is retried while it cannot be stored, because a job manager does not try again.
-// jjm.pm waits 25 s.
+// gramPatience is how long a submission that cannot be stored is retried. A job manager does not repeat a submission
+// itself. jjm.pm waits 25 s for this program.
 const gramPatience = 18 * time.Second
 
-// gramAnswer is an answer to scripts/gram/jjm.pm: lines JOB_ID, JOB_STATE, ERROR, MESSAGE and CANCEL. An empty answer
-// means that nothing new is known.
+// gramAnswer is the answer to scripts/gram/jjm.pm, which reads the lines JOB_ID, JOB_STATE, ERROR, MESSAGE and CANCEL.
+// Lines without a value are left out. An answer without lines means that nothing new is known.
 type gramAnswer struct {
 	id      string
 	state   jjm.GRAM
@@ -43,12 +47,13 @@ type gramAnswer struct {
 	cancel  bool
 }
 
-// gramFailure returns the answer for an error.
+// gramFailure returns the answer with a GRAM error code and a message.
 func gramFailure(code int, format string, args ...any) gramAnswer {
 	return gramAnswer{code: code, message: fmt.Sprintf(format, args...)}
 }
 
-// gramLanguage carries out a verb of GRAM5. Each verb reads the job's description, in RSL.
+// gramLanguage carries out a verb of GRAM5, and returns the exit code. It reads the description of the job from
+// standard input.
 func gramLanguage(p *process, verb string, _ []string) int {
 	verbs := map[string]func(gramTask) (gramAnswer, error){
 		"submit": p.gramSubmit, "poll": p.gramPoll, "cancel": p.gramCancel, "deliver": p.gramDeliver,
@@ -73,7 +78,7 @@ func gramLanguage(p *process, verb string, _ []string) int {
 	return codeOf(err)
 }
 
-// gramLines prints an answer. Globus clients get the message, in ASCII.
+// gramLines prints an answer. The message is printed in ASCII, because Globus clients get it.
 func (p *process) gramLines(a gramAnswer) {
 	p.line("JOB_ID", a.id)
 	p.line("JOB_STATE", number(int64(a.state)))
@@ -100,13 +105,14 @@ func asciiText(text string) string {
 	return b.String()
 }
 
-// gramTask is a job, and the RSL from which the job was read.
+// gramTask is the job of a request, and the RSL that describes it.
 type gramTask struct {
 	gram.Job
 	rsl string
 }
 
-// gramJob reads and parses the description.
+// gramJob reads and parses the description of the job from standard input. The error is of kind Busy if it cannot be
+// read.
 func (p *process) gramJob() (gramTask, error) {
 	text, err := io.ReadAll(io.LimitReader(p.in, jjm.MaxJobFile+1))
 	if err != nil {
@@ -120,6 +126,7 @@ func (p *process) gramJob() (gramTask, error) {
 	return gramTask{Job: job, rsl: string(text)}, err
 }
 
+// gramSubmit submits the job, and creates the files for its standard output and error.
 func (p *process) gramSubmit(job gramTask) (gramAnswer, error) {
 	// GRAM streams both files while the job runs. If a file is missing, GRAM fails the job.
 	for _, name := range []string{job.Stdout, job.Stderr} {
@@ -142,7 +149,7 @@ func (p *process) gramSubmit(job gramTask) (gramAnswer, error) {
 	return gramAnswer{id: string(r.Handle), state: jjm.GRAMUnsubmitted}, nil
 }
 
-// createIfMissing creates a file if the file does not exist. It does nothing if name is "".
+// createIfMissing creates an empty file, unless the file exists or name is "".
 func createIfMissing(name string) error {
 	if name == "" {
 		return nil
@@ -154,7 +161,7 @@ func createIfMissing(name string) error {
 	return f.Close()
 }
 
-// readFile reads a job file.
+// readFile reads a regular file that may be as long as a job file. It never waits for the other end of a pipe.
 func readFile(name string) ([]byte, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -167,7 +174,7 @@ func readFile(name string) ([]byte, error) {
 	return readJobFile(f)
 }
 
-// readJobFile reads a file. It returns an error if the file is longer than a job file may be.
+// readJobFile reads an open file. It returns an error if the file is longer than jjm.MaxJobFile.
 func readJobFile(f *os.File) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(f, jjm.MaxJobFile+1))
 	if err != nil {
@@ -179,7 +186,8 @@ func readJobFile(f *os.File) ([]byte, error) {
 	return text, nil
 }
 
-// gramOrigin returns the origin of the job: gatekeeper, host and job. The subject is in the proxy.
+// gramOrigin returns the origin of the job: the gatekeeper with its host, and GRAM's id of the job. The daemon finds
+// the user's subject in the proxy.
 func gramOrigin(job gramTask) *jjm.Origin {
 	host, err := os.Hostname()
 	if err != nil {
@@ -188,6 +196,8 @@ func gramOrigin(job gramTask) *jjm.Origin {
 	return &jjm.Origin{Gatekeeper: "gram5 " + host, Job: job.Contact}
 }
 
+// gramRefusal returns the answer for a refused submission: the GRAM error code that fits the kind of the error, and its
+// text.
 func gramRefusal(err error) gramAnswer {
 	switch jjm.KindOf(err) {
 	case jjm.Denied:
@@ -198,7 +208,8 @@ func gramRefusal(err error) gramAnswer {
 	return gramFailure(gramFailed, "%v", err)
 }
 
-// gramCancel stores the request. After a cancel, a failed delivery no longer keeps the job active.
+// gramCancel stores the request to kill the job. It also marks the job as cancelled, so that a later poll does not
+// report the job as active when its files cannot be delivered. An unknown job counts as cancelled.
 func (p *process) gramCancel(job gramTask) (gramAnswer, error) {
 	if err := gramMark(job.Job, cancelled); err != nil {
 		p.say("gram cancel: %v", err)
@@ -212,6 +223,8 @@ func (p *process) gramCancel(job gramTask) (gramAnswer, error) {
 	}
 }
 
+// gramPoll returns the state of the job. If the job is over, it delivers the files first (see gramEnd). If the state is
+// temporarily unknown, the answer is empty.
 func (p *process) gramPoll(job gramTask) (gramAnswer, error) {
 	l := p.client().Lookup(context.Background(), job.ID)[0]
 	err := l.Error.Err()
@@ -219,7 +232,7 @@ func (p *process) gramPoll(job gramTask) (gramAnswer, error) {
 	case jjm.KindOf(err) == jjm.Gone:
 		return gramAnswer{state: jjm.GRAMFailed, code: gramFailed, message: err.Error()}, nil
 	case err != nil:
-		return gramAnswer{}, err // nothing new is known
+		return gramAnswer{}, err // the state is temporarily unknown
 	case !gatekeeper.Final(l):
 		p.gramRenew(job.Job)
 		return gramAnswer{state: l.GRAM}, nil
@@ -227,8 +240,8 @@ func (p *process) gramPoll(job gramTask) (gramAnswer, error) {
 	return p.gramEnd(job, l)
 }
 
-// gramRenew sends the job's proxy to jjm if the job manager has received a newer proxy. The job manager writes a newer
-// proxy to the file of each job of the user.
+// gramRenew sends the proxy of the job to jjm if its file has changed since jjm got it. When the user renews a proxy,
+// the job manager writes the new proxy to the file of each job of the user.
 func (p *process) gramRenew(job gram.Job) {
 	if job.Proxy == "" || job.Folder == "" {
 		return
@@ -248,7 +261,8 @@ func (p *process) gramRenew(job gram.Job) {
 	}
 }
 
-// gramFinal returns the answer for a job that is over and whose files are delivered.
+// gramFinal returns the answer for a job that is over and whose files are delivered: done, or failed with the GRAM
+// error code, the message and the exit code.
 func gramFinal(l wire.Lookup) gramAnswer {
 	if l.GRAM != jjm.GRAMFailed {
 		return gramAnswer{state: jjm.GRAMDone}
@@ -260,12 +274,13 @@ func gramFinal(l wire.Lookup) gramAnswer {
 	return gramAnswer{state: jjm.GRAMFailed, code: code, message: joined(l.Message, "exit code "+strconv.Itoa(l.Exit))}
 }
 
-// summary returns the text that is delivered as the standard output of a grid job.
+// summary returns the text that is delivered as the standard output of a grid job that is not a plain job: the id, the
+// status and the message of the grid job.
 func summary(l wire.Lookup) string {
 	return fmt.Sprintf("grid job %v: %s\n", l.ID, oneLine(joined(l.Status, l.Message)))
 }
 
-// joined returns both texts with a colon between them. If a text is empty, it returns the other text.
+// joined joins two texts by a colon. If one of them is empty, it returns the other text.
 func joined(text, more string) string {
 	switch {
 	case text == "":
@@ -276,8 +291,8 @@ func joined(text, more string) string {
 	return text + ": " + more
 }
 
-// permanent reports whether a repeated delivery would fail in the same way. It returns false if the daemon did not
-// answer.
+// permanent reports whether an error of a delivery will occur again at every repetition. If the daemon did not answer,
+// it returns false.
 func permanent(err error) bool {
 	switch jjm.KindOf(err) {
 	case jjm.Gone, jjm.Denied:

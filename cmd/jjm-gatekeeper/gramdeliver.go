@@ -16,8 +16,12 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// gramBringWithin is how long a poll itself delivers files. After this time a background process continues, because a
-// job manager polls all jobs of a user with only five processes.
+// This file delivers the files of a GRAM job that is over to the places that GRAM expects. A poll does this; if it
+// takes too long, a background process continues ("jjm-gatekeeper gram deliver"). Marks, which are empty files in the
+// job manager's folder of the job, tell later polls what was done.
+
+// gramBringWithin is how long a poll itself delivers files. If it takes longer, a background process delivers them,
+// because a job manager uses only five processes to poll all jobs of a user.
 const gramBringWithin = 8 * time.Second
 
 // The files that jjm keeps in the job manager's own folder of a job.
@@ -29,7 +33,8 @@ const (
 	proxyMark = "jjm-proxy" // the stamp of the proxy that jjm has
 )
 
-// gramMark creates one of the files above in a job's folder.
+// gramMark creates a mark, one of the files above, in the job manager's folder of a job. It does nothing if the job has
+// no folder.
 func gramMark(job gram.Job, name string) error {
 	if job.Folder == "" {
 		return nil
@@ -37,13 +42,15 @@ func gramMark(job gram.Job, name string) error {
 	return os.WriteFile(filepath.Join(job.Folder, name), nil, 0o600)
 }
 
+// gramMarked reports whether a job has a mark.
 func gramMarked(job gram.Job, name string) bool {
 	_, err := os.Stat(filepath.Join(job.Folder, name))
 	return job.Folder != "" && err == nil
 }
 
-// gramEnd delivers the files of a job that is over and returns how the job ended. Until the files are delivered, it
-// reports the job as active, because GRAM stages the files out as soon as the job ends.
+// gramEnd delivers the files of a job that is over, and returns how the job ended. While the files are not delivered,
+// it reports the job as active, because GRAM stages the files out as soon as it sees the end. If the delivery can never
+// succeed, or if it fails after a cancel, gramEnd reports the job as failed, with the error.
 func (p *process) gramEnd(job gramTask, l wire.Lookup) (gramAnswer, error) {
 	wait := gramAnswer{state: jjm.GRAMActive}
 	if gramMarked(job.Job, delivered) {
@@ -72,7 +79,9 @@ func (p *process) gramEnd(job gramTask, l wire.Lookup) (gramAnswer, error) {
 
 func late(ctx context.Context) bool { return ctx.Err() != nil }
 
-// gramTryLock locks the delivery of a job's files. free is false while another process has the lock.
+// gramTryLock locks the delivery of a job's files, and returns the function that unlocks it. free is false while
+// another process has the lock. If the lock cannot be created, gramTryLock locks nothing and returns true, because two
+// deliveries at the same time do no harm.
 func gramTryLock(job gram.Job) (unlock func(), free bool) {
 	if job.Folder == "" {
 		return func() {}, true
@@ -88,7 +97,8 @@ func gramTryLock(job gram.Job) (unlock func(), free bool) {
 	return func() { _ = f.Close() }, true
 }
 
-// bring delivers the files and marks the job as delivered.
+// bring delivers the files of a job and marks the job as delivered. It prints a message for each file that does not
+// exist.
 func (p *process) bring(ctx context.Context, job gram.Job, l wire.Lookup) error {
 	if job.Summary() {
 		if err := os.WriteFile(job.Stdout, []byte(summary(l)), 0o600); err != nil {
@@ -109,7 +119,8 @@ func (p *process) bring(ctx context.Context, job gram.Job, l wire.Lookup) error 
 	return nil
 }
 
-// background starts a process that continues the delivery.
+// background starts a process that continues the delivery after this process has ended. It does nothing for a job
+// without a folder.
 func (p *process) background(job gramTask) error {
 	if job.Folder == "" {
 		return nil
@@ -131,8 +142,8 @@ func (p *process) background(job gramTask) error {
 	return err
 }
 
-// gramDeliver is the background process. If it cannot deliver a file, the next poll tries again. It does nothing while
-// another process delivers the files.
+// gramDeliver is the work of the background process. If a file cannot be delivered, the next poll tries again.
+// gramDeliver does nothing if the job is not over, or while another process delivers the files.
 func (p *process) gramDeliver(job gramTask) (gramAnswer, error) {
 	unlock, free := gramTryLock(job.Job)
 	if !free {

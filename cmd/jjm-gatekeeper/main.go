@@ -1,15 +1,16 @@
-// Command jjm-gatekeeper is the program that the scripts in front of gatekeepers run. Its first argument is a
-// language, the second a verb of the language:
+// Command jjm-gatekeeper carries out the requests of gatekeepers. The scripts that jjm installs for gatekeepers run it.
+// Its first argument is a language, and its second argument is a verb of this language:
 //
 //	core      submit, lookup, kill: the verbs of scripts/jjm-*
-//	globus2   submit, poll, rm, signal: the shell contract of Globus 2
-//	blahp     submit, status, cancel, hold, resume, ping: HTCondor's
-//	gram      submit, poll, cancel: Globus GRAM5's
-//	arc       submit, cancel, scan, info: A-REX's
+//	globus2   submit, poll, rm, signal: the job manager of Globus 2
+//	blahp     submit, status, cancel, hold, resume, ping: blahpd of HTCondor
+//	gram      submit, poll, cancel: Globus GRAM5
+//	arc       submit, cancel, scan, info: A-REX of ARC
 //
-// Standard output has only the protocol of the language; messages for people go to standard error. Every answer comes
-// within a second. There are two exceptions: a submission that cannot be stored anywhere is retried for a while, and
-// bringing back files may take longer.
+// A language is the protocol of one kind of gatekeeper. Standard output has only this protocol; messages for people go
+// to standard error. Every answer comes within a second, with three exceptions: a submission that cannot be stored
+// anywhere is retried for a while, and so is a cancel of HTCondor; and a call that reports the end of a job may first
+// deliver the files of the job.
 //
 // The program links few packages, because gatekeepers run it thousands of times.
 package main
@@ -26,9 +27,10 @@ import (
 
 func main() { os.Exit(start()) }
 
+// start runs the command line of this process and returns the exit code.
 func start() int {
-	// The process lives for milliseconds. Without the garbage collector it starts and ends sooner. The memory limit starts
-	// the collector if the process allocates much.
+	// The process runs for milliseconds, and is faster without the garbage collector. The memory limit starts the
+	// collector if the process allocates much.
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(64 << 20)
 	p := &process{in: os.Stdin, out: bufio.NewWriter(os.Stdout), err: os.Stderr, getenv: os.Getenv}
@@ -40,7 +42,7 @@ func start() int {
 	return code
 }
 
-// process holds the standard streams and the environment that a language uses.
+// process holds the standard streams and the environment of this process, which tests replace.
 type process struct {
 	in     io.Reader
 	out    *bufio.Writer // start flushes it
@@ -62,7 +64,7 @@ func (p *process) main(args []string) int {
 	return languages[args[0]](p, args[1], args[2:])
 }
 
-// client returns the client of the daemon that the environment names.
+// client returns a client of the daemon whose place the environment variables name.
 func (p *process) client() *gatekeeper.Client {
 	return gatekeeper.Open(client.Place{Getenv: p.getenv})
 }

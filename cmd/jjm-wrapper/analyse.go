@@ -28,7 +28,8 @@ const (
 	complaintName = "analyse.stderr"
 )
 
-// question is the JSON object that the type's command reads on its standard input.
+// question is the JSON object that the job type's command reads from its standard input. The command judges an attempt
+// after the application has ended (docs/JOB-TYPES.md), and writes its answer, an opinion, to its standard output.
 type question struct {
 	Protocol int         `json:"protocol"` // always 1
 	Verb     string      `json:"verb"`     // always "analyse"
@@ -37,8 +38,8 @@ type question struct {
 }
 
 // analyse runs the job type's command that judges the attempt, and returns the command's opinion. It returns nil if the
-// type has no such command, if the command has no opinion, or if the attempt was ordered to end. If the command fails,
-// the opinion is to hold the local job, because the decision of the type is unknown.
+// type has no such command, if the command has no opinion, or if the wrapper was told to end the attempt. If the
+// command fails, the type's decision is not known; the opinion is then to hold the local job.
 func (a *attempt) analyse(signals *signalBox) *jjm.Opinion {
 	if len(a.assign.Analyse) == 0 || signals.ending() {
 		return nil
@@ -57,8 +58,9 @@ func (a *attempt) analyse(signals *signalBox) *jjm.Opinion {
 	return op
 }
 
-// askCommand runs the type's command to its end and parses its answer. The command may run as long as an application
-// may run between SIGTERM and SIGKILL.
+// askCommand runs the type's command to its end and parses its answer; nil means that the command has no opinion. The
+// command may run as long as an application may run between SIGTERM and SIGKILL. The error says what was wrong with the
+// command or its answer.
 func (a *attempt) askCommand(signals *signalBox) (*jjm.Opinion, error) {
 	files, answers, err := a.analyseFiles()
 	if err != nil {
@@ -93,8 +95,9 @@ func (a *attempt) askCommand(signals *signalBox) (*jjm.Opinion, error) {
 	}
 }
 
-// analyseFiles opens the command's standard files: the question, a pipe whose reading end is answers, and a file for
-// standard error. If it returns an error, it also returns the files that it opened.
+// analyseFiles opens the standard files of the type's command: a file with the question, the writing end of a pipe, and
+// a file for standard error. answers is the reading end of the pipe. After an error, files are the files that it
+// opened, which the caller must close.
 func (a *attempt) analyseFiles() (files []*os.File, answers *os.File, err error) {
 	seen := a.result
 	var logErr error
@@ -119,7 +122,7 @@ func (a *attempt) analyseFiles() (files []*os.File, answers *os.File, err error)
 	return []*os.File{asked, write, complaints}, answers, nil
 }
 
-// ask writes the question to a file, and returns the open file, positioned at its beginning.
+// ask writes the question to a file in the attempt's folder, and returns this file, positioned at its beginning.
 func (a *attempt) ask(text []byte) (*os.File, error) {
 	f, err := a.makeAnew(questionName)
 	if err != nil {
@@ -135,7 +138,8 @@ func (a *attempt) ask(text []byte) (*os.File, error) {
 	return f, nil
 }
 
-// readAnswer reads until the command and all its children have ended. It kills a command that writes too much.
+// readAnswer reads the command's answer until the command and all its children have closed the pipe. If the answer is
+// longer than maxAnswer, it kills the command and returns one byte more than maxAnswer.
 func readAnswer(answers io.Reader, signals *signalBox) []byte {
 	text, _ := io.ReadAll(io.LimitReader(answers, maxAnswer+1))
 	if len(text) > maxAnswer {
@@ -144,7 +148,8 @@ func readAnswer(answers io.Reader, signals *signalBox) []byte {
 	return text
 }
 
-// stderrTail returns the end of the command's standard error, "" if it cannot be read.
+// stderrTail returns the end of the command's standard error for an error message, or a note that the command wrote
+// nothing. It returns "" if the file cannot be read.
 func (a *attempt) stderrTail() string {
 	f, err := a.openRegular(complaintName)
 	if err != nil {
@@ -162,7 +167,8 @@ func (a *attempt) stderrTail() string {
 	return ", and says nothing on its standard error"
 }
 
-// readOpinion parses the command's answer: an opinion, or {} for no opinion.
+// readOpinion parses the answer of the type's command. It returns nil for the answer {}, which means no opinion, and an
+// error for an answer that is not an opinion.
 func readOpinion(text []byte) (*jjm.Opinion, error) {
 	const form = `want {"action": ..., "text": ...}, or {} for no opinion`
 	op := &jjm.Opinion{}

@@ -13,10 +13,11 @@ import (
 	"jjm/internal/formats/glf"
 )
 
-// exitUnknown is the exit code reported for an application whose exit status the kernel did not report.
+// exitUnknown is the exit code in the result if the kernel did not report the exit status of the application.
 const exitUnknown = 255
 
-// execute runs the application to its end and sets the application's fields of the result.
+// execute runs the application to its end, and sets the exit code, the signal and the used resources in the result. If
+// the application cannot be started, the exit code is the one that a shell would return.
 func (a *attempt) execute(signals *signalBox) {
 	r := &a.result
 	started := now()
@@ -37,8 +38,9 @@ func (a *attempt) execute(signals *signalBox) {
 	r.UserMS, r.SysMS, r.RSSKB = ru.Utime.Nano()/1e6, ru.Stime.Nano()/1e6, ru.Maxrss
 }
 
-// finish waits for the end of a launched program and kills all processes that the program left behind. It returns how
-// the program ended; for signal n the exit code is 128+n.
+// finish waits for the end of a program that launch started, and kills all processes that the program left behind. It
+// returns the exit code of the program and the signal that ended it, 0 if none did. After signal n the exit code is
+// 128+n.
 func (a *attempt) finish(pid int, signals *signalBox) (exit, signal int) {
 	signals.forwardTo(pid)
 	awaitEnd(pid)
@@ -55,7 +57,8 @@ func (a *attempt) finish(pid int, signals *signalBox) (exit, signal int) {
 	return status.ExitStatus(), 0
 }
 
-// start starts the application with its limit of processor time.
+// start starts the application with its limit of processor time, and returns its process id. After an error, exit is
+// the exit code that a shell would return.
 func (a *attempt) start() (pid, exit int, err error) {
 	files, err := a.standardFiles()
 	defer closeAll(files)
@@ -74,7 +77,8 @@ func (a *attempt) start() (pid, exit int, err error) {
 	return a.launch(argv, files)
 }
 
-// launch starts a program in work/ as the leader of a process group, with its three standard files.
+// launch starts a program in work/ as the leader of a new process group, with the application's environment and three
+// standard files. It returns the process id. After an error, exit is the exit code that a shell would return.
 func (a *attempt) launch(argv []string, files []*os.File) (pid, exit int, err error) {
 	env := a.environment(os.Environ())
 	program, exit, err := lookup(argv[0], a.workDir(), lastOf(env, "PATH"))
@@ -105,9 +109,9 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// limitCPU limits the processor time of each process of the application. It sets the limit of this process, which the
-// application's processes inherit, until unlimit is called. A process that exceeds the limit gets SIGXCPU every second
-// (setrlimit(2)). A smaller limit that is already set stays.
+// limitCPU limits the processor time of each process that is started until unlimit is called. It sets the limit of this
+// process, which its children inherit; unlimit restores the old limit. A process that exceeds the limit gets SIGXCPU
+// every second (setrlimit(2)). A smaller limit that is already set stays. If limit is 0, limitCPU changes nothing.
 func limitCPU(limit time.Duration) (unlimit func(), err error) {
 	var before syscall.Rlimit
 	if err := syscall.Getrlimit(unix.RLIMIT_CPU, &before); err != nil || limit <= 0 {
@@ -121,8 +125,8 @@ func limitCPU(limit time.Duration) (unlimit func(), err error) {
 	return func() { _ = syscall.Setrlimit(unix.RLIMIT_CPU, &before) }, nil
 }
 
-// standardFiles opens the application's three standard files. If it returns an error, it also returns the files that it
-// opened.
+// standardFiles opens the three standard files of the application: /dev/null, stdout and stderr. After an error, it
+// returns the files that it opened, which the caller must close.
 func (a *attempt) standardFiles() ([]*os.File, error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
@@ -139,7 +143,7 @@ func (a *attempt) standardFiles() ([]*os.File, error) {
 	return files, nil
 }
 
-// lastOf returns the last value of a variable in an environment.
+// lastOf returns the last value of a variable in an environment, "" if there is none.
 func lastOf(env []string, name string) string {
 	value := ""
 	for _, kv := range env {

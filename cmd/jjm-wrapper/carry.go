@@ -11,12 +11,15 @@ import (
 	"jjm/sandbox"
 )
 
-// carriedArea is the name of the worker's own area, in the folder where the job starts.
+// carriedArea is the name of the folder for the work area of a carried attempt. The folder is in the folder where the
+// batch job starts.
 const carriedArea = "area"
 
-// carry runs an attempt on a worker that does not see the work area. The batch system has transferred the wrapper, the
-// box and the packages to the current folder, and will transfer the parcel back. The attempt runs inside the area from
-// the box, in the same way as on other workers.
+// carry runs an attempt on a worker that does not see the work area of the owner. The batch system has transferred the
+// wrapper, the box (a tar with the bulk's files of the work area), the package of inputs and the files of other local
+// jobs to the current folder. carry unpacks them into a work area of its own, and runs the attempt there as on other
+// workers. The batch system then transfers the parcel, a tar with the result and the outputs, back. carry returns the
+// wrapper's exit code, with the error that explains it.
 func carry(at position) (int, error) {
 	here, err := os.Getwd()
 	if err != nil {
@@ -34,7 +37,8 @@ func carry(at position) (int, error) {
 	return code, err
 }
 
-// unpackBox creates the area and unpacks the box, the package and the files of other local jobs into the area.
+// unpackBox creates the work area of a carried attempt, and moves or unpacks the transferred files into it: the box,
+// the package of inputs, and the files of other local jobs.
 func unpackBox(here string, at position) (*sandbox.Area, error) {
 	box, err := os.Open(filepath.Join(here, sandbox.BoxName))
 	if err != nil {
@@ -65,7 +69,8 @@ func unpackBox(here string, at position) (*sandbox.Area, error) {
 	return area, nil
 }
 
-// movePackage moves the package to the place to which the attempt's links to its inputs lead.
+// movePackage moves the package of inputs to its place in the area, to which the attempt's links to its inputs lead. It
+// does nothing if the job has no package.
 func movePackage(here string, area *sandbox.Area, at position) error {
 	as, err := area.ReadAssignment(at.tag, at.pos)
 	if err != nil {
@@ -85,7 +90,7 @@ func movePackage(here string, area *sandbox.Area, at position) error {
 	return nil
 }
 
-// moveGiven moves the files that other local jobs made to the place to which the attempt's links lead.
+// moveGiven moves the files that other local jobs made to the places in the area to which the attempt's links lead.
 func moveGiven(here string, area *sandbox.Area, at position) error {
 	as, err := area.ReadAssignment(at.tag, at.pos)
 	if err != nil || len(as.Given) == 0 {
@@ -94,7 +99,7 @@ func moveGiven(here string, area *sandbox.Area, at position) error {
 	return area.PutGiven(filepath.Join(here, strconv.Itoa(int(at.pos))), &as)
 }
 
-// linkHelpers makes the links with the helpers' names to this program.
+// linkHelpers makes links to this program under the names of the helpers, in the folder of this program.
 func linkHelpers(here string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -108,8 +113,8 @@ func linkHelpers(here string) error {
 	return nil
 }
 
-// writeParcel packs the result and the files of the attempt into the parcel. It writes a parcel even without a result
-// and files, because a batch system holds a job if a file to be transferred is missing.
+// writeParcel writes the parcel: the result and the files of the attempt. It writes a parcel even if there is no
+// result, because a batch system holds a job if a file that it must transfer is missing.
 func writeParcel(here string, area *sandbox.Area, at position) error {
 	as, err := area.ReadAssignment(at.tag, at.pos)
 	if err != nil {

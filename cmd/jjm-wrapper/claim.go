@@ -9,10 +9,12 @@ import (
 	"jjm/internal/jjm"
 )
 
-// bootIDFile has an id that is new at each boot of the machine (random(4)).
+// bootIDFile contains an id that the kernel makes anew at each boot of the machine (random(4)).
 const bootIDFile = "/proc/sys/kernel/random/boot_id"
 
-// claim claims the attempt for this process. won is false if another holder has the claim.
+// claim claims the attempt for this process, so that no other process runs it. own is the claim of this process. won is
+// false if another process holds a claim; holder is that claim. The error means that the claim could not be written or
+// read.
 func (a *attempt) claim() (own, holder jjm.Claim, won bool, err error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -26,7 +28,7 @@ func (a *attempt) claim() (own, holder jjm.Claim, won bool, err error) {
 	return own, holder, won, err
 }
 
-// bootID returns the id of this boot, "" if the kernel has no such id. The id is only information for people.
+// bootID returns the id of this boot of the machine, or "" if it cannot be read. The id is only information for people.
 func bootID() string {
 	b, err := os.ReadFile(bootIDFile)
 	if err != nil {

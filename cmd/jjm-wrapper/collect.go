@@ -19,14 +19,15 @@ import (
 	"jjm/sandbox"
 )
 
-// collector examines outputs: it determines their sizes and checksums, and copies the files of RETURN_FILE. All other
-// files stay in their places.
+// collector examines the outputs of the attempt. It determines their sizes and checksums, and copies the files that the
+// application named by RETURN_FILE and that lie outside of the attempt's folder into this folder. All other files stay
+// in their places; the daemon collects them from there.
 type collector struct {
 	a           *attempt
-	limit, left int64 // in bytes: MaxOutputBytes, and the unused rest; limit 0 means no limit
+	limit, left int64 // in bytes: MaxOutputBytes, and its unused part; limit 0 means no limit
 	returned    map[string]int
 	buf         []byte
-	open        func(w wanted) (*os.File, error) // openWanted, except in tests
+	open        func(w wanted) (*os.File, error) // openWanted; tests replace it
 }
 
 func (a *attempt) newCollector() *collector {
@@ -34,7 +35,8 @@ func (a *attempt) newCollector() *collector {
 		open: a.openWanted}
 }
 
-// collect examines one file and returns its output. After ctx has ended it computes no checksum.
+// collect examines one file and returns its entry in the result. If the file cannot be collected, the entry's Absent
+// has the reason. After ctx has ended, collect computes no checksums.
 func (c *collector) collect(ctx context.Context, w wanted) jjm.Output {
 	o := jjm.Output{Name: w.name, Absent: w.absent, Left: w.left, Optional: w.optional}
 	if why := sandbox.BadName(w.name); o.Absent == "" && why != "" {
@@ -51,7 +53,8 @@ func (c *collector) collect(ctx context.Context, w wanted) jjm.Output {
 	return o
 }
 
-// file examines one file and sets the fields of its output.
+// file examines one file and sets the size, the checksum and possibly the name of its output. It returns an error if
+// the file cannot be collected.
 func (c *collector) file(ctx context.Context, w wanted, o *jjm.Output) error {
 	src, err := c.open(w)
 	if err != nil {
@@ -83,8 +86,9 @@ func (c *collector) file(ctx context.Context, w wanted, o *jjm.Output) error {
 	return err
 }
 
-// openWanted opens a regular file. It never waits for files of other kinds. A file below the attempt's folder is opened
-// relative to the folder's handle, so that no link leads outside; the daemon collects the file in the same way.
+// openWanted opens a file to collect. It returns an error for files that are not regular, and never waits for their
+// other end. It opens files of the attempt's folder relative to the open folder, so that no symbolic link can lead
+// outside; the daemon collects these files in the same way.
 func (a *attempt) openWanted(w wanted) (*os.File, error) {
 	if w.from != "" {
 		info, err := os.Stat(w.from)
@@ -106,8 +110,8 @@ func (a *attempt) openWanted(w wanted) (*os.File, error) {
 	return f, err
 }
 
-// plain returns an error unless a file has content of its own. Folders, devices and FIFOs have none, and neither have
-// the files of proc and sysfs, which have no size and may have no end.
+// plain returns an error of type noContent unless a file is a regular file on a disk. Folders, devices and FIFOs have
+// no content of their own. The files of proc and sysfs have size 0 and may have no end.
 func plain(f *os.File, info os.FileInfo) error {
 	if err := regular(info); err != nil {
 		return err
@@ -122,7 +126,7 @@ func plain(f *os.File, info os.FileInfo) error {
 	return nil
 }
 
-// unique returns a name in returned/ that no earlier file has.
+// unique returns a name for a copied file that no earlier copy has: name itself, or name with a number.
 func (c *collector) unique(name string) string {
 	c.returned[name]++
 	if n := c.returned[name]; n > 1 {
@@ -131,7 +135,8 @@ func (c *collector) unique(name string) string {
 	return name
 }
 
-// copy copies a file of at most size bytes into the attempt's folder. If it fails, it removes the copy.
+// copy copies a file of at most size bytes into the attempt's folder under a new name. It returns the SHA-256 and the
+// number of the copied bytes. After an error it removes the copy.
 func (c *collector) copy(ctx context.Context, name string, src *os.File, size int64) (sum string, n int64, err error) {
 	root := c.a.root
 	if err := root.MkdirAll(path.Dir(name), 0o700); err != nil {
@@ -155,8 +160,8 @@ func (c *collector) copy(ctx context.Context, name string, src *os.File, size in
 	return sum, n, err
 }
 
-// diskFull returns the error if the disk or a quota is full, because people must see this error. It returns nil for
-// other errors.
+// diskFull returns err, with the step that failed, if the disk or a quota is full, because people must see this error.
+// It returns nil for all other errors.
 func diskFull(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
 		return fmt.Errorf("collect outputs: %w", err)
@@ -164,7 +169,8 @@ func diskFull(err error) error {
 	return nil
 }
 
-// read copies at most size bytes and returns the SHA-256 and the number of the copied bytes.
+// read copies at most size bytes from src to dst, and returns the SHA-256 and the number of the copied bytes. It stops
+// with the error of ctx when ctx ends.
 func (c *collector) read(ctx context.Context, src io.Reader, dst io.Writer, size int64) (sum string, n int64,
 	err error) {
 	if c.buf == nil {
@@ -194,8 +200,8 @@ func (c *collector) read(ctx context.Context, src io.Reader, dst io.Writer, size
 // errSizeCap is the error for files that exceed MaxOutputBytes.
 var errSizeCap = errors.New("size cap")
 
-// leftBy returns the reason for which a file is left out after an error of reading the file. It returns "" if the file
-// does not exist or cannot have content.
+// leftBy returns the reason why a file is left out of the outputs, from the error of reading it. It returns "" if the
+// file does not exist or cannot have content, because such a file is missing and not left out.
 func leftBy(err error) jjm.LeftReason {
 	var none noContent
 	switch {
@@ -211,7 +217,8 @@ func leftBy(err error) jjm.LeftReason {
 	return jjm.LeftUnreadable
 }
 
-// cause returns the text of an error without the path, because the path is already in the output's name.
+// cause returns the text of an error without the path of the file, because the name of the output already contains the
+// path.
 func cause(err error) string {
 	if escapes(err) {
 		return errLeadsOut.Error()

@@ -8,12 +8,13 @@ import (
 	"jjm/internal/jjm"
 )
 
-// maxListed is the maximum length of the list of output names in a SUCCEEDED record, in bytes. It is well below the
-// maximum length of a line in a log.
+// maxListed is the greatest length, in bytes, of the list of output names in a SUCCEEDED record. It is far below the
+// greatest length of a line in a log.
 const maxListed = 4 << 10
 
-// conclude appends the record of how the job ended, if the job reports by its exit code and did not write such a record
-// itself (decision R1): SUCCEEDED with the outputs, "-" if there are none, or FAILED exit=<n>.
+// conclude appends to the log the record of how the attempt ended, if the job reports by its exit code and its log has
+// no such record (decision R1). The record is SUCCEEDED with the names of the outputs, or "-" if there are none, after
+// exit code 0, and otherwise FAILED exit=<n>.
 func (a *attempt) conclude(said glf.Log, names []wanted) {
 	if a.job.Result != jjm.ResultExit && !a.assign.Merge || len(said.Terminals) > 0 {
 		return

@@ -11,16 +11,25 @@ import (
 	"jjm/sandbox"
 )
 
-// The variables by which the helpers find the job that calls them.
+// The environment variables by which the helpers gbs_log, jjm_progress and jjm_record find the attempt that calls them:
+// the path of its log file, the work area, and the tag of the bulk.
 const (
 	glfEnv  = "JJM_GLF"
 	areaEnv = "JJM_AREA"
 	tagEnv  = "JJM_TAG"
 )
 
-// environment returns the application's environment. It has, in this order, the wrapper's own environment without the
-// variables meant for the wrapper, the variables of the job, of the part, and of GBS and jjm (GBS Programmer Manual),
-// and the credentials. If a name occurs twice, the later variable counts.
+// environment returns the application's environment as a list of NAME=VALUE, sorted by name. The variables come from
+// the following sources. If several sources set a variable, the last of them in this list takes precedence.
+//
+//  1. inherited, the wrapper's own environment, without JJM_SPOOL_END and GBS_RETRY_*,
+//     which describe the batch job or another attempt
+//  2. the variables of the grid job (a.job.Env)
+//  3. the variables of the part (a.assign.Env)
+//  4. jobVariables: the variables of jjm and of GBS (GBS Programmer Manual)
+//  5. inputVariables: the variables about the files that the part reads
+//  6. the paths of the credentials in the work area
+//  7. transferred: the paths of the credentials that the batch system keeps up to date
 func (a *attempt) environment(inherited []string) []string {
 	env := make(map[string]string, len(inherited)+16)
 	for _, kv := range inherited {
@@ -47,8 +56,9 @@ func (a *attempt) environment(inherited []string) []string {
 	return list
 }
 
-// transferred returns, by variable, the credentials that the batch system itself put into the folder where a carried
-// job starts. They replace the credentials in the box, because the batch system renews only its own copies.
+// transferred returns, by environment variable, the paths of the credentials that the batch system itself put into the
+// folder where the batch job starts. It returns none unless the attempt is carried (see carry). These files take
+// precedence over the credentials in the box, because the batch system renews only its own copies.
 func (a *attempt) transferred(env map[string]string) map[string]string {
 	files := map[string]string{}
 	if filepath.Base(a.area.Root()) != carriedArea {
@@ -70,7 +80,8 @@ func (a *attempt) transferred(env map[string]string) map[string]string {
 	return files
 }
 
-// jobVariables returns the variables that describe the job.
+// jobVariables returns the variables that jjm sets for every attempt: the ids and the numbers of the attempt and its
+// part, its folders, the paths of the helpers, and the retry arguments from the second attempt on.
 func (a *attempt) jobVariables() map[string]string {
 	s := &a.assign
 	mode := a.job.Mode
@@ -104,7 +115,7 @@ func (a *attempt) jobVariables() map[string]string {
 	return env
 }
 
-// helper returns the absolute path of a helper, which is beside this program.
+// helper returns the absolute path of a helper program. The helpers are links to the wrapper, in its own folder.
 func helper(name string) string {
 	self, err := os.Executable()
 	if err != nil {

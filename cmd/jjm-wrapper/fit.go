@@ -11,13 +11,12 @@ import (
 	"jjm/sandbox"
 )
 
-// roomForGLF is the maximum length of the log in a result, in bytes. JSON may need six bytes for one byte ("\u0000"),
-// and the outputs also need room.
+// roomForGLF is the greatest length, in bytes, of the log in a result. JSON may need six bytes for one byte ("\u0000"),
+// and the outputs need space too.
 const roomForGLF = 256 << 10
 
-// fit shortens a result to the maximum length that PutResult accepts. It shortens the log, but keeps the log's head and
-// tail. It also shortens a list with more outputs than a separate file may have; the last entry then counts the missing
-// outputs.
+// fit shortens a result to the length that PutResult accepts. It cuts the middle of the log. If there are more outputs
+// than a separate file may contain, it replaces the last outputs by one entry that counts them.
 func fit(r *jjm.Result) {
 	r.Error = clip(r.Error, 16<<10)
 	r.GLF = shorten(r.GLF, roomForGLF)
@@ -35,14 +34,14 @@ func fit(r *jjm.Result) {
 	}
 }
 
-// tooMany returns the entry that stands for the outputs that do not fit in a result.
+// tooMany returns the entry that replaces outputs that do not fit in a result.
 func tooMany(rest []jjm.Output) jjm.Output {
 	return jjm.Output{Name: "...", Absent: fmt.Sprintf("%d more outputs: too many to report", len(rest)),
 		Left: jjm.LeftTooMany, Files: int64(len(rest)),
 		Optional: !slices.ContainsFunc(rest, func(o jjm.Output) bool { return !o.Optional })}
 }
 
-// size returns the length of a result, or its outputs, as a file.
+// size returns the length of a result, or of a list of outputs, as a file.
 func size(r any) int {
 	b, err := json.Marshal(r)
 	if err != nil {
@@ -51,8 +50,8 @@ func size(r any) int {
 	return len(b) + 1
 }
 
-// shorten keeps the first line of a text, which is the wrapper's start record, and as many whole lines of its end as
-// fit in n bytes.
+// shorten shortens a text to n bytes: it keeps the first line, which is the wrapper's start record, and as many whole
+// lines at the end as fit.
 func shorten(text string, n int) string {
 	if len(text) <= n {
 		return text

@@ -10,12 +10,13 @@ import (
 	"jjm/sandbox"
 )
 
-// maxGone is the maximum number of missing files that a result names.
+// maxGone is the greatest number of unreadable files that a result names.
 const maxGone = 1000
 
-// linkGiven links the files that other local jobs made and that this part reads. The links are in a folder beside
-// work/, where they cannot collide with outputs. If a file is missing, or is another file than the local job made,
-// linkGiven returns an error and the application is not started.
+// linkGiven links the files that other local jobs made and that this part reads (Assignment.Given). The links are in a
+// folder beside work/, where they cannot collide with outputs. If a file is missing, or is not the file that the local
+// job made, linkGiven adds it to the Gone files of the result and returns an error, so that the application is not
+// started.
 func (a *attempt) linkGiven() error {
 	if len(a.assign.Given) == 0 {
 		return nil

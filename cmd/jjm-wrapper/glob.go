@@ -16,12 +16,13 @@ import (
 	"jjm/sandbox"
 )
 
-// maxLooked is the maximum number of names that are examined for the patterns of outputs. With links, a few folders can
-// have too many names to examine: for example "*/*/*/*/*" in a folder with a hundred links to itself.
+// maxLooked is the greatest number of names that the wrapper examines for one pattern. Links can make the number huge,
+// for example for "*/*/*/*/*" in a folder with a hundred links to itself.
 const maxLooked = 1 << 20
 
-// globbing finds the files in work/ that match patterns. Unlike fs.Glob it opens only folders, so that no pipe or
-// device blocks the search, and it reports the folders that it could not list.
+// globbing finds the files in work/ that match a pattern. Unlike fs.Glob, it opens only folders, so that no pipe or
+// device blocks the search, and it reports the folders that could not be listed. looked is the number of names that
+// were examined for the pattern.
 type globbing struct {
 	a      *attempt
 	ctx    context.Context
@@ -32,7 +33,9 @@ type globbing struct {
 	stopped jjm.LeftReason
 }
 
-// match returns the names below work/ that match a pattern, in order. The pattern is a clean path with meta characters.
+// match returns the names below work/ that match a pattern, in lexical order within each folder. The pattern is a clean
+// path with meta characters. The error means that the pattern is malformed, or that the search ended early; stopped
+// then has the reason.
 func (g *globbing) match(pattern string) ([]string, error) {
 	if _, err := path.Match(pattern, ""); err != nil {
 		return nil, err
@@ -53,7 +56,8 @@ func (g *globbing) match(pattern string) ([]string, error) {
 	return found, nil
 }
 
-// element returns the names that match one element of a pattern in a folder below work/.
+// element returns the names in a folder below work/ that match one element of a pattern. last is set for the last
+// element: then a name without meta characters matches also if the file exists but cannot be examined.
 func (g *globbing) element(dir, element string, last bool) (names []string, err error) {
 	if !hasMeta(element) {
 		name := path.Join(dir, element)
@@ -77,8 +81,9 @@ func (g *globbing) element(dir, element string, last bool) (names []string, err 
 	return names, nil
 }
 
-// list returns the names in a folder below work/, in order. It returns no names if dir is not a folder. A folder that
-// cannot be listed is added to unread.
+// list returns the names in a folder below work/, in lexical order. If dir is an input or not a folder, it returns no
+// names. If the folder cannot be listed, list adds it to unread and returns no error. The error means that the search
+// must end (see look).
 func (g *globbing) list(dir string) (names []string, err error) {
 	at := path.Join(sandbox.WorkName, dir)
 	if dir != "" && g.a.isInput(dir) {
@@ -110,7 +115,8 @@ func (g *globbing) list(dir string) (names []string, err error) {
 	return names, nil
 }
 
-// look counts examined names. It returns an error if there are too many names, or if the time is over.
+// look counts n examined names. It returns an error if too many names were examined for the pattern, or if the time is
+// over.
 func (g *globbing) look(n int) error {
 	if g.looked += n; g.looked > maxLooked {
 		g.stopped = jjm.LeftTooMany
@@ -131,8 +137,8 @@ func missing(err error) bool {
 // hasMeta reports whether a part of a pattern has meta characters, so that it is not a plain name.
 func hasMeta(p string) bool { return strings.ContainsAny(p, `*?[\`) }
 
-// openDir opens a folder below the attempt's folder. It never waits, and returns an error for files that are not
-// folders.
+// openDir opens a folder below the attempt's folder. It returns an error for files that are not folders, and never
+// waits for their other end.
 func (a *attempt) openDir(name string) (*os.File, error) {
 	f, err := a.root.OpenFile(name, reading|syscall.O_DIRECTORY, 0)
 	if escapes(err) {

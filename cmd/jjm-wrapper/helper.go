@@ -14,7 +14,7 @@ import (
 	"jjm/sandbox"
 )
 
-// logHelper is the program $GBS_LOG.
+// logHelper is the program gbs_log, which applications find in $GBS_LOG. It returns the exit code.
 func logHelper(args []string, getenv func(string) string, stdout, stderr io.Writer) int {
 	if len(args) == 1 && (args[0] == "--help" || args[0] == "-h") {
 		fmt.Fprint(stdout, logHelp())
@@ -47,7 +47,7 @@ func logHelper(args []string, getenv func(string) string, stdout, stderr io.Writ
 	return exitOK
 }
 
-// logHelp returns the help of $GBS_LOG. Its texts about the keywords are those of docs/JOB-TYPES.md.
+// logHelp returns the text of gbs_log --help. It has the same texts about the keywords as docs/JOB-TYPES.md.
 func logHelp() string {
 	var text strings.Builder
 	text.WriteString(`gbs_log says how a local job ends, where the job file or its type has result = "glf".
@@ -77,7 +77,7 @@ which is logged as INFO.
 	return text.String()
 }
 
-// folded returns the words of a text in lines of at most width bytes.
+// folded breaks a text into lines of at most width bytes, between words.
 func folded(text string, width int) (lines []string) {
 	for _, word := range strings.Fields(text) {
 		if n := len(lines) - 1; n >= 0 && len(lines[n])+1+len(word) <= width {
@@ -89,8 +89,8 @@ func folded(text string, width int) (lines []string) {
 	return lines
 }
 
-// recordData joins words to the data of a record. If the keyword has a list, the data can be split into the same words;
-// otherwise the data are a text.
+// recordData returns the words of a command line as the data of a log record. For a keyword whose data are a list, the
+// words are quoted so that a reader gets the same words; for other keywords the data are the text of the words.
 func recordData(keyword string, words []string) string {
 	switch keyword {
 	case glf.Succeeded, glf.Retry, glf.Hold:
@@ -99,14 +99,14 @@ func recordData(keyword string, words []string) string {
 	return strings.Join(words, " ")
 }
 
-// plainFiles opens files by their path, like the application itself.
+// plainFiles opens files by their paths, without protection against links.
 type plainFiles struct{}
 
 func (plainFiles) OpenFile(name string, flag int, perm os.FileMode) (*os.File, error) {
 	return os.OpenFile(name, flag, perm)
 }
 
-// progressHelper is the program $JJM_PROGRESS.
+// progressHelper is the program jjm_progress, which applications find in $JJM_PROGRESS. It returns the exit code.
 func progressHelper(args []string, getenv func(string) string, stdout, stderr io.Writer) int {
 	if len(args) == 1 && (args[0] == "--help" || args[0] == "-h") {
 		fmt.Fprint(stdout, progressHelp)
@@ -131,7 +131,7 @@ func progressHelper(args []string, getenv func(string) string, stdout, stderr io
 	return exitOK
 }
 
-// progressHelp is the help of $JJM_PROGRESS.
+// progressHelp is the text of jjm_progress --help.
 const progressHelp = `jjm_progress says how far a local job is; jjm status and the record show it.
 
   "$JJM_PROGRESS" PHASE DONE [TOTAL]
@@ -146,7 +146,7 @@ Example:
 Exit codes: 0, also where nothing could be told; 2 for wrong arguments.
 `
 
-// parseProgress parses PHASE DONE [TOTAL].
+// parseProgress parses the arguments PHASE DONE [TOTAL].
 func parseProgress(args []string) (p jjm.Progress, err error) {
 	if len(args) < 2 || len(args) > 3 {
 		return p, fmt.Errorf("want: jjm_progress PHASE DONE [TOTAL]")
@@ -160,7 +160,7 @@ func parseProgress(args []string) (p jjm.Progress, err error) {
 	return p, nil
 }
 
-// putProgress stores the progress in the bulk of the job.
+// putProgress stores the progress in the work area, at the position of the attempt that calls the helper.
 func putProgress(p jjm.Progress, getenv func(string) string) error {
 	area, at, err := callerPlace(getenv)
 	if err != nil {
@@ -170,7 +170,8 @@ func putProgress(p jjm.Progress, getenv func(string) string) error {
 	return area.PutProgress(at.tag, at.pos, p, jjm.At(now()))
 }
 
-// callerPlace opens the work area of the job that calls a helper. at is the job's bulk and position.
+// callerPlace opens the work area of the attempt that calls a helper, and returns the attempt's position, from the
+// environment variables that the wrapper set. The caller must close the area.
 func callerPlace(getenv func(string) string) (area *sandbox.Area, at position, err error) {
 	root, err := openFolder(getenv(areaEnv))
 	if err != nil {

@@ -17,22 +17,24 @@ const (
 	parentFilesName = "input.parents"
 )
 
-// maxVariable is the maximum length of the value of a variable that jjm sets, in bytes. It is below the limit of
-// execve(2) (MAX_ARG_STRLEN, 128 KiB).
+// maxVariable is the greatest length, in bytes, of the value of an environment variable that jjm sets. It is below the
+// limit of execve(2) (MAX_ARG_STRLEN, 128 KiB).
 const maxVariable = 96 << 10
 
-// input is the content of input.json: the whole part, for applications that need more than the variables.
+// input is the content of input.json: a description of the input of the part, for applications that need more than the
+// environment variables.
 type input struct {
 	Unit   string `json:"unit"`
 	Serial int64  `json:"serial"`
-	// Streams are the names that replace the streams of the job file in commands.
+	// Streams are the values of the placeholders of the job file's streams, by the names of the streams.
 	Streams map[string][]string `json:"streams,omitempty"`
 	*jjm.PartInput
 }
 
-// writeInput writes the files that describe the input of a part: a file with the names of the part's files, one per
-// line, a file with the names of the parent files, and a file with the whole part as JSON. They are beside work/, where
-// they cannot collide with the job's inputs. For a part without files, writeInput writes nothing.
+// writeInput writes the files that describe the input of a part: input.files with the names of the part's files, one
+// per line, input.parents with the names of the parent files, if there are any, and input.json with the whole input.
+// They are beside work/, where they cannot collide with the job's inputs. If the part reads no files, writeInput writes
+// nothing.
 func (a *attempt) writeInput() error {
 	part := &a.assign.Part
 	if part.Input == nil {
@@ -53,7 +55,7 @@ func (a *attempt) writeInput() error {
 	return a.writeBeside(inputFilesName, lines(part.Input.Files))
 }
 
-// parentsOf returns the names of the parent files, which are read together with the files of the part.
+// parentsOf returns the names of the parent files of a part's files, which the application reads too.
 func parentsOf(in *jjm.PartInput) []string {
 	if in.More == nil {
 		return nil
@@ -61,7 +63,7 @@ func parentsOf(in *jjm.PartInput) []string {
 	return in.More.Parents
 }
 
-// lines returns names, one per line.
+// lines returns names as text with one name per line.
 func lines(names []string) []byte {
 	if len(names) == 0 {
 		return nil
@@ -81,8 +83,8 @@ func (a *attempt) writeBeside(name string, text []byte) error {
 	return f.Close()
 }
 
-// inputVariables returns the variables of a part that reads files. A list of sections that is too long for a variable
-// is only in input.json.
+// inputVariables returns the environment variables about the files that the part reads, or nil if it reads none. A list
+// of sections that is too long for a variable is only in input.json.
 func (a *attempt) inputVariables() map[string]string {
 	in := a.assign.Part.Input
 	if in == nil {

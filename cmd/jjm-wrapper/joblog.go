@@ -14,8 +14,8 @@ import (
 	"jjm/sandbox"
 )
 
-// keepLog packs standard output, standard error and the GBS log file into one file, the output of the job file's log
-// template. It returns this file for the collection of outputs.
+// keepLog packs standard output, standard error and the GBS log file into one file, which is collected if the job file
+// has a template for the names of logs. It returns this file, with the reason in absent if packing failed.
 func (a *attempt) keepLog(ctx context.Context) wanted {
 	w := wanted{name: stream.LogName}
 	f, err := a.root.OpenFile(stream.LogName, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -32,7 +32,7 @@ func (a *attempt) keepLog(ctx context.Context) wanted {
 	return w
 }
 
-// packLog writes the log as a compressed tar.
+// packLog writes the three files as a compressed tar.
 func (a *attempt) packLog(ctx context.Context, to io.Writer) error {
 	z := gzip.NewWriter(to)
 	t := tar.NewWriter(z)
@@ -44,7 +44,8 @@ func (a *attempt) packLog(ctx context.Context, to io.Writer) error {
 	return errors.Join(t.Close(), z.Close())
 }
 
-// addLog adds one of the files with its present length. A missing file is left out.
+// addLog adds one file to the tar with its present length, because a process may still append to it. It leaves out a
+// missing file.
 func (a *attempt) addLog(ctx context.Context, t *tar.Writer, name string) error {
 	f, err := a.openRegular(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -70,7 +71,7 @@ func (a *attempt) addLog(ctx context.Context, t *tar.Writer, name string) error 
 	return err
 }
 
-// ctxReader reads until ctx ends.
+// ctxReader reads from r, and returns the error of ctx after ctx has ended.
 type ctxReader struct {
 	ctx context.Context
 	r   io.Reader

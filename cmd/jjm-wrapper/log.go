@@ -19,7 +19,7 @@ type logFile struct {
 	unwritten strings.Builder
 }
 
-// logLine appends a record of the wrapper.
+// logLine appends a record of the wrapper to the log. It keeps a record that cannot be written for the result.
 func (a *attempt) logLine(keyword, data string) {
 	line := glf.FormatLine(now(), keyword, data)
 	if a.log.root == nil {
@@ -32,12 +32,13 @@ func (a *attempt) logLine(keyword, data string) {
 	}
 }
 
-// opener is the method of *os.Root that appendLine needs.
+// opener opens files by name: an *os.Root, or plainFiles in the helper gbs_log.
 type opener interface {
 	OpenFile(name string, flag int, perm os.FileMode) (*os.File, error)
 }
 
-// appendLine appends a line with one write. If the last line of the file has no newline, it writes a newline first.
+// appendLine appends a line to a regular file with a single write, and creates a missing file. If the last line of the
+// file has no newline, it writes a newline first.
 func appendLine(dir opener, name, line string) error {
 	f, err := dir.OpenFile(name, os.O_RDWR|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0o600)
 	if err != nil {
@@ -57,7 +58,7 @@ func appendLine(dir opener, name, line string) error {
 	return err
 }
 
-// missingNewline returns the newline that the last line lacks, or "".
+// missingNewline returns a newline if the last line of a file of this size lacks it, otherwise "".
 func missingNewline(f io.ReaderAt, size int64) string {
 	last := make([]byte, 1)
 	if n, _ := f.ReadAt(last, max(0, size-1)); n == 1 && last[0] != '\n' {
@@ -66,8 +67,8 @@ func missingNewline(f io.ReaderAt, size int64) string {
 	return ""
 }
 
-// text returns the log for the result: the head and tail of the file, and the lines that could not be written to the
-// file.
+// text returns the log for the result: the beginning and the end of the file if the file is longer than glf.MaxFile,
+// and the lines that could not be written to it. After an error, it returns the text that it has.
 func (l *logFile) text() (string, error) {
 	if l.root == nil {
 		return l.unwritten.String(), nil
@@ -92,7 +93,8 @@ func (l *logFile) text() (string, error) {
 	return text + l.unwritten.String(), err
 }
 
-// readLog parses the readable part of the application's log.
+// readLog parses the log, which contains the records of the application and of the wrapper. It notes an error, and then
+// parses the readable part.
 func (a *attempt) readLog() glf.Log {
 	text, err := a.log.text()
 	a.note(err)

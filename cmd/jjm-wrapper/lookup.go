@@ -16,8 +16,9 @@ const (
 	exitNotFound      = 127
 )
 
-// lookup finds the program of the application: in work/ first, then on PATH. A name with a slash is a path; a
-// relative path starts at work/. If err is set, exit is the exit code that a shell returns.
+// lookup returns the path of the application's program. It looks for a plain name in work/ first and then in the
+// folders of path, the value of PATH. A name with a slash is a path; a relative path starts at work/. If no program is
+// found, it returns an error, and the exit code that a shell would return.
 func lookup(name, workDir, path string) (program string, exit int, err error) {
 	if name == "" {
 		return "", exitNotFound, errors.New("no command")
@@ -49,7 +50,7 @@ func lookup(name, workDir, path string) (program string, exit int, err error) {
 	return "", exitNotExecutable, hereErr
 }
 
-// executable returns the reason why a file cannot be executed, or nil.
+// executable returns the reason why a file cannot be executed, or nil if it can.
 func executable(file string) error {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -65,7 +66,8 @@ func executable(file string) error {
 	return nil
 }
 
-// startError returns the reason why the kernel refused a program, and the exit code that a shell returns.
+// startError explains why the kernel did not start a program: it returns the exit code that a shell would return, and
+// an error for people.
 func startError(program string, err error) (int, error) {
 	switch {
 	case errors.Is(err, syscall.ENOENT):

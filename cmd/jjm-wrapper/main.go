@@ -12,7 +12,7 @@ import (
 	"jjm/sandbox"
 )
 
-// The exit codes, explained in doc.go.
+// The exit codes of the wrapper. The package comment in doc.go explains them.
 const (
 	exitOK     = 0
 	exitUsage  = 2
@@ -35,7 +35,8 @@ func main() {
 	os.Exit(dispatch(os.Args, os.Stdout, os.Stderr))
 }
 
-// dispatch runs the program that is named by argv[0].
+// dispatch runs the wrapper, or the helper whose name argv[0] is: the helpers are links to this program. It returns the
+// exit code.
 func dispatch(argv []string, stdout, stderr io.Writer) int {
 	switch filepath.Base(argv[0]) {
 	case sandbox.LogHelper:
@@ -59,7 +60,8 @@ func dispatch(argv []string, stdout, stderr io.Writer) int {
 	return exitUsage
 }
 
-// runAs reads the environment and runs the attempt. If JJM_SPOOL_END is set, it writes the end record.
+// runAs reads the position of this wrapper from the environment, runs the attempt with do, and returns the exit code.
+// It prints errors to standard error. If JJM_SPOOL_END is set, it writes the end record to that file.
 func runAs(tag jjm.Tag, stderr io.Writer, do func(position) (int, error)) int {
 	started := jjm.At(now())
 	code := exitUsage
@@ -78,7 +80,9 @@ func runAs(tag jjm.Tag, stderr io.Writer, do func(position) (int, error)) int {
 	return code
 }
 
-// position identifies this wrapper in the batch system.
+// position is the place of the attempt: the tag of a bulk (the jobs of one submission to a batch system), and the
+// position of the job in the bulk. batch is the batch system's id of the job, and restarts the number of times that the
+// batch system started it before.
 type position struct {
 	tag      jjm.Tag
 	pos      int32
@@ -86,7 +90,8 @@ type position struct {
 	restarts int
 }
 
-// identity parses the environment that the adapter set.
+// identity reads the position from the environment that the adapter of the batch system set. It returns an error if the
+// tag or a variable is not valid.
 func identity(tag jjm.Tag) (position, error) {
 	p := position{tag: tag, batch: os.Getenv(batchEnv)}
 	if !tag.Valid() {

@@ -14,6 +14,10 @@ import (
 	"jjm/sandbox"
 )
 
+// This file decides which files are outputs of the attempt: a lister collects a list of wanted files. The job file and
+// the assignment contain patterns of outputs; the application's log names further files by its records SUCCEEDED and
+// RETURN_FILE.
+
 // wanted is a file to collect, or the reason why it cannot be collected.
 type wanted struct {
 	// name is the path below the attempt's folder. If the file will be copied into the folder, name is the path of the
@@ -27,12 +31,12 @@ type wanted struct {
 	optional bool
 }
 
-// inWork returns the name of the file relative to work/, which the application uses.
+// inWork returns the name by which the application knows the file: the path relative to work/.
 func (w wanted) inWork() string { return strings.TrimPrefix(w.name, sandbox.WorkName+"/") }
 
-// outputNames returns the files to collect (decision R24): the files that match the patterns, and the files that
-// SUCCEEDED and RETURN_FILE name. Each file is in the list only once. asked are the patterns and names with their
-// files, the required patterns first.
+// outputNames returns the files to collect (decision R24): the files that match the patterns, and the files that the
+// records SUCCEEDED and RETURN_FILE of the application's log name. Each file is in the list only once. asked contains
+// each pattern and name, except optional patterns, with the files that belong to it. The required patterns come first.
 func (l *lister) outputNames(said glf.Log) (list []wanted, asked []pattern) {
 	a := l.a
 	ask := func(required bool, patterns []string) {
@@ -70,14 +74,16 @@ func (l *lister) outputNames(said glf.Log) (list []wanted, asked []pattern) {
 	return l.list, asked
 }
 
-// pattern is a pattern of outputs, and the names of the files that match it.
+// pattern is a pattern of outputs, or the name of an output in the log, with the names of its files in the list of
+// wanted files.
 type pattern struct {
 	text     string
 	required bool
 	names    []string
 }
 
-// unmet returns the patterns for which no file was collected, in their order. outputs[i] belongs to files[i].
+// unmet returns the patterns and names for which no file was collected, in their order. outputs[i] is the result of
+// collecting files[i]. It returns at most jjm.MaxUnmet entries; the last entry then counts the others.
 func unmet(asked []pattern, files []wanted, outputs []jjm.Output) (all []jjm.Unmet) {
 	at := map[string]*jjm.Output{} // by the name of the file
 	for i, w := range files {
@@ -107,18 +113,18 @@ func unmet(asked []pattern, files []wanted, outputs []jjm.Output) (all []jjm.Unm
 	return all
 }
 
-// maxPattern limits the text of a pattern, and of its reason, in a result, in bytes.
+// maxPattern is the greatest length, in bytes, of a pattern in a result, and of the reason why it has no output.
 const maxPattern = 200
 
-// noMatch is the reason why a pattern has no output.
+// noMatch is the reason for a pattern that no file matches.
 const noMatch = "no file matches this pattern"
 
-// lister collects the list of outputs.
+// lister makes the list of the files to collect.
 type lister struct {
 	a    *attempt
 	glob globbing
 	list []wanted
-	seen map[string]bool // names and absolute paths
+	seen map[string]bool // the files in list: their names, or the absolute paths of files to copy
 	// optional is set while optional patterns are matched.
 	optional bool
 	// blind is set if the file system hangs. Then no file is examined, and all files are left out.
@@ -141,7 +147,8 @@ func (l *lister) add(w wanted) {
 	}
 }
 
-// file adds one file by name, and returns its name in the list. A relative name is below work/.
+// file adds the file that the application's log names, and returns its name in the list. A relative name is below
+// work/. A file outside of the attempt's folder must have an absolute name, and will be copied to returned/.
 func (l *lister) file(name string) string {
 	w := wanted{name: name}
 	clean := path.Join(sandbox.WorkName, name)
@@ -160,8 +167,9 @@ func (l *lister) file(name string) string {
 	return w.name
 }
 
-// match adds the files that match a glob pattern, and returns their names. If no file matches, it adds the pattern with
-// the reason. A pattern without meta characters is the name of a file.
+// match adds the files that match a glob pattern, and returns their names in the list. If no file matches, it adds the
+// pattern itself with the reason, unless the pattern is optional. A pattern without meta characters is the name of a
+// file.
 func (l *lister) match(p string) (names []string) {
 	clean := path.Clean(p)
 	take := func(name, absent string) {
@@ -204,13 +212,13 @@ func (l *lister) match(p string) (names []string) {
 	return names
 }
 
-// take adds a file that matches a pattern, and adds its name to the names of the pattern.
+// take adds a file to the list, and its name to names, the names that belong to the pattern being matched.
 func (l *lister) take(w wanted, names *[]string) {
 	l.add(w)
 	*names = append(*names, w.name)
 }
 
-// isInput reports whether a file in work/ is still the link to an input.
+// isInput reports whether a name in work/ is the link to an input that the wrapper made, and so no output.
 func (a *attempt) isInput(name string) bool {
 	target, err := a.root.Readlink(sandbox.WorkName + "/" + name)
 	return err == nil && target == a.inputTarget(name)

@@ -11,16 +11,17 @@ import (
 	"jjm/internal/work/stream"
 )
 
-// patience is how long after the grace period the wrapper waits for a file system: about the time that a busy file
-// system needs for an open or a read.
+// patience is how long after the end of the grace period the wrapper still waits for a file system. A busy file system
+// needs about this time for an open or a read.
 const patience = 5 * time.Second
 
-// overdue is the reason why outputs are left out if their file system did not answer before the attempt had to end.
+// overdue is the reason for outputs that are left out because their file system did not answer before the attempt had
+// to end.
 const overdue = "the file system did not answer before the attempt had to end"
 
-// within runs do, and returns true when do has ended. It returns false if do has not ended by the time patient after
-// the end of ctx, because an open or a read on a file system that hangs cannot be interrupted. The goroutine of do then
-// continues until the process ends, so the caller must not read variables that do writes without a lock.
+// within runs do, and returns true when do has ended. If do has not ended by the time patient after the end of ctx,
+// within returns false, because nothing can interrupt an open or a read on a file system that hangs. The goroutine of
+// do then continues until the process ends, so the caller must not read variables that do writes without a lock.
 func within(ctx context.Context, patient time.Duration, do func()) bool {
 	ended := make(chan struct{})
 	go func() {
@@ -42,8 +43,8 @@ func within(ctx context.Context, patient time.Duration, do func()) bool {
 	}
 }
 
-// findOutputs returns the result of outputNames. If the file system hangs, it returns each pattern and name as left
-// out, because the search did not end.
+// findOutputs returns the results of outputNames. If the file system hangs, the search does not end; findOutputs then
+// returns each pattern and name as a file that is left out.
 func (a *attempt) findOutputs(ctx context.Context, said glf.Log) ([]wanted, []pattern) {
 	if a.root == nil {
 		return nil, nil
@@ -58,7 +59,8 @@ func (a *attempt) findOutputs(ctx context.Context, said glf.Log) ([]wanted, []pa
 	return blind.outputNames(said)
 }
 
-// gathering holds the outputs that were examined so far.
+// gathering holds the outputs that were examined so far. One goroutine examines files and adds outputs; if this
+// goroutine hangs, the wrapper uses the outputs that it has added.
 type gathering struct {
 	mu      sync.Mutex
 	outputs []jjm.Output
@@ -76,8 +78,8 @@ func (g *gathering) soFar() []jjm.Output {
 	return slices.Clone(g.outputs)
 }
 
-// gather collects the outputs, and the log if the job file requests the log. It returns the names, including the log's
-// name, and one output for each name. Files on a file system that hangs are left out.
+// gather collects the files to be collected, and the log if the job file requests it. It returns these files, including
+// the log, and one output for each of them. Files on a file system that hangs are left out.
 func (a *attempt) gather(ctx context.Context, c *collector, patient time.Duration, names []wanted) ([]wanted,
 	[]jjm.Output) {
 	var done gathering
@@ -101,7 +103,7 @@ func (a *attempt) gather(ctx context.Context, c *collector, patient time.Duratio
 		if w.absent == "" {
 			w.absent, w.left = overdue, jjm.LeftTime
 		}
-		outputs = append(outputs, c.collect(ctx, w)) // collect then only copies the reason
+		outputs = append(outputs, c.collect(ctx, w)) // collect touches no file, because absent is set
 	}
 	return names, outputs
 }

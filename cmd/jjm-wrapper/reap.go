@@ -12,16 +12,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// siginfo is the structure that waitid(2) writes on 64-bit Linux. si_pid comes after the three words that all signals
-// have, and their padding.
+// siginfo is the structure that waitid(2) fills in on 64-bit Linux. The field si_pid follows the three words that all
+// signals have, and one word of padding.
 type siginfo struct {
 	_   [4]int32
 	pid int32
 	_   [27]int32
 }
 
-// awaitEnd waits until a child has ended and leaves it a zombie, so that no other process gets its number, which is
-// also the number of its process group. Meanwhile it reaps other children, which are orphans of the application.
+// awaitEnd waits until the child pid has ended, and leaves it a zombie, so that no other process gets its number, which
+// is also the number of its process group. Meanwhile it reaps other children that end; these are orphans of the
+// application.
 func awaitEnd(pid int) {
 	for {
 		var info siginfo
@@ -37,7 +38,7 @@ func awaitEnd(pid int) {
 	}
 }
 
-// reap collects a child that has ended.
+// reap waits for the end of a child, removes it from the process table, and returns its exit status.
 func reap(pid int) (status syscall.WaitStatus, err error) {
 	for {
 		_, err = syscall.Wait4(pid, &status, 0, nil)
@@ -51,7 +52,7 @@ func reap(pid int) (status syscall.WaitStatus, err error) {
 	return status, err
 }
 
-// numbered returns a list of process ids as text.
+// numbered returns process ids as a list for a message.
 func numbered(pids []int) string {
 	var words []string
 	for _, pid := range pids {
@@ -60,11 +61,12 @@ func numbered(pids []int) string {
 	return strings.Join(words, ", ")
 }
 
-// stragglerTime is how long killed processes may take to end.
+// stragglerTime is how long processes may take to end after SIGKILL.
 const stragglerTime = 2 * time.Second
 
-// endStragglers kills and reaps the processes that the application left behind, including processes outside its process
-// group, until none is left. It returns an error if processes are left after stragglerTime.
+// endStragglers kills and reaps all remaining children of the wrapper. These are processes that the application left
+// behind, including processes outside its process group, because the wrapper is their subreaper (see launch). It
+// returns an error if processes are left after stragglerTime.
 func endStragglers() error {
 	for deadline := now().Add(stragglerTime); ; {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
@@ -85,8 +87,8 @@ func endStragglers() error {
 	}
 }
 
-// children returns the children of this process (proc(5), /proc/pid/task/tid/children). On a kernel without
-// CONFIG_PROC_CHILDREN the list is empty.
+// children returns the process ids of the children of this process (proc(5), /proc/pid/task/tid/children). On a kernel
+// without CONFIG_PROC_CHILDREN it returns none.
 func children() []int {
 	var pids []int
 	tasks, _ := os.ReadDir("/proc/self/task")

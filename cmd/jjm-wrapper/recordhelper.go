@@ -11,7 +11,8 @@ import (
 	"jjm/xmldb"
 )
 
-// recordHelper is the program $JJM_RECORD. It adds elements to the record of the job that calls the program.
+// recordHelper is the program jjm_record, which applications find in $JJM_RECORD. It adds XML elements to the record of
+// the job that calls it, and returns the exit code.
 func recordHelper(args []string, getenv func(string) string, stdin io.Reader, stderr io.Writer) int {
 	if len(args) > 1 {
 		fmt.Fprintln(stderr, "jjm_record: want: jjm_record [FILE]; without a file it reads the standard input")
@@ -32,7 +33,8 @@ func recordHelper(args []string, getenv func(string) string, stdin io.Reader, st
 	return exitOK
 }
 
-// elements reads the elements to add.
+// elements reads the XML elements to add, from the file in args or from stdin. It returns an error of kind Invalid if
+// the file cannot be opened.
 func elements(args []string, stdin io.Reader) ([]byte, error) {
 	if len(args) == 1 {
 		f, err := os.Open(args[0])
@@ -45,7 +47,8 @@ func elements(args []string, stdin io.Reader) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(stdin, jjm.MaxFragment+1))
 }
 
-// putElements stores the new elements together with the elements that the job added before.
+// putElements adds the elements to the fragment of the attempt: the elements that the application has added so far. The
+// error is of kind Invalid if text is not well-formed XML, or is for another job.
 func putElements(text []byte, getenv func(string) string) error {
 	id := getenv("JJM_JOBID")
 	if !bytes.HasPrefix(bytes.TrimSpace(text), []byte("<fragment")) {

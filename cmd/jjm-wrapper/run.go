@@ -20,22 +20,25 @@ import (
 // now returns the time.
 func now() time.Time { return time.Now() }
 
-// attempt is the attempt that this wrapper runs.
+// attempt is the attempt that this wrapper runs, with the state of its run. job and assign are the instructions that
+// the daemon wrote into the work area; result is the report that the wrapper writes for the daemon at the end.
 type attempt struct {
 	area   *sandbox.Area
 	at     position
 	job    sandbox.Job
 	assign sandbox.Assignment
-	dir    string   // absolute
-	root   *os.Root // of dir
-	// aliases are the absolute paths of dir. They are nil until paths has found them.
+	dir    string   // the absolute path of the attempt's folder
+	root   *os.Root // the open folder dir; nil until prepare created it
+	// aliases are all absolute paths that lead to dir (see paths); nil before the first call of paths.
 	aliases []string
 	log     *logFile
 	result  jjm.Result
 	trouble troubles
 }
 
-// run runs the attempt and returns the wrapper's exit code.
+// run runs the attempt at a position of the work area, and returns the wrapper's exit code. The error is the reason for
+// an exit code other than 0: exitArea if the area, the assignment or the claim could not be read or written, exitLost
+// if another process has the claim, and exitResult if the result could not be written.
 func run(areaPath string, at position) (int, error) {
 	a, err := open(areaPath, at)
 	if err != nil {
@@ -62,7 +65,8 @@ func run(areaPath string, at position) (int, error) {
 	return exitOK, nil
 }
 
-// open reads the assignment and the job. It creates nothing.
+// open opens the work area, and reads the assignment of a position and the job. It creates nothing, because this
+// process has not claimed the attempt yet.
 func open(areaPath string, at position) (*attempt, error) {
 	if !filepath.IsAbs(areaPath) {
 		return nil, fmt.Errorf("AREA %q: want an absolute path", areaPath)
@@ -84,6 +88,7 @@ func open(areaPath string, at position) (*attempt, error) {
 	return a, nil
 }
 
+// grace returns how long the application may take to end after SIGTERM.
 func (a *attempt) grace() time.Duration {
 	if a.job.Grace == 0 {
 		return 30 * time.Second
@@ -91,7 +96,9 @@ func (a *attempt) grace() time.Duration {
 	return a.job.Grace.D()
 }
 
-// perform runs the application and sets the fields of the result.
+// perform runs the attempt and sets the fields of the result: it prepares the folder, runs the application, reads the
+// application's log, asks the job type for its opinion, and collects the outputs. If the preparation fails, the
+// application is not started.
 func (a *attempt) perform(signals *signalBox) {
 	a.result.Started = jjm.At(now())
 	r := &a.result
@@ -121,7 +128,8 @@ func (a *attempt) perform(signals *signalBox) {
 	}
 }
 
-// readRecorded copies the phases and the fragment that the application stored for its record to the result.
+// readRecorded copies the application's reports from the work area to the result: the phases of its progress, and the
+// XML fragment for the record of the job.
 func (a *attempt) readRecorded() {
 	var err error
 	a.result.Phases, err = a.area.Phases(a.at.tag, a.at.pos)
@@ -131,7 +139,7 @@ func (a *attempt) readRecorded() {
 	a.result.Fragment = string(fragment)
 }
 
-// troubles collects errors of the wrapper itself, each text once, for Result.Error. Several goroutines may add errors.
+// troubles collects errors of the wrapper itself for Result.Error, each text once. Several goroutines may add errors.
 type troubles struct {
 	mu    sync.Mutex
 	texts []string
@@ -151,15 +159,14 @@ func (t *troubles) list() []string {
 	return slices.Clone(t.texts)
 }
 
-// note stores an error of the wrapper itself for the result. It does nothing for nil.
+// note adds an error of the wrapper itself to the result. It does nothing if err is nil.
 func (a *attempt) note(err error) {
 	if err != nil {
 		a.trouble.add(err.Error())
 	}
 }
 
-// prepare creates the attempt's folder, log file and work directory. If that fails, it notes the error and returns
-// false.
+// prepare creates and fills the attempt's folder. If that fails, it notes the error and returns false.
 func (a *attempt) prepare() bool {
 	if err := a.makeFolder(); err != nil {
 		a.note(fmt.Errorf("prepare attempt %s: %w", sandbox.AttemptDir(a.assign.AttemptID()), err))
@@ -168,6 +175,8 @@ func (a *attempt) prepare() bool {
 	return true
 }
 
+// makeFolder creates the attempt's folder, its log file and its work folder, writes the files that describe the input,
+// and links the inputs into the folder.
 func (a *attempt) makeFolder() error {
 	if err := a.area.MakeAttempt(a.assign.AttemptID()); err != nil {
 		return err
@@ -200,8 +209,8 @@ func (a *attempt) makeFolder() error {
 	return a.linkGiven()
 }
 
-// linkInputs links the files of the package into work/. The links are relative, because the area may be mounted
-// elsewhere when its files are collected.
+// linkInputs links the files of the grid job's package of inputs into work/. The links are relative, because the area
+// may have another path where the files are collected. It returns an error if the name of an input contains a slash.
 func (a *attempt) linkInputs() error {
 	for _, name := range a.job.Files {
 		if !filepath.IsLocal(name) || strings.Contains(name, "/") {
@@ -214,7 +223,7 @@ func (a *attempt) linkInputs() error {
 	return nil
 }
 
-// inputTarget returns the target of the link of an input.
+// inputTarget returns the target of the link in work/ to an input: the relative path of the file in the package.
 func (a *attempt) inputTarget(name string) string {
 	up := strings.Count(sandbox.AttemptDir(a.assign.AttemptID()), "/") + 2
 	return strings.Repeat("../", up) + "packages/" + a.job.Package + "/" + name
@@ -223,8 +232,8 @@ func (a *attempt) inputTarget(name string) string {
 // workDir returns the absolute path of the folder in which the application starts.
 func (a *attempt) workDir() string { return filepath.Join(a.dir, sandbox.WorkName) }
 
-// report writes the result to the bulk's done folder. It retries for some seconds, because an attempt of many hours
-// should not be lost by a short failure of a network file system.
+// report writes the result into the work area, from where the daemon reads it. It retries for some seconds while the
+// error is of kind Busy, because a short failure of a network file system must not waste an attempt of many hours.
 func (a *attempt) report(ctx context.Context) error {
 	r := &a.result
 	text, err := a.log.text()
@@ -246,11 +255,11 @@ func (a *attempt) report(ctx context.Context) error {
 	}
 }
 
-// pauses are the waits before each try to write a result.
+// pauses are the waits after each failed try to write the result.
 var pauses = [...]time.Duration{0, 500 * time.Millisecond, 2 * time.Second}
 
-// makeRoom frees a block of a full disk, 4 KiB on the usual file systems, and shortens the result so that it fits into
-// the block.
+// makeRoom prepares another try after cause, the error of a failed one. It removes the heartbeat file, which frees a
+// block of a full disk (4 KiB on the usual file systems), and shortens the result so that it fits into this block.
 func (a *attempt) makeRoom(cause error) {
 	if a.root != nil {
 		a.note(notGone(a.root.Remove(sandbox.HeartbeatName)))
@@ -260,6 +269,7 @@ func (a *attempt) makeRoom(cause error) {
 	a.result.GLF = shorten(a.result.GLF, 2048)
 }
 
+// notGone returns err, or nil if err only means that a file does not exist.
 func notGone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -9,10 +9,11 @@ import (
 	"time"
 )
 
-// signalBox passes signals to the application's process group. Signals that arrive before the group exists are
-// delivered when the group exists. When the grace period after a SIGTERM is over, signalBox sends SIGKILL.
+// signalBox passes the signals that the wrapper receives to the process group of the application. It keeps signals that
+// arrive before the group exists until the group exists. When the grace period after a SIGTERM is over, it sends
+// SIGKILL to the group. The wrapper uses the same signalBox for the command of the job type.
 type signalBox struct {
-	// inTime ends when the grace period is over. Work that is not finished by then is not done.
+	// inTime ends when the grace period is over. The wrapper then skips the rest of its optional work.
 	inTime context.Context
 
 	grace  time.Duration
@@ -22,12 +23,13 @@ type signalBox struct {
 
 	mu      sync.Mutex
 	group   int  // 0 before the application starts
-	gone    bool // the group has ended, or is about to be killed
+	gone    bool // the group has ended or is being killed: send no signals to it
 	term    bool // a TERM was received
 	pending []syscall.Signal
 }
 
-// catchSignals starts to catch signals.
+// catchSignals starts to catch signals, and returns the signalBox that passes them on. grace is the time from a SIGTERM
+// to the SIGKILL.
 func catchSignals(grace time.Duration) *signalBox {
 	s := &signalBox{grace: grace, caught: make(chan os.Signal, 16), done: make(chan struct{})}
 	s.inTime, s.cancel = context.WithCancel(context.Background())
@@ -39,7 +41,8 @@ func catchSignals(grace time.Duration) *signalBox {
 	return s
 }
 
-// terminate has the same effect as a SIGTERM to the wrapper. It does nothing if signals are already waiting.
+// terminate has the same effect as a SIGTERM that the wrapper receives. It does nothing if the channel of caught
+// signals is full.
 func (s *signalBox) terminate() {
 	select {
 	case s.caught <- syscall.SIGTERM:
@@ -47,14 +50,14 @@ func (s *signalBox) terminate() {
 	}
 }
 
-// stop ends the passing of signals. Signals are still caught, so that no signal interrupts the last steps of the
-// wrapper.
+// stop ends the passing of signals. The wrapper still catches and ignores signals, so that no signal interrupts its
+// last steps.
 func (s *signalBox) stop() {
 	close(s.done)
 	s.cancel()
 }
 
-// pass handles signals until stop.
+// pass passes on caught signals, and sends SIGKILL after the grace period, until stop is called.
 func (s *signalBox) pass() {
 	var grace <-chan time.Time
 	for {
@@ -77,7 +80,8 @@ func (s *signalBox) pass() {
 	}
 }
 
-// send sends a signal to the group, or keeps it until the group exists.
+// send sends a signal to the process group, or keeps the signal until the group exists. It does nothing if the group is
+// gone.
 func (s *signalBox) send(sig syscall.Signal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +95,7 @@ func (s *signalBox) send(sig syscall.Signal) {
 	}
 }
 
-// forwardTo sets the group, and sends the group the signals that arrived before.
+// forwardTo sets the process group that gets signals from now on, and sends it the signals that arrived before.
 func (s *signalBox) forwardTo(group int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,15 +106,15 @@ func (s *signalBox) forwardTo(group int) {
 	s.pending = nil
 }
 
-// ending reports whether a TERM was received.
+// ending reports whether the attempt is to end: the wrapper received a SIGTERM, or terminate was called.
 func (s *signalBox) ending() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.term
 }
 
-// killGroup kills the remaining processes of the group. The group's leader must have ended but not been reaped, because
-// after the reap another process may get its number.
+// killGroup kills the remaining processes of the group. The caller must have waited for the end of the group's leader
+// without reaping it, because after the reap a new process may get the number of the group.
 func (s *signalBox) killGroup() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

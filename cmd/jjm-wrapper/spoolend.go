@@ -8,8 +8,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// writeEnd writes an end record atomically. The record is one line with the wrapper's exit code, times in milliseconds
-// since 1970, and the CPU time and memory of the wrapper and its children:
+// writeEnd writes the end record of the wrapper to a file, atomically. The record is for an adapter whose batch system
+// may be down when the job ends. It is one line with the wrapper's exit code, times in milliseconds since 1970, and the
+// CPU time and memory of the wrapper and its children:
 //
 //	exit=0 started=1700000000000 ended=1700000001000 user_ms=12 sys_ms=3 rss_kb=4096
 func writeEnd(file string, code int, started jjm.Time) error {
@@ -36,7 +37,7 @@ func writeEnd(file string, code int, started jjm.Time) error {
 	return nil
 }
 
-// writeNew writes a file that does not exist yet.
+// writeNew writes a new file. It returns an error if the file exists.
 func writeNew(name, text string) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

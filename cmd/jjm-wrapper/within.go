@@ -13,12 +13,15 @@ import (
 	"jjm/internal/jjm"
 )
 
+// This file opens files that the application may have replaced by links, pipes or devices. Nothing here waits for the
+// other end of a pipe, and nothing leaves the attempt's folder by a symbolic link.
+
 // reading are the flags with which the wrapper opens files that an application may have made. With these flags an open
 // does not wait for the other end of a pipe, and a terminal does not become the wrapper's terminal.
 const reading = os.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY
 
-// openFolder opens a folder by its path. If a pipe has replaced the folder, openFolder returns an error; os.OpenRoot
-// would wait for the other end of the pipe.
+// openFolder opens a folder by its path. If a pipe is in place of the folder, openFolder returns an error, whereas
+// os.OpenRoot would wait for the other end of the pipe.
 func openFolder(dir string) (*os.Root, error) {
 	if dir == "" {
 		return nil, &fs.PathError{Op: "open", Path: dir, Err: fs.ErrNotExist}
@@ -26,8 +29,8 @@ func openFolder(dir string) (*os.Root, error) {
 	return os.OpenRoot(dir + "/.")
 }
 
-// openRegular opens a regular file below the attempt's folder. It never waits, and returns an error for files of other
-// kinds.
+// openRegular opens a regular file below the attempt's folder. It returns an error for files of other kinds, and never
+// waits for their other end.
 func (a *attempt) openRegular(name string) (*os.File, error) {
 	info, err := a.root.Stat(name)
 	if err != nil {
@@ -65,8 +68,8 @@ func regular(info os.FileInfo) error {
 	return nil
 }
 
-// makeAnew creates an empty file below the attempt's folder for reading and writing. It replaces any file that the
-// application put there, and never opens the old file.
+// makeAnew creates an empty file below the attempt's folder, for reading and writing. If the application put a file
+// under this name, makeAnew removes that file without opening it.
 func (a *attempt) makeAnew(name string) (*os.File, error) {
 	if err := a.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -74,21 +77,22 @@ func (a *attempt) makeAnew(name string) (*os.File, error) {
 	return a.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
-// escapes reports whether an error was caused by a link that leads out of the folder of a root.
+// escapes reports whether an error of an os.Root means that a link leads out of the folder of the root.
 func escapes(err error) bool {
 	var p *fs.PathError // package os has no error value for it
 	return errors.As(err, &p) && p.Err != nil && p.Err.Error() == "path escapes from parent"
 }
 
-// errLeadsOut is the reason why a file is left out if a link leads out of the job's directory.
+// errLeadsOut is the error for a file whose path contains a symbolic link out of the attempt's folder.
 var errLeadsOut = errors.New("a symbolic link leads out of the job's directory")
 
-// maxLinks is the maximum number of links on a path, equal to the kernel's limit (path_resolution(7)).
+// maxLinks is the greatest number of links on a path: the kernel's limit (path_resolution(7)).
 const maxLinks = 40
 
-// relink replaces the absolute links on the way to a name below the attempt's folder with relative links, if the links
-// lead into the folder. Absolute links would break on the daemon's machine and in the parcel, where the folder has
-// another path. relink returns errLeadsOut if a link leads out of the folder.
+// relink prepares a path below the attempt's folder for os.Root, which accepts no absolute links. It replaces each
+// absolute link on the path that leads into the folder by a relative link. Absolute links would also break on the
+// daemon's machine and in the parcel, where the folder has another path. relink returns errLeadsOut if a link leads out
+// of the folder.
 func (a *attempt) relink(name string) error {
 	at, rest := "", strings.Split(name, "/")
 	for links := 0; len(rest) > 0; {
@@ -123,8 +127,9 @@ func (a *attempt) relink(name string) error {
 	return nil
 }
 
-// makeRelative replaces an absolute link in the folder at by a relative link, and returns the new target. The path of
-// the folder must contain no links.
+// makeRelative replaces an absolute link by a relative link to the same file, and returns the new target. at is the
+// folder of the link, without links in its path. If the target is outside of the attempt's folder, makeRelative returns
+// errLeadsOut.
 func (a *attempt) makeRelative(at, link, target string) (string, error) {
 	for _, dir := range a.paths() {
 		below, ok := strings.CutPrefix(path.Clean(target)+"/", dir+"/")
@@ -141,7 +146,7 @@ func (a *attempt) makeRelative(at, link, target string) (string, error) {
 	return "", errLeadsOut
 }
 
-// replaceLink replaces a link by a link with another target.
+// replaceLink replaces a link atomically by a link with another target.
 func (a *attempt) replaceLink(link, target string) error {
 	next := path.Join(path.Dir(link), ".jjm-link")
 	if err := a.root.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -156,8 +161,9 @@ func (a *attempt) replaceLink(link, target string) error {
 	return nil
 }
 
-// paths returns the absolute paths of the attempt's folder: the path that the daemon wrote, and each path that results
-// from following the links in this path one after another, up to the path that getcwd(3) returns.
+// paths returns the absolute paths that lead to the attempt's folder: the path that the daemon wrote, and the path
+// after each replacement of the first link in it by the target of the link. The last path has no links; it is the path
+// that getcwd(3) returns to the application.
 func (a *attempt) paths() []string {
 	if a.aliases != nil {
 		return a.aliases
@@ -173,8 +179,8 @@ func (a *attempt) paths() []string {
 	return a.aliases
 }
 
-// followFirst replaces the first element of an absolute path that is a link by the link's target. It returns false if
-// no element is a link.
+// followFirst returns an absolute path with its first link replaced by the target of the link. It returns false if no
+// element of the path is a link.
 func followFirst(dir string) (string, bool) {
 	for i := 1; i <= len(dir); i++ {
 		if i < len(dir) && dir[i] != '/' {

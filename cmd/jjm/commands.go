@@ -17,7 +17,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// commands is the grammar of the command line. Each command has one line here and its own file.
+// commands is the grammar of the command line, for package kong. Each command has one line here and its own file.
 type commands struct {
 	Submit submit `cmd:"" group:"gatekeepers" help:"Submit a grid job; prints its id." example:"jjm submit --key request-4711 job.toml"`
 	Lookup lookup `cmd:"" group:"gatekeepers" help:"The status of grid jobs, one line each, for programs." example:"jjm lookup 17 18"`
@@ -72,7 +72,7 @@ type commands struct {
 	Config    config     `cmd:"" group:"site" help:"Check the configuration and report every mistake."`
 }
 
-// place holds the flags for the place of the daemon.
+// place holds the flags for the place of the daemon: its socket and its state folder.
 type place struct {
 	Socket string `placeholder:"PATH" help:"The daemon's socket is at this path."`
 	State  string `placeholder:"DIR" help:"The daemon keeps its state in this folder."`
@@ -86,20 +86,20 @@ func (p place) client(c *cli) *client.Client {
 	return &client.Client{Socket: p.at(c).SocketPath()}
 }
 
-// ask sends one request and returns its answer.
+// ask sends a request to the daemon and returns its answer. Its errors are those of client.Call.
 func ask[Req wire.Request, Ans wire.Answer](c *cli, p place, v wire.Verb[Req, Ans], req Req) (Ans, error) {
 	return client.Call(context.Background(), p.client(c), v, req)
 }
 
-// interruptible returns a context that ends on SIGINT and SIGTERM. Because it is for commands that may run for long, it
-// also turns on garbage collection.
+// interruptible returns a context that ends on SIGINT and SIGTERM. It is for commands that may run for long, so it also
+// turns on garbage collection.
 func interruptible() (context.Context, context.CancelFunc) {
 	debug.SetGCPercent(100)
 	return signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 }
 
-// forEach calls show for each id, and continues after an error. It returns the first error, and prints every further
-// error immediately.
+// forEach calls show for each id, also after an error. It returns the first error, and prints each further error
+// immediately.
 func (c *cli) forEach(ids []string, show func(id string) error) error {
 	var first error
 	for _, id := range ids {
@@ -128,8 +128,8 @@ func (c *cli) printJSON(v any) error {
 	return err
 }
 
-// escaped returns equivalent JSON that cannot change how a terminal shows the following text: characters that do not
-// print are written as \u escapes. In valid JSON such characters, except the newline, occur only within strings.
+// escaped returns equivalent JSON in which characters that do not print are written as \u escapes, so that they cannot
+// change what a terminal shows. In valid JSON, such characters, except the newline, occur only within strings.
 func escaped(line []byte) []byte {
 	if !bytes.ContainsFunc(line, concealed) {
 		return line
@@ -149,11 +149,11 @@ func escaped(line []byte) []byte {
 	return out
 }
 
-// concealed reports whether a character is not shown as itself: controls (C1), direction marks, and other characters
-// without a form.
+// concealed reports whether a terminal does not show a character as itself: control characters, direction marks, and
+// other characters that do not print.
 func concealed(r rune) bool { return r != '\n' && r != ' ' && !unicode.IsPrint(r) }
 
-// gridID parses an id of a grid job that was checked before.
+// gridID returns the grid job that an id means. The id was checked before.
 func gridID(s string) jjm.GridID {
 	ref, _ := jjm.ParseRef(s)
 	return ref.Grid

@@ -9,12 +9,13 @@ import (
 	"jjm/internal/jjm"
 )
 
-// manyJobs is the greatest number of jobs that a command changes without confirmation by a person. It is also the
-// greatest number of jobs that the command names in one request.
+// manyJobs is the greatest number of jobs that a command changes without a confirmation. It is also the greatest number
+// of jobs in one request of such a command.
 const manyJobs = 100
 
-// confirm asks a person to confirm a change of many jobs. word is the word for one of these jobs. A program, which
-// has no terminal, must pass --yes. If the error is not nil, nothing may be changed.
+// confirm asks a person to confirm a change of more than manyJobs jobs, unless yes is set. word is the noun for these
+// jobs. A program, which has no terminal, must pass --yes. If confirm returns an error, the command must change
+// nothing.
 func (c *cli) confirm(verb string, jobs int, word string, yes bool) error {
 	if yes || jobs <= manyJobs {
 		return nil

@@ -57,6 +57,6 @@
 //
 // # Without a daemon
 //
-// Without a daemon, lookup, status of jobs, list, history, log and record answer from the records. A message on
-// standard error says so, with the time of the answer; see docs/RECORDS.md.
+// While no daemon answers, lookup, status of jobs, list, history, log, record, why and health answer from the records,
+// and advertise from a file in the state folder. A message on standard error says so; see docs/RECORDS.md.
 package main

@@ -48,12 +48,12 @@ func (e *exit) Error() string {
 
 func (e *exit) Unwrap() error { return e.err }
 
-// usage returns an error of the command line.
+// usage returns the error that the command line is wrong. Its kind is Invalid and its exit code exitUsage.
 func usage(format string, args ...any) error {
 	return &exit{exitUsage, jjm.Errorf(jjm.Invalid, format, args...)}
 }
 
-// codeOf returns the exit code for an error.
+// codeOf returns the exit code for the error of a command.
 func codeOf(err error) int {
 	var e *exit
 	switch {

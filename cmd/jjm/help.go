@@ -12,14 +12,13 @@ import (
 // completion prints the completion script of a shell.
 type completion = kongcompletion.Completion
 
-// groups are the headings of the overview.
+// groups returns the headings of the overview, which jjm and jjm --help print.
 func groups() []kong.Group {
 	return []kong.Group{{Key: "gatekeepers", Title: "For gatekeepers"}, {Key: "people", Title: "For people"},
 		{Key: "site", Title: "For the site"}}
 }
 
-// help prints the text of --help: the overview of jjm, or the usage and an example of a
-// command.
+// help prints the text of --help: the overview of all commands, or the usage and an example of one command.
 func (c *cli) help(options kong.HelpOptions, ctx *kong.Context) error {
 	node := ctx.Selected()
 	showOwnArguments(ctx.Model.Node)
@@ -36,9 +35,9 @@ func (c *cli) help(options kong.HelpOptions, ctx *kong.Context) error {
 	return nil
 }
 
-// showOwnArguments changes only the help. Some commands pass all their arguments to the daemon's program. The help of
-// these commands then shows the arguments named by the tag "takes", which are the arguments of the daemon's program.
-// "..." after a name means none or several.
+// showOwnArguments changes the arguments that the help shows for the commands that pass all their arguments to the
+// daemon's program. Instead of this list of arguments, the help shows the arguments that the daemon's program takes.
+// The tag "takes" names them; "..." after a name means none or several.
 func showOwnArguments(node *kong.Node) {
 	for _, sub := range node.Children {
 		showOwnArguments(sub)
@@ -86,7 +85,8 @@ func (c *cli) overview(app *kong.Application) error {
 	return nil
 }
 
-// overviewOf prints a command, or its subcommands.
+// overviewOf prints the lines about a command or, if it has subcommands, about these. above are the names of its
+// parents.
 func (c *cli) overviewOf(node *kong.Node, above string) {
 	for _, sub := range node.Children {
 		c.overviewOf(sub, above+node.Name+" ")

@@ -13,7 +13,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// mostListed is the largest useful --limit: there are no more ids.
+// mostListed is the greatest --limit that has an effect: there are no more ids of grid jobs.
 const mostListed = math.MaxInt32
 
 // list shows many grid jobs in a table or as CSV.
@@ -71,7 +71,7 @@ func (l *list) Run(c *cli) error {
 	return unreadable(bad)
 }
 
-// of returns the selection of grid jobs to list.
+// of returns the request of the command line: the grid jobs to list.
 func (l *list) of() (of wire.List, err error) {
 	where, err := l.where(l.place)
 	if err != nil {
@@ -88,7 +88,7 @@ func (l *list) of() (of wire.List, err error) {
 	return of, nil
 }
 
-// print prints the grid jobs as a table or, with --json, one object per line.
+// print prints the grid jobs: with --json one object per line, with --csv as CSV, otherwise as a table.
 func (l *list) print(c *cli, lay layout, all []wire.Status) error {
 	if l.JSON {
 		return c.printEach(all)
@@ -106,8 +106,8 @@ func (l *list) print(c *cli, lay layout, all []wire.Status) error {
 	return c.listTable(all)
 }
 
-// noneText returns the end of the message that there are no grid jobs: the restriction of the list, and an option that
-// shows others. It returns "" if the command line has restrictions other than --status failed.
+// noneText returns the end of the message "no grid jobs": which grid jobs were searched for, and the option that shows
+// others. It returns "" if the user restricted the list in another way than by --status failed.
 func (l *list) noneText() string {
 	switch {
 	case l.Status == jjm.GridFailed.String():
@@ -159,7 +159,8 @@ func warningsText(all []wire.Warning) string {
 	return fmt.Sprint(len(all))
 }
 
-// column inserts a column before the last column of a table. The last column stays last because its texts may be long.
+// column inserts a column into a table, before its last column, which stays last because its texts may be long. The
+// first row has the titles. cell(i) returns the cell for row i+1.
 func column(rows [][]string, title string, cell func(i int) string) {
 	for i := range rows {
 		text := title
@@ -170,7 +171,7 @@ func column(rows [][]string, title string, cell func(i int) string) {
 	}
 }
 
-// stepsText returns the stepText of each step.
+// stepsText returns the texts of all steps of a grid job, separated by commas.
 func stepsText(all []wire.Step) string {
 	var texts []string
 	for _, s := range all {

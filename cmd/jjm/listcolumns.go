@@ -14,7 +14,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// listColumn is a column of jjm list. Exactly one of its functions number, text and at is set, and returns the value.
+// listColumn is a column of jjm list. Exactly one of the functions number, text and at is set; this function returns
+// the value of the column for a grid job.
 type listColumn struct {
 	name   string
 	number func(*wire.Status) int64
@@ -22,7 +23,7 @@ type listColumn struct {
 	at     func(*wire.Status) jjm.Time
 }
 
-// numbered, worded and timed return columns of numbers, texts and times.
+// numbered, worded and timed make columns of numbers, texts and times.
 func numbered(name string, of func(*wire.Status) int64) listColumn {
 	return listColumn{name: name, number: of}
 }
@@ -35,12 +36,12 @@ func timed(name string, of func(*wire.Status) jjm.Time) listColumn {
 	return listColumn{name: name, at: of}
 }
 
-// counted returns a column of a number of local jobs.
+// counted makes a column of a number of local jobs.
 func counted(name string, of func(wire.Counts) int) listColumn {
 	return numbered(name, func(s *wire.Status) int64 { return int64(of(s.Lookup.Counts)) })
 }
 
-// usualColumns are the columns of the table, and of --csv without --columns.
+// usualColumns are the columns of the table and of --csv, unless --columns names others.
 const usualColumns = "id,status,jobs,done,running,failed,type,owner,accepted,name"
 
 // listColumns returns the columns that --columns and --sort know.
@@ -81,7 +82,8 @@ func listColumns() []listColumn {
 	}
 }
 
-// columnNamed returns the column of a name. The error names the flag, and the known columns.
+// columnNamed returns the column with a name. If there is no such column, the error names the flag and the known
+// columns.
 func columnNamed(flag, name string) (listColumn, error) {
 	all := listColumns()
 	var names []string
@@ -99,7 +101,7 @@ func columnNamed(flag, name string) (listColumn, error) {
 		strings.Join(names, ", "))
 }
 
-// columnsNamed returns the columns of a list of names.
+// columnsNamed returns the columns that --columns names, separated by commas. It returns an error for an unknown name.
 func columnsNamed(list string) (all []listColumn, err error) {
 	for name := range strings.SplitSeq(list, ",") {
 		col, err := columnNamed("--columns", strings.TrimSpace(name))
@@ -111,7 +113,8 @@ func columnsNamed(list string) (all []listColumn, err error) {
 	return all, nil
 }
 
-// sortOrder returns a function that sorts grid jobs by a key such as "failed:desc".
+// sortOrder returns a function that compares two grid jobs by the key of --sort: the name of a column, and :desc for
+// the reverse order, such as "failed:desc". It returns an error for another key.
 func sortOrder(key string) (func(a, b wire.Status) int, error) {
 	name, way, _ := strings.Cut(key, ":")
 	if way != "" && way != "desc" && way != "asc" || way == "" && strings.HasSuffix(key, ":") {
@@ -216,13 +219,15 @@ func (c *cli) columnCSV(cols []listColumn, all []wire.Status) error {
 	return w.Error()
 }
 
-// layout holds the options for printing grid jobs.
+// layout holds the columns and the order in which jjm list prints grid jobs. by compares two grid jobs; nil keeps their
+// order.
 type layout struct {
 	columns []listColumn // nil for the usual table
 	by      func(a, b wire.Status) int
 }
 
-// layout returns how the command line wants the grid jobs printed.
+// layout returns the layout that the flags request. It returns an error for flags that exclude each other, and for an
+// unknown column or key.
 func (l *list) layout() (lay layout, err error) {
 	if l.JSON && (l.CSV || l.Columns != "") {
 		return lay, usage("--json prints all that is known of each grid job: want it without --columns and --csv")
@@ -242,7 +247,7 @@ func (l *list) layout() (lay layout, err error) {
 	return lay, err
 }
 
-// sorted returns the grid jobs in the order of the command line.
+// sorted returns the grid jobs in the order that --sort requests.
 func (lay *layout) sorted(all []wire.Status) []wire.Status {
 	if lay.by == nil {
 		return all

@@ -29,7 +29,7 @@ func start() int {
 	return standard().main(os.Args[1:])
 }
 
-// standard returns the environment of this process.
+// standard returns the cli of this process.
 func standard() *cli {
 	return &cli{
 		in: os.Stdin, out: bufio.NewWriter(os.Stdout), err: os.Stderr,
@@ -37,7 +37,7 @@ func standard() *cli {
 	}
 }
 
-// cli holds the standard streams and the environment for a command.
+// cli holds the standard streams and the environment of a command, which tests replace.
 type cli struct {
 	in  io.Reader
 	out *bufio.Writer // main flushes it
@@ -48,7 +48,7 @@ type cli struct {
 	getenv           func(string) string
 }
 
-// main runs a command line and returns the exit code.
+// main carries out a command line and returns the exit code. It prints the error of the command.
 func (c *cli) main(args []string) int {
 	name, err := c.run(args)
 	if ferr := c.out.Flush(); ferr != nil && err == nil {
@@ -68,8 +68,8 @@ func (c *cli) main(args []string) int {
 	return code
 }
 
-// run parses a command line and carries it out. name is " NAME" of the command, or "" if it
-// is not known.
+// run parses a command line and carries out its command. name is a blank and the name of the command, or "" if the
+// command is not known.
 func (c *cli) run(args []string) (name string, err error) {
 	args, err = normalized(args)
 	if err != nil {
@@ -101,7 +101,8 @@ func (c *cli) run(args []string) (name string, err error) {
 	return " " + ctx.Selected().Path(), ctx.Run(c)
 }
 
-// normalized rewrites "jjm help COMMAND" and "jjm --version" to the form of the grammar.
+// normalized replaces "jjm help COMMAND" and "jjm --version" by "jjm COMMAND --help" and "jjm version". It returns an
+// error for flags before the command.
 func normalized(args []string) ([]string, error) {
 	if len(args) == 0 {
 		return nil, nil
@@ -120,7 +121,8 @@ func normalized(args []string) ([]string, error) {
 	return args, nil
 }
 
-// usageError turns an error of the grammar into an error of the command line.
+// usageError converts an error of the parser to the error that the command line is wrong, and returns the name of the
+// command as run does.
 func usageError(err error) (name string, _ error) {
 	var bad *kong.ParseError
 	if errors.As(err, &bad) && bad.Context != nil {
@@ -131,8 +133,8 @@ func usageError(err error) (name string, _ error) {
 	return name, usage("%w; see jjm%s --help", err, name)
 }
 
-// say prints a message for people. It escapes the characters that could control a terminal, because the message may
-// contain text from jobs and files.
+// say prints a message for people to standard error. It escapes characters that could control a terminal, because a
+// message may contain text from jobs and files.
 func (c *cli) say(format string, args ...any) {
 	_, _ = io.WriteString(c.err, plain.PrintableLines(fmt.Sprintf(format, args...))+"\n")
 }

@@ -51,7 +51,8 @@ func (o *offline) unknown(err error) error {
 	return jjm.Errorf(jjm.Busy, "%w; and its record has no answer: %w", o.down, err)
 }
 
-// ref returns the reference for an id or a handle that was checked before.
+// ref returns the reference that an id or a handle means. The text was checked before. The error means that no record
+// has the handle.
 func (o *offline) ref(text string) (jjm.Ref, error) {
 	h, rest, ok := jjm.CutHandle(text)
 	if !ok {
@@ -64,8 +65,9 @@ func (o *offline) ref(text string) (jjm.Ref, error) {
 	return jjm.ParseRef(grid.String() + rest)
 }
 
-// head reads the head of a grid job's record. The error is of kind Gone if the grid job is over and does not have the
-// local job. All other errors come from unknown.
+// head reads the head of the record of the grid job that a text refers to, and returns the head and the parsed
+// reference. If the reference is to local jobs that do not exist and the grid job is over, the error is of kind Gone.
+// All other errors come from unknown.
 func (o *offline) head(text string) (head.Head, jjm.Ref, error) {
 	ref, err := o.ref(text)
 	var h head.Head
@@ -85,8 +87,9 @@ func (o *offline) head(text string) (head.Head, jjm.Ref, error) {
 	return h, ref, err
 }
 
-// history returns the last changes in the record of a job, oldest first. If limit is not 0, it returns at most limit
-// changes.
+// history returns the last changes in the record of a job, oldest first. For local jobs, it returns only the changes of
+// these local jobs. If limit is not 0, it returns at most limit changes. It prints a message if the record lacks older
+// changes, which only the daemon knows.
 func (o *offline) history(text string, limit int) ([]jjm.JournalEntry, error) {
 	_, ref, err := o.head(text)
 	if err != nil {
@@ -116,8 +119,9 @@ func (o *offline) history(text string, limit int) ([]jjm.JournalEntry, error) {
 // mostScanned bounds the heads that a list reads. Reading this many takes a few seconds.
 const mostScanned = 20_000
 
-// list returns the grid jobs that l selects among the readable records, newest first. bad is how many records could
-// not be read.
+// list returns the statuses of the grid jobs that l selects among the readable records, newest first, at most l.Limit.
+// It reads at most o.most records. bad is the number of records that could not be read; list prints an error for each
+// of them.
 func (o *offline) list(l wire.List) (found []wire.Status, bad int, err error) {
 	if err := checkStatus(l.Status); err != nil {
 		return nil, 0, err
@@ -164,7 +168,8 @@ func checkStatus(words string) error {
 	return nil
 }
 
-// selects reports whether l selects a grid job. Without l.All, it selects only grid jobs that are not over.
+// selects reports whether the status, type and owner in l match the grid job of a head. Without l.All, it returns false
+// for grid jobs that are over. It does not look at the other members of l.
 func selects(l wire.List, h *head.Head) bool {
 	g := &h.Grid
 	statuses, err := jjm.GridStatuses(l.Status)
@@ -172,7 +177,8 @@ func selects(l wire.List, h *head.Head) bool {
 		(l.Type == "" || g.Spec.Type == l.Type) && (l.Owner == "" || g.Owner.User == l.Owner)
 }
 
-// ids returns the grid jobs that have records, newest first; if below is not 0, only ids below it.
+// ids returns the ids of the grid jobs that have records, newest first. If below is not 0, it returns only ids smaller
+// than below.
 func (o *offline) ids(below jjm.GridID) ([]jjm.GridID, error) {
 	ids, err := head.IDs(o.dir)
 	if err != nil {
@@ -195,7 +201,8 @@ func (o *offline) readable(id jjm.GridID) (h head.Head, ok bool, err error) {
 // mostLocals is the greatest number of local jobs in an answer. It is the same as the daemon's.
 const mostLocals = 100_000
 
-// status returns the status of each reference. With several references, an error about one reference is in its answer.
+// status returns the status of each reference, in order. If there are several references, an error about one reference
+// is in the Lookup of its status. If there is only one, status returns its error.
 func (o *offline) status(refs []string) ([]wire.Status, error) {
 	out := make([]wire.Status, len(refs))
 	var asOf jjm.Time
@@ -214,7 +221,8 @@ func (o *offline) status(refs []string) ([]wire.Status, error) {
 	return out, nil
 }
 
-// statusOf returns the status of a grid job with the local jobs that the reference selects.
+// statusOf returns the status of the grid job that a text refers to, with the local jobs if the text refers to local
+// jobs, and the id of the grid job, 0 if the text has none.
 func (o *offline) statusOf(text string) (wire.Status, jjm.GridID, error) {
 	h, ref, err := o.head(text)
 	if err != nil {
@@ -234,8 +242,9 @@ func (o *offline) statusOf(text string) (wire.Status, jjm.GridID, error) {
 	return st, ref.Grid, nil
 }
 
-// files prints the paths of a grid job's files, while no daemon can send the files, and whether this account may read
-// them. It returns no error if the files are unknown, because the message about the missing daemon was printed before.
+// files prints where the outputs of a grid job are, for a command that needs the daemon to fetch them: the path of the
+// tar, and whether this account may read the tar now, or the path of the record if there is no tar yet. If the record
+// cannot be read, files prints nothing, because the error about the missing daemon is printed anyway.
 func (o *offline) files(text string) {
 	h, _, err := o.head(text)
 	if err != nil {

@@ -10,7 +10,9 @@ import (
 	"jjm/xmldb/query"
 )
 
-// record returns the results of a path in the record of a grid job. The path "" selects the whole record.
+// record returns the results of a query in the record of a grid job. The query is a path into the XML documents of the
+// record (package query); the path "" selects the whole record. The error is of kind Invalid if the path is wrong. All
+// other errors come from head and unknown.
 func (o *offline) record(text, path string) ([]string, error) {
 	if _, err := query.Parse(path); err != nil {
 		return nil, err
@@ -30,8 +32,8 @@ func (o *offline) record(text, path string) ([]string, error) {
 	return found, nil
 }
 
-// query evaluates a path on the documents of a record that the path needs, one document at a time. It skips missing
-// documents of local jobs.
+// query evaluates a path on those documents of a record that can contain results of the path: the head, and the shards
+// with the local jobs. It holds one document at a time in memory. It skips shards that do not exist.
 func (o *offline) query(h *head.Head, path string) ([]string, error) {
 	q, err := query.Parse(path)
 	if err != nil {
@@ -61,8 +63,9 @@ func (o *offline) addTo(q *query.Query, h *head.Head, name string) error {
 	return nil
 }
 
-// records calls send, newest first, for each readable record of the selection in which the path selects something, and
-// for each damaged record.
+// records is for jjm record --all. It calls send, newest first, for each readable record of the selection in which the
+// path selects something, and for each damaged record, with the error. It returns an error if the path or the status is
+// wrong, if ctx ends, or if send fails.
 func (o *offline) records(ctx context.Context, path string, of wire.Selection, send func(*wire.Found) error) error {
 	if _, err := query.Parse(path); err != nil {
 		return err
@@ -104,7 +107,7 @@ func (o *offline) records(ctx context.Context, path string, of wire.Selection, s
 	return nil
 }
 
-// selected reports whether a selection includes a grid job.
+// selected reports whether a selection of jjm record --all includes the grid job of a head.
 func selected(of wire.Selection, h *head.Head) bool {
 	l := wire.List{All: true, Status: of.Status, Type: of.Type, Owner: of.Owner}
 	onCluster := slices.ContainsFunc(h.ClusterJobs, func(j jjm.ClusterJob) bool { return j.Cluster == of.Cluster })

@@ -10,8 +10,16 @@ import (
 	"jjm/xmldb/head"
 )
 
-// named returns the patterns as words, with ids in place of names. It looks up the names in the readable records. If no
-// record has a name, the error is of kind Busy and not Gone, because the daemon may know such a job.
+// This file selects jobs among the records while no daemon answers. It contains two mechanisms. offline.fitting is for
+// jjm status: it returns the statuses of the grid jobs, or of the grid jobs with those of their local jobs, that the
+// ids, patterns and filters select. offline.choose is for jjm list: it makes a chosen, and offline.list calls
+// chosen.has for one grid job after another. In this file, a selection.List is the list of ids and patterns of a
+// command line, and a wire.List is the whole request of jjm list, with such ids and patterns in its member Refs.
+
+// named returns references to the jobs that a list of ids and patterns means. It keeps ids and handles unchanged, and
+// replaces each pattern of names by the ids of the grid jobs whose names match. It looks up the names in the readable
+// records. If no record has a matching name, the error is of kind Busy and not Gone, because the daemon may know such a
+// job.
 func (o *offline) named(list selection.List) ([]string, error) {
 	var refs []string
 	for _, p := range list {
@@ -28,8 +36,9 @@ func (o *offline) named(list selection.List) ([]string, error) {
 	return refs, nil
 }
 
-// withName returns the grid jobs whose names match a pattern, by ascending ids. It reads only the newest records, at
-// most o.most, and prints which records are damaged.
+// withName returns the ids of the grid jobs whose names match a pattern, in ascending order. It reads only the newest
+// records, at most o.most, and prints a message if there are more records, and a message for each damaged record. If no
+// name matches, it returns an error of kind Busy.
 func (o *offline) withName(p selection.Pattern) ([]string, error) {
 	ids, err := o.ids(0)
 	if err != nil {
@@ -55,8 +64,12 @@ func (o *offline) withName(p selection.Pattern) ([]string, error) {
 	return refs, nil
 }
 
-// fitting returns the statuses of the jobs that patterns and filters select among the readable records: of grid jobs,
-// or of their matching local jobs. Records do not contain the reasons why local jobs are held or wait.
+// fitting returns the statuses of the jobs that patterns and filters select among the readable records. If a pattern or
+// a filter is about local jobs, a status contains only the matching local jobs. A filter of reasons finds no local job
+// by the reason why it is held or waits, because records do not contain these reasons. If the list is not empty, the
+// first error about one of its jobs ends the search. If the list is empty, fitting searches the newest records; it then
+// skips unreadable records, and prints the errors except those of kind Denied, which are about the records of other
+// accounts.
 func (o *offline) fitting(list selection.List, where selection.Filters) (found []wire.Status, err error) {
 	filter, err := where.Parse()
 	if err != nil {
@@ -83,8 +96,9 @@ func (o *offline) fitting(list selection.List, where selection.Filters) (found [
 	return found, nil
 }
 
-// among returns the ids that the patterns select, in ascending order. Without patterns, it returns the ids of the
-// newest records, at most o.most.
+// among returns references to the jobs that a list of patterns means, in the order of the list. If the list is empty,
+// it returns the ids of the newest grid jobs that have records, at most o.most, in ascending order, and prints a
+// message if there are more.
 func (o *offline) among(list selection.List) (refs []string, err error) {
 	if len(list) > 0 {
 		return o.named(list)
@@ -100,9 +114,9 @@ func (o *offline) among(list selection.List) (refs []string, err error) {
 	return refs, err
 }
 
-// fits returns the status of a grid job, and whether the filter selects the grid job. If the reference or the filter is
-// about local jobs, the status contains the matching local jobs, and a grid job without such local jobs is not
-// selected.
+// fits returns the status of the grid job of one reference. ok reports whether the filter selects the grid job. If the
+// reference or the filter is about local jobs, the status contains only the matching local jobs, and ok is false if
+// there are none. The error means that the record or its local jobs could not be read.
 func (o *offline) fits(text string, filter *selection.Filter) (st wire.Status, ok bool, err error) {
 	h, ref, err := o.head(text)
 	if err != nil || !filter.Grid(&h.Grid, jjm.At(time.Now())) {
@@ -116,7 +130,8 @@ func (o *offline) fits(text string, filter *selection.Filter) (st wire.Status, o
 	return st, err == nil && (!ref.Locals || len(st.Locals) > 0), err
 }
 
-// chosen holds the patterns and filters by which a list selects grid jobs from the records.
+// chosen decides, from the records, which grid jobs a request of jjm list selects. list and filter are the parsed
+// patterns and filters of the request l.
 type chosen struct {
 	o      *offline
 	l      wire.List
@@ -125,7 +140,9 @@ type chosen struct {
 	now    jjm.Time
 }
 
-// choose parses the patterns and filters of a list, which were already checked, and looks up handles.
+// choose makes the chosen of a request of jjm list. It parses the patterns and filters of the request, which were
+// already checked, and replaces handles by the ids of their grid jobs. If there is no record for a handle, the error is
+// of kind Busy.
 func (o *offline) choose(l wire.List) (s chosen, err error) {
 	s = chosen{o: o, l: l, now: jjm.At(time.Now())}
 	if s.list, err = selection.Parse(l.Refs); err != nil {
@@ -145,8 +162,9 @@ func (o *offline) choose(l wire.List) (s chosen, err error) {
 	return s, err
 }
 
-// has reports whether a grid job is selected. It reads the local jobs only if a filter is about local jobs. Records do
-// not contain the reasons why local jobs are held or wait.
+// has reports whether the request selects the grid job of a head. It reads the local jobs from the record only if a
+// filter is about local jobs; the error means that they could not be read. A filter of reasons finds no local job by
+// the reason why it is held or waits, because records do not contain these reasons.
 func (s *chosen) has(h *head.Head) (bool, error) {
 	if !selects(s.l, h) || !s.list.Means(&h.Grid) || !s.filter.Grid(&h.Grid, s.now) {
 		return false, nil

@@ -15,10 +15,10 @@ import (
 // This file formats progress as text. Its functions depend only on the daemon's answer and
 // the time.
 
-// paceWindow is the time over which the rate is measured.
+// paceWindow is the time over which pace measures the rate, up to now.
 const paceWindow = 5 * time.Minute
 
-// pace measures how fast a grid job progresses.
+// pace measures how fast a grid job progresses. Each mark is the progress at one time, oldest first.
 type pace struct{ marks []mark }
 
 type mark struct {
@@ -26,7 +26,9 @@ type mark struct {
 	done float64 // the fraction of all local jobs, 0 to 1
 }
 
-// add records the progress. If the progress fell, because of a retry or another phase, the measurement starts again.
+// add records the progress at a time. From the third record on, it ignores progress that is equal to the last mark, and
+// it drops marks older than paceWindow, except the newest of these. If the progress fell, because of a retry or another
+// phase, the measurement starts again.
 func (p *pace) add(at time.Time, done float64) {
 	if n := len(p.marks); n > 0 && done < p.marks[n-1].done {
 		p.marks = nil
@@ -39,8 +41,8 @@ func (p *pace) add(at time.Time, done float64) {
 	p.marks = append(p.marks, mark{at, done})
 }
 
-// rate returns the fraction of the whole done per second, measured at now, 0 if it is not
-// known yet.
+// rate returns the fraction of the grid job that is finished per second, on average from the first mark to now. It
+// returns 0 if there are fewer than two marks.
 func (p *pace) rate(now time.Time) float64 {
 	if len(p.marks) < 2 {
 		return 0
@@ -53,7 +55,8 @@ func (p *pace) rate(now time.Time) float64 {
 	return (last.done - first.done) / seconds
 }
 
-// left estimates the time to the end. ok is false if the rate is not known or 0, or the estimate exceeds 100 days.
+// left estimates the time until the grid job ends, at the present rate. ok is false if the rate is not known or 0, or
+// if the estimate exceeds 100 days.
 func (p *pace) left(now time.Time) (d time.Duration, ok bool) {
 	rate := p.rate(now)
 	if rate <= 0 {
@@ -67,8 +70,9 @@ func (p *pace) left(now time.Time) (d time.Duration, ok bool) {
 	return time.Duration(seconds * float64(time.Second)), true
 }
 
-// fraction returns the finished fraction of a grid job: its finished local jobs, including failed and killed local
-// jobs, and the progress of the running local jobs if they have a single phase.
+// fraction returns the finished fraction of a grid job, from 0 to 1. Finished local jobs, including failed and killed
+// local jobs, count fully. Running local jobs count by their progress if all of them report the same single phase,
+// otherwise not at all.
 func fraction(st wire.Status) float64 {
 	n := st.Lookup.Counts
 	all := max(n.Expected, n.Total)
@@ -82,7 +86,8 @@ func fraction(st wire.Status) float64 {
 	return min(over/float64(all), 1)
 }
 
-// segments returns the parts of a progress line after the bar, the most important first.
+// segments returns the texts that follow the bar in a progress line, the most important first: percentage, counts,
+// failures, running local jobs or status, next attempts, estimated time left, phases, and rate.
 func segments(st wire.Status, p *pace, now time.Time) []string {
 	n := st.Lookup.Counts
 	all := max(n.Expected, n.Total)
@@ -113,9 +118,10 @@ func segments(st wire.Status, p *pace, now time.Time) []string {
 	return out
 }
 
-// barLine draws the progress of one grid job in at most width columns. The caller passes one column less than the width
-// of the terminal, so that no terminal wraps the line. The bar gets the remaining columns. If the columns are not
-// enough, the less important parts are left out.
+// barLine returns the progress of one grid job as one line with a bar, for a terminal of this width. The line has at
+// most width-1 columns, so that no terminal wraps it. The bar gets the columns that the texts leave, at most 40. If
+// fewer than 10 columns are left, the less important texts are left out; if even one text is too much, the bar is left
+// out and the line is cut.
 func barLine(st wire.Status, p *pace, now time.Time, width int) string {
 	const shortest, longest = 10, 40
 	label := "job " + st.Lookup.ID.String()
@@ -136,7 +142,7 @@ func barLine(st wire.Status, p *pace, now time.Time, width int) string {
 	}
 }
 
-// bar fills a fraction f (0 to 1) of n columns.
+// bar returns n columns of which the fraction f, from 0 to 1, is filled.
 func bar(f float64, n int) string {
 	full := min(int(f*float64(n)+1e-9), n)
 	s := strings.Repeat("=", full)
@@ -146,7 +152,8 @@ func bar(f float64, n int) string {
 	return s + strings.Repeat(" ", n-utf8.RuneCountInString(s))
 }
 
-// plainLine describes the progress for output in which a written line cannot be replaced, such as a file.
+// plainLine returns the progress of a grid job as one line of text, for output such as a file, in which a line cannot
+// be replaced later.
 func plainLine(st wire.Status) string {
 	s := fmt.Sprintf("job %v %s: %s", st.Lookup.ID, st.Lookup.Status, soFar(st))
 	if ph := phasesText(st.Phases); ph != "" {
@@ -158,8 +165,8 @@ func plainLine(st wire.Status) string {
 	return plain.Printable(s)
 }
 
-// soFar returns how many local jobs are in each state. For a grid job that is pending or paused and has a message, it
-// returns the message, which has the reason and these numbers.
+// soFar returns how many local jobs are in each state. If a grid job is pending or paused and has a message, soFar
+// returns the message instead, because the message contains these numbers and the reason for the wait.
 func soFar(st wire.Status) string {
 	waits := st.Lookup.Status == jjm.Pending.String() || st.Lookup.Status == jjm.Paused.String()
 	switch n := st.Lookup.Counts; {
@@ -171,8 +178,9 @@ func soFar(st wire.Status) string {
 	return jobsText(st, time.Now())
 }
 
-// obstacle returns why the last step of a grid job failed, or what keeps local jobs from being made or submitted; ""
-// if there is no obstacle or the message has it already.
+// obstacle returns the reason why the last internal step of a grid job failed or, if no step failed, the reason why no
+// local jobs are made or submitted. It returns "" if the grid job is over, if there is no such reason, or if the text
+// of soFar already contains it.
 func obstacle(st wire.Status) string {
 	switch {
 	case plain.Final(st.Lookup.Status):
@@ -190,7 +198,8 @@ func lastLine(st wire.Status) string {
 	return plain.Printable(fmt.Sprintf("job %v %s", st.Lookup.ID, endText(&st.Lookup)))
 }
 
-// lastLines returns lastLine and a line for each warning of the grid job.
+// lastLines returns the text that is printed when the grid job has ended: lastLine, and a line for each warning of the
+// grid job.
 func lastLines(st wire.Status) string {
 	text := lastLine(st) + "\n"
 	for _, w := range st.Warnings {
@@ -204,8 +213,8 @@ func warningLine(st wire.Status, w wire.Warning) string {
 	return plain.Printable(fmt.Sprintf("job %v warning: %s", st.Lookup.ID, w.Line))
 }
 
-// endText returns the status of a grid job. If the grid job is over, its message follows or, if it has none, the counts
-// of its local jobs.
+// endText returns the status of a grid job. If the grid job is over, its message follows or, if it has no message, the
+// counts of its local jobs, if it has any.
 func endText(l *wire.Lookup) string {
 	switch {
 	case !plain.Final(l.Status):
@@ -218,7 +227,7 @@ func endText(l *wire.Lookup) string {
 	return l.Status + ": " + plain.Counts(l)
 }
 
-// clip shortens s to n columns.
+// clip cuts s after n characters.
 func clip(s string, n int) string {
 	if r := []rune(s); len(r) > n {
 		return string(r[:max(n, 0)])
@@ -226,10 +235,10 @@ func clip(s string, n int) string {
 	return s
 }
 
-// screen redraws lines in place.
+// screen redraws lines in place. drawn is the number of lines that are on the terminal.
 type screen struct{ drawn int }
 
-// draw returns the bytes that replace the lines drawn before.
+// draw returns the bytes that replace the lines of the last call by other lines.
 func (s *screen) draw(lines []string) string {
 	text := s.clear()
 	for i, l := range lines {
@@ -242,8 +251,8 @@ func (s *screen) draw(lines []string) string {
 	return text
 }
 
-// clear returns the bytes that remove the lines drawn before: they move the cursor to the first of these lines, and
-// erase everything below (ECMA-48, CUU and ED).
+// clear returns the bytes that remove the lines of the last draw: they move the cursor to the first of these lines, and
+// erase everything below (ECMA-48, CUU and ED). It returns "" if no lines are drawn.
 func (s *screen) clear() string {
 	text := ""
 	if s.drawn > 0 {

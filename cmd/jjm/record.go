@@ -55,8 +55,8 @@ func (r *record) Run(c *cli) error {
 	return c.forEach(r.IDs, func(id string) error { return r.show(c, id) })
 }
 
-// show prints one record or, with a path, the results of the path in the record. It returns an error if the path has no
-// results.
+// show prints the record of one grid job or, if there is a path, the results of the path in the record. If the path has
+// no results, show returns an error.
 func (r *record) show(c *cli, id string) error {
 	a, err := ask(c, r.place, wire.VerbRecord(), wire.RecordRequest{One: wire.OneRef(id), Path: r.Path})
 	if client.IsUnreachable(err) {
@@ -73,7 +73,8 @@ func (r *record) show(c *cli, id string) error {
 	return c.printTexts(a.Record)
 }
 
-// ofAll queries many records, and prints results as they come.
+// ofAll runs the query --path on the records of many grid jobs, and prints the results as they come. It returns an
+// error if a record could not be read, or if there are no results.
 func (r *record) ofAll(c *cli) error {
 	if len(r.IDs) > 0 || r.Path == "" {
 		return usage("--all asks for what --path selects in many records: want --path, and no ID")
@@ -105,7 +106,7 @@ func (r *record) ofAll(c *cli) error {
 			}
 			return print(a.Found)
 		})
-	if client.IsUnreachable(err) && answers == 0 { // otherwise some results would be printed twice
+	if client.IsUnreachable(err) && answers == 0 { // after an answer, results would be printed twice
 		err = r.offline(c, "record", err).records(ctx, r.Path, of, print)
 	}
 	switch {
@@ -119,7 +120,7 @@ func (r *record) ofAll(c *cli) error {
 	return nil
 }
 
-// printFound prints the result for one record.
+// printFound prints the results of the query in one record.
 func (r *record) printFound(c *cli, f *wire.Found) error {
 	if r.JSON {
 		return c.printJSON(f)
@@ -127,7 +128,7 @@ func (r *record) printFound(c *cli, f *wire.Found) error {
 	return c.printFrom(f.ID.String(), f.Record)
 }
 
-// printFrom prints the result for one of several records. Each line begins with the id.
+// printFrom prints the results of a query in one of several records. Each line begins with the id of the grid job.
 func (c *cli) printFrom(id string, found []string) error {
 	lines := make([]string, len(found))
 	for i, text := range found {
@@ -136,8 +137,8 @@ func (c *cli) printFrom(id string, found []string) error {
 	return c.printTexts(lines)
 }
 
-// past parses a time, a duration before now, or a number of days before now such as "7d". For an empty text it returns
-// 0.
+// past parses the value of a flag for a time in the past: a time, or how long ago, such as "36h" or "7d". For "" it
+// returns 0.
 func past(flag, text string, now time.Time) (jjm.Time, error) {
 	if text == "" {
 		return 0, nil
@@ -156,7 +157,7 @@ func past(flag, text string, now time.Time) (jjm.Time, error) {
 	return 0, usage("%s %.40q: want a time such as 2026-03-01 or \"2026-03-01 17:30\", or how long ago: 36h, 7d", flag, text)
 }
 
-// unreadable returns the error if some records could not be read. Their errors were printed before.
+// unreadable returns the error for n records that could not be read, nil if n is 0. The reasons were printed before.
 func unreadable(n int) error {
 	if n == 0 {
 		return nil
@@ -164,15 +165,15 @@ func unreadable(n int) error {
 	return &exit{exitInternal, fmt.Errorf("not readable: %s", jjm.Count(n, "record"))}
 }
 
-// errNothing is the error that a path has no results in the record of a grid job.
+// errNothing is the error that a query has no results in the record of a grid job.
 type errNothing struct{ id, path string }
 
 func (e errNothing) Error() string {
 	return "the record of " + e.id + " holds nothing at " + e.path
 }
 
-// printTexts writes each text and a newline. A text goes to a file unchanged; to a terminal it goes as printableLines
-// returns it.
+// printTexts prints each text with a newline at its end. If standard output is a terminal, it prints the texts as
+// plain.PrintableLines returns them, otherwise unchanged.
 func (c *cli) printTexts(texts []string) error {
 	safe := c.outFile != nil && isTerminal(c.outFile)
 	for _, t := range texts {

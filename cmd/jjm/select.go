@@ -11,8 +11,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// filters are the filters of list, and of the commands that change many jobs: docs/SELECTION.md. The struct has the
-// fields of selection.Filters.
+// filters holds the flags with which many commands select jobs by their properties (docs/SELECTION.md). It has the same
+// fields as selection.Filters, so that one can be converted to the other.
 type filters struct {
 	State   string `name:"job-state" placeholder:"WORD,..." help:"Local jobs in one of these states, such as failed,killed."`
 	Host    string `placeholder:"GLOB" help:"Local jobs whose host, the last one, fits, such as 'node7*'."`
@@ -25,7 +25,8 @@ type filters struct {
 	Age     string `placeholder:"AGE" help:"Grid jobs accepted at least so long ago: 7d, 36h; or between two ages: 0-12h."`
 }
 
-// where returns the filters in the form of requests. The error names the wrong flag. at has the place of the daemon.
+// where returns the filters of the command line for a request. at holds the flags for the place of the daemon: the
+// error for a wrong --state says that --job-state may be meant. An error names the wrong flag.
 func (f *filters) where(at place) (selection.Filters, error) {
 	w := selection.Filters(*f)
 	if isStates(at.State) {
@@ -42,7 +43,8 @@ func (f *filters) where(at place) (selection.Filters, error) {
 	return w, usage("--%w", err)
 }
 
-// isStates reports whether text, the value of a flag for a folder, is a filter of states and no such folder exists.
+// isStates reports whether text, the value of --state, is a list of states of local jobs and not the name of an
+// existing folder.
 func isStates(text string) bool {
 	if text == "" || (selection.Filters{State: text}).Check() != nil {
 		return false
@@ -51,7 +53,8 @@ func isStates(text string) bool {
 	return err != nil || !info.IsDir()
 }
 
-// patterns parses the ids and patterns of a command line. If grid is set, it returns an error for local jobs.
+// patterns parses the ids and patterns of a command line. If grid is set, the command is about grid jobs only, and
+// patterns returns an error for a reference to local jobs.
 func patterns(refs []string, grid bool) (selection.List, error) {
 	list, err := selection.Parse(refs)
 	if err != nil {
@@ -66,7 +69,7 @@ func patterns(refs []string, grid bool) (selection.List, error) {
 	return list, nil
 }
 
-// hasName reports whether a list has a pattern of names.
+// hasName reports whether a list has a pattern of names, such as name:mc*.
 func hasName(list selection.List) bool {
 	for _, p := range list {
 		if p.Name != "" {
@@ -76,8 +79,9 @@ func hasName(list selection.List) bool {
 	return false
 }
 
-// named returns the patterns as words, with ids in place of names. The daemon looks up the names. If no daemon answers
-// and records is set, named looks up the names in the records. name is the name of the command.
+// named returns the words of refs, with the ids of the matching grid jobs in place of each pattern of names. The daemon
+// looks up the names; if no daemon answers and records is set, named looks them up in the records. If grid is set,
+// references to local jobs are an error. name is the name of the command, for messages.
 func (p place) named(c *cli, name string, refs []string, grid, records bool) ([]string, error) {
 	list, err := patterns(refs, grid)
 	if err != nil || !hasName(list) {
@@ -93,8 +97,8 @@ func (p place) named(c *cli, name string, refs []string, grid, records bool) ([]
 	return a.Select.Refs, nil
 }
 
-// one returns the id of the only job that a pattern means, for commands about one job. It returns an error if the
-// pattern means several jobs.
+// one returns the id of the job that a pattern means, for commands about one job. If the pattern means several jobs,
+// one returns an error. name, grid and records are the arguments of named.
 func (p place) one(c *cli, name, pattern string, grid, records bool) (string, error) {
 	refs, err := p.named(c, name, []string{pattern}, grid, records)
 	if err != nil {
@@ -107,7 +111,7 @@ func (p place) one(c *cli, name, pattern string, grid, records bool) (string, er
 	return refs[0], nil
 }
 
-// oneLocal returns an error if a pattern does not mean exactly one local job, for commands about one local job.
+// oneLocal returns an error unless a pattern means exactly one local job, for commands about one local job.
 func oneLocal(command, pattern string) error {
 	list, err := patterns([]string{pattern}, false)
 	if err != nil {
@@ -138,9 +142,10 @@ type many struct {
 	place
 }
 
-// choose returns the ids that the command line selects. If there are many, a person must confirm them, or a program
-// must pass --yes. normally is the state of local jobs that a command means if no state is given; "" means any state
-// that it can change.
+// choose returns references to the jobs that the ids and filters of the command line select. If more than manyJobs jobs
+// are selected, a person must confirm the command, or a program must pass --yes. If names or filters select the jobs,
+// the daemon looks them up. normally is the state of the local jobs that the command selects if the command line has no
+// filter of states; "" means every state in which the command can change a local job.
 func (m *many) choose(c *cli, command selection.Purpose, normally string) ([]string, error) {
 	list, err := patterns(m.Refs, command == selection.ToRemove)
 	if err != nil {
@@ -167,7 +172,7 @@ func (m *many) choose(c *cli, command selection.Purpose, normally string) ([]str
 		if err != nil {
 			return nil, err
 		}
-		if jobs = a.Select.Jobs(); found { // named jobs are sent to the daemon as they were named
+		if jobs = a.Select.Jobs(); found { // otherwise the daemon gets the ids of the command line unchanged
 			refs = a.Select.Refs
 		}
 	}
@@ -180,7 +185,7 @@ func (m *many) choose(c *cli, command selection.Purpose, normally string) ([]str
 	return refs, c.confirm(string(command), jobs, jobWord(command), m.Yes)
 }
 
-// jobWord returns the word for the jobs of a command.
+// jobWord returns the noun for the jobs that a command changes.
 func jobWord(command selection.Purpose) string {
 	if command == selection.ToRemove {
 		return "grid job"
@@ -188,16 +193,18 @@ func jobWord(command selection.Purpose) string {
 	return "job"
 }
 
-// keepGoing holds the flag of the commands that may stop at the first failure (ganga.md 5.5: by default they continue).
+// keepGoing holds the flag --keep-going: a command continues after a failure, or stops at the first (ganga.md 5.5).
 type keepGoing struct {
 	KeepGoing bool `negatable:"" default:"true" help:"Go on after a failure and report it at the end, which is normal; or stop at the first."`
 }
 
-// results prints the answers for many jobs, one line for each job.
+// results sends the requests of a command that changes many jobs, and prints the answer for each job. ask sends one
+// request and returns the answers for its references, outcome returns the error of one answer or nil, and show prints
+// one answer.
 type results[T any] struct {
 	c       *cli
 	command string
-	stop    bool // at the first error
+	stop    bool // send no further request after the first error
 	ask     func(refs []string) ([]T, error)
 	outcome func(T) *wire.Error
 	show    func(T) error
@@ -225,7 +232,7 @@ func (r *results[T]) of(chunks [][]string) error {
 				return err
 			}
 		}
-		_ = r.c.out.Flush() // printed before the total, which goes to another stream
+		_ = r.c.out.Flush() // so that the answers come before messages on standard error
 		if rest := chunks[i+1:]; first != nil && r.stop && len(rest) > 0 {
 			r.c.say("jjm %s: stopped; not attempted from %s on", r.command, rest[0][0])
 			break
@@ -237,7 +244,7 @@ func (r *results[T]) of(chunks [][]string) error {
 	return partly(some, first)
 }
 
-// partly returns err with the exit code exitSome if some ids succeeded, otherwise err unchanged.
+// partly returns err. If some is set, because other jobs succeeded, it adds the exit code exitSome to an error.
 func partly(some bool, err error) error {
 	var silent *exit
 	switch {
@@ -249,7 +256,7 @@ func partly(some bool, err error) error {
 	return &exit{exitSome, err}
 }
 
-// inChunks divides ids into requests.
+// inChunks divides references into groups of at most manyJobs, one group for each request.
 func inChunks(refs []string) (chunks [][]string) {
 	for ; len(refs) > manyJobs; refs = refs[manyJobs:] {
 		chunks = append(chunks, refs[:manyJobs])
@@ -260,12 +267,13 @@ func inChunks(refs []string) (chunks [][]string) {
 	return append(chunks, refs)
 }
 
-// gridsAtOnce is the greatest number of grid jobs that one request resubmits. The number is small because each grid job
-// may have to be read from the history.
+// gridsAtOnce is the greatest number of grid jobs in one request to resubmit. The number is small because the daemon
+// may have to read each of these grid jobs from its history.
 const gridsAtOnce = 20
 
-// byGrid divides ids into requests, such that all ids of a grid job are in one request, because a grid job is reopened
-// only once. The grid jobs stay in the order in which they are first named.
+// byGrid divides references into groups, one for each request. All references to the same grid job are in the same
+// group, because a grid job is reopened only once. The grid jobs stay in the order in which the references first name
+// them.
 func byGrid(refs []string) (chunks [][]string) {
 	var order []string
 	of := map[string][]string{}

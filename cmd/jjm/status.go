@@ -67,8 +67,9 @@ func (s *status) Run(c *cli) error {
 	return first
 }
 
-// print prints the i-th answer. If one of several ids failed, print prints the id's error instead. If a single id
-// failed, print prints nothing, because the error ends the command.
+// print prints the status of the i-th reference. If its Lookup has an error and the command line has several
+// references, print prints the error; with a single reference it prints nothing, because main prints the error that
+// ends the command. With --json, print prints the status in all cases.
 func (s *status) print(c *cli, i int, st wire.Status) error {
 	words := lastWords(s.client(c), spoken(st))
 	if s.JSON {
@@ -90,7 +91,7 @@ func (s *status) print(c *cli, i int, st wire.Status) error {
 	return c.printStatus(st, s.Refs[i], words)
 }
 
-// site shows the clusters and the jobs that are not finished.
+// site prints the clusters and the newest 20 grid jobs that are not over, for jjm status without arguments.
 func (s *status) site(c *cli) error {
 	clusters, err := ask(c, s.place, wire.VerbClusters(), wire.ClustersRequest{})
 	if err != nil {
@@ -121,7 +122,8 @@ func (s *status) site(c *cli) error {
 	return c.listTable(jobs.Status)
 }
 
-// printStatus prints the grid job or, for a reference to local jobs, the local jobs.
+// printStatus prints the status of a reference: the grid job, the details of a local job, or a table of several local
+// jobs. words are the last lines that local jobs wrote to standard error, by id (see lastWords).
 func (c *cli) printStatus(st wire.Status, ref string, words map[string][]string) error {
 	switch {
 	case !strings.Contains(ref, "."):
@@ -132,7 +134,8 @@ func (c *cli) printStatus(st wire.Status, ref string, words map[string][]string)
 	return c.localTable(st.Locals, len(st.Steps) > 0)
 }
 
-// originRows returns a row for each field of a grid job's origin. Only the first row has the title "from".
+// originRows returns a row for each field of the origin of a grid job, such as its gatekeeper and the subject of the
+// user's certificate. Only the first row has the title "from".
 func originRows(o *jjm.Origin) [][2]string {
 	var rows [][2]string
 	for i, f := range o.Fields() {
@@ -141,8 +144,8 @@ func originRows(o *jjm.Origin) [][2]string {
 	return rows
 }
 
-// usageText returns the resource usage of a grid job with its first batch job and host. Without a time of the end, it
-// returns only the batch job and the host.
+// usageText returns the resources that a grid job used, and the batch job and host of its first local job. If the usage
+// has no time of the end, it returns only the batch job and the host.
 func usageText(u *jjm.Usage) string {
 	if u == nil {
 		return ""
@@ -164,7 +167,7 @@ func usageText(u *jjm.Usage) string {
 		plain.Milliseconds(u.SysMS), plain.Mebibytes(u.MaxRSSKB), text)
 }
 
-// printGrid shows a grid job; words are the last lines of the examples of its causes.
+// printGrid prints a grid job. words are the last lines that the example of each cause wrote to standard error.
 func (c *cli) printGrid(st wire.Status, words map[string][]string) error {
 	l := st.Lookup
 	_, _ = fmt.Fprintln(c.out, hanging(plain.Printable(fmt.Sprintf("grid job %v: %s", l.ID, endText(&l)))))
@@ -224,9 +227,9 @@ func (c *cli) printGrid(st wire.Status, words map[string][]string) error {
 	return c.facts(rows)
 }
 
-// againText returns the command that runs the failed or killed local jobs of an ended grid job again. It returns "" if
-// there are none, if another grid job does their work, or if the grid job merges: such a grid job is never reopened for
-// them.
+// againText returns the command with which people run the failed or killed local jobs of a grid job again. It returns
+// "" if the grid job is not over, if no local job failed or was killed, if another grid job does their work, or if the
+// grid job merges: a grid job that merges is not reopened for failed local jobs.
 func againText(st *wire.Status) string {
 	n := &st.Lookup.Counts
 	switch {
@@ -238,8 +241,8 @@ func againText(st *wire.Status) string {
 	return fmt.Sprintf("jjm resubmit %s runs again what failed: in the same grid job, with one tar of all", st.Lookup.ID)
 }
 
-// generationRows returns the rows about the past generations of a grid job, and about a generation that is about to
-// begin.
+// generationRows returns a row for the end of each past generation of a grid job, and a row for a generation that is
+// about to begin.
 func generationRows(st wire.Status) (rows [][2]string) {
 	for i, e := range st.Endings {
 		text := fmt.Sprintf("%d: %s", e.Generation, e.Status)
@@ -256,12 +259,13 @@ func generationRows(st wire.Status) (rows [][2]string) {
 	return rows
 }
 
-// stepText returns the name of a step with its counts of done and expected local jobs.
+// stepText returns the name of a step, and how many of its expected local jobs are done.
 func stepText(s wire.Step) string {
 	return fmt.Sprintf("%s %d of %d", s.Name, s.Done, s.Counts.Expected)
 }
 
-// stepMore returns the counts of a step's local jobs that are not done, and whether the step may get more local jobs.
+// stepMore returns how many local jobs of a step are in other states than done, and whether the step may get more local
+// jobs. It is the continuation of stepText.
 func stepMore(s wire.Step) string {
 	text := ""
 	for _, p := range []struct {
@@ -280,8 +284,8 @@ func stepMore(s wire.Step) string {
 	return text
 }
 
-// waitsText returns the reason why a batch job waits, in the batch system's words, with the source of the report. It
-// returns "" if the reason is not known.
+// waitsText returns the reason why a batch job waits, in the batch system's words, with the command that reported the
+// reason and the time of the report. It returns "" if no reason is known.
 func waitsText(w *jjm.Waiting) string {
 	if reason := waitReason(w); reason != "" {
 		return reason + saidBy(w)
@@ -289,19 +293,21 @@ func waitsText(w *jjm.Waiting) string {
 	return ""
 }
 
-// waitReason returns the reason why a batch job waits, or "" if it is not known. The text fits behind "waits for".
+// waitReason returns the reason why a batch job waits, in the batch system's words, or "" if no reason is known. Output
+// shows it after "waits for".
 func waitReason(w *jjm.Waiting) string {
 	if w == nil {
 		return ""
 	}
-	s := strings.TrimPrefix(w.Reason, "waiting for ") // the text before it has these words
+	s := strings.TrimPrefix(w.Reason, "waiting for ") // the output already says "waits for"
 	if w.Hold != "" {
 		s = strings.TrimSpace("hold " + w.Hold + " " + s)
 	}
 	return s
 }
 
-// startsText returns when a batch job is expected to start, with the source of the report, or "" if that is not known.
+// startsText returns when a batch job is expected to start, with the command that reported this and the time of the
+// report. It returns "" if no start is known.
 func startsText(w *jjm.Waiting) string {
 	if w == nil || w.Starts == 0 {
 		return ""
@@ -309,7 +315,7 @@ func startsText(w *jjm.Waiting) string {
 	return plain.Clock(w.Starts) + saidBy(w)
 }
 
-// saidBy returns the command that reported the wait, and the time of its report.
+// saidBy returns the command that reported the wait of a batch job and the time of the report, in parentheses.
 func saidBy(w *jjm.Waiting) string {
 	if w.Source == "" {
 		return " (at " + plain.Clock(w.At) + ")"
@@ -317,8 +323,8 @@ func saidBy(w *jjm.Waiting) string {
 	return " (" + w.Source + " at " + plain.Clock(w.At) + ")"
 }
 
-// jobsText returns the text of countsText, but the local jobs in state submitting that wait for another attempt are
-// counted separately, with the time of the next attempt.
+// jobsText returns how many local jobs are in each state, as plain.Counts does. It counts the local jobs in state
+// submitting that wait for another attempt separately, with the time of the next attempt.
 func jobsText(st wire.Status, now time.Time) string {
 	l, n := st.Lookup, st.NextAttempts
 	if n == nil || n.Jobs > l.Counts.Submitting {

@@ -30,8 +30,8 @@ func retriesText(n jjm.Counters, limits jjm.Limits) string {
 	return strings.Join(texts, "; ")
 }
 
-// localUsedText returns the resource usage of an attempt: "attempt 1: ran 2 min, CPU 1 min 50 s user and 3 s system,
-// 312 MiB resident at most". It returns "" if the usage is not known.
+// localUsedText returns the resources that the last ended attempt of a local job used: "attempt 1: ran 2 min, CPU 1 min
+// 50 s user and 3 s system, 312 MiB resident at most". It returns "" if no attempt has ended.
 func localUsedText(d *wire.LocalDetail) string {
 	if d.Used == nil {
 		return ""
@@ -39,7 +39,7 @@ func localUsedText(d *wire.LocalDetail) string {
 	return fmt.Sprintf("attempt %d: %s", d.UsedBy, usageOfText(d.Used))
 }
 
-// usageOfText returns the resource usage of one or more attempts, or "" if the usage is not known.
+// usageOfText returns the used resources of one or more attempts as text, or "" if u is nil.
 func usageOfText(u *jjm.Usage) string {
 	if u == nil {
 		return ""
@@ -48,8 +48,8 @@ func usageOfText(u *jjm.Usage) string {
 		plain.Milliseconds(u.UserMS), plain.Milliseconds(u.SysMS), plain.Mebibytes(u.MaxRSSKB))
 }
 
-// wastedText returns the CPU time that was wasted, and the CPU time of all attempts. It returns "" if the answer does
-// not contain the usage of all attempts.
+// wastedText returns the CPU time that a local job wasted, and the CPU time of all its ended attempts. It returns "" if
+// d does not contain the usage of all attempts.
 func wastedText(d *wire.LocalDetail) string {
 	if d.UsedByAll == nil {
 		return ""
@@ -63,8 +63,8 @@ func wastedText(d *wire.LocalDetail) string {
 		plain.Milliseconds(lost.UserMS+lost.SysMS), plain.Milliseconds(all.UserMS+all.SysMS))
 }
 
-// judgedRows returns the rows about how the last attempt that ended was judged, none if there is no verdict or no
-// evidence.
+// judgedRows returns the rows about the last ended attempt: the evidence of its end, the verdict, and the rules that
+// decided the verdict. It returns no rows if the verdict or the evidence is missing.
 func judgedRows(d *wire.LocalDetail) [][2]string {
 	if d.Verdict == nil || d.Evidence == nil {
 		return nil
@@ -73,8 +73,8 @@ func judgedRows(d *wire.LocalDetail) [][2]string {
 		verdictText(d.Verdict))}, {"rule", ruleText(d.Verdict)}}
 }
 
-// ruleText returns the names of the rules that decided, each with its effect, and the results of the rules that are
-// only logged.
+// ruleText returns the names of the rules that decided a verdict, each with its effect, and what each rule that is only
+// logged would have decided.
 func ruleText(v *jjm.Verdict) string {
 	var texts []string
 	if v.Rule != "" {
@@ -95,8 +95,8 @@ func ruleText(v *jjm.Verdict) string {
 	return strings.Join(texts, "; ")
 }
 
-// printLocal prints a local job. detail may be nil; steps is set if its grid job has several steps; words are the
-// last lines of its standard error.
+// printLocal prints a local job. detail may be nil. steps is set if the grid job has several steps. words has the last
+// lines that the local job wrote to standard error, by its id.
 func (c *cli) printLocal(l jjm.LocalJob, detail *wire.LocalDetail, steps bool, words map[string][]string) error {
 	if detail == nil {
 		detail = &wire.LocalDetail{}
@@ -132,7 +132,8 @@ func (c *cli) printLocal(l jjm.LocalJob, detail *wire.LocalDetail, steps bool, w
 		[2]string{"of it wasted", wastedText(detail)}, [2]string{"work folder", detail.Folder}))
 }
 
-// askedText returns the resources that a local job requests, or "" if nobody requested other resources.
+// askedText returns the resources that a command requested for a local job after its submission, or "" if there are
+// none.
 func askedText(d *wire.LocalDetail) string {
 	if d.Asked == nil || *d.Asked == (jjm.Resources{}) {
 		return ""
@@ -140,8 +141,9 @@ func askedText(d *wire.LocalDetail) string {
 	return d.Asked.String() + ", set after the submission"
 }
 
-// attemptText returns the number of the attempt. While the next attempt waits for its time or a release, the text adds
-// that the facts shown belong to the previous attempt.
+// attemptText returns the number of the current attempt. If this attempt has not been submitted yet, because it waits
+// for its time or for a release, the text adds that the host, times, exit code and message belong to the previous
+// attempt.
 func attemptText(l *jjm.LocalJob) string {
 	if l.Phase != jjm.RetryWait && l.Phase != jjm.HeldByPerson || l.Attempt == 0 {
 		return fmt.Sprint(l.Attempt)
@@ -172,9 +174,9 @@ func (c *cli) localTable(ls []jjm.LocalJob, steps bool) error {
 	return c.table(rows, "CLUSTER", "BATCH JOB", "HOST", "DETAIL")
 }
 
-// detailText returns the cell DETAIL of a local job. If the local job has ended with a message, it is the message.
-// Otherwise it is the holder of the local job, or else the reason why it waits, its progress and its message. The cell
-// has no further texts, because the column is cut.
+// detailText returns the cell of the column DETAIL for a local job. If the local job is over and has a message, the
+// cell is this message. Otherwise the cell says who holds the local job or, if nobody holds it, the reason why it
+// waits, its progress and its message. The cell has no further texts, because the column may be cut.
 func detailText(l jjm.LocalJob) string {
 	if l.Over() && l.Message != "" {
 		return l.Message
@@ -191,7 +193,8 @@ func detailText(l jjm.LocalJob) string {
 	return strings.Join(parts, "; ")
 }
 
-// waitsFor returns the reason why a batch job waits, without the source of the report, or "" if it is not known.
+// waitsFor returns "waits for" and the reason why a batch job waits, or "" if no reason is known. Unlike waitsText it
+// leaves out who reported the reason.
 func waitsFor(w *jjm.Waiting) string {
 	if reason := waitReason(w); reason != "" {
 		return "waits for " + reason

@@ -11,7 +11,12 @@ import (
 	"jjm/internal/jjm"
 )
 
-// selected shows the jobs that filters select, among the ids if there are any.
+// This file is jjm status with filters. Filters need two requests: "select" returns references to the jobs that match,
+// and "status" returns their details.
+
+// selected prints the jobs that the filters select: among the jobs of the command line or, if it names none, among all
+// jobs of the account (for an administrator: of all accounts). If no daemon answers, it searches the records. If
+// nothing matches, it prints a message and returns no error.
 func (s *status) selected(c *cli, where selection.Filters) error {
 	list, err := patterns(s.Refs, false)
 	if err != nil {
@@ -40,7 +45,8 @@ func (s *status) selected(c *cli, where selection.Filters) error {
 	return nil
 }
 
-// find requests the jobs that filters select from the daemon.
+// find requests from the daemon the jobs that the filters select, and returns their statuses. A grid job that is
+// removed between the two requests is left out.
 func (s *status) find(c *cli, list selection.List, where selection.Filters) (found []wire.Status, err error) {
 	a, err := ask(c, s.place, wire.VerbSelect(), wire.SelectRequest{Refs: list.Words(), Where: where,
 		For: selection.ToShow})
@@ -54,12 +60,13 @@ func (s *status) find(c *cli, list selection.List, where selection.Filters) (fou
 		}
 		found = append(found, a.Status...)
 	}
-	// A grid job that was removed since it was found is left out.
+	// The request "status" reports a removed grid job as an error.
 	return slices.DeleteFunc(found, func(st wire.Status) bool { return st.Lookup.Error != nil }), nil
 }
 
-// byGridJob joins answers that contain local jobs of the same grid job. Each joined answer contains each local job
-// once, by ascending ids.
+// byGridJob joins the statuses of the same grid job that contain local jobs, because a grid job's local jobs may come
+// in several answers. A joined status contains each local job once, in ascending order of the ids, and no Detail if it
+// has several local jobs.
 func byGridJob(all []wire.Status) []wire.Status {
 	var out []wire.Status
 	at := map[jjm.GridID]int{}
@@ -80,7 +87,7 @@ func byGridJob(all []wire.Status) []wire.Status {
 	return out
 }
 
-// shownAs returns the id by which a message names an answer: "12", or "12.*" if the answer has local jobs.
+// shownAs returns the id that the output shows for a status: "12", or "12.*" if the status contains local jobs.
 func shownAs(st wire.Status) string {
 	if len(st.Locals) == 0 {
 		return st.Lookup.ID.String()

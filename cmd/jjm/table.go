@@ -9,23 +9,22 @@ import (
 	"jjm/internal/api/plain"
 )
 
-// maxColumns is the longest line of a table.
+// maxColumns is the greatest length of an output line, in characters.
 const maxColumns = 120
 
 // gap is the number of blanks between two columns.
 const gap = 2
 
-// leastColumn is the smallest width to which a column is cut.
+// leastColumn is the smallest width, in characters, to which a column is cut.
 const leastColumn = 6
 
-// table prints rows in aligned columns. The first row has the names of the columns. Lines
-// are at most maxColumns long: the columns named in cuts, which hold texts from outside,
-// are cut, the widest first.
+// table prints rows in aligned columns. The first row has the names of the columns. So that no line is longer than
+// maxColumns, table cuts the columns named in cuts, the widest first. These columns contain texts from outside.
 func (c *cli) table(rows [][]string, cuts ...string) error {
 	return c.aligned(fit(cells(rows), cuts))
 }
 
-// cells returns rows with printable cells, and "-" in place of empty ones.
+// cells returns the rows with printable texts, and "-" in place of empty cells.
 func cells(rows [][]string) [][]string {
 	shown := make([][]string, len(rows))
 	for i, row := range rows {
@@ -39,12 +38,12 @@ func cells(rows [][]string) [][]string {
 	return shown
 }
 
-// leastText is the least width of a last column that is shown whole, if its texts need that much.
+// leastText is the least width of a last column that must not be cut, if its texts are that long.
 const leastText = 40
 
-// wholeTable is table for rows whose last column is the most important column: the last column is not cut, and is
-// continued on the next lines. The columns named in cuts are cut to make room. A word that is longer than the column is
-// split.
+// wholeTable is table for rows whose last column is the most important one. The last column is not cut, but continued
+// on the next lines, and a word that is longer than the column is split. The columns named in cuts are cut to make room
+// for it.
 func (c *cli) wholeTable(rows [][]string, cuts ...string) error {
 	rows = cells(rows)
 	last := len(rows[0]) - 1
@@ -68,7 +67,7 @@ func (c *cli) wholeTable(rows [][]string, cuts ...string) error {
 	return c.aligned(lines)
 }
 
-// columnsBefore returns the number of characters before the last column.
+// columnsBefore returns the number of characters on a line before its last column.
 func columnsBefore(rows [][]string, last int) (before int) {
 	for j := range last {
 		widest := 0
@@ -80,7 +79,7 @@ func columnsBefore(rows [][]string, last int) (before int) {
 	return before
 }
 
-// parted returns a text in which blanks split the words that are longer than a number of characters.
+// parted returns a text in which blanks split each word that is longer than width characters.
 func parted(text string, width int) string {
 	words := strings.Split(text, " ")
 	for i, word := range words {
@@ -94,7 +93,7 @@ func parted(text string, width int) string {
 	return strings.Join(words, " ")
 }
 
-// aligned prints rows without cutting. Each column is as wide as its widest cell.
+// aligned prints rows in aligned columns, without cutting. Each column is as wide as its widest cell.
 func (c *cli) aligned(rows [][]string) error {
 	w := tabwriter.NewWriter(c.out, 0, 1, gap, ' ', 0)
 	for _, row := range rows {
@@ -105,8 +104,8 @@ func (c *cli) aligned(rows [][]string) error {
 	return w.Flush()
 }
 
-// fit cuts cells of the columns named in cuts until no row is longer than maxColumns. It always cuts the widest column.
-// No column becomes narrower than leastColumn or its name, so that rows may stay longer.
+// fit cuts cells of the columns named in cuts until no row is longer than maxColumns. It shortens the widest of these
+// columns first. No column becomes narrower than leastColumn or its name, so a row may still be longer.
 func fit(rows [][]string, cuts []string) [][]string {
 	if len(rows) == 0 {
 		return rows
@@ -149,8 +148,8 @@ func fit(rows [][]string, cuts []string) [][]string {
 	return rows
 }
 
-// shorten cuts a text to n characters. The last character shows that something was cut. A text of several words is
-// cut after a word, unless that would leave less than half of the room.
+// shorten cuts a text to n characters, of which the last is an ellipsis. It cuts after a whole word, unless less than
+// half of the n characters would be left.
 func shorten(s string, n int) string {
 	chars := []rune(s)
 	if len(chars) <= n {
@@ -164,8 +163,8 @@ func shorten(s string, n int) string {
 	return strings.TrimRight(kept, " ,;:") + "…"
 }
 
-// wholeWords returns a text that was cut before next, without a partial word at its end and without final words that
-// have no meaning by themselves: "exit code 3 after 2 s on" becomes "exit code 3 after 2 s".
+// wholeWords returns a text that was cut before the character next, without a partial word at its end and without last
+// words that need a further word: "exit code 3 after 2 s on" becomes "exit code 3 after 2 s".
 func wholeWords(text string, next rune) string {
 	words := strings.Split(text, " ")
 	if next != ' ' {
@@ -177,7 +176,7 @@ func wholeWords(text string, next rune) string {
 	return strings.Join(words, " ")
 }
 
-// leadsOn reports whether a word means nothing without the words that follow it.
+// leadsOn reports whether a word makes no sense without a following word.
 func leadsOn(word string) bool {
 	switch word {
 	case "", "a", "an", "the", "after", "at", "before", "by", "for", "from", "in", "into", "of", "on", "to", "with",
@@ -187,8 +186,7 @@ func leadsOn(word string) bool {
 	return false
 }
 
-// manual prints a table of texts that must be complete: the last column is continued in the
-// next lines.
+// manual prints rows in aligned columns without cutting: the last column is continued on the next lines.
 func (c *cli) manual(rows [][]string) error {
 	last := len(rows[0]) - 1
 	before := columnsBefore(rows, last)
@@ -205,8 +203,8 @@ func (c *cli) manual(rows [][]string) error {
 	return c.aligned(lines)
 }
 
-// facts prints lines "name  value" and leaves out lines without a value. A value that is too long for a line is
-// continued below its beginning. Words are not split, so that a path can be copied completely.
+// facts prints a line "name value" for each row, and leaves out rows without a value. A value that is too long for a
+// line is continued below its beginning. Words are not split, so that people can copy a path from the terminal.
 func (c *cli) facts(rows [][2]string) error {
 	widest, kept := 0, rows[:0:0]
 	for _, r := range rows {
@@ -226,7 +224,8 @@ func (c *cli) facts(rows [][2]string) error {
 	return c.aligned(lines)
 }
 
-// wrap splits a text at its blanks into lines of at most width characters. A word that is longer gets a separate line.
+// wrap breaks a text at its blanks into lines of at most width characters. A word that is longer than a line is on a
+// line of its own.
 func wrap(text string, width int) (lines []string) {
 	line := ""
 	for _, word := range strings.Split(text, " ") {
@@ -242,5 +241,5 @@ func wrap(text string, width int) (lines []string) {
 	return append(lines, line)
 }
 
-// hanging splits a text into lines of at most maxColumns. All lines but the first are indented.
+// hanging breaks a text into lines of at most maxColumns characters. All lines except the first are indented.
 func hanging(text string) string { return strings.Join(wrap(text, maxColumns-2), "\n  ") }

@@ -8,8 +8,8 @@ import (
 	"jjm/internal/api/plain"
 )
 
-// terminalWriter passes a stream on as printableLines returns it. If a write ends within a character, the character
-// is written with the next write, or by end.
+// terminalWriter writes text to a terminal in the form that plain.PrintableLines returns. If a write ends within a
+// character, the bytes of this character are written together with the next write, or by end.
 type terminalWriter struct {
 	w    io.Writer
 	rest []byte
@@ -28,7 +28,7 @@ func (t *terminalWriter) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
-// field returns a value for a line of fields: without blanks and never empty.
+// field returns a value for an output line of fields that blanks separate: it contains no blanks and is never empty.
 func field(s string) string {
 	if s == "" {
 		return "-"
@@ -36,10 +36,10 @@ func field(s string) string {
 	return strings.ReplaceAll(plain.Printable(s), " ", `\x20`)
 }
 
-// end writes the bytes of a last, incomplete character.
+// end writes the bytes of an incomplete last character.
 func (t *terminalWriter) end() { _, _ = io.WriteString(t.w, plain.PrintableLines(string(t.rest))) }
 
-// orDash returns the text of a table cell: "-" for "".
+// orDash returns a text for the cell of a table: printable, and "-" instead of "".
 func orDash(s string) string {
 	if s == "" {
 		return "-"

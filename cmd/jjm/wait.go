@@ -19,7 +19,7 @@ const (
 	redrawEvery = 250 * time.Millisecond
 	// plainEvery is the least time between two lines of progress.
 	plainEvery = 3 * time.Second
-	// retryFirst is the first pause before a lost daemon is asked again. The pauses grow up to retryMost.
+	// retryFirst is the first pause before a request is sent again after the daemon was lost. It grows to retryMost.
 	retryFirst = 100 * time.Millisecond
 	retryMost  = 5 * time.Second
 )
@@ -56,7 +56,8 @@ func (w *wait) Run(c *cli) error {
 	return (&waiter{c: c, client: w.client(c), refs: ids, quiet: w.Quiet, json: w.JSON, last: c.out}).run(ctx)
 }
 
-// waiter follows grid jobs and shows their progress.
+// waiter shows the progress of grid jobs until all of them have ended. One goroutine runs follow, which receives the
+// daemon's answers; run takes these from a channel and is the only user of the fields below last.
 type waiter struct {
 	c      *cli
 	client *client.Client
@@ -69,18 +70,18 @@ type waiter struct {
 	lost   error // why no daemon answers; nil while a daemon answers
 	paces  map[jjm.GridID]*pace
 	screen screen
-	said   []string // the lines that were printed last, see fresh
+	said   []string // the lines of progress at the time of the last output, see fresh
 	saidAt time.Time
 	warned map[string]bool // the warnings that were printed
 }
 
-// news is a report of the follower: states, or that the daemon is lost.
+// news is a message from follow to run: either new states of the grid jobs, or the error because no daemon answers.
 type news struct {
 	states []wire.Status
 	lost   error
 }
 
-// run shows progress until the end and returns the exit code as an error.
+// run shows progress until all grid jobs have ended or ctx ends, and returns the exit code of the command as an error.
 func (w *waiter) run(ctx context.Context) error {
 	w.paces, w.warned = make(map[jjm.GridID]*pace), make(map[string]bool)
 	ctx, cancel := context.WithCancel(ctx)
@@ -102,8 +103,9 @@ func (w *waiter) run(ctx context.Context) error {
 	}
 }
 
-// follow sends the daemon's answers to feed, and connects again when the daemon was lost. If no daemon answered even
-// once, it returns an error immediately.
+// follow sends each answer of the daemon to feed until all grid jobs have ended, and then returns nil. If the daemon
+// stops answering, follow sends the error to feed and connects again, with growing pauses. If no daemon has ever
+// answered, follow returns the error immediately.
 func (w *waiter) follow(ctx context.Context, feed chan<- news) error {
 	tell := func(n news) error {
 		select {
@@ -136,7 +138,7 @@ func (w *waiter) follow(ctx context.Context, feed chan<- news) error {
 	}
 }
 
-// take records a report of the follower.
+// take stores a message of follow.
 func (w *waiter) take(n news, now time.Time) {
 	w.lost = n.lost
 	if n.lost != nil || len(n.states) == 0 {
@@ -153,7 +155,7 @@ func (w *waiter) take(n news, now time.Time) {
 	}
 }
 
-// show draws the bars on a terminal, or prints lines about changes elsewhere.
+// show prints the progress: bars on a terminal, otherwise the lines that have changed, at most once in plainEvery.
 func (w *waiter) show(now time.Time) {
 	if w.quiet || len(w.states) == 0 {
 		return
@@ -175,7 +177,7 @@ func (w *waiter) show(now time.Time) {
 	_, _ = io.WriteString(w.c.err, strings.Join(fresh, "\n")+"\n")
 }
 
-// lostLine is the line while no daemon answers.
+// lostLine is the line that is shown while no daemon answers.
 const lostLine = "no daemon answers; trying again"
 
 // lines returns a line of progress for each grid job, and lostLine while no daemon answers.
@@ -189,7 +191,8 @@ func (w *waiter) lines() (lines []string) {
 	return lines
 }
 
-// fresh returns the lines that the last output did not have, or all lines if a lost daemon answers again.
+// fresh returns those of the lines that the last output did not have. If the daemon answers again after it was lost,
+// fresh returns all lines.
 func (w *waiter) fresh(lines []string) (fresh []string) {
 	back := slices.Contains(w.said, lostLine) && w.lost == nil
 	for _, line := range lines {
@@ -200,8 +203,8 @@ func (w *waiter) fresh(lines []string) (fresh []string) {
 	return fresh
 }
 
-// unprinted returns the lines of the warnings that were not printed yet. Their counts still
-// grow, so a warning is printed again at the end.
+// unprinted returns the lines of the warnings that were not printed yet, by a key of the grid job and the text of the
+// warning. Each warning is printed again at the end, because its count may have grown.
 func (w *waiter) unprinted() map[string]string {
 	lines := map[string]string{}
 	for _, st := range w.states {
@@ -240,7 +243,8 @@ func (w *waiter) bars(now time.Time, width, height int) []string {
 	return lines
 }
 
-// end prints how the jobs ended and chooses the exit code.
+// end prints how the grid jobs ended, and returns the exit code of the command as an error. err is the error of follow:
+// nil if the daemon ended the wait.
 func (w *waiter) end(ctx context.Context, err error) error {
 	_, _ = io.WriteString(w.c.err, w.screen.clear())
 	ids := strings.Join(w.refs, " ")

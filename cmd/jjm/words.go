@@ -7,9 +7,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// gathered moves the arguments of a command behind its flags, so that flags may also stand
-// between arguments. The grammar accepts a list of ids only in one piece. Words after "--"
-// are not flags.
+// gathered moves the flags of a command before its arguments, because people may write them in any order, and the
+// parser accepts a list of ids only in one piece. Words after "--" are never flags.
 func gathered(app *kong.Application, args []string) []string {
 	node, path := app.Node, 0
 	for path < len(args) {
@@ -41,7 +40,7 @@ func gathered(app *kong.Application, args []string) []string {
 	return slices.Concat(args[:path], flags, words)
 }
 
-// wantsValue reports whether the next word is the value of the flag.
+// wantsValue reports whether the word after a flag is the value of this flag.
 func wantsValue(node *kong.Node, word string) bool {
 	for _, f := range node.Flags {
 		long, ok := strings.CutPrefix(word, "--")

@@ -31,7 +31,7 @@ type Client struct {
 
 const (
 	defaultTimeout = 25 * time.Second
-	// A request that is answered Busy is repeated for busyFor, with pauses that grow from
+	// busyFor is how long a request is repeated if the daemon answers Busy. The pauses between the repetitions grow from
 	// busyFirst.
 	busyFor   = 5 * time.Second
 	busyFirst = 50 * time.Millisecond
@@ -54,22 +54,28 @@ func (u *Unreachable) Error() string {
 	return fmt.Sprintf("no daemon answers at %s: %v", u.Socket, why)
 }
 
-// Unwrap returns the cause.
+// Unwrap returns the error of connecting, sending or reading.
 func (u *Unreachable) Unwrap() error { return u.Err }
 
-// IsUnreachable reports whether err means that no daemon answered.
+// IsUnreachable reports whether err means that no daemon answered. It is also true for errors of kind Ambiguous, for
+// which a daemon may have carried out the request.
 func IsUnreachable(err error) bool {
 	var u *Unreachable
 	return errors.As(err, &u)
 }
 
-// Call sends a request and returns the answer.
+// Call sends a request and returns its answer. If the answer is an error of kind Busy, Call repeats the request for at
+// most 5 s.
 //
 //	what happened                                     | error
+//	the request is too long                           | Invalid
 //	the daemon answered with an error                 | that error, with its kind and problems
+//	this account may not open the socket              | Denied
+//	ctx ended                                         | the error of ctx
 //	no daemon answered                                | [*Unreachable]
-//	the same, and the request may have been carried   | Ambiguous
-//	out and must not simply be repeated ([wire.UnsureOf])
+//	no daemon answered, but the request may have been | Ambiguous
+//	carried out and a repetition may do harm          |
+//	([wire.UnsureOf])                                 |
 func Call[Req wire.Request, Ans wire.Answer](ctx context.Context, c *Client, v wire.Verb[Req, Ans], req Req) (
 	Ans, error) {
 	var a Ans
@@ -78,15 +84,15 @@ func Call[Req wire.Request, Ans wire.Answer](ctx context.Context, c *Client, v w
 	return a, err
 }
 
-// sized is an answer with the number of bytes that follow it.
+// sized is an answer that is followed by raw bytes, and has their number.
 type sized interface {
 	wire.Answer
 	Size() int64
 }
 
-// Open sends a request whose answer is followed by raw bytes ("output", "cat"). The caller
-// must close the reader. The reader ends early if ctx ends. If the size of the answer is
-// known and fewer bytes came, it returns [io.ErrUnexpectedEOF].
+// Open sends a request whose answer is followed by raw bytes ("output", "cat"), and returns the answer and a reader of
+// the bytes. The errors of Open are those of [Call]. The caller must close the reader. The reader returns the error of
+// ctx if ctx ends, and [io.ErrUnexpectedEOF] if the answer contains the number of bytes and fewer bytes came.
 func Open[Req wire.Request, Ans sized](ctx context.Context, c *Client, v wire.Verb[Req, Ans], req Req) (
 	Ans, io.ReadCloser, error) {
 	var a Ans
@@ -99,9 +105,9 @@ func Open[Req wire.Request, Ans sized](ctx context.Context, c *Client, v wire.Ve
 	return a, s, nil
 }
 
-// Watch sends a request that is answered with several lines ("wait", "records") and calls fn for each line. If fn
-// returns an error, Watch stops and returns the error. Watch returns nil after the last line, and an [*Unreachable] if
-// the connection ended before the last line.
+// Watch sends a request that is answered with several lines ("wait", "records") and calls fn for each line. It returns
+// nil after the last line. If fn returns an error, Watch stops and returns this error. If the connection ends before
+// the last line, the error is an [*Unreachable]. All other errors are those of [Call].
 func Watch[Req wire.Request, Ans wire.Answer](ctx context.Context, c *Client, v wire.Verb[Req, Ans], req Req,
 	fn func(Ans) error) error {
 	var a Ans
@@ -118,8 +124,8 @@ func Watch[Req wire.Request, Ans wire.Answer](ctx context.Context, c *Client, v 
 	}
 }
 
-// begin sends the request and reads the first line of the answer into a. The stream reads
-// later lines into a too.
+// begin sends the request and reads the first line of the answer into a. Each call of the stream's method next reads a
+// further line into a.
 func begin[Req wire.Request, Ans wire.Answer](ctx context.Context, c *Client, v wire.Verb[Req, Ans], req Req, a *Ans) (
 	*stream, error) {
 	line, err := v.Line(req)
@@ -136,7 +142,7 @@ func begin[Req wire.Request, Ans wire.Answer](ctx context.Context, c *Client, v 
 	}})
 }
 
-// question is a request to be sent.
+// question is an encoded request, with what is needed to understand its answer.
 type question struct {
 	verb string
 	line []byte
@@ -146,8 +152,9 @@ type question struct {
 	read func(line []byte) error
 }
 
-// open connects, sends the request and reads the first line. While the daemon answers Busy, open repeats these steps,
-// for at most busyFor.
+// open connects to the daemon, sends the request and reads the first line of the answer. While the daemon answers Busy,
+// open repeats this, for at most busyFor. The errors are those of once. The caller must close the stream, also after an
+// error.
 func (c *Client) open(ctx context.Context, q question) (*stream, error) {
 	timeout := c.Timeout
 	if timeout == 0 {
@@ -170,9 +177,9 @@ func (c *Client) open(ctx context.Context, q question) (*stream, error) {
 	}
 }
 
-// once makes one attempt. The error is of kind Denied if this account may not open the socket, and an [*Unreachable] if
-// no daemon answered. It is of kind Ambiguous if the connection was lost after the request was sent, and the request
-// must not simply be repeated.
+// once connects, sends the request and reads the first line of the answer, without repetitions. The error is of kind
+// Denied if this account may not open the socket, and an [*Unreachable] if no daemon answered. If the connection was
+// lost after the request was sent, and a repetition may do harm, the error is of kind Ambiguous.
 func (c *Client) once(ctx context.Context, q question, deadline time.Time) (*stream, error) {
 	f, err := connect(c.Socket, time.Until(deadline))
 	if errors.Is(err, syscall.EACCES) {
@@ -199,7 +206,8 @@ func (c *Client) once(ctx context.Context, q question, deadline time.Time) (*str
 	return s, err
 }
 
-// connect opens the socket. wait is the longest time to wait for space in the daemon's queue of connections.
+// connect opens a connection to the socket at path. wait is the longest time to wait for room in the daemon's queue of
+// connections.
 func connect(path string, wait time.Duration) (*os.File, error) {
 	address, done, err := wire.SocketAddress(path)
 	if err != nil {
@@ -218,7 +226,7 @@ func connect(path string, wait time.Duration) (*os.File, error) {
 }
 
 func connectWithin(fd int, address string, wait time.Duration) error {
-	// unix(7): a blocking connect observes the timeout for sending.
+	// A blocking connect waits at most for the timeout for sending (unix(7)).
 	tv := syscall.NsecToTimeval(max(wait, time.Millisecond).Nanoseconds())
 	if err := syscall.SetsockoptTimeval(fd, syscall.SOL_SOCKET, syscall.SO_SNDTIMEO, &tv); err != nil {
 		return os.NewSyscallError("setsockopt", err)
@@ -245,7 +253,7 @@ type stream struct {
 	left     int64 // raw bytes still to read; -1 means until the connection closes
 }
 
-// next reads a line. If the line holds an error of the daemon, next returns that error.
+// next reads the next line of the answer. If the line contains an error of the daemon, next returns this error.
 func (s *stream) next() error {
 	line, err := wire.ReadLine(s.r, wire.MaxAnswer, nil)
 	switch {
@@ -257,7 +265,7 @@ func (s *stream) next() error {
 	return &Unreachable{s.socket, fmt.Errorf("%s: %w", s.question.verb, err)}
 }
 
-// Read returns the raw bytes after the first line.
+// Read reads the raw bytes after the first line.
 func (s *stream) Read(b []byte) (int, error) {
 	if s.left == 0 {
 		return 0, io.EOF
@@ -278,7 +286,7 @@ func (s *stream) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Close closes the connection. This cancels the request if it is still running.
+// Close closes the connection. If the daemon is still carrying out the request, it cancels the request.
 func (s *stream) Close() error {
 	if s == nil {
 		return nil

@@ -9,7 +9,7 @@ import (
 // systemState is the state folder of an installed daemon (/var/lib of the FHS).
 const systemState = "/var/lib/jjm"
 
-// Place finds the state folder and the socket of the daemon.
+// Place determines where the state folder, the socket and the records of the daemon are.
 type Place struct {
 	// State and Socket come from the command line and may be "".
 	State, Socket string
@@ -44,8 +44,12 @@ func (p Place) StateDir() string {
 	return filepath.Join(home, ".local/state/jjm")
 }
 
-// SocketPath returns the socket of the daemon, the first of: Socket, jjm.sock in State,
-// $JJM_SOCKET, jjm.sock in the state folder.
+// SocketPath returns the path of the daemon's socket, the first of:
+//
+//  1. Socket
+//  2. jjm.sock in State, if State is set
+//  3. $JJM_SOCKET
+//  4. jjm.sock in the state folder
 func (p Place) SocketPath() string {
 	if p.Socket != "" {
 		return p.Socket
@@ -56,8 +60,11 @@ func (p Place) SocketPath() string {
 	return filepath.Join(p.StateDir(), "jjm.sock")
 }
 
-// RecordsDir returns the folder of the XML records: records in State if that is set, else
-// $JJM_RECORDS, else records in the state folder.
+// RecordsDir returns the folder of the XML records, the first of:
+//
+//  1. records in State, if State is set
+//  2. $JJM_RECORDS
+//  3. records in the state folder
 func (p Place) RecordsDir() string {
 	if dir := p.Getenv("JJM_RECORDS"); dir != "" && p.State == "" {
 		return dir

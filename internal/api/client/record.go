@@ -6,10 +6,9 @@ import (
 	"jjm/xmldb/head"
 )
 
-// FromRecord makes the answer of a lookup from the head of a record, for use while no daemon answers. The answer is the
-// last known state, marked as stale, with the time at which the record was written. Like the daemon's answer, it
-// contains the gatekeeper's Memo only if the grid job is over, and does not change after the end of the first
-// generation.
+// FromRecord makes the answer of "lookup" from the head of a record, for use while no daemon answers. The answer is the
+// last known state, and is marked as stale, with the time at which the record was written. As in the daemon's answer,
+// Memo is set only if the grid job is over, and the answer stays the same after the end of the first generation.
 func FromRecord(h head.Head) wire.Lookup { return lookupOf(h.Told()) }
 
 func lookupOf(h head.Head) wire.Lookup {
@@ -24,9 +23,9 @@ func lookupOf(h head.Head) wire.Lookup {
 	}
 }
 
-// StatusFromRecord makes the answer of a status from the head of a record in dir, for use while no daemon answers. The
-// answer has no holds, no trouble, and no reason why no local jobs are made, because records do not contain these
-// facts.
+// StatusFromRecord makes the answer of "status" from the head of a record in the folder dir, for use while no daemon
+// answers. Records do not contain the holds, the trouble, or the reason why no local jobs are made, so the answer does
+// not contain them either.
 func StatusFromRecord(dir string, h *head.Head) wire.Status {
 	g := &h.Grid
 	st := wire.Status{

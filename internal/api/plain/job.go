@@ -8,7 +8,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Clusters names the clusters that a grid job may use, best first.
+// Clusters returns the names of the clusters that a grid job may use, the best cluster first.
 func Clusters(st wire.Status) string {
 	if len(st.Clusters) < 2 {
 		return st.Cluster
@@ -16,7 +16,8 @@ func Clusters(st wire.Status) string {
 	return strings.Join(st.Clusters, ", ")
 }
 
-// After returns the grid jobs that must end before a grid job begins, and how they must end: "12, 13: ok".
+// After returns the grid jobs that must end before a grid job begins, and how they must end: "12, 13: ok". It returns
+// "" if there are none.
 func After(st *wire.Status) string {
 	if len(st.After) == 0 {
 		return ""
@@ -24,7 +25,7 @@ func After(st *wire.Status) string {
 	return IDs(st.After) + ": " + st.AfterEnd
 }
 
-// IDs returns ids of grid jobs: "18, 19".
+// IDs returns ids of grid jobs as a list: "18, 19".
 func IDs(ids []jjm.GridID) string {
 	texts := make([]string, len(ids))
 	for i, id := range ids {
@@ -33,7 +34,7 @@ func IDs(ids []jjm.GridID) string {
 	return strings.Join(texts, ", ")
 }
 
-// Counts returns how many local jobs are in each state.
+// Counts returns how many local jobs of a grid job are in each state.
 func Counts(l *wire.Lookup) string {
 	n := l.Counts
 	all := max(n.Expected, n.Total)
@@ -60,15 +61,15 @@ func Counts(l *wire.Lookup) string {
 	return s
 }
 
-// Final reports whether a status means that the grid job is over. It returns false for a word that only a newer
-// daemon knows.
+// Final reports whether a status means that the grid job is over. For an unknown word, which a newer daemon may use, it
+// returns false.
 func Final(status string) bool {
 	var s jjm.GridStatus
 	return s.UnmarshalText([]byte(status)) == nil && s.Final()
 }
 
-// CauseTitle returns the title of a row about a cause: "failed", or "tried again" if the local jobs get another
-// attempt.
+// CauseTitle returns the title of the row about a cause: "tried again" if the local jobs get another attempt, otherwise
+// "failed".
 func CauseTitle(c jjm.Cause) string {
 	if c.Again {
 		return "tried again"
@@ -76,8 +77,8 @@ func CauseTitle(c jjm.Cause) string {
 	return "failed"
 }
 
-// Cause returns the number of local jobs that have a cause, its text, and an example with its exit code if the
-// cause has an example.
+// Cause describes a cause of failures: the number of local jobs that have it, its text and, if there is one, an example
+// with its exit code.
 func Cause(c jjm.Cause) string {
 	text := c.Text
 	if text == "" {
@@ -94,5 +95,5 @@ func Cause(c jjm.Cause) string {
 	return text
 }
 
-// Mebibytes rounds up, so that a small memory usage is not shown as 0.
+// Mebibytes converts KiB to MiB. It rounds up, so that a small memory usage is not shown as 0.
 func Mebibytes(kb int64) int64 { return (kb + 1023) >> 10 }

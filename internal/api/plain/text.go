@@ -15,7 +15,7 @@ import (
 // print, such as control characters and direction marks, are escaped in the way of Go strings.
 func Printable(s string) string { return escape(s, "") }
 
-// PrintableLines is printable, but it keeps newlines and tabs.
+// PrintableLines is [Printable], but it keeps newlines and tabs.
 func PrintableLines(s string) string { return escape(s, "\n\t") }
 
 func escape(s, keep string) string {

@@ -9,7 +9,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Filters are filters in the form in which people write them and requests contain them; "" selects everything.
+// Filters are filters in the form in which people write them and requests contain them. The text "" selects every job.
 // [Filters.Parse] parses them.
 type Filters struct {
 	// State, Host, Exit, Reason and Cluster are filters of local jobs.
@@ -28,7 +28,8 @@ type Filters struct {
 // maxFilter is the longest text of a filter, in bytes.
 const maxFilter = 256
 
-// Check returns the first mistake, an error of kind Invalid that names the filter.
+// Check returns the first mistake in the filters, nil if there is none. The error is of kind Invalid and names the
+// filter.
 func (f Filters) Check() error {
 	_, err := f.Parse()
 	return err
@@ -37,12 +38,12 @@ func (f Filters) Check() error {
 // Any reports whether a filter is set.
 func (f Filters) Any() bool { return f != (Filters{}) }
 
-// OfLocals reports whether a filter of local jobs is set.
+// OfLocals reports whether one of the filters of local jobs is set.
 func (f Filters) OfLocals() bool {
 	return f.State != "" || f.Host != "" || f.Exit != "" || f.Reason != "" || f.Cluster != ""
 }
 
-// Parse parses filters. Its error is the same as the error of Check.
+// Parse parses the filters. Its errors are those of Check.
 func (f Filters) Parse() (Filter, error) {
 	for _, text := range [][2]string{{"state", f.State}, {"host", f.Host}, {"exit", f.Exit}, {"reason", f.Reason},
 		{"cluster", f.Cluster}, {"status", f.Status}, {"type", f.Type}, {"user", f.User}, {"age", f.Age}} {
@@ -82,7 +83,8 @@ func words(list string) func(yield func(string) bool) {
 	return strings.SplitSeq(list, ",")
 }
 
-// Filter selects among grid jobs and local jobs. The zero value selects all.
+// Filter is a parsed [Filters]. It selects among grid jobs and local jobs; a job must match all filters that are set.
+// The zero value selects all jobs.
 type Filter struct {
 	States  []jjm.State // one of these states; empty means any state
 	Host    Glob
@@ -98,18 +100,18 @@ type Filter struct {
 	ofLocals bool
 }
 
-// OfLocals reports whether the filter selects local jobs, not only grid jobs.
+// OfLocals reports whether one of the filters of local jobs is set.
 func (f *Filter) OfLocals() bool { return f.ofLocals }
 
-// Grid reports whether a grid job matches the filters of grid jobs.
+// Grid reports whether a grid job matches the filters of grid jobs at the time now.
 func (f *Filter) Grid(job *jjm.GridJob, now jjm.Time) bool {
 	return (len(f.Statuses) == 0 || slices.Contains(f.Statuses, job.Status)) &&
 		(f.Type == "" || job.Spec.Type == f.Type) &&
 		(f.User == "" || job.Owner.User == f.User) && f.Age.Has(now.Sub(job.Accepted))
 }
 
-// MayHold reports whether a grid job of this status may have a local job that matches. Callers use MayHold to skip most
-// grid jobs that are over.
+// MayHold reports whether a grid job with this status may have a local job that matches the filter of states. Callers
+// use it to skip most grid jobs that are over.
 func (f *Filter) MayHold(s jjm.GridStatus) bool {
 	if len(f.States) == 0 || !s.Final() {
 		return true
@@ -119,8 +121,8 @@ func (f *Filter) MayHold(s jjm.GridStatus) bool {
 	})
 }
 
-// Local reports whether a local job matches the filters of local jobs. A local job that gave its work back is in no
-// state, as in the counts of jjm status.
+// Local reports whether a local job matches the filters of local jobs. As in the counts of jjm status, a local job that
+// gave its work back is in no state.
 func (f *Filter) Local(l *jjm.LocalJob) bool {
 	return (len(f.States) == 0 || slices.ContainsFunc(f.States, func(s jjm.State) bool { return in(l, s) })) &&
 		(f.Host == "" || f.Host.Fits(l.Host)) && (f.Cluster == "" || l.Cluster == f.Cluster) &&
@@ -128,7 +130,8 @@ func (f *Filter) Local(l *jjm.LocalJob) bool {
 		(f.Reason == "" || f.hasReason(l))
 }
 
-// in reports whether a local job is counted in a state. A local job that its batch system holds is counted as held.
+// in reports whether a local job is counted in a state. A local job that its batch system holds is counted as held as
+// well as in its own state.
 func in(l *jjm.LocalJob, s jjm.State) bool {
 	if s == jjm.Held {
 		return l.State == jjm.Held || l.IsHeld()
@@ -136,8 +139,8 @@ func in(l *jjm.LocalJob, s jjm.State) bool {
 	return l.State == s && l.Phase != jjm.GivenBack
 }
 
-// hasReason reports whether Reason matches a text with the reason why the local job ended, is tried again, is held or
-// waits.
+// hasReason reports whether the filter Reason matches a reason of the local job: why it ended, is tried again, is held
+// or waits.
 func (f *Filter) hasReason(l *jjm.LocalJob) bool {
 	texts := []string{l.Message}
 	if h := l.Holding; h.Now() {
@@ -149,13 +152,14 @@ func (f *Filter) hasReason(l *jjm.LocalJob) bool {
 	return slices.ContainsFunc(texts, func(s string) bool { return s != "" && f.Reason.Fits(s) })
 }
 
-// Codes is a range of exit codes, both ends included.
+// Codes is a range of exit codes, including First and Last.
 type Codes struct{ First, Last int }
 
-// Has reports whether a code is in the range. The code of an attempt that has not ended is -1, which is in no range.
+// Has reports whether an exit code is in the range. An attempt that has not ended has the code -1, which is in no
+// range.
 func (c Codes) Has(code int) bool { return c.First <= code && code <= c.Last }
 
-// maxCode is the largest code that a filter takes. waitpid(2) returns 8 bits; the codes of parts that were never
+// maxCode is the largest exit code that a filter accepts. waitpid(2) returns 8 bits. The codes of parts that were never
 // submitted are larger than maxCode and cannot be selected.
 const maxCode = 1 << 16
 
@@ -173,7 +177,7 @@ func parseCodes(word string) (Codes, error) {
 	return Codes{int(a), int(b)}, nil
 }
 
-// Ages is a range of ages, both ends included. Most 0 means no upper end.
+// Ages is a range of ages, including Least and Most. If Most is 0, the range has no upper end.
 type Ages struct{ Least, Most time.Duration }
 
 // Has reports whether an age is in the range.

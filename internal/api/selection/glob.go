@@ -8,14 +8,14 @@ type Glob string
 func (g Glob) Fits(text string) bool {
 	pattern, rest := []rune(g), []rune(text)
 	p, t := 0, 0
-	star, from := -1, 0 // the last * in the pattern, and where the text after its match begins
+	star, from := -1, 0 // the position of the last *, and the position of the text after its match
 	for t < len(rest) {
 		switch {
 		case p < len(pattern) && pattern[p] == '*':
 			star, from, p = p, t, p+1
 		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == rest[t]):
 			p, t = p+1, t+1
-		case star >= 0: // the star stands for one character more
+		case star >= 0: // let the last * match one more character
 			from++
 			p, t = star+1, from
 		default:

@@ -20,22 +20,23 @@ import (
 	"jjm/internal/jjm"
 )
 
-// namePrefix is before a pattern of names.
+// namePrefix is the beginning of a word that is a pattern of names.
 const namePrefix = "name:"
 
-// MaxName is the longest pattern of names, in bytes. Names have 64 characters at most.
+// MaxName is the greatest length of a pattern of names, in bytes. The names themselves have at most 64 characters.
 const MaxName = 128
 
-// Pattern is one element of a list. Exactly one of Ref.Grid, Handle and Name is set.
+// Pattern is one element of a list: an id, a handle, or a pattern of names. Exactly one of Ref.Grid, Handle and Name is
+// set.
 type Pattern struct {
-	// Ref is the grid job or the local jobs that an id means. Its Grid is 0 if Handle is set.
+	// Ref is the grid job, or the local jobs. If Handle is set, it names the grid job, and Ref.Grid is 0.
 	Ref    jjm.Ref
 	Handle jjm.Handle
 	// Name selects grid jobs by their names.
 	Name Glob
 }
 
-// List is a parsed list of ids, in the order of the command line.
+// List is a list of ids, handles and patterns of names, in the order in which they were written.
 type List []Pattern
 
 // Parse parses the words of a command line or a request. Each word is an element, or several elements separated by
@@ -62,13 +63,13 @@ func Parse(words []string) (List, error) {
 	return list, nil
 }
 
-// doubtful reports whether a whole grid job follows a local job after a comma. With "12.3,5" people may mean 12.5, but
-// a command would act on grid job 5.
+// doubtful reports whether p is a whole grid job that follows a local job after a comma. In "12.3,5" people may mean
+// 12.5, but a command would act on grid job 5.
 func doubtful(before, p Pattern) bool {
 	return before.Ref.Locals && p.Ref.Grid != 0 && !p.Ref.Locals
 }
 
-// ParsePattern parses one element. Its error has the same form as the error of [Parse].
+// ParsePattern parses one element. Its errors are of the same kind and form as those of [Parse].
 func ParsePattern(word string) (Pattern, error) {
 	if name, ok := strings.CutPrefix(word, namePrefix); ok {
 		p := Pattern{Name: Glob(name)}
@@ -89,7 +90,7 @@ func ParsePattern(word string) (Pattern, error) {
 	return Pattern{Ref: ref}, nil
 }
 
-// wrong returns the error for a word that is not an element. For common mistakes the error names the element that was
+// wrong returns the error for a word that is not an element. For common mistakes, the error shows the element that was
 // probably meant.
 func wrong(word string) error {
 	grid, locals, dotted := strings.Cut(word, ".")
@@ -108,7 +109,8 @@ func wrong(word string) error {
 	return jjm.Errorf(jjm.Invalid, "id %.80q: %s", word, remedy)
 }
 
-// isRange reports whether a text is a range of local jobs of a grid job, in either order of its ends.
+// isRange reports whether a text is a range of local jobs of a grid job, such as "3-7", also if its ends are in the
+// wrong order.
 func isRange(grid, text string) bool {
 	first, last, ranged := strings.Cut(text, "-")
 	_, err := jjm.ParseRef(grid + "." + text)
@@ -116,7 +118,7 @@ func isRange(grid, text string) bool {
 	return ranged && (err == nil || errBack == nil)
 }
 
-// Check returns an error of kind Invalid if the pattern is not a possible result of [ParsePattern].
+// Check returns an error of kind Invalid if [ParsePattern] cannot have returned the pattern.
 func (p Pattern) Check() error {
 	switch {
 	case p.Ref.Grid == 0 && p.Handle == "" && p.Name == "":
@@ -130,7 +132,7 @@ func (p Pattern) Check() error {
 	return nil
 }
 
-// String writes the pattern in the form that [ParsePattern] reads.
+// String returns the pattern in the form that [ParsePattern] reads.
 func (p Pattern) String() string {
 	switch {
 	case p.Name != "":
@@ -143,14 +145,14 @@ func (p Pattern) String() string {
 	return p.Ref.String()
 }
 
-// grid writes the grid job of a pattern.
+// grid returns the id or the handle of the pattern's grid job.
 func (p Pattern) grid() string {
 	grid, _, _ := strings.Cut(p.String(), ".")
 	return grid
 }
 
-// Jobs returns the number of jobs that the pattern means; a whole grid job counts as one job. known is false if the
-// number depends on the existing jobs.
+// Jobs returns the number of jobs that the pattern means. A whole grid job counts as one job. known is false if the
+// number depends on which jobs exist.
 func (p Pattern) Jobs() (n int, known bool) {
 	switch {
 	case p.Name != "", p.Ref.Last < 0:
@@ -161,7 +163,7 @@ func (p Pattern) Jobs() (n int, known bool) {
 	return 1, true
 }
 
-// Words returns the elements, each in the form that [ParsePattern] reads.
+// Words returns the elements of the list, each in the form that [ParsePattern] reads.
 func (l List) Words() []string {
 	words := make([]string, len(l))
 	for i, p := range l {
@@ -170,8 +172,8 @@ func (l List) Words() []string {
 	return words
 }
 
-// Means reports whether a pattern of the list means the grid job, or some of its local jobs. An empty list means all
-// grid jobs.
+// Means reports whether an element of the list means the grid job, or some of its local jobs. An empty list means all
+// grid jobs. Handles must have been replaced by ids before.
 func (l List) Means(job *jjm.GridJob) bool {
 	return len(l) == 0 || slices.ContainsFunc(l, func(p Pattern) bool {
 		return p.Ref.Grid == job.ID || p.Name != "" && p.Name.Fits(job.Spec.Name)

@@ -2,12 +2,12 @@ package selection
 
 import "jjm/internal/jjm"
 
-// Purpose is the command for which jobs are selected. Among the jobs that a name or a filter finds, only jobs that
-// the command can change are selected; jobs that are named by their ids are selected in any case.
+// Purpose is the command for which jobs are selected. Jobs that a name or a filter finds are selected only if the
+// command can change them. Jobs that the user names by their ids are always selected.
 type Purpose string
 
-// The purposes. The empty purpose only names jobs: whole grid jobs, unless a pattern means local jobs. It leaves out no
-// job.
+// The purposes. The empty purpose selects all jobs that the patterns mean: whole grid jobs, unless a pattern is about
+// local jobs.
 const (
 	ToKill     Purpose = "kill"     // jobs that are not over
 	ToHold     Purpose = "hold"     // jobs that are not over and not held
@@ -24,7 +24,7 @@ const (
 	ToUnfreeze Purpose = "unfreeze"
 )
 
-// Check returns an error of kind Invalid for a word that is not a purpose.
+// Check returns an error of kind Invalid if p is not one of the purposes.
 func (p Purpose) Check() error {
 	switch p {
 	case "", ToKill, ToHold, ToRelease, ToSet, ToResubmit, ToResplit, ToRemove, ToShow, ToForce, ToFreeze, ToUnfreeze:
@@ -35,9 +35,9 @@ func (p Purpose) Check() error {
 		string(p))
 }
 
-// Locals reports whether local jobs are selected instead of whole grid jobs. list and remove select whole grid jobs.
-// kill and status select whole grid jobs unless a filter of local jobs is set. A grid job that is killed as a whole
-// ends.
+// Locals reports whether the command selects local jobs instead of whole grid jobs. "kill" and "status" select local
+// jobs only if f is about local jobs, because a grid job that is killed as a whole ends. "remove" always selects whole
+// grid jobs.
 func (p Purpose) Locals(f *Filter) bool {
 	switch p {
 	case ToHold, ToRelease, ToSet, ToResubmit, ToResplit, ToForce, ToFreeze, ToUnfreeze:

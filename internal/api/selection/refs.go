@@ -2,8 +2,8 @@ package selection
 
 import "jjm/internal/jjm"
 
-// Join appends a local job to references in ascending order. If the local job follows directly on the last reference,
-// Join extends that reference.
+// Join appends a local job to a list of references, for local jobs in ascending order. If the local job directly
+// follows the last reference, Join extends that reference instead.
 func Join(refs []jjm.Ref, id jjm.LocalID) []jjm.Ref {
 	if n := len(refs); n > 0 {
 		last := &refs[n-1]

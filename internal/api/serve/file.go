@@ -13,19 +13,19 @@ import (
 	"jjm/internal/jjm"
 )
 
-// copyBuffer is the number of bytes of a file that each connection holds in memory.
+// copyBuffer is the size, in bytes, of the buffer with which each connection copies a file.
 const copyBuffer = 32 << 10
 
-// Poll is the time after which the daemon reads a followed file again.
+// Poll is the time between two reads of a followed file.
 const Poll = 500 * time.Millisecond
 
-// OpenFile opens the file that a request of "cat" names. While live returns true, text may be appended after f returned
-// io.EOF. If OpenFile returns an error together with live, the file may still be created.
+// OpenFile opens the file that a request of "cat" names. live reports whether text may still be appended after f
+// returned io.EOF. If OpenFile returns an error together with live, the file does not exist yet, but may be created.
 type OpenFile func() (f io.ReadCloser, live func() bool, err error)
 
-// SendFile answers a request of "cat" with a line and then the file. A followed file is sent as long as it grows, and
-// is read again after each interval poll. If the file is not followed, only the bytes that it has when it is opened are
-// sent, even if it grows.
+// SendFile answers a request of "cat" with a line and then the bytes of the file. If the request follows the file,
+// SendFile reads the file again after each interval poll, and sends the appended text until live returns false or ctx
+// ends. Otherwise it sends only the bytes that the file has when it is opened.
 func SendFile(ctx context.Context, out *Stream[wire.CatAnswer], r wire.CatRequest, open OpenFile,
 	poll time.Duration) error {
 	tick := time.NewTicker(poll)
@@ -50,13 +50,14 @@ func SendFile(ctx context.Context, out *Stream[wire.CatAnswer], r wire.CatReques
 	return file.copy(ctx, out, r.Follow, r.Tail)
 }
 
-// SendTar answers a request of "output" with a line and then f, and closes f. size is -1 if it is not known. If the
-// client closes the connection, f is closed during a Read, and a second time later: Close of f must allow both.
+// SendTar answers a request of "output" with a line, described, and then the bytes of f, and closes f. size is the
+// number of bytes, or -1 if it is not known. If the client closes the connection, SendTar closes f during a Read, and
+// again when it returns; f must permit both.
 func SendTar(ctx context.Context, out *Stream[wire.OutputAnswer], ref jjm.Ref, f io.ReadCloser, size int64,
 	described wire.Output) error {
 	defer func() { _ = f.Close() }()
-	// A Read of a tar that is still being made waits for its writer. Closing the tar ends the Read when the client
-	// closes the connection.
+	// While a tar is being made, a Read waits for the writer of the tar. When the client closes the connection, closing
+	// the tar ends this Read.
 	defer context.AfterFunc(ctx, func() { _ = f.Close() })()
 	if err := out.Begin(wire.OutputAnswer{Output: &described, Follows: wire.Follows{Bytes: size}}); err != nil {
 		return err
@@ -67,7 +68,8 @@ func SendTar(ctx context.Context, out *Stream[wire.OutputAnswer], ref jjm.Ref, f
 	return nil
 }
 
-// copyTar sends size bytes, or everything if size is -1.
+// copyTar sends the first size bytes of f, or all bytes if size is -1. If f has fewer bytes, the error is of kind
+// Internal.
 func copyTar(to io.Writer, f io.Reader, size int64) error {
 	if size >= 0 {
 		f = io.LimitReader(f, size)
@@ -83,7 +85,7 @@ func copyTar(to io.Writer, f io.Reader, size int64) error {
 	return nil
 }
 
-// followed is an open file to which more may be appended.
+// followed is an open file to which text may be appended. tick says when to read it again.
 type followed struct {
 	f    io.ReadCloser
 	live func() bool
@@ -100,8 +102,8 @@ func (o *followed) pause(ctx context.Context) bool {
 	}
 }
 
-// copy sends the content of the file, or only its last bytes. If follow is set, it also sends all text appended until
-// the job is over.
+// copy sends the content of the file, or only its last bytes if last is not 0. If follow is set, it then sends the text
+// that is appended, until live returns false or ctx ends.
 func (o *followed) copy(ctx context.Context, to io.Writer, follow bool, last int64) error {
 	defer func() { _ = o.f.Close() }()
 	buf := make([]byte, copyBuffer)
@@ -116,7 +118,7 @@ func (o *followed) copy(ctx context.Context, to io.Writer, follow bool, last int
 		return err
 	}
 	for {
-		// live must be called before the read. If live were called after the read, text written in between would be lost.
+		// live must be called before the read: text that is written between a read and a later call of live would be lost.
 		more := follow && o.live != nil && o.live()
 		if err := copyUntilEOF(ctx, to, o.f, buf); err != nil || !more {
 			return err
@@ -127,8 +129,8 @@ func (o *followed) copy(ctx context.Context, to io.Writer, follow bool, last int
 	}
 }
 
-// tail returns a reader of the bytes that the file has now, or of its last bytes, starting with the first whole line
-// among them. A reader without a size is returned unchanged.
+// tail returns a reader of the bytes that the file has now. If last is not 0, it returns a reader of at most the last
+// bytes, from the beginning of a line if possible. If f is not a file with a size, tail returns f.
 func tail(f io.Reader, last int64) (io.Reader, error) {
 	file, ok := f.(interface {
 		io.ReadSeeker

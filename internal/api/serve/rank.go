@@ -34,10 +34,11 @@ func (r Rank) String() string {
 	return "nobody"
 }
 
-// changer is a request that reports whether it changes something. A request without the method counts as a change.
+// changer is a request that reports whether it changes something. Rank AnyoneReads treats a request without this method
+// as a change.
 type changer interface{ Changes() bool }
 
-// Admits reports whether a caller of this rank may make the request.
+// Admits reports whether a verb of this rank permits the caller to make the request.
 func (r Rank) Admits(c wire.Caller, req wire.Request) bool {
 	switch r {
 	case Anyone, Owners:

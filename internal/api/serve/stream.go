@@ -6,8 +6,8 @@ import (
 	"jjm/internal/api/wire"
 )
 
-// Out receives the answer of a verb. Each method returns once the data was passed on, or returns an error if the
-// client did not read within the write time.
+// Out receives the answer of a verb. Each method returns when the data was passed on. It returns an error if the client
+// did not read the data within the write time.
 type Out interface {
 	// Line sends one line of an answer. After a line that is not the last, further lines or an error may follow.
 	Line(ans wire.Answer, last bool) error
@@ -16,7 +16,8 @@ type Out interface {
 	io.Writer
 }
 
-// Stream sends the answer of a verb that consists of several lines, or of a line and bytes. For its methods see [Out].
+// Stream sends the answer of a verb that answers in several lines, or in a line and bytes. Its methods are those of
+// [Out], with the type of the answer.
 type Stream[Ans wire.Answer] struct{ out Out }
 
 // Line sends one line of the answer. After a line that is not the last, further lines or an error may follow.

@@ -1,6 +1,6 @@
 // Package serve describes how the daemon serves the verbs of its socket. A [Verb] has its types and limits from package
 // wire. The daemon adds the rank of the permitted callers, the time limit, and the function that carries out the verb.
-// The rooms of the engine list their verbs with [Handle] and [HandleStream]; package server calls the verbs.
+// The packages of the engine make their verbs with [Handle] and [HandleStream], and package server calls these verbs.
 package serve
 
 import (
@@ -11,14 +11,14 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Verb is a verb with everything that the daemon needs to serve it. [Handle] and [HandleStream] make a Verb.
+// Verb is a verb with all that the daemon needs to serve it. [Handle] and [HandleStream] make a Verb.
 type Verb struct {
 	wire.About
 	// Who is the rank that a caller needs to use the verb.
 	Who Rank
-	// Streams is set if lines or bytes follow the first line of the answer.
+	// Streams is set if further lines or bytes may follow the first line of the answer.
 	Streams bool
-	// Limit is the longest time to answer if it is shorter than gate.answer_time; 0 means none. See Within.
+	// Limit is the longest time to answer, if it is shorter than the setting gate.answer_time; otherwise 0.
 	Limit time.Duration
 	// Finishes is set if a stream continues while the daemon stops. See Finishing.
 	Finishes bool
@@ -52,9 +52,9 @@ func Handle[Req wire.Request, Ans wire.Answer](v wire.Verb[Req, Ans], who Rank,
 	})
 }
 
-// HandleStream makes a verb from a function that answers in several lines or in bytes, and whose answer may take any
-// time. ctx ends when the client closes the connection or the daemon begins to stop. All other rules are the rules of
-// [Handle].
+// HandleStream makes a verb from a function that answers in several lines or in bytes, without a limit on its time. ctx
+// ends when the client closes the connection, or when the daemon begins to stop (see [Verb.Finishing]). All other rules
+// are those of [Handle].
 func HandleStream[Req wire.Request, Ans wire.Answer](v wire.Verb[Req, Ans], who Rank,
 	fn func(context.Context, wire.Caller, Req, *Stream[Ans]) error) Verb {
 	return handle(v, who, true, func(ctx context.Context, c wire.Caller, req Req, out Out) error {
@@ -75,19 +75,21 @@ func handle[Req wire.Request, Ans wire.Answer](v wire.Verb[Req, Ans], who Rank, 
 		}}
 }
 
-// Within limits the time to answer to less than gate.answer_time.
+// Within returns the verb with a time to answer that is shorter than the setting gate.answer_time.
 func (v Verb) Within(d time.Duration) Verb {
 	v.Limit = d
 	return v
 }
 
-// Finishing lets a running stream continue while the daemon stops, within the drain time.
+// Finishing returns the verb with the permission that a running stream continues while the daemon stops, for at most
+// the drain time.
 func (v Verb) Finishing() Verb {
 	v.Finishes = true
 	return v
 }
 
-// Resolving sets the function that finds the grid job of a handle. Without it, every handle is unknown.
+// Resolving returns the verb with the function that finds the grid job of a handle. Without this function, every handle
+// is unknown.
 func (v Verb) Resolving(find wire.Find) Verb {
 	v.find = find
 	return v
@@ -96,14 +98,14 @@ func (v Verb) Resolving(find wire.Find) Verb {
 // Read decodes a request line of the verb and checks the request. Its errors are the errors of [wire.Verb.Decode].
 func (v Verb) Read(head wire.Head, line []byte) (wire.Request, error) { return v.read(head, line) }
 
-// Do carries out a request that Read returned, or another request of the verb's type: it replaces the handles in the
-// request by ids, calls the verb's function, and sends the answer to out. It does not check the rank.
+// Do carries out a request that Read returned, or another request of the verb's type. It replaces the handles in the
+// request by ids, calls the verb's function, and sends the answer to out. It does not check the caller's rank.
 func (v Verb) Do(ctx context.Context, c wire.Caller, req wire.Request, out Out) error {
 	return v.do(ctx, c, v.find, req, out)
 }
 
-// Check decodes a request line of this verb in the same way as package server, and returns the mistakes in the line. It
-// is for tests.
+// Check returns the mistake in a request line of this verb, nil if there is none. It is for tests, and decodes the line
+// as package server does.
 func (v Verb) Check(line []byte) error {
 	head, err := wire.DecodeHead(line)
 	if err != nil {
@@ -113,8 +115,8 @@ func (v Verb) Check(line []byte) error {
 	return err
 }
 
-// Ask carries out a request of a verb within the process and returns its answer, or the last answer of a stream. The
-// rank of the caller is not checked. The error is of kind Invalid if the verb is not among the served verbs.
+// Ask carries out a request within the process, and returns the answer, or the last line of the answer of a stream. It
+// does not check the caller's rank. The error is of kind Invalid if the verb is not among the served verbs.
 func Ask[Req wire.Request, Ans wire.Answer](ctx context.Context, served []Verb, v wire.Verb[Req, Ans], c wire.Caller,
 	req Req) (ans Ans, err error) {
 	for _, s := range served {
@@ -126,7 +128,7 @@ func Ask[Req wire.Request, Ans wire.Answer](ctx context.Context, served []Verb, 
 	return ans, jjm.Errorf(jjm.Invalid, "verb %q is not served", v.Name)
 }
 
-// kept is an [Out] that stores the last line and discards bytes.
+// kept is an [Out] that keeps the last line of an answer in ans, and discards bytes.
 type kept[Ans wire.Answer] struct{ ans *Ans }
 
 func (k *kept[Ans]) Line(ans wire.Answer, _ bool) error { return k.Begin(ans) }

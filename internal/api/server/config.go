@@ -53,7 +53,7 @@ type Config struct {
 	UserName func(uid int) string `toml:"-"`
 }
 
-// WithDefaults returns c with the defaults filled in.
+// WithDefaults returns c with the default in place of each setting that has its zero value.
 func (c Config) WithDefaults() Config {
 	number := func(n *int, def int) {
 		if *n == 0 {
@@ -81,7 +81,8 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// defaultMode returns the default of Mode. It prevents other accounts from running jobs as the daemon's account.
+// defaultMode returns the default of Mode for a daemon of this account. Unless the daemon is root, other accounts may
+// not connect, except the configured group, because their jobs would run as the daemon's account.
 func defaultMode(uid int, group string) string {
 	switch {
 	case uid == 0:
@@ -92,7 +93,7 @@ func defaultMode(uid int, group string) string {
 	return "0600"
 }
 
-// Check returns every mistake in the settings.
+// Check returns every mistake in the settings that are set in the configuration.
 func (c Config) Check() jjm.Problems {
 	c = c.WithDefaults()
 	var ps jjm.Problems
@@ -124,8 +125,8 @@ func (c Config) Check() jjm.Problems {
 	return ps
 }
 
-// jobsRunAs reports whether the jobs of other accounts run as uid: uid is the daemon's own account, this account is not
-// root, and other accounts may connect.
+// jobsRunAs reports whether the jobs of other accounts run as uid. This is so if uid is own, the daemon's account, this
+// account is not root, and other accounts may connect.
 func (c Config) jobsRunAs(uid, own int) bool {
 	return own != 0 && c.Open() && uid == own
 }
@@ -138,7 +139,8 @@ func (c Config) fileMode() (fs.FileMode, error) {
 	return fs.FileMode(n), nil
 }
 
-// groupID returns the number of the group, or -1 if the group must not be changed.
+// groupID returns the number of the configured group, or -1 if no group is configured. The error is of kind Invalid if
+// the group does not exist.
 func (c Config) groupID() (int, error) {
 	if c.Group == "" {
 		return -1, nil
@@ -150,8 +152,8 @@ func (c Config) groupID() (int, error) {
 	return strconv.Atoi(g.Gid)
 }
 
-// Access returns the mode of the socket and the group that may use the socket. The group -1 means the daemon's own
-// group.
+// Access returns the mode of the socket file, and the number of its group. The group -1 means the daemon's own group.
+// The error is of kind Invalid if a setting is wrong.
 func (c Config) Access() (mode fs.FileMode, group int, err error) {
 	c = c.WithDefaults()
 	if mode, err = c.fileMode(); err != nil {
@@ -161,10 +163,11 @@ func (c Config) Access() (mode fs.FileMode, group int, err error) {
 	return mode, group, err
 }
 
-// userName looks up the name of an account in the account database. For an unknown account it returns the number.
+// userName returns the name of an account from the account database, or the number if the account is unknown.
 func userName(uid int) string { return asuser.NameOf(context.Background(), uid) }
 
-// AdminUIDs returns the uids of the administrators. It leaves out names that Check reports as unknown.
+// AdminUIDs returns the uids of the configured administrators. It leaves out names that no account has; Check reports
+// these.
 func (c Config) AdminUIDs() []int {
 	var uids []int
 	for _, admin := range c.Admins {

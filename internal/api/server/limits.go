@@ -6,8 +6,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// memory is the budget of bytes for long requests and answers. A quarter of the budget is reserved for administrators,
-// and any other account may take at most half of the rest.
+// memory counts the bytes that long requests and answers use, and limits them. A quarter of the limit is reserved for
+// administrators. Any other account may use at most half of the rest.
 type memory struct {
 	limit int64
 
@@ -18,8 +18,8 @@ type memory struct {
 
 func newMemory(limit int64) *memory { return &memory{limit: limit, users: make(map[int]int64)} }
 
-// reserve takes n bytes for an account. If fewer bytes are available, it takes nothing and returns an error of kind
-// Busy.
+// reserve takes n bytes for a caller, until release. If fewer bytes are free, it takes nothing and returns an error of
+// kind Busy.
 func (m *memory) reserve(c Caller, n int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -53,11 +53,11 @@ func (m *memory) release(c Caller, n int64) {
 	}
 }
 
-// connections counts the open connections, in all and for each ordinary account. Root, the administrators, and the
-// daemon's account if it is an administrator have a separate count with the same limit, so that other accounts cannot
-// lock them out. An ordinary account may have at most as many connections as are still free. Even if n accounts open as
-// many connections as they can, 1/(n+1) of the limit is left for the next account (dynamic thresholds, Choudhury and
-// Hahne 1998).
+// connections counts and limits the open connections: those of all ordinary accounts together, and those of each of
+// them. Root, the administrators, and the daemon's account if it is an administrator, are counted separately, with the
+// same limit for all of them together, so that other accounts cannot lock them out. One ordinary account may have at
+// most as many connections as are still free. Therefore, even if n accounts open as many connections as they can,
+// 1/(n+1) of the limit is left for the next account (dynamic thresholds, Choudhury and Hahne 1998).
 type connections struct {
 	all, perUser int
 	trusted      func(uid int) bool
@@ -68,7 +68,8 @@ type connections struct {
 	users    map[int]int // connections of each ordinary account
 }
 
-// add counts a new connection, or returns an error of kind Busy.
+// add counts a new connection of an account. If the account may have no further connection now, add returns an error of
+// kind Busy.
 func (d *connections) add(uid int) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

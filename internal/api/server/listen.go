@@ -17,16 +17,15 @@ import (
 	"jjm/internal/jjm"
 )
 
-// firstPassed is the first file descriptor that systemd passes (sd_listen_fds(3)).
+// firstPassed is the number of the first file descriptor that systemd passes to a daemon (sd_listen_fds(3)).
 const firstPassed = 3
 
-// Listen opens the daemon's socket at path with the mode and group of cfg. It replaces an
-// existing socket file only if no process accepts connections on it. The socket file
-// appears under its name only when it has its mode and accepts connections. Closing the
-// listener removes the file, unless another process has replaced it.
+// Listen opens the daemon's socket at path, with the mode and the group in cfg. It replaces an existing socket file
+// only if no process accepts connections on it; if a process does, the error is of kind Conflict. The new file gets its
+// name only when it has its mode and accepts connections. Closing the listener removes the file, unless another process
+// has replaced it.
 //
-// If systemd activated the daemon, Listen uses the socket that systemd passed and ignores
-// path.
+// If systemd activated the daemon, Listen uses the socket that systemd passed, and ignores path.
 func Listen(path string, cfg Config) (net.Listener, error) {
 	cfg = cfg.WithDefaults()
 	if l, err := passed(os.Getenv, os.Getpid()); l != nil || err != nil {
@@ -49,7 +48,8 @@ func Listen(path string, cfg Config) (net.Listener, error) {
 	return bind(path, cfg)
 }
 
-// passed returns the socket that systemd passed to this process, nil if there is none.
+// passed returns a listener on the socket that systemd passed to this process, nil without an error if it passed none.
+// The error is of kind Invalid if it passed several sockets.
 func passed(getenv func(string) string, pid int) (net.Listener, error) {
 	if getenv("LISTEN_PID") != strconv.Itoa(pid) {
 		return nil, nil
@@ -64,7 +64,8 @@ func passed(getenv func(string) string, pid int) (net.Listener, error) {
 	return listenOn(os.NewFile(firstPassed, "systemd socket"))
 }
 
-// listenOn makes a listener from an open descriptor and closes the descriptor.
+// listenOn makes a listener from the file of an open socket, and closes the file. The error is of kind Invalid if the
+// socket is not a Unix socket.
 func listenOn(f *os.File) (net.Listener, error) {
 	defer func() { _ = f.Close() }()
 	l, err := net.FileListener(f)
@@ -79,8 +80,8 @@ func listenOn(f *os.File) (net.Listener, error) {
 	return l, nil
 }
 
-// lockName prevents another daemon from examining and replacing path at the same time. The
-// lock is held only while the socket is opened.
+// lockName locks the name of a socket, and returns the function that unlocks it. The lock prevents two daemons from
+// examining and replacing the same socket at the same time. It is held only while a daemon opens the socket.
 func lockName(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -93,8 +94,8 @@ func lockName(path string) (unlock func(), err error) {
 	return func() { _ = f.Close() }, nil
 }
 
-// vacant returns an error unless path does not exist or is a socket on which no process
-// accepts connections.
+// vacant returns nil if path does not exist, or is a socket on which no process accepts connections. Otherwise the
+// error is of kind Conflict.
 func vacant(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -123,7 +124,7 @@ func vacant(path string) error {
 	return jjm.Errorf(jjm.Conflict, "open socket: cannot tell whether a daemon answers at %s: %w", path, err)
 }
 
-// bind listens under a temporary name and renames the socket when it is ready, so that no client ever finds a socket
+// bind opens a socket under a temporary name, and renames it to path when it is ready. So no client ever finds a socket
 // that refuses connections or has the wrong mode.
 func bind(path string, cfg Config) (net.Listener, error) {
 	mode, err := cfg.fileMode()
@@ -156,8 +157,8 @@ func bind(path string, cfg Config) (net.Listener, error) {
 	return &listener{UnixListener: l, path: path, info: info}, nil
 }
 
-// publish sets the mode and the group of the socket, and renames it to its final name. A negative group leaves the
-// group unchanged. publish returns the identity of the file.
+// publish sets the mode and the group of the socket file fresh, and renames it to path. A negative group leaves the
+// group unchanged. publish returns the identity of the file, for os.SameFile.
 func publish(fresh, path string, mode os.FileMode, group int) (os.FileInfo, error) {
 	if err := os.Chmod(fresh, mode); err != nil {
 		return nil, err
@@ -174,7 +175,7 @@ func publish(fresh, path string, mode os.FileMode, group int) (os.FileInfo, erro
 	return info, os.Rename(fresh, path)
 }
 
-// listener removes its socket file when it is closed, unless the name now belongs to
+// listener is the listener on a socket. When it is closed, it removes the socket file, unless path is now the name of
 // another file.
 type listener struct {
 	*net.UnixListener

@@ -10,13 +10,14 @@ import (
 	"jjm/internal/jjm"
 )
 
-// request is a request that was read and checked.
+// request is a request of a client that was read and checked, with its verb.
 type request struct {
 	verb serve.Verb
 	req  wire.Request
 }
 
-// do carries out a request if the caller may make it.
+// do carries out a request. stop ends when the daemon begins to stop, ctx when the request must end. If the caller's
+// rank is too low for the verb, the error is of kind Denied.
 func (c *session) do(stop, ctx context.Context, req *request) error {
 	if !req.verb.Who.Admits(c.caller, req.req) {
 		return denied(req.verb.Name, c.caller)
@@ -29,8 +30,9 @@ func (c *session) do(stop, ctx context.Context, req *request) error {
 	return nil
 }
 
-// explain returns the error for the client. If ctx ended, err contains no cause. The client needs the cause, and if the
-// request may have been carried out, the error must prevent the client from simply repeating the request.
+// explain returns the error that the client gets for err, the error of a request. If ctx has ended, it returns the
+// cause of the end instead of err, unless err shows that the request was not carried out. If the request may have been
+// carried out and a repetition may do harm, the kind is Ambiguous, so that the client does not repeat it.
 func (c *session) explain(ctx context.Context, req *request, err error) error {
 	if ctx.Err() == nil {
 		return err
@@ -73,8 +75,9 @@ func (a answer) line(ans wire.Answer, last bool) error {
 	return a.send(line)
 }
 
-// limited returns the context of a request of the verb. The context ends with ctx. For a stream that does not finish,
-// it also ends with stop; for a verb that is not a stream, it also ends after the time to answer.
+// limited returns the context for a request of a verb. The context ends with ctx. If the verb is a stream that does not
+// finish while the daemon stops, the context also ends with stop. If the verb is not a stream, it also ends after the
+// time to answer.
 func limited(stop, ctx context.Context, v serve.Verb, cfg Config) (context.Context, context.CancelFunc) {
 	switch {
 	case v.Finishes:
@@ -85,7 +88,7 @@ func limited(stop, ctx context.Context, v serve.Verb, cfg Config) (context.Conte
 	return context.WithTimeout(ctx, answerTime(v, cfg))
 }
 
-// withStop returns a context that ends with ctx, or with the cause errStopping when stop ends.
+// withStop returns a context that ends when ctx ends, or, with the cause errStopping, when stop ends.
 func withStop(stop, ctx context.Context) (context.Context, context.CancelFunc) {
 	both, cancel := context.WithCancelCause(ctx)
 	done := context.AfterFunc(stop, func() { cancel(errStopping()) })
@@ -99,7 +102,7 @@ func answerTime(v serve.Verb, cfg Config) time.Duration {
 	return cfg.AnswerTime.D()
 }
 
-// denied returns the error for a caller whom the rank of a verb does not admit.
+// denied returns the error for a caller whose rank is too low for a verb.
 func denied(verb string, c Caller) error {
 	return jjm.Errorf(jjm.Denied, "%s: %s is no administrator: want root or one of gate.admins "+
 		"(with gate.mode 0600 the daemon's account too)", verb, c.User)

@@ -14,7 +14,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Server answers the requests of clients on sockets.
+// Server answers the requests of clients on a socket. Each connection carries one request.
 type Server struct {
 	verbs       map[string]serve.Verb // by name
 	known       []string              // names of the verbs, in order
@@ -44,25 +44,25 @@ func New(verbs []serve.Verb, cfg Config, log *slog.Logger) *Server {
 	return s
 }
 
-// observe passes the outcome of a request to Config.Observe.
+// observe passes the outcome of a request to Config.Observe, if that is set.
 func (s *Server) observe(verb string, err error) {
 	if s.cfg.Observe != nil {
 		s.cfg.Observe(verb, err)
 	}
 }
 
-// errStopping is the error of requests that end because the daemon stops. Its kind is Busy, so that the client tries
-// again and reaches the restarted daemon.
+// errStopping returns the error of requests that end because the daemon stops. Its kind is Busy, so that the client
+// tries again and reaches the restarted daemon.
 func errStopping() error { return jjm.Errorf(jjm.Busy, "the daemon is stopping: try again") }
 
 // Serve accepts connections on l until ctx ends. It then closes l, ends streams, and waits up to Config.Drain for
-// running requests. After this time it cancels the requests and waits for the same time again. It returns nil after all
-// requests have ended, and an error if l fails or if a request has not ended.
+// running requests. After this time it cancels the requests and waits once more for the same time. It returns nil when
+// all requests have ended. It returns an error if l fails, or if a cancelled request does not end in time.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	closed := context.AfterFunc(ctx, func() { _ = l.Close() })
 	defer closed()
-	// hard cancels running requests; soft only ends streams. soft ends after l is closed. A client whose stream ends then
-	// finds no daemon, and so knows that the daemon stopped.
+	// The end of hard cancels running requests, the end of soft only ends streams. soft ends after l is closed, so that a
+	// client whose stream ends finds no daemon when it connects again, and so knows that the daemon stopped.
 	hard, cut := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cut(nil)
 	soft, ask := context.WithCancel(hard)
@@ -97,8 +97,9 @@ func (s *Server) waitFor(over <-chan struct{}) bool {
 	}
 }
 
-// accept accepts connections until ctx ends (nil) or l is closed. After an error that may pass, such as too many open
-// files, it waits and tries again; it logs only the first error of a series.
+// accept accepts connections and calls serve for each. It returns nil when ctx ends, and an error if l was closed by
+// something else. After an error that may pass, such as too many open files, it waits and tries again; it logs only the
+// first error of a series.
 func (s *Server) accept(ctx context.Context, l net.Listener, serve func(*net.UnixConn)) error {
 	const longest = time.Second
 	var pause time.Duration
@@ -129,8 +130,8 @@ func (s *Server) accept(ctx context.Context, l net.Listener, serve func(*net.Uni
 	}
 }
 
-// serveConn serves one connection. ctx ends when the daemon begins to stop, hard when the daemon no longer waits for
-// running requests.
+// serveConn serves one connection and closes it. ctx ends when the daemon begins to stop, and hard when the daemon no
+// longer waits for running requests.
 func (s *Server) serveConn(ctx, hard context.Context, conn *net.UnixConn) {
 	defer func() { _ = conn.Close() }()
 	c := &session{Server: s, conn: conn}
@@ -154,8 +155,8 @@ func (s *Server) serveConn(ctx, hard context.Context, conn *net.UnixConn) {
 		c.refuse("", err)
 		return
 	}
-	// A client that closed the connection while the daemon hung may have acted in another way since then, for example left
-	// the request in the spool. If its request were started now, it would be carried out late or twice.
+	// The client may have closed the connection while the daemon hung, and then acted in another way, for example left
+	// the request in the spool. If the request were carried out now, it would be carried out late or twice.
 	if hungUp(conn) {
 		s.log.Debug("request answered", "verb", req.verb.Name, "uid", c.caller.UID, "error", errClientGone())
 		return

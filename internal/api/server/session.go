@@ -18,20 +18,20 @@ import (
 )
 
 const (
-	// smallBytes is the largest size, in bytes, of requests and answers that are not counted. A lookup is therefore always
-	// possible.
+	// smallBytes is the greatest length of requests and answers that are not counted in memory. Therefore a lookup is
+	// always possible.
 	smallBytes = 64 << 10
-	// decoded is the memory of a long request as a multiple of its length: the line, the space to extend the line, and the
-	// decoded values.
+	// decoded is the memory that a long request needs, as a multiple of its length: for the line, for extending the line,
+	// and for the decoded values.
 	decoded = 4
-	// chunk is the number of bytes that are written with one deadline.
+	// chunk is the greatest number of bytes that are written under one deadline.
 	chunk = 64 << 10
-	// finalWriteTime is how long a client has to read the bytes being written when the daemon no longer waits for running
-	// requests.
+	// finalWriteTime replaces the write time when the daemon stops and no longer waits for running requests: a client must
+	// then read each chunk within this time.
 	finalWriteTime = 500 * time.Millisecond
 )
 
-// errClientGone is the error of a request whose client closed the connection.
+// errClientGone returns the error of a request whose client closed the connection.
 func errClientGone() error { return jjm.Errorf(jjm.Busy, "the client closed the connection") }
 
 // session is one connection and its single request.
@@ -39,12 +39,12 @@ type session struct {
 	*Server
 	conn   *net.UnixConn
 	caller Caller
-	// answered is set after bytes of the answer were written. Then no error can be sent.
+	// answered is set when bytes of the answer were written. After that, no error can be sent.
 	answered bool
-	// broken is set after a write failed.
+	// broken is set when a write failed.
 	broken bool
-	held   int64       // bytes reserved in memory
-	late   atomic.Bool // the daemon no longer waits
+	held   int64       // bytes that are reserved in memory for the request
+	late   atomic.Bool // the daemon no longer waits for running requests
 }
 
 func (c *session) release() {
@@ -52,7 +52,8 @@ func (c *session) release() {
 	c.held = 0
 }
 
-// grow returns a function that reserves memory for a request while it is read.
+// grow returns a function that reserves memory for a request while the request is read. The function gets the number of
+// further bytes, and returns an error of kind Busy if there is no memory for them.
 func (c *session) grow() func(int) error {
 	total := int64(0)
 	return func(n int) error {
@@ -69,8 +70,9 @@ func (c *session) grow() func(int) error {
 	}
 }
 
-// readRequest reads and checks the request line. The error is of kind Busy if the daemon stops meanwhile, and of kind
-// Invalid if the line is not complete in time or is not a request that the daemon knows.
+// readRequest reads and checks the request line. The error is of kind Busy if the daemon stops meanwhile or has no
+// memory for the request, and of kind Invalid if the line is not complete in time or is not a correct request. It is
+// io.EOF if the client sent nothing.
 func (c *session) readRequest(stop context.Context) (*request, error) {
 	limit := c.cfg.RequestTime.D()
 	if err := c.conn.SetReadDeadline(time.Now().Add(limit)); err != nil {
@@ -105,8 +107,9 @@ func (c *session) readRequest(stop context.Context) (*request, error) {
 	return &request{verb, req}, nil
 }
 
-// watchClient cancels the request when its client closes the connection. It returns when the request is over. A client
-// that closes only its writing side, such as some versions of nc(1), still expects its answer.
+// watchClient cancels the request if its client closes the connection. It returns when the request is over. A client
+// that closes only its writing side, as some versions of nc(1) do, still expects its answer; watchClient then polls the
+// connection.
 func watchClient(ctx context.Context, conn *net.UnixConn, cancel context.CancelCauseFunc) {
 	const look = 200 * time.Millisecond
 	buf := make([]byte, 512)
@@ -150,8 +153,8 @@ func hungUp(conn *net.UnixConn) bool {
 	return gone || err != nil
 }
 
-// serve carries out one request. After an error or a panic it answers with an error, unless the answer has already
-// begun.
+// serve carries out one request. stop ends when the daemon begins to stop, ctx when the request must end. After an
+// error or a panic, serve answers with an error, unless the answer has already begun.
 func (c *session) serve(stop, ctx context.Context, req *request) {
 	verb, began := req.verb.Name, time.Now()
 	defer func() {
@@ -186,7 +189,7 @@ func (c *session) refuse(verb string, err error) {
 	}
 }
 
-// reply writes an answer that consists of the common part only.
+// reply writes an answer without members other than the common ones.
 func (c *session) reply(r wire.Reply) error {
 	line, err := wire.Line(r)
 	if err != nil {
@@ -195,7 +198,7 @@ func (c *session) reply(r wire.Reply) error {
 	return c.send(line)
 }
 
-// send writes one line of the answer.
+// send writes one line of the answer. For a long line it reserves memory; the error is of kind Busy if there is none.
 func (c *session) send(line []byte) error {
 	if n := int64(len(line)); n > smallBytes {
 		if err := c.memory.reserve(c.caller, n); err != nil {
@@ -207,7 +210,7 @@ func (c *session) send(line []byte) error {
 	return err
 }
 
-// Write writes b in chunks. The client must read each chunk within the write time.
+// Write writes b in chunks. It returns an error if the client does not read a chunk within the write time.
 func (c *session) Write(b []byte) (int, error) {
 	sent := 0
 	for sent < len(b) {
@@ -229,7 +232,7 @@ func (c *session) Write(b []byte) (int, error) {
 	return sent, nil
 }
 
-// shortenWrites limits the current write and all later writes to finalWriteTime.
+// shortenWrites limits the current write, and all later writes, to finalWriteTime.
 func (c *session) shortenWrites() {
 	c.late.Store(true)
 	_ = c.conn.SetWriteDeadline(time.Now().Add(finalWriteTime))

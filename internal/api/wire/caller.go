@@ -15,7 +15,7 @@ type Caller struct {
 	Spooled bool
 }
 
-// Actor returns the name of the caller as the journal records it.
+// Actor returns the name under which the journal records the caller.
 func (c Caller) Actor() string { return jjm.ActorOf(c.User, c.UID) }
 
 // May reports whether the caller may see and change the jobs and data of the account uid.

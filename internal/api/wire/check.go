@@ -17,8 +17,8 @@ const (
 // oneLine reports whether a text has no control characters.
 func oneLine(s string) bool { return !strings.ContainsFunc(s, unicode.IsControl) }
 
-// checkRecovery checks the name that a client wants for the job file of a recovery: a plain
-// file name.
+// checkRecovery checks the name that a client wants for the job file of a recovery: it must be the name of a file,
+// without folders.
 func checkRecovery(field, name string) error {
 	if len(name) > maxPath || !oneLine(name) || strings.Contains(name, "/") {
 		return jjm.Errorf(jjm.Invalid, "%s %.80q: want the name of a file, without folders", field, name)

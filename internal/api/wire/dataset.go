@@ -7,8 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// VerbDataset is the verb "dataset": it adds files to datasets, closes datasets, marks
-// files as missing or broken, removes datasets, and shows datasets and their files.
+// VerbDataset is the verb "dataset": it adds files to datasets, closes datasets, lists their files, marks files as
+// missing, lost or broken, removes datasets, and shows datasets.
 func VerbDataset() Verb[DatasetRequest, DatasetAnswer] {
 	return Verb[DatasetRequest, DatasetAnswer]{About{Name: "dataset", MaxBytes: MaxRequest,
 		Help: "Datasets: add files, close, list files, mark files as lost, remove, show."}}
@@ -95,10 +95,10 @@ type Datasets struct {
 	Next  int64         `json:"next,omitempty"`
 }
 
-// DatasetFile is a file of a dataset.
+// DatasetFile is a file of a dataset, with its place if that is known.
 type DatasetFile struct {
 	jjm.File
-	// Lies is the absolute path of the file, if a local job of this site made the file; otherwise "".
+	// Lies is the absolute path of the file if a local job of this site made it, otherwise "".
 	Lies string `json:"lies,omitempty"`
 }
 
@@ -108,8 +108,8 @@ type MarkedFile struct {
 	// State is the new state of the file: its mark, or ready. Before is set if the file already had this state.
 	State  string `json:"state"`
 	Before bool   `json:"before,omitempty"`
-	// Locals are the unfinished local jobs that own a part of the file and are already submitted. These local jobs
-	// continue. Back are the local jobs that are not submitted yet. They return their part of the file to the dataset.
+	// Locals are the unfinished local jobs that own a part of the file and were already submitted. These local jobs
+	// continue. Back are the local jobs that were not submitted yet. They return their part of the file to the dataset.
 	Locals []string `json:"locals,omitempty"`
 	Back   []string `json:"back,omitempty"`
 	// Again are the grid jobs that can cut the file again after the removal of its mark. Without are the grid jobs that
@@ -134,8 +134,8 @@ type RemovedDataset struct {
 // DatasetState is a dataset, and the grid jobs that read it.
 type DatasetState struct {
 	Name string `json:"name"`
-	// Container is the container of the dataset, "" if it is in no container. A dataset without files that stands for a
-	// container filled by a grid job has its own name here.
+	// Container is the container of the dataset, "" if the dataset is in no container. A container that a grid job fills
+	// is itself shown as a dataset without files; Container is then its own name.
 	Container string          `json:"container,omitempty"`
 	UID       int             `json:"uid"`
 	Created   jjm.Time        `json:"created"`

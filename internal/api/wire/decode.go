@@ -14,8 +14,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// DecodeHead reads the verb and its version from a request line. The error is of kind Invalid if the line is not UTF-8
-// or not one JSON object.
+// DecodeHead reads the name and the version of the verb from a request line. The error is of kind Invalid if the line
+// is not UTF-8 or not one JSON object.
 func DecodeHead(line []byte) (Head, error) {
 	if !utf8.Valid(line) {
 		return Head{}, jjm.Errorf(jjm.Invalid, "request is not UTF-8")
@@ -27,8 +27,8 @@ func DecodeHead(line []byte) (Head, error) {
 	return h, nil
 }
 
-// headError changes an error of encoding/json to an error that shows a correct request. It compares texts, because
-// encoding/json has no error types for most of these cases.
+// headError returns an error that shows a correct request in place of an error of encoding/json. It compares the texts
+// of errors, because encoding/json has no error types for most of these cases.
 func headError(err error) error {
 	text := err.Error()
 	switch {
@@ -54,8 +54,9 @@ func UnknownVerb(verb string, known []string, version string) error {
 		"if the client is newer, restart the daemon in its version", verb, hint, jjm.AnyOf(known), version)
 }
 
-// decode reads a request of the verb into the struct to which into points. It returns an error if the request has an
-// unknown member.
+// decode reads a request line of the verb into the struct to which into points. The error is of kind Invalid if the
+// line is too long, has an unknown member, or comes from an older client, and of kind Busy if it comes from a newer
+// client.
 func (a About) decode(head Head, line []byte, into any) error {
 	if err := a.checkVersion(head.Version); err != nil {
 		return err
@@ -71,7 +72,7 @@ func (a About) decode(head Head, line []byte, into any) error {
 	return nil
 }
 
-// checkVersion compares the version that a client uses with the daemon's version.
+// checkVersion returns an error unless the client uses the daemon's version of the verb.
 func (a About) checkVersion(form int) error {
 	client := max(form, 1)
 	switch {
@@ -93,8 +94,9 @@ func (a About) checkLength(n int) error {
 	return nil
 }
 
-// memberError changes an error of the decoder to an error that names the verb and, for an unknown member, the nearest
-// known member. It compares texts, because encoding/json has no error type for an unknown member.
+// memberError returns, in place of an error of the decoder, an error that names the verb and, for an unknown member,
+// the nearest known member or the right place of the member. It compares the texts of errors, because encoding/json has
+// no error type for an unknown member.
 func (a About) memberError(err error, into any) error {
 	_, name, ok := strings.Cut(err.Error(), "unknown field ")
 	if !ok {
@@ -112,7 +114,7 @@ func (a About) memberError(err error, into any) error {
 	return jjm.Errorf(jjm.Invalid, "%s: unknown member %.40q: want %s", a.Name, name, jjm.AnyOf(known))
 }
 
-// members appends to names the JSON names of a type's members, at any depth.
+// members returns names with the JSON names of the members of a type appended, at any depth.
 func members(t reflect.Type, names []string) []string {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -133,7 +135,8 @@ func members(t reflect.Type, names []string) []string {
 	return names
 }
 
-// parents appends to found the objects of a type that have the member name: "the request", or the name of a member.
+// parents returns found with the objects of type t appended that have a member name. An object is named by its own
+// member, or "the request". at is the name of the object of type t.
 func parents(t reflect.Type, name, at string, found []string) []string {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -158,8 +161,8 @@ func parents(t reflect.Type, name, at string, found []string) []string {
 	return found
 }
 
-// readsItself reports whether a type has its own unmarshaller. Then the fields of its struct are not the members of its
-// JSON.
+// readsItself reports whether a type has its own unmarshaller. The members of its JSON are then not the fields of its
+// struct.
 func readsItself(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())

@@ -7,10 +7,11 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The functions of this file take their arguments as any. With type parameters, the code would be compiled once for
-// each verb.
+// The functions of this file take their arguments as any, because with type parameters the compiler would produce their
+// code once for each verb.
 
-// requestLine sets the Head of a request and returns the line of the request. req is a pointer to the request.
+// requestLine sets the Head of the request to which req points, and returns the request as a line. The error is of kind
+// Invalid if the line is longer than MaxBytes.
 func (a About) requestLine(req any) ([]byte, error) {
 	head := Head{Verb: a.Name}
 	if a.version() > 1 {
@@ -24,7 +25,8 @@ func (a About) requestLine(req any) ([]byte, error) {
 	return line, a.checkLength(len(line) - 1)
 }
 
-// AnswerLine returns a success as a line. last marks the last line of an answer of several lines.
+// AnswerLine returns a successful answer as one line of JSON, with its newline. last is set for the last line of an
+// answer.
 func AnswerLine(ans Answer, last bool) ([]byte, error) {
 	p := reflect.New(reflect.TypeOf(ans))
 	p.Elem().Set(reflect.ValueOf(ans))
@@ -32,13 +34,14 @@ func AnswerLine(ans Answer, last bool) ([]byte, error) {
 	return Line(p.Interface())
 }
 
-// embedded returns the T that is embedded in the struct to which of points. The interfaces [Request] and [Answer]
-// guarantee that the struct embeds a T.
+// embedded returns the embedded field of type T of the struct to which of points. Every [Request] embeds a Head, and
+// every [Answer] embeds a Reply.
 func embedded[T any](of any) reflect.Value {
 	return reflect.ValueOf(of).Elem().FieldByName(reflect.TypeFor[T]().Name())
 }
 
-// decodeAnswer reads an answer into the struct to which into points.
+// decodeAnswer reads an answer line into the struct to which into points. The error is of kind Internal if the line is
+// not an answer.
 func decodeAnswer(line []byte, into any) error {
 	if err := json.Unmarshal(line, into); err != nil {
 		return jjm.Errorf(jjm.Internal, "answer of the daemon: %w", err)

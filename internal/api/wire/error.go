@@ -6,21 +6,22 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Error is the form of an error on the socket.
+// Error is an error as it is sent on the socket.
 type Error struct {
 	Kind     jjm.Kind     `json:"kind"`
 	Text     string       `json:"text"`
 	Problems jjm.Problems `json:"problems,omitempty"`
 }
 
-// The limits of an error on the wire: enough text for a person, and short enough for every client.
+// The limits of an Error: enough text for a person, and short enough for every client.
 const (
 	maxErrorText = 64 << 10
 	maxProblems  = 1000
 )
 
-// ErrorOf converts an error for the wire; nil stays nil. An unclassified error becomes Internal, because no code that
-// handled the error knew its kind. An error that wraps [jjm.Problems] becomes at least Invalid.
+// ErrorOf converts an error to the form that is sent on the socket; nil stays nil. An unclassified error gets the kind
+// Internal, because no code that handled the error knew its kind. An error of kind Internal that wraps [jjm.Problems]
+// gets the kind Invalid.
 func ErrorOf(err error) *Error {
 	if err == nil {
 		return nil
@@ -45,7 +46,7 @@ func ErrorOf(err error) *Error {
 	return e
 }
 
-// Err converts the error back: the result has the same kind, and errors.As finds its problems. A nil e stays nil.
+// Err converts e back to an error of the same kind, in which errors.As finds the problems. If e is nil, it returns nil.
 func (e *Error) Err() error {
 	if e == nil {
 		return nil
@@ -53,12 +54,13 @@ func (e *Error) Err() error {
 	return &jjm.Error{Kind: e.Kind, Err: &remote{text: e.Text, problems: e.Problems}}
 }
 
-// NotAttempted returns the error for the references that a command skipped because an earlier reference, ref, failed.
+// NotAttempted returns the error for each reference that a command skips because it failed for ref, an earlier
+// reference.
 func NotAttempted(ref string) error {
 	return jjm.Errorf(jjm.Conflict, "not attempted: it failed for %s before", ref)
 }
 
-// remote is an error that the daemon reported, with its kind and problems.
+// remote is an error that the daemon reported, with its text and its problems.
 type remote struct {
 	text     string
 	problems jjm.Problems
@@ -74,8 +76,8 @@ func (r *remote) Unwrap() error {
 	return r.problems
 }
 
-// Refused is the error for a handle whose submission was refused after the gatekeeper had received the handle. The
-// refusal is final: no grid job exists for the handle, and none will be made.
+// Refused is the error for a handle whose submission was refused after the gatekeeper had got the handle. The refusal
+// is final: no grid job has the handle, and none will get it.
 type Refused struct{ Reason string }
 
 func (r *Refused) Error() string { return "refused: " + r.Reason }

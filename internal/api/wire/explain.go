@@ -40,7 +40,7 @@ type Explained struct {
 	Rules   []RuleSays `json:"rules"`
 }
 
-// RuleSays is the outcome of a rule for an attempt.
+// RuleSays is the outcome of one rule for an attempt. Do is the verdict or the order that the rule would decide.
 type RuleSays struct {
 	Rule string `json:"rule"`
 	// Origin is "jjm", "site" or "type NAME".

@@ -40,7 +40,7 @@ type Sought struct {
 	Limit   int      `json:"limit,omitempty"` // default 100, at most MostFound
 }
 
-// keys returns the members that name jobs, with their names.
+// keys returns the names and values of those members of which at most one may be set.
 func (f *Sought) keys() [][2]string {
 	return [][2]string{{"batch_id", f.BatchID}, {"gatekeeper_id", f.Gatekeeper}, {"tag", f.Tag}, {"host", f.Host},
 		{"dn", f.DN}, {"file", f.File}}
@@ -90,7 +90,7 @@ type FindAnswer struct {
 	More bool `json:"more,omitempty"`
 }
 
-// Trace is a job that was found: an attempt, a local job, or a whole grid job.
+// Trace is a job that was found: an attempt of a local job, a local job, or a whole grid job.
 type Trace struct {
 	ID string `json:"id"`
 	// Attempt is the number of the attempt, nil for a grid job, and for a local job without a found attempt.

@@ -38,8 +38,8 @@ type KillAnswer struct {
 
 func (a *KillAnswer) entries() int { return len(a.Kill) }
 
-// insert inserts the entries of the references that could not be resolved. A submission that was refused counts as a
-// job that is over.
+// insert adds the entries of the references that could not be resolved. If a submission was refused, the entry says
+// that the job is over.
 func (a *KillAnswer) insert(all []Asked) {
 	out, made := make([]Killed, len(all)), a.Kill
 	for i, one := range all {

@@ -14,8 +14,8 @@ import (
 // MB.
 const MaxAnswer = 256 << 20
 
-// ReadLine reads one line from r and returns the line without its newline. Before the line takes more memory, ReadLine
-// calls grow, unless grow is nil, with the number of further bytes. An error of grow ends the reading.
+// ReadLine reads one line from r and returns it without its newline. If grow is not nil, ReadLine calls it before the
+// line takes more memory, with the number of further bytes. If grow returns an error, ReadLine returns this error.
 //
 //	what r holds                   | error
 //	a line of at most max bytes    | none

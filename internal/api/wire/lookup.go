@@ -29,8 +29,8 @@ type LookupAnswer struct {
 
 func (a *LookupAnswer) entries() int { return len(a.Lookup) }
 
-// insert inserts the entries of the handles without a grid job. If the submission was read from the spool and refused,
-// the entry is that the job has failed.
+// insert adds the entries of the references whose handles have no grid job. If the submission was read from the spool
+// and refused, the entry says that the grid job has failed.
 func (a *LookupAnswer) insert(all []Asked) {
 	out, made := make([]Lookup, len(all)), a.Lookup
 	for i, one := range all {

@@ -10,10 +10,12 @@ import (
 // MaxRefs is the greatest number of references in one request.
 const MaxRefs = 10_000
 
-// maxRef is the longest reference, in bytes: a handle with its local jobs.
+// maxRef is the greatest length of a reference, in bytes. The longest references are handles with a range of local
+// jobs.
 const maxRef = 64
 
-// checkRefs checks the number and the length of a verb's references.
+// checkRefs returns an error of kind Invalid if the request of a verb has no references, too many of them, or one that
+// is too long.
 func checkRefs(verb string, refs []string) error {
 	switch {
 	case len(refs) == 0:
@@ -29,21 +31,21 @@ func checkRefs(verb string, refs []string) error {
 	return nil
 }
 
-// Many is embedded in the requests about jobs.
+// Many is embedded in requests that name any number of jobs. [Refs] makes a Many.
 type Many struct {
 	// Refs name the jobs by ids or handles.
 	Refs []string `json:"refs,omitempty"`
-	// Jobs are the parsed Refs, with ids in place of handles. They are not sent: [Verb.Resolve] sets them. If the verb
+	// Jobs are the parsed Refs, with ids in place of handles. They are not sent; [Verb.Resolve] sets them. If the verb
 	// has a result for each job (Each), references whose handles could not be resolved are left out.
 	Jobs []jjm.Ref `json:"-"`
-	// Asked has an entry for each reference of a verb with a result for each job; nil if no reference is a handle.
+	// Asked has an entry for each reference, if the verb has a result for each job and a reference is a handle.
 	Asked []Asked `json:"-"`
 }
 
-// Refs returns the part of a request that names jobs.
+// Refs returns the member of a request that names these jobs.
 func Refs(refs ...string) Many { return Many{Refs: refs} }
 
-// Asked is the result of resolving a reference: the handle if the reference was a handle, and the error if the handle
+// Asked is the result of resolving one reference. Handle is set if the reference is a handle, and Err if the handle
 // could not be resolved.
 type Asked struct {
 	Ref    string
@@ -101,22 +103,22 @@ func (m *Many) complete(a About, ans any) error {
 	return nil
 }
 
-// One is embedded in requests about exactly one job. [OneRef] makes a One.
+// One is embedded in requests that name exactly one job. [OneRef] makes a One.
 type One struct {
 	// Many contains exactly one reference.
 	Many
 }
 
-// OneRef returns the part of a request that names one job.
+// OneRef returns the member of a request that names this job.
 func OneRef(ref string) One { return One{Many{Refs: []string{ref}}} }
 
-// Ref returns the reference. The request must have been checked.
+// Ref returns the reference, as it was sent. The request must have been checked.
 func (o One) Ref() string { return o.Refs[0] }
 
-// Job returns the job. The request must have been resolved.
+// Job returns the parsed reference. The request must have been resolved.
 func (o One) Job() jjm.Ref { return o.Jobs[0] }
 
-// Grid returns the grid job. The request must have been resolved.
+// Grid returns the id of the grid job. The request must have been resolved.
 func (o One) Grid() jjm.GridID { return o.Jobs[0].Grid }
 
 // one returns an error of kind Invalid unless there is exactly one reference.
@@ -127,7 +129,8 @@ func (o One) one(verb string) error {
 	return checkRefs(verb, o.Refs)
 }
 
-// resolvePatterns returns patterns with the ids of grid jobs in place of handles.
+// resolvePatterns returns the words of patterns, with the ids that find returns in place of handles. An error of find
+// ends it.
 func resolvePatterns(patterns []string, find func(jjm.Handle) (jjm.GridID, error)) ([]string, error) {
 	list, err := selection.Parse(patterns)
 	if err != nil {
@@ -144,8 +147,8 @@ func resolvePatterns(patterns []string, find func(jjm.Handle) (jjm.GridID, error
 	return list.Words(), nil
 }
 
-// ParseRefs parses the references of a verb. Errors begin with the name of the verb, unless the name is "". Handles
-// must have been replaced before. If grid is set, a reference to local jobs is an error.
+// ParseRefs parses the references of a verb. They must not contain handles. If grid is set, a reference to local jobs
+// is an error of kind Invalid. Errors begin with the name of the verb, if it is not "".
 func ParseRefs(verb string, refs []string, grid bool) ([]jjm.Ref, error) {
 	if verb != "" {
 		verb += ": "

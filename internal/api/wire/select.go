@@ -5,8 +5,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// VerbSelect is the verb "select": it returns the jobs that patterns and filters select. A client then sends these
-// references with the verb that changes the jobs, so that the verb changes exactly the jobs that the client counted.
+// VerbSelect is the verb "select": it returns references to the jobs that patterns and filters select. A client then
+// sends these references with the verb that changes the jobs, so that exactly the jobs are changed that the client has
+// counted and shown.
 func VerbSelect() Verb[SelectRequest, SelectAnswer] {
 	return Verb[SelectRequest, SelectAnswer]{About{Name: "select", MaxBytes: maxWithRefs,
 		Help: "The jobs that patterns and filters select."}}

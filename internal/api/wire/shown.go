@@ -2,9 +2,9 @@ package wire
 
 import "jjm/internal/jjm"
 
-// CountsOf returns the numbers of local jobs by state from n, the number for each state. Frozen local jobs count as
-// completed or failed, as in Ganga's summary of subjobs. expected is the final number of local jobs. Local jobs that
-// total includes and n does not include count as given back.
+// CountsOf returns Counts from n, the number of local jobs in each state. Frozen local jobs also count as completed or
+// failed, as in Ganga's summary of subjobs. total is the present number of local jobs, and expected the final number.
+// Local jobs that total includes and n does not are counted as given back.
 func CountsOf(n [jjm.NumStates]int, total, expected int) Counts {
 	sum := 0
 	for _, k := range n {
@@ -19,7 +19,7 @@ func CountsOf(n [jjm.NumStates]int, total, expected int) Counts {
 	}
 }
 
-// StepsOf returns the steps of a grid job.
+// StepsOf converts the steps of a grid job to the form in which they are sent.
 func StepsOf(all []jjm.StepCounts) []Step {
 	var out []Step
 	for _, c := range all {
@@ -33,7 +33,7 @@ func StepsOf(all []jjm.StepCounts) []Step {
 	return out
 }
 
-// WarningsOf returns the warnings of a grid job.
+// WarningsOf converts the warnings of a grid job to the form in which they are sent.
 func WarningsOf(job *jjm.GridJob) []Warning {
 	var out []Warning
 	for _, w := range job.Warnings {
@@ -43,7 +43,7 @@ func WarningsOf(job *jjm.GridJob) []Warning {
 	return out
 }
 
-// ClusterJobsOf returns the cluster jobs of a grid job.
+// ClusterJobsOf converts the cluster jobs of the grid job id to the form in which they are sent.
 func ClusterJobsOf(id jjm.GridID, all []jjm.ClusterJob) []ClusterJob {
 	var out []ClusterJob
 	for _, j := range all {

@@ -13,9 +13,10 @@ import (
 // with the final NUL (unix(7)).
 const maxSocketPath = 107
 
-// SocketAddress returns the address with which to bind or connect the socket at path. If the path is too long for the
-// kernel, the address contains the folder's entry in /proc/self/fd instead of the folder. The caller must call done
-// after it used the address.
+// SocketAddress returns the address with which to bind or connect the socket at path. It is path itself unless path is
+// too long for the kernel; then it leads to the folder through /proc/self/fd. The caller must call done when it no
+// longer uses the address. The error is of kind Invalid if path is empty, contains NUL, or has a name that is too long
+// in any folder.
 func SocketAddress(path string) (address string, done func(), err error) {
 	if strings.ContainsRune(path, 0) || path == "" {
 		return "", nil, jjm.Errorf(jjm.Invalid, "socket %.80q: want a path", path)

@@ -147,11 +147,11 @@ type Status struct {
 	// Proof is the kind of proof that all work is done: count, exit or type (docs/DATASETS.md). It is "" if the grid job
 	// is not done, or if not all work is proven.
 	Proof jjm.Proof `json:"proof,omitempty"`
-	// Trouble contains the reason why the last internal step failed, which jjm tries again. It also has a sentence for
-	// each fact that has been unknown for long, with the time since when. "status" also adds the last notice that was
-	// given up.
+	// Trouble contains the reason why the last internal step failed; jjm tries this step again. It also has a sentence for
+	// each fact that has been unknown for long, with the time since when. "status" also adds the reason why the last
+	// notice about the grid job, by mail or callback, was given up.
 	Trouble []string `json:"trouble,omitempty"`
-	// Warnings are facts that the status does not show and that people should know.
+	// Warnings are facts that people should know and that no other member shows.
 	Warnings []Warning `json:"warnings,omitempty"`
 	// Holds are the kinds of holds: who holds, the reason, and the number of local jobs. If there are many kinds, only the
 	// kinds with the most jobs are listed.
@@ -161,7 +161,7 @@ type Status struct {
 	Causes []jjm.Cause `json:"causes,omitempty"`
 	// RecoveredBy are the grid jobs that process, or processed, the work that this grid job left undone.
 	RecoveredBy []jjm.GridID `json:"recovered_by,omitempty"`
-	// Phases sums the progress of the running local jobs.
+	// Phases are the phases in which the running local jobs are, each with the sum of their progress.
 	Phases []jjm.Progress `json:"phases,omitempty"`
 	Locals []jjm.LocalJob `json:"locals,omitempty"`
 	// Detail contains more details of a local job, if the reference is to a single local job.

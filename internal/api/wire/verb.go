@@ -10,7 +10,7 @@ import (
 // defined in a file named after its noun, together with these types.
 type Verb[Req Request, Ans Answer] struct{ About }
 
-// About describes a verb without its types.
+// About describes a verb without the types of its request and answer.
 type About struct {
 	Name string
 	// Help describes the verb in one sentence.
@@ -25,8 +25,8 @@ type About struct {
 	Spooled bool
 	// Grids is set if the references of a request must be to whole grid jobs.
 	Grids bool
-	// Each is set if the answer has an entry for each reference. A handle that cannot be resolved is then an error in
-	// its own entry, instead of an error of the whole request.
+	// Each is set if the answer has an entry for each reference. The error for a handle that cannot be resolved is then in
+	// the entry of this reference. Otherwise it is the error of the whole request.
 	Each bool
 }
 
@@ -49,7 +49,7 @@ type Request interface {
 	head() Head
 }
 
-// Head is the part that all requests have.
+// Head has the members that all requests have in common.
 type Head struct {
 	Verb string `json:"verb"`
 	// Version is the version of the verb that the client uses. It is left out for version 1.
@@ -61,17 +61,17 @@ func (h Head) head() Head { return h }
 // Answer is the answer of a verb: a struct that embeds [Reply], with the members of a
 // success.
 type Answer interface {
-	// Outcome returns the common part.
+	// Outcome returns the members that all answers have in common.
 	Outcome() Reply
 	// Check returns an error if a success lacks a member. The error is of kind Internal,
 	// because the daemon is at fault.
 	Check() error
 }
 
-// Reply is the part that all answers have in common. An answer with an error consists only of Reply.
+// Reply has the members that all answers have in common. An answer with an error has no other members.
 type Reply struct {
 	OK bool `json:"ok"`
-	// Last is set in the last line of an answer of several lines, and in every error.
+	// Last is set in the last line of an answer of several lines, and in every answer with an error.
 	Last  bool   `json:"last,omitempty"`
 	Error *Error `json:"error,omitempty"`
 }
@@ -79,7 +79,7 @@ type Reply struct {
 // Outcome returns r.
 func (r Reply) Outcome() Reply { return r }
 
-// Check accepts every answer. It is used by answers whose members are all optional.
+// Check accepts every answer. It is for answers whose members are all optional.
 func (Reply) Check() error { return nil }
 
 // present returns an error of kind Internal if an answer lacks a required member.
@@ -90,13 +90,13 @@ func present(member string, there bool) error {
 	return nil
 }
 
-// None is the answer of a verb that returns only its success.
+// None is the answer of a verb that returns nothing but its success.
 type None struct{ Reply }
 
-// unsure is implemented by requests that may be carried out although their answer is lost.
+// unsure is implemented by requests that the daemon may have carried out although their answer was lost.
 type unsure interface {
-	// Unsure returns the text for a lost answer: the possible effects of the request, and how to find out about them. ""
-	// means that a repeated request does no harm.
+	// Unsure returns the text for a lost answer: the possible effects of the request, and how to find out about them. It
+	// returns "" if a repeated request does no harm.
 	Unsure() string
 }
 
@@ -112,12 +112,13 @@ func UnsureOf(r Request) string {
 // version returns the version of the verb, 1 or more.
 func (a About) version() int { return max(a.Version, 1) }
 
-// Line returns the request as a line. The error is of kind Invalid if the line is longer than MaxBytes.
+// Line returns the request as one line of JSON, with its newline. The error is of kind Invalid if the line is longer
+// than MaxBytes.
 func (v Verb[Req, Ans]) Line(req Req) ([]byte, error) { return v.requestLine(&req) }
 
-// Decode reads a request whose head [DecodeHead] returned, and checks the request. Its errors are of kind Invalid and
-// show the correct form. If the client is newer than the daemon, the error is of kind Busy, because the daemon may soon
-// be restarted in the newer version.
+// Decode reads the request in a line whose head [DecodeHead] returned, and checks the request. Its errors are of kind
+// Invalid and show the correct form. If the client is newer than the daemon, the error is of kind Busy, because the
+// daemon may soon be restarted in the newer version.
 func (v Verb[Req, Ans]) Decode(head Head, line []byte) (Req, error) {
 	var req Req
 	if err := v.decode(head, line, &req); err != nil {
@@ -126,18 +127,18 @@ func (v Verb[Req, Ans]) Decode(head Head, line []byte) (Req, error) {
 	return req, req.Check()
 }
 
-// Find returns the grid job of a handle. The error is of kind Gone if no grid job has the handle, a [Refused] if the
-// handle's submission was refused, and of kind Denied if the grid job belongs to another account.
+// Find returns the grid job that has a handle. The error is of kind Gone if no grid job has the handle, and of kind
+// Denied if the grid job belongs to another account. It is a [Refused] if the submission with the handle was refused.
 type Find func(context.Context, Caller, jjm.Handle) (jjm.GridID, error)
 
-// refers is implemented by pointers to the requests that name jobs.
+// refers is implemented by pointers to those requests that name jobs.
 type refers interface {
 	// resolve parses the references of a request and replaces handles by ids.
 	resolve(a About, find func(jjm.Handle) (jjm.GridID, error)) error
 }
 
-// Resolve parses the references of a request, and replaces handles by the ids that find returns. If find is nil, the
-// error for a handle is of kind Gone. Resolve does not change a request that names no jobs.
+// Resolve parses the references of a request, and replaces handles by the ids that find returns. If find is nil, every
+// handle is an error of kind Gone. Resolve does not change a request that names no jobs.
 func (v Verb[Req, Ans]) Resolve(ctx context.Context, c Caller, req *Req, find Find) error {
 	r, ok := any(req).(refers)
 	if !ok {
@@ -155,8 +156,8 @@ func (v Verb[Req, Ans]) Resolve(ctx context.Context, c Caller, req *Req, find Fi
 	return err
 }
 
-// Complete adds entries to the answer of a verb about each job, for the references that Resolve could not resolve. The
-// error is of kind Internal if the answer lacks an entry.
+// Complete adds to an answer the entries for the references that Resolve could not resolve, if the verb has an entry
+// for each reference (About.Each). The error is of kind Internal if the answer lacks another entry.
 func (v Verb[Req, Ans]) Complete(req *Req, ans *Ans) error {
 	r, ok := any(req).(interface{ complete(About, any) error })
 	if !ok || !v.Each {
@@ -165,8 +166,9 @@ func (v Verb[Req, Ans]) Complete(req *Req, ans *Ans) error {
 	return r.complete(v.About, ans)
 }
 
-// DecodeAnswer reads an answer and ignores unknown members, because the daemon may be newer than the client. If the
-// daemon answered with an error, this error is in the Reply of the answer, and DecodeAnswer itself returns no error.
+// DecodeAnswer reads an answer. It ignores unknown members, because the daemon may be newer than the client. If the
+// daemon answered with an error, this error is in the Reply of the answer, and DecodeAnswer returns no error. Its own
+// error is of kind Internal: the line is not an answer of the verb.
 func (v Verb[Req, Ans]) DecodeAnswer(line []byte) (Ans, error) {
 	var ans Ans
 	if err := decodeAnswer(line, &ans); err != nil {

@@ -8,16 +8,16 @@
 //	<- {"ok":false,"last":true,"error":{"kind":"invalid","text":"lookup: refs is empty: want at least one id"}}
 //
 // The package holds the types, and reads and writes lines within limits of length. It promises that a decoded request
-// is complete and well formed, and that an error names the member and a correct value. The rooms of the engine carry
+// is complete and well formed, and that an error names the member and a correct value. Packages of the engine carry
 // out the requests (see package internal/api/serve); packages server and internal/api/client handle the connection.
 //
 // # Verbs
 //
-// A [Verb] has a name, limits, and the types of its request and its answer, all in one file. A new verb needs a file in
-// this package, a room that carries it out, and a command. [Verbs] is generated.
+// A [Verb] has a name, limits, and the types of its request and its answer, all in one file. A new verb needs a file
+// in this package, a package that carries it out, and a command. The list [Verbs] is generated.
 //
-// A reference is an id, such as 12, or the handle that follows from owner and request key
-// ([jjm.Handle]). Local jobs are selected with a suffix: 12.3, HANDLE.3.
+// A reference names a job. It is an id, such as 12, or the handle that is computed from owner and request key
+// ([jjm.Handle]). With a suffix it names local jobs: 12.3, HANDLE.3.
 //
 // Verbs that stream:
 //
@@ -41,6 +41,6 @@
 //
 // # Dependencies
 //
-// Gatekeepers start the client thousands of times. So that it starts quickly, this package imports of jjm only
-// packages jjm and selection, the types of cover and small helpers, and it does not import net.
+// Gatekeepers start programs that link this package thousands of times. So that these programs start quickly, this
+// package does not import net. Of jjm it imports only packages jjm, selection, cover and small packages.
 package wire
