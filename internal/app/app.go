@@ -211,7 +211,17 @@ func (a *App) openEngine(ctx context.Context, clusters []engine.Cluster) error {
 	if err != nil {
 		return err
 	}
-	return a.store.Update(ctx, func(tx *store.Tx) error { return tx.Journal(jjm.Start()) })
+	a.journalStart(ctx)
+	return nil
+}
+
+// journalStart appends the start of the daemon to the journal. An error is only logged: a daemon must start on a full
+// disk too, so that the running jobs are watched.
+func (a *App) journalStart(ctx context.Context) {
+	err := a.store.Update(ctx, func(tx *store.Tx) error { return tx.Journal(jjm.Start()) })
+	if err != nil {
+		a.log.Warn("the journal has no entry about this start of the daemon", "error", err)
+	}
 }
 
 func (a *App) dropDir() string { return filepath.Join(a.config.State, "drop") }
