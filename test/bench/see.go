@@ -103,6 +103,6 @@ func (b *bench) see() error {
 		}
 		why, list = append(why, ms(w.wall)), append(list, ms(l.wall))
 	}
-	b.beside("see", name+"jjm why, wall, median", median(why), "ms", "jjm list", median(list), sameLimit)
+	b.beside("see", name+"jjm why, wall, median", median(why), "ms", "jjm list", median(list), 0)
 	return nil
 }
