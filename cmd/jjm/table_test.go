@@ -24,8 +24,8 @@ import (
 	"jjm/internal/testkit/said"
 )
 
-// printers returns a function for each table of the program. The function prints the table with texts such as long in
-// the places of texts that other people choose, and with n rows.
+// printers returns a function for each table of the program. The function prints the table with long in the places of
+// texts that other people choose, and with n in the places of numbers.
 func printers(long string, n int) map[string]func(*cli) error {
 	id := jjm.LocalID{Grid: jjm.GridID(n) * 10_000, N: int32(n)}
 	at := jjm.Time(1700000000000)
