@@ -24,7 +24,7 @@ type topData struct {
 	// Jobs are the newest grid jobs that are not over. More is set if there are more such grid jobs.
 	Jobs   []topJob    `json:"jobs"`
 	More   bool        `json:"more,omitempty"`
-	Counts wire.Counts `json:"counts"` // over Jobs
+	Counts wire.Counts `json:"counts"` // the sums over Jobs
 	// PerMinute is nil until jjm top has watched the grid jobs for at least leastPace.
 	PerMinute *topRates `json:"per_minute,omitempty"`
 }

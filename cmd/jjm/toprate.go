@@ -13,7 +13,7 @@ const leastPace = 10 * time.Second
 // topMeter measures, from the counts in the daemon's answers, the rates at which local jobs are submitted, end and
 // fail: of all grid jobs together, and of each.
 type topMeter struct {
-	at    jjm.Time // of the last answer, 0 before the first
+	at    jjm.Time // the time of the last answer, 0 before the first answer
 	whole topPace
 	jobs  map[jjm.GridID]*topPace
 }
