@@ -19,7 +19,7 @@ import (
 type topView struct {
 	data topData
 	now  time.Time
-	lost string // why the daemon does not answer, "" if it does
+	lost string // why there is no newer answer, "" if the last request was answered
 
 	sort      topSort
 	filter    string
