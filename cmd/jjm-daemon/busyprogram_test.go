@@ -13,8 +13,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// If a program is not run to its end because the machine is busy, nothing is known about its type. The exit codes of a
-// test and of a preview then mean that a retry can help.
+// If a type's program does not end in its time because the machine is busy, this says nothing about the type. The exit
+// codes of "job-types test" and of a preview then mean that a retry can help.
 func TestTypes_ABusyMachineHasItsOwnExitCode(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range asks(`reply "$(rows $n)" "$word"`) {

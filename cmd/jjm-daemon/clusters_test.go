@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// site writes a configuration with the embedded batch system, and a wrapper
-// that does what script says.
+// site writes a configuration with the embedded batch system, and a wrapper that runs script. It returns the path of
+// the configuration.
 func site(t *testing.T, script string) (config string) {
 	t.Helper()
 	t.Setenv("JJM_STATE", "")
@@ -76,7 +76,7 @@ func TestClustersTest_AFailureIsToldWithItsRemedy(t *testing.T) {
 	}
 }
 
-// If the commands of a system do not exist, only one check reports this.
+// If the commands of a batch system do not exist, only one check fails.
 func TestClustersTest_ADeadSystemIsToldOnce(t *testing.T) {
 	config := site(t, "exit 0")
 	text := "state = \"" + filepath.Dir(config) + "/state\"\nwrapper = \"" + filepath.Dir(config) + "/jjm-wrapper\"\n" +

@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// tested returns the output of "jjm job-types test" for a type, and its exit code. files are the files of the type's
-// folder: toy.toml declares the type, and toy-job.toml is its job file.
+// tested runs "jjm job-types test" for a job type, and returns the output and the exit code. files are the files of the
+// type's folder: toy.toml declares the type, and toy-job.toml is a job file for it.
 func tested(t *testing.T, files map[string]string) (string, int) {
 	t.Helper()
 	return testedFor(t, files, "")
 }
 
-// testedFor is tested for a job file of which a number of local jobs is expected, such as "=2".
+// testedFor is tested, with an expected number of local jobs of the job file, such as "=2".
 func testedFor(t *testing.T, files map[string]string, expected string) (string, int) {
 	t.Helper()
 	dir := t.TempDir()
@@ -32,7 +32,8 @@ func testedFor(t *testing.T, files map[string]string, expected string) (string, 
 
 const toy = "name = \"toy\"\nsummary = \"a toy\"\ncommand = [\"true\"]\n[work]\ncount = 2\n"
 
-// The test of a type fails if the type or the job file packs a missing file, because no job could run.
+// The test of a type fails if the type or the job file needs an input that does not exist, because then no job could
+// run.
 func TestJobTypesTest_InputsThatAreMissing(t *testing.T) {
 	lost := "[[inputs]]\npath = \"lost.sh\"\n"
 	for name, files := range map[string]map[string]string{
@@ -50,7 +51,7 @@ func TestJobTypesTest_InputsThatAreMissing(t *testing.T) {
 	}
 }
 
-// program is a type's program in sh with these replies.
+// program returns the program of a type, in sh, that answers with these texts.
 func program(describe, plan string) string {
 	return "#!/bin/sh\nread -r r\ncase $r in *'\"describe\"'*) " + describe + ";; *) " + plan + ";; esac\n"
 }
@@ -60,7 +61,7 @@ const (
 	plans     = `echo '{"plan": {"rows": [["a"]], "command": ["true"]}}'`
 )
 
-// If a program cannot describe its type, one check fails, and the remaining checks are not tried.
+// If a program cannot describe its type, one check fails, and all later checks are not tried.
 func TestJobTypesTest_NothingIsTriedOfATypeThatDoesNotDescribeItself(t *testing.T) {
 	files := map[string]string{"toy.toml": "name = \"toy\"\nprogram = \"toy.sh\"\n", "toy-job.toml": "type = \"toy\"\n",
 		"toy.sh": program("echo hello", plans)}
@@ -77,7 +78,8 @@ func TestJobTypesTest_NothingIsTriedOfATypeThatDoesNotDescribeItself(t *testing.
 	}
 }
 
-// If the plan differs at each call, the plan that a dry run shows differs from the plan that is carried out.
+// The test finds a plan that differs at each call. With such a plan, a dry run would show another plan than the one
+// that is carried out.
 func TestJobTypesTest_APlanThatDiffersAtEachCall(t *testing.T) {
 	out, code := tested(t, map[string]string{"toy.toml": "name = \"toy\"\nprogram = \"toy.sh\"\n",
 		"toy-job.toml": "type = \"toy\"\n",
@@ -89,14 +91,15 @@ func TestJobTypesTest_APlanThatDiffersAtEachCall(t *testing.T) {
 	}
 }
 
-// described is the description of a type with the settings n, a whole number, and word.
+// described is a program's description of a type with two settings: n, a whole number, and word, a text.
 const described = `printf %s '{"protocol": 1, "summary": "a toy", ` +
 	`"example": "type = \"toy\"\n[params]\nn = 2\nword = \"a\"", ` +
 	`"settings": [{"name": "n", "type": "whole number", "required": true, "min": 1, "max": 9, "help": "how many"}, ` +
 	`{"name": "word", "type": "text", "required": true, "help": "which"}]}'`
 
-// asks returns the files of a toy whose program has the settings of described and this script for its plans. The script
-// has the request in $r, and the settings in $n, $word and $most, the local jobs that the site allows.
+// asks returns the files of the type toy whose program has the settings of described and makes its plans with this
+// script. In the script, $r is the request, $n and $word are the settings, and $most is the number of local jobs that
+// the site allows.
 func asks(plan string) map[string]string {
 	get := `get() { printf %s "$r" | sed -n "s/.*\"$1\":\"*\([^,}\"]*\).*/\1/p"; }
 rows() { i=0; all=; while [ $i -lt $1 ]; do all="$all${all:+, }[\"$i\"]"; i=$((i+1)); done; printf %s "$all"; }
@@ -113,8 +116,8 @@ refused() { echo '{"problems": [{"field": "params.n", "text": "the site allows '
 const heeds = `[ $n -le $most ] || refused
 `
 
-// The suite finds the three most expensive mistakes of a type's program: the program drops a row, ignores the site's
-// limit, or keeps state between calls.
+// The test finds the three mistakes of a program that cost most: it drops a row, it ignores the site's limit, or it
+// remembers earlier calls.
 func TestJobTypesTest_FindsWhatProgramsDoWrong(t *testing.T) {
 	const right = heeds + `reply "$(rows $n)" "$word"`
 	for name, c := range map[string]struct{ plan, expected, check, want string }{
@@ -145,8 +148,8 @@ word=$(cat shared); rm calls/$$; reply "$(rows $n)" "$word"`, "=3", "calls at on
 	}
 }
 
-// jjm itself makes the local jobs of a declared type and keeps the limit. Only the number in the job file can be too
-// small.
+// jjm itself makes the local jobs of a type that a file declares, and keeps the site's limit. So only the number in the
+// job file can be too small.
 func TestJobTypesTest_ADeclaredTypeThatMakesTooFew(t *testing.T) {
 	out, code := testedFor(t, map[string]string{"toy.toml": toy, "toy-job.toml": "type = \"toy\"\n"}, "=3")
 	if code != exitNo || !strings.Contains(out, "the type makes 2 local jobs, want 3") {

@@ -6,8 +6,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The master and a secondary dataset may have files of the same name. Only the files that local jobs made get their
-// paths as names.
+// The master dataset and a secondary dataset may have files with the same LFN. Paths replace only the LFNs of files
+// that local jobs of this site made.
 func TestKnown_FilesAreNamedByWhereTheyLie(t *testing.T) {
 	k := known{lies: map[fileOf]string{{jjm.OwnFiles, "a"}: "/work/a", {"cards", "a"}: "/work/cards/a"}}
 	part := &jjm.Part{Input: &jjm.PartInput{Files: []string{"a", "b"},

@@ -9,8 +9,8 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// Root is warned before it runs commands from a file of another account. Other accounts are not warned, and root is not
-// warned about files of root.
+// Root gets a warning before it runs commands from a file of another account. Other accounts get no warning, and root
+// gets none about its own files.
 func TestRun_WarnsRootOfFilesOfOthers(t *testing.T) {
 	needs.Root(t, "to give a file to another account")
 	dir := t.TempDir()

@@ -93,7 +93,7 @@ func (s *splitJob) Run(stdout io.Writer) error {
 
 // ready completes a job file with the plan of its job type, and returns the type. wrong are the mistakes that were
 // found in the text of the job file. If there are mistakes, the error has these mistakes and the mistakes that only the
-// type can find.
+// type can find. If a file that declares a type has mistakes, the error has only these.
 func ready(config *app.Config, file string, site handlers.Site, doc *jobfile.Doc, wrong jjm.Problems) (handlers.Handler,
 	error) {
 	if doc.Incomplete {

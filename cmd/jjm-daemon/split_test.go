@@ -13,7 +13,7 @@ import (
 	"jjm/handlers/all"
 )
 
-// splits runs "split --preview" on a job file in a new folder with the given files.
+// splits writes a job file and other files into a new folder, and runs "split --preview" on the job file.
 func splits(t *testing.T, text string, files map[string]string, flags ...string) (code int, out, errs string) {
 	t.Helper()
 	t.Setenv("JJM_CONFIG", "")
@@ -88,8 +88,8 @@ reprocess makes 3 local jobs: cut by LumiBased, as the job file says
 	}
 }
 
-// Two files share sections. Whatever arguments the command gets, it processes no section of a file that another part
-// owns, and reads no file twice.
+// Two files contain the same luminosity sections. The arguments that a command gets never make it process a section of
+// a file that another part owns, or read a file twice.
 func TestSplit_SharedSectionsAreToldOnce(t *testing.T) {
 	for _, c := range []struct{ params, command, want string }{
 		{"lumis_per_job = 5", `"{lumis}", "{files}"`,
@@ -120,7 +120,7 @@ params = { files_per_job = 1 }`, 1)
 	}
 }
 
-// The preview reports the merges as far as they can be known before local jobs run.
+// The preview says which merges there will be, as far as that is known before local jobs run.
 func TestSplit_TellsOfMerges(t *testing.T) {
 	merge := "result = \"exit\"\noutputs = [\"o\"]\n" +
 		strings.Replace(fmt.Sprintf(reprocess, `from = "raw.csv"`), "lumis_per_job = 3",
@@ -181,7 +181,7 @@ func TestSplit_SaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// twoClusters is a configuration of two clusters, one of which reads only the storage "here".
+// twoClusters is a configuration with two clusters. One of them can read only the storage "here".
 const twoClusters = `state = "/nowhere"
 [[cluster]]
 name = "near"
@@ -193,7 +193,7 @@ kind = "local"
 storages = ["there", "here"]
 `
 
-// The configuration says which storages the clusters can read. The preview shows where each local job may run, and
+// If the configuration says which storages the clusters can read, the preview shows where each local job may run, and
 // which local jobs cannot run anywhere.
 func TestSplit_SaysWhereLocalJobsMayRun(t *testing.T) {
 	text := `type = "reprocess"
@@ -243,7 +243,7 @@ func TestSplit_RefusesWhatSubmissionRefuses(t *testing.T) {
 	}
 }
 
-// The command of each part names the sections to which its generated events belong.
+// The command of each part contains the luminosity sections to which the events that it generates belong.
 func TestSplit_MadeUpSectionsReachTheCommand(t *testing.T) {
 	code, out, errs := splits(t, `type = "reprocess"
 [[datasets]]

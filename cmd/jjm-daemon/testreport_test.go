@@ -11,8 +11,8 @@ import (
 	"jjm/internal/app"
 )
 
-// The number and the width of the lines below a check are limited. The remedy is always among these lines, and a
-// failure that several jobs share is printed once.
+// The number and the length of the lines below a check are limited. The remedy is always among them, and a failure of
+// several jobs is printed once.
 func TestDetails_AreForPeople(t *testing.T) {
 	many := conformance.Outcome{Remedy: strings.Repeat("look at this ", 30)}
 	for i := range 100 {
@@ -39,8 +39,7 @@ func TestDetails_AreForPeople(t *testing.T) {
 	}
 }
 
-// The report has the reason why a check was not tried. Such a check is counted together with the checks that were not
-// begun.
+// The report contains the reason why a check was not tried, and counts it together with the checks that were not begun.
 func TestReport_WhatWasNotTriedIsCounted(t *testing.T) {
 	var out strings.Builder
 	r := &testReport{out: &out, began: time.Now()}

@@ -23,7 +23,7 @@ type testWatch struct {
 	done  sync.WaitGroup
 
 	mu      sync.Mutex
-	running []string // in the order in which they began
+	running []string // the names of the running checks, in the order in which they began
 }
 
 // newTestWatch starts a watch that writes a line to out whenever no check has begun or ended for the time after. The

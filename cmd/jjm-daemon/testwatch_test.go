@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// While no check ends, a line names the running checks every 30 s. The end of a check restarts the 30 s.
+// While no check begins or ends, a line names the running checks every 30 s. The end of a check restarts the 30 s.
 func TestTestWatch_SaysWhatRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

@@ -9,8 +9,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The user owns job.ID.local and can write the id of any credential there. A-REX keeps none for this job, so the job
-// has the proxy that it was submitted with.
+// The user owns job.ID.local and can write the id of any credential into it. If A-REX keeps no credential for the job,
+// the job has the proxy with which it was submitted.
 func TestProxyNow_TakesNoDelegationThatTheUserNames(t *testing.T) {
 	control := t.TempDir()
 	const victims = "0123456789abcdef"

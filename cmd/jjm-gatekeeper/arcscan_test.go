@@ -11,8 +11,8 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// A scan runs as root. It trusts each file of a job only for the facts that the writer of the file may decide:
-// docs/GATEKEEPERS.md has the table.
+// A scan runs as root. It believes each file of a job only in those facts that the account which may write the file may
+// decide. docs/GATEKEEPERS.md has the table.
 func TestArcEntry_BelievesOfEachFileWhatItsWriterMaySay(t *testing.T) {
 	needs.Root(t, "to give files to another account")
 	const user = 4711

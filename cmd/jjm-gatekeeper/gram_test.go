@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-// A Globus client reads a message only if it is ASCII on one line.
+// A Globus client shows a message only if the message is one line of ASCII.
 func TestASCIIText_KeepsTheMessage(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -12,8 +12,8 @@ import (
 	"jjm/sandbox"
 )
 
-// carried plays a batch system that transfers files: it transfers the site's files to a new folder, runs the wrapper
-// there, and transfers the parcel back.
+// carried does what a batch system does that transfers files: it transfers the files of the site to a new folder, runs
+// the wrapper there, and transfers the parcel back. bring transfers the files to the folder.
 func (s *site) carried(want int, bring func(dir string, box sandbox.Box)) (stderr string) {
 	s.t.Helper()
 	s.write()
@@ -36,7 +36,7 @@ func (s *site) carried(want int, bring func(dir string, box sandbox.Box)) (stder
 	return stderr
 }
 
-// bringAll transfers all files, as a batch system that works does.
+// bringAll transfers all files, as a correct batch system does.
 func (s *site) bringAll(dir string, box sandbox.Box) {
 	s.t.Helper()
 	for _, from := range append([]string{filepath.Join(s.bin, sandbox.WrapperName), box.File}, box.Packages...) {
@@ -88,14 +88,14 @@ echo '<host id="n1"/>' | "$JJM_RECORD"`)
 	if err != nil || claim == nil || *claim != r.Claim {
 		t.Errorf("claim %+v, %v", claim, err)
 	}
-	// A second time, as after a crash of the daemon.
+	// The daemon takes the parcel a second time, as it does after a crash.
 	if again, err := s.area.TakeParcel(testTag, 0, s.as[0].AttemptID(), 0); err != nil || again == nil {
 		t.Errorf("the second time %+v, %v", again, err)
 	}
 }
 
-// If the batch system itself transfers the proxy, it also transfers newer proxies, so the job gets this file instead of
-// the copy in the box. A path in the variable that does not name such a file is ignored.
+// If the batch system itself transfers the proxy, it also transfers renewed proxies. Therefore the application gets the
+// path of this file, and not of the copy in the box. A variable with another path is ignored.
 func TestCarry_TheProxyThatTheBatchSystemBringsIsTheJobs(t *testing.T) {
 	for _, ours := range []bool{true, false} {
 		s := newSite(t, `cat "$X509_USER_PROXY"; chmod 600 "$X509_USER_PROXY"`)

@@ -12,8 +12,8 @@ import (
 	"jjm/sandbox"
 )
 
-// reads makes the attempt read the outputs of local jobs 16.0 and 16.1: the file out.dat of each, the second as a
-// secondary file.
+// reads makes the part of the attempt read outputs of the local jobs 16.0 and 16.1: the file out.dat of each, the
+// second as a file of a secondary dataset.
 func (s *site) reads() {
 	s.t.Helper()
 	a := &s.as[0]
@@ -62,8 +62,8 @@ func TestGiven_IsReadByItsNameInTheDataset(t *testing.T) {
 	}
 }
 
-// On a worker that does not see the area, the files are transferred with the job and have the names of the transferred
-// files.
+// On a worker that does not see the work area, the batch system transfers the files with the job, and the application
+// gets the paths of the transferred files.
 func TestGiven_ComesToAWorkerThatDoesNotSeeTheArea(t *testing.T) {
 	s := newSite(t, readAll)
 	s.reads()
@@ -91,7 +91,7 @@ func TestGiven_ComesToAWorkerThatDoesNotSeeTheArea(t *testing.T) {
 	}
 }
 
-// A missing or replaced file is reported by name, and the application is not started.
+// The result names a missing or replaced file, and the application is not started.
 func TestGiven_WhatIsGoneIsTold(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(t *testing.T, file string)

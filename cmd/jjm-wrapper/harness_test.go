@@ -21,7 +21,8 @@ import (
 	"jjm/sandbox"
 )
 
-// wrapperBinary is the path of the program under test: JJM_BIN, or built once.
+// wrapperBinary is the path of the program under test: $JJM_BIN or, if that is not set, a program that the tests build
+// once.
 var wrapperBinary string
 
 func TestMain(m *testing.M) {
@@ -95,7 +96,7 @@ func (s *site) write() {
 	}
 }
 
-// pack makes the package of inputs from names and contents; all files are executable.
+// pack makes the package of inputs: files by name, with their contents. All files are executable.
 func (s *site) pack(files map[string]string) {
 	s.t.Helper()
 	dir := s.t.TempDir()
@@ -112,7 +113,7 @@ func (s *site) packed() (pkg string, files []string, err error) {
 	return s.area.Pack(s.t.Context(), s.inputs, func(p string) (io.ReadCloser, error) { return os.Open(p) })
 }
 
-// command returns the wrapper's command for a position.
+// command returns the command that runs the wrapper for a position.
 func (s *site) command(pos int, env ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(s.bin, sandbox.WrapperName), "run", s.area.Root(), string(testTag))
 	cmd.Dir = filepath.Join(s.area.Root(), sandbox.BulkDir(testTag))
@@ -191,7 +192,7 @@ func (s *site) file(name string) string {
 	return string(b)
 }
 
-// eventually waits until ok.
+// eventually waits until ok returns true. what is for the message if that does not happen.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	await.True(t, what, ok)
@@ -203,7 +204,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// alive reports whether a process runs; a zombie does not.
+// alive reports whether a process is running. A zombie is not running.
 func alive(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -213,7 +214,7 @@ func alive(pid int) bool {
 	return !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X")
 }
 
-// terminals returns the keywords and data of the records that decide the result.
+// terminals returns the keywords and data of the log records that say how the attempt ended.
 func terminals(r jjm.Result) []string {
 	var list []string
 	for _, t := range glf.Parse([]byte(r.GLF)).Terminals {

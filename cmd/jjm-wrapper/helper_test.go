@@ -77,7 +77,7 @@ func TestLogHelper_NeverFailsTheApplicationForWantOfALog(t *testing.T) {
 	}
 }
 
-// The help explains every keyword, outside a job too, and fits a terminal.
+// The help explains every keyword and fits a terminal. It is also printed outside of a job.
 func TestLogHelper_ExplainsItself(t *testing.T) {
 	for _, flag := range []string{"--help", "-h"} {
 		var stdout, stderr bytes.Buffer
@@ -126,8 +126,8 @@ func TestProgressHelper_PublishesForThePosition(t *testing.T) {
 	}
 }
 
-// Elements that an application adds to its record are checked immediately. An element replaces an earlier element of
-// the same name, and the result contains the elements.
+// jjm_record checks the elements that an application adds immediately. An element replaces an earlier element with the
+// same name, and the result contains the elements.
 func TestRecordHelper_GathersElements(t *testing.T) {
 	s := newSite(t, `say() { printf '%s' "$1" | "$JJM_RECORD"; echo $?; }
 say '<plot name="mass" peak="91.1"/>'; say '<plot name="mass" peak="91.2"/><host id="n1"/>'
@@ -163,7 +163,7 @@ func TestProgressHelper_WithoutAJobSaysSo(t *testing.T) {
 	}
 }
 
-// The help is the same outside a job.
+// The help is also printed outside of a job.
 func TestProgressHelper_ExplainsItself(t *testing.T) {
 	for _, flag := range []string{"--help", "-h"} {
 		var out, said strings.Builder
@@ -174,7 +174,7 @@ func TestProgressHelper_ExplainsItself(t *testing.T) {
 	}
 }
 
-// If an argument of a call is wrong, the error names the argument in the words of the caller.
+// The error for a wrong argument quotes the argument.
 func TestProgressHelper_SaysWhatIsWrong(t *testing.T) {
 	for want, args := range map[string][]string{
 		"jjm_progress: DONE \"-1\": want a whole number from 0 on\n": {"sim", "-1"},

@@ -44,7 +44,7 @@ func TestInput_WholeFilesHaveNoEnd(t *testing.T) {
 	}
 }
 
-// Parent files are in a separate list, if there are any.
+// The names of parent files are in a separate list, if there are any.
 func TestInput_ParentsAreListed(t *testing.T) {
 	s := newSite(t, `cat "$JJM_INPUT_FILES" "$JJM_PARENT_FILES"`)
 	s.as[0].Part = jjm.Part{Unit: jjm.UnitFile, Count: 1, Serial: 1,
@@ -61,7 +61,7 @@ func TestInput_ParentsAreListed(t *testing.T) {
 	}
 }
 
-// The text of the sections is longer than a variable may be.
+// A list of sections that is longer than an environment variable may be does not prevent the start of the job.
 func TestInput_ManySectionsDoNotStopTheJob(t *testing.T) {
 	s := newSite(t, `echo "${JJM_LUMIS-none}"`)
 	in := &jjm.PartInput{Files: []string{"a"}}

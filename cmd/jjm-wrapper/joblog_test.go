@@ -13,7 +13,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// logFiles returns the texts in the log of an attempt, by name.
+// logFiles returns the contents of the files in the log of an attempt, by name.
 func logFiles(t *testing.T, text string) map[string]string {
 	t.Helper()
 	z, err := gzip.NewReader(bytes.NewReader([]byte(text)))
@@ -37,8 +37,7 @@ func logFiles(t *testing.T, text string) map[string]string {
 	}
 }
 
-// The log of a job contains the output of the job, even if the job failed. Without a log in the job file, there is no
-// log.
+// The log contains the output of the job, even if the job failed. If the job file requests no log, there is none.
 func TestLog_HoldsWhatTheJobWrote(t *testing.T) {
 	for _, script := range []string{"echo to stdout; echo to stderr >&2; $GBS_LOG SUCCEEDED -",
 		"echo to stdout; echo to stderr >&2; $GBS_LOG FAILED -; exit 3"} {
@@ -66,7 +65,8 @@ func TestLog_HoldsWhatTheJobWrote(t *testing.T) {
 	}
 }
 
-// If the application made a file of the log's name, there is no log, and the result says so.
+// If the application created a file with the name of the log, this file is not collected, and the result has the
+// reason.
 func TestLog_OfAnotherMakerIsNotTaken(t *testing.T) {
 	s := newSite(t, "echo mine > ../log.tgz; $GBS_LOG SUCCEEDED -")
 	s.as[0].Log = true

@@ -16,8 +16,8 @@ import (
 	"jjm/sandbox"
 )
 
-// leftovers makes in a folder one file of each kind that an application can leave behind and that could block a reader.
-// It returns the paths by kind. Devices are made only if the test runs as root.
+// leftovers creates, in a folder, one file of each kind that an application can leave behind and that could block a
+// reader. It returns the paths by kind. It creates devices only if the test runs as root.
 func leftovers(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	kinds := map[string]string{}
@@ -42,8 +42,8 @@ func leftovers(t *testing.T, dir string) map[string]string {
 	return kinds
 }
 
-// After the end of the application, the wrapper opens files in several places. No file that the application leaves in
-// these places blocks the wrapper, and the wrapper reports how the attempt ended.
+// The wrapper opens several files after the end of the application. If the application puts a pipe or a device in the
+// place of one of these files, this does not block the wrapper, and the wrapper reports how the attempt ended.
 func TestLeftovers_NoneBlocksTheWrapper(t *testing.T) {
 	places := map[string]struct {
 		script string // $1 is the file
@@ -86,7 +86,8 @@ func TestLeftovers_NoneBlocksTheWrapper(t *testing.T) {
 	}
 }
 
-// The same holds for a worker that does not see the work area.
+// On a worker that does not see the work area, files that the application leaves behind do not block the wrapper
+// either.
 func TestLeftovers_NoneBlocksTheParcel(t *testing.T) {
 	for kind := range leftovers(t, t.TempDir()) {
 		t.Run(kind, func(t *testing.T) {
@@ -102,8 +103,8 @@ func TestLeftovers_NoneBlocksTheParcel(t *testing.T) {
 	}
 }
 
-// Relative and absolute links that stay within the job's folder are followed. For any other link, the result has the
-// reason why the file is left out.
+// The wrapper follows relative and absolute links that stay within the job's folder. For a link that leads out of it,
+// the result has the reason why the file is left out.
 func TestLinks_ThatStayInsideAreFollowed(t *testing.T) {
 	const out = "a symbolic link leads out of the job's directory"
 	for name, c := range map[string]struct {
@@ -179,7 +180,7 @@ func collectable(t *testing.T, s *site) {
 	}
 }
 
-// The search for a pattern ends without a result if links multiply the matches without end, or if no time is left.
+// The search for a pattern stops with an error if links multiply the names without end, or if no time is left.
 func TestGlob_OfFoldersThatLinksMultiplyIsGivenUp(t *testing.T) {
 	s := newSite(t, `i=0; while [ $i -lt 100 ]; do ln -s . l$i; i=$((i+1)); done`)
 	s.job.Outputs = []string{"*/*/*/*/*"}

@@ -85,7 +85,7 @@ type pattern struct {
 // unmet returns the patterns and names for which no file was collected, in their order. outputs[i] is the result of
 // collecting files[i]. It returns at most jjm.MaxUnmet entries; the last entry then counts the others.
 func unmet(asked []pattern, files []wanted, outputs []jjm.Output) (all []jjm.Unmet) {
-	at := map[string]*jjm.Output{} // by the name of the file
+	at := map[string]*jjm.Output{} // the outputs by the names of the files
 	for i, w := range files {
 		at[w.name] = &outputs[i]
 	}

@@ -13,7 +13,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// summary returns outputs as "name bytes" or "name: absent".
+// summary returns a text for each output: "name bytes", or "name: absent" with the reason.
 func summary(outputs []jjm.Output) []string {
 	var list []string
 	for _, o := range outputs {
@@ -218,7 +218,7 @@ func TestOutputs_TheSizeCapLeavesOutWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// A result has room for all outputs of a job, even for thousands.
+// A result contains all outputs of a job, even thousands.
 func TestOutputs_ManyAreAllReported(t *testing.T) {
 	s := newSite(
 		t, `i=0; while [ $i -lt 9000 ]; do i=$((i+1)); echo $i > "a-rather-long-name-of-an-output-file-$i.root"; done`)
@@ -233,8 +233,7 @@ func TestOutputs_ManyAreAllReported(t *testing.T) {
 	}
 }
 
-// Outputs that are left out are counted by reason. Folders and pipes, and optional outputs that were not made, are not
-// counted.
+// Outputs that are left out are counted by reason. Folders, pipes and missing optional outputs are not counted.
 func TestOutputs_LeftOutHaveAReason(t *testing.T) {
 	for name, c := range map[string]struct {
 		script           string

@@ -16,7 +16,7 @@ import (
 	"jjm/sandbox"
 )
 
-// newAttempt returns an attempt whose folder has files of these names below work/.
+// newAttempt returns an attempt in whose folder work/ contains files with these names.
 func newAttempt(t *testing.T, names ...string) *attempt {
 	t.Helper()
 	dir := t.TempDir()
@@ -36,7 +36,8 @@ func newAttempt(t *testing.T, names ...string) *attempt {
 	return &attempt{dir: dir, root: root, log: &logFile{root: root}}
 }
 
-// If an open hangs until the time is over, its file and all later files are left out. The earlier files are collected.
+// If opening a file hangs until the time is over, this file and all later files are left out. The earlier files are
+// collected.
 func TestGather_DoesNotWaitForAFileSystemThatHangs(t *testing.T) {
 	a := newAttempt(t, "a", "b", "c")
 	a.job.Required = []string{"c"}
@@ -75,7 +76,7 @@ func TestGather_DoesNotWaitForAFileSystemThatHangs(t *testing.T) {
 	}
 }
 
-// If the log cannot be packed in time, it is left out like all other outputs.
+// If the log cannot be packed in time, it is left out in the same way as other outputs.
 func TestGather_TellsOfTheLog(t *testing.T) {
 	a := newAttempt(t)
 	a.assign.Log = true
@@ -87,7 +88,7 @@ func TestGather_TellsOfTheLog(t *testing.T) {
 	}
 }
 
-// If the search for outputs hangs, each pattern and name is left out.
+// If the search for outputs hangs, each pattern and each name in the log is reported as left out.
 func TestOutputs_NoneIsLookedForWhereTheSearchHangs(t *testing.T) {
 	a := newAttempt(t, "a", "b", "c")
 	a.job.Required, a.job.Outputs, a.job.Optional = []string{"a"}, []string{"*.root"}, []string{"b*"}

@@ -382,7 +382,7 @@ func TestRun_OneOfManyPositionsRuns(t *testing.T) {
 	}
 }
 
-// Each process gets XCPU after it has used its processor time, whatever the batch system does.
+// Each process of the application gets SIGXCPU when it has used its processor time. The batch system need not limit it.
 func TestRun_ProcessorTimeIsLimited(t *testing.T) {
 	s := newSite(t, `while :; do :; done`)
 	s.job.CPUTime = jjm.Duration(time.Second)

@@ -102,8 +102,8 @@ func TestSignals_KillFollowsTermAfterTheGracePeriod(t *testing.T) {
 	}
 }
 
-// A batch system that forgot the job sends no signal. The daemon's order in the work area has the effect of TERM and
-// KILL.
+// A batch system that has forgotten the job sends no signal. The daemon's order in the work area ends the application
+// as TERM and, after the grace period, KILL do.
 func TestSignals_AnOrderInTheWorkAreaEndsTheApplication(t *testing.T) {
 	for name, script := range map[string]string{
 		"it ends":    `trap 'echo saving; exit 3' TERM; ` + sayPID + `while :; do sleep 0.01; done`,

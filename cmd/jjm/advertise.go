@@ -57,7 +57,8 @@ func (s *advertise) Run(c *cli) error {
 	return nil
 }
 
-// fromFile reads the state of the ad that the last daemon wrote to its file.
+// fromFile returns the state of the ad that the last daemon stored in its state folder. down is the error because no
+// daemon answers. If the file cannot be read, the error has the exit code exitUnreachable.
 func (s *advertise) fromFile(c *cli, down error) (told wire.Advertised, err error) {
 	path := filepath.Join(s.at(c).StateDir(), wire.AdvertisedFile)
 	text, err := os.ReadFile(path)
@@ -93,7 +94,7 @@ func (s *advertise) print(c *cli, told wire.Advertised) error {
 	return err
 }
 
-// collectors prints a line for each collector, and the errors below the table.
+// collectors prints a table with a line for each collector, and notes below the table.
 func (c *cli) collectors(told wire.Advertised) error {
 	if err := c.collectorTable(told.Collectors); err != nil {
 		return err
@@ -122,7 +123,7 @@ func (c *cli) collectorNotes(told wire.Advertised) error {
 			notes = append(notes, fmt.Sprintf("it may hold an ad of the name %q", k.Site))
 		}
 		if k.Lost > 0 {
-			notes = append(notes, "it had lost the ad, last seen "+plain.Clock(k.LostAt))
+			notes = append(notes, "it had lost the ad; jjm noticed at "+plain.Clock(k.LostAt))
 		}
 		for _, note := range notes {
 			if _, err := fmt.Fprintf(c.out, "%s: %s\n", plain.Printable(k.Collector), plain.Printable(note)); err != nil {
@@ -133,7 +134,7 @@ func (c *cli) collectorNotes(told wire.Advertised) error {
 	return nil
 }
 
-// adState returns the state of the ad at a collector, with ", trying" while jjm tries to send it.
+// adState returns the state of the ad in a collector, and whether jjm is trying to send it now.
 func adState(k wire.AdCollector) string {
 	if k.Trying != 0 {
 		return k.State + ", trying"
@@ -141,7 +142,8 @@ func adState(k wire.AdCollector) string {
 	return k.State
 }
 
-// arrived returns an error with the collectors to which the ad was not sent, or to which sending fails or is tried.
+// arrived returns an error unless every collector has the ad. The error names the collectors to which the ad was not
+// sent, to which sending failed, or to which jjm is still sending it.
 func arrived(told wire.Advertised) error {
 	var missing []string
 	for _, k := range told.Collectors {

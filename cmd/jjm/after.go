@@ -7,7 +7,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// after returns the grid jobs of --after. It returns an error if --after-end is set without --after.
+// after returns the grid jobs that --after names. It returns an error for other words, and for --after-end without
+// --after.
 func (s *submit) after() (ids []jjm.GridID, err error) {
 	for _, text := range s.After {
 		ref, err := jjm.ParseRef(strings.TrimSpace(text))

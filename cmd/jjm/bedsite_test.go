@@ -15,8 +15,8 @@ import (
 	"jjm/internal/testkit/servertest"
 )
 
-// bedSite is the fake service for the verbs about the site, and for the verbs about jobs that only people use. Its jobs
-// are the jobs of another fake service.
+// bedSite is the fake service for the verbs about the site, and for those verbs about jobs that only people use.
+// Another fake service has the jobs.
 type bedSite struct {
 	jobs *servertest.Fake
 	mu   sync.Mutex
@@ -66,10 +66,10 @@ func (b *bedSite) verbs() []served.Verb {
 	return append(b.jobs.Verbs(), all...)
 }
 
-// asked calls the hook of the fake's jobs, which counts requests.
+// asked calls the hook of the fake service that has the jobs. The hook counts requests.
 func (b *bedSite) asked(ctx context.Context, verb string) error { return b.jobs.Hook(ctx, verb) }
 
-// advertise returns the ad. If Now is set, it first counts as sent again.
+// advertise returns the ad. If the request has Now, the ad is first marked as sent again.
 func (b *bedSite) advertise(ctx context.Context, _ server.Caller,
 	r wire.AdvertiseRequest) (wire.AdvertiseAnswer, error) {
 	if err := b.asked(ctx, "advertise"); err != nil {
@@ -102,7 +102,7 @@ func (b *bedSite) reset(ctx context.Context, c server.Caller, r wire.ResetReques
 	return a, jjm.Errorf(jjm.Gone, "this site has no cluster %q", r.Cluster)
 }
 
-// order stores one order per target and verb. Without an order it lists the stored orders.
+// order stores one order for each target and verb. A request without an order lists the stored orders.
 func (b *bedSite) order(ctx context.Context, c server.Caller, r wire.OrderRequest) (a wire.OrderAnswer, err error) {
 	o := r.Order
 	if err := b.asked(ctx, "order"); err != nil {
@@ -137,7 +137,7 @@ func (b *bedSite) order(ctx context.Context, c server.Caller, r wire.OrderReques
 	return a, nil
 }
 
-// ban stores one ban per name. Without a ban it lists the stored bans.
+// ban stores one ban for each name. A request without a ban lists the stored bans.
 func (b *bedSite) ban(ctx context.Context, c server.Caller, r wire.BanRequest) (wire.BanAnswer, error) {
 	out, request := &wire.Banned{}, r.Ban
 	a := wire.BanAnswer{Banned: out}
@@ -170,7 +170,7 @@ func (b *bedSite) ban(ctx context.Context, c server.Caller, r wire.BanRequest) (
 	return a, err
 }
 
-// dataset counts the files of each dataset.
+// dataset stores only the number of files of each dataset.
 func (b *bedSite) dataset(ctx context.Context, c server.Caller,
 	r wire.DatasetRequest) (a wire.DatasetAnswer, err error) {
 	d := r.Dataset
@@ -208,7 +208,7 @@ func (b *bedSite) dataset(ctx context.Context, c server.Caller,
 	return a, nil
 }
 
-// renew stores nothing and accepts every credential as newer.
+// renew stores nothing, and answers that every credential was newer.
 func (b *bedSite) renew(ctx context.Context, c server.Caller, r wire.RenewRequest) (a wire.RenewAnswer, err error) {
 	err = b.jobs.Use(ctx, "renew", c, r.Grid(), func(*servertest.Job) {
 		for _, one := range r.Credentials {
@@ -218,8 +218,8 @@ func (b *bedSite) renew(ctx context.Context, c server.Caller, r wire.RenewReques
 	return a, err
 }
 
-// retract returns an answer in which local job 0 made each output. The answer has a recovery if the request names one.
-// Otherwise it says that the grid job is reopened, unless NewOutput is set.
+// retract returns an answer in which local job 0 made each output. If the request names a recovery, the answer contains
+// one. Otherwise the answer says that the grid job is reopened, unless the request has NewOutput.
 func (b *bedSite) retract(ctx context.Context, c server.Caller,
 	r wire.RetractRequest) (a wire.RetractAnswer, err error) {
 	id, w := r.Grid(), r.Retract
@@ -238,7 +238,7 @@ func (b *bedSite) retract(ctx context.Context, c server.Caller,
 	return a, err
 }
 
-// copy submits the edits as the lines of a job file.
+// copy submits a job file whose lines are the edits of the request.
 func (b *bedSite) copy(ctx context.Context, c server.Caller, r wire.CopyRequest) (a wire.CopyAnswer, err error) {
 	id, how := r.Grid(), r.CopyHow
 	if err := b.jobs.Use(ctx, "copy", c, id, func(*servertest.Job) {}); err != nil {
@@ -266,7 +266,7 @@ func (b *bedSite) verify(ctx context.Context, c server.Caller, r wire.VerifyRequ
 	return a, err
 }
 
-// release counts the held local jobs and, unless DryRun is set, makes them wait.
+// release counts the held local jobs. Unless the request has DryRun, it makes them wait for a submission.
 func (b *bedSite) release(ctx context.Context, c server.Caller, r wire.ReleaseRequest) (wire.ReleaseAnswer, error) {
 	out := make([]wire.Released, len(r.Jobs))
 	for i, ref := range r.Jobs {
@@ -285,7 +285,8 @@ func (b *bedSite) release(ctx context.Context, c server.Caller, r wire.ReleaseRe
 	return wire.ReleaseAnswer{Release: out}, nil
 }
 
-// historyOf returns the last Limit entries; for orders, one entry for each order in force.
+// historyOf returns the last Limit entries of the journal. For the journal of orders, it returns an entry for each
+// order in force.
 func (b *bedSite) historyOf(ctx context.Context, c server.Caller, r wire.HistoryRequest) (a wire.HistoryAnswer,
 	err error) {
 	if r.Orders {

@@ -39,7 +39,7 @@ func (*cat) Help() string {
 		"script or glf, the name means the same as the option."
 }
 
-// file returns the file that the options name, the standard output by default.
+// file returns the file that the command line names, by default standard output.
 func (s *cat) file() wire.CatFile {
 	file := wire.CatFile{Path: s.File, Attempt: s.Attempt}
 	switch {
@@ -56,8 +56,8 @@ func (s *cat) file() wire.CatFile {
 	return file
 }
 
-// check returns an error for options that exclude each other, for a negative attempt, and for an id that does not mean
-// exactly one local job.
+// check returns an error if options exclude each other, if the attempt is negative, or if the id does not mean exactly
+// one local job.
 func (s *cat) check() error {
 	wanted := 0
 	for _, given := range []bool{s.Stderr, s.Script, s.GLF, s.List, s.File != ""} {
@@ -115,7 +115,7 @@ func (s *cat) Run(c *cli) error {
 	return nil
 }
 
-// list prints the files of the job.
+// list prints the files that the command can show for the local job.
 func (s *cat) list(c *cli) error {
 	a, err := ask(c, s.place, wire.VerbCat(), wire.CatRequest{One: wire.OneRef(s.ID),
 		CatFile: wire.CatFile{Attempt: s.Attempt}, List: true})
@@ -143,7 +143,7 @@ func (s *cat) list(c *cli) error {
 	return nil
 }
 
-// fileTable prints files. The name comes last and is never cut, because the user passes it as FILE.
+// fileTable prints a table of files. The name is in the last column and is never cut, because people use it as FILE.
 func (c *cli) fileTable(files []jjm.JobFile) error {
 	rows := [][]string{{"BYTES", plain.Zoned("WRITTEN"), "WHERE", "FILE"}}
 	for _, f := range files {
@@ -156,8 +156,8 @@ func (c *cli) fileTable(files []jjm.JobFile) error {
 	return c.table(rows)
 }
 
-// whyOver checks, after the end of a followed output, whether the daemon answers. If it does not, whyOver returns an
-// error, because the job may still be running.
+// whyOver is called when the bytes of a followed file have ended. If the daemon does not answer, it returns an error,
+// because the job may then still be running.
 func (s *cat) whyOver(c *cli) error {
 	if _, err := ask(c, s.place, wire.VerbPing(), wire.PingRequest{}); err != nil {
 		return fmt.Errorf("the job may go on, but %w", err)

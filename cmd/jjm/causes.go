@@ -15,19 +15,19 @@ import (
 )
 
 const (
-	// mostExamples is the number of causes for which the end of an example's standard error is shown.
+	// mostExamples is the greatest number of causes whose example, a local job, is shown with the end of its standard
+	// error.
 	mostExamples = 3
-	// endLines is how many lines are shown of the end of an example's standard error, each with at most lastColumns
-	// columns.
+	// endLines is how many lines of this end are shown, each with at most lastColumns columns.
 	endLines    = 5
 	lastColumns = 100
-	// lastBytes is how many bytes at the end of an example's standard error are requested. examplePatience is the longest
-	// wait for these bytes.
+	// lastBytes is how many bytes at the end of standard error are requested from the daemon. examplePatience is the
+	// longest wait for the answers about all examples.
 	lastBytes       = 4 << 10
 	examplePatience = 5 * time.Second
 )
 
-// firstCause returns the cause of most failures, "" if nothing failed permanently.
+// firstCause returns the most frequent cause for which local jobs failed, "" if none failed permanently.
 func firstCause(causes []jjm.Cause) string {
 	if len(causes) == 0 || causes[0].Again {
 		return ""
@@ -35,7 +35,8 @@ func firstCause(causes []jjm.Cause) string {
 	return cmp.Or(causes[0].Text, "various")
 }
 
-// causeCell returns the cause of most failures, and the grid jobs that repeat the failed work.
+// causeCell returns the cell of the column CAUSE: the most frequent cause of failures, and the grid jobs that repeat
+// the failed work.
 func causeCell(st wire.Status) string {
 	cause := firstCause(st.Causes)
 	if cause == "" || len(st.RecoveredBy) == 0 {
@@ -44,7 +45,8 @@ func causeCell(st wire.Status) string {
 	return "recovered by " + plain.IDs(st.RecoveredBy) + "; " + cause
 }
 
-// causeRows returns the rows of the causes of a grid job, with the last lines of examples.
+// causeRows returns the rows about the causes of failures of a grid job. words are the last lines that the examples of
+// the causes wrote to standard error, by id (see lastWords).
 func causeRows(causes []jjm.Cause, words map[string][]string) (rows [][2]string) {
 	last := ""
 	for _, c := range causes {
@@ -60,8 +62,7 @@ func causeRows(causes []jjm.Cause, words map[string][]string) (rows [][2]string)
 	return rows
 }
 
-// wordsRows returns the rows with the last lines that a local job wrote to standard error. It returns no rows if there
-// are no such lines.
+// wordsRows returns rows with the last lines that a local job wrote to standard error, none if words has no such lines.
 func wordsRows(local string, words map[string][]string) (rows [][2]string) {
 	for i, line := range words[local] {
 		if i == 0 {
@@ -73,8 +74,8 @@ func wordsRows(local string, words map[string][]string) (rows [][2]string) {
 	return rows
 }
 
-// spoken returns the local jobs whose last words are shown with a status: the examples of its causes. If the status is
-// about one local job, spoken returns this local job if it failed or is tried again.
+// spoken returns the causes for which a status shows the last lines of standard error: the causes of the grid job or,
+// if the status is about one local job that failed or is tried again, a cause with this local job as its example.
 func spoken(st wire.Status) []jjm.Cause {
 	switch {
 	case st.Lookup.Stale:
@@ -87,8 +88,8 @@ func spoken(st wire.Status) []jjm.Cause {
 	return []jjm.Cause{{First: st.Locals[0].ID.String()}}
 }
 
-// lastWords returns, by id, the last lines that the examples of causes wrote to standard error. Examples that cannot be
-// read are left out without an error.
+// lastWords requests from the daemon the last lines that the examples of the first mostExamples causes wrote to
+// standard error. It returns these lines by the id of the local job. It leaves out examples whose file cannot be read.
 func lastWords(daemon *client.Client, causes []jjm.Cause) map[string][]string {
 	ctx, cancel := context.WithTimeout(context.Background(), examplePatience)
 	defer cancel()
@@ -120,7 +121,7 @@ func lastLinesOf(ctx context.Context, daemon *client.Client, local string) []str
 	}
 	var lines []string
 	for line := range strings.Lines(string(text)) {
-		// Blanks at the front stay: they place the marks of compilers and interpreters.
+		// Blanks at the beginning stay: compilers and interpreters use them to point at a place in the line above.
 		if line = strings.TrimRight(plain.Printable(strings.TrimRight(line, "\r\n")), " "); line != "" {
 			lines = append(lines, shorten(line, lastColumns))
 		}

@@ -77,8 +77,8 @@ func (s *showClusters) Run(c *cli) error {
 	return nil
 }
 
-// nature prints, for each cluster, how reliably it avoids submitting twice and, if not all,
-// which storages its workers can read.
+// nature prints, for each cluster, how reliably it avoids submitting a job twice, and the storages that its workers can
+// read if they cannot read all.
 func (c *cli) nature(all []wire.Cluster) error {
 	for _, cl := range all {
 		if cl.Guarantee != "" {
@@ -128,7 +128,7 @@ func (c *cli) clusterTable(all []wire.Cluster) error {
 	return c.table(rows, "CLUSTER", "KIND", "STATE")
 }
 
-// clusterTrouble prints a line for each problem of a cluster.
+// clusterTrouble prints the lines of clusterNotes for each cluster.
 func (c *cli) clusterTrouble(all []wire.Cluster) error {
 	for _, cl := range all {
 		for _, line := range clusterNotes(cl) {
@@ -140,8 +140,8 @@ func (c *cli) clusterTrouble(all []wire.Cluster) error {
 	return nil
 }
 
-// clusterState returns the state of a cluster in one to three words. An open circuit breaker is shown rather than other
-// trouble, and trouble rather than orders.
+// clusterState returns the state of a cluster in one to three words. If several things are wrong, it names an open
+// circuit breaker rather than other trouble, and trouble rather than orders.
 func clusterState(cl wire.Cluster, now jjm.Time) string {
 	switch {
 	case cl.Breaker != nil:
@@ -153,7 +153,7 @@ func clusterState(cl wire.Cluster, now jjm.Time) string {
 	if cl.LastSeen == 0 && cl.Slots == 0 { // neither a listing nor a probe has returned anything
 		state = "not asked yet"
 	}
-	for _, o := range cl.Orders { // the last order determines the state, such as a pause after a drain
+	for _, o := range cl.Orders { // the last order in the list determines the state
 		if o.Kind == jjm.OrderCluster && o.Begun(now) {
 			state = o.Doing()
 		}
@@ -161,8 +161,8 @@ func clusterState(cl wire.Cluster, now jjm.Time) string {
 	return state
 }
 
-// clusterNotes returns the lines about a cluster below the table: its problems, each since when and, if known, when
-// jjm checks again; the orders in force; the limits that jjm learnt from refusals.
+// clusterNotes returns the lines about a cluster that are printed below the table: its problems, since when and, if
+// that is known, until the next attempt; the orders in force; and the limits that jjm learnt from refusals.
 func clusterNotes(cl wire.Cluster) []string {
 	var notes []string
 	if b := cl.Breaker; b == nil && !cl.Healthy && cl.Cause != "" {
@@ -195,8 +195,8 @@ func clusterNotes(cl wire.Cluster) []string {
 	return append(notes, otherTrouble(cl)...)
 }
 
-// otherTrouble returns the troubles of a cluster except the trouble whose cause clusterNotes already shows. The name of
-// the cluster is removed, because it precedes each line.
+// otherTrouble returns the troubles of a cluster, except the trouble that clusterNotes prints with its cause. It
+// removes the name of the cluster from the texts, because each line begins with it.
 func otherTrouble(cl wire.Cluster) (notes []string) {
 	told := ""
 	switch {
@@ -220,7 +220,7 @@ func since(t jjm.Time) string {
 	return " since " + plain.Clock(t)
 }
 
-// listingText returns how long a listing takes and how often jjm lists, "" before the first listing.
+// listingText returns how long the last listing took and how often jjm lists, "" before the first listing.
 func listingText(cl wire.Cluster) string {
 	if cl.Interval == 0 || cl.LastSeen == 0 {
 		return ""

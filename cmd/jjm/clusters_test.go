@@ -10,7 +10,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// For a cluster that was never listed, the text has no duration of a listing: "0 ms" would look like a fast listing.
+// Before the first listing of a cluster there is no duration of a listing: "0 ms" would look like a fast listing.
 func TestListingText_OfAClusterThatNobodyListedYet(t *testing.T) {
 	for want, c := range map[string]wire.Cluster{
 		"":               {Interval: jjm.Duration(5e9)},
@@ -22,7 +22,7 @@ func TestListingText_OfAClusterThatNobodyListedYet(t *testing.T) {
 	}
 }
 
-// If the line about an outage has the cause, a trouble does not repeat the cause or the name of the cluster.
+// If the line about an outage contains the cause, no other line repeats the cause or the name of the cluster.
 func TestClusterNotes_TellACauseOnce(t *testing.T) {
 	troubles := []string{"farm has answered no listing since 2026-11-25 08:00 CET: squeue: exit 1",
 		"farm could not be probed for its limits since 2026-11-25 08:00 CET: sinfo: exit 2"}
@@ -38,7 +38,8 @@ func TestClusterNotes_TellACauseOnce(t *testing.T) {
 	}
 }
 
-// The limit that refusals revealed is below the table, with its times and the batch system's message.
+// The lines below the table contain a limit that jjm learnt from refusals, with its times and the batch system's
+// message.
 func TestClusterNotes_TellALearntLimit(t *testing.T) {
 	since := jjm.At(time.Date(2026, 11, 25, 8, 0, 0, 0, time.Local))
 	c := wire.Cluster{Name: "farm", Healthy: true, Learnt: []wire.LearntLimit{

@@ -49,7 +49,7 @@ func TestCommands_EveryOneHasAnExampleThatParses(t *testing.T) {
 	}
 }
 
-// jjm --help prints a line for each command, with its purpose.
+// jjm --help prints a line for each command, with the purpose of the command.
 func TestHelp_NamesEveryCommand(t *testing.T) {
 	var all commands
 	parser, err := kong.New(&all, kong.Name("jjm"), kong.ExplicitGroups(groups()))
@@ -119,7 +119,8 @@ func TestCodeOf_EveryKindHasItsExitCode(t *testing.T) {
 	}
 }
 
-// Problems that a retry may cure do not refuse the job file; one mistake in the file does.
+// If a retry may remove the problems, the job file is not refused. If one problem is a mistake in the job file, it is
+// refused.
 func TestRefused_ABusyProgramIsNoRefusal(t *testing.T) {
 	busy := jjm.Problem{Where: "job.toml:1", Field: "type", Text: "2 programs run already: try again", Busy: true}
 	wrong := jjm.Problem{Field: "name", Text: "too long"}
@@ -139,8 +140,8 @@ func TestRefused_ABusyProgramIsNoRefusal(t *testing.T) {
 	}
 }
 
-// TestLinks_NothingOfTheDaemon keeps this program small: only the daemon's program may link packages for the store, the
-// engine or batch systems.
+// The program jjm stays small: only the daemon's program may link the packages of the store, the engine and the batch
+// systems.
 func TestLinks_NothingOfTheDaemon(t *testing.T) {
 	out, err := exec.Command(needs.Program(t, "go", "golang-go"), "list", "-deps", ".").Output()
 	if err != nil {
@@ -157,8 +158,8 @@ func TestLinks_NothingOfTheDaemon(t *testing.T) {
 	}
 }
 
-// BenchmarkExec measures the CPU time of a whole run of "jjm lookup", and the CPU time of a program that only parses
-// one flag. The aim is that jjm lookup needs at most 2.5 times as much CPU time.
+// BenchmarkExec measures the CPU time of a whole run of "jjm lookup", and of a program that only parses one flag. jjm
+// lookup should need at most 2.5 times as much CPU time as that program.
 func BenchmarkExec(b *testing.B) {
 	dir := b.TempDir()
 	flagOnly := "package main\nimport (\"flag\";\"fmt\")\nfunc main() { j := flag.Bool(\"json\", false, \"\"); flag.Parse(); fmt.Println(*j, flag.Args()) }\n"

@@ -8,7 +8,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// copyJob makes a new grid job from the request of an old grid job, or from the part of one local job.
+// copyJob makes a new grid job from the request of an existing grid job, or from the part of one local job.
 type copyJob struct {
 	secrets
 	ID   string   `arg:"" name:"ID" help:"The grid job, or one of its local jobs, such as 12.3."`

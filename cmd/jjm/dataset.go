@@ -137,8 +137,8 @@ func (d *removeDatasets) Run(c *cli) error {
 	return all.of(inChunks(d.Names))
 }
 
-// removedText returns the line about the removal of one dataset or container: its error, or the number of its files or
-// datasets. If dry is set, the text says that nothing was removed.
+// removedText returns the line about one name: its error or, if it was removed, the number of files of the dataset or
+// of datasets in the container. If dry is set, the line says what would be removed.
 func removedText(one *wire.RemovedDataset, dry bool) string {
 	done := "removed"
 	if dry {
@@ -156,7 +156,8 @@ func removedText(one *wire.RemovedDataset, dry bool) string {
 // Run carries out jjm dataset show.
 func (d *showDatasets) Run(c *cli) error { return d.show(c, d.Name) }
 
-// send sends a request, with the flag --uid if it was given.
+// send sends an operation on datasets to the daemon, with the account of --uid, and returns the result. If root gets an
+// error of kind Gone without --uid, the error says that --uid may be missing.
 func (d *datasets) send(c *cli, w wire.Dataset) (*wire.Datasets, error) {
 	if d.UID >= 0 {
 		w.UID = &d.UID
@@ -168,11 +169,11 @@ func (d *datasets) send(c *cli, w wire.Dataset) (*wire.Datasets, error) {
 	return a.Datasets, err
 }
 
-// maxBatch is the approximate number of bytes of names in one request: a quarter of the longest request line, because
-// JSON needs more space.
+// maxBatch is the approximate length, in bytes, of the files in one request: a quarter of the longest request line,
+// because JSON needs more bytes than a line of the list.
 const maxBatch = wire.MaxRequest / 4
 
-// add sends the files of a list, in several requests if there are many.
+// add sends the files of the list file, in several requests if there are many, and prints how many files were new.
 func (d *addFiles) add(c *cli, name, file string) error {
 	files, err := readList(c, file)
 	if err != nil {
@@ -201,7 +202,8 @@ func (d *addFiles) add(c *cli, name, file string) error {
 	return err
 }
 
-// readList reads the whole list before anything is sent. If the list has a mistake, no file is added.
+// readList reads and parses the whole list of files before anything is sent. So if the list has a mistake, no file is
+// added. The name - means standard input.
 func readList(c *cli, file string) ([]jjm.File, error) {
 	var r io.Reader = c.in
 	if file != "-" {
@@ -238,7 +240,8 @@ func (d *closeDataset) close(c *cli, name string) error {
 	return err
 }
 
-// mark marks files as unreadable, or removes their marks, and prints the effect on each file.
+// mark sets the state of files, which marks them as unreadable or removes their marks, and prints the effect on each
+// file. It then prints which grid jobs lack files.
 func (d *markFiles) mark(c *cli, name string, lfns []string, state string) error {
 	got, err := d.send(c, wire.Dataset{Do: wire.DatasetMark, Name: name, LFNs: lfns, State: state, Reason: d.Reason,
 		DryRun: d.Dry})
@@ -265,7 +268,8 @@ func (d *markFiles) mark(c *cli, name string, lfns []string, state string) error
 	return nil
 }
 
-// markedText returns the line about the mark of one file: its state, and the local jobs that have the file.
+// markedText returns the line about one file: its state, the local jobs that own it or gave it back, and the grid jobs
+// that can process it again or continue without it.
 func markedText(m *wire.MarkedFile) string {
 	text := field(m.LFN) + " " + m.State
 	if m.Before {
@@ -329,7 +333,8 @@ func (c *cli) datasetTable(all []wire.DatasetState) error {
 	return c.table(rows, "NAME", "CONTAINER")
 }
 
-// readers prints the origins of the files of datasets, and the grid jobs that read the datasets.
+// readers prints, for each dataset, the datasets from which a container got its files, and the grid jobs that read the
+// dataset.
 func (c *cli) readers(sets []wire.DatasetState) error {
 	for _, s := range sets {
 		for _, o := range s.Origins {
@@ -346,8 +351,8 @@ func (c *cli) readers(sets []wire.DatasetState) error {
 	return nil
 }
 
-// inputText returns how many files of a dataset a grid job has processed, or ": comes along" for a dataset that is not
-// the master dataset of the grid job.
+// inputText returns how much of a dataset a grid job has processed. For a dataset that the grid job only reads in
+// addition to its master dataset, it returns ": comes along".
 func inputText(in wire.Input) string {
 	if !in.Master {
 		return ": comes along"

@@ -57,6 +57,7 @@
 //
 // # Without a daemon
 //
-// While no daemon answers, lookup, status of jobs, list, history, log, record, why and health answer from the records,
-// and advertise from a file in the state folder. A message on standard error says so; see docs/RECORDS.md.
+// While no daemon answers, lookup, status of jobs, list, history, log, record and why answer from the records, and
+// advertise from a file in the state folder. A message on standard error says so, with the time of the answer. health
+// then shows what the state folder and the records say. See docs/RECORDS.md.
 package main

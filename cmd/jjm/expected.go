@@ -8,8 +8,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// expectedText returns roughly when a grid job will end, and the basis of the estimate: "about 14:20, by the 120
-// local jobs that ended in the last hour".
+// expectedText returns the expected end of a grid job, and what the estimate is based on: "about 14:20, by the 120
+// local jobs that ended in the last hour". It returns "" for nil.
 func expectedText(e *wire.ExpectedEnd, now time.Time) string {
 	if e == nil {
 		return ""
@@ -26,7 +26,7 @@ func expectedText(e *wire.ExpectedEnd, now time.Time) string {
 	return text
 }
 
-// minuteAt formats a time to the minute, without the date if it is today.
+// minuteAt returns a time to the minute, without the date if it is today.
 func minuteAt(t jjm.Time, now time.Time) string {
 	at := t.Time().In(now.Location())
 	if at.Format(time.DateOnly) != now.Format(time.DateOnly) {

@@ -41,7 +41,7 @@ func (e *explain) Run(c *cli) error {
 	return c.printExplained(a.Explain)
 }
 
-// printExplained prints evidence and verdict if the attempt has both, and then a line for each rule.
+// printExplained prints the evidence and the verdict of an attempt, if it has both, and then a line for each rule.
 func (c *cli) printExplained(x *wire.Explained) error {
 	_, _ = fmt.Fprintf(c.out, "attempt %d of local job %s\n", x.Attempt.Attempt, plain.Printable(x.Local))
 	if x.Attempt.Evidence != nil && x.Attempt.Verdict != nil {

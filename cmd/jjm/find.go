@@ -84,7 +84,7 @@ func (f *find) request(now time.Time) (r wire.FindRequest, err error) {
 	return r, err
 }
 
-// timeForm is a form in which people write a time, with the unit of its last part.
+// timeForm is a form in which people write a time, for time.Parse, with the unit of the last element of the form.
 type timeForm struct {
 	form string
 	unit time.Duration
@@ -98,9 +98,9 @@ func timeForms() []timeForm {
 		{time.TimeOnly, second}}
 }
 
-// inThePast parses the time of a flag that lies in the past. It returns the first and the last moment of the time: a
-// minute, a second or a day lasts from its beginning to its end, but at most until now. A time with a fraction of a
-// second is one moment.
+// inThePast parses the value of a flag, a time in the past, and returns its first and its last moment. A minute, a
+// second or a day lasts from its beginning to its end, but at most until now; a time with a fraction of a second is one
+// moment. The error names the flag.
 func inThePast(flag, s string, now time.Time) (from, until jjm.Time, err error) {
 	for _, f := range timeForms() {
 		at, err := time.ParseInLocation(f.form, s, now.Location())

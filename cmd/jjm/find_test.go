@@ -7,7 +7,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// A time names everything in its minute, second or day, as jjm prints it, but nothing after now.
+// The value of a flag for a time means the whole minute, second or day, up to now at most.
 func TestInThePast_ATimeLastsAsLongAsItsLastPart(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 30, 0, time.UTC)
 	at := func(day, hour, minute, second, ms int) jjm.Time {

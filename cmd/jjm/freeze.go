@@ -56,7 +56,8 @@ func (u *unfreeze) Run(c *cli) error {
 	})
 }
 
-// change freezes or unfreezes the selected jobs. done is the word for what happens to them.
+// change freezes or unfreezes the selected jobs, and prints the results. ask sends a request of the command, and done
+// is the participle for the output: "frozen" or "unfrozen".
 func (m *many) change(c *cli, command selection.Purpose, done string, ask func([]string) ([]wire.Frozen, error)) error {
 	refs, err := m.choose(c, command, "")
 	if err != nil {

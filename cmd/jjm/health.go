@@ -54,7 +54,8 @@ func (s *siteHealth) Run(c *cli) error {
 	return nil
 }
 
-// print prints the line for Nagios and all checks.
+// print prints the outcome of the checks: a line for Nagios, and then a line for each check. down is set if no daemon
+// answers.
 func (s *siteHealth) print(c *cli, now *wire.Health, down bool) error {
 	worst, line := health.Worst(now.Checks), health.Line(now.Checks)
 	if s.JSON {
@@ -72,7 +73,7 @@ func (s *siteHealth) print(c *cli, now *wire.Health, down bool) error {
 	return c.printChecks(now.Checks)
 }
 
-// printChecks prints the lines of checks.
+// printChecks prints a line for each check, and its remedy below it.
 func (c *cli) printChecks(checks []wire.HealthCheck) error {
 	var rows [][2]string
 	for _, one := range checks {
@@ -91,11 +92,11 @@ func (c *cli) printChecks(checks []wire.HealthCheck) error {
 	return c.facts(rows)
 }
 
-// mostRecords is the greatest number of records that are read while no daemon answers.
+// mostRecords is the greatest number of records that down reads.
 const mostRecords = 1000
 
-// down returns the checks while no daemon answers, from the state folder and the records as far as this account can
-// read them.
+// down returns the checks of jjm health while no daemon answers. It looks at the state folder, the records and the
+// spool as far as this account may read them. why is the error because no daemon answers.
 func (s *siteHealth) down(c *cli, why error) *wire.Health {
 	at := s.at(c)
 	f := health.DownFacts{Now: jjm.At(time.Now()), Error: why.Error(), State: at.StateDir()}
@@ -134,7 +135,8 @@ func (s *siteHealth) down(c *cli, why error) *wire.Health {
 	return &wire.Health{At: f.Now, Checks: health.DownChecks(f)}
 }
 
-// spoolDir returns the folder of the spool: $JJM_SPOOL, as for gatekeepers, or spool in the state folder.
+// spoolDir returns the folder of the spool: $JJM_SPOOL, unless --state is set, or the folder spool in the state folder.
+// Gatekeepers use the same folder.
 func (p place) spoolDir(c *cli, state string) string {
 	if dir := c.getenv("JJM_SPOOL"); dir != "" && p.State == "" {
 		return dir

@@ -8,7 +8,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// holdReason returns ": " with the code and the text of a hold, or "" if both are empty.
+// holdReason returns the code and the text of a hold for a line about the hold, beginning with ": ". It returns "" if
+// both are empty.
 func holdReason(code, text string) string {
 	switch {
 	case code == "" && text == "":
@@ -21,8 +22,8 @@ func holdReason(code, text string) string {
 	return ": " + code + ": " + text
 }
 
-// heldText returns who holds a local job, why, since when, and jjm's action on the hold. It returns "" if the local job
-// is neither held (state held or phase batch-held) nor to be held.
+// heldText returns who holds a local job, why, since when, and what jjm does about the hold. It returns "" if nobody
+// holds the local job and nobody has requested a hold.
 func heldText(l jjm.LocalJob) string {
 	h := l.Holding
 	if h.Keeps() && l.State.InBatch() {
@@ -50,7 +51,7 @@ func heldText(l jjm.LocalJob) string {
 	return s
 }
 
-// heldRows returns the rows about the held local jobs of a grid job.
+// heldRows returns a row for each kind of hold on the local jobs of a grid job.
 func heldRows(holds []wire.Hold) (rows [][2]string) {
 	for i, h := range holds {
 		rows = append(rows, [2]string{[]string{"held by", ""}[min(i, 1)],
@@ -59,7 +60,8 @@ func heldRows(holds []wire.Hold) (rows [][2]string) {
 	return rows
 }
 
-// toBeHeld returns who holds a local job that a batch system still has, and when the hold takes effect.
+// toBeHeld returns the text about a requested hold on a local job that a batch system still has: who requested it, and
+// when it takes effect.
 func toBeHeld(l jjm.LocalJob) string {
 	text := jjm.HeldOperator + ": " + l.Holding.Why
 	if l.State == jjm.Running || l.State == jjm.Completing {

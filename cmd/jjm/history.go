@@ -74,7 +74,7 @@ func (h *history) show(c *cli, refs ...string) error {
 	return c.attemptTable(a.Attempts)
 }
 
-// printJSON prints the changes, and then the attempts.
+// printJSON prints each change of an answer, and then each attempt, as an object on its own line.
 func (h *history) printJSON(c *cli, a wire.HistoryAnswer) error {
 	for _, e := range a.History {
 		if err := c.printJSON(e); err != nil {
@@ -89,7 +89,8 @@ func (h *history) printJSON(c *cli, a wire.HistoryAnswer) error {
 	return nil
 }
 
-// historyTable prints the entries with their complete causes, because people look for the causes.
+// historyTable prints the entries of a journal as a table. Their causes are not cut, because people look for the
+// causes.
 func (c *cli) historyTable(entries []jjm.JournalEntry) error {
 	rows := [][]string{{plain.Zoned("TIME"), "JOB", "FROM", "TO", "BY", "CAUSE"}}
 	for _, e := range entries {
@@ -102,7 +103,8 @@ func (c *cli) historyTable(entries []jjm.JournalEntry) error {
 	return c.wholeTable(rows, "BY")
 }
 
-// entryJob names the target of a change: the grid job, one of its local jobs, or a range; "" for an order.
+// entryJob returns the jobs that an entry of the journal is about: a grid job, one of its local jobs, or a range of
+// them. It returns "" for an order of an administrator.
 func entryJob(e jjm.JournalEntry) string {
 	switch {
 	case e.Grid == 0:
@@ -135,8 +137,8 @@ func (c *cli) attemptTable(all []wire.Attempt) error {
 	return c.wholeTable(rows, "BATCH JOB", "HOST")
 }
 
-// verdictText returns the action of a verdict with its level, class and reason: "retry (EXIT, EARLY): exit code 3". It
-// returns "not over" if there is no verdict.
+// verdictText returns a verdict as text, with its level, its class and its reason: "retry (EXIT, EARLY): exit code 3".
+// Without a verdict it returns "not over".
 func verdictText(v *jjm.Verdict) string {
 	if v == nil {
 		return "not over"

@@ -30,7 +30,7 @@ func (*hold) Help() string {
 // Run carries out jjm hold.
 func (h *hold) Run(c *cli) error {
 	how := wire.HoldHow{Reason: h.Reason, DryRun: h.Dry}
-	h.Reason = "" // here, the reason is no filter
+	h.Reason = "" // so that choose does not use the reason as a filter
 	refs, err := h.choose(c, selection.ToHold, "")
 	if err != nil {
 		return err
@@ -75,8 +75,8 @@ func holdLines(h wire.Held, dry bool) string {
 	return text + leftLines(h.Left, h.LeftOut)
 }
 
-// leftLines returns a line for each local job that is not changed, and a line with the number of local jobs without a
-// line.
+// leftLines returns a line for each local job that a command did not change, with the reason, and a line with the
+// number of further such local jobs.
 func leftLines(left []wire.Left, leftOut int) (text string) {
 	for _, l := range left {
 		text += fmt.Sprintf("  %s stays: %s\n", field(l.Local), plain.Printable(l.Why))

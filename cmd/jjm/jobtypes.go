@@ -17,7 +17,8 @@ type jobTypes struct {
 	Replay replayJob    `cmd:"" help:"Run the type of a grid job again and compare its answers." example:"jjm job-types replay 17"`
 }
 
-// newJobType writes the files of a new job type. The daemon's program contains them.
+// newJobType writes the files of a new job type. It runs the daemon's program, which contains the templates of these
+// files.
 type newJobType struct {
 	Args []string `arg:"" optional:"" name:"NAME" takes:"name"`
 }
@@ -74,8 +75,8 @@ func (j *showJobTypes) Run(c *cli) error {
 	return nil
 }
 
-// typesOf returns the job types with a name, or all if name is "". If a file declares the same type as another file,
-// the name of its entry is the name of the file.
+// typesOf returns the job types with a name, or all if name is "". There may be several: if two files declare the same
+// type, the entry of the second has the name of its file.
 func typesOf(all []wire.JobType, name string) (types []wire.JobType, err error) {
 	if name == "" {
 		return all, nil

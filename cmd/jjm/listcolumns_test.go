@@ -41,7 +41,7 @@ func TestListColumns_HostileNamesStayOneCell(t *testing.T) {
 	}
 }
 
-// Every column has a unique name and one kind of value.
+// Each column has a name of its own, and exactly one function that returns its value.
 func TestListColumns_EachHasOneValue(t *testing.T) {
 	seen := map[string]bool{}
 	for _, col := range listColumns() {

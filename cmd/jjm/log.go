@@ -33,7 +33,8 @@ func (l *logs) show(c *cli, id string) error {
 	return c.printTexts(a.Log)
 }
 
-// fromRecord returns a line for each change in the record of a job, in the form of the log.
+// fromRecord returns the changes in the record of a job as lines of the log. down is the error because no daemon
+// answers.
 func (l *logs) fromRecord(c *cli, id string, down error) ([]string, error) {
 	entries, err := l.offline(c, "log", down).history(id, 0)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"jjm/xmldb/head"
 )
 
-// lookupPatience is how long a lookup waits for the daemon before it answers from the records. Gatekeepers wait at most
+// lookupPatience is how long jjm lookup waits for the daemon before it reads the records. Gatekeepers wait at most
 // 30 s.
 const lookupPatience = 12 * time.Second
 
@@ -81,9 +81,10 @@ func (l *lookup) ask(c *cli) ([]wire.Lookup, error) {
 	return answers, nil
 }
 
-// fromRecords answers from the records, with the last known states. If a record is missing, the job may still exist,
-// because the daemon may have accepted the job and not yet written its record. With several ids, the answer for this
-// job is an error; with a single id, the command fails.
+// fromRecords returns the last known states of the jobs from the records. down is the error because no daemon answers.
+// If a record is missing, the job may still exist, because the daemon may have accepted the job and not yet written its
+// record. If there are several ids, the entry of this job then has an error of kind Busy; if there is only one,
+// fromRecords returns this error.
 func (l *lookup) fromRecords(c *cli, down error) ([]wire.Lookup, error) {
 	o := l.offline(c, "lookup", down)
 	answers := make([]wire.Lookup, len(l.IDs))
@@ -108,7 +109,8 @@ func (l *lookup) fromRecords(c *cli, down error) ([]wire.Lookup, error) {
 	return answers, nil
 }
 
-// gridOf returns the grid job of an id or a handle.
+// gridOf returns the grid job that an id or a handle means, and the handle. The error is of kind Gone if no record has
+// the handle.
 func gridOf(dir, id string) (jjm.GridID, jjm.Handle, error) {
 	h, _, ok := jjm.CutHandle(id)
 	if !ok {
@@ -118,7 +120,7 @@ func gridOf(dir, id string) (jjm.GridID, jjm.Handle, error) {
 	return grid, h, err
 }
 
-// lookupLine returns one answer in the form that doc.go documents.
+// lookupLine returns the status of one grid job as a line in the form that the package comment in doc.go documents.
 func lookupLine(l wire.Lookup) string {
 	status, kind, message := field(l.Status), "", l.Message
 	if l.Error != nil {

@@ -58,7 +58,7 @@ func (c *cli) main(args []string) int {
 	var silent *exit
 	if err != nil && !(errors.As(err, &silent) && silent.err == nil) {
 		if name == " health" {
-			code = health.ExitCode(health.Unknown) // for a monitoring system 2 is critical
+			code = health.ExitCode(health.Unknown) // a monitoring system would read exitUsage, 2, as CRITICAL
 		}
 		c.say("jjm%s: %v", name, err)
 		if client.IsUnreachable(err) {

@@ -56,7 +56,7 @@ func (c *cli) modelTable(all []wire.Model) error {
 	return c.manual(rows)
 }
 
-// modelOf returns a list of only the model with a name, or an error that lists all names.
+// modelOf returns a list with the model of a name, or an error that contains the names of all models.
 func modelOf(all []wire.Model, name string) ([]wire.Model, error) {
 	var names []string
 	for _, one := range all {

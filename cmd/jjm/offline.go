@@ -15,10 +15,10 @@ import (
 // an account may read: its own records, and for administrators all records.
 type offline struct {
 	c    *cli
-	name string // of the command
-	dir  string // of the records
+	name string // the name of the command, for messages
+	dir  string // the folder of the records
 	down error  // why no daemon answers
-	most int    // the greatest number of heads to read for a list of grid jobs
+	most int    // the greatest number of records to search; mostScanned, except in tests
 	// spool is the folder of requests that wait for the daemon.
 	spool string
 }

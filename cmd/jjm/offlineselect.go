@@ -10,11 +10,16 @@ import (
 	"jjm/xmldb/head"
 )
 
-// This file selects jobs among the records while no daemon answers. It contains two mechanisms. offline.fitting is for
-// jjm status: it returns the statuses of the grid jobs, or of the grid jobs with those of their local jobs, that the
-// ids, patterns and filters select. offline.choose is for jjm list: it makes a chosen, and offline.list calls
-// chosen.has for one grid job after another. In this file, a selection.List is the list of ids and patterns of a
-// command line, and a wire.List is the whole request of jjm list, with such ids and patterns in its member Refs.
+// This file selects jobs among the records while no daemon answers. There are two separate mechanisms.
+//
+// offline.fitting is for jjm status with filters. It returns the statuses of the selected grid jobs. If a filter or a
+// reference is about local jobs, each status contains the selected local jobs of its grid job.
+//
+// offline.choose is for jjm list. It makes a chosen, and offline.list then calls chosen.has for one grid job after
+// another.
+//
+// In this file, a selection.List is the list of ids and patterns of a command line. A wire.List is the whole request of
+// jjm list; its member Refs contains such ids and patterns.
 
 // named returns references to the jobs that a list of ids and patterns means. It keeps ids and handles unchanged, and
 // replaces each pattern of names by the ids of the grid jobs whose names match. It looks up the names in the readable

@@ -11,7 +11,8 @@ import (
 	"jjm/xmldb/head"
 )
 
-// why returns, from the records, why jobs wait. With several references, an error about one reference is in its answer.
+// why returns, from the records, the causes for which the jobs of each reference wait. If there are several references,
+// an error about one of them is in its entry. If there is only one, why returns its error.
 func (o *offline) why(refs []string) ([]wire.Why, error) {
 	out := make([]wire.Why, len(refs))
 	var asOf jjm.Time
@@ -31,7 +32,8 @@ func (o *offline) why(refs []string) ([]wire.Why, error) {
 	return out, nil
 }
 
-// whyOf returns, from the record, why one job waits. If there is no record, the submission may be in the spool.
+// whyOf returns, from the record, the causes for which the jobs of one reference wait, and the id of the grid job. If
+// there is no record, the submission may still be in the spool; this is then the cause.
 func (o *offline) whyOf(text string) (wire.Why, jjm.GridID, error) {
 	h, ref, err := o.head(text)
 	if err != nil {
@@ -79,8 +81,8 @@ func (o *offline) whyOf(text string) (wire.Why, jjm.GridID, error) {
 	return out, ref.Grid, nil
 }
 
-// spooled returns the time since when the submission of a handle lies in the spool of this account, or for root of any
-// account.
+// spooled reports whether the submission with a handle is in the spool, and since when. For root it searches the
+// submissions of all accounts, otherwise only those of this account.
 func (o *offline) spooled(text string) (since jjm.Time, found bool) {
 	h, _, ok := jjm.CutHandle(text)
 	if !ok {
@@ -93,10 +95,11 @@ func (o *offline) spooled(text string) (since jjm.Time, found bool) {
 	return jjm.At(at), found
 }
 
-// mostCauses is the greatest number of causes shown for a grid job. It is the same as the daemon's.
+// mostCauses is the greatest number of causes in an answer about a grid job. The daemon has the same limit.
 const mostCauses = 20
 
-// wireCauses returns groups in the form of answers. left is the number of local jobs in other groups.
+// wireCauses converts groups of local jobs with the same cause to the form of answers. left is the number of local jobs
+// in the groups that exceed mostCauses.
 func wireCauses(groups *why.Groups) (causes []wire.Cause, left int) {
 	all, left := groups.All(mostCauses)
 	for _, g := range all {
@@ -107,7 +110,7 @@ func wireCauses(groups *why.Groups) (causes []wire.Cause, left int) {
 	return causes, left
 }
 
-// wireCause returns a cause in the form of answers.
+// wireCause converts a cause to the form of answers.
 func wireCause(c why.Cause) *wire.Cause {
 	return &wire.Cause{Code: string(c.Code), Text: c.Text, Since: c.Since, Until: c.Until, Remedy: c.Remedy}
 }

@@ -11,7 +11,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// order holds the arguments of a command about orders.
+// order holds the flags and arguments of the commands that drain, pause and resume. Such an order is about a cluster, a
+// queue, a job type, a user or a grid job.
 type order struct {
 	Reason string `placeholder:"TEXT" help:"The reason, for people whose jobs wait. A drain and a pause need one."`
 	JSON   bool   `name:"json" help:"One JSON object per line."`
@@ -21,20 +22,20 @@ type order struct {
 	place
 }
 
-// term holds the flags for the end of an order.
+// term holds the flags for the time at which an order ends.
 type term struct {
 	For   string `placeholder:"DURATION" help:"End by itself after this duration, such as 30m or 2h."`
 	Until string `placeholder:"TIME" help:"End by itself at this time: 17:30, \"2026-03-01 17:30\", or as in RFC 3339."`
 }
 
-// drain is the command jjm drain. It drains a target, or announces a maintenance window with --from.
+// drain drains a cluster, a queue, a job type or a user, or announces a maintenance window with --from.
 type drain struct {
 	order
 	term
 	From string `placeholder:"TIME" help:"Announce a maintenance window that begins then (forms of TIME as for --until): grid jobs are accepted, and nothing is submitted that would not end before."`
 }
 
-// pause stops submitting.
+// pause pauses the submission of local jobs.
 type pause struct {
 	order
 	term
@@ -80,7 +81,8 @@ func (p *pause) Run(c *cli) error { return p.put(c, jjm.OrderPause, "", p.term) 
 // Run carries out jjm resume.
 func (r *resume) Run(c *cli) error { return r.put(c, jjm.OrderResume, "", term{}) }
 
-// put sends the order. Without a name it shows the orders in force.
+// put sends the order of the command line to the daemon, and prints the orders that it set or ended. Without a kind and
+// a name, it prints the orders in force. verb is drain, pause or resume.
 func (o *order) put(c *cli, verb, from string, until term) error {
 	var req wire.OrderRequest
 	if _, err := jjm.ParseRef(o.Kind); err == nil && o.Name == "" {
@@ -112,7 +114,8 @@ func (o *order) put(c *cli, verb, from string, until term) error {
 	return o.print(c, verb, a.Orders)
 }
 
-// given returns the order as a request to the daemon.
+// given returns the order of the command line for a request. from is the value of --from, and until the values of --for
+// and --until. The error says what is wrong with the command line.
 func (o *order) given(verb, from string, until term, now time.Time) (*wire.Order, error) {
 	current := now
 	w := &wire.Order{Verb: verb, Kind: o.Kind, Name: o.Name, Reason: o.Reason}
@@ -133,7 +136,7 @@ func (o *order) given(verb, from string, until term, now time.Time) (*wire.Order
 		if until == (term{}) {
 			return nil, usage("--from: a maintenance window needs an end: want --until or --for too")
 		}
-		w.From, now = jjm.At(begin), begin // a time of day without a date means its next occurrence after the beginning
+		w.From, now = jjm.At(begin), begin // a time of day in --until is its next occurrence after the beginning
 	}
 	if until.For != "" {
 		if err := w.For.UnmarshalText([]byte(until.For)); err != nil || w.For <= 0 {
@@ -156,7 +159,7 @@ func (o *order) given(verb, from string, until term, now time.Time) (*wire.Order
 	return w, nil
 }
 
-// windowEnd returns when an announced maintenance window ends, 0 for any other order.
+// windowEnd returns the end of an announced maintenance window, and 0 for every other order.
 func windowEnd(w *wire.Order) jjm.Time {
 	switch {
 	case w.From == 0:
@@ -167,7 +170,8 @@ func windowEnd(w *wire.Order) jjm.Time {
 	return w.From.Add(w.For.D())
 }
 
-// dated parses a time with a day. If the time names no zone, it is in the zone of now.
+// dated parses a time with a date. If the text has no time zone, the time is in the zone of now. ok is false if the
+// text is not such a time.
 func dated(s string, now time.Time) (t time.Time, ok bool) {
 	for _, form := range []string{time.RFC3339, "2006-01-02 15:04", "2006-01-02T15:04", "2006-01-02 15:04:05",
 		"2006-01-02T15:04:05", time.DateOnly} {
@@ -178,7 +182,8 @@ func dated(s string, now time.Time) (t time.Time, ok bool) {
 	return t, false
 }
 
-// moment parses the time of a flag. A time of day without a date means its next occurrence.
+// moment parses the value of a flag: a time with a date, or a time of day, which means its next occurrence. The error
+// names the flag.
 func moment(flag, s string, now time.Time) (time.Time, error) {
 	if t, ok := dated(s, now); ok {
 		return t, nil
@@ -239,8 +244,8 @@ func (c *cli) orderTable(orders []jjm.Order) error {
 	return c.table(rows, "NAME", "BY", "REASON")
 }
 
-// orderWord returns the word for the state of a target under an order. A maintenance window is announced before it
-// begins.
+// orderWord returns the state that an order causes, such as drained. For a maintenance window that has not begun, it
+// returns "maintenance announced".
 func orderWord(o jjm.Order) string {
 	if o.From != 0 && !o.Begun(jjm.At(time.Now())) {
 		return "maintenance announced"
@@ -248,7 +253,7 @@ func orderWord(o jjm.Order) string {
 	return o.Doing()
 }
 
-// orderText returns who ordered what, why, and until when.
+// orderText returns an order as text: the state that it causes, by whom, since and until when, and why.
 func orderText(o jjm.Order) string {
 	if o.From != 0 {
 		return orderWord(o) + " from " + o.From.Local() + " until " + o.Until.Local() + ", announced by " + o.By + ": " +

@@ -21,7 +21,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// tarEnd is the length of the end of a tar, in bytes: two blocks of zeros (POSIX.1, pax).
+// tarEnd is the length, in bytes, of the two blocks of zeros at the end of each tar (POSIX.1, pax).
 const tarEnd = 1024
 
 // output fetches the tar of the outputs, or one file of the outputs.
@@ -141,8 +141,8 @@ func (c *cli) outputTable(files []wire.OutputFile) error {
 	return c.table(rows)
 }
 
-// checkID replaces a name by the id of the job that the name means. It returns an error if the id is a local job and
-// neither --file nor --list is set, because only grid jobs have a tar.
+// checkID replaces a name in o.ID by the id of the job that the name means. Only grid jobs have a tar, so checkID
+// returns an error for a local job, unless --file or --list is set.
 func (o *output) checkID(c *cli) (err error) {
 	if o.ID, err = o.one(c, "output", o.ID, false, false); err != nil || o.File != "" || o.List {
 		return err
@@ -155,7 +155,7 @@ func (o *output) checkID(c *cli) (err error) {
 	return nil
 }
 
-// fetched is the output of --json.
+// fetched describes the fetched tar or file. It is the object that --json prints.
 type fetched struct {
 	Path    string `json:"path"`
 	Bytes   int64  `json:"bytes"`
@@ -165,8 +165,8 @@ type fetched struct {
 	Generation int `json:"generation,omitempty"`
 }
 
-// tell prints the path of the fetched file, or all fields with --json. On standard error it prints whether the tar is
-// partial, and the tar's generation.
+// tell prints the path of the fetched file, or f with --json. On standard error it prints the generation of the tar,
+// and whether the tar is partial.
 func (o *output) tell(c *cli, f fetched) error {
 	if f.Partial {
 		c.say("the job is not finished: this is what there is")
@@ -181,8 +181,8 @@ func (o *output) tell(c *cli, f fetched) error {
 	return err
 }
 
-// unfinished prints the progress of a job that is not finished, and returns the error with the commands that help: wait
-// and, without --file, output --partial.
+// unfinished prints the progress of a job that is not finished. It returns err, the daemon's refusal, with the exit
+// code exitUnfinished and the commands that help: jjm wait and, without --file, jjm output --partial.
 func (o *output) unfinished(c *cli, err error) error {
 	a, serr := ask(c, o.place, wire.VerbStatus(), wire.StatusRequest{Many: wire.Refs(o.ID)})
 	if serr != nil || len(a.Status) != 1 {
@@ -200,9 +200,9 @@ func (o *output) unfinished(c *cli, err error) error {
 	return &exit{exitUnfinished, err}
 }
 
-// path returns the path of the file to write: --out, or else the last element of the name that the daemon suggests. If
-// this element begins with a dot or is not the name of a file, path derives a name from the id. Without --out, path
-// returns an error if the file exists.
+// path returns the path of the file to write: --output, or else the last element of suggested, the name that the daemon
+// suggests. If this element begins with a dot or is not the name of a file, path makes a name from the id. Without
+// --output, an existing file is an error.
 func (o *output) path(suggested string) (string, error) {
 	if o.Out != "" {
 		return o.Out, nil
@@ -217,8 +217,8 @@ func (o *output) path(suggested string) (string, error) {
 	return name, nil
 }
 
-// write writes the tar or the file to where the user wants it. A file is replaced as a whole, also the target of a
-// symbolic link. A device or a pipe is written to and never replaced.
+// write writes the tar or the file to path, and returns its length. It replaces a regular file as a whole, and if path
+// is a symbolic link, the target of the link. It writes into a device or a pipe, and never replaces it.
 func (o *output) write(path string, r io.Reader, a wire.OutputAnswer) (bytes int64, err error) {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
@@ -238,7 +238,7 @@ func (o *output) write(path string, r io.Reader, a wire.OutputAnswer) (bytes int
 	return n, errors.Join(err, f.Close())
 }
 
-// save writes a file beside path and renames it when it is complete and checked.
+// save writes the tar or the file to a temporary file beside path, and renames it when it is complete and checked.
 func (o *output) save(path string, r io.Reader, a wire.OutputAnswer) (bytes int64, err error) {
 	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)),
 		renameio.WithStaticPermissions(0o644))
@@ -259,8 +259,8 @@ func (o *output) save(path string, r io.Reader, a wire.OutputAnswer) (bytes int6
 	return bytes, nil
 }
 
-// copy writes the tar or the file and checks it: by its checksum, or, if a tar has no checksum yet, by the end that
-// every tar has.
+// copy writes the tar or the file to w, and returns its length. It returns an error if the checksum is wrong. If a tar
+// has no checksum yet, it returns an error if the tar does not end as every tar does.
 func (o *output) copy(w io.Writer, r io.Reader, a wire.OutputAnswer) (n int64, err error) {
 	sum, end, what := sha256.New(), &tail{}, "the tar"
 	if o.File != "" {
@@ -284,7 +284,7 @@ func (o *output) copy(w io.Writer, r io.Reader, a wire.OutputAnswer) (n int64, e
 	return n, nil
 }
 
-// tail is a writer that keeps only the last bytes.
+// tail is a writer that keeps only the last tarEnd bytes.
 type tail struct{ b []byte }
 
 func (t *tail) Write(b []byte) (int, error) {

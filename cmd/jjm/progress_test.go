@@ -49,7 +49,7 @@ func TestBarLine_ShowsLessWhereThereIsLessRoom(t *testing.T) {
 	}
 }
 
-// dropBar removes the characters of the bar, so that the rest can be compared.
+// dropBar removes the characters of the bar from a line, so that the rest can be compared. It is for strings.Map.
 func dropBar(r rune) rune {
 	if strings.ContainsRune("=> ", r) {
 		return -1
@@ -182,8 +182,8 @@ func TestBars_KeepToTheHeight(t *testing.T) {
 	}
 }
 
-// If several grid jobs are followed, only changed grid jobs are printed again. After a lost daemon is back, all grid
-// jobs are printed.
+// If several grid jobs are followed, only the lines of changed grid jobs are printed again. When a lost daemon answers
+// again, the lines of all grid jobs are printed.
 func TestWaiter_TellsNews(t *testing.T) {
 	var said bytes.Buffer
 	w := &waiter{c: &cli{err: &said}, warned: map[string]bool{}}

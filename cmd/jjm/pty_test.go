@@ -13,7 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openPTY opens a pseudo-terminal of 80 columns (pts(4)).
+// openPTY opens a pseudo-terminal of 80 columns (pts(4)). control is the end at which the test reads and writes,
+// terminal the end for the program.
 func openPTY() (control, terminal *os.File, err error) {
 	control, err = os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
@@ -37,7 +38,8 @@ func openPTY() (control, terminal *os.File, err error) {
 	return control, terminal, nil
 }
 
-// pty FILE CODE jjm ARGS...: runs jjm on a terminal and writes what the terminal shows to FILE.
+// pty is the script command "pty FILE CODE jjm ARGS...": it runs jjm on a terminal, which must end with the exit code
+// CODE, and writes what the terminal shows to FILE.
 func pty(ts *testscript.TestScript, _ bool, args []string) {
 	want, err := strconv.Atoi(args[1])
 	ts.Check(err)
@@ -55,7 +57,7 @@ func pty(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(cmd.Start())
 	_ = terminal.Close()
 	go func() {
-		b, _ := io.ReadAll(control) // returns EIO when the program ends
+		b, _ := io.ReadAll(control) // reading ends with EIO when the program ends
 		shown <- b
 	}()
 	got := 0

@@ -70,7 +70,7 @@ func (r *release) Run(c *cli) error {
 	return err
 }
 
-// words returns the words for the next attempt, none if no flag sets them.
+// words returns the retry arguments for the next attempt, nil if no flag sets them.
 func (r *release) words() ([]string, error) {
 	switch {
 	case r.Restart && r.Words != nil:

@@ -17,10 +17,11 @@ type secrets struct {
 	Token string `placeholder:"FILE" help:"Give the jobs the bearer token in this file."`
 }
 
-// maxSecretFile is the longest file with a credential, in bytes.
+// maxSecretFile is the greatest length of a file with a credential, in bytes.
 const maxSecretFile = 512 << 10
 
-// read returns the credentials. An error names the file and never its content.
+// read returns the credentials in the files that the flags name. Its errors name the file and never contain its
+// content.
 func (s secrets) read() ([]jjm.Credential, error) {
 	var all []jjm.Credential
 	for _, c := range []struct{ kind, file string }{{jjm.ProxyKind, s.Proxy}, {jjm.TokenKind, s.Token}} {
@@ -44,8 +45,8 @@ func (s secrets) read() ([]jjm.Credential, error) {
 	return all, nil
 }
 
-// openRegular opens a regular file, and returns an error for any other file. It does not block on a pipe: opening a
-// pipe normally waits for a writer, and reading a pipe might never end.
+// openRegular opens a regular file, and returns an error for any other file. It does not wait for the writer of a pipe,
+// as opening a pipe normally does.
 func openRegular(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

@@ -47,7 +47,7 @@ func (r *replayJob) Run(c *cli) error {
 	return nil
 }
 
-// printReplay prints a line for each check, and its findings below it.
+// printReplay prints a line for each check, and the findings of the check below it.
 func (c *cli) printReplay(r *wire.Replayed) (err error) {
 	say := func(format string, args ...any) {
 		_, e := fmt.Fprintf(c.out, format, args...)

@@ -15,7 +15,7 @@ import (
 	"jjm/internal/api/plain"
 )
 
-// reportJob makes a report of a grid job on one page.
+// reportJob makes a report about a grid job, as text or as an HTML page.
 type reportJob struct {
 	Out string `name:"output" short:"o" placeholder:"FILE" help:"Write an HTML page to this file, replacing it; - is standard output."`
 	ID  string `arg:"" name:"ID" help:"The grid job."`
@@ -65,7 +65,8 @@ func (r *reportJob) Run(c *cli) error {
 	return err
 }
 
-// replaceFile replaces a file as a whole. If the name is a symbolic link, replaceFile replaces the target of the link.
+// replaceFile replaces a file as a whole, or creates it. If path is a symbolic link, it replaces the target of the
+// link.
 func replaceFile(path string, data []byte) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
@@ -82,7 +83,7 @@ func replaceFile(path string, data []byte) error {
 	return nil
 }
 
-// checkFile refuses a file that cannot be replaced by a page.
+// checkFile returns an error if --output does not name a regular file, or a new file in an existing folder.
 func (r *reportJob) checkFile() error {
 	if r.Out == "" || r.Out == "-" {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"jjm/internal/publish/report"
 )
 
-// read requests the data of a report from the daemon.
+// read requests the data of a report from the daemon, in several requests.
 func (r *reportJob) read(c *cli, id string) (*report.Data, error) {
 	a, err := ask(c, r.place, wire.VerbStatus(), wire.StatusRequest{Many: wire.Refs(id, id+".*")})
 	switch {

@@ -50,7 +50,7 @@ func (c *cli) printPage(d *report.Data) error {
 	return nil
 }
 
-// heading prints a blank line and the title of a section; "" prints nothing.
+// heading prints a blank line and the title of a section. It prints nothing if the title is "".
 func (c *cli) heading(title string) {
 	if title != "" {
 		_, _ = fmt.Fprintf(c.out, "\n%s\n", title)

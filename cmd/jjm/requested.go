@@ -5,7 +5,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// requested has the flags of the commands that change what local jobs request.
+// requested holds the flags for the resources that a command requests for local jobs in place of those of the job file.
 type requested struct {
 	Memory   *int64        `placeholder:"MIB" help:"They request this much memory from now on, in MiB as request.memory_mb of a job file."`
 	Walltime *jjm.Duration `placeholder:"DURATION" help:"They request this wall time from now on: 90m, 12h."`
@@ -13,8 +13,8 @@ type requested struct {
 	To       *string       `name:"to-cluster" placeholder:"NAME" help:"They go to this cluster only from now on, one of those of the grid job."`
 }
 
-// resources returns the resources that the flags request, or nil without such flags. It refuses empty values; the
-// daemon checks the limits.
+// resources returns the resources that the flags request, nil if no flag is set. It returns an error for empty values;
+// the daemon checks the limits.
 func (r *requested) resources() (*jjm.Resources, error) {
 	var asked jjm.Resources
 	if r.Memory != nil {
@@ -43,7 +43,8 @@ func (r *requested) resources() (*jjm.Resources, error) {
 	return &asked, nil
 }
 
-// nameFlags replaces the keys of job files in an error by the flags that correspond to them.
+// nameFlags replaces the keys of job files in the problems of an error by the names of the flags that set the same
+// values.
 func nameFlags(e *wire.Error) {
 	if e == nil || len(e.Problems) == 0 {
 		return

@@ -17,7 +17,7 @@ type resubmit struct {
 	keepGoing
 	many
 
-	// words replace the retry arguments of the next attempts; none keeps them. release --force sets them.
+	// words replace the retry arguments of the next attempts; nil keeps these arguments. jjm release --force sets words.
 	words []string
 }
 
@@ -114,7 +114,7 @@ func changedLines(r wire.Resubmitted) string {
 		"%s, or submit anew\n", r.ID)
 }
 
-// beginning returns ", generation N", or "" if the number is 0 because no generation begins.
+// beginning returns ", generation N" for the generation that begins, or "" if generation is 0 because none begins.
 func beginning(generation int) string {
 	if generation == 0 {
 		return ""
@@ -122,7 +122,7 @@ func beginning(generation int) string {
 	return fmt.Sprintf(", generation %d", generation)
 }
 
-// asking returns " with" and the requested resources, or "" for nil.
+// asking returns " with" and the resources that a request contained, or "" if r is nil.
 func asking(r *jjm.Resources) string {
 	if r == nil {
 		return ""

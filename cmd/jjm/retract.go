@@ -59,8 +59,8 @@ func (r *retract) Run(c *cli) error {
 	return r.print(c, got)
 }
 
-// print prints for each local job whether its outputs were retracted, and the local job or the generation that makes
-// them again.
+// print prints a line for each local job whose results no longer count, with the local job or the generation that makes
+// the outputs again, and a line for each lost output.
 func (r *retract) print(c *cli, got *wire.Retracted) error {
 	over := false
 	for _, l := range got.Locals {

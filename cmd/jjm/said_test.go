@@ -13,10 +13,10 @@ import (
 	"jjm/internal/testkit/said"
 )
 
-// saidVar names the folder in which each jjm of a script stores its output.
+// saidVar is the environment variable with the folder in which each jjm of a script stores a copy of its output.
 const saidVar = "JJM_TEST_SAID"
 
-// runRecorded runs jjm for scripts and stores a copy of its output.
+// runRecorded is the program jjm in scripts: it runs jjm and stores a copy of the output.
 func runRecorded() int {
 	c, dir := standard(), os.Getenv(saidVar)
 	if dir == "" {
@@ -29,17 +29,17 @@ func runRecorded() int {
 		}
 		return io.MultiWriter(w, kept)
 	}
-	if !slices.Contains(os.Args, "output") { // with output, the tar of a job goes to standard output
+	if !slices.Contains(os.Args, "output") { // jjm output may write a tar to standard output
 		c.out = bufio.NewWriter(keep(c.outFile))
 	}
-	if !isTerminal(c.errFile) { // a terminal gets bars that are drawn again and again
+	if !isTerminal(c.errFile) { // on a terminal, jjm draws bars again and again
 		c.err = keep(c.errFile)
 	}
 	return c.main(os.Args[1:])
 }
 
-// recordOutput prepares the folder for the output of a script's commands. At the end of the script it checks all of it
-// against the rules for text that people read.
+// recordOutput makes the folder for the output of a script's commands. At the end of the script, it checks that all
+// output follows the rules for texts that people read.
 func recordOutput(env *testscript.Env, t testing.TB) error {
 	dir := filepath.Join(env.WorkDir, ".said")
 	env.Vars = append(env.Vars, saidVar+"="+dir)

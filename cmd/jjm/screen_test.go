@@ -16,19 +16,20 @@ import (
 	"jjm/internal/testkit/await"
 )
 
-// typist operates a program on a terminal.
+// typist operates a program on a terminal: it presses keys and reads the output.
 type typist struct {
 	ts       *testscript.TestScript
 	keyboard *os.File
 	mu       sync.Mutex
 	shown    strings.Builder
-	seen     int // the part of shown that earlier steps have used
+	seen     int // the number of bytes of shown that earlier steps have matched
 }
 
-// screenCmd FILE STEPS jjm ARGS...: runs jjm on a terminal of 80 by 24 and carries out the lines of the file STEPS. It
-// writes what the terminal shows to FILE. Steps: "see REGEXP" waits for a text in the output since the last step "see";
-// "press KEYS" types, with escapes as in Go strings; "resize COLUMNS ROWS"; "server stop|start"; "job ..." as the
-// command of this name; "end CODE" waits for the end of jjm.
+// screenCmd is the script command "screen FILE STEPS jjm ARGS...". It runs jjm on a terminal of 80 by 24 characters,
+// carries out the lines of the file STEPS, and writes what the terminal shows to FILE. The steps are: "see REGEXP"
+// waits for a text in the output since the last step "see"; "press KEYS" types keys, with escapes as in Go strings;
+// "resize COLUMNS ROWS"; "server stop|start"; "job ...", which is the script command of this name; and "end CODE",
+// which waits for the end of jjm.
 func screenCmd(ts *testscript.TestScript, _ bool, args []string) {
 	control, terminal, err := openPTY()
 	if err != nil {
@@ -46,7 +47,7 @@ func screenCmd(ts *testscript.TestScript, _ bool, args []string) {
 	over := make(chan struct{})
 	go t.watch(over)
 	defer func() {
-		_ = cmd.Process.Kill() // it has ended if no step failed
+		_ = cmd.Process.Kill() // the program is still running only if a step failed
 		_ = cmd.Wait()
 		<-over
 		_ = control.Close()

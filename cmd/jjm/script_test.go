@@ -34,13 +34,13 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// bed holds the server of one script.
+// bed holds the server of one script, and the fake service behind it.
 type bed struct {
 	fake   *servertest.Fake
 	site   *bedSite
 	server *servertest.Server
 	mu     sync.Mutex
-	asked  map[string]int // requests to the service, by verb; for wait, the states that were read
+	asked  map[string]int // the number of requests by verb; for wait, the number of states that were read
 }
 
 type bedKey struct{}
@@ -117,7 +117,7 @@ func adOfBed() wire.Advertised {
 
 func bedOf(ts *testscript.TestScript) *bed { return ts.Value(bedKey{}).(*bed) }
 
-// exits CODE COMMAND...: runs a command, which must end with the exit code.
+// exits is the script command "exits CODE COMMAND...": it runs a command, which must end with the exit code.
 func exits(ts *testscript.TestScript, neg bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	if neg || err != nil || len(args) < 2 {
@@ -135,7 +135,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// putJob ID [KEY=VALUE]...: creates or changes a job of the fake service.
+// putJob is the script command "job ID [KEY=VALUE]...": it creates or changes a job of the fake service.
 func putJob(ts *testscript.TestScript, _ bool, args []string) {
 	id, err := strconv.Atoi(args[0])
 	ts.Check(err)
@@ -230,7 +230,8 @@ func localOfBed(grid jjm.GridID, n int32) jjm.LocalJob {
 	return l
 }
 
-// holdOfBed holds three local jobs from number n on: by the batch system, by an operator and by the application.
+// holdOfBed makes three local jobs held, from number n on: the first by the batch system, the second by an operator,
+// and the third by the application.
 func holdOfBed(j *servertest.Job, n int) {
 	for i, h := range []jjm.Holding{
 		{By: jjm.HeldBatchSystem, Code: "13/2", Text: "no such\x1b[31m file", Since: 1700000000000,
@@ -258,7 +259,7 @@ func historyOfBed(grid jjm.GridID) []jjm.JournalEntry {
 	}
 }
 
-// serverCmd stop | start.
+// serverCmd is the script command "server stop|start".
 func serverCmd(ts *testscript.TestScript, _ bool, args []string) {
 	if args[0] == "stop" {
 		bedOf(ts).server.Stop()
@@ -267,7 +268,7 @@ func serverCmd(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// asked VERB N: waits until the service has received N requests of the verb.
+// asked is the script command "asked VERB N": it waits until the fake service has received N requests of the verb.
 func asked(ts *testscript.TestScript, _ bool, args []string) {
 	want, err := strconv.Atoi(args[1])
 	ts.Check(err)
@@ -284,14 +285,14 @@ func asked(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// repeat FILE N TEXT: writes TEXT N times.
+// repeat is the script command "repeat FILE N TEXT": it writes TEXT N times.
 func repeat(ts *testscript.TestScript, _ bool, args []string) {
 	n, err := strconv.Atoi(args[1])
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Repeat(unquote(args[2]), n)), 0o600))
 }
 
-// exists:PATH is a condition of scripts.
+// exists is the condition "exists:PATH" of scripts.
 func exists(cond string) (bool, error) {
 	path, ok := strings.CutPrefix(cond, "exists:")
 	if !ok {

@@ -11,7 +11,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// daemonName is the name of the daemon's program. The program is separate so that jjm starts quickly.
+// daemonName is the name of the daemon's program. It is a separate program, so that jjm is small and starts quickly.
 const daemonName = "jjm-daemon"
 
 // serve runs the daemon.
@@ -64,8 +64,9 @@ func (s *testCluster) Run() error {
 	return becomeDaemon("clusters", append([]string{"test"}, s.Args...))
 }
 
-// becomeDaemon replaces this process by the daemon's program, with the same arguments. It searches for the program
-// beside this program and in ../libexec/jjm. It does not search PATH, which could contain another version.
+// becomeDaemon replaces this process by the daemon's program, with the same arguments. It returns only if that fails.
+// It looks for the program beside this program and in ../libexec/jjm, and not on PATH, which could contain another
+// version.
 func becomeDaemon(command string, args []string) error {
 	self, err := os.Executable()
 	if err == nil {

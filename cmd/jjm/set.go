@@ -91,8 +91,8 @@ func setLines(r wire.Changed, how wire.SetHow) string {
 	return text + leftLines(r.Left, r.LeftOut)
 }
 
-// valuesText returns " with" and the values that were set. later is true if local jobs still to be made get the values
-// too.
+// valuesText returns " with" and the values that the command sets. later is set if local jobs that are made later get
+// these values too.
 func valuesText(how wire.SetHow, later bool) string {
 	var values []string
 	if how.Resources != nil {

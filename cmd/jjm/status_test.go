@@ -17,7 +17,8 @@ func TestStatus_OfAJobWithoutLocalJobs(t *testing.T) {
 	}
 }
 
-// While the next attempt waits, the facts are those of the previous attempt, and the text says so.
+// While the next attempt waits, host, times, exit code and message are those of the previous attempt, and the text says
+// so.
 func TestAttemptText_SaysOfWhichAttemptTheFactsAre(t *testing.T) {
 	for want, l := range map[string]jjm.LocalJob{
 		"2, the next one; host, times, exit and message are of attempt 1": {Attempt: 2, Phase: jjm.RetryWait},
@@ -29,8 +30,8 @@ func TestAttemptText_SaysOfWhichAttemptTheFactsAre(t *testing.T) {
 	}
 }
 
-// The column may be cut, so the important text comes first: the reason of an end before the progress, and the reason to
-// wait before the reason of the retry.
+// The column may be cut, so the most important text is at its beginning: the reason of an end before the progress, and
+// the reason why a batch job waits before the reason of the retry.
 func TestDetailText_SaysTheReasonFirst(t *testing.T) {
 	free := &jjm.Waiting{Reason: "waiting for free cores", Source: "jjm-batch", At: 1}
 	sim := jjm.Progress{Phase: "sim", Done: 75, Total: 100}

@@ -93,7 +93,8 @@ func waitNew(ctx context.Context, c *cli, daemon *client.Client, name string, ma
 	return w.rolledBack(ctx, name, err)
 }
 
-// request returns the request, and the name of the submitted thing for messages.
+// request returns the request of the command line, and the name of the job file, or of the kept grid job, for messages.
+// The error says what is wrong with the command line.
 func (s *submit) request(c *cli) (req wire.Submit, name string, err error) {
 	if kept, err := jjm.ParseRef(s.File); err == nil && kept.Grid.String() == s.File {
 		if s.Key+s.End+s.Proxy+s.Token != "" || s.Anew || s.DryRun || s.Keep || s.Going != nil || len(s.After) > 0 {
@@ -125,8 +126,9 @@ func (s *submit) request(c *cli) (req wire.Submit, name string, err error) {
 	return req, name, nil
 }
 
-// rolledBack returns the error about a grid job that was rolled back while w waited for it, with the exit code of a
-// refused job file. For other grid jobs it returns err, the error of the wait.
+// rolledBack returns the error of a command that waited for a new grid job. err is the error of the wait. If the grid
+// job was rolled back while w waited, because it could not be prepared or cut, rolledBack returns an error with the
+// reason and the exit code of a refused job file. Otherwise it returns err.
 func (w *waiter) rolledBack(ctx context.Context, name string, err error) error {
 	var e *exit
 	ended := errors.As(err, &e) && e.code == exitNo && len(w.states) == 1
@@ -145,7 +147,8 @@ func (w *waiter) rolledBack(ctx context.Context, name string, err error) error {
 		plain.Printable(a.Lookup[0].Message))}
 }
 
-// refused returns an error with the exit code of a refused job file, or of a daemon that is too busy to check it.
+// refused adds the exit code to the error of a submission: exitRefused if the job file is wrong, exitUnreachable if the
+// daemon is too busy to check it, and exitInterrupted after an interruption. name is the name of the job file.
 func refused(name string, err error) error {
 	var ps jjm.Problems
 	switch {
@@ -163,7 +166,8 @@ func refused(name string, err error) error {
 	return err
 }
 
-// read returns the job file, its name, and the folder to which its inputs refer.
+// read reads the job file. It returns its text, its name, and the absolute folder at which relative paths of inputs
+// begin.
 func (s *submit) read(c *cli) (text, name, base string, err error) {
 	var f io.Reader = c.in
 	name, path := "stdin", "."
@@ -188,7 +192,7 @@ func (s *submit) read(c *cli) (text, name, base string, err error) {
 	return string(b), name, base, nil
 }
 
-// checkText returns an error if the file is too long, empty or not UTF-8.
+// checkText returns an error if the text of a job file is too long, empty or not UTF-8.
 func checkText(b []byte) error {
 	switch {
 	case len(b) > jjm.MaxJobFile:
@@ -210,7 +214,7 @@ func checkText(b []byte) error {
 	return nil
 }
 
-// planTable prints a line for each part with the command of its local job.
+// planTable prints a line for each part: its number, its work, and the command of its local job.
 func (c *cli) planTable(parts []jjm.Part, commands [][]string) error {
 	rows := [][]string{{"LOCAL JOB", "WORK", "COMMAND"}}
 	for i, part := range parts {
@@ -223,7 +227,7 @@ func (c *cli) planTable(parts []jjm.Part, commands [][]string) error {
 	return c.table(rows, "WORK", "COMMAND")
 }
 
-// printPlan prints how the grid job would be divided into local jobs, and why.
+// printPlan prints how a grid job would be divided into local jobs, and why.
 func (c *cli) printPlan(p *wire.Plan) error {
 	if p == nil {
 		return jjm.Errorf(jjm.Internal, "the daemon's answer holds no plan")
@@ -262,8 +266,8 @@ func (c *cli) printPlan(p *wire.Plan) error {
 	return nil
 }
 
-// whereText returns the reason if a part must not be submitted. Otherwise it returns the clusters that can read the
-// files of the part, or "" if all can.
+// whereText returns the end of a line about a part: the reason why the part must not be submitted or, if it may be, the
+// clusters that can read its files. It returns "" if all clusters can read them.
 func whereText(p *jjm.Part) string {
 	if f := p.Failure(); f != nil {
 		return fmt.Sprintf(", createfailed %d: %s", f.Code, f.Reason)
@@ -274,7 +278,7 @@ func whereText(p *jjm.Part) string {
 	return ", on " + strings.Join(p.Input.Place.Clusters, " ")
 }
 
-// quoteWords quotes the words of a command line for a shell.
+// quoteWords returns the words of a command in the form in which a shell would read them.
 func quoteWords(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {

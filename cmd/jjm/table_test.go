@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 	"time"
-	_ "time/tzdata" // a machine may have no zones
+	_ "time/tzdata" // a machine may have no database of time zones
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
@@ -24,8 +24,8 @@ import (
 	"jjm/internal/testkit/said"
 )
 
-// printers returns a function for each table of the program, which prints it with texts that other people chose, of any
-// length.
+// printers returns a function for each table of the program. The function prints the table with long in the places of
+// texts that other people choose, and with n in the places of numbers.
 func printers(long string, n int) map[string]func(*cli) error {
 	id := jjm.LocalID{Grid: jjm.GridID(n) * 10_000, N: int32(n)}
 	at := jjm.Time(1700000000000)
@@ -144,7 +144,7 @@ func printers(long string, n int) map[string]func(*cli) error {
 	}
 }
 
-// No line of a table is too long, and no id in a table is cut, whatever names people choose.
+// Whatever names people choose, no line of a table is too long, and no id in a table is cut.
 func TestTables_FitTheirLines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.StringMatching(`[a-zä日/._=-]{1,60}( [a-z]{1,9}){0,25}`).Draw(t, "text")
@@ -173,7 +173,7 @@ func TestTables_FitTheirLines(t *testing.T) {
 	})
 }
 
-// Each function that prints a table is in the list of printers.
+// The list of printers contains each function that prints a table.
 func TestTables_AreAllHeldToThat(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {
@@ -247,7 +247,7 @@ func TestWrap_KeepsWordsWhole(t *testing.T) {
 	})
 }
 
-// The tables follow the rules for all output.
+// The tables follow the rules for texts that people read.
 func TestTables_ArePlain(t *testing.T) {
 	for name, print := range printers("text of people", 7) {
 		var out bytes.Buffer

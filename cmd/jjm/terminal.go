@@ -6,11 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// defaultWidth is the assumed width of a terminal whose width is unknown.
+// defaultWidth is the assumed width, in columns, of a terminal that reports no size.
 const defaultWidth = 80
 
-// terminal returns the size of f. ok is false if f is not a terminal or cannot move its cursor (TERM is dumb). A
-// terminal that reports no size counts as 80 by 24.
+// terminal returns the columns and lines of the terminal f; 80 and 24 if it reports no size. ok is false if f is not a
+// terminal, or if it cannot move its cursor (TERM is dumb).
 func (c *cli) terminal(f *os.File) (width, height int, ok bool) {
 	if f == nil || !isTerminal(f) || c.getenv("TERM") == "dumb" {
 		return 0, 0, false

@@ -13,8 +13,8 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// On a terminal, a foreign text cannot change how the rest of the output is shown, and the JSON has the same meaning. A
-// file or a program gets the text unchanged.
+// On a terminal, a text from outside cannot change how the terminal shows the rest of the output, and the JSON has the
+// same meaning as the original. A file or a program gets the text unchanged.
 func TestPrintJSON_OnATerminalConcealsNothing(t *testing.T) {
 	control, terminal, err := openPTY()
 	if err != nil {
@@ -43,7 +43,8 @@ func TestPrintJSON_OnATerminalConcealsNothing(t *testing.T) {
 	}
 }
 
-// A pipe is refused immediately, whether or not a process writes to it.
+// If the file with a credential is a pipe, the command refuses it immediately, whether or not a process writes to the
+// pipe.
 func TestSecrets_ReadFilesOnly(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {

@@ -9,7 +9,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// top shows the clusters and the grid jobs that are not over, again and again.
+// top shows the clusters and the grid jobs that are not over, and updates them until the user quits.
 type top struct {
 	Once bool `help:"Print one frame and end, also on a terminal."`
 	JSON bool `name:"json" help:"Print one frame as a JSON object and end."`
@@ -53,7 +53,7 @@ func (t *top) Run(c *cli) error {
 	return nil
 }
 
-// newTopAsker returns an asker that has not asked anything.
+// newTopAsker returns a topAsker that has sent no requests yet.
 func newTopAsker(daemon *client.Client) *topAsker {
 	return &topAsker{daemon: daemon, meter: topMeter{jobs: map[jjm.GridID]*topPace{}}}
 }

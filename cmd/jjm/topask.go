@@ -11,21 +11,21 @@ import (
 )
 
 const (
-	// mostTop is the greatest number of grid jobs in jjm top. mostEnds is the greatest number of grid jobs whose
-	// expected end is requested at a time.
+	// mostTop is the greatest number of grid jobs that jjm top shows. mostEnds is the greatest number of grid jobs whose
+	// expected end is requested in one update.
 	mostTop  = 500
 	mostEnds = 50
 )
 
-// topData is one update of jjm top, and the object of --json.
+// topData is the data of one update of jjm top, and the JSON object that --json prints.
 type topData struct {
 	At       jjm.Time       `json:"at"`
 	Clusters []wire.Cluster `json:"clusters"`
 	// Jobs are the newest grid jobs that are not over. More is set if there are more such grid jobs.
 	Jobs   []topJob    `json:"jobs"`
 	More   bool        `json:"more,omitempty"`
-	Counts wire.Counts `json:"counts"` // over Jobs
-	// PerMinute is nil until the grid jobs were watched long enough.
+	Counts wire.Counts `json:"counts"` // the sums over Jobs
+	// PerMinute is nil until jjm top has watched the grid jobs for at least leastPace.
 	PerMinute *topRates `json:"per_minute,omitempty"`
 }
 
@@ -35,21 +35,23 @@ type topJob struct {
 	PerMinute float64 `json:"per_minute,omitempty"`
 }
 
-// topRates are the numbers of local jobs per minute.
+// topRates are rates in local jobs per minute, or numbers of local jobs.
 type topRates struct {
 	Submitted float64 `json:"submitted"`
 	Ended     float64 `json:"ended"`
 	Failed    float64 `json:"failed"` // including killed local jobs
 }
 
-// topAsker requests the data of jjm top from the daemon. It must not be used by several goroutines at the same time.
+// topAsker requests the data of jjm top from the daemon. Only one goroutine at a time may use it.
 type topAsker struct {
 	daemon *client.Client
 	meter  topMeter
 	last   []jjm.GridID // the grid jobs of the last answer
 }
 
-// next returns the next update. shown are the grid jobs whose expected end is wanted, nil for the first grid jobs.
+// next requests the data of the next update. shown are the grid jobs on the screen, whose expected ends are needed; nil
+// stands for the first grid jobs of the list. Grid jobs that are no longer in the list are requested once more, for the
+// rates.
 func (a *topAsker) next(ctx context.Context, shown []jjm.GridID) (d topData, err error) {
 	clusters, err := client.Call(ctx, a.daemon, wire.VerbClusters(), wire.ClustersRequest{})
 	if err != nil {
@@ -86,7 +88,7 @@ func (a *topAsker) next(ctx context.Context, shown []jjm.GridID) (d topData, err
 	return d, nil
 }
 
-// details returns the statuses of grid jobs, except grid jobs that were removed.
+// details requests the statuses of grid jobs, and returns them by id. It leaves out grid jobs that were removed.
 func (a *topAsker) details(ctx context.Context, ids []jjm.GridID) (map[jjm.GridID]wire.Status, error) {
 	found := map[jjm.GridID]wire.Status{}
 	if len(ids) == 0 {
@@ -105,7 +107,7 @@ func (a *topAsker) details(ctx context.Context, ids []jjm.GridID) (map[jjm.GridI
 	return found, err
 }
 
-// without returns the ids that are not among others.
+// without returns those ids that are not among others.
 func without(ids, others []jjm.GridID) (rest []jjm.GridID) {
 	for _, id := range ids {
 		if !slices.Contains(others, id) {
@@ -115,7 +117,7 @@ func without(ids, others []jjm.GridID) (rest []jjm.GridID) {
 	return rest
 }
 
-// pick returns the entries of ids, in their order.
+// pick returns the statuses of the ids that all contains, in the order of ids.
 func pick(all map[jjm.GridID]wire.Status, ids []jjm.GridID) (picked []wire.Status) {
 	for _, id := range ids {
 		if st, ok := all[id]; ok {
@@ -125,7 +127,7 @@ func pick(all map[jjm.GridID]wire.Status, ids []jjm.GridID) (picked []wire.Statu
 	return picked
 }
 
-// sumCounts adds the counts of two groups of local jobs.
+// sumCounts returns the sums of two counts of local jobs.
 func sumCounts(a, b wire.Counts) wire.Counts {
 	return wire.Counts{Expected: a.Expected + max(b.Expected, b.Total), Total: a.Total + b.Total, New: a.New + b.New,
 		Submitting: a.Submitting + b.Submitting, Submitted: a.Submitted + b.Submitted, Running: a.Running + b.Running,

@@ -8,11 +8,11 @@ import (
 	"jjm/internal/jjm"
 )
 
-// maxFilter bounds the text of a filter, in characters.
+// maxFilter is the greatest length of a filter, in characters.
 const maxFilter = 60
 
-// keysOf returns the keys in the bytes that a terminal sent: a name for each special key that jjm top supports, and the
-// characters. It leaves out other special keys.
+// keysOf returns the keys for the bytes that a terminal sent: a name for each special key that jjm top knows, and each
+// other character itself. It leaves out unknown special keys.
 func keysOf(text string) (keys []string) {
 	for text != "" {
 		key, n := keyOf(text)
@@ -24,7 +24,8 @@ func keysOf(text string) (keys []string) {
 	return keys
 }
 
-// keyOf returns the first key and its length in bytes. key is "" if jjm top does not know it.
+// keyOf returns the first key in a text that is not empty, and the number of its bytes. key is "" if jjm top does not
+// know it.
 func keyOf(text string) (key string, n int) {
 	if strings.HasPrefix(text, "\x1b[") || strings.HasPrefix(text, "\x1bO") {
 		return sequence(text)
@@ -46,8 +47,8 @@ func keyOf(text string) (key string, n int) {
 	return text[:n], n
 }
 
-// sequence returns the key of an escape sequence (ECMA-48, CSI and SS3), and its length. The sequence ends with a byte
-// from 0x40 on.
+// sequence returns the key for the escape sequence at the beginning of a text (ECMA-48, CSI and SS3), and the number of
+// its bytes. The sequence ends with the first byte from 0x40 on after its first two bytes.
 func sequence(text string) (key string, n int) {
 	end := strings.IndexFunc(text[2:], func(r rune) bool { return r >= 0x40 })
 	if end < 0 {
@@ -58,7 +59,7 @@ func sequence(text string) (key string, n int) {
 		"1~": "home", "4~": "end"}[text[2:n]], n
 }
 
-// key carries out a key that needs no request.
+// key handles the keys that need no request to the daemon.
 func (v *topView) key(key string) {
 	switch key {
 	case "escape", "backspace":
@@ -81,7 +82,7 @@ func (v *topView) key(key string) {
 	}
 }
 
-// move selects another grid job.
+// move handles the keys that select another grid job.
 func (v *topView) move(key string) {
 	rows, page := v.rows(), max(len(v.shown)-1, 1)
 	by, ok := map[string]int{"up": -1, "k": -1, "down": 1, "j": 1, "page up": -page, "page down": page, "home": -len(rows),
@@ -96,7 +97,7 @@ func (v *topView) move(key string) {
 	v.selected = rows[max(min(at+by, len(rows)-1), 0)].Lookup.ID
 }
 
-// typeFilter changes the filter while it is typed.
+// typeFilter handles the keys while the user types the filter.
 func (v *topView) typeFilter(key string) {
 	switch {
 	case key == "enter":

@@ -7,18 +7,19 @@ import (
 	"jjm/internal/jjm"
 )
 
-// leastPace is the shortest time over which jjm top measures a rate; the longest is paceWindow.
+// leastPace is the shortest time over which jjm top measures a rate. The longest time is paceWindow.
 const leastPace = 10 * time.Second
 
-// topMeter measures the rates at which local jobs are submitted and end.
+// topMeter measures, from the counts in the daemon's answers, the rates at which local jobs are submitted, end and
+// fail: of all grid jobs together, and of each.
 type topMeter struct {
-	at    jjm.Time // of the last answer, 0 before the first
+	at    jjm.Time // the time of the last answer, 0 before the first answer
 	whole topPace
 	jobs  map[jjm.GridID]*topPace
 }
 
-// topPace holds, at several times, the numbers of local jobs that were submitted, ended and failed since the first
-// answer.
+// topPace measures the rates of one grid job, or of all together. Each mark holds the time of an answer, and the
+// numbers of local jobs that were submitted, ended and failed between the first answer and this time.
 type topPace struct {
 	seen  topRates // the counts in the last answer
 	marks []topMark
@@ -29,8 +30,8 @@ type topMark struct {
 	sum topRates
 }
 
-// add records the counts of grid jobs at a time. It returns the rates over all grid jobs, nil if the rates are not
-// known yet. It drops grid jobs that are not in all.
+// add records the counts of the grid jobs in an answer. It returns the rates of all grid jobs together, nil if they are
+// not known yet. It forgets grid jobs that are not in all.
 func (m *topMeter) add(at jjm.Time, all []wire.Status) *topRates {
 	total := m.whole.sum()
 	kept := map[jjm.GridID]*topPace{}
@@ -55,8 +56,8 @@ func (m *topMeter) add(at jjm.Time, all []wire.Status) *topRates {
 	return &rates
 }
 
-// perMinute returns how many local jobs of a grid job end per minute. Until the grid job was watched long enough, the
-// result is the rate from the daemon's estimate of the end, 0 if there is no estimate.
+// perMinute returns how many local jobs of a grid job end per minute. While the grid job was not watched for long
+// enough, it returns the rate on which the daemon's estimate of the end is based, or 0 if there is no estimate.
 func (m *topMeter) perMinute(st *wire.Status) float64 {
 	if p := m.jobs[st.Lookup.ID]; p != nil {
 		if rates, ok := p.rates(); ok {
@@ -69,7 +70,7 @@ func (m *topMeter) perMinute(st *wire.Status) float64 {
 	return 0
 }
 
-// doneCounts returns how many local jobs were submitted, have ended and have failed.
+// doneCounts returns how many local jobs were submitted, have ended and have failed, according to n.
 func doneCounts(n wire.Counts) topRates {
 	failed := n.Failed + n.Killed
 	ended := n.Completed + failed
@@ -81,8 +82,8 @@ func (r topRates) plus(o topRates) topRates {
 	return topRates{r.Submitted + o.Submitted, r.Ended + o.Ended, r.Failed + o.Failed}
 }
 
-// add records the counts of one grid job, and returns the growth of each count. A count that fell, because local jobs
-// are tried again, has the growth 0.
+// add records the counts of a grid job, and returns how much each of them has grown since the last answer. If a count
+// fell, because local jobs are tried again, its growth is 0.
 func (p *topPace) add(at jjm.Time, now topRates) (grown topRates) {
 	grown = topRates{max(now.Submitted-p.seen.Submitted, 0), max(now.Ended-p.seen.Ended, 0),
 		max(now.Failed-p.seen.Failed, 0)}
@@ -91,7 +92,7 @@ func (p *topPace) add(at jjm.Time, now topRates) (grown topRates) {
 	return grown
 }
 
-// sum returns the last sums.
+// sum returns the numbers in the last mark.
 func (p *topPace) sum() topRates {
 	if len(p.marks) == 0 {
 		return topRates{}
@@ -99,7 +100,7 @@ func (p *topPace) sum() topRates {
 	return p.marks[len(p.marks)-1].sum
 }
 
-// mark records the sums at a time, and drops sums from before paceWindow.
+// mark adds a mark, and drops marks that are older than paceWindow, except the newest of these.
 func (p *topPace) mark(at jjm.Time, sum topRates) {
 	p.marks = append(p.marks, topMark{at, sum})
 	for len(p.marks) > 2 && between(p.marks[1].at, at) >= paceWindow {
@@ -107,8 +108,8 @@ func (p *topPace) mark(at jjm.Time, sum topRates) {
 	}
 }
 
-// rates returns the rates per minute, from the first to the last mark. ok is false if less than leastPace lies between
-// them.
+// rates returns the rates per minute between the first and the last mark. ok is false if less than leastPace lies
+// between these marks.
 func (p *topPace) rates() (r topRates, ok bool) {
 	if len(p.marks) < 2 {
 		return r, false
@@ -123,5 +124,5 @@ func (p *topPace) rates() (r topRates, ok bool) {
 		(last.sum.Failed - first.sum.Failed) / m}, true
 }
 
-// between returns the duration between two times.
+// between returns the duration from one time to another.
 func between(from, to jjm.Time) time.Duration { return to.Time().Sub(from.Time()) }

@@ -23,12 +23,12 @@ import (
 const (
 	// topEvery is the time between two requests of jjm top.
 	topEvery = 2 * time.Second
-	// keyPatience is the time after which the reader of keys checks whether the command is over.
+	// keyPatience is how long the reader of keys waits for a key before it checks whether the command is over.
 	keyPatience = 100 * time.Millisecond
 )
 
-// The control sequences of ECMA-48 and xterm that jjm top uses. The alternate screen keeps what the terminal showed
-// before. The terminal cuts lines that wide characters make too long.
+// The control sequences of ECMA-48 and xterm that jjm top uses. It draws on xterm's alternate screen, so that the
+// terminal shows its old content again afterwards. The terminal cuts lines that wide characters make too long.
 const (
 	enterScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l"
 	leaveScreen = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l"
@@ -37,7 +37,8 @@ const (
 	restBelow   = "\x1b[J"
 )
 
-// topScreen is jjm top on a terminal.
+// topScreen runs jjm top on a terminal. Its method loop is the only user of view; goroutines send requests to the
+// daemon, and send the answers to the channels news and reasons.
 type topScreen struct {
 	c    *cli
 	in   *os.File
@@ -45,25 +46,26 @@ type topScreen struct {
 	view topView
 
 	painted string
-	lostAt  time.Time // when the daemon stopped answering
+	lostAt  time.Time // the time of the first request without an answer; zero while the daemon answers
 	work    sync.WaitGroup
 	news    chan topNews
 	reasons chan topReasons
 }
 
-// topNews is the outcome of a request for the whole screen.
+// topNews is the answer to a request for all data of the screen, or its error.
 type topNews struct {
 	data topData
 	err  error
 }
 
-// topReasons is the outcome of a request why a grid job waits.
+// topReasons is the answer to a request for the reasons why a grid job waits.
 type topReasons struct {
 	id    jjm.GridID
 	lines []whyLine
 }
 
-// run shows the screen until the user quits, the terminal is gone, ctx ends, or the first request fails.
+// run shows the screen until the user quits, the terminal is closed, or ctx ends. If the first request fails, run
+// returns its error and shows nothing.
 func (t *topScreen) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer t.work.Wait()
@@ -85,7 +87,7 @@ func (t *topScreen) run(ctx context.Context) error {
 	return t.loop(ctx)
 }
 
-// loop handles keys, answers and changes of the size.
+// loop handles keys, answers of the daemon and changes of the terminal's size, and draws the screen after each of them.
 func (t *topScreen) loop(ctx context.Context) error {
 	t.news, t.reasons = make(chan topNews, 1), make(chan topReasons, 1)
 	keys, resized := make(chan string), make(chan os.Signal, 1)
@@ -122,7 +124,8 @@ func (t *topScreen) loop(ctx context.Context) error {
 	}
 }
 
-// request requests the next update from the daemon.
+// request requests the data of the screen from the daemon, in a goroutine. shown are the grid jobs on the screen. If
+// the screen shows why a grid job waits, request requests these reasons too.
 func (t *topScreen) request(ctx context.Context, shown []jjm.GridID) {
 	t.work.Go(func() {
 		data, err := t.ask.next(ctx, shown)
@@ -133,8 +136,8 @@ func (t *topScreen) request(ctx context.Context, shown []jjm.GridID) {
 	}
 }
 
-// requestWhy requests from the daemon the reasons why a grid job waits. If the screen no longer waits for the answer,
-// the answer is dropped.
+// requestWhy requests, in a goroutine, the reasons why a grid job waits. If another answer is still in the channel, the
+// answer is dropped.
 func (t *topScreen) requestWhy(ctx context.Context, id jjm.GridID) {
 	t.work.Go(func() {
 		a, err := client.Call(ctx, t.ask.daemon, wire.VerbWhy(), wire.WhyRequest{Many: wire.Refs(id.String())})
@@ -152,7 +155,8 @@ func (t *topScreen) requestWhy(ctx context.Context, id jjm.GridID) {
 	})
 }
 
-// take records the outcome of a request. After an error, the last answer stays on the screen.
+// take stores the answer to a request. After an error, the last answer stays on the screen, with a line about the
+// error.
 func (t *topScreen) take(n topNews) {
 	now := time.Now()
 	switch {
@@ -172,7 +176,7 @@ func (t *topScreen) take(n topNews) {
 	t.view.lost = fmt.Sprintf("since %s %s", t.lostAt.Format(time.TimeOnly), what)
 }
 
-// key handles a key. It returns true if the user quits.
+// key handles a pressed key. quit is true if the user quits.
 func (t *topScreen) key(ctx context.Context, key string) (quit bool) {
 	v := &t.view
 	switch {
@@ -192,7 +196,7 @@ func (t *topScreen) key(ctx context.Context, key string) (quit bool) {
 	return false
 }
 
-// paint draws the screen if it changed.
+// paint draws the screen, unless it would look the same as before.
 func (t *topScreen) paint() {
 	width, height, _ := t.c.terminal(t.c.outFile)
 	t.view.now = time.Now()
@@ -211,7 +215,8 @@ func (t *topScreen) paint() {
 	}
 }
 
-// styled returns a line with its colours (ECMA-48, SGR), or without if NO_COLOR is set (no-color.org).
+// styled returns the text of a line with the control sequences of its style (ECMA-48, SGR), or without them if NO_COLOR
+// is set (no-color.org).
 func (t *topScreen) styled(line topLine) string {
 	code := map[topStyle]string{headStyle: "1", chosenStyle: "7", troubleStyle: "31"}[line.style]
 	if code == "" || t.c.getenv("NO_COLOR") != "" {
@@ -220,10 +225,11 @@ func (t *topScreen) styled(line topLine) string {
 	return "\x1b[" + code + "m" + line.text + "\x1b[0m"
 }
 
-// put writes to the terminal. If the terminal is gone, reading keys ends the command.
+// put writes to the terminal. It ignores errors: if the terminal is closed, reading keys fails too and ends the
+// command.
 func (t *topScreen) put(text string) { _, _ = t.c.outFile.WriteString(text) }
 
-// readKeys sends the keys that are pressed, until ctx or the input ends. Then it closes keys.
+// readKeys sends the pressed keys to the channel keys until ctx ends or the input ends. Then it closes the channel.
 func readKeys(ctx context.Context, in *os.File, keys chan<- string) {
 	defer close(keys)
 	buf := make([]byte, 256)

@@ -13,22 +13,22 @@ import (
 	"jjm/internal/jjm"
 )
 
-// This file draws the screen of jjm top. Its functions depend only on topView.
+// This file makes the lines of the screen of jjm top. Its functions depend only on topView.
 
-// topView holds the data and the settings of the screen of jjm top.
+// topView holds the data that the screen of jjm top shows, and the settings that the user makes with keys.
 type topView struct {
 	data topData
 	now  time.Time
-	lost string // why there is no newer answer, "" if there is one
+	lost string // why there is no newer answer, "" if the last request was answered
 
 	sort      topSort
 	filter    string
-	typing    bool         // the keys go to the filter
-	helped    bool         // the help covers the grid jobs
+	typing    bool         // the user is typing the filter
+	helped    bool         // the help is shown instead of the grid jobs
 	selected  jjm.GridID   // 0 until a grid job is selected
 	first     int          // the position of the first grid job on the screen
-	reasons   []whyLine    // why the selected grid job waits; they cover the grid jobs
-	reasonsOf jjm.GridID   // 0 if the reasons are not shown
+	reasons   []whyLine    // why reasonsOf waits, shown instead of the grid jobs; nil before the answer
+	reasonsOf jjm.GridID   // the grid job whose reasons are shown, 0 if none are shown
 	shown     []jjm.GridID // the grid jobs on the screen
 }
 
@@ -65,7 +65,8 @@ func (s topSort) String() string {
 	return [...]string{"newest first", "by name", "by user", "by share done", "by failures", "by rate"}[s]
 }
 
-// frame returns the lines of the screen. It returns at most height lines, and all lines if height is 0.
+// frame returns the lines of the screen, at most height lines of at most width characters. If height is 0, it returns
+// all lines, without the footer.
 func (v *topView) frame(width, height int) []topLine {
 	lines := v.header()
 	lines = append(lines, v.clusters(height)...)
@@ -94,7 +95,7 @@ func (v *topView) frame(width, height int) []topLine {
 	return lines
 }
 
-// within returns the first lines, or all if room is 0.
+// within returns the first room lines, or all lines if room is 0.
 func within(lines []topLine, room int) []topLine {
 	if room == 0 {
 		return lines
@@ -102,7 +103,8 @@ func within(lines []topLine, room int) []topLine {
 	return lines[:min(len(lines), room)]
 }
 
-// header returns the time of the answer, the sums of local jobs, and the rates.
+// header returns the first lines of the screen: the time of the answer, how many local jobs are in each state, and the
+// rates.
 func (v *topView) header() []topLine {
 	n := v.data.Counts
 	jobs := jjm.Count(len(v.data.Jobs), "grid job")
@@ -123,8 +125,8 @@ func (v *topView) header() []topLine {
 	}
 }
 
-// clusters returns a line for each cluster. On a screen the lines take at most a third of the height; clusters in
-// trouble come first.
+// clusters returns the table of the clusters. It has a line for each cluster, clusters in trouble first. If height is
+// not 0, it takes at most a third of the height, and its last line counts the other clusters.
 func (v *topView) clusters(height int) []topLine {
 	all := slices.Clone(v.data.Clusters)
 	slices.SortStableFunc(all, func(a, b wire.Cluster) int { return cmp.Compare(badness(b), badness(a)) })
@@ -153,8 +155,8 @@ func (v *topView) clusters(height int) []topLine {
 	return lines
 }
 
-// badness returns 2 for a cluster whose breaker is not closed, 1 for a cluster in other trouble, and 0 for other
-// clusters.
+// badness returns the rank of a cluster in the order of trouble: 2 if its circuit breaker is not closed, 1 if it is in
+// other trouble, otherwise 0.
 func badness(cl wire.Cluster) int {
 	switch {
 	case cl.Breaker != nil:
@@ -165,7 +167,7 @@ func badness(cl wire.Cluster) int {
 	return 0
 }
 
-// listed returns the age of the last complete listing of a cluster.
+// listed returns the time since the last complete listing of a cluster, as text.
 func (v *topView) listed(cl wire.Cluster) string {
 	if cl.LastSeen == 0 {
 		return "never"
@@ -177,7 +179,8 @@ func (v *topView) listed(cl wire.Cluster) string {
 	return jjm.HowLong(age)
 }
 
-// clusterCause returns why a cluster is in trouble, with the time of the next probe of an open breaker.
+// clusterCause returns why a cluster is in trouble, and the time of the next probe if its circuit breaker is open. It
+// returns "" for other clusters.
 func clusterCause(cl wire.Cluster) string {
 	switch {
 	case cl.Breaker != nil && cl.Breaker.NextProbe != 0:
@@ -188,7 +191,7 @@ func clusterCause(cl wire.Cluster) string {
 	return cl.Cause
 }
 
-// rows returns the grid jobs that pass the filter, in the order of sort.
+// rows returns the grid jobs that match the filter, in the order that the user chose.
 func (v *topView) rows() []topJob {
 	var rows []topJob
 	for _, j := range v.data.Jobs {
@@ -201,7 +204,8 @@ func (v *topView) rows() []topJob {
 	return rows
 }
 
-// compareTop compares two grid jobs. Grid jobs that are equal stay in the order of the daemon: newest first.
+// compareTop compares two grid jobs for an order. It returns 0 for equal grid jobs; these then stay in the order of the
+// daemon, newest first.
 func compareTop(by topSort, a, b topJob) int {
 	bad := func(j topJob) int { return j.Lookup.Counts.Failed + j.Lookup.Counts.Killed }
 	switch by {
@@ -219,8 +223,8 @@ func compareTop(by topSort, a, b topJob) int {
 	return 0
 }
 
-// jobs returns the table of grid jobs: as many grid jobs as fit, including the selected grid job. It notes which grid
-// jobs are shown.
+// jobs returns the table of grid jobs. It has as many grid jobs as fit into room lines, the selected grid job among
+// them, or all if room is 0. jobs stores which grid jobs these are in v.shown.
 func (v *topView) jobs(width, room int) []topLine {
 	rows := v.rows()
 	first, n := 0, len(rows)
@@ -256,7 +260,7 @@ func (v *topView) jobs(width, room int) []topLine {
 	return lines
 }
 
-// none returns why there are no grid jobs on the screen.
+// none returns the line for an empty table: the reason why it contains no grid jobs.
 func (v *topView) none() string {
 	if v.filter != "" {
 		return "no grid job fits the filter " + plain.Printable(v.filter)
@@ -264,7 +268,7 @@ func (v *topView) none() string {
 	return "no grid jobs that are not over"
 }
 
-// position returns the position of the selected grid job, -1 if it is not there.
+// position returns the index of the selected grid job in rows, or -1 if it is not among them.
 func (v *topView) position(rows []topJob) int {
 	return slices.IndexFunc(rows, func(j topJob) bool { return j.Lookup.ID == v.selected })
 }
@@ -272,12 +276,12 @@ func (v *topView) position(rows []topJob) int {
 const (
 	// topGap separates two columns.
 	topGap = "  "
-	// nameColumn and barColumn are columns of grid jobs.
+	// nameColumn and barColumn are the indexes of columns in the table of grid jobs.
 	nameColumn, barColumn = 1, 5
 )
 
-// fitTop makes the cells of grid jobs printable and equally wide, so that a row with a bar fits into width. It returns
-// the width of the bar.
+// fitTop makes the cells of the table of grid jobs printable, and the cells of each column equally wide, so that a line
+// with a bar fits into width. It returns the width of the bar.
 func fitTop(cells [][]string, width int) (bar int) {
 	const leastName, leastBar, mostBar = 6, 10, 30
 	widths := widthsTop(cells, []int{10, 40, 10, 10, 15, 0, 7, 7, 7})
@@ -296,8 +300,8 @@ func fitTop(cells [][]string, width int) (bar int) {
 	return bar
 }
 
-// widthsTop makes cells printable, and returns the width of each column: the width of its widest cell, up to the
-// column's limit.
+// widthsTop makes cells printable. It returns the width of each column: the width of its widest cell, but at most the
+// limit of the column.
 func widthsTop(cells [][]string, limits []int) []int {
 	widths := make([]int, len(limits))
 	for _, row := range cells {
@@ -309,7 +313,7 @@ func widthsTop(cells [][]string, limits []int) []int {
 	return widths
 }
 
-// alignTop cuts or fills cells to the widths of their columns.
+// alignTop cuts or pads each cell to the width of its column.
 func alignTop(cells [][]string, widths []int) {
 	for _, row := range cells {
 		for j := range row {
@@ -319,7 +323,8 @@ func alignTop(cells [][]string, widths []int) {
 	}
 }
 
-// countBar draws how many local jobs are done (=), failed or killed (!), running (>) and neither (.).
+// countBar returns a bar of width characters with the shares of local jobs that are done (=), failed or killed (!),
+// running (>), or in another state (.).
 func countBar(n wire.Counts, width int) string {
 	all := max(n.Expected, n.Total, 1)
 	text, sum := "", 0
@@ -333,7 +338,7 @@ func countBar(n wire.Counts, width int) string {
 	return text + strings.Repeat(".", width-len(text))
 }
 
-// rateText returns a rate for the table, "-" if it is not known.
+// rateText returns a rate as a cell of the table, "-" if it is not known.
 func rateText(perMinute float64) string {
 	switch {
 	case perMinute <= 0:
@@ -344,7 +349,8 @@ func rateText(perMinute float64) string {
 	return fmt.Sprintf("%.0f", perMinute)
 }
 
-// end returns roughly when a grid job ends: the time if that is today, otherwise the day; "-" if it is not known.
+// end returns the expected end of a grid job as a cell of the table: the time if it is today, otherwise the day, and
+// "-" if it is not known.
 func (v *topView) end(j topJob) string {
 	if j.ExpectedEnd == nil {
 		return "-"
@@ -356,10 +362,10 @@ func (v *topView) end(j topJob) string {
 	return at.Format("Jan 02")
 }
 
-// whyLine is a cause of the selected grid job: its word and its text.
+// whyLine is a line about a reason why a grid job waits: the word of the cause, and a text.
 type whyLine = [2]string
 
-// whyLines returns the causes of a grid job.
+// whyLines returns the lines for an answer of "why".
 func whyLines(one wire.Why) (rows []whyLine) {
 	if one.Error != nil {
 		return []whyLine{{"error", one.Error.Text}}
@@ -379,7 +385,7 @@ func whyLines(one wire.Why) (rows []whyLine) {
 	return rows
 }
 
-// why returns the lines about the reasons why the selected grid job waits.
+// why returns the lines that show why a grid job waits.
 func (v *topView) why(width int) []topLine {
 	lines := []topLine{{fmt.Sprintf(" why grid job %s is not over:", v.reasonsOf), headStyle}}
 	if v.reasons == nil {
@@ -388,7 +394,8 @@ func (v *topView) why(width int) []topLine {
 	return append(lines, textLines(v.reasons, width)...)
 }
 
-// textLines returns texts with their titles, wrapped to a width. A text without a title belongs to the previous text.
+// textLines returns lines of at most width characters for rows of a title and a text. A row without a title continues
+// the row before it, and is indented.
 func textLines(rows [][2]string, width int) (lines []topLine) {
 	const indent = "   "
 	for _, row := range rows {
@@ -407,7 +414,7 @@ func textLines(rows [][2]string, width int) (lines []topLine) {
 	return lines
 }
 
-// topHelp returns the explanation of the screen.
+// topHelp returns the rows of the help: a key or a word of the screen, and its meaning.
 func topHelp() [][2]string {
 	return [][2]string{
 		{"q", "quit"},
@@ -423,7 +430,7 @@ func topHelp() [][2]string {
 	}
 }
 
-// footer returns the last line: the filter, trouble with the daemon, or the keys.
+// footer returns the last line of the screen: the filter, the trouble with the daemon, or the keys.
 func (v *topView) footer() topLine {
 	switch {
 	case v.typing:

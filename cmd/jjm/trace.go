@@ -9,7 +9,7 @@ import (
 	"jjm/internal/gatekeeper/trace"
 )
 
-// traceJob sends a tiny job through a gatekeeper's path.
+// traceJob sends a tiny job on the way of a gatekeeper's jobs, and shows each step of the way (a hop).
 type traceJob struct {
 	Via     string        `required:"" placeholder:"PATH" enum:"gram,blahp,arc,spool,socket" help:"The path: gram, blahp, arc, spool or socket."`
 	Cluster string        `placeholder:"NAME" help:"This cluster must take the job; the site's choice unless told."`
@@ -53,7 +53,7 @@ func (t *traceJob) Run(c *cli) error {
 	return err
 }
 
-// printHop prints the line of a hop, and what is known of its fault.
+// printHop prints the line of a hop and, if the hop failed, what was tried, on what, and the remedy.
 func (c *cli) printHop(h trace.Hop) error {
 	word, text := "ok", h.Text
 	if !h.Good {

@@ -6,7 +6,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// The text about used resources names the host and the batch job only if they are known.
+// The text about used resources contains the host and the batch job only if they are known.
 func TestUsageText_EndsWithWhatIsKnown(t *testing.T) {
 	for _, c := range []struct {
 		usage jjm.Usage

@@ -37,8 +37,8 @@ func (*verify) Help() string {
 		"docs/JOB-TYPES.md); 8 if there is no answer."
 }
 
-// noVerdict changes the exit code of errors of kind Gone and Conflict to 8, because their codes 3 and 1 are verdicts
-// here. Other errors stay as they are.
+// noVerdict changes the exit code of an error of kind Gone or Conflict to 8, because the exit codes 3 and 1 of these
+// kinds are verdicts of jjm verify.
 func noVerdict(err error) error {
 	if k := jjm.KindOf(err); k == jjm.Gone || k == jjm.Conflict {
 		return &exit{exitInternal, err}
@@ -80,8 +80,8 @@ func (v *verify) Run(c *cli) error {
 	return nil
 }
 
-// writeRecovery writes a recovery and its lists, if there is one. None of the files may
-// exist.
+// writeRecovery writes the job file of a recovery, and the lists that belong to it, to new files. It returns an error
+// if one of these files exists. It does nothing if path or job is "".
 func writeRecovery(path, job, files, ranges string) error {
 	if path == "" || job == "" {
 		return nil
@@ -109,7 +109,7 @@ func writeNew(path, text string) error {
 	return nil
 }
 
-// printReport prints the verdict, the sums, and the first findings.
+// printReport prints the verdict, the sums and the findings. recovery is the path of the job file that was written.
 func (c *cli) printReport(v *wire.Verified, recovery string) error {
 	p := func(format string, args ...any) { _, _ = fmt.Fprintf(c.out, format, args...) }
 	p("grid job %s: %s: %s\n", v.ID, v.Verdict, plain.Printable(v.Why))
@@ -150,8 +150,9 @@ func (c *cli) printReport(v *wire.Verified, recovery string) error {
 	return nil
 }
 
-// remedies returns the commands that do what is missing, the best first: local jobs that run again belong to the same
-// grid job and its next tar; a recovery is a grid job of its own. recovery is the path of the written job file.
+// remedies returns lines with the commands that process the missing work, the best command first. That is to run local
+// jobs again in the same grid job, because its next tar then has all outputs; a recovery is a grid job with a tar of
+// its own. recovery is the path of the job file that was written.
 func remedies(v *wire.Verified, recovery string) (lines []string) {
 	unfinished := slices.ContainsFunc(v.Findings, func(f cover.Finding) bool {
 		return f.Kind == cover.Missing && len(f.Locals) > 0
@@ -171,8 +172,8 @@ func remedies(v *wire.Verified, recovery string) (lines []string) {
 	return lines
 }
 
-// toldText returns how many of the completed local jobs reported no count of their processed work: the number for each
-// other kind of proof, and the number without a proof.
+// toldText returns how many of the completed local jobs have other proofs of their work than a reported count, by the
+// kind of proof, and how many have no proof.
 func toldText(r *cover.Report) string {
 	text := ""
 	for _, told := range []struct {
@@ -186,8 +187,8 @@ func toldText(r *cover.Report) string {
 	return text
 }
 
-// recoveryText returns how many units a recovery processed, and which local jobs it replaces; or why the recovery is
-// not counted.
+// recoveryText returns the line about a recovery: how many units it processed, and which local jobs it replaces, or why
+// it is not counted.
 func recoveryText(r *wire.Recovery) string {
 	if r.Apart != "" {
 		return fmt.Sprintf("grid job %s recovers it, and is not counted: %s", r.ID, plain.Printable(r.Apart))

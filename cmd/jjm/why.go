@@ -58,7 +58,8 @@ func (w *whyJobs) Run(c *cli) error {
 	return first
 }
 
-// print prints one answer. With a single id, its error is the error of the command.
+// print prints the answer for one reference. It prints the error of an answer only if there are several references,
+// because the error for a single reference ends the command. If blank is set, a blank line comes before the answer.
 func (w *whyJobs) print(c *cli, ref string, one wire.Why, blank bool) error {
 	switch {
 	case w.JSON:
@@ -75,7 +76,7 @@ func (w *whyJobs) print(c *cli, ref string, one wire.Why, blank bool) error {
 	return c.printWhy(ref, one)
 }
 
-// printWhy prints the causes of the jobs that a reference means.
+// printWhy prints the causes for which the jobs of a reference wait.
 func (c *cli) printWhy(ref string, one wire.Why) error {
 	_, _ = fmt.Fprintf(c.out, "%s %s", field(ref), one.Status)
 	if one.Unfinished > 0 {
@@ -89,7 +90,7 @@ func (c *cli) printWhy(ref string, one wire.Why) error {
 	}
 	at := len(causes)
 	if one.Unfinished == 0 {
-		at = 0 // all are over: their ends come first, because the cause of the grid job explains none of these
+		at = 0 // all are over: their ends come first, because the cause of the grid job does not explain them
 	}
 	for _, cause := range slices.Insert(causes, at, one.Ended...) {
 		rows = append(rows, causeLines(cause)...)
@@ -103,7 +104,7 @@ func (c *cli) printWhy(ref string, one wire.Why) error {
 	return c.facts(rows)
 }
 
-// causeLines returns the rows of a cause: its word and its text, and what to do.
+// causeLines returns the rows about a cause: its word with its text and, if there is one, the remedy.
 func causeLines(cause wire.Cause) [][2]string {
 	var about []string
 	if cause.Jobs > 0 {

@@ -88,7 +88,8 @@ func TestCall_RepeatsARequestToABusyDaemon(t *testing.T) {
 	}
 }
 
-// silent accepts connections, reads a line from each connection, and then hangs or closes the connection.
+// silent starts a server that reads a line from each connection, and then hangs or closes the connection. It returns
+// the path of the socket.
 func silent(t *testing.T, hang bool) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "jjm")
@@ -201,7 +202,7 @@ func TestOpen_ReturnsTheBytesAndReportsMissingOnes(t *testing.T) {
 	}
 }
 
-// scripted starts a server that answers one connection with a text. It returns the path of the socket.
+// scripted starts a server that answers one connection with a text, and returns the path of the socket.
 func scripted(t *testing.T, text string) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "jjm")

@@ -38,7 +38,7 @@ func TestStamp_OfTodayIsTheTimeAlone(t *testing.T) {
 	}
 }
 
-// A table names only one zone, so a time of last summer is also shown in the zone that is in force now.
+// A table names only one time zone, so a time of last summer is also shown with the offset that is in force now.
 func TestInZone_SummerTimeIsShownInTheZoneOfNow(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {

@@ -79,7 +79,7 @@ func TestParse_ErrorsQuoteTheWordAndNameTheRemedy(t *testing.T) {
 
 func long(s string) string { return strings.Repeat(s, selection.MaxName+1) }
 
-// patterns draws patterns as people may write them.
+// patterns draws a random pattern as people may write it.
 func patterns(t *rapid.T) selection.Pattern {
 	switch rapid.IntRange(0, 4).Draw(t, "form") {
 	case 0:
@@ -321,8 +321,8 @@ func TestPurpose_LeavesOutWhatACommandCannotChange(t *testing.T) {
 	}
 }
 
-// With a filter of local jobs, commands that kill, show, release or resubmit act on local jobs. Grid jobs are always
-// listed and removed as a whole.
+// With a filter of local jobs, the commands that kill, show, release or resubmit select local jobs. The commands that
+// list and remove always select whole grid jobs.
 func TestPurpose_SelectsLocalJobsWhereAFilterIsOfThese(t *testing.T) {
 	for purpose, want := range map[selection.Purpose][2]bool{"": {}, selection.ToKill: {false, true},
 		selection.ToShow: {false, true}, selection.ToRemove: {}, selection.ToRelease: {true, true},
@@ -355,8 +355,9 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// killRow is a row of ganga_emulated_bulk about the kill of a grid job: the states of its local jobs, what the batch
-// system does with each cancel (ok or false), which local jobs are attempted, and the error.
+// killRow is a row of the recorded table ganga_emulated_bulk about the kill of a grid job: the states of its local
+// jobs, the result of each cancel in the batch system (ok or false), the local jobs for which a kill is attempted, and
+// the error.
 type killRow struct {
 	Op        string
 	Subjobs   []string
@@ -365,9 +366,9 @@ type killRow struct {
 	Error     *string `json:"expect_error"`
 }
 
-// A kill attempts the local jobs of the rows. Decision R13 wins over expect_error: jjm stores the kill and repeats a
-// cancel that failed, so the command reports no IncompleteKillError. In the rows the error follows from the other
-// columns, which the test checks.
+// A kill selects the local jobs that the rows attempt to kill. The rows also have an error for a cancel that failed.
+// jjm has no such error, because it stores the kill and repeats the cancel (decision R13). The test checks that the
+// error in the rows follows from their other columns.
 func TestToKill_GoldenRows(t *testing.T) {
 	t.Parallel()
 	golden.Rows(t, "jedi/ganga_emulated_bulk", func(_ string, row killRow) string {

@@ -93,7 +93,7 @@ func defaultMode(uid int, group string) string {
 	return "0600"
 }
 
-// Check returns every mistake in the settings that are set in the configuration.
+// Check returns every mistake in the settings, with the name of the wrong setting.
 func (c Config) Check() jjm.Problems {
 	c = c.WithDefaults()
 	var ps jjm.Problems

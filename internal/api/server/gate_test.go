@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// running makes a running job of the test's own account.
+// running returns a running job of the account that runs the test.
 func running(id jjm.GridID) servertest.Job {
 	return servertest.Job{UID: os.Getuid(), Status: wire.Status{Lookup: wire.Lookup{
 		ID: id, Status: "running", GRAM: jjm.GRAMActive, Counts: wire.Counts{Expected: 2, Total: 2, Running: 2}}}}
@@ -60,7 +60,7 @@ func (c raw) say(t *testing.T, text string) {
 	}
 }
 
-// answer has the members of all verbs' answers that the tests read.
+// answer has those members of the answers of all verbs that the tests read.
 type answer struct {
 	wire.Reply
 	Version string
@@ -93,7 +93,7 @@ func ask(t *testing.T, socket, line string) answer {
 	return c.answer(t)
 }
 
-// eventually polls until ok returns true.
+// eventually waits until ok returns true. what is for the message if that does not happen.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	await.True(t, what, ok)
@@ -239,7 +239,8 @@ func TestGate_AClosedConnectionCancelsItsRequest(t *testing.T) {
 	}
 }
 
-// A daemon that hung for a while reads requests of clients that closed the connection long ago.
+// A daemon that hung for a while reads requests whose clients have closed the connection long ago. It does not carry
+// out these requests.
 func TestGate_DoesNotStartARequestWhoseClientHasClosed(t *testing.T) {
 	f := servertest.New()
 	verbs := make(chan string, 2)

@@ -166,8 +166,7 @@ func TestConfig_CheckNamesEveryMistake(t *testing.T) {
 	}
 }
 
-// TestListen_UsesTheSocketOfSystemd runs this test again in the same way as systemd starts a service: with a listening
-// socket as descriptor 3.
+// The test runs itself again as systemd starts a service: with a listening socket as file descriptor 3.
 func TestListen_UsesTheSocketOfSystemd(t *testing.T) {
 	if os.Getenv("JJM_TEST_ACTIVATED") != "" {
 		serveActivated(t)
@@ -184,7 +183,7 @@ func TestListen_UsesTheSocketOfSystemd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = f.Close() }()
-	// The shell sets LISTEN_PID to its own process id, which the test keeps after exec.
+	// The shell sets LISTEN_PID to its own process id, and exec keeps this id for the test.
 	cmd := exec.Command("/bin/sh", "-c", `LISTEN_PID=$$ exec "$0" -test.run='^TestListen_UsesTheSocketOfSystemd$'`,
 		os.Args[0])
 	cmd.ExtraFiles = []*os.File{f}

@@ -18,17 +18,17 @@ import (
 	"jjm/internal/testkit/servertest"
 )
 
-// v1 is the folder of requests and answers that a jjm without versions of verbs wrote.
+// v1 is the folder with recorded requests and answers of version 1 of each verb.
 const v1 = "../wire/testdata/v1"
 
-// recording is a recorded request and its answer.
+// recording is a recorded request and its answer. asked gets the request that the verb's function received.
 type recording struct {
 	t      *testing.T
 	answer [][]byte
 	asked  []byte // the request that the verb's function got
 }
 
-// note stores the request of a verb.
+// note stores the request that the verb's function received.
 func (r *recording) note(req wire.Request) {
 	text, err := json.Marshal(req)
 	if err != nil {
@@ -114,8 +114,8 @@ func (r *recording) verbs() []serve.Verb {
 	}
 }
 
-// An older client sends every verb. The verb's function gets the whole request, and the client receives the same bytes
-// as from the older daemon.
+// An older client sends every verb. The function of each verb gets the whole request, and the client gets the same
+// bytes as from a daemon of its own version.
 func TestVerbs_AnswerOlderClientsAsBefore(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(v1, "*.jsonl"))
 	if err != nil {
@@ -152,7 +152,7 @@ func TestVerbs_AnswerOlderClientsAsBefore(t *testing.T) {
 	}
 }
 
-// asAsked returns a request with its members in order.
+// asAsked returns a request with its members in the order of the struct, for comparisons.
 func asAsked(t *testing.T, request []byte) []byte {
 	var members map[string]any
 	if err := json.Unmarshal(request, &members); err != nil {
@@ -165,7 +165,7 @@ func asAsked(t *testing.T, request []byte) []byte {
 	return text
 }
 
-// converse sends a request and returns the lines of the answer.
+// converse sends a request to a server of the verbs, and returns that many lines of the answer.
 func converse(t *testing.T, served []serve.Verb, request []byte, lines int) []byte {
 	t.Helper()
 	conn, err := net.Dial("unix", servertest.Serve(t, served, server.Config{}, nil).Socket)

@@ -16,8 +16,8 @@ import (
 
 // Server answers the requests of clients on a socket. Each connection carries one request.
 type Server struct {
-	verbs       map[string]serve.Verb // by name
-	known       []string              // names of the verbs, in order
+	verbs       map[string]serve.Verb // the verbs by their names
+	known       []string              // the names of the verbs, in the order of New
 	cfg         Config
 	log         *slog.Logger
 	callers     *callers

@@ -41,7 +41,7 @@ func TestSettings_TheGroupOfTheSocket(t *testing.T) {
 	}
 }
 
-// One account gets as many connections as configured, and no further connections.
+// One account can have as many connections as the setting per_user permits, and no more.
 func TestSettings_ConnectionsOfOneAccount(t *testing.T) {
 	for _, most := range []int{1, 3} {
 		s := New(nil, Config{PerUser: most}, slog.New(slog.DiscardHandler))
@@ -55,7 +55,7 @@ func TestSettings_ConnectionsOfOneAccount(t *testing.T) {
 	}
 }
 
-// The daemon uses the configured time to answer. When it stops, running requests have the drain time.
+// A request ends after the setting answer_time. When the daemon stops, running requests continue for the setting drain.
 func TestSettings_TimesOfRequests(t *testing.T) {
 	for _, d := range []time.Duration{time.Minute, time.Hour} {
 		if got := answerTime(serve.Verb{}, Config{AnswerTime: jjm.Duration(d)}); got != d {
@@ -71,8 +71,8 @@ func TestSettings_TimesOfRequests(t *testing.T) {
 	}
 }
 
-// A client that reads nothing is cut off after the write time: of two clients at the same time, the one with the
-// shorter time is cut off first.
+// A write to a client that reads nothing fails after the setting write_time. Of two such writes, the write with the
+// shorter time fails first.
 func TestSettings_WriteTime(t *testing.T) {
 	long := make([]byte, 16<<20)
 	ends := make(chan string, 2)

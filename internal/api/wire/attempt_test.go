@@ -6,8 +6,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// A release may replace the arguments of a HOLD. Whether work was wasted depends on the arguments with which the next
-// attempt began.
+// A release may replace the retry arguments that a HOLD requested. Whether the work of an attempt was wasted depends on
+// the arguments with which the next attempt began.
 func TestWasted_TheWordsOfTheNextAttemptCount(t *testing.T) {
 	const restart = "RESTART"
 	attempt := func(a jjm.Action, said, began []string) Attempt {
@@ -37,7 +37,7 @@ func TestWasted_TheWordsOfTheNextAttemptCount(t *testing.T) {
 	}
 }
 
-// The words of a release are bounded, and each is one line.
+// The retry arguments of a release are limited in length, and each is one line.
 func TestCheckWords(t *testing.T) {
 	long := make([]byte, maxWords)
 	for i := range long {

@@ -12,14 +12,14 @@ func VerbUnfreeze() Verb[UnfreezeRequest, UnfreezeAnswer] {
 		Help: "Unfreeze local jobs: completed or failed, as they were."}}
 }
 
-// FreezeRequest names the jobs to freeze. A grid job stands for its local jobs that are over.
+// FreezeRequest names the jobs to freeze. The id of a grid job means its local jobs that are over.
 type FreezeRequest struct {
 	Head
 	Many
 	FreezeHow
 }
 
-// UnfreezeRequest names the jobs to unfreeze. A grid job stands for its frozen local jobs.
+// UnfreezeRequest names the jobs to unfreeze. The id of a grid job means its frozen local jobs.
 type UnfreezeRequest struct {
 	Head
 	Many

@@ -15,7 +15,7 @@ func VerbHold() Verb[HoldRequest, HoldAnswer] {
 // maxHoldReason is the longest reason of a hold, in bytes.
 const maxHoldReason = 1024
 
-// HoldRequest names the jobs to hold. A grid job stands for its local jobs that have not ended.
+// HoldRequest names the jobs to hold. The id of a grid job means its local jobs that have not ended.
 type HoldRequest struct {
 	Head
 	Many

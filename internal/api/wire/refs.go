@@ -38,7 +38,7 @@ type Many struct {
 	// Jobs are the parsed Refs, with ids in place of handles. They are not sent; [Verb.Resolve] sets them. If the verb
 	// has a result for each job (Each), references whose handles could not be resolved are left out.
 	Jobs []jjm.Ref `json:"-"`
-	// Asked has an entry for each reference, if the verb has a result for each job and a reference is a handle.
+	// Asked has an entry for each reference if the verb has a result for each job and a reference is a handle, else nil.
 	Asked []Asked `json:"-"`
 }
 

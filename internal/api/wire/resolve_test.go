@@ -13,7 +13,8 @@ import (
 // handle returns the handle of a request key.
 func handle(key string) string { return string(jjm.HandleOf(1000, key)) }
 
-// known returns grid job 12 for the key "a"; the submission with the key "bad" was rejected.
+// known is a Find that returns grid job 12 for the handle of the key "a". The submission with the key "bad" was
+// refused.
 func known(_ context.Context, _ Caller, h jjm.Handle) (jjm.GridID, error) {
 	switch string(h) {
 	case handle("a"):

@@ -8,7 +8,7 @@ func VerbResplit() Verb[ResplitRequest, ResplitAnswer] {
 		Help: "Cut the work of failed local jobs into smaller local jobs; a grid job that is over is reopened."}}
 }
 
-// ResplitRequest names the jobs. A grid job stands for its failed local jobs.
+// ResplitRequest names the jobs. The id of a grid job means its failed local jobs.
 type ResplitRequest struct {
 	Head
 	Many

@@ -8,7 +8,7 @@ func VerbResubmit() Verb[ResubmitRequest, ResubmitAnswer] {
 		Help: "Run local jobs again that failed or were killed; a grid job that is over is reopened."}}
 }
 
-// ResubmitRequest names the jobs. A grid job stands for its failed local jobs.
+// ResubmitRequest names the jobs. The id of a grid job means its failed local jobs.
 type ResubmitRequest struct {
 	Head
 	Many
@@ -17,7 +17,7 @@ type ResubmitRequest struct {
 
 // ResubmitHow contains the options of a resubmission.
 type ResubmitHow struct {
-	// With All, a grid job also stands for its killed local jobs.
+	// If All is set, the id of a grid job also means its killed local jobs.
 	All bool `json:"all,omitempty"`
 	// DryRun changes nothing; the answer shows the local jobs that would run again.
 	DryRun bool `json:"dry_run,omitempty"`

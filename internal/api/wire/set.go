@@ -8,7 +8,7 @@ func VerbSet() Verb[SetRequest, SetAnswer] {
 		Help: "Change the resources and the priority of local jobs that wait for their submission."}}
 }
 
-// SetRequest names the jobs. A grid job stands for its waiting local jobs and the local jobs that it will make later.
+// SetRequest names the jobs. The id of a grid job means its waiting local jobs, and the local jobs that it makes later.
 type SetRequest struct {
 	Head
 	Many
