@@ -14,9 +14,9 @@ type NamedFile struct {
 	Content []byte
 }
 
-// Files returns the files of a record in the form for an output tar. First comes the head made from h, which need not
-// be published yet, with the foreign content of the published head; then come the published shards. The sequence ends
-// after the first error.
+// Files returns the files of a record in the form for an output tar. The first file is the head. It is made from h,
+// which need not be published yet, and has the foreign content of the published head. Then come the published shards.
+// The sequence ends after the first error.
 func (db *DB) Files(h Head) iter.Seq2[NamedFile, error] {
 	return func(yield func(NamedFile, error) bool) {
 		b, err := db.render(h)

@@ -58,7 +58,7 @@ func ownTrials(t *testing.T, f fakes) map[string]commonTrial {
 	}
 }
 
-// ownElsewhere returns the settings that other tests of a kind show.
+// ownElsewhere returns the settings whose effects are tested in the packages of their kinds, not here.
 func ownElsewhere() []string {
 	return []string{"condor/event_log", "sge/keep", "slurm/history", "local/slots", "local/keep", "local/grace"}
 }

@@ -40,7 +40,7 @@ func wantAt(t *testing.T, s *scripted, want ...time.Duration) {
 
 func TestTurns_EveryCommandOfACallWaits(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		s, a := manySteps(5, 3, 0) // one of the three is for cancels
+		s, a := manySteps(5, 3, 0) // one of the three commands per minute is reserved for cancels
 		if err := ask(t.Context(), a, idealize.List, ""); err != nil {
 			t.Error(err)
 		}

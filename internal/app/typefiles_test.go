@@ -11,9 +11,10 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// If other accounts could replace the program of a job type, the type is off, and the problem names the folder. All
-// other programs that the daemon executes must be in folders that only root, or an account that may change job types,
-// can write, up to the root folder. A program that another account could replace is refused before it runs.
+// If another account could replace the program of a job type, the job type is off, and the reported problem names the
+// folder. For all other programs of the daemon, only root or an account that may change job types may be able to write
+// to the program's folder and to the folders above it. A program that another account could replace is refused before
+// it runs.
 func TestExamine_RefusesWhatOthersCouldReplace(t *testing.T) {
 	needs.Root(t, "to give folders to other accounts")
 	for _, test := range []struct {

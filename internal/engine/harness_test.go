@@ -292,7 +292,8 @@ func types() handlers.Registry {
 	return r
 }
 
-// find returns the accounts of bob, who has two names, and of alice.
+// find returns the account for a name: bob, who is also robert and uid 70001; or alice, admin or root, who share one
+// uid.
 func find(_ context.Context, name string) (jjm.Owner, error) {
 	switch strings.ToLower(name) {
 	case "bob", "robert", "70001":

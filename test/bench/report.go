@@ -96,7 +96,7 @@ func (r report) text(w io.Writer) error {
 	return t.Flush()
 }
 
-// quantity returns a figure with three digits.
+// quantity returns a figure with its unit. The figure has three significant digits; from 100 on it is a whole number.
 func quantity(f float64, unit string) string {
 	s := fmt.Sprintf("%.3g", f)
 	if f >= 100 || strings.Contains(s, "e") {

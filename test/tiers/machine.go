@@ -16,7 +16,7 @@ import (
 // quickStart is the wall time of one start of /bin/true on a quick machine.
 const quickStart = time.Millisecond
 
-// yardstickStarts is how many processes the yardstick starts.
+// yardstickStarts is how many times /bin/true is started to measure the cost of starting a process.
 const yardstickStarts = 200
 
 // machine describes where a run takes place.

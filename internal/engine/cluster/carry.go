@@ -12,8 +12,8 @@ import (
 	"jjm/sandbox"
 )
 
-// order returns the order with which the adapter of this cluster submits a bulk: the command of the wrapper and its
-// folder. If workers do not see the work area, the order also names the files that the batch system has to carry.
+// order returns what the adapter of this cluster needs to submit a bulk: the command of the wrapper and its folder. If
+// workers do not see the work area, it also names the files that the batch system has to carry.
 func (c *Cluster) order(ar *areas.Area, b *jjm.Bulk) (adapters.Bulk, error) {
 	out := adapters.Bulk{
 		Tag: b.Tag, Owner: c.account(b.Owner), Request: b.Request, N: len(b.Members),

@@ -26,8 +26,8 @@ type Cluster struct {
 	config  base.ClusterConfig
 	adapter adapters.Adapter
 
-	// ready is closed after the first probe, whether the probe succeeded or not. If the adapter cannot probe, the method
-	// loops closes it.
+	// ready is closed after the first probe, whether the probe succeeded or not. If the adapter cannot probe,
+	// Cluster.loops closes it.
 	ready  chan struct{}
 	probed sync.Once
 	// unprobed is the present outage of probes; nil if the last probe succeeded or no probe was made.

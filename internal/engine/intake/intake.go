@@ -37,8 +37,8 @@ const startEntries = 512
 // maxRefusal is the greatest number of bytes stored of the reason for a refusal.
 const maxRefusal = 4096
 
-// intakeLoop carries out entries while the daemon runs. Gatekeepers also leave requests when
-// the daemon is too busy to answer.
+// intakeLoop carries out entries of the spool while the daemon runs, because gatekeepers also write entries when a
+// running daemon is too busy to answer.
 func (it *Intake) intakeLoop(ctx context.Context) {
 	for ctx.Err() == nil && it.b.Deps.SpoolDir != "" {
 		switch acted, more := it.intakeRound(ctx); {

@@ -10,7 +10,7 @@ import (
 // Opinion is the result of one rule for an attempt.
 type Opinion struct {
 	Rule rule.Rule
-	// Decides is true if the rule is among the rules that decide.
+	// Decides is true if the rule determined the verdict, or if its order is carried out with the verdict.
 	Decides bool
 	// Unmet is the first condition that does not hold, "" if all conditions hold. If all hold, Says is the verdict or the
 	// order of the rule.
@@ -20,12 +20,16 @@ type Opinion struct {
 
 // Explain returns an Opinion for each rule, in the order of the rules. It returns no Opinion if the evidence shows no
 // end.
+//
+// There are two kinds of rules. First the rules for verdicts see the evidence; the first rule whose conditions hold
+// determines the verdict. Then, unless the verdict is complete or cancel, the rules for orders see the evidence and the
+// verdict, and several of them may be carried out.
 func Explain(in Input) []Opinion {
 	c := newCase(in)
 	if !c.over() {
 		return nil
 	}
-	facts := c.facts()
+	facts := c.facts() // for the rules for verdicts; with, below, for the rules for orders
 	by, _ := c.in.Rules.Verdict(&facts)
 	v := c.carryOut(by)
 	with := facts

@@ -102,7 +102,7 @@ type streams struct {
 	ours   [2]*os.File
 	out    [2]capped
 	read   [2]chan struct{}
-	ends   bool // the command ends at the cap of its output
+	ends   bool // the command is ended when its output reaches the limit
 }
 
 // openStreams creates the standard streams of a command.

@@ -31,8 +31,7 @@ type keeper struct {
 	asked []chan struct{} // channels to close after the next attempt
 }
 
-// newKeeper returns the keeper for the collector that state names. state is the state in which the collector is known
-// to be.
+// newKeeper returns the keeper for one collector. state has the name of the collector and its last known state.
 func newKeeper(p *Publisher, state wire.AdCollector) *keeper {
 	return &keeper{p: p, collector: p.deps.Open(state.Collector), leftover: state.State == wire.AdWithdrawing,
 		wake: make(chan struct{}, 1), state: state}

@@ -56,8 +56,8 @@ func (t *Task) Rules(q *Queue, o Options) Rules {
 // Dynamic reports whether the number of events of a job depends on the minimum wall time of its queue.
 func (t *Task) Dynamic() bool { return t.number("DY") != nil }
 
-// jobRules sets the rules of processing jobs, and returns the size in bytes that the task requests, nil if it requests
-// none.
+// jobRules sets the rules of processing jobs. It returns the number of bytes of input that the task requests for each
+// job, nil if the task requests none.
 func (t *Task) jobRules(r *Rules, o Options) *float64 {
 	r.MaxFiles, r.FilesPerJob, r.EventsPerJob = t.number("MF"), t.number("NF"), t.number("NE")
 	if o.Scouts && r.FilesPerJob == nil && r.EventsPerJob == nil && t.number("RR") == nil {
