@@ -22,6 +22,7 @@ func (cs Causes) Of(mem state.Memory, g *state.Grid, now jjm.Time) func(l *jjm.L
 	kept := map[int32]why.Cause{} // by place
 	silent := map[string]why.Cause{}
 	loads := sync.OnceValue(func() loads { return cs.loads(mem) })
+	unjudged := sync.OnceValue(func() bool { return cs.ends.Trouble(now).Attempts > 0 })
 	return func(l *jjm.LocalJob) why.Cause {
 		f := why.Facts{Local: l, Now: now, Unsent: state.Unsent(l) != 0}
 		if f.Unsent {
@@ -40,7 +41,9 @@ func (cs Causes) Of(mem state.Memory, g *state.Grid, now jjm.Time) func(l *jjm.L
 		if _, known := silent[l.Cluster]; !known {
 			silent[l.Cluster] = c.health.silent()
 		}
-		f.Unjudged.Text, f.Unjudged.Since = cs.ends.TroubleOf(l.AttemptID(), now)
+		if unjudged() { // rarely true: most local jobs need not be looked up
+			f.Unjudged.Text, f.Unjudged.Since = cs.ends.TroubleOf(l.AttemptID(), now)
+		}
 		f.Refused = refusedBulk(c, mem, l)
 		f.Silent, f.Missing = silent[l.Cluster], c.health.missing(l.AttemptID())
 		return why.Of(f)
@@ -50,8 +53,11 @@ func (cs Causes) Of(mem state.Memory, g *state.Grid, now jjm.Time) func(l *jjm.L
 // refusedBulk returns why the bulk of a local job was not submitted so far, if it certainly was not. Otherwise it
 // returns the zero Cause.
 func refusedBulk(c *Cluster, mem state.Memory, l *jjm.LocalJob) why.Cause {
+	if l.State != jjm.Submitting || l.Phase == jjm.Doubtful {
+		return why.Cause{}
+	}
 	b := mem.Bulk(l.Tag)
-	if l.State != jjm.Submitting || l.Phase == jjm.Doubtful || b == nil || b.Error == "" {
+	if b == nil || b.Error == "" {
 		return why.Cause{}
 	}
 	if s := closedBySilence(c); s.Code != "" {
