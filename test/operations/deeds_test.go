@@ -131,6 +131,7 @@ func (w *world) operate(dies bool) {
 // operateOn carries out a random operation on a random local job, and judges the outcome.
 func (w *world) operateOn(j *job, dies bool) {
 	w.t.Helper()
+	journal := w.journal(j) // before the status, so that no change of state between the two is missed
 	before := w.status(j)
 	if len(before.Locals) == 0 {
 		return // none is made yet
@@ -138,7 +139,6 @@ func (w *world) operateOn(j *job, dies bool) {
 	l := before.Locals[w.r.IntN(len(before.Locals))]
 	names := sortedVerbs()
 	verb := names[w.r.IntN(len(names))]
-	journal := w.journal(j)
 	s := w.during(dies, func() said { return w.jjm(j.owner, command(verb, l.ref())...) })
 	got, err := read(verb, s)
 	if err != nil {
