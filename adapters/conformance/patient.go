@@ -17,7 +17,7 @@ type patient struct {
 }
 
 // refusedPause is the pause before a call is repeated.
-const refusedPause = 2 * time.Second // pause: a little later, the limits on commands may permit the call (package idealize)
+const refusedPause = 2 * time.Second // pause: then the limits on commands (package idealize) may permit the call
 
 // patiently repeats a call as long as again returns true for its error. It stops when ctx ends or p.limit is over, and
 // returns the last result.
