@@ -6,6 +6,7 @@ import (
 	"jjm/internal/engine/floor/outputs"
 	"jjm/internal/engine/floor/state"
 	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
 	"jjm/internal/storage/store"
 	"jjm/internal/work/split"
 	"jjm/sandbox"
@@ -36,16 +37,20 @@ func (fd *Feeder) MakeOutput(c *state.Change, job *jjm.GridJob, clusters int) er
 		if err != nil {
 			return err
 		}
-		return taken("dataset", d.Name, have.Maker)
+		again, err := runsAgain(c, have.Maker)
+		if err != nil {
+			return err
+		}
+		return taken("dataset", d.Name, have.Maker, again)
 	case len(members) > 0:
-		return taken("container", d.Name, 0)
+		return taken("container", d.Name, 0, false)
 	}
 	return c.Tx.SetMaker(id, job.ID)
 }
 
 // taken returns the refusal of a name that a dataset or container has. It names the ways out. maker is the grid job
-// that fills the dataset, 0 if none does.
-func taken(what, name string, maker jjm.GridID) error {
+// that fills the dataset, 0 if none does; again says whether jjm resubmit of the maker is a way out.
+func taken(what, name string, maker jjm.GridID, again bool) error {
 	text := "you have a " + what + " " + name + " already"
 	if maker != 0 {
 		text += ", filled by grid job " + maker.String()
@@ -54,10 +59,26 @@ func taken(what, name string, maker jjm.GridID) error {
 	if what == "dataset" {
 		text += ", or remove it first (jjm dataset remove " + name + ")"
 	}
-	if maker != 0 {
+	if again {
 		text += "; jjm resubmit " + maker.String() + " runs again what failed in grid job " + maker.String()
 	}
 	return jjm.Problems{{Field: "output_dataset", Text: text}}.Err()
+}
+
+// runsAgain reports whether jjm resubmit of a grid job runs failed local jobs again. id may be 0 or the id of a removed
+// grid job.
+func runsAgain(c *state.Change, id jjm.GridID) (bool, error) {
+	if id == 0 {
+		return false, nil
+	}
+	if g := c.Live.Grid(id); g != nil {
+		return plan.ResubmitHelps(&g.Job, g.Counts[jjm.Failed]), nil
+	}
+	job, err := c.Tx.Grid(id)
+	if jjm.KindOf(err) == jjm.Gone {
+		return false, nil
+	}
+	return err == nil && plan.ResubmitHelps(&job, job.Counts[jjm.Failed]), err
 }
 
 // AddOutputs adds the outputs of completed local jobs to the output dataset of their grid job. The parents of each

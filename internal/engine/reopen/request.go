@@ -53,7 +53,7 @@ func (r *resubmitRequest) again() (w again, err error) {
 // do not run again. With dry, it stores nothing and the error is [state.ErrDryRun].
 func (ro *Reopener) resubmitOver(ctx context.Context, caller wire.Caller, job *jjm.GridJob, w again,
 	dry bool) (out wire.Resubmitted, left []plan.Left, err error) {
-	if err := mayReopen(job); err != nil {
+	if err := plan.MayReopen(job); err != nil {
 		return out, nil, err
 	}
 	locals, err := ro.b.Store.Locals(ctx, job.ID, 0, -1)
@@ -80,22 +80,6 @@ func (ro *Reopener) resubmitOver(ctx context.Context, caller wire.Caller, job *j
 	}
 	err = ro.put(ctx, caller, job, w.stored(), why, dry)
 	return out, left, err
-}
-
-// mayReopen returns an error of kind Conflict for an ended grid job that cannot be reopened.
-func mayReopen(job *jjm.GridJob) error {
-	switch {
-	case job.Spec.Merge != nil:
-		return errMerges(job.ID)
-	case job.Spec.Recovers != 0:
-		return jjm.Errorf(jjm.Conflict, "it recovers grid job %s, which may do the same work again: reopen that one",
-			job.Spec.Recovers)
-	case len(job.Spec.Credentials) > 0:
-		return jjm.Errorf(jjm.Conflict, "its credentials were removed when it ended: submit it again")
-	case job.Step.Made == 0:
-		return jjm.Errorf(jjm.Conflict, "it made no local jobs: submit it again")
-	}
-	return nil
 }
 
 // put stores a request, unless the site would not accept the grid job now. With dry, it stores nothing and returns

@@ -70,7 +70,7 @@ func (ro *Reopener) resplit(ctx context.Context, caller wire.Caller, w again, wa
 		return out, err
 	}
 	if job.Spec.Merge != nil {
-		return out, errMerges(job.ID)
+		return out, plan.Merges(job.ID)
 	}
 	if !job.Step.Prepared {
 		return out, jjm.Errorf(jjm.Conflict, "it has no local jobs that failed: it is %s", job.Status)
@@ -176,7 +176,7 @@ func (ro *Reopener) cutAgain(c *state.Change, id jjm.GridID, d split.Division, a
 // error is [state.ErrDryRun].
 func (ro *Reopener) resplitOver(ctx context.Context, caller wire.Caller, job *jjm.GridJob, f finer,
 	dry bool) (out wire.Resplit, left []plan.Left, err error) {
-	if err := mayReopen(job); err != nil {
+	if err := plan.MayReopen(job); err != nil {
 		return out, nil, err
 	}
 	locals, err := ro.b.Store.Locals(ctx, job.ID, 0, -1)

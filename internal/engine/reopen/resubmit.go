@@ -200,18 +200,11 @@ func mayRunAgain(g *state.Grid, id jjm.GridID) error {
 	case g.Job.Status == jjm.Prepared:
 		return jjm.Errorf(jjm.Busy, "its outputs are being collected: try again once it has ended")
 	case g.Job.Spec.Merge != nil:
-		return errMerges(id)
+		return plan.Merges(id)
 	case g.Job.Stopped != "" && (len(state.ToWithhold(g, 1)) > 0 || !g.Closed()):
 		return jjm.Errorf(jjm.Busy, "a refusal stops its submissions just now: try again")
 	}
 	return nil
-}
-
-// errMerges returns an error of kind Conflict, for a grid job that merges its outputs and therefore cannot run local
-// jobs again.
-func errMerges(id jjm.GridID) error {
-	return jjm.Errorf(jjm.Conflict, "it merges its outputs, and those that were not merged are dropped: "+
-		"a recovery does what is missing: jjm verify %s --recovery FILE", id)
 }
 
 // rerun says how local jobs run again: at the places of to and with the retry arguments args. If to is nil, or if args

@@ -8,6 +8,7 @@ import (
 	"jjm/internal/api/wire"
 	"jjm/internal/engine/floor/state"
 	"jjm/internal/jjm"
+	"jjm/internal/policy/plan"
 	"jjm/internal/storage/store"
 )
 
@@ -39,7 +40,7 @@ func (ro *Reopener) retract(ctx context.Context, caller wire.Caller, id jjm.Grid
 // retractOver stores the request to make lost outputs of an ended grid job again. With DryRun it stores nothing.
 func (ro *Reopener) retractOver(ctx context.Context, caller wire.Caller, job *jjm.GridJob, w wire.Retract) (
 	out wire.Retracted, err error) {
-	if err := mayReopen(job); err != nil {
+	if err := plan.MayReopen(job); err != nil {
 		return out, jjm.Errorf(jjm.KindOf(err), "%w; or a new grid job makes them again (--new-output)", err)
 	}
 	out, locals, err := ro.rooms.Feeder.Lost(ctx, job, w)

@@ -272,6 +272,18 @@ func (s *Store) Grid(ctx context.Context, id jjm.GridID) (jjm.GridJob, error) {
 	return g, err
 }
 
+// Grid returns one grid job. The error is of kind Gone if the grid job is unknown.
+func (tx *Tx) Grid(id jjm.GridID) (jjm.GridJob, error) {
+	if tx.c == nil {
+		return jjm.GridJob{}, tx.fail(errOver(), "read grid job %d", id)
+	}
+	g, err := gridRow(tx.ctx, tx.c, id)
+	if err != nil && jjm.KindOf(err) != jjm.Gone {
+		return jjm.GridJob{}, tx.fail(err, "read grid job %d", id)
+	}
+	return g, err
+}
+
 func gridRow(ctx context.Context, c *conn, id jjm.GridID) (g jjm.GridJob, err error) {
 	err = c.query(ctx, "SELECT "+gridColumns+" FROM grid_jobs WHERE id = ?", args{}.int(int64(id)), func(r row) error {
 		g, err = scanGrid(r)
