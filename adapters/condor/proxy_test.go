@@ -129,12 +129,12 @@ mv tmp parcel.tar`, old))
 			return err == nil
 		})
 	}
-	// The shadow compares whole seconds: a proxy written in the second of its start looks
-	// to it like the first.
+	// // The shadow compares the times of proxies in whole seconds. It therefore overlooks a new proxy that was written in
+	// the second in which the shadow started.
 	var newer []string
 	var made time.Time
 	renew := func(r jjm.Report) bool {
-		if time.Since(made) > 2*time.Second { // pause: the shadow sees the next proxy
+		if time.Since(made) > 2*time.Second { // pause, so that the shadow sees the next proxy
 			p.make(file, s.bed.Owner, 2*time.Hour)
 			text, err := os.ReadFile(file)
 			if err != nil {
