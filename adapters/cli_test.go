@@ -160,7 +160,7 @@ func TestCheckBulk_NamesWhatIsWrong(t *testing.T) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
-	// // If the bulk is larger than the cluster's limit, the error is TooMany, because smaller bulks are possible: the
+	// If the bulk is larger than the cluster's limit, the error is TooMany, because smaller bulks are possible: the
 	// limit may have become known, or smaller, only after the bulk was made.
 	good.N = 11
 	if err := adapters.CheckBulk(good, caps); !adapters.IsTooMany(err) || !adapters.IsNotStarted(err) ||

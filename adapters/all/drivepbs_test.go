@@ -154,7 +154,7 @@ func (p *smallPBS) xml(members bool) string {
 	return text + "</Data>\n"
 }
 
-// // openPBS returns a driver of a new PBS adapter whose commands are answered by p.
+// openPBS returns a driver of a new PBS adapter whose commands are answered by p.
 func openPBS(t *testing.T, n *notebook, p *smallPBS) *driver {
 	d := n.open(t, "pbs", adapters.Env{}, func(into any) {
 		c := into.(*pbs.Config)

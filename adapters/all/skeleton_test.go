@@ -62,7 +62,7 @@ func TestSkeleton_FaultsAreSeenInEachMethod(t *testing.T) {
 	}
 }
 
-// // skeleton changes the page docs/ADAPTERS.md with the function change, compiles the skeleton that the changed page
+// skeleton changes the page docs/ADAPTERS.md with the function change, compiles the skeleton that the changed page
 // shows, and returns the path of its compiled tests.
 func skeleton(t *testing.T, change func(page string) string) string {
 	needs.Program(t, "go", "golang-go")

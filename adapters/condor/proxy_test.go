@@ -129,7 +129,7 @@ mv tmp parcel.tar`, old))
 			return err == nil
 		})
 	}
-	// // The shadow compares the times of proxies in whole seconds. It therefore overlooks a new proxy that was written in
+	// The shadow compares the times of proxies in whole seconds. It therefore overlooks a new proxy that was written in
 	// the second in which the shadow started.
 	var newer []string
 	var made time.Time

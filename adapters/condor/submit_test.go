@@ -114,7 +114,7 @@ func TestVerdict_DoubtIsAmbiguous(t *testing.T) {
 	}
 }
 
-// // sh runs a script in the same way as HTCondor's starter runs a submitted command, and returns its output.
+// sh runs a script in the same way as HTCondor's starter runs a submitted command, and returns its output.
 func sh(t testing.TB, script string) string {
 	t.Helper()
 	out, err := run.Run(t.Context(), run.Cmd{

@@ -155,7 +155,7 @@ func ask(ctx context.Context, a adapters.Adapter, verb idealize.Verb, tag jjm.Ta
 	return err
 }
 
-// // status returns the Status of an idealized adapter.
+// status returns the Status of an idealized adapter.
 func status(a adapters.Adapter) idealize.Status {
 	return a.(interface{ Status() idealize.Status }).Status()
 }

@@ -348,7 +348,7 @@ func TestBreaker_OnlyTheProbeRunsWhileItFails(t *testing.T) {
 				t.Errorf("command %d is %v", i, b.verb)
 			}
 		}
-		// // After the first three commands only probes run: 0, 10, 30, 70, 150, 270, 390 and 510 s later.
+		// After the first three commands only probes run: 0, 10, 30, 70, 150, 270, 390 and 510 s later.
 		if n := len(s.ran()); n < 3+6 || n > 3+10 {
 			t.Errorf("%d commands in ten minutes", n)
 		}

@@ -75,7 +75,7 @@ func TestTurns_ACallThatHasItsPlaceComesBeforeANewOne(t *testing.T) {
 		over := make(chan error, 2)
 		go func() { over <- ask(t.Context(), a, idealize.List, "") }()
 		time.Sleep(500 * time.Millisecond)
-		go func() { over <- ask(t.Context(), a, idealize.Find, "") }() // the second command of this listing must wait for the next minute
+		go func() { over <- ask(t.Context(), a, idealize.Find, "") }() // its second command must wait for the next minute
 		time.Sleep(time.Second)
 		go func() { over <- ask(t.Context(), a, idealize.Account, "") }()
 		synctest.Wait()

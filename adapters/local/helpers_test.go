@@ -20,7 +20,7 @@ func self() jjm.Owner {
 	return jjm.Owner{UID: os.Getuid(), GID: os.Getgid(), User: "me"}
 }
 
-// // grace is the time between the signals TERM and KILL of a cancel. On a slow machine config makes it longer, because
+// grace is the time between the signals TERM and KILL of a cancel. On a slow machine config makes it longer, because
 // a job must first set its trap.
 const grace = 200 * time.Millisecond
 

@@ -197,7 +197,7 @@ func FuzzLocksByte(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) { locksByte(text, 5) })
 }
 
-// // counted checks that the counters of a bulk equal the numbers of its queued and living jobs.
+// counted checks that the counters of a bulk equal the numbers of its queued and living jobs.
 func counted(t interface{ Errorf(string, ...any) }, b *bulk) {
 	queued, alive := 0, 0
 	for i, j := range b.jobs {

@@ -22,7 +22,7 @@ type disk struct {
 	syncs   int
 }
 
-// // sync replaces the function Adapter.Sync. It records what was synced. If refuses is set, sync returns this error
+// sync replaces the function Adapter.Sync. It records what was synced. If refuses is set, sync returns this error
 // once and records nothing.
 func (d *disk) sync(f *os.File) error {
 	d.syncs++
@@ -147,7 +147,7 @@ func TestCancel_IsAnErrorUntilItsLogIsSynced(t *testing.T) {
 	}
 }
 
-// // cancelBulk cancels all jobs of a bulk in one call, and requires that the result for each job is want, nil for
+// cancelBulk cancels all jobs of a bulk in one call, and requires that the result for each job is want, nil for
 // success.
 func cancelBulk(t *testing.T, a *local.Adapter, b adapters.Bulk, want error) {
 	t.Helper()

@@ -146,7 +146,7 @@ func TestQueue_OneOwnerIsServedInOrder(t *testing.T) {
 	})
 }
 
-// // While a wide job of an account waits for cores, small jobs of other accounts may start before it only as often as
+// While a wide job of an account waits for cores, small jobs of other accounts may start before it only as often as
 // there are slots. After that the free cores are kept for the wide job.
 func TestQueue_AWideJobKeepsNobodyWaitingForLong(t *testing.T) {
 	wide := turn{standing{}, 4, 1}

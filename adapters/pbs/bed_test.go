@@ -19,14 +19,14 @@ import (
 	"jjm/internal/testkit/needs"
 )
 
-// // realPBS makes the suite run on the PBS whose commands are on the PATH, instead of on the fake
+// realPBS makes the suite run on the PBS whose commands are on the PATH, instead of on the fake
 // (internal/testkit/fakepbs).
 var realPBS = flag.Bool("real", false, "run the suite on the PBS on the PATH, as the account that runs the test")
 
-// // fakeDir is the folder into which the fake PBS is built; TestMain removes the folder.
+// fakeDir is the folder into which the fake PBS is built; TestMain removes the folder.
 var fakeDir string
 
-// // fakeProgram builds the fake PBS once, and returns the path of its program.
+// fakeProgram builds the fake PBS once, and returns the path of its program.
 var fakeProgram = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "fakepbs")
 	if err != nil {
@@ -62,7 +62,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// // bed is a complex (a server with its nodes) of the fake PBS, used by one test.
+// bed is a complex (a server with its nodes) of the fake PBS, used by one test.
 type bed struct {
 	t     testing.TB
 	bin   string
@@ -102,7 +102,7 @@ func self(t testing.TB) jjm.Owner {
 	return jjm.Owner{UID: os.Getuid(), GID: os.Getgid(), User: u.Username}
 }
 
-// // do runs a command as the owner of the jobs, fails the test if the command fails, and returns its output.
+// do runs a command as the owner of the jobs, fails the test if the command fails, and returns its output.
 func (b *bed) do(argv ...string) string {
 	b.t.Helper()
 	return b.as(b.owner.User, argv...)

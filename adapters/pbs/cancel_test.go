@@ -44,7 +44,7 @@ func TestCommands_OfACancelNameOneOperandOfAnArrayEach(t *testing.T) {
 	}
 }
 
-// // The members to cancel are not neighbours, so no range describes them. A single qdel with all of them would delete
+// The members to cancel are not neighbours, so no range describes them. A single qdel with all of them would delete
 // only two of them, or end the server.
 func TestCancel_ScatteredMembersOfAnArray(t *testing.T) {
 	s := newSite(t)
@@ -127,7 +127,7 @@ func TestCancel_ACommandThatEndedTheServerIsNotRepeated(t *testing.T) {
 	}
 	s := newSite(t)
 	refs := s.singles(3)
-	// // The script imitates a recorded qdel: the qdel whose request ends the server exits with 0.
+	// The script imitates a recorded qdel: the qdel whose request ends the server exits with 0.
 	s.replace("qdel", `echo "$*" >>"$state/deleted"
 [ $# = 1 ] || [ -e "$state/sound" ] || { touch "$state/faults/refused"; exit 0; }
 exec "$real" "$@"`)

@@ -21,7 +21,7 @@ var commandNames = []string{"qsub", "qalter", "qstat", "qselect", "qdel", "qhold
 // The suite runs on the fake or, with the flag -real, on the PBS on the PATH.
 func TestConformance_OpenPBS(t *testing.T) {
 	t.Parallel()
-	// // WAIT makes the scheduler of the fake start a job only 200 ms after the job may run, so that it can be cancelled
+	// WAIT makes the scheduler of the fake start a job only 200 ms after the job may run, so that it can be cancelled
 	// meanwhile.
 	open := func(t *testing.T) adaptertest.System { return onFake(t, "WAIT=200ms") }
 	if *realPBS {
@@ -94,13 +94,13 @@ var needEndsOfCommands = []string{
 	"garbage is no answer",
 }
 
-// // holdCheck is a check that does not apply to OpenPBS; openPBSHold is the reason (see TestHold).
+// holdCheck is a check that does not apply to OpenPBS; openPBSHold is the reason (see TestHold).
 const (
 	holdCheck   = "a held job waits for its release"
 	openPBSHold = "OpenPBS holds no single members of an array"
 )
 
-// // onFake starts a complex of the fake PBS for one check, and returns it with all the features that the suite can
+// onFake starts a complex of the fake PBS for one check, and returns it with all the features that the suite can
 // use.
 func onFake(t *testing.T, settings ...string) adaptertest.System {
 	b := newBed(t, settings...)
@@ -167,7 +167,7 @@ func onReal(t *testing.T) adaptertest.System {
 	}
 }
 
-// // folderOf returns the folder of a command on the PATH.
+// folderOf returns the folder of a command on the PATH.
 func folderOf(t *testing.T, name string) string {
 	t.Helper()
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {

@@ -17,7 +17,7 @@ import (
 	"jjm/internal/sys/run"
 )
 
-// // recorded returns the output of a command, as recorded on a host with OpenPBS 23.06.06.
+// recorded returns the output of a command, as recorded on a host with OpenPBS 23.06.06.
 func recorded(t testing.TB, name string) run.Output {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name+".txt"))
@@ -295,7 +295,7 @@ func FuzzParseXML(f *testing.F) {
 	})
 }
 
-// // sound checks that the reports of all jobs that could be parsed are plausible.
+// sound checks that the reports of all jobs that could be parsed are plausible.
 func sound(t *testing.T, raws []raw, d dialect) {
 	for _, r := range raws {
 		j, ok := jobOf(r, d)
@@ -337,7 +337,7 @@ func FuzzComplaints(f *testing.F) {
 	})
 }
 
-// // The test reads the limits on queued jobs from the settings of a server and its queues. A limit for one account
+// The test reads the limits on queued jobs from the settings of a server and its queues. A limit for one account
 // replaces the generic limit of the same queue.
 func TestLimitsOf_EveryQueue(t *testing.T) {
 	server := parsePlain([]byte("Server: h\n    default_queue = workq\n    max_queued = [u:PBS_GENERIC=100]\n\n"))
@@ -368,7 +368,7 @@ func TestLimitsOf_EveryQueue(t *testing.T) {
 	}
 }
 
-// // The size of a bulk is checked against the limits of the queue that the bulk names, or of the default queue if it
+// The size of a bulk is checked against the limits of the queue that the bulk names, or of the default queue if it
 // names none.
 func TestCheckSize_OfTheBulksQueue(t *testing.T) {
 	a := &Adapter{limits: limits{server: 100, defaultQueue: "workq", queues: map[string]queueLimits{

@@ -72,7 +72,7 @@ func (c *clock) advance(d time.Duration) {
 	}
 }
 
-// // connection is a line of the file in which the fake PBS records connections to its server: n connections by one
+// connection is a line of the file in which the fake PBS records connections to its server: n connections by one
 // command.
 type connection struct {
 	at      time.Time
@@ -191,7 +191,7 @@ func TestPorts_AStartWithHundredsOfEndsUsesFew(t *testing.T) {
 	s.wantFewPorts()
 }
 
-// // If the listing of all jobs is too large, the adapter looks up the live jobs by id. These lookups stay within the
+// If the listing of all jobs is too large, the adapter looks up the live jobs by id. These lookups stay within the
 // budget of ports.
 func TestPorts_ManyLiveBulksByIDUseFew(t *testing.T) {
 	s := newSite(t)
@@ -206,7 +206,7 @@ func TestPorts_ManyLiveBulksByIDUseFew(t *testing.T) {
 	s.wantFewPorts()
 }
 
-// // Two accounts that look up jobs by id share the budget of ports, and both accounts get complete listings.
+// Two accounts that look up jobs by id share the budget of ports, and both accounts get complete listings.
 func TestPorts_TwoAccountsByIDUseFewTogether(t *testing.T) {
 	s := newSite(t)
 	tag := s.held(20)
@@ -295,7 +295,7 @@ func TestPorts_AHostWithoutPortsIsBusyAndAskedLess(t *testing.T) {
 	}
 }
 
-// // A recorded qstat that found no free port exited with 0. No recording shows this of a command that changes jobs.
+// A recorded qstat that found no free port exited with 0. No recording shows this of a command that changes jobs.
 // The test lets qrls and qdel exit with 0 without an effect: the adapter must not report a success.
 func TestPorts_ACommandWithoutAPortIsNoSuccess(t *testing.T) {
 	for op, name := range map[adapters.Op]string{adapters.Release: "qrls", adapters.Cancel: "qdel"} {
@@ -316,7 +316,7 @@ pbs_iff: all reserved ports in use" >&2`)
 	}
 }
 
-// // After the host ran out of ports, fewer cancels are sent than before. Some cancels are always sent, however many
+// After the host ran out of ports, fewer cancels are sent than before. Some cancels are always sent, however many
 // ports the other commands use.
 func TestPorts_CancelsBecomeSlowerWhenPortsRunOut(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
@@ -351,7 +351,7 @@ func TestPorts_CancelsBecomeSlowerWhenPortsRunOut(t *testing.T) {
 	}
 }
 
-// // Four qdel run at the same time. If none of them finds a free port, the budget of ports shrinks once, not four
+// Four qdel run at the same time. If none of them finds a free port, the budget of ports shrinks once, not four
 // times.
 func TestPorts_OneShortageShrinksTheBudgetOnce(t *testing.T) {
 	s := newSite(t)
@@ -377,7 +377,7 @@ pbs_iff: all reserved ports in use" >&2; exit 255`)
 	}
 }
 
-// // However many cancels are sent, listings, submissions and lookups by id are not delayed, because cancels have a
+// However many cancels are sent, listings, submissions and lookups by id are not delayed, because cancels have a
 // limit of their own.
 func TestPorts_CancelsHoldUpNothingElse(t *testing.T) {
 	var p ports
@@ -472,7 +472,7 @@ func TestPorts_AClockThatIsSetBackDoesNotBlock(t *testing.T) {
 	}
 }
 
-// // 20 accounts are listed in each cycle, four at a time, as the daemon does it.
+// 20 accounts are listed in each cycle, four at a time, as the daemon does it.
 func TestPorts_ManyAccountsShareListings(t *testing.T) {
 	s := newSite(t)
 	const accounts, cycles, atOnce, most = 20, 10, 4, 4
@@ -524,7 +524,7 @@ func TestPorts_ManyAccountsShareListings(t *testing.T) {
 	}
 }
 
-// // If the budget of ports has no room for a command, the command is not sent. Cancels are the exception.
+// If the budget of ports has no room for a command, the command is not sent. Cancels are the exception.
 func TestPorts_EveryCommandIsHeldToTheBudget(t *testing.T) {
 	s := newSite(t)
 	b, next := s.bulk(1, "exit 0"), s.bulk(1, "exit 0")
@@ -557,7 +557,7 @@ func TestPorts_EveryCommandIsHeldToTheBudget(t *testing.T) {
 	}
 }
 
-// // Other commands may use up the budget of ports while qsub runs. qsub is followed by commands without which the
+// Other commands may use up the budget of ports while qsub runs. qsub is followed by commands without which the
 // outcome of the submission of an array would be unknown. The adapter therefore reserves room for them before it runs
 // qsub.
 func TestPorts_ASubmissionKeepsRoomForWhatFollowsItsQsub(t *testing.T) {

@@ -36,7 +36,7 @@ func TestSubmit_NothingIsRerun(t *testing.T) {
 	s.until("over", array.Tag, all(3, jjm.BatchEndedOK))
 }
 
-// // A submission of an array runs qsub and then qalter, which forbids reruns. If the adapter is stopped between them,
+// A submission of an array runs qsub and then qalter, which forbids reruns. If the adapter is stopped between them,
 // the array exists and is held, and a release forbids its reruns first.
 func TestSubmit_ADoubtfulQalterIsSettledLikeADoubtfulBulk(t *testing.T) {
 	for fault, forbidden := range map[string]bool{"qalter-killed": true, "qalter-lost": false} {
@@ -121,7 +121,7 @@ func TestRelease_ForbidsRerunsOfAnArrayThatIsFoundAgain(t *testing.T) {
 	}
 }
 
-// // If the server refuses qalter for an array, the array is released although the server may rerun its jobs: the
+// If the server refuses qalter for an array, the array is released although the server may rerun its jobs: the
 // wrapper's claim prevents a second run. The guarantee among the capabilities says so.
 func TestSubmit_ARefusedQalterIsPartOfTheGuarantee(t *testing.T) {
 	s := newSite(t)

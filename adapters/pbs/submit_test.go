@@ -69,7 +69,7 @@ func TestReceiptID_IsAmbiguousInDoubt(t *testing.T) {
 	}
 }
 
-// // refusal takes the first text of the table that it finds in the output of qsub. Each text must therefore be found
+// refusal takes the first text of the table that it finds in the output of qsub. Each text must therefore be found
 // with its own kind and mark, and not be hidden by an earlier text.
 func TestRefusal_EachTextHasItsKindAndMark(t *testing.T) {
 	for _, r := range refusalTexts {

@@ -162,7 +162,7 @@ func TestList_AFrozenServerIsAskedForEverythingAfterwards(t *testing.T) {
 	s.wantCommand("qstat -f -F json -t")
 }
 
-// // The qstat of this test is killed if it lists all jobs, and prints without end if it is asked for more than two
+// The qstat of this test is killed if it lists all jobs, and prints without end if it is asked for more than two
 // ids.
 func TestList_ChunksShrinkUntilTheyAreNotTooMuch(t *testing.T) {
 	s := newSite(t)
@@ -318,7 +318,7 @@ func TestList_AServerThatCannotListByTime(t *testing.T) {
 	}
 }
 
-// // Jobs that were submitted by another adapter, and ended between two listings of this adapter, are found by its
+// Jobs that were submitted by another adapter, and ended between two listings of this adapter, are found by its
 // later listing.
 func TestList_FindsWhatEndedUnseen(t *testing.T) {
 	s := newSite(t)

@@ -473,7 +473,7 @@ func TestSubmit_LeavesNoOutputToDeliver(t *testing.T) {
 	s.until("over", b.Tag, all(2, jjm.BatchEndedOK))
 }
 
-// // BenchmarkList10000 measures how long jjm itself takes for a listing of 10 000 members, without qstat.
+// BenchmarkList10000 measures how long jjm itself takes for a listing of 10 000 members, without qstat.
 func BenchmarkList10000(b *testing.B) {
 	var text strings.Builder
 	text.WriteString(

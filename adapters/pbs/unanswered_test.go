@@ -8,7 +8,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// // Since December 2023, qstat of OpenPBS answers only for the first of several ids (recording json_several_ids). The
+// Since December 2023, qstat of OpenPBS answers only for the first of several ids (recording json_several_ids). The
 // adapter looks up the remaining ids one by one.
 func TestUnanswered_IDsAreAskedForAgainAlone(t *testing.T) {
 	s := newSite(t)

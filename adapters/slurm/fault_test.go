@@ -74,7 +74,8 @@ func bulk(t *testing.T, bed *testbed.Bed, n int, script string) adapters.Bulk {
 	return adapters.Bulk{Tag: tag, Owner: bed.Owner, N: n, Dir: "/", Argv: []string{"/bin/sh", "-c", script}}
 }
 
-// The test disturbs the controller. Its steps share a bed, and each step leaves the controller working.
+// The test stops, freezes and kills the controller. Its steps share a test bed, and the controller works again after
+// each step.
 func TestFaults(t *testing.T) {
 	needs.Campaign(t, needs.Systems)
 	bed := ownBed(t)
