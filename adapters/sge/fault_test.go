@@ -93,7 +93,7 @@ func TestFaults(t *testing.T) {
 	bed.Do(t, "freeze", "execd") // without its qmaster, execd would try to reach it again only after 30 s
 	bed.Do(t, "kill", "qmaster")
 	_, err = a.Submit(ctx, bulkOf(t, bed, dir, 1, "exit 0"))
-	wantKind(t, "submit without a qmaster", err, jjm.Busy, jjm.Ambiguous) // the connection may break after the request was sent
+	wantKind(t, "submit without a qmaster", err, jjm.Busy, jjm.Ambiguous) // the connection may break later
 	_, err = a.List(ctx, bed.Owner, now)
 	wantKind(t, "list without a qmaster", err, jjm.Busy)
 	_, err = a.Find(ctx, bed.Owner, []jjm.Tag{held.Tag})

@@ -183,7 +183,7 @@ func TestReserve_MakesALostSpoolAgain(t *testing.T) {
 		"its boxes are gone": func() { must(os.MkdirAll(in, 0o700)) },
 	} {
 		log.Reset()
-		must(os.Rename(spoolDir, filepath.Join(t.TempDir(), "away"))) // moved, not removed, so that no inode number is used again
+		must(os.Rename(spoolDir, filepath.Join(t.TempDir(), "away"))) // moved: no inode number is used again
 		lose()
 		r.watch()
 		if got, err := os.Stat(in); err != nil || got.Mode() != want.Mode() {
