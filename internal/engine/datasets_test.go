@@ -286,7 +286,7 @@ func TestDatasets_AJobFileDoesNotCloseAnOpenDataset(t *testing.T) {
 		}
 		w.closeDataset(alice, "raw")
 		w.final(time.Hour, open)
-		w.final(time.Hour, w.submit(alice, fileJob("", "name = \"raw\"\n"+inline(2)))) // the job file lists the same files again
+		w.final(time.Hour, w.submit(alice, fileJob("", "name = \"raw\"\n"+inline(2)))) // the same files again
 		_, err := w.engine.Dataset(context.Background(), alice,
 			wire.Dataset{Do: wire.DatasetAdd, Name: "mine", Files: []jjm.File{{LFN: "a"}}})
 		w.must(err)
