@@ -42,7 +42,7 @@ func TestInputs_AreReadWithTheOwnersRightsOnly(t *testing.T) {
 			}
 		}
 		// Bob's file is replaced by a link after the grid job was accepted.
-		blocked := filepath.Join(w.dir, "work", "bob") // this file prevents a work area, so the grid job waits to be prepared
+		blocked := filepath.Join(w.dir, "work", "bob") // without a work area the grid job waits to be prepared
 		w.must(os.WriteFile(blocked, nil, 0o600))
 		s, err := w.trySubmit(bob, "", input("bob/own"))
 		w.must(err)
@@ -93,7 +93,7 @@ func TestInputs_HaveABoundInAll(t *testing.T) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
-		blocked := filepath.Join(w.dir, "work", "alice") // this file prevents a work area, so the grid job waits to be prepared
+		blocked := filepath.Join(w.dir, "work", "alice") // without a work area the grid job waits to be prepared
 		w.must(os.WriteFile(blocked, nil, 0o600))
 		s, err := w.trySubmit(alice, "", job(half))
 		w.must(err)
