@@ -32,8 +32,8 @@ func (s *site) lookedUp(h jjm.Handle) (l wire.Lookup) {
 	return l
 }
 
-// A gatekeeper submits all the time while the daemon is restarted, killed, and stopped for a long time. Nothing is
-// lost, doubled or failed, and every answer stays true.
+// A gatekeeper submits all the time while the daemon is restarted, killed, and stopped for a long time. No grid job is
+// lost, doubled or failed, and no answer is contradicted by a later one.
 func TestAway_EveryGridJobIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, local, "")

@@ -67,7 +67,7 @@ func (b *blahpd) line() string {
 	return strings.TrimSuffix(line, "\n")
 }
 
-// say sends one command and wants S as the answer.
+// say sends one command, requires an answer that begins with S, and returns the answer.
 func (b *blahpd) say(format string, args ...any) string {
 	b.s.t.Helper()
 	_, err := fmt.Fprintf(b.in, format+"\n", args...)
@@ -197,7 +197,7 @@ func TestBlahpd_NoJobIsLostOrDoubled(t *testing.T) {
 	if len(slices.Compact(ids)) != n {
 		t.Fatalf("%d names for %d jobs", len(ids), n)
 	}
-	// blahpd was killed and asks again.
+	// blahpd repeats a submission, as it does after it was killed. The answer names the same job.
 	if id := b.id(b.result(b.ask("BLAH_JOB_SUBMIT", ad(s.attrs("k7", ""))))); !slices.Contains(ids, id) {
 		t.Errorf("the same job again is %s", id)
 	}
