@@ -49,7 +49,8 @@ func TestBarLine_ShowsLessWhereThereIsLessRoom(t *testing.T) {
 	}
 }
 
-// dropBar removes the characters of the bar from a line, so that the rest can be compared. It is for strings.Map.
+// dropBar removes the characters of a progress bar from a line, so that the rest can be compared. It is a mapping for
+// strings.Map.
 func dropBar(r rune) rune {
 	if strings.ContainsRune("=> ", r) {
 		return -1

@@ -194,7 +194,7 @@ func TestSetting_CommandIsTheDeadlineOfOne(t *testing.T) {
 			w.final(time.Hour, w.submit(alice, plain(1)))
 			d.mu.Lock()
 			defer d.mu.Unlock()
-			if len(d.seen) == 0 || d.seen[0] != 3*c.want { // the call has three deadlines, because it waits for its turn and may be repeated
+			if len(d.seen) == 0 || d.seen[0] != 3*c.want { // three times: waiting and repeating included
 				t.Errorf("command = %v, of the cluster %v: deadlines of %v", c.site, c.own, d.seen)
 			}
 		})

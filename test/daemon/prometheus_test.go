@@ -202,7 +202,7 @@ func TestPrometheus_FilesNameOnlyFiguresThatExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := []string{"jjm_spool_oldest_timestamp_seconds", "jjm_cluster_last_listing_timestamp_seconds"} // figures that exist only at times
+	known := []string{"jjm_spool_oldest_timestamp_seconds", "jjm_cluster_last_listing_timestamp_seconds"} // only at times
 	for _, m := range regexp.MustCompile(`(?m)^# TYPE (\S+)`).FindAllStringSubmatch(scrape(t, "tcp", target), -1) {
 		known = append(known, m[1])
 	}

@@ -123,7 +123,7 @@ events_per_job = %d
 	return b.String()
 }
 
-// want is the expected end of one local job.
+// want is the expected end of one local job: its possible states, and the number of its attempts.
 type want struct {
 	states   []jjm.State
 	attempts int32 // the number of attempts; at most, if the local job is killed
