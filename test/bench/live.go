@@ -144,7 +144,7 @@ func (s *site) restart(ctx context.Context) (r restarted, err error) {
 	return restarted{ms(time.Since(began)), ms(processCPU() - cpu - (s.player.spent() - playing))}, err
 }
 
-// live measures the cost of the sites of all sizes.
+// live measures what the live local jobs of sites cost, for sites of all sizes.
 func (b *bench) live() error {
 	large, err := b.measureSite(b.size.live, 0)
 	if err != nil {

@@ -118,7 +118,7 @@ type simJob struct {
 	exit     uint8
 	signal   uint8
 	restarts uint8
-	gone     bool // the batch system has forgotten the job, see Vanish
+	gone     bool // the batch system has forgotten the job (see Vanish)
 	started  jjm.Time
 	ended    jjm.Time
 	due      jjm.Time // the future end of the run, while the job runs

@@ -79,7 +79,7 @@ func serve(dir string) error {
 	}
 	c.address = l
 	go c.watch()
-	commands.Accept(l) // until watch or Stop closes l
+	commands.Accept(l) // serves commands until watch or Stop closes l
 	c.mu.Lock()
 	c.kill(false)
 	c.mu.Unlock()
