@@ -402,7 +402,7 @@ func holdCodes(s *site) {
 	s.control(adapters.Release, refs(b, id)...)
 	s.until("over", b, over)
 	waits := s.bulk(1, "exit 0")
-	waits.Request.Cores = 1000 // no machine has them
+	waits.Request.Cores = 1000 // no machine has so many cores
 	id = s.submit(waits)
 	s.control(adapters.Release, refs(waits, id)...)
 	if r := s.until("told why it waits", waits, func(r jjm.Report) bool {

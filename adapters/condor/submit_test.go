@@ -41,7 +41,7 @@ func TestVerdict_OnRecordedSubmissions(t *testing.T) {
 		"submit_terse":         {n: 1, cluster: "2"},
 		"submit_stdin_terse":   {n: 1, cluster: "13"},
 		"bulk_submit_args":     {n: 1000, cluster: "115"},
-		"frozen_submit":        {n: 1, cluster: "155"}, // after 135 s
+		"frozen_submit":        {n: 1, cluster: "155"}, // recorded when condor_submit had waited 135 s
 		"submit_as_root":       {n: 1, kind: jjm.Denied, says: "run the daemon as the jobs' owner"},
 		"submit_bad2":          {n: 1, kind: jjm.Invalid, says: "invalid Queue statement"},
 		"submit_bad3":          {n: 1, kind: jjm.Invalid, says: "does not exist"},

@@ -23,7 +23,7 @@ var verbs = []idealize.Verb{idealize.Submit, idealize.List, idealize.Find, ideal
 // visit is one call of a random sequence.
 type visit struct {
 	verb  idealize.Verb
-	after time.Duration // since the call before it
+	after time.Duration // time since the previous call
 	wait  time.Duration // deadline of the call; 0 = none
 }
 

@@ -126,7 +126,7 @@ func TestQueue_NobodyStartsTwiceInARowBeforeAnother(t *testing.T) {
 		}), 2, 5).Draw(t, "turns")
 		first, _ := whoseTurn(turns, 4, 4)
 		uses := turns[first].cores
-		turns[first].served = 10 // its job starts and ends immediately
+		turns[first].served = 10 // as if its job started and ended immediately
 		others := slices.Delete(slices.Clone(turns), first, first+1)
 		another := slices.ContainsFunc(others, func(o turn) bool { return o.cores <= uses })
 		if again, _ := whoseTurn(turns, 4, 4); again == first && another {

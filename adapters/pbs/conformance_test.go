@@ -108,7 +108,7 @@ func onFake(t *testing.T, settings ...string) adaptertest.System {
 	s := adaptertest.System{
 		Adapter: b.adapter(), Owner: b.owner, Dir: t.TempDir(), Parallel: true,
 		AllExits: true, Other: &jjm.Owner{UID: 65534, GID: 65534, User: "nobody"},
-		Walltime: time.Second, MemoryMB: 48, Patience: await.Guard(6 * time.Minute), // on a busy machine
+		Walltime: time.Second, MemoryMB: 48, Patience: await.Guard(6 * time.Minute), // long enough for a busy machine
 		Bin: b.bin, Commands: commandNames, Submits: "qsub",
 		WithBin: func(_ adaptertest.TB, bin string) adapters.Adapter {
 			return b.adapter(func(c *Config) { c.Bin = bin })

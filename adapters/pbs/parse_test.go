@@ -60,7 +60,7 @@ func TestParseJSON_ReadsWhatWasRecorded(t *testing.T) {
 	if err != nil || len(raws) != 1 || raws[0].name != "js_nan" || raws[0].state != "H" || raws[0].holds != "u" {
 		t.Errorf("%+v, error %v", raws, err)
 	}
-	raws, err = parseJSON(recorded(t, "qstat_unknown_json").Stdout) // no Jobs, no last newline
+	raws, err = parseJSON(recorded(t, "qstat_unknown_json").Stdout) // the output has no member Jobs and no last newline
 	if err != nil || len(raws) != 0 {
 		t.Errorf("%+v, error %v", raws, err)
 	}

@@ -33,7 +33,7 @@ func TestJSV_AJobFileRunsNothingOnTheSubmitHost(t *testing.T) {
 	for key, value := range bed.Env {
 		qsub.Env = append(qsub.Env, key+"="+value)
 	}
-	printed, err := qsub.CombinedOutput() // it fails, because the script does not follow the protocol
+	printed, err := qsub.CombinedOutput() // qsub fails, because the script does not follow the protocol
 	if !ran() {
 		t.Fatalf("qsub does not run a verifier, so this test proves nothing: %v\n%s", err, printed)
 	}

@@ -132,7 +132,7 @@ func TestConformance_Rest(t *testing.T) {
 	a := adaptertest.ShareListings(probed(t, open(t, bed, change)), bed.Owner)
 	adaptertest.Run(t, func(t *testing.T) adaptertest.System {
 		s := system(t, bed, a, change)
-		s.Commands = nil // it submits without commands
+		s.Commands = nil // this adapter submits without commands
 		s.NotHere["the walltime limit is enforced"] = "Slurm's least limit is a minute, which the suite with sbatch waits for"
 		maps.Copy(s.NotHere, adaptertest.WithoutCommands(
 			"faulty commands are for the suite with sbatch; slurmrestd is no command"))

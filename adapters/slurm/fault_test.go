@@ -213,7 +213,7 @@ func socketsOf(tag jjm.Tag) map[string]bool {
 	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, path := range lines {
 		if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), string(tag)) {
-			continue // of another account, or ended
+			continue // the process belongs to another account, or has ended
 		}
 		open, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "fd/*"))
 		for _, fd := range open {

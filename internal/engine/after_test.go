@@ -226,7 +226,7 @@ func TestAfter_WhatCannotBeIsRefused(t *testing.T) {
 		waiting := w.submit(alice, keyed)
 		for text, want := range map[string]string{
 			"after = [99]":                      "job.toml:3: after[0]: no grid job 99",
-			"after = [1, 4]":                    "job.toml:3: after[1]: no grid job 4", // its own number
+			"after = [1, 4]":                    "job.toml:3: after[1]: no grid job 4", // the grid job's own id
 			"after = [2]":                       "job.toml:3: after[0]: grid job 2 belongs to bob",
 			"after = [0]":                       "after[0]: 0 is not a grid job: want its number, such as 17",
 			"after = [1, 1]":                    "after[1]: 1 is given twice: first as after[0]",

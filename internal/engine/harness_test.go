@@ -60,7 +60,7 @@ type world struct {
 	account *jjm.Owner // the account that all jobs run as; nil: each job runs as its owner
 	users   engine.Users
 	spool   string // the spool for gatekeepers; "" for none
-	chunk   int    // as in options
+	chunk   int    // see options
 	fetch   func(context.Context, fetch.Order) (fetch.Report, error)
 	// skew is the difference between the engine's clock and the clock of the bubble, in nanoseconds.
 	skew atomic.Int64
@@ -71,7 +71,7 @@ type world struct {
 
 	store   *store.Store
 	ids     highwater.IDs
-	wrapIDs func(base.IDs) base.IDs // as in options
+	wrapIDs func(base.IDs) base.IDs // see options
 	records *xmldb.DB
 	engine  *asked
 	stop    context.CancelFunc

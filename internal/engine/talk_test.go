@@ -67,7 +67,7 @@ func (w *world) locals(id jjm.GridID) []jjm.LocalJob {
 		[]jjm.Ref{{Grid: id, Locals: true, Last: -1}})
 	w.must(err)
 	w.must(s[0].Lookup.Error.Err())
-	w.why(id) // at every call, each unfinished local job has one cause
+	w.why(id) // fails the test unless each unfinished local job has exactly one cause
 	return s[0].Locals
 }
 

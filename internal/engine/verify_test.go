@@ -40,7 +40,7 @@ func done(n int) want { return want{status: jjm.Done, gram: jjm.GRAMDone, jobs: 
 // the invariants.
 func (w *world) verify(id jjm.GridID, want want) {
 	w.t.Helper()
-	l := w.status(id).Lookup // as people see it
+	l := w.status(id).Lookup // the status that people see
 	if l.Status != want.status.String() || l.GRAM != want.gram {
 		w.t.Errorf("grid job %s is %s, GRAM %d; want %s, %d\n%s", id, l.Status, l.GRAM, want.status, want.gram,
 			w.describe(id))
@@ -66,7 +66,7 @@ func (w *world) verify(id jjm.GridID, want want) {
 func (w *world) verifyWhole(l wire.Lookup, locals []jjm.LocalJob) {
 	w.t.Helper()
 	var n [jjm.NumStates]int
-	next, counted := map[int32]int64{}, 0 // by step
+	next, counted := map[int32]int64{}, 0 // next position, by step
 	for i := range locals {
 		j := &locals[i]
 		if j.Phase != jjm.GivenBack { // another local job did its work

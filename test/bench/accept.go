@@ -22,7 +22,7 @@ type accepted struct {
 	// SubmitMS is the time until the caller has the id. MadeMS is the time from then until all local jobs are made,
 	// stored, and in the record on the disk.
 	SubmitMS, MadeMS float64
-	CPUMS            float64 // for submitting the grid job and making its local jobs
+	CPUMS            float64 // CPU time of the submission and of making the local jobs
 	PeakMB           float64
 }
 

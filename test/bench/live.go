@@ -105,7 +105,7 @@ func (s *site) cycles(ctx context.Context, while time.Duration) (c cycles, err e
 		return c, err
 	}
 	c.Ended = now - completed
-	c.PeakMB, err = peakMB("self") // before the plain listing, which is large
+	c.PeakMB, err = peakMB("self") // measured before the plain listing, which takes much memory
 	c.Plain = ms(plainListing(s.args.Live))
 	return c, err
 }

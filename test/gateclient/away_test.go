@@ -142,7 +142,7 @@ func TestFrozen_TheDaemonHangs(t *testing.T) {
 	if k := d.Kill(ctx, string(running.Handle))[0]; k.Error != nil || k.NoChange {
 		t.Errorf("kill: %+v", k)
 	}
-	again, err := d.Submit(ctx, s.job("running", "exit 0")) // the same job again, after its cancel
+	again, err := d.Submit(ctx, s.job("running", "exit 0")) // repeats the submission after its cancel
 	if err != nil || again.Existed || again.Handle != running.Handle {
 		t.Errorf("anew: %+v, %v", again, err)
 	}

@@ -26,7 +26,7 @@ type blahpd struct {
 	in      io.WriteCloser
 	out     *bufio.Reader
 	next    int
-	results map[string]string // by request number
+	results map[string]string // results by request number
 }
 
 // blahpd starts the bed's blahpd for a site, as the site's owner.
@@ -187,7 +187,7 @@ func TestBlahpd_NoJobIsLostOrDoubled(t *testing.T) {
 		}
 		key := fmt.Sprintf("k%d", i)
 		asked = append(asked, b.ask("BLAH_JOB_SUBMIT", ad(s.attrs(key, "echo out of "+key))))
-		if i%20 == 19 { // no more than two cores can run simultaneously
+		if i%20 == 19 { // only two cores run jobs simultaneously
 			for _, q := range asked[len(ids):] {
 				ids = append(ids, b.id(b.result(q)))
 			}

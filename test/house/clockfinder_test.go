@@ -17,7 +17,7 @@ import (
 type clocks struct {
 	set    *token.FileSet
 	files  []*ast.File
-	marked map[string]map[int]bool // by file, the lines with a mark
+	marked map[string]map[int]bool // the lines with a mark, by file
 	shorts map[string]bool         // names of package constants that are times below a minute without a mark
 }
 

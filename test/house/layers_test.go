@@ -81,7 +81,7 @@ var sameLayer = map[string]bool{
 	"jjm/internal/gatekeeper/blahp -> jjm/internal/gatekeeper/plain":    true,
 	"jjm/internal/gatekeeper/globus2 -> jjm/internal/gatekeeper/plain":  true,
 	"jjm/internal/gatekeeper/gram -> jjm/internal/gatekeeper/demand":    true,
-	"jjm/internal/gatekeeper/blahp -> jjm/internal/gatekeeper/demand":   true, // for the words of languages
+	"jjm/internal/gatekeeper/blahp -> jjm/internal/gatekeeper/demand":   true, // demand has the words of languages
 	"jjm/internal/gatekeeper/globus2 -> jjm/internal/gatekeeper/demand": true,
 	"jjm/internal/gatekeeper/arc -> jjm/internal/gatekeeper/plain":      true,
 	"jjm/internal/gatekeeper/arc -> jjm/internal/gatekeeper/demand":     true,

@@ -86,7 +86,7 @@ func (w *world) during(dies bool, do func() said) said {
 	w.moment(60 * time.Millisecond) // the command takes some 20 ms
 	w.kill()
 	s := <-heard
-	w.ask() // while no daemon answers
+	w.ask() // looks up while no daemon answers
 	w.Start()
 	return s
 }
@@ -291,7 +291,7 @@ func (w *world) refusedAsGone(j *job) {
 	names := sortedVerbs()
 	verb := names[w.r.IntN(len(names))]
 	if verb == "kill" {
-		return // as for gatekeepers: a success, and nothing changes
+		return // a kill succeeds without a change, as for gatekeepers
 	}
 	if s := w.jjm(j.owner, command(verb, j.id+".0")...); s.exit != gone {
 		w.t.Errorf("jjm %s of the removed grid job %s: exit %d, want %d: %s", verb, j.id, s.exit, gone, s.out)

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	_ "modernc.org/sqlite" // for reading the store's file
+	_ "modernc.org/sqlite" // reads the store's file
 
 	"jjm/internal/testkit/site"
 )

@@ -270,7 +270,7 @@ func (s *site) disturbed(b *testbed.Bed, bt faultRun, meanwhile func() *driven) 
 		}
 	}()
 	r := meanwhile()
-	time.Sleep(bt.lasts / 2) // this is the duration of the fault; the test waits for nothing
+	time.Sleep(bt.lasts / 2) // half the duration of the fault, not a wait for a result
 	if bt.crash {
 		s.kill()
 		s.start("")

@@ -144,7 +144,7 @@ func (d design) of(n int32) want {
 	case kind == 6:
 		w.states = []jjm.State{jjm.Failed}
 		if d.glf {
-			w.attempts = 2 // because max_retry_early is 1
+			w.attempts = 2 // because of max_retry_early = 1
 		}
 	case kind == 7:
 		w.states = []jjm.State{jjm.Failed}

@@ -155,7 +155,7 @@ type Sim struct {
 	rand            *rand.Rand
 	bulks           []*simBulk
 	tags            map[jjm.Tag][]*simBulk
-	queue           []simKey // in order of release
+	queue           []simKey // waiting jobs, in the order of their release
 	ends            endHeap
 	runs            map[simKey]*simRun
 	reasons         map[simKey]string
