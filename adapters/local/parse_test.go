@@ -106,7 +106,8 @@ func TestReadEndRecord_TakesPlainFilesOnly(t *testing.T) {
 	}
 }
 
-// The folder of the end records belongs to the owner, who may mount a file system there.
+// The folder of the end records belongs to the jobs' owner, who may mount a file system there that never answers.
+// readEndRecord must not wait for it.
 func TestReadEndRecord_DoesNotWaitForAFileSystemOfTheOwners(t *testing.T) {
 	dir := needs.PublicDir(t)
 	if err := os.Mkdir(filepath.Join(dir, "end"), 0o755); err != nil {

@@ -73,7 +73,7 @@ func TestGRAM(t *testing.T) {
 	}
 }
 
-// service is the contact of a job manager.
+// service returns the contact of a job manager: the address by which clients reach it.
 func (g *gramSite) service(name string) string { return g.bed.Vars["CONTACT"] + "/jobmanager-" + name }
 
 // at returns the contact by which a person reaches jjm: the person's own gatekeeper, or the site's.
