@@ -134,7 +134,7 @@ mv tmp parcel.tar`, old))
 	var newer []string
 	var made time.Time
 	renew := func(r jjm.Report) bool {
-		if time.Since(made) > 2*time.Second { // pause, so that the shadow sees the next proxy
+		if time.Since(made) > 2*time.Second { // pause: the shadow sees the next proxy
 			p.make(file, s.bed.Owner, 2*time.Hour)
 			text, err := os.ReadFile(file)
 			if err != nil {
