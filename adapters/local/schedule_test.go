@@ -120,7 +120,7 @@ func TestRun_TheEnvironmentIsCleanAndNothingIsInherited(t *testing.T) {
 		}
 		return string(text)
 	}
-	// PWD, and in some shells OLDPWD, SHLVL and _, are the shell's own.
+	// PWD, and in some shells OLDPWD, SHLVL and _, are set by the shell itself.
 	var names []string
 	for _, name := range strings.Fields(read("env")) {
 		if name != "PWD" && name != "OLDPWD" && name != "SHLVL" && name != "_" {
@@ -131,7 +131,7 @@ func TestRun_TheEnvironmentIsCleanAndNothingIsInherited(t *testing.T) {
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("environment %q, want %q", got, want)
 	}
-	// Descriptors from 10 on are the shell's own, or were inherited by this test.
+	// Descriptors from 10 on were opened by the shell, or were inherited by this test.
 	for _, fd := range strings.Fields(read("fds")) {
 		if n, err := strconv.Atoi(fd); err != nil || n > 3 && n < 10 {
 			t.Errorf("descriptor %s is open", fd)

@@ -12,8 +12,9 @@ import (
 	"jjm/sandbox"
 )
 
-// carried does what a batch system does that transfers files: it transfers the files of the site to a new folder, runs
-// the wrapper there, and transfers the parcel back. bring transfers the files to the folder.
+// carried runs a job in the same way as a batch system that transfers files. It transfers the files of the site to a
+// new folder with bring, runs the wrapper there, checks its exit code, and transfers the parcel (the file with the
+// results) back.
 func (s *site) carried(want int, bring func(dir string, box sandbox.Box)) (stderr string) {
 	s.t.Helper()
 	s.write()

@@ -11,7 +11,7 @@ import (
 	"jjm/xmldb/head"
 )
 
-// The targets for accepting grid jobs.
+// The targets for the acceptance of grid jobs.
 const (
 	acceptMS = 50
 	madeMS   = 6000
@@ -19,10 +19,10 @@ const (
 
 // accepted holds the cost of accepting one grid job.
 type accepted struct {
-	// SubmitMS is the time until the caller has the id. MadeMS is the time from then until all local jobs are cut,
+	// SubmitMS is the time until the caller has the id. MadeMS is the time from then until all local jobs are made,
 	// stored, and in the record on the disk.
 	SubmitMS, MadeMS float64
-	CPUMS            float64 // for submitting the grid job and making its local jobs
+	CPUMS            float64 // CPU time of the submission and of making the local jobs
 	PeakMB           float64
 }
 

@@ -78,7 +78,8 @@ func (d *bed) sweep(b *bench) error {
 	})
 }
 
-// slurmArrays measures the time from acceptance until all ids are recorded.
+// slurmArrays measures the time from the acceptance of a grid job until the batch system's ids of all its local jobs
+// are stored.
 func (b *bench) slurmArrays(d *bed, loop float64) error {
 	for _, n := range []int{1000, 10_000} {
 		var bare, jjms []float64
@@ -156,7 +157,7 @@ func (b *bench) submitTo(j *realDaemon, text string) (wire.SubmitAnswer, error) 
 		wire.SubmitRequest{Submit: &wire.Submit{Name: "job.toml", Text: text, BaseDir: j.state}})
 }
 
-// until asks for the counts of a grid job until ok returns true, for at most 3 minutes.
+// until repeats a request for the counts of a grid job until ok returns true. It returns an error after 3 minutes.
 func (b *bench) until(j *realDaemon, id jjm.GridID, what string, ok func(wire.Counts) bool) error {
 	return b.untilOf(j, what, 3*time.Minute, func() (bool, error) {
 		a, err := client.Call(b.ctx, &j.client, wire.VerbLookup(), wire.LookupRequest{Many: wire.Refs(id.String())})

@@ -18,8 +18,8 @@ import (
 type bed struct {
 	name     string
 	bin      string            // the folder of its commands
-	env      map[string]string // of its commands
-	uid, gid int               // of its jobs
+	env      map[string]string // the environment of the commands
+	uid, gid int               // the account of the bed's jobs
 	user     string
 }
 

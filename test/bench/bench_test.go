@@ -15,7 +15,7 @@ import (
 	"jjm/internal/testkit/testbed"
 )
 
-// TestMain lets the test program also run as the child processes that a bench starts.
+// TestMain also lets the test program run as a child process of a bench, because a bench starts its own program again.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == childWord {
 		os.Exit(childMain(os.Args[2], os.Stdin, os.Stdout))

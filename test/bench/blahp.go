@@ -30,7 +30,7 @@ type lrms struct {
 	folder, name string
 	env          []string
 	as           *syscall.Credential
-	work         string // where jobs have their files
+	work         string // the folder in which jobs have their files
 }
 
 // call runs one script and returns its output and its cost.
@@ -67,7 +67,7 @@ func (l *lrms) submit(b *bench, key string) (string, executed, error) {
 // Slurm. It measures the CPU of a submission and of a status, and the rate at which grid jobs of one local job are
 // submitted and run to their end.
 func (b *bench) blahp() (err error) {
-	condor, err := b.bed("condor", false) // for its scripts
+	condor, err := b.bed("condor", false) // only for HTCondor's scripts
 	if errors.Is(err, errNoBed) {
 		b.say("  %v", err)
 		return nil

@@ -16,19 +16,19 @@ const (
 	// smallParts and largeParts are the numbers of files in a part. Measurements with smallParts mainly depend on the
 	// number of parts, and measurements with largeParts on the number of files.
 	smallParts, largeParts = 5, 100
-	// feedPeakMB is the most memory that a daemon may use while it cuts a dataset of a million files.
+	// feedPeakMB is the most memory that a daemon may use while it splits a dataset of a million files.
 	feedPeakMB = 1200
 	// linearLimit limits the CPU time per file of a large dataset, as a multiple of the CPU time per file of a dataset
 	// with a tenth of the files.
 	linearLimit = 2
 )
 
-// fed holds the cost of one dataset: how long a daemon took to add its files and to cut them into parts.
+// fed holds the cost of one dataset: how long a daemon took to add its files and to split them into parts.
 type fed struct {
 	// added is the time until all files were added, made the time until all parts were stored, both from the first
 	// request.
 	added, made time.Duration
-	cpu         time.Duration // of the daemon
+	cpu         time.Duration // CPU time of the daemon
 	peakMB      float64
 }
 
@@ -76,7 +76,7 @@ func (b *bench) perFile(what string, n int, f fed, last float64, of int) float64
 
 func rate(n int, d time.Duration) float64 { return float64(n) / d.Seconds() }
 
-// growingDataset measures the cutting of files while files are still added.
+// growingDataset measures how fast files become parts while further files are still added.
 func (b *bench) growingDataset(n int) (fed, error) {
 	return b.feed(n, func(d *realDaemon, f *fed) error {
 		first := min(n, wire.MaxFiles)
@@ -95,7 +95,7 @@ func (b *bench) growingDataset(n int) (fed, error) {
 	})
 }
 
-// standingDataset measures the cutting of files that were all added before.
+// standingDataset measures how fast files become parts if all files were added before.
 func (b *bench) standingDataset(n int) (fed, error) {
 	return b.feed(n, func(d *realDaemon, f *fed) error {
 		if err := d.addFiles(b, 0, n); err != nil {

@@ -105,7 +105,7 @@ func (s *site) cycles(ctx context.Context, while time.Duration) (c cycles, err e
 		return c, err
 	}
 	c.Ended = now - completed
-	c.PeakMB, err = peakMB("self") // before the plain listing, which is large
+	c.PeakMB, err = peakMB("self") // measured before the plain listing, which takes much memory
 	c.Plain = ms(plainListing(s.args.Live))
 	return c, err
 }
@@ -144,7 +144,7 @@ func (s *site) restart(ctx context.Context) (r restarted, err error) {
 	return restarted{ms(time.Since(began)), ms(processCPU() - cpu - (s.player.spent() - playing))}, err
 }
 
-// live measures the cost of the sites of all sizes.
+// live measures what the live local jobs of sites cost, for sites of all sizes.
 func (b *bench) live() error {
 	large, err := b.measureSite(b.size.live, 0)
 	if err != nil {

@@ -59,7 +59,7 @@ func sections() []section {
 
 // bench is one run.
 type bench struct {
-	ctx    context.Context // of the whole run, which is one command
+	ctx    context.Context // the context of the whole run
 	bin    string          // the folder of the programs
 	dir    string          // the folder of everything that is written
 	shared string          // the work areas, as on a file server
@@ -87,9 +87,9 @@ type sizes struct {
 	rounds   int
 	singles  int   // grid jobs of one local job
 	short    int   // jobs on Slurm
-	split    []int // files to cut
-	datasets []int // files that are cut while they are added
-	feed     int   // files that are cut after all were added
+	split    []int // numbers of files to split
+	datasets []int // numbers of files that are split while they are added
+	feed     int   // number of files that are split after all were added
 	calls    int   // calls of the scripts of blahp and ARC
 }
 

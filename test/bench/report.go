@@ -35,7 +35,8 @@ func (b *bench) target(section, name string, figure float64, unit string, target
 	b.beside(section, name, figure, unit, "target: at most", target, 1)
 }
 
-// beside adds a figure and the figure with which it is compared. The ratio must not exceed limit; 0 = no verdict.
+// beside adds a figure and the figure with which it is compared. Their ratio must not exceed limit; if limit is 0,
+// there is no verdict.
 func (b *bench) beside(section, name string, figure float64, unit, against string, with, limit float64) {
 	r := row{Section: section, Name: name, Figure: figure, Unit: unit, Against: against, With: with, Limit: limit}
 	if with > 0 {

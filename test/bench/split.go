@@ -17,16 +17,16 @@ type splitArgs struct {
 	Files int
 }
 
-// splitCost is the cost of cutting: the CPU time of one cut, and the peak memory of the process that holds the work and
-// the parts.
+// splitCost is the cost of splitting: the CPU time of one split, and the peak memory of the process that holds the work
+// and the parts.
 type splitCost struct {
 	CPU    time.Duration
-	Plain  time.Duration // of the same work, cut plainly
+	Plain  time.Duration // CPU time of plainly for the same work
 	Parts  int
 	PeakMB float64
 }
 
-// cutter is a child that cuts work.
+// cutter is a child process that splits work into parts.
 type cutter struct{}
 
 func (cutter) close() error { return nil }
@@ -54,12 +54,12 @@ func (cutter) answer(_ context.Context, do string, arg func(into any) error) (an
 
 // workload describes files for a splitter.
 type workload struct {
-	name   string // of the splitter
+	name   string // name of the splitter
 	shape  string
 	params func(*split.Params)
 	work   func(*split.Work, int)
-	// pieces returns the pieces into which a plain cut divides a file; nil means no comparison. perPart is the number of
-	// pieces in a part. most limits the CPU time of a cut, as a multiple of the CPU time of a plain cut.
+	// pieces returns the pieces into which plainly divides a file; nil means no comparison. perPart is the number of
+	// pieces in a part. most limits the CPU time of a split, as a multiple of the CPU time of plainly.
 	pieces  func(*jjm.File) []jjm.FileLumis
 	perPart int
 	most    float64
@@ -140,8 +140,8 @@ func withSecondary(w *split.Work, _ int) {
 	w.Secondary = []split.Stream{s}
 }
 
-// cost cuts the work once to measure the peak memory with all parts. Then it repeats the cut often enough to measure
-// the CPU time.
+// cost splits the work once to measure the peak memory with all parts. Then it repeats the split often enough to
+// measure the CPU time.
 func (l *workload) cost(n int) (splitCost, error) {
 	work := files(n)
 	if l.work != nil {
@@ -205,8 +205,8 @@ func (l *workload) splitter() string {
 	return split.JEDI
 }
 
-// split measures every splitter of files with every number of files. It compares the measurement before the last with a
-// plain cut, and the last one with the measurement before it, to check that the cost is linear.
+// split measures every splitter of files with several numbers of files. It compares the second-largest measurement with
+// plainly, and the largest measurement with the second-largest, to check that the cost is linear.
 func (b *bench) split() error {
 	var errs []error
 	for _, l := range workloads() {
@@ -246,8 +246,8 @@ func (b *bench) splitOne(l *workload) error {
 	return nil
 }
 
-// cpuBeside compares the CPU time of a cut with the CPU time of a plain cut in the same process. It also compares it
-// with the original's time, which was measured once, but without a target, because machines differ.
+// cpuBeside compares the CPU time of a split with the CPU time of plainly in the same process. It also compares it with
+// the original's time, which was measured once; this comparison has no target, because machines differ.
 func (b *bench) cpuBeside(l *workload, what string, n int, cost splitCost) {
 	perFile := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / float64(n) }
 	if l.pieces == nil {
@@ -258,7 +258,7 @@ func (b *bench) cpuBeside(l *workload, what string, n int, cost splitCost) {
 	b.beside("split", what+"CPU per file", perFile(cost.CPU), "ns", "the original, recorded", l.python*1e9, 0)
 }
 
-// cut cuts in a separate child, so that the peak memory belongs to one workload.
+// cut splits work in a separate child process, so that the peak memory belongs to one workload.
 func (b *bench) cut(name string, n int) (splitCost, error) {
 	var cost splitCost
 	c, err := b.child("split")

@@ -69,7 +69,7 @@ func (t *tarrer) make() (err error) {
 	source := rand.NewChaCha8([32]byte{1})
 	content := make([]byte, t.args.Bytes)
 	for i := range t.args.Files {
-		_, _ = source.Read(content) // it never fails
+		_, _ = source.Read(content) // never fails
 		sum := sha256.Sum256(content)
 		t.sums = append(t.sums, hex.EncodeToString(sum[:]))
 		path := filepath.Join(t.args.Root, t.args.fileName(i))

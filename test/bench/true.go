@@ -29,7 +29,7 @@ const (
 // bareRun is one run of /bin/true many times; CPU is per job, in milliseconds.
 type bareRun struct {
 	wall            time.Duration
-	wrapper, daemon float64 // with /bin/true; both 0 for xargs
+	wrapper, daemon float64 // CPU times with /bin/true; both 0 for xargs
 	peakMB          float64
 }
 

@@ -22,7 +22,7 @@ const (
 	dashboard  = root + "/etc/prometheus/jjm-dashboard.json"
 )
 
-// promtool runs promtool, which must succeed.
+// promtool runs promtool, and reports an error if the command fails.
 func promtool(t *testing.T, stdin string, args ...string) {
 	t.Helper()
 	cmd := exec.Command(needs.Program(t, "promtool", "prometheus"), args...)
@@ -99,7 +99,7 @@ func startPrometheus(t *testing.T, target string) *prometheus {
 	return p
 }
 
-// query returns the present number of series of a query.
+// query returns the number of series that a query returns now.
 func (p *prometheus) query(expr string) (int, error) {
 	r, err := http.Get("http://" + p.address + "/api/v1/query?query=" + url.QueryEscape(expr))
 	if err != nil {
@@ -131,7 +131,8 @@ func (p *prometheus) has(expr string) {
 	})
 }
 
-// panelQueries returns the queries of the dashboard, for all daemons and rates over a minute.
+// panelQueries returns the queries of the dashboard's panels, with its variables replaced: for all daemons, and with
+// rates over a minute.
 func panelQueries(t *testing.T) (exprs []string) {
 	t.Helper()
 	text, err := os.ReadFile(dashboard)

@@ -170,7 +170,7 @@ func (s *site) close() {
 	_ = os.Remove(s.path("daemon.log"))
 }
 
-// alive reports whether a grid job is not over.
+// alive reports whether any grid job of the site is not over.
 func (s *site) alive() bool {
 	return slices.ContainsFunc(s.list(), func(g wire.Status) bool { return !final(g.Lookup.Status) })
 }

@@ -15,14 +15,15 @@ var states = []string{"new", "submitting", "submitted", "running", "completing",
 type circumstances struct {
 	reads, related bool
 	over           bool // the grid job is over
-	ending         bool // the grid job is not running: it is prepared, killed or collected
-	asked          bool // a kill, a hold or a forced state is on its way
+	ending         bool // the grid job is not running: it is being prepared, killed or collected
+	asked          bool // a kill, a hold or a forced state is requested and not carried out yet
 	phase          string
-	// dies is set if the daemon was killed meanwhile. Then jjm may have asked twice, and the first time changed the job.
+	// dies is set if the daemon is killed during the operation. jjm may then have sent the request twice, and the first
+	// request changed the local job.
 	dies bool
 }
 
-// allowed returns the possible outcomes of an operation on a local job in a state.
+// allowed returns the possible outcomes of an operation on a local job in a state, under the circumstances.
 func (c circumstances) allowed(verb, state string) []outcome {
 	want := []outcome{expected(verb, state)}
 	switch {
@@ -38,20 +39,20 @@ func (c circumstances) allowed(verb, state string) []outcome {
 	}
 	switch {
 	case verb == "force failed" && state == "completed" && c.reads:
-		return []outcome{refused} // retract does what follows for its dataset
+		return []outcome{refused} // retract makes lost outputs of a dataset again
 	case verb == "resplit" && state == "failed" && !c.reads:
-		return []outcome{refused} // generated events belong to one local job for good
+		return []outcome{refused} // generated events belong to one local job permanently
 	case verb == "resplit" && state == "failed":
-		want = append(want, refused) // one event cannot be cut
+		want = append(want, refused) // a part of one event cannot be split
 	case verb == "resubmit" && c.related:
 		want = append(want, refused)
 	case state == "submitting" && (verb == "hold" || verb == "set" || verb == "force failed"):
-		want = []outcome{done, refused} // done of retry-wait, before the next attempt is submitted
+		want = []outcome{done, refused} // done for a local job that waits for its next attempt
 	}
 	return want
 }
 
-// expected returns what an operation does with a local job of generated events in a state, while its grid job runs.
+// expected returns the outcome of an operation on a local job of generated events in a state, while its grid job runs.
 func expected(verb, state string) outcome {
 	ended := slices.Contains([]string{"completed", "failed", "killed"}, state)
 	frozen := strings.HasSuffix(state, "_frozen")

@@ -21,7 +21,8 @@ const (
 	lost outcome = "lost"
 )
 
-// verbs are the operations on local jobs, with the arguments of jjm behind --json and the id of the local job.
+// verbs are the operations on local jobs, by name. Each has the words of the jjm command; "--json" and the id of the
+// local job follow the first word.
 var verbs = map[string][]string{
 	"kill": {"kill"}, "resubmit": {"resubmit"}, "force failed": {"force-status", "failed"},
 	"force completed": {"force-status", "completed"}, "freeze": {"freeze"}, "unfreeze": {"unfreeze"}, "hold": {"hold"},
@@ -73,7 +74,8 @@ func read(verb string, s said) (outcome, error) {
 	return noChange, nil
 }
 
-// during runs a command. If dies is set, the daemon is killed at a random time meanwhile and starts again.
+// during runs a command and returns its outcome. If dies is set, it kills the daemon at a random time meanwhile and
+// starts it again.
 func (w *world) during(dies bool, do func() said) said {
 	w.t.Helper()
 	if !dies {
@@ -84,12 +86,12 @@ func (w *world) during(dies bool, do func() said) said {
 	w.moment(60 * time.Millisecond) // the command takes some 20 ms
 	w.kill()
 	s := <-heard
-	w.ask() // while no daemon answers
+	w.ask() // looks up while no daemon answers
 	w.Start()
 	return s
 }
 
-// pick returns a random grid job. Grid jobs that are over are rare, and removed grid jobs are rarer.
+// pick returns a random grid job. It seldom returns a grid job that is over, and even more seldom a removed one.
 func (w *world) pick() *job {
 	var j *job
 	for range 3 {
@@ -128,13 +130,13 @@ func (w *world) operate(dies bool) {
 	}
 }
 
-// operateOn carries out a random operation on a random local job, and judges the outcome.
+// operateOn carries out a random operation on a random local job of a grid job, and checks its outcome with judge.
 func (w *world) operateOn(j *job, dies bool) {
 	w.t.Helper()
-	journal := w.journal(j) // before the status, so that no change of state between the two is missed
+	journal := w.journal(j) // read before the status, so that no change of state between them is missed
 	before := w.status(j)
 	if len(before.Locals) == 0 {
-		return // none is made yet
+		return // no local job is made yet
 	}
 	l := before.Locals[w.r.IntN(len(before.Locals))]
 	names := sortedVerbs()
@@ -157,8 +159,9 @@ func sortedVerbs() []string {
 	return names
 }
 
-// judge compares the outcome of an operation with the table. The local job may have changed its state meanwhile, and
-// the grid job may have ended: each state that they had is possible.
+// judge compares the outcome of an operation with the table of allowed outcomes. The local job may have changed its
+// state during the operation, and the grid job may have ended. judge therefore allows the outcomes for every state that
+// they had.
 func (w *world) judge(j *job, verb string, l local, before status, journal []entry, got outcome,
 	dies bool, s said) {
 	w.t.Helper()
@@ -214,7 +217,7 @@ func (w *world) copy(j *job, dies bool) {
 	w.made(s, "copy "+ref, &job{owner: j.owner, reads: j.reads})
 }
 
-// recover submits a grid job that does what another one left undone, if something is missing.
+// recover submits a recovery of a grid job, if some of its work is missing.
 func (w *world) recover(j *job, dies bool) {
 	w.t.Helper()
 	if len(w.jobs) >= cap(w.jobs) || j.removed {
@@ -238,7 +241,7 @@ func (w *world) recover(j *job, dies bool) {
 	w.made(s, "submit "+file, &job{owner: j.owner, reads: j.reads, related: true})
 }
 
-// made adds a grid job that a command made.
+// made adds the grid job that a command made to the jobs of the world. what names the command.
 func (w *world) made(s said, what string, j *job) {
 	w.t.Helper()
 	id := one[struct {
@@ -252,7 +255,7 @@ func (w *world) made(s said, what string, j *job) {
 	w.jobs = append(w.jobs, j)
 }
 
-// remove removes a grid job. It must be refused if the grid job is not over.
+// remove removes a grid job. The removal must be refused if the grid job is not over.
 func (w *world) remove(j *job, dies bool) {
 	w.t.Helper()
 	if j.removed {
@@ -288,7 +291,7 @@ func (w *world) refusedAsGone(j *job) {
 	names := sortedVerbs()
 	verb := names[w.r.IntN(len(names))]
 	if verb == "kill" {
-		return // as for gatekeepers: a success, and nothing changes
+		return // a kill succeeds without a change, as for gatekeepers
 	}
 	if s := w.jjm(j.owner, command(verb, j.id+".0")...); s.exit != gone {
 		w.t.Errorf("jjm %s of the removed grid job %s: exit %d, want %d: %s", verb, j.id, s.exit, gone, s.out)

@@ -10,16 +10,17 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// size is how much a run does.
+// size is the size of a run: the numbers of grid jobs, of local jobs in each, of operations, and of kills of the
+// daemon.
 type size struct {
 	jobs, locals, operations, kills int
-	long                            string // seconds
+	long                            string // seconds that a slow local job takes
 }
 
-// short is the run of make test.
+// short is the size of the run in "make test".
 var short = size{jobs: 8, locals: 4, operations: 70, kills: 2, long: "3"}
 
-// whole is the run of the campaign.
+// whole is the size of the run in the campaign.
 var whole = size{jobs: 50, locals: 6, operations: 500, kills: 15, long: "4"}
 
 // embedded is a cluster with fewer slots than local jobs, so that local jobs wait.
@@ -39,7 +40,7 @@ func seedOf(t *testing.T, seed uint64) uint64 {
 	return seed
 }
 
-// TestOperations_AtRandom runs a small number of operations, always the same.
+// TestOperations_AtRandom runs a small number of random operations, always with the same seed.
 func TestOperations_AtRandom(t *testing.T) {
 	people := []site.Person{site.Account(t), site.Account(t), site.Account(t)}
 	w := newWorld(t, seedOf(t, 1), embedded, people)
@@ -49,7 +50,7 @@ func TestOperations_AtRandom(t *testing.T) {
 // newSeed returns a seed that differs from run to run.
 func newSeed() uint64 { return uint64(time.Now().UnixNano()) % 1_000_000 }
 
-// TestOperations_OnFiftyGridJobs is the campaign on the embedded batch system.
+// TestOperations_OnFiftyGridJobs runs the campaign on the embedded batch system.
 func TestOperations_OnFiftyGridJobs(t *testing.T) {
 	needs.Campaign(t, needs.Operations)
 	needs.NoSystem(t)
@@ -58,7 +59,7 @@ func TestOperations_OnFiftyGridJobs(t *testing.T) {
 	w.play(whole)
 }
 
-// play submits the grid jobs, operates on them while it kills the daemon, and checks how all of it ends.
+// play submits the grid jobs, operates on them while it kills the daemon, and checks how all of them end.
 func (w *world) play(n size) {
 	w.t.Helper()
 	w.jobs = make([]*job, 0, n.jobs+n.jobs/2) // the rest is room for copies and recoveries
@@ -74,7 +75,7 @@ func (w *world) play(n size) {
 	w.t.Logf("%d grid jobs, %d kills, %d final answers\n%s", len(w.jobs), w.kills, len(w.told), w.seen)
 }
 
-// operations carries out the operations. The daemon dies in some of them.
+// operations carries out random operations on the grid jobs. The daemon is killed during some of them.
 func (w *world) operations(n size) {
 	w.t.Helper()
 	deaths := map[int]bool{}

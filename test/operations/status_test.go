@@ -23,7 +23,7 @@ type status struct {
 	Locals    []local   `json:"locals"`
 }
 
-// local is a local job in it.
+// local is a local job in the answer of jjm status.
 type local struct {
 	ID struct {
 		Grid int64 `json:"grid"`
@@ -42,7 +42,7 @@ type local struct {
 
 func (l *local) ref() string { return fmt.Sprintf("%d.%d", l.ID.Grid, l.ID.N) }
 
-// over reports whether the grid job has ended and nobody asked to reopen it.
+// over reports whether a grid job has ended and no reopening of it is requested.
 func (st status) over() bool {
 	return st.Reopening == nil &&
 		slices.Contains([]string{"done", "finished", "failed", "broken", "aborted"}, st.Lookup.Status)

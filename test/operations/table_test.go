@@ -45,7 +45,7 @@ func pick3(does, stays bool) outcome {
 	return refused
 }
 
-// differences are the cells in which jjm differs from Ganga, with the reason.
+// differences names the cells of the table, "OPERATION STATE", in which jjm differs from Ganga, each with the reason.
 var differences = map[string]string{
 	"kill new":                   "R13: in any state that is not final",
 	"kill submitting":            "R13: in any state that is not final",
@@ -65,7 +65,7 @@ var differences = map[string]string{
 	"unfreeze killed":            "it is not frozen: nothing to do",
 }
 
-// The table of this package equals Ganga's, and each cell that differs is named with its reason.
+// The table of expected outcomes equals Ganga's, except for the cells in differences.
 func TestTable_IsGangasExceptWhereDecided(t *testing.T) {
 	used := 0
 	for _, verb := range sortedVerbs() {
@@ -85,11 +85,11 @@ func TestTable_IsGangasExceptWhereDecided(t *testing.T) {
 	}
 }
 
-// stage is how a test brings local jobs into a state. Each grid job has a local job for each operation and two more:
-// the first one takes the slot of the cluster full, and the last one runs as long as the test.
+// stage describes how a test brings local jobs into a state. Each grid job has a local job for each operation, and two
+// more: the first one occupies the cluster full, and the last one runs as long as the test.
 type stage struct {
 	state, cluster, mode string
-	// then is an operation that brings the local jobs into the state; before is their state before it.
+	// then is an operation that brings local jobs into the state; before is their state before this operation.
 	then, before string
 }
 
@@ -107,7 +107,7 @@ func stages() []stage {
 	}
 }
 
-// stageApplication ends as MODE says.
+// stageApplication is the program of the local jobs; the variable MODE decides how it ends.
 const stageApplication = `#!/bin/sh
 [ "$1" -lt "$LAST" ] || exec sleep 600
 case $MODE in
@@ -121,8 +121,8 @@ exec "$GBS_LOG" SUCCEEDED -
 const stageClusters = "[[cluster]]\nname = \"wide\"\nkind = \"local\"\nslots = 100\n" +
 	"[[cluster]]\nname = \"full\"\nkind = \"local\"\nslots = 1\n[[cluster]]\nname = \"shut\"\nkind = \"local\"\nslots = 1\n"
 
-// Each operation on a local job in each state at rest does what the table says. The random runs have the other states:
-// submitting and completing.
+// Each operation on a local job in each state has the outcome of the table. The states submitting and completing are
+// left to the random runs, because local jobs do not stay in them.
 func TestTable_EachOperationInEachState(t *testing.T) {
 	p := site.Account(t)
 	w := newWorld(t, 1, stageClusters, []site.Person{p})
@@ -165,7 +165,7 @@ func (w *world) reach(j *job, n int, state string) {
 	})
 }
 
-// cell carries out one operation and compares its outcome with the table.
+// cell carries out one operation on local job n of a grid job, and compares its outcome with the table.
 func (w *world) cell(j *job, verb, state string, n int) {
 	w.t.Helper()
 	s := w.jjm(j.owner, command(verb, fmt.Sprintf("%s.%d", j.id, n))...)

@@ -43,7 +43,7 @@ type site struct {
 	// uid is the account of the daemon; 0 means the account of the test.
 	uid int
 	d   *daemon
-	log string // of all daemons, one after another
+	log string // log of all daemons, one after another
 	// patience is how long a grid job may take.
 	patience time.Duration
 }

@@ -21,7 +21,7 @@ import (
 // run is one run of a tier.
 type run struct {
 	tier     tier
-	dir      string // of this run's own files
+	dir      string // folder of this run's own files
 	self     string // the path of this program
 	machine  machine
 	began    time.Time

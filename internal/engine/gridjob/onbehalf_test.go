@@ -19,7 +19,7 @@ func TestOnBehalf_WantsASubjectOnBothSides(t *testing.T) {
 	for name, c := range map[string]struct {
 		origin *jjm.Origin
 		given  []jjm.Credential
-		want   string // of the refusal, "" if there is none
+		want   string // text of the refusal; "" if there is none
 	}{
 		"the same":  {ann, []jjm.Credential{anns}, ""},
 		"no origin": {nil, []jjm.Credential{anns}, "the subject of its submitter is not known"},
