@@ -39,7 +39,7 @@ func collected(t *testing.T, files ...string) []byte {
 	return b.Bytes()
 }
 
-// over is the lookup of a grid job with n local jobs that is over.
+// over adds an ended grid job with n local jobs to the fake daemon, and returns its lookup. Its tar contains the files.
 func (s *site) over(t *testing.T, n int, files ...string) wire.Lookup {
 	t.Helper()
 	l := wire.Lookup{ID: 1, Status: "done", GRAM: jjm.GRAMDone, Counts: wire.Counts{Total: n}}

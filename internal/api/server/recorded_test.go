@@ -165,7 +165,8 @@ func asAsked(t *testing.T, request []byte) []byte {
 	return text
 }
 
-// converse sends a request to a server of the verbs, and returns that many lines of the answer.
+// converse sends a request to a server that has the given verbs, and returns the first lines of the answer. lines is
+// their number.
 func converse(t *testing.T, served []serve.Verb, request []byte, lines int) []byte {
 	t.Helper()
 	conn, err := net.Dial("unix", servertest.Serve(t, served, server.Config{}, nil).Socket)

@@ -130,7 +130,7 @@ func (r *row) play(t *testing.T) (got []numbered, err error) {
 	return got, nil
 }
 
-// told returns the numbers that a local job gets.
+// told returns the seed, the sequence number and the output names of a local job, and its input files.
 func told(spec *jjm.Spec, l *jjm.LocalJob) numbered {
 	streams := stream.Of(spec, l)
 	n := numbered{Job: int(l.ID.N) + 1, Files: streams["IN"], Seed: l.Part.Input.More.Seed,
@@ -141,7 +141,7 @@ func told(spec *jjm.Spec, l *jjm.LocalJob) numbered {
 	return n
 }
 
-// Seeds, sequence numbers and output names of recorded tasks, with job files.
+// For recorded tasks, local jobs of job files get the recorded seeds, sequence numbers and output names.
 func TestGolden_SeedsAndSerials(t *testing.T) {
 	golden.Rows(t, "jedi/seeds_and_serials", func(_ string, r row) string {
 		got, err := r.play(t)

@@ -8,8 +8,9 @@ import (
 	"jjm/internal/jjm"
 )
 
-// A caller that renews credentials for another account, such as A-REX's scan, which is root, must name the subject of
-// the credential. The subject of the grid job must be known too: an empty subject matches nothing.
+// A caller may renew credentials for another account, as A-REX's scan does, which runs as root. The credential must
+// then name its subject, and the subject of the grid job's submitter must be known, because an empty subject matches
+// nothing.
 func TestOnBehalf_WantsASubjectOnBothSides(t *testing.T) {
 	token := func(claims string) jjm.Credential {
 		text := "e30." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2ln"
@@ -19,7 +20,7 @@ func TestOnBehalf_WantsASubjectOnBothSides(t *testing.T) {
 	for name, c := range map[string]struct {
 		origin *jjm.Origin
 		given  []jjm.Credential
-		want   string // of the refusal, "" if there is none
+		want   string // part of the error, "" if there is none
 	}{
 		"the same":  {ann, []jjm.Credential{anns}, ""},
 		"no origin": {nil, []jjm.Credential{anns}, "the subject of its submitter is not known"},

@@ -46,7 +46,8 @@ func TestProperty_RefusedRowsHoldUpNoOtherJudgement(t *testing.T) {
 	})
 }
 
-// If the store cannot store anything now, one transaction is tried, and no judgement is refused.
+// If the store is busy, for example because the disk is full, only one transaction is tried, and no judgement counts as
+// refused.
 func TestStoring_ABusyStoreIsAskedOnce(t *testing.T) {
 	puts := 0
 	st := storing{tries: triesOfRows,
@@ -57,7 +58,7 @@ func TestStoring_ABusyStoreIsAskedOnce(t *testing.T) {
 	}
 }
 
-// A grid job without end of refused rows costs few transactions.
+// If the store refuses every judgement of a full batch, few transactions are needed to find this out.
 func TestStoring_ManyRefusedRowsCostFewTransactions(t *testing.T) {
 	puts, refused := 0, 0
 	st := storing{tries: triesOfRows,

@@ -38,7 +38,7 @@ func TestCopy_SaysWhatTheOldOneSaid(t *testing.T) {
 		}
 		doc, problems := Parse(file, text)
 		if len(problems) > 0 || strings.HasSuffix(file, ".golden") {
-			continue // it names a model, or is no job file
+			continue // a file that names a model, or that is no job file
 		}
 		read++
 		want := doc.Spec

@@ -36,7 +36,7 @@ func TestAgain_Table(t *testing.T) {
 		locals  []jjm.LocalJob
 		facts   AgainFacts
 		run     []int32
-		stopped string // the reason for local job 0
+		stopped string // why local job 0 is not resubmitted
 	}{
 		{"one of five failed", localsOf(F, C, C, C, C), AgainFacts{}, []int32{0}, ""},
 		{"one of four failed, which is not below the share", localsOf(F, C, C, C), AgainFacts{}, nil,

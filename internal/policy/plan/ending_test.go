@@ -233,23 +233,23 @@ func TestHolderOf(t *testing.T) {
 type world struct {
 	jobs     [2]batchJob
 	pointed  int
-	holder   string // "", "0", "1", "daemon"
+	holder   string // who has the claim: "", job "0", job "1", "daemon"
 	running  bool   // the application runs
 	runs     int
 	result   int // 0 none, 1 written, 2 visible
 	absence  plan.AbsenceVerdict
 	endAge   time.Duration
-	claimAge time.Duration // since it was read
+	claimAge time.Duration // since the daemon read the claim
 	sawClaim bool
 	judged   bool
-	withJob  bool // judged on a result
+	withJob  bool // judged with a result
 	sawEnded bool
 }
 
 type batchJob struct {
 	state jjm.BatchState
-	gone  bool // from the listing
-	shown bool // by the listing, once
+	gone  bool // listings do not show the job any more
+	shown bool // a listing has shown the job at least once
 }
 
 const tick = time.Minute
@@ -325,7 +325,7 @@ func (w *world) ask(t *rapid.T, kill bool) {
 	}
 }
 
-// age makes the times that the daemon has measured one tick older.
+// age makes the times that the daemon measures one tick longer.
 func (w *world) age() {
 	for i := range w.jobs {
 		w.jobs[i].shown = w.jobs[i].shown || !w.jobs[i].gone
@@ -340,7 +340,7 @@ func (w *world) age() {
 	case j.gone && w.absence < plan.Prove:
 		w.absence++
 	case j.gone:
-		w.end(w.pointed, false) // proving cancels first
+		w.end(w.pointed, false) // before jjm proves an absence, it cancels the job
 		w.absence = plan.Lost
 	}
 	if w.sawClaim {

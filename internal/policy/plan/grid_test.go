@@ -40,7 +40,8 @@ func ended(counts [jjm.NumStates]int) int {
 		counts[jjm.FailedFrozen]
 }
 
-// grids yields every set of states with every status and every flag. Made is the counted number, one less, or one more.
+// grids yields every set of states with every status and every flag, and with three values of Made: the number of local
+// jobs in the set, one less, and one more.
 func grids() iter.Seq[plan.GridFacts] {
 	return func(yield func(plan.GridFacts) bool) {
 		for counts := range subsets() {

@@ -15,7 +15,7 @@ func TestPace_CasesToRead(t *testing.T) {
 	ago := func(d time.Duration) jjm.Time { return noon - jjm.Time(d.Milliseconds()) }
 	for what, c := range map[string]struct {
 		p    plan.Pace
-		want time.Duration // from now, 0 = not known
+		want time.Duration // until the end, 0 = unknown
 	}{
 		"120 an hour, 280 left": {plan.Pace{Began: ago(9 * time.Hour), Ended: 120, Left: 280},
 			140 * time.Minute},

@@ -77,9 +77,9 @@ type box struct {
 	notices []store.Notice
 	ended   []string
 	gaveUp  []string
-	// lost is the number of times that the end of a delivered notice cannot be stored.
+	// lost is how often storing the end of a delivered notice fails.
 	lost int
-	// broken is the error for every request of an event, nil if events can be made.
+	// broken is the error of every call that makes an event; nil if events can be made.
 	broken error
 }
 

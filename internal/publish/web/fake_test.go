@@ -27,7 +27,7 @@ type fake struct {
 	busy     bool // the account database does not answer
 }
 
-// The accounts of the fake. root is an administrator.
+// uids are the accounts of the fake. The account root is an administrator.
 var uids = map[string]int{"root": 0, "ann": 1001, "bob": 1002}
 
 func (f *fake) verbs() []serve.Verb {

@@ -91,8 +91,8 @@ func TestGridChanges_OfACallback(t *testing.T) {
 	}
 }
 
-// An account with many notices does not take the places of other accounts. Among the notices of one account, notices
-// that were never tried come first.
+// DueNotices limits the notices of each account, so an account with many notices does not displace the notices of other
+// accounts. Among the notices of one account, notices that were never tried come first.
 func TestDueNotices_EachAccountHasItsShare(t *testing.T) {
 	s, g := told(t)
 	other := sampleGrid()
@@ -144,7 +144,7 @@ func TestUntold_CountsWhatIsNotDelivered(t *testing.T) {
 	}
 }
 
-// The query lists exactly the final statuses.
+// The SQL of GridChanges contains a list of statuses. This list must be exactly the list of final statuses.
 func TestGridChanges_KnowsTheFinalStatuses(t *testing.T) {
 	words := "("
 	for st := range jjm.GridStatus(jjm.NumGridStatuses) {

@@ -175,7 +175,7 @@ func lie(word string) {
 	}
 }
 
-// unasked opens files of kinds that the daemon never asks for.
+// unasked opens files of kinds that the daemon never requests from a helper.
 func unasked() []*os.File {
 	var all []*os.File
 	for _, what := range []string{"pipe", "device", "memory"} {
@@ -186,8 +186,8 @@ func unasked() []*os.File {
 	return all
 }
 
-// lure opens a file that would block every process that reads or writes the file. For some kinds the path follows:
-// "name:/x".
+// lure opens a file that the daemon must not accept from a helper. what is the kind of the file. For the kinds at, read
+// and name, the path follows: "name:/x".
 func lure(what string) *os.File {
 	what, path, _ := strings.Cut(what, ":")
 	open := func(flag int) *os.File {

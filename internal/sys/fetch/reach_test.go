@@ -79,7 +79,7 @@ func TestGet_ACredentialGoesNowhereElse(t *testing.T) {
 	}
 	const bearerOf = "Bearer token"
 	for name, c := range map[string]struct {
-		to   func(self, other, plain string) (first, second string) // the redirects of the first server and of the other
+		to   func(self, other, plain string) (first, second string) // the redirects of both servers
 		want map[string]string
 	}{
 		"no redirect": {func(_, _, _ string) (string, string) { return "", "" }, map[string]string{"self": bearerOf}},

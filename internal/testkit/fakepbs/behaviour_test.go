@@ -45,7 +45,7 @@ func TestEnds_AreThoseOfTheTable(t *testing.T) {
 	}
 }
 
-// The expected exit codes and messages were recorded in history_timeline.
+// A server without job history answers with the exit codes and messages that were recorded in history_timeline.
 func TestHistory_Off(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, map[string]string{"FAKEPBS_HISTORY": "off"})
@@ -66,8 +66,9 @@ func TestHistory_Off(t *testing.T) {
 	}
 }
 
-// Holds of members, and the effect of a deletion on ended members, follow OpenPBS's source (req_holdjob.c,
-// req_delete.c, stat_job.c). The comment of a member without a record is as recorded (deleted_waiting_subjob).
+// Members of an array cannot be held, and a deletion removes the records of ended members, as in OpenPBS's source
+// (req_holdjob.c, req_delete.c, stat_job.c). A member without a record shows the comment that was recorded in
+// deleted_waiting_subjob.
 func TestArrays_MembersHaveNoHoldsAndLoseTheirRecord(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, nil)

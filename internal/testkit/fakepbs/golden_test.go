@@ -163,7 +163,8 @@ func same(s string) string {
 }
 
 // leftOut matches the parts of recordings that the fake does not print: jobs as text, usage texts, and attributes that
-// jjm does not read. A test sets A for js_badutf in another way.
+// jjm does not read. It also matches the Submit_arguments of the job js_badutf, which the test submits with another
+// value of qsub's option -v.
 var leftOut = regexp.MustCompile(`(?m)^Job id .*\n[- ]+\n.*\n|^usage: (?s:.*?)--version\n|` +
 	`^ *"Resource_List":\{(?s:.*?)\},?\n|^ *"Submit_arguments":".*-N js_badutf .*\n|` +
 	`^ *"(queue|server|Checkpoint|Error_Path|exec_vnode|Join_Path|Keep_Files|Mail_Points|Output_Path|Priority|qtime|` +

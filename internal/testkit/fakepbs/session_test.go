@@ -14,7 +14,7 @@ import (
 type play struct {
 	command string
 	lines   []string
-	exit    string // "" if it was not noted
+	exit    string // the exit code, "" if the person did not note it
 }
 
 var notedExit = regexp.MustCompile(`^\[exit ([0-9]+)`)
@@ -112,7 +112,8 @@ func waiting(listing string) string {
 	return strings.Join(out, ",")
 }
 
-// The commands of qdel_several_operands, with the operands that the recording leaves out.
+// The commands are those of the recording qdel_several_operands. The table contains the operands in full, which the
+// recording abbreviates.
 func TestQdel_LosesOperandsOfOneArray(t *testing.T) {
 	t.Parallel()
 	every := func(first, last, step int) (out []string) {

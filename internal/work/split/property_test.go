@@ -13,7 +13,7 @@ import (
 	"jjm/internal/work/split/jedi"
 )
 
-// subject is a splitter of files, with the facts about it that the properties need.
+// subject is a splitter that reads files, with the facts about it that the property tests need.
 type subject struct {
 	name string
 	// params draws parameters for the splitter.

@@ -55,8 +55,8 @@ func TestEndings_SilenceIsTheTimeWithoutAChange(t *testing.T) {
 	}
 }
 
-// Attempts become due in their order, whatever the order of their ends. Each attempt gets its turn, even if earlier
-// attempts are immediately due again.
+// Attempts become due in the order of their ids, whatever the order in which they ended. Each attempt gets its turn,
+// even if earlier attempts are immediately due again.
 func TestEndings_AreDueInOrderAndInTurn(t *testing.T) {
 	t.Parallel()
 	es, now := New(func(jjm.GridID) int { return 0 }), jjm.At(time.Unix(1_000_000, 0))

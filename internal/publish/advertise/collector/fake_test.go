@@ -27,7 +27,7 @@ type poolState struct {
 	down, drops, garble, hangs bool
 }
 
-// look returns the current state; set changes it.
+// look returns a copy of the current state, and set changes the state.
 func (f *fake) look() poolState {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"jjm/internal/testkit/golden"
 )
 
-// These tests compare with recorded results of the public code and of the reference model.
+// These tests compare this package with recorded results of JEDI's public code and of a reference model.
 
 type rowFile struct {
 	ID        int64  `json:"id"`
@@ -156,7 +156,7 @@ func (r *rowChunk) cut(rules Rules, change func(*Rules)) string {
 	c := r.chunk()
 	var jobs []rowJob
 	var short []bool
-	// If a row does not tell the end, its recording stopped after the listed jobs.
+	// A row without the field end was recorded only up to its last listed job.
 	for r.Expect.End != nil || len(jobs) < len(r.Expect.Jobs) {
 		job, ok := c.Next(&rules)
 		if !ok {
@@ -167,8 +167,9 @@ func (r *rowChunk) cut(rules Rules, change func(*Rules)) string {
 	return cmp.Diff(r.Expect.Jobs, jobs, cmpopts.EquateEmpty()) + cmp.Diff(r.Expect.Short, short, cmpopts.EquateEmpty())
 }
 
-// cap requires that the output of every job with more than one batch of files is within the limit. This holds because
-// estimates here are in bytes; the public code has MB.
+// cap requires that the output of every job with more than one file of the master dataset is within the limit. Only
+// jobs of this package keep the limit, because the package estimates the output in bytes; the public code estimates it
+// in MB.
 func (r *rowChunk) cap(rules Rules) string {
 	c := r.chunk()
 	for {
