@@ -231,8 +231,8 @@ func TestPutProgress_RefusesWhatWouldNotBeReadBack(t *testing.T) {
 	}
 }
 
-// If an application returns to an earlier phase, that phase becomes its last phase again, even within one tick. A clock
-// that is behind has no effect, and the number of phases is limited.
+// If an application returns to an earlier phase, that phase becomes its last phase again, even if both reports have the
+// same time. A clock that was set back has no effect, and the number of stored phases is limited.
 func TestPutProgress_KeepsEveryPhase(t *testing.T) {
 	a := newBulk(t, 1)
 	say := func(phase string, done int64, at jjm.Time) error {
@@ -261,7 +261,8 @@ func TestPutProgress_KeepsEveryPhase(t *testing.T) {
 	}
 }
 
-// Phases that no wrapper reports are removed from a result; the result itself is valid.
+// A result may list phases that no wrapper reports. These phases are removed from the result, which is otherwise
+// accepted.
 func TestResult_WithStrangePhasesCounts(t *testing.T) {
 	a := newBulk(t, 1)
 	r := jjm.Result{Version: 1, Tag: tag, Phases: []jjm.AppPhase{{Progress: jjm.Progress{Phase: "two words"}}}}

@@ -302,8 +302,8 @@ func (b busyFS) OpenFile(name string, flag int, perm os.FileMode) (*os.File, err
 	return f, err
 }
 
-// TestWriteTar_ReplacesFilesThatChangeByTheirReason covers every kind of rewind: within the buffer, and into the part
-// that was already written.
+// A file that changes while it is written is taken back from the tar, and replaced by the reason for its absence. The
+// test covers files that are still in the buffer, and files that were already written to disk.
 func TestWriteTar_ReplacesFilesThatChangeByTheirReason(t *testing.T) {
 	for _, size := range []int{100, 3 << 20, 9 << 20} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {

@@ -95,7 +95,7 @@ func TestDrop_KeepsABoundedNumberOfRefusedBytes(t *testing.T) {
 	for i := range 3 * maxRefusedBytes / jjm.MaxFragment {
 		put(t, filepath.Join(dir, fmt.Sprintf("%d.xml", i)), strings.Repeat("x", jjm.MaxFragment))
 	}
-	for range 3 { // a scan reads a bounded number of bytes
+	for range 3 { // each scan reads only a limited number of bytes
 		scan(t, d)
 	}
 	entries, err := os.ReadDir(filepath.Join(dir, "refused"))

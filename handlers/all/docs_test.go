@@ -201,7 +201,7 @@ func TestJobFiles_MistakesAreReportedAsShown(t *testing.T) {
 	}
 }
 
-// The table of the page must equal the keys of the types.
+// The table of keys in docs/JOB-FILES.md must equal the keys of the Go types.
 func TestJobFiles_EveryKeyIsListed(t *testing.T) {
 	want := map[string]bool{"cluster": true}
 	keys := func(prefix string, v any) {
@@ -237,7 +237,7 @@ func TestJobFiles_EveryKeyIsListed(t *testing.T) {
 	}
 }
 
-// The table of the page must equal the placeholders of parts.
+// The table of placeholders in the page must equal the placeholders that parts have.
 func TestJobFiles_EveryPlaceholderIsListed(t *testing.T) {
 	want := map[string]bool{}
 	for _, unit := range []string{jjm.UnitEvent, jjm.UnitRow, jjm.UnitFile} {
@@ -274,7 +274,7 @@ func TestJobTypes_SettingsAreThoseOfTheTypes(t *testing.T) {
 	}
 }
 
-// table writes settings as the page shows them.
+// table formats settings as the table in the page shows them.
 func table(params []handlers.Param) string {
 	var b strings.Builder
 	b.WriteString("| setting | type | unit | default | meaning |\n|---|---|---|---|---|\n")
@@ -288,7 +288,8 @@ func table(params []handlers.Param) string {
 	return b.String()
 }
 
-// The test compiles the job type of the page as if it were in the tree, and runs its test.
+// The test compiles the example job type of docs/JOB-TYPES.md as if the type were a package of the project, and runs
+// the test of the example.
 func TestJobTypes_ExampleTypePassesTheSuite(t *testing.T) {
 	needs.Program(t, "go", "golang-go")
 	root, err := filepath.Abs("../..")

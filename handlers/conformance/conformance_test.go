@@ -227,7 +227,8 @@ func TestSuite_FindsBrokenPromises(t *testing.T) {
 	}
 }
 
-// The number of local jobs may be correct although events are left out.
+// The suite also compares the number of units with the expected number, because the number of local jobs may be right
+// although events are left out.
 func TestGood_ComparesAlsoTheUnits(t *testing.T) {
 	r := &recorder{TB: t}
 	Good{Parts: 2, Units: 250}.compare(r, []jjm.Part{{Count: 100}, {Count: 149}})
