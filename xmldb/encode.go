@@ -35,8 +35,8 @@ func headLimits() []limits {
 // shardLimits returns the limits for a local job. With these limits no owner can fill the disk with one long message.
 func shardLimits() limits { return limits{text: 4 << 10, args: 16 << 10} }
 
-// encoder appends a document to b. Its methods take the path of an element, by which x has the foreign content of the
-// element.
+// encoder appends a document to b. Some of its methods take the path of an element; x holds the foreign content of the
+// element under this path.
 type encoder struct {
 	b   []byte
 	x   *extras

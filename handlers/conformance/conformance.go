@@ -257,8 +257,8 @@ func (g Good) compare(t TB, parts []jjm.Part) {
 	}
 }
 
-// recovers checks a job file that selects the units of one part, which is the form of a recovery: it must result in
-// only that part, with its numbers and words.
+// recovers checks a job file that selects only the units of one part, as the job file of a recovery does. The job file
+// must result in exactly this part, with the same units and arguments, and with serial number 1.
 func recovers(t TB, h handlers.Handler, site handlers.Site, spec *jjm.Spec, part jjm.Part) {
 	t.Helper()
 	some := clone(t, spec)
