@@ -189,7 +189,8 @@ func TestDoor_RefusesWhatEveryDaemonWouldRefuse(t *testing.T) {
 	}
 }
 
-// A deadline that cannot be parsed must not keep a gatekeeper from its answer.
+// If the deadline in the environment variable JJM_DEADLINE cannot be parsed, Open uses the default deadline, so that
+// the gatekeeper still gets an answer.
 func TestOpen_ReadsTheDeadlineFromTheEnvironment(t *testing.T) {
 	for text, want := range map[string]time.Duration{"": DefaultDeadline, "2s": 2 * time.Second, "soon": DefaultDeadline,
 		"-1s": DefaultDeadline, "5": DefaultDeadline} {

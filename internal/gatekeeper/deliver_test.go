@@ -127,7 +127,7 @@ func TestDeliver_DoesNotFollowLinks(t *testing.T) {
 	}
 }
 
-// Root writes the copies with the rights of the owner only.
+// If the process is root, Deliver writes the copies of outputs with only the rights of their owner.
 func TestDeliver_WritesWithTheOwnersRights(t *testing.T) {
 	needs.Root(t, "to act for others")
 	s := open(t)
@@ -178,7 +178,7 @@ func TestDeliver_ReadsTheTarIfNoDaemonAnswers(t *testing.T) {
 	}
 }
 
-// The owner can replace the folders on the path to the tar. So root opens it with the
+// The owner can replace the folders on the path to the tar. Therefore a process of root opens the tar with only the
 // rights of the owner.
 func TestDeliver_RefusesATarThatTheOwnerCannotRead(t *testing.T) {
 	needs.Root(t, "to act for others")

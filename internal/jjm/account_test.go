@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// No way of printing or logging a credential shows its secret.
+// No way of printing or logging a credential shows its secret. Only its JSON form contains the secret.
 func TestSecret_IsNeverShown(t *testing.T) {
 	c := Credential{Kind: ProxyKind, Secret: "geheim"}
 	var logged bytes.Buffer

@@ -48,7 +48,8 @@ func stranger(row transitionRow) string {
 	return ""
 }
 
-// The table holds each change once. Each change that jjm adds to Ganga's graph names the decision that adds it.
+// Transitions lists each change of state once. For each change that Ganga does not have, it names the decision of jjm
+// that adds the change.
 func TestTransitions_EachIsThereOnceWithItsReason(t *testing.T) {
 	seen := map[[2]jjm.State]bool{}
 	for _, m := range jjm.Transitions() {

@@ -121,7 +121,8 @@ func TestPattern_ParsedFromItsTextItIsTheSame(t *testing.T) {
 	})
 }
 
-// A range selects exactly its members. The ranges that Join makes of any local jobs select exactly these local jobs.
+// A range that Join returns selects exactly its members. For any local jobs, the ranges that Join returns together
+// select exactly these local jobs.
 func TestJoin_RangesSelectExactlyTheirMembers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		members := rapid.MapOf(rapid.Int32Range(0, 30), rapid.Just(true)).Draw(t, "members")

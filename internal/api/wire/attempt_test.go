@@ -37,7 +37,7 @@ func TestWasted_TheWordsOfTheNextAttemptCount(t *testing.T) {
 	}
 }
 
-// CheckWords refuses retry arguments of a release that are too long or that are more than one line each.
+// The requests of release and resubmit refuse retry arguments that are empty, too long together, or more than one line.
 func TestCheckWords(t *testing.T) {
 	long := make([]byte, maxWords)
 	for i := range long {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// If a folder is removed and made again, At returns a different Place, even if the file system gives the new folder the
-// inode number of the old one. If the file system does not record when a folder was made, only the inode number counts.
+// If a folder is removed and made again, At returns a different Place, even if the new folder has the inode number of
+// the old folder. If the file system does not record when a folder was made, only the inode number counts.
 func TestPlace_AFolderMadeAgainIsAnother(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "d")
 	if !At(dir).Missing() {

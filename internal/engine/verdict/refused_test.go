@@ -9,7 +9,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Whatever rows the store refuses, and whatever grid jobs they belong to, all other judgements are stored, each once.
+// If the store refuses some of the rows, all other judgements are stored, each once, whatever the refused rows are and
+// whatever grid jobs they belong to.
 func TestProperty_RefusedRowsHoldUpNoOtherJudgement(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		bad := map[jjm.AttemptID]bool{}

@@ -182,8 +182,8 @@ func TestDiagAndDone_AreReadByAREX(t *testing.T) {
 	}
 }
 
-// The user can write job.ID.local. A delegation there that A-REX does not keep for the job
-// is reported and not used.
+// The user can write the file job.ID.local, and name any delegation (a stored credential) there. A delegation that
+// A-REX does not keep for this job is reported and not used.
 func TestForeignDelegations_AreThoseThatAREXDoesNotKeepForTheJob(t *testing.T) {
 	for name, c := range map[string]struct {
 		local string

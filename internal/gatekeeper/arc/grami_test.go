@@ -34,7 +34,7 @@ func TestParseGrami_ParsesWordsLikeAShell(t *testing.T) {
 	}
 }
 
-// Everything that a shell would run or expand is an error.
+// ParseGrami returns an error for all texts that a shell would run or expand.
 func TestParseGrami_RunsNothing(t *testing.T) {
 	for text, want := range map[string]string{
 		"joboption_a=$HOME\n":               "line 1",

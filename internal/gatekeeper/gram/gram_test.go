@@ -200,7 +200,7 @@ func TestDeliveries_AreTheFilesThatGRAMExpects(t *testing.T) {
 	}
 }
 
-// One error reports, by name, all attributes that jjm cannot fulfil.
+// If jjm cannot fulfil some attributes, Read returns one error that names all of them.
 func TestRead_ReportsEveryProblemByName(t *testing.T) {
 	for rsl, want := range map[string][]string{
 		`(executable=/dev/null)`:                            {"executable: is missing"},

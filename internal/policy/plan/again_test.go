@@ -143,7 +143,8 @@ func TestAutoKill(t *testing.T) {
 	}
 }
 
-// Automatic resubmissions are decided before the end is reported, and after a kill.
+// Grid resubmits failed local jobs, or kills the grid job because too many failed, before it collects the outputs. A
+// kill on request outranks both.
 func TestGrid_ActsByItselfBeforeTheEnd(t *testing.T) {
 	counts := countsOf(localsOf(jjm.Failed, jjm.Completed))
 	f := GridFacts{Status: jjm.GridRunning, Prepared: true, Closed: true, Made: 2, Counts: counts, EverSubmitted: true}

@@ -307,8 +307,8 @@ func why(waits bool) string {
 	return ""
 }
 
-// With Keep, a grid job that fails before it has local jobs rolls back and then waits. In all other cases it continues
-// like any other grid job.
+// If Keep is set, a grid job that fails before it has local jobs is rolled back and then waits for a person. In all
+// other cases Keep has no effect.
 func TestGrid_KeepsWhatFailsBeforeItHasLocalJobs(t *testing.T) {
 	failed := plan.GridFacts{Keep: true, Status: jjm.Defined, Prepared: true, Failure: "no such package"}
 	with := func(change func(*plan.GridFacts)) plan.GridFacts {

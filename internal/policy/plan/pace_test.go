@@ -46,8 +46,8 @@ func TestPace_CasesToRead(t *testing.T) {
 	}
 }
 
-// If more local jobs are left, the estimated end is not earlier. If more have ended, it is not later. It is never in
-// the past.
+// The estimated end is not earlier if more local jobs are left, and not later if more local jobs have ended. It is
+// never in the past.
 func TestPace_IsMonotonous(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := plan.Pace{Now: 1 << 40, Began: 1<<40 - jjm.Time(rapid.Int64Range(1, 1<<32).Draw(t, "ago")),

@@ -115,7 +115,8 @@ func TestSpread_Properties(t *testing.T) {
 	})
 }
 
-// If all jobs of a cluster have the same length, all jobs are submitted in the end, in whatever order the clusters ask.
+// All ready jobs are submitted in the end, in whatever order the clusters ask, and all clusters end at about the same
+// time. In this test all jobs have the same length.
 func TestSpread_EverythingEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) plan.Candidate {
@@ -226,7 +227,7 @@ func TestShare_GridJobsOfOneChoiceAreSpreadTogether(t *testing.T) {
 	}
 }
 
-// Jobs beyond an owner's limit on one cluster go to the other clusters.
+// If an owner reaches a limit on one cluster, the further local jobs of the owner go to the other clusters.
 func TestShare_AnOwnersRoomIsKept(t *testing.T) {
 	site := []plan.Candidate{{Slots: 100, Room: ample}, {Slots: 100, Room: ample}}
 	any := plan.Want{Demand: plan.Demand{Grid: 1, Ready: 100, Owner: "alice"}, Among: []int{0, 1}, At: []int{0, 0},

@@ -257,7 +257,8 @@ func posts(answer func(ctx context.Context, grid jjm.GridID) fetch.Report) Post 
 	}
 }
 
-// If a server requests a wait, it is not called again earlier. A refused event is given up, and the next event is sent.
+// If a server requests a wait, the sender does not call the server again before this time has passed. If an event is
+// refused permanently, the sender drops the event and sends the next event.
 func TestSender_CallsAServerAgainAsItAsks(t *testing.T) {
 	c := Defaults()
 	c.CallbacksPerUser = 1
@@ -315,8 +316,8 @@ func TestSender_AnAccountWhoseServersHangHoldsUpNoOther(t *testing.T) {
 	}
 }
 
-// If the event of a notice cannot be made, the notice waits like a notice that cannot be delivered. Other notices are
-// delivered meanwhile.
+// If the event of a notice cannot be made, the notice is tried again later, like a notice that cannot be delivered.
+// Other notices are delivered meanwhile.
 func TestSender_AnEventThatCannotBeMadeWaits(t *testing.T) {
 	b := &box{broken: errors.New("the grid job cannot be read"), notices: []store.Notice{
 		{Target: "mail a@b", Change: 1, Since: 1}, {Target: "call 7", Grid: 7, Change: 2, Since: 1}}}

@@ -74,7 +74,7 @@ func TestLive_SendsAVersionAtEachChange(t *testing.T) {
 	}
 }
 
-// The removal of a job is a change. The updates end after this change.
+// If a job is removed, its live page gets an empty version, and then no more updates.
 func TestLive_ARemovedJobIsAChange(t *testing.T) {
 	f := newFake()
 	at := listen(t, f.page(Config{Tokens: tokenFile(t)}, -1), "tcp", "127.0.0.1:0")

@@ -133,7 +133,8 @@ func TestRevive_ReadsDoNotSeeIt(t *testing.T) {
 	}
 }
 
-// A grid job has three generations. Each generation has its own end, and the reports of earlier ends do not change.
+// The test reopens a grid job twice, so that it has three generations. Each generation has its own end, and the stored
+// ends of earlier generations do not change.
 func TestReopen_GenerationsFollowOneAnother(t *testing.T) {
 	s, ctx := fresh(t), context.Background()
 	g := over(t, s, 4)

@@ -343,7 +343,7 @@ func TestInputs_AFileInPiecesIsFinishedWithTheLastOfThem(t *testing.T) {
 	}
 }
 
-// The rows about files stay when the grid job moves to the history, and another grid job may read the same files.
+// When a grid job moves to the history, its rows about files stay. Another grid job may then read the same files.
 func TestInputs_OutliveTheirGridJob(t *testing.T) {
 	s := fresh(t)
 	d := dataset(t, s, "raw", 2)

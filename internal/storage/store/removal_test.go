@@ -238,7 +238,7 @@ func TestRemoval_SchemaRefuses(t *testing.T) {
 	wantKind(t, err, jjm.Invalid)
 }
 
-// The error names the dependency that prevents the removal of a grid job.
+// Hindrance returns an error that names the dependency that prevents the removal of a grid job.
 func TestRemoval_Hindrances(t *testing.T) {
 	s := fresh(t)
 	hindrance := func(id jjm.GridID, force bool) (why string) {

@@ -84,7 +84,7 @@ func TestGrant_FailsIfTheFileSystemHasNoLists(t *testing.T) {
 	}
 }
 
-// The list must equal the list that setfacl -m u:1000:r makes for a file of mode 0640 (getfattr -e hex).
+// For a file of mode 0640, Grant writes the same access list as "setfacl -m u:1000:r" (recorded with getfattr -e hex).
 func TestGrant_WritesWhatSetfaclWrites(t *testing.T) {
 	want := []byte("\x02\x00\x00\x00" + "\x01\x00\x06\x00\xff\xff\xff\xff" + "\x02\x00\x04\x00\xe8\x03\x00\x00" +
 		"\x04\x00\x04\x00\xff\xff\xff\xff" + "\x10\x00\x04\x00\xff\xff\xff\xff" + "\x20\x00\x00\x00\xff\xff\xff\xff")
@@ -105,7 +105,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// Allows agrees with the kernel for any access list.
+// For any access list, Allows returns whether the kernel lets the account open the file.
 func TestAllows_AgreesWithTheKernel(t *testing.T) {
 	needs.Root(t, "to look as others do")
 	dir := needs.PublicDir(t)

@@ -252,7 +252,8 @@ func TestArea_WorksThroughTheHelper(t *testing.T) {
 	}
 }
 
-// If the account puts links and special files into its area, root opens nothing through these files.
+// The account can put links and special files into its area. Root then opens only regular files inside the area, and
+// changes nothing outside it.
 func TestFiles_NamesDoNotLeaveTheArea(t *testing.T) {
 	t.Parallel()
 	u := pool(t, Limits{}).For(somebody(t, "daemon"))

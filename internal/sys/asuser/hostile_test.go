@@ -292,8 +292,9 @@ func pass(t *testing.T, f *Files, flag int) error {
 	}
 }
 
-// The account can pass its own file, a descriptor of O_PATH, a folder, another account's file, and a file opened with
-// other flags than the daemon requested.
+// Instead of the requested file, a manipulated helper may pass any descriptor: O_PATH, a folder, another account's
+// file, or a file opened with other flags. The daemon accepts a descriptor only if it is of the requested kind, has the
+// requested flags, and is of the account's own file.
 func TestHelper_PassesOnlyWhatWasAskedFor(t *testing.T) {
 	t.Parallel()
 	needs.Root(t, "to give a file to another account")
@@ -332,8 +333,9 @@ func TestHelper_PassesOnlyWhatWasAskedFor(t *testing.T) {
 	}
 }
 
-// The file is on a file system of the account that answers neither FSTAT nor FLUSH: fstat(2) and close(2) of the file
-// block, close(2) forever.
+// The helper passes a file on a file system of the account that answers neither FSTAT nor FLUSH, so that fstat(2) and
+// close(2) of the file block, close(2) forever. The daemon returns an error, and neither its own threads nor other
+// accounts are blocked.
 func TestHelper_PassesNoFileThatBlocks(t *testing.T) {
 	t.Parallel()
 	owner := somebody(t, "daemon")

@@ -188,7 +188,8 @@ func TestGet_AFileThatChangedBeginsAnew(t *testing.T) {
 	}
 }
 
-// A server may answer anything to a request for the rest of a file.
+// A server may send a wrong answer when the child requests the rest of a file. The fetched file is nevertheless one
+// complete version of the file and never a mixture.
 func TestGet_NeverAMixture(t *testing.T) {
 	type lie struct {
 		name string
@@ -270,8 +271,8 @@ func TestGet_NeverAMixture(t *testing.T) {
 	}
 }
 
-// TestGet_IsOneStateOfTheFile changes the file at any time and breaks off answers anywhere, as servers that follow RFC
-// 9110 may do.
+// The server changes the file at any time and breaks off answers anywhere, as servers that follow RFC 9110 may do. A
+// fetched file must be exactly one state of the file.
 func TestGet_IsOneStateOfTheFile(t *testing.T) {
 	dir := t.TempDir()
 	var f atomic.Pointer[file]

@@ -149,7 +149,8 @@ func TestGet_CertificatesAreVerified(t *testing.T) {
 	}
 }
 
-// A name may resolve to a public address for the first connection, and to a private address for the next.
+// A name server may return a public address for the first connection, and a private address for the next connection.
+// The address is therefore checked for each connection, and the private address is not contacted.
 func TestGet_ANameMayLeadElsewhereTheNextTime(t *testing.T) {
 	l, inside := twoListeners(t)
 	_, port, _ := net.SplitHostPort(l.Addr().String())

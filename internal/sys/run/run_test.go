@@ -183,7 +183,8 @@ func TestRun_IsNotHungByAGrandchildWithThePipe(t *testing.T) {
 	}
 }
 
-// Each command prints without end, and one of them ignores SIGTERM.
+// With EndAtMax, Run ends a command whose output reaches MaxOutput. The commands print without end, and one of them
+// ignores SIGTERM.
 func TestRun_EndsAnEndlessOutputAtItsCap(t *testing.T) {
 	for name, script := range map[string]string{
 		"on stdout":        "while :; do echo 0123456789; done",

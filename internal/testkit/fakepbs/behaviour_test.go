@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// The ends were recorded on OpenPBS 23.06.06 (exit_statuses, mem_enforced, unauth_user).
+// Jobs end with the states, substates and exit codes that were recorded on OpenPBS 23.06.06 (recordings exit_statuses,
+// mem_enforced and unauth_user).
 func TestEnds_AreThoseOfTheTable(t *testing.T) {
 	tests := []struct{ name, qsub, script, then, want string }{
 		{"ok", "", "exit 0", "", "F 92 0"},
@@ -99,7 +100,8 @@ func TestOutput_ThatCannotBeDeliveredKeepsTheJobInStateE(t *testing.T) {
 	}
 }
 
-// The exit codes, messages and states are those of the recordings qhold_ok, qhold_running and qdel_finished_x.
+// qhold, qrls and qdel answer with the exit codes, messages and states of the recordings qhold_ok, qhold_running and
+// qdel_finished_x.
 func TestControl_AnswersAsRecorded(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, nil)

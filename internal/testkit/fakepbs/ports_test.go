@@ -41,7 +41,7 @@ func TestPorts_AreTakenForEachIDAndRunOut(t *testing.T) {
 	}
 }
 
-// With this fault, qstat answers as recorded in json_several_ids.
+// With the fault one-id, qstat shows only the first of several jobs as JSON, as recorded in json_several_ids.
 func TestOneID_JSONAnswersTheFirstOfSeveral(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, nil)

@@ -338,7 +338,7 @@ func drawMade(t *rapid.T, name string) (w Work, p Params, all jjm.Span) {
 	return w, p, all
 }
 
-// The tests of ownership above include every splitter.
+// The tests of ownership in this file test every splitter.
 func TestProperties_WalkEverySplitter(t *testing.T) {
 	walked := makers()
 	for _, s := range fileSubjects() {
