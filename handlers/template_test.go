@@ -23,7 +23,7 @@ func rowJob() *jjm.LocalJob {
 
 func TestCommand_Expands(t *testing.T) {
 	tests := map[string]struct {
-		words string // separated by |
+		words string // the words of the command, separated by |
 		job   *jjm.LocalJob
 		want  string
 	}{

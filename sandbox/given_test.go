@@ -33,7 +33,7 @@ func TestGiven_TravelsByPosition(t *testing.T) {
 	}
 	gone := Given{Link: "gone", Path: "jobs/16/0xxx/9/attempt.0/work/out", Size: 1}
 	as := []Assignment{{Given: []Given{madeFile(t, a, 0, "x"), gone, madeFile(t, a, 1, "yy")}}, {}}
-	for range 2 { // the second time as after a crash
+	for range 2 { // the second call is as after a crash
 		if err := a.LinkGiven(tag, as); err != nil {
 			t.Fatal(err)
 		}

@@ -22,7 +22,8 @@ import (
 	"jjm/internal/testkit/needs"
 	"jjm/internal/work/split"
 
-	// Another command compiles the example. go test uses its cached result as long as this package is unchanged.
+	// TestJobTypes_ExampleTypePassesTheSuite compiles a test that uses this package, in a separate go command. The import
+	// tells go test to run the tests again if this package changes.
 	_ "jjm/internal/testkit/handlertest"
 )
 

@@ -74,7 +74,7 @@ func jediWords() map[string]variant {
 	attribute := func(word, others string) variant {
 		return variant{jediJob("NF=2", "", "", strings.Trim(others+","+word, ","), ""), jediJob("NF=2", "", "", others, "")}
 	}
-	// The files of the first local job begin at the last place that the bounds allow.
+	// The numbers are chosen so that each word changes the local jobs.
 	return map[string]variant{
 		"NF": rule("NF=2"), "NG": rule("NG=3"), "MF": rule("MF=3"), "GB": rule("GB=1"), "RL": rule("RL=1"),
 		"NE": {jediJob("NE=150", "", "events_per_job = 50", "", ""), jediJob("", "", "events_per_job = 50", "", "")},

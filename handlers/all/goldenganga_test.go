@@ -84,7 +84,7 @@ func (r *gangaRow) params() map[string]any {
 	case split.LHCbDataSplitter:
 		p["file_bunch_size"], p["event_bunch_size"] = r.FileBunch, r.EventBunch
 	default:
-		p["files_per_subjob"], p["trim"] = r.PerSubjob, false // the rows come from public Ganga
+		p["files_per_subjob"], p["trim"] = r.PerSubjob, false // public Ganga never trims the last part
 		if r.MaxFiles != nil {
 			p["maxFiles"] = *r.MaxFiles
 		}

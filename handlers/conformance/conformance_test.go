@@ -185,7 +185,7 @@ func TestSuite_FindsBrokenPromises(t *testing.T) {
 			return nil
 		}}, "asked about several jobs in turn, the type mixes them up: the command of part"},
 		"a global of the last settings": {broken{split: func(c *handlers.Cutting) error {
-			shared.Store(&[]string{fmt.Sprint(c.Work.Rows)}) // the same for all parts of a job
+			shared.Store(&[]string{fmt.Sprint(c.Work.Rows)}) // all parts of a job share one list
 			return nil
 		}, command: func(_ *jjm.Spec, _ *jjm.LocalJob, c *handlers.Command) error {
 			c.Argv = *shared.Load()

@@ -171,7 +171,7 @@ func TestGlob_FitsAsItsPartsSay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := []rune(rapid.String().Draw(t, "text"))
 		glob := slices.Clone(text)
-		for i := range glob { // hide some characters
+		for i := range glob { // replace some characters by wildcards
 			if r := rand.IntN(3); r == 0 {
 				glob[i] = '?'
 			} else if r == 1 {

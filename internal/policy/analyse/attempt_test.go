@@ -38,7 +38,7 @@ type want struct {
 	level, class string
 	action       jjm.Action
 	phase        jjm.Phase
-	text         string // a part of it
+	text         string // a part of the verdict's text
 }
 
 func check(t *testing.T, v jjm.Verdict, w want) {

@@ -14,7 +14,7 @@ func TestBackoff_StartsAtTheRunTimeAndDoubles(t *testing.T) {
 	const m = time.Minute
 	for name, c := range map[string]struct {
 		f    plan.BackoffFacts
-		want []time.Duration // after the first failure, the second, ...
+		want []time.Duration // the waits after failure 1, 2, ...
 	}{
 		"GBS's":       {plan.BackoffFacts{Unit: m}, []time.Duration{2 * m, 4 * m, 8 * m, 16 * m, 32 * m, 60 * m, 60 * m}},
 		"ran seconds": {plan.BackoffFacts{Unit: m, Brief: true, Ran: 3e9}, []time.Duration{3e9, 6e9, 12e9, 24e9, 48e9}},

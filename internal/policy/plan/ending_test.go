@@ -234,15 +234,15 @@ type world struct {
 	jobs     [2]batchJob
 	pointed  int
 	holder   string // who has the claim: "", job "0", job "1", "daemon"
-	running  bool   // the application runs
+	running  bool   // whether the application runs
 	runs     int
-	result   int // 0 none, 1 written, 2 visible
+	result   int // 0: none, 1: written, 2: visible to the daemon
 	absence  plan.AbsenceVerdict
 	endAge   time.Duration
 	claimAge time.Duration // since the daemon read the claim
 	sawClaim bool
 	judged   bool
-	withJob  bool // judged with a result
+	withJob  bool // whether it was judged with a result
 	sawEnded bool
 }
 
@@ -267,7 +267,7 @@ func (w *world) start(i int) {
 		w.runs++
 		return
 	}
-	j.state = jjm.BatchEndedFailed // it lost the claim
+	j.state = jjm.BatchEndedFailed // the other job has the claim, so this wrapper ends
 }
 
 // end ends job i, with or without a result.
@@ -369,7 +369,7 @@ func TestEnding_NeverTwiceNeverLost(t *testing.T) {
 				w.jobs[i].gone = true
 			case "restart": // the batch system restarts an ended job
 				if !w.running && !w.jobs[i].gone {
-					if i == w.pointed { // its end is forgotten with the next listing
+					if i == w.pointed { // with the next listing the daemon forgets the earlier end
 						w.endAge, w.sawEnded = 0, false
 					}
 					w.jobs[i].state = jjm.BatchQueued

@@ -14,9 +14,9 @@ func TestForce_Table(t *testing.T) {
 	for _, c := range []struct {
 		state  jjm.State
 		phase  jjm.Phase
-		failed ForceDo // to failed without Now
-		now    ForceDo // to failed with Now
-		done   ForceDo // to completed
+		failed ForceDo // the result if it is forced to failed without Now
+		now    ForceDo // the result if it is forced to failed with Now
+		done   ForceDo // the result if it is forced to completed
 	}{
 		{jjm.New, "", no, no, no},
 		{jjm.Submitting, jjm.Spooled, kill, kill, no},

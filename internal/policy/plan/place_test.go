@@ -13,7 +13,7 @@ import (
 )
 
 func TestPlaceOf_Cases(t *testing.T) {
-	clusters := []string{"big", "sim", "far"} // best first
+	clusters := []string{"big", "sim", "far"} // the best cluster first
 	at := func(storage string, on ...string) *jjm.Place {
 		return &jjm.Place{Storages: []string{storage}, Clusters: on, Known: true}
 	}

@@ -28,7 +28,7 @@ func TestShut_OnlyWhatEndsBeforeAWindowIsSubmitted(t *testing.T) {
 		windows []jjm.Order
 		stay    Stay
 		now     jjm.Time
-		want    string // in the answer; "" = open
+		want    string // part of the reason; "" = nothing prevents the submission
 	}{
 		"no window":         {nil, asked(time.Hour), hour(0), ""},
 		"ends before":       {[]jjm.Order{window(10, 12)}, asked(9 * time.Hour), hour(0), ""},

@@ -47,7 +47,7 @@ func TestMark_KeepsTheHighestIDOfItsStore(t *testing.T) {
 	if got, want := readMark(t, path), (Written{"abcd-1", 8}); got != want {
 		t.Errorf("read %v, want %v", got, want)
 	}
-	openMark(t, path, "abcd-1", 11) // raised to ids that were committed but never reached a client
+	openMark(t, path, "abcd-1", 11) // opening raises the mark to an id that no client got
 	if got, want := readMark(t, path), (Written{"abcd-1", 11}); got != want {
 		t.Errorf("read %v, want %v", got, want)
 	}

@@ -69,7 +69,7 @@ func TestSaveLocalsAfter_StoresWhatSaveLocalsStores(t *testing.T) {
 func TestSameLife_ComparesEveryField(t *testing.T) {
 	t.Parallel()
 	constant := map[string]bool{"ID": true, "Part": true, "Step": true, "Place": true, "Origin": true, "Waits": true}
-	apart := map[string]bool{"Pos": true, "BatchID": true} // see keepsPlace
+	apart := map[string]bool{"Pos": true, "BatchID": true} // keepsPlace compares these fields
 	a, b := sampleLocal(1, 0), sampleLocal(1, 1)
 	if !sameLife(&a, &b) {
 		t.Fatal("two new local jobs are not alike")

@@ -296,7 +296,7 @@ func TestMoveLocal_OnlyWithoutALiveAttempt(t *testing.T) {
 		phase jjm.Phase
 		moves bool
 	}{
-		0: {jjm.New, "", false}, // has a live attempt
+		0: {jjm.New, "", false}, // this local job has a live attempt
 		1: {jjm.Submitting, jjm.RetryWait, false},
 		2: {jjm.New, "", true},
 		3: {jjm.Submitting, jjm.RetryWait, true},

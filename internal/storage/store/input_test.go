@@ -17,9 +17,9 @@ type model struct {
 	s     *Store
 	g     *jjm.GridJob
 	d     DatasetID
-	files int // files in the dataset
+	files int // the number of files in the dataset
 	state []jjm.FileState
-	owner []int // -1 = nobody
+	owner []int // the owner of each file; -1 = nobody
 	jobs  []jjm.LocalJob
 	next  int64
 	marks map[int]jjm.FileState

@@ -59,7 +59,7 @@ func TestGridChanges_OfACallback(t *testing.T) {
 	g.Spec.Notify, g.Spec.Callback = nil, &jjm.Callback{URL: "https://h/", States: []jjm.GridStatus{jjm.GridRunning}}
 	update(t, s, func(tx *Tx) error { return tx.InsertGrid(g) })
 	update(t, s, func(tx *Tx) error {
-		// Without this trigger, generation 2 can begin in a grid job without local jobs.
+		// The test removes this trigger, because it prevents generation 2 in a grid job without local jobs.
 		if _, err := tx.exec("DROP TRIGGER grid_jobs_generation", nil); err != nil {
 			return err
 		}

@@ -54,8 +54,8 @@ func TestGrant_PermitsTheseAccountsAndNobodyElse(t *testing.T) {
 	}
 	give(dir, Read|Search, 70001)
 	give(path, Read, 70001, 70003)
-	give(path, Read, 70001) // a second time
-	give(path, 0, 70003)    // removes the permission
+	give(path, Read, 70001) // granting a permission again is no error
+	give(path, 0, 70003)    // removes the permission of 70003
 	give(dir, Search, 70004)
 	for uid, want := range map[int]bool{70001: true, 70002: false, 70003: false, 70004: false} {
 		if got := readable(t, path, uid); got != want {

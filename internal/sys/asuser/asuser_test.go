@@ -235,7 +235,7 @@ func TestArea_WorksThroughTheHelper(t *testing.T) {
 		}
 		return nil
 	})
-	// an application left a folder in which not even the account may write
+	// An application left a folder in which not even the account may write.
 	attempt := jjm.AttemptID{LocalID: jjm.LocalID{Grid: 17}}
 	readOnly := filepath.Join(dir, "daemon", sandbox.AttemptDir(attempt), "work", "sub")
 	must(t, os.MkdirAll(filepath.Join(readOnly, "deep"), 0o700))
@@ -346,7 +346,7 @@ func TestOpen_ReadsTheWholeFileOrFails(t *testing.T) {
 	f, err = u.Open(filepath.Join(dir, "big"))
 	must(t, err)
 	defer f.Close()
-	must(t, syscall.Kill(u.pid(), syscall.SIGKILL)) // as its account can
+	must(t, syscall.Kill(u.pid(), syscall.SIGKILL)) // the account itself may kill its helper
 	if got, err := io.ReadAll(f); err == nil {
 		t.Errorf("a content that broke off after %d bytes passed as a whole", len(got))
 	} else if jjm.KindOf(err) != jjm.Busy {

@@ -236,7 +236,7 @@ func TestGet_NeverAMixture(t *testing.T) {
 			t.Errorf("%s: %+v: %.20q", l.name, r, content(t, o))
 		}
 	}
-	// A redirect leads to the same path on another server.
+	// The request is redirected to the same path on another server.
 	other := &file{text: all, tag: `"1"`}
 	target := served(t, other.ServeHTTP)
 	one := &file{text: letters(1000, "x"), tag: `"1"`, cut: 400}
@@ -253,7 +253,7 @@ func TestGet_NeverAMixture(t *testing.T) {
 	if r := try(o); !r.Done || content(t, o) != all {
 		t.Errorf("after a redirect: %+v: %.20q", r, content(t, o))
 	}
-	// Wrong ranges are found by the checksum, and the file is fetched once more.
+	// If the server sends a wrong range, the checksum differs, and the whole file is fetched again.
 	o = orderOf(t, served(t, part("bytes 400-999/1000", `"1"`, all[400:])))
 	o.SHA256 = sumOf(all)
 	p, _, _, err := openPartial(o.Root, o.File)

@@ -220,7 +220,7 @@ func nameServer(t *testing.T, address func() [4]byte) *net.Resolver {
 			}
 			end += 5
 			answer := append([]byte{buf[0], buf[1], 0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0}, buf[12:end]...)
-			if buf[end-3] == 1 { // type A
+			if buf[end-3] == 1 { // the query is for an IPv4 address (type A)
 				ip := address()
 				answer[7] = 1
 				answer = append(answer, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, ip[0], ip[1], ip[2], ip[3])

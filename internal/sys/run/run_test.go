@@ -135,9 +135,9 @@ func TestRun_StopsTheGroupAtTheDeadline(t *testing.T) {
 			t.Parallel()
 			c := sh(tt.script)
 			c.Deadline = await.Provoked(200 * time.Millisecond)
-			out, err := run.Run(t.Context(), c) // Run returns, or hangs as long as its command does
+			out, err := run.Run(t.Context(), c) // Run must return before the command ends by itself
 			for ; !strings.Contains(fmt.Sprint(err), "trouble") && c.Deadline < await.Guard(time.Minute); c.Deadline *= 2 {
-				out, err = run.Run(t.Context(), c) // the machine was too slow for the script
+				out, err = run.Run(t.Context(), c) // the machine was too slow: the script did not print yet
 			}
 			if jjm.KindOf(err) != jjm.Ambiguous || !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("error %v", err)

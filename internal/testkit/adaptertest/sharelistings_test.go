@@ -22,7 +22,7 @@ type counted struct {
 func (c *counted) List(context.Context, jjm.Owner, time.Time) (adapters.Listing, error) {
 	number := c.begun.Add(1)
 	for range 100 {
-		runtime.Gosched() // other callers ask meanwhile
+		runtime.Gosched() // lets other callers request a listing meanwhile
 	}
 	return adapters.Listing{At: time.Unix(number, 0), Reports: c.reports}, nil
 }

@@ -130,12 +130,12 @@ func TestControl_AnswersAsRecorded(t *testing.T) {
 	if got := attribute(text, "substate") + " " + attribute(text, "Exit_status"); got != "91 271" {
 		t.Errorf("the running job that was deleted has %s, recorded 91 271", got)
 	}
-	out := b.sh("jjmuser", "qstat -x -f -F json 1 999999") // as in qstat_unknown_and_known
+	out := b.sh("jjmuser", "qstat -x -f -F json 1 999999") // as in the recording qstat_unknown_and_known
 	if out.Exit != 153 || string(out.Stderr) != "qstat: Unknown Job Id 999999.pbshost\n" ||
 		!strings.Contains(string(out.Stdout), `"1.pbshost":{`) {
 		t.Errorf("exit %d: %s%s", out.Exit, out.Stderr, out.Stdout)
 	}
-	out = b.sh("jjmuser", "qstat 1.pbshost") // as in qstat_finished_nox
+	out = b.sh("jjmuser", "qstat 1.pbshost") // as in the recording qstat_finished_nox
 	const finished = "qstat: 1.pbshost Job has finished, use -x or -H to obtain historical job information\n"
 	if out.Exit != 35 || string(out.Stderr) != finished {
 		t.Errorf("exit %d: %s", out.Exit, out.Stderr)

@@ -72,7 +72,7 @@ func drawWorld(t *rapid.T) *world {
 		w.jobs = append(w.jobs, j)
 	}
 	w.drawRows(t)
-	for i := range w.jobs { // parts and counts agree with the ledger
+	for i := range w.jobs { // make parts and counts agree with the ledger
 		j := &w.jobs[i]
 		for _, r := range w.rows {
 			if r.Local == j.N {
@@ -235,7 +235,7 @@ func (w *world) brute() (r cover.Report) {
 				live = live || !j.State.Final()
 			}
 			if j.State == jjm.Completed {
-				said = said || j.Processed != nil || w.facts.Unit == jjm.UnitRow // its command ended successfully
+				said = said || j.Processed != nil || w.facts.Unit == jjm.UnitRow // a row is done if its command succeeded
 				done++
 			}
 		}

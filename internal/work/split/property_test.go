@@ -204,7 +204,7 @@ func TestProperties_FilesAreCutOnce(t *testing.T) {
 				w, p := drawFileWork(t, &s), s.params(t)
 				if s.name == GangaDatasetSplitter || s.name == SplitByFiles {
 					if len(w.Files) == 0 {
-						return // refused; another test covers this
+						return // the splitter refuses the work; another test covers this
 					}
 				}
 				before := asText(t, w)

@@ -145,7 +145,7 @@ func TestProperties_AMaskClaimsWhatItsPartOwns(t *testing.T) {
 						exactMask(t, &parts[i], text, files, once)
 						continue
 					}
-					for n, lfn := range in.Files { // file by file
+					for n, lfn := range in.Files { // check the list of each file separately
 						alone := jjm.Part{Serial: parts[i].Serial, Input: &jjm.PartInput{Files: []string{lfn}}}
 						for _, r := range in.Lumis {
 							if int(r.File) == n {

@@ -22,7 +22,7 @@ type fake struct {
 
 // poolState holds the ads of a fake collector, and the faults that it shows.
 type poolState struct {
-	ads                        map[string]string // text by name
+	ads                        map[string]string // the texts of the ads by name
 	sent, tries                int
 	down, drops, garble, hangs bool
 }
