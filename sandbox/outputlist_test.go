@@ -80,7 +80,7 @@ func TestReadResult_WithADamagedListOfOutputsIsNone(t *testing.T) {
 	}
 }
 
-// done ends the test at an error.
+// done ends the test if err is not nil.
 func done(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {

@@ -24,7 +24,7 @@ func resultAt(pos int32) jjm.Result {
 		Outputs: []jjm.Output{{Name: "work/a.root", Bytes: 5, SHA256: strings.Repeat("0", 64)}}}
 }
 
-// resultsOf returns all results of a bulk of a thousand positions.
+// resultsOf returns all results of a bulk of a thousand positions, except the skipped positions, and the problems.
 func resultsOf(a *Area, tag jjm.Tag, skip func(int32) bool) (rs []jjm.Result, problems []jjm.Problem, err error) {
 	next, problems, err := a.Results(context.Background(), tag, Look{N: 1000, Skip: skip}, func(r *jjm.Result) bool {
 		rs = append(rs, *r)

@@ -43,7 +43,8 @@ func sha(s string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// untar reads a finished tar and checks that it agrees with its TarInfo.
+// untar reads a finished tar and checks that it agrees with its TarInfo. It returns the content of the files, their
+// order, and the manifest.
 func untar(t testing.TB, a *Area, info TarInfo) (files map[string]string, order []string, manifest []manifestLine) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(a.Root(), info.Path))

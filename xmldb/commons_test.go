@@ -23,7 +23,8 @@ func sparseOf(t *testing.T, path string, uid int, size int64) {
 	}
 }
 
-// publicDrop opens a drop folder that all accounts can reach.
+// publicDrop opens a new drop folder that all accounts can reach. It returns the drop, the path of the folder, and the
+// collected warnings.
 func publicDrop(t *testing.T) (*Drop, string, *warnings) {
 	t.Helper()
 	needs.Root(t, "to give files to other accounts")

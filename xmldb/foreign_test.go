@@ -231,7 +231,7 @@ func TestLoad_ReadsAFileOnlyIfItChanged(t *testing.T) {
 	wantQuery(t, db, 17, "/localjobs/@a", "1")
 }
 
-// countingDisk notes the files that were opened for reading.
+// countingDisk notes the names of the files that are opened for reading.
 type countingDisk struct {
 	disk
 	read []string

@@ -20,7 +20,7 @@ import (
 	"jjm/xmldb/head"
 )
 
-// noon is the time in every test.
+// noon is the present time in every test.
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // warnings collects the warnings of a DB.

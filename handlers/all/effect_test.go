@@ -108,7 +108,8 @@ func (c *trial) jobFile(t *testing.T, by string, changed bool, put func(params k
 	return string(text)
 }
 
-// merged merges tables.
+// merged returns a table with the keys of both tables, which stay unchanged. A value of from replaces a value of into,
+// but tables are merged key by key.
 func merged(into, from keys) keys {
 	out := keys{}
 	maps.Copy(out, into)

@@ -81,7 +81,7 @@ func splitterTrials() map[string]trial {
 	}
 }
 
-// keysOf returns the JSON names of a struct.
+// keysOf returns the JSON names of the fields of a struct.
 func keysOf[T any]() (names []string) {
 	for field := range reflect.TypeFor[T]().Fields() {
 		key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -99,7 +99,7 @@ type setting struct {
 	put  func(p keys, value any)
 }
 
-// settingsOf returns the settings of a splitter. A table counts as its single settings.
+// settingsOf returns the settings of a splitter. The keys of a table count as single settings.
 func settingsOf(t *testing.T, by string) (all []setting) {
 	t.Helper()
 	known, err := split.Settings(by)

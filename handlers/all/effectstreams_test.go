@@ -22,7 +22,7 @@ type streamEffect struct {
 	Refused     string
 }
 
-// streamsOf processes a job file as the product does.
+// streamsOf processes a job file in the same way as the product, and returns the effect.
 func streamsOf(t *testing.T, text string) (e streamEffect) {
 	t.Helper()
 	doc, problems := jobfile.Parse("job.toml", []byte(text))

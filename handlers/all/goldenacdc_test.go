@@ -220,7 +220,8 @@ func (r *wmRow) timePerEvent() float64 {
 	return known.TimePerEvent
 }
 
-// madeAgain returns the numbers of lost events that must be generated again, keyed by the first event of each piece.
+// madeAgain returns how many lost events must be generated again for each piece. The key is the file and the first
+// event of the piece.
 func (r *wmRow) madeAgain() map[string]int64 {
 	out := map[string]int64{}
 	for _, doc := range r.Docs {
@@ -231,7 +232,7 @@ func (r *wmRow) madeAgain() map[string]int64 {
 	return out
 }
 
-// madeOf returns the numbers of events that jobs generate, keyed by the first event of each job.
+// madeOf returns how many events each job generates. The key is the file and the first event of the job.
 func madeOf(groups []wmGroup) map[string]int64 {
 	out := map[string]int64{}
 	for _, g := range groups {
@@ -255,7 +256,7 @@ func sectionsMade(groups []wmGroup) []string {
 	return slices.Sorted(maps.Keys(out))
 }
 
-// sectionsOf returns all sections of the jobs. The value is the number of ranges that contain the section.
+// sectionsOf returns, for each section of the jobs, the number of ranges that contain the section.
 func sectionsOf(groups []wmGroup) map[string]int {
 	out := map[string]int{}
 	for _, g := range groups {

@@ -31,7 +31,7 @@ func jediParams(tables map[string]any) (map[string]json.RawMessage, error) {
 	return out, nil
 }
 
-// recordsRow is a recorded call of the feeder that makes records of events.
+// recordsRow is a recorded call of JEDI's feeder, the part that makes records of events.
 type recordsRow struct {
 	Files []struct {
 		LFN    string

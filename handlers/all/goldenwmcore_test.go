@@ -396,7 +396,8 @@ func (r *wmRow) check(id, splitter string, w split.Work) (string, split.Left) {
 	return diff, got.left
 }
 
-// refuses checks that a job file with a setting that its splitter does not read is refused.
+// refuses checks that jjm refuses a job file with a setting that its splitter does not read, for each of the settings
+// apart. wrong names the settings with which the job file is accepted, "" if there are none.
 func (g goldenJob) refuses(apart map[string]json.RawMessage) (wrong string) {
 	for key, value := range apart {
 		g.params = map[string]json.RawMessage{key: value}

@@ -72,7 +72,8 @@ func TestCheck_RefusesWhatItCannotDo(t *testing.T) {
 	}
 }
 
-// run runs the command of a part in a folder, in the same way as the wrapper, and returns the log.
+// run runs the command of a part in a folder, in the same way as the wrapper. It returns the log, and the error of the
+// command.
 func run(t *testing.T, dir string, files []string) (logged string, err error) {
 	t.Helper()
 	c, err := New().Command(spec(1, "", nil), &jjm.LocalJob{})

@@ -45,7 +45,7 @@ func (p *program) call(c handlers.Program) (handlers.Ran, error) {
 	return ran, p.err
 }
 
-// newType returns the type of a program whose file exists.
+// newType returns a type whose program file exists, and a site that runs p instead of the file.
 func newType(t *testing.T, p *program) (*Type, handlers.Site) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "scan.py")

@@ -21,7 +21,8 @@ import (
 // v1 is the folder with recorded requests and answers of version 1 of each verb.
 const v1 = "../wire/testdata/v1"
 
-// recording is a recorded request and its answer. asked gets the request that the verb's function received.
+// recording is a recorded request and its answer. The field asked gets the request that the function of the verb
+// received.
 type recording struct {
 	t      *testing.T
 	answer [][]byte

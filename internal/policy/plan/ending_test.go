@@ -118,7 +118,8 @@ func TestEnding_EveryAttemptIsJudgedInTheEnd(t *testing.T) {
 	}
 }
 
-// nature returns all facts that may follow a step. After a judgement it returns none.
+// nature returns all facts that may come next after a step, because batch jobs end, absences grow and heartbeats stop.
+// After a judgement it returns none.
 func nature(f plan.EndFacts, s plan.EndStep, rules plan.EndRules) []plan.EndFacts {
 	with := func(change func(*plan.EndFacts)) plan.EndFacts { g := f; change(&g); return g }
 	switch s.Do {
@@ -228,8 +229,8 @@ func TestHolderOf(t *testing.T) {
 	}
 }
 
-// world simulates one attempt that was submitted twice. Its batch system forgets, restarts and loses jobs, and its file
-// system is slow.
+// world simulates one attempt that was submitted twice, as two batch jobs. Its batch system forgets, restarts and loses
+// jobs, and its file system shows results late.
 type world struct {
 	jobs     [2]batchJob
 	pointed  int
@@ -270,7 +271,7 @@ func (w *world) start(i int) {
 	j.state = jjm.BatchEndedFailed // the other job has the claim, so this wrapper ends
 }
 
-// end ends job i, with or without a result.
+// end ends job i. result is set if the job leaves a result.
 func (w *world) end(i int, result bool) {
 	if w.jobs[i].state.Ended() {
 		return

@@ -247,7 +247,7 @@ func carryOut(t *rapid.T, f *plan.GridFacts, a plan.GridAction) {
 	}
 }
 
-// nudge moves one local job to a next state.
+// nudge moves one local job to a state that may follow its present state.
 func nudge(t *rapid.T, f *plan.GridFacts) {
 	next := map[jjm.State][]jjm.State{
 		jjm.New: {jjm.Submitting}, jjm.Submitting: {jjm.Submitted, jjm.Failed},

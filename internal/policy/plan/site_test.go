@@ -135,8 +135,8 @@ func TestSite_PlacesTakeNothingFromOtherGridJobs(t *testing.T) {
 	})
 }
 
-// checkFair requires that a grid job that wants more has at most one job less in the batch system than any grid job
-// that got more than one job.
+// checkFair requires that a grid job that wants more local jobs has at most one local job less in the batch system than
+// any grid job that got more than one.
 func checkFair(t *rapid.T, d plan.Demand, mine int, demands []plan.Demand, got map[jjm.GridID]int) {
 	if mine == d.Ready {
 		return

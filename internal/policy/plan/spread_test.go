@@ -328,7 +328,8 @@ func TestShare_StaysInPlaceAndWaitsOnlyForRoom(t *testing.T) {
 	})
 }
 
-// drawPlaces draws the demands of grid jobs with one or more places each. Each place has some of the clusters.
+// drawPlaces draws the demands of grid jobs with one or more places each. The local jobs of a place may go to only some
+// of the clusters.
 func drawPlaces(t *rapid.T, clusters int, rooms map[string][]int) (wants []plan.Want) {
 	for id := range jjm.GridID(rapid.IntRange(1, 5).Draw(t, "grid jobs")) {
 		owner := rapid.SampledFrom([]string{"alice", "bob"}).Draw(t, "owner")
@@ -346,7 +347,8 @@ func drawPlaces(t *rapid.T, clusters int, rooms map[string][]int) (wants []plan.
 	return wants
 }
 
-// take assigns the jobs of a budget to a cluster.
+// take moves the local jobs of a budget to the cluster here, and fails the test if the budget exceeds the demand or a
+// room.
 func take(t *rapid.T, here int, site []plan.Candidate, wants []plan.Want, rooms map[string][]int, b plan.Budget) {
 	i := slices.IndexFunc(wants, func(w plan.Want) bool { return w.Grid == b.Grid && w.Place == b.Place })
 	w := &wants[i]

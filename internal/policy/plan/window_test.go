@@ -10,7 +10,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// window returns a maintenance window of a cluster, in hours after hour zero.
+// window returns a maintenance window of a cluster. It begins and ends the given numbers of hours after hour zero.
 func window(from, until int) jjm.Order {
 	return jjm.Order{Verb: jjm.OrderMaintenance, Kind: jjm.OrderCluster, Name: "farm", Reason: "new disks", By: "root",
 		From: hour(from), Until: hour(until)}

@@ -120,7 +120,7 @@ func TestLog_WritesEveryEntryOnceThoughTheDaemonIsKilled(t *testing.T) {
 	}
 }
 
-// For any texts, an entry is one line that has its nine fields with their values.
+// FuzzLine checks that, for any texts, an entry is one line that has its nine fields with their values.
 func FuzzLine(f *testing.F) {
 	f.Add(`a" "lrmsID=1`, "b\n\"x\u2028")
 	f.Fuzz(func(t *testing.T, a, b string) {

@@ -107,7 +107,7 @@ func scrape(t *testing.T, m *Meter) string {
 	return w.Body.String()
 }
 
-// series returns the lines of a scrape that are no comments.
+// series returns the lines of a scrape that are not comments, one for each series.
 func series(text string) (lines []string) {
 	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(line, "#") {

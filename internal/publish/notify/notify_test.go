@@ -146,7 +146,8 @@ func (b *box) Delay(_ context.Context, n store.Notice) error {
 	return nil
 }
 
-// program makes a program that adds its arguments and its input to a file, and then runs a script.
+// program makes a program that appends its arguments and its input to a file, and then runs the script. It returns the
+// command, and a function that reads the file.
 func program(t *testing.T, script string) (argv []string, said func() string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -250,7 +251,7 @@ func TestTargets_OfAChange(t *testing.T) {
 	}
 }
 
-// posts returns a Post that reports the answer for each grid job.
+// posts returns a Post that reports, for each grid job, the result of the function answer.
 func posts(answer func(ctx context.Context, grid jjm.GridID) fetch.Report) Post {
 	return func(ctx context.Context, grid jjm.GridID, _ string, _ []byte) (fetch.Report, error) {
 		return answer(ctx, grid), nil

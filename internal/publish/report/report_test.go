@@ -20,7 +20,7 @@ import (
 // t0 is the time at which the grid jobs of the tests were accepted.
 var t0 = time.Unix(1_700_000_000, 0)
 
-// reportOf returns the data of a report on n attempts. Of 10 attempts one fails, on host bad.
+// reportOf returns the data of a report on n attempts. Every tenth attempt failed, on the host bad.
 func reportOf(n int) *Data {
 	d := &Data{Now: jjm.At(t0.Add(24 * time.Hour)), Words: map[string][]string{}}
 	d.Status.Lookup = wire.Lookup{ID: 17, Status: "finished", Counts: wire.Counts{Expected: n, Total: n,
@@ -38,7 +38,7 @@ func reportOf(n int) *Data {
 	return d
 }
 
-// pageOf returns the page of a report, which must be well-formed where XML and HTML agree.
+// pageOf returns the page of a report. It fails the test if the page is not well-formed, as far as XML and HTML agree.
 func pageOf(t *testing.T, d *Data) string {
 	t.Helper()
 	var b bytes.Buffer

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// tokenFile writes a file of tokens for all accounts of the fake.
+// tokenFile writes a file with the tokens of all accounts of the fake, and returns its path.
 func tokenFile(t *testing.T) string {
 	t.Helper()
 	text := "# tokens\n\n"

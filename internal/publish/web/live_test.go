@@ -14,8 +14,8 @@ import (
 	"jjm/internal/testkit/await"
 )
 
-// subscribe connects to the live updates of a page. The channel receives the data of each event, and is closed at the
-// end.
+// subscribe connects to the live updates of a page, and returns the HTTP status of the answer. The channel receives the
+// data of each event, and is closed when the updates end.
 func subscribe(t *testing.T, at net.Addr, user, path string) (int, <-chan string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+at.String()+"/live"+path, nil)

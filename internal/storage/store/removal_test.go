@@ -35,8 +35,8 @@ func removeRows(tb testing.TB, s *Store, id jjm.GridID, chunk int) (calls int) {
 	return calls
 }
 
-// readAndMade stores an archived grid job that has rows in every table: it read files, retracted an output and merged
-// its outputs.
+// readAndMade stores an archived grid job that has rows in every table, because it read files, retracted an output and
+// merged its outputs.
 func readAndMade(t *testing.T, s *Store) *jjm.GridJob {
 	t.Helper()
 	g := reader(t, s, dataset(t, s, "raw", 3))

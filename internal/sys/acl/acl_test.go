@@ -156,7 +156,7 @@ func TestAllows_AgreesWithTheKernel(t *testing.T) {
 	})
 }
 
-// testingT is the part that a test and a rapid property have in common.
+// testingT is the part of the methods that *testing.T and *rapid.T have in common.
 type testingT interface {
 	Helper()
 	Fatal(args ...any)

@@ -50,7 +50,7 @@ func pool(t *testing.T, limits Limits) *Pool {
 	return p
 }
 
-// somebody returns an account by its name. The test uses names that every system has.
+// somebody returns an account by its name, which must be a name that every system has.
 func somebody(t *testing.T, name string) jjm.Owner {
 	t.Helper()
 	u, err := user.Lookup(name)
@@ -367,7 +367,7 @@ func TestRun_TheSitesHomeOutranksTheAccounts(t *testing.T) {
 	}
 }
 
-// hoard waits until it has a cap of its memory and then allocates 256 MiB.
+// hoard is a shell script that waits until its memory is capped, and then allocates 256 MiB.
 const hoard = `while [ "$(ulimit -d)" = unlimited ]; do :; done; exec dd bs=256M count=1 if=/dev/zero of=/dev/null`
 
 func TestRun_CapsOutputAndMemory(t *testing.T) {

@@ -22,11 +22,11 @@ import (
 	"jjm/sandbox"
 )
 
-// quick are short limits, with which a hanging helper is detected soon.
+// quick are limits that are so short that a hanging helper is detected soon.
 var quick = Limits{Silence: await.Provoked(time.Second), Act: await.Provoked(2 * time.Second),
 	Aside: await.Provoked(300 * time.Millisecond)}
 
-// until waits until ok returns true.
+// until waits until ok returns true. what describes the awaited condition in the message of a failure.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	await.True(t, what, ok)
@@ -373,7 +373,7 @@ func TestHelper_PassesNoFileThatBlocks(t *testing.T) {
 	until(t, "the guards end", func() bool { return u.unended.Load() == 0 })
 }
 
-// threads counts the threads of this process that wait in a function of the kernel.
+// threads counts the threads of this process that wait in the kernel function in.
 func threads(t *testing.T, in string) (n int) {
 	t.Helper()
 	all, err := filepath.Glob("/proc/self/task/*/wchan")

@@ -22,10 +22,10 @@ import (
 	"jjm/internal/jjm"
 )
 
-// loopback allows the servers of tests.
+// loopback allows fetching from the servers of the tests, which are on this host.
 var loopback = []string{"127.0.0.1/32"}
 
-// failer is a test, or one run of package rapid.
+// failer has the methods that *testing.T and *rapid.T have in common.
 type failer interface {
 	Helper()
 	Fatal(...any)
@@ -41,7 +41,7 @@ func orderOf(t testing.TB, url string) Order {
 // quick is a pace with short waits.
 var quick = pace{10 * time.Second, 5 * time.Millisecond}
 
-// try carries out an order once.
+// try carries out an order once, in this process, and returns its report.
 func try(o Order) Report {
 	g := &getter{Order: o, pace: quick}
 	return g.get(context.Background())
@@ -102,7 +102,7 @@ func (f *file) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(text))
 }
 
-// cutting breaks off an answer.
+// cutting is a ResponseWriter that breaks off the answer after a number of bytes.
 type cutting struct {
 	http.ResponseWriter
 	left int

@@ -183,7 +183,7 @@ func TestGet_ANameMayLeadElsewhereTheNextTime(t *testing.T) {
 	}
 }
 
-// twoListeners listens at the same port of two addresses of this host.
+// twoListeners returns listeners at the same port of two addresses of this host.
 func twoListeners(t *testing.T) (one, two net.Listener) {
 	var err error
 	for range 20 {

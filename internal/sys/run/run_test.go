@@ -206,7 +206,7 @@ func TestRun_EndsAnEndlessOutputAtItsCap(t *testing.T) {
 	}
 }
 
-// hoard waits until it has a cap of its memory and then allocates 256 MiB.
+// hoard is a shell script that waits until its memory is capped, and then allocates 256 MiB.
 const hoard = `while [ "$(ulimit -d)" = unlimited ]; do :; done; exec dd bs=256M count=1 if=/dev/zero of=/dev/null`
 
 func TestRun_CapsTheMemory(t *testing.T) {

@@ -12,7 +12,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// counted is an adapter that numbers its listings in At, and lists these reports.
+// counted is an adapter that numbers its listings: At of a listing is its number in seconds. Each listing has the same
+// reports.
 type counted struct {
 	Shareable
 	begun   atomic.Int64

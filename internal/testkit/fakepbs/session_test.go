@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// play is one command of a session that a person noted, and the lines that it printed.
+// play is one command of a session that a person wrote down, with the lines that the command printed.
 type play struct {
 	command string
 	lines   []string
@@ -19,7 +19,7 @@ type play struct {
 
 var notedExit = regexp.MustCompile(`^\[exit ([0-9]+)`)
 
-// plays reads a session of which a person noted a part of the output. Lines in brackets are remarks.
+// plays reads a session. The person wrote down only a part of the output; lines in brackets are remarks of the person.
 func plays(t *testing.T, name string) (out []play) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name+".txt"))

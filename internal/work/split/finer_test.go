@@ -12,7 +12,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// steps returns the steps whose parts can be cut again, with settings of coarse parts.
+// steps returns, by splitter, settings that make coarse parts. The parts of these splitters can be cut again.
 func steps() map[string]func(*Params) {
 	return map[string]func(*Params){
 		FileBased:              func(p *Params) { p.FilesPerJob = 4 },

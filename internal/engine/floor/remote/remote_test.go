@@ -18,7 +18,7 @@ import (
 	"jjm/internal/sys/fetch"
 )
 
-// newInputs returns inputs without a store, which call a function instead of starting a child.
+// newInputs returns Inputs that call the function child instead of starting a child process, and that need no store.
 func newInputs(t *testing.T, work string, child func(context.Context, fetch.Order) (fetch.Report, error)) *Inputs {
 	wrapper := filepath.Join(t.TempDir(), "wrapper")
 	if err := os.WriteFile(wrapper, []byte("#!/bin/false\n"), 0o755); err != nil {

@@ -48,7 +48,8 @@ var _ Collector = (*fake)(nil)
 // commandTime is the deadline of a command. The real collector's commands have their own.
 const commandTime = 30 * time.Second
 
-// command begins a command. If it succeeds, the lock is held.
+// command begins a command of a collector, with the faults that the test has set. If it returns nil, the caller must
+// unlock f.mu.
 func (f *fake) command(ctx context.Context) error {
 	f.mu.Lock()
 	f.tries++

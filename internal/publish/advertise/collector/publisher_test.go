@@ -34,7 +34,7 @@ type running struct {
 	stop func()
 }
 
-// run starts a publisher of s with fake collectors. Its state file is in dir.
+// run starts a publisher of s that sends to the named fake collectors. Its state file is in dir.
 func run(t *testing.T, dir string, s *site, pools map[string]*fake, names ...string) *running {
 	t.Helper()
 	config := Defaults()

@@ -150,7 +150,8 @@ func TestGolden_Chunks(t *testing.T) {
 	})
 }
 
-// cut compares the jobs that this package makes with the jobs of the row.
+// cut compares the jobs that this package makes with the jobs of the row, and returns the difference. change changes
+// the rules first.
 func (r *rowChunk) cut(rules Rules, change func(*Rules)) string {
 	change(&rules)
 	c := r.chunk()
@@ -315,7 +316,7 @@ func (r *rowSplit) merges() string {
 	return ""
 }
 
-// known formats a number like the rows: Unknown is null.
+// known converts a number to the notation of the rows: Unknown becomes null.
 func known(n int64) any {
 	if n == Unknown {
 		return nil
@@ -369,7 +370,8 @@ func TestGolden_EventRecords(t *testing.T) {
 	})
 }
 
-// taskFormulas are the recorded formulas that this package does not have, because a task already brings their results.
+// taskFormulas are the recorded formulas that this package does not implement. They concern the CPU time, the priority,
+// the throttling and the brokerage of tasks. A job file already contains the task with these results.
 func taskFormulas() []string {
 	return []string{"hs06sec", "jobBrokerWeight(reference)", "networkThroughputWeight",
 		"networkWeight(reference)", "percentile", "priorityBoost", "throttledMinutes",
@@ -377,7 +379,7 @@ func taskFormulas() []string {
 		"throttleTask(seed: largest attemptNr, multiple of 5)"}
 }
 
-// rowFormula is a row of a formula that this package implements.
+// rowFormula is a row with the result of a formula that this package implements.
 type rowFormula struct {
 	Fn         string
 	FSize      int64
@@ -394,7 +396,7 @@ type rowFormula struct {
 	Expect           json.RawMessage
 }
 
-// effectiveSize returns the effective size of a file or a range in MB.
+// effectiveSize compares the effective size of a file or a range, in MB, with the row, and returns the difference.
 func (r *rowFormula) effectiveSize() string {
 	f := File(1, "f", r.FSize)
 	f.Start, f.End, f.Events = orDefault(r.Start, Unknown), orDefault(r.End, Unknown), orDefault(r.NEvents, Unknown)
@@ -405,7 +407,8 @@ func (r *rowFormula) effectiveSize() string {
 	return cmp.Diff(want, f.effective()/mb, cmpopts.EquateApprox(0, 1e-6))
 }
 
-// jobWalltime compares the wall time and the limit of CPU time that a job requests. Both have the same value.
+// jobWalltime compares the wall time and the limit of CPU time that a job requests with the row, and returns the
+// difference. In this package both have the same value.
 func (r *rowFormula) jobWalltime() string {
 	task := rowTask{CPUTime: orDefault(r.CPUTime, 0), CPUTimeUnit: r.Unit, CPUEfficiency: orDefault(r.CPUEfficiency, 0),
 		BaseWalltime: r.BaseWalltime}
