@@ -371,7 +371,8 @@ func TestGolden_EventRecords(t *testing.T) {
 }
 
 // taskFormulas are the recorded formulas that this package does not implement. They concern the CPU time, the priority,
-// the throttling and the brokerage of tasks. A job file already contains the task with these results.
+// the throttling and the brokerage of tasks. This package does not need them, because a task already has these results
+// before it is cut.
 func taskFormulas() []string {
 	return []string{"hs06sec", "jobBrokerWeight(reference)", "networkThroughputWeight",
 		"networkWeight(reference)", "percentile", "priorityBoost", "throttledMinutes",
