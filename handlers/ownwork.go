@@ -73,7 +73,8 @@ func (w OwnWork) work() split.Work {
 }
 
 // Command returns the command line of a part. The part's arguments replace {args}. If the words do not contain that
-// placeholder, the arguments replace all words after the first, or, with append = true, follow the words.
+// placeholder, the arguments replace all words after the first, or, with append = true, follow the words. The error
+// contains the mistakes in the words or in the part's settings.
 func (w OwnWork) Command(words []string, job *jjm.LocalJob, seedOffset int64) (Command, error) {
 	fields, err := settingsOf(job)
 	if err != nil {

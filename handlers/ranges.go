@@ -73,7 +73,8 @@ func withRanges(spec *jjm.Spec, site Site) (*jjm.Spec, []split.Piece, error) {
 }
 
 // ReadRanges reads a list of ranges through the site: FIRST COUNT on each line, or FIRST COUNT LFN if files is set. The
-// splitter checks whether the ranges are plausible.
+// splitter checks whether the ranges are plausible. The error is of kind Invalid if the file cannot be read, has a line
+// of another form, has no ranges, or has more than MaxRanges ranges.
 func (s Site) ReadRanges(path string, files bool) (list []split.Piece, err error) {
 	if s.Open == nil {
 		return nil, jjm.Errorf(jjm.Invalid, "%q cannot be read here", path)

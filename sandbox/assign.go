@@ -165,7 +165,8 @@ func encodeAssignments(tag jjm.Tag, as []Assignment) (head, body []byte, err err
 	return head, buf.Bytes(), nil
 }
 
-// ReadAssignment returns the assignment of one position without reading the other assignments.
+// ReadAssignment returns the assignment of one position without reading the other assignments. The error is of kind
+// Invalid if the tag or the position is invalid, or if the assign file is damaged.
 func (a *Area) ReadAssignment(tag jjm.Tag, pos int32) (Assignment, error) {
 	if err := checkTag(tag); err != nil {
 		return Assignment{}, err

@@ -110,7 +110,8 @@ func (a *Area) Results(ctx context.Context, tag jjm.Tag, look Look, take func(*j
 // maxProblems is the largest number of bad files in a folder that one look reports.
 const maxProblems = 10
 
-// ReadResult returns the result of one position, nil if there is none.
+// ReadResult returns the result of one position, nil if there is none. It returns an error if the file is not a valid
+// result of this position.
 func (a *Area) ReadResult(tag jjm.Tag, pos int32) (*jjm.Result, error) {
 	if err := checkTag(tag); err != nil {
 		return nil, err

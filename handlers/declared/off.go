@@ -89,17 +89,17 @@ func (t *OffType) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
 	return t.of(spec).Check(spec, site)
 }
 
-// Split returns how the work is cut according to the plan of a job.
+// Split returns how the work is cut according to the plan of a job. The error contains the problems with the plan.
 func (t *OffType) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, error) {
 	return t.of(spec).Split(spec, site)
 }
 
-// Command returns the command line of a part.
+// Command returns the command line of a part. The error contains the problems with the plan of the job.
 func (t *OffType) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, error) {
 	return t.of(spec).Command(spec, job)
 }
 
-// Prepare returns the files that the plan of a job adds.
+// Prepare returns the files that the plan of a job adds. The error contains the problems with the plan.
 func (t *OffType) Prepare(spec *jjm.Spec, site handlers.Site) ([]jjm.Input, error) {
 	return t.of(spec).Prepare(spec, site)
 }

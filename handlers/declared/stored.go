@@ -75,7 +75,7 @@ func (t *Type) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
 	return d.Check(bare, site)
 }
 
-// Split returns how the work is cut.
+// Split returns how the work is cut. The error contains the problems with the stored text, the settings or the cutting.
 func (t *Type) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, error) {
 	d, bare, problems := t.at(spec)
 	if len(problems) > 0 {
@@ -86,7 +86,7 @@ func (t *Type) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, erro
 	return c, err
 }
 
-// Command returns the command line of a part.
+// Command returns the command line of a part. The error contains the problems with the stored text or the settings.
 func (t *Type) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, error) {
 	d, bare, problems := t.at(spec)
 	if len(problems) > 0 {

@@ -260,7 +260,8 @@ func (t *Type) Progress(spec *jjm.Spec, job *jjm.LocalJob, phases []jjm.AppPhase
 	return handlers.PhaseShown(p.Progress, &job.Part, phases)
 }
 
-// Split returns how the work is cut according to the job's plan.
+// Split returns how the work is cut according to the job's plan. The error contains the problems with the plan or the
+// cutting.
 func (t *Type) Split(spec *jjm.Spec, site handlers.Site) (handlers.Cutting, error) {
 	c, problems := t.cut(spec, site)
 	return c, problems.Err()
@@ -358,7 +359,7 @@ func (p *plan) lines(streams []string) (lines handlers.Lines, problems jjm.Probl
 	return lines, problems
 }
 
-// Command returns the command line of a part.
+// Command returns the command line of a part. The error contains the problems with the job's plan.
 func (t *Type) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, error) {
 	p, problems := planOf(spec)
 	if len(problems) > 0 {
@@ -373,8 +374,8 @@ func (t *Type) Command(spec *jjm.Spec, job *jjm.LocalJob) (handlers.Command, err
 	return out, nil
 }
 
-// Prepare returns the files that the program adds, with paths relative to its own folder
-// unless absolute.
+// Prepare returns the files that the program adds. Relative paths in the plan are made absolute, below the folder of
+// the program. The error contains the problems with the job's plan.
 func (t *Type) Prepare(spec *jjm.Spec, _ handlers.Site) ([]jjm.Input, error) {
 	p, problems := planOf(spec)
 	if len(problems) > 0 {

@@ -107,7 +107,8 @@ type Mark struct {
 }
 
 // Open opens the mark of a store and raises it to the highest id that the store knows. The caller must have checked the
-// store with Fit. If there is no mark, Open creates one.
+// store with Fit. If there is no mark, or if the mark is of another store, Open creates a mark. The error is of kind
+// Invalid if the mark is damaged, and Busy if the file cannot be opened or written.
 func Open(path, store string, highest jjm.GridID) (*Mark, error) {
 	there, err := Read(path)
 	if err != nil {

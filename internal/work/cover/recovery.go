@@ -125,7 +125,7 @@ func (r *Recovery) name() string {
 }
 
 // JobFile returns the job file and its lists. The job file refers to the lists by the names files and ranges. file
-// returns the description of a file.
+// returns the description of a file; JobFile returns an error of file.
 //
 // The request key contains the grid job's number, so a recovery that is submitted twice is one grid job. Serial numbers
 // continue after the serial numbers of the grid job, so no random seed is used twice. All paths except the names of the
