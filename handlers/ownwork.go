@@ -85,7 +85,7 @@ func (w OwnWork) Command(words []string, job *jjm.LocalJob, seedOffset int64) (C
 	if fields.Args != nil {
 		own, values["args"] = true, fields.Args
 	}
-	last := own && !slices.Contains(words, "{args}") // the arguments follow the command
+	last := own && !slices.Contains(words, "{args}") // the arguments come after the words
 	if last && !w.params.Append && len(words) > 1 {
 		words = words[:1]
 	}
@@ -94,7 +94,7 @@ func (w OwnWork) Command(words []string, job *jjm.LocalJob, seedOffset int64) (C
 		return Command{}, problems.Err()
 	}
 	if last {
-		t.append = []string{"args"} // even if the command has other placeholders
+		t.append = []string{"args"} // also if the words have other placeholders
 	}
 	return Command{Argv: t.Expand(values), Env: fields.Env}, nil
 }

@@ -56,7 +56,7 @@ func withRanges(spec *jjm.Spec, site Site) (*jjm.Spec, []split.Piece, error) {
 	if spec.OnlyFrom == "" {
 		return spec, nil, nil
 	}
-	reads := spec.Master() != nil // not from the description, which is missing if the program is missing
+	reads := spec.Master() != nil // the description may be missing, so it is not used here
 	if reads && (spec.Split == nil || spec.Split.By != split.Pieces) {
 		return nil, nil, jjm.Errorf(jjm.Invalid, "for files it lists pieces: want by = %q in [split]", split.Pieces)
 	}

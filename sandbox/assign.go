@@ -80,7 +80,7 @@ func (s *Assignment) Rough() int {
 		}
 		rough += 64 * (len(in.Events) + len(in.Lumis))
 		if in.More != nil {
-			rough += 4096 * (len(in.More.Parents) + len(in.More.Secondary)) // the longest LFNs
+			rough += 4096 * (len(in.More.Parents) + len(in.More.Secondary)) // 4096 bytes is the longest LFN
 		}
 	}
 	for _, files := range s.Part.Streams {

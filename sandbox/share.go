@@ -22,7 +22,7 @@ func (a *Area) Share(name string, uids ...int) error {
 	if err := a.grant(name, false, acl.Read, uids); err != nil {
 		return a.wrap(err, "let others read %s", name)
 	}
-	for dir := name; dir != "."; { // after the file, which is unreachable until then
+	for dir := name; dir != "."; { // the folders come last, so that the file is unreachable until then
 		dir = parent(dir)
 		if err := a.grant(dir, true, acl.Search, uids); err != nil {
 			return a.wrap(err, "let others pass through %s", dir)

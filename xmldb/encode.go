@@ -131,7 +131,7 @@ func appendShard(b []byte, grid jjm.GridID, s Shard, written jjm.Time, x *extras
 
 // localJob appends the element of a local job, on a separate line.
 func (e *encoder) localJob(j *jjm.LocalJob) {
-	path := "" // built only if there are extras, because this loop runs for every local job
+	path := "" // only built if there are extras, because this runs for every local job
 	if e.x != nil {
 		path = "localjob:" + j.ID.String()
 	}

@@ -201,7 +201,7 @@ type remembered struct {
 // stamp identifies a version of a file.
 type stamp struct {
 	size  int64
-	mtime int64 // nanoseconds
+	mtime int64 // the time of the last write, in nanoseconds
 	inode uint64
 }
 

@@ -121,7 +121,7 @@ func (t *Type) Prepare(spec *jjm.Spec, _ handlers.Site) ([]jjm.Input, error) {
 func (t *Type) Analyse(spec *jjm.Spec, _ *jjm.LocalJob, result *jjm.Result) *jjm.Opinion {
 	d, _, problems := t.at(spec)
 	if len(problems) > 0 {
-		return nil // another version of jjm stored it: exit code and log decide
+		return nil // another version of jjm stored the text; exit code and log decide
 	}
 	return d.file.Ends.Opinion(len(d.file.Analyse) > 0, result)
 }
@@ -130,7 +130,7 @@ func (t *Type) Analyse(spec *jjm.Spec, _ *jjm.LocalJob, result *jjm.Result) *jjm
 func (t *Type) Rules(spec *jjm.Spec) []rule.Rule {
 	d, _, problems := t.at(spec)
 	if len(problems) > 0 {
-		return nil // the job cannot run either, which is reported
+		return nil // the job cannot run; Check reports the mistakes
 	}
 	return d.file.Rules
 }

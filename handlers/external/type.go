@@ -106,7 +106,7 @@ func (t *Type) Off() *handlers.Off {
 		return nil
 	}
 	why = slices.Clone(why)
-	for i := range why { // a field of a job file, but this problem concerns the program
+	for i := range why { // a field would name a key of a job file
 		why[i].Field = ""
 	}
 	return &handlers.Off{Type: t.name, File: t.path, Why: why}
@@ -249,7 +249,7 @@ func (t *Type) Check(spec *jjm.Spec, site handlers.Site) jjm.Problems {
 func (t *Type) Analyse(spec *jjm.Spec, _ *jjm.LocalJob, result *jjm.Result) *jjm.Opinion {
 	p, problems := planOf(spec)
 	if len(problems) > 0 {
-		return nil // the plan of another version of jjm: exit code and log decide
+		return nil // another version of jjm stored the plan; exit code and log decide
 	}
 	return p.Ends.Opinion(len(p.Analyse) > 0, result)
 }

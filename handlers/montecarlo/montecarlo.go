@@ -101,7 +101,7 @@ func decode(spec *jjm.Spec) (p params, problems jjm.Problems) {
 	if given == nil {
 		given = map[string]any{}
 	}
-	given["events"] = int64(1) // required, but the splitter's number is used
+	given["events"] = int64(1) // decoding requires events; the splitter sets the number
 	return p, handlers.DecodeParams(given, &p)
 }
 

@@ -88,7 +88,7 @@ func Spread(ready int, all []Candidate) []int {
 	if left == 0 {
 		return give
 	}
-	for _, i := range at { // more local jobs are ready than all clusters may hold: only whole waves
+	for _, i := range at { // too many local jobs for all clusters: only whole waves
 		if give[i] < slots[i] && give[i] < all[i].Room {
 			give[i] = 0
 		}

@@ -87,7 +87,7 @@ func decode(slot []byte) (w Written, ok bool) {
 	if !found || sum != fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(body))) {
 		return w, false
 	}
-	words := strings.Fields(body) // MAGIC store STORE given ID
+	words := strings.Fields(body) // the form is: MAGIC store STORE given ID
 	if len(words) != 5 || words[0] != magic || words[1] != "store" || words[3] != "given" {
 		return w, false
 	}

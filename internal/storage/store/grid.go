@@ -177,8 +177,8 @@ func (tx *Tx) InsertGrid(g *jjm.GridJob) error {
 	return tx.insertRecovery(g)
 }
 
-// FindKey returns the grid job of uid that holds a request key. The grid job may be archived. No grid job holds the
-// empty key.
+// FindKey returns the grid job of uid that holds a request key; found is false if no grid job does. The grid job may be
+// archived. No grid job holds the empty key.
 func (tx *Tx) FindKey(uid int, key string) (id jjm.GridID, found bool, err error) {
 	if key == "" {
 		return 0, false, nil

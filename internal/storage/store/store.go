@@ -63,7 +63,7 @@ func (o Options) writeMode() mode {
 type Store struct {
 	path  string
 	o     Options
-	steps []string // of the schema
+	steps []string // the steps of the schema
 	nonce string
 
 	// turn holds a token while no goroutine writes. The goroutine that takes the token owns writer, which
@@ -126,7 +126,7 @@ type Tx struct {
 	s   *Store
 	c   *conn
 	ctx context.Context
-	err error // the first failure
+	err error // the first failure of a method
 }
 
 // Update runs fn in one write transaction. Transactions wait for their turn; the error is of kind Busy if ctx ends

@@ -24,8 +24,8 @@ type Recovery struct {
 	spec   jjm.Spec
 	id     jjm.GridID
 	made   int
-	nth    int    // 1 for the first recovery of the grid job
-	label  string // the name in names of datasets, if it is not the name of a recovery
+	nth    int    // the number of the recovery; 1 for the first of the grid job
+	label  string // used in names of datasets instead of the recovery's name
 	base   string // the folder of the specification's relative paths
 	unit   string
 	redone map[int32]bool // the short local jobs

@@ -18,7 +18,7 @@ import (
 type sweep struct {
 	v      *verifier
 	file   int64
-	wants  []want // not judged yet, ascending
+	wants  []want // the wants that are not judged yet, ascending
 	run    uint32
 	at     uint64 // the next unit; uint64 because it may be one beyond Unbounded
 	active []Row

@@ -100,7 +100,7 @@ type bunches struct {
 	size   int
 	end    int   // number of files, counted from the first, that are used
 	events int64 // events of a part; -1: whole files as units; 0: all events of a bunch
-	full   bool  // make only full bunches, because more files may come
+	full   bool  // whether only full bunches are made, because more files may come
 	names  []string
 	at     int   // position of the current bunch in the files
 	done   int64 // number of events of the current bunch that are cut
