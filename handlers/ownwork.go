@@ -14,7 +14,7 @@ import (
 type OwnWork struct {
 	by     string
 	params split.Params
-	// streams are the placeholders for streams of files.
+	// streams are the placeholders that the job file's streams of files add.
 	streams []string
 }
 

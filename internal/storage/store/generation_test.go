@@ -185,7 +185,7 @@ func TestReopen_GenerationsFollowOneAnother(t *testing.T) {
 	}
 }
 
-// The schema itself refuses changes that break the rules of a reopening.
+// The test runs SQL and calls that break the rules of a reopening. The schema itself must refuse them.
 func TestReopen_SchemaRefuses(t *testing.T) {
 	s := fresh(t)
 	live, open, ready := fill(t, s, 2, 2), over(t, s, 2), over(t, s, 2)

@@ -290,7 +290,7 @@ func gridRow(ctx context.Context, c *conn, id jjm.GridID) (g jjm.GridJob, err er
 type Filter struct {
 	// Statuses, if set, are the allowed statuses. All is then ignored.
 	Statuses []jjm.GridStatus
-	// Type and Owner (the user's name), if set, must match.
+	// Type must equal the job type, and Owner the user's name, unless they are "".
 	Type, Owner string
 	// All adds the final grid jobs.
 	All bool

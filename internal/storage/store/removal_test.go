@@ -194,7 +194,7 @@ func TestRemoval_IdsAreNotGivenOutAgain(t *testing.T) {
 	}
 }
 
-// The schema itself refuses changes that break the rules of a removal.
+// The test runs SQL that breaks the rules of a removal. The schema itself must refuse it.
 func TestRemoval_SchemaRefuses(t *testing.T) {
 	s := fresh(t)
 	live, requested, doomed := fill(t, s, 2, 2), over(t, s, 2), over(t, s, 2)

@@ -22,8 +22,8 @@ type sweep struct {
 	run    uint32
 	at     uint64 // the next unit; uint64 because it may be one beyond Unbounded
 	active []Row
-	// done are the completed local jobs that own the current units. holders are all local jobs that own these units by the
-	// ledger.
+	// done are the completed local jobs that own the current units. holders are all local jobs that own these units
+	// according to the ledger.
 	done, holders []int32
 }
 

@@ -27,7 +27,7 @@ func steps() map[string]func(*Params) {
 	}
 }
 
-// sixFiles returns a closed dataset of 6 files with events and sections.
+// sixFiles returns a closed dataset of 6 files with events and sections, and a function that finds a file by its LFN.
 func sixFiles() (Work, func(string) *jjm.File) {
 	files := map[string]*jjm.File{}
 	w := Work{Closed: true}
