@@ -15,7 +15,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// nested wraps DER in sequences.
+// nested wraps a DER value in that many levels of sequences.
 func nested(t testing.TB, levels int, der []byte) []byte {
 	t.Helper()
 	for range levels {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// No way of printing or logging a credential shows its secret.
+// No way of printing or logging a credential shows its secret. Only its JSON form contains the secret.
 func TestSecret_IsNeverShown(t *testing.T) {
 	c := Credential{Kind: ProxyKind, Secret: "geheim"}
 	var logged bytes.Buffer
@@ -69,7 +69,7 @@ func TestCanonicalDN_IsOneForAllNotations(t *testing.T) {
 		"/o=grid/uid=m1": {"/O=Grid/UID=m1", "/O=Grid/USERID=m1", "/O=grid/userId=m1", "UID=m1,O=Grid"},
 		`/o=grid/cn=host\/ce.site.org`: {"/O=Grid/CN=host/ce.site.org", `/O=Grid/CN=host\/ce.site.org`,
 			"CN=host/ce.site.org,O=Grid"},
-		// RFC 4514, section 4; RFC 2253, section 5.
+		// The example is from RFC 4514, section 4, and RFC 2253, section 5.
 		"/dc=net/dc=example/uid=jsmith": {"UID=jsmith,DC=example,DC=net"},
 		"/dc=net/dc=example/cn=j. smith+ou=sales": {"OU=Sales+CN=J.  Smith,DC=example,DC=net",
 			"/DC=net/DC=example/OU=Sales+CN=J. Smith"},
@@ -82,7 +82,7 @@ func TestCanonicalDN_IsOneForAllNotations(t *testing.T) {
 		"/c=gb/o=sue, grabbit and runn/cn=l. eagle": {`CN=L. Eagle,O="Sue, Grabbit and Runn",C=GB`,
 			`CN=L. Eagle,O=Sue\, Grabbit and Runn,C=GB`},
 		"/cn=steve kille/o=isode limited/c=gb/cn=1234567": {"/CN=Steve Kille/O=Isode Limited/C=GB/CN=1234567"},
-		"a1b2 c3": {"A1B2  c3"}, // the subject of a token
+		"a1b2 c3": {"A1B2  c3"}, // not a name, but the subject of a token
 	} {
 		for _, text := range notations {
 			if got := CanonicalDN(text); got != want {

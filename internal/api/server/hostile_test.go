@@ -154,7 +154,7 @@ func TestHostile_LongAnswersShareOneBudget(t *testing.T) {
 	s := servertest.Serve(t, f.Verbs(), server.Config{MemoryMB: 5, WriteTime: jjm.Duration(5 * time.Second)}, nil)
 	first := dial(t, s.Socket)
 	first.say(t, `{"verb":"log","refs":["1"]}`+"\n")
-	if _, err := first.r.Peek(1); err != nil { // the first answer is being written
+	if _, err := first.r.Peek(1); err != nil { // the server now writes the first answer
 		t.Fatal(err)
 	}
 	if a := ask(t, s.Socket, `{"verb":"log","refs":["1"]}`); a.Error == nil || a.Error.Kind != jjm.Busy {

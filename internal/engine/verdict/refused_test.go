@@ -11,7 +11,8 @@ import (
 	"jjm/internal/jjm"
 )
 
-// Whatever rows the store refuses, and whatever grid jobs they belong to, all other judgements are stored, each once.
+// If the store refuses some of the rows, all other judgements are stored, each once, whatever the refused rows are and
+// whatever grid jobs they belong to.
 func TestProperty_RefusedRowsHoldUpNoOtherJudgement(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		bad := map[jjm.AttemptID]bool{}
@@ -48,7 +49,8 @@ func TestProperty_RefusedRowsHoldUpNoOtherJudgement(t *testing.T) {
 	})
 }
 
-// If the store cannot store anything now, one transaction is tried, and no judgement is refused.
+// If the store is busy, for example because the disk is full, only one transaction is tried, and no judgement counts as
+// refused.
 func TestStoring_ABusyStoreIsAskedOnce(t *testing.T) {
 	puts := 0
 	st := storing{tries: triesOfRows, shuffle: rand.Shuffle,
@@ -59,7 +61,7 @@ func TestStoring_ABusyStoreIsAskedOnce(t *testing.T) {
 	}
 }
 
-// A grid job without end of refused rows costs few transactions.
+// If the store refuses every judgement of a full batch, few transactions are needed to find this out.
 func TestStoring_ManyRefusedRowsCostFewTransactions(t *testing.T) {
 	puts, refused := 0, 0
 	st := storing{tries: triesOfRows, shuffle: rand.Shuffle,

@@ -58,7 +58,7 @@ func ParseModel(name string, text []byte) (Model, jjm.Problems) {
 	if f.Callback != nil {
 		c.absolute("callback.secret_file", f.Callback.SecretFile)
 	}
-	f.Type = cmp.Or(f.Type, "any") // a model need not have a type
+	f.Type = cmp.Or(f.Type, "any") // a model need not name a job type
 	c.problems = append(c.problems, c.problems.Unsaid(check(&f))...)
 	return m, places.Locate(append(problems, problems.Unsaid(c.problems)...))
 }

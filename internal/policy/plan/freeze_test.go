@@ -13,9 +13,9 @@ func TestFreeze_Table(t *testing.T) {
 		state     jjm.State
 		phase     jjm.Phase
 		frozen    jjm.State
-		no        string // "" = it is frozen
+		no        string // "" = it can be frozen
 		unfrozen  jjm.State
-		stillHeld string // "" = it is unfrozen
+		stillHeld string // "" = it can be unfrozen
 	}{
 		{jjm.New, "", jjm.New, "it is new: only a local job that is over", jjm.New, ""},
 		{jjm.Running, "", jjm.Running, "it is running", jjm.Running, ""},

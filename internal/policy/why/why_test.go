@@ -10,7 +10,7 @@ import (
 	"jjm/internal/policy/why"
 )
 
-// phases are the phases that drawn draws for unfinished local jobs, with the empty phase.
+// phases are the phases that drawn draws for unfinished local jobs; "" means no phase.
 var phases = []jjm.Phase{"", jjm.Doubtful, jjm.RetryWait, jjm.Spooled, jjm.Queued, jjm.BatchHeld, jjm.Starting,
 	jjm.Merging, jjm.HeldByApp, jjm.HeldByBatch}
 

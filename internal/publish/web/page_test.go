@@ -16,7 +16,7 @@ import (
 	"jjm/internal/jjm"
 )
 
-// views are the addresses of all kinds of pages, with the status that ann gets.
+// views are the addresses of all kinds of pages, each with the HTTP status that account ann gets.
 var views = map[string]int{"/": 200, "/?before=18": 200, "/clusters/farm": 200, "/clusters/ill": 200, "/jobs/17": 200,
 	"/jobs/17?from=25": 200, "/jobs/17.3": 200, "/jobs/18": 404, "/jobs/17.*": 404, "/jobs/x": 404, "/clusters/none": 404,
 	"/none": 404, "/?before=x": 400, "/jobs/17?from=-1": 400, "/assets/page.css": 200, "/assets/page.js": 200,

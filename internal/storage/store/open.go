@@ -3,7 +3,7 @@ package store
 import (
 	"context"
 	"crypto/rand"
-	_ "embed" // for schema/1.sql
+	_ "embed" // go:embed needs this import
 	"errors"
 	"fmt"
 	"io/fs"

@@ -48,7 +48,7 @@ type entry struct {
 // delta is the change of a file's row: by how much its numbers of open and lost pieces grow.
 type delta struct {
 	open, lost int64
-	whole      bool // one piece is the whole file, so the file can no longer be cut
+	whole      bool // whether a piece is the whole file, which then cannot be cut
 }
 
 // start stores the collected entries (see flush), and begins to collect for another step.
@@ -340,7 +340,7 @@ type Owned struct {
 // Cover calls fn for each entry of the ledger of files of a step, including released entries, in the order of file, run
 // and first unit. Cover stops at an error of fn and returns the error unchanged.
 func (s *Store) Cover(ctx context.Context, id jjm.GridID, step int, fn func(Owned) error) error {
-	var stop error // of fn
+	var stop error // the error of fn, returned unchanged
 	err := s.view(ctx, func(c *conn) error {
 		return c.query(ctx, `SELECT c.local, c.file, coalesce(l.unit, h.unit), c.run, c.first, c.last, c.released FROM cover_input AS c
 			LEFT JOIN local_jobs AS l ON l.grid = c.grid AND l.n = c.local

@@ -113,7 +113,7 @@ func TestGet_ServersThatLieOrAreSilent(t *testing.T) {
 	}
 }
 
-// A compressed body is stored as it arrives.
+// A compressed body is stored compressed. So a small body cannot fill the disk.
 func TestGet_NothingIsUnpacked(t *testing.T) {
 	var bomb bytes.Buffer
 	z := gzip.NewWriter(&bomb)
@@ -149,7 +149,7 @@ func TestGet_WhatAStatusMeans(t *testing.T) {
 	}
 }
 
-// The time limit is for all transfers of a file together.
+// The time limit applies to the sum of all transfers of a file.
 func TestGet_HasATimeInAll(t *testing.T) {
 	over := make(chan struct{})
 	t.Cleanup(func() { close(over) })
@@ -184,7 +184,7 @@ func TestGet_OneProcessAtATime(t *testing.T) {
 	}
 }
 
-// Files that an account puts next to a fetched file can spoil only the account's own file.
+// The account of a fetched file may put any files next to it. Such files can spoil only this file.
 func TestGet_WhatLiesThereIsNotBelieved(t *testing.T) {
 	text := letters(1000, "x")
 	url := served(t, (&file{text: text, tag: `"1"`}).ServeHTTP)

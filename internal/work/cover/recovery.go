@@ -24,8 +24,8 @@ type Recovery struct {
 	spec   jjm.Spec
 	id     jjm.GridID
 	made   int
-	nth    int    // 1 for the first recovery of the grid job
-	label  string // the name in names of datasets, if it is not the name of a recovery
+	nth    int    // the number of the recovery; 1 for the first of the grid job
+	label  string // used in names of datasets instead of the recovery's name
 	base   string // the folder of the specification's relative paths
 	unit   string
 	redone map[int32]bool // the short local jobs
@@ -125,7 +125,7 @@ func (r *Recovery) name() string {
 }
 
 // JobFile returns the job file and its lists. The job file refers to the lists by the names files and ranges. file
-// returns the description of a file.
+// returns the description of a file; JobFile returns an error of file.
 //
 // The request key contains the grid job's number, so a recovery that is submitted twice is one grid job. Serial numbers
 // continue after the serial numbers of the grid job, so no random seed is used twice. All paths except the names of the
