@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"jjm/internal/credential"
 	"jjm/internal/jjm"
 	"jjm/sandbox"
 )
@@ -100,8 +101,8 @@ echo '<host id="n1"/>' | "$JJM_RECORD"`)
 func TestCarry_TheProxyThatTheBatchSystemBringsIsTheJobs(t *testing.T) {
 	for _, ours := range []bool{true, false} {
 		s := newSite(t, `cat "$X509_USER_PROXY"; chmod 600 "$X509_USER_PROXY"`)
-		handle := jjm.HandleOf(1, "k")
-		if _, err := s.area.PutCredential(handle, jjm.Credential{Kind: jjm.ProxyKind, Secret: "from the box"}); err != nil {
+		handle, proxy := jjm.HandleOf(1, "k"), jjm.Credential{Kind: jjm.ProxyKind, Secret: "from the box"}
+		if _, err := s.area.PutCredential(handle, credential.Parse(proxy)); err != nil {
 			t.Fatal(err)
 		}
 		s.job.Credentials = map[string]string{"X509_USER_PROXY": sandbox.CredentialPath(handle, jjm.ProxyKind)}

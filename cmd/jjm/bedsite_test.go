@@ -11,6 +11,7 @@ import (
 	served "jjm/internal/api/serve"
 	"jjm/internal/api/server"
 	"jjm/internal/api/wire"
+	"jjm/internal/credential"
 	"jjm/internal/jjm"
 	"jjm/internal/testkit/servertest"
 )
@@ -153,10 +154,10 @@ func (b *bedSite) ban(ctx context.Context, c server.Caller, r wire.BanRequest) (
 	given := jjm.Ban{Kind: jjm.BanKind(request.Name), Name: request.Name, Reason: request.Reason, By: c.User, UID: c.UID,
 		Since: 1}
 	b.bans = slices.DeleteFunc(b.bans, func(old jjm.Ban) bool {
-		if request.Lift && old.Same(given) {
+		if request.Lift && credential.SameBan(old, given) {
 			out.Bans = append(out.Bans, old)
 		}
-		return old.Same(given)
+		return credential.SameBan(old, given)
 	})
 	if request.Lift {
 		return a, nil

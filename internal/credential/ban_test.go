@@ -1,8 +1,12 @@
-package jjm
+package credential
 
-import "testing"
+import (
+	"testing"
 
-func TestBan_Concerns(t *testing.T) {
+	"jjm/internal/jjm"
+)
+
+func TestExcludes_ComparesDNsInEachNotation(t *testing.T) {
 	const mallory = "/DC=org/DC=site/CN=Mallory"
 	for _, c := range []struct {
 		ban  string
@@ -19,28 +23,28 @@ func TestBan_Concerns(t *testing.T) {
 		{"CN=Mallory,DC=site,DC=org", Whom{DNs: []string{"CN=Mallory,DC=site,DC=org"}}, true},
 		{"CN=Mallory,DC=site,DC=org", Whom{User: "CN=Mallory,DC=site,DC=org"}, false},
 	} {
-		b := Ban{Kind: BanKind(c.ban), Name: c.ban}
-		if got := b.Concerns(c.whom); got != c.want {
+		b := jjm.Ban{Kind: jjm.BanKind(c.ban), Name: c.ban}
+		if got := Excludes(b, c.whom); got != c.want {
 			t.Errorf("%s %s, %+v: %v", b.Kind, c.ban, c.whom, got)
 		}
 	}
 }
 
-func TestBan_OfAUserComparesUIDs(t *testing.T) {
+func TestExcludes_ComparesUIDs(t *testing.T) {
 	type account struct {
 		name string
 		uid  int
 	}
 	uid := 1003
-	b := Ban{Kind: BanUser, Name: "mallory", Account: &uid, By: "root", Reason: "x"}
+	b := jjm.Ban{Kind: jjm.BanUser, Name: "mallory", Account: &uid, By: "root", Reason: "x"}
 	for who, want := range map[account]bool{{"mallory", 1003}: true, {"alias", 1003}: true, {"mallory", 1004}: false} {
-		if got := b.Concerns(Whom{User: who.name, UID: who.uid}); got != want {
+		if got := Excludes(b, Whom{User: who.name, UID: who.uid}); got != want {
 			t.Errorf("%+v: %v", who, got)
 		}
 	}
 	other := uid
-	if !b.Same(Ban{Kind: BanUser, Name: "alias", Account: &other}) || !b.Same(Ban{Kind: BanUser, Name: "mallory"}) ||
-		b.Same(Ban{Kind: BanDN, Name: "mallory"}) || b.Whom() != "user mallory (uid 1003)" {
+	if !SameBan(b, jjm.Ban{Kind: jjm.BanUser, Name: "alias", Account: &other}) || !SameBan(b, jjm.Ban{Kind: jjm.BanUser, Name: "mallory"}) ||
+		SameBan(b, jjm.Ban{Kind: jjm.BanDN, Name: "mallory"}) || b.Whom() != "user mallory (uid 1003)" {
 		t.Errorf("%s is taken for others", b.Whom())
 	}
 }

@@ -1,4 +1,4 @@
-package sandbox
+package credential
 
 import (
 	"crypto/ecdsa"
@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/asn1"
+	"encoding/base64"
 	"encoding/pem"
 	"math/big"
 	"testing"
@@ -91,7 +92,7 @@ func chain(t testing.TB, lists ...[]byte) string {
 	return text
 }
 
-func TestWhose_ReadsTheCredential(t *testing.T) {
+func TestParse_FindsTheFactsOfACredential(t *testing.T) {
 	const ann = "/DC=org/O=Grid/CN=Ann User"
 	production := attributeList(t, "/dzero/Role=production/Capability=NULL", "/dzero/Role=NULL/Capability=NULL")
 	for name, c := range map[string]struct {
@@ -110,9 +111,9 @@ func TestWhose_ReadsTheCredential(t *testing.T) {
 		"a token without groups":  {jjm.TokenKind, token(`{"sub":"ann","iss":"https://i"}`), "ann", "https://i", ""},
 		"what is no token at all": {jjm.TokenKind, "opaque", "", "", ""},
 	} {
-		subject, issuer, vo := Whose(jjm.Credential{Kind: c.kind, Secret: jjm.Secret(c.secret)})
-		if subject != c.subject || issuer != c.issuer || vo != c.vo {
-			t.Errorf("%s: %q, %q, %q; want %q, %q, %q", name, subject, issuer, vo, c.subject, c.issuer, c.vo)
+		f := Parse(jjm.Credential{Kind: c.kind, Secret: jjm.Secret(c.secret)})
+		if f.Subject != c.subject || f.Issuer != c.issuer || f.VO != c.vo {
+			t.Errorf("%s: %q, %q, %q; want %q, %q, %q", name, f.Subject, f.Issuer, f.VO, c.subject, c.issuer, c.vo)
 		}
 	}
 }
@@ -123,6 +124,23 @@ func FuzzFirstName(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if name := firstName(b, false, 0); len(name) > len(b) {
 			t.Errorf("%q is longer than what it was read from", name)
+		}
+	})
+}
+
+func token(claims string) string {
+	return "e30." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2ln"
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("token", token(`{"exp":1e300}`))
+	f.Add("token", token(`{"exp":-1}`))
+	f.Add("token", "a.b.c")
+	f.Add("proxy", "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n")
+	f.Fuzz(func(t *testing.T, kind, secret string) {
+		c := jjm.Credential{Kind: kind, Secret: jjm.Secret(secret)}
+		if p := Parse(c); p.NewerThan(p) {
+			t.Error("newer than itself")
 		}
 	})
 }

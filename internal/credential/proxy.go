@@ -1,4 +1,4 @@
-package sandbox
+package credential
 
 import (
 	"crypto/x509"
@@ -6,33 +6,24 @@ import (
 	"encoding/asn1"
 	"encoding/pem"
 	"strings"
-
-	"jjm/internal/jjm"
 )
 
-// Whose returns the subject, the issuer and the virtual organisation in a credential, "" for each that the credential
-// does not contain. It verifies nothing, because the gatekeeper has verified the credential.
-//
-//	proxy            the subject of the user's certificate; the virtual organisation with the role,
-//	                 from the attributes of VOMS
-//	JSON Web Token   subject, issuer, and the first group (WLCG token profile, wlcg.groups)
-func Whose(c jjm.Credential) (subject, issuer, vo string) {
-	if c.Kind == jjm.TokenKind {
-		t, _ := claimsOf(string(c.Secret))
-		if len(t.Groups) > 0 {
-			vo = t.Groups[0]
+// ofProxy returns the facts of a proxy certificate, or of any other chain of certificates.
+func ofProxy(text string) Facts {
+	var f Facts
+	ofUser := true // false for the certificates of authorities, which follow the user's certificate
+	for _, cert := range certificates(text) {
+		if f.End.IsZero() || cert.NotAfter.Before(f.End) {
+			f.End = cert.NotAfter
 		}
-		return t.Subject, t.Issuer, vo
-	}
-	for _, cert := range certificates(string(c.Secret)) {
-		if vo == "" {
-			vo = vomsName(cert)
+		if ofUser && f.VO == "" {
+			f.VO = vomsName(cert)
 		}
-		if !isProxy(cert) {
-			return slashName(cert.RawSubject), "", vo
+		if ofUser && !isProxy(cert) {
+			f.Subject, ofUser = slashName(cert.RawSubject), false
 		}
 	}
-	return "", "", vo
+	return f
 }
 
 // certificates returns the certificates in a proxy's file, in order: the proxy comes first. Certificates that cannot be
