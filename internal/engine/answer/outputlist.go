@@ -99,9 +99,15 @@ func (an outputFiles) filesInTar(job *jjm.GridJob) (files []wire.OutputFile, err
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // it was only read
-	err = eachInTar(f, func(name string, h *tar.Header, _ io.Reader) bool {
+	return listTar(f)
+}
+
+// listTar returns the first files of a tar. It stops one file above mostOutputs, by which sendList knows that the tar
+// has more files.
+func listTar(r io.Reader) (files []wire.OutputFile, err error) {
+	err = eachInTar(r, func(name string, h *tar.Header, _ io.Reader) bool {
 		files = append(files, wire.OutputFile{Name: name, Bytes: h.Size})
-		return true
+		return len(files) <= mostOutputs
 	})
 	return files, err
 }
@@ -148,17 +154,8 @@ func (an outputFiles) fromTar(job *jjm.GridJob, name string) (io.ReadCloser, int
 	if err != nil {
 		return nil, 0, wire.Output{}, err
 	}
-	var found io.Reader
-	var size int64
-	var names []string
 	name = strings.TrimPrefix(name, outputs.Stem(job)+"/")
-	err = eachInTar(f, func(have string, h *tar.Header, content io.Reader) bool {
-		if have == name {
-			found, size = content, h.Size
-		}
-		names = append(names, have)
-		return found == nil
-	})
+	found, size, near, err := findInTar(f, name)
 	if err == nil && found != nil {
 		return readCloser{found, f}, size, wire.Output{Name: strings.ReplaceAll(name, "/", ".")}, nil
 	}
@@ -167,11 +164,26 @@ func (an outputFiles) fromTar(job *jjm.GridJob, name string) (io.ReadCloser, int
 		return nil, 0, wire.Output{}, err
 	}
 	meant := ""
-	if near := nearest.Of(name, names); near != "" {
+	if near != "" {
 		meant = "did you mean " + near + "? "
 	}
 	return nil, 0, wire.Output{}, jjm.Errorf(jjm.Gone, "file %.100q of grid job %s: its tar has no such file: %s"+
 		"jjm output %[2]s --list names its files", name, job.ID, meant)
+}
+
+// findInTar returns the content and the size of a file of a tar. If the tar has no such file, the content is nil, and
+// near is the name that was probably meant, "" if no name is near. It keeps one name at a time, because a tar may have
+// millions of files.
+func findInTar(r io.Reader, name string) (content io.Reader, size int64, near string, err error) {
+	err = eachInTar(r, func(have string, h *tar.Header, in io.Reader) bool {
+		if have == name {
+			content, size = in, h.Size
+			return false
+		}
+		near = nearest.Of(name, []string{near, have})
+		return true
+	})
+	return content, size, near, err
 }
 
 // readCloser reads from one place and closes another.
