@@ -17,7 +17,9 @@ type circumstances struct {
 	over           bool // the grid job is over
 	ending         bool // the grid job is not running: it is prepared, killed, collected or about to be reopened
 	asked          bool // a kill, a hold or a forced state is on its way
-	phase          string
+	// still is set if the local job keeps its state and phase meanwhile, and no retry of its submission waits.
+	still bool
+	phase string
 }
 
 // allowed returns the possible outcomes of an operation on a local job in a state.
@@ -51,7 +53,7 @@ func (c circumstances) alone(verb, state string) []outcome {
 		return []outcome{want, refused} // one event cannot be cut
 	case verb == "resubmit" && c.related:
 		return []outcome{want, refused}
-	case state == "submitting" && (verb == "hold" || verb == "set" || verb == "force failed"):
+	case !c.still && state == "submitting" && (verb == "hold" || verb == "set" || verb == "force failed"):
 		return []outcome{done, refused} // done of retry-wait, before the next attempt is submitted
 	default:
 		return []outcome{want}
@@ -105,7 +107,10 @@ func expected(verb, state string) outcome {
 		}
 		return either(ended, done, refused)
 	case "unfreeze":
-		return either(frozen, done, noChange)
+		if state == "completed" || state == "failed" {
+			return noChange
+		}
+		return either(frozen, done, refused)
 	case "hold":
 		return either(live && state != "held" && state != "completing", done, refused)
 	case "release":
