@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 
-	"jjm/internal/api/plain"
 	"jjm/internal/api/selection"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
@@ -82,16 +81,9 @@ func (r *resplit) checkSizes(how wire.ResplitHow) error {
 }
 
 func resplitLines(r wire.Resplit, dry bool) string {
-	var text string
-	switch {
-	case r.Error != nil:
-		return fmt.Sprintf("%s error %s %s\n", r.ID, r.Error.Kind, plain.Printable(r.Error.Text))
-	case r.NoChange:
-		text = r.ID.String() + " no-change\n"
-	case dry:
-		text = fmt.Sprintf("%s would resplit %d into %d%s\n", r.ID, r.Jobs, r.Parts, beginning(r.Generation))
-	default:
-		text = fmt.Sprintf("%s resplit %d into %d%s\n", r.ID, r.Jobs, r.Parts, beginning(r.Generation))
+	did := fmt.Sprintf("resplit %d into %d", r.Jobs, r.Parts) + beginning(r.Generation)
+	if dry {
+		did = "would " + did
 	}
-	return text + leftLines(r.Left, r.LeftOut)
+	return gridLines(r.ID, r.Error, r.NoChange, did, leftLines(r.Left, r.LeftOut))
 }
