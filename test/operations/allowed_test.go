@@ -44,12 +44,13 @@ func (c circumstances) allowed(verb, state string) []outcome {
 
 // alone returns the possible outcomes if the grid job runs, or is over, and no other operation is on its way.
 func (c circumstances) alone(verb, state string) []outcome {
+	again := state == "failed" || state == "killed"
 	switch want := expected(verb, state); {
 	case verb == "force failed" && state == "completed" && c.reads:
 		return []outcome{refused} // retract does what follows for its dataset
-	case verb == "resplit" && state == "failed" && !c.reads:
+	case verb == "resplit" && again && !c.reads:
 		return []outcome{refused} // generated events belong to one local job for good
-	case verb == "resplit" && state == "failed":
+	case verb == "resplit" && again:
 		return []outcome{want, refused} // one event cannot be cut
 	case verb == "resubmit" && c.related:
 		return []outcome{want, refused}
@@ -118,7 +119,7 @@ func expected(verb, state string) outcome {
 	case "set":
 		return either(state == "new" || state == "held", done, refused)
 	case "resplit":
-		return either(state == "failed", done, refused)
+		return either(state == "failed" || state == "killed", done, refused)
 	}
 	panic("no operation: " + verb)
 }

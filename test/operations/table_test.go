@@ -58,7 +58,6 @@ var differences = map[string]string{
 	"kill failed_frozen":         "R13: a kill of what is over changes nothing",
 	"resubmit completed":         "R15: its result is retracted first",
 	"resplit completed":          "R15: its result is retracted first",
-	"resplit killed":             "jjm resubmit runs it again as it is",
 	"force completed completing": "R8: a forced state owns no coverage, and the merge that waits for its outputs does",
 }
 
