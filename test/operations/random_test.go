@@ -8,6 +8,7 @@ import (
 
 	"jjm/internal/testkit/needs"
 	"jjm/internal/testkit/site"
+	"jjm/internal/testkit/testbed"
 )
 
 // size is how much a run does.
@@ -55,6 +56,20 @@ func TestOperations_OnFiftyGridJobs(t *testing.T) {
 	needs.NoSystem(t)
 	people := []site.Person{site.Account(t), site.Account(t), site.Account(t)}
 	w := newWorld(t, seedOf(t, newSeed()), embedded, people)
+	w.play(whole)
+}
+
+// onSlurm is the part of the configuration for Slurm without the wait for its last word about an ended job, which takes
+// up to 12 s.
+const onSlurm = "batch_settle = \"2s\"\n"
+
+// TestBeds_OperationsOnFiftyGridJobs is the campaign on Slurm.
+func TestBeds_OperationsOnFiftyGridJobs(t *testing.T) {
+	needs.Campaign(t, needs.Operations)
+	bed := testbed.Start(t, "slurm")
+	people := []site.Person{site.Account(t), site.Account(t), site.Account(t)}
+	site.KnownToSlurm(t, bed, people...)
+	w := newWorld(t, seedOf(t, newSeed()), site.OnBed(bed, "slurm")+onSlurm, people)
 	w.play(whole)
 }
 
