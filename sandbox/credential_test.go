@@ -116,7 +116,8 @@ func TestCredential_OnlyUnderAHandle(t *testing.T) {
 			t.Errorf("%q was removed", h)
 		}
 	}
-	if _, err := a.PutCredential(jjm.HandleOf(1, "k"), credential.Parse(jjm.Credential{Kind: "../x", Secret: "x"})); err == nil {
+	path := credential.Parse(jjm.Credential{Kind: "../x", Secret: "x"})
+	if _, err := a.PutCredential(jjm.HandleOf(1, "k"), path); err == nil {
 		t.Error("a kind that is a path passed")
 	}
 }

@@ -43,7 +43,8 @@ func TestExcludes_ComparesUIDs(t *testing.T) {
 		}
 	}
 	other := uid
-	if !SameBan(b, jjm.Ban{Kind: jjm.BanUser, Name: "alias", Account: &other}) || !SameBan(b, jjm.Ban{Kind: jjm.BanUser, Name: "mallory"}) ||
+	if !SameBan(b, jjm.Ban{Kind: jjm.BanUser, Name: "alias", Account: &other}) ||
+		!SameBan(b, jjm.Ban{Kind: jjm.BanUser, Name: "mallory"}) ||
 		SameBan(b, jjm.Ban{Kind: jjm.BanDN, Name: "mallory"}) || b.Whom() != "user mallory (uid 1003)" {
 		t.Errorf("%s is taken for others", b.Whom())
 	}

@@ -107,7 +107,35 @@ func TestResplit_JoinsAGridJobThatGoesOn(t *testing.T) {
 	})
 }
 
-// The new local jobs of a resplit fail too, and are split again.
+// A killed local job is cut again if the request names it. The id of its grid job means failed local jobs only.
+func TestResplit_CutsAKilledLocalJobThatIsNamed(t *testing.T) {
+	t.Parallel()
+	sim := adaptertest.SimConfig{Life: 20 * time.Minute}
+	inWorld(t, options{sim: sim}, func(t *testing.T, w *world) {
+		id := w.submit(alice, ranged(2))
+		w.running(id, 4)
+		if got := w.kill(id.String() + ".1"); got.Error != nil {
+			t.Fatalf("%+v", got)
+		}
+		w.final(10*time.Hour, id)
+		if got := w.resplit(alice, wire.ResplitHow{}, id.String()); !got.NoChange || got.Error != nil {
+			t.Errorf("the grid job: %+v", got)
+		}
+		got := w.resplit(alice, wire.ResplitHow{}, id.String()+".1")
+		if got.Jobs != 1 || got.Parts != 2 || got.Generation != 2 || got.Error != nil {
+			t.Fatalf("%+v, %v", got, got.Error)
+		}
+		w.until(time.Hour, "over again", func() bool { return w.isOver(id) && w.status(id).Generation == 2 })
+		w.over(time.Hour, id)
+		w.verify(id, want{status: jjm.Done, gram: jjm.GRAMDone, jobs: 6, states: map[int32]jjm.State{1: jjm.Killed}})
+		if l := w.locals(id)[1]; l.Phase != jjm.GivenBack {
+			t.Errorf("%s/%s", l.State, l.Phase)
+		}
+		w.checkOnce(id)
+	})
+}
+
+// The new local jobs are cut again when they fail too.
 func TestResplit_CutsAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	inWorld(t, options{play: unluckyOnce(1, 4, 5)}, func(t *testing.T, w *world) {

@@ -147,7 +147,7 @@ func (w *world) operateOn(j *job, dies bool) {
 		w.t.Errorf("%s of %s in %s: %v", verb, l.ref(), l.State, err)
 		return
 	}
-	w.judge(j, verb, l, before, journal, got, dies, s)
+	w.judge(j, verb, l, before, journal, got, s)
 }
 
 func sortedVerbs() []string {
@@ -159,11 +159,9 @@ func sortedVerbs() []string {
 	return names
 }
 
-// judge compares the outcome of an operation with the table of allowed outcomes. The local job may have changed its
-// state during the operation, and the grid job may have ended. judge therefore allows the outcomes for every state that
-// they had.
-func (w *world) judge(j *job, verb string, l local, before status, journal []entry, got outcome,
-	dies bool, s said) {
+// judge compares the outcome of an operation with the table. The local job may have changed its state meanwhile, and
+// the grid job may have ended: each state that they had is possible.
+func (w *world) judge(j *job, verb string, l local, before status, journal []entry, got outcome, s said) {
 	w.t.Helper()
 	after := w.journal(j)
 	states := []string{l.State}
@@ -173,27 +171,26 @@ func (w *world) judge(j *job, verb string, l local, before status, journal []ent
 			states = append(states, word)
 		}
 	}
-	c := circumstances{reads: j.reads, related: j.related, over: before.over(),
-		ending: !before.over() && before.Lookup.Status != "running",
-		asked:  l.Kill || l.Failing != "" || l.Holding != nil && l.State != "held",
-		phase:  l.Phase, dies: dies}
 	w.seen.add(verb, l.State, got)
 	if got == busy || got == lost {
 		return
 	}
-	possible := []circumstances{c}
-	if now := w.status(j).over(); now != c.over {
-		later := c
-		later.over = now
-		possible = append(possible, later)
-	}
+	c := circumstances{reads: j.reads, related: j.related, asked: l.asked(), phase: l.Phase}
+	possible := []circumstances{c.in(before), c.in(w.status(j))}
 	for _, c := range possible {
 		if slices.ContainsFunc(states, func(state string) bool { return slices.Contains(c.allowed(verb, state), got) }) {
 			return
 		}
 	}
 	w.t.Errorf("jjm %s of %s (%s/%s, since then %v; grid job %s, %+v): %s, want one of %v\n%s", verb, l.ref(), l.State,
-		l.Phase, states, before.Lookup.Status, c, got, c.allowed(verb, l.State), s.out)
+		l.Phase, states, before.Lookup.Status, possible, got, possible[0].allowed(verb, l.State), s.out)
+}
+
+// in returns the circumstances while the grid job has a status.
+func (c circumstances) in(st status) circumstances {
+	c.over = st.over()
+	c.ending = !c.over && st.Lookup.Status != "running"
+	return c
 }
 
 // copy copies a grid job, or one of its local jobs.
@@ -211,8 +208,11 @@ func (w *world) copy(j *job, dies bool) {
 	if s.exit != 0 && dies {
 		s = ask() // the same key means the same grid job
 	}
-	if s.exit != 0 && j.related {
-		return // a recovery is refused while the grid job that it recovers has another one, or is reopened
+	if j.recovers && ref == j.id { // a copy would do the work of the recovery again
+		if s.exit != wrong || !strings.Contains(s.err, "a copy would do again what the recovery") {
+			w.t.Errorf("jjm copy of the recovery %s: exit %d, want %d: %s%s", ref, s.exit, wrong, s.out, s.err)
+		}
+		return
 	}
 	w.made(s, "copy "+ref, &job{owner: j.owner, reads: j.reads})
 }
@@ -238,7 +238,8 @@ func (w *world) recover(j *job, dies bool) {
 		return // the grid job was reopened meanwhile, or is a recovery whose work is done
 	}
 	j.related = true
-	w.made(s, "submit "+file, &job{owner: j.owner, reads: j.reads, related: true})
+	w.made(s, "submit "+file, &job{owner: j.owner, reads: j.reads, related: true,
+		recovers: true})
 }
 
 // made adds the grid job that a command made to the jobs of the world. what names the command.
@@ -278,10 +279,11 @@ func (w *world) remove(j *job, dies bool) {
 	}
 }
 
-// gone is the exit code for a grid job that does not exist, or is removed. denied is the code for a job of another
-// account.
+// gone is the exit code for a grid job that does not exist, or is removed. wrong is the code for a job file that is
+// refused, and denied for a job of another account.
 const (
 	gone   = 3
+	wrong  = 5
 	denied = 6
 )
 

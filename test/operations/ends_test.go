@@ -14,10 +14,12 @@ import (
 	"jjm/internal/testkit/site"
 )
 
-// settle releases held local jobs until all grid jobs are over.
+// settle releases held local jobs until all grid jobs are over. Meanwhile it looks up the grid jobs as a gatekeeper,
+// because some of them run in a later generation.
 func (w *world) settle() {
 	w.t.Helper()
 	w.UntilNone("grid jobs are over", func() int {
+		w.ask()
 		left := 0
 		for _, j := range w.jobs {
 			if j.removed {

@@ -12,11 +12,12 @@ import (
 
 // job is a grid job of the world.
 type job struct {
-	id      string
-	owner   site.Person
-	reads   bool // it reads a dataset, so its work can be split again; otherwise it generates events
-	related bool // it recovers another grid job, or another grid job recovers it
-	removed bool // its removal was accepted
+	id       string
+	owner    site.Person
+	reads    bool // it reads a dataset, so that its work can be cut again; otherwise it generates events
+	related  bool // it recovers another grid job, or another grid job recovers it
+	recovers bool // it recovers another grid job
+	removed  bool // its removal was accepted
 }
 
 // perJob is the number of events of a local job.

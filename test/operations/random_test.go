@@ -8,6 +8,7 @@ import (
 
 	"jjm/internal/testkit/needs"
 	"jjm/internal/testkit/site"
+	"jjm/internal/testkit/testbed"
 )
 
 // size is the size of a run: the numbers of grid jobs, of local jobs in each, of operations, and of kills of the
@@ -59,7 +60,21 @@ func TestOperations_OnFiftyGridJobs(t *testing.T) {
 	w.play(whole)
 }
 
-// play submits the grid jobs, operates on them while it kills the daemon, and checks how all of them end.
+// onSlurm is the part of the configuration for Slurm without the wait for its last word about an ended job, which takes
+// up to 12 s.
+const onSlurm = "batch_settle = \"2s\"\n"
+
+// TestBeds_OperationsOnFiftyGridJobs is the campaign on Slurm.
+func TestBeds_OperationsOnFiftyGridJobs(t *testing.T) {
+	needs.Campaign(t, needs.Operations)
+	bed := testbed.Start(t, "slurm")
+	people := []site.Person{site.Account(t), site.Account(t), site.Account(t)}
+	site.KnownToSlurm(t, bed, people...)
+	w := newWorld(t, seedOf(t, newSeed()), site.OnBed(bed, "slurm")+onSlurm, people)
+	w.play(whole)
+}
+
+// play submits the grid jobs, operates on them while it kills the daemon, and checks how all of it ends.
 func (w *world) play(n size) {
 	w.t.Helper()
 	w.jobs = make([]*job, 0, n.jobs+n.jobs/2) // the rest is room for copies and recoveries

@@ -42,7 +42,12 @@ type local struct {
 
 func (l *local) ref() string { return fmt.Sprintf("%d.%d", l.ID.Grid, l.ID.N) }
 
-// over reports whether a grid job has ended and no reopening of it is requested.
+// asked reports whether a kill, a hold or a forced state is on its way.
+func (l *local) asked() bool {
+	return l.Kill || l.Failing != "" || l.Holding != nil && l.State != "held"
+}
+
+// over reports whether the grid job has ended and nobody asked to reopen it.
 func (st status) over() bool {
 	return st.Reopening == nil &&
 		slices.Contains([]string{"done", "finished", "failed", "broken", "aborted"}, st.Lookup.Status)

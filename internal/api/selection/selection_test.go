@@ -300,7 +300,7 @@ func TestPurpose_LeavesOutWhatACommandCannotChange(t *testing.T) {
 		{"", everyState, true},
 		{selection.ToKill, "new,submitting,submitted,running,completing,held", false},
 		{selection.ToRelease, "held", false}, {selection.ToResubmit, "failed,killed", true},
-		{selection.ToResplit, "failed", true},
+		{selection.ToResplit, "failed,killed", true},
 		{selection.ToFreeze, "completed,failed,killed", false},
 		{selection.ToUnfreeze, "completed_frozen,failed_frozen", false},
 		{selection.ToRemove, everyState, true},

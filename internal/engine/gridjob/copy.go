@@ -41,7 +41,7 @@ func (js *Jobs) Copy(ctx context.Context, caller wire.Caller, r wire.CopyRequest
 	if len(problems) > 0 {
 		return wire.CopyAnswer{}, problems.Err()
 	}
-	if out.Submitted, err = js.submitCopy(ctx, caller, &old, text, how, what); how.DryRun {
+	if out.Submitted, err = submitCopy(ctx, js, caller, &old, text, how, what); how.DryRun {
 		out.JobFile = string(text)
 	}
 	return wire.CopyAnswer{Copied: &out}, err
@@ -49,7 +49,7 @@ func (js *Jobs) Copy(ctx context.Context, caller wire.Caller, r wire.CopyRequest
 
 // submitCopy submits the job file of a copy. old is the original; what names the original, or the local job of it that
 // is copied.
-func (js *Jobs) submitCopy(ctx context.Context, caller wire.Caller, old *jjm.GridJob, text []byte, how wire.CopyHow,
+func submitCopy(ctx context.Context, js *Jobs, caller wire.Caller, old *jjm.GridJob, text []byte, how wire.CopyHow,
 	what string) (wire.Submitted, error) {
 	if err := js.b.MayRun(caller); err != nil {
 		return wire.Submitted{}, err

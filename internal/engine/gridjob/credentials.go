@@ -139,8 +139,8 @@ func renewAgain(ctx context.Context, js *Jobs, sub *submission, id jjm.GridID) e
 	return err
 }
 
-// renewable returns the credentials of a request to renew those of a grid job. It returns an error if the caller may not
-// renew them, or if the grid job needs none.
+// renewable returns the credentials of a request to renew those of a grid job. The error says why the caller may not
+// renew them, or that the grid job needs none.
 func renewable(caller wire.Caller, job *jjm.GridJob, given []jjm.Credential) ([]credential.Parsed, error) {
 	switch {
 	case job.Status.Final():
