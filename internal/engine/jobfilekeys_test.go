@@ -146,6 +146,7 @@ func keyTrials(t *testing.T) map[string]keyTrial {
 func elsewhere() map[string]any {
 	return map[string]any{
 		"recovers_generation":      TestResubmit_AFileOfARecoveryIsOfOneEnd,
+		"recovers_number":          TestRecovery_TheSameWorkIsNotRecoveredTwice,
 		"datasets[].watch":         TestSource_AWatchedFolderIsProcessedAsItGrows,
 		"datasets[].program":       TestSource_AProgramListsFiles,
 		"datasets[].incremental":   TestSource_AFileThatAProgramNoLongerListsIsLost,

@@ -481,6 +481,71 @@ func TestResubmit_AFileOfARecoveryIsOfOneEnd(t *testing.T) {
 	})
 }
 
+// A recovery failed in part. Two job files do what it left undone: a second recovery of the grid job itself, and a
+// recovery of the recovery. Whichever of them is submitted first, the other one is refused, also if it was made before.
+// The same holds if the grid job itself was reopened, because it does the work then.
+func TestRecovery_TheSameWorkIsNotRecoveredTwice(t *testing.T) {
+	t.Parallel()
+	bad := func(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {
+		if id.Grid == 1 && (id.N == 1 || id.N == 3) && id.Attempt == 0 || id.Grid == 2 && id.N == 0 {
+			return adaptertest.Play{Keyword: "FAILED", Data: "bad luck"}
+		}
+		return adaptertest.Play{}
+	}
+	file := func(w *world, id jjm.GridID) wire.Submit {
+		return wire.Submit{Name: "a.json", Text: w.proof(id, "a.json").Recovery, BaseDir: w.dir}
+	}
+	accept := func(id jjm.GridID) func(*testing.T, *world, wire.Submit) {
+		return func(t *testing.T, w *world, s wire.Submit) {
+			t.Helper()
+			if got, err := w.engine.Submit(t.Context(), alice, s); err != nil || got.ID != 3 {
+				t.Errorf("the first one: %+v, %v", got, err)
+			}
+			w.final(time.Hour, 3)
+		}
+	}
+	tests := map[string]struct {
+		first  jjm.GridID // the grid job whose missing work is done first
+		then   jjm.GridID // the grid job whose missing work is refused then
+		before func(*testing.T, *world, wire.Submit)
+		want   string
+	}{
+		"the grid job, then its recovery": {1, 2, accept(1), "grid job 3 recovers grid job 1 too"},
+		"the recovery, then the grid job": {2, 1, accept(2), "grid job 1 has 2 recoveries by now"},
+		"reopened, then its recovery": {1, 2, func(t *testing.T, w *world, _ wire.Submit) {
+			w.resubmit(false, "1")
+			w.over(time.Hour, 1)
+		}, "grid job 1, which it recovers, was reopened"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, options{play: bad}, func(t *testing.T, w *world) {
+				w.final(time.Hour, w.submit(alice, mc(4)))
+				got, err := w.engine.Submit(t.Context(), alice, file(w, 1))
+				w.must(err)
+				w.final(time.Hour, got.ID)
+				first, then := file(w, tt.first), file(w, tt.then)
+				tt.before(t, w, first)
+				_, err = w.engine.Submit(t.Context(), alice, then)
+				if jjm.KindOf(err) != jjm.Invalid || !strings.Contains(err.Error(), tt.want) ||
+					!strings.Contains(err.Error(), "jjm verify 1 --recovery FILE") {
+					t.Errorf("the second one: %v", err)
+				}
+				_, err = w.engine.Verify(t.Context(), alice, 2, "b.json")
+				if tt.then == 2 && (jjm.KindOf(err) != jjm.Conflict || !strings.Contains(err.Error(), tt.want)) {
+					t.Errorf("a new file of the recovery: %v", err)
+				}
+				for id := range jjm.GridID(2) {
+					if v := w.proof(id+1, ""); v.Overlap+v.Doubled > 0 || id == 0 && !v.Whole() {
+						t.Errorf("%+v", v)
+					}
+				}
+			})
+		})
+	}
+}
+
 // unluckyTwice plays attempts: the first attempts of local jobs 0 and 1 fail, and so does the second attempt of local
 // job 1.
 func unluckyTwice(id jjm.AttemptID, _ adaptertest.SimJob) adaptertest.Play {

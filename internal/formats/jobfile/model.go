@@ -36,7 +36,7 @@ func IsModelName(name string) bool { return wordForm.matches(name) }
 // ownKeys are the keys that only a job file may set, because they are about one grid job.
 func ownKeys() []string {
 	return []string{"after", "after_end", "credentials", "datasets", "first_serial", "key", "key_reuse", "model", "name",
-		"only", "only_from", "output_dataset", "recovers", "recovers_generation"}
+		"only", "only_from", "output_dataset", "recovers", "recovers_generation", "recovers_number"}
 }
 
 // ParseModel parses the file of a model. It may have all keys of a job file except the keys about one grid job, and no

@@ -132,7 +132,8 @@ func (r *Recovery) name() string {
 // lists are absolute.
 func (r *Recovery) JobFile(files, ranges string, file func(lfn string) (jjm.File, error)) (w Written, err error) {
 	spec := r.spec
-	spec.Key, spec.KeyReuse, spec.Recovers, spec.RecoversGeneration = r.name(), false, r.id, r.Generation
+	spec.Key, spec.KeyReuse = r.name(), false
+	spec.Recovers, spec.RecoversGeneration, spec.RecoversNumber = r.id, r.Generation, r.nth
 	spec.FirstSerial = max(spec.FirstSerial, 1) + int64(r.made)
 	spec.Only, spec.OnlyFrom, spec.After, spec.AfterEnd, spec.Model = nil, "", nil, "", ""
 	if spec.OutputDataset != "" { // the grid job's dataset is closed, and a new dataset needs a new name
