@@ -2,12 +2,12 @@ package cluster
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"jjm/adapters"
+	"jjm/internal/engine/cluster/outage"
 	"jjm/internal/engine/floor/base"
 	"jjm/internal/engine/floor/fair"
 	"jjm/internal/engine/floor/state"
@@ -33,7 +33,7 @@ type Cluster struct {
 	// unprobed is the present outage of probes; nil if the last probe succeeded or no probe was made.
 	unprobed atomic.Pointer[unprobed]
 	// failing is the present outage of listings and submissions, for people.
-	failing failing
+	failing outage.Failing
 
 	workers
 
@@ -46,14 +46,14 @@ type Cluster struct {
 
 // workers are the parts of a Cluster, each with one task. Each guards its own fields.
 type workers struct {
-	health     *health     // whether listings succeed, and which jobs have been unknown for too long
-	submitter  *submitter  // forms bulks and submits them
-	settler    *settler    // finds out whether the batch system has the bulks of doubtful submissions
-	watcher    *watcher    // lists the batch system and compares the listings with memory
-	holder     *holder     // decides about local jobs that the batch system holds
-	controller *controller // cancels batch jobs and releases held ones
-	halter     *halter     // prevents the start of local jobs that are to be killed
-	refusals   *refusals   // the limits on the jobs of accounts, learnt from refused submissions
+	health     *outage.Health // whether listings succeed, and which jobs have been unknown for too long
+	submitter  *submitter     // forms bulks and submits them
+	settler    *settler       // finds out whether the batch system has the bulks of doubtful submissions
+	watcher    *watcher       // lists the batch system and compares the listings with memory
+	holder     *holder        // decides about local jobs that the batch system holds
+	controller *controller    // cancels batch jobs and releases held ones
+	halter     *halter        // prevents the start of local jobs that are to be killed
+	refusals   *refusals      // the limits on the jobs of accounts, learnt from refused submissions
 }
 
 // deadline is the end of a wait. It is stored as the start and the length of the wait, so that setting the clock back
@@ -79,7 +79,7 @@ func newCluster(cs *Clusters, of base.Cluster) *Cluster {
 		ready: make(chan struct{}),
 		busy:  map[jjm.Owner]deadline{},
 	}
-	c.health = &health{c: c, b: c.b, s: c.s, name: c.name}
+	c.health = outage.New(c.s, c.name, func() { c.settler.settleNow() })
 	c.submitter = newSubmitter(c)
 	c.refusals = newRefusals(c)
 	c.settler = &settler{c: c, b: c.b, s: c.s, name: c.name,
@@ -98,19 +98,6 @@ func (c *Cluster) lanes() fair.Lanes {
 
 // caps returns the adapter's capabilities. Callers must not keep them, because a probe may change them at any time.
 func (c *Cluster) caps() adapters.Capabilities { return c.adapter.Capabilities() }
-
-// wakeGrids wakes the loops of the grid jobs that may use this cluster, and all submit loops. It is called when the
-// health of the cluster has changed.
-func (c *Cluster) wakeGrids() {
-	v := c.s.View()
-	defer v.Close()
-	for id, g := range v.Grids() {
-		if slices.Contains(g.Job.Step.Clusters, c.name) {
-			c.s.WakeGrid(id)
-		}
-	}
-	c.s.WakeSubmit() // wakes all clusters: waiting work may now go to another cluster, or to this cluster
-}
 
 // patience is the deadline of one call of an adapter, in multiples of the deadline of one command. It is more than 1
 // because a call waits for its turn and may run a command twice.

@@ -25,12 +25,12 @@ func (c *Cluster) view(mem state.Memory, of func(jjm.GridID) bool) wire.Cluster 
 	caps, polling := c.caps(), c.polling()
 	w := wire.Cluster{Name: c.name, Kind: c.kind, Guarantee: caps.Guarantee, Slots: caps.Slots,
 		Storages: c.config.Storages, Limits: c.limits(caps),
-		Trouble: append(c.health.outage(), c.health.doubts(mem, of)...)}
-	c.health.tellHealth(&w)
+		Trouble: append(c.health.Outage(), c.health.Doubts(mem, of)...)}
+	c.health.Tell(&w)
 	if u := c.unprobed.Load(); u != nil {
 		u.tell(&w)
 	}
-	c.failing.tell(&w)
+	c.failing.Tell(&w)
 	took := c.watcher.pace()
 	w.Listing, w.Interval = jjm.Duration(took), jjm.Duration(polling.Every(took))
 	if i, ok := c.adapter.(ideal); ok {
@@ -128,8 +128,8 @@ func (cs *Clusters) TroubleOf(mem state.Memory, g *state.Grid) []string {
 	}
 	for _, name := range cs.s.Names {
 		if c := cs.all[name]; slices.Contains(g.Job.Step.Clusters, name) || g.ByCluster[name] != nil {
-			out = append(append(out, c.health.outage()...),
-				c.health.doubts(mem, func(id jjm.GridID) bool { return id == g.Job.ID })...)
+			out = append(append(out, c.health.Outage()...),
+				c.health.Doubts(mem, func(id jjm.GridID) bool { return id == g.Job.ID })...)
 		}
 	}
 	return out

@@ -150,7 +150,7 @@ func (w *watcher) take(ctx context.Context, l look) error {
 		return nil
 	}
 	a.heard[l.account] = l.err
-	w.c.failing.note(l.err, jjm.At(w.b.Now()))
+	w.c.failing.Note(l.err, jjm.At(w.b.Now()))
 	if l.err == nil { // a failed listing only shows the deadline, not how long listings take
 		a.took += l.took
 		w.listed(a.before, a.took)
@@ -169,7 +169,7 @@ func (w *watcher) take(ctx context.Context, l look) error {
 }
 
 // complainOfListing logs that the listing of an account failed. It logs nothing if all jobs run as one account, because
-// health.note then logs the failure as an outage.
+// Health.Note then logs the failure as an outage.
 func (w *watcher) complainOfListing(l look) {
 	if w.b.Deps.Account != nil {
 		return
@@ -200,7 +200,7 @@ func (w *watcher) judgeHealth(ctx context.Context, latest error) {
 	if !h.Unhealthy() {
 		cause = nil
 	}
-	w.c.health.note(cause, latest == nil)
+	w.c.health.Note(cause, latest == nil)
 }
 
 // pings reports whether the batch system answers a probe that the daemon runs as its own account. It returns false if

@@ -24,7 +24,7 @@ import (
 //	any other kind    in doubt: it is unknown whether the batch system has the bulk
 func (sb *submitter) outcome(ctx context.Context, tag jjm.Tag, receipt adapters.Receipt, err error) error {
 	if !run.IsRunnerError(err) {
-		sb.c.failing.note(err, jjm.At(sb.b.Now()))
+		sb.c.failing.Note(err, jjm.At(sb.b.Now()))
 	}
 	sb.c.settler.heard(tag, err)
 	switch kind := jjm.KindOf(err); {

@@ -178,7 +178,7 @@ func (st *settler) bulkFacts(ctx context.Context, b *jjm.Bulk) (plan.BulkFacts, 
 		}
 	})
 	facts := plan.BulkFacts{Now: now, Tried: tried, Tries: b.Tries, Settle: st.c.caps().Settle,
-		Refused: allKilled || st.isGivenUp(b.Tag), Back: st.c.health.backSince(tried), Busy: unsent}
+		Refused: allKilled || st.isGivenUp(b.Tag), Back: st.c.health.BackSince(tried), Busy: unsent}
 	if !unsent {
 		st.find(ctx, b, &facts)
 	}

@@ -34,7 +34,7 @@ func (c *Cluster) rank(mem state.Memory, now jjm.Time) plan.Rank {
 	if _, yes := mem.Ordered(jjm.OrderPause, jjm.OrderCluster, c.name, now); yes {
 		return plan.Barred
 	}
-	if !c.health.healthy() || c.wasBusy(mem) {
+	if !c.health.Healthy() || c.wasBusy(mem) {
 		return plan.Troubled
 	}
 	if _, yes := mem.Ordered(jjm.OrderDrain, jjm.OrderCluster, c.name, now); yes {

@@ -66,8 +66,8 @@ func (w *watcher) watchLoop(ctx context.Context) {
 			w.b.Complain(slog.LevelError, "listing/"+w.name, "listing could not be applied, will try again", "cluster", w.name,
 				"error", err)
 		}
-		w.c.health.warnUnknown(w.missing)
-		if err := w.c.health.journal(ctx); err != nil && ctx.Err() == nil {
+		w.c.health.WarnUnknown(w.missing)
+		if err := w.c.health.Journal(ctx); err != nil && ctx.Err() == nil {
 			w.b.Complain(slog.LevelError, "outage/"+w.name, "the journal gets no entry about the outage of a cluster, will try "+
 				"again", "cluster", w.name, "error", err)
 		}
@@ -333,7 +333,7 @@ func (w *watcher) accounts() []jjm.Owner {
 	}
 	out = w.strays.also(out, seen, w.b.Now())
 	// the listing for an account that would submit here shows whether the cluster is back
-	if len(out) == 0 && !w.c.health.healthy() {
+	if len(out) == 0 && !w.c.health.Healthy() {
 		for _, g := range v.Grids() {
 			if slices.Contains(g.Job.Step.Clusters, w.name) && !g.Job.Status.Final() {
 				return []jjm.Owner{w.c.account(g.Job.Owner)}
@@ -352,7 +352,7 @@ func (w *watcher) accounts() []jjm.Owner {
 // answers.
 func (w *watcher) idle() []jjm.Owner {
 	every, now := probeEvery, w.b.Now()
-	if !w.c.health.healthy() {
+	if !w.c.health.Healthy() {
 		every = probeAgain
 	}
 	own := w.b.Deps.Account

@@ -47,7 +47,7 @@ func (cs *Clusters) nobodyTakes(mem state.Memory, g *state.Grid, place int32, no
 	for _, name := range mem.Candidates(g, place) {
 		if text := cs.closed(mem, g, place, name, now); text != "" {
 			why = append(why, text)
-		} else if !cs.all[name].health.healthy() {
+		} else if !cs.all[name].health.Healthy() {
 			why = append(why, fmt.Sprintf("cluster %s does not answer", name))
 		} else {
 			return ""

@@ -39,13 +39,13 @@ func (cs Causes) Of(mem state.Memory, g *state.Grid, now jjm.Time) func(l *jjm.L
 			return why.Of(f)
 		}
 		if _, known := silent[l.Cluster]; !known {
-			silent[l.Cluster] = c.health.silent()
+			silent[l.Cluster] = c.health.Silent()
 		}
 		if unjudged() { // rarely true: most local jobs need not be looked up
 			f.Unjudged.Text, f.Unjudged.Since = cs.ends.TroubleOf(l.AttemptID(), now)
 		}
 		f.Refused = refusedBulk(c, mem, l)
-		f.Silent, f.Missing = silent[l.Cluster], c.health.missing(l.AttemptID())
+		f.Silent, f.Missing = silent[l.Cluster], c.health.Missing(l.AttemptID())
 		return why.Of(f)
 	}
 }
@@ -69,23 +69,6 @@ func refusedBulk(c *Cluster, mem state.Memory, l *jjm.LocalJob) why.Cause {
 		out.Code, out.Remedy = why.Limit, ""
 	}
 	return out
-}
-
-// silent returns since when and why the cluster has answered no listing; the zero Cause if it answers.
-func (h *health) silent() why.Cause {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.cause == "" {
-		return why.Cause{}
-	}
-	return why.Cause{Text: h.cause, Since: jjm.At(h.badSince)}
-}
-
-// missing returns since when an attempt has been missing from listings, if that is for UnknownWarn or longer; else 0.
-func (h *health) missing(id jjm.AttemptID) jjm.Time {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.overdue.missing[id].since
 }
 
 // kept returns the cause that prevents the submission of the local jobs of g with a place now. It checks the possible
@@ -162,7 +145,7 @@ func (cs Causes) closedFor(mem state.Memory, g *state.Grid, place int32, name st
 // closedBySilence returns the cause for local jobs that cannot be submitted to c because c does not answer. The cause
 // has no code if c answers.
 func closedBySilence(c *Cluster) why.Cause {
-	s := c.health.silent()
+	s := c.health.Silent()
 	if s.Text == "" {
 		return why.Cause{}
 	}
@@ -176,7 +159,7 @@ func closedBySilence(c *Cluster) why.Cause {
 func (cs Causes) submissionFails(mem state.Memory, g *state.Grid, place int32, now jjm.Time) why.Cause {
 	var first why.Cause
 	for _, name := range cs.open(mem, g, place, now) {
-		since, cause := cs.all[name].failing.last()
+		since, cause := cs.all[name].failing.Last()
 		if since == 0 {
 			return why.Cause{}
 		}
