@@ -16,11 +16,11 @@ import (
 // workers do not see the work area, it also names the files that the batch system has to carry.
 func (c *Cluster) order(ar *areas.Area, b *jjm.Bulk) (adapters.Bulk, error) {
 	out := adapters.Bulk{
-		Tag: b.Tag, Owner: c.account(b.Owner), Request: b.Request, N: len(b.Members),
+		Tag: b.Tag, Owner: c.Account(b.Owner), Request: b.Request, N: len(b.Members),
 		Argv: []string{filepath.Join(ar.Bin, sandbox.WrapperName), "run", ar.Root(), string(b.Tag)},
 		Dir:  filepath.Join(ar.Root(), sandbox.BulkDir(b.Tag)),
 	}
-	if c.adapter.Capabilities().SharedFS {
+	if c.Adapter.Capabilities().SharedFS {
 		return out, nil
 	}
 	return out, c.carried(ar, b, &out)
@@ -63,13 +63,13 @@ func (c *Cluster) proxy(b *jjm.Bulk, box sandbox.Box) string {
 	grid := b.Members[0].Grid
 	p, ok := box.Proxies[grid]
 	mixed := slices.ContainsFunc(b.Members, func(m jjm.AttemptID) bool { return m.Grid != grid })
-	if !ok || mixed || !c.adapter.Capabilities().RenewsProxies {
+	if !ok || mixed || !c.Adapter.Capabilities().RenewsProxies {
 		return ""
 	}
 	if p.End.Before(c.b.Now().Add(leastProxy)) {
 		c.b.Complain(slog.LevelWarn, "proxy/"+grid.String(),
 			"a proxy that ends within minutes, or is no certificate, is not renewed for jobs that are submitted now",
-			"job", grid, "cluster", c.name, "until", p.End)
+			"job", grid, "cluster", c.Name, "until", p.End)
 		return ""
 	}
 	return p.File

@@ -42,11 +42,11 @@ type placed struct {
 func (sb *submitter) demand(a *state.Memo, now jjm.Time) []placed {
 	var all []placed
 	for id, g := range a.InOrder() {
-		if !sb.c.serves(a.Memory, g, now) || sb.asideLeft(g.Job.Owner) > 0 || sb.submits.Slow(sb.c.account(g.Job.Owner)) {
+		if !sb.c.serves(a.Memory, g, now) || sb.asideLeft(g.Job.Owner) > 0 || sb.submits.Slow(sb.c.Account(g.Job.Owner)) {
 			continue
 		}
 		a.Due(g, now)
-		if sb.c.refusals.waitsAlone(a.Memory, sb.c.account(g.Job.Owner)) {
+		if sb.c.refusals.waitsAlone(a.Memory, sb.c.Account(g.Job.Owner)) {
 			continue
 		}
 		for place := range g.Places() {
@@ -71,7 +71,7 @@ type shape struct {
 // shapeOf returns the shape of a grid job's local jobs with a place if they are submitted to this cluster.
 func (sb *submitter) shapeOf(job *jjm.GridJob, place int32) shape {
 	s := shape{owner: job.Owner, request: state.RequestAt(job, place)}
-	if caps := sb.c.adapter.Capabilities(); !caps.SharedFS && caps.RenewsProxies &&
+	if caps := sb.c.Adapter.Capabilities(); !caps.SharedFS && caps.RenewsProxies &&
 		slices.Contains(job.Spec.Credentials, jjm.ProxyKind) {
 		s.proxy = job.ID
 	}
@@ -110,7 +110,7 @@ func (sb *submitter) alike(mem state.Memory, demands []plan.Demand, budgets []pl
 	var most shape
 	for _, b := range budgets {
 		s := shapeOf(b)
-		if sb.submits.Taken(sb.c.account(s.owner)) {
+		if sb.submits.Taken(sb.c.Account(s.owner)) {
 			continue
 		}
 		if sums[s] += b.Jobs; sums[s] > sums[most] {
@@ -125,7 +125,7 @@ func (sb *submitter) alike(mem state.Memory, demands []plan.Demand, budgets []pl
 			alike = append(alike, d)
 		}
 	}
-	return plan.Site(alike, max(sb.c.caps().MaxBulk, 1))
+	return plan.Site(alike, max(sb.c.Caps().MaxBulk, 1))
 }
 
 // fill takes the members of b from the ready local jobs according to shares, adds them to b, and returns copies of

@@ -58,7 +58,7 @@ func fullFor(cs *Clusters, mem state.Memory, g *state.Grid, place int32, loads l
 // full returns, for people, the limit that prevents the submission of more local jobs of an owner to c, "" if there is
 // room.
 func full(c *Cluster, loads loads, o jjm.Owner) string {
-	at := c.s.Positions[c.name]
+	at := c.s.Positions[c.Name]
 	if limit, full := plan.Full(loads.all[at], c.bounds()); full {
 		return limitText(c, limit, "", o)
 	}
@@ -74,18 +74,18 @@ func full(c *Cluster, loads loads, o jjm.Owner) string {
 // batch system gave. perUser is "_per_user" for a limit on each owner, else "".
 func limitText(c *Cluster, l plan.Limit, perUser string, o jjm.Owner) string {
 	name := ""
-	learnt, why := c.refusals.most(c.account(o))
+	learnt, why := c.refusals.most(c.Account(o))
 	switch {
 	case l.Bound == plan.BoundQueued && l.Most == learnt:
 		return fmt.Sprintf("the batch system takes no more jobs of this account (%d are there): %s", l.Have, why)
 	case l.Bound == plan.BoundQueued:
-		name = "the batch system's limit on jobs of one account, cluster " + c.name
+		name = "the batch system's limit on jobs of one account, cluster " + c.Name
 	case l.Bound == plan.BoundRunning:
-		name = "max_running" + perUser + " of cluster " + c.name
-	case perUser == "" && c.config.MaxPending == 0:
-		name = "engine.max_pending, which counts for cluster " + c.name
+		name = "max_running" + perUser + " of cluster " + c.Name
+	case perUser == "" && c.Config.MaxPending == 0:
+		name = "engine.max_pending, which counts for cluster " + c.Name
 	default:
-		name = "max_pending" + perUser + " of cluster " + c.name
+		name = "max_pending" + perUser + " of cluster " + c.Name
 	}
 	return fmt.Sprintf("%s (%d of %d)", name, l.Have, l.Most)
 }

@@ -44,7 +44,7 @@ func (cs *Clusters) maxHoldAge(result string) time.Duration {
 // holdRules returns the rules about holds: first the rules of the cluster, then the rules of the site. The first rule
 // that applies decides.
 func (ho *holder) holdRules() []plan.HoldRule {
-	own, site := ho.c.config.Hold, ho.b.Conf().Hold
+	own, site := ho.c.Config.Hold, ho.b.Conf().Hold
 	return append(own[:len(own):len(own)], site...)
 }
 
@@ -61,7 +61,7 @@ func (ho *holder) noteHolds(ctx context.Context, reports []jjm.Report, added tim
 			releases = append(releases, news[i].id)
 		}
 	}
-	ho.c.controller.askRelease(releases...)
+	ho.c.controller.AskRelease(releases...)
 	return nil
 }
 
@@ -77,10 +77,10 @@ func (ho *holder) lookAtHolds(reports []jjm.Report, added time.Duration) (news [
 		switch {
 		case l == nil || !r.State.Alive():
 		case r.State == jjm.BatchHold && l.Phase == jjm.BatchHeld:
-			h := plan.HoldSeen(l.Holding, *r, plan.HeldBy(ho.c.kind, r.Hold), now, added)
+			h := plan.HoldSeen(l.Holding, *r, plan.HeldBy(ho.c.Kind, r.Hold), now, added)
 			if !l.Kill {
 				age := ho.c.cs.maxHoldAge(v.Grid(l.ID.Grid).Job.Spec.Result)
-				h = plan.Decided(h, plan.Hold(plan.HoldFacts{Kind: ho.c.kind, Hold: h, Rules: rules, MaxAge: age}), "")
+				h = plan.Decided(h, plan.Hold(plan.HoldFacts{Kind: ho.c.Kind, Hold: h, Rules: rules, MaxAge: age}), "")
 			}
 			if l.Holding == nil || h != *l.Holding {
 				news = append(news, holdNews{l.AttemptID(), l.Holding, h})
@@ -97,7 +97,7 @@ func (ho *holder) lookAtHolds(reports []jjm.Report, added time.Duration) (news [
 // pointsTo returns the local job whose current attempt has the batch job of a report, or nil if there is none.
 func (ho *holder) pointsTo(mem state.Memory, r *jjm.Report) *jjm.LocalJob {
 	b := mem.Bulk(r.Tag)
-	if b == nil || r.Index < 0 || int(r.Index) >= len(b.Members) || b.Cluster != ho.c.name {
+	if b == nil || r.Index < 0 || int(r.Index) >= len(b.Members) || b.Cluster != ho.c.Name {
 		return nil
 	}
 	l := mem.Current(b.Members[r.Index])

@@ -77,8 +77,8 @@ func (w *watcher) ask(ctx context.Context, account jjm.Owner) {
 			return
 		}
 		l := look{account: account, began: w.b.Now()}
-		cmd, cancel := w.c.command(ctx, account)
-		l.listing, l.err = w.c.adapter.List(cmd, account, w.since(account))
+		cmd, cancel := w.c.Command(ctx, account)
+		l.listing, l.err = w.c.Adapter.List(cmd, account, w.since(account))
 		cancel()
 		l.took = max(w.b.Now().Sub(l.began), 0)
 		<-a.turns
@@ -206,11 +206,11 @@ func (w *watcher) judgeHealth(ctx context.Context, latest error) {
 // pings reports whether the batch system answers a probe that the daemon runs as its own account. It returns false if
 // the adapter cannot probe.
 func (w *watcher) pings(ctx context.Context) bool {
-	p, ok := w.c.adapter.(adapters.Prober)
+	p, ok := w.c.Adapter.(adapters.Prober)
 	if !ok {
 		return false
 	}
-	cmd, cancel := context.WithTimeout(run.WithRunner(ctx, nil), patience*w.c.deadline())
+	cmd, cancel := context.WithTimeout(run.WithRunner(ctx, nil), w.c.CallTime())
 	defer cancel()
 	return p.Probe(cmd) == nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"jjm/adapters"
+	"jjm/internal/engine/cluster/control"
 	"jjm/internal/engine/floor/state"
 	"jjm/internal/jjm"
 	"jjm/internal/policy/plan"
@@ -42,7 +43,7 @@ func (sb *submitter) outcome(ctx context.Context, tag jjm.Tag, receipt adapters.
 		return sb.tried(ctx, tag, err)
 	default:
 		sb.b.Log.Warn("submission is in doubt", "cluster", sb.name, "tag", tag, "error", err)
-		sb.c.settler.later(tag, sb.c.caps().Settle)
+		sb.c.settler.later(tag, sb.c.Caps().Settle)
 		return sb.doubt(ctx, tag, err)
 	}
 }
@@ -58,7 +59,7 @@ func (sb *submitter) accepted(ctx context.Context, tag jjm.Tag, id string) error
 		b.ID, b.Settled, b.Error = id, ch.Now, ""
 		b.Tries++
 		b.State = jjm.BulkAccepted
-		if !sb.c.caps().TwoPhase {
+		if !sb.c.Caps().TwoPhase {
 			b.State = jjm.BulkReleased
 		}
 		for _, m := range b.Members {
@@ -79,7 +80,7 @@ func (sb *submitter) accepted(ctx context.Context, tag jjm.Tag, id string) error
 	sb.c.settler.settled(tag)
 	sb.noteAccepted(tag)
 	defer sb.c.watcher.wakeWatch()
-	if err != nil || !sb.c.caps().TwoPhase {
+	if err != nil || !sb.c.Caps().TwoPhase {
 		return err
 	}
 	return sb.release(ctx, tag)
@@ -92,7 +93,7 @@ func (sb *submitter) noteAccepted(tag jjm.Tag) {
 	var account jjm.Owner
 	have := 0
 	if b := v.Bulk(tag); b != nil {
-		account, have = sb.c.account(b.Owner), jobsOf(sb.c, v.Memory, b.Owner)
+		account, have = sb.c.Account(b.Owner), jobsOf(sb.c, v.Memory, b.Owner)
 	}
 	v.Close()
 	sb.c.notBusy(account)
@@ -110,9 +111,9 @@ func (sb *submitter) release(ctx context.Context, tag jjm.Tag) error {
 	for i := range refs {
 		refs[i] = adapters.Ref{Tag: tag, ID: b.ID, Index: int32(i)}
 	}
-	cmd, cancel := sb.c.command(ctx, sb.c.account(b.Owner))
+	cmd, cancel := sb.c.Command(ctx, sb.c.Account(b.Owner))
 	defer cancel()
-	results, err := sb.c.adapter.Control(cmd, sb.c.account(b.Owner), adapters.Release, refs)
+	results, err := sb.c.Adapter.Control(cmd, sb.c.Account(b.Owner), adapters.Release, refs)
 	if err == nil {
 		err = sb.unreleased(b, results)
 	}
@@ -142,7 +143,7 @@ func (sb *submitter) setReleased(tag jjm.Tag) {
 // show that. Shortly after the submission, another try is needed even then, because some batch systems show a bulk
 // late.
 func (sb *submitter) unreleased(b *jjm.Bulk, results []error) error {
-	late := jjm.At(sb.b.Now()).Sub(b.Settled) < sb.c.caps().Settle
+	late := jjm.At(sb.b.Now()).Sub(b.Settled) < sb.c.Caps().Settle
 	return errors.Join(slices.DeleteFunc(slices.Clone(results), func(err error) bool {
 		return err == nil || !late && jjm.KindOf(err) == jjm.Gone
 	})...)
@@ -183,7 +184,7 @@ func afterRefusal(ch *state.Change, l *jjm.LocalJob, g *state.Grid, sb *submitte
 	spec := &g.Job.Spec
 	facts := plan.RefusedFacts{
 		Elsewhere: slices.ContainsFunc(ch.Live.Candidates(g, l.Place), func(name string) bool { return name != sb.name }),
-		OneByOne:  sb.c.caps().MaxBulk <= 1,
+		OneByOne:  sb.c.Caps().MaxBulk <= 1,
 		Shares:    spec.Merge != nil || len(spec.Datasets) > 0,
 		KeepGoing: spec.KeepGoing,
 	}
@@ -247,6 +248,18 @@ func (sb *submitter) takeBack(ch *state.Change, b *jjm.Bulk, text string,
 		}
 	}
 	b.State = jjm.BulkRefused
+}
+
+// takeBackKilled takes back a bulk that was not submitted because some of its members are to be killed. These members
+// are killed, and the other members get another attempt.
+func (sb *submitter) takeBackKilled(ctx context.Context, tag jjm.Tag) error {
+	return sb.s.Change(ctx, "submit-again", func(ch *state.Change) error {
+		if b := ch.Bulk(tag); b != nil {
+			b.Error = control.ErrKilled.Error()
+			sb.takeBack(ch, b, "not submitted: "+b.Error, triesAgain)
+		}
+		return nil
+	})
 }
 
 // tried counts a submission that certainly failed, so that the batch system does not have the bulk. If other clusters

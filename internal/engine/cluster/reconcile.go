@@ -112,7 +112,7 @@ func (st *settler) unsettled() map[jjm.Tag]jjm.Owner {
 	tags := map[jjm.Tag]jjm.Owner{}
 	for tag, b := range v.Bulks() {
 		if b.Cluster == st.name && (b.State == jjm.BulkIntent || b.State == jjm.BulkAccepted) {
-			tags[tag] = st.c.account(b.Owner)
+			tags[tag] = st.c.Account(b.Owner)
 		}
 	}
 	return tags
@@ -177,7 +177,7 @@ func (st *settler) bulkFacts(ctx context.Context, b *jjm.Bulk) (plan.BulkFacts, 
 			}
 		}
 	})
-	facts := plan.BulkFacts{Now: now, Tried: tried, Tries: b.Tries, Settle: st.c.caps().Settle,
+	facts := plan.BulkFacts{Now: now, Tried: tried, Tries: b.Tries, Settle: st.c.Caps().Settle,
 		Refused: allKilled || st.isGivenUp(b.Tag), Back: st.c.health.BackSince(tried), Busy: unsent}
 	if !unsent {
 		st.find(ctx, b, &facts)
@@ -197,9 +197,9 @@ func (st *settler) bulkFacts(ctx context.Context, b *jjm.Bulk) (plan.BulkFacts, 
 // find searches the batch system for a bulk and sets the answer in facts. If there is no answer, or the answer names
 // bulks of other accounts, find sets facts.FindErr.
 func (st *settler) find(ctx context.Context, b *jjm.Bulk, facts *plan.BulkFacts) {
-	cmd, cancel := st.c.command(ctx, st.c.account(b.Owner))
+	cmd, cancel := st.c.Command(ctx, st.c.Account(b.Owner))
 	defer cancel()
-	found, err := st.c.adapter.Find(cmd, st.c.account(b.Owner), []jjm.Tag{b.Tag})
+	found, err := st.c.Adapter.Find(cmd, st.c.Account(b.Owner), []jjm.Tag{b.Tag})
 	if err != nil || len(found) != 1 || found[0].Tag != b.Tag {
 		if err != nil {
 			st.b.Complain(slog.LevelWarn, "doubt/"+string(b.Tag), "the batch system could not be searched for a doubtful bulk", "cluster", st.name,
@@ -207,7 +207,7 @@ func (st *settler) find(ctx context.Context, b *jjm.Bulk, facts *plan.BulkFacts)
 		}
 		facts.FindErr = true
 	} else {
-		facts.Found = st.c.ownFound(b.Owner, found[0])
+		facts.Found = st.c.OwnFound(b.Owner, found[0])
 		facts.FindErr = facts.Found.Presence == adapters.NotYetKnown && found[0].Presence != adapters.NotYetKnown
 	}
 }
@@ -246,8 +246,8 @@ func (st *settler) cancelExtra(ctx context.Context, b *jjm.Bulk, ids []string) e
 				refs = append(refs, adapters.Ref{Tag: b.Tag, ID: id, Index: int32(i)})
 			}
 		}
-		cmd, cancel := st.c.command(ctx, st.c.account(b.Owner))
-		results, err := st.c.adapter.Control(cmd, st.c.account(b.Owner), adapters.Cancel, refs)
+		cmd, cancel := st.c.Command(ctx, st.c.Account(b.Owner))
+		results, err := st.c.Adapter.Control(cmd, st.c.Account(b.Owner), adapters.Cancel, refs)
 		cancel()
 		if err == nil {
 			err = errors.Join(results...)

@@ -72,14 +72,14 @@ func (cs *Clusters) Loops() (loops []func(context.Context)) {
 // loops returns the loops of one cluster. Its submit loop waits for the first probe, which finds out the cluster's
 // limits.
 func (c *Cluster) loops() []func(context.Context) {
-	loops := []func(context.Context){c.watcher.watchLoop, c.controller.controlLoop, func(ctx context.Context) {
+	loops := []func(context.Context){c.watcher.watchLoop, c.controller.Loop, func(ctx context.Context) {
 		c.awaitProbe(ctx)
 		c.submitter.submitLoop(ctx)
 	}}
-	if r, ok := c.adapter.(adapters.Runner); ok {
+	if r, ok := c.Adapter.(adapters.Runner); ok {
 		loops = append(loops, func(ctx context.Context) { c.runAdapter(ctx, r) })
 	}
-	if p, ok := c.adapter.(adapters.Prober); ok {
+	if p, ok := c.Adapter.(adapters.Prober); ok {
 		return append(loops, func(ctx context.Context) { c.probeLoop(ctx, p) })
 	}
 	c.probed.Do(func() { close(c.ready) })
@@ -90,10 +90,10 @@ func (c *Cluster) loops() []func(context.Context) {
 // starts the loop again. If a cancel is final on the cluster, runAdapter first cancels the jobs that were killed before
 // the daemon stopped, so that the adapter starts none of these jobs.
 func (c *Cluster) runAdapter(ctx context.Context, r adapters.Runner) {
-	c.halter.all(ctx, func(*state.Grid) bool { return true })
+	c.halter.All(ctx, func(*state.Grid) bool { return true })
 	for ctx.Err() == nil {
 		if err := r.Run(ctx); err != nil && ctx.Err() == nil {
-			c.b.Log.Error("batch system stopped, starting it again", "cluster", c.name, "error", err)
+			c.b.Log.Error("batch system stopped, starting it again", "cluster", c.Name, "error", err)
 		}
 		fair.Pause(ctx, time.Second)
 	}

@@ -15,7 +15,7 @@ import (
 // may not use this cluster. It does not look at places and queues; see queueOpen and Clusters.open.
 func (c *Cluster) serves(mem state.Memory, g *state.Grid, now jjm.Time) bool {
 	if c.s.Low() != "" || c.s.WorkUses.Excess(g.Job.Owner.UID) != "" || g.Job.Kill ||
-		!slices.Contains(g.Job.Step.Clusters, c.name) {
+		!slices.Contains(g.Job.Step.Clusters, c.Name) {
 		return false
 	}
 	_, halted := mem.Halted(g, now)
@@ -25,19 +25,19 @@ func (c *Cluster) serves(mem state.Memory, g *state.Grid, now jjm.Time) bool {
 // queueOpen reports whether orders allow the submission of a grid job's local jobs with a place to this cluster now: no
 // order about this cluster, or about the queue to which they would go, forbids it.
 func (c *Cluster) queueOpen(mem state.Memory, g *state.Grid, place int32, now jjm.Time) bool {
-	return c.cs.closed(mem, g, place, c.name, now) == ""
+	return c.cs.closed(mem, g, place, c.Name, now) == ""
 }
 
 // rank returns how suitable the cluster is for new local jobs now: Barred if an order pauses it; else Troubled if it
 // answers no listing or was busy; else Drained if an order drains it; else Fit.
 func (c *Cluster) rank(mem state.Memory, now jjm.Time) plan.Rank {
-	if _, yes := mem.Ordered(jjm.OrderPause, jjm.OrderCluster, c.name, now); yes {
+	if _, yes := mem.Ordered(jjm.OrderPause, jjm.OrderCluster, c.Name, now); yes {
 		return plan.Barred
 	}
 	if !c.health.Healthy() || c.wasBusy(mem) {
 		return plan.Troubled
 	}
-	if _, yes := mem.Ordered(jjm.OrderDrain, jjm.OrderCluster, c.name, now); yes {
+	if _, yes := mem.Ordered(jjm.OrderDrain, jjm.OrderCluster, c.Name, now); yes {
 		return plan.Drained
 	}
 	return plan.Fit
@@ -68,7 +68,7 @@ func (c *Cluster) accountOf(tag jjm.Tag) jjm.Owner {
 	v := c.s.View()
 	defer v.Close()
 	if b := v.Bulk(tag); b != nil {
-		return c.account(b.Owner)
+		return c.Account(b.Owner)
 	}
 	return jjm.Owner{}
 }
@@ -91,7 +91,7 @@ func (c *Cluster) wasBusy(mem state.Memory) bool {
 		return h.Unhealthy()
 	}
 	for _, b := range mem.Bulks() {
-		if b.Cluster == c.name && b.ID != "" && c.account(b.Owner) != busy {
+		if b.Cluster == c.Name && b.ID != "" && c.Account(b.Owner) != busy {
 			h.Answered = 1
 			break
 		}
@@ -138,7 +138,7 @@ func (cs *Clusters) loads(mem state.Memory) loads {
 // account, so it is among these limits only if all jobs run as one account; else it is among the limits of each owner
 // (boundsOf).
 func (c *Cluster) bounds() plan.Bounds {
-	all := plan.Bounds{Pending: c.maxPending(), Running: c.config.MaxRunning}
+	all := plan.Bounds{Pending: c.maxPending(), Running: c.Config.MaxRunning}
 	if o := c.b.Deps.Account; o != nil {
 		all.Queued = c.refusals.mostQueued(*o)
 	}
@@ -147,7 +147,7 @@ func (c *Cluster) bounds() plan.Bounds {
 
 // boundsOf returns the limits on the local jobs of one owner on the cluster.
 func boundsOf(c *Cluster, o jjm.Owner) plan.Bounds {
-	each := plan.Bounds{Pending: c.config.MaxPendingPerUser, Running: c.config.MaxRunningPerUser}
+	each := plan.Bounds{Pending: c.Config.MaxPendingPerUser, Running: c.Config.MaxRunningPerUser}
 	if c.b.Deps.Account == nil {
 		each.Queued = c.refusals.mostQueued(o)
 	}
@@ -157,7 +157,7 @@ func boundsOf(c *Cluster, o jjm.Owner) plan.Bounds {
 // maxPending returns how many local jobs may wait in this batch system: the setting of the cluster or, if there is
 // none, of the site.
 func (c *Cluster) maxPending() int {
-	if n := c.config.MaxPending; n > 0 {
+	if n := c.Config.MaxPending; n > 0 {
 		return n
 	}
 	return c.b.Conf().MaxPending
@@ -169,7 +169,7 @@ func (cs *Clusters) standing(mem state.Memory, now jjm.Time) (site []plan.Candid
 	loads := cs.loads(mem)
 	for i, name := range cs.s.Names {
 		c := cs.all[name]
-		site = append(site, plan.Candidate{Name: name, Rank: c.rank(mem, now), Slots: c.caps().Slots,
+		site = append(site, plan.Candidate{Name: name, Rank: c.rank(mem, now), Slots: c.Caps().Slots,
 			Load: loads.all[i].Pending + loads.all[i].Running, Room: plan.Room(loads.all[i], c.bounds())})
 	}
 	rooms := map[jjm.Owner][]int{}
@@ -231,7 +231,7 @@ func (c *Cluster) elsewhere(mem state.Memory, g *state.Grid, place int32, now jj
 		return false
 	}
 	return slices.ContainsFunc(c.cs.open(mem, g, place, now), func(name string) bool {
-		return name != c.name && c.cs.all[name].rank(mem, now) < plan.Troubled
+		return name != c.Name && c.cs.all[name].rank(mem, now) < plan.Troubled
 	})
 }
 

@@ -71,7 +71,7 @@ func (w *watcher) cancelStrays() {
 			w.strays.seen[key] = now
 			w.b.Log.Error("a batch job of an ended attempt still runs: it is cancelled", "cluster", w.name, "tag", key.tag,
 				"batch", key.id)
-			w.c.controller.addDuplicate(key.account, adapters.Ref{Tag: key.tag, ID: key.id, Index: -1})
+			w.c.controller.AddDuplicate(key.account, adapters.Ref{Tag: key.tag, ID: key.id, Index: -1})
 		}
 	}
 }
@@ -105,7 +105,7 @@ func (cs *Clusters) RecallAccounts() {
 	defer v.Close()
 	for _, c := range cs.all {
 		for _, g := range v.Grids() {
-			c.watcher.recall(c.account(g.Job.Owner))
+			c.watcher.recall(c.Account(g.Job.Owner))
 		}
 	}
 }

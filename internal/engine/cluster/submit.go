@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"jjm/adapters"
+	"jjm/internal/engine/cluster/control"
 	"jjm/internal/engine/floor/areas"
 	"jjm/internal/engine/floor/base"
 	"jjm/internal/engine/floor/fair"
@@ -35,7 +36,7 @@ type submitter struct {
 }
 
 func newSubmitter(c *Cluster) *submitter {
-	return &submitter{c: c, b: c.b, s: c.s, name: c.name, submitKick: make(chan struct{}, 1), submits: c.lanes(),
+	return &submitter{c: c, b: c.b, s: c.s, name: c.Name, submitKick: make(chan struct{}, 1), submits: c.Lanes(),
 		aside: map[jjm.Owner]deadline{}}
 }
 
@@ -66,7 +67,7 @@ func (sb *submitter) submitOnce(ctx context.Context) (time.Duration, error) {
 		if err != nil || b == nil {
 			return min(wait, sb.nextDue(), sb.submits.NextSlow()), err
 		}
-		sb.submits.Do(sb.c.account(b.Owner), func() { err = sb.hand(ctx, b, members) }, func() { fair.Kick(sb.submitKick) })
+		sb.submits.Do(sb.c.Account(b.Owner), func() { err = sb.hand(ctx, b, members) }, func() { fair.Kick(sb.submitKick) })
 		if sb.submits.OneAccount && err != nil {
 			if errors.Is(err, base.ErrCrashed) {
 				return wait, err
@@ -270,11 +271,11 @@ func (sb *submitter) act(ctx context.Context, tag jjm.Tag, unsent bool) error {
 	}
 	now := jjm.At(sb.b.Now())
 	sb.s.Mark(func(m *state.Marks) { m.Try(tag, now) })
-	cmd, cancel := sb.c.command(ctx, sb.c.account(b.Owner))
+	cmd, cancel := sb.c.Command(ctx, sb.c.Account(b.Owner))
 	defer cancel()
-	receipt, err := sb.c.halter.submit(cmd, b, order)
-	if errors.Is(err, errKilled) {
-		return sb.c.halter.takeBack(ctx, tag)
+	receipt, err := sb.c.halter.Submit(cmd, b, order)
+	if errors.Is(err, control.ErrKilled) {
+		return sb.takeBackKilled(ctx, tag)
 	}
 	if crashed := sb.b.Crash("submit.acted"); crashed != nil {
 		return crashed
@@ -283,7 +284,7 @@ func (sb *submitter) act(ctx context.Context, tag jjm.Tag, unsent bool) error {
 		sb.s.Mark(func(m *state.Marks) { m.Unsend(tag) })
 	}
 	if err == nil {
-		err = sb.c.checkReceipt(b.Owner, receipt)
+		err = sb.c.CheckReceipt(b.Owner, receipt)
 	}
 	return sb.outcome(ctx, tag, receipt, err)
 }
@@ -331,7 +332,7 @@ func (sb *submitter) writeAssignment(ar *areas.Area, tag jjm.Tag, as []sandbox.A
 	if err := ar.WriteAssignment(tag, as); err != nil {
 		return err
 	}
-	if sb.c.adapter.Capabilities().SharedFS || !slices.ContainsFunc(as, isGiven) {
+	if sb.c.Adapter.Capabilities().SharedFS || !slices.ContainsFunc(as, isGiven) {
 		return nil
 	}
 	return ar.LinkGiven(tag, as)

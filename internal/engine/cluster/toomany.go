@@ -42,7 +42,7 @@ func (sb *submitter) tooMany(ctx context.Context, tag jjm.Tag, cause error) erro
 	if b == nil {
 		return nil
 	}
-	account, n := sb.c.account(b.Owner), len(b.Members)
+	account, n := sb.c.Account(b.Owner), len(b.Members)
 	if n > 1 && adapters.IsNotStarted(cause) {
 		sb.b.Log.Info("bulk is too large for the cluster now, goes in smaller ones", "cluster", sb.name, "tag", tag,
 			"error", cause)
@@ -74,7 +74,7 @@ func (sb *submitter) refusedBulk(tag jjm.Tag) (b *jjm.Bulk, have int) {
 // jobsOf returns how many jobs the account of an owner has in the batch system, including jobs that are being
 // submitted.
 func jobsOf(c *Cluster, mem state.Memory, o jjm.Owner) int {
-	loads, at := c.cs.loads(mem), c.s.Positions[c.name]
+	loads, at := c.cs.loads(mem), c.s.Positions[c.Name]
 	l := loads.all[at]
 	if c.b.Deps.Account == nil {
 		l = plan.Load{}
@@ -169,7 +169,7 @@ func (r *refusals) limits(may func(uid int) bool) (all []wire.LearntLimit) {
 // mostQueued returns how many jobs an account may have in the batch system: the smaller of the limit that the batch
 // system reports and the limit that was learnt; 0 if there is no limit.
 func (r *refusals) mostQueued(account jjm.Owner) int {
-	told := r.c.caps().MaxQueued
+	told := r.c.Caps().MaxQueued
 	learnt, _ := r.most(account)
 	if told == 0 || learnt != 0 && learnt < told {
 		return learnt

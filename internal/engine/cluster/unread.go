@@ -41,7 +41,7 @@ func unreadOf(w *watcher, listing *adapters.Listing, account jjm.Owner) (unread 
 	defer v.Close()
 	unread = slices.DeleteFunc(unread, func(u adapters.Unread) bool {
 		b := v.Bulk(u.Tag)
-		stranger := u.Tag != "" && !(b != nil && b.Cluster == w.name && w.c.account(b.Owner) == account)
+		stranger := u.Tag != "" && !(b != nil && b.Cluster == w.name && w.c.Account(b.Owner) == account)
 		key := string(u.Tag) + "/" + u.ID + "/" + u.Text
 		if !w.told[account][key] && !told[key] {
 			tellUnread(w.b, u, stranger, "cluster", w.name, "account", account.User)

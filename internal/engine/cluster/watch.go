@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"jjm/adapters"
+	"jjm/internal/engine/cluster/system"
 	"jjm/internal/engine/floor/base"
 	"jjm/internal/engine/floor/endings"
 	"jjm/internal/engine/floor/fair"
@@ -49,10 +50,10 @@ type times struct {
 
 func newWatcher(c *Cluster) *watcher {
 	return &watcher{
-		c: c, b: c.b, s: c.s, ends: c.cs.ends, name: c.name, watchKick: make(chan struct{}, 1),
+		c: c, b: c.b, s: c.s, ends: c.cs.ends, name: c.Name, watchKick: make(chan struct{}, 1),
 		restarts: map[jjm.AttemptID]int{}, unknowns: newUnknowns(), clocks: map[jjm.Owner]watchClock{},
 		strays: strays{seen: map[strayKey]time.Time{}, lately: map[jjm.Owner]time.Time{}},
-		asking: newAsking(), inquiries: c.lanes(), times: times{last: -1},
+		asking: newAsking(), inquiries: c.Lanes(), times: times{last: -1},
 	}
 }
 
@@ -94,7 +95,7 @@ func (w *watcher) rest(ctx context.Context) error {
 		case <-w.watchKick:
 			fair.Pause(ctx, soon)
 			return nil
-		case <-w.c.hints():
+		case <-w.c.Hints():
 			fair.Pause(ctx, soon)
 			return nil
 		case l := <-w.asking.looks:
@@ -113,7 +114,7 @@ func (w *watcher) rest(ctx context.Context) error {
 // wake-up. result is the time between two checks whether enough results wait for a listing. It is not shorter than
 // soon, because a cluster on which jobs end all the time would otherwise be listed without a pause.
 func (w *watcher) interval() (every, soon, result time.Duration) {
-	p, took := w.c.polling(), w.pace()
+	p, took := w.c.Polling(), w.pace()
 	return p.Every(took), p.Soon(took), p.AfterResult(took)
 }
 
@@ -154,7 +155,7 @@ func (w *watcher) since(account jjm.Owner) time.Time {
 	defer v.Close()
 	oldest := jjm.At(w.b.Now())
 	for _, b := range v.Bulks() {
-		if b.Cluster == w.name && w.c.account(b.Owner) == account && b.Created < oldest {
+		if b.Cluster == w.name && w.c.Account(b.Owner) == account && b.Created < oldest {
 			oldest = b.Created
 		}
 	}
@@ -164,7 +165,7 @@ func (w *watcher) since(account jjm.Owner) time.Time {
 // applyListing compares a listing of an account with memory and stores the differences. It writes nothing to the store
 // if there are none. asked is when the listing was started. An error means that a change could not be stored.
 func (w *watcher) applyListing(ctx context.Context, listing adapters.Listing, asked jjm.Time, account jjm.Owner) error {
-	listing.Reports = w.c.ownReports(listing.Reports, account)
+	listing.Reports = w.c.OwnReports(listing.Reports, account)
 	unread := unreadOf(w, &listing, account)
 	w.strays.begin(account)
 	alive, ended := w.compare(listing.Reports)
@@ -172,7 +173,7 @@ func (w *watcher) applyListing(ctx context.Context, listing adapters.Listing, as
 	missing := w.absences(asked, account, unread)
 	now := jjm.At(w.b.Now())
 	for id, r := range ended {
-		if w.c.halter.proves(&r) {
+		if w.c.Proves(&r) {
 			w.ends.Withdrawn(id, r, now)
 		} else {
 			w.ends.Report(id, r, now)
@@ -263,7 +264,7 @@ func (w *watcher) tells(mem state.Memory, l *jjm.LocalJob, r *jjm.Report) bool {
 // liveInput returns the input of plan.Live for a report about a local job. It sets OwnHold while the listing may still
 // show the hold that is jjm's own: jjm submits the bulk held and releases it afterwards.
 func (w *watcher) liveInput(mem state.Memory, l *jjm.LocalJob, r jjm.Report) plan.LiveInput {
-	held := w.c.caps().TwoPhase
+	held := w.c.Caps().TwoPhase
 	if b := mem.Bulk(l.Tag); b != nil {
 		held = held && (b.State != jjm.BulkReleased || w.asked <= b.Released())
 	}
@@ -326,7 +327,7 @@ func (w *watcher) accounts() []jjm.Owner {
 	seen := map[jjm.Owner]bool{}
 	var out []jjm.Owner
 	for _, b := range v.Bulks() {
-		if a := w.c.account(b.Owner); b.Cluster == w.name && !seen[a] {
+		if a := w.c.Account(b.Owner); b.Cluster == w.name && !seen[a] {
 			seen[a] = true
 			out = append(out, a)
 		}
@@ -336,7 +337,7 @@ func (w *watcher) accounts() []jjm.Owner {
 	if len(out) == 0 && !w.c.health.Healthy() {
 		for _, g := range v.Grids() {
 			if slices.Contains(g.Job.Step.Clusters, w.name) && !g.Job.Status.Final() {
-				return []jjm.Owner{w.c.account(g.Job.Owner)}
+				return []jjm.Owner{w.c.Account(g.Job.Owner)}
 			}
 		}
 	}
@@ -347,13 +348,13 @@ func (w *watcher) accounts() []jjm.Owner {
 }
 
 // idle returns the service account if a cluster without jobs is to be listed now, else nil. Such a listing is due after
-// probeEvery, or after probeAgain while the cluster is unhealthy. It shows whether the cluster answers before a grid
-// job needs it. If jobs run as their owners, idle always returns nil: then only probes show whether the cluster
-// answers.
+// system.ProbeEvery, or after system.ProbeAgain while the cluster is unhealthy. It shows whether the cluster answers
+// before a grid job needs it. If jobs run as their owners, idle always returns nil: then only probes show whether the
+// cluster answers.
 func (w *watcher) idle() []jjm.Owner {
-	every, now := probeEvery, w.b.Now()
+	every, now := system.ProbeEvery, w.b.Now()
 	if !w.c.health.Healthy() {
-		every = probeAgain
+		every = system.ProbeAgain
 	}
 	own := w.b.Deps.Account
 	if since := now.Sub(w.asking.idle); own == nil || since >= 0 && since < every {

@@ -47,5 +47,5 @@ func (w *watcher) unwatched(listed []jjm.Owner) {
 // time of one call, because the interval between rounds grows with slow listings.
 func (w *watcher) farApart() time.Duration {
 	every, _, _ := w.interval()
-	return 2*every + patience*w.c.deadline()
+	return 2*every + w.c.CallTime()
 }

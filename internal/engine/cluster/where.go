@@ -87,7 +87,7 @@ func (cs *Clusters) window(mem state.Memory, name string, r jjm.Request, now jjm
 		return ""
 	}
 	c := cs.all[name]
-	return plan.Shut(windows, plan.StayOf(r, c.config.DefaultWalltime.D(), c.caps().MaxWalltime), now)
+	return plan.Shut(windows, plan.StayOf(r, c.Config.DefaultWalltime.D(), c.Caps().MaxWalltime), now)
 }
 
 // Shut reports whether a maintenance window forbids to submit some unsent local jobs of g to one of their clusters now.

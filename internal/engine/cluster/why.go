@@ -63,9 +63,9 @@ func refusedBulk(c *Cluster, mem state.Memory, l *jjm.LocalJob) why.Cause {
 	if s := closedBySilence(c); s.Code != "" {
 		return s
 	}
-	out := why.Cause{Code: why.SubmitFailing, Text: fmt.Sprintf("cluster %s: %s", c.name, b.Error), Since: b.Created,
+	out := why.Cause{Code: why.SubmitFailing, Text: fmt.Sprintf("cluster %s: %s", c.Name, b.Error), Since: b.Created,
 		Remedy: "see jjm clusters; jjm tries again by itself"}
-	if learnt, _ := c.refusals.most(c.account(b.Owner)); learnt > 0 {
+	if learnt, _ := c.refusals.most(c.Account(b.Owner)); learnt > 0 {
 		out.Code, out.Remedy = why.Limit, ""
 	}
 	return out
@@ -150,7 +150,7 @@ func closedBySilence(c *Cluster) why.Cause {
 		return why.Cause{}
 	}
 	return why.Cause{Code: why.Silent, Since: s.Since,
-		Text:   fmt.Sprintf("cluster %s does not answer: %s", c.name, s.Text),
+		Text:   fmt.Sprintf("cluster %s does not answer: %s", c.Name, s.Text),
 		Remedy: "see jjm clusters; jjm goes on by itself once it answers"}
 }
 
