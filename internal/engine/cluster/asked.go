@@ -114,3 +114,15 @@ func Halting(cs *Clusters) func(context.Context, jjm.GridID) {
 		}
 	}
 }
+
+// RecallAccounts makes the watch loops list the accounts of all live grid jobs for some time after a restart, even
+// accounts without an open bulk, because strays of these accounts may still run.
+func (cs *Clusters) RecallAccounts() {
+	v := cs.s.View()
+	defer v.Close()
+	for _, c := range cs.all {
+		for _, g := range v.Grids() {
+			c.watcher.Recall(c.Account(g.Job.Owner))
+		}
+	}
+}

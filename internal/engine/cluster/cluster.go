@@ -8,6 +8,7 @@ import (
 	"jjm/internal/engine/cluster/control"
 	"jjm/internal/engine/cluster/outage"
 	"jjm/internal/engine/cluster/system"
+	"jjm/internal/engine/cluster/watch"
 	"jjm/internal/engine/floor/base"
 	"jjm/internal/engine/floor/state"
 	"jjm/internal/jjm"
@@ -44,8 +45,7 @@ type workers struct {
 	health     *outage.Health      // whether listings succeed, and which jobs have been unknown for too long
 	submitter  *submitter          // forms bulks and submits them
 	settler    *settler            // finds out whether the batch system has the bulks of doubtful submissions
-	watcher    *watcher            // lists the batch system and compares the listings with memory
-	holder     *holder             // decides about local jobs that the batch system holds
+	watcher    *watch.Watcher      // lists the batch system and compares the listings with memory
 	controller *control.Controller // cancels batch jobs and releases held ones
 	halter     *control.Halter     // prevents the start of local jobs that are to be killed
 	refusals   *refusals           // the limits on the jobs of accounts, learnt from refused submissions
@@ -79,9 +79,8 @@ func newCluster(cs *Clusters, of base.Cluster) *Cluster {
 	c.refusals = newRefusals(c)
 	c.settler = &settler{c: c, b: c.b, s: c.s, name: c.Name,
 		retryAt: map[jjm.Tag]deadline{}, odd: map[jjm.Tag]oddRefusal{}}
-	c.watcher = newWatcher(c)
-	c.holder = &holder{c: c, b: c.b, s: c.s}
-	c.controller = control.New(c.System, c.s, cs.areas, cs.sweeper, func() { c.watcher.wakeWatch() })
+	c.controller = control.New(c.System, c.s, cs.areas, cs.sweeper, func() { c.watcher.Wake() })
+	c.watcher = watch.New(c.System, c.s, cs.ends, c.health, &c.failing, c.controller)
 	c.halter = control.NewHalter(c.System, c.s, cs.ends)
 	return c
 }
@@ -99,7 +98,7 @@ func (c *Cluster) batchSettle() time.Duration {
 	}
 	d := c.b.Conf().BatchSettle.D()
 	if p := c.Polling(); !p.Hints {
-		d = max(d, 2*p.Every(c.watcher.pace())+pollSettle)
+		d = max(d, 2*p.Every(c.watcher.Pace())+pollSettle)
 	}
 	return d + c.Caps().Lag
 }

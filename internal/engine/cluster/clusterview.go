@@ -31,7 +31,7 @@ func (c *Cluster) view(mem state.Memory, of func(jjm.GridID) bool) wire.Cluster 
 		u.tell(&w)
 	}
 	c.failing.Tell(&w)
-	took := c.watcher.pace()
+	took := c.watcher.Pace()
 	w.Listing, w.Interval = jjm.Duration(took), jjm.Duration(polling.Every(took))
 	if i, ok := c.Adapter.(ideal); ok {
 		s := i.Status()
@@ -108,7 +108,7 @@ func (cs *Clusters) Reset(_ context.Context, caller wire.Caller, r wire.ResetReq
 		i.Reset()
 	}
 	cs.b.Log.Info("circuit breaker closed by hand", "cluster", r.Cluster, "by", caller.Actor())
-	c.watcher.wakeWatch()
+	c.watcher.Wake()
 	c.submitter.wakeSubmit()
 	c.controller.Wake()
 	return a, nil

@@ -79,7 +79,7 @@ func (sb *submitter) accepted(ctx context.Context, tag jjm.Tag, id string) error
 	})
 	sb.c.settler.settled(tag)
 	sb.noteAccepted(tag)
-	defer sb.c.watcher.wakeWatch()
+	defer sb.c.watcher.Wake()
 	if err != nil || !sb.c.Caps().TwoPhase {
 		return err
 	}

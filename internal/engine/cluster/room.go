@@ -4,6 +4,9 @@
 // It reports the ends of attempts to package endings; package verdict decides what the ends mean. The rules for
 // decisions are in package plan.
 //
+// Packages below this one do a part of this for one batch system: control cancels and releases, watch applies listings,
+// outage keeps whether the batch system answers. All of them stand on package system, and none imports package cluster.
+//
 // A bulk goes through these steps. After a crash between two steps the settler continues:
 //
 //	choose   members are taken from the ready local jobs, in memory
@@ -24,6 +27,7 @@ import (
 	"jjm/adapters"
 	"jjm/internal/api/serve"
 	"jjm/internal/api/wire"
+	"jjm/internal/engine/cluster/watch"
 	"jjm/internal/engine/floor/areas"
 	"jjm/internal/engine/floor/base"
 	"jjm/internal/engine/floor/endings"
@@ -66,13 +70,13 @@ func (cs *Clusters) Loops() (loops []func(context.Context)) {
 	for _, name := range cs.s.Names {
 		loops = append(loops, cs.all[name].loops()...)
 	}
-	return append(loops, cs.holdLoop)
+	return append(loops, func(ctx context.Context) { watch.HoldLoop(ctx, cs.s) })
 }
 
 // loops returns the loops of one cluster. Its submit loop waits for the first probe, which finds out the cluster's
 // limits.
 func (c *Cluster) loops() []func(context.Context) {
-	loops := []func(context.Context){c.watcher.watchLoop, c.controller.Loop, func(ctx context.Context) {
+	loops := []func(context.Context){c.watcher.Loop, c.controller.Loop, func(ctx context.Context) {
 		c.awaitProbe(ctx)
 		c.submitter.submitLoop(ctx)
 	}}
