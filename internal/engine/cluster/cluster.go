@@ -7,6 +7,7 @@ import (
 
 	"jjm/internal/engine/cluster/control"
 	"jjm/internal/engine/cluster/outage"
+	"jjm/internal/engine/cluster/share"
 	"jjm/internal/engine/cluster/system"
 	"jjm/internal/engine/cluster/watch"
 	"jjm/internal/engine/floor/base"
@@ -32,12 +33,6 @@ type Cluster struct {
 	failing outage.Failing
 
 	workers
-
-	// mu is taken after the memory lock, never before.
-	mu sync.Mutex
-	// busy contains the accounts whose last submission was answered Busy, each with the time until which the answer counts
-	// against the cluster (wasBusy). Until then, local jobs that can run on other clusters go there.
-	busy map[jjm.Owner]deadline
 }
 
 // workers are the parts of a Cluster, each with one task. Each guards its own fields.
@@ -48,23 +43,7 @@ type workers struct {
 	watcher    *watch.Watcher      // lists the batch system and compares the listings with memory
 	controller *control.Controller // cancels batch jobs and releases held ones
 	halter     *control.Halter     // prevents the start of local jobs that are to be killed
-	refusals   *refusals           // the limits on the jobs of accounts, learnt from refused submissions
-}
-
-// deadline is the end of a wait. It is stored as the start and the length of the wait, so that setting the clock back
-// does not prolong the wait.
-type deadline struct {
-	set  time.Time
-	wait time.Duration
-}
-
-// left returns how long there is still to wait.
-func (d deadline) left(now time.Time) time.Duration {
-	gone := now.Sub(d.set)
-	if gone < 0 {
-		return 0
-	}
-	return max(d.wait-gone, 0)
+	share      *share.Cluster      // what local jobs it may take, beside the other clusters
 }
 
 // newCluster returns the Cluster of a configured batch system.
@@ -72,13 +51,12 @@ func newCluster(cs *Clusters, of base.Cluster) *Cluster {
 	c := &Cluster{
 		cs: cs, b: cs.b, s: cs.s, System: system.New(of, cs.s, cs.areas),
 		ready: make(chan struct{}),
-		busy:  map[jjm.Owner]deadline{},
 	}
 	c.health = outage.New(c.s, c.Name, func() { c.settler.settleNow() })
 	c.submitter = newSubmitter(c)
-	c.refusals = newRefusals(c)
+	c.share = cs.site.Add(c.System, c.health)
 	c.settler = &settler{c: c, b: c.b, s: c.s, name: c.Name,
-		retryAt: map[jjm.Tag]deadline{}, odd: map[jjm.Tag]oddRefusal{}}
+		retryAt: map[jjm.Tag]system.Deadline{}, odd: map[jjm.Tag]oddRefusal{}}
 	c.controller = control.New(c.System, c.s, cs.areas, cs.sweeper, func() { c.watcher.Wake() })
 	c.watcher = watch.New(c.System, c.s, cs.ends, c.health, &c.failing, c.controller)
 	c.halter = control.NewHalter(c.System, c.s, cs.ends)

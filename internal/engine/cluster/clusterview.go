@@ -46,21 +46,17 @@ func (c *Cluster) view(mem state.Memory, of func(jjm.GridID) bool) wire.Cluster 
 // limits are shown.
 func (cs *Clusters) View(mem state.Memory, name string, of func(jjm.GridID) bool, may func(uid int) bool) wire.Cluster {
 	w := cs.all[name].view(mem, of)
-	w.Learnt = cs.all[name].refusals.limits(may)
+	w.Learnt = cs.all[name].share.Limits(may)
 	return w
 }
 
 // limits returns the limits on jobs of this cluster: the batch system's limits, which are in caps, and the limits of
 // the configuration.
 func (c *Cluster) limits(caps adapters.Capabilities) wire.Limits {
-	pending := c.Config.MaxPending
-	if pending == 0 {
-		pending = c.b.Conf().MaxPending
-	}
 	return wire.Limits{
 		MaxCores: caps.MaxCores, MaxMemoryMB: caps.MaxMemoryMB, MaxWalltime: jjm.Duration(caps.MaxWalltime),
 		MaxQueued:  caps.MaxQueued,
-		MaxPending: pending, MaxRunning: c.Config.MaxRunning,
+		MaxPending: c.share.MaxPending(), MaxRunning: c.Config.MaxRunning,
 		MaxPendingPerUser: c.Config.MaxPendingPerUser, MaxRunningPerUser: c.Config.MaxRunningPerUser,
 	}
 }

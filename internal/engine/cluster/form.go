@@ -42,15 +42,16 @@ type placed struct {
 func (sb *submitter) demand(a *state.Memo, now jjm.Time) []placed {
 	var all []placed
 	for id, g := range a.InOrder() {
-		if !sb.c.serves(a.Memory, g, now) || sb.asideLeft(g.Job.Owner) > 0 || sb.submits.Slow(sb.c.Account(g.Job.Owner)) {
+		if !sb.c.share.Serves(a.Memory, g, now) || sb.asideLeft(g.Job.Owner) > 0 ||
+			sb.submits.Slow(sb.c.Account(g.Job.Owner)) {
 			continue
 		}
 		a.Due(g, now)
-		if sb.c.refusals.waitsAlone(a.Memory, sb.c.Account(g.Job.Owner)) {
+		if sb.c.share.WaitsAlone(a.Memory, sb.c.Account(g.Job.Owner)) {
 			continue
 		}
 		for place := range g.Places() {
-			if a.Ready(g, place, now) > 0 && sb.c.queueOpen(a.Memory, g, place, now) &&
+			if a.Ready(g, place, now) > 0 && sb.c.share.QueueOpen(a.Memory, g, place, now) &&
 				slices.Contains(a.Candidates(g, place), sb.name) {
 				all = append(all, placed{id, place})
 			}
@@ -85,14 +86,14 @@ func (sb *submitter) shapeOf(job *jjm.GridJob, place int32) shape {
 func (sb *submitter) shares(a *state.Memo, now jjm.Time) []plan.Budget {
 	here := sb.s.Positions[sb.name]
 	all := sb.demand(a, now) // called first, because it also makes local jobs ready whose NotBefore has passed
-	site, roomOf := sb.c.cs.standing(a.Memory, now)
+	site, roomOf := sb.c.cs.site.Standing(a.Memory, now)
 	if len(all) == 0 || site[here].Rank == plan.Barred || site[here].Room == 0 {
 		return nil
 	}
 	var wants []plan.Want
 	for _, p := range all {
 		g := a.Grid(p.grid)
-		wants = append(wants, sb.c.cs.want(a.Memory, g, p.place, here, roomOf(g.Job.Owner), now))
+		wants = append(wants, sb.c.cs.site.Want(a.Memory, g, p.place, here, roomOf(g.Job.Owner), now))
 	}
 	demands := plan.Share(here, site, wants)
 	return sb.alike(a.Memory, demands, plan.Site(demands, site[here].Room))

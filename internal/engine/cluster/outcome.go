@@ -38,7 +38,7 @@ func (sb *submitter) outcome(ctx context.Context, tag jjm.Tag, receipt adapters.
 	case kind == jjm.Busy:
 		sb.b.Complain(slog.LevelWarn, "busy/"+sb.name, "batch system is busy, the bulk waits", "cluster", sb.name, "tag", tag,
 			"error", err)
-		sb.c.saidBusy(tag)
+		sb.c.share.SaidBusy(tag)
 		sb.c.settler.later(tag, 5*time.Second)
 		return sb.tried(ctx, tag, err)
 	default:
@@ -93,11 +93,11 @@ func (sb *submitter) noteAccepted(tag jjm.Tag) {
 	var account jjm.Owner
 	have := 0
 	if b := v.Bulk(tag); b != nil {
-		account, have = sb.c.Account(b.Owner), jobsOf(sb.c, v.Memory, b.Owner)
+		account, have = sb.c.Account(b.Owner), sb.c.share.JobsOf(v.Memory, b.Owner)
 	}
 	v.Close()
-	sb.c.notBusy(account)
-	sb.c.refusals.accepted(account, have)
+	sb.c.share.NotBusy(account)
+	sb.c.share.Accepted(account, have)
 }
 
 // release releases the jobs of a held bulk whose batch id is stored. If that fails, release logs the error and returns
@@ -301,7 +301,7 @@ func (sb *submitter) movable(mem state.Memory, b *jjm.Bulk, now jjm.Time) bool {
 		if l == nil || l.Kill {
 			continue
 		}
-		if !sb.c.elsewhere(mem, mem.Grid(m.Grid), l.Place, now) {
+		if !sb.c.share.Elsewhere(mem, mem.Grid(m.Grid), l.Place, now) {
 			return false
 		}
 		movable = true

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"jjm/adapters"
+	"jjm/internal/engine/cluster/system"
 	"jjm/internal/engine/floor/areas"
 	"jjm/internal/engine/floor/base"
 	"jjm/internal/engine/floor/fair"
@@ -26,8 +27,8 @@ type settler struct {
 
 	// mu is taken after the memory lock, never before.
 	mu      sync.Mutex
-	retryAt map[jjm.Tag]deadline   // when to look at an unsettled bulk again; a bulk without an entry is due now
-	odd     map[jjm.Tag]oddRefusal // by bulk: the refusals in words that the adapter does not know
+	retryAt map[jjm.Tag]system.Deadline // when to look at an unsettled bulk again; a bulk without an entry is due now
+	odd     map[jjm.Tag]oddRefusal      // by bulk: the refusals in words that the adapter does not know
 }
 
 // oddRefusal is a refusal in words that the adapter does not know ([adapters.Unexplained]).
@@ -102,7 +103,7 @@ func (st *settler) retryIn(tag jjm.Tag) time.Duration {
 	if !waits {
 		return 0
 	}
-	return at.left(st.b.Now())
+	return at.Left(st.b.Now())
 }
 
 // unsettled returns the unsettled bulks of this cluster, each with its account.
@@ -146,7 +147,7 @@ func (st *settler) settle(ctx context.Context, tag jjm.Tag) error {
 		st.b.Log.Info("bulk found again", "cluster", st.name, "tag", tag, "batch", act.ID, "why", act.Why)
 		return st.c.submitter.accepted(ctx, tag, act.ID)
 	case plan.BulkSubmit:
-		if st.c.halted(b) {
+		if st.c.share.Halted(b) {
 			st.later(tag, asideFor)
 			return st.c.submitter.moveOn(ctx, b)
 		}
@@ -316,6 +317,6 @@ func (st *settler) settleNow() {
 // later makes an unsettled bulk due after the time d, or after 100 ms if d is shorter.
 func (st *settler) later(tag jjm.Tag, d time.Duration) {
 	st.mu.Lock()
-	st.retryAt[tag] = deadline{set: st.b.Now(), wait: max(d, 100*time.Millisecond)}
+	st.retryAt[tag] = system.Deadline{Set: st.b.Now(), Wait: max(d, 100*time.Millisecond)}
 	st.mu.Unlock()
 }

@@ -5,7 +5,8 @@
 // decisions are in package plan.
 //
 // Packages below this one do a part of this for one batch system: control cancels and releases, watch applies listings,
-// outage keeps whether the batch system answers. All of them stand on package system, and none imports package cluster.
+// outage keeps whether the batch system answers. Package share says which cluster may take which local jobs. All of
+// them stand on package system, and none imports package cluster.
 //
 // A bulk goes through these steps. After a crash between two steps the settler continues:
 //
@@ -27,6 +28,7 @@ import (
 	"jjm/adapters"
 	"jjm/internal/api/serve"
 	"jjm/internal/api/wire"
+	"jjm/internal/engine/cluster/share"
 	"jjm/internal/engine/cluster/watch"
 	"jjm/internal/engine/floor/areas"
 	"jjm/internal/engine/floor/base"
@@ -45,13 +47,15 @@ type Clusters struct {
 	lineage *lineage.Lineage
 	sweeper *sweep.Sweeper
 	ends    *endings.Endings
+	site    *share.Site
 	all     map[string]*Cluster
 }
 
 // New returns the clusters of the configuration. It starts no goroutines; the caller runs the functions that Loops
 // returns.
 func New(s *state.State, as *areas.Areas, sw *sweep.Sweeper, ln *lineage.Lineage, ends *endings.Endings) *Clusters {
-	cs := &Clusters{b: s.B, s: s, areas: as, sweeper: sw, lineage: ln, ends: ends, all: map[string]*Cluster{}}
+	cs := &Clusters{b: s.B, s: s, areas: as, sweeper: sw, lineage: ln, ends: ends,
+		site: share.NewSite(s), all: map[string]*Cluster{}}
 	for _, c := range s.B.Deps.Clusters {
 		cs.all[c.Adapter.Name()] = newCluster(cs, c)
 	}

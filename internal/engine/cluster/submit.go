@@ -11,6 +11,7 @@ import (
 
 	"jjm/adapters"
 	"jjm/internal/engine/cluster/control"
+	"jjm/internal/engine/cluster/system"
 	"jjm/internal/engine/floor/areas"
 	"jjm/internal/engine/floor/base"
 	"jjm/internal/engine/floor/fair"
@@ -32,12 +33,12 @@ type submitter struct {
 	mu sync.Mutex
 	// aside contains the owners whose last submission failed for a reason of their own, such as an error in their work
 	// area. Until its deadline, an owner gets no new bulk.
-	aside map[jjm.Owner]deadline
+	aside map[jjm.Owner]system.Deadline
 }
 
 func newSubmitter(c *Cluster) *submitter {
 	return &submitter{c: c, b: c.b, s: c.s, name: c.Name, submitKick: make(chan struct{}, 1), submits: c.Lanes(),
-		aside: map[jjm.Owner]deadline{}}
+		aside: map[jjm.Owner]system.Deadline{}}
 }
 
 // submitLoop forms bulks of ready local jobs and submits them, and calls the settler for unsettled bulks.
@@ -161,7 +162,7 @@ func (sb *submitter) setAside(owner jjm.Owner, err error) {
 		sb.complainOf(owner, err)
 	}
 	sb.mu.Lock()
-	sb.aside[owner] = deadline{set: sb.b.Now(), wait: asideFor}
+	sb.aside[owner] = system.Deadline{Set: sb.b.Now(), Wait: asideFor}
 	sb.mu.Unlock()
 }
 
@@ -175,7 +176,7 @@ func (sb *submitter) complainOf(owner jjm.Owner, err error) {
 func (sb *submitter) asideLeft(owner jjm.Owner) time.Duration {
 	sb.mu.Lock()
 	defer sb.mu.Unlock()
-	left := sb.aside[owner].left(sb.b.Now())
+	left := sb.aside[owner].Left(sb.b.Now())
 	if left == 0 {
 		delete(sb.aside, owner)
 	}
@@ -311,7 +312,7 @@ func (sb *submitter) nextDue() time.Duration {
 	next := time.Hour
 	now := jjm.At(sb.b.Now())
 	for _, g := range v.Grids() {
-		if !sb.c.serves(v.Memory, g, now) {
+		if !sb.c.share.Serves(v.Memory, g, now) {
 			continue
 		}
 		if left := sb.asideLeft(g.Job.Owner); left > 0 {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"jjm/internal/engine/cluster/share"
 	"jjm/internal/engine/floor/state"
 	"jjm/internal/jjm"
 	"jjm/internal/policy/why"
@@ -21,7 +22,7 @@ func NewCauses(cs *Clusters) Causes { return Causes{cs} }
 func (cs Causes) Of(mem state.Memory, g *state.Grid, now jjm.Time) func(l *jjm.LocalJob) why.Cause {
 	kept := map[int32]why.Cause{} // by place
 	silent := map[string]why.Cause{}
-	loads := sync.OnceValue(func() loads { return cs.loads(mem) })
+	loads := sync.OnceValue(func() share.Loads { return cs.site.Loads(mem) })
 	unjudged := sync.OnceValue(func() bool { return cs.ends.Trouble(now).Attempts > 0 })
 	return func(l *jjm.LocalJob) why.Cause {
 		f := why.Facts{Local: l, Now: now, Unsent: state.Unsent(l) != 0}
@@ -65,7 +66,7 @@ func refusedBulk(c *Cluster, mem state.Memory, l *jjm.LocalJob) why.Cause {
 	}
 	out := why.Cause{Code: why.SubmitFailing, Text: fmt.Sprintf("cluster %s: %s", c.Name, b.Error), Since: b.Created,
 		Remedy: "see jjm clusters; jjm tries again by itself"}
-	if learnt, _ := c.refusals.most(c.Account(b.Owner)); learnt > 0 {
+	if learnt, _ := c.share.Most(c.Account(b.Owner)); learnt > 0 {
 		out.Code, out.Remedy = why.Limit, ""
 	}
 	return out
@@ -73,7 +74,7 @@ func refusedBulk(c *Cluster, mem state.Memory, l *jjm.LocalJob) why.Cause {
 
 // kept returns the cause that prevents the submission of the local jobs of g with a place now. It checks the possible
 // causes in the order of Waits and Full. The cause has no code if nothing prevents the submission.
-func (cs Causes) kept(mem state.Memory, g *state.Grid, place int32, loads func() loads, now jjm.Time) why.Cause {
+func (cs Causes) kept(mem state.Memory, g *state.Grid, place int32, loads func() share.Loads, now jjm.Time) why.Cause {
 	if o, halted := mem.Halted(g, now); halted {
 		return orderCause(o)
 	}
@@ -87,7 +88,7 @@ func (cs Causes) kept(mem state.Memory, g *state.Grid, place int32, loads func()
 	if c := cs.refusedBy(mem, g, place, now); c.Code != "" {
 		return c
 	}
-	if text := fullFor(cs.Clusters, mem, g, place, loads(), now); text != "" {
+	if text := cs.site.Full(mem, g, place, loads(), now); text != "" {
 		return why.Cause{Code: why.Limit, Text: text}
 	}
 	return cs.submissionFails(mem, g, place, now)
@@ -136,7 +137,7 @@ func (cs Causes) closedFor(mem state.Memory, g *state.Grid, place int32, name st
 	if o, paused := mem.OrderedAt(jjm.OrderPause, name, r, now); paused {
 		return orderCause(o)
 	}
-	if text := cs.window(mem, name, r, now); text != "" {
+	if text := cs.site.Window(mem, name, r, now); text != "" {
 		return why.Cause{Code: why.Maintenance, Text: text}
 	}
 	return closedBySilence(cs.all[name])
@@ -158,7 +159,7 @@ func closedBySilence(c *Cluster) why.Cause {
 // result is the cause of the first cluster. It has no code unless the last command of each of these clusters failed.
 func (cs Causes) submissionFails(mem state.Memory, g *state.Grid, place int32, now jjm.Time) why.Cause {
 	var first why.Cause
-	for _, name := range cs.open(mem, g, place, now) {
+	for _, name := range cs.site.Open(mem, g, place, now) {
 		since, cause := cs.all[name].failing.Last()
 		if since == 0 {
 			return why.Cause{}

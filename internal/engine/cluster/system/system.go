@@ -94,3 +94,19 @@ func (sys *System) Polling() plan.Polling {
 	}
 	return p
 }
+
+// Deadline is the end of a wait. It is stored as the start and the length of the wait, so that setting the clock back
+// does not prolong the wait.
+type Deadline struct {
+	Set  time.Time
+	Wait time.Duration
+}
+
+// Left returns how long there is still to wait.
+func (d Deadline) Left(now time.Time) time.Duration {
+	gone := now.Sub(d.Set)
+	if gone < 0 {
+		return 0
+	}
+	return max(d.Wait-gone, 0)
+}

@@ -1,8 +1,7 @@
-package cluster
+package share
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"jjm/internal/engine/floor/state"
@@ -10,35 +9,16 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// Full returns, for people, the limits that prevent the submission of the ready local jobs of g. It returns "" if some
-// of these local jobs can be submitted, or if something other than a limit prevents it (Waits).
-func (cs *Clusters) Full(mem state.Memory, g *state.Grid, now jjm.Time) string {
-	if _, some := cs.Waits(mem, g, now); !some {
-		return ""
-	}
-	loads := cs.loads(mem)
-	var why []string
-	for _, place := range g.UnsentPlaces() {
-		switch text := fullFor(cs, mem, g, place, loads, now); {
-		case text != "" && !slices.Contains(why, text):
-			why = append(why, text)
-		case text == "" && g.ReadyAt(place) > 0 && cs.keeps(mem, g, place, now) == "":
-			return ""
-		}
-	}
-	return strings.Join(why, "; ")
-}
-
-// fullFor returns, for people, the limits that prevent the submission of the ready local jobs of g with a place now. It
+// Full returns, for people, the limits that prevent the submission of the ready local jobs of g with a place now. It
 // looks at the best of the clusters that are open to these local jobs. It returns "" if one of them has room, if no
 // cluster is open, or if no local job is ready.
-func fullFor(cs *Clusters, mem state.Memory, g *state.Grid, place int32, loads loads, now jjm.Time) string {
+func (st *Site) Full(mem state.Memory, g *state.Grid, place int32, loads Loads, now jjm.Time) string {
 	if g.ReadyAt(place) == 0 {
 		return ""
 	}
 	var open []plan.Candidate
-	for _, name := range cs.open(mem, g, place, now) {
-		open = append(open, plan.Candidate{Name: name, Rank: cs.all[name].rank(mem, now)})
+	for _, name := range st.Open(mem, g, place, now) {
+		open = append(open, plan.Candidate{Name: name, Rank: st.all[name].Rank(mem, now)})
 	}
 	best := plan.Best(open)
 	var why []string
@@ -46,7 +26,7 @@ func fullFor(cs *Clusters, mem state.Memory, g *state.Grid, place int32, loads l
 		if o.Rank != best {
 			continue
 		}
-		text := full(cs.all[o.Name], loads, g.Job.Owner)
+		text := st.all[o.Name].full(loads, g.Job.Owner)
 		if text == "" {
 			return ""
 		}
@@ -57,14 +37,14 @@ func fullFor(cs *Clusters, mem state.Memory, g *state.Grid, place int32, loads l
 
 // full returns, for people, the limit that prevents the submission of more local jobs of an owner to c, "" if there is
 // room.
-func full(c *Cluster, loads loads, o jjm.Owner) string {
+func (c *Cluster) full(loads Loads, o jjm.Owner) string {
 	at := c.s.Positions[c.Name]
 	if limit, full := plan.Full(loads.all[at], c.bounds()); full {
-		return limitText(c, limit, "", o)
+		return c.limitText(limit, "", o)
 	}
 	if of := loads.owners[o]; of != nil {
-		if limit, full := plan.Full(of[at], boundsOf(c, o)); full {
-			return limitText(c, limit, "_per_user", o)
+		if limit, full := plan.Full(of[at], c.boundsOf(o)); full {
+			return c.limitText(limit, "_per_user", o)
 		}
 	}
 	return ""
@@ -72,9 +52,9 @@ func full(c *Cluster, loads loads, o jjm.Owner) string {
 
 // limitText returns the text about a limit that an owner has reached: the name of its setting, or the reason that the
 // batch system gave. perUser is "_per_user" for a limit on each owner, else "".
-func limitText(c *Cluster, l plan.Limit, perUser string, o jjm.Owner) string {
+func (c *Cluster) limitText(l plan.Limit, perUser string, o jjm.Owner) string {
 	name := ""
-	learnt, why := c.refusals.most(c.Account(o))
+	learnt, why := c.Most(c.Account(o))
 	switch {
 	case l.Bound == plan.BoundQueued && l.Most == learnt:
 		return fmt.Sprintf("the batch system takes no more jobs of this account (%d are there): %s", l.Have, why)
