@@ -8,20 +8,17 @@ import (
 	"jjm/internal/engine/cluster/control"
 	"jjm/internal/engine/cluster/outage"
 	"jjm/internal/engine/cluster/share"
+	"jjm/internal/engine/cluster/submit"
 	"jjm/internal/engine/cluster/system"
 	"jjm/internal/engine/cluster/watch"
 	"jjm/internal/engine/floor/base"
-	"jjm/internal/engine/floor/state"
-	"jjm/internal/jjm"
 )
 
 // Cluster is one batch system of the site. Its loops (submit, watch, control) do not wait for one another. For example,
 // a listing that hangs does not delay a kill.
 type Cluster struct {
-	cs *Clusters
-	b  *base.Base
-	s  *state.State
 	*system.System
+	b *base.Base
 
 	// ready is closed after the first probe, whether the probe succeeded or not. If the adapter cannot probe,
 	// Cluster.loops closes it.
@@ -38,8 +35,7 @@ type Cluster struct {
 // workers are the parts of a Cluster, each with one task. Each guards its own fields.
 type workers struct {
 	health     *outage.Health      // whether listings succeed, and which jobs have been unknown for too long
-	submitter  *submitter          // forms bulks and submits them
-	settler    *settler            // finds out whether the batch system has the bulks of doubtful submissions
+	submitter  *submit.Submitter   // forms bulks, submits them, and settles those in doubt
 	watcher    *watch.Watcher      // lists the batch system and compares the listings with memory
 	controller *control.Controller // cancels batch jobs and releases held ones
 	halter     *control.Halter     // prevents the start of local jobs that are to be killed
@@ -48,18 +44,14 @@ type workers struct {
 
 // newCluster returns the Cluster of a configured batch system.
 func newCluster(cs *Clusters, of base.Cluster) *Cluster {
-	c := &Cluster{
-		cs: cs, b: cs.b, s: cs.s, System: system.New(of, cs.s, cs.areas),
-		ready: make(chan struct{}),
-	}
-	c.health = outage.New(c.s, c.Name, func() { c.settler.settleNow() })
-	c.submitter = newSubmitter(c)
+	c := &Cluster{System: system.New(of, cs.s, cs.areas), b: cs.b, ready: make(chan struct{})}
+	c.health = outage.New(cs.s, c.Name, func() { c.submitter.SettleNow() })
 	c.share = cs.site.Add(c.System, c.health)
-	c.settler = &settler{c: c, b: c.b, s: c.s, name: c.Name,
-		retryAt: map[jjm.Tag]system.Deadline{}, odd: map[jjm.Tag]oddRefusal{}}
-	c.controller = control.New(c.System, c.s, cs.areas, cs.sweeper, func() { c.watcher.Wake() })
-	c.watcher = watch.New(c.System, c.s, cs.ends, c.health, &c.failing, c.controller)
-	c.halter = control.NewHalter(c.System, c.s, cs.ends)
+	c.controller = control.New(c.System, cs.s, cs.areas, cs.sweeper, func() { c.watcher.Wake() })
+	c.watcher = watch.New(c.System, cs.s, cs.ends, c.health, &c.failing, c.controller)
+	c.halter = control.NewHalter(c.System, cs.s, cs.ends)
+	c.submitter = submit.New(c.share, cs.s, cs.areas, cs.lineage, submit.Parts{Health: c.health, Failing: &c.failing,
+		Halter: c.halter, Look: func() { c.watcher.Wake() }})
 	return c
 }
 

@@ -105,7 +105,7 @@ func (cs *Clusters) Reset(_ context.Context, caller wire.Caller, r wire.ResetReq
 	}
 	cs.b.Log.Info("circuit breaker closed by hand", "cluster", r.Cluster, "by", caller.Actor())
 	c.watcher.Wake()
-	c.submitter.wakeSubmit()
+	c.submitter.Wake()
 	c.controller.Wake()
 	return a, nil
 }

@@ -37,7 +37,7 @@ func (c *Cluster) probe(ctx context.Context, p adapters.Prober) bool {
 	}
 	c.b.Over("probe/" + c.Name)
 	c.unprobed.Store(nil)
-	c.submitter.wakeSubmit()
+	c.submitter.Wake()
 	return true
 }
 

@@ -4,9 +4,9 @@
 // It reports the ends of attempts to package endings; package verdict decides what the ends mean. The rules for
 // decisions are in package plan.
 //
-// Packages below this one do a part of this for one batch system: control cancels and releases, watch applies listings,
-// outage keeps whether the batch system answers. Package share says which cluster may take which local jobs. All of
-// them stand on package system, and none imports package cluster.
+// Packages below this one do a part of this each: submit forms, submits and settles bulks, watch applies listings,
+// control cancels and releases, share says which cluster may take which local jobs, outage keeps whether a batch system
+// answers. All of them stand on package system, and none imports package cluster.
 //
 // A bulk goes through these steps. After a crash between two steps the settler continues:
 //
@@ -65,7 +65,7 @@ func New(s *state.State, as *areas.Areas, sw *sweep.Sweeper, ln *lineage.Lineage
 // Wake wakes the submit loops of all clusters and returns immediately.
 func (cs *Clusters) Wake() {
 	for _, c := range cs.all {
-		c.submitter.wakeSubmit()
+		c.submitter.Wake()
 	}
 }
 
@@ -82,7 +82,7 @@ func (cs *Clusters) Loops() (loops []func(context.Context)) {
 func (c *Cluster) loops() []func(context.Context) {
 	loops := []func(context.Context){c.watcher.Loop, c.controller.Loop, func(ctx context.Context) {
 		c.awaitProbe(ctx)
-		c.submitter.submitLoop(ctx)
+		c.submitter.Loop(ctx)
 	}}
 	if r, ok := c.Adapter.(adapters.Runner); ok {
 		loops = append(loops, func(ctx context.Context) { c.runAdapter(ctx, r) })

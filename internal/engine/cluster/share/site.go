@@ -24,7 +24,7 @@ func NewSite(s *state.State) *Site { return &Site{s: s, all: map[string]*Cluster
 // Cluster is one cluster of a Site.
 type Cluster struct {
 	*system.System
-	site   *Site
+	Site   *Site // it and the other clusters
 	b      *base.Base
 	s      *state.State
 	health *outage.Health
@@ -39,7 +39,7 @@ type Cluster struct {
 
 // Add adds a cluster to the site. All clusters are added before the first other call.
 func (st *Site) Add(sys *system.System, health *outage.Health) *Cluster {
-	c := &Cluster{System: sys, site: st, b: st.s.B, s: st.s, health: health, refusals: newRefusals(sys, st.s.B),
+	c := &Cluster{System: sys, Site: st, b: st.s.B, s: st.s, health: health, refusals: newRefusals(sys, st.s.B),
 		busy: map[jjm.Owner]system.Deadline{}}
 	st.all[sys.Name] = c
 	return c

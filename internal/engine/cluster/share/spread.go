@@ -26,7 +26,7 @@ func (c *Cluster) Serves(mem state.Memory, g *state.Grid, now jjm.Time) bool {
 // QueueOpen reports whether orders allow the submission of a grid job's local jobs with a place to this cluster now: no
 // order about this cluster, or about the queue to which they would go, forbids it.
 func (c *Cluster) QueueOpen(mem state.Memory, g *state.Grid, place int32, now jjm.Time) bool {
-	return c.site.Closed(mem, g, place, c.Name, now) == ""
+	return c.Site.Closed(mem, g, place, c.Name, now) == ""
 }
 
 // Rank returns how suitable the cluster is for new local jobs now: Barred if an order pauses it; else Troubled if it
@@ -231,8 +231,8 @@ func (c *Cluster) Elsewhere(mem state.Memory, g *state.Grid, place int32, now jj
 	if _, halted := mem.Halted(g, now); halted {
 		return false
 	}
-	return slices.ContainsFunc(c.site.Open(mem, g, place, now), func(name string) bool {
-		return name != c.Name && c.site.all[name].Rank(mem, now) < plan.Troubled
+	return slices.ContainsFunc(c.Site.Open(mem, g, place, now), func(name string) bool {
+		return name != c.Name && c.Site.all[name].Rank(mem, now) < plan.Troubled
 	})
 }
 
@@ -247,7 +247,7 @@ func (c *Cluster) NotBusy(account jjm.Owner) {
 // JobsOf returns how many jobs the account of an owner has in the batch system, including jobs that are being
 // submitted.
 func (c *Cluster) JobsOf(mem state.Memory, o jjm.Owner) int {
-	loads, at := c.site.Loads(mem), c.s.Positions[c.Name]
+	loads, at := c.Site.Loads(mem), c.s.Positions[c.Name]
 	l := loads.all[at]
 	if c.b.Deps.Account == nil {
 		l = plan.Load{}

@@ -1,4 +1,4 @@
-package cluster
+package submit
 
 import (
 	"context"
@@ -15,22 +15,22 @@ import (
 // bulks, and nothing is learnt about the account. In all other cases, the account has too many jobs, and jjm learns the
 // account's limit. A bulk of several members is then broken up. A bulk of one member waits, and until it is accepted or
 // taken back, the account gets no other bulk.
-func (sb *submitter) tooMany(ctx context.Context, tag jjm.Tag, cause error) error {
+func (sb *Submitter) tooMany(ctx context.Context, tag jjm.Tag, cause error) error {
 	b, have := sb.refusedBulk(tag)
 	if b == nil {
 		return nil
 	}
-	account, n := sb.c.Account(b.Owner), len(b.Members)
+	account, n := sb.sys.Account(b.Owner), len(b.Members)
 	if n > 1 && adapters.IsNotStarted(cause) {
 		sb.b.Log.Info("bulk is too large for the cluster now, goes in smaller ones", "cluster", sb.name, "tag", tag,
 			"error", cause)
 		return sb.breakUp(ctx, tag, cause)
 	}
-	sb.c.share.Refused(account, tag, plan.Refused(have, n, cause.Error(), jjm.At(sb.b.Now())), n == 1)
+	sb.here.Refused(account, tag, plan.Refused(have, n, cause.Error(), jjm.At(sb.b.Now())), n == 1)
 	sb.b.Complain(slog.LevelWarn, "too-many/"+sb.name+"/"+account.User, "batch system takes no more jobs of an account",
 		"cluster", sb.name, "account", account.User, "refused", n, "others", have, "error", cause)
 	if n == 1 {
-		sb.c.settler.later(tag, asideFor) // after this wait, plan.Reconcile decides
+		sb.settler.later(tag, asideFor) // after this wait, plan.Reconcile decides
 		return sb.tried(ctx, tag, cause)
 	}
 	return sb.breakUp(ctx, tag, cause)
@@ -38,7 +38,7 @@ func (sb *submitter) tooMany(ctx context.Context, tag jjm.Tag, cause error) erro
 
 // refusedBulk returns a copy of an open bulk, and how many other jobs the account of its owner has on this cluster. The
 // copy is nil if the bulk is closed.
-func (sb *submitter) refusedBulk(tag jjm.Tag) (b *jjm.Bulk, have int) {
+func (sb *Submitter) refusedBulk(tag jjm.Tag) (b *jjm.Bulk, have int) {
 	v := sb.s.View()
 	defer v.Close()
 	live := v.Bulk(tag)
@@ -46,12 +46,12 @@ func (sb *submitter) refusedBulk(tag jjm.Tag) (b *jjm.Bulk, have int) {
 		return nil, 0
 	}
 	bulk := live.Bulk
-	return &bulk, max(0, sb.c.share.JobsOf(v.Memory, bulk.Owner)-live.Open)
+	return &bulk, max(0, sb.here.JobsOf(v.Memory, bulk.Owner)-live.Open)
 }
 
 // breakUp takes back a bulk and makes its members ready again, so that they form smaller bulks. cause is the answer of
 // the batch system.
-func (sb *submitter) breakUp(ctx context.Context, tag jjm.Tag, cause error) error {
+func (sb *Submitter) breakUp(ctx context.Context, tag jjm.Tag, cause error) error {
 	err := sb.s.Change(ctx, "break-up", func(ch *state.Change) error {
 		b := ch.Bulk(tag)
 		if b == nil {
@@ -61,6 +61,6 @@ func (sb *submitter) breakUp(ctx context.Context, tag jjm.Tag, cause error) erro
 		b.Error = cause.Error()
 		return nil
 	})
-	sb.wakeSubmit()
+	sb.Wake()
 	return err
 }
