@@ -1,4 +1,6 @@
-package cluster
+// Package submit forms bulks of ready local jobs, submits each with one command to one batch system, and finds out what
+// became of submissions whose outcome is unknown.
+package submit
 
 import (
 	"context"
@@ -10,37 +12,65 @@ import (
 	"time"
 
 	"jjm/adapters"
+	"jjm/internal/engine/cluster/control"
+	"jjm/internal/engine/cluster/outage"
+	"jjm/internal/engine/cluster/share"
+	"jjm/internal/engine/cluster/system"
 	"jjm/internal/engine/floor/areas"
 	"jjm/internal/engine/floor/base"
 	"jjm/internal/engine/floor/fair"
+	"jjm/internal/engine/floor/lineage"
 	"jjm/internal/engine/floor/state"
 	"jjm/internal/jjm"
 	"jjm/sandbox"
 )
 
-// submitter forms bulks of ready local jobs and submits them to one cluster. Its loop is the submit loop.
-type submitter struct {
-	c          *Cluster
-	b          *base.Base
-	s          *state.State
-	name       string
-	submitKick chan struct{}
+// Submitter forms bulks of ready local jobs and submits them to one cluster. Its loop is the submit loop.
+type Submitter struct {
+	sys      *system.System
+	b        *base.Base
+	s        *state.State
+	name     string
+	areas    *areas.Areas
+	here     *share.Cluster
+	parts    Parts
+	assigner assigner
+	carrier  carrier
+	settler  *settler
+	kick     chan struct{}
 	// submits runs the submission commands, in a lane for each account.
 	submits fair.Lanes
 
 	mu sync.Mutex
 	// aside contains the owners whose last submission failed for a reason of their own, such as an error in their work
 	// area. Until its deadline, an owner gets no new bulk.
-	aside map[jjm.Owner]deadline
+	aside map[jjm.Owner]system.Deadline
 }
 
-func newSubmitter(c *Cluster) *submitter {
-	return &submitter{c: c, b: c.b, s: c.s, name: c.name, submitKick: make(chan struct{}, 1), submits: c.lanes(),
-		aside: map[jjm.Owner]deadline{}}
+// Parts are parts of the cluster that a Submitter uses.
+type Parts struct {
+	Health  *outage.Health
+	Failing *outage.Failing // it hears how submissions end
+	Halter  *control.Halter
+	Look    func() // makes the cluster's next listing start soon and returns immediately
 }
 
-// submitLoop forms bulks of ready local jobs and submits them, and calls the settler for unsettled bulks.
-func (sb *submitter) submitLoop(ctx context.Context) {
+// New returns the Submitter of the cluster here.
+func New(here *share.Cluster, s *state.State, as *areas.Areas, ln *lineage.Lineage, parts Parts) *Submitter {
+	sys := here.System
+	sb := &Submitter{sys: sys, b: s.B, s: s, name: sys.Name, areas: as, here: here, parts: parts,
+		assigner: assigner{s.B, s, as, ln}, carrier: carrier{s.B, sys}, kick: make(chan struct{}, 1),
+		submits: sys.Lanes(), aside: map[jjm.Owner]system.Deadline{}}
+	sb.settler = &settler{sb: sb, sys: sys, b: s.B, s: s, name: sys.Name, health: parts.Health,
+		retryAt: map[jjm.Tag]system.Deadline{}, odd: map[jjm.Tag]oddRefusal{}}
+	return sb
+}
+
+// SettleNow makes all unsettled bulks due now. It is called when the cluster answers again.
+func (sb *Submitter) SettleNow() { sb.settler.settleNow() }
+
+// Loop forms bulks of ready local jobs and submits them, and calls the settler for unsettled bulks.
+func (sb *Submitter) Loop(ctx context.Context) {
 	defer sb.submits.Running.Wait()
 	for ctx.Err() == nil {
 		next, err := sb.submitOnce(ctx)
@@ -49,15 +79,15 @@ func (sb *submitter) submitLoop(ctx context.Context) {
 				err)
 			next = asideFor
 		}
-		fair.WaitKick(ctx, sb.submitKick, next)
+		fair.WaitKick(ctx, sb.kick, next)
 	}
 }
 
 // submitOnce settles the unsettled bulks that are due. Then it forms and submits bulks until no local job can be
 // submitted now; accounts whose lane is taken are left out. It returns the time until something will be due. The errors
 // are those of settleDue and choose and, if all jobs run as one account, a failpoint's.
-func (sb *submitter) submitOnce(ctx context.Context) (time.Duration, error) {
-	wait, err := sb.c.settler.settleDue(ctx)
+func (sb *Submitter) submitOnce(ctx context.Context) (time.Duration, error) {
+	wait, err := sb.settler.settleDue(ctx)
 	if err != nil {
 		return wait, err
 	}
@@ -66,7 +96,7 @@ func (sb *submitter) submitOnce(ctx context.Context) (time.Duration, error) {
 		if err != nil || b == nil {
 			return min(wait, sb.nextDue(), sb.submits.NextSlow()), err
 		}
-		sb.submits.Do(sb.c.account(b.Owner), func() { err = sb.hand(ctx, b, members) }, func() { fair.Kick(sb.submitKick) })
+		sb.submits.Do(sb.sys.Account(b.Owner), func() { err = sb.hand(ctx, b, members) }, func() { fair.Kick(sb.kick) })
 		if sb.submits.OneAccount && err != nil {
 			if errors.Is(err, base.ErrCrashed) {
 				return wait, err
@@ -78,7 +108,7 @@ func (sb *submitter) submitOnce(ctx context.Context) (time.Duration, error) {
 }
 
 // hand stores a bulk and submits it. If that fails, it sets the owner of the bulk aside, unless ctx has ended.
-func (sb *submitter) hand(ctx context.Context, b *jjm.Bulk, members []jjm.LocalJob) error {
+func (sb *Submitter) hand(ctx context.Context, b *jjm.Bulk, members []jjm.LocalJob) error {
 	err := sb.handOver(ctx, b, members)
 	if err != nil && ctx.Err() == nil {
 		sb.setAside(b.Owner, err)
@@ -89,8 +119,8 @@ func (sb *submitter) hand(ctx context.Context, b *jjm.Bulk, members []jjm.LocalJ
 // handOver stores a bulk and submits it. If the assignments of all members together are too large (maxAssigned), the
 // last members become ready again and are not submitted with this bulk. If the assignment of one local job is too long,
 // that local job fails, the bulk is given up, and the other members become ready again.
-func (sb *submitter) handOver(ctx context.Context, b *jjm.Bulk, members []jjm.LocalJob) error {
-	as, err := sb.c.cs.assignments(ctx, members)
+func (sb *Submitter) handOver(ctx context.Context, b *jjm.Bulk, members []jjm.LocalJob) error {
+	as, err := sb.assigner.assignments(ctx, members)
 	if err != nil {
 		sb.giveBack(b)
 		sb.formed(b)
@@ -106,7 +136,7 @@ func (sb *submitter) handOver(ctx context.Context, b *jjm.Bulk, members []jjm.Lo
 }
 
 // shorten reduces a bulk to its first n members, and makes the other members ready again.
-func (sb *submitter) shorten(b *jjm.Bulk, n int) {
+func (sb *Submitter) shorten(b *jjm.Bulk, n int) {
 	if n == len(b.Members) {
 		return
 	}
@@ -116,15 +146,12 @@ func (sb *submitter) shorten(b *jjm.Bulk, n int) {
 	sb.giveBack(&rest)
 }
 
-// isGiven reports whether an assignment contains files that other local jobs made.
-func isGiven(a sandbox.Assignment) bool { return len(a.Given) > 0 }
-
 // isTooLong reports whether an assignment exceeds sandbox.MaxAssignment.
 func isTooLong(a sandbox.Assignment) bool { return a.TooLong() }
 
 // failTooLong fails the local jobs whose assignments are too long, except local jobs that have changed meanwhile. They
 // get no other attempt, because its assignment would be the same.
-func (sb *submitter) failTooLong(ctx context.Context, members []jjm.LocalJob, as []sandbox.Assignment) error {
+func (sb *Submitter) failTooLong(ctx context.Context, members []jjm.LocalJob, as []sandbox.Assignment) error {
 	text := fmt.Sprintf(
 		"its command line, environment and list of inputs have more than %d bytes together: cut the work into "+
 			"smaller parts, or shorten what each is told", sandbox.MaxAssignment)
@@ -146,7 +173,7 @@ func (sb *submitter) failTooLong(ctx context.Context, members []jjm.LocalJob, as
 
 // formed notes that a bulk was stored or given up, so that its members no longer count as members of a bulk that is
 // being formed.
-func (sb *submitter) formed(b *jjm.Bulk) {
+func (sb *Submitter) formed(b *jjm.Bulk) {
 	sb.s.Mark(func(m *state.Marks) { m.Formed(b.Tag) })
 }
 
@@ -155,26 +182,26 @@ const asideFor = 5 * time.Second
 
 // setAside prevents new bulks of an owner for the time asideFor, because of an error in the owner's submission. It logs
 // the error, except a failpoint's. Other owners are not delayed.
-func (sb *submitter) setAside(owner jjm.Owner, err error) {
+func (sb *Submitter) setAside(owner jjm.Owner, err error) {
 	if !errors.Is(err, base.ErrCrashed) {
 		sb.complainOf(owner, err)
 	}
 	sb.mu.Lock()
-	sb.aside[owner] = deadline{set: sb.b.Now(), wait: asideFor}
+	sb.aside[owner] = system.Deadline{Set: sb.b.Now(), Wait: asideFor}
 	sb.mu.Unlock()
 }
 
 // complainOf logs the error of an owner's submission.
-func (sb *submitter) complainOf(owner jjm.Owner, err error) {
+func (sb *Submitter) complainOf(owner jjm.Owner, err error) {
 	sb.b.Complain(slog.LevelError, "submit/"+sb.name+"/"+owner.User, "submission failed, will try again",
 		"cluster", sb.name, "owner", owner.User, "error", err)
 }
 
 // asideLeft returns how long an owner is still set aside, 0 if the owner is not.
-func (sb *submitter) asideLeft(owner jjm.Owner) time.Duration {
+func (sb *Submitter) asideLeft(owner jjm.Owner) time.Duration {
 	sb.mu.Lock()
 	defer sb.mu.Unlock()
-	left := sb.aside[owner].left(sb.b.Now())
+	left := sb.aside[owner].Left(sb.b.Now())
 	if left == 0 {
 		delete(sb.aside, owner)
 	}
@@ -184,7 +211,7 @@ func (sb *submitter) asideLeft(owner jjm.Owner) time.Duration {
 // launch stores the bulk (intend) and then runs the submission command (act). If a member of the bulk changed
 // meanwhile, launch drops the bulk and returns nil; the other members become ready again. It also drops a bulk without
 // members.
-func (sb *submitter) launch(ctx context.Context, b *jjm.Bulk, as []sandbox.Assignment) error {
+func (sb *Submitter) launch(ctx context.Context, b *jjm.Bulk, as []sandbox.Assignment) error {
 	if len(b.Members) == 0 {
 		sb.formed(b)
 		return nil
@@ -203,8 +230,8 @@ func (sb *submitter) launch(ctx context.Context, b *jjm.Bulk, as []sandbox.Assig
 }
 
 // discard removes the folder of a bulk that is certainly not in the store. It logs errors.
-func (sb *submitter) discard(b *jjm.Bulk) {
-	ar, err := sb.c.cs.areas.Of(b.Owner)
+func (sb *Submitter) discard(b *jjm.Bulk) {
+	ar, err := sb.areas.Of(b.Owner)
 	if err == nil {
 		err = ar.RemoveBulk(context.Background(), b.Tag)
 	}
@@ -215,12 +242,12 @@ func (sb *submitter) discard(b *jjm.Bulk) {
 
 // intend writes the assignment file of a bulk and then stores the bulk in the state BulkIntent, so that a stored bulk
 // always has its assignment file. The error is of kind Conflict if a member of the bulk changed meanwhile.
-func (sb *submitter) intend(ctx context.Context, b *jjm.Bulk, as []sandbox.Assignment) error {
-	ar, err := sb.c.cs.areas.Of(b.Owner)
+func (sb *Submitter) intend(ctx context.Context, b *jjm.Bulk, as []sandbox.Assignment) error {
+	ar, err := sb.areas.Of(b.Owner)
 	if err != nil {
 		return err
 	}
-	if err := sb.writeAssignment(ar, b.Tag, as); err != nil {
+	if err := sb.carrier.writeAssignment(ar, b.Tag, as); err != nil {
 		sb.discard(b)
 		return fmt.Errorf("assignment of bulk %s: %w", b.Tag, err)
 	}
@@ -259,22 +286,22 @@ func (sb *submitter) intend(ctx context.Context, b *jjm.Bulk, as []sandbox.Assig
 // act runs the submission command of a stored bulk and stores the outcome. It does nothing if the bulk is closed. If a
 // member of the bulk is to be killed on a cluster where a cancel is final, it takes the bulk back instead. unsent is
 // true if no command has been started for the bulk so far.
-func (sb *submitter) act(ctx context.Context, tag jjm.Tag, unsent bool) error {
+func (sb *Submitter) act(ctx context.Context, tag jjm.Tag, unsent bool) error {
 	b, ar, err := sb.openBulk(tag)
 	if b == nil || err != nil {
 		return err
 	}
-	order, err := sb.c.order(ar, b)
+	order, err := sb.carrier.order(ar, b)
 	if err != nil {
 		return err
 	}
 	now := jjm.At(sb.b.Now())
 	sb.s.Mark(func(m *state.Marks) { m.Try(tag, now) })
-	cmd, cancel := sb.c.command(ctx, sb.c.account(b.Owner))
+	cmd, cancel := sb.sys.Command(ctx, sb.sys.Account(b.Owner))
 	defer cancel()
-	receipt, err := sb.c.halter.submit(cmd, b, order)
-	if errors.Is(err, errKilled) {
-		return sb.c.halter.takeBack(ctx, tag)
+	receipt, err := sb.parts.Halter.Submit(cmd, b, order)
+	if errors.Is(err, control.ErrKilled) {
+		return sb.takeBackKilled(ctx, tag)
 	}
 	if crashed := sb.b.Crash("submit.acted"); crashed != nil {
 		return crashed
@@ -283,14 +310,14 @@ func (sb *submitter) act(ctx context.Context, tag jjm.Tag, unsent bool) error {
 		sb.s.Mark(func(m *state.Marks) { m.Unsend(tag) })
 	}
 	if err == nil {
-		err = sb.c.checkReceipt(b.Owner, receipt)
+		err = sb.sys.CheckReceipt(b.Owner, receipt)
 	}
 	return sb.outcome(ctx, tag, receipt, err)
 }
 
 // openBulk returns a copy of an open bulk and the work area of its owner. The copy is nil if the bulk is closed. The
 // error says that the work area cannot be used; the copy is then set.
-func (sb *submitter) openBulk(tag jjm.Tag) (*jjm.Bulk, *areas.Area, error) {
+func (sb *Submitter) openBulk(tag jjm.Tag) (*jjm.Bulk, *areas.Area, error) {
 	v := sb.s.View()
 	live := v.Bulk(tag)
 	v.Close()
@@ -298,19 +325,19 @@ func (sb *submitter) openBulk(tag jjm.Tag) (*jjm.Bulk, *areas.Area, error) {
 		return nil, nil, nil
 	}
 	b := live.Bulk
-	ar, err := sb.c.cs.areas.Of(b.Owner)
+	ar, err := sb.areas.Of(b.Owner)
 	return &b, ar, err
 }
 
 // nextDue returns the time until the next local job that waits for its next attempt may become ready for this cluster,
 // or until an owner is no longer set aside; at most an hour.
-func (sb *submitter) nextDue() time.Duration {
+func (sb *Submitter) nextDue() time.Duration {
 	v := sb.s.View()
 	defer v.Close()
 	next := time.Hour
 	now := jjm.At(sb.b.Now())
 	for _, g := range v.Grids() {
-		if !sb.c.serves(v.Memory, g, now) {
+		if !sb.here.Serves(v.Memory, g, now) {
 			continue
 		}
 		if left := sb.asideLeft(g.Job.Owner); left > 0 {
@@ -322,17 +349,5 @@ func (sb *submitter) nextDue() time.Duration {
 	return next
 }
 
-// wakeSubmit wakes the submit loop and returns immediately.
-func (sb *submitter) wakeSubmit() { fair.Kick(sb.submitKick) }
-
-// writeAssignment writes the assignment file of a bulk. If the workers do not see the work area, it also makes links to
-// the files of other local jobs that the batch system is to carry with the bulk.
-func (sb *submitter) writeAssignment(ar *areas.Area, tag jjm.Tag, as []sandbox.Assignment) error {
-	if err := ar.WriteAssignment(tag, as); err != nil {
-		return err
-	}
-	if sb.c.adapter.Capabilities().SharedFS || !slices.ContainsFunc(as, isGiven) {
-		return nil
-	}
-	return ar.LinkGiven(tag, as)
-}
+// Wake wakes the submit loop and returns immediately.
+func (sb *Submitter) Wake() { fair.Kick(sb.kick) }

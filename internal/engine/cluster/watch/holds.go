@@ -1,10 +1,11 @@
-package cluster
+package watch
 
 import (
 	"context"
 	"log/slog"
 	"time"
 
+	"jjm/internal/engine/cluster/system"
 	"jjm/internal/engine/floor/base"
 	"jjm/internal/engine/floor/fair"
 	"jjm/internal/engine/floor/state"
@@ -15,9 +16,10 @@ import (
 // holder notes that a batch system holds jobs, asks plan.Hold what to do about each hold, and stores the decisions. A
 // Holding (jjm.Holding) is what jjm knows about the hold of one local job.
 type holder struct {
-	c *Cluster
-	b *base.Base
-	s *state.State
+	sys     *system.System
+	b       *base.Base
+	s       *state.State
+	control Control
 }
 
 // holdNews is a new Holding of a local job, found in a listing or by the hold loop.
@@ -34,17 +36,17 @@ func (n *holdNews) decided() bool {
 
 // maxHoldAge returns how long a hold of a job may last. result is how the job reports its end: by its GBS log file or
 // by its exit code.
-func (cs *Clusters) maxHoldAge(result string) time.Duration {
+func maxHoldAge(b *base.Base, result string) time.Duration {
 	if result == jjm.ResultGLF {
-		return cs.b.Conf().HoldMaxAgeGLF.D()
+		return b.Conf().HoldMaxAgeGLF.D()
 	}
-	return cs.b.Conf().HoldMaxAge.D()
+	return b.Conf().HoldMaxAge.D()
 }
 
 // holdRules returns the rules about holds: first the rules of the cluster, then the rules of the site. The first rule
 // that applies decides.
 func (ho *holder) holdRules() []plan.HoldRule {
-	own, site := ho.c.config.Hold, ho.b.Conf().Hold
+	own, site := ho.sys.Config.Hold, ho.b.Conf().Hold
 	return append(own[:len(own):len(own)], site...)
 }
 
@@ -53,7 +55,7 @@ func (ho *holder) holdRules() []plan.HoldRule {
 // account.
 func (ho *holder) noteHolds(ctx context.Context, reports []jjm.Report, added time.Duration) error {
 	news, releases := ho.lookAtHolds(reports, added)
-	if err := ho.c.cs.keepHoldings(ctx, news); err != nil {
+	if err := keepHoldings(ctx, ho.s, news); err != nil {
 		return err
 	}
 	for i := range news {
@@ -61,7 +63,7 @@ func (ho *holder) noteHolds(ctx context.Context, reports []jjm.Report, added tim
 			releases = append(releases, news[i].id)
 		}
 	}
-	ho.c.controller.askRelease(releases...)
+	ho.control.AskRelease(releases...)
 	return nil
 }
 
@@ -77,10 +79,10 @@ func (ho *holder) lookAtHolds(reports []jjm.Report, added time.Duration) (news [
 		switch {
 		case l == nil || !r.State.Alive():
 		case r.State == jjm.BatchHold && l.Phase == jjm.BatchHeld:
-			h := plan.HoldSeen(l.Holding, *r, plan.HeldBy(ho.c.kind, r.Hold), now, added)
+			h := plan.HoldSeen(l.Holding, *r, plan.HeldBy(ho.sys.Kind, r.Hold), now, added)
 			if !l.Kill {
-				age := ho.c.cs.maxHoldAge(v.Grid(l.ID.Grid).Job.Spec.Result)
-				h = plan.Decided(h, plan.Hold(plan.HoldFacts{Kind: ho.c.kind, Hold: h, Rules: rules, MaxAge: age}), "")
+				age := maxHoldAge(ho.b, v.Grid(l.ID.Grid).Job.Spec.Result)
+				h = plan.Decided(h, plan.Hold(plan.HoldFacts{Kind: ho.sys.Kind, Hold: h, Rules: rules, MaxAge: age}), "")
 			}
 			if l.Holding == nil || h != *l.Holding {
 				news = append(news, holdNews{l.AttemptID(), l.Holding, h})
@@ -97,7 +99,7 @@ func (ho *holder) lookAtHolds(reports []jjm.Report, added time.Duration) (news [
 // pointsTo returns the local job whose current attempt has the batch job of a report, or nil if there is none.
 func (ho *holder) pointsTo(mem state.Memory, r *jjm.Report) *jjm.LocalJob {
 	b := mem.Bulk(r.Tag)
-	if b == nil || r.Index < 0 || int(r.Index) >= len(b.Members) || b.Cluster != ho.c.name {
+	if b == nil || r.Index < 0 || int(r.Index) >= len(b.Members) || b.Cluster != ho.sys.Name {
 		return nil
 	}
 	l := mem.Current(b.Members[r.Index])
@@ -110,9 +112,9 @@ func (ho *holder) pointsTo(mem state.Memory, r *jjm.Report) *jjm.LocalJob {
 // keepHoldings stores those news that must survive a restart, and applies all other news only to memory. A listing in
 // which only ages changed therefore causes no write. If a local job no longer has the old Holding, its news is dropped,
 // and the next look makes new news.
-func (cs *Clusters) keepHoldings(ctx context.Context, news []holdNews) error {
+func keepHoldings(ctx context.Context, s *state.State, news []holdNews) error {
 	var store []holdNews
-	cs.s.Adjust(func(a *state.Memo) {
+	s.Adjust(func(a *state.Memo) {
 		for _, n := range news {
 			if plan.HoldNews(n.old, n.now) {
 				store = append(store, n)
@@ -124,7 +126,7 @@ func (cs *Clusters) keepHoldings(ctx context.Context, news []holdNews) error {
 	if len(store) == 0 {
 		return nil
 	}
-	return cs.s.Change(ctx, "hold", func(c *state.Change) error {
+	return s.Change(ctx, "hold", func(c *state.Change) error {
 		for i := range store {
 			keepHolding(c, &store[i])
 		}
@@ -159,31 +161,32 @@ func keepHolding(c *state.Change, n *holdNews) {
 // while the daemon is down, because people cannot release local jobs then.
 const holdTick = time.Minute
 
-// holdLoop increases the ages of holds by applications, and fails local jobs whose hold has reached its maximum age.
-func (cs *Clusters) holdLoop(ctx context.Context) {
-	last := cs.b.Now()
+// HoldLoop increases the ages of holds by applications, and fails local jobs whose hold has reached its maximum age.
+// One HoldLoop serves all clusters.
+func HoldLoop(ctx context.Context, s *state.State) {
+	last := s.B.Now()
 	for ctx.Err() == nil {
 		fair.Pause(ctx, holdTick)
-		now := cs.b.Now()
+		now := s.B.Now()
 		gone := min(max(now.Sub(last), 0), 2*holdTick) // a longer time is a jump of the clock
 		last = now
-		if err := cs.keepHoldings(ctx, cs.heldByApplications(gone)); err != nil && ctx.Err() == nil {
-			cs.b.Complain(slog.LevelError, "holds", "ages of holds could not be stored, will try again", "error", err)
+		if err := keepHoldings(ctx, s, heldByApplications(s, gone)); err != nil && ctx.Err() == nil {
+			s.B.Complain(slog.LevelError, "holds", "ages of holds could not be stored, will try again", "error", err)
 		}
 	}
 }
 
 // heldByApplications returns news for the local jobs in state held: their holds, older by the given time, with the
 // decision of plan.Hold.
-func (cs *Clusters) heldByApplications(older time.Duration) []holdNews {
-	v := cs.s.View()
+func heldByApplications(s *state.State, older time.Duration) []holdNews {
+	v := s.View()
 	defer v.Close()
 	var news []holdNews
 	for _, g := range v.Grids() {
 		if g.Counts[jjm.Held] == 0 || g.Job.Kill {
 			continue
 		}
-		age := cs.maxHoldAge(g.Job.Spec.Result)
+		age := maxHoldAge(s.B, g.Job.Spec.Result)
 		for i := range g.Locals {
 			l := &g.Locals[i]
 			if l.State != jjm.Held {

@@ -1,4 +1,4 @@
-package cluster
+package watch
 
 import (
 	"strings"
@@ -43,7 +43,7 @@ func (s *strays) begin(account jjm.Owner) {
 
 // stray notes a report that belongs to no current attempt as a stray, if its batch job is alive and its tag is from
 // this store.
-func (w *watcher) stray(r *jjm.Report) {
+func (w *Watcher) stray(r *jjm.Report) {
 	if !r.State.Alive() || !strings.HasPrefix(string(r.Tag), "j"+w.b.Store.Nonce()) {
 		return
 	}
@@ -60,7 +60,7 @@ func (w *watcher) stray(r *jjm.Report) {
 
 // cancelStrays cancels the strays of the listing that have been listed for strayAge; if they stay, it cancels them
 // again after each further strayAge. It forgets the strays of the account that the listing no longer shows.
-func (w *watcher) cancelStrays() {
+func (w *Watcher) cancelStrays() {
 	now := w.b.Now()
 	for key, since := range w.strays.seen {
 		switch {
@@ -69,9 +69,9 @@ func (w *watcher) cancelStrays() {
 			delete(w.strays.seen, key)
 		case now.Sub(since) >= strayAge:
 			w.strays.seen[key] = now
-			w.b.Log.Error("a batch job of an ended attempt still runs: it is cancelled", "cluster", w.name, "tag", key.tag,
+			w.b.Log.Error("a batch job of an ended attempt still runs: it is cancelled", "cluster", w.sys.Name, "tag", key.tag,
 				"batch", key.id)
-			w.c.controller.addDuplicate(key.account, adapters.Ref{Tag: key.tag, ID: key.id, Index: -1})
+			w.control.AddDuplicate(key.account, adapters.Ref{Tag: key.tag, ID: key.id, Index: -1})
 		}
 	}
 }
@@ -96,16 +96,4 @@ func (s *strays) also(open []jjm.Owner, isOpen map[jjm.Owner]bool, now time.Time
 		s.lately[a] = now
 	}
 	return open
-}
-
-// RecallAccounts makes the watch loops list the accounts of all live grid jobs for some time after a restart, even
-// accounts without an open bulk, because strays of these accounts may still run.
-func (cs *Clusters) RecallAccounts() {
-	v := cs.s.View()
-	defer v.Close()
-	for _, c := range cs.all {
-		for _, g := range v.Grids() {
-			c.watcher.recall(c.account(g.Job.Owner))
-		}
-	}
 }

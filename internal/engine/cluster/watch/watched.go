@@ -1,4 +1,4 @@
-package cluster
+package watch
 
 import (
 	"maps"
@@ -18,7 +18,7 @@ type watchClock struct {
 }
 
 // listedBy notes that a listing of an account, started at the time asked, succeeded: the account's clock advances.
-func (w *watcher) listedBy(account jjm.Owner, asked time.Time) {
+func (w *Watcher) listedBy(account jjm.Owner, asked time.Time) {
 	v := w.clocks[account]
 	before := v.For
 	v.Watched = v.Listed(asked.Sub(v.asked), w.farApart())
@@ -28,7 +28,7 @@ func (w *watcher) listedBy(account jjm.Owner, asked time.Time) {
 
 // notListed stops the clock of an account whose listing failed. The clocks of other accounts
 // are not affected.
-func (w *watcher) notListed(account jjm.Owner) {
+func (w *Watcher) notListed(account jjm.Owner) {
 	v := w.clocks[account]
 	v.Watched = v.Failed()
 	w.clocks[account] = v
@@ -36,16 +36,16 @@ func (w *watcher) notListed(account jjm.Owner) {
 
 // unwatched forgets, for accounts that are no longer listed, the clock, the last answer, and which unread records were
 // logged.
-func (w *watcher) unwatched(listed []jjm.Owner) {
+func (w *Watcher) unwatched(listed []jjm.Owner) {
 	gone := func(account jjm.Owner) bool { return !slices.Contains(listed, account) }
-	maps.DeleteFunc(w.told, func(account jjm.Owner, _ map[string]bool) bool { return gone(account) })
+	maps.DeleteFunc(w.logged, func(account jjm.Owner, _ map[string]bool) bool { return gone(account) })
 	maps.DeleteFunc(w.clocks, func(account jjm.Owner, _ watchClock) bool { return gone(account) })
 	maps.DeleteFunc(w.asking.heard, func(account jjm.Owner, _ error) bool { return gone(account) })
 }
 
 // farApart returns the longest time that may pass between two listings of a healthy cluster. It includes the longest
 // time of one call, because the interval between rounds grows with slow listings.
-func (w *watcher) farApart() time.Duration {
+func (w *Watcher) farApart() time.Duration {
 	every, _, _ := w.interval()
-	return 2*every + patience*w.c.deadline()
+	return 2*every + w.sys.CallTime()
 }

@@ -1,4 +1,4 @@
-package cluster
+package control
 
 import (
 	"log/slog"
@@ -6,17 +6,17 @@ import (
 	"jjm/internal/jjm"
 )
 
-// orderEnds leaves, in the work area, an order to end for the wrapper of each of the attempts. This ends wrappers that
-// the batch system does not end or has forgotten, because wrappers look for such an order at each heartbeat. orderEnds
+// OrderEnds leaves, in the work area, an order to end for the wrapper of each of the attempts. This ends wrappers that
+// the batch system does not end or has forgotten, because wrappers look for such an order at each heartbeat. OrderEnds
 // does nothing if the workers do not see the work area. An attempt that is no longer current gets no order, because the
 // folder of its bulk may already be removed.
-func (c *Cluster) orderEnds(of []jjm.AttemptID) {
-	if !c.caps().SharedFS {
+func (ct *Controller) OrderEnds(of []jjm.AttemptID) {
+	if !ct.sys.Caps().SharedFS {
 		return
 	}
 	orders := map[jjm.Owner]map[jjm.Tag][]int32{} // positions to end
 	for _, id := range of {
-		if l, owner, ok := c.s.AttemptRow(id); ok {
+		if l, owner, ok := ct.s.AttemptRow(id); ok {
 			if orders[owner] == nil {
 				orders[owner] = map[jjm.Tag][]int32{}
 			}
@@ -24,17 +24,18 @@ func (c *Cluster) orderEnds(of []jjm.AttemptID) {
 		}
 	}
 	for owner, bulks := range orders {
-		if err := c.leaveOrders(owner, bulks); err != nil {
-			c.b.Complain(slog.LevelWarn, "order/"+c.name+"/"+owner.User, "orders to end could not be left in the work area, "+
-				"will be repeated", "cluster", c.name, "bulks", len(bulks), "error", err)
+		if err := ct.leaveOrders(owner, bulks); err != nil {
+			ct.b.Complain(slog.LevelWarn, "order/"+ct.sys.Name+"/"+owner.User,
+				"orders to end could not be left in the work area, will be repeated",
+				"cluster", ct.sys.Name, "bulks", len(bulks), "error", err)
 		}
 	}
 }
 
 // leaveOrders writes the orders to end for one owner's bulks, by the positions of the attempts. A sweep may have
 // removed the folder of a bulk just before; then writing an order makes the folder again, and SweepLate removes it.
-func (c *Cluster) leaveOrders(owner jjm.Owner, bulks map[jjm.Tag][]int32) error {
-	ar, err := c.cs.areas.Of(owner)
+func (ct *Controller) leaveOrders(owner jjm.Owner, bulks map[jjm.Tag][]int32) error {
+	ar, err := ct.areas.Of(owner)
 	if err != nil {
 		return err
 	}
@@ -44,7 +45,7 @@ func (c *Cluster) leaveOrders(owner jjm.Owner, bulks map[jjm.Tag][]int32) error 
 				break
 			}
 		}
-		late, sweepErr := c.cs.sweeper.SweepLate(owner, tag)
+		late, sweepErr := ct.sweeper.SweepLate(owner, tag)
 		if late { // the order is not needed then, and may have failed because of the sweep
 			err = sweepErr
 		}

@@ -1,4 +1,4 @@
-package cluster
+package control
 
 import (
 	"context"
@@ -6,15 +6,16 @@ import (
 	"slices"
 
 	"jjm/adapters"
+	"jjm/internal/engine/cluster/system"
 	"jjm/internal/engine/floor/fair"
 	"jjm/internal/engine/floor/state"
 	"jjm/internal/jjm"
 	"jjm/internal/policy/plan"
 )
 
-// askRelease orders the control loop to release the batch jobs of attempts. The decision to release them is already
+// AskRelease orders the control loop to release the batch jobs of attempts. The decision to release them is already
 // stored.
-func (ct *controller) askRelease(ids ...jjm.AttemptID) {
+func (ct *Controller) AskRelease(ids ...jjm.AttemptID) {
 	if len(ids) == 0 {
 		return
 	}
@@ -28,23 +29,23 @@ func (ct *controller) askRelease(ids ...jjm.AttemptID) {
 	}
 	ct.mu.Unlock()
 	if fresh {
-		fair.Kick(ct.controlKick)
+		fair.Kick(ct.kick)
 	}
 }
 
-// releaseHeld sends the due releases of one owner, up to the number absentees with one command, and logs errors.
-func (ct *controller) releaseHeld(ctx context.Context, owner jjm.Owner, jobs []absentee) {
-	for some := range slices.Chunk(jobs, absentees) {
+// releaseHeld sends the due releases of one owner, up to the number system.MostNamed with one command, and logs errors.
+func (ct *Controller) releaseHeld(ctx context.Context, owner jjm.Owner, jobs []system.Job) {
+	for some := range slices.Chunk(jobs, system.MostNamed) {
 		if err := ct.sendRelease(ctx, owner, some); err != nil && ctx.Err() == nil {
-			ct.b.Complain(slog.LevelWarn, "release/"+ct.name+"/"+owner.User, "release of held jobs failed, will be repeated",
-				"cluster", ct.name, "jobs", len(some), "error", err)
+			ct.b.Complain(slog.LevelWarn, "release/"+ct.sys.Name+"/"+owner.User, "release of held jobs failed, will be repeated",
+				"cluster", ct.sys.Name, "jobs", len(some), "error", err)
 		}
 	}
 }
 
 // releasesDue returns the attempts to release now, with their batch jobs, by owner. It forgets the attempts whose
 // release is done or that have ended or are to be killed. Accounts whose lane is taken are left for the next call.
-func (ct *controller) releasesDue() map[jjm.Owner][]absentee {
+func (ct *Controller) releasesDue() map[jjm.Owner][]system.Job {
 	now, again := ct.b.Now(), ct.b.Conf().CancelAgain.D()
 	ct.mu.Lock()
 	var ids []jjm.AttemptID
@@ -55,18 +56,18 @@ func (ct *controller) releasesDue() map[jjm.Owner][]absentee {
 		}
 	}
 	ct.mu.Unlock()
-	due := map[jjm.Owner][]absentee{}
+	due := map[jjm.Owner][]system.Job{}
 	var over, wait []jjm.AttemptID
 	for _, id := range ids { // without mu, because the memory lock must not be taken while mu is held
 		l, _, ok := ct.s.AttemptRow(id)
-		ref, owner, known := ct.c.cs.RefOf(&l)
+		ref, owner, known := system.RefOf(ct.s, &l)
 		switch {
 		case !ok || l.Kill || l.Holding == nil || l.Holding.Action != jjm.HoldRelease:
 			over = append(over, id)
-		case known && ct.controls.Taken(ct.c.account(owner)):
+		case known && ct.controls.Taken(ct.sys.Account(owner)):
 			wait = append(wait, id)
 		case known:
-			due[owner] = append(due[owner], absentee{id, ref})
+			due[owner] = append(due[owner], system.Job{ID: id, Ref: ref})
 		}
 	}
 	ct.mu.Lock()
@@ -84,19 +85,19 @@ func (ct *controller) releasesDue() map[jjm.Owner][]absentee {
 // that the job is gone and a permanent refusal settle a release; a refusal is stored with its reason. An error that a
 // retry can cure (Busy, Ambiguous, Internal) does not: sendRelease returns that error, and the control loop sends the
 // release again.
-func (ct *controller) sendRelease(ctx context.Context, owner jjm.Owner, jobs []absentee) error {
+func (ct *Controller) sendRelease(ctx context.Context, owner jjm.Owner, jobs []system.Job) error {
 	refs := make([]adapters.Ref, len(jobs))
 	for i := range jobs {
-		refs[i] = jobs[i].ref
+		refs[i] = jobs[i].Ref
 	}
-	cmd, cancel := ct.c.command(ctx, ct.c.account(owner))
+	cmd, cancel := ct.sys.Command(ctx, ct.sys.Account(owner))
 	defer cancel()
-	results, err := ct.c.adapter.Control(cmd, ct.c.account(owner), adapters.Release, refs)
+	results, err := ct.sys.Adapter.Control(cmd, ct.sys.Account(owner), adapters.Release, refs)
 	if crashed := ct.b.Crash("hold.acted"); crashed != nil {
 		return crashed
 	}
 	if err == nil {
-		err = answered(len(results), len(refs))
+		err = system.Answered(len(results), len(refs))
 	}
 	ends := map[jjm.AttemptID]string{} // the settled releases, each with the reason of a refusal or ""
 	for i, j := range jobs {
@@ -108,15 +109,15 @@ func (ct *controller) sendRelease(ctx context.Context, owner jjm.Owner, jobs []a
 		case jjm.Busy, jjm.Ambiguous, jjm.Internal:
 			err = answer
 		case jjm.Gone:
-			ends[j.id] = "" // the job is gone: its absence will show why
+			ends[j.ID] = "" // the job is gone: its absence will show why
 		default:
-			ends[j.id] = textOf(answer)
+			ends[j.ID] = textOf(answer)
 		}
 	}
 	if len(ends) == 0 {
 		return err
 	}
-	ct.c.watcher.wakeWatch()
+	ct.look()
 	if stored := ct.released(ctx, ends); stored != nil {
 		return stored
 	}
@@ -132,7 +133,7 @@ func textOf(err error) string {
 }
 
 // released stores the settled releases, each with the reason of a refusal or "".
-func (ct *controller) released(ctx context.Context, ends map[jjm.AttemptID]string) error {
+func (ct *Controller) released(ctx context.Context, ends map[jjm.AttemptID]string) error {
 	return ct.s.Change(ctx, "hold-done", func(ch *state.Change) error {
 		for id, trouble := range ends {
 			live := ch.Live.Current(id)
@@ -148,13 +149,4 @@ func (ct *controller) released(ctx context.Context, ends map[jjm.AttemptID]strin
 		}
 		return nil
 	})
-}
-
-// WakeReleases orders the control loops to carry out the releases that a change stored.
-func (cs *Clusters) WakeReleases(c *state.Change) {
-	for _, id := range c.Releases {
-		if cl := cs.all[c.Locals[id.LocalID].Cluster]; cl != nil {
-			cl.controller.askRelease(id)
-		}
-	}
 }

@@ -1,4 +1,4 @@
-package cluster
+package submit
 
 import (
 	"context"
@@ -6,7 +6,10 @@ import (
 	"path/filepath"
 
 	"jjm/handlers"
+	"jjm/internal/engine/floor/areas"
+	"jjm/internal/engine/floor/base"
 	"jjm/internal/engine/floor/lineage"
+	"jjm/internal/engine/floor/state"
 	"jjm/internal/jjm"
 	"jjm/internal/work/stream"
 	"jjm/sandbox"
@@ -16,11 +19,19 @@ import (
 // assignments of a bulk are in memory at the same time.
 const maxAssigned = 16 << 20
 
+// assigner makes the assignments of attempts.
+type assigner struct {
+	b       *base.Base
+	s       *state.State
+	areas   *areas.Areas
+	lineage *lineage.Lineage
+}
+
 // assignments returns the assignments for the next attempts of local jobs. An assignment is the description of one
 // attempt's work, which the wrapper reads on the worker. The result has one assignment for each of the first members,
 // and fewer than members if their sizes exceed maxAssigned, but at least one.
-func (cs *Clusters) assignments(ctx context.Context, members []jjm.LocalJob) ([]sandbox.Assignment, error) {
-	if err := cs.s.ReadInputs(ctx, members); err != nil {
+func (by *assigner) assignments(ctx context.Context, members []jjm.LocalJob) ([]sandbox.Assignment, error) {
+	if err := by.s.ReadInputs(ctx, members); err != nil {
 		return nil, err
 	}
 	as := make([]sandbox.Assignment, 0, len(members))
@@ -29,14 +40,14 @@ func (cs *Clusters) assignments(ctx context.Context, members []jjm.LocalJob) ([]
 	for i := range members {
 		l := &members[i]
 		if jobs[l.ID.Grid] == nil {
-			g := &assigning{job: cs.s.JobOf(l.ID.Grid)}
+			g := &assigning{job: by.s.JobOf(l.ID.Grid)}
 			var err error
-			if g.opened, err = cs.lineage.Opening(ctx, &g.job); err != nil {
+			if g.opened, err = by.lineage.Opening(ctx, &g.job); err != nil {
 				return nil, err
 			}
 			jobs[l.ID.Grid] = g
 		}
-		a, err := cs.assignment(ctx, jobs[l.ID.Grid], l)
+		a, err := by.assignment(ctx, jobs[l.ID.Grid], l)
 		if err != nil {
 			return nil, err
 		}
@@ -57,15 +68,15 @@ type assigning struct {
 
 // assignment returns the assignment for the next attempt of l, a local job of the grid job g. The errors are errors of
 // the job type and of the work area.
-func (cs *Clusters) assignment(ctx context.Context, g *assigning, l *jjm.LocalJob) (sandbox.Assignment, error) {
+func (by *assigner) assignment(ctx context.Context, g *assigning, l *jjm.LocalJob) (sandbox.Assignment, error) {
 	if l.Step == jjm.StepMerge {
-		return cs.mergeAssignment(&g.job, l)
+		return by.mergeAssignment(&g.job, l)
 	}
-	h, err := cs.b.Deps.Types.Get(g.job.Spec.Type)
+	h, err := by.b.Deps.Types.Get(g.job.Spec.Type)
 	if err != nil {
 		return sandbox.Assignment{}, err
 	}
-	ar, err := cs.areas.Of(g.job.Owner)
+	ar, err := by.areas.Of(g.job.Owner)
 	if err != nil {
 		return sandbox.Assignment{}, err
 	}
@@ -83,8 +94,8 @@ func (cs *Clusters) assignment(ctx context.Context, g *assigning, l *jjm.LocalJo
 
 // mergeAssignment returns the assignment for the next attempt of l, a local job that merges. Its input files are
 // outputs of other local jobs, named by their paths in the work area.
-func (cs *Clusters) mergeAssignment(job *jjm.GridJob, l *jjm.LocalJob) (sandbox.Assignment, error) {
-	ar, err := cs.areas.Of(job.Owner)
+func (by *assigner) mergeAssignment(job *jjm.GridJob, l *jjm.LocalJob) (sandbox.Assignment, error) {
+	ar, err := by.areas.Of(job.Owner)
 	if err != nil {
 		return sandbox.Assignment{}, err
 	}

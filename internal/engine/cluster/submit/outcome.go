@@ -1,4 +1,4 @@
-package cluster
+package submit
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"jjm/adapters"
+	"jjm/internal/engine/cluster/control"
 	"jjm/internal/engine/floor/state"
 	"jjm/internal/jjm"
 	"jjm/internal/policy/plan"
@@ -22,11 +23,11 @@ import (
 //	Busy, too many    not submitted, because the account has too many jobs; the members form smaller bulks
 //	Busy, otherwise   not submitted; the bulk is submitted again, here or to another cluster
 //	any other kind    in doubt: it is unknown whether the batch system has the bulk
-func (sb *submitter) outcome(ctx context.Context, tag jjm.Tag, receipt adapters.Receipt, err error) error {
+func (sb *Submitter) outcome(ctx context.Context, tag jjm.Tag, receipt adapters.Receipt, err error) error {
 	if !run.IsRunnerError(err) {
-		sb.c.failing.note(err, jjm.At(sb.b.Now()))
+		sb.parts.Failing.Note(err, jjm.At(sb.b.Now()))
 	}
-	sb.c.settler.heard(tag, err)
+	sb.settler.heard(tag, err)
 	switch kind := jjm.KindOf(err); {
 	case err == nil:
 		return sb.accepted(ctx, tag, receipt.ID)
@@ -37,19 +38,19 @@ func (sb *submitter) outcome(ctx context.Context, tag jjm.Tag, receipt adapters.
 	case kind == jjm.Busy:
 		sb.b.Complain(slog.LevelWarn, "busy/"+sb.name, "batch system is busy, the bulk waits", "cluster", sb.name, "tag", tag,
 			"error", err)
-		sb.c.saidBusy(tag)
-		sb.c.settler.later(tag, 5*time.Second)
+		sb.here.SaidBusy(tag)
+		sb.settler.later(tag, 5*time.Second)
 		return sb.tried(ctx, tag, err)
 	default:
 		sb.b.Log.Warn("submission is in doubt", "cluster", sb.name, "tag", tag, "error", err)
-		sb.c.settler.later(tag, sb.c.caps().Settle)
+		sb.settler.later(tag, sb.sys.Caps().Settle)
 		return sb.doubt(ctx, tag, err)
 	}
 }
 
 // accepted stores the batch system's id of a bulk. If the cluster submits in two phases, in which the batch system
 // first holds the bulk, accepted then releases the bulk.
-func (sb *submitter) accepted(ctx context.Context, tag jjm.Tag, id string) error {
+func (sb *Submitter) accepted(ctx context.Context, tag jjm.Tag, id string) error {
 	err := sb.s.Change(ctx, "acknowledge", func(ch *state.Change) error {
 		b := ch.Bulk(tag)
 		if b == nil {
@@ -58,7 +59,7 @@ func (sb *submitter) accepted(ctx context.Context, tag jjm.Tag, id string) error
 		b.ID, b.Settled, b.Error = id, ch.Now, ""
 		b.Tries++
 		b.State = jjm.BulkAccepted
-		if !sb.c.caps().TwoPhase {
+		if !sb.sys.Caps().TwoPhase {
 			b.State = jjm.BulkReleased
 		}
 		for _, m := range b.Members {
@@ -76,10 +77,10 @@ func (sb *submitter) accepted(ctx context.Context, tag jjm.Tag, id string) error
 		}
 		return nil
 	})
-	sb.c.settler.settled(tag)
+	sb.settler.settled(tag)
 	sb.noteAccepted(tag)
-	defer sb.c.watcher.wakeWatch()
-	if err != nil || !sb.c.caps().TwoPhase {
+	defer sb.parts.Look()
+	if err != nil || !sb.sys.Caps().TwoPhase {
 		return err
 	}
 	return sb.release(ctx, tag)
@@ -87,21 +88,21 @@ func (sb *submitter) accepted(ctx context.Context, tag jjm.Tag, id string) error
 
 // noteAccepted notes in memory that the batch system accepted a bulk: the account is not busy, and may have at least
 // the jobs that it has now.
-func (sb *submitter) noteAccepted(tag jjm.Tag) {
+func (sb *Submitter) noteAccepted(tag jjm.Tag) {
 	v := sb.s.View()
 	var account jjm.Owner
 	have := 0
 	if b := v.Bulk(tag); b != nil {
-		account, have = sb.c.account(b.Owner), jobsOf(sb.c, v.Memory, b.Owner)
+		account, have = sb.sys.Account(b.Owner), sb.here.JobsOf(v.Memory, b.Owner)
 	}
 	v.Close()
-	sb.c.notBusy(account)
-	sb.c.refusals.accepted(account, have)
+	sb.here.NotBusy(account)
+	sb.here.Accepted(account, have)
 }
 
 // release releases the jobs of a held bulk whose batch id is stored. If that fails, release logs the error and returns
 // nil, and the settler calls it again later.
-func (sb *submitter) release(ctx context.Context, tag jjm.Tag) error {
+func (sb *Submitter) release(ctx context.Context, tag jjm.Tag) error {
 	b, _, err := sb.openBulk(tag)
 	if b == nil || err != nil {
 		return err
@@ -110,17 +111,18 @@ func (sb *submitter) release(ctx context.Context, tag jjm.Tag) error {
 	for i := range refs {
 		refs[i] = adapters.Ref{Tag: tag, ID: b.ID, Index: int32(i)}
 	}
-	cmd, cancel := sb.c.command(ctx, sb.c.account(b.Owner))
+	cmd, cancel := sb.sys.Command(ctx, sb.sys.Account(b.Owner))
 	defer cancel()
-	results, err := sb.c.adapter.Control(cmd, sb.c.account(b.Owner), adapters.Release, refs)
+	results, err := sb.sys.Adapter.Control(cmd, sb.sys.Account(b.Owner), adapters.Release, refs)
 	if err == nil {
-		err = sb.unreleased(b, results)
+		late := jjm.At(sb.b.Now()).Sub(b.Settled) < sb.sys.Caps().Settle
+		err = unreleased(results, late)
 	}
 	sb.setReleased(tag)
 	if err != nil {
 		sb.b.Complain(slog.LevelWarn, "release/"+string(tag), "release of a held bulk failed, will try again", "cluster",
 			sb.name, "tag", tag, "error", err)
-		sb.c.settler.later(tag, 5*time.Second)
+		sb.settler.later(tag, 5*time.Second)
 		return nil
 	}
 	return sb.s.Change(ctx, "release", func(ch *state.Change) error {
@@ -132,17 +134,16 @@ func (sb *submitter) release(ctx context.Context, tag jjm.Tag) error {
 }
 
 // setReleased notes in memory that the release of a held bulk was tried now.
-func (sb *submitter) setReleased(tag jjm.Tag) {
+func (sb *Submitter) setReleased(tag jjm.Tag) {
 	now := jjm.At(sb.b.Now())
 	sb.s.Adjust(func(a *state.Memo) { a.SetReleased(tag, now) })
 }
 
 // unreleased returns the errors in the results of a release because of which the release must be tried again; nil if
 // there are none. A job that is gone needs no other try: it already ran or was lost, and its absence from listings will
-// show that. Shortly after the submission, another try is needed even then, because some batch systems show a bulk
-// late.
-func (sb *submitter) unreleased(b *jjm.Bulk, results []error) error {
-	late := jjm.At(sb.b.Now()).Sub(b.Settled) < sb.c.caps().Settle
+// show that. Shortly after the submission, when late is true, another try is needed even then, because some batch
+// systems show a bulk late.
+func unreleased(results []error, late bool) error {
 	return errors.Join(slices.DeleteFunc(slices.Clone(results), func(err error) bool {
 		return err == nil || !late && jjm.KindOf(err) == jjm.Gone
 	})...)
@@ -150,7 +151,7 @@ func (sb *submitter) unreleased(b *jjm.Bulk, results []error) error {
 
 // refused takes back a bulk that the batch system will never accept. plan.AfterRefusal decides what becomes of each
 // member (decision R19). If a member stops the submissions of its grid job, that is stored in the same change.
-func (sb *submitter) refused(ctx context.Context, tag jjm.Tag, why string) error {
+func (sb *Submitter) refused(ctx context.Context, tag jjm.Tag, why string) error {
 	return sb.s.Change(ctx, "refuse", func(ch *state.Change) error {
 		b := ch.Bulk(tag)
 		if b == nil {
@@ -179,11 +180,11 @@ func (sb *submitter) refused(ctx context.Context, tag jjm.Tag, why string) error
 }
 
 // afterRefusal decides what becomes of one member of a bulk that the cluster of sb refused.
-func afterRefusal(ch *state.Change, l *jjm.LocalJob, g *state.Grid, sb *submitter) (plan.RefusedDo, error) {
+func afterRefusal(ch *state.Change, l *jjm.LocalJob, g *state.Grid, sb *Submitter) (plan.RefusedDo, error) {
 	spec := &g.Job.Spec
 	facts := plan.RefusedFacts{
 		Elsewhere: slices.ContainsFunc(ch.Live.Candidates(g, l.Place), func(name string) bool { return name != sb.name }),
-		OneByOne:  sb.c.caps().MaxBulk <= 1,
+		OneByOne:  sb.sys.Caps().MaxBulk <= 1,
 		Shares:    spec.Merge != nil || len(spec.Datasets) > 0,
 		KeepGoing: spec.KeepGoing,
 	}
@@ -211,7 +212,7 @@ func triesAgain(*jjm.LocalJob, *state.Grid) plan.RefusedDo { return plan.Refused
 // takeBack ends the attempts of a bulk that the batch system certainly does not have, and marks the bulk as refused.
 // Members that are to be killed are killed. For every other member, decide determines whether it gets another attempt,
 // stays new without being submitted, or fails. text is the reason, for people.
-func (sb *submitter) takeBack(ch *state.Change, b *jjm.Bulk, text string,
+func (sb *Submitter) takeBack(ch *state.Change, b *jjm.Bulk, text string,
 	decide func(*jjm.LocalJob, *state.Grid) plan.RefusedDo) {
 	for _, m := range b.Members {
 		if ch.Live.Current(m) == nil {
@@ -249,10 +250,22 @@ func (sb *submitter) takeBack(ch *state.Change, b *jjm.Bulk, text string,
 	b.State = jjm.BulkRefused
 }
 
+// takeBackKilled takes back a bulk that was not submitted because some of its members are to be killed. These members
+// are killed, and the other members get another attempt.
+func (sb *Submitter) takeBackKilled(ctx context.Context, tag jjm.Tag) error {
+	return sb.s.Change(ctx, "submit-again", func(ch *state.Change) error {
+		if b := ch.Bulk(tag); b != nil {
+			b.Error = control.ErrKilled.Error()
+			sb.takeBack(ch, b, "not submitted: "+b.Error, triesAgain)
+		}
+		return nil
+	})
+}
+
 // tried counts a submission that certainly failed, so that the batch system does not have the bulk. If other clusters
 // may take all members of the bulk now (movable), tried takes the bulk back so that the members go there. Otherwise the
 // bulk is submitted here again later.
-func (sb *submitter) tried(ctx context.Context, tag jjm.Tag, cause error) error {
+func (sb *Submitter) tried(ctx context.Context, tag jjm.Tag, cause error) error {
 	return sb.s.Change(ctx, "submit-again", func(ch *state.Change) error {
 		b := ch.Bulk(tag)
 		if b == nil {
@@ -269,7 +282,7 @@ func (sb *submitter) tried(ctx context.Context, tag jjm.Tag, cause error) error 
 
 // moveOn takes back a bulk that must not be submitted here now, so that its members go to other clusters. It does
 // nothing unless all members may go to another cluster. The batch system must certainly not have the bulk.
-func (sb *submitter) moveOn(ctx context.Context, b *jjm.Bulk) error {
+func (sb *Submitter) moveOn(ctx context.Context, b *jjm.Bulk) error {
 	v := sb.s.View()
 	movable := sb.movable(v.Memory, b, jjm.At(sb.b.Now()))
 	v.Close()
@@ -281,14 +294,14 @@ func (sb *submitter) moveOn(ctx context.Context, b *jjm.Bulk) error {
 
 // movable reports whether all members of a bulk that are not being killed may go to a better cluster now (elsewhere).
 // It returns false if all members are being killed.
-func (sb *submitter) movable(mem state.Memory, b *jjm.Bulk, now jjm.Time) bool {
+func (sb *Submitter) movable(mem state.Memory, b *jjm.Bulk, now jjm.Time) bool {
 	movable := false
 	for _, m := range b.Members {
 		l := mem.Current(m)
 		if l == nil || l.Kill {
 			continue
 		}
-		if !sb.c.elsewhere(mem, mem.Grid(m.Grid), l.Place, now) {
+		if !sb.here.Elsewhere(mem, mem.Grid(m.Grid), l.Place, now) {
 			return false
 		}
 		movable = true
@@ -298,7 +311,7 @@ func (sb *submitter) movable(mem state.Memory, b *jjm.Bulk, now jjm.Time) bool {
 
 // doubt counts a try to submit a bulk and marks its members as doubtful, because it is unknown whether the batch system
 // has the bulk.
-func (sb *submitter) doubt(ctx context.Context, tag jjm.Tag, cause error) error {
+func (sb *Submitter) doubt(ctx context.Context, tag jjm.Tag, cause error) error {
 	return sb.s.Change(ctx, "doubt", func(ch *state.Change) error {
 		b := ch.Bulk(tag)
 		if b == nil {

@@ -1,4 +1,7 @@
-package cluster
+// Package watch lists the jobs of a batch system and applies the listings to memory: which jobs live, have ended, are
+// missing, are held by the batch system, or run although their attempts have ended. It reports ends and absences to
+// package endings.
+package watch
 
 import (
 	"context"
@@ -9,6 +12,8 @@ import (
 	"time"
 
 	"jjm/adapters"
+	"jjm/internal/engine/cluster/outage"
+	"jjm/internal/engine/cluster/system"
 	"jjm/internal/engine/floor/base"
 	"jjm/internal/engine/floor/endings"
 	"jjm/internal/engine/floor/fair"
@@ -17,16 +22,26 @@ import (
 	"jjm/internal/policy/plan"
 )
 
-// watcher lists the jobs of the batch system and compares the listings with memory. Its loop is the watch loop. Only
+// Control acts on batch jobs that a listing shows or should have shown.
+type Control interface {
+	// AddDuplicate orders one cancel of a batch job.
+	AddDuplicate(owner jjm.Owner, ref adapters.Ref)
+	// AskRelease orders the release of the batch jobs of attempts.
+	AskRelease(ids ...jjm.AttemptID)
+	// OrderEnds leaves orders to end for the wrappers of attempts.
+	OrderEnds(of []jjm.AttemptID)
+}
+
+// Watcher lists the jobs of the batch system and compares the listings with memory. Its loop is the watch loop. Only
 // the loop uses the fields, except ends, the channels, and the fields that have locks of their own (inquiries and
 // times).
-type watcher struct {
-	c         *Cluster
-	b         *base.Base
-	s         *state.State
-	ends      *endings.Endings
-	name      string
-	watchKick chan struct{}
+type Watcher struct {
+	sys  *system.System
+	b    *base.Base
+	s    *state.State
+	ends *endings.Endings
+	hears
+	kick chan struct{}
 	// cycle is the number of the present round of listings. asked is when the listing that is being applied was started.
 	cycle    uint32
 	asked    jjm.Time
@@ -40,6 +55,14 @@ type watcher struct {
 	times     times
 }
 
+// hears are the parts that hear what listings show.
+type hears struct {
+	health  *outage.Health
+	failing *outage.Failing
+	control Control
+	holder  holder
+}
+
 // times contains how long rounds of successful listings take.
 type times struct {
 	mu   sync.Mutex
@@ -47,40 +70,43 @@ type times struct {
 	last time.Duration // the time of the last round, -1 before the first; only the watch loop reads it
 }
 
-func newWatcher(c *Cluster) *watcher {
-	return &watcher{
-		c: c, b: c.b, s: c.s, ends: c.cs.ends, name: c.name, watchKick: make(chan struct{}, 1),
+// New returns the Watcher of a batch system. It notes in health and failing how listings end.
+func New(sys *system.System, s *state.State, ends *endings.Endings, health *outage.Health, failing *outage.Failing,
+	control Control) *Watcher {
+	return &Watcher{
+		sys: sys, b: s.B, s: s, ends: ends, kick: make(chan struct{}, 1),
+		hears:    hears{health, failing, control, holder{sys: sys, b: s.B, s: s, control: control}},
 		restarts: map[jjm.AttemptID]int{}, unknowns: newUnknowns(), clocks: map[jjm.Owner]watchClock{},
 		strays: strays{seen: map[strayKey]time.Time{}, lately: map[jjm.Owner]time.Time{}},
-		asking: newAsking(), inquiries: c.lanes(), times: times{last: -1},
+		asking: newAsking(), inquiries: sys.Lanes(), times: times{last: -1},
 	}
 }
 
-// watchLoop lists the cluster in rounds. The interval between two rounds grows with the time that listings take; events
-// can shorten it.
-func (w *watcher) watchLoop(ctx context.Context) {
+// Loop lists the cluster in rounds. The interval between two rounds grows with the time that listings take; events can
+// shorten it.
+func (w *Watcher) Loop(ctx context.Context) {
 	defer w.inquiries.Running.Wait()
 	defer w.asking.all.Wait()
 	for ctx.Err() == nil {
 		if err := w.watchOnce(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, base.ErrCrashed) {
-			w.b.Complain(slog.LevelError, "listing/"+w.name, "listing could not be applied, will try again", "cluster", w.name,
-				"error", err)
+			w.b.Complain(slog.LevelError, "listing/"+w.sys.Name, "listing could not be applied, will try again",
+				"cluster", w.sys.Name, "error", err)
 		}
-		w.c.health.warnUnknown(w.missing)
-		if err := w.c.health.journal(ctx); err != nil && ctx.Err() == nil {
-			w.b.Complain(slog.LevelError, "outage/"+w.name, "the journal gets no entry about the outage of a cluster, will try "+
-				"again", "cluster", w.name, "error", err)
+		w.health.WarnUnknown(w.missing)
+		if err := w.health.Journal(ctx); err != nil && ctx.Err() == nil {
+			w.b.Complain(slog.LevelError, "outage/"+w.sys.Name,
+				"the journal gets no entry about the outage of a cluster, will try again", "cluster", w.sys.Name, "error", err)
 		}
 		if err := w.rest(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, base.ErrCrashed) {
-			w.b.Complain(slog.LevelError, "listing/"+w.name, "listing could not be applied, will try again", "cluster", w.name,
-				"error", err)
+			w.b.Complain(slog.LevelError, "listing/"+w.sys.Name, "listing could not be applied, will try again",
+				"cluster", w.sys.Name, "error", err)
 		}
 	}
 }
 
 // rest waits until the next round is due: after the interval, soon after something asks for a round, or when enough
 // results wait for the batch system's final report. Meanwhile it applies listings of the last round that come late.
-func (w *watcher) rest(ctx context.Context) error {
+func (w *Watcher) rest(ctx context.Context) error {
 	every, soon, result := w.interval()
 	due, look := time.NewTimer(every), time.NewTicker(result)
 	defer due.Stop()
@@ -91,10 +117,10 @@ func (w *watcher) rest(ctx context.Context) error {
 			return nil
 		case <-due.C:
 			return nil
-		case <-w.watchKick:
+		case <-w.kick:
 			fair.Pause(ctx, soon)
 			return nil
-		case <-w.c.hints():
+		case <-w.sys.Hints():
 			fair.Pause(ctx, soon)
 			return nil
 		case l := <-w.asking.looks:
@@ -112,36 +138,44 @@ func (w *watcher) rest(ctx context.Context) error {
 // interval returns times until the next round: every is the time if nothing is urgent, soon is the time after a
 // wake-up. result is the time between two checks whether enough results wait for a listing. It is not shorter than
 // soon, because a cluster on which jobs end all the time would otherwise be listed without a pause.
-func (w *watcher) interval() (every, soon, result time.Duration) {
-	p, took := w.c.polling(), w.pace()
+func (w *Watcher) interval() (every, soon, result time.Duration) {
+	p, took := w.sys.Polling(), w.Pace()
 	return p.Every(took), p.Soon(took), p.AfterResult(took)
 }
 
 // resultsWait reports whether enough results wait for this batch system's final report to make a listing worth its cost
 // (plan.Worth).
-func (w *watcher) resultsWait() bool {
+func (w *Watcher) resultsWait() bool {
 	waiting := 0
 	for tag, results := range w.ends.WithoutReport() {
-		if w.c.cs.clusterOf(tag) == w.c {
+		if isOn(w.s, tag, w.sys.Name) {
 			waiting += results
 		}
 	}
 	return waiting > 0 && plan.Worth(waiting, w.inBatch())
 }
 
+// isOn reports whether a bulk is open on a cluster.
+func isOn(s *state.State, tag jjm.Tag, cluster string) bool {
+	v := s.View()
+	defer v.Close()
+	b := v.Bulk(tag)
+	return b != nil && b.Cluster == cluster
+}
+
 // inBatch returns the number of local jobs that the batch system has or is about to get.
-func (w *watcher) inBatch() (n int) {
+func (w *Watcher) inBatch() (n int) {
 	v := w.s.View()
 	defer v.Close()
 	for _, g := range v.Grids() {
-		n += state.Sum(g.ByCluster[w.name].Load())
+		n += state.Sum(g.ByCluster[w.sys.Name].Load())
 	}
 	return n
 }
 
 // listed notes how long the successful listings of the present round took so far. before is the time of the previous
 // round.
-func (w *watcher) listed(before, took time.Duration) {
+func (w *Watcher) listed(before, took time.Duration) {
 	w.times.mu.Lock()
 	w.times.took, w.times.last = plan.Took(before, took), took
 	w.times.mu.Unlock()
@@ -149,12 +183,12 @@ func (w *watcher) listed(before, took time.Duration) {
 
 // since returns the time from which the ends of an account's jobs matter: an hour before its oldest open bulk on this
 // cluster was formed.
-func (w *watcher) since(account jjm.Owner) time.Time {
+func (w *Watcher) since(account jjm.Owner) time.Time {
 	v := w.s.View()
 	defer v.Close()
 	oldest := jjm.At(w.b.Now())
 	for _, b := range v.Bulks() {
-		if b.Cluster == w.name && w.c.account(b.Owner) == account && b.Created < oldest {
+		if b.Cluster == w.sys.Name && w.sys.Account(b.Owner) == account && b.Created < oldest {
 			oldest = b.Created
 		}
 	}
@@ -163,8 +197,8 @@ func (w *watcher) since(account jjm.Owner) time.Time {
 
 // applyListing compares a listing of an account with memory and stores the differences. It writes nothing to the store
 // if there are none. asked is when the listing was started. An error means that a change could not be stored.
-func (w *watcher) applyListing(ctx context.Context, listing adapters.Listing, asked jjm.Time, account jjm.Owner) error {
-	listing.Reports = w.c.ownReports(listing.Reports, account)
+func (w *Watcher) applyListing(ctx context.Context, listing adapters.Listing, asked jjm.Time, account jjm.Owner) error {
+	listing.Reports = w.sys.OwnReports(listing.Reports, account)
 	unread := unreadOf(w, &listing, account)
 	w.strays.begin(account)
 	alive, ended := w.compare(listing.Reports)
@@ -172,7 +206,7 @@ func (w *watcher) applyListing(ctx context.Context, listing adapters.Listing, as
 	missing := w.absences(asked, account, unread)
 	now := jjm.At(w.b.Now())
 	for id, r := range ended {
-		if w.c.halter.proves(&r) {
+		if w.sys.Proves(&r) {
 			w.ends.Withdrawn(id, r, now)
 		} else {
 			w.ends.Report(id, r, now)
@@ -189,8 +223,8 @@ func (w *watcher) applyListing(ctx context.Context, listing adapters.Listing, as
 			return err
 		}
 	}
-	w.c.holder.noteWaits(listing.Reports, jjm.At(listing.At))
-	if err := w.c.holder.noteHolds(ctx, listing.Reports, w.clocks[account].added); err != nil {
+	w.holder.noteWaits(listing.Reports, jjm.At(listing.At))
+	if err := w.holder.noteHolds(ctx, listing.Reports, w.clocks[account].added); err != nil {
 		return err
 	}
 	w.absent(ctx, account, missing)
@@ -204,14 +238,14 @@ func (w *watcher) applyListing(ctx context.Context, listing adapters.Listing, as
 // the reports of live jobs, ended the reports of ended jobs by attempt. It leaves out the end of a batch job whose bulk
 // is still in doubt (BulkIntent). It notes strays, and the ends of batch jobs that are not the batch job of their
 // attempt.
-func (w *watcher) compare(reports []jjm.Report) (alive []jjm.Report, ended map[jjm.AttemptID]jjm.Report) {
+func (w *Watcher) compare(reports []jjm.Report) (alive []jjm.Report, ended map[jjm.AttemptID]jjm.Report) {
 	v := w.s.View()
 	defer v.Close()
 	ended = map[jjm.AttemptID]jjm.Report{}
 	for i := range reports {
 		r := &reports[i]
 		b := v.Bulk(r.Tag)
-		if b == nil || r.Index < 0 || int(r.Index) >= len(b.Members) || b.Cluster != w.name {
+		if b == nil || r.Index < 0 || int(r.Index) >= len(b.Members) || b.Cluster != w.sys.Name {
 			w.stray(r)
 			continue
 		}
@@ -250,7 +284,7 @@ func owns(b *state.Bulk, l *jjm.LocalJob, id string) bool {
 }
 
 // tells reports whether a report contains facts about a local job that memory does not have yet.
-func (w *watcher) tells(mem state.Memory, l *jjm.LocalJob, r *jjm.Report) bool {
+func (w *Watcher) tells(mem state.Memory, l *jjm.LocalJob, r *jjm.Report) bool {
 	if r.State.Ended() {
 		return !w.ends.Knows(l.AttemptID(), r.State)
 	}
@@ -262,8 +296,8 @@ func (w *watcher) tells(mem state.Memory, l *jjm.LocalJob, r *jjm.Report) bool {
 
 // liveInput returns the input of plan.Live for a report about a local job. It sets OwnHold while the listing may still
 // show the hold that is jjm's own: jjm submits the bulk held and releases it afterwards.
-func (w *watcher) liveInput(mem state.Memory, l *jjm.LocalJob, r jjm.Report) plan.LiveInput {
-	held := w.c.caps().TwoPhase
+func (w *Watcher) liveInput(mem state.Memory, l *jjm.LocalJob, r jjm.Report) plan.LiveInput {
+	held := w.sys.Caps().TwoPhase
 	if b := mem.Bulk(l.Tag); b != nil {
 		held = held && (b.State != jjm.BulkReleased || w.asked <= b.Released())
 	}
@@ -272,7 +306,7 @@ func (w *watcher) liveInput(mem state.Memory, l *jjm.LocalJob, r jjm.Report) pla
 
 // live applies the report of a live batch job to its local job, in a change. A report of another batch job than the
 // attempt's own is noted as a duplicate.
-func (w *watcher) live(ch *state.Change, r jjm.Report) {
+func (w *Watcher) live(ch *state.Change, r jjm.Report) {
 	b := ch.Live.Bulk(r.Tag)
 	if b == nil || ch.Live.Current(b.Members[r.Index]) == nil {
 		return
@@ -306,37 +340,33 @@ func (w *watcher) live(ch *state.Change, r jjm.Report) {
 // duplicate notes a live batch job that has the tag and the index of an attempt and is not the attempt's own batch job:
 // the bulk was submitted twice. Package verdict then reads the claim to learn which of the two runs, and cancels the
 // other.
-func (w *watcher) duplicate(id jjm.AttemptID, r jjm.Report) {
-	w.b.Log.Error("two batch jobs for one attempt", "cluster", w.name, "local", id.LocalID, "tag", r.Tag, "batch", r.ID)
+func (w *Watcher) duplicate(id jjm.AttemptID, r jjm.Report) {
+	w.b.Log.Error("two batch jobs for one attempt", "cluster", w.sys.Name, "local", id.LocalID, "tag", r.Tag,
+		"batch", r.ID)
 	w.ends.Suspect(id, r)
 	w.ends.Wake()
 }
 
-// heartbeatFresh reports whether the wrapper of a missing attempt gave a sign of life (heartbeat) recently, according
-// to the last look at the work area. An attempt whose heartbeat was never looked at counts as fresh. The watch loop
-// must not look itself, because a file system with work areas can hang.
-func (cs *Clusters) heartbeatFresh(id jjm.AttemptID) bool { return !cs.ends.Stale(id) }
-
 // accounts returns the accounts to list: the accounts that have open bulks on this cluster, or had open bulks or strays
 // there lately. If there are none and the cluster is unhealthy, it returns the account of one grid job that may use the
 // cluster. Otherwise it returns the result of idle.
-func (w *watcher) accounts() []jjm.Owner {
+func (w *Watcher) accounts() []jjm.Owner {
 	v := w.s.View()
 	defer v.Close()
 	seen := map[jjm.Owner]bool{}
 	var out []jjm.Owner
 	for _, b := range v.Bulks() {
-		if a := w.c.account(b.Owner); b.Cluster == w.name && !seen[a] {
+		if a := w.sys.Account(b.Owner); b.Cluster == w.sys.Name && !seen[a] {
 			seen[a] = true
 			out = append(out, a)
 		}
 	}
 	out = w.strays.also(out, seen, w.b.Now())
 	// the listing for an account that would submit here shows whether the cluster is back
-	if len(out) == 0 && !w.c.health.healthy() {
+	if len(out) == 0 && !w.health.Healthy() {
 		for _, g := range v.Grids() {
-			if slices.Contains(g.Job.Step.Clusters, w.name) && !g.Job.Status.Final() {
-				return []jjm.Owner{w.c.account(g.Job.Owner)}
+			if slices.Contains(g.Job.Step.Clusters, w.sys.Name) && !g.Job.Status.Final() {
+				return []jjm.Owner{w.sys.Account(g.Job.Owner)}
 			}
 		}
 	}
@@ -347,13 +377,13 @@ func (w *watcher) accounts() []jjm.Owner {
 }
 
 // idle returns the service account if a cluster without jobs is to be listed now, else nil. Such a listing is due after
-// probeEvery, or after probeAgain while the cluster is unhealthy. It shows whether the cluster answers before a grid
-// job needs it. If jobs run as their owners, idle always returns nil: then only probes show whether the cluster
-// answers.
-func (w *watcher) idle() []jjm.Owner {
-	every, now := probeEvery, w.b.Now()
-	if !w.c.health.healthy() {
-		every = probeAgain
+// system.ProbeEvery, or after system.ProbeAgain while the cluster is unhealthy. It shows whether the cluster answers
+// before a grid job needs it. If jobs run as their owners, idle always returns nil: then only probes show whether the
+// cluster answers.
+func (w *Watcher) idle() []jjm.Owner {
+	every, now := system.ProbeEvery, w.b.Now()
+	if !w.health.Healthy() {
+		every = system.ProbeAgain
 	}
 	own := w.b.Deps.Account
 	if since := now.Sub(w.asking.idle); own == nil || since >= 0 && since < every {
@@ -363,15 +393,15 @@ func (w *watcher) idle() []jjm.Owner {
 	return []jjm.Owner{*own}
 }
 
-// pace returns how long a round of successful listings takes, smoothed over the last two rounds (plan.Took).
-func (w *watcher) pace() time.Duration {
+// Pace returns how long a round of successful listings takes, smoothed over the last two rounds (plan.Took).
+func (w *Watcher) Pace() time.Duration {
 	w.times.mu.Lock()
 	defer w.times.mu.Unlock()
 	return w.times.took
 }
 
-// recall makes the watch loop list an account for some time, even if the account has no open bulk.
-func (w *watcher) recall(account jjm.Owner) { w.strays.lately[account] = w.b.Now() }
+// Recall makes the watch loop list an account for some time, even if the account has no open bulk.
+func (w *Watcher) Recall(account jjm.Owner) { w.strays.lately[account] = w.b.Now() }
 
-// wakeWatch makes the next round of listings start soon, and returns immediately.
-func (w *watcher) wakeWatch() { fair.Kick(w.watchKick) }
+// Wake makes the next round of listings start soon, and returns immediately.
+func (w *Watcher) Wake() { fair.Kick(w.kick) }

@@ -1,4 +1,4 @@
-package cluster
+package watch
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 // unknowns are the attempts that are missing from listings, and the records of listings that could not be read.
 type unknowns struct {
 	missing map[jjm.AttemptID]plan.Absence
-	// told contains, by account, the unread records that were logged and that the last listing still showed.
-	told map[jjm.Owner]map[string]bool
+	// logged contains, by account, the unread records that were logged and that the last listing still showed.
+	logged map[jjm.Owner]map[string]bool
 }
 
 func newUnknowns() unknowns {
@@ -27,7 +27,7 @@ func newUnknowns() unknowns {
 // listing that could not be read: both mean that a local job is unknown. It leaves out records without an id whose tag
 // is readable and is not the tag of an open bulk of the account on this cluster. Each record is logged only once while
 // listings show it.
-func unreadOf(w *watcher, listing *adapters.Listing, account jjm.Owner) (unread []adapters.Unread) {
+func unreadOf(w *Watcher, listing *adapters.Listing, account jjm.Owner) (unread []adapters.Unread) {
 	unread = slices.Clone(listing.Unread)
 	listing.Reports = slices.DeleteFunc(listing.Reports, func(r jjm.Report) bool {
 		if r.State != jjm.BatchUnknown {
@@ -41,15 +41,15 @@ func unreadOf(w *watcher, listing *adapters.Listing, account jjm.Owner) (unread 
 	defer v.Close()
 	unread = slices.DeleteFunc(unread, func(u adapters.Unread) bool {
 		b := v.Bulk(u.Tag)
-		stranger := u.Tag != "" && !(b != nil && b.Cluster == w.name && w.c.account(b.Owner) == account)
+		stranger := u.Tag != "" && !(b != nil && b.Cluster == w.sys.Name && w.sys.Account(b.Owner) == account)
 		key := string(u.Tag) + "/" + u.ID + "/" + u.Text
-		if !w.told[account][key] && !told[key] {
-			tellUnread(w.b, u, stranger, "cluster", w.name, "account", account.User)
+		if !w.logged[account][key] && !told[key] {
+			tellUnread(w.b, u, stranger, "cluster", w.sys.Name, "account", account.User)
 		}
 		told[key] = true
 		return stranger && u.ID == ""
 	})
-	w.told[account] = told
+	w.logged[account] = told
 	return unread
 }
 

@@ -1,4 +1,4 @@
-package cluster
+package submit
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"jjm/adapters"
+	"jjm/internal/engine/cluster/outage"
+	"jjm/internal/engine/cluster/system"
 	"jjm/internal/engine/floor/areas"
 	"jjm/internal/engine/floor/base"
 	"jjm/internal/engine/floor/fair"
@@ -19,15 +21,17 @@ import (
 // settler settles bulks: it finds out whether the batch system has a bulk in doubt and acts accordingly, and it
 // releases held bulks. A bulk is unsettled while its batch id is not stored or it is still held.
 type settler struct {
-	c    *Cluster
-	b    *base.Base
-	s    *state.State
-	name string
+	sb     *Submitter
+	sys    *system.System
+	b      *base.Base
+	s      *state.State
+	name   string
+	health *outage.Health
 
 	// mu is taken after the memory lock, never before.
 	mu      sync.Mutex
-	retryAt map[jjm.Tag]deadline   // when to look at an unsettled bulk again; a bulk without an entry is due now
-	odd     map[jjm.Tag]oddRefusal // by bulk: the refusals in words that the adapter does not know
+	retryAt map[jjm.Tag]system.Deadline // when to look at an unsettled bulk again; a bulk without an entry is due now
+	odd     map[jjm.Tag]oddRefusal      // by bulk: the refusals in words that the adapter does not know
 }
 
 // oddRefusal is a refusal in words that the adapter does not know ([adapters.Unexplained]).
@@ -44,7 +48,7 @@ func (st *settler) settleDue(ctx context.Context) (next time.Duration, err error
 	next = time.Hour
 	due := map[jjm.Owner][]jjm.Tag{}
 	for tag, account := range st.unsettled() {
-		if st.c.submitter.submits.Taken(account) {
+		if st.sb.submits.Taken(account) {
 			continue // perhaps by this bulk; the submit loop is woken when the lane is free
 		}
 		if left := st.retryIn(tag); left > 0 {
@@ -54,13 +58,13 @@ func (st *settler) settleDue(ctx context.Context) (next time.Duration, err error
 		due[account] = append(due[account], tag)
 	}
 	for account, tags := range due {
-		st.c.submitter.submits.Do(account, func() {
+		st.sb.submits.Do(account, func() {
 			crashed := st.settleAll(ctx, tags)
-			if st.c.submitter.submits.OneAccount {
+			if st.sb.submits.OneAccount {
 				err = crashed
 			}
-		}, func() { fair.Kick(st.c.submitter.submitKick) })
-		if !st.c.submitter.submits.OneAccount {
+		}, func() { fair.Kick(st.sb.kick) })
+		if !st.sb.submits.OneAccount {
 			continue
 		}
 		if err != nil {
@@ -102,7 +106,7 @@ func (st *settler) retryIn(tag jjm.Tag) time.Duration {
 	if !waits {
 		return 0
 	}
-	return at.left(st.b.Now())
+	return at.Left(st.b.Now())
 }
 
 // unsettled returns the unsettled bulks of this cluster, each with its account.
@@ -112,7 +116,7 @@ func (st *settler) unsettled() map[jjm.Tag]jjm.Owner {
 	tags := map[jjm.Tag]jjm.Owner{}
 	for tag, b := range v.Bulks() {
 		if b.Cluster == st.name && (b.State == jjm.BulkIntent || b.State == jjm.BulkAccepted) {
-			tags[tag] = st.c.account(b.Owner)
+			tags[tag] = st.sys.Account(b.Owner)
 		}
 	}
 	return tags
@@ -123,12 +127,12 @@ func (st *settler) unsettled() map[jjm.Tag]jjm.Owner {
 // submits it, refuses it, or looks again later. If an order forbids to submit the bulk now (halted), settle moves the
 // bulk to other clusters, provided that all members may go there. No other function ends a doubt.
 func (st *settler) settle(ctx context.Context, tag jjm.Tag) error {
-	b, _, err := st.c.submitter.openBulk(tag)
+	b, _, err := st.sb.openBulk(tag)
 	if b == nil || err != nil {
 		return err
 	}
 	if b.State == jjm.BulkAccepted {
-		return st.c.submitter.release(ctx, tag)
+		return st.sb.release(ctx, tag)
 	}
 	facts, err := st.bulkFacts(ctx, b)
 	if err != nil {
@@ -144,15 +148,15 @@ func (st *settler) settle(ctx context.Context, tag jjm.Tag) error {
 	switch act.Do {
 	case plan.BulkAdopt:
 		st.b.Log.Info("bulk found again", "cluster", st.name, "tag", tag, "batch", act.ID, "why", act.Why)
-		return st.c.submitter.accepted(ctx, tag, act.ID)
+		return st.sb.accepted(ctx, tag, act.ID)
 	case plan.BulkSubmit:
-		if st.c.halted(b) {
+		if st.sb.here.Halted(b) {
 			st.later(tag, asideFor)
-			return st.c.submitter.moveOn(ctx, b)
+			return st.sb.moveOn(ctx, b)
 		}
-		return st.c.submitter.act(ctx, tag, facts.Busy)
+		return st.sb.act(ctx, tag, facts.Busy)
 	case plan.BulkRefuse:
-		return st.c.submitter.refused(ctx, tag, st.whyRefused(tag, act.Why))
+		return st.sb.refused(ctx, tag, st.whyRefused(tag, act.Why))
 	}
 	st.later(tag, act.After)
 	return nil
@@ -162,7 +166,7 @@ func (st *settler) settle(ctx context.Context, tag jjm.Tag) error {
 // the claims of wrappers. It does not search if no command was started for the bulk. An error means that the work area
 // cannot be used.
 func (st *settler) bulkFacts(ctx context.Context, b *jjm.Bulk) (plan.BulkFacts, error) {
-	ar, err := st.c.cs.areas.Of(b.Owner)
+	ar, err := st.sb.areas.Of(b.Owner)
 	if err != nil {
 		return plan.BulkFacts{}, err
 	}
@@ -177,8 +181,8 @@ func (st *settler) bulkFacts(ctx context.Context, b *jjm.Bulk) (plan.BulkFacts, 
 			}
 		}
 	})
-	facts := plan.BulkFacts{Now: now, Tried: tried, Tries: b.Tries, Settle: st.c.caps().Settle,
-		Refused: allKilled || st.isGivenUp(b.Tag), Back: st.c.health.backSince(tried), Busy: unsent}
+	facts := plan.BulkFacts{Now: now, Tried: tried, Tries: b.Tries, Settle: st.sys.Caps().Settle,
+		Refused: allKilled || st.isGivenUp(b.Tag), Back: st.health.BackSince(tried), Busy: unsent}
 	if !unsent {
 		st.find(ctx, b, &facts)
 	}
@@ -197,9 +201,9 @@ func (st *settler) bulkFacts(ctx context.Context, b *jjm.Bulk) (plan.BulkFacts, 
 // find searches the batch system for a bulk and sets the answer in facts. If there is no answer, or the answer names
 // bulks of other accounts, find sets facts.FindErr.
 func (st *settler) find(ctx context.Context, b *jjm.Bulk, facts *plan.BulkFacts) {
-	cmd, cancel := st.c.command(ctx, st.c.account(b.Owner))
+	cmd, cancel := st.sys.Command(ctx, st.sys.Account(b.Owner))
 	defer cancel()
-	found, err := st.c.adapter.Find(cmd, st.c.account(b.Owner), []jjm.Tag{b.Tag})
+	found, err := st.sys.Adapter.Find(cmd, st.sys.Account(b.Owner), []jjm.Tag{b.Tag})
 	if err != nil || len(found) != 1 || found[0].Tag != b.Tag {
 		if err != nil {
 			st.b.Complain(slog.LevelWarn, "doubt/"+string(b.Tag), "the batch system could not be searched for a doubtful bulk", "cluster", st.name,
@@ -207,7 +211,7 @@ func (st *settler) find(ctx context.Context, b *jjm.Bulk, facts *plan.BulkFacts)
 		}
 		facts.FindErr = true
 	} else {
-		facts.Found = st.c.ownFound(b.Owner, found[0])
+		facts.Found = st.sys.OwnFound(b.Owner, found[0])
 		facts.FindErr = facts.Found.Presence == adapters.NotYetKnown && found[0].Presence != adapters.NotYetKnown
 	}
 }
@@ -233,7 +237,7 @@ func (st *settler) cancelExtra(ctx context.Context, b *jjm.Bulk, ids []string) e
 	if len(ids) == 0 {
 		return nil
 	}
-	ar, err := st.c.cs.areas.Of(b.Owner)
+	ar, err := st.sb.areas.Of(b.Owner)
 	if err != nil {
 		return err
 	}
@@ -246,8 +250,8 @@ func (st *settler) cancelExtra(ctx context.Context, b *jjm.Bulk, ids []string) e
 				refs = append(refs, adapters.Ref{Tag: b.Tag, ID: id, Index: int32(i)})
 			}
 		}
-		cmd, cancel := st.c.command(ctx, st.c.account(b.Owner))
-		results, err := st.c.adapter.Control(cmd, st.c.account(b.Owner), adapters.Cancel, refs)
+		cmd, cancel := st.sys.Command(ctx, st.sys.Account(b.Owner))
+		results, err := st.sys.Adapter.Control(cmd, st.sys.Account(b.Owner), adapters.Cancel, refs)
 		cancel()
 		if err == nil {
 			err = errors.Join(results...)
@@ -316,6 +320,6 @@ func (st *settler) settleNow() {
 // later makes an unsettled bulk due after the time d, or after 100 ms if d is shorter.
 func (st *settler) later(tag jjm.Tag, d time.Duration) {
 	st.mu.Lock()
-	st.retryAt[tag] = deadline{set: st.b.Now(), wait: max(d, 100*time.Millisecond)}
+	st.retryAt[tag] = system.Deadline{Set: st.b.Now(), Wait: max(d, 100*time.Millisecond)}
 	st.mu.Unlock()
 }

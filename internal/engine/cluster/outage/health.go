@@ -1,4 +1,6 @@
-package cluster
+// Package outage keeps, for each batch system, whether it answers, and what has been unknown about it for too long. It
+// runs no command: the loops of the cluster tell it how their commands ended.
+package outage
 
 import (
 	"context"
@@ -13,16 +15,18 @@ import (
 	"jjm/internal/engine/floor/state"
 	"jjm/internal/jjm"
 	"jjm/internal/policy/plan"
+	"jjm/internal/policy/why"
 	"jjm/internal/storage/store"
 )
 
-// health records whether the batch system answers listings, and which local jobs and submissions have been unknown for
+// Health records whether the batch system answers listings, and which local jobs and submissions have been unknown for
 // too long.
-type health struct {
-	c    *Cluster
+type Health struct {
 	b    *base.Base
 	s    *state.State
 	name string
+	// again is called when the batch system answers again after an outage.
+	again func()
 
 	// mu is taken after the memory lock, never before.
 	mu       sync.Mutex
@@ -50,18 +54,24 @@ type lateBulk struct {
 	why   string
 }
 
-// healthy reports whether the cluster counts as answering listings (plan.Heard). A cluster that was never listed counts
+// New returns the Health of a cluster that was never listed. again is called at the end of each outage, before the
+// grid jobs are woken.
+func New(s *state.State, name string, again func()) *Health {
+	return &Health{b: s.B, s: s, name: name, again: again}
+}
+
+// Healthy reports whether the cluster counts as answering listings (plan.Heard). A cluster that was never listed counts
 // as healthy.
-func (h *health) healthy() bool {
+func (h *Health) Healthy() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.cause == ""
 }
 
-// note records whether the cluster answers listings. err is the reason why it does not answer, nil if it answers. seen
-// is true if the cluster has just answered a listing. If the health or the reason changed, note logs the change and
-// wakes the grid jobs that may use the cluster. At the end of an outage, note also makes all unsettled bulks due.
-func (h *health) note(err error, seen bool) {
+// Note records whether the cluster answers listings. err is the reason why it does not answer, nil if it answers. seen
+// is true if the cluster has just answered a listing. If the health or the reason changed, Note logs the change and
+// wakes the grid jobs that may use the cluster. At the end of an outage, Note also calls again.
+func (h *Health) Note(err error, seen bool) {
 	cause := ""
 	if err != nil {
 		cause = err.Error()
@@ -87,20 +97,33 @@ func (h *health) note(err error, seen bool) {
 	case cause == before:
 	case cause == "":
 		h.b.Log.Info("batch system answers again", "cluster", h.name)
-		h.c.settler.settleNow()
-		h.c.wakeGrids()
+		h.again()
+		h.wakeGrids()
 	default:
 		h.b.Log.Warn("batch system answers no listing, its jobs keep their last state", "cluster", h.name, "error", cause)
-		h.c.wakeGrids()
+		h.wakeGrids()
 	}
+}
+
+// wakeGrids wakes the loops of the grid jobs that may use this cluster, and all submit loops. It is called when the
+// health of the cluster has changed.
+func (h *Health) wakeGrids() {
+	v := h.s.View()
+	defer v.Close()
+	for id, g := range v.Grids() {
+		if slices.Contains(g.Job.Step.Clusters, h.name) {
+			h.s.WakeGrid(id)
+		}
+	}
+	h.s.WakeSubmit() // wakes all clusters: waiting work may now go to another cluster, or to this cluster
 }
 
 // outageShown is the length from which an outage is in the journal of the site.
 const outageShown = time.Minute
 
-// journal appends an entry to the journal once an outage has lasted for outageShown, and another entry when the outage
+// Journal appends an entry to the journal once an outage has lasted for outageShown, and another entry when the outage
 // is over. The watch loop calls it after every round of listings.
-func (h *health) journal(ctx context.Context) error {
+func (h *Health) Journal(ctx context.Context) error {
 	h.mu.Lock()
 	cause, since := h.cause, jjm.At(h.badSince)
 	h.mu.Unlock()
@@ -115,8 +138,8 @@ func (h *health) journal(ctx context.Context) error {
 	return err
 }
 
-// backSince reports whether an outage ended after t.
-func (h *health) backSince(t jjm.Time) bool {
+// BackSince reports whether an outage ended after t.
+func (h *Health) BackSince(t jjm.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return jjm.At(h.back) > t
@@ -129,9 +152,9 @@ type absent struct {
 	unread bool
 }
 
-// warnUnknown updates overdue and logs each new entry once as a warning. The watch loop calls it after every round of
+// WarnUnknown updates overdue and logs each new entry once as a warning. The watch loop calls it after every round of
 // listings with the absences of attempts.
-func (h *health) warnUnknown(absences map[jjm.AttemptID]plan.Absence) {
+func (h *Health) WarnUnknown(absences map[jjm.AttemptID]plan.Absence) {
 	now, limit := jjm.At(h.b.Now()), h.b.Conf().UnknownWarn.D()
 	missing, bulks := h.unknownLong(absences, now, limit)
 	h.mu.Lock()
@@ -163,7 +186,7 @@ func (h *health) warnUnknown(absences map[jjm.AttemptID]plan.Absence) {
 
 // unknownLong returns the attempts that have been missing from listings, and the bulks whose submission has not been
 // settled, for the time limit or longer.
-func (h *health) unknownLong(absences map[jjm.AttemptID]plan.Absence, now jjm.Time,
+func (h *Health) unknownLong(absences map[jjm.AttemptID]plan.Absence, now jjm.Time,
 	limit time.Duration) (map[jjm.AttemptID]absent, map[jjm.Tag]lateBulk) {
 	missing, bulks := map[jjm.AttemptID]absent{}, map[jjm.Tag]lateBulk{}
 	v := h.s.View()
@@ -190,8 +213,8 @@ func byLocal(a, b jjm.AttemptID) int {
 	return int(a.N - b.N)
 }
 
-// outage returns a text for people if the cluster has answered no listing for the time UnknownWarn or longer, else nil.
-func (h *health) outage() []string {
+// Outage returns a text for people if the cluster has answered no listing for the time UnknownWarn or longer, else nil.
+func (h *Health) Outage() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.overdue.cluster {
@@ -200,9 +223,9 @@ func (h *health) outage() []string {
 	return []string{fmt.Sprintf("%s has answered no listing since %s: %s", h.name, jjm.At(h.badSince).Local(), h.cause)}
 }
 
-// doubts returns texts for people about the local jobs on this cluster that are overdue: missing from listings, in
+// Doubts returns texts for people about the local jobs on this cluster that are overdue: missing from listings, in
 // records that cannot be read, or in submissions that are not settled. of selects the grid jobs, nil selects all.
-func (h *health) doubts(mem state.Memory, of func(jjm.GridID) bool) []string {
+func (h *Health) Doubts(mem state.Memory, of func(jjm.GridID) bool) []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var out []string
@@ -231,8 +254,8 @@ func (h *health) doubts(mem state.Memory, of func(jjm.GridID) bool) []string {
 	return append(out, h.doubtfulBulks(mem, of)...)
 }
 
-// doubtfulBulks returns the texts of doubts about submissions that are not settled.
-func (h *health) doubtfulBulks(mem state.Memory, of func(jjm.GridID) bool) []string {
+// doubtfulBulks returns the texts of Doubts about submissions that are not settled.
+func (h *Health) doubtfulBulks(mem state.Memory, of func(jjm.GridID) bool) []string {
 	var out []string
 	for tag, b := range h.overdue.bulks {
 		jobs := b.jobs
@@ -241,19 +264,19 @@ func (h *health) doubtfulBulks(mem state.Memory, of func(jjm.GridID) bool) []str
 				continue
 			}
 		}
-		why := b.why
-		if why == "" {
-			why = "no answer yet"
+		cause := b.why
+		if cause == "" {
+			cause = "no answer yet"
 		}
 		out = append(out, fmt.Sprintf("the submission of %s to %s (bulk %s) has not been settled since %s: %s",
-			jjm.Count(jobs, "local job"), h.name, tag, b.since.Local(), why))
+			jjm.Count(jobs, "local job"), h.name, tag, b.since.Local(), cause))
 	}
 	slices.Sort(out)
 	return out
 }
 
 // membersOf returns the number of a bulk's members whose grid job is selected by of.
-func (h *health) membersOf(mem state.Memory, tag jjm.Tag, of func(jjm.GridID) bool) int {
+func (h *Health) membersOf(mem state.Memory, tag jjm.Tag, of func(jjm.GridID) bool) int {
 	n := 0
 	if b := mem.Bulk(tag); b != nil {
 		for _, m := range b.Members {
@@ -278,8 +301,8 @@ func someOf(ids []jjm.AttemptID) string {
 	return strings.Join(names, ", ")
 }
 
-// tellHealth sets the fields of w about the health of the cluster.
-func (h *health) tellHealth(w *wire.Cluster) {
+// Tell sets the fields of w about the health of the cluster.
+func (h *Health) Tell(w *wire.Cluster) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	w.Healthy, w.Cause, w.LastSeen = h.cause == "", h.cause, jjm.At(h.lastGood)
@@ -287,6 +310,23 @@ func (h *health) tellHealth(w *wire.Cluster) {
 	if !w.Healthy {
 		w.Since = jjm.At(h.badSince)
 	}
+}
+
+// Silent returns since when and why the cluster has answered no listing; the zero Cause if it answers.
+func (h *Health) Silent() why.Cause {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.cause == "" {
+		return why.Cause{}
+	}
+	return why.Cause{Text: h.cause, Since: jjm.At(h.badSince)}
+}
+
+// Missing returns since when an attempt has been missing from listings, if that is for UnknownWarn or longer; else 0.
+func (h *Health) Missing(id jjm.AttemptID) jjm.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.overdue.missing[id].since
 }
 
 // count returns summaries of the submissions that are not settled and of the missing local jobs; nil if there are none.

@@ -1,4 +1,4 @@
-package cluster
+package system
 
 import (
 	"slices"
@@ -13,24 +13,24 @@ import (
 // accounts' bulks in the answer are dropped. If all jobs run as one account, there are no other accounts, and nothing
 // is checked.
 
-// ownReports returns the reports of a listing made as an account, except reports about bulks of other accounts. Reports
+// OwnReports returns the reports of a listing made as an account, except reports about bulks of other accounts. Reports
 // whose tags belong to no open bulk are kept.
-func (c *Cluster) ownReports(reports []jjm.Report, account jjm.Owner) []jjm.Report {
-	if c.b.Deps.Account != nil {
+func (sys *System) OwnReports(reports []jjm.Report, account jjm.Owner) []jjm.Report {
+	if sys.b.Deps.Account != nil {
 		return reports
 	}
-	v := c.s.View()
+	v := sys.s.View()
 	defer v.Close()
-	foreign := c.foreignIDs(v.Memory, account)
+	foreign := sys.foreignIDs(v.Memory, account)
 	forged := func(r jjm.Report) bool {
 		b := v.Bulk(r.Tag)
-		return b != nil && (c.account(b.Owner).UID != account.UID || b.ID == "" && foreign.holds(r.ID))
+		return b != nil && (sys.Account(b.Owner).UID != account.UID || b.ID == "" && foreign.holds(r.ID))
 	}
 	if !slices.ContainsFunc(reports, forged) { // avoid a copy, which can take tens of megabytes
 		return reports
 	}
 	own := slices.DeleteFunc(slices.Clone(reports), forged)
-	c.warnForged(account, "a listing", len(reports)-len(own))
+	sys.warnForged(account, "a listing", len(reports)-len(own))
 	return own
 }
 
@@ -51,47 +51,47 @@ func (of ids) holds(id string) bool {
 }
 
 // foreignIDs returns the ids of the bulks on this cluster that do not belong to an account.
-func (c *Cluster) foreignIDs(mem state.Memory, account jjm.Owner) ids {
+func (sys *System) foreignIDs(mem state.Memory, account jjm.Owner) ids {
 	out := ids{}
 	for _, b := range mem.Bulks() {
-		if b.Cluster == c.name && b.ID != "" && c.account(b.Owner).UID != account.UID {
+		if b.Cluster == sys.Name && b.ID != "" && sys.Account(b.Owner).UID != account.UID {
 			out[b.ID] = true
 		}
 	}
 	return out
 }
 
-// checkReceipt returns an error of kind Ambiguous if the id in the receipt of a submission belongs to a bulk of another
+// CheckReceipt returns an error of kind Ambiguous if the id in the receipt of a submission belongs to a bulk of another
 // account. In that case the account's commands do not tell the truth, and it is unknown whether the batch system has
 // the bulk.
-func (c *Cluster) checkReceipt(owner jjm.Owner, receipt adapters.Receipt) error {
-	account := c.account(owner)
-	if c.b.Deps.Account != nil || receipt.ID == "" {
+func (sys *System) CheckReceipt(owner jjm.Owner, receipt adapters.Receipt) error {
+	account := sys.Account(owner)
+	if sys.b.Deps.Account != nil || receipt.ID == "" {
 		return nil
 	}
-	v := c.s.View()
+	v := sys.s.View()
 	defer v.Close()
-	if !c.foreignIDs(v.Memory, account).holds(receipt.ID) {
+	if !sys.foreignIDs(v.Memory, account).holds(receipt.ID) {
 		return nil
 	}
 	return jjm.Errorf(jjm.Ambiguous,
 		"%s: the submission as %s was acknowledged with %.80q, which is a bulk of another account: "+
-			"the commands of the batch system lie to %s", c.name, account.User, receipt.ID, account.User)
+			"the commands of the batch system lie to %s", sys.Name, account.User, receipt.ID, account.User)
 }
 
-// ownFound returns f, the answer to a search for a bulk of an owner. If the answer names bulks of other accounts, it
+// OwnFound returns f, the answer to a search for a bulk of an owner. If the answer names bulks of other accounts, it
 // returns the answer NotYetKnown instead and logs a warning.
-func (c *Cluster) ownFound(owner jjm.Owner, f adapters.Found) adapters.Found {
-	account := c.account(owner)
-	if c.b.Deps.Account != nil || len(f.IDs) == 0 {
+func (sys *System) OwnFound(owner jjm.Owner, f adapters.Found) adapters.Found {
+	account := sys.Account(owner)
+	if sys.b.Deps.Account != nil || len(f.IDs) == 0 {
 		return f
 	}
-	v := c.s.View()
+	v := sys.s.View()
 	defer v.Close()
-	foreign := c.foreignIDs(v.Memory, account)
+	foreign := sys.foreignIDs(v.Memory, account)
 	for _, id := range f.IDs {
 		if foreign.holds(id) {
-			c.warnForged(account, "a search", 1)
+			sys.warnForged(account, "a search", 1)
 			return adapters.Found{Tag: f.Tag, Presence: adapters.NotYetKnown}
 		}
 	}
@@ -100,10 +100,10 @@ func (c *Cluster) ownFound(owner jjm.Owner, f adapters.Found) adapters.Found {
 
 // warnForged logs that n reports in the answer to an account's command were about jobs of other accounts. what names
 // the command.
-func (c *Cluster) warnForged(account jjm.Owner, what string, n int) {
-	if c.b.Fresh("foreign/"+c.name+"/"+account.User, what) {
-		c.b.Log.Warn(
+func (sys *System) warnForged(account jjm.Owner, what string, n int) {
+	if sys.b.Fresh("foreign/"+sys.Name+"/"+account.User, what) {
+		sys.b.Log.Warn(
 			what+" made as an account reports jobs of other accounts: that part is dropped; look at what the account runs",
-			"cluster", c.name, "account", account.User, "reports", n)
+			"cluster", sys.Name, "account", account.User, "reports", n)
 	}
 }

@@ -1,4 +1,4 @@
-package cluster
+package watch
 
 import (
 	"context"
@@ -34,7 +34,7 @@ type look struct {
 // tell passes a function to the watch loop, which alone may use the watcher's fields. It waits until the loop receives
 // the function or ctx ends. If all jobs run as one account, inquiries run in the watch loop itself, so tell runs the
 // function itself.
-func (w *watcher) tell(ctx context.Context, then func()) {
+func (w *Watcher) tell(ctx context.Context, then func()) {
 	if w.inquiries.OneAccount {
 		then()
 		return
@@ -67,7 +67,7 @@ func newAsking() asking {
 }
 
 // ask starts a goroutine that lists the jobs of an account and sends the result to the channel looks.
-func (w *watcher) ask(ctx context.Context, account jjm.Owner) {
+func (w *Watcher) ask(ctx context.Context, account jjm.Owner) {
 	a := &w.asking
 	a.under[account] = true
 	a.all.Go(func() {
@@ -77,8 +77,8 @@ func (w *watcher) ask(ctx context.Context, account jjm.Owner) {
 			return
 		}
 		l := look{account: account, began: w.b.Now()}
-		cmd, cancel := w.c.command(ctx, account)
-		l.listing, l.err = w.c.adapter.List(cmd, account, w.since(account))
+		cmd, cancel := w.sys.Command(ctx, account)
+		l.listing, l.err = w.sys.Adapter.List(cmd, account, w.since(account))
 		cancel()
 		l.took = max(w.b.Now().Sub(l.began), 0)
 		<-a.turns
@@ -92,7 +92,7 @@ func (w *watcher) ask(ctx context.Context, account jjm.Owner) {
 // watchOnce makes one round: it starts a listing for each account and applies each result when it arrives. A failed
 // listing changes no local job. It counts against the health of the cluster, unless the cause lies only in the account
 // (plan.Heard). Errors come from applying a listing.
-func (w *watcher) watchOnce(ctx context.Context) error {
+func (w *Watcher) watchOnce(ctx context.Context) error {
 	w.cycle++
 	accounts := w.accounts()
 	w.unwatched(accounts)
@@ -132,7 +132,7 @@ func (w *watcher) watchOnce(ctx context.Context) error {
 // the cluster and how long the listing took, and applies the listing if it succeeded. If the helper program of the
 // account failed, which says nothing about the batch system, take logs the error and forgets the last answer to the
 // account. The error says that the listing could not be applied.
-func (w *watcher) take(ctx context.Context, l look) error {
+func (w *Watcher) take(ctx context.Context, l look) error {
 	if l.then != nil {
 		l.then()
 		return nil
@@ -150,7 +150,7 @@ func (w *watcher) take(ctx context.Context, l look) error {
 		return nil
 	}
 	a.heard[l.account] = l.err
-	w.c.failing.note(l.err, jjm.At(w.b.Now()))
+	w.failing.Note(l.err, jjm.At(w.b.Now()))
 	if l.err == nil { // a failed listing only shows the deadline, not how long listings take
 		a.took += l.took
 		w.listed(a.before, a.took)
@@ -169,19 +169,19 @@ func (w *watcher) take(ctx context.Context, l look) error {
 }
 
 // complainOfListing logs that the listing of an account failed. It logs nothing if all jobs run as one account, because
-// health.note then logs the failure as an outage.
-func (w *watcher) complainOfListing(l look) {
+// Health.Note then logs the failure as an outage.
+func (w *Watcher) complainOfListing(l look) {
 	if w.b.Deps.Account != nil {
 		return
 	}
-	w.b.Complain(slog.LevelWarn, "listing/"+w.name+"/"+l.account.User,
+	w.b.Complain(slog.LevelWarn, "listing/"+w.sys.Name+"/"+l.account.User,
 		"the jobs of an account cannot be listed as that account",
-		"cluster", w.name, "account", l.account.User, "error", l.err)
+		"cluster", w.sys.Name, "account", l.account.User, "error", l.err)
 }
 
 // judgeHealth decides from the last listing of each account whether the cluster is healthy, and records the decision.
 // latest is the error of the newest listing, nil if it succeeded.
-func (w *watcher) judgeHealth(ctx context.Context, latest error) {
+func (w *Watcher) judgeHealth(ctx context.Context, latest error) {
 	h := plan.Heard{Own: w.b.Deps.Account != nil}
 	cause := latest
 	for _, err := range w.asking.heard {
@@ -200,17 +200,17 @@ func (w *watcher) judgeHealth(ctx context.Context, latest error) {
 	if !h.Unhealthy() {
 		cause = nil
 	}
-	w.c.health.note(cause, latest == nil)
+	w.health.Note(cause, latest == nil)
 }
 
 // pings reports whether the batch system answers a probe that the daemon runs as its own account. It returns false if
 // the adapter cannot probe.
-func (w *watcher) pings(ctx context.Context) bool {
-	p, ok := w.c.adapter.(adapters.Prober)
+func (w *Watcher) pings(ctx context.Context) bool {
+	p, ok := w.sys.Adapter.(adapters.Prober)
 	if !ok {
 		return false
 	}
-	cmd, cancel := context.WithTimeout(run.WithRunner(ctx, nil), patience*w.c.deadline())
+	cmd, cancel := context.WithTimeout(run.WithRunner(ctx, nil), w.sys.CallTime())
 	defer cancel()
 	return p.Probe(cmd) == nil
 }

@@ -1,4 +1,4 @@
-package cluster
+package watch
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"jjm/adapters"
+	"jjm/internal/engine/cluster/system"
 	"jjm/internal/engine/floor/endings"
 	"jjm/internal/jjm"
 	"jjm/internal/policy/plan"
@@ -21,13 +22,13 @@ import (
 // unknown: it is not returned, and its earlier absences no longer count. There is one exception: records without a
 // readable tag and id may describe any attempt, so they excuse an attempt only for a limited time
 // ([plan.Absence.Excuses]).
-func (w *watcher) absences(asked jjm.Time, account jjm.Owner, unread []adapters.Unread) map[jjm.AttemptID]plan.Absence {
+func (w *Watcher) absences(asked jjm.Time, account jjm.Owner, unread []adapters.Unread) map[jjm.AttemptID]plan.Absence {
 	v := w.s.View()
 	defer v.Close()
 	out := map[jjm.AttemptID]plan.Absence{}
 	watched := w.clocks[account].For
 	for _, b := range v.Bulks() {
-		if b.Cluster != w.name || w.c.account(b.Owner) != account || b.State == jjm.BulkIntent || b.Settled >= asked {
+		if b.Cluster != w.sys.Name || w.sys.Account(b.Owner) != account || b.State == jjm.BulkIntent || b.Settled >= asked {
 			continue
 		}
 		for pos, m := range b.Members {
@@ -50,22 +51,11 @@ func (w *watcher) absences(asked jjm.Time, account jjm.Owner, unread []adapters.
 	return out
 }
 
-// absentee is an attempt together with its batch job. The attempt is missing from listings, or a command is to release
-// or cancel its batch job.
-type absentee struct {
-	id  jjm.AttemptID
-	ref adapters.Ref
-}
-
-// absentees is the greatest number of batch jobs that one command names. With more, the command line or the output of
-// the command could become too long.
-const absentees = 500
-
 // absent judges each missing attempt by its absence and carries out the judgement: it waits, asks accounting, or proves
 // that the batch system no longer has the attempt. One command asks about many attempts, because a batch system that
 // loses jobs loses thousands at the same time.
-func (w *watcher) absent(ctx context.Context, account jjm.Owner, missing map[jjm.AttemptID]plan.Absence) {
-	var ask, prove []absentee
+func (w *Watcher) absent(ctx context.Context, account jjm.Owner, missing map[jjm.AttemptID]plan.Absence) {
+	var ask, prove []system.Job
 	for id, a := range missing {
 		verdict, ref, known := w.judgeAbsence(id, a, w.clocks[account].For)
 		switch {
@@ -73,10 +63,10 @@ func (w *watcher) absent(ctx context.Context, account jjm.Owner, missing map[jjm
 			delete(w.missing, id)
 			continue
 		case verdict == plan.AskAccounting:
-			ask = append(ask, absentee{id, ref})
+			ask = append(ask, system.Job{ID: id, Ref: ref})
 			continue
 		case verdict == plan.Prove:
-			prove = append(prove, absentee{id, ref})
+			prove = append(prove, system.Job{ID: id, Ref: ref})
 		}
 		w.ends.Absent(id, verdict)
 	}
@@ -86,15 +76,15 @@ func (w *watcher) absent(ctx context.Context, account jjm.Owner, missing map[jjm
 // lookInto looks up the attempts ask in accounting, and proves the absence of the attempts prove, in the lane of the
 // account. It does nothing while an earlier inquiry for the account is running; in that case the watch loop calls it
 // again after the next listing.
-func (w *watcher) lookInto(ctx context.Context, account jjm.Owner, ask, prove []absentee) {
+func (w *Watcher) lookInto(ctx context.Context, account jjm.Owner, ask, prove []system.Job) {
 	if len(ask)+len(prove) == 0 || w.inquiries.Taken(account) {
 		return
 	}
 	w.inquiries.Do(account, func() {
-		for some := range slices.Chunk(ask, absentees) {
+		for some := range slices.Chunk(ask, system.MostNamed) {
 			w.askAccounting(ctx, account, some)
 		}
-		for some := range slices.Chunk(prove, absentees) {
+		for some := range slices.Chunk(prove, system.MostNamed) {
 			w.prove(ctx, account, some)
 		}
 	}, func() {})
@@ -102,33 +92,33 @@ func (w *watcher) lookInto(ctx context.Context, account jjm.Owner, ask, prove []
 
 // judgeAbsence returns the verdict of package plan on one missing attempt, and the attempt's batch job. watched is how
 // long the account's jobs have been observed. known is false if the attempt is no longer current.
-func (w *watcher) judgeAbsence(id jjm.AttemptID, a plan.Absence, watched time.Duration) (v plan.AbsenceVerdict,
+func (w *Watcher) judgeAbsence(id jjm.AttemptID, a plan.Absence, watched time.Duration) (v plan.AbsenceVerdict,
 	ref adapters.Ref, known bool) {
 	l, _, ok := w.s.AttemptRow(id)
 	if !ok {
 		return plan.AbsentWait, adapters.Ref{}, false
 	}
 	rules := plan.AbsenceRules{Listings: w.b.Conf().AbsentListings, Age: w.b.Conf().AbsentFor.D()}
-	asked := w.ends.Unaccounted(id) || !w.c.caps().Accounting
-	ref, _, _ = w.c.cs.RefOf(&l)
-	return plan.Missing(a, watched, asked, w.c.cs.heartbeatFresh(id), rules), ref, true
+	asked := w.ends.Unaccounted(id) || !w.sys.Caps().Accounting
+	ref, _, _ = system.RefOf(w.s, &l)
+	return plan.Missing(a, watched, asked, !w.ends.Stale(id), rules), ref, true
 }
 
 // askAccounting looks up missing attempts in the batch system's accounting. If accounting has the end of an attempt,
 // the end is reported. If accounting has a record that may belong to the attempt and cannot be read, nothing is noted,
 // so that accounting is asked again. In all other cases, the attempt is noted as unaccounted.
-func (w *watcher) askAccounting(ctx context.Context, account jjm.Owner, lost []absentee) {
-	cmd, cancel := w.c.command(ctx, account)
+func (w *Watcher) askAccounting(ctx context.Context, account jjm.Owner, lost []system.Job) {
+	cmd, cancel := w.sys.Command(ctx, account)
 	defer cancel()
 	refs := make([]adapters.Ref, len(lost))
 	for i := range lost {
-		refs[i] = lost[i].ref
+		refs[i] = lost[i].Ref
 	}
-	reports, err := w.c.adapter.Account(cmd, account, refs)
+	reports, err := w.sys.Adapter.Account(cmd, account, refs)
 	if err != nil {
 		if ctx.Err() == nil {
-			w.b.Complain(slog.LevelWarn, "accounting/"+w.name, "accounting does not answer", "cluster", w.name,
-				"local", lost[0].id.LocalID, "jobs", len(lost), "error", err)
+			w.b.Complain(slog.LevelWarn, "accounting/"+w.sys.Name, "accounting does not answer", "cluster", w.sys.Name,
+				"local", lost[0].ID.LocalID, "jobs", len(lost), "error", err)
 		}
 		return
 	}
@@ -139,19 +129,19 @@ func (w *watcher) askAccounting(ctx context.Context, account jjm.Owner, lost []a
 	}
 	found := false
 	for _, a := range lost {
-		key := a.ref
+		key := a.Ref
 		if key.Index >= 0 {
 			key.ID = ""
 		}
 		switch r, ok := told[key]; {
 		case ok && r.State.Ended():
-			w.ends.Report(a.id, r, jjm.At(w.b.Now()))
+			w.ends.Report(a.ID, r, jjm.At(w.b.Now()))
 			found = true
 		case ok && r.State == jjm.BatchUnknown: // the attempt is not lost, as the job may exist
-			w.b.Complain(slog.LevelWarn, "unread-end/"+a.id.LocalID.String(), "accounting may have a record that cannot be read",
-				"cluster", w.name, "local", a.id.LocalID, "record", r.Reason)
+			w.b.Complain(slog.LevelWarn, "unread-end/"+a.ID.LocalID.String(), "accounting may have a record that cannot be read",
+				"cluster", w.sys.Name, "local", a.ID.LocalID, "record", r.Reason)
 		default:
-			w.ends.NoteUnaccounted(a.id)
+			w.ends.NoteUnaccounted(a.ID)
 		}
 	}
 	if found {
@@ -162,36 +152,36 @@ func (w *watcher) askAccounting(ctx context.Context, account jjm.Owner, lost []a
 // prove cancels missing batch jobs and then searches for their tags. Only both together prove that the batch system no
 // longer has the attempts. A wrapper may still run although the batch system has forgotten its job; prove therefore
 // also leaves an order to end for each wrapper in the work area.
-func (w *watcher) prove(ctx context.Context, account jjm.Owner, lost []absentee) {
-	cmd, cancel := w.c.command(ctx, account)
+func (w *Watcher) prove(ctx context.Context, account jjm.Owner, lost []system.Job) {
+	cmd, cancel := w.sys.Command(ctx, account)
 	defer cancel()
 	refs := make([]adapters.Ref, len(lost))
 	for i, a := range lost {
-		refs[i] = a.ref
-		w.ends.With(a.id, func(en *endings.Ending) { en.Proving = true })
+		refs[i] = a.Ref
+		w.ends.With(a.ID, func(en *endings.Ending) { en.Proving = true })
 	}
 	err := w.cancelAndLook(ctx, cmd, account, lost, refs)
 	if err != nil && ctx.Err() == nil {
-		w.b.Complain(slog.LevelWarn, "absence/"+w.name, "absence cannot be proven yet", "cluster", w.name,
-			"local", lost[0].id.LocalID, "jobs", len(lost), "error", err)
+		w.b.Complain(slog.LevelWarn, "absence/"+w.sys.Name, "absence cannot be proven yet", "cluster", w.sys.Name,
+			"local", lost[0].ID.LocalID, "jobs", len(lost), "error", err)
 	}
 	ids := make([]jjm.AttemptID, len(lost))
 	for i := range lost {
-		ids[i] = lost[i].id
+		ids[i] = lost[i].ID
 	}
-	w.c.orderEnds(ids)
+	w.control.OrderEnds(ids)
 }
 
 // cancelAndLook cancels batch jobs and searches for their tags, both within the deadline of cmd. It passes the results
 // to the watch loop, which marks the proven absences (proven). The error says why a command failed, or which cancels
 // failed.
-func (w *watcher) cancelAndLook(ctx, cmd context.Context, account jjm.Owner, lost []absentee,
+func (w *Watcher) cancelAndLook(ctx, cmd context.Context, account jjm.Owner, lost []system.Job,
 	refs []adapters.Ref) error {
-	results, err := w.c.adapter.Control(cmd, account, adapters.Cancel, refs)
+	results, err := w.sys.Adapter.Control(cmd, account, adapters.Cancel, refs)
 	if err != nil {
 		return err
 	}
-	if err := answered(len(results), len(refs)); err != nil {
+	if err := system.Answered(len(results), len(refs)); err != nil {
 		return err
 	}
 	found, err := w.presence(cmd, account, refs)
@@ -204,7 +194,7 @@ func (w *watcher) cancelAndLook(ctx, cmd context.Context, account jjm.Owner, los
 
 // presence searches the batch system for the tags of batch jobs and returns the answer for each tag. A tag that the
 // answer leaves out is NotYetKnown.
-func (w *watcher) presence(ctx context.Context, account jjm.Owner, refs []adapters.Ref) (map[jjm.Tag]adapters.Presence,
+func (w *Watcher) presence(ctx context.Context, account jjm.Owner, refs []adapters.Ref) (map[jjm.Tag]adapters.Presence,
 	error) {
 	var tags []jjm.Tag
 	out := map[jjm.Tag]adapters.Presence{}
@@ -214,7 +204,7 @@ func (w *watcher) presence(ctx context.Context, account jjm.Owner, refs []adapte
 			tags = append(tags, r.Tag)
 		}
 	}
-	found, err := w.c.adapter.Find(ctx, account, tags)
+	found, err := w.sys.Adapter.Find(ctx, account, tags)
 	if err != nil {
 		return nil, err
 	}
@@ -229,12 +219,12 @@ func (w *watcher) presence(ctx context.Context, account jjm.Owner, refs []adapte
 // proven marks the absences of those attempts as proven whose cancel succeeded and whose tag was then searched for with
 // an answer. The answer may be that the tag is present, because other members of the bulk have the same tag. In this
 // case, too, the cancel and the listings without the attempt are the proof.
-func (w *watcher) proven(lost []absentee, results []error, found map[jjm.Tag]adapters.Presence) {
+func (w *Watcher) proven(lost []system.Job, results []error, found map[jjm.Tag]adapters.Presence) {
 	for i, l := range lost {
-		if results[i] == nil && found[l.ref.Tag] != adapters.NotYetKnown {
-			if a, still := w.missing[l.id]; still {
+		if results[i] == nil && found[l.Ref.Tag] != adapters.NotYetKnown {
+			if a, still := w.missing[l.ID]; still {
 				a.Proven = true
-				w.missing[l.id] = a
+				w.missing[l.ID] = a
 			}
 		}
 	}
