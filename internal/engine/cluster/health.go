@@ -32,7 +32,8 @@ type health struct {
 	back     time.Time // when the last outage ended
 	overdue  overdue
 
-	journaled bool // the journal has the beginning of the present outage; only the watch loop uses the field
+	// journaled is when the outage began whose end the journal lacks, 0 if none. Only the watch loop uses the field.
+	journaled jjm.Time
 }
 
 // overdue contains what has been unknown about a cluster for the time UnknownWarn or longer.
@@ -102,17 +103,36 @@ const outageShown = time.Minute
 // is over. The watch loop calls it after every round of listings.
 func (h *health) journal(ctx context.Context) error {
 	h.mu.Lock()
-	cause, since := h.cause, jjm.At(h.badSince)
+	now, since := outage{h.cause, jjm.At(h.badSince)}, h.journaled
 	h.mu.Unlock()
-	began := !h.journaled && cause != "" && jjm.At(h.b.Now()).Sub(since) >= outageShown
-	if ended := h.journaled && cause == ""; !began && !ended {
+	en, since, write := now.entry(h.name, since, jjm.At(h.b.Now()))
+	if !write {
 		return nil
 	}
-	err := h.b.Store.Update(ctx, func(tx *store.Tx) error { return tx.Journal(jjm.Outage(h.name, since, cause)) })
+	err := h.b.Store.Update(ctx, func(tx *store.Tx) error { return tx.Journal(en) })
 	if err == nil {
-		h.journaled = began
+		h.journaled = since
 	}
 	return err
+}
+
+// outage is the present outage of a cluster. cause is "" if there is none.
+type outage struct {
+	cause string
+	since jjm.Time
+}
+
+// entry returns the entry that the journal lacks about outages of a cluster: about the end of the outage that began at
+// the time journaled, or about the beginning of o. journaled is 0 if the journal has the end of each outage. next is
+// the value of journaled after the entry. write is false if the journal lacks no entry.
+func (o outage) entry(cluster string, journaled, now jjm.Time) (en jjm.JournalEntry, next jjm.Time, write bool) {
+	switch {
+	case journaled != 0 && (o.cause == "" || o.since != journaled):
+		return jjm.Outage(cluster, journaled, ""), 0, true
+	case journaled == 0 && o.cause != "" && now.Sub(o.since) >= outageShown:
+		return jjm.Outage(cluster, o.since, o.cause), o.since, true
+	}
+	return jjm.JournalEntry{}, journaled, false
 }
 
 // backSince reports whether an outage ended after t.
