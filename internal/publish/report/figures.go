@@ -179,21 +179,9 @@ func (d *Data) events() (rows [][3]string) {
 	slices.SortStableFunc(all, func(a, b jjm.JournalEntry) int { return cmp.Compare(a.Time, b.Time) })
 	now := d.now()
 	for _, e := range all[max(len(all)-mostEvents, 0):] {
-		rows = append(rows, [3]string{plain.TableClockAt(e.Time, now), eventText(e), cmp.Or(e.Actor, e.Source)})
+		rows = append(rows, [3]string{plain.TableClockAt(e.Time, now), plain.Event(e), cmp.Or(e.Actor, e.Source)})
 	}
 	return rows
-}
-
-// eventText returns the change of an event, with its reason.
-func eventText(e jjm.JournalEntry) string {
-	text := e.To
-	if e.From != "" && e.From != e.To {
-		text = e.From + " -> " + e.To
-	}
-	if e.Cause != "" {
-		text += ": " + e.Cause
-	}
-	return text
 }
 
 // restarts returns a text about the local jobs with several attempts: how many there are, and which of them has the

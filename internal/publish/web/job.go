@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"jjm/internal/api/plain"
 	"jjm/internal/api/serve"
 	"jjm/internal/api/wire"
 	"jjm/internal/jjm"
@@ -47,8 +48,9 @@ type jobDetail struct {
 	// Cut is set if the page may not show the whole history, because only the last mostEntries entries of the journal were
 	// read.
 	Cut bool
-	// Start and End bound the timeline.
+	// Start and End bound the timeline. Marks are the starts of the daemon and the outages on it.
 	Start, End jjm.Time
+	Marks      []siteMark
 }
 
 // localRow is one local job in a table.
@@ -154,7 +156,10 @@ func (p *Page) fillJob(ctx context.Context, v viewer, state any) error {
 	}
 	out.Usage = usageRows(&out.S, out.One)
 	out.draw(history.History, now)
-	return nil
+	site, err := serve.Ask(ctx, p.d.Verbs, wire.VerbHistory(), v.Caller,
+		wire.HistoryRequest{Orders: true, Limit: mostEntries})
+	out.mark(site.History)
+	return err
 }
 
 // pageRef returns the reference to the local jobs of a page.
@@ -180,6 +185,16 @@ func (j *jobView) draw(entries []jjm.JournalEntry, now jjm.Time) {
 		row := localRow{LocalJob: l, Word: jjm.StateWord(l.State, l.Phase)}
 		row.Bars, row.Text = bars(spans[l.ID.N], j.Start, j.End)
 		j.Locals = append(j.Locals, row)
+	}
+}
+
+// mark adds the marks to the timeline. entries are the entries of the journal that belong to no grid job.
+func (j *jobView) mark(entries []jjm.JournalEntry) {
+	if j.Start == 0 {
+		return
+	}
+	for _, m := range plain.SiteMarks(jjm.During(entries, j.Shown, j.Start, j.End)) {
+		j.Marks = append(j.Marks, siteMark{m, place(m.At, j.Start, j.End)})
 	}
 }
 
