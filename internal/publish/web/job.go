@@ -241,13 +241,13 @@ func usageRows(s *wire.Status, one bool) [][3]string {
 	cpu, wall := time.Duration(used.UserMS+used.SysMS)*time.Millisecond, time.Duration(used.WallMS)*time.Millisecond
 	rows[0][2] = jjm.HowLong(cpu) + " of processor time"
 	if wall > 0 {
-		rows[0][2] += fmt.Sprintf(", %.0f %% of the cores", 100*float64(cpu)/float64(wall)/float64(cores))
+		rows[0][2] += fmt.Sprintf(", %s of the cores", plain.Share(float64(cpu)/float64(wall)/float64(cores)))
 	}
 	if used.MaxRSSKB > 0 {
 		mib := float64(used.MaxRSSKB) / 1024
 		rows[1][2] = fmt.Sprintf("%.0f MiB at most", mib)
 		if asked.MemoryMB > 0 {
-			rows[1][2] += fmt.Sprintf(", %.0f %%", 100*mib/float64(asked.MemoryMB))
+			rows[1][2] += ", " + plain.Share(mib/float64(asked.MemoryMB))
 		}
 	}
 	rows[2][2] = jjm.HowLong(wall)
