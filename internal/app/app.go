@@ -219,8 +219,8 @@ func (a *App) openEngine(ctx context.Context, clusters []engine.Cluster) error {
 // startsKey is the key of the jjm.Starts in the store.
 const startsKey = "starts"
 
-// journalStart appends the start of the daemon at the time now to the journal, or only counts the start if the last
-// entry is young. An error is only logged: a daemon must start on a full disk too, so that the running jobs are
+// journalStart appends the start of the daemon at the time now to the journal, or only counts the start in a
+// crash loop. An error is only logged: a daemon must start on a full disk too, so that the running jobs are
 // watched.
 func (a *App) journalStart(ctx context.Context, now jjm.Time) {
 	if err := countStart(ctx, a.store, now); err != nil {

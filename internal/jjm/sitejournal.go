@@ -15,28 +15,38 @@ const (
 	SourceOutage = "outage"
 )
 
-// startsApart is the least time between two journal entries about starts of the daemon.
-const startsApart = time.Minute
+// startsShown is how many starts of the daemon within startsSpan have a journal entry of their own.
+const (
+	startsShown = 3
+	startsSpan  = 10 * time.Minute
+)
 
 // Starts is what the store keeps about the starts of the daemon, so that a daemon that crashes again and again does not
-// fill the journal. Since is the time of the last start that has a journal entry. More is the number of later starts.
+// fill the journal. Since is the time of an entry about a start. Shown counts the starts since then that have entries,
+// with the first. More counts those that have none.
 type Starts struct {
 	Since Time `json:"since"`
+	Shown int  `json:"shown"`
 	More  int  `json:"more,omitempty"`
 }
 
 // Next returns the Starts after a start at the time now. en is the entry about the start, with the number of starts
-// before it that have no entry. write is false if the start is only counted, because the last entry is less than
-// startsApart old.
+// before it that have no entry. write is false if the start is only counted, because startsShown starts within
+// startsSpan have entries already.
 func (s Starts) Next(now Time) (next Starts, en JournalEntry, write bool) {
-	if age := now.Sub(s.Since); age >= 0 && age < startsApart {
-		return Starts{s.Since, s.More + 1}, JournalEntry{}, false
-	}
 	en = JournalEntry{Time: now, First: -1, Last: -1, To: "started", Cause: "the daemon", Source: SourceDaemon}
+	switch age := now.Sub(s.Since); {
+	case age < 0 || age >= startsSpan:
+		next = Starts{Since: now, Shown: 1}
+	case s.Shown < startsShown:
+		next = Starts{Since: s.Since, Shown: s.Shown + 1}
+	default:
+		return Starts{s.Since, s.Shown, s.More + 1}, JournalEntry{}, false
+	}
 	if s.More > 0 {
 		en.Cause += fmt.Sprintf(", after %s since %s", Count(s.More, "other start"), s.Since.Local())
 	}
-	return Starts{Since: now}, en, true
+	return next, en, true
 }
 
 // The words of entries about outages. The cause of such an entry begins with outageOf and the name of the cluster. Then
