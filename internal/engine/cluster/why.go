@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"jjm/internal/engine/cluster/outage"
 	"jjm/internal/engine/cluster/share"
 	"jjm/internal/engine/floor/state"
 	"jjm/internal/jjm"
@@ -17,14 +18,13 @@ type Causes struct{ *Clusters }
 // NewCauses returns the Causes of the clusters cs.
 func NewCauses(cs *Clusters) Causes { return Causes{cs} }
 
-// Of returns a function that returns the cause why an unfinished local job of g waits. The function may be called only
-// while the caller holds the memory lock; it remembers what it found out, for its next calls.
-func (cs Causes) Of(mem state.Memory, g *state.Grid, now jjm.Time) func(l *jjm.LocalJob) why.Cause {
+// Judge returns the Judge of the unfinished local jobs of g. The Judge may be used only while the caller holds the
+// memory lock. It remembers what it found out about clusters and places.
+func (cs Causes) Judge(mem state.Memory, g *state.Grid, now jjm.Time) why.Judge {
 	kept := map[int32]why.Cause{} // by place
 	silent := map[string]why.Cause{}
 	loads := sync.OnceValue(func() share.Loads { return cs.site.Loads(mem) })
-	unjudged := sync.OnceValue(func() bool { return cs.ends.Trouble(now).Attempts > 0 })
-	return func(l *jjm.LocalJob) why.Cause {
+	of := func(l *jjm.LocalJob, own *why.Own) why.Cause {
 		f := why.Facts{Local: l, Now: now, Unsent: state.Unsent(l) != 0}
 		if f.Unsent {
 			k, known := kept[l.Place]
@@ -42,12 +42,40 @@ func (cs Causes) Of(mem state.Memory, g *state.Grid, now jjm.Time) func(l *jjm.L
 		if _, known := silent[l.Cluster]; !known {
 			silent[l.Cluster] = c.health.Silent()
 		}
-		if unjudged() { // rarely true: most local jobs need not be looked up
-			f.Unjudged.Text, f.Unjudged.Since = cs.ends.TroubleOf(l.AttemptID(), now)
+		if own != nil {
+			f.Missing, f.Unjudged = own.Missing, own.Unjudged
 		}
-		f.Refused = refusedBulk(c, mem, l)
-		f.Silent, f.Missing = silent[l.Cluster], c.health.Missing(l.AttemptID())
+		f.Refused, f.Silent = refusedBulk(c, mem, l), silent[l.Cluster]
 		return why.Of(f)
+	}
+	return why.Judge{Now: now, Own: cs.own(now), Of: of}
+}
+
+// own returns a function that returns the facts that belong to a single local job: since when it has been missing from
+// listings, and the error that prevents its verdict. It returns nil if no local job has such facts, which is the rule.
+func (cs Causes) own(now jjm.Time) func(l *jjm.LocalJob) *why.Own {
+	missing := map[string]map[jjm.AttemptID]outage.Absent{} // by cluster
+	for name, c := range cs.all {
+		if m := c.health.Missing(); len(m) > 0 {
+			missing[name] = m
+		}
+	}
+	unjudged := cs.ends.Trouble(now).Attempts > 0
+	if !unjudged && len(missing) == 0 {
+		return nil
+	}
+	return func(l *jjm.LocalJob) *why.Own {
+		if state.Unsent(l) != 0 || cs.all[l.Cluster] == nil {
+			return nil
+		}
+		own := why.Own{Missing: missing[l.Cluster][l.AttemptID()].Since}
+		if unjudged {
+			own.Unjudged.Text, own.Unjudged.Since = cs.ends.TroubleOf(l.AttemptID(), now)
+		}
+		if own == (why.Own{}) {
+			return nil
+		}
+		return &own
 	}
 }
 

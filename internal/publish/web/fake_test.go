@@ -23,6 +23,7 @@ type fake struct {
 	jobs     []wire.Status // the newest first; Owner is "ann" or "bob"
 	locals   []jjm.LocalJob
 	journal  []jjm.JournalEntry
+	site     []jjm.JournalEntry // the entries that belong to no grid job
 	clusters []wire.Cluster
 	busy     bool // the account database does not answer
 }
@@ -109,6 +110,10 @@ func (f *fake) why(_ context.Context, _ wire.Caller, r wire.WhyRequest) (a wire.
 func (f *fake) history(_ context.Context, _ wire.Caller, r wire.HistoryRequest) (a wire.HistoryAnswer, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if r.Orders {
+		a.History = append(a.History, f.site...)
+		return a, nil
+	}
 	a.History = append(a.History, f.journal...)
 	if r.Jobs[0].One() {
 		a.Attempts = []wire.Attempt{{Host: hostile, Exit: 3, Evidence: &wire.Evidence{Batch: "FAILED", Error: hostile}}}

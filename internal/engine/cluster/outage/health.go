@@ -36,13 +36,14 @@ type Health struct {
 	back     time.Time // when the last outage ended
 	overdue  overdue
 
-	journaled bool // the journal has the beginning of the present outage; only the watch loop uses the field
+	// journaled is when the outage began whose end the journal lacks, 0 if none. Only the watch loop uses the field.
+	journaled jjm.Time
 }
 
 // overdue contains what has been unknown about a cluster for the time UnknownWarn or longer.
 type overdue struct {
 	cluster bool                     // the cluster answers no listing
-	missing map[jjm.AttemptID]absent // attempts missing from its listings
+	missing map[jjm.AttemptID]Absent // attempts missing from its listings
 	bulks   map[jjm.Tag]lateBulk     // bulks whose submission is not settled
 }
 
@@ -125,17 +126,36 @@ const outageShown = time.Minute
 // is over. The watch loop calls it after every round of listings.
 func (h *Health) Journal(ctx context.Context) error {
 	h.mu.Lock()
-	cause, since := h.cause, jjm.At(h.badSince)
+	now, since := outage{h.cause, jjm.At(h.badSince)}, h.journaled
 	h.mu.Unlock()
-	began := !h.journaled && cause != "" && jjm.At(h.b.Now()).Sub(since) >= outageShown
-	if ended := h.journaled && cause == ""; !began && !ended {
+	en, since, write := now.entry(h.name, since, jjm.At(h.b.Now()))
+	if !write {
 		return nil
 	}
-	err := h.b.Store.Update(ctx, func(tx *store.Tx) error { return tx.Journal(jjm.Outage(h.name, since, cause)) })
+	err := h.b.Store.Update(ctx, func(tx *store.Tx) error { return tx.Journal(en) })
 	if err == nil {
-		h.journaled = began
+		h.journaled = since
 	}
 	return err
+}
+
+// outage is the present outage of a cluster. cause is "" if there is none.
+type outage struct {
+	cause string
+	since jjm.Time
+}
+
+// entry returns the entry that the journal lacks about outages of a cluster: about the end of the outage that began at
+// the time journaled, or about the beginning of o. journaled is 0 if the journal has the end of each outage. next is
+// the value of journaled after the entry. write is false if the journal lacks no entry.
+func (o outage) entry(cluster string, journaled, now jjm.Time) (en jjm.JournalEntry, next jjm.Time, write bool) {
+	switch {
+	case journaled != 0 && (o.cause == "" || o.since != journaled):
+		return jjm.Outage(cluster, journaled, ""), 0, true
+	case journaled == 0 && o.cause != "" && now.Sub(o.since) >= outageShown:
+		return jjm.Outage(cluster, o.since, o.cause), o.since, true
+	}
+	return jjm.JournalEntry{}, journaled, false
 }
 
 // BackSince reports whether an outage ended after t.
@@ -145,10 +165,10 @@ func (h *Health) BackSince(t jjm.Time) bool {
 	return jjm.At(h.back) > t
 }
 
-// absent says since when an attempt has been missing from listings. unread is true if a record that cannot be read may
+// Absent says since when an attempt has been missing from listings. unread is true if a record that cannot be read may
 // describe the attempt.
-type absent struct {
-	since  jjm.Time
+type Absent struct {
+	Since  jjm.Time
 	unread bool
 }
 
@@ -187,13 +207,13 @@ func (h *Health) WarnUnknown(absences map[jjm.AttemptID]plan.Absence) {
 // unknownLong returns the attempts that have been missing from listings, and the bulks whose submission has not been
 // settled, for the time limit or longer.
 func (h *Health) unknownLong(absences map[jjm.AttemptID]plan.Absence, now jjm.Time,
-	limit time.Duration) (map[jjm.AttemptID]absent, map[jjm.Tag]lateBulk) {
-	missing, bulks := map[jjm.AttemptID]absent{}, map[jjm.Tag]lateBulk{}
+	limit time.Duration) (map[jjm.AttemptID]Absent, map[jjm.Tag]lateBulk) {
+	missing, bulks := map[jjm.AttemptID]Absent{}, map[jjm.Tag]lateBulk{}
 	v := h.s.View()
 	defer v.Close()
 	for id, a := range absences {
 		if a.Since != 0 && now.Sub(a.Since) >= limit && v.Current(id) != nil {
-			missing[id] = absent{a.Since, a.Listings == 0}
+			missing[id] = Absent{a.Since, a.Listings == 0}
 		}
 	}
 	for tag, b := range v.Bulks() {
@@ -235,8 +255,8 @@ func (h *Health) Doubts(mem state.Memory, of func(jjm.GridID) bool) []string {
 		for m, a := range h.overdue.missing {
 			if a.unread == unread && (of == nil || of(m.Grid)) {
 				missing = append(missing, m)
-				if oldest == 0 || a.since < oldest {
-					oldest = a.since
+				if oldest == 0 || a.Since < oldest {
+					oldest = a.Since
 				}
 			}
 		}
@@ -322,11 +342,12 @@ func (h *Health) Silent() why.Cause {
 	return why.Cause{Text: h.cause, Since: jjm.At(h.badSince)}
 }
 
-// Missing returns since when an attempt has been missing from listings, if that is for UnknownWarn or longer; else 0.
-func (h *Health) Missing(id jjm.AttemptID) jjm.Time {
+// Missing returns the attempts that have been missing from listings for UnknownWarn or longer. The map is replaced,
+// never changed in place.
+func (h *Health) Missing() map[jjm.AttemptID]Absent {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.overdue.missing[id].since
+	return h.overdue.missing
 }
 
 // count returns summaries of the submissions that are not settled and of the missing local jobs; nil if there are none.
@@ -342,7 +363,7 @@ func (o *overdue) count() (unsettled, missing *wire.Unknown) {
 		add(&unsettled, 1, b.jobs, b.since)
 	}
 	for _, m := range o.missing {
-		add(&missing, 0, 1, m.since)
+		add(&missing, 0, 1, m.Since)
 	}
 	return unsettled, missing
 }
