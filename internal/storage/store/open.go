@@ -146,8 +146,8 @@ func touch(path string) (size int64, err error) {
 	return 0, unreachable(path, err)
 }
 
-// fileSize returns the size of a file. It returns an error if the path is not a regular file, or if the file is too
-// small for a database.
+// fileSize returns the size of a file. It returns an error if the path is not a regular file, or if the file is not
+// empty but too small for a database.
 func fileSize(path string) (int64, error) {
 	info, err := os.Stat(path)
 	if err != nil {

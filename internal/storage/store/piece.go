@@ -229,7 +229,8 @@ func (tx *Tx) ownedBy(id jjm.LocalID) (map[int64]*delta, error) {
 
 // GiveBack releases the pieces of files that failed or killed local jobs own, after [Tx.EndInputs]; the ledger keeps
 // the entries, marked as released. A file that was owned whole can be cut again. If a file was cut in pieces, only the
-// same piece can be owned again. A marked file cannot be cut or owned again. The error is of kind Conflict if a local
+// same piece can be owned again. A file with any other mark than ready cannot be cut or
+// owned again. The error is of kind Conflict if a local
 // job owns nothing; a local job that is neither failed nor killed is also an error.
 func (tx *Tx) GiveBack(ids []jjm.LocalID) error {
 	now := jjm.At(tx.s.o.Now())

@@ -129,7 +129,7 @@ const (
 // AsEventsPerJob, as the value of EventsPerLumi, makes sections as large as a part.
 const AsEventsPerJob = -1
 
-// Performance is the expected need of one event.
+// Performance is what the jobs are expected to need: time and space for each event, and memory.
 type Performance struct {
 	TimePerEvent float64 `json:"timePerEvent,omitempty"`      // in seconds
 	SizePerEvent float64 `json:"sizePerEvent,omitempty"`      // in KB

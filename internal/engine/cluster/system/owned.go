@@ -50,7 +50,7 @@ func (of ids) holds(id string) bool {
 	return false
 }
 
-// foreignIDs returns the ids of the bulks on this cluster that do not belong to an account.
+// foreignIDs returns the ids of the bulks on this cluster whose jobs run as another account than the given one.
 func (sys *System) foreignIDs(mem state.Memory, account jjm.Owner) ids {
 	out := ids{}
 	for _, b := range mem.Bulks() {
