@@ -78,7 +78,7 @@ func TestRecovery_HasAbsolutePathsAndNewSeeds(t *testing.T) {
 		t.Fatalf("%v %+v", err, got)
 	}
 	text := got.Job
-	want := jjm.Spec{Type: "script", Key: "recovery-of-17", Recovers: 17, FirstSerial: 51,
+	want := jjm.Spec{Type: "script", Key: "recovery-of-17", Recovers: 17, RecoversNumber: 1, FirstSerial: 51,
 		Only:     []jjm.Span{{First: 3, Count: 2}, {First: 9, Count: 1}},
 		Inputs:   []jjm.Input{{Path: "/home/a/a/b"}, {Path: "/abs"}, {Path: "https://h/a", CredentialFile: "/home/a/token"}},
 		Callback: &jjm.Callback{SecretFile: "/home/a/hook"},
