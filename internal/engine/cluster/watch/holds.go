@@ -53,8 +53,8 @@ func (ho *holder) holdRules() []plan.HoldRule {
 // noteHolds stores the holds that a listing reports and the decisions of plan.Hold about them, and passes the decided
 // releases to the control loop. added is the time by which each hold has become older since the last listing of the
 // account.
-func (ho *holder) noteHolds(ctx context.Context, reports []jjm.Report, added time.Duration) error {
-	news, releases := ho.lookAtHolds(reports, added)
+func (ho *holder) noteHolds(ctx context.Context, seen []observation, added time.Duration) error {
+	news, releases := ho.lookAtHolds(seen, added)
 	if err := keepHoldings(ctx, ho.s, news); err != nil {
 		return err
 	}
@@ -69,15 +69,14 @@ func (ho *holder) noteHolds(ctx context.Context, reports []jjm.Report, added tim
 
 // lookAtHolds returns the new Holding of each local job whose Holding the listing changes, even if only its age
 // changes. It also returns the attempts whose release is decided and not done yet.
-func (ho *holder) lookAtHolds(reports []jjm.Report, added time.Duration) (news []holdNews, releases []jjm.AttemptID) {
+func (ho *holder) lookAtHolds(seen []observation, added time.Duration) (news []holdNews, releases []jjm.AttemptID) {
 	v := ho.s.View()
 	defer v.Close()
 	rules, now := ho.holdRules(), jjm.At(ho.b.Now())
-	for i := range reports {
-		r := &reports[i]
-		l := ho.pointsTo(v.Memory, r)
+	for i := range seen {
+		r, l := seen[i].report, seen[i].of(v.Memory)
 		switch {
-		case l == nil || !r.State.Alive():
+		case l == nil:
 		case r.State == jjm.BatchHold && l.Phase == jjm.BatchHeld:
 			h := plan.HoldSeen(l.Holding, *r, plan.HeldBy(ho.sys.Kind, r.Hold), now, added)
 			if !l.Kill {
@@ -94,19 +93,6 @@ func (ho *holder) lookAtHolds(reports []jjm.Report, added time.Duration) (news [
 		}
 	}
 	return news, releases
-}
-
-// pointsTo returns the local job whose current attempt has the batch job of a report, or nil if there is none.
-func (ho *holder) pointsTo(mem state.Memory, r *jjm.Report) *jjm.LocalJob {
-	b := mem.Bulk(r.Tag)
-	if b == nil || r.Index < 0 || int(r.Index) >= len(b.Members) || b.Cluster != ho.sys.Name {
-		return nil
-	}
-	l := mem.Current(b.Members[r.Index])
-	if l == nil || l.Tag != r.Tag || !owns(b, l, r.ID) {
-		return nil
-	}
-	return l
 }
 
 // keepHoldings stores those news that must survive a restart, and applies all other news only to memory. A listing in

@@ -10,7 +10,7 @@ import (
 // noteWaits notes, for people, why batch jobs wait and until when. at is the time of the listing, 0 for now. The notes
 // are only in memory. A record shows them when it is written for another reason; they are no reason of their own,
 // because a scheduler's estimates change with every listing.
-func (ho *holder) noteWaits(reports []jjm.Report, at jjm.Time) {
+func (ho *holder) noteWaits(seen []observation, at jjm.Time) {
 	type news struct {
 		id    jjm.AttemptID
 		waits *jjm.Waiting
@@ -21,13 +21,12 @@ func (ho *holder) noteWaits(reports []jjm.Report, at jjm.Time) {
 	}
 	same := map[jjm.Waiting]*jjm.Waiting{} // equal values share one copy
 	v := ho.s.View()
-	for i := range reports {
-		r := &reports[i]
-		l := ho.waiter(v.Memory, r)
-		if l == nil {
+	for i := range seen {
+		l := seen[i].of(v.Memory)
+		if l == nil || l.State != jjm.Submitted {
 			continue
 		}
-		if w := waitingOf(r, at); w != (jjm.Waiting{}) {
+		if w := waitingOf(seen[i].report, at); w != (jjm.Waiting{}) {
 			all = append(all, news{l.AttemptID(), shared(same, w)})
 		} else if l.Waits != nil {
 			all = append(all, news{l.AttemptID(), nil})
@@ -42,15 +41,6 @@ func (ho *holder) noteWaits(reports []jjm.Report, at jjm.Time) {
 			a.SetWaits(n.id, n.waits)
 		}
 	})
-}
-
-// waiter returns the local job of a report if the local job waits in the batch system, else nil.
-func (ho *holder) waiter(mem state.Memory, r *jjm.Report) *jjm.LocalJob {
-	l := ho.pointsTo(mem, r)
-	if l == nil || l.State != jjm.Submitted {
-		return nil
-	}
-	return l
 }
 
 // waitingOf returns why a batch job waits and until when, according to its report. The result is the zero Waiting if

@@ -201,20 +201,20 @@ func (w *Watcher) applyListing(ctx context.Context, listing adapters.Listing, as
 	listing.Reports = w.sys.OwnReports(listing.Reports, account)
 	unread := unreadOf(w, &listing, account)
 	w.strays.begin(account)
-	alive, ended := w.compare(listing.Reports)
+	seen := w.compare(listing.Reports)
 	w.cancelStrays()
 	missing := w.absences(asked, account, unread)
 	now := jjm.At(w.b.Now())
-	for id, r := range ended {
+	for id, r := range seen.ended {
 		if w.sys.Proves(&r) {
 			w.ends.Withdrawn(id, r, now)
 		} else {
 			w.ends.Report(id, r, now)
 		}
 	}
-	if len(alive) > 0 {
+	if len(seen.alive) > 0 {
 		err := w.s.Change(ctx, "watch", func(ch *state.Change) error {
-			for _, r := range alive {
+			for _, r := range seen.alive {
 				w.live(ch, r)
 			}
 			return nil
@@ -223,25 +223,46 @@ func (w *Watcher) applyListing(ctx context.Context, listing adapters.Listing, as
 			return err
 		}
 	}
-	w.holder.noteWaits(listing.Reports, jjm.At(listing.At))
-	if err := w.holder.noteHolds(ctx, listing.Reports, w.clocks[account].added); err != nil {
+	w.holder.noteWaits(seen.waiting, jjm.At(listing.At))
+	if err := w.holder.noteHolds(ctx, seen.waiting, w.clocks[account].added); err != nil {
 		return err
 	}
 	w.absent(ctx, account, missing)
-	if len(ended) > 0 || len(missing) > 0 {
+	if len(seen.ended) > 0 || len(missing) > 0 {
 		w.ends.Wake()
 	}
 	return nil
 }
 
-// compare marks the attempts that the reports show as seen, and returns the reports that contain news: alive contains
-// the reports of live jobs, ended the reports of ended jobs by attempt. It leaves out the end of a batch job whose bulk
-// is still in doubt (BulkIntent). It notes strays, and the ends of batch jobs that are not the batch job of their
-// attempt.
-func (w *Watcher) compare(reports []jjm.Report) (alive []jjm.Report, ended map[jjm.AttemptID]jjm.Report) {
+// observations are what one listing says about the local jobs.
+type observations struct {
+	alive   []jjm.Report                 // the reports with news about live jobs
+	ended   map[jjm.AttemptID]jjm.Report // the reports with news about ended jobs
+	waiting []observation                // about live batch jobs that do not run, or did not run at the last listing
+}
+
+// observation is a report about the batch job of an attempt. The attempt may have got another batch job since.
+type observation struct {
+	id     jjm.AttemptID
+	report *jjm.Report
+}
+
+// of returns the local job of the observation. It returns nil if the attempt is not current any more, or has another
+// batch job.
+func (o *observation) of(mem state.Memory) *jjm.LocalJob {
+	if l := mem.Current(o.id); l != nil && l.BatchID == o.report.ID {
+		return l
+	}
+	return nil
+}
+
+// compare marks the attempts that the reports show as seen, and returns what the reports say. It leaves out the end of
+// a batch job whose bulk is still in doubt (BulkIntent). It notes strays, and the ends of batch jobs that are not the
+// batch job of their attempt.
+func (w *Watcher) compare(reports []jjm.Report) observations {
 	v := w.s.View()
 	defer v.Close()
-	ended = map[jjm.AttemptID]jjm.Report{}
+	seen := observations{ended: map[jjm.AttemptID]jjm.Report{}}
 	for i := range reports {
 		r := &reports[i]
 		b := v.Bulk(r.Tag)
@@ -254,6 +275,9 @@ func (w *Watcher) compare(reports []jjm.Report) (alive []jjm.Report, ended map[j
 		if own {
 			b.See(r.Index, w.cycle)
 		}
+		if own && r.State.Alive() && (r.State != jjm.BatchRunning || l.Waits != nil || l.Holding.Now()) {
+			seen.waiting = append(seen.waiting, observation{l.AttemptID(), r})
+		}
 		switch {
 		case l == nil || l.Tag != r.Tag:
 			w.stray(r)
@@ -262,12 +286,12 @@ func (w *Watcher) compare(reports []jjm.Report) (alive []jjm.Report, ended map[j
 			w.ends.Other(l.AttemptID(), *r) // perhaps a duplicate that was cancelled
 		case r.State.Ended() && b.State == jjm.BulkIntent:
 		case r.State.Ended():
-			ended[l.AttemptID()] = *r
+			seen.ended[l.AttemptID()] = *r
 		default:
-			alive = append(alive, *r)
+			seen.alive = append(seen.alive, *r)
 		}
 	}
-	return alive, ended
+	return seen
 }
 
 // owns reports whether the batch job with an id is the batch job of the local job l, a member of the bulk b. The batch
