@@ -67,7 +67,7 @@ func extraSeconds(t adaptertest.TB, bed *testbed.Bed, id string) {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("condor_qedit %s: exit %d, error %v: %s", id, out.Exit, err, out.Stderr)
+			t.Fatalf("%s: condor_qedit %s: exit %d, error %v: %s", await.Hung, id, out.Exit, err, out.Stderr)
 		}
 	}
 }
@@ -198,7 +198,7 @@ func (s *site) untilOf(index int, what string, b adapters.Bulk, ok func(r jjm.Re
 			}
 		}
 	}
-	s.Fatalf("job %d was not %s within %v: %+v", index, what, patience, last)
+	s.Fatalf("job %d was not %s within %v, %s: %+v", index, what, patience, await.Hung, last)
 	return last
 }
 
@@ -273,7 +273,7 @@ func (s *site) resolved(b adapters.Bulk) {
 			break
 		}
 		if time.Now().After(end) {
-			s.Fatalf("find: %v", err)
+			s.Fatalf("%s: find: %v", await.Hung, err)
 		}
 	}
 	jobs := strings.Fields(s.queued(b.Tag, "ClusterId"))

@@ -186,7 +186,7 @@ func waitState(t testing.TB, a *local.Adapter, b adapters.Bulk, n int, ok func(j
 			return found
 		}
 	}
-	t.Fatalf("not within 20 s; jobs: %+v", found)
+	t.Fatalf("%d jobs did not reach the state, %s; jobs: %+v", n, await.Hung, found)
 	return nil
 }
 

@@ -23,7 +23,7 @@ func patient(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !ok(); time.Sleep(300 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not %s after %v", what, patience)
+			t.Fatalf("not %s after %v, %s", what, patience, await.Hung)
 		}
 	}
 }

@@ -118,7 +118,7 @@ func (s *site) stop(signal syscall.Signal) {
 	case <-time.After(patience):
 		_ = s.cmd.Process.Kill()
 		<-s.over
-		s.t.Errorf("the daemon does not end on %v", signal)
+		s.t.Errorf("%s: the daemon does not end on %v", await.Hung, signal)
 	}
 	s.cmd = nil
 }

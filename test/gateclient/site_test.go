@@ -159,7 +159,7 @@ func (s *site) end(signal syscall.Signal) {
 	select {
 	case <-s.gone:
 	case <-time.After(patience):
-		s.t.Fatal("the daemon does not end")
+		s.t.Fatal("the daemon does not end, " + await.Hung)
 	}
 }
 

@@ -264,7 +264,7 @@ func (s *site) stop() {
 	select {
 	case <-s.d.done:
 	case <-time.After(deadWithin):
-		s.t.Fatal("the daemon does not stop after SIGTERM")
+		s.t.Fatal("the daemon does not stop after SIGTERM, " + await.Hung)
 	}
 	if s.d.err != nil {
 		s.t.Errorf("the daemon ended after SIGTERM with %v, want exit 0", s.d.err)
