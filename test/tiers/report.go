@@ -21,7 +21,8 @@ const tableRows = 10
 const outputLines = 40
 
 // failures returns everything that makes a run fail, with the reason: root tests that failed and did not pass
-// afterwards, root tests with a failure that a second run cannot clear, and packages that failed outside of their tests.
+// afterwards, root tests with a failure that a second run cannot clear, and packages that failed outside of their
+// tests.
 func (r *results) failures() map[name]string {
 	red := maps.Clone(r.broken)
 	for n, attempts := range r.tests {

@@ -224,8 +224,8 @@ func (r *run) step(s step, lane int, try string) error {
 	if err := os.MkdirAll(tables, 0o755); err != nil {
 		return err
 	}
-	cmd.Env = append(slices.Clone(r.env), "JJM_RUN="+r.dir, "JJM_SYSTEMS="+systems, "JJM_BEDS="+systems, "JJM_TABLES="+tables,
-		slotsVar+"="+slotsOf(r.file("slots"), lane), costsVar+"="+r.costsOf(s.name))
+	cmd.Env = append(slices.Clone(r.env), "JJM_RUN="+r.dir, "JJM_SYSTEMS="+systems, "JJM_BEDS="+systems,
+		"JJM_TABLES="+tables, slotsVar+"="+slotsOf(r.file("slots"), lane), costsVar+"="+r.costsOf(s.name))
 	if s.race {
 		cmd.Env = append(cmd.Env, "CGO_ENABLED=1")
 	}
