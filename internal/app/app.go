@@ -392,7 +392,7 @@ func (a *App) Run(ctx context.Context) error {
 		defer t.Stop()
 	}
 	wg.Wait()
-	a.log.Info("jjm stops; running local jobs go on")
+	a.log.Info("jjm stops; running local jobs go on", "why", context.Cause(ctx))
 	return errors.Join(failed[:]...)
 }
 

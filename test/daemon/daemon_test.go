@@ -180,6 +180,9 @@ func TestNotify_ReadyWatchdogStopping(t *testing.T) {
 	if err := d.cmd.Wait(); err != nil {
 		t.Errorf("SIGTERM: %v, want exit 0; the log:\n%s", err, d.log)
 	}
+	if !strings.Contains(d.log.String(), `why="terminated signal received"`) {
+		t.Errorf("the log does not name the signal:\n%s", d.log)
+	}
 }
 
 func TestConfigCheck_SaysEveryMistakeWithItsExitCode(t *testing.T) {

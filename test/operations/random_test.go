@@ -41,7 +41,8 @@ func seedOf(t *testing.T, seed uint64) uint64 {
 	return seed
 }
 
-// TestOperations_AtRandom runs a small number of random operations, always with the same seed.
+// TestOperations_AtRandom runs a small number of operations, drawn with the same seed each time. What they
+// meet differs from run to run, because the jobs go on meanwhile.
 func TestOperations_AtRandom(t *testing.T) {
 	people := []site.Person{site.Account(t), site.Account(t), site.Account(t)}
 	w := newWorld(t, seedOf(t, 1), embedded, people)
